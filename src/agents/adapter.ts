@@ -1,0 +1,54 @@
+import type { AgentActivity, AgentOutcome } from '../core/agent.ts';
+
+export type AgentId = 'codex' | 'command';
+
+/** What an agent is to do, in terms of no agent. */
+export interface AgentIntent {
+  prompt: string;
+  /** Model name for agents that take one. */
+  model: string;
+  /** Where the gateway's model route is inside the sandbox, e.g. http://127.0.0.1:4000/v1; undefined: no model route. */
+  modelUrl: string | undefined;
+  /** A writable folder of the agent's own. */
+  home: string;
+  /** The user's command line, for the `command` agent. */
+  commandLine: string | undefined;
+}
+
+/** How to start an agent inside the sandbox. */
+export interface AgentLaunch {
+  /** POSIX shell script; the prompt is on its stdin. */
+  script: string;
+  env: Record<string, string>;
+  /** Files written before the start: absolute path inside the sandbox (below `home`) to content. */
+  files: Record<string, string>;
+}
+
+/** What a line of output means to people; `answerText` is a candidate for the final answer (the last one counts). */
+export interface ParsedLine {
+  activities: AgentActivity[];
+  answerText?: string;
+  /** The agent's own final error message. */
+  error?: string;
+}
+
+export interface AgentEnd {
+  exitCode: number | undefined;
+  answerText: string | undefined;
+  error: string | undefined;
+  /** Last bytes of stderr, as text. */
+  stderrTail: string;
+}
+
+/** A pure translator between halo and one agent CLI: it never spawns, reads or writes anything. */
+export interface AgentAdapter {
+  id: AgentId;
+  /** Name of the program as people know it. */
+  title: string;
+  /** Whether it needs the gateway's model route. */
+  needsModel: boolean;
+  launch(intent: AgentIntent): AgentLaunch;
+  /** Never throws: a line that is no event gives no activity. */
+  parseLine(line: string): ParsedLine;
+  outcome(end: AgentEnd): AgentOutcome;
+}

@@ -1,0 +1,65 @@
+import type { JournalEvent } from '../core/events.ts';
+import type { RunState } from '../core/run-state.ts';
+
+export interface SubmitRequest {
+  /** The PRD file: where it is (shown to people) and its bytes. */
+  prd: { path: string; bytes: Uint8Array };
+  /** Paths or URLs of repositories; each becomes a run. */
+  repos: string[];
+  profile: string | undefined;
+  /** `key=value` settings, later wins. */
+  set: string[];
+  /** Accept a repository with uncommitted changes; they are not part of the run. */
+  allowDirty: boolean;
+}
+
+export interface Submitted {
+  runId: string;
+  repo: string;
+  warnings: string[];
+}
+
+/** What run.json says, for people and machines (contracts: who, what, where, versions, progress, end). */
+export type RunRecord = Record<string, unknown>;
+
+export interface RunView {
+  state: RunState;
+  record: RunRecord;
+  /** Absolute path of the run directory, on the machine that keeps it. */
+  dir: string;
+}
+
+export interface FollowOptions {
+  /** Events after this seq; 0 for all. */
+  after: number;
+  /** Go on until the run ends; false: stop at what is there. */
+  follow: boolean;
+  signal?: AbortSignal;
+}
+
+export interface Landed {
+  branch: string;
+  from: string;
+  to: string;
+}
+
+/** Everything a user can do. Served in-process (api/local.ts) or over HTTP (api/http-client.ts) alike. */
+export interface Operations {
+  /** Validates everything first: either all runs are queued or none. */
+  submit(request: SubmitRequest): Promise<Submitted[]>;
+  /** Newest first. */
+  list(): Promise<RunState[]>;
+  /** `runId` may be a unique prefix. Throws RUN_NOT_FOUND. */
+  get(runId: string): Promise<RunView>;
+  follow(runId: string, options: FollowOptions): AsyncIterable<JournalEvent>;
+  /** The agents' raw output lines, of one story when `storyId` is given. */
+  raw(
+    runId: string,
+    options: { storyId: string | undefined; follow: boolean; signal?: AbortSignal },
+  ): AsyncIterable<Uint8Array>;
+  /** Unified diff of what the run (or one story of it) landed. */
+  diff(runId: string, storyId: string | undefined): Promise<string>;
+  /** Fast-forwards the branch that the run started from. Throws LAND_REFUSED with the reason. */
+  land(runId: string): Promise<Landed>;
+  close(): Promise<void>;
+}

@@ -1,0 +1,54 @@
+import type { AgentId } from '../agents/adapter.ts';
+
+export type ModelMode = 'live' | 'record' | 'replay';
+
+/** Everything that decides how a run goes: parsed, with defaults, in ms and bytes. Holds no secret; frozen. */
+export interface Config {
+  agent: AgentId;
+  /** `[agents.command] run`: the command line of the `command` agent. */
+  agentCommand: string | undefined;
+  setup: readonly string[];
+  /** undefined: not configured, which `submit` refuses; empty: explicitly none. */
+  gates: readonly string[] | undefined;
+  /** Image of setup, agent and gates. */
+  image: string;
+  /** Environment of setup, agent and gates. */
+  env: Readonly<Record<string, string>>;
+  model: {
+    name: string;
+    /** Base URL of the provider, to which `/responses` is appended. */
+    baseUrl: string;
+    /** Name of the environment variable, read by the worker, that holds the key. */
+    keyEnv: string;
+    mode: ModelMode;
+    /** Folder of cassettes for `replay`, absolute: `<storyKey>.jsonl` in it. */
+    cassettes: string | undefined;
+  };
+  limits: {
+    cpus: number;
+    memoryBytes: number;
+    pids: number;
+    wallMs: number;
+    idleMs: number;
+    outputBytes: number;
+  };
+  /** Exact `host:port`s that setup may reach. */
+  network: { allow: readonly string[] };
+  retry: { attempts: number; backoffMs: number; maxBackoffMs: number };
+  /** `ff`: fast-forward the branch of the checkout when the run ends with SUCCESS. */
+  land: { mode: 'branch' | 'ff' };
+  git: { authorName: string; authorEmail: string; message: string };
+  /** How the repository gets into a sandbox: mounted mirror, or a stream of packed objects. */
+  workspace: { transport: 'auto' | 'mount' | 'stream' };
+}
+
+/** What belongs to this machine and process, not to a run. */
+export interface Host {
+  /** HALO_HOME, absolute. */
+  home: string;
+  /** HALO_REDIS_URL */
+  redisUrl: string | undefined;
+  /** HALO_URL and HALO_TOKEN: the API server that commands talk to instead of working here. */
+  apiUrl: string | undefined;
+  apiToken: string | undefined;
+}

@@ -1,0 +1,71 @@
+import { exitCodeOf, USAGE_EXIT, type StopReason } from './stop-reason.ts';
+
+/** Every error that a user can meet, with the stop reason it stands for. `undefined` means wrong usage. */
+export const ERRORS = {
+  USAGE: undefined,
+  RUN_NOT_FOUND: undefined,
+  STORY_NOT_FOUND: undefined,
+  PRD_UNREADABLE: 'VALIDATION_FAILED',
+  PRD_INVALID: 'VALIDATION_FAILED',
+  CONFIG_INVALID: 'VALIDATION_FAILED',
+  NO_GATES: 'VALIDATION_FAILED',
+  NOT_A_GIT_REPO: 'NOT_A_GIT_REPO',
+  DIRTY_WORKTREE: 'DIRTY_WORKTREE',
+  NO_COMMITS: 'CANNOT_START',
+  REPO_UNREACHABLE: 'CANNOT_START',
+  LAND_REFUSED: 'CANNOT_START',
+  DOCKER_UNAVAILABLE: 'MISSING_DEPENDENCY',
+  IMAGE_MISSING: 'MISSING_DEPENDENCY',
+  IMAGE_BUILD_FAILED: 'MISSING_DEPENDENCY',
+  REDIS_UNAVAILABLE: 'MISSING_DEPENDENCY',
+  GIT_MISSING: 'MISSING_DEPENDENCY',
+  MODEL_KEY_MISSING: 'MISSING_DEPENDENCY',
+  CASSETTE_MISSING: 'MISSING_DEPENDENCY',
+  API_UNREACHABLE: 'MISSING_DEPENDENCY',
+  API_REFUSED: undefined,
+  POLICY_VIOLATION: 'POLICY_VIOLATION',
+  CONFLICT: 'CONFLICT',
+  RUN_ABORTED: 'USER_ABORT',
+  GIT_FAILED: 'INFRASTRUCTURE',
+  DOCKER_FAILED: 'INFRASTRUCTURE',
+  DISK_FAILED: 'INFRASTRUCTURE',
+  RUN_UNREADABLE: 'INFRASTRUCTURE',
+  INTERNAL: 'UNKNOWN_ERROR',
+} as const satisfies Record<string, StopReason | undefined>;
+
+export type ErrorCode = keyof typeof ERRORS;
+
+export interface ErrorOptions {
+  /** How to mend it, one sentence. */
+  hint?: string;
+  cause?: unknown;
+}
+
+/** The one error class: `message` says what and where, `hint` how to mend it, `code` is stable. */
+export class HaloError extends Error {
+  readonly code: ErrorCode;
+  readonly hint: string | undefined;
+
+  constructor(code: ErrorCode, message: string, options: ErrorOptions = {}) {
+    super(message, { cause: options.cause });
+    this.name = 'HaloError';
+    this.code = code;
+    this.hint = options.hint;
+  }
+
+  get stopReason(): StopReason | undefined {
+    return ERRORS[this.code];
+  }
+
+  get exitCode(): number {
+    const reason = this.stopReason;
+    return reason === undefined ? USAGE_EXIT : exitCodeOf(reason);
+  }
+}
+
+/** Any thrown value as a HaloError; what was not one already is a fault of ours. */
+export function toHaloError(error: unknown): HaloError {
+  if (error instanceof HaloError) return error;
+  const message = error instanceof Error ? error.message : String(error);
+  return new HaloError('INTERNAL', message, { cause: error });
+}

@@ -1,0 +1,62 @@
+import type { AgentActivity, Usage } from './agent.ts';
+import type { Prd } from './prd.ts';
+import type { StopReason } from './stop-reason.ts';
+
+/** The version of the journal's schema; raised when an event changes its meaning. */
+export const JOURNAL_VERSION = 1;
+
+export const PHASES = ['prepare', 'setup', 'agent', 'export', 'import', 'gates', 'land'] as const;
+export type Phase = (typeof PHASES)[number];
+
+export type Verdict = 'passed' | 'failed' | 'needs_human';
+
+/** The repository of a run, as it was when the run was submitted. */
+export interface RunRepo {
+  /** Absolute path of the repository, or its URL. */
+  source: string;
+  /** Name of the mirror under HALO_HOME/repos. */
+  mirror: string;
+  /** Short name of the branch that was checked out; undefined when HEAD was detached. */
+  branch: string | undefined;
+  /** The commit that the first story builds on, 40 or 64 hex digits. */
+  base: string;
+}
+
+/** One try at one story. `attempt` counts from 1. */
+export interface AttemptRef {
+  story: string;
+  attempt: number;
+}
+
+export interface CommandResult {
+  command: string;
+  /** undefined when the sandbox was killed from outside. */
+  exitCode: number | undefined;
+  ms: number;
+}
+
+/** What happened, without the envelope. */
+export type JournalEntry =
+  | { type: 'run.created'; runId: string; repo: RunRepo; prdPath: string; prd: Prd; attempts: number }
+  | { type: 'run.started' }
+  | { type: 'run.ended'; stopReason: StopReason; detail: string }
+  | { type: 'run.landed'; branch: string; from: string; to: string }
+  | ({ type: 'story.started'; epoch: number; base: string } & AttemptRef)
+  | ({ type: 'phase.started'; phase: Phase } & AttemptRef)
+  | ({ type: 'phase.ended'; phase: Phase; ms: number } & AttemptRef)
+  | ({ type: 'setup.ended'; phase: 'setup' | 'gates'; log: string } & CommandResult & AttemptRef)
+  | ({ type: 'agent.activity'; activity: AgentActivity } & AttemptRef)
+  | ({ type: 'gate.started'; command: string } & AttemptRef)
+  | ({ type: 'gate.ended'; log: string } & CommandResult & AttemptRef)
+  | ({
+      type: 'story.ended';
+      verdict: Verdict;
+      stopReason: StopReason;
+      summary: string;
+      usage: Usage;
+      /** The landed commit, when the verdict is passed. */
+      commit?: string;
+    } & AttemptRef);
+
+/** One line of journal.jsonl. `seq` counts from 1 without gaps; `at` is ISO 8601 in UTC. */
+export type JournalEvent = { v: typeof JOURNAL_VERSION; seq: number; at: string } & JournalEntry;

@@ -1,0 +1,29 @@
+export type DialectId = 'hanuman' | 'ralph';
+
+export type StoryStatus = 'pending' | 'in_progress' | 'done' | 'blocked' | 'skipped';
+
+/** One small unit of work, whatever dialect it was written in. */
+export interface Story {
+  id: string;
+  title: string;
+  description: string;
+  acceptance: string[];
+  /** Lower runs first; `undefined` runs after all others. Ties go by file order. */
+  priority: number | undefined;
+  status: StoryStatus;
+  notes: string;
+  /** All other keys of the story, as they were. */
+  extra: Record<string, unknown>;
+}
+
+/** One parsed PRD file. */
+export interface Prd {
+  dialect: DialectId;
+  project: string;
+  description: string;
+  stories: Story[];
+  /** What was normalised or ignored, a sentence each. */
+  warnings: string[];
+  /** sha256 of the file's bytes, hex. */
+  hash: string;
+}

@@ -1,0 +1,158 @@
+import { addUsage, NO_USAGE, type Usage } from './agent.ts';
+import type { JournalEvent, Phase, RunRepo } from './events.ts';
+import type { Story } from './prd.ts';
+import type { StopReason } from './stop-reason.ts';
+import { storyKey } from './story-key.ts';
+
+/** `done` was already done in the PRD; `skipped` the PRD says to leave out. */
+export type StoryProgress = 'pending' | 'in_progress' | 'passed' | 'failed' | 'needs_human' | 'done' | 'skipped';
+
+export interface StoryState {
+  id: string;
+  key: string;
+  title: string;
+  progress: StoryProgress;
+  /** Attempts begun so far. */
+  attempts: number;
+  /** The phase under way, while in progress. */
+  phase?: Phase;
+  /** How the last attempt ended. */
+  stopReason?: StopReason;
+  summary?: string;
+  commit?: string;
+  startedAt?: string;
+  endedAt?: string;
+}
+
+/** What a run's journal adds up to. */
+export interface RunState {
+  runId: string;
+  status: 'queued' | 'running' | 'ended';
+  repo: RunRepo;
+  prdPath: string;
+  project: string;
+  /** Most attempts a story may use. */
+  maxAttempts: number;
+  /** In the order in which they run. */
+  stories: StoryState[];
+  /** The newest landed commit, or the run's base. */
+  tip: string;
+  /** The newest fencing epoch handed out. */
+  epoch: number;
+  usage: Usage;
+  createdAt: string;
+  startedAt?: string;
+  endedAt?: string;
+  stopReason?: StopReason;
+  detail?: string;
+  /** The branch that `halo land` moved, and the commit it moved it to. */
+  landed?: { branch: string; to: string };
+  /** seq of the last event folded in. */
+  seq: number;
+}
+
+/** Folds a run's events, in order. The first one is `run.created`. */
+export function foldRun(events: Iterable<JournalEvent>): RunState | undefined {
+  let state: RunState | undefined;
+  for (const event of events) state = applyEvent(state, event);
+  return state;
+}
+
+/** The state after one more event; the state given is not changed. */
+export function applyEvent(state: RunState | undefined, event: JournalEvent): RunState | undefined {
+  if (event.type === 'run.created') return createState(event);
+  if (state === undefined) return undefined;
+  const next = { ...state, seq: event.seq };
+  switch (event.type) {
+    case 'run.started':
+      return { ...next, status: 'running', startedAt: state.startedAt ?? event.at };
+    case 'run.ended':
+      return { ...next, status: 'ended', endedAt: event.at, stopReason: event.stopReason, detail: event.detail };
+    case 'run.landed':
+      return { ...next, landed: { branch: event.branch, to: event.to } };
+    case 'story.started':
+      return {
+        ...withStory(next, event.story, (story) => ({
+          ...story,
+          progress: 'in_progress',
+          attempts: event.attempt,
+          startedAt: story.startedAt ?? event.at,
+        })),
+        epoch: event.epoch,
+      };
+    case 'phase.started':
+      return withStory(next, event.story, (story) => ({ ...story, phase: event.phase }));
+    case 'story.ended':
+      return {
+        ...withStory(next, event.story, ({ phase: _, ...story }) => ({
+          ...story,
+          progress: event.verdict,
+          stopReason: event.stopReason,
+          summary: event.summary,
+          endedAt: event.at,
+          ...(event.commit === undefined ? {} : { commit: event.commit }),
+        })),
+        tip: event.commit ?? state.tip,
+        usage: addUsage(state.usage, event.usage),
+      };
+    case 'phase.ended':
+    case 'setup.ended':
+    case 'agent.activity':
+    case 'gate.started':
+    case 'gate.ended':
+      return next;
+  }
+}
+
+function createState(event: JournalEvent & { type: 'run.created' }): RunState {
+  return {
+    runId: event.runId,
+    status: 'queued',
+    repo: event.repo,
+    prdPath: event.prdPath,
+    project: event.prd.project,
+    maxAttempts: event.attempts,
+    stories: inOrder(event.prd.stories).map((story) => ({
+      id: story.id,
+      key: storyKey(story.id),
+      title: story.title,
+      progress: progressInFile(story),
+      attempts: 0,
+    })),
+    tip: event.repo.base,
+    epoch: 0,
+    usage: NO_USAGE,
+    createdAt: event.at,
+    seq: event.seq,
+  };
+}
+
+/** A story in progress first, then by priority, then by place in the file. */
+function inOrder(stories: Story[]): Story[] {
+  const rank = (story: Story) => (story.status === 'in_progress' ? -Infinity : (story.priority ?? Infinity));
+  return stories
+    .map((story, place) => ({ story, place }))
+    .sort((a, b) => compare(rank(a.story), rank(b.story)) || a.place - b.place)
+    .map(({ story }) => story);
+}
+
+function compare(a: number, b: number): number {
+  return a === b ? 0 : a < b ? -1 : 1;
+}
+
+function progressInFile(story: Story): StoryProgress {
+  switch (story.status) {
+    case 'done':
+      return 'done';
+    case 'skipped':
+    case 'blocked':
+      return 'skipped';
+    case 'pending':
+    case 'in_progress':
+      return 'pending';
+  }
+}
+
+function withStory(state: RunState, id: string, change: (story: StoryState) => StoryState): RunState {
+  return { ...state, stories: state.stories.map((story) => (story.id === id ? change(story) : story)) };
+}

@@ -1,0 +1,80 @@
+import type { Readable, Writable } from 'node:stream';
+
+/** What a sandbox belongs to; written on containers and volumes at birth, so that a sweep can find them. */
+export interface SandboxLabels {
+  run: string;
+  storyKey: string;
+  attempt: number;
+  phase: string;
+}
+
+export type Mount =
+  | { kind: 'bind'; source: string; target: string; readOnly: true }
+  /** `copyUp`: an empty volume takes over content and mode of the image's folder at `target`. */
+  | { kind: 'volume'; source: string; target: string; readOnly: boolean; copyUp: boolean };
+
+export interface SandboxLimits {
+  cpus: number;
+  memoryBytes: number;
+  pids: number;
+}
+
+export interface SandboxSpec {
+  /** Image name or id; it must be there already. */
+  image: string;
+  labels: SandboxLabels;
+  /** Numeric user and group id inside. */
+  user: number;
+  workdir: string;
+  env: Record<string, string>;
+  mounts: Mount[];
+  limits: SandboxLimits;
+}
+
+/** The one command of a sandbox. */
+export interface Command {
+  /** A POSIX shell script; it runs as the sandbox's main process (under an init). */
+  script: string;
+  /** What the script can read on stdin; nothing when absent. */
+  stdin?: string | Readable;
+  /** Both are written with back-pressure and ended when the output ends. */
+  stdout: Writable;
+  stderr: Writable;
+  /** Most time in all, in ms. */
+  wallMs: number;
+  /** Most time without output, in ms. */
+  idleMs: number;
+  /** Most bytes of output, both streams together; more kills the sandbox. */
+  outputBytes: number;
+  signal?: AbortSignal;
+}
+
+/** How a sandbox ended. `exitCode` is the engine's word, undefined when the sandbox was killed by us. */
+export interface SandboxExit {
+  ended: 'exited' | 'wall' | 'idle' | 'output' | 'aborted';
+  exitCode: number | undefined;
+  /** `maybe`: killed by signal 9 with memory near its limit, but the engine does not say so. */
+  outOfMemory: 'no' | 'maybe' | 'yes';
+  ms: number;
+}
+
+/** One sealed container. It is started ahead and waits; `run` may be called once. */
+export interface Sandbox {
+  readonly id: string;
+  run(command: Command): Promise<SandboxExit>;
+  /** Kills and removes it with its anonymous volumes; safe at any time and more than once. */
+  remove(): Promise<void>;
+}
+
+/** The door to the container engine. All methods may be called concurrently. */
+export interface SandboxEngine {
+  /** Creates and starts a sandbox that waits for its command. Throws IMAGE_MISSING, DOCKER_UNAVAILABLE, DOCKER_FAILED. */
+  start(spec: SandboxSpec): Promise<Sandbox>;
+  createVolume(name: string, labels: SandboxLabels): Promise<void>;
+  /** Safe when the volume is not there. */
+  removeVolume(name: string): Promise<void>;
+  /** The id of a local image, or undefined. */
+  imageId(name: string): Promise<string | undefined>;
+  /** Whether containers see the files of this host folder when it is mounted. */
+  canMount(dir: string): Promise<boolean>;
+}

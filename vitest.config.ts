@@ -1,0 +1,12 @@
+import { defineConfig } from 'vitest/config';
+
+// Real Docker, Redis and git share two cores here: files run one at a time where they start containers.
+export default defineConfig({
+  test: {
+    include: ['test/**/*.test.ts'],
+    testTimeout: 60_000,
+    hookTimeout: 120_000,
+    pool: 'forks',
+    maxWorkers: 2,
+  },
+});
