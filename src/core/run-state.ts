@@ -84,8 +84,8 @@ export function applyEvent(state: RunState | undefined, event: JournalEvent): Ru
       return withStory(next, event.story, (story) => ({ ...story, phase: event.phase }));
     case 'story.ended':
       return {
-        ...withStory(next, event.story, ({ phase: _, ...story }) => ({
-          ...story,
+        ...withStory(next, event.story, (story) => ({
+          ...withoutPhase(story),
           progress: event.verdict,
           stopReason: event.stopReason,
           summary: event.summary,
@@ -151,6 +151,12 @@ function progressInFile(story: Story): StoryProgress {
     case 'in_progress':
       return 'pending';
   }
+}
+
+function withoutPhase(story: StoryState): StoryState {
+  const copy = { ...story };
+  delete copy.phase;
+  return copy;
 }
 
 function withStory(state: RunState, id: string, change: (story: StoryState) => StoryState): RunState {
