@@ -1,0 +1,19 @@
+/** A duration for people: `0.4s`, `12.3s`, `2m 05s`, `1h 02m`. Never negative. */
+export function formatDuration(ms: number): string {
+  const tenths = Math.max(0, Math.round(ms / 100));
+  if (tenths < 600) return `${(tenths / 10).toFixed(1)}s`;
+  const seconds = Math.floor(tenths / 10);
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 60) return `${minutes}m ${two(seconds % 60)}s`;
+  return `${Math.floor(minutes / 60)}h ${two(minutes % 60)}m`;
+}
+
+/** Milliseconds from one ISO 8601 time to another; 0 when either is no time. */
+export function msBetween(from: string, to: string): number {
+  const ms = Date.parse(to) - Date.parse(from);
+  return Number.isFinite(ms) ? ms : 0;
+}
+
+function two(value: number): string {
+  return String(value).padStart(2, '0');
+}

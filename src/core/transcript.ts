@@ -1,0 +1,179 @@
+import type { AgentActivity } from './agent.ts';
+import { formatDuration, msBetween } from './duration.ts';
+import type { CommandResult, JournalEvent, Verdict } from './events.ts';
+import { clip, safeLine, safeText } from './safe-text.ts';
+
+/** How a line wants to be seen; printers choose colors by it. */
+export type Tone = 'plain' | 'quiet' | 'good' | 'bad' | 'warn' | 'strong';
+
+/** One line of a transcript, not yet laid out. `label` says who speaks; without one it goes on with the line before. */
+export interface TranscriptLine {
+  story: string;
+  label: string;
+  tone: Tone;
+  text: string;
+}
+
+const TIME_WIDTH = 8;
+const STORY_WIDTH = 8;
+const LABEL_WIDTH = 7;
+const LINE_LENGTH = 240;
+const SAID_LINES = 12;
+const OUTPUT_LINES = 3;
+const FAILED_OUTPUT_LINES = 8;
+
+const VERDICTS: Record<Verdict, { word: string; tone: Tone }> = {
+  passed: { word: 'PASSED', tone: 'good' },
+  failed: { word: 'FAILED', tone: 'bad' },
+  needs_human: { word: 'NEEDS HUMAN', tone: 'warn' },
+};
+
+/**
+ * What an event means to people: plain lines in aligned columns (elapsed time, story, who, what), without color.
+ * `startedAt` is the ISO 8601 time that elapsed time counts from. Safe to print whatever the agent wrote.
+ */
+export function transcribe(event: JournalEvent, startedAt: string): string[] {
+  return describe(event).map((line) => layOut(line, msBetween(startedAt, event.at)));
+}
+
+/** One laid-out line; a line that goes on with the one before leaves the first columns empty. */
+export function layOut(line: TranscriptLine, elapsedMs: number): string {
+  const time = line.label === '' ? '' : formatDuration(elapsedMs);
+  const story = clip(line.story, 16);
+  return [
+    time.padStart(TIME_WIDTH),
+    (line.label === '' ? '' : story).padEnd(Math.max(STORY_WIDTH, story.length)),
+    line.label.padEnd(LABEL_WIDTH),
+    line.text,
+  ]
+    .join('  ')
+    .trimEnd();
+}
+
+/** The lines of an event, before layout. Most events have one line, quiet ones none. */
+export function describe(event: JournalEvent): TranscriptLine[] {
+  switch (event.type) {
+    case 'run.created': {
+      const count = event.prd.stories.length;
+      const stories = `${count} ${count === 1 ? 'story' : 'stories'}`;
+      return runLine(
+        'strong',
+        event.runId,
+        `${stories} of ${event.prd.project}, ${event.repo.source} at ${short(event.repo.base)}`,
+      );
+    }
+    case 'run.started':
+      return [];
+    case 'run.ended':
+      return runLine(event.stopReason === 'SUCCESS' ? 'good' : 'bad', event.stopReason, event.detail);
+    case 'run.landed':
+      return runLine('good', 'LANDED', `${event.branch} moved from ${short(event.from)} to ${short(event.to)}`);
+    default:
+      return storyLines(event).map(({ label, tone, text }) => ({ story: safeLine(event.story), label, tone, text }));
+  }
+}
+
+type StoryEvent = Extract<JournalEvent, { story: string }>;
+type StoryLine = Omit<TranscriptLine, 'story'>;
+
+function storyLines(event: StoryEvent): StoryLine[] {
+  switch (event.type) {
+    case 'story.started':
+      return [{ label: 'story', tone: 'strong', text: `attempt ${event.attempt}, on ${short(event.base)}` }];
+    case 'phase.started':
+    case 'gate.started':
+      return [];
+    case 'phase.ended':
+      return [{ label: event.phase, tone: 'quiet', text: `done    ${formatDuration(event.ms)}` }];
+    case 'setup.ended':
+      return [commandLine(event, 'setup')];
+    case 'gate.ended':
+      return [commandLine(event, 'gate')];
+    case 'agent.activity':
+      return activityLines(event.activity);
+    case 'story.ended': {
+      const { word, tone } = VERDICTS[event.verdict];
+      const what = event.commit === undefined ? event.stopReason : short(event.commit);
+      const [first = '', ...rest] = cap(event.summary, SAID_LINES);
+      return [{ label: 'story', tone, text: `${word}  ${what}  ${first}`.trimEnd() }, ...continued(rest, 'plain', '')];
+    }
+  }
+}
+
+function commandLine(event: CommandResult & { log: string }, label: string): StoryLine {
+  const command = safeLine(event.command);
+  const took = formatDuration(event.ms);
+  if (event.exitCode === 0) return { label, tone: 'good', text: `ok      ${took.padEnd(6)}  ${command}` };
+  return {
+    label,
+    tone: 'bad',
+    text: `FAILED  ${took.padEnd(6)}  ${command}  (${exitText(event.exitCode)}, ${event.log})`,
+  };
+}
+
+function activityLines(activity: AgentActivity): StoryLine[] {
+  switch (activity.kind) {
+    case 'say':
+      return spoken(activity.text, 'plain');
+    case 'warn':
+      return spoken(`warning: ${activity.text}`, 'warn');
+    case 'run':
+      return [{ label: 'agent', tone: 'strong', text: `$ ${safeLine(activity.command, LINE_LENGTH)}` }];
+    case 'edit': {
+      const change = { add: 'added', update: 'edited', delete: 'deleted' }[activity.change];
+      return [{ label: 'agent', tone: 'plain', text: `${change.padEnd(7)} ${safeLine(activity.path)}` }];
+    }
+    case 'ran': {
+      if (activity.exitCode === 0) return continued(tail(activity.output, OUTPUT_LINES), 'quiet', '  ');
+      const text = `${exitText(activity.exitCode)}: ${safeLine(activity.command)}`;
+      const output = continued(tail(activity.output, FAILED_OUTPUT_LINES), 'quiet', '  ');
+      return [{ label: 'agent', tone: 'warn', text }, ...output];
+    }
+  }
+}
+
+function spoken(text: string, tone: Tone): StoryLine[] {
+  const [first, ...rest] = cap(text, SAID_LINES);
+  return first === undefined ? [] : [{ label: 'agent', tone, text: first }, ...continued(rest, tone, '')];
+}
+
+function continued(lines: string[], tone: Tone, indent: string): StoryLine[] {
+  return lines.map((line) => ({ label: '', tone, text: `${indent}${line}` }));
+}
+
+/** The first lines of a text that people wrote or read. */
+function cap(text: string, most: number): string[] {
+  const lines = cleanLines(text);
+  if (lines.length <= most) return lines;
+  return [...lines.slice(0, most - 1), `… ${more(lines.length - most + 1)}`];
+}
+
+/** The last lines of a command's output: that is where its result is. */
+function tail(text: string, most: number): string[] {
+  const lines = cleanLines(text);
+  if (lines.length <= most) return lines;
+  return [`… ${more(lines.length - most + 1)}`, ...lines.slice(1 - most)];
+}
+
+function more(count: number): string {
+  return `${count} more ${count === 1 ? 'line' : 'lines'}`;
+}
+
+function cleanLines(text: string): string[] {
+  return safeText(text)
+    .split('\n')
+    .map((line) => clip(line.replace(/\t/g, '  ').trimEnd(), LINE_LENGTH))
+    .filter((line) => line.trim() !== '');
+}
+
+function runLine(tone: Tone, word: string, text: string): TranscriptLine[] {
+  return [{ story: '', label: 'run', tone, text: `${safeLine(word)}  ${safeLine(text, LINE_LENGTH)}` }];
+}
+
+function exitText(exitCode: number | undefined): string {
+  return exitCode === undefined ? 'killed' : `exit ${exitCode}`;
+}
+
+function short(commit: string): string {
+  return commit.slice(0, 7);
+}
