@@ -1,0 +1,142 @@
+import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { lstat, lutimes, readlink, rename, rm, symlink, unlink } from 'node:fs/promises';
+import { hostname } from 'node:os';
+import { sleep } from './sleep.ts';
+
+export interface LockOptions {
+  /** Most time to wait for the lock, in ms. */
+  waitMs?: number;
+  /** A lock held on another host that was not renewed for this long, in ms, is given up for dead. */
+  staleMs?: number;
+}
+
+/** Waiting for a lock took too long. `owner` is its holder as `host:pid`. */
+export class LockBusyError extends Error {
+  readonly owner: string;
+
+  constructor(path: string, owner: string) {
+    super(`${path} is locked by ${owner}`);
+    this.name = 'LockBusyError';
+    this.owner = owner;
+  }
+}
+
+/**
+ * Runs `work` while no other process (nor caller in this one) that names the same path does.
+ * The lock is a symbolic link whose target names its owner: made with its content in one step, and
+ * free again the moment its owner is dead. Throws LockBusyError, and what `work` throws.
+ */
+export async function withLock<T>(path: string, work: () => Promise<T>, options: LockOptions = {}): Promise<T> {
+  const staleMs = options.staleMs ?? 60_000;
+  const me = await takeLock(path, Date.now() + (options.waitMs ?? 30_000), staleMs);
+  const renewal = setInterval(() => void renew(path), staleMs / 4).unref();
+  try {
+    return await work();
+  } finally {
+    clearInterval(renewal);
+    if ((await ownerOf(path)) === me) await rm(path, { force: true });
+  }
+}
+
+async function takeLock(path: string, deadline: number, staleMs: number): Promise<string> {
+  const me = describeMe();
+  for (let pause = 2; ; pause = Math.min(pause * 2, 50)) {
+    if (await tryLink(me, path)) return me;
+    const owner = await ownerOf(path);
+    if (owner === undefined) continue;
+    if (await isDead(path, owner, staleMs)) await clearDead(path, staleMs);
+    else if (Date.now() > deadline) throw new LockBusyError(path, owner.split(':').slice(0, 2).join(':'));
+    else await sleep(pause * (0.5 + Math.random()));
+  }
+}
+
+/** Two cleaners could remove a live lock between them, so cleaning has a short lock of its own. */
+async function clearDead(path: string, staleMs: number): Promise<void> {
+  const broom = `${path}.clear`;
+  const me = describeMe();
+  if (!(await tryLink(me, broom))) {
+    const cleaner = await ownerOf(broom);
+    if (cleaner !== undefined && (await isDead(broom, cleaner, staleMs))) await setAside(broom);
+    await sleep(5);
+    return;
+  }
+  try {
+    const owner = await ownerOf(path);
+    if (owner !== undefined && (await isDead(path, owner, staleMs))) await rm(path, { force: true });
+  } finally {
+    if ((await ownerOf(broom)) === me) await rm(broom, { force: true });
+  }
+}
+
+async function setAside(path: string): Promise<void> {
+  const aside = `${path}.${randomBytes(4).toString('hex')}`;
+  try {
+    await rename(path, aside);
+    await unlink(aside);
+  } catch {
+    // Another process was quicker.
+  }
+}
+
+async function tryLink(owner: string, path: string): Promise<boolean> {
+  try {
+    await symlink(owner, path);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
+    throw error;
+  }
+}
+
+async function ownerOf(path: string): Promise<string | undefined> {
+  try {
+    return await readlink(path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
+async function isDead(path: string, owner: string, staleMs: number): Promise<boolean> {
+  const [host, pid, start] = owner.split(':');
+  if (host === HOST) return !isAlive(Number(pid), start ?? '');
+  try {
+    return Date.now() - (await lstat(path)).mtimeMs > staleMs;
+  } catch {
+    return false;
+  }
+}
+
+async function renew(path: string): Promise<void> {
+  const now = new Date();
+  await lutimes(path, now, now).catch(() => undefined);
+}
+
+const HOST = hostname().replaceAll(':', '-');
+
+function describeMe(): string {
+  return [HOST, process.pid, startOf(process.pid), randomBytes(6).toString('hex')].join(':');
+}
+
+/** Whether that very process lives: a process id alone may have been given to another one since. */
+function isAlive(pid: number, start: string): boolean {
+  try {
+    process.kill(pid, 0);
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
+  const now = startOf(pid);
+  return now === '' || start === '' || now === start;
+}
+
+/** The kernel's start time of a process, or '' where there is no /proc. A dead, unreaped process counts as gone. */
+function startOf(pid: number): string {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    return fields[0] === 'Z' ? 'dead' : (fields[19] ?? '');
+  } catch {
+    return '';
+  }
+}

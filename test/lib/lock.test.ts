@@ -1,0 +1,72 @@
+import { spawnSync } from 'node:child_process';
+import { lstatSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:fs';
+import { hostname, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { LockBusyError, withLock } from '../../src/lib/lock.ts';
+import { sleep } from '../../src/lib/sleep.ts';
+
+let dir: string;
+beforeEach(() => {
+  dir = mkdtempSync(join(tmpdir(), 'halo-lock-'));
+});
+afterEach(() => rmSync(dir, { recursive: true, force: true }));
+
+test('only one of many callers is inside at a time, and nothing is left behind', async () => {
+  let inside = 0;
+  let most = 0;
+  const enter = () =>
+    withLock(join(dir, 'l'), async () => {
+      most = Math.max(most, ++inside);
+      await sleep(1);
+      inside--;
+    });
+  await Promise.all(Array.from({ length: 20 }, enter));
+  expect(most).toBe(1);
+  expect(readdirSync(dir)).toEqual([]);
+});
+
+test('the lock is free again when the work throws', async () => {
+  const path = join(dir, 'l');
+  await expect(withLock(path, () => Promise.reject(new Error('no')))).rejects.toThrow('no');
+  await expect(withLock(path, () => Promise.resolve(7))).resolves.toBe(7);
+});
+
+test('a lock of a dead process is taken over, by exactly one of many', async () => {
+  const path = join(dir, 'l');
+  const dead = spawnSync(process.execPath, ['-e', '']).pid;
+  symlinkSync(`${hostname()}:${dead}:1:abc`, path);
+  let inside = 0;
+  let most = 0;
+  const enter = () =>
+    withLock(path, async () => {
+      most = Math.max(most, ++inside);
+      await sleep(1);
+      inside--;
+    });
+  await Promise.all(Array.from({ length: 10 }, enter));
+  expect(most).toBe(1);
+  expect(readdirSync(dir)).toEqual([]);
+});
+
+test('a lock whose process id belongs to another process now is taken over', async () => {
+  const path = join(dir, 'l');
+  symlinkSync(`${hostname()}:${process.pid}:1:abc`, path);
+  await expect(withLock(path, () => Promise.resolve('in'))).resolves.toBe('in');
+});
+
+test('a lock of another host is waited for, and named when it stays', async () => {
+  const path = join(dir, 'l');
+  symlinkSync('elsewhere:1:1:abc', path);
+  const error = await withLock(path, () => Promise.resolve(), { waitMs: 20 }).catch((thrown: unknown) => thrown);
+  expect(error).toBeInstanceOf(LockBusyError);
+  expect((error as LockBusyError).owner).toBe('elsewhere:1');
+  expect(lstatSync(path).isSymbolicLink()).toBe(true);
+});
+
+test('a lock of another host that nobody renews is given up for dead', async () => {
+  const path = join(dir, 'l');
+  symlinkSync('elsewhere:1:1:abc', path);
+  await sleep(20);
+  await expect(withLock(path, () => Promise.resolve('in'), { staleMs: 5 })).resolves.toBe('in');
+});
