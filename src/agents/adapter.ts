@@ -47,6 +47,8 @@ export interface AgentAdapter {
   title: string;
   /** Whether it needs the gateway's model route. */
   needsModel: boolean;
+  /** Whether it reads AGENTS.md of the repository by itself; else the prompt has to carry it. */
+  readsGuidance: boolean;
   launch(intent: AgentIntent): AgentLaunch;
   /** Never throws: a line that is no event gives no activity. */
   parseLine(line: string): ParsedLine;

@@ -1,0 +1,71 @@
+import * as z from 'zod';
+import type { AgentOutcome } from '../core/agent.ts';
+
+const MAX_SUMMARY = 8000;
+
+const answerShape = z.strictObject({
+  status: z.enum(['ok', 'needs_human', 'failed']),
+  summary: z.string().max(MAX_SUMMARY),
+});
+
+/** The JSON schema of the final answer, in the strict form that model providers ask for. */
+export const ANSWER_SCHEMA = {
+  type: 'object',
+  properties: {
+    status: { type: 'string', enum: ['ok', 'needs_human', 'failed'] },
+    summary: { type: 'string' },
+  },
+  required: ['status', 'summary'],
+  additionalProperties: false,
+};
+
+/** Reads the final answer: exactly one JSON object of the agreed shape, with nothing around it but white space. */
+export function readAnswer(text: string | undefined): AgentOutcome {
+  if (text === undefined || text.trim() === '') return invalid('The agent ended without a final answer.');
+  const value = parseJson(text);
+  if (value === undefined) return invalid(describeNoJson(text.trim()));
+  const parsed = answerShape.safeParse(value);
+  if (!parsed.success)
+    return invalid(`The agent's final answer breaks the agreed shape: ${describeIssue(parsed.error)}.`);
+  return { kind: 'answer', answer: parsed.data };
+}
+
+/** Whether the text is a valid final answer. */
+export function isAnswer(text: string): boolean {
+  return readAnswer(text).kind === 'answer';
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return undefined;
+  }
+}
+
+function describeNoJson(text: string): string {
+  const lines = text.split('\n').filter((line) => line.trim() !== '');
+  if (lines.length > 1 && lines.every((line) => parseJson(line) !== undefined))
+    return `The agent's final answer holds ${lines.length} JSON documents instead of one.`;
+  return `The agent's final answer is not the JSON that was asked for: "${excerpt(text)}".`;
+}
+
+function describeIssue(error: z.ZodError): string {
+  const issue = error.issues[0];
+  if (issue === undefined) return 'it is not the agreed object';
+  if (issue.code === 'unrecognized_keys') return `unknown key "${excerpt(issue.keys.join('", "'))}"`;
+  const place = issue.path.join('.');
+  if (place === 'status') return '"status" must be "ok", "needs_human" or "failed"';
+  if (place === 'summary')
+    return issue.code === 'too_big' ? `"summary" is longer than ${MAX_SUMMARY} characters` : '"summary" must be a text';
+  return 'it must be an object with "status" and "summary"';
+}
+
+function excerpt(text: string): string {
+  const line = text.replace(/\s+/g, ' ');
+  return line.length > 120 ? `${line.slice(0, 119)}…` : line;
+}
+
+function invalid(error: string): AgentOutcome {
+  return { kind: 'invalid', error };
+}

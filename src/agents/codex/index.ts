@@ -1,0 +1,15 @@
+import type { AgentAdapter } from '../adapter.ts';
+import { launchCodex } from './launch.ts';
+import { readCodexOutcome } from './outcome.ts';
+import { parseCodexLine } from './parse.ts';
+
+/** The Codex CLI, from version 0.169.0. */
+export const codex: AgentAdapter = {
+  id: 'codex',
+  title: 'Codex',
+  needsModel: true,
+  readsGuidance: true,
+  launch: launchCodex,
+  parseLine: parseCodexLine,
+  outcome: readCodexOutcome,
+};

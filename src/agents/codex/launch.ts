@@ -1,0 +1,61 @@
+import { stringify } from 'smol-toml';
+import { HaloError } from '../../core/errors.ts';
+import type { AgentIntent, AgentLaunch } from '../adapter.ts';
+import { ANSWER_SCHEMA } from '../answer.ts';
+import { shellQuote } from '../shell-quote.ts';
+
+const AGENT_DIR = '/opt/halo/agents/codex';
+
+/** Starts `codex exec` with a configuration and an answer schema of its own. Throws INTERNAL without a model route. */
+export function launchCodex(intent: AgentIntent): AgentLaunch {
+  if (intent.modelUrl === undefined) throw new HaloError('INTERNAL', 'Codex was to be started without a model route.');
+  const codexHome = `${intent.home}/.codex`;
+  const schemaFile = `${codexHome}/answer.schema.json`;
+  return {
+    script: writeScript(schemaFile),
+    env: { CODEX_HOME: codexHome },
+    files: {
+      [`${codexHome}/config.toml`]: writeConfig(intent.model, intent.modelUrl),
+      [schemaFile]: `${JSON.stringify(ANSWER_SCHEMA, null, 2)}\n`,
+    },
+  };
+}
+
+/** The program lies in the layout of its package, because it looks for its helpers beside itself. */
+function writeScript(schemaFile: string): string {
+  return `for codex in ${AGENT_DIR}/bin/codex ${AGENT_DIR}/vendor/*/bin/codex; do
+  if [ -x "$codex" ]; then
+    exec "$codex" exec --json --strict-config --skip-git-repo-check --output-schema ${shellQuote(schemaFile)} -
+  fi
+done
+echo 'Codex is not in this sandbox (looked below ${AGENT_DIR}); build the image anew with: halo image build' >&2
+exit 127
+`;
+}
+
+function writeConfig(model: string, modelUrl: string): string {
+  return stringify({
+    model,
+    model_provider: 'halo',
+    // The container is the sandbox: the one inside Codex cannot work there and would refuse every command.
+    approval_policy: 'never',
+    sandbox_mode: 'danger-full-access',
+    // A login shell would let /etc/profile reset PATH.
+    allow_login_shell: false,
+    check_for_update_on_startup: false,
+    web_search: 'disabled',
+    analytics: { enabled: false },
+    features: { plugins: false, unbounded_connection_retries: false },
+    shell_environment_policy: { ignore_default_excludes: false },
+    model_providers: {
+      halo: {
+        name: 'halo',
+        base_url: modelUrl,
+        wire_api: 'responses',
+        request_max_retries: 3,
+        stream_max_retries: 4,
+        stream_idle_timeout_ms: 300_000,
+      },
+    },
+  });
+}

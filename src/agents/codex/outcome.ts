@@ -1,0 +1,46 @@
+import type { AgentOutcome } from '../../core/agent.ts';
+import type { AgentEnd } from '../adapter.ts';
+import { readAnswer } from '../answer.ts';
+import { describeEnd } from '../ended.ts';
+
+/** Codex exits 0 also when its model ignored the answer schema, so the answer is checked here. */
+export function readCodexOutcome(end: AgentEnd): AgentOutcome {
+  if (end.exitCode === 0) return readAnswer(end.answerText);
+  if (end.error !== undefined && end.exitCode !== undefined) return { kind: 'error', error: explain(end.error) };
+  return { kind: 'error', error: describeEnd('Codex', end.exitCode, end.stderrTail) };
+}
+
+/** What the messages of Codex mean to the person who has to act; the first that fits counts. */
+const MEANINGS: [RegExp, string][] = [
+  [/\b(401|403) (Unauthorized|Forbidden)/, 'The model provider refused the key'],
+  [/usage limit/i, 'The usage limit of the model account is reached'],
+  [/quota exceeded|insufficient_quota/i, 'The quota of the model account is used up'],
+  [/context window|context_length/i, "The story did not fit into the model's context window"],
+  [/\b404 Not Found/, 'The model provider does not know this model or address'],
+  [/\b429\b/, 'The model provider limits the rate of requests, and waiting did not help'],
+  [/high demand|\b5\d\d [A-Z]/, 'The model provider failed, and trying again did not help'],
+  [/stream disconnected|idle timeout/i, "The model's answer broke off, and trying again did not help"],
+  [/connection failed|error sending request/i, 'The model could not be reached'],
+];
+
+function explain(message: string): string {
+  const said = shorten(unwrapBody(message));
+  const meaning = MEANINGS.find(([pattern]) => pattern.test(said))?.[1];
+  return meaning === undefined ? `Codex failed: ${said}` : `${meaning} (Codex: ${said})`;
+}
+
+/** For a refused request Codex gives the whole JSON body as its message. */
+function unwrapBody(message: string): string {
+  try {
+    const body = JSON.parse(message) as { error?: { message?: unknown } } | null;
+    const inner = body?.error?.message;
+    return typeof inner === 'string' ? inner : message;
+  } catch {
+    return message;
+  }
+}
+
+function shorten(text: string): string {
+  const line = text.replace(/\s+/g, ' ').trim();
+  return line.length > 500 ? `${line.slice(0, 499)}…` : line;
+}

@@ -1,0 +1,15 @@
+import type { AgentAdapter } from '../adapter.ts';
+import { launchCommand } from './launch.ts';
+import { readCommandOutcome } from './outcome.ts';
+import { parseCommandLine } from './parse.ts';
+
+/** Any program as an agent: prompt on stdin, answer in the file HALO_RESULT or on a line of stdout. */
+export const command: AgentAdapter = {
+  id: 'command',
+  title: 'The agent command',
+  needsModel: false,
+  readsGuidance: false,
+  launch: launchCommand,
+  parseLine: parseCommandLine,
+  outcome: readCommandOutcome,
+};

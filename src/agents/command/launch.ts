@@ -1,0 +1,32 @@
+import { HaloError } from '../../core/errors.ts';
+import type { AgentIntent, AgentLaunch } from '../adapter.ts';
+import { shellQuote } from '../shell-quote.ts';
+
+/** Runs the user's command line by sh. Throws CONFIG_INVALID when none is configured. */
+export function launchCommand(intent: AgentIntent): AgentLaunch {
+  if (intent.commandLine === undefined || intent.commandLine.trim() === '')
+    throw new HaloError('CONFIG_INVALID', 'The agent "command" has no command line.', {
+      hint: 'Set `run` in the table [agents.command] of halo.toml.',
+    });
+  return {
+    script: writeScript(intent.commandLine),
+    env: {
+      HALO_RESULT: `${intent.home}/result.json`,
+      ...(intent.modelUrl === undefined ? {} : { HALO_MODEL_URL: intent.modelUrl, HALO_MODEL: intent.model }),
+    },
+    files: {},
+  };
+}
+
+/** The result file becomes the last line of stdout, on a line of its own whatever the command wrote before. */
+function writeScript(commandLine: string): string {
+  return `sh -c ${shellQuote(commandLine)}
+code=$?
+if [ -f "$HALO_RESULT" ]; then
+  echo
+  tr '\\r\\n' '  ' < "$HALO_RESULT"
+  echo
+fi
+exit "$code"
+`;
+}

@@ -1,0 +1,109 @@
+import type { Prd, Story } from '../core/prd.ts';
+
+/** Everything that a prompt is made of. Texts of the PRD and the repository are data: they are quoted, never obeyed here. */
+export interface PromptInput {
+  prd: Pick<Prd, 'project' | 'description'>;
+  story: Story;
+  /** Stories that landed in this run so far, oldest first. */
+  progress: readonly { id: string; title: string; summary: string }[];
+  /** AGENTS.md of the repository, for agents that do not read it themselves. */
+  guidance: string | undefined;
+  gates: readonly string[];
+  /** Why the attempt before this one failed; `tail` is the end of the log that tells. */
+  lastFailure?: { reason: string; summary: string; tail: string };
+}
+
+/** The prompt of one attempt at one story, in Markdown. */
+export function buildPrompt(input: PromptInput): string {
+  return [
+    describeTask(input),
+    describeStory(input.story),
+    describeProgress(input.progress),
+    describeFailure(input.lastFailure),
+    describeGuidance(input.guidance),
+    describeRules(input.gates),
+    ANSWER_RULES,
+  ]
+    .filter((section) => section !== undefined)
+    .join('\n\n')
+    .concat('\n');
+}
+
+const ANSWER_RULES = `## Your answer
+End with one message that is a single JSON object and nothing else: no prose around it, no code fence.
+{"status": "ok" | "needs_human" | "failed", "summary": "what you did, one to three sentences"}
+- ok: the story is done, every acceptance criterion holds, and you have seen it.
+- needs_human: only a person can decide or provide what is missing; the summary says what.
+- failed: you could not do it; the summary says why.`;
+
+function describeTask({ prd, story }: PromptInput): string {
+  const about = prd.description.trim();
+  return `Implement one story of the project ${quoteName(prd.project)} in the git repository in the current folder: ${quoteName(story.id)}, and nothing beyond it.${
+    about === '' ? '' : `\n\n## The project\n${about}`
+  }`;
+}
+
+function describeStory(story: Story): string {
+  const parts = [`## The story\n${story.id}: ${story.title}`];
+  if (story.description.trim() !== '') parts.push(story.description.trim());
+  if (story.acceptance.length > 0) parts.push(`It is done when:\n${list(story.acceptance)}`);
+  if (story.notes.trim() !== '') parts.push(`Notes:\n${story.notes.trim()}`);
+  return parts.join('\n\n');
+}
+
+function describeProgress(progress: PromptInput['progress']): string | undefined {
+  if (progress.length === 0) return undefined;
+  const lines = progress.map(({ id, title, summary }) => `${id}: ${title}. ${summary}`.trim());
+  return `## Done so far, committed already\n${list(lines)}`;
+}
+
+function describeFailure(failure: PromptInput['lastFailure']): string | undefined {
+  if (failure === undefined) return undefined;
+  const tail = failure.tail.trim();
+  return `## The last attempt failed
+${failure.reason}: ${failure.summary}
+Its changes were dropped; you start from the state before it.${tail === '' ? '' : `\nThe end of its log:\n${fence(tail)}`}`;
+}
+
+function describeGuidance(guidance: string | undefined): string | undefined {
+  if (guidance === undefined || guidance.trim() === '') return undefined;
+  return `## Guidance of the repository (AGENTS.md)\n${guidance.trim()}`;
+}
+
+function describeRules(gates: readonly string[]): string {
+  const checks =
+    gates.length === 0
+      ? '- There are no automatic checks; prove by running it that your change works.'
+      : `- Afterwards these commands run in a clean checkout of your change, and each must exit 0. Run them yourself first:\n${gates
+          .map((gate) => `  - ${codeSpan(gate)}`)
+          .join('\n')}`;
+  return `## Rules
+- Change files in the current folder only. Do not commit, push, or change branches or git settings: the working tree is committed for you.
+- There is no network. What the project needs is installed already.
+- Keep to the style of the code around you, and leave no temporary files behind.
+${checks}`;
+}
+
+function list(items: readonly string[]): string {
+  return items.map((item) => `- ${item.trim().replaceAll('\n', '\n  ')}`).join('\n');
+}
+
+function quoteName(text: string): string {
+  return `"${text.replace(/\s+/g, ' ').trim()}"`;
+}
+
+/** A code span or fence is delimited by more backticks than its text has in a row. */
+function codeSpan(text: string): string {
+  const ticks = '`'.repeat(longestTicks(text) + 1);
+  const pad = /^`|`$/.test(text) ? ' ' : '';
+  return `${ticks}${pad}${text.replace(/\s*\n\s*/g, ' ; ')}${pad}${ticks}`;
+}
+
+function fence(text: string): string {
+  const ticks = '`'.repeat(Math.max(3, longestTicks(text) + 1));
+  return `${ticks}\n${text}\n${ticks}`;
+}
+
+function longestTicks(text: string): number {
+  return Math.max(0, ...(text.match(/`+/g) ?? []).map((run) => run.length));
+}

@@ -1,0 +1,59 @@
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { command } from '../../src/agents/command/index.ts';
+import { readRun } from './read-run.ts';
+
+describe('the command agent, run by sh', () => {
+  let home: string;
+  beforeEach(() => {
+    home = mkdtempSync(join(tmpdir(), 'halo command-'));
+  });
+  afterEach(() => rmSync(home, { recursive: true, force: true }));
+
+  function run(commandLine: string, prompt = 'Do it.') {
+    const launch = command.launch({ prompt, model: 'm', modelUrl: undefined, home, commandLine });
+    const env = { PATH: process.env.PATH, ...launch.env };
+    const ended = spawnSync('sh', ['-c', launch.script], { input: prompt, env, encoding: 'utf8' });
+    return readRun(command, { stdout: ended.stdout, stderrTail: ended.stderr, exitCode: ended.status ?? undefined });
+  }
+
+  it('reads the prompt on stdin and answers on the last line', () => {
+    const { activities, outcome } = run(`read -r line; echo "told: $line"; echo '{"status":"ok","summary":"s"}'`);
+    expect(activities).toEqual([{ kind: 'say', text: 'told: Do it.' }]);
+    expect(outcome).toEqual({ kind: 'answer', answer: { status: 'ok', summary: 's' } });
+  });
+
+  it('answers in the file HALO_RESULT, over several lines, after output without a line end', () => {
+    const { outcome } = run(
+      `printf '{\\n "status": "needs_human",\\n "summary": "q"\\n}\\n' > "$HALO_RESULT"; printf half`,
+    );
+    expect(outcome).toEqual({ kind: 'answer', answer: { status: 'needs_human', summary: 'q' } });
+  });
+
+  it('prefers the file over a line', () => {
+    const { outcome } = run(
+      `echo '{"status":"failed","summary":"s"}' > "$HALO_RESULT"; echo '{"status":"ok","summary":"s"}'`,
+    );
+    expect(outcome).toMatchObject({ answer: { status: 'failed' } });
+  });
+
+  it('keeps the exit code of the command, also with a result file', () => {
+    const { outcome } = run(`echo '{"status":"ok","summary":"s"}' > "$HALO_RESULT"; echo broken >&2; exit 7`);
+    expect(outcome).toEqual({ kind: 'error', error: 'The agent command ended with exit code 7: broken' });
+  });
+
+  it('says so when there is no answer at all', () => {
+    expect(run('echo hello').outcome).toMatchObject({
+      kind: 'invalid',
+      error: expect.stringContaining('HALO_RESULT') as string,
+    });
+  });
+
+  it('refuses to start without a command line', () => {
+    const intent = { prompt: '', model: '', modelUrl: undefined, home, commandLine: undefined };
+    expect(() => command.launch(intent)).toThrow('The agent "command" has no command line.');
+  });
+});

@@ -1,0 +1,167 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import type { AgentId, AgentIntent } from '../../src/agents/adapter.ts';
+import { agentAdapter, AGENTS } from '../../src/agents/registry.ts';
+import { expectOutcome, readRun } from './read-run.ts';
+
+/** How each agent's program prints its final message. */
+const PRINT: Record<AgentId, (answer: string) => string> = {
+  codex: (text) => JSON.stringify({ type: 'item.completed', item: { id: 'item_0', type: 'agent_message', text } }),
+  command: (text) => text,
+};
+
+const INTENT: AgentIntent = {
+  prompt: 'Add a greeting.',
+  model: 'some-model',
+  modelUrl: 'http://127.0.0.1:4000/v1',
+  home: '/home/some one',
+  commandLine: 'cat',
+};
+
+const ODD_LINES = [
+  '',
+  '   ',
+  'plain text',
+  '{',
+  'null',
+  '[]',
+  '1e999',
+  '"text"',
+  '{"type":null}',
+  '{"type":"item.completed"}',
+  '{"type":"item.completed","item":null}',
+  '{"type":"item.completed","item":{"type":"command_execution","command":7}}',
+  '{"type":"item.completed","item":{"type":"file_change","status":"completed","changes":{}}}',
+  '{"type":"turn.failed","error":{}}',
+  '{"__proto__":{"status":"ok"},"constructor":1}',
+  '\u0000\u001b[2J\ud800',
+  '['.repeat(100_000),
+  JSON.stringify({ type: 'item.completed', item: { type: 'command_execution', aggregated_output: 'x'.repeat(2e6) } }),
+  'y'.repeat(2e6),
+];
+
+const WRONG_ANSWERS: [string, string, RegExp][] = [
+  ['an unknown status', '{"status":"done","summary":"x"}', /"status" must be/],
+  ['no summary', '{"status":"ok"}', /"summary" must be a text/],
+  ['a summary that is no text', '{"status":"ok","summary":["x"]}', /"summary" must be a text/],
+  ['an endless summary', `{"status":"ok","summary":"${'x'.repeat(9000)}"}`, /longer than/],
+  ['a key too many', '{"status":"ok","summary":"x","files":[]}', /unknown key "files"/],
+];
+
+describe.each(Object.keys(AGENTS) as AgentId[])('the agent %s', (id) => {
+  const adapter = agentAdapter(id);
+  const endWith = (answer: string, exitCode: number | undefined = 0) =>
+    readRun(adapter, { stdout: `${PRINT[id](answer)}\n`, stderrTail: '', exitCode }).outcome;
+
+  it('is registered under its own id', () => expect(adapter.id).toBe(id));
+
+  it('launches the same way each time and writes only below its home', () => {
+    const launch = adapter.launch(INTENT);
+    expect(adapter.launch(INTENT)).toEqual(launch);
+    for (const path of Object.keys(launch.files)) expect(path).toMatch(/^\/home\/some one\//);
+  });
+
+  it('gets no secret and leaves the prompt to stdin', () => {
+    const launch = JSON.stringify(adapter.launch(INTENT));
+    expect(launch).not.toMatch(/api_key|env_key|authorization|bearer/i);
+    expect(launch).not.toContain(INTENT.prompt);
+  });
+
+  it('never throws on a line, whatever it is', () => {
+    for (const line of ODD_LINES) expect(Array.isArray(adapter.parseLine(line).activities)).toBe(true);
+  });
+
+  it.each(['ok', 'needs_human', 'failed'] as const)('takes the answer %s, white space around it or not', (status) => {
+    const answer = { status, summary: 'Said\nin two lines.' };
+    expect(endWith(JSON.stringify(answer))).toEqual({ kind: 'answer', answer });
+    expect(endWith(`  ${JSON.stringify(answer)} `)).toEqual({ kind: 'answer', answer });
+  });
+
+  it.each(WRONG_ANSWERS)('calls an answer with %s invalid and says why', (_what, answer, reason) => {
+    const outcome = endWith(answer);
+    expect(outcome).toMatchObject({ kind: 'invalid', error: expect.stringMatching(reason) as string });
+  });
+
+  it.each([
+    ['prose', 'I am done.'],
+    ['a fenced answer', '```json\n{"status":"ok","summary":"x"}\n```\n'],
+    ['JSON that is no object', '["status"]'],
+  ])('calls %s invalid', (_what, text) => {
+    const outcome = adapter.outcome({ exitCode: 0, answerText: text, error: undefined, stderrTail: '' });
+    expect(outcome.kind).toBe('invalid');
+  });
+
+  it('calls two JSON documents invalid and counts them', () => {
+    const answerText = '{"status":"ok","summary":"x"}\n{"status":"ok","summary":"y"}';
+    const outcome = adapter.outcome({ exitCode: 0, answerText, error: undefined, stderrTail: '' });
+    expect(outcome).toMatchObject({ kind: 'invalid', error: expect.stringContaining('2 JSON documents') as string });
+  });
+
+  it('calls silence invalid', () => {
+    expect(readRun(adapter, { stdout: '', stderrTail: '', exitCode: 0 }).outcome.kind).toBe('invalid');
+  });
+
+  it('does not believe an answer when the program failed', () => {
+    const answer = '{"status":"ok","summary":"x"}';
+    expect(endWith(answer, 3)).toMatchObject({
+      kind: 'error',
+      error: expect.stringContaining('exit code 3') as string,
+    });
+    expect(endWith(answer, 137)).toMatchObject({ kind: 'error', error: expect.stringContaining('SIGKILL') as string });
+    const killed = adapter.outcome({ exitCode: undefined, answerText: answer, error: undefined, stderrTail: '' });
+    expect(killed.kind).toBe('error');
+  });
+
+  it('quotes the last line on stderr when that is all there is', () => {
+    const outcome = adapter.outcome({
+      exitCode: 2,
+      answerText: undefined,
+      error: undefined,
+      stderrTail: 'a\nno such flag\n',
+    });
+    expect(outcome).toMatchObject({ kind: 'error', error: expect.stringMatching(/: no such flag$/) as string });
+  });
+});
+
+describe('recordings of the real Codex CLI', () => {
+  interface Recording {
+    name: string;
+    exitCode: number;
+    stderrTail: string;
+    outcome: { kind: string; says?: string };
+  }
+  const read = (file: string) => readFileSync(new URL(`fixtures/codex/${file}`, import.meta.url), 'utf8');
+  const recordings = JSON.parse(read('index.json')) as Recording[];
+
+  it.each(recordings)('are read as they ended: $name', ({ name, exitCode, stderrTail, outcome }) => {
+    const run = readRun(agentAdapter('codex'), { stdout: read(`${name}.jsonl`), exitCode, stderrTail });
+    expectOutcome(run.outcome, outcome);
+  });
+
+  it('are cooked for people: what it ran, with what result, and what it edited', () => {
+    const { activities } = readRun(agentAdapter('codex'), {
+      stdout: read('success.jsonl'),
+      exitCode: 0,
+      stderrTail: '',
+    });
+    const write = `mkdir -p "$(dirname 'greeting.txt')" && printf %s aXQncyBoZWxsbwo= | base64 -d > 'greeting.txt'`;
+    expect(activities).toEqual([
+      { kind: 'run', command: 'printf one; ls' },
+      { kind: 'ran', command: 'printf one; ls', exitCode: 0, output: 'one' },
+      { kind: 'run', command: write },
+      { kind: 'ran', command: write, exitCode: 0, output: '' },
+      { kind: 'edit', path: 'greeting.txt', change: 'update' },
+    ]);
+  });
+
+  it('show each reconnection as a warning', () => {
+    const run = { stdout: read('stream-cut-recovered.jsonl'), exitCode: 0, stderrTail: '' };
+    const { activities } = readRun(agentAdapter('codex'), run);
+    expect(activities.map(({ kind }) => kind)).toEqual(['warn']);
+  });
+
+  it('show what the agent says when it is not the answer', () => {
+    const { activities } = readRun(agentAdapter('codex'), { stdout: read('prose.jsonl'), exitCode: 0, stderrTail: '' });
+    expect(activities).toEqual([{ kind: 'say', text: 'All done, enjoy!' }]);
+  });
+});

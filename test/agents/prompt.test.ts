@@ -1,0 +1,61 @@
+import { describe, expect, it } from 'vitest';
+import { buildPrompt, type PromptInput } from '../../src/agents/prompt.ts';
+
+const INPUT: PromptInput = {
+  prd: { project: 'shop', description: 'A small shop.' },
+  story: {
+    id: 'US-2',
+    title: 'Greet the buyer',
+    description: 'As a buyer I am greeted.',
+    acceptance: ['says hello', 'in the\nright language'],
+    priority: 1,
+    status: 'pending',
+    notes: '',
+    extra: {},
+  },
+  progress: [],
+  guidance: undefined,
+  gates: ['npm test'],
+};
+
+describe('the prompt', () => {
+  it('holds the story, its acceptance criteria and the gates', () => {
+    const prompt = buildPrompt(INPUT);
+    expect(prompt).toContain('US-2: Greet the buyer');
+    expect(prompt).toContain('As a buyer I am greeted.');
+    expect(prompt).toContain('- says hello\n- in the\n  right language');
+    expect(prompt).toContain('- `npm test`');
+  });
+
+  it('forbids commits, tells that there is no network, and ends with the rules of the answer', () => {
+    const prompt = buildPrompt(INPUT);
+    expect(prompt).toMatch(/Do not commit/);
+    expect(prompt).toMatch(/There is no network/);
+    expect(prompt.split('\n## ').at(-1)).toMatch(/^Your answer\n.*single JSON object/s);
+  });
+
+  it('leaves out what there is not', () => {
+    const prompt = buildPrompt({ ...INPUT, prd: { project: 'shop', description: ' ' }, gates: [] });
+    expect(prompt).not.toMatch(/The project\n|Done so far|last attempt|AGENTS\.md|undefined/);
+    expect(prompt).toContain('There are no automatic checks');
+  });
+
+  it('tells what landed, what failed before, and the guidance of the repository', () => {
+    const prompt = buildPrompt({
+      ...INPUT,
+      progress: [{ id: 'US-1', title: 'Door', summary: 'Opens now.' }],
+      guidance: 'Use tabs.\n',
+      lastFailure: { reason: 'GATE_FAILED', summary: 'npm test ended with 1', tail: 'a ``` b\nAssertionError' },
+    });
+    expect(prompt).toContain('- US-1: Door. Opens now.');
+    expect(prompt).toContain('Use tabs.');
+    expect(prompt).toContain('GATE_FAILED: npm test ended with 1');
+    expect(prompt).toContain('````\na ``` b\nAssertionError\n````');
+  });
+
+  it('keeps a gate with backticks or several lines in one code span', () => {
+    const prompt = buildPrompt({ ...INPUT, gates: ['echo `date`', 'set -e\nmake'] });
+    expect(prompt).toContain('- `` echo `date` ``');
+    expect(prompt).toContain('- `set -e ; make`');
+  });
+});

@@ -1,0 +1,30 @@
+import { expect } from 'vitest';
+import type { AgentAdapter } from '../../src/agents/adapter.ts';
+import type { AgentActivity, AgentOutcome } from '../../src/core/agent.ts';
+
+/** Reads a whole run of an agent as a worker does: line by line, the last answer and the last error count. */
+export function readRun(
+  adapter: AgentAdapter,
+  run: { stdout: string; stderrTail: string; exitCode: number | undefined },
+): { activities: AgentActivity[]; outcome: AgentOutcome } {
+  const activities: AgentActivity[] = [];
+  let answerText: string | undefined;
+  let error: string | undefined;
+  for (const line of run.stdout.split('\n')) {
+    const parsed = adapter.parseLine(line);
+    activities.push(...parsed.activities);
+    answerText = parsed.answerText ?? answerText;
+    error = parsed.error ?? error;
+  }
+  const outcome = adapter.outcome({ exitCode: run.exitCode, answerText, error, stderrTail: run.stderrTail });
+  return { activities, outcome };
+}
+
+/** Compares the kind, and looks for a part of the summary or of the error. */
+export function expectOutcome(outcome: AgentOutcome, wanted: { kind: string; says?: string }): void {
+  const said = outcome.kind === 'answer' ? outcome.answer.summary : outcome.error;
+  expect({ kind: outcome.kind, said }).toEqual({
+    kind: wanted.kind,
+    said: expect.stringContaining(wanted.says ?? '') as string,
+  });
+}

@@ -1,0 +1,73 @@
+/** A tool call of the scripted model: `args` for a function, `input` for a tool that takes plain text. */
+export type ToolCall = { name: string; args: unknown } | { name: string; input: string };
+
+export interface ResponseHead {
+  id: string;
+  model: string;
+  usage: { input: number; output: number; cached: number };
+}
+
+type StreamEvent = { type: string } & Record<string, unknown>;
+
+/** The names of the tools that a Responses API request offers. */
+export function toolNames(body: unknown): string[] {
+  const tools = (body as { tools?: { name?: string; type: string }[] }).tools ?? [];
+  return tools.map((tool) => tool.name ?? tool.type);
+}
+
+/** The events of a whole response with one message or one tool call. */
+export function completedEvents(head: ResponseHead, content: { text: string } | { call: ToolCall }): StreamEvent[] {
+  const item = 'text' in content ? messageItem(head.id, content.text) : callItem(head.id, content.call);
+  const usage = {
+    input_tokens: head.usage.input,
+    input_tokens_details: { cached_tokens: head.usage.cached },
+    output_tokens: head.usage.output,
+    output_tokens_details: { reasoning_tokens: 0 },
+    total_tokens: head.usage.input + head.usage.output,
+  };
+  return [
+    ...('text' in content ? startedEvents(head, content.text) : startedEvents(head, undefined)),
+    { type: 'response.output_item.done', output_index: 0, item },
+    { type: 'response.completed', response: { ...whole(head), status: 'completed', output: [item], usage } },
+  ];
+}
+
+/** The first events of a response: with a text, up to its deltas. */
+export function startedEvents(head: ResponseHead, text: string | undefined): StreamEvent[] {
+  const created = { type: 'response.created', response: { ...whole(head), status: 'in_progress', output: [] } };
+  if (text === undefined) return [created];
+  const item = { ...messageItem(head.id, ''), status: 'in_progress', content: [] };
+  const deltas = text.match(/[\s\S]{1,40}/g) ?? [];
+  return [
+    created,
+    { type: 'response.output_item.added', output_index: 0, item },
+    ...deltas.map((delta) => ({
+      type: 'response.output_text.delta',
+      item_id: item.id,
+      output_index: 0,
+      content_index: 0,
+      delta,
+    })),
+  ];
+}
+
+function whole(head: ResponseHead) {
+  return { id: `resp_${head.id}`, object: 'response', model: head.model };
+}
+
+function messageItem(id: string, text: string) {
+  return {
+    type: 'message',
+    id: `msg_${id}`,
+    role: 'assistant',
+    status: 'completed',
+    content: [{ type: 'output_text', text, annotations: [] }],
+  };
+}
+
+function callItem(id: string, call: ToolCall) {
+  const common = { id: `item_${id}`, call_id: `call_${id}`, name: call.name, status: 'completed' };
+  return 'input' in call
+    ? { type: 'custom_tool_call', ...common, input: call.input }
+    : { type: 'function_call', ...common, arguments: JSON.stringify(call.args) };
+}
