@@ -1,0 +1,85 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { HaloError } from '../core/errors.ts';
+import type { JournalEvent } from '../core/events.ts';
+import type { RunState } from '../core/run-state.ts';
+import { readFrames, type RequestOptions, type Server } from './http-request.ts';
+import { request, requestJson } from './http-request.ts';
+import type { FollowOptions, Landed, Operations, RunView, Submitted } from './operations.ts';
+import type { EventFrame, RawFrame, SubmitBody } from './wire.ts';
+
+/** How often in a row a broken event stream is taken up again without a new event in between. */
+const RESUMES = 5;
+const RESUME_WAIT_MS = 500;
+
+/** The operations of a server elsewhere. Throws what the server threw, API_UNREACHABLE and API_REFUSED. */
+export function openHttp(server: Server): Operations {
+  return {
+    async submit({ prd, ...rest }) {
+      const content = Buffer.from(prd.bytes).toString('base64');
+      const body: SubmitBody = { ...rest, prd: { path: prd.path, content } };
+      const answer = await requestJson<{ runs: Submitted[] }>(server, '/v1/runs', { body });
+      return answer.runs;
+    },
+    async list() {
+      return (await requestJson<{ runs: RunState[] }>(server, '/v1/runs')).runs;
+    },
+    get: (runId) => requestJson<RunView>(server, runPath(runId)),
+    follow: (runId, options) => followEvents(server, runId, options),
+    raw: (runId, { storyId, follow, signal }) => {
+      const query = { follow: String(follow), ...(storyId === undefined ? {} : { story: storyId }) };
+      return readRaw(server, runPath(runId, '/raw'), { query, ...withSignal(signal) });
+    },
+    async diff(runId, storyId) {
+      const query: Record<string, string> = storyId === undefined ? {} : { story: storyId };
+      return (await request(server, runPath(runId, '/diff'), { query })).text();
+    },
+    land: (runId) => requestJson<Landed>(server, runPath(runId, '/land'), { body: {} }),
+    close: () => Promise.resolve(),
+  };
+}
+
+/** Follows a run and takes up the stream after the last event seen whenever the connection breaks. */
+async function* followEvents(server: Server, runId: string, options: FollowOptions): AsyncGenerator<JournalEvent> {
+  let after = options.after;
+  for (let failures = 0; ; failures += 1) {
+    const query = { after: String(after), follow: String(options.follow) };
+    try {
+      for await (const frame of readFrames<EventFrame>(server, runPath(runId, '/events'), {
+        query,
+        ...withSignal(options.signal),
+      })) {
+        if (!('event' in frame)) continue;
+        after = frame.event.seq;
+        failures = 0;
+        yield frame.event;
+      }
+      return;
+    } catch (error) {
+      if (options.signal?.aborted === true) return;
+      // The first answer decides whether the server is there at all; later breaks are worth another try.
+      if (!isBroken(error) || after === options.after || failures >= RESUMES) throw error;
+      await sleep(RESUME_WAIT_MS * 2 ** failures, undefined, withSignal(options.signal)).catch(() => undefined);
+    }
+  }
+}
+
+async function* readRaw(server: Server, path: string, options: RequestOptions): AsyncGenerator<Uint8Array> {
+  try {
+    for await (const frame of readFrames<RawFrame>(server, path, options))
+      if ('raw' in frame) yield new Uint8Array(Buffer.from(frame.raw, 'base64'));
+  } catch (error) {
+    if (options.signal?.aborted !== true) throw error;
+  }
+}
+
+function runPath(runId: string, rest = ''): string {
+  return `/v1/runs/${encodeURIComponent(runId)}${rest}`;
+}
+
+function withSignal(signal: AbortSignal | undefined): { signal?: AbortSignal } {
+  return signal === undefined ? {} : { signal };
+}
+
+function isBroken(error: unknown): boolean {
+  return error instanceof HaloError && error.code === 'API_UNREACHABLE';
+}

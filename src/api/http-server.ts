@@ -1,0 +1,132 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
+import { fastify, type FastifyError, type FastifyInstance, type FastifyRequest } from 'fastify';
+import * as z from 'zod';
+import { HaloError, toHaloError, type ErrorCode } from '../core/errors.ts';
+import { streamFrames } from './http-stream.ts';
+import type { Operations } from './operations.ts';
+import { DIFF_QUERY, EVENTS_QUERY, RAW_QUERY, SUBMIT_BODY, toWireError } from './wire.ts';
+
+const MAX_BODY_BYTES = 8 * 1024 * 1024;
+
+export interface AppOptions {
+  operations: Operations;
+  /** Every request must carry it as a bearer token. */
+  token: string;
+  /** Names that the Host header may hold, without port; any name when absent. Guards loopback against DNS rebinding. */
+  hosts?: readonly string[];
+}
+
+/** The HTTP API, not yet listening. Closing it ends open streams; the operations stay open. */
+export function buildApp(options: AppOptions): FastifyInstance {
+  const app = fastify({ bodyLimit: MAX_BODY_BYTES, forceCloseConnections: true });
+  const closing = new AbortController();
+  app.addHook('onRequest', (request, _reply, done) => done(refusal(request, options)));
+  app.addHook('preClose', (done) => {
+    closing.abort();
+    done();
+  });
+  app.setErrorHandler(async (error: FastifyError | HaloError, _request, reply) => {
+    const known = fromFastify(error);
+    await reply.code(statusOf(known.code)).send(toWireError(known));
+  });
+  app.setNotFoundHandler(async (request, reply) => {
+    await reply.code(404).send({ code: 'USAGE', message: `There is no ${request.method} ${request.url} in this API.` });
+  });
+  addRoutes(app, options.operations, closing.signal);
+  return app;
+}
+
+function addRoutes(app: FastifyInstance, operations: Operations, closing: AbortSignal): void {
+  app.get('/v1/runs', async () => ({ runs: await operations.list() }));
+
+  app.post('/v1/runs', async (request, reply) => {
+    const { prd, profile, ...rest } = parse(SUBMIT_BODY, request.body);
+    const bytes = new Uint8Array(Buffer.from(prd.content, 'base64'));
+    const runs = await operations.submit({ ...rest, profile, prd: { path: prd.path, bytes } });
+    return reply.code(201).send({ runs });
+  });
+
+  app.get<RunRoute>('/v1/runs/:runId', (request) => operations.get(request.params.runId));
+
+  app.get<RunRoute>('/v1/runs/:runId/events', async (request, reply) => {
+    const query = parse(EVENTS_QUERY, request.query);
+    // Ask first, so that an unknown run is a plain 404 and not a stream.
+    const { runId } = (await operations.get(request.params.runId)).state;
+    return streamFrames({ reply, closing }, async function* (signal) {
+      for await (const event of operations.follow(runId, { ...query, signal })) yield { event };
+    });
+  });
+
+  app.get<RunRoute>('/v1/runs/:runId/raw', async (request, reply) => {
+    const { story, follow } = parse(RAW_QUERY, request.query);
+    const { runId } = (await operations.get(request.params.runId)).state;
+    return streamFrames({ reply, closing }, async function* (signal) {
+      for await (const bytes of operations.raw(runId, { storyId: story, follow, signal }))
+        yield { raw: Buffer.from(bytes).toString('base64') };
+    });
+  });
+
+  app.get<RunRoute>('/v1/runs/:runId/diff', async (request, reply) => {
+    const { story } = parse(DIFF_QUERY, request.query);
+    return reply.type('text/x-diff; charset=utf-8').send(await operations.diff(request.params.runId, story));
+  });
+
+  app.post<RunRoute>('/v1/runs/:runId/land', (request) => operations.land(request.params.runId));
+}
+
+interface RunRoute {
+  Params: { runId: string };
+}
+
+function refusal(request: FastifyRequest, { token, hosts }: AppOptions): HaloError | undefined {
+  if (hosts !== undefined && !hosts.includes(request.hostname.replace(/^\[|\]$/g, '')))
+    return new HaloError('API_REFUSED', `This server does not answer to the name ${request.hostname}.`, {
+      hint: `Use one of ${hosts.join(', ')} in HALO_URL.`,
+    });
+  const [scheme, given = ''] = (request.headers.authorization ?? '').split(' ');
+  if (scheme?.toLowerCase() === 'bearer' && sameSecret(given, token)) return undefined;
+  return new HaloError('API_REFUSED', 'The API token is missing or wrong.', {
+    hint: 'Set HALO_TOKEN to the token that `halo serve` named when it started.',
+  });
+}
+
+/** Compares digests, so that neither content nor length shows in the time it takes. */
+function sameSecret(given: string, secret: string): boolean {
+  const digest = (text: string) => createHash('sha256').update(text).digest();
+  return timingSafeEqual(digest(given), digest(secret));
+}
+
+function parse<T>(schema: z.ZodType<T>, value: unknown): T {
+  const parsed = schema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  throw new HaloError('USAGE', `The request is not valid: ${z.prettifyError(parsed.error).replace(/\s+/g, ' ')}.`);
+}
+
+function fromFastify(error: FastifyError | HaloError): HaloError {
+  if (error instanceof HaloError) return error;
+  if (error.statusCode !== undefined && error.statusCode < 500) return new HaloError('USAGE', error.message);
+  return toHaloError(error);
+}
+
+function statusOf(code: ErrorCode): number {
+  switch (code) {
+    case 'USAGE':
+      return 400;
+    case 'API_REFUSED':
+      return 401;
+    case 'RUN_NOT_FOUND':
+    case 'STORY_NOT_FOUND':
+      return 404;
+    case 'LAND_REFUSED':
+    case 'CONFLICT':
+    case 'DIRTY_WORKTREE':
+      return 409;
+    default:
+      return new HaloError(code, '').stopReason === 'MISSING_DEPENDENCY' ? 503 : isOurFault(code) ? 500 : 422;
+  }
+}
+
+function isOurFault(code: ErrorCode): boolean {
+  const reason = new HaloError(code, '').stopReason;
+  return reason === 'INFRASTRUCTURE' || reason === 'UNKNOWN_ERROR';
+}

@@ -1,0 +1,54 @@
+import * as z from 'zod';
+import { ERRORS, HaloError, type ErrorCode } from '../core/errors.ts';
+import type { JournalEvent } from '../core/events.ts';
+
+/** An error as it goes over HTTP. */
+export interface WireError {
+  code: ErrorCode;
+  message: string;
+  hint?: string | undefined;
+}
+
+/** One line of a stream: what was asked for, or the error that ends it. Empty lines keep the connection alive. */
+export type EventFrame = { event: JournalEvent } | { error: WireError };
+export type RawFrame = { raw: string } | { error: WireError };
+
+export const STREAM_TYPE = 'application/x-ndjson';
+
+export const SUBMIT_BODY = z.strictObject({
+  prd: z.strictObject({ path: z.string().min(1), content: z.base64() }),
+  repos: z.array(z.string().min(1)).min(1),
+  profile: z.string().optional(),
+  set: z.array(z.string()),
+  allowDirty: z.boolean(),
+});
+export type SubmitBody = z.infer<typeof SUBMIT_BODY>;
+
+const FLAG = z.enum(['true', 'false']).transform((text) => text === 'true');
+
+export const EVENTS_QUERY = z.strictObject({
+  after: z.coerce.number().int().min(0).default(0),
+  follow: FLAG.default(false),
+});
+
+export const RAW_QUERY = z.strictObject({ story: z.string().optional(), follow: FLAG.default(false) });
+
+export const DIFF_QUERY = z.strictObject({ story: z.string().optional() });
+
+const WIRE_ERROR = z.object({ code: z.string(), message: z.string(), hint: z.string().optional() });
+
+export function toWireError(error: HaloError): WireError {
+  return { code: error.code, message: error.message, hint: error.hint };
+}
+
+/** The error that the other side threw, or undefined when `body` is no error of halo's. */
+export function fromWireError(body: unknown): HaloError | undefined {
+  const parsed = WIRE_ERROR.safeParse(body);
+  if (!parsed.success) return undefined;
+  const { code, message, hint } = parsed.data;
+  return new HaloError(isErrorCode(code) ? code : 'INTERNAL', message, hint === undefined ? {} : { hint });
+}
+
+function isErrorCode(code: string): code is ErrorCode {
+  return Object.hasOwn(ERRORS, code);
+}

@@ -1,0 +1,118 @@
+import type { Operations, Submitted, SubmitRequest } from '../../src/api/operations.ts';
+import { HaloError } from '../../src/core/errors.ts';
+import type { JournalEntry, JournalEvent } from '../../src/core/events.ts';
+import { foldRun, type RunState } from '../../src/core/run-state.ts';
+
+interface MemoryRun {
+  events: JournalEvent[];
+  raw: { story: string; line: string }[];
+  waiting: Set<() => void>;
+}
+
+export interface MemoryOperations extends Operations {
+  readonly submitted: SubmitRequest[];
+  /** Adds a run with these events, one second apart from 2030 on; returns its id. */
+  addRun(entries: JournalEntry[], raw?: MemoryRun['raw']): string;
+  append(runId: string, entry: JournalEntry): void;
+  /** How many followers wait for events at this moment. */
+  followers(runId: string): number;
+}
+
+/** Operations over runs in memory: complete as the interface goes, but nothing is executed. */
+export function openMemory(): MemoryOperations {
+  const runs = new Map<string, MemoryRun>();
+  const submitted: SubmitRequest[] = [];
+
+  function find(prefix: string): MemoryRun {
+    const found = [...runs].filter(([id]) => id.startsWith(prefix)).map(([, run]) => run);
+    if (found.length === 1 && found[0] !== undefined) return found[0];
+    throw new HaloError('RUN_NOT_FOUND', `There is no run ${prefix}.`, { hint: '`halo ls` shows all runs.' });
+  }
+
+  function append(runId: string, entry: JournalEntry): void {
+    const run = find(runId);
+    const seq = run.events.length + 1;
+    run.events.push({ v: 1, seq, at: new Date(Date.UTC(2030, 0, 1, 0, 0, seq - 1)).toISOString(), ...entry });
+    for (const wake of run.waiting) wake();
+  }
+
+  return {
+    submitted,
+    append,
+    followers: (runId) => find(runId).waiting.size,
+    addRun(entries, raw = []) {
+      const [first] = entries;
+      if (first?.type !== 'run.created') throw new Error('the first event is run.created');
+      runs.set(first.runId, { events: [], raw, waiting: new Set() });
+      for (const entry of entries) append(first.runId, entry);
+      return first.runId;
+    },
+    submit(request) {
+      if (request.prd.bytes.length === 0)
+        return Promise.reject(
+          new HaloError('PRD_INVALID', `${request.prd.path} is empty.`, { hint: 'Write a story.' }),
+        );
+      submitted.push(request);
+      return Promise.resolve(
+        request.repos.map((repo, index): Submitted => ({ runId: `new-${index + 1}`, repo, warnings: ['a warning'] })),
+      );
+    },
+    list: () => Promise.resolve([...runs.values()].map(stateOf).reverse()),
+    get: (runId) =>
+      attempt(() => {
+        const state = stateOf(find(runId));
+        return { state, record: { runId: state.runId, status: state.status }, dir: `/halo/runs/${state.runId}` };
+      }),
+    async *follow(runId, { after, follow, signal }) {
+      const run = find(runId);
+      for (let next = after; signal?.aborted !== true;) {
+        const event = run.events[next];
+        if (event !== undefined) {
+          next += 1;
+          yield event;
+        } else if (!follow || stateOf(run).status === 'ended') return;
+        else await change(run, signal);
+      }
+    },
+    async *raw(runId, { storyId }) {
+      const run = find(runId);
+      if (storyId !== undefined && !stateOf(run).stories.some((story) => story.id === storyId))
+        throw new HaloError('STORY_NOT_FOUND', `Run ${runId} has no story ${storyId}.`);
+      await Promise.resolve();
+      for (const { story, line } of run.raw)
+        if (storyId === undefined || story === storyId) yield new TextEncoder().encode(`${line}\n`);
+    },
+    diff: (runId, storyId) =>
+      attempt(() => `diff --git a/${stateOf(find(runId)).runId} b/x\n-old\n+new of ${storyId ?? 'all'}\n`),
+    land: (runId) =>
+      attempt(() => {
+        const state = stateOf(find(runId));
+        if (state.stopReason !== 'SUCCESS')
+          throw new HaloError('LAND_REFUSED', `Run ${state.runId} landed nothing.`, { hint: 'Look at its logs.' });
+        return { branch: 'main', from: state.repo.base, to: state.tip };
+      }),
+    close: () => Promise.resolve(),
+  };
+}
+
+function stateOf(run: MemoryRun): RunState {
+  const state = foldRun(run.events);
+  if (state === undefined) throw new Error('a run without run.created');
+  return state;
+}
+
+function change(run: MemoryRun, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve) => {
+    const wake = () => {
+      run.waiting.delete(wake);
+      resolve();
+    };
+    run.waiting.add(wake);
+    signal?.addEventListener('abort', wake, { once: true });
+  });
+}
+
+async function attempt<T>(work: () => T): Promise<T> {
+  await Promise.resolve();
+  return work();
+}
