@@ -128,8 +128,8 @@ function createState(event: JournalEvent & { type: 'run.created' }): RunState {
 }
 
 /** A story in progress first, then by priority, then by place in the file. */
-function inOrder(stories: Story[]): Story[] {
-  const rank = (story: Story) => (story.status === 'in_progress' ? -Infinity : (story.priority ?? Infinity));
+export function inOrder<S extends Story>(stories: S[]): S[] {
+  const rank = (story: S) => (story.status === 'in_progress' ? -Infinity : (story.priority ?? Infinity));
   return stories
     .map((story, place) => ({ story, place }))
     .sort((a, b) => compare(rank(a.story), rank(b.story)) || a.place - b.place)

@@ -1,0 +1,62 @@
+import type { DraftStory } from './dialect.ts';
+import type { Findings, Place } from './findings.ts';
+
+const LONGEST_ID = 200;
+
+/** Why a text cannot be a story id; undefined when it can. */
+export function findIdFault(id: string): string | undefined {
+  if (id === '') return 'is empty';
+  if (id.length > LONGEST_ID) return `is longer than ${LONGEST_ID} characters`;
+  if (/[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]/u.test(id)) return 'holds a control character';
+  return undefined;
+}
+
+/** Adds a problem for each id that another story has already. */
+export function refuseDuplicates(stories: DraftStory[], findings: Findings): void {
+  const first = new Map<string, Place>();
+  for (const { id, at } of stories) {
+    const earlier = first.get(id);
+    if (earlier === undefined) first.set(id, at);
+    else findings.problems.push({ ...idPlace(at), rule: `the id "${id}" is taken by ${earlier.where} already` });
+  }
+}
+
+/**
+ * Makes ids unique: where at most one story of an id is not done and nothing depends on the id,
+ * the others become `id~2`, `id~3`, …, with a warning. Any other duplicate is a problem.
+ */
+export function renameDoneDuplicates(stories: DraftStory[], findings: Findings): DraftStory[] {
+  const groups = groupById(stories);
+  const depended = new Set(stories.flatMap(({ dependsOn }) => dependsOn.map(({ id }) => id)));
+  const newIds = new Map<DraftStory, string>();
+  for (const [id, group] of groups) {
+    const open = group.filter(({ status }) => status !== 'done');
+    if (group.length === 1) continue;
+    if (open.length > 1 || depended.has(id)) {
+      refuseDuplicates(group, findings);
+      continue;
+    }
+    const keeper = open[0] ?? group[0];
+    let number = 2;
+    for (const story of group) {
+      if (story === keeper) continue;
+      while (groups.has(`${id}~${number}`)) number++;
+      newIds.set(story, `${id}~${number++}`);
+    }
+    findings.warnings.push({
+      story: undefined,
+      text: `the id "${id}" is there ${group.length} times; done ones renamed`,
+    });
+  }
+  return stories.map((story) => ({ ...story, id: newIds.get(story) ?? story.id }));
+}
+
+function groupById(stories: DraftStory[]): Map<string, DraftStory[]> {
+  const groups = new Map<string, DraftStory[]>();
+  for (const story of stories) groups.set(story.id, [...(groups.get(story.id) ?? []), story]);
+  return groups;
+}
+
+function idPlace(at: Place): Place {
+  return { where: `${at.where}.id`, offset: at.offset };
+}

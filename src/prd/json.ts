@@ -1,0 +1,114 @@
+import { parseTree, printParseErrorCode, type Node, type ParseError, type ParseOptions } from 'jsonc-parser';
+import { HaloError } from '../core/errors.ts';
+import type { Findings, Place } from './findings.ts';
+
+/** A JSON value that knows where it stands in its file. */
+export interface JsonValue extends Place {
+  kind: 'object' | 'array' | 'string' | 'number' | 'boolean' | 'null';
+  /** The plain value. */
+  value: unknown;
+  /** The members of an object; of anything else, none. */
+  members: ReadonlyMap<string, JsonValue>;
+  /** The items of a list; of anything else, none. */
+  items: readonly JsonValue[];
+}
+
+const STRICT: ParseOptions = { disallowComments: true, allowTrailingComma: false, allowEmptyContent: false };
+const DEEPEST = 64;
+
+/**
+ * Parses strict JSON. Raw control characters inside strings are accepted with a warning;
+ * the same key twice in one object is a problem. Throws PRD_INVALID, with line and column, for any other syntax error.
+ */
+export function parseJson(text: string, path: string, findings: Findings): JsonValue {
+  const fail = (offset: number, what: string) => {
+    const { line, column } = positionAt(text, offset);
+    return new HaloError('PRD_INVALID', `${path}:${line}:${column}: not valid JSON: ${what}`, {
+      hint: 'Mend the syntax there; JSON allows no comments, no trailing commas and only double quotes.',
+    });
+  };
+  const tooDeep = findTooDeep(text);
+  if (tooDeep !== undefined) throw fail(tooDeep, `more than ${DEEPEST} levels of brackets`);
+  const errors: ParseError[] = [];
+  const root = parseTree(text, errors, STRICT);
+  const named = errors.map(({ error, offset }) => ({ name: printParseErrorCode(error), offset }));
+  const error = named.find(({ name }) => name !== 'InvalidCharacter');
+  if (error !== undefined) throw fail(error.offset, ERROR_TEXTS[error.name] ?? 'unexpected character');
+  if (root === undefined) throw fail(0, 'a value is missing');
+  if (errors.length > 0) {
+    const lines = new Set(errors.slice(0, 20).map(({ offset }) => positionAt(text, offset).line));
+    findings.warnings.push({
+      story: undefined,
+      text: `raw control characters in a string, line ${[...lines].join(', ')}`,
+    });
+  }
+  return toJsonValue(root, '', findings);
+}
+
+/** Line and column of an offset, both counted from 1. */
+export function positionAt(text: string, offset: number): { line: number; column: number } {
+  const before = text.slice(0, offset);
+  const lastBreak = before.lastIndexOf('\n');
+  return { line: before.split('\n').length, column: offset - lastBreak };
+}
+
+/** Deep nesting would overflow the stack of the parser and of everything that walks the value later. */
+function findTooDeep(text: string): number | undefined {
+  let depth = 0;
+  for (const { 0: token, index } of text.matchAll(/"(?:[^"\\\n]|\\.)*"?|[[\]{}]/g)) {
+    if (token === '[' || token === '{') depth++;
+    if (token === ']' || token === '}') depth--;
+    if (depth > DEEPEST) return index;
+  }
+  return undefined;
+}
+
+function toJsonValue(node: Node, where: string, findings: Findings): JsonValue {
+  const { offset } = node;
+  if (node.type === 'array') {
+    const items = (node.children ?? []).map((child, index) => toJsonValue(child, `${where}[${index}]`, findings));
+    return { kind: 'array', value: items.map(({ value }) => value), where, offset, members: NONE, items };
+  }
+  if (node.type === 'object') {
+    const members = toMembers(node, where, findings);
+    const value = Object.fromEntries([...members].map(([key, member]) => [key, member.value]));
+    return { kind: 'object', value, where, offset, members, items: [] };
+  }
+  const kind = node.type === 'property' ? 'null' : node.type;
+  return { kind, value: node.value as unknown, where, offset, members: NONE, items: [] };
+}
+
+function toMembers(object: Node, where: string, findings: Findings): Map<string, JsonValue> {
+  const members = new Map<string, JsonValue>();
+  for (const { children = [] } of object.children ?? []) {
+    const [key, child] = children;
+    if (key === undefined || child === undefined) continue;
+    const name = String(key.value);
+    const place = where === '' ? name : `${where}.${name}`;
+    if (members.has(name)) {
+      findings.problems.push({ where: place, offset: key.offset, rule: 'the key is there twice in one object' });
+    }
+    members.set(name, toJsonValue(child, place, findings));
+  }
+  return members;
+}
+
+const NONE: ReadonlyMap<string, JsonValue> = new Map();
+
+const ERROR_TEXTS: Record<string, string> = {
+  InvalidSymbol: 'unexpected character or word',
+  InvalidNumberFormat: 'not a number',
+  PropertyNameExpected: 'a key in double quotes is expected',
+  ValueExpected: 'a value is expected',
+  ColonExpected: 'a colon is expected',
+  CommaExpected: 'a comma is expected',
+  CloseBraceExpected: 'a closing } is expected',
+  CloseBracketExpected: 'a closing ] is expected',
+  EndOfFileExpected: 'there is more after the end of the document',
+  InvalidCommentToken: 'comments are not allowed',
+  UnexpectedEndOfComment: 'comments are not allowed',
+  UnexpectedEndOfString: 'a string does not end on its line',
+  UnexpectedEndOfNumber: 'a number is not complete',
+  InvalidUnicode: 'a \\u escape is not complete',
+  InvalidEscapeCharacter: 'unknown escape in a string',
+};

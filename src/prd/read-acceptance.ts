@@ -1,0 +1,73 @@
+import { toOneLine } from '../lib/one-line.ts';
+import type { JsonValue } from './json.ts';
+import { addProblem, nameKind, type MemberReader } from './members.ts';
+
+const KEYS = [
+  'acceptanceCriteria',
+  'acceptance_criteria',
+  'acceptance',
+  'criteria',
+  'steps',
+  'verification',
+  'testSteps',
+  'definition_of_done',
+  'testStrategy',
+  'tests',
+];
+const TEXT_KEYS = ['text', 'criterion', 'description', 'title'];
+
+/** The acceptance criteria of a story in any of their spellings; none is a warning, an unusable type a problem. */
+export function readAcceptance(reader: MemberReader, story: string): string[] {
+  const key = KEYS.find((name) => isThere(reader.at.members.get(name)));
+  const member = key === undefined ? undefined : reader.at.members.get(key);
+  if (key === undefined || member === undefined) {
+    reader.findings.warnings.push({ story, text: 'no acceptance criteria' });
+    reader.taken.add('acceptanceCriteria');
+    return [];
+  }
+  if (!member.items.some((item) => item.kind === 'object')) reader.taken.add(key);
+  if (member.kind === 'string') return splitText(member.value as string);
+  if (member.kind === 'array') return member.items.flatMap((item) => readCriterion(reader, item, story));
+  addProblem(reader, member, `must be a list of strings, not ${nameKind(member)}`);
+  return [];
+}
+
+function isThere(member: JsonValue | undefined): boolean {
+  return member !== undefined && member.kind !== 'null';
+}
+
+function readCriterion(reader: MemberReader, item: JsonValue, story: string): string[] {
+  const text = item.kind === 'object' ? readObject(item) : item.kind === 'string' ? (item.value as string) : undefined;
+  if (text === undefined) {
+    addProblem(reader, item, `must be a string, not ${nameKind(item)}`);
+    return [];
+  }
+  if (text.trim() !== '') return [text.trim()];
+  reader.findings.warnings.push({ story, text: 'an empty acceptance criterion is ignored' });
+  return [];
+}
+
+/** `{text}` and its like, or Given/When/Then. The object itself stays in `extra`. */
+function readObject(item: JsonValue): string | undefined {
+  const read = (name: string) => {
+    const value = item.members.get(name)?.value;
+    return typeof value === 'string' && value.trim() !== '' ? value.trim() : undefined;
+  };
+  for (const key of TEXT_KEYS) {
+    const text = read(key);
+    if (text !== undefined) return text;
+  }
+  const clauses = ['Given', 'When', 'Then'].flatMap((word) => {
+    const clause = read(word.toLowerCase()) ?? read(word);
+    return clause === undefined ? [] : [`${word} ${clause}`];
+  });
+  return clauses.length === 0 ? undefined : clauses.join(', ');
+}
+
+/** The lines of a text without their bullets. */
+function splitText(text: string): string[] {
+  return text
+    .split(/\r?\n/)
+    .map((line) => toOneLine(line.replace(/^\s*(?:[-*+•]|\d+[.)])\s+/, '')))
+    .filter((line) => line !== '');
+}

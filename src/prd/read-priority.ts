@@ -1,0 +1,26 @@
+import { addProblem, nameKind, take, type MemberReader } from './members.ts';
+
+const WORDS = [
+  ['critical', 'p0', 'highest', 'urgent', 'blocker'],
+  ['high', 'p1'],
+  ['medium', 'normal', 'p2'],
+  ['low', 'p3'],
+];
+
+/** The priority of a story, lower first; undefined when it has none that can be read. */
+export function readPriority(reader: MemberReader, story: string): number | undefined {
+  const member = take(reader, 'priority');
+  if (member === undefined) return undefined;
+  const { value } = member;
+  if (typeof value === 'number' && Number.isFinite(value)) return value;
+  if (typeof value !== 'string') {
+    addProblem(reader, member, `must be a number, not ${member.kind === 'number' ? 'infinite' : nameKind(member)}`);
+    return undefined;
+  }
+  const word = value.trim().toLowerCase();
+  if (/^-?\d+(\.\d+)?$/.test(word)) return Number(word);
+  const rank = WORDS.findIndex((words) => words.includes(word));
+  if (rank >= 0) return rank;
+  reader.findings.warnings.push({ story, text: `unknown priority "${value}", so it runs after all others` });
+  return undefined;
+}

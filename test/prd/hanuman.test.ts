@@ -1,0 +1,68 @@
+import { expect, test } from 'vitest';
+import { HaloError } from '../../src/core/errors.ts';
+import { parsePrd } from '../../src/prd/parse.ts';
+
+const STORY = { id: 'S1', title: 'Add a cart', size: 'M', acceptance: ['It holds items'] };
+
+test('the size stays in extra and stories have no priority, so that the order of the file counts', () => {
+  const prd = parse({ schemaVersion: '0.1', stories: [{ ...STORY, priority: 9 }] });
+  expect(prd.stories[0]).toMatchObject({ priority: undefined, extra: { size: 'M', priority: 9 } });
+});
+
+test('another schema version is refused', () => {
+  const message = 'prd.json:1: schemaVersion: must be "0.1"';
+  expect(refusal({ schemaVersion: '0.2', stories: [] })).toBe(message);
+  expect(refusal({ schemaVersion: 0.1, stories: [] })).toBe(message);
+});
+
+test('ten stories are accepted and eleven refused', () => {
+  const stories = Array.from({ length: 11 }, (_, index) => ({ ...STORY, id: `S${index}` }));
+  expect(parse({ schemaVersion: '0.1', stories: stories.slice(1) }).stories).toHaveLength(10);
+  expect(refusal({ schemaVersion: '0.1', stories })).toBe(
+    'prd.json:1: stories: has 11 stories; at most 10 are allowed',
+  );
+});
+
+test.each(['L', 's', 3, null])('the size %j is refused', (size) => {
+  expect(refusal({ schemaVersion: '0.1', stories: [{ ...STORY, size }] })).toBe(
+    `prd.json:1: stories[0].size: must be "S" or "M", not ${JSON.stringify(size)}; split larger stories`,
+  );
+});
+
+test('each required key that is missing is named', () => {
+  expect(refusal({ schemaVersion: '0.1', stories: [{}] }).split('\n')).toEqual([
+    'prd.json:1: stories[0].id: is missing',
+    'prd.json:1: stories[0].title: is missing',
+    'prd.json:1: stories[0].size: is missing; it must be "S" or "M"',
+    'prd.json:1: stories[0].acceptance: is missing',
+  ]);
+});
+
+test('an acceptance list without criteria, or with a blank one, is refused', () => {
+  expect(refusal({ schemaVersion: '0.1', stories: [{ ...STORY, acceptance: [] }] })).toContain(
+    'at least one criterion',
+  );
+  expect(refusal({ schemaVersion: '0.1', stories: [{ ...STORY, acceptance: [' '] }] })).toContain(
+    'stories[0].acceptance[0]: is empty',
+  );
+});
+
+test('an id must be a string', () => {
+  expect(refusal({ schemaVersion: '0.1', stories: [{ ...STORY, id: 1 }] })).toBe(
+    'prd.json:1: stories[0].id: must be a string, not a number',
+  );
+});
+
+function parse(document: unknown) {
+  return parsePrd(new TextEncoder().encode(JSON.stringify(document)), 'prd.json');
+}
+
+function refusal(document: unknown): string {
+  try {
+    parse(document);
+  } catch (error) {
+    if (error instanceof HaloError) return error.message;
+    throw error;
+  }
+  throw new Error('the PRD was accepted');
+}

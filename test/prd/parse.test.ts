@@ -1,0 +1,106 @@
+import { describe, expect, test } from 'vitest';
+import { HaloError } from '../../src/core/errors.ts';
+import { parsePrd } from '../../src/prd/parse.ts';
+
+describe('what is not a PRD', () => {
+  test('bytes that are not UTF-8 are refused with line and offset', () => {
+    const bytes = Buffer.concat([Buffer.from('{\n"é": "'), Buffer.from([0x96]), Buffer.from('"}')]);
+    expect(refusal(bytes).message).toBe('prd.json:2: not UTF-8: byte 0x96 at offset 9');
+    expect(refusal(Buffer.from([0xe2, 0x80])).message).toBe('prd.json:1: not UTF-8: byte 0xe2 at offset 0');
+  });
+
+  test('an empty or blank file is refused', () => {
+    expect(refusal('').message).toBe('prd.json: the file is empty');
+    expect(refusal('\uFEFF \n').message).toBe('prd.json: the file is empty');
+  });
+
+  test.each([
+    ['{"a": 1,}', '1:9', 'a key in double quotes is expected'],
+    ['{\n  "a" 1}', '2:7', 'a colon is expected'],
+    ['{\n  "userStories": [', '2:19', 'a closing ] is expected'],
+    ['[1] // no', '1:5', 'comments are not allowed'],
+    ['- [ ] a task', '1:1', 'unexpected character or word'],
+    ['[01]', '1:3', 'a comma is expected'],
+    ['{"a": "x\ny"}', '1:7', 'a string does not end on its line'],
+  ])('the syntax error in %j is placed by line and column', (text, place, what) => {
+    expect(refusal(text).message).toBe(`prd.json:${place}: not valid JSON: ${what}`);
+  });
+
+  test('brackets nested without end are refused, not followed', () => {
+    expect(refusal('['.repeat(1_000_000)).message).toContain('more than 64 levels of brackets');
+  });
+
+  test('an unknown document is refused with its top-level keys and the known dialects', () => {
+    const error = refusal('{"title": "x", "phases": []}');
+    expect(error.message).toBe('prd.json: no PRD dialect that halo knows; its top-level keys are "title", "phases"');
+    expect(error.hint).toBe('Known dialects: hanuman (schemaVersion "0.1" and stories); ralph (userStories).');
+    expect(refusal('[]').message).toContain('the top level is a list');
+    expect(refusal('{}').message).toContain('the top level is an empty object');
+  });
+
+  test('stories that are groups of stories belong to another dialect', () => {
+    expect(refusal('{"userStories": [{"title": "Epic", "tasks": [{"id": "1"}]}]}').message).toContain('no PRD dialect');
+  });
+
+  test('a file over the limit of bytes or of stories is refused', () => {
+    expect(refusal(Buffer.alloc(4 * 1024 * 1024 + 1, 0x20)).message).toContain('at most 4194304 are read');
+    const userStories = Array.from({ length: 5001 }, (_, index) => ({
+      id: index,
+      title: 'x',
+      acceptanceCriteria: ['y'],
+    }));
+    expect(refusal(JSON.stringify({ userStories })).message).toBe('prd.json: 5001 stories; at most 5000 are read');
+  });
+});
+
+describe('messages', () => {
+  test('list the first ten problems in the order of the file and say how many more there are', () => {
+    const userStories = Array.from({ length: 14 }, (_, index) => ({ id: `s${index}`, acceptanceCriteria: ['y'] }));
+    const lines = refusal(JSON.stringify({ userStories }, null, 1)).message.split('\n');
+    expect(lines).toHaveLength(11);
+    expect(lines[0]).toBe('prd.json:3: userStories[0].title: is missing, and there is no description either');
+    expect(lines[1]).toMatch(/^prd\.json:9: userStories\[1\]/);
+    expect(lines[10]).toBe('and 4 more problems');
+  });
+
+  test('say which dialect the file was read as', () => {
+    expect(refusal('{"userStories": 1}').hint).toBe('Mend these places; the file was read as ralph (userStories).');
+  });
+
+  test('hold no control characters of the file', () => {
+    const text = '{"userStories": [{"title": "x", "a\\u001b[2J": 1, "a\\u001b[2J": 2}]}';
+    expect(refusal(text).message).toBe('prd.json:1: userStories[0].a [2J: the key is there twice in one object');
+  });
+});
+
+describe('oddities', () => {
+  test('a byte order mark is ignored with a warning', () => {
+    const prd = parse('\uFEFF{"userStories": []}');
+    expect(prd.warnings).toEqual(['the byte order mark at the start is ignored']);
+  });
+
+  test('a raw control character inside a string is kept with a warning that names the line', () => {
+    const prd = parse('{"userStories": [\n{"id": "1", "title": "don\u0019t", "acceptanceCriteria": ["x\u0019y"]}]}');
+    expect(prd.stories[0]).toMatchObject({ title: 'don t', acceptance: ['x\u0019y'] });
+    expect(prd.warnings).toEqual(['raw control characters in a string, line 2']);
+  });
+
+  test('the same key twice in one object is refused with the line of the second', () => {
+    const text = '{"userStories": [{\n"id": "1",\n"title": "x",\n"passes": true,\n"passes": false}]}';
+    expect(refusal(text).message).toBe('prd.json:5: userStories[0].passes: the key is there twice in one object');
+  });
+});
+
+function parse(text: string | Uint8Array) {
+  return parsePrd(typeof text === 'string' ? new TextEncoder().encode(text) : text, 'prd.json');
+}
+
+function refusal(text: string | Uint8Array): HaloError {
+  try {
+    parse(text);
+  } catch (error) {
+    if (error instanceof HaloError && error.code === 'PRD_INVALID') return error;
+    throw error;
+  }
+  throw new Error('the PRD was accepted');
+}
