@@ -1,0 +1,98 @@
+import { dirname } from 'node:path';
+
+/**
+ * Who git may listen to.
+ * `sealed`: nobody; no user or system config, no hooks, no prompts, no protocol but those named.
+ * `operator`: the person who runs halo; their config, credential helpers and ssh count, hooks do not.
+ */
+export type Trust = 'sealed' | 'operator';
+
+export interface Environment {
+  env: Record<string, string | undefined>;
+  /** Whether the environment of this process is inherited below `env`. */
+  inherit: boolean;
+  /** `-c` arguments that come before the command. */
+  config: string[];
+}
+
+/**
+ * Environment and configuration of one git process.
+ * `protocols` are the transports git may use, separated by colons; none when empty.
+ */
+export function environmentFor(trust: Trust, gitPath: string, protocols: string): Environment {
+  if (trust === 'operator') {
+    return { env: { ...OPERATOR_ENV, GIT_ALLOW_PROTOCOL: protocols }, inherit: true, config: OPERATOR_CONFIG };
+  }
+  const path = [...new Set([dirname(gitPath), '/usr/bin', '/bin'])].join(':');
+  return { env: { ...SEALED_ENV, PATH: path, GIT_ALLOW_PROTOCOL: protocols }, inherit: false, config: SEALED_CONFIG };
+}
+
+const SEALED_ENV = {
+  HOME: '/nonexistent',
+  LC_ALL: 'C',
+  TZ: 'UTC',
+  GIT_CONFIG_NOSYSTEM: '1',
+  GIT_CONFIG_SYSTEM: '/dev/null',
+  GIT_CONFIG_GLOBAL: '/dev/null',
+  GIT_ATTR_NOSYSTEM: '1',
+  GIT_NO_LAZY_FETCH: '1',
+  GIT_NO_REPLACE_OBJECTS: '1',
+  GIT_TERMINAL_PROMPT: '0',
+  GIT_ASKPASS: '/bin/false',
+  SSH_ASKPASS: '/bin/false',
+  GIT_SSH_COMMAND: '/bin/false',
+  GIT_EDITOR: ':',
+  GIT_PAGER: 'cat',
+  GIT_OPTIONAL_LOCKS: '0',
+  GIT_LFS_SKIP_SMUDGE: '1',
+};
+
+const SEALED_CONFIG = asArguments([
+  'core.hooksPath=/dev/null',
+  'core.fsmonitor=false',
+  'core.attributesFile=/dev/null',
+  'core.protectHFS=true',
+  'core.protectNTFS=true',
+  'core.bigFileThreshold=8m',
+  'pack.threads=1',
+  'gc.auto=0',
+  'maintenance.auto=false',
+  'protocol.allow=never',
+  'submodule.recurse=false',
+  'commit.gpgSign=false',
+  'log.showSignature=false',
+]);
+
+/** Variables that would point git at another repository: halo may itself be started from a hook. */
+const OPERATOR_ENV = {
+  GIT_DIR: undefined,
+  GIT_WORK_TREE: undefined,
+  GIT_COMMON_DIR: undefined,
+  GIT_INDEX_FILE: undefined,
+  GIT_OBJECT_DIRECTORY: undefined,
+  GIT_ALTERNATE_OBJECT_DIRECTORIES: undefined,
+  GIT_QUARANTINE_PATH: undefined,
+  GIT_NAMESPACE: undefined,
+  GIT_PREFIX: undefined,
+  GIT_SHALLOW_FILE: undefined,
+  GIT_CONFIG: undefined,
+  GIT_EXTERNAL_DIFF: undefined,
+  GIT_LITERAL_PATHSPECS: undefined,
+  LC_ALL: 'C',
+  GIT_TERMINAL_PROMPT: '0',
+  GIT_OPTIONAL_LOCKS: '0',
+  GIT_EDITOR: ':',
+  GIT_PAGER: 'cat',
+};
+
+const OPERATOR_CONFIG = asArguments([
+  'core.hooksPath=/dev/null',
+  'core.fsmonitor=false',
+  'gc.auto=0',
+  'maintenance.auto=false',
+  'submodule.recurse=false',
+]);
+
+function asArguments(settings: string[]): string[] {
+  return settings.flatMap((setting) => ['-c', setting]);
+}

@@ -1,0 +1,172 @@
+import { chmod, mkdir, mkdtemp, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { HaloError } from '../core/errors.ts';
+import { bareConfig, makeBareRepo } from './bare-repo.ts';
+import { git, gitText, lastWords, tryGit, type GitOptions } from './git.ts';
+import { assertObjectId, isObjectId } from './object-id.ts';
+import { isUrl, withoutCredentials } from './source.ts';
+
+/** `<home>/repos/<name>/mirror.git` */
+export function mirrorPath(home: string, name: string): string {
+  return join(home, 'repos', name, 'mirror.git');
+}
+
+export interface MirrorRequest {
+  home: string;
+  /** From `mirrorName`. */
+  name: string;
+  /** Absolute path of a git directory, or an address. */
+  from: string;
+  /** The commit to have; default the tip of `branch`. */
+  commit?: string;
+  /** Short name; default the branch that HEAD names at the source. */
+  branch?: string;
+  signal?: AbortSignal;
+}
+
+export interface Mirror {
+  dir: string;
+  /** The wanted commit; it is in the mirror with its history, held by `refs/halo/base/<head>`. */
+  head: string;
+  branch: string | undefined;
+}
+
+/**
+ * Brings a commit into the mirror of its repository, which is made when missing. The mirror holds
+ * objects and refs only: no address, no credential, no hook. Safe to run from several processes at once.
+ * Throws REPO_UNREACHABLE (addresses) and GIT_FAILED.
+ */
+export async function updateMirror(request: MirrorRequest): Promise<Mirror> {
+  const wanted = await wantedCommit(request);
+  assertObjectId(wanted.head, 'The wanted commit');
+  const dir = mirrorPath(request.home, request.name);
+  const ref = `refs/halo/base/${wanted.head}`;
+  if (await exists(join(dir, ref))) return { dir, ...wanted };
+  await createMirror(dir, wanted.head.length);
+  await fetchBase(request, dir, `+${wanted.head}:${ref}`);
+  return { dir, ...wanted };
+}
+
+async function wantedCommit({ from, commit, branch, signal }: MirrorRequest): Promise<{
+  head: string;
+  branch: string | undefined;
+}> {
+  if (commit !== undefined) return { head: commit, branch };
+  const options = signal === undefined ? {} : { signal };
+  const ref = branch === undefined ? 'HEAD' : `refs/heads/${branch}`;
+  if (!isUrl(from)) {
+    const head = await gitText(['rev-parse', '--verify', '--end-of-options', `${ref}^{commit}`], {
+      gitDir: from,
+      ...options,
+    });
+    return { head, branch };
+  }
+  const listed = await tryGit(['ls-remote', '--symref', '--', from, ref], { ...remoteOptions(), ...options });
+  if (listed.exitCode !== 0) throw unreachable(from, listed.stderr);
+  const lines = listed.stdout.toString('utf8').split('\n');
+  const head = lines.map((line) => line.split('\t')).find(([id, name]) => isObjectId(id ?? '') && name === ref)?.[0];
+  if (head === undefined) {
+    throw new HaloError('NO_COMMITS', `${withoutCredentials(from)} has no commit at ${ref}.`, {
+      hint: 'Push a first commit, or name a branch that exists.',
+    });
+  }
+  return { head, branch: branch ?? /^ref: refs\/heads\/(.+)\tHEAD$/m.exec(listed.stdout.toString('utf8'))?.[1] };
+}
+
+/** Made aside and renamed into place: nobody ever sees half a mirror. */
+async function createMirror(dir: string, hexLength: number): Promise<void> {
+  if (await exists(dir)) return;
+  await mkdir(dirname(dir), { recursive: true });
+  const aside = await mkdtemp(`${dir}.new-`);
+  await makeBareRepo(aside, { config: bareConfig(hexLength) });
+  try {
+    await rename(aside, dir);
+  } catch (error) {
+    await rm(aside, { recursive: true, force: true });
+    if (!(await exists(dir))) throw error;
+  }
+}
+
+const ATTEMPTS = 8;
+
+/** Two fetches may meet at a lock file of the mirror; the later one waits and looks again. */
+async function fetchBase(request: MirrorRequest, dir: string, refspec: string): Promise<void> {
+  const { from, signal } = request;
+  const remote = isUrl(from);
+  const trusted = remote ? undefined : await trustOwner(from);
+  const args = [
+    ...['-c', 'fetch.unpackLimit=1', '-c', 'fetch.fsckObjects=false'],
+    ...['fetch', '--quiet', '--no-tags', '--no-write-fetch-head', '--no-auto-maintenance', '--no-recurse-submodules'],
+    ...['--update-shallow', '--refmap=', '--', from, refspec],
+  ];
+  const options: GitOptions = {
+    gitDir: dir,
+    timeoutMs: 3_600_000,
+    ...(remote ? remoteOptions() : { protocols: 'file' }),
+    ...(trusted === undefined ? {} : { env: { GIT_CONFIG_GLOBAL: trusted } }),
+    ...(signal === undefined ? {} : { signal }),
+  };
+  try {
+    for (let attempt = 1; ; attempt += 1) {
+      const fetched = await tryGit(args, options);
+      if (fetched.exitCode === 0 || (await exists(join(dir, refspec.split(':')[1] ?? '')))) return;
+      const contended = /\.lock|cannot lock ref|shallow file has changed/.test(fetched.stderr);
+      if (fetched.ended !== 'exited' || !contended || attempt === ATTEMPTS) {
+        if (remote && fetched.ended === 'exited') throw unreachable(from, fetched.stderr);
+        await git(args, { ...options, timeoutMs: fetched.ended === 'timeout' ? 1 : 3_600_000 });
+        return;
+      }
+      await sleep(20 * 2 ** attempt * (0.5 + Math.random()));
+    }
+  } finally {
+    if (trusted !== undefined) await rm(dirname(trusted), { recursive: true, force: true });
+  }
+}
+
+/**
+ * Git refuses to serve a repository of another user, and its server side listens to config files only.
+ * halo reads nothing but objects there, so it names exactly this repository as safe, for this fetch.
+ */
+async function trustOwner(gitDir: string): Promise<string | undefined> {
+  const { uid } = await stat(gitDir);
+  if (uid === process.geteuid?.()) return undefined;
+  const folder = await mkdtemp(join(tmpdir(), 'halo-git-'));
+  const file = join(folder, 'config');
+  await writeFile(file, '');
+  await chmod(file, 0o600);
+  for (const path of [gitDir, dirname(gitDir)]) {
+    await git(['config', '--file', file, '--add', 'safe.directory', path]);
+  }
+  return file;
+}
+
+/** A repository behind an address is reached as the operator would: their keys, helpers and proxies. */
+export function remoteOptions(): GitOptions {
+  return { trust: 'operator', protocols: 'https:http:ssh:git:file' };
+}
+
+function unreachable(from: string, stderr: string): HaloError {
+  return new HaloError(
+    'REPO_UNREACHABLE',
+    `Cannot read the repository ${withoutCredentials(from)}: ${lastWords(stderr) ?? 'git gave no reason'}`,
+    { hint: 'Check the address and that `git ls-remote` with it works for the user who runs halo.' },
+  );
+}
+
+async function exists(path: string): Promise<boolean> {
+  return stat(path).then(
+    () => true,
+    () => false,
+  );
+}
+
+/** What repositories beside a mirror must share with it: object format and history boundary. */
+export async function mirrorShape(dir: string): Promise<{ config: string; shallow: string | undefined }> {
+  const [config, shallow] = await Promise.all([
+    readFile(join(dir, 'config'), 'utf8'),
+    readFile(join(dir, 'shallow'), 'utf8').catch(() => undefined),
+  ]);
+  return { config, shallow };
+}

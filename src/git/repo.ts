@@ -1,0 +1,102 @@
+import { realpath, stat } from 'node:fs/promises';
+import { basename, dirname } from 'node:path';
+import { HaloError } from '../core/errors.ts';
+import { git, gitText, lastWords, tryGit, type GitOptions } from './git.ts';
+import { assertObjectId } from './object-id.ts';
+
+export interface RepoFacts {
+  /** Top of the checkout; the repository itself when it is bare. Absolute, links resolved. */
+  root: string;
+  /** The common git directory, shared by all worktrees. Absolute, links resolved. */
+  gitDir: string;
+  /** Short name of the branch checked out at `root`; undefined when HEAD is detached. */
+  branch: string | undefined;
+  head: string;
+  shallow: boolean;
+}
+
+/** What `path` (any folder inside a repository) belongs to. Throws NOT_A_GIT_REPO and NO_COMMITS. */
+export async function inspectRepo(path: string): Promise<RepoFacts> {
+  const at: GitOptions = { cwd: path, trust: 'operator' };
+  if (!(await isFolder(path))) throw notARepo(path, 'there is no such folder');
+  const [facts, top, head, branch] = await Promise.all([
+    tryGit(['rev-parse', '--path-format=absolute', '--is-shallow-repository', '--git-common-dir'], at),
+    tryGit(['rev-parse', '--show-toplevel'], at),
+    tryGit(['rev-parse', '--quiet', '--verify', 'HEAD^{commit}'], at),
+    tryGit(['symbolic-ref', '--quiet', '--short', 'HEAD'], at),
+  ]);
+  if (facts.exitCode !== 0) throw notARepo(path, lastWords(facts.stderr) ?? 'git does not know it');
+  const lines = facts.stdout.toString('utf8').replace(/\n$/, '');
+  const gitDir = await realpath(lines.slice(lines.indexOf('\n') + 1));
+  if (head.exitCode !== 0) {
+    throw new HaloError('NO_COMMITS', `The repository ${path} has no commits yet.`, {
+      hint: 'Make a first commit; halo starts its work from it.',
+    });
+  }
+  return {
+    root: top.exitCode === 0 ? await realpath(lineOf(top.stdout)) : rootWithoutCheckout(gitDir),
+    gitDir,
+    branch: branch.exitCode === 0 ? lineOf(branch.stdout) : undefined,
+    head: lineOf(head.stdout),
+    shallow: lines.startsWith('true'),
+  };
+}
+
+/** Changed and untracked paths of a checkout, as git status shows them; none for a bare repository. */
+export async function listChanges(root: string): Promise<string[]> {
+  const args = ['status', '--porcelain=v1', '-z', '--no-renames', '--untracked-files=normal'];
+  const status = await tryGit(args, { cwd: root, trust: 'operator' });
+  if (status.exitCode === 0) return splitZero(status.stdout).map((entry) => entry.slice(3));
+  if (status.stderr.includes('must be run in a work tree')) return [];
+  throw new HaloError('GIT_FAILED', `git status failed in ${root}: ${lastWords(status.stderr) ?? 'no reason given'}`);
+}
+
+export interface FileAt {
+  gitDir: string;
+  commit: string;
+  /** Relative to the top of the tree. */
+  path: string;
+  /** A larger file counts as a failure (GIT_FAILED). */
+  maxBytes: number;
+}
+
+/** The text of a file in a commit; undefined when the commit has no such file. */
+export async function readFileAt({ gitDir, commit, path, maxBytes }: FileAt): Promise<string | undefined> {
+  assertObjectId(commit, 'The commit');
+  const args = ['cat-file', 'blob', `${commit}:${path}`];
+  const found = await git(args, { gitDir, maxBytes, ok: [0, 128] });
+  if (found.exitCode === 0) return found.stdout.toString('utf8');
+  await gitText(['cat-file', '-e', `${commit}^{commit}`], { gitDir });
+  return undefined;
+}
+
+export function splitZero(bytes: Buffer): string[] {
+  return bytes
+    .toString('utf8')
+    .split('\0')
+    .filter((part) => part !== '');
+}
+
+function rootWithoutCheckout(gitDir: string): string {
+  return basename(gitDir) === '.git' ? dirname(gitDir) : gitDir;
+}
+
+function lineOf(stdout: Buffer): string {
+  return stdout.toString('utf8').replace(/\n$/, '');
+}
+
+async function isFolder(path: string): Promise<boolean> {
+  return stat(path).then(
+    (found) => found.isDirectory(),
+    () => false,
+  );
+}
+
+function notARepo(path: string, why: string): HaloError {
+  const foreign = why.includes('dubious ownership');
+  return new HaloError('NOT_A_GIT_REPO', `${path} is not a git repository that halo can use: ${why}.`, {
+    hint: foreign
+      ? `It belongs to another user. If you trust it: git config --global --add safe.directory ${path}`
+      : 'Name a git checkout or a bare repository, or run git init and make a first commit.',
+  });
+}

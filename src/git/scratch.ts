@@ -1,0 +1,45 @@
+import { mkdir, rm } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { HaloError } from '../core/errors.ts';
+import { makeBareRepo } from './bare-repo.ts';
+import { mirrorShape } from './mirror.ts';
+
+/** From an objects folder in a scratch folder to the mirror; the same inside a sandbox that mounts both. */
+const MIRROR_OBJECTS = '../../../../mirror.git/objects';
+
+export interface ScratchRequest {
+  mirrorDir: string;
+  /** Made by halo: `[A-Za-z0-9._-]`. */
+  attemptId: string;
+}
+
+/** `<repos>/<mirror>/attempts/<attemptId>` */
+export function scratchPath({ mirrorDir, attemptId }: ScratchRequest): string {
+  if (!/^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/.test(attemptId)) {
+    throw new HaloError('INTERNAL', 'The attempt id cannot name a folder.');
+  }
+  return join(dirname(mirrorDir), 'attempts', attemptId);
+}
+
+export function candidatePath(scratchDir: string): string {
+  return join(scratchDir, 'candidate.git');
+}
+
+/** Makes the scratch folder of an attempt with an empty candidate repository; what was there is removed. */
+export async function createScratch(request: ScratchRequest): Promise<string> {
+  const scratchDir = scratchPath(request);
+  await removeScratch(scratchDir);
+  await mkdir(scratchDir, { recursive: true });
+  await makeBesideMirror(candidatePath(scratchDir), request.mirrorDir);
+  return scratchDir;
+}
+
+/** Safe when it is not there. */
+export async function removeScratch(scratchDir: string): Promise<void> {
+  await rm(scratchDir, { recursive: true, force: true });
+}
+
+/** An empty bare repository in a scratch folder that can read the mirror's objects. */
+export async function makeBesideMirror(dir: string, mirrorDir: string): Promise<void> {
+  await makeBareRepo(dir, { ...(await mirrorShape(mirrorDir)), alternate: MIRROR_OBJECTS });
+}
