@@ -1,0 +1,122 @@
+import { appendFile, open, readFile, type FileHandle } from 'node:fs/promises';
+import { JOURNAL_VERSION, type JournalEntry, type JournalEvent } from '../core/events.ts';
+import { writeAtomic } from '../lib/atomic-write.ts';
+import { withLock } from '../lib/lock.ts';
+import { historyText, progressText } from './chronicle.ts';
+import { toJson } from './create-run.ts';
+import { isDiskError, isMissing, onDisk } from './disk.ts';
+import { appendEvents } from './journal-file.ts';
+import type { RunPaths } from './layout.ts';
+import { catchUp, checkpointText, foldOn, loadEvents, loadRun, runMissing, type Folded } from './load.ts';
+import { recordOf, type RunConstants, type RunOrigin } from './run-record.ts';
+
+export interface Appended extends Folded {
+  events: JournalEvent[];
+}
+
+export interface Append {
+  entries: readonly JournalEntry[];
+  /** What this process folded before, if anything. */
+  known: Folded | undefined;
+  now: () => Date;
+  log: (event: JournalEvent, startedAt: string) => string;
+}
+
+/** Adds entries to the journal, then brings everything up to date that is made from it. */
+export async function appendToRun(paths: RunPaths, append: Append): Promise<Appended> {
+  return lockRun(paths, () => onDisk(paths.journal, () => appendLocked(paths, append)));
+}
+
+/** Changes what events do not change in run.json, such as the agent's version. */
+export async function amendRecord(paths: RunPaths, change: Partial<RunOrigin>): Promise<void> {
+  await lockRun(paths, async () => {
+    const { state } = await loadRun(paths);
+    const constants = { ...(await readConstants(paths)), ...change };
+    await writeAtomic(paths.record, toJson(recordOf(state, constants)), true);
+  });
+}
+
+async function lockRun<T>(paths: RunPaths, work: () => Promise<T>): Promise<T> {
+  return onDisk(paths.dir, () =>
+    withLock(paths.lock, work).catch((error: unknown) => {
+      throw isMissing(error) && (error as NodeJS.ErrnoException).syscall === 'symlink'
+        ? runMissing(paths, error)
+        : error;
+    }),
+  );
+}
+
+async function appendLocked(paths: RunPaths, append: Append): Promise<Appended> {
+  const file = await open(paths.journal, 'a+', 0o600);
+  try {
+    const before = await currentState(file, paths, append.known);
+    const at = append.now().toISOString();
+    const events = append.entries.map((entry, i): JournalEvent => ({
+      v: JOURNAL_VERSION,
+      seq: before.state.seq + 1 + i,
+      at,
+      ...entry,
+    }));
+    const end = await appendEvents(file, { events, end: before.end }, events.some(mustLast));
+    const after = { state: foldOn(before.state, events), end };
+    await tell(paths, { after, events, log: append.log });
+    return { ...after, events };
+  } finally {
+    await file.close();
+  }
+}
+
+interface Told {
+  after: Folded;
+  events: JournalEvent[];
+  log: Append['log'];
+}
+
+/**
+ * Brings up to date what is made from the journal. A failure here is not the caller's: its events are recorded,
+ * and must not be appended again; the next event of weight writes these files anew.
+ */
+async function tell(paths: RunPaths, { after, events, log }: Told): Promise<void> {
+  const startedAt = after.state.startedAt ?? after.state.createdAt;
+  try {
+    await appendFile(paths.log, events.map((event) => log(event, startedAt)).join(''));
+    if (events.some(changesRecord)) await refresh(paths, after);
+    if (events.some((event) => event.type === 'story.ended')) await retell(paths, after);
+  } catch (error) {
+    if (!isDiskError(error)) throw error;
+  }
+}
+
+async function currentState(file: FileHandle, paths: RunPaths, known: Folded | undefined): Promise<Folded> {
+  return known === undefined ? loadRun(paths) : catchUp(file, paths, known);
+}
+
+async function refresh(paths: RunPaths, folded: Folded): Promise<void> {
+  await writeAtomic(paths.checkpoint, checkpointText(folded));
+  await writeAtomic(paths.record, toJson(recordOf(folded.state, await readConstants(paths))), true);
+}
+
+async function retell(paths: RunPaths, { state }: Folded): Promise<void> {
+  const events = await loadEvents(paths);
+  await writeAtomic(paths.progress, progressText(state, events));
+  await writeAtomic(paths.history, historyText(events));
+}
+
+/** A damaged run.json must not stop the run: what events know is written anew. */
+async function readConstants(paths: RunPaths): Promise<RunConstants> {
+  const text = await readFile(paths.record, 'utf8');
+  try {
+    return JSON.parse(text) as RunConstants;
+  } catch {
+    return {};
+  }
+}
+
+/** Whether the event must be on the disk before halo goes on; the others can be lost without harm. */
+function mustLast({ type }: JournalEvent): boolean {
+  return type !== 'agent.activity' && type !== 'gate.started' && type !== 'phase.started' && type !== 'phase.ended';
+}
+
+function changesRecord({ type }: JournalEvent): boolean {
+  return type.startsWith('run.') || type.startsWith('story.');
+}

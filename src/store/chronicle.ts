@@ -1,0 +1,65 @@
+import type { CommandResult, JournalEvent } from '../core/events.ts';
+import type { RunState } from '../core/run-state.ts';
+import { safeLine, safeText } from '../core/safe-text.ts';
+
+/** One ended attempt with what its gates said. */
+interface Ended {
+  event: JournalEvent & { type: 'story.ended' };
+  gates: CommandResult[];
+}
+
+/** progress.md: a section for each story that ended, as the next agent and people read it. */
+export function progressText(state: RunState, events: readonly JournalEvent[]): string {
+  const last = new Map(endedAttempts(events).map((ended) => [ended.event.story, ended]));
+  const landed = state.stories.filter((story) => story.progress === 'passed').length;
+  const head = `# Progress: ${safeLine(state.project)}\n\nRun ${state.runId}: ${landed} of ${state.stories.length} stories landed.\n`;
+  const titles = new Map(state.stories.map((story) => [story.id, story.title]));
+  return head + [...last.values()].map((ended) => section(ended, titles.get(ended.event.story) ?? '')).join('');
+}
+
+/** history.md: one line for each attempt, oldest first. */
+export function historyText(events: readonly JournalEvent[]): string {
+  return `# History\n\n${endedAttempts(events).map(historyLine).join('')}`;
+}
+
+function section({ event, gates }: Ended, title: string): string {
+  const commit = event.commit === undefined ? [] : [`- commit: ${event.commit}`];
+  const facts = [
+    `- verdict: ${event.verdict} (${event.stopReason}), attempt ${event.attempt}`,
+    ...commit,
+    ...gates.map((gate) => `- gate \`${safeLine(gate.command)}\`: ${gateWord(gate)}`),
+  ];
+  return `\n## ${safeLine(`${event.story}: ${title}`)}\n\n${facts.join('\n')}\n\n${quote(event.summary)}\n`;
+}
+
+function historyLine({ event }: Ended): string {
+  const commit = event.commit === undefined ? '' : ` ${event.commit.slice(0, 12)}`;
+  const what = `${event.verdict} ${event.stopReason}${commit}`;
+  return `- ${event.at} ${safeLine(event.story)} attempt ${event.attempt}: ${what}: ${safeLine(event.summary)}\n`;
+}
+
+/** Quoted, because the words are the agent's: they must not pass for a heading of ours. */
+function quote(text: string): string {
+  return safeText(text)
+    .trim()
+    .split('\n')
+    .map((line) => `> ${line}`.trimEnd())
+    .join('\n');
+}
+
+function gateWord({ exitCode, ms }: CommandResult): string {
+  const seconds = `${(ms / 1000).toFixed(1)} s`;
+  if (exitCode === 0) return `passed in ${seconds}`;
+  return exitCode === undefined ? `stopped after ${seconds}` : `exit ${exitCode} after ${seconds}`;
+}
+
+function endedAttempts(events: readonly JournalEvent[]): Ended[] {
+  const gates = new Map<string, CommandResult[]>();
+  const ended: Ended[] = [];
+  for (const event of events) {
+    if (event.type === 'story.started') gates.set(event.story, []);
+    if (event.type === 'gate.ended') gates.get(event.story)?.push(event);
+    if (event.type === 'story.ended') ended.push({ event, gates: gates.get(event.story) ?? [] });
+  }
+  return ended;
+}

@@ -1,0 +1,99 @@
+import { mkdir, open, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { RunState, StoryState } from '../core/run-state.ts';
+import { safeLine, safeText } from '../core/safe-text.ts';
+import { STOP_REASONS } from '../core/stop-reason.ts';
+import { writeAtomic } from '../lib/atomic-write.ts';
+import { onDisk } from './disk.ts';
+import type { RunPaths } from './layout.ts';
+import { loadRun } from './load.ts';
+import { NEXT_STEPS } from './next-steps.ts';
+
+/** What only the worker knows of a failure; leave out what there is none of. */
+export interface BundleFacts {
+  storyKey?: string;
+  attempt?: number;
+  gitStatus?: string;
+  gitDiff?: string;
+  /** Facts on the sandbox, as JSON: image, exit code, limits. */
+  container?: unknown;
+}
+
+const TAIL_BYTES = 256 * 1024;
+
+/** Collects in debug_bundle/ what one needs to understand a failure, and returns that folder. */
+export async function writeBundle(paths: RunPaths, facts: BundleFacts): Promise<string> {
+  const { state } = await loadRun(paths);
+  await onDisk(paths.bundle, async () => {
+    await mkdir(paths.bundle, { recursive: true, mode: 0o700 });
+    const put = (name: string, data: string | Uint8Array) => writeAtomic(join(paths.bundle, name), data);
+    await put('run.json', await readFile(paths.record));
+    await put('events.tail.jsonl', await tailOf(paths.raw));
+    await put('journal.tail.jsonl', await tailOf(paths.journal));
+    if (facts.gitStatus !== undefined) await put('git-status.txt', facts.gitStatus);
+    if (facts.gitDiff !== undefined) await put('git-diff.patch', facts.gitDiff);
+    if (facts.container !== undefined) await put('container.json', `${JSON.stringify(facts.container, null, 2)}\n`);
+    await put('summary.md', summaryText(paths, state, facts));
+  });
+  return paths.bundle;
+}
+
+function summaryText(paths: RunPaths, state: RunState, facts: BundleFacts): string {
+  const story = failedStory(state, facts.storyKey);
+  const reason = story?.stopReason ?? state.stopReason ?? 'UNKNOWN_ERROR';
+  const why = story?.summary ?? state.detail ?? '';
+  const place = story === undefined ? '' : `story ${safeLine(story.id)} (${safeLine(story.title)}), `;
+  const attempt = facts.attempt ?? story?.attempts ?? 0;
+  const artifacts = story === undefined ? '' : join('artifacts', story.key, String(attempt));
+  const sections = [
+    `# Run ${state.runId}: ${reason}`,
+    `## What happened\n\n${place}attempt ${attempt}: ${STOP_REASONS[reason].meaning}`,
+    ...(why === '' ? [] : [`## Why\n\n${quote(why)}`]),
+    `## What to try next\n\n${NEXT_STEPS[reason]}`,
+    `## Where to look\n\n${whereToLook(facts, artifacts)}`,
+    `Run directory: ${paths.dir}\nRepository: ${safeLine(state.repo.source)}, commit ${state.repo.base}\nPRD: ${safeLine(state.prdPath)}`,
+  ];
+  return `${sections.join('\n\n')}\n`;
+}
+
+function whereToLook(facts: BundleFacts, artifacts: string): string {
+  const places: [name: string, what: string, there: boolean][] = [
+    [`${artifacts}/`, "the attempt's prompt, result, diff and gate logs", artifacts !== ''],
+    ['agent.log', 'the run from its beginning, for people', true],
+    ['debug_bundle/events.tail.jsonl', "the end of the agent's raw output", true],
+    ['debug_bundle/journal.tail.jsonl', "the end of halo's journal", true],
+    ['debug_bundle/git-status.txt', 'changed files', facts.gitStatus !== undefined],
+    ['debug_bundle/git-diff.patch', 'the change itself', facts.gitDiff !== undefined],
+    ['debug_bundle/container.json', 'the sandbox: image, limits, how it ended', facts.container !== undefined],
+  ];
+  return places
+    .filter(([, , there]) => there)
+    .map(([name, what]) => `- \`${name}\`: ${what}`)
+    .join('\n');
+}
+
+function failedStory(state: RunState, key: string | undefined): StoryState | undefined {
+  if (key !== undefined) return state.stories.find((story) => story.key === key);
+  return state.stories.find(({ progress }) => progress === 'failed' || progress === 'needs_human');
+}
+
+function quote(text: string): string {
+  return safeText(text)
+    .split('\n')
+    .map((line) => `> ${line}`)
+    .join('\n');
+}
+
+/** The last lines of a file; a line that is cut at the front is left out. */
+async function tailOf(path: string): Promise<Uint8Array> {
+  const file = await open(path, 'r');
+  try {
+    const { size } = await file.stat();
+    const from = Math.max(0, size - TAIL_BYTES);
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(size - from), 0, size - from, from);
+    const bytes = buffer.subarray(0, bytesRead);
+    return from === 0 ? bytes : bytes.subarray(bytes.indexOf(0x0a) + 1);
+  } finally {
+    await file.close();
+  }
+}

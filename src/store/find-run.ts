@@ -1,0 +1,72 @@
+import { readdir } from 'node:fs/promises';
+import { HaloError, toHaloError } from '../core/errors.ts';
+import type { RunState } from '../core/run-state.ts';
+import { RUN_ID } from '../lib/id.ts';
+import { isMissing, onDisk } from './disk.ts';
+import { runPaths, runsFolder } from './layout.ts';
+import { loadRun } from './load.ts';
+
+/** All runs of this home. */
+export interface RunList {
+  /** Newest first. */
+  runs: RunState[];
+  /** Runs whose directory is damaged, with the reason. */
+  unreadable: { runId: string; error: HaloError }[];
+}
+
+export async function listRuns(home: string): Promise<RunList> {
+  const list: RunList = { runs: [], unreadable: [] };
+  for (const runId of await runIds(home)) {
+    try {
+      list.runs.push((await loadRun(runPaths(home, runId))).state);
+    } catch (error) {
+      list.unreadable.push({ runId, error: toHaloError(error) });
+    }
+  }
+  list.runs.sort((a, b) => (a.createdAt < b.createdAt ? 1 : a.createdAt > b.createdAt ? -1 : 0));
+  return list;
+}
+
+/** The one run whose id begins with `prefix`. Throws RUN_NOT_FOUND, which names runs that may be meant. */
+export async function findRun(home: string, prefix: string): Promise<string> {
+  const ids = await runIds(home);
+  const wanted = prefix.toLowerCase();
+  if (ids.includes(wanted)) return wanted;
+  const matches = wanted === '' ? [] : ids.filter((id) => id.startsWith(wanted));
+  const [only] = matches;
+  if (only !== undefined && matches.length === 1) return only;
+  const shown = prefix.slice(0, 64);
+  if (matches.length > 1)
+    throw new HaloError('RUN_NOT_FOUND', `"${shown}" fits ${matches.length} runs: ${some(matches)}.`, {
+      hint: 'Give more characters of the run id.',
+    });
+  throw new HaloError('RUN_NOT_FOUND', `There is no run "${shown}"${nearest(ids, wanted)}.`, {
+    hint: 'halo ls shows all runs.',
+  });
+}
+
+/** Newest first: run ids begin with their time. */
+async function runIds(home: string): Promise<string[]> {
+  const names = await onDisk(runsFolder(home), () =>
+    readdir(runsFolder(home)).catch((error: unknown) => {
+      if (isMissing(error)) return [];
+      throw error;
+    }),
+  );
+  return names
+    .filter((name) => RUN_ID.test(name))
+    .sort()
+    .reverse();
+}
+
+function nearest(ids: readonly string[], wanted: string): string {
+  for (let length = wanted.length - 1; length >= 4; length--) {
+    const near = ids.filter((id) => id.startsWith(wanted.slice(0, length)));
+    if (near.length > 0) return `; the nearest: ${some(near)}`;
+  }
+  return ids.length === 0 ? '' : `; the newest: ${some(ids)}`;
+}
+
+function some(ids: readonly string[]): string {
+  return ids.slice(0, 5).join(', ') + (ids.length > 5 ? ', …' : '');
+}

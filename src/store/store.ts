@@ -1,0 +1,122 @@
+import { mkdir, readFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import type { Writable } from 'node:stream';
+import type { JournalEntry, JournalEvent } from '../core/events.ts';
+import type { RunState } from '../core/run-state.ts';
+import { writeAtomic } from '../lib/atomic-write.ts';
+import { amendRecord, appendToRun } from './append-run.ts';
+import { createRunFolder, type RunCreated } from './create-run.ts';
+import { writeBundle, type BundleFacts } from './debug-bundle.ts';
+import { onDisk } from './disk.ts';
+import { findRun, listRuns, type RunList } from './find-run.ts';
+import { followJournal, followRawOutput, type FollowJournal, type FollowRaw } from './follow.ts';
+import { artifactPath, runPaths, type AttemptPlace } from './layout.ts';
+import { loadEvents, loadRun, type Folded } from './load.ts';
+import { openRawOutput } from './raw-output.ts';
+import type { RunOrigin } from './run-record.ts';
+
+/** The run directories of one HALO_HOME. Every function may throw DISK_FAILED, and RUN_NOT_FOUND for its run. */
+export interface Store {
+  /** Makes the run's directory, complete or not at all. */
+  createRun(created: RunCreated, origin: RunOrigin): Promise<JournalEvent>;
+  /** Adds to the journal; several processes may append to one run. Durable when it resolves. */
+  append(runId: string, entries: readonly JournalEntry[]): Promise<JournalEvent[]>;
+  /** Notes in run.json what was not known at the creation, such as the agent's version. */
+  amend(runId: string, change: Partial<RunOrigin>): Promise<void>;
+  readState(runId: string): Promise<RunState>;
+  /** run.json as it is. */
+  readRecord(runId: string): Promise<Record<string, unknown>>;
+  readJournal(runId: string): Promise<JournalEvent[]>;
+  /** progress.md as it is. */
+  readProgress(runId: string): Promise<string>;
+  list(): Promise<RunList>;
+  /** The run whose id begins with `prefix`. Throws RUN_NOT_FOUND with the candidates. */
+  find(prefix: string): Promise<string>;
+  follow(runId: string, options: FollowJournal): AsyncIterable<JournalEvent>;
+  followRaw(runId: string, options: FollowRaw): AsyncIterable<Uint8Array>;
+  /** A stream that keeps an agent's raw output; end it, or destroy it, when the agent is gone. */
+  openRaw(place: AttemptPlace): Writable;
+  /** Absolute path of the run's directory. */
+  runFolder(runId: string): string;
+  /** Where an artifact is or would be; its folder is not made. */
+  artifactPath(place: AttemptPlace, name: string): string;
+  /** Writes an artifact as a whole, and returns its path within the run directory. */
+  writeArtifact(place: AttemptPlace, name: string, data: string | Uint8Array): Promise<string>;
+  /** Fills debug_bundle/ after a failure, and returns its path. */
+  writeDebugBundle(runId: string, facts: BundleFacts): Promise<string>;
+}
+
+export interface StoreOptions {
+  /** The lines of agent.log for an event; elapsed time counts from `startedAt`, ISO 8601. */
+  transcribe: (event: JournalEvent, startedAt: string) => string[];
+  now?: () => Date;
+}
+
+/** Opens the store under `home`, an absolute path. Nothing is written before the first run. */
+export function openStore(home: string, options: StoreOptions): Store {
+  const now = options.now ?? (() => new Date());
+  const known = new Map<string, Folded>();
+  const inLine = lineUp();
+  const log = (event: JournalEvent, startedAt: string) =>
+    options
+      .transcribe(event, startedAt)
+      .map((line) => `${line}\n`)
+      .join('');
+  const paths = (runId: string) => runPaths(home, runId);
+
+  return {
+    createRun(created, origin) {
+      const at = now().toISOString();
+      return createRunFolder(paths(created.runId), { created, origin, at, log: (event) => log(event, at) });
+    },
+    append: (runId, entries) =>
+      inLine(runId, async () => {
+        const appended = await appendToRun(paths(runId), { entries, known: known.get(runId), now, log });
+        if (appended.state.status === 'ended') known.delete(runId);
+        else known.set(runId, { state: appended.state, end: appended.end });
+        return appended.events;
+      }),
+    amend: (runId, change) => inLine(runId, () => amendRecord(paths(runId), change)),
+    readState: async (runId) => (await loadRun(paths(runId))).state,
+    readRecord: async (runId) => JSON.parse(await readText(paths(runId).record)) as Record<string, unknown>,
+    readJournal: async (runId) => loadEvents(paths(runId)),
+    readProgress: async (runId) => readText(paths(runId).progress),
+    list: () => listRuns(home),
+    find: (prefix) => findRun(home, prefix),
+    follow: (runId, how) => followJournal(paths(runId), how),
+    followRaw: (runId, how) => followRawOutput(paths(runId), how),
+    openRaw: (place) => openRawOutput(artifactPath(home, place, 'events.jsonl'), paths(place.runId).raw),
+    runFolder: (runId) => paths(runId).dir,
+    artifactPath: (place, name) => artifactPath(home, place, name),
+    async writeArtifact(place, name, data) {
+      const path = artifactPath(home, place, name);
+      await onDisk(path, async () => {
+        await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+        await writeAtomic(path, data);
+      });
+      return path.slice(paths(place.runId).dir.length + 1);
+    },
+    writeDebugBundle: async (runId, facts) => writeBundle(paths(runId), facts),
+  };
+}
+
+function readText(path: string): Promise<string> {
+  return onDisk(path, () => readFile(path, 'utf8'));
+}
+
+/** Runs the work of one key one after the other, in the order of the calls. */
+function lineUp(): <T>(key: string, work: () => Promise<T>) => Promise<T> {
+  const tails = new Map<string, Promise<unknown>>();
+  return (key, work) => {
+    const turn = (tails.get(key) ?? Promise.resolve()).then(work, work);
+    const tail = turn.then(
+      () => undefined,
+      () => undefined,
+    );
+    tails.set(key, tail);
+    void tail.then(() => {
+      if (tails.get(key) === tail) tails.delete(key);
+    });
+    return turn;
+  };
+}

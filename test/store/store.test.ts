@@ -1,0 +1,249 @@
+import {
+  appendFileSync,
+  chmodSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { finished } from 'node:stream/promises';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { transcribe } from '../../src/core/transcript.ts';
+import { openStore, type Store } from '../../src/store/store.ts';
+import { attempt, BASE, COMMIT, created } from '../support/runs.ts';
+
+const ORIGIN = { haloVersion: '0.1.0', agent: { name: 'codex' }, args: ['run', 'prd.json'], config: { image: 'x' } };
+
+let home: string;
+let store: Store;
+beforeEach(() => {
+  home = mkdtempSync(join(tmpdir(), 'halo-store-'));
+  store = openStore(home, { transcribe });
+});
+afterEach(() => rmSync(home, { recursive: true, force: true }));
+
+async function newRun(ids?: string[]): Promise<string> {
+  const entry = created(ids);
+  await store.createRun(entry, ORIGIN);
+  return entry.runId;
+}
+
+const read = (runId: string, name: string) => readFileSync(join(home, 'runs', runId, name), 'utf8');
+const json = (runId: string, name: string) => JSON.parse(read(runId, name)) as Record<string, unknown>;
+
+describe('a new run', () => {
+  test('has all parts of the run directory, for its owner only, and nothing beside it', async () => {
+    const runId = await newRun();
+    expect(readdirSync(join(home, 'runs'))).toEqual([runId]);
+    expect(readdirSync(join(home, 'runs', runId)).sort()).toEqual([
+      'agent.log',
+      'artifacts',
+      'checkpoints',
+      'events.jsonl',
+      'history.md',
+      'journal.jsonl',
+      'progress.md',
+      'run.json',
+    ]);
+    expect(statSync(join(home, 'runs', runId, 'journal.jsonl')).mode & 0o077).toBe(0);
+    expect((await store.readState(runId)).status).toBe('queued');
+  });
+
+  test('cannot take the place of another, and leaves nothing behind when it fails', async () => {
+    const entry = created();
+    await store.createRun(entry, ORIGIN);
+    await expect(store.createRun(entry, ORIGIN)).rejects.toThrow('exists already');
+    expect(readdirSync(join(home, 'runs'))).toEqual([entry.runId]);
+  });
+
+  test('answers the questions of the contract in run.json', async () => {
+    const runId = await newRun();
+    expect(json(runId, 'run.json')).toMatchObject({
+      contractVersion: '0.1',
+      runId,
+      status: 'queued',
+      startTime: null,
+      endTime: null,
+      stopReason: null,
+      exitStatus: null,
+      repo: { path: '/src/shop', branch: 'main', headSha: BASE },
+      prd: { path: '/src/shop/prd.json', dialect: 'hanuman', hash: 'a'.repeat(64) },
+      agent: { name: 'codex', version: null },
+      args: ['run', 'prd.json'],
+      progress: { completed: [], current: null, next: 'S-1' },
+    });
+  });
+});
+
+describe('append', () => {
+  test('numbers events without gaps, also for calls at once', async () => {
+    const runId = await newRun();
+    await Promise.all([store.append(runId, [{ type: 'run.started' }]), store.append(runId, attempt('S-1'))]);
+    expect((await store.readJournal(runId)).map((event) => event.seq)).toEqual([1, 2, 3, 4, 5, 6]);
+  });
+
+  test('keeps run.json, the checkpoint, progress.md, history.md and agent.log up to date', async () => {
+    const runId = await newRun();
+    await store.append(runId, [{ type: 'run.started' }, ...attempt('S-1'), ...attempt('S-2', false)]);
+    await store.append(runId, [{ type: 'run.ended', stopReason: 'GATE_FAILED', detail: 'S-2: npm test: exit 1' }]);
+    expect(json(runId, 'run.json')).toMatchObject({
+      status: 'ended',
+      stopReason: 'GATE_FAILED',
+      exitStatus: 10,
+      progress: { completed: ['S-1'], current: null, next: 'S-2' },
+      landed: { commits: [{ story: 'S-1', commit: COMMIT }] },
+      config: { image: 'x' },
+    });
+    expect(json(runId, 'checkpoints/state.json')).toMatchObject({ state: await store.readState(runId) });
+    expect(read(runId, 'progress.md')).toContain('1 of 2 stories landed');
+    expect(read(runId, 'progress.md')).toContain(
+      `- commit: ${COMMIT}\n- gate \`npm test\`: passed in 1.2 s\n\n> Added it.`,
+    );
+    expect(read(runId, 'history.md').match(/^- .*$/gm)).toHaveLength(2);
+    expect(read(runId, 'agent.log')).toContain('S-2');
+  });
+
+  test('words of an agent do not pass for a heading in progress.md', async () => {
+    const runId = await newRun();
+    const entries = attempt('S-1').map((e) => (e.type === 'story.ended' ? { ...e, summary: 'ok\n## Fake\x1b[2J' } : e));
+    await store.append(runId, entries);
+    expect(read(runId, 'progress.md')).toContain('> ok\n> ## Fake\n');
+  });
+
+  test('cuts off a line that a crash tore, and readers do not see it', async () => {
+    const runId = await newRun();
+    appendFileSync(join(home, 'runs', runId, 'journal.jsonl'), '{"v":1,"seq":2,"type":"run.st');
+    expect(await store.readJournal(runId)).toHaveLength(1);
+    const other = openStore(home, { transcribe });
+    await other.append(runId, [{ type: 'run.started' }]);
+    expect((await store.readJournal(runId)).map((e) => e.type)).toEqual(['run.created', 'run.started']);
+  });
+
+  test('sees what another store appended in between', async () => {
+    const runId = await newRun();
+    const other = openStore(home, { transcribe });
+    await store.append(runId, [{ type: 'run.started' }]);
+    await other.append(runId, attempt('S-1'));
+    const [event] = await store.append(runId, [{ type: 'run.ended', stopReason: 'SUCCESS', detail: '' }]);
+    expect(event?.seq).toBe(7);
+    expect((await other.readState(runId)).tip).toBe(COMMIT);
+  });
+
+  test('a damaged checkpoint or run.json does no harm: the journal is the truth', async () => {
+    const runId = await newRun();
+    await store.append(runId, attempt('S-1'));
+    writeFileSync(join(home, 'runs', runId, 'checkpoints/state.json'), '{"v":1,"journalBytes":7,"state":{}}');
+    writeFileSync(join(home, 'runs', runId, 'run.json'), '');
+    const other = openStore(home, { transcribe });
+    expect((await other.readState(runId)).tip).toBe(COMMIT);
+    await other.append(runId, [{ type: 'run.ended', stopReason: 'SUCCESS', detail: '' }]);
+    expect(json(runId, 'run.json')).toMatchObject({ stopReason: 'SUCCESS' });
+  });
+
+  test('to a run that is not there fails with RUN_NOT_FOUND, also for a path instead of an id', async () => {
+    for (const runId of ['0123456789', '../../etc'])
+      await expect(store.append(runId, [{ type: 'run.started' }])).rejects.toMatchObject({ code: 'RUN_NOT_FOUND' });
+  });
+
+  test('notes the version of the agent when it is known', async () => {
+    const runId = await newRun();
+    await store.amend(runId, { agent: { name: 'codex', version: '1.2.3' } });
+    await store.append(runId, [{ type: 'run.started' }]);
+    expect(json(runId, 'run.json')).toMatchObject({
+      agent: { name: 'codex', version: '1.2.3' },
+      args: ['run', 'prd.json'],
+    });
+  });
+});
+
+describe('list and find', () => {
+  test('list gives the newest first and reports damaged runs', async () => {
+    const [old, young, broken] = [created([], new Date(1e12)), created([], new Date(2e12)), created()];
+    for (const entry of [old, young, broken]) await store.createRun(entry, ORIGIN);
+    for (const name of ['journal.jsonl', 'checkpoints/state.json'])
+      writeFileSync(join(home, 'runs', broken.runId, name), 'garbage\n');
+    const { runs, unreadable } = await store.list();
+    expect(runs.map((run) => run.runId).sort()).toEqual([old.runId, young.runId].sort());
+    expect(unreadable).toMatchObject([{ runId: broken.runId, error: { code: 'RUN_UNREADABLE' } }]);
+  });
+
+  test('list of a home without runs is empty', async () => {
+    expect(await openStore(join(home, 'none'), { transcribe }).list()).toEqual({ runs: [], unreadable: [] });
+  });
+
+  test('find takes a unique prefix, and names candidates otherwise', async () => {
+    const first = created([], new Date(1e12));
+    const second = created([], new Date(1e12));
+    for (const entry of [first, second]) await store.createRun(entry, ORIGIN);
+    expect(await store.find(first.runId)).toBe(first.runId);
+    expect(await store.find(first.runId.slice(0, 14).toUpperCase())).toBe(first.runId);
+    await expect(store.find(first.runId.slice(0, 7))).rejects.toThrow('fits 2 runs');
+    await expect(store.find(`${first.runId.slice(0, 14)}!`)).rejects.toThrow(`the nearest: ${first.runId}`);
+    await expect(store.find('')).rejects.toMatchObject({ code: 'RUN_NOT_FOUND' });
+  });
+});
+
+describe('raw output and artifacts', () => {
+  test('raw output is kept byte for byte per attempt, and in whole lines for the run', async () => {
+    const runId = await newRun();
+    const bytes = Buffer.from('{"a":"ü"}\n\xff\xfe{"b":1}\n{"torn', 'latin1');
+    const stream = store.openRaw({ runId, storyKey: 's-1', attempt: 1 });
+    for (const byte of bytes) stream.write(Buffer.from([byte]));
+    stream.end();
+    await finished(stream);
+    const own = store.artifactPath({ runId, storyKey: 's-1', attempt: 1 }, 'events.jsonl');
+    expect(readFileSync(own).equals(bytes)).toBe(true);
+    expect(
+      readFileSync(join(home, 'runs', runId, 'events.jsonl')).equals(Buffer.concat([bytes, Buffer.from('\n')])),
+    ).toBe(true);
+  });
+
+  test('an artifact has a place of its own, and a name cannot lead elsewhere', async () => {
+    const runId = await newRun();
+    const place = { runId, storyKey: 's-1', attempt: 2 };
+    expect(await store.writeArtifact(place, 'gates/1.log', 'ok')).toBe('artifacts/s-1/2/gates/1.log');
+    expect(read(runId, 'artifacts/s-1/2/gates/1.log')).toBe('ok');
+    for (const name of ['../x', '/etc/passwd', 'a//b', '.', ''])
+      await expect(store.writeArtifact(place, name, '')).rejects.toMatchObject({ code: 'INTERNAL' });
+    expect(() => store.artifactPath({ ...place, storyKey: '..' }, 'x')).toThrow('no name of an artifact');
+  });
+
+  test('a disk that refuses is DISK_FAILED with the path', async () => {
+    const runId = await newRun();
+    writeFileSync(join(home, 'runs', runId, 'artifacts', 's-1'), 'a file, not a folder');
+    const place = { runId, storyKey: 's-1', attempt: 1 };
+    await expect(store.writeArtifact(place, 'x', '')).rejects.toMatchObject({ code: 'DISK_FAILED' });
+    await expect(store.writeArtifact(place, 'x', '')).rejects.toThrow(join(home, 'runs', runId, 'artifacts', 's-1'));
+    const stream = store.openRaw(place);
+    stream.write('x');
+    await expect(finished(stream)).rejects.toMatchObject({ code: 'DISK_FAILED' });
+  });
+});
+
+test('the debug bundle says what happened, why, what to try and where to look', async () => {
+  const runId = await newRun();
+  await store.append(runId, attempt('S-1', false));
+  const dir = await store.writeDebugBundle(runId, {
+    storyKey: (await store.readState(runId)).stories[0]!.key,
+    attempt: 1,
+    gitStatus: ' M a.txt',
+    gitDiff: '+a',
+    container: { image: 'halo-sandbox', exitCode: 1 },
+  });
+  expect(readdirSync(dir).sort()).toEqual([
+    'container.json',
+    'events.tail.jsonl',
+    'git-diff.patch',
+    'git-status.txt',
+    'journal.tail.jsonl',
+    'run.json',
+    'summary.md',
+  ]);
+  const summary = readFileSync(join(dir, 'summary.md'), 'utf8');
+  for (const part of ['GATE_FAILED', '> npm test: exit 1', 'What to try next', 'artifacts/s-1-', 'git-diff.patch'])
+    expect(summary).toContain(part);
+});
