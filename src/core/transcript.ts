@@ -36,18 +36,17 @@ export function transcribe(event: JournalEvent, startedAt: string): string[] {
   return describe(event).map((line) => layOut(line, msBetween(startedAt, event.at)));
 }
 
+/** Gives text its look; the plain one returns it unchanged. */
+export type Paint = (tone: Tone, text: string) => string;
+
 /** One laid-out line; a line that goes on with the one before leaves the first columns empty. */
-export function layOut(line: TranscriptLine, elapsedMs: number): string {
-  const time = line.label === '' ? '' : formatDuration(elapsedMs);
+export function layOut(line: TranscriptLine, elapsedMs: number, paint: Paint = (_tone, text) => text): string {
+  const first = line.label !== '';
   const story = clip(line.story, 16);
-  return [
-    time.padStart(TIME_WIDTH),
-    (line.label === '' ? '' : story).padEnd(Math.max(STORY_WIDTH, story.length)),
-    line.label.padEnd(LABEL_WIDTH),
-    line.text,
-  ]
-    .join('  ')
-    .trimEnd();
+  const time = (first ? formatDuration(elapsedMs) : '').padStart(TIME_WIDTH);
+  const who = [(first ? story : '').padEnd(Math.max(STORY_WIDTH, story.length)), line.label.padEnd(LABEL_WIDTH)];
+  if (line.text === '') return paint('quiet', [time, ...who].join('  ').trimEnd());
+  return `${paint('quiet', [time, ...who].join('  '))}  ${paint(line.tone, line.text)}`;
 }
 
 /** The lines of an event, before layout. Most events have one line, quiet ones none. */

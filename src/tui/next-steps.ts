@@ -1,0 +1,29 @@
+import type { RunState } from '../core/run-state.ts';
+
+export interface NextStep {
+  command: string;
+  why: string;
+}
+
+/** What a person may want to do next with a run, most useful first. */
+export function nextSteps(state: RunState): NextStep[] {
+  const { runId } = state;
+  if (state.status !== 'ended') return [{ command: `halo logs ${runId} -f`, why: 'watch it' }];
+  const steps: NextStep[] = [];
+  const stuck = state.stories.find((story) => story.progress === 'failed' || story.progress === 'needs_human');
+  if (stuck !== undefined)
+    steps.push({ command: `halo logs ${runId} --story ${shellWord(stuck.id)}`, why: 'see what went wrong' });
+  if (state.tip !== state.repo.base && state.landed === undefined)
+    steps.push(
+      { command: `halo diff ${runId}`, why: 'look at the change' },
+      { command: `halo land ${runId}`, why: `fast-forward ${state.repo.branch ?? 'the branch'} to it` },
+    );
+  if (steps.length === 0 && state.stopReason !== 'SUCCESS')
+    steps.push({ command: `halo logs ${runId}`, why: 'see what happened' });
+  return steps;
+}
+
+/** A word that a POSIX shell reads as one argument. */
+function shellWord(text: string): string {
+  return /^[\w.@%+=:,/-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
+}

@@ -1,0 +1,50 @@
+import { createLogUpdate } from 'log-update';
+import type { JournalEvent } from '../core/events.ts';
+import { applyEvent, type RunState } from '../core/run-state.ts';
+import { describe, type Paint, type TranscriptLine } from '../core/transcript.ts';
+import { view } from './view.ts';
+
+const FRAME_MS = 100;
+const KEPT_LINES = 20;
+
+export interface Screen extends NodeJS.WritableStream {
+  columns?: number;
+  rows?: number;
+}
+
+export interface Progress {
+  show(event: JournalEvent): void;
+  /** Draws the last frame, which stays, and gives the cursor back. Safe to call twice. */
+  close(): void;
+}
+
+/** Draws a run's progress on a terminal, at most ten frames a second, in place. */
+export function openProgress(options: { screen: Screen; paint: Paint; dir: string }): Progress {
+  const { screen, paint, dir } = options;
+  const draw = createLogUpdate(screen);
+  let state: RunState | undefined;
+  let recent: TranscriptLine[] = [];
+  const timer = setInterval(redraw, FRAME_MS);
+
+  function redraw(): void {
+    if (state === undefined) return;
+    const size = { width: screen.columns ?? 80, height: screen.rows ?? 24 };
+    draw(view({ state, recent, now: new Date().toISOString(), ...size, paint, dir }).join('\n'));
+  }
+
+  let closed = false;
+  return {
+    show(event) {
+      state = applyEvent(state, event);
+      if (event.type === 'story.started') recent = [];
+      recent = [...recent, ...describe(event).filter((line) => line.story !== '')].slice(-KEPT_LINES);
+    },
+    close() {
+      if (closed) return;
+      closed = true;
+      clearInterval(timer);
+      redraw();
+      draw.done();
+    },
+  };
+}

@@ -1,0 +1,58 @@
+import { formatDuration, msBetween } from '../core/duration.ts';
+import type { RunState, StoryState } from '../core/run-state.ts';
+import { safeLine } from '../core/safe-text.ts';
+import type { Paint } from '../core/transcript.ts';
+import { cutToWidth, fitToWidth } from '../lib/width.ts';
+import { nextSteps } from './next-steps.ts';
+import { usageText } from './usage-text.ts';
+
+export interface VerdictInput {
+  state: RunState;
+  width: number;
+  paint: Paint;
+  dir: string;
+}
+
+/** How an ended run went: the verdict, what landed, what failed and why, and what to do next. */
+export function verdictBlock({ state, width, paint, dir }: VerdictInput): string[] {
+  const reason = state.stopReason ?? 'UNKNOWN_ERROR';
+  const took = formatDuration(msBetween(state.createdAt, state.endedAt ?? state.createdAt));
+  const tone = reason === 'SUCCESS' ? 'good' : 'bad';
+  const detail = cutToWidth(`${safeLine(state.detail ?? '')}, ${took}`, width - 2 - reason.length - 2);
+  const rows: [string, string][] = state.stories.flatMap((story) => storyRow(story));
+  const usage = usageText(state.usage);
+  if (usage !== '') rows.push(['used', usage]);
+  rows.push(['run', `${state.runId}  ${dir}`]);
+  const steps = nextSteps(state);
+  const stepWidth = Math.max(...steps.map((step) => step.command.length), 0);
+  steps.forEach((step, index) =>
+    rows.push([index === 0 ? 'next' : '', `${step.command.padEnd(stepWidth)}  ${paint('quiet', step.why)}`]),
+  );
+  return [
+    `  ${paint(tone, reason)}  ${detail}`,
+    '',
+    ...rows.map(([label, text]) => `  ${paint('quiet', fitToWidth(label, 8))}  ${fit(label, text, width)}`.trimEnd()),
+  ];
+
+  /** A command or a path that is cut is of no use: only stories are. */
+  function fit(label: string, text: string, most: number): string {
+    return label === 'landed' || label === 'failed' || label === 'human' ? cutToWidth(text, most - 12) : text;
+  }
+}
+
+function storyRow(story: StoryState): [string, string][] {
+  const id = safeLine(story.id);
+  switch (story.progress) {
+    case 'passed':
+      return [['landed', `${story.commit?.slice(0, 7) ?? ''}  ${id}  ${safeLine(story.title)}`]];
+    case 'failed':
+      return [['failed', `${story.stopReason ?? ''}  ${id}  ${safeLine(story.summary ?? '')}`]];
+    case 'needs_human':
+      return [['human', `${id}  ${safeLine(story.summary ?? '')}`]];
+    case 'pending':
+    case 'in_progress':
+    case 'done':
+    case 'skipped':
+      return [];
+  }
+}

@@ -1,0 +1,133 @@
+import { formatDuration, msBetween } from '../core/duration.ts';
+import type { RunState, StoryState } from '../core/run-state.ts';
+import { safeLine } from '../core/safe-text.ts';
+import type { Paint, Tone, TranscriptLine } from '../core/transcript.ts';
+import { cutToWidth, fitToWidth } from '../lib/width.ts';
+import { usageText } from './usage-text.ts';
+import { verdictBlock } from './verdict.ts';
+
+export interface ViewInput {
+  state: RunState;
+  /** The newest lines of the run's transcript, oldest first. */
+  recent: readonly TranscriptLine[];
+  /** ISO 8601 */
+  now: string;
+  /** Size of the terminal, in characters. */
+  width: number;
+  height: number;
+  paint: Paint;
+  /** Absolute path of the run directory. */
+  dir: string;
+}
+
+const SPINNER = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
+const MOST_WIDTH = 120;
+const STATE_WIDTH = 20;
+const TIME_WIDTH = 8;
+const RECENT_LINES = 6;
+/** Lines of a frame that are no stories. */
+const CHROME_LINES = RECENT_LINES + 7;
+
+/** One frame of the progress view, a string per line, no line wider than `width`. */
+export function view(input: ViewInput): string[] {
+  const width = Math.min(input.width, MOST_WIDTH) - 1;
+  const { state } = input;
+  const lines = [headLine(input, width), '', ...storyLines(input, width), ''];
+  if (state.status === 'ended') return ['', ...lines, ...verdictBlock({ ...input, width }), ''];
+  const recent = input.recent.slice(-RECENT_LINES).map((line) => recentLine(line, width, input.paint));
+  if (recent.length > 0) lines.push(...recent, '');
+  return ['', ...lines, ...footLines(input, width)];
+}
+
+function headLine({ state, now, paint }: ViewInput, width: number): string {
+  const took = formatDuration(msBetween(state.createdAt, state.endedAt ?? now));
+  const where = `${state.repo.source}${state.repo.branch === undefined ? '' : ` (${state.repo.branch})`}`;
+  const project = cutToWidth(safeLine(state.project), Math.max(8, Math.floor(width / 3)));
+  const rest = width - 2 - took.length - 2;
+  const left = fitToWidth(`${project}  ${safeLine(where)}`, rest);
+  return `  ${paint('strong', left.slice(0, project.length))}${paint('quiet', left.slice(project.length))}  ${took}`;
+}
+
+/** The stories, or those around the one under way when there are more than fit. */
+function storyLines(input: ViewInput, width: number): string[] {
+  const { stories } = input.state;
+  const room = Math.max(3, input.height - CHROME_LINES);
+  const idWidth = Math.min(16, Math.max(...stories.map((story) => Array.from(story.id).length), 1));
+  const line = (story: StoryState) => storyLine(story, { ...input, width, idWidth });
+  if (stories.length <= room || input.state.status === 'ended') return stories.map(line);
+  const current = stories.findIndex((story) => story.progress === 'in_progress' || story.progress === 'pending');
+  const from = Math.max(0, Math.min((current < 0 ? stories.length : current) - 1, stories.length - (room - 2)));
+  const shown = stories.slice(from, from + room - 2);
+  const below = stories.length - from - shown.length;
+  return [
+    ...(from > 0 ? [input.paint('quiet', `     ${from} before`)] : []),
+    ...shown.map(line),
+    ...(below > 0 ? [input.paint('quiet', `     ${below} after`)] : []),
+  ];
+}
+
+function storyLine(story: StoryState, input: ViewInput & { idWidth: number }): string {
+  const { paint, idWidth, width, now } = input;
+  const { mark, tone } = markOf(story, now);
+  const right = `${fitToWidth(rightOf(story), STATE_WIDTH)}  ${timeOf(story, now).padStart(TIME_WIDTH)}`;
+  const roomy = width >= 64;
+  const text = `${fitToWidth(safeLine(story.id), idWidth)}  ${safeLine(story.title)}`;
+  const left = fitToWidth(text, Math.max(1, width - 5 - (roomy ? 2 + STATE_WIDTH + 2 + TIME_WIDTH : 0)));
+  const quiet = story.progress === 'pending' || story.progress === 'done' || story.progress === 'skipped';
+  const line = `  ${paint(tone, mark)}  ${paint(quiet ? 'quiet' : 'plain', left)}`;
+  return roomy ? `${line}  ${paint(tone, right)}`.trimEnd() : line.trimEnd();
+}
+
+function markOf(story: StoryState, now: string): { mark: string; tone: Tone } {
+  switch (story.progress) {
+    case 'passed':
+      return { mark: '✓', tone: 'good' };
+    case 'failed':
+      return { mark: '✗', tone: 'bad' };
+    case 'needs_human':
+      return { mark: '?', tone: 'warn' };
+    case 'in_progress':
+      return { mark: SPINNER[Math.floor(Date.parse(now) / 100) % SPINNER.length] ?? '⠋', tone: 'strong' };
+    case 'done':
+      return { mark: '✓', tone: 'quiet' };
+    case 'skipped':
+      return { mark: '-', tone: 'quiet' };
+    case 'pending':
+      return { mark: '·', tone: 'quiet' };
+  }
+}
+
+function rightOf(story: StoryState): string {
+  switch (story.progress) {
+    case 'passed':
+      return story.commit?.slice(0, 7) ?? 'passed';
+    case 'failed':
+    case 'needs_human':
+      return story.stopReason ?? story.progress;
+    case 'in_progress':
+      return `${story.phase ?? 'starting'}${story.attempts > 1 ? `, attempt ${story.attempts}` : ''}`;
+    case 'done':
+      return 'done before';
+    case 'skipped':
+      return 'skipped';
+    case 'pending':
+      return '';
+  }
+}
+
+function timeOf(story: StoryState, now: string): string {
+  if (story.startedAt === undefined) return '';
+  const until = story.progress === 'in_progress' ? now : (story.endedAt ?? now);
+  return formatDuration(msBetween(story.startedAt, until));
+}
+
+function recentLine(line: TranscriptLine, width: number, paint: Paint): string {
+  const label = paint('quiet', line.label.padEnd(7));
+  return `     ${label}  ${paint(line.tone, cutToWidth(line.text, Math.max(1, width - 14)))}`.trimEnd();
+}
+
+function footLines({ state, paint }: ViewInput, width: number): string[] {
+  const usage = usageText(state.usage);
+  const lines = [`run ${state.runId}   halo logs ${state.runId} -f   Ctrl-C stops it`];
+  return [...(usage === '' ? [] : [usage]), ...lines].map((line) => paint('quiet', `  ${cutToWidth(line, width - 2)}`));
+}

@@ -1,0 +1,124 @@
+import { PassThrough } from 'node:stream';
+import { describe, expect, it } from 'vitest';
+import type { JournalEntry, JournalEvent } from '../../src/core/events.ts';
+import { foldRun } from '../../src/core/run-state.ts';
+import { describe as describeEvent } from '../../src/core/transcript.ts';
+import { widthOf } from '../../src/lib/width.ts';
+import { nextSteps } from '../../src/tui/next-steps.ts';
+import { paintPlain } from '../../src/tui/paint.ts';
+import { openProgress } from '../../src/tui/terminal.ts';
+import { view } from '../../src/tui/view.ts';
+import { attempted, created, failed, passed, succeeded } from '../support/sample-run.ts';
+
+function journal(entries: JournalEntry[]): JournalEvent[] {
+  return entries.map((entry, index) => ({
+    v: 1,
+    seq: index + 1,
+    at: new Date(Date.UTC(2030, 0, 1, 0, 0, index)).toISOString(),
+    ...entry,
+  }));
+}
+
+function frame(entries: JournalEntry[], size: { width?: number; height?: number } = {}): string[] {
+  const events = journal(entries);
+  const state = foldRun(events);
+  if (state === undefined) throw new Error('no state');
+  const recent = events.flatMap((event) => describeEvent(event)).filter((line) => line.story !== '');
+  const now = new Date(Date.UTC(2030, 0, 1, 0, 1, 0)).toISOString();
+  return view({ state, recent, now, width: 90, height: 40, paint: paintPlain, dir: '/halo/runs/r1', ...size });
+}
+
+describe('view', () => {
+  it('shows the stories, what goes on, and where to read more', () => {
+    const running: JournalEntry[] = [
+      created('r1', 3),
+      { type: 'run.started' },
+      ...passed('US-001'),
+      ...attempted('US-002'),
+    ];
+    expect(frame(running)).toEqual([
+      '',
+      '  shop  /home/me/shop (main)                                                       1m 00s',
+      '',
+      '  ✓  US-001  Story number 1                                abcdef0                  12.0s',
+      '  ⠋  US-002  Story number 2                                gates                    45.0s',
+      '  ·  US-003  Story number 3',
+      '',
+      '     agent    Looking at the tests first.',
+      '     agent    $ npm test',
+      '     agent    exit 1: npm test',
+      '                2 failed',
+      '     agent    edited  src/cart.ts',
+      '     agent    done    3.0s',
+      '',
+      '  12.3k tokens in (4.0k cached), 678 out, 3 requests',
+      '  run r1   halo logs r1 -f   Ctrl-C stops it',
+    ]);
+  });
+
+  it('ends with what landed, what failed and why, and what to do next', () => {
+    const ended: JournalEntry[] = [
+      created('r1', 2),
+      ...passed('US-001'),
+      ...failed('US-002'),
+      { type: 'run.ended', stopReason: 'GATE_FAILED', detail: 'US-002: npm test exited with 1' },
+    ];
+    const lines = frame(ended);
+    expect(lines.slice(lines.findIndex((line) => line.includes('GATE_FAILED  US-002:')))).toEqual([
+      '  GATE_FAILED  US-002: npm test exited with 1, 27.0s',
+      '',
+      '  landed    abcdef0  US-001  Story number 1',
+      '  failed    GATE_FAILED  US-002  npm test exited with 1',
+      '  used      24.7k tokens in (8.0k cached), 1.4k out, 6 requests',
+      '  run       r1  /halo/runs/r1',
+      '  next      halo logs r1 --story US-002  see what went wrong',
+      '            halo diff r1                 look at the change',
+      '            halo land r1                 fast-forward main to it',
+      '',
+    ]);
+  });
+
+  it.each([44, 60, 90, 200])('never draws beyond %i columns, whatever the texts are', (width) => {
+    const [first] = [created('r1', 3)];
+    if (first?.type !== 'run.created') throw new Error('unexpected');
+    for (const story of first.prd.stories) story.title = '漢字のとても長い題名👩‍💻'.repeat(10);
+    first.prd.project = '👍'.repeat(100);
+    const lines = frame([first, ...attempted('US-001')], { width });
+    for (const line of lines) expect(widthOf(line), line).toBeLessThanOrEqual(width);
+  });
+
+  it('keeps the story under way on a small screen', () => {
+    const many: JournalEntry[] = [
+      created('r1', 9),
+      ...[1, 2, 3, 4, 5].flatMap((n) => passed(`US-00${n}`)),
+      ...attempted('US-006'),
+    ];
+    const lines = frame(many, { height: 18 });
+    expect(lines.length).toBeLessThanOrEqual(18);
+    expect(lines.some((line) => line.includes('US-006'))).toBe(true);
+    expect(lines.some((line) => line.includes('before'))).toBe(true);
+  });
+});
+
+describe('nextSteps', () => {
+  it('quotes story ids that a shell would take apart', () => {
+    const [first, ...rest] = [created('r1', 1), ...failed("it's; rm -rf")];
+    if (first?.type !== 'run.created') throw new Error('unexpected');
+    for (const story of first.prd.stories) story.id = "it's; rm -rf";
+    const state = foldRun(journal([first, ...rest, { type: 'run.ended', stopReason: 'GATE_FAILED', detail: '' }]));
+    expect(state && nextSteps(state)[0]?.command).toBe(String.raw`halo logs r1 --story 'it'\''s; rm -rf'`);
+  });
+});
+
+describe('openProgress', () => {
+  it('leaves the last frame on the screen and the cursor as it was', () => {
+    const screen = Object.assign(new PassThrough(), { columns: 80, rows: 24 });
+    const progress = openProgress({ screen, paint: paintPlain, dir: '/halo/runs/r1' });
+    for (const event of journal(succeeded('r1'))) progress.show(event);
+    progress.close();
+    progress.close();
+    const drawn = (screen.read() as Buffer).toString();
+    expect(drawn).toContain('SUCCESS  1 of 1 stories landed');
+    expect(drawn.split('SUCCESS')).toHaveLength(2);
+  });
+});
