@@ -1,0 +1,259 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { createHash, randomBytes } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer, connect, type AddressInfo, type Server, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { pipeline } from 'node:stream/promises';
+import Docker from 'dockerode';
+import { extract } from 'tar-fs';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { buildSandboxImage } from '../../src/sandbox/docker/image.ts';
+
+let dir: string;
+
+// The two programs are static, so what the image has can be tried here, with real pipes and signals.
+beforeAll(async () => {
+  const docker = new Docker();
+  await buildSandboxImage({ docker, log: () => undefined });
+  dir = await mkdtemp(join(tmpdir(), 'halo-tools-'));
+  const container = await docker.createContainer({ Image: 'halo-sandbox' });
+  await pipeline(await container.getArchive({ path: '/opt/halo/bin' }), extract(dir));
+  await container.remove();
+}, 600_000);
+
+afterAll(() => rm(dir, { recursive: true, force: true }));
+
+interface Ended {
+  code: number | null;
+  out: string;
+  err: string;
+}
+
+async function ended(child: ChildProcess): Promise<Ended> {
+  const code = new Promise<number | null>((resolve) => child.once('close', (value) => resolve(value)));
+  const [out, err] = await Promise.all([text(child.stdout!), text(child.stderr!)]);
+  return { code: await code, out, err };
+}
+
+describe('wait', () => {
+  const run = (input: string | Buffer): Promise<Ended> => {
+    const child = spawn(join(dir, 'bin/wait'));
+    child.stdin.on('error', () => undefined);
+    child.stdin.end(input);
+    return ended(child);
+  };
+  const framed = (script: string): string => `${Buffer.byteLength(script)}\n${script}`;
+
+  test('runs the script and leaves the rest of stdin to it, to the byte', async () => {
+    const rest = randomBytes(300_000);
+    const { code, out } = await run(Buffer.concat([Buffer.from(framed('echo "ü"; sha256sum')), rest]));
+    expect(code).toBe(0);
+    expect(out).toBe(`ü\n${createHash('sha256').update(rest).digest('hex')}  -\n`);
+  });
+
+  test('exits with the code of the script', async () => {
+    expect(await run(framed('exit 42'))).toMatchObject({ code: 42, err: '' });
+  });
+
+  test('takes a script that arrives in pieces', async () => {
+    const child = spawn(join(dir, 'bin/wait'));
+    const end = ended(child);
+    for (const piece of ['1', '1\nech', 'o ', 'piec', 'es', 'rest']) {
+      child.stdin.write(piece);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    child.stdin.end();
+    expect(await end).toMatchObject({ code: 0, out: 'pieces\n' });
+  });
+
+  test.each([
+    ['nothing', ''],
+    ['half a length', '12'],
+    ['half a script', '20\necho no'],
+  ])('exits 125 without a word when stdin ends after %s', async (_name, input) =>
+    expect(await run(input)).toEqual({ code: 125, out: '', err: '' }),
+  );
+
+  test.each([
+    ['no number', 'echo 1\n'],
+    ['an empty length', '\n'],
+    ['a huge length', '99999999999\n'],
+    ['a NUL byte', '3\na\0b'],
+  ])('exits 125 with a reason when it gets %s', async (_name, input) => {
+    const { code, err } = await run(input);
+    expect(code).toBe(125);
+    expect(err).toMatch(/^wait: /);
+  });
+});
+
+describe('forward', () => {
+  let servers = 0;
+
+  async function listen(onConnection: (socket: Socket) => void): Promise<{ path: string; server: Server }> {
+    const path = join(dir, `s${servers++}.sock`);
+    const server = createServer({ allowHalfOpen: true }, (socket) => {
+      socket.on('error', () => undefined);
+      onConnection(socket);
+    });
+    await new Promise<void>((resolve) => server.listen(path, resolve));
+    return { path, server };
+  }
+
+  async function freePort(): Promise<number> {
+    const server = createServer();
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as AddressInfo;
+    await new Promise((resolve) => server.close(resolve));
+    return port;
+  }
+
+  const start = (port: number, path: string, command: string[]): ChildProcess =>
+    spawn(join(dir, 'bin/forward'), [String(port), path, '--', ...command]);
+
+  /** Keeps the port open until `use` is done. */
+  async function withForward(
+    onConnection: (socket: Socket) => void,
+    use: (port: number) => Promise<void>,
+  ): Promise<void> {
+    const { path, server } = await listen(onConnection);
+    const port = await freePort();
+    const child = start(port, path, ['sh', '-c', 'echo ready; cat']);
+    const end = ended(child);
+    await new Promise((resolve) => child.stdout!.once('data', resolve));
+    try {
+      await use(port);
+    } finally {
+      child.stdin!.end();
+      expect(await end).toMatchObject({ code: 0, err: '' });
+      server.close();
+    }
+  }
+
+  async function exchange(port: number, body: Buffer): Promise<string> {
+    const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
+    const hash = createHash('sha256');
+    socket.end(body);
+    for await (const chunk of socket) hash.update(chunk as Buffer);
+    return hash.digest('hex');
+  }
+
+  test('carries large bodies both ways, and passes on the end of one direction while the other goes on', async () => {
+    const body = randomBytes(24 * 1024 * 1024);
+    // Answers only after the end of what it was sent.
+    const answerAtEnd = (socket: Socket): void => {
+      const chunks: Buffer[] = [];
+      socket.on('data', (chunk: Buffer) => chunks.push(chunk)).on('end', () => socket.end(Buffer.concat(chunks)));
+    };
+    await withForward(answerAtEnd, async (port) => {
+      expect(await exchange(port, body)).toBe(createHash('sha256').update(body).digest('hex'));
+    });
+  });
+
+  test('carries many connections at once, and one after another', async () => {
+    await withForward(
+      (socket) => socket.pipe(socket),
+      async (port) => {
+        for (let round = 0; round < 3; round++) {
+          const bodies = Array.from({ length: 200 }, () => randomBytes(20_000));
+          const answers = await Promise.all(bodies.map((body) => exchange(port, body)));
+          expect(answers).toEqual(bodies.map((body) => createHash('sha256').update(body).digest('hex')));
+        }
+      },
+    );
+  });
+
+  test('delivers the answer of a server that closes without reading everything', async () => {
+    await withForward(
+      (socket) => socket.once('data', () => socket.end('too much', () => socket.destroy())),
+      async (port) => {
+        const socket = connect(port, '127.0.0.1');
+        socket.on('error', () => undefined);
+        const answer = new Promise<string>((resolve) => socket.once('data', (chunk) => resolve(String(chunk))));
+        socket.write(Buffer.alloc(4 * 1024 * 1024));
+        expect(await answer).toBe('too much');
+        socket.destroy();
+      },
+    );
+  });
+
+  test('ends the connection to the server when the client breaks off', async () => {
+    let closed = (): void => undefined;
+    const gone = new Promise<void>((resolve) => (closed = resolve));
+    await withForward(
+      (socket) => {
+        socket.on('close', closed).on('end', () => socket.destroy());
+        socket.resume();
+      },
+      async (port) => {
+        const socket = connect(port, '127.0.0.1');
+        await new Promise<void>((resolve) => socket.write('hello', () => resolve()));
+        socket.resetAndDestroy();
+        await gone;
+      },
+    );
+  });
+
+  test('closes a connection when nobody listens at the socket, and goes on', async () => {
+    const port = await freePort();
+    const child = start(port, join(dir, 'nobody.sock'), ['sh', '-c', 'echo ready; cat']);
+    const end = ended(child);
+    await new Promise((resolve) => child.stdout!.once('data', resolve));
+    for (let i = 0; i < 2; i++) expect(await exchange(port, Buffer.from('x')).catch(() => 'reset')).toBeDefined();
+    child.stdin!.end();
+    expect((await end).code).toBe(0);
+  });
+
+  test('accepts before the command starts', async () => {
+    const { path, server } = await listen((socket) => socket.end());
+    const port = await freePort();
+    const command = ['bash', '-c', `exec 3<>/dev/tcp/127.0.0.1/${port} && echo open`];
+    expect(await ended(start(port, path, command))).toMatchObject({ code: 0, out: 'open\n' });
+    server.close();
+  });
+
+  test.each([
+    ['its exit code', 'exit 3', 3],
+    ['128 + the signal that killed it', 'kill -KILL $$', 137],
+  ])('exits with %s', async (_name, script, code) => {
+    expect((await ended(start(await freePort(), '/x', ['sh', '-c', script]))).code).toBe(code);
+  });
+
+  test('exits 127 when the command is missing, 126 when it cannot be run', async () => {
+    const missing = await ended(start(await freePort(), '/x', ['no-such-command']));
+    expect(missing.code).toBe(127);
+    expect(missing.err).toContain('no-such-command');
+    expect((await ended(start(await freePort(), '/x', [dir]))).code).toBe(126);
+  });
+
+  test('exits 125 when the port is taken or the arguments are wrong', async () => {
+    const server = createServer();
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const taken = await ended(start((server.address() as AddressInfo).port, '/x', ['true']));
+    server.close();
+    expect(taken).toMatchObject({ code: 125, out: '' });
+    expect((await ended(spawn(join(dir, 'bin/forward'), ['1', '2']))).code).toBe(125);
+  });
+
+  test.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
+    'passes %s on to the command and to nothing else',
+    async (signal) => {
+      const command = ['bash', '-c', `trap 'echo got; exit 9' ${signal}; echo ready; while :; do sleep 0.01; done`];
+      const child = start(await freePort(), '/x', command);
+      const end = ended(child);
+      await new Promise((resolve) => child.stdout!.once('data', resolve));
+      child.kill(signal);
+      expect(await end).toMatchObject({ code: 9, out: 'ready\ngot\n' });
+    },
+  );
+
+  test('leaves no process behind and holds no stream open', async () => {
+    const port = await freePort();
+    const child = start(port, '/x', ['sh', '-c', 'exec cat']);
+    const end = ended(child);
+    child.stdin!.end('to the end');
+    expect(await end).toEqual({ code: 0, out: 'to the end', err: '' });
+    await expect(exchange(port, Buffer.from('x'))).rejects.toThrow('ECONNREFUSED');
+  });
+});
