@@ -4,7 +4,6 @@ export type AgentId = 'codex' | 'command';
 
 /** What an agent is to do, in terms of no agent. */
 export interface AgentIntent {
-  prompt: string;
   /** Model name for agents that take one. */
   model: string;
   /** Where the gateway's model route is inside the sandbox, e.g. http://127.0.0.1:4000/v1; undefined: no model route. */

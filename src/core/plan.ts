@@ -10,8 +10,10 @@ export function planNext(state: RunState): Plan {
   for (const story of state.stories) {
     switch (story.progress) {
       case 'pending':
-      case 'in_progress':
         return { kind: 'attempt', story, attempt: story.attempts + 1 };
+      case 'in_progress':
+        // It never ended: a worker died or handed it back, which costs no attempt.
+        return { kind: 'attempt', story, attempt: story.attempts };
       case 'failed':
         if (story.attempts < state.maxAttempts) return { kind: 'attempt', story, attempt: story.attempts + 1 };
         return { kind: 'end', ...endAfterFailure(story) };

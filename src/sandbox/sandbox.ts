@@ -61,6 +61,8 @@ export interface SandboxExit {
 /** One sealed container. It is started ahead and waits; `run` may be called once. */
 export interface Sandbox {
   readonly id: string;
+  /** Runs a script of halo's own ahead of the command, e.g. a checkout. Throws DOCKER_FAILED with what it complained of. */
+  prepare(script: string): Promise<void>;
   run(command: Command): Promise<SandboxExit>;
   /** Kills and removes it with its anonymous volumes; safe at any time and more than once. */
   remove(): Promise<void>;

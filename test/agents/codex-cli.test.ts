@@ -48,7 +48,6 @@ async function runCodex(scenario: Scenario, dir: string) {
   const [home, workspace] = [join(dir, 'home'), join(dir, 'workspace')];
   await mkdir(workspace, { recursive: true });
   const launch = codex.launch({
-    prompt: 'Add a greeting.',
     model: scenario.model ?? 'gpt-5.5',
     modelUrl: server.url,
     home,

@@ -11,7 +11,6 @@ const PRINT: Record<AgentId, (answer: string) => string> = {
 };
 
 const INTENT: AgentIntent = {
-  prompt: 'Add a greeting.',
   model: 'some-model',
   modelUrl: 'http://127.0.0.1:4000/v1',
   home: '/home/some one',
@@ -61,10 +60,9 @@ describe.each(Object.keys(AGENTS) as AgentId[])('the agent %s', (id) => {
     for (const path of Object.keys(launch.files)) expect(path).toMatch(/^\/home\/some one\//);
   });
 
-  it('gets no secret and leaves the prompt to stdin', () => {
+  it('gets no secret', () => {
     const launch = JSON.stringify(adapter.launch(INTENT));
     expect(launch).not.toMatch(/api_key|env_key|authorization|bearer/i);
-    expect(launch).not.toContain(INTENT.prompt);
   });
 
   it('never throws on a line, whatever it is', () => {

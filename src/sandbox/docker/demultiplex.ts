@@ -1,0 +1,73 @@
+import type { Readable, Writable } from 'node:stream';
+
+const HEADER_BYTES = 8;
+const STDERR = 2;
+
+/** A piece of output and the stream it came from; never more than one chunk of the socket. */
+export interface Piece {
+  from: 'stdout' | 'stderr';
+  bytes: Buffer;
+}
+
+/**
+ * Splits the engine's attach stream (frames with an 8-byte header: type, 3 zero bytes, big-endian length) into pieces.
+ * It loops instead of recursing and holds no frame as a whole, however large or small frames are; whoever stops
+ * asking slows the sandbox down. Throws when the stream breaks off inside a frame.
+ */
+export async function* splitFrames(source: Readable): AsyncGenerator<Piece, void, void> {
+  const header = Buffer.alloc(HEADER_BYTES);
+  let headerBytes = 0;
+  let left = 0;
+  for await (const chunk of source as AsyncIterable<Buffer>) {
+    let at = 0;
+    while (at < chunk.length) {
+      if (left === 0) {
+        const taken = chunk.copy(header, headerBytes, at, at + HEADER_BYTES - headerBytes);
+        at += taken;
+        headerBytes += taken;
+        if (headerBytes === HEADER_BYTES) {
+          left = header.readUInt32BE(4);
+          headerBytes = 0;
+        }
+        continue;
+      }
+      const bytes = chunk.subarray(at, at + left);
+      at += bytes.length;
+      left -= bytes.length;
+      yield { from: header[0] === STDERR ? 'stderr' : 'stdout', bytes };
+    }
+  }
+  if (left > 0 || headerBytes > 0) throw new Error('the output stream broke off inside a frame');
+}
+
+/** Writes all further pieces into two sinks, waiting for a sink that is full, and ends both. */
+export async function pump(
+  pieces: AsyncGenerator<Piece, void, void>,
+  sinks: { stdout: Writable; stderr: Writable },
+  onBytes: (bytes: number) => void,
+): Promise<void> {
+  try {
+    for await (const { from, bytes } of pieces) {
+      onBytes(bytes.length);
+      await write(sinks[from], bytes);
+    }
+  } finally {
+    await Promise.all([end(sinks.stdout), end(sinks.stderr)]);
+  }
+}
+
+/** A destroyed sink calls back with an error, which is not the sandbox's: its output is dropped from then on. */
+async function write(sink: Writable, bytes: Buffer): Promise<void> {
+  if (sink.destroyed || sink.writableEnded) return;
+  await new Promise<void>((resolve) => {
+    if (sink.write(bytes, () => resolve())) resolve();
+  });
+}
+
+async function end(sink: Writable): Promise<void> {
+  if (sink.destroyed || sink.writableFinished) return;
+  await new Promise<void>((resolve) => {
+    sink.once('close', resolve);
+    sink.end(resolve);
+  });
+}

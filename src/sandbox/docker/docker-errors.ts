@@ -1,0 +1,35 @@
+import { HaloError } from '../../core/errors.ts';
+
+interface EngineError extends Error {
+  statusCode?: number;
+  code?: string;
+  reason?: string;
+  json?: { message?: string };
+}
+
+/** The HTTP status of an engine's answer, or undefined when it never answered. */
+export function engineStatus(error: unknown): number | undefined {
+  return (error as EngineError).statusCode;
+}
+
+/** An error of dockerode as ours. `what` says what was tried, e.g. `create a container`. */
+export function fromDocker(error: unknown, what: string): HaloError {
+  if (error instanceof HaloError) return error;
+  const { code, message, json } = error as EngineError;
+  if (code === 'ENOENT' || code === 'ECONNREFUSED' || code === 'EACCES') {
+    return new HaloError('DOCKER_UNAVAILABLE', `Docker does not answer (${message})`, {
+      hint:
+        code === 'EACCES'
+          ? 'this user may not use the Docker socket: add it to the docker group, or set DOCKER_HOST'
+          : 'start the Docker engine, or set DOCKER_HOST; `halo doctor` checks it',
+      cause: error,
+    });
+  }
+  return new HaloError('DOCKER_FAILED', `Docker could not ${what}: ${json?.message ?? message}`, { cause: error });
+}
+
+export function missingImage(image: string): HaloError {
+  return new HaloError('IMAGE_MISSING', `the image ${JSON.stringify(image)} is not on this machine`, {
+    hint: 'build halo’s own with `halo image build`, or pull yours with `docker pull`',
+  });
+}

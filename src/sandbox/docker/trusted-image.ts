@@ -1,0 +1,5 @@
+/** halo's own image: it prepares and exports workspaces, and is the default for all other phases. */
+export const TRUSTED_IMAGE = 'halo-sandbox';
+
+/** Where that image keeps the agents, `wait` and `forward`; other images get it through a volume. */
+export const TOOLS_DIR = '/opt/halo';
