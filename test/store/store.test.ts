@@ -1,6 +1,5 @@
 import {
   appendFileSync,
-  chmodSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
