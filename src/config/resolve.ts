@@ -1,0 +1,159 @@
+import { HaloError } from '../core/errors.ts';
+import { findNearest } from '../lib/nearest.ts';
+import type { Config } from './config.ts';
+import { CONFIG_KEYS, OPEN_TABLE } from './keys.ts';
+import { readFileLayers, readOptions, readVariables, type FileLayers } from './layers.ts';
+import type { ConfigFile } from './load.ts';
+import { HaloToml } from './schema.ts';
+import { toSettings, type Setting } from './settings.ts';
+
+/** Everything that may set a key. */
+export interface ConfigSources {
+  /** `<HALO_HOME>/config.toml` */
+  home: ConfigFile | undefined;
+  /** The file of the repository. */
+  repo: ConfigFile | undefined;
+  /** `--profile`; HALO_PROFILE stands in for it. */
+  profile: string | undefined;
+  env: Record<string, string | undefined>;
+  /** `-c key=value` options, in order. */
+  set: string[];
+  flags: { agent: string | undefined };
+  /** Absolute; where relative paths of variables and options start. */
+  cwd: string;
+}
+
+export interface ResolvedConfig {
+  config: Config;
+  /** Who set each key, by its dotted name. */
+  origins: Record<string, string>;
+  /** Each key with its value as written, in the order of the schema. */
+  settings: Setting[];
+}
+
+const DEFAULT_ORIGIN = 'default';
+
+/**
+ * Puts all sources together, later ones win: defaults, home, repository, profile, environment, `-c`, flags.
+ * Tables merge, lists replace. Throws CONFIG_INVALID, which names each problem with its place, and USAGE for a bad `-c`.
+ */
+export function resolveConfig(sources: ConfigSources): ResolvedConfig {
+  const problems: string[] = [];
+  const files = [sources.home, sources.repo].flatMap((file) => (file ? [readFileLayers(file, problems)] : []));
+  const layers = [
+    ...files.map(({ base }) => base),
+    ...pickProfile(files, sources.profile ?? sources.env.HALO_PROFILE),
+    readVariables(sources.env, sources.cwd, problems),
+    readOptions(sources.set, sources.cwd, problems),
+    readFlags(sources.flags, problems),
+  ];
+  if (problems.length > 0) throw invalid(problems);
+  const settings = mergeLayers(layers);
+  const config = toConfig(HaloToml.parse(nest(settings)));
+  const origins = Object.fromEntries(settings.map(({ key, origin }) => [key, origin]));
+  const conflicts = findConflicts(config, origins);
+  if (conflicts.length > 0) throw invalid(conflicts);
+  return { config: deepFreeze(config), origins, settings };
+}
+
+function pickProfile(files: FileLayers[], name: string | undefined): Setting[][] {
+  if (name === undefined || name === '') return [];
+  const chosen = files.flatMap(({ profiles }) => profiles.get(name) ?? []);
+  if (files.some(({ profiles }) => profiles.has(name))) return [chosen];
+  const known = [...new Set(files.flatMap(({ profiles }) => [...profiles.keys()]))];
+  const meant = findNearest(name, known);
+  throw new HaloError('CONFIG_INVALID', `There is no profile "${name}"${meant ? `; did you mean "${meant}"?` : ''}`, {
+    hint: known.length === 0 ? 'No file defines a profile.' : `Profiles that exist: ${known.join(', ')}.`,
+  });
+}
+
+function readFlags(flags: ConfigSources['flags'], problems: string[]): Setting[] {
+  if (flags.agent === undefined) return [];
+  return toSettings('agent', flags.agent, { originOf: () => '--agent', baseDir: '/', problems });
+}
+
+/** The last setting of each key, in the order of the schema; keys that nothing sets have their default. */
+function mergeLayers(layers: Setting[][]): Setting[] {
+  const last = new Map(layers.flat().map((setting) => [setting.key, setting]));
+  return [...CONFIG_KEYS.values()].flatMap((key) => {
+    if (key.name !== OPEN_TABLE) {
+      return [last.get(key.name) ?? { key: key.name, value: key.default, origin: DEFAULT_ORIGIN }];
+    }
+    return [...last.values()].filter((setting) => setting.key.startsWith(`${OPEN_TABLE}.`));
+  });
+}
+
+/** Dotted keys as nested tables, for the schema. */
+function nest(settings: Setting[]): Record<string, unknown> {
+  const root: Record<string, unknown> = { [OPEN_TABLE]: {} };
+  for (const { key, value } of settings) {
+    const parts = key.split('.');
+    const last = parts.pop() ?? key;
+    let table = root;
+    for (const part of parts) table = (table[part] ??= {}) as Record<string, unknown>;
+    table[last] = value;
+  }
+  return root;
+}
+
+function toConfig(toml: HaloToml): Config {
+  const { agent, agents, setup, gates, image, env, model, limits, network, retry, land, git, workspace } = toml;
+  return {
+    agent,
+    agentCommand: agents.command.run,
+    setup,
+    gates,
+    image,
+    env,
+    model: {
+      name: model.name,
+      baseUrl: model.base_url,
+      keyEnv: model.key_env,
+      mode: model.mode,
+      cassettes: model.cassettes,
+    },
+    limits: {
+      cpus: limits.cpus,
+      memoryBytes: limits.memory,
+      pids: limits.pids,
+      wallMs: limits.wall,
+      idleMs: limits.idle,
+      outputBytes: limits.output,
+    },
+    network,
+    retry: { attempts: retry.attempts, backoffMs: retry.backoff, maxBackoffMs: retry.max_backoff },
+    land,
+    git: { authorName: git.author.name, authorEmail: git.author.email, message: git.message },
+    workspace,
+  };
+}
+
+/** Rules between keys. */
+function findConflicts(config: Config, origins: Record<string, string>): string[] {
+  const at = (key: string) => origins[key] ?? DEFAULT_ORIGIN;
+  const conflicts: string[] = [];
+  if (config.agent === 'command' && config.agentCommand === undefined) {
+    conflicts.push(`${at('agent')}: agent: "command" needs agents.command.run, the command line to start`);
+  }
+  if (config.model.mode === 'replay' && config.agent !== 'command' && config.model.cassettes === undefined) {
+    conflicts.push(`${at('model.mode')}: model.mode: "replay" needs model.cassettes, the folder to replay from`);
+  }
+  if (config.retry.maxBackoffMs < config.retry.backoffMs) {
+    conflicts.push(
+      `${at('retry.backoff')}: retry.backoff: must not be longer than retry.max_backoff (${at('retry.max_backoff')})`,
+    );
+  }
+  return conflicts;
+}
+
+function invalid(problems: string[]): HaloError {
+  return new HaloError('CONFIG_INVALID', problems.join('\n'), {
+    hint: 'Mend these settings; docs/configuration.md lists every key.',
+  });
+}
+
+function deepFreeze<T>(value: T): T {
+  if (typeof value !== 'object' || value === null) return value;
+  Object.values(value).forEach((member: unknown) => deepFreeze(member));
+  return Object.freeze(value);
+}

@@ -1,0 +1,136 @@
+import { z } from 'zod';
+import {
+  Author,
+  BaseUrl,
+  Commands,
+  Duration,
+  HostPort,
+  Message,
+  oneOf,
+  Size,
+  Text,
+  VariableName,
+  Variables,
+  wholeNumber,
+} from './rules.ts';
+
+/** What people need to know of a key; the reference page lists exactly this. */
+export interface KeyFacts {
+  type: string;
+  /** As it would be written in the file; undefined: none. */
+  default: unknown;
+  meaning: string;
+}
+
+/** The facts of every key of `HaloToml`. */
+export const keyFacts = z.registry<KeyFacts>();
+
+const CPUS = 'must be a number from 0.1 to 1024';
+
+/** `halo.toml` once all layers are put together. Durations become ms and sizes bytes. */
+export const HaloToml = z.strictObject({
+  agent: key(oneOf('codex', 'command'), ['word', 'codex', 'The agent: `codex` or `command`.']),
+  agents: z.strictObject({
+    command: z.strictObject({
+      run: key(Text.optional(), [
+        'string',
+        undefined,
+        'Command line of the `command` agent; it reads the prompt on stdin.',
+      ]),
+    }),
+  }),
+  setup: key(Commands, [
+    'list of strings',
+    [],
+    'Commands that install what agent and gates need. They run before the agent and again before the gates.',
+  ]),
+  gates: key(Commands.optional(), [
+    'list of strings',
+    undefined,
+    'Commands that must all exit 0, without network, on exactly the tree that will be committed. `[]` says that there are none.',
+  ]),
+  image: key(
+    Text.refine((name) => /^[\w][\w.:/@-]*$/.test(name), 'must be the name of an image'),
+    ['string', 'halo-sandbox', 'Image of setup, agent and gates.'],
+  ),
+  env: key(Variables, [
+    'table of strings',
+    {},
+    'Environment variables of setup, agent and gates. The agent can read them: no secrets here.',
+  ]),
+  model: z.strictObject({
+    name: key(Text, ['string', 'gpt-5.5', 'Name of the model.']),
+    base_url: key(BaseUrl, [
+      'URL',
+      'https://api.openai.com/v1',
+      'Where the provider of the model is. Only the gateway talks to it.',
+    ]),
+    key_env: key(VariableName, [
+      'variable name',
+      'OPENAI_API_KEY',
+      'Name of the variable, in the environment of the worker, that holds the key of the model.',
+    ]),
+    mode: key(oneOf('live', 'record', 'replay'), [
+      'word',
+      'live',
+      '`live`; `record`: live, and keep the traffic as a cassette; `replay`: answer from cassettes, offline and without a key.',
+    ]),
+    cassettes: key(Text.optional(), [
+      'path',
+      undefined,
+      'Folder of the cassettes for `replay`. A relative path starts at the file that names it.',
+    ]),
+  }),
+  limits: z.strictObject({
+    cpus: key(z.number({ error: CPUS }).min(0.1, CPUS).max(1024, CPUS), ['number', 2, 'CPUs of a sandbox.']),
+    memory: key(
+      Size.refine((bytes) => bytes >= 64 * 1024 * 1024, 'must be at least "64m"'),
+      ['size', '4g', 'Memory of a sandbox, without swap.'],
+    ),
+    pids: key(wholeNumber(16, 1_000_000), ['whole number', 512, 'Most processes and threads of a sandbox at once.']),
+    wall: key(Duration, ['duration', '45m', 'Longest time of one command of a sandbox.']),
+    idle: key(Duration, ['duration', '10m', 'Longest time of one command without any output.']),
+    output: key(Size, ['size', '64m', 'Most output of one command.']),
+  }),
+  network: z.strictObject({
+    allow: key(z.array(HostPort, { error: 'must be a list like ["packages.example.com:443"]' }), [
+      'list of host:port',
+      [],
+      'Where setup may connect to, through the gateway. Nowhere else, and never the agent or the gates.',
+    ]),
+  }),
+  retry: z.strictObject({
+    attempts: key(wholeNumber(1, 100), ['whole number', 3, 'Most attempts at one story.']),
+    backoff: key(Duration, ['duration', '30s', 'Wait before the second attempt; it doubles with each further one.']),
+    max_backoff: key(Duration, ['duration', '5m', 'Longest wait between two attempts.']),
+  }),
+  land: z.strictObject({
+    mode: key(oneOf('branch', 'ff'), [
+      'word',
+      'branch',
+      '`branch`: leave the commits on the branch of the run; `ff`: fast-forward the branch of the checkout when all stories have landed.',
+    ]),
+  }),
+  git: z.strictObject({
+    author: key(Author, ['Name <email>', 'halo <halo@localhost>', 'Author and committer of the commits.']),
+    message: key(Message, [
+      'string',
+      'feat: [{id}] - {title}',
+      'Commit message; `{id}`, `{title}` and `{run}` are filled in.',
+    ]),
+  }),
+  workspace: z.strictObject({
+    transport: key(oneOf('auto', 'mount', 'stream'), [
+      'word',
+      'auto',
+      'How the repository gets into a sandbox: `mount` of a mirror, `stream` of its objects, or `auto`.',
+    ]),
+  }),
+});
+export type HaloToml = z.output<typeof HaloToml>;
+
+function key<S extends z.ZodType>(schema: S, [type, preset, meaning]: [string, unknown, string]): S {
+  const own = schema.clone();
+  keyFacts.add(own, { type, default: preset, meaning });
+  return own;
+}

@@ -1,0 +1,61 @@
+import { resolve } from 'node:path';
+import type { z } from 'zod';
+import { CONFIG_KEYS, describeUnknownKey, isTableName, OPEN_TABLE } from './keys.ts';
+
+/** One key set by one source. */
+export interface Setting {
+  /** Dotted; members of the open table are keys of their own (`env.TZ`). */
+  key: string;
+  /** As it was written; only a relative path has become absolute. */
+  value: unknown;
+  /** For people: a file with its line, a variable, an option. */
+  origin: string;
+}
+
+/** Where values come from. */
+export interface SettingSource {
+  originOf(key: string): string;
+  /** Absolute folder at which relative paths start. */
+  baseDir: string;
+  /** Each broken rule of the source is added here, as one line. */
+  problems: string[];
+}
+
+/** Takes a value apart into the keys that it sets, each checked against the schema. */
+export function toSettings(key: string, value: unknown, source: SettingSource): Setting[] {
+  const known = CONFIG_KEYS.get(key);
+  const isOpenMember = key.startsWith(`${OPEN_TABLE}.`);
+  if (isTable(value) && (key === '' || isTableName(key) || key === OPEN_TABLE)) {
+    return Object.entries(value).flatMap(([part, member]) => {
+      return toSettings(key === '' ? part : `${key}.${part}`, member, source);
+    });
+  }
+  const rule =
+    known !== undefined
+      ? findFault(known.schema, key, value)
+      : isOpenMember
+        ? findFault(CONFIG_KEYS.get(OPEN_TABLE)?.schema, OPEN_TABLE, { [key.slice(OPEN_TABLE.length + 1)]: value })
+        : `${key}: ${isTableName(key) ? 'must be a table' : describeUnknownKey(key)}`;
+  if (rule !== undefined) {
+    source.problems.push(`${source.originOf(key)}: ${rule}`);
+    return [];
+  }
+  return [{ key, value: toAbsolute(key, value, source.baseDir), origin: source.originOf(key) }];
+}
+
+/** `key: rule broken` of the first rule that a value breaks. */
+function findFault(schema: z.ZodType | undefined, key: string, value: unknown): string | undefined {
+  const issue = schema?.safeParse(value).error?.issues[0];
+  if (issue === undefined) return undefined;
+  const path = issue.path.map((part) => (typeof part === 'number' ? `[${part}]` : `.${String(part)}`)).join('');
+  const message = issue.code === 'invalid_key' ? issue.issues[0]?.message : issue.message;
+  return `${key}${path}: ${message ?? 'is not valid'}`;
+}
+
+function toAbsolute(key: string, value: unknown, baseDir: string): unknown {
+  return key === 'model.cassettes' && typeof value === 'string' ? resolve(baseDir, value) : value;
+}
+
+function isTable(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Date);
+}

@@ -1,0 +1,50 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { findRepoConfig, readConfigFile } from '../../src/config/load.ts';
+
+let dir: string;
+beforeEach(async () => {
+  dir = await mkdtemp(join(tmpdir(), 'halo config é '));
+});
+afterEach(async () => {
+  await rm(dir, { recursive: true, force: true });
+});
+
+test('a file that is not there is no configuration', async () => {
+  expect(await readConfigFile(join(dir, 'config.toml'))).toBeUndefined();
+  expect(await readConfigFile(join(dir, 'halo.toml', 'x'))).toBeUndefined();
+  expect(await findRepoConfig(dir)).toBeUndefined();
+});
+
+test('a repository may keep its configuration in either place, but not in both', async () => {
+  await mkdir(join(dir, '.halo'));
+  await writeFile(join(dir, '.halo', 'config.toml'), 'agent = "codex"');
+  expect(await findRepoConfig(dir)).toMatchObject({
+    path: join(dir, '.halo', 'config.toml'),
+    table: { agent: 'codex' },
+  });
+  await writeFile(join(dir, 'halo.toml'), '');
+  await expect(findRepoConfig(dir)).rejects.toMatchObject({
+    code: 'CONFIG_INVALID',
+    message: `There are two configuration files: ${join(dir, 'halo.toml')} and ${join(dir, '.halo', 'config.toml')}`,
+  });
+});
+
+test('a syntax error is placed by line and column', async () => {
+  const path = join(dir, 'halo.toml');
+  await writeFile(path, 'agent = "codex"\nimage = halo\n');
+  await expect(readConfigFile(path)).rejects.toMatchObject({
+    code: 'CONFIG_INVALID',
+    message: expect.stringMatching(/halo\.toml:2:\d+: not valid TOML: \w/) as string,
+  });
+});
+
+test('a folder in place of the file is refused', async () => {
+  await mkdir(join(dir, 'halo.toml'));
+  await expect(findRepoConfig(dir)).rejects.toMatchObject({
+    code: 'CONFIG_INVALID',
+    message: `${join(dir, 'halo.toml')} cannot be read (EISDIR)`,
+  });
+});

@@ -1,0 +1,267 @@
+import { describe, expect, test } from 'vitest';
+import { HaloError } from '../../src/core/errors.ts';
+import { parseConfigFile } from '../../src/config/load.ts';
+import { resolveConfig, type ConfigSources } from '../../src/config/resolve.ts';
+
+const NOTHING: ConfigSources = {
+  home: undefined,
+  repo: undefined,
+  profile: undefined,
+  env: {},
+  set: [],
+  flags: { agent: undefined },
+  cwd: '/work',
+};
+const home = (text: string) => parseConfigFile('/home/ada/.halo/config.toml', text);
+const repo = (text: string) => parseConfigFile('/repo/halo.toml', text);
+
+describe('defaults', () => {
+  test('apply where nothing is set, in ms and bytes', () => {
+    expect(resolve({}).config).toEqual({
+      agent: 'codex',
+      agentCommand: undefined,
+      setup: [],
+      gates: undefined,
+      image: 'halo-sandbox',
+      env: {},
+      model: {
+        name: 'gpt-5.5',
+        baseUrl: 'https://api.openai.com/v1',
+        keyEnv: 'OPENAI_API_KEY',
+        mode: 'live',
+        cassettes: undefined,
+      },
+      limits: {
+        cpus: 2,
+        memoryBytes: 4 * 1024 ** 3,
+        pids: 512,
+        wallMs: 45 * 60_000,
+        idleMs: 10 * 60_000,
+        outputBytes: 64 * 1024 ** 2,
+      },
+      network: { allow: [] },
+      retry: { attempts: 3, backoffMs: 30_000, maxBackoffMs: 300_000 },
+      land: { mode: 'branch' },
+      git: { authorName: 'halo', authorEmail: 'halo@localhost', message: 'feat: [{id}] - {title}' },
+      workspace: { transport: 'auto' },
+    });
+  });
+
+  test('are the origin of every key that nothing sets', () => {
+    expect(new Set(Object.values(resolve({}).origins))).toEqual(new Set(['default']));
+  });
+});
+
+describe('layers', () => {
+  test('override each other in order, and each key names the last that set it', () => {
+    const sources: Partial<ConfigSources> = {
+      home: home('[retry]\nattempts = 2\n[profiles.ci.retry]\nattempts = 4'),
+      repo: repo('[retry]\nattempts = 3'),
+    };
+    const attempts = (more: Partial<ConfigSources>) => {
+      const { config, origins } = resolve({ ...sources, ...more });
+      return [config.retry.attempts, origins['retry.attempts']];
+    };
+    expect(attempts({ repo: undefined })).toEqual([2, '/home/ada/.halo/config.toml:2']);
+    expect(attempts({})).toEqual([3, '/repo/halo.toml:2']);
+    expect(attempts({ profile: 'ci' })).toEqual([4, '/home/ada/.halo/config.toml:4 [profiles.ci]']);
+    const env = { HALO_RETRY_ATTEMPTS: '5' };
+    expect(attempts({ profile: 'ci', env })).toEqual([5, 'HALO_RETRY_ATTEMPTS']);
+    expect(attempts({ env, set: ['retry.attempts=6', 'retry.attempts=7'] })).toEqual([7, '-c']);
+  });
+
+  test('the --agent flag wins over all', () => {
+    const { config, origins } = resolve({
+      set: ['agent=codex', 'agents.command.run=./a'],
+      flags: { agent: 'command' },
+    });
+    expect([config.agent, origins.agent]).toEqual(['command', '--agent']);
+  });
+
+  test('tables merge and lists replace', () => {
+    const { config } = resolve({
+      home: home('setup = ["a"]\n[limits]\ncpus = 1\nmemory = "1g"\n[env]\nA = "1"\nB = "1"'),
+      repo: repo('setup = ["b", "c"]\n[limits]\ncpus = 3.5\n[env]\nB = "2"'),
+    });
+    expect(config.setup).toEqual(['b', 'c']);
+    expect(config.limits).toMatchObject({ cpus: 3.5, memoryBytes: 1024 ** 3, pids: 512 });
+    expect(config.env).toEqual({ A: '1', B: '2' });
+  });
+
+  test('a profile in both files is put together from both', () => {
+    const { config } = resolve({
+      home: home('[profiles.ci]\nimage = "home"\n[profiles.ci.limits]\npids = 100'),
+      repo: repo('[profiles.ci]\nimage = "repo"'),
+      env: { HALO_PROFILE: 'ci' },
+    });
+    expect([config.image, config.limits.pids]).toEqual(['repo', 100]);
+  });
+
+  test('an explicit empty list of gates is not the same as none', () => {
+    expect(resolve({ repo: repo('gates = []') }).config.gates).toEqual([]);
+  });
+
+  test('a relative folder of cassettes starts at the file that names it, or where halo was called', () => {
+    const cassettes = (more: Partial<ConfigSources>) => resolve(more).config.model.cassettes;
+    expect(cassettes({ repo: repo('[model]\ncassettes = "tapes"') })).toBe('/repo/tapes');
+    expect(cassettes({ set: ['model.cassettes=tapes'] })).toBe('/work/tapes');
+    expect(cassettes({ env: { HALO_MODEL_CASSETTES: '/abs' } })).toBe('/abs');
+  });
+
+  test('the result is frozen all the way down', () => {
+    const { config } = resolve({ repo: repo('setup = ["a"]') });
+    expect(() => ((config as { agent: string }).agent = 'x')).toThrow(TypeError);
+    expect(() => (config.setup as string[]).push('x')).toThrow(TypeError);
+    expect(() => ((config.limits as { cpus: number }).cpus = 9)).toThrow(TypeError);
+  });
+});
+
+describe('values on the command line and in the environment', () => {
+  test.each([
+    ['limits.memory=2g', { limits: { memoryBytes: 2 * 1024 ** 3 } }],
+    ['limits.wall="1h30m"', { limits: { wallMs: 5_400_000 } }],
+    ['limits.cpus = 0.5', { limits: { cpus: 0.5 } }],
+    ['gates=["a", "b c"]', { gates: ['a', 'b c'] }],
+    ['network={allow=["h.example:1"]}', { network: { allow: ['h.example:1'] } }],
+    ['env.PORT=3000', { env: { PORT: '3000' } }],
+    ['env={A="1"}', { env: { A: '1' } }],
+    ['model.name=5', { model: { name: '5' } }],
+    ['agents.command.run="my agent" --yes # now', { agentCommand: '"my agent" --yes # now' }],
+    ['git.message=fix: {title} = done', { git: { message: 'fix: {title} = done' } }],
+  ])('-c %s', (option, expected) => {
+    expect(resolve({ set: [option] }).config).toMatchObject(expected);
+  });
+
+  test('variables are named after the key, and empty ones count as not set', () => {
+    const env = {
+      HALO_GATES: '["npm test"]',
+      HALO_MODEL_BASE_URL: 'http://localhost:9/v1/',
+      HALO_ENV_TZ: 'UTC',
+      HALO_AGENT: '',
+      HALO_HOME: '/somewhere',
+      HOME: '/x',
+    };
+    const { config, origins } = resolve({ env });
+    expect(config).toMatchObject({ agent: 'codex', gates: ['npm test'], env: { TZ: 'UTC' } });
+    expect(config.model.baseUrl).toBe('http://localhost:9/v1');
+    expect(origins['env.TZ']).toBe('HALO_ENV_TZ');
+  });
+
+  test('a variable that looks misspelt is refused, one that is not halo’s is left alone', () => {
+    expect(refusal({ env: { HALO_LIMITS_MEMROY: '1g' } })).toBe(
+      'HALO_LIMITS_MEMROY: unknown variable; did you mean "HALO_LIMITS_MEMORY"?',
+    );
+    expect(resolve({ env: { HALO_NIGHTLY_BUILD_NUMBER: '7' } }).config.agent).toBe('codex');
+  });
+
+  test('an option that is not key=value is wrong usage', () => {
+    expect(() => resolve({ set: ['gates'] })).toThrow(
+      expect.objectContaining({ code: 'USAGE', message: '-c takes key=value, not "gates"' }) as Error,
+    );
+    expect(refusal({ set: ['gates=["a"'] })).toBe('-c: gates: not valid TOML: ["a"');
+  });
+});
+
+describe('errors', () => {
+  test.each([
+    ['memory = "4g"', ':1: memory: unknown key; did you mean "limits.memory"?'],
+    ['agent = "codex"\n\n[limit]\ncpus = 1', ':3: limit: unknown key; did you mean "limits"?'],
+    ['[limits]\ncpus = 1\nmemroy = "4g"', ':3: limits.memroy: unknown key; did you mean "limits.memory"?'],
+    ['[budget]\nrun_usd = 3', ':1: budget: unknown key'],
+    ['limits = 3', ':1: limits: must be a table'],
+    ['profiles = 3', ':1: profiles: must be a table'],
+    ['agent = "claud"', ':1: agent: must be one of "codex", "command"'],
+    ['setup = "npm ci"', ':1: setup: must be a list of commands, like ["npm test"]'],
+    ['gates = ["npm test", " "]', ':1: gates[1]: must not be empty'],
+    ['image = ""', ':1: image: must not be empty'],
+    ['[limits]\nmemory = 4', ':2: limits.memory: must be a size, like "512m" or "4g"'],
+    ['[limits]\nmemory = "1m"', ':2: limits.memory: must be at least "64m"'],
+    ['[limits]\nwall = "45"', ':2: limits.wall: must be a duration, like "45m", "30s" or "1h30m"'],
+    ['[limits]\npids = 1.5', ':2: limits.pids: must be a whole number from 16 to 1000000'],
+    ['[limits]\ncpus = 0', ':2: limits.cpus: must be a number from 0.1 to 1024'],
+    ['[env]\nPORT = 3000', ':2: env.PORT: must be a string; put numbers in quotes'],
+    ['[env]\n"A B" = "x"', ':2: env.A B: is not the name of an environment variable'],
+    ['env = 3', ':1: env: must be a table of strings'],
+    [
+      '[model]\nbase_url = "ftp://x"',
+      ':2: model.base_url: must be an http or https URL without user, query or fragment',
+    ],
+    ['[model]\nkey_env = "a-b"', ':2: model.key_env: must be the name of an environment variable, like OPENAI_API_KEY'],
+    ['[git]\nauthor = "halo"', ':2: git.author: must be of the form "Name <email>"'],
+    ['[git]\nmessage = "{id} {titel}"', ':2: git.message: may use only {id}, {title} and {run}'],
+    ['[land]\nmode = "merge"', ':2: land.mode: must be one of "branch", "ff"'],
+    ['[profiles.ci]\nagnt = "codex"', ':2 [profiles.ci]: agnt: unknown key; did you mean "agent"?'],
+    ['agent = "command"', ':1: agent: "command" needs agents.command.run, the command line to start'],
+    ['[model]\nmode = "replay"', ':2: model.mode: "replay" needs model.cassettes, the folder to replay from'],
+    ['[retry]\nbackoff = "1h"', ':2: retry.backoff: must not be longer than retry.max_backoff (default)'],
+  ])('%j', (text, message) => {
+    expect(refusal({ repo: repo(text) })).toBe(`/repo/halo.toml${message}`);
+  });
+
+  test.each([
+    '*.example.com:443',
+    'example.com',
+    'example.com:0',
+    'example.com:65536',
+    'exa_mple.com:443',
+    '-a.example:1',
+    '10.0.0.999:1',
+    'https://example.com:443',
+    '[::g]:443',
+  ])('the host %s is refused', (host) => {
+    expect(refusal({ repo: repo(`[network]\nallow = ["${host}"]`) })).toContain(
+      'network.allow[0]: must be exactly host:port',
+    );
+  });
+
+  test('exact hosts and addresses are accepted, in lower case', () => {
+    const allow = '["Packages.Example.com:443", "127.0.0.1:80", "[::1]:8080", "localhost:1"]';
+    expect(resolve({ set: [`network.allow=${allow}`] }).config.network.allow).toEqual([
+      'packages.example.com:443',
+      '127.0.0.1:80',
+      '[::1]:8080',
+      'localhost:1',
+    ]);
+  });
+
+  test('of all sources are listed together', () => {
+    const message = refusal({ home: home('agnt = 1'), repo: repo('gats = []'), set: ['limits.cpus=many'] });
+    expect(message.split('\n')).toEqual([
+      '/home/ada/.halo/config.toml:1: agnt: unknown key; did you mean "agent"?',
+      '/repo/halo.toml:1: gats: unknown key; did you mean "gates"?',
+      '-c: limits.cpus: must be a number from 0.1 to 1024',
+    ]);
+  });
+
+  test('an unknown profile is refused with those that exist', () => {
+    const files = { home: home('[profiles.ci]'), repo: repo('[profiles.fast]') };
+    const error = failure({ ...files, profile: 'fst' });
+    expect([error.message, error.hint]).toEqual([
+      'There is no profile "fst"; did you mean "fast"?',
+      'Profiles that exist: ci, fast.',
+    ]);
+    expect(failure({ profile: 'x' }).hint).toBe('No file defines a profile.');
+  });
+
+  test('the --agent flag must name an agent', () => {
+    expect(refusal({ flags: { agent: 'claude' } })).toBe('--agent: agent: must be one of "codex", "command"');
+  });
+});
+
+function resolve(more: Partial<ConfigSources>) {
+  return resolveConfig({ ...NOTHING, ...more });
+}
+
+function failure(more: Partial<ConfigSources>): HaloError {
+  try {
+    resolve(more);
+  } catch (error) {
+    if (error instanceof HaloError && error.code === 'CONFIG_INVALID') return error;
+    throw error;
+  }
+  throw new Error('the configuration was accepted');
+}
+
+function refusal(more: Partial<ConfigSources>): string {
+  return failure(more).message;
+}

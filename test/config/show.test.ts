@@ -1,0 +1,32 @@
+import { expect, test } from 'vitest';
+import { parseConfigFile } from '../../src/config/load.ts';
+import { resolveConfig } from '../../src/config/resolve.ts';
+import { showConfig, showConfigJson } from '../../src/config/show.ts';
+
+const resolved = resolveConfig({
+  home: undefined,
+  repo: parseConfigFile('/repo/halo.toml', 'gates = ["npm test"]\n[env]\nTZ = "UTC"'),
+  profile: undefined,
+  env: { HALO_LIMITS_MEMORY: '2g' },
+  set: [],
+  flags: { agent: undefined },
+  cwd: '/',
+});
+
+test('each key is shown with its value as written and who set it, in columns', () => {
+  const lines = showConfig(resolved).trimEnd().split('\n');
+  const cells = lines.map((line) => line.trim().split(/ {2,}/));
+  expect(cells).toContainEqual(['gates', '[ "npm test" ]', '/repo/halo.toml:1']);
+  expect(cells).toContainEqual(['env.TZ', '"UTC"', '/repo/halo.toml:3']);
+  expect(cells).toContainEqual(['limits.memory', '"2g"', 'HALO_LIMITS_MEMORY']);
+  expect(cells).toContainEqual(['limits.cpus', '2', 'default']);
+  expect(cells).toContainEqual(['model.cassettes', '(not set)', 'default']);
+  expect(new Set(lines.map((line) => line.search(/ (default|\/repo|HALO)/))).size).toBe(1);
+});
+
+test('machines get value and origin of each key', () => {
+  const json = showConfigJson(resolved);
+  expect(json['limits.memory']).toEqual({ value: '2g', origin: 'HALO_LIMITS_MEMORY' });
+  expect(json['model.cassettes']).toEqual({ value: null, origin: 'default' });
+  expect(json.setup).toEqual({ value: [], origin: 'default' });
+});
