@@ -1,7 +1,8 @@
-import { mkdtemp, rm, symlink } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, symlink } from 'node:fs/promises';
 import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Docker from 'dockerode';
+import { withLock } from '../../lib/lock.ts';
 import { ensureBaseImage } from './image-base.ts';
 import { buildFromContext, RECIPE_LABEL } from './image-build.ts';
 import { fetchPackage } from './image-packages.ts';
@@ -27,10 +28,24 @@ export type ImageStatus = 'current' | 'outdated' | 'missing';
  */
 export async function buildSandboxImage(options: BuildOptions): Promise<string> {
   const docker = options.docker ?? new Docker();
+  const cacheDir = options.cacheDir ?? join(homedir(), '.cache', 'halo', 'packages');
   const recipe = await readSandboxRecipe();
   const found = await findImage(docker, TRUSTED_IMAGE);
   if (found?.recipe === recipe.hash && !options.force) return found.id;
+  await mkdir(cacheDir, { recursive: true });
+  return withLock(join(cacheDir, '.lock'), () => build(docker, recipe, { ...options, cacheDir }), { waitMs: BUILD_MS });
+}
 
+/** Most time that another process's build is waited for. */
+const BUILD_MS = 1_800_000;
+
+async function build(
+  docker: Docker,
+  recipe: SandboxRecipe,
+  options: BuildOptions & { cacheDir: string },
+): Promise<string> {
+  const before = await findImage(docker, TRUSTED_IMAGE);
+  if (before?.recipe === recipe.hash && !options.force) return before.id;
   const base = await ensureBaseImage(docker, recipe.debian, options.log);
   const context = await mkdtemp(join(tmpdir(), 'halo-image-'));
   try {
@@ -45,7 +60,9 @@ export async function buildSandboxImage(options: BuildOptions): Promise<string> 
   } finally {
     await rm(context, { recursive: true, force: true });
   }
-  return (await findImage(docker, TRUSTED_IMAGE))?.id ?? '';
+  const after = await findImage(docker, TRUSTED_IMAGE);
+  if (before !== undefined && before.id !== after?.id) await removeUnused(docker, before.id);
+  return after?.id ?? '';
 }
 
 /** Whether the sandbox image is there, and of this version's recipe. Throws DOCKER_UNAVAILABLE. */
@@ -70,11 +87,25 @@ export async function findImage(
   }
 }
 
+/** The predecessor goes, unless it has another name or a container still needs it. */
+async function removeUnused(docker: Docker, id: string): Promise<void> {
+  try {
+    const image = docker.getImage(id);
+    const { RepoTags } = await image.inspect();
+    if (RepoTags.length === 0) await image.remove();
+  } catch {
+    // What stays costs disk space only.
+  }
+}
+
 /** The sources and the packages, as links: they are read once, when the context is sent. */
-async function fillContext(context: string, recipe: SandboxRecipe, options: BuildOptions): Promise<void> {
-  const cache = options.cacheDir ?? join(homedir(), '.cache', 'halo', 'packages');
+async function fillContext(
+  context: string,
+  recipe: SandboxRecipe,
+  options: BuildOptions & { cacheDir: string },
+): Promise<void> {
   for (const file of recipe.sources) await symlink(join(SANDBOX_DIR, file), join(context, file));
   for (const wanted of recipe.npm) {
-    await symlink(await fetchPackage(wanted, cache, options.log), join(context, wanted.file));
+    await symlink(await fetchPackage(wanted, options.cacheDir, options.log), join(context, wanted.file));
   }
 }
