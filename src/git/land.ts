@@ -1,0 +1,128 @@
+import { PassThrough } from 'node:stream';
+import { HaloError } from '../core/errors.ts';
+import { trailerValue } from './commit-message.ts';
+import { git, gitStream, gitText, tryGit } from './git.ts';
+import { assertObjectId, zeroId } from './object-id.ts';
+import { listWorktrees } from './worktrees.ts';
+
+export interface LandRequest {
+  candidateDir: string;
+  mirrorDir: string;
+  /** The repository that receives the commit; the mirror itself when the source is an address. */
+  hostGitDir: string;
+  /** Full name, `refs/heads/halo/<runId>`. */
+  ref: string;
+  /** From `makeCommit`. */
+  commit: string;
+  /** What `ref` points to now; undefined when it must not exist yet. */
+  expected: string | undefined;
+}
+
+/**
+ * Brings a commit into the host repository and its mirror and moves `ref` there by compare-and-swap.
+ * Doing it again is harmless. Throws CONFLICT when the ref moved or is checked out: then no ref was touched.
+ */
+export async function landCommit(request: LandRequest): Promise<void> {
+  const { candidateDir, mirrorDir, hostGitDir, ref, commit, expected } = request;
+  assertObjectId(commit, 'The commit');
+  if (expected !== undefined) assertObjectId(expected, 'The expected commit');
+  if (!REF.test(ref)) throw new HaloError('INTERNAL', 'The ref is not one that halo may move.');
+  const stores = [...new Set([hostGitDir, mirrorDir])];
+  await Promise.all([refuseCheckedOut(hostGitDir, ref), sendCommit(candidateDir, stores, commit)]);
+  for (const gitDir of stores) await swapRef({ gitDir, ref, commit, expected });
+}
+
+const REF = /^refs\/heads\/halo\/[A-Za-z0-9][A-Za-z0-9_-]*$/;
+
+/** What the commit has and its parent has not, read once and stored in each repository. */
+async function sendCommit(from: string, stores: string[], commit: string): Promise<void> {
+  const stop = new AbortController();
+  const { signal } = stop;
+  const args = ['pack-objects', '--revs', '--stdout', '--quiet', '--delta-base-offset'];
+  const pack = await gitStream(args, { gitDir: from, input: `${commit}\n^${commit}^1\n`, signal });
+  const stored = stores.map((gitDir) => {
+    const input = new PassThrough();
+    pack.stdout.pipe(input);
+    return git(['index-pack', '--stdin', '--strict'], { gitDir, input, signal });
+  });
+  try {
+    await Promise.all([...stored, pack.done]);
+  } catch (error) {
+    stop.abort();
+    await Promise.allSettled([...stored, pack.done]);
+    throw error;
+  }
+}
+
+async function refuseCheckedOut(gitDir: string, ref: string): Promise<void> {
+  const holder = (await listWorktrees(gitDir)).find((worktree) => worktree.branch === ref);
+  if (holder === undefined) return;
+  const branch = ref.replace('refs/heads/', '');
+  throw new HaloError(
+    'CONFLICT',
+    `The branch ${branch} is checked out in ${holder.path}; halo does not move it there.`,
+    {
+      hint: `Switch that checkout to another branch, then retry the story.`,
+    },
+  );
+}
+
+interface Swap {
+  gitDir: string;
+  ref: string;
+  commit: string;
+  expected: string | undefined;
+}
+
+async function swapRef({ gitDir, ref, commit, expected }: Swap): Promise<void> {
+  const args = ['update-ref', '--no-deref', '--create-reflog', '-m', 'halo: story landed'];
+  const identity = { GIT_COMMITTER_NAME: 'halo', GIT_COMMITTER_EMAIL: 'halo@localhost' };
+  const swap = [...args, ref, commit, expected ?? zeroId(commit)];
+  const moved = await tryGit(swap, { gitDir, env: identity });
+  if (moved.exitCode === 0) return;
+  const now = await readRef(gitDir, ref);
+  if (now === commit) return;
+  if (now === expected)
+    await git(swap, { gitDir, env: identity }); // not stale: a lock or the disk; git says which
+  else {
+    const branch = ref.replace('refs/heads/', '');
+    const was = expected?.slice(0, 12) ?? 'absent';
+    throw new HaloError(
+      'CONFLICT',
+      `The branch ${branch} moved in ${gitDir}: expected ${was}, found ${now?.slice(0, 12) ?? 'nothing'}.`,
+      {
+        hint: 'Somebody else wrote to it. Nothing was overwritten.',
+      },
+    );
+  }
+}
+
+/** The commit a ref points to, or undefined. */
+export async function readRef(gitDir: string, ref: string): Promise<string | undefined> {
+  const args = ['rev-parse', '--quiet', '--verify', '--end-of-options', `${ref}^{commit}`];
+  const found = await git(args, { gitDir, ok: [0, 1] });
+  return found.exitCode === 0 ? found.stdout.toString('latin1').trim() : undefined;
+}
+
+export interface LandedQuery {
+  hostGitDir: string;
+  ref: string;
+  /** The commit that the run started from. */
+  base: string;
+  runId: string;
+  storyId: string;
+}
+
+/** The commit that landed a story of a run, told by its trailers; undefined when there is none. */
+export async function findLanded(query: LandedQuery): Promise<string | undefined> {
+  const { hostGitDir, ref, base, runId, storyId } = query;
+  assertObjectId(base, 'The base commit');
+  const tip = await readRef(hostGitDir, ref);
+  if (tip === undefined) return undefined;
+  const value = (name: string) => `%(trailers:key=${name},valueonly,separator=%x00)`;
+  const format = `--format=%H%x01${value('Halo-Run')}%x01${value('Halo-Story')}`;
+  const log = await gitText(['log', format, `${base}..${tip}`], { gitDir: hostGitDir });
+  const wanted = [trailerValue(runId), trailerValue(storyId)].join('\x01');
+  const line = log.split('\n').find((text) => text.slice(text.indexOf('\x01') + 1) === wanted);
+  return line?.slice(0, line.indexOf('\x01'));
+}

@@ -1,0 +1,201 @@
+import { readdirSync, renameSync, rmSync, symlinkSync } from 'node:fs';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { expect, it } from 'vitest';
+import { candidatePath } from '../../src/git/scratch.ts';
+import { commitFiles, run, runBytes } from './fixture.ts';
+import { blob, importFrom, makeWorkshop, packOf, rawTree, snapshot, treeWith } from './import-fixture.ts';
+import { updateMirror } from '../../src/git/mirror.ts';
+import { createScratch } from '../../src/git/scratch.ts';
+
+const refused = (rule: RegExp | string) => ({
+  code: 'POLICY_VIOLATION',
+  message: expect.stringMatching(rule) as string,
+});
+
+it('takes over added, changed and deleted files, and the candidate stands on the mirror alone', async () => {
+  const shop = await makeWorkshop({ 'README.md': 'hi\n', 'src/a.ts': '1\n', 'old/x': 'x' });
+  rmSync(join(shop.agent, 'old'), { recursive: true });
+  symlinkSync('../README.md', join(shop.agent, 'src/link'));
+  const tree = snapshot(shop, { 'src/a.ts': '2\n', 'docs/ä b.md': 'new', '.gitignore': 'x\n', '.github/w.yml': 'a' });
+  const imported = await importFrom(shop, tree);
+  expect(imported).toEqual({
+    tree,
+    changed: [
+      { path: '.github/w.yml', change: 'add', mode: '100644' },
+      { path: '.gitignore', change: 'add', mode: '100644' },
+      { path: 'docs/ä b.md', change: 'add', mode: '100644' },
+      { path: 'old/x', change: 'delete', mode: '100644' },
+      { path: 'src/a.ts', change: 'update', mode: '100644' },
+      { path: 'src/link', change: 'add', mode: '120000' },
+    ],
+  });
+  expect(readdirSync(shop.scratchDir)).toEqual(['candidate.git']);
+  renameSync(shop.source, `${shop.source} away`);
+  expect(run(candidatePath(shop.scratchDir), ['ls-tree', '-r', '--name-only', tree])).toContain('src/link');
+  expect(run(candidatePath(shop.scratchDir), ['cat-file', 'blob', `${tree}:src/a.ts`])).toBe('2');
+});
+
+it('takes over a file that became a folder, a folder that became a file, and an emptied tree', async () => {
+  const shop = await makeWorkshop({ a: '1', 'b/c': '2' });
+  rmSync(join(shop.agent, 'a'));
+  rmSync(join(shop.agent, 'b'), { recursive: true });
+  expect((await importFrom(shop, snapshot(shop))).changed).toHaveLength(2);
+  const tree = snapshot(shop, { 'a/x': '1', b: '3' });
+  expect(await importFrom(shop, tree)).toMatchObject({ tree });
+});
+
+it('says that nothing changed when the tree is the base tree', async () => {
+  const shop = await makeWorkshop();
+  const tree = snapshot(shop);
+  expect(await importFrom(shop, tree)).toEqual({ tree, changed: [] });
+});
+
+it('works on a shallow source', async () => {
+  const shop = await makeWorkshop();
+  commitFiles(shop.source, { n: '1' }, 'second');
+  run(shop.home, ['clone', '-q', '--depth', '1', `file://${shop.source}`, 'thin']);
+  const from = join(shop.home, 'thin/.git');
+  const { dir, head } = await updateMirror({ home: shop.home, name: 'thin', from });
+  const scratchDir = await createScratch({ mirrorDir: dir, attemptId: 'a' });
+  const thin = { ...shop, agent: join(shop.home, 'thin'), mirrorDir: dir, scratchDir, base: head };
+  const tree = snapshot(thin, { 'new.txt': 'x' });
+  expect((await importFrom(thin, tree)).changed).toEqual([{ path: 'new.txt', change: 'add', mode: '100644' }]);
+});
+
+it.each(['.git', '.GIT', 'git~1', '..', '.', '.git ', '.g\u200cit', '.gitmodules', 'GITMOD~1'])(
+  'refuses an entry named %j',
+  async (name) => {
+    const shop = await makeWorkshop();
+    const file = { mode: '100644', name, id: blob(shop, 'x') };
+    await expect(importFrom(shop, treeWith(shop, [file]))).rejects.toMatchObject(refused(''));
+    const folder = {
+      mode: '40000',
+      name,
+      id: rawTree(shop, [{ mode: '100644', name: 'config', id: blob(shop, 'x') }]),
+    };
+    await expect(importFrom(shop, treeWith(shop, [folder]))).rejects.toMatchObject(refused(''));
+    expect(readdirSync(join(candidatePath(shop.scratchDir), 'objects/pack'))).toEqual([]);
+  },
+);
+
+it.each([
+  ['evil\u001b[2J', /evil\\u\{1b\}.*control/],
+  ['a\nb', /a\\u\{a\}b.*control/],
+  ['safe\u202etxt.exe', /\\u\{202e\}.*invisible/],
+  ['e\u0301.txt', /normal form/],
+  ['a\\b', /backslash/],
+  ['C:x', /colon/],
+  ['nul.txt', /reserved/],
+  ['x.', /dot/],
+  ['x'.repeat(256), /longer than 255/],
+])('refuses a new file named %j and escapes the name', async (name, rule) => {
+  const shop = await makeWorkshop();
+  const tree = treeWith(shop, [{ mode: '100644', name, id: blob(shop, 'x') }]);
+  await expect(importFrom(shop, tree)).rejects.toMatchObject(refused(rule));
+});
+
+it('refuses names that are not UTF-8', async () => {
+  const shop = await makeWorkshop();
+  const entry = Buffer.concat([Buffer.from('100644 \xff\0', 'latin1'), Buffer.from(blob(shop, 'x'), 'hex')]);
+  const tree = run(shop.agent, ['hash-object', '-t', 'tree', '-w', '--literally', '--stdin'], entry);
+  await expect(importFrom(shop, tree)).rejects.toMatchObject(refused(/UTF-8/));
+});
+
+it.each(['/etc/passwd', '../outside', 'src/../../x', 'src/..', '.git/hooks', 'src/.GIT/x', 'a\u001bb', 'c:x'])(
+  'refuses a symbolic link to %j',
+  async (target) => {
+    const shop = await makeWorkshop();
+    const tree = treeWith(shop, [{ mode: '120000', name: 'link', id: blob(shop, target) }]);
+    await expect(importFrom(shop, tree)).rejects.toMatchObject(refused(/"link" .*symbolic link/));
+  },
+);
+
+it('refuses git files that are symbolic links, submodules and odd modes', async () => {
+  const shop = await makeWorkshop();
+  const id = blob(shop, 'x');
+  const link = treeWith(shop, [{ mode: '120000', name: '.gitattributes', id: blob(shop, 'README.md') }]);
+  await expect(importFrom(shop, link)).rejects.toMatchObject(refused(/symbolic link/));
+  const submodule = treeWith(shop, [{ mode: '160000', name: 'sub', id: shop.base }]);
+  await expect(importFrom(shop, submodule)).rejects.toMatchObject(refused(/"sub".*submodules/));
+  const setuid = treeWith(shop, [{ mode: '104755', name: 'suid', id }]);
+  await expect(importFrom(shop, setuid)).rejects.toMatchObject(refused(''));
+});
+
+it('refuses names that differ from a neighbour in case or form only, unless the base has both', async () => {
+  const shop = await makeWorkshop({ 'README.md': 'hi\n', 'src/a.ts': '1', 'src/B.ts': '1', 'src/b.ts': '2' });
+  const id = blob(shop, 'x');
+  const folder = { mode: '40000', name: 'SRC', id: rawTree(shop, [{ mode: '100644', name: 'z', id }]) };
+  const file = { mode: '100644', name: 'readme.md', id };
+  await expect(importFrom(shop, treeWith(shop, [folder]))).rejects.toMatchObject(refused(/"SRC".*"src"/));
+  await expect(importFrom(shop, treeWith(shop, [file]))).rejects.toMatchObject(refused(/"readme\.md".*"README\.md"/));
+  expect((await importFrom(shop, snapshot(shop, { 'src/c.ts': '3' }))).changed).toHaveLength(1);
+});
+
+it('refuses garbage, a cut pack, a wrong, missing or malformed tree id, and a tree that is a commit', async () => {
+  const shop = await makeWorkshop();
+  const tree = snapshot(shop, { n: '1' });
+  const pack = packOf(shop, tree);
+  const packs = {
+    garbage: Buffer.from('\0nope'.repeat(1000)),
+    cut: pack.subarray(0, pack.length - 5),
+    none: Buffer.alloc(0),
+  };
+  for (const bytes of Object.values(packs)) {
+    await expect(importFrom(shop, tree, { pack: Readable.from([bytes]) })).rejects.toMatchObject(refused(/pack/));
+  }
+  const other = { pack: Readable.from([pack]) };
+  await expect(importFrom(shop, 'f'.repeat(40), other)).rejects.toMatchObject(refused(/tree/));
+  for (const id of ['--help', 'HEAD', '', shop.base.slice(1)]) {
+    await expect(importFrom(shop, id, { pack: Readable.from([pack]) })).rejects.toMatchObject(refused(/id of a tree/));
+  }
+  await expect(importFrom(shop, shop.base)).rejects.toMatchObject(refused(/tree/));
+  await expect(importFrom(shop, blob(shop, 'x'))).rejects.toMatchObject(refused(''));
+  const hollow = treeWith(shop, [{ mode: '100644', name: 'ghost', id: 'a'.repeat(40) }]);
+  const bare = runBytes(shop.agent, ['pack-objects', '--stdout', '-q'], `${hollow}\n`);
+  await expect(importFrom(shop, hollow, { pack: Readable.from([bare]) })).rejects.toMatchObject(refused(''));
+});
+
+it('holds the caps on entries, file size, sum and pack, also against a bomb of nested trees', async () => {
+  const shop = await makeWorkshop();
+  const tree = snapshot(shop, { a1: 'xxxxx', a2: 'yyyyy', a3: 'zzzzz' });
+  const cases: [Record<string, number>, RegExp][] = [
+    [{ entries: 2 }, /more than 2 files/],
+    [{ fileBytes: 4 }, /"a1".*larger than 4/],
+    [{ totalBytes: 14 }, /larger than 14 bytes together/],
+    [{ packBytes: 20 }, /maximum allowed size/],
+  ];
+  for (const [limits, rule] of cases) {
+    await expect(importFrom(shop, tree, { limits })).rejects.toMatchObject(refused(rule));
+  }
+  let id = blob(shop, 'x');
+  for (let level = 0; level < 6; level += 1) {
+    const mode = level === 0 ? '100644' : '40000';
+    id = rawTree(
+      shop,
+      [...'abcdefghij'].map((name) => ({ mode, name, id })),
+    );
+  }
+  await expect(importFrom(shop, id)).rejects.toMatchObject(refused(/more than 10000 files/));
+});
+
+it("passes on the stream's own failure and the caller's signal, and drains what git does not read", async () => {
+  const shop = await makeWorkshop();
+  const tree = snapshot(shop, { n: '1' });
+  const broken = new Readable({ read: () => undefined });
+  setImmediate(() => broken.destroy(new Error('sandbox gone')));
+  await expect(importFrom(shop, tree, { pack: broken })).rejects.toThrow('sandbox gone');
+  const silent = new Readable({ read: () => undefined });
+  const stop = new AbortController();
+  setTimeout(() => stop.abort(), 100);
+  const aborted = importFrom(shop, tree, { pack: silent, signal: stop.signal });
+  await expect(aborted).rejects.toMatchObject({ code: 'RUN_ABORTED' });
+  const long = Readable.from(
+    (function* () {
+      for (let i = 0; i < 200; i += 1) yield Buffer.alloc(65536, 1);
+    })(),
+  );
+  const ended = new Promise((resolve) => long.once('end', resolve));
+  await expect(importFrom(shop, tree, { pack: long })).rejects.toMatchObject(refused(/pack/));
+  await ended;
+});
