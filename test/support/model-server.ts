@@ -67,7 +67,9 @@ export async function startModelServer(script: { turns: Turn[] } | { lanes: Lane
       const lane =
         lanes.find(({ match }) => match !== undefined && body.includes(JSON.stringify(match).slice(1, -1))) ??
         lanes.find(({ match }) => match === undefined);
-      void answer({ res, body, turn: lane?.turns.shift(), id: `scripted${requests.length}` });
+      answer({ res, body, turn: lane?.turns.shift(), id: `scripted${requests.length}` }).catch((error: unknown) =>
+        sendError(res, 400, String(error)),
+      );
     });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -98,16 +100,17 @@ async function answer({ res, body, turn, id }: Exchange): Promise<void> {
   if ('fail' in turn) return sendError(res, turn.fail, `scripted failure ${turn.fail}`, turn);
   const request = JSON.parse(body) as { model?: string };
   const head = { id, model: request.model ?? '', usage: { input: 100, output: 10, cached: 0, ...turn.usage } };
-  res.writeHead(200, { 'content-type': 'text/event-stream' });
-  res.flushHeaders();
-  if ('hang' in turn) return;
+  if ('hang' in turn) return startStream(res);
   if ('cut' in turn) {
+    startStream(res);
     const events = turn.cut === 'middle' ? startedEvents(head, 'This message is never finished.') : [];
     for (const event of events) writeEvent(res, event);
     setTimeout(() => res.destroy(), 30);
     return;
   }
-  for (const event of completedEvents(head, content(turn, toolNames(JSON.parse(body))))) writeEvent(res, event);
+  const events = completedEvents(head, content(turn, toolNames(request)));
+  startStream(res);
+  for (const event of events) writeEvent(res, event);
   res.end();
 }
 
@@ -127,6 +130,11 @@ function shellCall(command: string, offered: string[]): ToolCall {
 
 function writeCommand(path: string, text: string): string {
   return `mkdir -p "$(dirname '${path}')" && printf %s ${Buffer.from(text).toString('base64')} | base64 -d > '${path}'`;
+}
+
+function startStream(res: ServerResponse): void {
+  res.writeHead(200, { 'content-type': 'text/event-stream' });
+  res.flushHeaders();
 }
 
 function writeEvent(res: ServerResponse, event: { type: string }): void {

@@ -1,0 +1,167 @@
+import { chmod, rm } from 'node:fs/promises';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import type { Usage } from '../core/agent.ts';
+import { HaloError } from '../core/errors.ts';
+import { answerError } from './answers.ts';
+import { createLedger, type GatewayRecord, type Ledger, type OnRefused } from './ledger.ts';
+import { createLive } from './model-live.ts';
+import { createReplay } from './model-replay.ts';
+import { MODEL_METHOD, MODEL_PATH, type ModelHandler, type ModelRoute } from './model-route.ts';
+import { codeOf } from './network-error.ts';
+import { servePlainProxy } from './plain-proxy.ts';
+import { readModelRequest } from './read-model-request.ts';
+import { parseAllowList } from './target.ts';
+import { openTunnel, type Network } from './tunnel.ts';
+
+/** The longest path that a unix socket can have, in bytes. */
+const MAX_SOCKET_PATH = 107;
+const MAX_CONNECTIONS = 256;
+
+export interface GatewayOptions {
+  /** Absolute; its folder must exist. A file that is there is replaced. */
+  socketPath: string;
+  /** Absent: no model route. */
+  model?: ModelRoute;
+  /** Exact `host:port`s for CONNECT and plain-HTTP proxy requests; absent or empty: none. */
+  allow?: readonly string[];
+  onRefused?: OnRefused;
+}
+
+/** The broker between one sandbox and the world. */
+export interface Gateway {
+  /** Tokens so far; aborted answers count as far as they told. */
+  usage(): Usage;
+  requests(): GatewayRecord[];
+  /** What went wrong and was not mended by a later success: one sentence for people. */
+  problem(): string | undefined;
+  /** Ends open connections and removes the socket; safe to call again. */
+  close(): Promise<void>;
+}
+
+/**
+ * Starts a gateway on a unix socket that any user may connect to.
+ * Throws CONFIG_INVALID (path too long, wrong allow entry or base URL), CASSETTE_MISSING, DISK_FAILED.
+ */
+export async function startGateway(options: GatewayOptions): Promise<Gateway> {
+  checkSocketPath(options.socketPath);
+  const ledger = createLedger(options.onRefused);
+  const network: Network = { allow: parseAllowList(options.allow ?? []), ledger, outside: new Set() };
+  const model = await openModel(options.model, ledger);
+  const doors: Doors = { ledger, network, model, running: new Set() };
+  const { server, inside } = createGatewayServer(doors);
+  try {
+    await listen(server, options.socketPath);
+  } catch (error) {
+    await model?.close();
+    throw error;
+  }
+  const close = async () => {
+    const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+    for (const socket of [...inside, ...network.outside]) socket.destroy();
+    await closed;
+    await Promise.all(doors.running);
+    await model?.close();
+    await rm(options.socketPath, { force: true });
+  };
+  let closing: Promise<void> | undefined;
+  return {
+    usage: () => ledger.usage(),
+    requests: () => ledger.requests(),
+    problem: () => ledger.problem(),
+    close: () => (closing ??= close()),
+  };
+}
+
+interface Doors {
+  ledger: Ledger;
+  network: Network;
+  model: ModelHandler | undefined;
+  /** Requests being answered. */
+  running: Set<Promise<void>>;
+}
+
+function createGatewayServer(doors: Doors): { server: Server; inside: Set<Duplex> } {
+  const inside = new Set<Duplex>();
+  const server = createServer({ maxHeaderSize: 16_384, headersTimeout: 30_000, keepAliveTimeout: 60_000 });
+  server.maxConnections = MAX_CONNECTIONS;
+  server.on('connection', (socket: Socket) => {
+    inside.add(socket);
+    socket.once('close', () => inside.delete(socket));
+  });
+  server.on('request', (req, res) => {
+    const work = serveRequest(doors, req, res).catch(() => void res.destroy());
+    doors.running.add(work);
+    void work.finally(() => doors.running.delete(work));
+  });
+  server.on('connect', (req, socket, head) => openTunnel(doors.network, { req, socket, head }));
+  server.on('clientError', (_error, socket) => {
+    if (socket.writable) socket.end('HTTP/1.1 400 Bad Request\r\nconnection: close\r\n\r\n');
+    else socket.destroy();
+  });
+  return { server, inside };
+}
+
+async function serveRequest(doors: Doors, req: IncomingMessage, res: ServerResponse): Promise<void> {
+  const url = req.url ?? '';
+  if (!url.startsWith('/')) return servePlainProxy(doors.network, req, res);
+  if (doors.model === undefined || req.method !== MODEL_METHOD || url !== MODEL_PATH) {
+    const served = doors.model === undefined ? 'no model route' : `only ${MODEL_METHOD} ${MODEL_PATH}`;
+    return refuse(doors.ledger, {
+      req,
+      res,
+      status: 404,
+      reason: `There is nothing at ${req.method} ${url}: halo serves ${served} here.`,
+    });
+  }
+  const request = await readModelRequest(req);
+  if ('reason' in request) return refuse(doors.ledger, { req, res, ...request });
+  await doors.model.answer(request, res);
+}
+
+function refuse(
+  ledger: Ledger,
+  { req, res, status, reason }: { req: IncomingMessage; res: ServerResponse; status: number; reason: string },
+): void {
+  ledger.record({ method: req.method ?? '', target: req.url ?? '', outcome: 'refused', status });
+  // A body that is not wanted is not read to its end.
+  res.once('finish', () => req.socket.destroySoon());
+  res.setHeader('connection', 'close');
+  answerError(res, status, reason);
+}
+
+async function openModel(route: ModelRoute | undefined, ledger: Ledger): Promise<ModelHandler | undefined> {
+  if (route === undefined) return undefined;
+  return route.mode === 'replay' ? createReplay(route.cassette, ledger) : createLive(route, ledger);
+}
+
+function checkSocketPath(path: string): void {
+  const bytes = Buffer.byteLength(path);
+  if (bytes <= MAX_SOCKET_PATH) return;
+  throw new HaloError(
+    'CONFIG_INVALID',
+    `The gateway's socket path ${path} has ${bytes} bytes; ${MAX_SOCKET_PATH} are possible.`,
+    {
+      hint: 'Set HALO_HOME to a folder with a shorter path.',
+    },
+  );
+}
+
+async function listen(server: Server, path: string): Promise<void> {
+  try {
+    await rm(path, { force: true });
+    await new Promise<void>((resolve, reject) => {
+      server.once('error', reject);
+      server.listen(path, resolve);
+    });
+    // The sandbox runs under a user id of its own.
+    await chmod(path, 0o666);
+  } catch (error) {
+    server.close();
+    throw new HaloError('DISK_FAILED', `The gateway could not listen on ${path} (${codeOf(error) ?? 'unknown'}).`, {
+      hint: 'Check that the folder exists and that halo may write to it.',
+      cause: error,
+    });
+  }
+}

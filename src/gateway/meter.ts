@@ -1,0 +1,103 @@
+import * as z from 'zod';
+import { NO_USAGE, type Usage } from '../core/agent.ts';
+
+/** A longer line or body is not metered: nothing may make the gateway buffer without end. */
+const MAX_BUFFER = 16 * 1024 * 1024;
+
+const count = z.number().int().nonnegative().catch(0);
+const usageShape = z.object({
+  input_tokens: count,
+  output_tokens: count,
+  input_tokens_details: z.object({ cached_tokens: count }).catch({ cached_tokens: 0 }),
+});
+const responseShape = z.object({ usage: usageShape });
+const eventShape = z.object({
+  type: z.enum(['response.completed', 'response.incomplete', 'response.failed']),
+  response: responseShape,
+});
+
+/** Reads the tokens that a response used while its bytes pass by. */
+export interface Meter {
+  push(chunk: Buffer): void;
+  /** Tokens seen, as one request; call it once, at the end. */
+  end(): Usage;
+}
+
+/** Of an event stream only the current line is kept, of a JSON body the whole. */
+export function createMeter(contentType: string): Meter {
+  return contentType.includes('text/event-stream') ? meterStream() : meterDocument();
+}
+
+function meterStream(): Meter {
+  let usage: Usage = { ...NO_USAGE, requests: 1 };
+  const line = createBuffer();
+  const endLine = () => {
+    const text = line.take();
+    if (text?.startsWith('data:') === true && text.includes('"usage"')) usage = readEvent(text.slice(5)) ?? usage;
+  };
+  return {
+    push(chunk) {
+      let from = 0;
+      for (let at = chunk.indexOf(10); at >= 0; at = chunk.indexOf(10, from)) {
+        line.add(chunk.subarray(from, at));
+        endLine();
+        from = at + 1;
+      }
+      line.add(chunk.subarray(from));
+    },
+    end() {
+      endLine();
+      return usage;
+    },
+  };
+}
+
+function meterDocument(): Meter {
+  const body = createBuffer();
+  return {
+    push: (chunk) => body.add(chunk),
+    end: () => readUsage(responseShape.safeParse(parseJson(body.take() ?? '')).data) ?? { ...NO_USAGE, requests: 1 },
+  };
+}
+
+function readEvent(text: string): Usage | undefined {
+  return readUsage(eventShape.safeParse(parseJson(text)).data?.response);
+}
+
+function readUsage(response: z.infer<typeof responseShape> | undefined): Usage | undefined {
+  if (response === undefined) return undefined;
+  const { usage } = response;
+  return {
+    requests: 1,
+    inputTokens: usage.input_tokens,
+    cachedTokens: usage.input_tokens_details.cached_tokens,
+    outputTokens: usage.output_tokens,
+  };
+}
+
+/** Collects up to MAX_BUFFER bytes; `take` empties it, and gives undefined when there were more. */
+function createBuffer() {
+  let chunks: Buffer[] = [];
+  let size = 0;
+  return {
+    add(chunk: Buffer) {
+      size += chunk.length;
+      if (size > MAX_BUFFER) chunks = [];
+      else if (chunk.length > 0) chunks.push(chunk);
+    },
+    take(): string | undefined {
+      const text = size > MAX_BUFFER ? undefined : Buffer.concat(chunks).toString('utf8');
+      chunks = [];
+      size = 0;
+      return text;
+    },
+  };
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return undefined;
+  }
+}

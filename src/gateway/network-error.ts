@@ -1,0 +1,23 @@
+const WORDS: Record<string, string> = {
+  ECONNREFUSED: 'the connection was refused',
+  ECONNRESET: 'the connection was cut',
+  ENOTFOUND: 'its host name is not known',
+  EAI_AGAIN: 'its host name could not be looked up',
+  ETIMEDOUT: 'it did not answer in time',
+  EHOSTUNREACH: 'there is no route to it',
+  ENETUNREACH: 'there is no route to it',
+};
+
+/** Why a connection failed, as the end of a sentence: "the connection was refused (ECONNREFUSED)". */
+export function describeNetworkError(error: unknown): string {
+  const code = codeOf(error);
+  if (code === undefined) return 'the connection failed';
+  const words =
+    WORDS[code] ?? (/CERT|TLS|SSL|SIGNATURE|ISSUER/.test(code) ? 'its certificate is not trusted' : undefined);
+  return `${words ?? 'the connection failed'} (${code})`;
+}
+
+export function codeOf(error: unknown): string | undefined {
+  const code = (error as { code?: unknown } | null)?.code;
+  return typeof code === 'string' ? code : undefined;
+}

@@ -1,0 +1,74 @@
+import { Agent as HttpAgent, request as httpRequest, type ClientRequest, type IncomingMessage } from 'node:http';
+import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
+import { HaloError } from '../core/errors.ts';
+import { providerHeaders } from './headers.ts';
+import type { ModelRequest, ModelRoute } from './model-route.ts';
+import { codeOf } from './network-error.ts';
+
+/** Models may think for minutes before their first byte, and between two. */
+const IDLE_MS = 15 * 60_000;
+
+/** The model provider, with connections of its own that are kept open. */
+export interface Provider {
+  /** Host and port, for messages. */
+  name: string;
+  /** Asks the model; the answer's body is not read yet. Throws what the network throws. */
+  ask(request: ModelRequest, signal: AbortSignal): Promise<IncomingMessage>;
+  close(): void;
+}
+
+/** Throws CONFIG_INVALID for a base URL that is not plain http or https. */
+export function openProvider(route: Pick<ModelRoute, 'baseUrl' | 'key'>): Provider {
+  const url = readBaseUrl(route.baseUrl);
+  const secure = url.protocol === 'https:';
+  const agent = secure ? new HttpsAgent({ keepAlive: true }) : new HttpAgent({ keepAlive: true });
+  const open = secure ? httpsRequest : httpRequest;
+
+  const send = (request: ModelRequest, signal: AbortSignal) => {
+    // What was parsed is what is sent: two readers of one text could disagree about it.
+    const body = Buffer.from(JSON.stringify(request.body));
+    const headers = {
+      ...providerHeaders(request.headers),
+      'content-length': body.length,
+      ...(route.key === undefined ? {} : { authorization: `Bearer ${route.key}` }),
+    };
+    const outgoing = open(url, { method: 'POST', headers, agent, signal, timeout: IDLE_MS });
+    outgoing.on('timeout', () => outgoing.destroy(Object.assign(new Error('no answer'), { code: 'ETIMEDOUT' })));
+    outgoing.end(body);
+    return outgoing;
+  };
+
+  return {
+    name: url.host,
+    async ask(request, signal) {
+      const first = send(request, signal);
+      try {
+        return await answerOf(first);
+      } catch (error) {
+        // The provider may close a kept connection in the moment in which it is used again.
+        if (!first.reusedSocket || codeOf(error) !== 'ECONNRESET') throw error;
+        return answerOf(send(request, signal));
+      }
+    },
+    close: () => agent.destroy(),
+  };
+}
+
+function answerOf(outgoing: ClientRequest): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    outgoing.once('response', resolve);
+    // Stays: an abort after the answer began is an error of the request, too.
+    outgoing.on('error', reject);
+  });
+}
+
+function readBaseUrl(text: string): URL {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url !== undefined && /^https?:$/.test(url.protocol) && url.username === '' && url.password === '') {
+    url.pathname = `${url.pathname.replace(/\/+$/, '')}/responses`;
+    return url;
+  }
+  throw new HaloError('CONFIG_INVALID', `The base URL of the model, "${text}", is not an http or https address.`, {
+    hint: 'Set model.base_url to an address like https://api.openai.com/v1, without user name or password.',
+  });
+}

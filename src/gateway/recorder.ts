@@ -1,0 +1,75 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import { createCassette, type Exchange } from './cassette.ts';
+import type { Ledger } from './ledger.ts';
+import { MODEL_METHOD, MODEL_PATH, type ModelRequest } from './model-route.ts';
+import { codeOf } from './network-error.ts';
+import { requestFacts } from './normalise.ts';
+
+const MAX_BODY = 64 * 1024 * 1024;
+const KEPT_HEADERS = ['content-type', 'retry-after'];
+
+/** Notes one exchange while its bytes pass by. */
+export interface Take {
+  start(status: number, headers: IncomingHttpHeaders): void;
+  push(chunk: Buffer): void;
+  /** Nothing is written when no answer had begun. */
+  end(complete: boolean): Promise<void>;
+}
+
+export interface Recorder {
+  begin(request: ModelRequest): Take;
+  close(): Promise<void>;
+}
+
+/** Records to a new cassette at `path`; what cannot be written later becomes the gateway's problem. Throws DISK_FAILED. */
+export async function createRecorder(path: string, ledger: Ledger): Promise<Recorder> {
+  const cassette = await createCassette(path);
+  let count = 0;
+  const orReport = async (writing: Promise<void>) => {
+    try {
+      await writing;
+    } catch (error) {
+      ledger.reportProblem(`The cassette ${path} could not be written (${codeOf(error) ?? 'unknown'}).`, 'lasting');
+    }
+  };
+  return {
+    close: () => orReport(cassette.close()),
+    begin(request) {
+      const seq = ++count;
+      const facts = { method: MODEL_METHOD, path: MODEL_PATH, ...requestFacts(request) };
+      const chunks: Buffer[] = [];
+      let size = 0;
+      let response: Omit<Exchange['response'], 'body' | 'complete'> | undefined;
+      return {
+        start(status, headers) {
+          response = { status, headers: keptHeaders(headers) };
+        },
+        push(chunk) {
+          size += chunk.length;
+          if (size <= MAX_BODY) chunks.push(Buffer.from(chunk));
+        },
+        async end(complete) {
+          if (response === undefined) return;
+          if (size > MAX_BODY) {
+            ledger.reportProblem(
+              `Request ${seq} could not be recorded: its answer is larger than ${MAX_BODY} bytes.`,
+              'lasting',
+            );
+            return;
+          }
+          const body = Buffer.concat(chunks).toString('utf8');
+          await orReport(cassette.write({ seq, request: facts, response: { ...response, body, complete } }));
+        },
+      };
+    },
+  };
+}
+
+function keptHeaders(headers: IncomingHttpHeaders): Record<string, string> {
+  return Object.fromEntries(
+    KEPT_HEADERS.flatMap((name) => {
+      const value = headers[name];
+      return typeof value === 'string' ? [[name, value]] : [];
+    }),
+  );
+}

@@ -1,0 +1,54 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createServer, type RequestListener } from 'node:http';
+import type { AddressInfo, Server as NetServer } from 'node:net';
+import { afterEach } from 'vitest';
+import { startGateway, type Gateway, type GatewayOptions } from '../../src/gateway/gateway.ts';
+import { startModelServer, type ModelServer, type Turn } from '../support/model-server.ts';
+
+const undo: (() => Promise<void>)[] = [];
+
+afterEach(async () => {
+  for (const step of undo.splice(0).reverse()) await step();
+});
+
+/** A folder that is gone after the test. */
+export async function tempDir(): Promise<string> {
+  const dir = await mkdtemp(join(tmpdir(), 'halo-gw-'));
+  undo.push(() => rm(dir, { recursive: true, force: true }));
+  return dir;
+}
+
+/** A gateway that is closed after the test, with its socket in a folder of its own. */
+export async function gateway(options: Omit<GatewayOptions, 'socketPath'>): Promise<Gateway & { socket: string }> {
+  const socket = join(await tempDir(), 'gateway.sock');
+  const started = await startGateway({ ...options, socketPath: socket });
+  undo.push(() => started.close());
+  return { ...started, socket };
+}
+
+export async function modelServer(turns: Turn[]): Promise<ModelServer> {
+  const server = await startModelServer({ turns });
+  undo.push(() => server.close());
+  return server;
+}
+
+/** An HTTP server on loopback; gives `127.0.0.1:port`. */
+export async function httpServer(listener: RequestListener): Promise<string> {
+  const server = createServer(listener);
+  return listening(server, () => server.closeAllConnections());
+}
+
+/** Listens on a free port of loopback and closes after the test. */
+export async function listening(server: NetServer, beforeClose: () => void = () => {}): Promise<string> {
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  undo.push(
+    () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        beforeClose();
+      }),
+  );
+  return `127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
