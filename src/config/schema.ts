@@ -112,7 +112,7 @@ export const HaloToml = z.strictObject({
     ]),
   }),
   git: z.strictObject({
-    author: key(Author, ['Name <email>', 'halo <halo@localhost>', 'Author and committer of the commits.']),
+    author: key(Author, ['name and email', 'halo <halo@localhost>', 'Author and committer of the commits.']),
     message: key(Message, [
       'string',
       'feat: [{id}] - {title}',

@@ -1,0 +1,66 @@
+import type { Guess } from './guess/repository.ts';
+import { CONFIG_KEYS } from './keys.ts';
+
+/** The commented `halo.toml` that `halo init` writes, with what was guessed from the repository. */
+export function renderTemplate(guess: Guess): string {
+  return [
+    '# How halo works on this repository. `halo config show` prints every value and who set it.',
+    '',
+    ...about('agent'),
+    `agent = ${preset('agent')}`,
+    '',
+    ...about('setup'),
+    ...renderSetup(guess),
+    '',
+    ...about('gates'),
+    ...renderGates(guess),
+    '',
+    ...about('image'),
+    `# image = ${preset('image')}`,
+    '',
+    ...TABLES.flatMap((table) => renderTable(table, guess)),
+  ].join('\n');
+}
+
+/** Tables that are worth showing in a new file; docs/configuration.md has the rest. */
+const TABLES = ['network', 'limits', 'retry', 'land', 'git'];
+
+function renderSetup({ setup }: Guess): string[] {
+  return setup.length === 0 ? ['# setup = ["npm ci"]'] : [`setup = ${renderList(setup)}`];
+}
+
+function renderGates({ gates, reasons }: Guess): string[] {
+  if (gates.length === 0) {
+    return [
+      '# Nothing was recognised, so name at least one: halo refuses to start without gates.',
+      '# gates = ["npm test"]',
+    ];
+  }
+  return [...reasons.map((reason) => `# guessed: ${reason}`), `gates = ${renderList(gates)}`];
+}
+
+function renderTable(table: string, { setup }: Guess): string[] {
+  const keys = [...CONFIG_KEYS.keys()].filter((key) => key.startsWith(`${table}.`));
+  const lines = keys.flatMap((key) => [...about(key), ...renderKey(key)]);
+  const hint = '# The setup above downloads packages: allow the exact host:port of each registry that it uses.';
+  const needsHosts = table === 'network' && setup.length > 0;
+  return [`[${table}]`, ...(needsHosts ? [hint] : []), ...lines, ''];
+}
+
+function renderKey(key: string): string[] {
+  const name = key.slice(key.lastIndexOf('.') + 1);
+  return [`# ${name} = ${key === 'network.allow' ? '["packages.example.com:443"]' : preset(key)}`];
+}
+
+function about(key: string): string[] {
+  return [`# ${(CONFIG_KEYS.get(key)?.meaning ?? '').replaceAll('`', '')}`];
+}
+
+/** JSON strings, numbers and lists of them are TOML too. */
+function preset(key: string): string {
+  return JSON.stringify(CONFIG_KEYS.get(key)?.default);
+}
+
+function renderList(commands: string[]): string {
+  return `[${commands.map((command) => JSON.stringify(command)).join(', ')}]`;
+}

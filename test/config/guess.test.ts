@@ -1,0 +1,87 @@
+import { describe, expect, test } from 'vitest';
+import { guessGates } from '../../src/config/guess.ts';
+
+const guess = (files: Record<string, string>) => guessGates(new Map(Object.entries(files)));
+
+describe('Node.js', () => {
+  const manifest = JSON.stringify({ scripts: { test: 'vitest run', build: 'tsc', lint: 'eslint .', dev: 'vite' } });
+
+  test.each([
+    ['package-lock.json', 'npm ci', ['npm run lint', 'npm run build', 'npm test']],
+    ['pnpm-lock.yaml', 'pnpm install --frozen-lockfile', ['pnpm run lint', 'pnpm run build', 'pnpm test']],
+    ['yarn.lock', 'yarn install --frozen-lockfile', ['yarn run lint', 'yarn run build', 'yarn test']],
+  ])('with %s', (lockFile, setup, gates) => {
+    expect(guess({ 'package.json': manifest, [lockFile]: '' })).toEqual({
+      setup: [setup],
+      gates,
+      reasons: [`${lockFile}: ${setup}`, 'package.json has the scripts lint, build, test'],
+    });
+  });
+
+  test('modern yarn has another option', () => {
+    const files = { 'package.json': '{}', 'yarn.lock': '', '.yarnrc.yml': '' };
+    expect(guess(files).setup).toEqual(['yarn install --immutable']);
+  });
+
+  test('without a lock file, packages are installed only when there are any', () => {
+    expect(guess({ 'package.json': '{"devDependencies": {"x": "1"}}' }).setup).toEqual(['npm install']);
+    expect(guess({ 'package.json': '{}' }).setup).toEqual([]);
+  });
+
+  test('scripts that test nothing or never end are no gates', () => {
+    const scripts = { test: 'echo "Error: no test specified" && exit 1', check: 'tsc --watch' };
+    expect(guess({ 'package.json': JSON.stringify({ scripts }) }).gates).toEqual([]);
+  });
+
+  test('a broken package.json gives nothing', () => {
+    expect(guess({ 'package.json': '{' })).toEqual({ setup: [], gates: [], reasons: [] });
+    expect(guess({ 'package.json': 'null' }).gates).toEqual([]);
+  });
+});
+
+describe('Python', () => {
+  test('tools that are configured are gates, run through the installer', () => {
+    const files = { 'pyproject.toml': '[tool.ruff]\n[tool.mypy]\n[tool.pytest.ini_options]', 'uv.lock': '' };
+    expect(guess(files)).toEqual({
+      setup: ['uv sync --frozen'],
+      gates: ['uv run ruff check .', 'uv run mypy .', 'uv run pytest'],
+      reasons: ['there is a uv.lock', 'ruff is configured', 'mypy is configured', 'the project uses pytest'],
+    });
+  });
+
+  test('requirements go into an environment of their own', () => {
+    expect(guess({ 'requirements.txt': 'pytest==8.0' })).toMatchObject({
+      setup: ['python3 -m venv .venv && .venv/bin/pip install -r requirements.txt'],
+      gates: ['.venv/bin/pytest'],
+    });
+  });
+
+  test('tox is preferred to pytest', () => {
+    expect(guess({ 'tox.ini': '', 'pyproject.toml': 'pytest' }).gates).toEqual(['tox']);
+  });
+});
+
+describe('others', () => {
+  test.each([
+    [{ 'Cargo.toml': '', 'Cargo.lock': '' }, ['cargo fetch --locked'], ['cargo test --offline']],
+    [{ 'go.mod': '', 'go.sum': '' }, ['go mod download'], ['go vet ./...', 'go test ./...']],
+    [{ 'pom.xml': '', mvnw: '' }, ['./mvnw -B dependency:go-offline'], ['./mvnw -B -o verify']],
+    [{ 'build.gradle.kts': '' }, ['gradle testClasses'], ['gradle --offline check']],
+    [{ Makefile: 'test: build\n\tx\nlint:\n\ty\ncheck := 1\n' }, [], ['make lint', 'make test']],
+  ])('%j', (files: Record<string, string>, setup: string[], gates: string[]) => {
+    expect(guess(files)).toMatchObject({ setup, gates });
+  });
+
+  test('a Makefile beside another build is left alone', () => {
+    expect(guess({ 'go.mod': '', Makefile: 'test:\n' }).gates).toEqual(['go vet ./...', 'go test ./...']);
+  });
+
+  test('several languages in one repository are put together', () => {
+    const { gates } = guess({ 'go.mod': '', 'package.json': '{"scripts": {"test": "x"}}' });
+    expect(gates).toEqual(['npm test', 'go vet ./...', 'go test ./...']);
+  });
+
+  test('nothing known gives nothing', () => {
+    expect(guess({ 'README.md': '' })).toEqual({ setup: [], gates: [], reasons: [] });
+  });
+});

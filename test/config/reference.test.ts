@@ -1,0 +1,55 @@
+import { readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { parseConfigFile } from '../../src/config/load.ts';
+import { CONFIG_KEYS, variableOf } from '../../src/config/keys.ts';
+import { resolveConfig } from '../../src/config/resolve.ts';
+
+const DOCS = readFileSync(new URL('../../docs/configuration.md', import.meta.url), 'utf8');
+
+test('the docs list exactly the keys of the schema, with their types, defaults and meanings', () => {
+  const section = DOCS.split(/^## /m).find((part) => part.startsWith('All keys')) ?? '';
+  const rows = section.split('\n').filter((line) => line.startsWith('| `'));
+  const documented = rows.map((row) => {
+    const [key = '', type = '', preset = '', meaning = ''] = row
+      .split('|')
+      .slice(1, -1)
+      .map((cell) => cell.trim());
+    return {
+      key: key.replaceAll('`', ''),
+      type,
+      default: preset.replaceAll('`', ''),
+      meaning: meaning.replaceAll('`', ''),
+    };
+  });
+  const expected = [...CONFIG_KEYS.values()].map(({ name, type, default: preset, meaning }) => {
+    return { key: name, type, default: toToml(preset), meaning: meaning.replaceAll('`', '') };
+  });
+  expect(documented).toEqual(expected);
+});
+
+test('the examples in the docs are valid', () => {
+  const examples = [...DOCS.matchAll(/^```toml\n(.*?)^```/gms)].map(([, text]) => text ?? '');
+  expect(examples.length).toBeGreaterThan(0);
+  for (const text of examples) {
+    const { config } = resolveConfig({
+      home: undefined,
+      repo: parseConfigFile('/repo/halo.toml', text),
+      profile: text.includes('[profiles.offline') ? 'offline' : undefined,
+      env: {},
+      set: [],
+      flags: { agent: undefined },
+      cwd: '/',
+    });
+    expect(config.gates).not.toHaveLength(0);
+  }
+});
+
+test('no two keys share a variable', () => {
+  const variables = [...CONFIG_KEYS.keys()].map(variableOf);
+  expect(new Set(variables).size).toBe(variables.length);
+});
+
+/** JSON strings, numbers and empty lists and tables are TOML too. */
+function toToml(value: unknown): string {
+  return value === undefined ? 'none' : JSON.stringify(value);
+}

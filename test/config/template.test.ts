@@ -1,0 +1,47 @@
+import { expect, test } from 'vitest';
+import { guessGates } from '../../src/config/guess.ts';
+import { parseConfigFile } from '../../src/config/load.ts';
+import { resolveConfig } from '../../src/config/resolve.ts';
+import { renderTemplate } from '../../src/config/template.ts';
+
+const NODE = new Map([
+  ['package.json', '{"scripts": {"test": "node --test", "lint": "eslint \\"src\\""}}'],
+  ['package-lock.json', ''],
+]);
+
+test('holds what was guessed, says why, and points at the network for setup', () => {
+  const text = renderTemplate(guessGates(NODE));
+  expect(resolve(text)).toMatchObject({ setup: ['npm ci'], gates: ['npm run lint', 'npm test'] });
+  expect(text).toContain('# guessed: package-lock.json: npm ci');
+  expect(text).toMatch(
+    /\[network\]\n# The setup above downloads packages: .*\n.*\n# allow = \["packages\.example\.com:443"\]/,
+  );
+});
+
+test('leaves gates to the user where nothing is recognised, and says so', () => {
+  const text = renderTemplate(guessGates(new Map([['README.md', '# x']])));
+  expect(resolve(text).gates).toBeUndefined();
+  expect(text).toContain('halo refuses to start without gates');
+});
+
+test('is valid with every commented setting switched on, and then gives the defaults', () => {
+  const text = renderTemplate(guessGates(NODE)).replace(/^# (\w+ = )/gm, '$1');
+  expect(resolve(text)).toEqual({
+    ...resolve(''),
+    setup: ['npm ci'],
+    gates: ['npm run lint', 'npm test'],
+    network: { allow: ['packages.example.com:443'] },
+  });
+});
+
+function resolve(text: string) {
+  return resolveConfig({
+    home: undefined,
+    repo: parseConfigFile('/repo/halo.toml', text),
+    profile: undefined,
+    env: {},
+    set: [],
+    flags: { agent: undefined },
+    cwd: '/',
+  }).config;
+}
