@@ -68,10 +68,23 @@ export interface Sandbox {
   remove(): Promise<void>;
 }
 
+/** What the engine says of itself, for people. */
+export interface EngineFacts {
+  version: string;
+  cgroupVersion: string;
+  storageDriver: string;
+  /** Where it keeps images and volumes, on its own machine. */
+  rootDir: string;
+  runtimes: string[];
+  /** Complaints of the engine, such as limits it cannot enforce. */
+  warnings: string[];
+}
+
 /** The door to the container engine. All methods may be called concurrently. */
 export interface SandboxEngine {
   /** Creates and starts a sandbox that waits for its command. Throws IMAGE_MISSING, DOCKER_UNAVAILABLE, DOCKER_FAILED. */
   start(spec: SandboxSpec): Promise<Sandbox>;
+  facts(): Promise<EngineFacts>;
   createVolume(name: string, labels: SandboxLabels): Promise<void>;
   /** Safe when the volume is not there. */
   removeVolume(name: string): Promise<void>;

@@ -1,3 +1,4 @@
+import { createWriteStream, mkdirSync } from 'node:fs';
 import { mkdir, readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Writable } from 'node:stream';
@@ -7,7 +8,7 @@ import { writeAtomic } from '../lib/atomic-write.ts';
 import { amendRecord, appendToRun } from './append-run.ts';
 import { createRunFolder, type RunCreated } from './create-run.ts';
 import { writeBundle, type BundleFacts } from './debug-bundle.ts';
-import { onDisk } from './disk.ts';
+import { asDiskError, onDisk } from './disk.ts';
 import { findRun, listRuns, type RunList } from './find-run.ts';
 import { followJournal, followRawOutput, type FollowJournal, type FollowRaw } from './follow.ts';
 import { artifactPath, runPaths, type AttemptPlace } from './layout.ts';
@@ -42,6 +43,10 @@ export interface Store {
   artifactPath(place: AttemptPlace, name: string): string;
   /** Writes an artifact as a whole, and returns its path within the run directory. */
   writeArtifact(place: AttemptPlace, name: string, data: string | Uint8Array): Promise<string>;
+  /** A stream that fills an artifact, for output as it comes. */
+  openArtifact(place: AttemptPlace, name: string): Writable;
+  /** The text of an artifact, or undefined when there is none of that name. */
+  readArtifact(place: AttemptPlace, name: string): Promise<string | undefined>;
   /** Fills debug_bundle/ after a failure, and returns its path. */
   writeDebugBundle(runId: string, facts: BundleFacts): Promise<string>;
 }
@@ -96,8 +101,22 @@ export function openStore(home: string, options: StoreOptions): Store {
       });
       return path.slice(paths(place.runId).dir.length + 1);
     },
+    openArtifact: (place, name) => openArtifact(artifactPath(home, place, name)),
+    readArtifact: (place, name) => readIfThere(artifactPath(home, place, name)),
     writeDebugBundle: async (runId, facts) => writeBundle(paths(runId), facts),
   };
+}
+
+function openArtifact(path: string): Writable {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  return createWriteStream(path, { mode: 0o600 });
+}
+
+async function readIfThere(path: string): Promise<string | undefined> {
+  return readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined;
+    throw asDiskError(path, error);
+  });
 }
 
 function readText(path: string): Promise<string> {

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Duplex } from 'node:stream';
 import Docker from 'dockerode';
-import type { Mount, Sandbox, SandboxEngine, SandboxLabels, SandboxSpec } from '../sandbox.ts';
+import type { EngineFacts, Mount, Sandbox, SandboxEngine, SandboxLabels, SandboxSpec } from '../sandbox.ts';
 import { buildContainer, containerLabels } from './container-spec.ts';
 import { splitFrames } from './demultiplex.ts';
 import { engineStatus, fromDocker, missingImage } from './docker-errors.ts';
@@ -17,10 +17,34 @@ export function openDocker(docker: Docker = new Docker()): SandboxEngine {
   const start = async (spec: SandboxSpec) => startSandbox(docker, spec, await tools(spec.image));
   return {
     start,
+    facts: () => readFacts(docker),
     createVolume: (name, labels) => createVolume(docker, name, labels),
     removeVolume: (name) => removeVolume(docker, name),
     imageId: (name) => findImage(docker, name),
     canMount: (dir) => canMount({ start }, dir),
+  };
+}
+
+interface Info {
+  ServerVersion: string;
+  CgroupVersion?: string;
+  Driver: string;
+  DockerRootDir: string;
+  Runtimes?: Record<string, unknown>;
+  Warnings?: string[] | null;
+}
+
+async function readFacts(docker: Docker): Promise<EngineFacts> {
+  const info = (await docker.info().catch((error: unknown) => {
+    throw fromDocker(error, 'tell about itself');
+  })) as Info;
+  return {
+    version: info.ServerVersion,
+    cgroupVersion: info.CgroupVersion ?? '1',
+    storageDriver: info.Driver,
+    rootDir: info.DockerRootDir,
+    runtimes: Object.keys(info.Runtimes ?? {}),
+    warnings: info.Warnings ?? [],
   };
 }
 

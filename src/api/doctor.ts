@@ -1,0 +1,147 @@
+import { mkdir, statfs } from 'node:fs/promises';
+import { processEnv, readSecret } from '../config/host.ts';
+import type { Host } from '../config/config.ts';
+import { toHaloError } from '../core/errors.ts';
+import { gitText } from '../git/git.ts';
+import { checkRedis } from '../queue/check-redis.ts';
+import { connectRedis } from '../queue/redis.ts';
+import { openDocker } from '../sandbox/docker/engine.ts';
+import { sandboxImageStatus } from '../sandbox/docker/image.ts';
+import { probeAgent, probeLimits } from '../sandbox/probe.ts';
+import type { SandboxEngine } from '../sandbox/sandbox.ts';
+
+/** One thing that was checked. `mend` says how to mend it when it is not ok. */
+export interface Finding {
+  name: string;
+  ok: 'ok' | 'warn' | 'fail';
+  says: string;
+  mend?: string;
+}
+
+type Check = () => Promise<Finding | Finding[]>;
+
+/** Checks everything that a run on this machine needs; a check that cannot be made is a finding, too. */
+export async function diagnose(host: Host): Promise<Finding[]> {
+  const engine = openDocker();
+  const checks: [name: string, check: Check][] = [
+    ['node', () => Promise.resolve(checkNode())],
+    ['git', checkGit],
+    ['docker', () => checkDocker(engine)],
+    ['image', checkImage],
+    ['limits', () => checkLimits(engine)],
+    ['agent', () => checkAgent(engine)],
+    ['redis', () => checkQueue(host)],
+    ['model key', () => Promise.resolve(checkKey())],
+    ['disk', () => checkDisk(host.home)],
+  ];
+  const findings: Finding[] = [];
+  for (const [name, check] of checks) findings.push(...(await settle(name, check)));
+  return findings;
+}
+
+async function settle(name: string, check: Check): Promise<Finding[]> {
+  try {
+    return [await check()].flat();
+  } catch (error) {
+    const { message, hint } = toHaloError(error);
+    return [{ name, ok: 'fail', says: message, ...(hint === undefined ? {} : { mend: hint }) }];
+  }
+}
+
+const OLDEST_NODE = 20;
+
+function checkNode(): Finding {
+  const major = Number(process.versions.node.split('.')[0]);
+  const says = process.version;
+  if (major >= OLDEST_NODE) return { name: 'node', ok: 'ok', says };
+  return { name: 'node', ok: 'fail', says, mend: `halo needs Node ${OLDEST_NODE} or newer` };
+}
+
+async function checkGit(): Promise<Finding> {
+  return { name: 'git', ok: 'ok', says: (await gitText(['version'])).replace('git version ', '') };
+}
+
+const OLDEST_DOCKER = [20, 10] as const;
+
+async function checkDocker(engine: SandboxEngine): Promise<Finding[]> {
+  const { version, cgroupVersion, storageDriver, warnings } = await engine.facts();
+  const [major = 0, minor = 0] = version.split('.').map(Number);
+  const old = major < OLDEST_DOCKER[0] || (major === OLDEST_DOCKER[0] && minor < OLDEST_DOCKER[1]);
+  const finding: Finding = {
+    name: 'docker',
+    ok: old ? 'fail' : 'ok',
+    says: `engine ${version}, cgroup v${cgroupVersion}, ${storageDriver}`,
+    ...(old ? { mend: `halo needs Docker Engine ${OLDEST_DOCKER.join('.')} or newer` } : {}),
+  };
+  // Swap accounting does not matter without swap; what the limits really do is probed below.
+  const grave = warnings.filter((warning) => /No (memory|pids|cpu cfs) limit/i.test(warning));
+  return [finding, ...grave.map((says): Finding => ({ name: 'docker', ok: 'warn', says }))];
+}
+
+async function checkImage(): Promise<Finding> {
+  const status = await sandboxImageStatus();
+  const mend = 'halo image build';
+  switch (status) {
+    case 'current':
+      return { name: 'image', ok: 'ok', says: 'halo-sandbox is up to date' };
+    case 'outdated':
+      return { name: 'image', ok: 'warn', says: 'halo-sandbox was built by another version of halo', mend };
+    case 'missing':
+      return { name: 'image', ok: 'fail', says: 'halo-sandbox is not there', mend };
+  }
+}
+
+async function checkLimits(engine: SandboxEngine): Promise<Finding> {
+  const { memory, pids } = await probeLimits(engine);
+  const ignored = [...(memory ? [] : ['memory']), ...(pids ? [] : ['processes'])];
+  if (ignored.length === 0) return { name: 'limits', ok: 'ok', says: 'memory and processes are really limited' };
+  return {
+    name: 'limits',
+    ok: 'fail',
+    says: `the engine ignores the limit on ${ignored.join(' and ')}`,
+    mend: 'rootless engines need cgroup v2 with delegated controllers; see docs.docker.com, “rootless”, “limiting resources”',
+  };
+}
+
+async function checkAgent(engine: SandboxEngine): Promise<Finding> {
+  return { name: 'agent', ok: 'ok', says: `${await probeAgent(engine)} in halo-sandbox` };
+}
+
+async function checkQueue(host: Host): Promise<Finding[]> {
+  const link = await connectRedis(host);
+  try {
+    const findings = await checkRedis(link);
+    if (findings.length === 0) return [{ name: 'redis', ok: 'ok', says: link.describe() }];
+    return findings.map(({ level, what, hint }): Finding => ({
+      name: 'redis',
+      ok: level === 'bad' ? 'fail' : 'warn',
+      says: what,
+      mend: hint,
+    }));
+  } finally {
+    await link.close();
+  }
+}
+
+function checkKey(): Finding {
+  const name = 'OPENAI_API_KEY';
+  if (readSecret(processEnv(), name) !== undefined) return { name: 'model key', ok: 'ok', says: `${name} is set` };
+  return {
+    name: 'model key',
+    ok: 'warn',
+    says: `${name} is not set`,
+    mend: 'set it where the worker starts; replaying cassettes and the command agent need none',
+  };
+}
+
+const GIB = 1024 ** 3;
+
+async function checkDisk(home: string): Promise<Finding> {
+  await mkdir(home, { recursive: true, mode: 0o700 });
+  const { bavail, bsize } = await statfs(home);
+  const free = (bavail * bsize) / GIB;
+  const says = `${free.toFixed(1)} GiB free at ${home}`;
+  if (free >= 5) return { name: 'disk', ok: 'ok', says };
+  const mend = 'free some space: `docker system df` and old folders in runs/ are where to look';
+  return { name: 'disk', ok: free >= 1 ? 'warn' : 'fail', says, mend };
+}

@@ -1,0 +1,96 @@
+import { processEnv } from '../config/host.ts';
+import type { Config, Host } from '../config/config.ts';
+import { HaloError } from '../core/errors.ts';
+import type { RunState } from '../core/run-state.ts';
+import { storyKey } from '../core/story-key.ts';
+import { transcribe } from '../core/transcript.ts';
+import { diffCommits } from '../git/diff.ts';
+import { mirrorPath } from '../git/mirror.ts';
+import { openQueue, type StoryQueue } from '../queue/queue.ts';
+import { connectRedis, type RedisLink } from '../queue/redis.ts';
+import { openStore } from '../store/store.ts';
+import { landRun } from '../worker/land-run.ts';
+import type { Operations } from './operations.ts';
+import { submitRuns } from './submit.ts';
+
+export interface LocalOptions {
+  host: Host;
+  /** The command line as the user gave it, kept in run.json. */
+  args?: readonly string[];
+  /** Asked before a run is made whether this machine could work on it; throws what is missing. */
+  preflight?: (config: Config) => Promise<void>;
+}
+
+/** The operations in this process. Redis is only looked for when something is submitted. */
+export async function openLocal({ host, args = [], preflight }: LocalOptions): Promise<Operations> {
+  const store = openStore(host.home, { transcribe });
+  const redis = lazily(async () => {
+    const link = await connectRedis(host);
+    return { link, queue: await openQueue(link) };
+  });
+  return {
+    submit: (request) =>
+      submitRuns(
+        { host, env: processEnv(), store, args, preflight, openQueue: async () => (await redis.get()).queue },
+        request,
+      ),
+    list: async () => (await store.list()).runs,
+    get: async (prefix) => {
+      const runId = await store.find(prefix);
+      const [state, record] = await Promise.all([store.readState(runId), store.readRecord(runId)]);
+      return { state, record, dir: store.runFolder(runId) };
+    },
+    async *follow(prefix, options) {
+      yield* store.follow(await store.find(prefix), options);
+    },
+    async *raw(prefix, { storyId, follow, signal }) {
+      const runId = await store.find(prefix);
+      if (storyId !== undefined) requireStory(await store.readState(runId), storyId);
+      const key = storyId === undefined ? {} : { storyKey: storyKey(storyId) };
+      yield* store.followRaw(runId, { ...key, follow, ...(signal === undefined ? {} : { signal }) });
+    },
+    diff: async (prefix, storyId) => diffRun(host.home, await store.readState(await store.find(prefix)), storyId),
+    land: async (prefix) => landRun(store, host.home, await store.find(prefix)),
+    close: () => redis.close(({ link, queue }) => closeRedis(link, queue)),
+  };
+}
+
+/** What a run or one of its stories landed. The mirror has it all, wherever the user's repository went since. */
+async function diffRun(home: string, state: RunState, storyId: string | undefined): Promise<string> {
+  const gitDir = mirrorPath(home, state.repo.mirror);
+  if (storyId === undefined) return diffCommits({ gitDir, from: state.repo.base, to: state.tip });
+  const { commit } = requireStory(state, storyId);
+  if (commit === undefined)
+    throw new HaloError('STORY_NOT_FOUND', `Story ${storyId} has not landed, so there is no diff.`);
+  return diffCommits({ gitDir, from: `${commit}^`, to: commit });
+}
+
+function requireStory(state: RunState, storyId: string): RunState['stories'][number] {
+  const story = state.stories.find(({ id }) => id === storyId);
+  if (story !== undefined) return story;
+  const known = state.stories.map(({ id }) => id).slice(0, 20);
+  throw new HaloError('STORY_NOT_FOUND', `Run ${state.runId} has no story ${JSON.stringify(storyId)}.`, {
+    hint: `Its stories: ${known.join(', ')}.`,
+  });
+}
+
+async function closeRedis(link: RedisLink, queue: StoryQueue): Promise<void> {
+  await queue.close();
+  await link.close();
+}
+
+/** Opens a thing at its first use, once, and closes it only if it was opened. */
+function lazily<T>(open: () => Promise<T>): {
+  get(): Promise<T>;
+  close(close: (thing: T) => Promise<void>): Promise<void>;
+} {
+  let opened: Promise<T> | undefined;
+  return {
+    get: () => (opened ??= open()),
+    close: async (close) => {
+      const thing = await opened?.catch(() => undefined);
+      opened = undefined;
+      if (thing !== undefined) await close(thing);
+    },
+  };
+}

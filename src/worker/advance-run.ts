@@ -1,0 +1,106 @@
+import type { Config } from '../config/config.ts';
+import { NO_USAGE } from '../core/agent.ts';
+import { HaloError } from '../core/errors.ts';
+import type { JournalEvent } from '../core/events.ts';
+import { planNext } from '../core/plan.ts';
+import type { Prd } from '../core/prd.ts';
+import type { RunState, StoryState } from '../core/run-state.ts';
+import { findLanded } from '../git/land.ts';
+import type { Enqueue } from '../queue/queue.ts';
+import { attemptStory } from './attempt.ts';
+import { endRun } from './end-run.ts';
+import { hostGitDirOf } from './host-repo.ts';
+import { runRef } from './phases/land.ts';
+import type { StoryEnd } from './story-end.ts';
+import type { WorkerContext } from './worker-context.ts';
+
+/**
+ * Does the next thing of a run, one attempt at one story or its end, and answers with the job that goes on from there.
+ * Throws what is no verdict on the story; the journal then still says that the story is in progress.
+ */
+export async function advanceRun(
+  worker: WorkerContext,
+  runId: string,
+  signal: AbortSignal,
+): Promise<Enqueue | undefined> {
+  const state = await worker.store.readState(runId);
+  if (state.status === 'ended') return undefined;
+  if (state.status === 'queued') await worker.store.append(runId, [{ type: 'run.started' }]);
+  const run = await readRun(worker, runId);
+  const plan = planNext(state);
+  if (plan.kind === 'end') {
+    await endRun(worker, run, plan);
+    return undefined;
+  }
+  const end = await tryStory(worker, { ...run, state, story: plan.story, number: plan.attempt, signal });
+  await worker.store.append(runId, [
+    {
+      type: 'story.ended',
+      story: plan.story.id,
+      attempt: plan.attempt,
+      verdict: end.verdict,
+      stopReason: end.stopReason,
+      summary: end.summary,
+      usage: end.usage ?? NO_USAGE,
+      ...(end.commit === undefined ? {} : { commit: end.commit }),
+    },
+  ]);
+  return nextJob(worker, run);
+}
+
+export interface Run {
+  runId: string;
+  prd: Prd;
+  config: Config;
+}
+
+async function readRun(worker: WorkerContext, runId: string): Promise<Run> {
+  const [events, record] = await Promise.all([worker.store.readJournal(runId), worker.store.readRecord(runId)]);
+  const created = events.find((event): event is JournalEvent & { type: 'run.created' } => event.type === 'run.created');
+  if (created === undefined) throw new HaloError('RUN_UNREADABLE', `the journal of run ${runId} has no beginning`);
+  return { runId, prd: created.prd, config: record.config as Config };
+}
+
+interface Try extends Run {
+  state: RunState;
+  story: StoryState;
+  number: number;
+  signal: AbortSignal;
+}
+
+async function tryStory(worker: WorkerContext, request: Try): Promise<StoryEnd> {
+  const { runId, prd, config, state, number, signal } = request;
+  const story = prd.stories.find(({ id }) => id === request.story.id);
+  if (story === undefined) throw new HaloError('RUN_UNREADABLE', `run ${runId} lost its story ${request.story.id}`);
+  const hostGitDir = await hostGitDirOf(worker.home, state.repo);
+  // A worker may have died between the landing and its word on it: the branch knows.
+  if (request.story.progress === 'in_progress') {
+    const { base } = state.repo;
+    const commit = await findLanded({ hostGitDir, ref: runRef(runId), base, runId, storyId: story.id });
+    if (commit !== undefined) {
+      return { verdict: 'passed', stopReason: 'SUCCESS', summary: 'landed before the worker stopped', commit };
+    }
+  }
+  const epoch = state.epoch + 1;
+  await worker.store.append(runId, [
+    { type: 'story.started', story: story.id, attempt: number, epoch, base: state.tip },
+  ]);
+  return attemptStory(worker, { runId, state, prd, story, number, epoch, config, hostGitDir, signal });
+}
+
+async function nextJob(worker: WorkerContext, run: Run): Promise<Enqueue | undefined> {
+  const state = await worker.store.readState(run.runId);
+  const plan = planNext(state);
+  if (plan.kind === 'end') {
+    await endRun(worker, run, plan);
+    return undefined;
+  }
+  const ordinal = state.stories.indexOf(plan.story);
+  const delayMs = plan.story.progress === 'failed' ? backoff(run.config.retry, plan.attempt - 1) : 0;
+  return { runId: run.runId, ordinal, attempt: plan.attempt, delayMs };
+}
+
+/** Doubles with each failure, up to a cap. `failures` counts from 1. */
+export function backoff({ backoffMs, maxBackoffMs }: Config['retry'], failures: number): number {
+  return Math.min(maxBackoffMs, backoffMs * 2 ** (failures - 1));
+}

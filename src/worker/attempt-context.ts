@@ -1,0 +1,156 @@
+import { randomInt } from 'node:crypto';
+import type { AgentAdapter, AgentLaunch } from '../agents/adapter.ts';
+import { agentAdapter } from '../agents/registry.ts';
+import type { Config } from '../config/config.ts';
+import { NO_USAGE, type Usage } from '../core/agent.ts';
+import type { JournalEntry, Phase } from '../core/events.ts';
+import type { Prd, Story } from '../core/prd.ts';
+import type { RunState } from '../core/run-state.ts';
+import { storyKey } from '../core/story-key.ts';
+import { candidatePath, createScratch, removeScratch } from '../git/scratch.ts';
+import { mirrorPath } from '../git/mirror.ts';
+import type { Mount, Sandbox, SandboxLabels, SandboxSpec } from '../sandbox/sandbox.ts';
+import type { AttemptPlace } from '../store/layout.ts';
+import { AGENT_HOME, candidateIn, MIRROR, MODEL_PORT } from './places.ts';
+import type { WorkerContext } from './worker-context.ts';
+
+/** What every phase of one attempt works with. */
+export interface Attempt {
+  worker: WorkerContext;
+  /** Unique over all attempts, also repeated ones: run, story, attempt and fencing epoch. */
+  id: string;
+  runId: string;
+  state: RunState;
+  prd: Prd;
+  story: Story;
+  key: string;
+  number: number;
+  /** The commit that the story builds on. */
+  base: string;
+  config: Config;
+  adapter: AgentAdapter;
+  launch: AgentLaunch;
+  /** Where its artifacts are kept. */
+  place: AttemptPlace;
+  transport: 'mount' | 'stream';
+  /** User and group id inside its sandboxes, its own among concurrent attempts. */
+  user: number;
+  mirrorDir: string;
+  scratchDir: string;
+  candidateDir: string;
+  /** The repository in which the run's branch lands. */
+  hostGitDir: string;
+  /** Read-only repositories that every sandbox of the attempt sees. */
+  repositoryMounts: Mount[];
+  /** Metered while the agent ran. */
+  usage: Usage;
+  signal: AbortSignal;
+  labels(phase: string): SandboxLabels;
+  report(entry: AttemptEntry): Promise<void>;
+  /** Times an action between a `phase.started` and a `phase.ended` in the journal. */
+  phase<T>(phase: Phase, action: () => Promise<T>): Promise<T>;
+  createVolume(name: string): Promise<void>;
+  startSandbox(spec: SandboxSpec): Promise<Sandbox>;
+  /** Runs when the attempt closes, in reverse order. */
+  atClose(action: () => Promise<void>): void;
+  close(): Promise<void>;
+}
+
+/** A journal entry of an attempt, to which the attempt adds whose it is. */
+type OfAttempt<T> = T extends { story: string; attempt: number } ? Omit<T, 'story' | 'attempt'> : never;
+export type AttemptEntry = OfAttempt<JournalEntry>;
+
+export interface AttemptRequest {
+  runId: string;
+  state: RunState;
+  prd: Prd;
+  story: Story;
+  number: number;
+  epoch: number;
+  config: Config;
+  hostGitDir: string;
+  signal: AbortSignal;
+}
+
+/** User ids that no account of a common system has. */
+const FIRST_USER = 20_000;
+const LAST_USER = 60_000;
+
+/** Opens an attempt: its scratch repositories exist, nothing runs yet. Close it, however it ends. */
+export async function openAttempt(worker: WorkerContext, request: AttemptRequest): Promise<Attempt> {
+  const { runId, state, story, number, epoch, config } = request;
+  const key = storyKey(story.id);
+  const id = `${runId}-${key}-a${number}-e${epoch}`;
+  const mirrorDir = mirrorPath(worker.home, state.repo.mirror);
+  const [scratchDir, transport] = await Promise.all([
+    createScratch({ mirrorDir, attemptId: id }),
+    worker.transport(config),
+  ]);
+  const candidateDir = candidatePath(scratchDir);
+  const adapter = agentAdapter(config.agent);
+  const closers: (() => Promise<void>)[] = [() => removeScratch(scratchDir)];
+  const report = async (entry: AttemptEntry) => {
+    await worker.store.append(runId, [{ ...entry, story: story.id, attempt: number } as JournalEntry]);
+  };
+  const labels = (phase: string): SandboxLabels => ({ run: runId, storyKey: key, attempt: number, phase });
+  return {
+    ...request,
+    worker,
+    id,
+    key,
+    base: state.tip,
+    adapter,
+    launch: adapter.launch({
+      model: config.model.name,
+      modelUrl: adapter.needsModel ? `http://127.0.0.1:${MODEL_PORT}/v1` : undefined,
+      home: AGENT_HOME,
+      commandLine: config.agentCommand,
+    }),
+    place: { runId, storyKey: key, attempt: number },
+    transport,
+    user: randomInt(FIRST_USER, LAST_USER),
+    mirrorDir,
+    scratchDir,
+    candidateDir,
+    repositoryMounts: transport === 'mount' ? mountRepositories(id, mirrorDir, candidateDir) : [],
+    usage: NO_USAGE,
+    labels,
+    report,
+    phase: async (phase, action) => {
+      const started = Date.now();
+      await report({ type: 'phase.started', phase });
+      const result = await action();
+      await report({ type: 'phase.ended', phase, ms: Date.now() - started });
+      return result;
+    },
+    createVolume: async (name) => {
+      const volume = `halo-${id}-${name}`;
+      closers.push(() => worker.engine.removeVolume(volume));
+      await worker.engine.createVolume(volume, labels(name));
+    },
+    startSandbox: async (spec) => {
+      const starting = worker.engine.start(spec);
+      closers.push(() =>
+        starting.then(
+          (sandbox) => sandbox.remove(),
+          () => {},
+        ),
+      );
+      return starting;
+    },
+    atClose: (action) => void closers.push(action),
+    close: () => closeAll(closers),
+  };
+}
+
+function mountRepositories(id: string, mirrorDir: string, candidateDir: string): Mount[] {
+  return [
+    { kind: 'bind', source: mirrorDir, target: MIRROR, readOnly: true },
+    { kind: 'bind', source: candidateDir, target: candidateIn(id), readOnly: true },
+  ];
+}
+
+/** Sandboxes first and together, then what they used; a failure does not keep the rest from being closed. */
+async function closeAll(closers: (() => Promise<void>)[]): Promise<void> {
+  for (const close of closers.splice(0).reverse()) await close();
+}

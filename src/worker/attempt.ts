@@ -1,0 +1,55 @@
+import { openAttempt, type Attempt, type AttemptRequest } from './attempt-context.ts';
+import { keepPartialWork } from './partial-work.ts';
+import { planSteps } from './plan-steps.ts';
+import { runAgent } from './phases/agent.ts';
+import { exportTree, openExporter } from './phases/export.ts';
+import { runGates } from './phases/gates.ts';
+import { importCandidate } from './phases/import.ts';
+import { landCandidate } from './phases/land.ts';
+import { prepareWorkspace } from './phases/prepare.ts';
+import { runSetup } from './phases/setup.ts';
+import { endOfError, type StoryEnd } from './story-end.ts';
+import type { WorkerContext } from './worker-context.ts';
+import { openWorkspace } from './workspace.ts';
+
+/**
+ * Tries one story once: the table of contents of halo. Every verdict is returned as data;
+ * what throws is a fault of the worker or its surroundings, and no verdict on the story.
+ */
+export async function attemptStory(worker: WorkerContext, request: AttemptRequest): Promise<StoryEnd> {
+  const attempt = await openAttempt(worker, request);
+  try {
+    return await keepFailure(attempt, await runPhases(attempt).catch(endOrThrow));
+  } finally {
+    worker.inBackground(attempt.close());
+  }
+}
+
+async function runPhases(attempt: Attempt): Promise<StoryEnd> {
+  const { workSteps, cleanSteps } = planSteps(attempt);
+  const work = openWorkspace(attempt, 'work', workSteps);
+  await prepareWorkspace(attempt, work);
+  await runSetup(attempt, work);
+  const answering = runAgent(attempt, work);
+  // Started ahead, while the agent works.
+  const exporter = openExporter(attempt, work);
+  const clean = openWorkspace(attempt, 'clean', cleanSteps);
+  const answer = await answering.catch((error: unknown) => keepPartialWork(attempt, exporter, error));
+  const exported = await exportTree(attempt, exporter);
+  const candidate = await importCandidate(attempt, exported, answer);
+  await runGates(attempt, clean, candidate);
+  const commit = await landCandidate(attempt, candidate);
+  return { verdict: 'passed', stopReason: 'SUCCESS', summary: answer.summary, commit };
+}
+
+function endOrThrow(error: unknown): StoryEnd {
+  const end = endOfError(error);
+  if (end === undefined) throw error;
+  return end;
+}
+
+/** Keeps what the next attempt and the debug bundle want to know, and adds what the attempt used. */
+async function keepFailure(attempt: Attempt, end: StoryEnd): Promise<StoryEnd> {
+  if (end.tail !== undefined) await attempt.worker.store.writeArtifact(attempt.place, 'failure.log', end.tail);
+  return { ...end, usage: attempt.usage };
+}

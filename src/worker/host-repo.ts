@@ -1,0 +1,10 @@
+import type { RunRepo } from '../core/events.ts';
+import { mirrorPath } from '../git/mirror.ts';
+import { inspectRepo } from '../git/repo.ts';
+import { isUrl } from '../git/source.ts';
+
+/** The repository in which a run's branch lands: the user's own, or the mirror when the source is a URL. */
+export async function hostGitDirOf(home: string, repo: RunRepo): Promise<string> {
+  if (isUrl(repo.source)) return mirrorPath(home, repo.mirror);
+  return (await inspectRepo(repo.source)).gitDir;
+}

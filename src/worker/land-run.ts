@@ -1,0 +1,43 @@
+import { HaloError } from '../core/errors.ts';
+import type { RunRepo } from '../core/events.ts';
+import { fastForward, pushFastForward } from '../git/fast-forward.ts';
+import { mirrorPath } from '../git/mirror.ts';
+import { inspectRepo } from '../git/repo.ts';
+import { isUrl } from '../git/source.ts';
+import type { Store } from '../store/store.ts';
+
+export interface LandedRun {
+  branch: string;
+  from: string;
+  to: string;
+}
+
+/**
+ * Fast-forwards the branch that a run started from to what the run landed, in the user's repository or at its URL.
+ * Throws LAND_REFUSED with the reason; then nothing has moved.
+ */
+export async function landRun(store: Store, home: string, runId: string): Promise<LandedRun> {
+  const { repo, tip, status } = await store.readState(runId);
+  if (status !== 'ended') {
+    throw new HaloError('LAND_REFUSED', `run ${runId} is still going on`, {
+      hint: `wait for its end (halo logs ${runId} -f), or merge the branch halo/${runId} as it is`,
+    });
+  }
+  if (tip === repo.base) throw new HaloError('LAND_REFUSED', `run ${runId} has landed no story`);
+  const landed = isUrl(repo.source) ? await pushRun(home, repo, tip) : await fastForwardCheckout(repo, { runId, tip });
+  await store.append(runId, [{ type: 'run.landed', ...landed }]);
+  return landed;
+}
+
+async function pushRun(home: string, repo: RunRepo, tip: string): Promise<LandedRun> {
+  if (repo.branch === undefined)
+    throw new HaloError('LAND_REFUSED', `${repo.source} had no branch when the run began.`);
+  const mirrorDir = mirrorPath(home, repo.mirror);
+  await pushFastForward({ mirrorDir, url: repo.source, branch: repo.branch, commit: tip });
+  return { branch: repo.branch, from: repo.base, to: tip };
+}
+
+async function fastForwardCheckout(repo: RunRepo, run: { runId: string; tip: string }): Promise<LandedRun> {
+  const { root, gitDir } = await inspectRepo(repo.source);
+  return fastForward({ root, gitDir, branch: repo.branch, to: run.tip, name: `halo/${run.runId}` });
+}

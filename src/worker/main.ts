@@ -1,0 +1,138 @@
+import type { Logger } from 'pino';
+import { processEnv, readSecret } from '../config/host.ts';
+import type { Config, Host } from '../config/config.ts';
+import { HaloError, toHaloError } from '../core/errors.ts';
+import type { StopReason } from '../core/stop-reason.ts';
+import { transcribe } from '../core/transcript.ts';
+import { consume } from '../queue/consume.ts';
+import { openQueue } from '../queue/queue.ts';
+import { connectRedis } from '../queue/redis.ts';
+import { openDocker } from '../sandbox/docker/engine.ts';
+import { openStore } from '../store/store.ts';
+import { advanceRun } from './advance-run.ts';
+import { endRun } from './end-run.ts';
+import type { WorkerContext } from './worker-context.ts';
+
+export interface Worker {
+  /** Ends a run of this worker at once with USER_ABORT. */
+  stopRun(runId: string): Promise<void>;
+  /** Takes no more work, hands back what is under way, and removes its sandboxes. */
+  close(): Promise<void>;
+}
+
+export interface WorkerOptions {
+  host: Host;
+  /** How many stories, of different runs, are worked on at once. */
+  concurrency: number;
+  log: Logger;
+}
+
+/** How long a closing worker waits for what it has under way. */
+const CLOSE_MS = 20_000;
+
+/** Stop reasons of errors that trying again will not mend: the run ends with them at once. */
+const ENDS_RUN: readonly (StopReason | undefined)[] = [
+  'MISSING_DEPENDENCY',
+  'NOT_A_GIT_REPO',
+  'CANNOT_START',
+  'VALIDATION_FAILED',
+];
+
+/** Starts taking stories from the queue. The only place that puts a worker's parts together. */
+export async function startWorker({ host, concurrency, log }: WorkerOptions): Promise<Worker> {
+  const link = await connectRedis(host);
+  const queue = await openQueue(link);
+  const cleaning = new Set<Promise<void>>();
+  const stops = new Map<string, AbortController>();
+  const worker = openContext({ host, log, cleaning });
+
+  const handle = async (runId: string, signal: AbortSignal, lastTry: boolean): Promise<void> => {
+    const stop = new AbortController();
+    stops.set(runId, stop);
+    try {
+      const next = await advanceRun(worker, runId, AbortSignal.any([signal, stop.signal]));
+      if (stop.signal.aborted) return await endStoppedRun(worker, runId);
+      if (next !== undefined) await queue.enqueue(next);
+    } catch (error) {
+      if (stop.signal.aborted) return await endStoppedRun(worker, runId);
+      if (signal.aborted) throw error;
+      const failure = toHaloError(error);
+      log.error({ runId, code: failure.code, err: error }, 'a story could not be worked on');
+      if (!lastTry && !ENDS_RUN.includes(failure.stopReason)) throw error;
+      await endFaultyRun(worker, runId, failure);
+    } finally {
+      stops.delete(runId);
+    }
+  };
+
+  const consumer = consume(link, {
+    concurrency,
+    handle: (job, signal, { lastTry }) => handle(job.runId, signal, lastTry),
+    onError: (error) => log.warn({ err: error }, 'the queue reports a fault'),
+  });
+  await consumer.ready;
+  return {
+    stopRun: async (runId) => {
+      const stop = stops.get(runId);
+      if (stop === undefined) await endStoppedRun(worker, runId);
+      else stop.abort(new HaloError('RUN_ABORTED', `run ${runId} was stopped`));
+    },
+    close: async () => {
+      await consumer.close(CLOSE_MS);
+      await Promise.allSettled(cleaning);
+      await queue.close();
+      await link.close();
+    },
+  };
+}
+
+function openContext({
+  host,
+  log,
+  cleaning,
+}: {
+  host: Host;
+  log: Logger;
+  cleaning: Set<Promise<void>>;
+}): WorkerContext {
+  const engine = openDocker();
+  let mountable: Promise<boolean> | undefined;
+  return {
+    home: host.home,
+    store: openStore(host.home, { transcribe }),
+    engine,
+    log,
+    readSecret: (name) => readSecret(processEnv(), name),
+    transport: async ({ workspace }: Config) => {
+      if (workspace.transport !== 'auto') return workspace.transport;
+      return (await (mountable ??= engine.canMount(host.home))) ? 'mount' : 'stream';
+    },
+    inBackground: (work) => {
+      const tracked = work
+        .catch((error: unknown) => log.warn({ err: error }, 'something could not be cleaned up'))
+        .finally(() => cleaning.delete(tracked));
+      cleaning.add(tracked);
+    },
+  };
+}
+
+async function endStoppedRun(worker: WorkerContext, runId: string): Promise<void> {
+  await endUnlessEnded(worker, runId, { stopReason: 'USER_ABORT', detail: 'stopped by a person' });
+}
+
+async function endFaultyRun(worker: WorkerContext, runId: string, failure: HaloError): Promise<void> {
+  const hint = failure.hint === undefined ? '' : ` (${failure.hint})`;
+  const stopReason = failure.stopReason ?? 'UNKNOWN_ERROR';
+  await endUnlessEnded(worker, runId, { stopReason, detail: `${failure.message}${hint}` });
+}
+
+async function endUnlessEnded(
+  worker: WorkerContext,
+  runId: string,
+  end: { stopReason: StopReason; detail: string },
+): Promise<void> {
+  const state = await worker.store.readState(runId);
+  if (state.status === 'ended') return;
+  const record = await worker.store.readRecord(runId);
+  await endRun(worker, { runId, config: record.config as Config }, end);
+}

@@ -1,0 +1,132 @@
+import { buildPrompt } from '../../agents/prompt.ts';
+import type { AgentAnswer, Usage } from '../../core/agent.ts';
+import { NO_USAGE } from '../../core/agent.ts';
+import { readFileAt } from '../../git/repo.ts';
+import { collectText } from '../../lib/sinks.ts';
+import { splitLines } from '../../lib/split-lines.ts';
+import type { Attempt } from '../attempt-context.ts';
+import { GATEWAY_SOCKET, MODEL_PORT } from '../places.ts';
+import { AttemptOver, failed, refuseBrokenExit } from '../story-end.ts';
+import type { StartedStep, Workspace } from '../workspace.ts';
+
+const GUIDANCE_BYTES = 64 * 1024;
+
+/** Lets the agent implement the story; every end but a valid `ok` ends the attempt. */
+export async function runAgent(attempt: Attempt, work: Workspace): Promise<AgentAnswer> {
+  return attempt.phase('agent', async () => {
+    const started = await work.take();
+    try {
+      return await followAgent(attempt, started);
+    } finally {
+      await keepUsage(attempt, started);
+    }
+  });
+}
+
+async function followAgent(attempt: Attempt, { sandbox, channel }: StartedStep): Promise<AgentAnswer> {
+  const { adapter, config, worker, place } = attempt;
+  const prompt = await writePrompt(attempt);
+  const raw = worker.store.openRaw(place);
+  const stderr = collectText(8_192);
+  let answerText: string | undefined;
+  let error: string | undefined;
+  const stdout = splitLines({
+    keep: raw,
+    onLine: async (line) => {
+      const parsed = adapter.parseLine(line);
+      answerText = parsed.answerText ?? answerText;
+      error = parsed.error ?? error;
+      for (const activity of parsed.activities) await attempt.report({ type: 'agent.activity', activity });
+    },
+  });
+  const { wallMs, idleMs, outputBytes } = config.limits;
+  const exit = await sandbox.run({
+    script: agentScript(attempt, channel !== undefined),
+    stdin: prompt,
+    stdout,
+    stderr: stderr.sink,
+    wallMs,
+    idleMs,
+    outputBytes,
+    signal: attempt.signal,
+  });
+  await worker.store.writeArtifact(place, 'agent.stderr.log', stderr.text());
+  const tail = stderr.text();
+  refuseBrokenExit(exit, adapter.title, tail);
+  const outcome = adapter.outcome({ exitCode: exit.exitCode, answerText, error, stderrTail: tail });
+  switch (outcome.kind) {
+    case 'invalid':
+      throw failed('INVALID_OUTPUT', outcome.error, answerText ?? tail);
+    case 'error':
+      throw failed('ENGINE_ERROR', channel?.gateway.problem() ?? outcome.error, tail);
+    case 'answer':
+      await worker.store.writeArtifact(place, 'result.json', `${JSON.stringify(outcome.answer, null, 2)}\n`);
+      return requireOk(outcome.answer);
+  }
+}
+
+function requireOk(answer: AgentAnswer): AgentAnswer {
+  switch (answer.status) {
+    case 'ok':
+      return answer;
+    case 'needs_human':
+      throw new AttemptOver({ verdict: 'needs_human', stopReason: 'NEEDS_HUMAN', summary: answer.summary });
+    case 'failed':
+      throw failed('ENGINE_ERROR', `the agent gave up: ${answer.summary}`);
+  }
+}
+
+async function writePrompt(attempt: Attempt): Promise<string> {
+  const { adapter, prd, state, story, config, worker, place } = attempt;
+  const previous = state.stories.find(({ id }) => id === story.id);
+  const prompt = buildPrompt({
+    prd,
+    story,
+    progress: state.stories
+      .filter(({ progress }) => progress === 'passed')
+      .map(({ id, title, summary }) => ({ id, title, summary: summary ?? '' })),
+    guidance: adapter.readsGuidance ? undefined : await readGuidance(attempt),
+    gates: config.gates ?? [],
+    ...(previous?.stopReason === undefined
+      ? {}
+      : {
+          lastFailure: {
+            reason: previous.stopReason,
+            summary: previous.summary ?? '',
+            tail: (await worker.store.readArtifact({ ...place, attempt: previous.attempts }, 'failure.log')) ?? '',
+          },
+        }),
+  });
+  await worker.store.writeArtifact(place, 'prompt.md', prompt);
+  return prompt;
+}
+
+function readGuidance({ mirrorDir, base }: Attempt): Promise<string | undefined> {
+  return readFileAt({ gitDir: mirrorDir, commit: base, path: 'AGENTS.md', maxBytes: GUIDANCE_BYTES });
+}
+
+/** Writes the agent's files into its own home, in memory, and starts it behind the forwarder when it needs a model. */
+function agentScript({ launch }: Attempt, forwarded: boolean): string {
+  const files = Object.entries(launch.files).map(([path, content]) => {
+    const encoded = Buffer.from(content).toString('base64');
+    return `mkdir -p "$(dirname ${path})" && printf %s ${encoded} | base64 -d > ${path}`;
+  });
+  if (!forwarded) return [...files, launch.script].join('\n');
+  return [
+    ...files,
+    "agent=$(cat <<'HALO_AGENT'",
+    launch.script,
+    'HALO_AGENT',
+    ')',
+    `exec /opt/halo/bin/forward ${MODEL_PORT} ${GATEWAY_SOCKET} -- /bin/sh -c "$agent"`,
+  ].join('\n');
+}
+
+/** Metered by the gateway, whatever the agent says of itself. */
+async function keepUsage(attempt: Attempt, { sandbox, channel }: StartedStep): Promise<void> {
+  const usage: Usage = channel?.gateway.usage() ?? NO_USAGE;
+  attempt.usage = usage;
+  await attempt.worker.store.writeArtifact(attempt.place, 'usage.json', `${JSON.stringify(usage, null, 2)}\n`);
+  await channel?.close();
+  attempt.worker.inBackground(sandbox.remove());
+}

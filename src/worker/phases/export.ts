@@ -1,0 +1,122 @@
+import { createWriteStream } from 'node:fs';
+import { join } from 'node:path';
+import { Writable } from 'node:stream';
+import { collectText } from '../../lib/sinks.ts';
+import type { Sandbox } from '../../sandbox/sandbox.ts';
+import { TRUSTED_IMAGE } from '../../sandbox/docker/trusted-image.ts';
+import type { Attempt } from '../attempt-context.ts';
+import { MIRROR, WORKSPACE } from '../places.ts';
+import { failed, refuseBrokenExit } from '../story-end.ts';
+import type { Workspace } from '../workspace.ts';
+
+/** What the exporter says the workspace holds; nothing of it is trusted yet. */
+export interface Exported {
+  tree: string;
+  /** A file with the pack of what is new in it. */
+  packFile: string;
+}
+
+/** More than this is no story. */
+const PACK_BYTES = 100 * 1024 * 1024;
+
+const EXPORT_REPOSITORY = '/tmp/export.git';
+
+/**
+ * Starts the sandbox that will read the workspace: halo's image, the volume read-only, git directory and index of
+ * its own, so that nothing in the workspace's `.git` is ever loaded. It gets ready while the agent works.
+ */
+export async function openExporter(attempt: Attempt, work: Workspace): Promise<Sandbox> {
+  const sandbox = await attempt.startSandbox({
+    image: TRUSTED_IMAGE,
+    labels: attempt.labels('export'),
+    user: attempt.user,
+    workdir: '/tmp',
+    env: { GIT_DIR: EXPORT_REPOSITORY, GIT_WORK_TREE: WORKSPACE },
+    mounts: [
+      ...attempt.repositoryMounts,
+      { kind: 'volume', source: work.volume, target: WORKSPACE, readOnly: true, copyUp: false },
+    ],
+    limits: attempt.config.limits,
+  });
+  await sandbox.prepare(prepareScript(attempt));
+  return sandbox;
+}
+
+/** Snapshots the workspace: all files that git does not ignore, as a tree and a pack. */
+export async function exportTree(attempt: Attempt, exporter: Promise<Sandbox>): Promise<Exported> {
+  return attempt.phase('export', () => readWorkspace(attempt, exporter));
+}
+
+export async function readWorkspace(attempt: Attempt, exporter: Promise<Sandbox>): Promise<Exported> {
+  const packFile = join(attempt.scratchDir, 'export.pack');
+  const stderr = collectText(2_000);
+  const stdout = splitHead(createWriteStream(packFile, { mode: 0o600 }));
+  const sandbox = await exporter;
+  const { wallMs, idleMs } = attempt.config.limits;
+  const exit = await sandbox.run({
+    script: exportScript(attempt),
+    stdout: stdout.sink,
+    stderr: stderr.sink,
+    wallMs,
+    idleMs,
+    outputBytes: PACK_BYTES,
+    signal: attempt.signal,
+  });
+  attempt.worker.inBackground(sandbox.remove());
+  if (exit.ended === 'output') throw failed('POLICY_VIOLATION', 'the story changed more than 100 MiB (packed)');
+  refuseBrokenExit(exit, 'the export', stderr.text());
+  if (exit.exitCode !== 0) {
+    throw failed('POLICY_VIOLATION', 'the workspace cannot be exported: git could not read it', stderr.text());
+  }
+  return { tree: stdout.head(), packFile };
+}
+
+function prepareScript({ transport, base }: Attempt): string {
+  const format = base.length === 64 ? ' --object-format=sha256' : '';
+  const init = `git init -q --template=${format} && mkdir -p ${EXPORT_REPOSITORY}/objects/info`;
+  if (transport === 'stream') return init;
+  return [
+    init,
+    `echo ${MIRROR}/objects > ${EXPORT_REPOSITORY}/objects/info/alternates`,
+    `if [ -f ${MIRROR}/shallow ]; then cp ${MIRROR}/shallow ${EXPORT_REPOSITORY}/shallow; fi`,
+    `git read-tree ${base}`,
+  ].join('\n');
+}
+
+/** Prints the tree's id and then the pack; without a mirror to build on, the pack is the whole tree. */
+function exportScript({ transport, base }: Attempt): string {
+  const wanted = transport === 'mount' ? `"$tree" ^${base}` : '"$tree"';
+  return [
+    'set -e',
+    `cd ${WORKSPACE}`,
+    'git add -A .',
+    'tree=$(git write-tree)',
+    'echo "$tree"',
+    `printf '%s\\n' ${wanted} | git pack-objects --revs --thin --stdout -q --delta-base-offset`,
+  ].join('\n');
+}
+
+const LONGEST_HEAD = 100;
+
+/** Separates the first line from the bytes after it. */
+function splitHead(rest: Writable): { sink: Writable; head: () => string } {
+  let head = '';
+  let complete = false;
+  const sink = new Writable({
+    write(chunk: Buffer, _encoding, done) {
+      if (complete) return void rest.write(chunk, done);
+      const end = chunk.indexOf(0x0a);
+      head += chunk.subarray(0, end < 0 ? chunk.length : end).toString('latin1');
+      if (head.length > LONGEST_HEAD) return done(new Error('the exporter printed no tree'));
+      if (end < 0) return done();
+      complete = true;
+      rest.write(chunk.subarray(end + 1), done);
+    },
+    final: (done) => void rest.end(done),
+    destroy: (error, done) => {
+      rest.destroy();
+      done(error);
+    },
+  });
+  return { sink, head: () => head };
+}

@@ -1,0 +1,26 @@
+import type { Attempt } from '../attempt-context.ts';
+import { candidateIn, MIRROR } from '../places.ts';
+import { runStep } from '../run-step.ts';
+import { failed, refuseBrokenExit } from '../story-end.ts';
+import type { Workspace } from '../workspace.ts';
+import { installDependencies } from './setup.ts';
+
+/** Proves the candidate in a clean checkout: every gate must exit 0, each as the main process of its own sandbox. */
+export async function runGates(attempt: Attempt, clean: Workspace, candidate: string): Promise<void> {
+  await attempt.phase('gates', async () => {
+    const { config, id, candidateDir, worker, place } = attempt;
+    const gates = config.gates ?? [];
+    if (gates.length === 0) return;
+    await clean.checkOut(candidate, candidateDir, [MIRROR, candidateIn(id)]);
+    await installDependencies(attempt, clean, 'gates');
+    for (const [index, command] of gates.entries()) {
+      await attempt.report({ type: 'gate.started', command });
+      const log = `gates/${index + 1}.log`;
+      const output = worker.store.openArtifact(place, log);
+      const { exit, tail } = await runStep(attempt, await clean.take(), { command, log: output });
+      await attempt.report({ type: 'gate.ended', command, exitCode: exit.exitCode, ms: exit.ms, log });
+      refuseBrokenExit(exit, `gate \`${command}\``, tail);
+      if (exit.exitCode !== 0) throw failed('GATE_FAILED', `gate \`${command}\` exited ${String(exit.exitCode)}`, tail);
+    }
+  });
+}

@@ -1,0 +1,56 @@
+import { createReadStream } from 'node:fs';
+import type { AgentAnswer } from '../../core/agent.ts';
+import { commitMessage } from '../../git/commit-message.ts';
+import { makeCommit } from '../../git/commit.ts';
+import { diffCommits } from '../../git/diff.ts';
+import { importTree } from '../../git/import.ts';
+import type { Attempt } from '../attempt-context.ts';
+import { failed } from '../story-end.ts';
+import type { Exported } from './export.ts';
+
+/** Checks the exported pack, rebuilds its tree from blobs alone, and makes the commit that the gates will judge. */
+export async function importCandidate(attempt: Attempt, exported: Exported, answer: AgentAnswer): Promise<string> {
+  return attempt.phase('import', async () => {
+    const commit = await importWork(attempt, exported, answer.summary);
+    if (commit === undefined) {
+      throw failed('INVALID_OUTPUT', 'the agent says ok, but the workspace is as it was before', answer.summary);
+    }
+    return commit;
+  });
+}
+
+/** The commit of what the workspace held, in the candidate repository only; undefined when nothing changed. */
+export async function importWork(attempt: Attempt, exported: Exported, summary: string): Promise<string | undefined> {
+  const { mirrorDir, scratchDir, candidateDir, base, worker, place, signal } = attempt;
+  const { tree, changed } = await importTree({
+    mirrorDir,
+    scratchDir,
+    base,
+    tree: exported.tree,
+    pack: createReadStream(exported.packFile),
+    signal,
+  });
+  if (changed.length === 0) return undefined;
+  const commit = await commitWork(attempt, tree, summary);
+  const patch = await diffCommits({ gitDir: candidateDir, from: base, to: commit });
+  await worker.store.writeArtifact(place, 'diff.patch', patch);
+  return commit;
+}
+
+function commitWork({ candidateDir, base, config, story, runId, number }: Attempt, tree: string, summary: string) {
+  const { message, authorName, authorEmail } = config.git;
+  return makeCommit({
+    candidateDir,
+    tree,
+    parent: base,
+    message: commitMessage({
+      template: message,
+      id: story.id,
+      title: story.title,
+      body: summary,
+      trailers: { 'Halo-Run': runId, 'Halo-Story': story.id, 'Halo-Attempt': String(number) },
+    }),
+    author: { name: authorName, email: authorEmail },
+    date: new Date(),
+  });
+}

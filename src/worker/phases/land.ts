@@ -1,0 +1,25 @@
+import { landCommit } from '../../git/land.ts';
+import type { Attempt } from '../attempt-context.ts';
+
+/** Moves the candidate's objects into the host repository and the run's branch onto it, by compare-and-swap. */
+export async function landCandidate(attempt: Attempt, candidate: string): Promise<string> {
+  return attempt.phase('land', async () => {
+    const { candidateDir, mirrorDir, hostGitDir, runId, state, base, signal } = attempt;
+    // A person who stopped the run must not see a commit appear after it.
+    signal.throwIfAborted();
+    await landCommit({
+      candidateDir,
+      mirrorDir,
+      hostGitDir,
+      ref: runRef(runId),
+      commit: candidate,
+      expected: base === state.repo.base ? undefined : base,
+    });
+    return candidate;
+  });
+}
+
+/** The branch of a run in the host repository. */
+export function runRef(runId: string): string {
+  return `refs/heads/halo/${runId}`;
+}

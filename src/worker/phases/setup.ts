@@ -1,0 +1,32 @@
+import type { Attempt } from '../attempt-context.ts';
+import { runStep } from '../run-step.ts';
+import { failed, refuseBrokenExit } from '../story-end.ts';
+import type { Workspace } from '../workspace.ts';
+
+/** Runs the setup commands before the agent; one that does not exit 0 ends the attempt. */
+export async function runSetup(attempt: Attempt, work: Workspace): Promise<void> {
+  if (attempt.config.setup.length === 0) return;
+  await attempt.phase('setup', () => installDependencies(attempt, work, 'setup'));
+}
+
+/** The same commands serve before the agent (`setup`) and again on the clean tree (`gates`). */
+export async function installDependencies(
+  attempt: Attempt,
+  workspace: Workspace,
+  phase: 'setup' | 'gates',
+): Promise<void> {
+  for (const [index, command] of attempt.config.setup.entries()) {
+    const log = `${phase === 'setup' ? 'setup' : 'gates'}/setup-${index + 1}.log`;
+    const started = await workspace.take();
+    const output = attempt.worker.store.openArtifact(attempt.place, log);
+    const { exit, tail } = await runStep(attempt, started, { command, log: output });
+    await attempt.report({ type: 'setup.ended', phase, command, exitCode: exit.exitCode, ms: exit.ms, log });
+    const refused = started.channel?.gateway.problem();
+    const what = `setup \`${command}\``;
+    refuseBrokenExit(exit, what, tail);
+    if (exit.exitCode !== 0) {
+      const why = refused === undefined ? '' : `; ${refused}`;
+      throw failed('GATE_FAILED', `${what} exited ${String(exit.exitCode)}${why}`, tail);
+    }
+  }
+}

@@ -1,0 +1,41 @@
+import type { Writable } from 'node:stream';
+import type { SandboxExit } from '../sandbox/sandbox.ts';
+import type { Attempt } from './attempt-context.ts';
+import { EGRESS_PORT, GATEWAY_SOCKET } from './places.ts';
+import { openStepLog } from './step-log.ts';
+import type { StartedStep } from './workspace.ts';
+
+export interface StepResult {
+  exit: SandboxExit;
+  /** The last bytes of its output, as text. */
+  tail: string;
+}
+
+/** Runs one of the user's commands (setup or gate) as the main process of its sandbox; its output goes to `log`. */
+export async function runStep(
+  attempt: Attempt,
+  { sandbox, channel }: StartedStep,
+  { command, log }: { command: string; log: Writable },
+): Promise<StepResult> {
+  const { wallMs, idleMs, outputBytes } = attempt.config.limits;
+  const output = openStepLog(log);
+  const exit = await sandbox.run({
+    script: channel === undefined ? command : throughGateway(command),
+    stdout: output.stdout,
+    stderr: output.stderr,
+    wallMs,
+    idleMs,
+    outputBytes,
+    signal: attempt.signal,
+  });
+  await Promise.all([sandbox.remove(), channel?.close(), output.close()]);
+  return { exit, tail: output.tail() };
+}
+
+function throughGateway(command: string): string {
+  return `exec /opt/halo/bin/forward ${EGRESS_PORT} ${GATEWAY_SOCKET} -- /bin/sh -c ${quote(command)}`;
+}
+
+function quote(text: string): string {
+  return `'${text.replaceAll("'", `'\\''`)}'`;
+}

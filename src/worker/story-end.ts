@@ -1,0 +1,66 @@
+import type { Usage } from '../core/agent.ts';
+import type { Verdict } from '../core/events.ts';
+import { HaloError } from '../core/errors.ts';
+import type { StopReason } from '../core/stop-reason.ts';
+import type { SandboxExit } from '../sandbox/sandbox.ts';
+
+/** How an attempt ended: data, whatever it was. */
+export interface StoryEnd {
+  verdict: Verdict;
+  stopReason: StopReason;
+  /** One or two sentences for people. */
+  summary: string;
+  commit?: string;
+  usage?: Usage;
+  /** The end of the log that tells why, for the next attempt's prompt and the debug bundle. */
+  tail?: string;
+}
+
+/** Thrown by a phase to end the attempt early; caught once, in attempt.ts. */
+export class AttemptOver extends Error {
+  readonly end: StoryEnd;
+
+  constructor(end: StoryEnd) {
+    super(end.summary);
+    this.end = end;
+  }
+}
+
+export function failed(stopReason: StopReason, summary: string, tail?: string): AttemptOver {
+  return new AttemptOver({ verdict: 'failed', stopReason, summary, ...(tail === undefined ? {} : { tail }) });
+}
+
+/** Stop reasons that an attempt can end with by an error; every other error is the worker's, not the story's. */
+const ENDS_ATTEMPT: readonly StopReason[] = ['POLICY_VIOLATION', 'CONFLICT'];
+
+/** The end that an error stands for, or undefined when it is no verdict on the story. */
+export function endOfError(error: unknown): StoryEnd | undefined {
+  if (error instanceof AttemptOver) return error.end;
+  if (!(error instanceof HaloError) || error.stopReason === undefined) return undefined;
+  if (!ENDS_ATTEMPT.includes(error.stopReason)) return undefined;
+  return { verdict: 'failed', stopReason: error.stopReason, summary: error.message };
+}
+
+/** Throws unless the command ran to its own end; `what` names it, e.g. "gate `npm test`". */
+export function refuseBrokenExit(exit: SandboxExit, what: string, tail: string): void {
+  switch (exit.ended) {
+    case 'wall':
+      throw failed('TIMEOUT', `${what} was stopped: it ran longer than [limits] wall allows`, tail);
+    case 'idle':
+      throw failed('TIMEOUT', `${what} was stopped: no output for as long as [limits] idle allows`, tail);
+    case 'output':
+      throw failed('ENGINE_ERROR', `${what} was stopped: it printed more than [limits] output allows`, tail);
+    case 'aborted':
+      throw failed('USER_ABORT', `${what} was stopped by a person`, tail);
+    case 'exited':
+      if (exit.outOfMemory === 'yes')
+        throw failed('OUT_OF_MEMORY', `${what} ran out of memory ([limits] memory)`, tail);
+      if (exit.outOfMemory === 'maybe') {
+        throw failed(
+          'OUT_OF_MEMORY',
+          `${what} was killed by signal 9, probably for its memory ([limits] memory)`,
+          tail,
+        );
+      }
+  }
+}

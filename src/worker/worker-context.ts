@@ -1,0 +1,18 @@
+import type { Logger } from 'pino';
+import type { Config } from '../config/config.ts';
+import type { SandboxEngine } from '../sandbox/sandbox.ts';
+import type { Store } from '../store/store.ts';
+
+/** What a worker process has, whatever it works on. */
+export interface WorkerContext {
+  home: string;
+  store: Store;
+  engine: SandboxEngine;
+  log: Logger;
+  /** The value of a secret that the worker's environment holds, or undefined. */
+  readSecret(name: string): string | undefined;
+  /** How a repository gets into a sandbox here; `auto` is settled by a probe, once. */
+  transport(config: Config): Promise<'mount' | 'stream'>;
+  /** Lets a story end before all of its sandboxes are removed; the worker waits for it before it exits. */
+  inBackground(cleaning: Promise<void>): void;
+}

@@ -1,0 +1,135 @@
+import { HaloError } from '../core/errors.ts';
+import { collectText, discard } from '../lib/sinks.ts';
+import type { Mount, Sandbox, SandboxSpec } from '../sandbox/sandbox.ts';
+import { TRUSTED_IMAGE } from '../sandbox/docker/trusted-image.ts';
+import { streamCommit } from '../git/pack-stream.ts';
+import type { Attempt } from './attempt-context.ts';
+import type { Channel } from './channel.ts';
+import { checkoutFromPack, checkoutScript } from './checkout.ts';
+import { GATEWAY_DIR, WORKSPACE } from './places.ts';
+
+/** One command that will run in a workspace, as far as its sandbox must know at birth. */
+export interface Step {
+  phase: string;
+  env: Record<string, string>;
+  /** Opens its way out; none: no network whatever. */
+  openChannel?: () => Promise<Channel>;
+}
+
+export interface StartedStep {
+  sandbox: Sandbox;
+  channel: Channel | undefined;
+}
+
+/** A tree in a volume, and the sandboxes that run one command each in it, the next always started ahead. */
+export interface Workspace {
+  volume: string;
+  /** Fills the volume. Call it once, before the first `take`. */
+  checkOut(commit: string, gitDir: string, sources: readonly string[]): Promise<void>;
+  /** The sandbox of the next step. */
+  take(): Promise<StartedStep>;
+}
+
+/** Creates the volume and starts the first step's sandbox; everything is removed when the attempt closes. */
+export function openWorkspace(attempt: Attempt, name: string, steps: readonly Step[]): Workspace {
+  const volume = attempt.createVolume(name);
+  const volumeName = `halo-${attempt.id}-${name}`;
+  const start = async (step: Step): Promise<StartedStep> => {
+    await volume;
+    const channel = await step.openChannel?.();
+    if (channel !== undefined) attempt.atClose(() => channel.close());
+    const sandbox = await attempt.startSandbox(describeSandbox(attempt, volumeName, step, channel));
+    return { sandbox, channel };
+  };
+  let taken = 0;
+  let ahead = startNext();
+
+  function startNext(): Promise<StartedStep> | undefined {
+    const step = steps[taken];
+    if (step === undefined) return undefined;
+    const started = start(step);
+    started.catch(() => {}); // whoever takes it hears of it
+    return started;
+  }
+
+  return {
+    volume: volumeName,
+    checkOut: async (commit, gitDir, sources) => {
+      // The first step's sandbox does it itself when its image is halo's: one container less.
+      if (ahead !== undefined && attempt.transport === 'mount' && attempt.config.image === TRUSTED_IMAGE) {
+        return (await ahead).sandbox.prepare(checkoutScript(commit, sources));
+      }
+      await volume;
+      await checkOutAlone(attempt, volumeName, { commit, gitDir, sources });
+    },
+    take: async () => {
+      if (ahead === undefined) throw new HaloError('INTERNAL', `the workspace ${name} has no further step`);
+      const current = ahead;
+      taken += 1;
+      ahead = startNext();
+      return current;
+    },
+  };
+}
+
+function describeSandbox(attempt: Attempt, volume: string, step: Step, channel: Channel | undefined): SandboxSpec {
+  const way: Mount[] =
+    channel === undefined ? [] : [{ kind: 'bind', source: channel.dir, target: GATEWAY_DIR, readOnly: true }];
+  return {
+    image: attempt.config.image,
+    labels: attempt.labels(step.phase),
+    user: attempt.user,
+    workdir: WORKSPACE,
+    env: { ...attempt.config.env, ...step.env },
+    mounts: [
+      ...attempt.repositoryMounts,
+      {
+        kind: 'volume',
+        source: volume,
+        target: WORKSPACE,
+        readOnly: false,
+        copyUp: attempt.config.image === TRUSTED_IMAGE,
+      },
+      ...way,
+    ],
+    limits: attempt.config.limits,
+  };
+}
+
+interface Checkout {
+  commit: string;
+  gitDir: string;
+  sources: readonly string[];
+}
+
+/** In a sandbox of its own: the user's image may lack git, and a pack on stdin leaves no stdin for the command. */
+async function checkOutAlone(attempt: Attempt, volume: string, { commit, gitDir, sources }: Checkout): Promise<void> {
+  const sandbox = await attempt.startSandbox({
+    image: TRUSTED_IMAGE,
+    labels: attempt.labels('checkout'),
+    user: attempt.user,
+    workdir: WORKSPACE,
+    env: {},
+    mounts: [
+      ...attempt.repositoryMounts,
+      { kind: 'volume', source: volume, target: WORKSPACE, readOnly: false, copyUp: true },
+    ],
+    limits: attempt.config.limits,
+  });
+  const stderr = collectText(2_000);
+  const { wallMs, idleMs } = attempt.config.limits;
+  const mounted = attempt.transport === 'mount';
+  const exit = await sandbox.run({
+    script: mounted ? `set -e\n${checkoutScript(commit, sources)}` : checkoutFromPack(commit),
+    ...(mounted ? {} : { stdin: await streamCommit({ gitDir, commit, signal: attempt.signal }) }),
+    stdout: discard(),
+    stderr: stderr.sink,
+    wallMs,
+    idleMs,
+    outputBytes: 1_000_000,
+    signal: attempt.signal,
+  });
+  if (exit.exitCode !== 0 && exit.ended !== 'aborted') {
+    throw new HaloError('DOCKER_FAILED', `the workspace could not be checked out: ${stderr.text().trim()}`);
+  }
+}
