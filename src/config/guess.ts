@@ -3,8 +3,6 @@ import { guessNode } from './guess/node.ts';
 import { guessPython } from './guess/python.ts';
 import type { Guess, RootFiles } from './guess/repository.ts';
 
-export type { Guess };
-
 /** Files whose text a guess depends on; of others, such as lock files, only the name counts. */
 export const GUESS_FILES = [
   'package.json',
