@@ -1,0 +1,82 @@
+import { DelayedError, UnrecoverableError, Worker, type Job } from 'bullmq';
+import { sleep } from '../lib/sleep.ts';
+import { KEY_PREFIX, QUEUE_NAME, StoryJob } from './job.ts';
+import { openClient } from './redis-client.ts';
+import type { RedisLink } from './redis.ts';
+
+export interface ConsumeOptions {
+  /** How many jobs are handled at once. */
+  concurrency: number;
+  /**
+   * Resolves when nothing is left to do for the job, whatever the verdict; that also holds after an abort.
+   * Throws on infrastructure faults (the job is tried again later, unless this is its last try) and when the
+   * signal cut it short.
+   */
+  handle: (job: StoryJob, signal: AbortSignal, turn: { lastTry: boolean }) => Promise<void>;
+  /** Told of faults nobody else sees: lost connections, bad jobs, what `handle` threw. */
+  onError: (error: Error) => void;
+}
+
+export interface Consumer {
+  /** Resolves when jobs are being taken. */
+  ready: Promise<void>;
+  /** Takes no more jobs, aborts those under way, and hands back what is unfinished; never takes much longer than `graceMs`. */
+  close(graceMs: number): Promise<void>;
+}
+
+const LOCK_MS = 60_000;
+const STALLED_EVERY_MS = 15_000;
+const HAND_BACK_DELAY_MS = 200;
+
+/** Takes story jobs and has them handled. A job whose worker dies is given to another one within 75 seconds. */
+export function consume(link: Pick<RedisLink, 'address'>, options: ConsumeOptions): Consumer {
+  let closing = false;
+  const handleJob = async (job: Job<unknown>, token: string | undefined, signal: AbortSignal | undefined) => {
+    const parsed = StoryJob.safeParse(job.data);
+    if (!parsed.success) throw new UnrecoverableError(`Job ${job.id} is not one of halo's: it is dropped.`);
+    const until = signal ?? new AbortController().signal;
+    try {
+      await options.handle(parsed.data, until, { lastTry: job.attemptsMade + 1 >= (job.opts.attempts ?? 1) });
+    } catch (error) {
+      if (!closing) throw error;
+      await job.moveToDelayed(Date.now() + HAND_BACK_DELAY_MS, token);
+      throw new DelayedError();
+    }
+  };
+  const connection = openClient(link.address, { maxRetriesPerRequest: null });
+  const worker = new Worker<unknown>(
+    QUEUE_NAME,
+    // Three parameters, spelled out: the signal is only passed to a function that declares it.
+    (job, token, signal) => handleJob(job, token, signal),
+    {
+      connection,
+      prefix: KEY_PREFIX,
+      skipVersionCheck: true,
+      concurrency: options.concurrency,
+      lockDuration: LOCK_MS,
+      stalledInterval: STALLED_EVERY_MS,
+      maxStalledCount: 5,
+    },
+  );
+  worker.on('error', options.onError);
+  worker.on('failed', (_job, error) => options.onError(error));
+  // Without its lock the job belongs to another worker by now: this one must stop.
+  worker.on('lockRenewalFailed', (jobIds) => jobIds.forEach((id) => worker.cancelJob(id, 'lock lost')));
+
+  return {
+    ready: worker.waitUntilReady().then(() => undefined),
+    async close(graceMs) {
+      closing = true;
+      const deadline = new AbortController();
+      const leave = async () => {
+        await worker.pause(true);
+        worker.cancelAllJobs('the worker stops');
+        await worker.close();
+        deadline.abort();
+      };
+      await Promise.race([leave().catch(options.onError), sleep(graceMs, deadline.signal)]);
+      if (!deadline.signal.aborted) await Promise.race([worker.close(true), sleep(1000)]);
+      connection.disconnect();
+    },
+  };
+}

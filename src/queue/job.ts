@@ -1,0 +1,24 @@
+import { z } from 'zod';
+import { RUN_ID } from '../lib/id.ts';
+
+/** The one queue: each job stands for the next story of a run. */
+export const QUEUE_NAME = 'stories';
+/** Prefix of all of halo's keys in Redis. */
+export const KEY_PREFIX = 'halo';
+export const JOB_NAME = 'story';
+
+/** A job holds ids only; what to do is in the run's journal. */
+export const StoryJob = z.strictObject({ runId: z.string().regex(RUN_ID) });
+export type StoryJob = z.infer<typeof StoryJob>;
+
+export interface JobRef {
+  runId: string;
+  /** Which story of the run, counted from 0. */
+  ordinal: number;
+  attempt: number;
+}
+
+/** The same story attempt always has the same id, so that it is never queued twice. */
+export function jobIdOf({ runId, ordinal, attempt }: JobRef): string {
+  return `s-${runId}-${ordinal}-a${attempt}`;
+}

@@ -1,0 +1,78 @@
+import { Queue } from 'bullmq';
+import { HaloError } from '../core/errors.ts';
+import { jobIdOf, JOB_NAME, KEY_PREFIX, QUEUE_NAME, type JobRef, type StoryJob } from './job.ts';
+import { openTested } from './redis-client.ts';
+import type { RedisLink } from './redis.ts';
+
+export interface Enqueue extends JobRef {
+  /** Most a worker waits before it takes the job, in ms; none when absent. */
+  delayMs?: number;
+}
+
+export interface QueueCounts {
+  waiting: number;
+  active: number;
+  delayed: number;
+  failed: number;
+}
+
+export interface StoryQueue {
+  /** Safe to repeat: a story attempt is queued once; one that failed in the queue is tried again. */
+  enqueue(job: Enqueue): Promise<void>;
+  counts(): Promise<QueueCounts>;
+  close(): Promise<void>;
+}
+
+const DAY_S = 86_400;
+/** How often a job is tried again after an infrastructure fault, with growing pauses. */
+const TRIES = 4;
+const FIRST_PAUSE_MS = 2000;
+
+/** Opens the queue for producers: while Redis is away its functions fail at once with REDIS_UNAVAILABLE. */
+export async function openQueue(link: Pick<RedisLink, 'address'>): Promise<StoryQueue> {
+  const connection = await openTested(link.address);
+  // From here on a lost connection fails commands instead of keeping them.
+  connection.options.enableOfflineQueue = false;
+  const queue = new Queue<StoryJob>(QUEUE_NAME, { connection, prefix: KEY_PREFIX, skipVersionCheck: true });
+  queue.on('error', () => undefined);
+  const ask = <T>(work: () => Promise<T>) =>
+    work().catch((error: unknown) => {
+      throw new HaloError('REDIS_UNAVAILABLE', `The queue in Redis at ${link.address.name} does not answer.`, {
+        hint: 'Check that Redis runs, then try again: nothing is lost.',
+        cause: error,
+      });
+    });
+  return {
+    enqueue: (job) => ask(() => add(queue, job)),
+    counts: () => ask(() => countJobs(queue)),
+    async close() {
+      await queue.close().catch(() => undefined);
+      connection.disconnect();
+    },
+  };
+}
+
+async function add(queue: Queue<StoryJob>, job: Enqueue): Promise<void> {
+  const jobId = jobIdOf(job);
+  const old = await queue.getJob(jobId);
+  // A failed job would swallow a new one of the same id.
+  if (old !== undefined && (await old.isFailed())) await old.remove();
+  await queue.add(
+    JOB_NAME,
+    { runId: job.runId },
+    {
+      jobId,
+      delay: job.delayMs ?? 0,
+      attempts: TRIES,
+      backoff: { type: 'exponential', delay: FIRST_PAUSE_MS },
+      removeOnComplete: { age: 7 * DAY_S, count: 5000 },
+      removeOnFail: { age: 30 * DAY_S },
+    },
+  );
+}
+
+async function countJobs(queue: Queue<StoryJob>): Promise<QueueCounts> {
+  const counts = await queue.getJobCounts('waiting', 'active', 'delayed', 'failed');
+  const count = (state: string) => counts[state] ?? 0;
+  return { waiting: count('waiting'), active: count('active'), delayed: count('delayed'), failed: count('failed') };
+}

@@ -1,0 +1,76 @@
+import { Redis, type RedisOptions } from 'ioredis';
+import { HaloError } from '../core/errors.ts';
+import type { RedisAddress } from './redis-address.ts';
+
+const ANSWER_MS = 4000;
+
+/** A client that reconnects for ever; its commands wait for the connection unless options say otherwise. */
+export function openClient(address: RedisAddress, options: RedisOptions = {}): Redis {
+  const client = new Redis({
+    retryStrategy: (times) => Math.min(50 * 2 ** Math.min(times, 6), 2000),
+    ...address.options,
+    ...options,
+    replyMapping: 'legacy',
+  });
+  // Without a listener a lost connection would end the process; users of the client see failing commands.
+  client.on('error', () => undefined);
+  return client;
+}
+
+/** A client that has answered. Throws REDIS_UNAVAILABLE within seconds when it does not. */
+export async function openTested(address: RedisAddress, options: RedisOptions = {}): Promise<Redis> {
+  const failure = await tryPing(address);
+  if (failure !== undefined) throw unavailable(address, failure);
+  const client = openClient(address, options);
+  await client.ping();
+  return client;
+}
+
+/** Why a server does not answer a ping, or undefined when it does. */
+export async function tryPing(address: RedisAddress): Promise<Error | undefined> {
+  let failure: Error | undefined;
+  const client = new Redis({
+    ...address.options,
+    lazyConnect: true,
+    connectTimeout: ANSWER_MS,
+    retryStrategy: () => null,
+    maxRetriesPerRequest: 0,
+    // A server that still reads its files answers so, instead of keeping us.
+    enableReadyCheck: false,
+    replyMapping: 'legacy',
+  });
+  client.on('error', (error: Error) => (failure = error));
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`no answer within ${ANSWER_MS / 1000} s`)), ANSWER_MS);
+  });
+  try {
+    await Promise.race([client.connect().then(() => client.ping()), late]);
+    return undefined;
+  } catch (error) {
+    return failure ?? (error as Error);
+  } finally {
+    clearTimeout(timer);
+    client.disconnect();
+  }
+}
+
+function unavailable(address: RedisAddress, cause: Error): HaloError {
+  const code = (cause as NodeJS.ErrnoException).code ?? '';
+  const what = /NOAUTH|WRONGPASS|invalid password/.test(cause.message)
+    ? 'it refuses the user or password'
+    : REASONS[code];
+  return new HaloError('REDIS_UNAVAILABLE', `Redis at ${address.name} is not usable: ${what ?? cause.message}.`, {
+    hint: 'Check HALO_REDIS_URL and that Redis runs there, or unset it to let halo start its own.',
+    cause,
+  });
+}
+
+const REASONS: Record<string, string> = {
+  ECONNREFUSED: 'nothing listens there',
+  ENOENT: 'the socket is not there',
+  ENOTFOUND: 'no such host',
+  EAI_AGAIN: 'the host name cannot be looked up',
+  EACCES: 'permission denied',
+  ECONNRESET: 'it closed the connection',
+};

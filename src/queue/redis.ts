@@ -1,0 +1,112 @@
+import { once } from 'node:events';
+import type { Redis } from 'ioredis';
+import { HaloError } from '../core/errors.ts';
+import { LockBusyError, withLock } from '../lib/lock.ts';
+import { embeddedPlace, ensureServer, untilStopped, type EmbeddedPlace } from './embedded-redis.ts';
+import { parseRedisUrl, type RedisAddress } from './redis-address.ts';
+import { openTested } from './redis-client.ts';
+
+export interface RedisHost {
+  /** HALO_HOME, absolute. */
+  home: string;
+  /** HALO_REDIS_URL, when set. */
+  redisUrl: string | undefined;
+}
+
+/** Starts (or finds) a Redis container and gives its redis:// address. */
+export type StartRedisContainer = () => Promise<string>;
+
+/** A Redis server that answers, held for as long as the link is open. */
+export interface RedisLink {
+  readonly address: RedisAddress;
+  readonly kind: 'external' | 'embedded' | 'container';
+  /** For questions to the server; queues and consumers have connections of their own. */
+  readonly client: Redis;
+  /** The server in words, without secrets. */
+  describe(): string;
+  /** Leaves the server; the last process to leave an embedded one stops it. Close queues and consumers first. */
+  close(): Promise<void>;
+}
+
+/** Name of the connection that each halo process keeps to an embedded server: it tells who uses it. */
+const USER = 'halo-user';
+
+/** Finds Redis: the one configured, else halo's own, else a container. Throws REDIS_UNAVAILABLE within seconds. */
+export async function connectRedis(host: RedisHost, startContainer?: StartRedisContainer): Promise<RedisLink> {
+  if (host.redisUrl !== undefined) return linkTo(parseRedisUrl(host.redisUrl), 'external');
+  const place = await embeddedPlace(host.home).catch((error: NodeJS.ErrnoException) => {
+    throw error instanceof HaloError ? error : cannotWrite(host.home, error);
+  });
+  const client = await locked(place, async () =>
+    (await ensureServer(place)) ? openTested(place.address, { connectionName: USER }) : undefined,
+  );
+  if (client !== undefined) return embeddedLink(place, client);
+  if (startContainer !== undefined) return linkTo(parseRedisUrl(await startContainer()), 'container');
+  throw new HaloError('REDIS_UNAVAILABLE', 'There is no Redis, and no program to start one.', {
+    hint: 'Install redis-server or valkey-server, or start Docker so that halo can run Redis in a container, or set HALO_REDIS_URL.',
+  });
+}
+
+async function linkTo(address: RedisAddress, kind: 'external' | 'container'): Promise<RedisLink> {
+  const client = await openTested(address);
+  return {
+    address,
+    kind,
+    client,
+    describe: () => (kind === 'external' ? address.name : `${address.name}, a container of halo's`),
+    close: () => {
+      client.disconnect();
+      return Promise.resolve();
+    },
+  };
+}
+
+function embeddedLink(place: EmbeddedPlace, client: Redis): RedisLink {
+  let closed: Promise<void> | undefined;
+  // When the server dies under its users, one of them starts it again.
+  client.on('close', () => {
+    if (closed === undefined) void locked(place, () => ensureServer(place)).catch(() => undefined);
+  });
+  const leave = () =>
+    locked(place, async () => {
+      if (client.status === 'ready' && (await countUsers(client)) <= 1) {
+        // The server never answers this: it closes the connection.
+        const gone = once(client, 'close', { signal: AbortSignal.timeout(10_000) });
+        client.shutdown().catch(() => undefined);
+        await gone.catch(() => undefined);
+        client.disconnect();
+        await untilStopped(place);
+      }
+      client.disconnect();
+    });
+  return {
+    address: place.address,
+    kind: 'embedded',
+    client,
+    describe: () => `${place.address.name}, started by halo`,
+    close: () => (closed ??= leave()),
+  };
+}
+
+async function countUsers(client: Redis): Promise<number> {
+  const list = (await client.client('LIST')) as string;
+  return list.split('\n').filter((line) => line.includes(` name=${USER} `)).length;
+}
+
+async function locked<T>(place: EmbeddedPlace, work: () => Promise<T>): Promise<T> {
+  return withLock(place.lock, work, { waitMs: 70_000 }).catch((error: unknown) => {
+    if (!(error instanceof LockBusyError)) throw error;
+    const hint = `Look at what process ${error.owner} is doing, or set HALO_REDIS_URL to a Redis of your own.`;
+    throw new HaloError('REDIS_UNAVAILABLE', `Redis in ${place.dir} is being started elsewhere: ${error.message}.`, {
+      hint,
+      cause: error,
+    });
+  });
+}
+
+function cannotWrite(home: string, error: NodeJS.ErrnoException): HaloError {
+  return new HaloError('DISK_FAILED', `Could not write to ${home}: ${error.message}.`, {
+    hint: 'Set HALO_HOME to a folder that you may write.',
+    cause: error,
+  });
+}

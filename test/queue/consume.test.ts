@@ -1,0 +1,152 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Queue } from 'bullmq';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { consume, type Consumer } from '../../src/queue/consume.ts';
+import { KEY_PREFIX, QUEUE_NAME } from '../../src/queue/job.ts';
+import { openQueue, type StoryQueue } from '../../src/queue/queue.ts';
+import { connectRedis, type RedisLink } from '../../src/queue/redis.ts';
+import { sleep } from '../../src/lib/sleep.ts';
+
+const RUN = 'abcdefgh01';
+const JOB = { runId: RUN, ordinal: 0, attempt: 1 };
+
+let home: string;
+let link: RedisLink;
+let queue: StoryQueue;
+let consumers: Consumer[] = [];
+beforeAll(async () => {
+  home = mkdtempSync(join(tmpdir(), 'halo-queue-'));
+  link = await connectRedis({ home, redisUrl: undefined });
+});
+afterAll(async () => {
+  await link.close();
+  rmSync(home, { recursive: true, force: true });
+});
+beforeEach(async () => {
+  await link.client.flushall();
+  queue = await openQueue(link);
+});
+afterEach(async () => {
+  await Promise.all(consumers.map((consumer) => consumer.close(500)));
+  consumers = [];
+  await queue.close();
+});
+
+const errors: string[] = [];
+type Handle = (job: { runId: string }, signal: AbortSignal) => Promise<void>;
+
+async function start(handle: Handle, concurrency = 2): Promise<Consumer> {
+  const consumer = consume(link, { concurrency, handle, onError: (error) => errors.push(error.message) });
+  consumers.push(consumer);
+  await consumer.ready;
+  return consumer;
+}
+
+const aborted = (signal: AbortSignal) => sleep(60_000, signal).then(() => Promise.reject(new Error('aborted')));
+
+test('a job reaches a handler with its run id and a live signal, and is done', async () => {
+  const seen: unknown[] = [];
+  await start((job, signal) => {
+    seen.push(job, signal instanceof AbortSignal && !signal.aborted);
+    return Promise.resolve();
+  });
+  await queue.enqueue(JOB);
+  await expect.poll(() => seen).toEqual([{ runId: RUN }, true]);
+  await expect.poll(() => queue.counts()).toEqual({ waiting: 0, active: 0, delayed: 0, failed: 0 });
+});
+
+test('the same story attempt is queued once, another attempt is a job of its own', async () => {
+  await Promise.all(Array.from({ length: 10 }, () => queue.enqueue(JOB)));
+  await queue.enqueue({ ...JOB, attempt: 2, delayMs: 60_000 });
+  expect(await queue.counts()).toMatchObject({ waiting: 1, delayed: 1 });
+});
+
+test('an attempt whose job failed for good can be queued again', async () => {
+  const raw = rawQueue();
+  await raw.add('story', { runId: 7 }, { jobId: `s-${RUN}-0-a1` });
+  const seen: string[] = [];
+  await start((job) => Promise.resolve(void seen.push(job.runId)));
+  await expect.poll(() => queue.counts()).toMatchObject({ failed: 1 });
+  await queue.enqueue(JOB);
+  await expect.poll(() => seen).toEqual([RUN]);
+  await raw.close();
+});
+
+test('a job that is not one of ours is dropped with a word, and the others go on', async () => {
+  const raw = rawQueue();
+  await raw.add('story', { runId: '../etc', extra: 1 }, { attempts: 5 });
+  await queue.enqueue(JOB);
+  const seen: string[] = [];
+  await start((job) => Promise.resolve(void seen.push(job.runId)));
+  await expect.poll(() => seen).toEqual([RUN]);
+  await expect.poll(() => queue.counts()).toMatchObject({ waiting: 0, delayed: 0, failed: 1 });
+  expect(errors.join()).toContain("is not one of halo's");
+  await raw.close();
+});
+
+test('an infrastructure fault is tried again after a pause', async () => {
+  let tries = 0;
+  await start(() => (++tries === 1 ? Promise.reject(new Error('docker is away')) : Promise.resolve()));
+  await queue.enqueue(JOB);
+  await expect.poll(() => tries, { timeout: 20_000 }).toBe(2);
+  expect(errors).toContain('docker is away');
+});
+
+test('closing aborts the work and hands the job back to another worker', async () => {
+  const first = await start((_job, signal) => aborted(signal), 1);
+  await queue.enqueue(JOB);
+  await expect.poll(() => queue.counts()).toMatchObject({ active: 1 });
+  await first.close(10_000);
+  expect(await queue.counts()).toMatchObject({ active: 0, failed: 0 });
+  const seen: string[] = [];
+  await start((job) => Promise.resolve(void seen.push(job.runId)));
+  await expect.poll(() => seen, { timeout: 20_000 }).toEqual([RUN]);
+});
+
+test('work that ends well although it was told to stop is not done twice', async () => {
+  const first = await start((_job, signal) => sleep(60_000, signal), 1);
+  await queue.enqueue(JOB);
+  await expect.poll(() => queue.counts()).toMatchObject({ active: 1 });
+  await first.close(10_000);
+  expect(await queue.counts()).toEqual({ waiting: 0, active: 0, delayed: 0, failed: 0 });
+});
+
+test('closing does not wait for a handler that never ends', async () => {
+  const stuck = await start(() => new Promise(() => undefined), 1);
+  await queue.enqueue(JOB);
+  await expect.poll(() => queue.counts()).toMatchObject({ active: 1 });
+  await stuck.close(200);
+  expect(await queue.counts()).toMatchObject({ active: 1 });
+});
+
+test('no more jobs than the limit are handled at once', async () => {
+  let now = 0;
+  let most = 0;
+  let done = 0;
+  await start(async () => {
+    most = Math.max(most, ++now);
+    await sleep(20);
+    now--;
+    done++;
+  }, 2);
+  for (let ordinal = 0; ordinal < 6; ordinal++) await queue.enqueue({ ...JOB, ordinal });
+  await expect.poll(() => done).toBe(6);
+  expect(most).toBe(2);
+});
+
+test('a producer whose Redis is gone fails at once instead of waiting', async () => {
+  const elsewhere = mkdtempSync(join(tmpdir(), 'halo-queue-'));
+  const other = await connectRedis({ home: elsewhere, redisUrl: undefined });
+  const producer = await openQueue(other);
+  await other.close();
+  await expect(producer.enqueue(JOB)).rejects.toMatchObject({ code: 'REDIS_UNAVAILABLE' });
+  await producer.close();
+  rmSync(elsewhere, { recursive: true, force: true });
+});
+
+/** The queue as anybody else who can reach Redis sees it. */
+function rawQueue(): Queue {
+  return new Queue(QUEUE_NAME, { connection: link.client, prefix: KEY_PREFIX, skipVersionCheck: true });
+}

@@ -1,0 +1,254 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, unlinkSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { sleep } from '../../src/lib/sleep.ts';
+import { checkRedis } from '../../src/queue/check-redis.ts';
+import { openQueue } from '../../src/queue/queue.ts';
+import { connectRedis } from '../../src/queue/redis.ts';
+import { parseRedisUrl } from '../../src/queue/redis-address.ts';
+import { buildSources, type Built } from '../support/build.ts';
+
+let built: Built;
+let home: string;
+let children: ChildProcess[] = [];
+beforeAll(() => {
+  built = buildSources();
+});
+afterAll(() => built.remove());
+beforeEach(() => {
+  home = mkdtempSync(join(tmpdir(), 'halo-redis-'));
+});
+afterEach(async () => {
+  for (const child of children) await stop(child, 'SIGKILL');
+  children = [];
+  if (isRunning()) process.kill(serverPid(), 'SIGKILL');
+  rmSync(home, { recursive: true, force: true });
+});
+
+const embedded = () => connectRedis({ home, redisUrl: undefined });
+const serverPid = () => Number(readFileSync(join(home, 'redis/redis.pid'), 'utf8'));
+
+function isRunning(): boolean {
+  return existsSync(join(home, 'redis/redis.pid')) && isAlive(serverPid());
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return !readFileSync(`/proc/${pid}/stat`, 'latin1').includes(') Z ');
+  } catch {
+    return false;
+  }
+}
+
+/** A halo process: it connects, says so, and leaves when its stdin ends. */
+async function user(): Promise<ChildProcess> {
+  const file = join(home, `user-${children.length}.mjs`);
+  writeFileSync(
+    file,
+    `import { connectRedis } from ${JSON.stringify(built.module('queue/redis'))};
+     const link = await connectRedis({ home: ${JSON.stringify(home)}, redisUrl: undefined });
+     console.log('up');
+     process.stdin.resume().on('end', () => void link.close());`,
+  );
+  const child = spawn(process.execPath, [file], { stdio: ['pipe', 'pipe', 'inherit'] });
+  children.push(child);
+  await once(child.stdout, 'data');
+  return child;
+}
+
+async function leave(child: ChildProcess): Promise<void> {
+  child.stdin!.end();
+  await once(child, 'exit');
+}
+
+async function stop(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  child.kill(signal);
+  await once(child, 'exit');
+}
+
+describe('the embedded server', () => {
+  test('keeps everything on disk, takes no network port and is private', async () => {
+    const link = await embedded();
+    expect(await checkRedis(link)).toEqual([]);
+    expect(statSync(join(home, 'redis')).mode & 0o777).toBe(0o700);
+    expect(await link.client.config('GET', 'port')).toEqual(['port', '0']);
+    expect(await link.client.config('GET', 'appendfsync')).toEqual(['appendfsync', 'everysec']);
+    expect(link.describe()).toContain(join(home, 'redis/redis.sock'));
+    await link.close();
+    expect(isRunning()).toBe(false);
+  });
+
+  test('is shared by processes; the last one to leave stops it', async () => {
+    const first = await user();
+    const pid = serverPid();
+    const link = await embedded();
+    const second = await user();
+    expect(serverPid()).toBe(pid);
+    await leave(first);
+    await link.close();
+    expect(isRunning()).toBe(true);
+    await leave(second);
+    expect(isRunning()).toBe(false);
+  });
+
+  test('is started once when many processes start at the same moment', async () => {
+    const users = await Promise.all([user(), user(), user(), user(), user()]);
+    const log = readFileSync(join(home, 'redis/redis.log'), 'utf8');
+    expect(log.match(/ready to accept connections/gi)).toHaveLength(1);
+    await Promise.all(users.map(leave));
+    expect(isRunning()).toBe(false);
+  });
+
+  test('outlives a starter that is killed, and the next process finds it and stops it', async () => {
+    const first = await user();
+    const pid = serverPid();
+    await stop(first, 'SIGKILL');
+    const link = await embedded();
+    expect(serverPid()).toBe(pid);
+    await link.close();
+    expect(isRunning()).toBe(false);
+  });
+
+  test('starts anew on what a killed server left: socket, pid file and jobs', async () => {
+    const first = await embedded();
+    const queue = await openQueue(first);
+    await queue.enqueue({ runId: 'abcdefgh01', ordinal: 0, attempt: 1 });
+    await queue.close();
+    // What is older than a second is on the disk; ask for it instead of waiting.
+    await first.client.bgrewriteaof();
+    while ((await first.client.info('persistence')).match(/aof_rewrite_(in_progress|scheduled):1/)) await sleep(20);
+    const pid = serverPid();
+    process.kill(pid, 'SIGKILL');
+    first.client.disconnect();
+    while (isRunning() && serverPid() === pid) await sleep(10);
+    const second = await embedded();
+    const again = await openQueue(second);
+    expect(await again.counts()).toMatchObject({ waiting: 1 });
+    await again.close();
+    await second.close();
+    await first.close();
+  });
+
+  test('jobs are there after the last process left and another came', async () => {
+    const first = await embedded();
+    const queue = await openQueue(first);
+    await queue.enqueue({ runId: 'abcdefgh01', ordinal: 0, attempt: 1 });
+    await queue.close();
+    await first.close();
+    expect(isRunning()).toBe(false);
+    const second = await embedded();
+    const again = await openQueue(second);
+    expect(await again.counts()).toMatchObject({ waiting: 1 });
+    await again.close();
+    await second.close();
+  });
+
+  test('is started again by a process that uses it when it dies', async () => {
+    const link = await embedded();
+    const pid = serverPid();
+    process.kill(pid, 'SIGKILL');
+    await expect.poll(() => isRunning() && serverPid() !== pid, { timeout: 20_000 }).toBe(true);
+    await expect.poll(() => link.client.status, { timeout: 20_000 }).toBe('ready');
+    await link.close();
+    expect(isRunning()).toBe(false);
+  });
+
+  test('whose socket was removed is stopped first: two servers never share the files', async () => {
+    const child = await user();
+    const pid = serverPid();
+    await stop(child, 'SIGKILL');
+    unlinkSync(join(home, 'redis/redis.sock'));
+    const link = await embedded();
+    expect(serverPid()).not.toBe(pid);
+    expect(isAlive(pid)).toBe(false);
+    await link.close();
+  });
+
+  test('has its socket elsewhere when the path of the home is too long for one', async () => {
+    const top = home;
+    home = join(top, 'a'.repeat(120));
+    mkdirSync(home);
+    const [link, other] = [await embedded(), await embedded()];
+    expect(link.describe()).toMatch(/^unix:\/\/\/tmp\/halo-[0-9a-f]{16}\/redis\.sock/);
+    const folder = (link.address.options.path ?? '').replace('/redis.sock', '');
+    expect(statSync(folder).mode & 0o777).toBe(0o700);
+    await other.close();
+    expect(isRunning()).toBe(true);
+    await link.close();
+    expect(isRunning()).toBe(false);
+    rmSync(folder, { recursive: true });
+    home = top;
+  });
+
+  test('that cannot start says why', async () => {
+    mkdirSync(join(home, 'redis/appendonlydir'), { recursive: true });
+    writeFileSync(join(home, 'redis/appendonlydir/appendonly.aof.manifest'), 'garbage\n');
+    const error = await embedded().catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({ code: 'REDIS_UNAVAILABLE' });
+    expect((error as Error).message).toContain(join(home, 'redis'));
+    expect(existsSync(join(home, 'redis/lock'))).toBe(false);
+  });
+});
+
+describe('HALO_REDIS_URL', () => {
+  test('finds a server with a password, and tells a wrong one from no server', async () => {
+    const link = await embedded();
+    await link.client.config('SET', 'requirepass', 'secret word');
+    const socket = join(home, 'redis/redis.sock');
+    const good = await connectRedis({ home, redisUrl: `unix://:secret%20word@${socket}` });
+    expect(good.kind).toBe('external');
+    expect(good.describe()).not.toContain('secret');
+    await good.close();
+    expect(isRunning()).toBe(true);
+    for (const redisUrl of [socket, `unix://:wrong@${socket}`]) {
+      const error = (await connectRedis({ home, redisUrl }).catch((thrown: unknown) => thrown)) as Error;
+      expect(error).toMatchObject({ code: 'REDIS_UNAVAILABLE' });
+      expect(error.message).toContain('it refuses the user or password');
+    }
+    await link.client.config('SET', 'requirepass', '');
+    await link.close();
+  });
+
+  test('where nothing listens, nothing answers or no host is, is REDIS_UNAVAILABLE in a sentence', async () => {
+    const silent = createServer().listen(0, '127.0.0.1');
+    await once(silent, 'listening');
+    const { port } = silent.address() as { port: number };
+    const cases: [string, string][] = [
+      ['redis://127.0.0.1:1', 'nothing listens there'],
+      [`redis://127.0.0.1:${port}`, 'no answer within'],
+      ['redis://no-such-host.invalid:6379', 'no'],
+      [`unix://${home}/none.sock`, 'the socket is not there'],
+      ['http://example.com', 'not an address'],
+      ['nonsense', 'not an address'],
+    ];
+    for (const [redisUrl, words] of cases) {
+      const error = (await connectRedis({ home, redisUrl }).catch((thrown: unknown) => thrown)) as Error;
+      expect(error).toMatchObject({ code: 'REDIS_UNAVAILABLE', hint: expect.any(String) as string });
+      expect(error.message).toContain(words);
+    }
+    silent.close();
+  });
+
+  test('is read in all its forms', () => {
+    expect(parseRedisUrl('redis://u:p%40@h:1/3')).toEqual({
+      options: { host: 'h', port: 1, db: 3, username: 'u', password: 'p@' },
+      name: 'redis://h:1/3',
+    });
+    expect(parseRedisUrl('rediss://h').options).toMatchObject({ port: 6379, tls: { servername: 'h' } });
+    expect(parseRedisUrl('redis://[::1]:7').options).toMatchObject({ host: '::1', port: 7 });
+    expect(parseRedisUrl('/run/r.sock').options).toEqual({ path: '/run/r.sock' });
+  });
+});
+
+test('a server that may lose jobs is found out', async () => {
+  const link = await embedded();
+  await link.client.config('SET', 'maxmemory-policy', 'allkeys-lru');
+  await link.client.config('SET', 'appendonly', 'no');
+  expect((await checkRedis(link)).map(({ level }) => level)).toEqual(['bad', 'warn']);
+  await link.close();
+});
