@@ -153,7 +153,7 @@ function endOf(result: ProcessResult): GitOutcome['ended'] {
 }
 
 function failureOf(args: string[], outcome: GitOutcome, options: GitOptions): HaloError {
-  const command = `git ${args.find((word) => !word.startsWith('-')) ?? ''}`;
+  const command = `git ${args.find((word, index) => !word.startsWith('-') && args[index - 1] !== '-c') ?? args[0] ?? ''}`;
   if (outcome.ended === 'aborted') return new HaloError('RUN_ABORTED', `${command} was stopped on request.`);
   if (outcome.ended === 'timeout') {
     const seconds = Math.round((options.timeoutMs ?? 600_000) / 1000);

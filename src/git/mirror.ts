@@ -97,7 +97,7 @@ async function fetchBase(request: MirrorRequest, dir: string, refspec: string): 
   const remote = isUrl(from);
   const trusted = remote ? undefined : await trustOwner(from);
   const args = [
-    ...['-c', 'fetch.unpackLimit=1', '-c', 'fetch.fsckObjects=false'],
+    ...['-c', 'fetch.unpackLimit=1'],
     ...['fetch', '--quiet', '--no-tags', '--no-write-fetch-head', '--no-auto-maintenance', '--no-recurse-submodules'],
     ...['--update-shallow', '--refmap=', '--', from, refspec],
   ];

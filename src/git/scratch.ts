@@ -41,5 +41,7 @@ export async function removeScratch(scratchDir: string): Promise<void> {
 
 /** An empty bare repository in a scratch folder that can read the mirror's objects. */
 export async function makeBesideMirror(dir: string, mirrorDir: string): Promise<void> {
-  await makeBareRepo(dir, { ...(await mirrorShape(mirrorDir)), alternate: MIRROR_OBJECTS });
+  const { config, shallow } = await mirrorShape(mirrorDir);
+  // Whatever a power cut takes from here is made again: waiting for the disk would only cost time.
+  await makeBareRepo(dir, { config: `${config}[core]\n\tfsync = none\n`, shallow, alternate: MIRROR_OBJECTS });
 }
