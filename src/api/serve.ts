@@ -1,0 +1,58 @@
+import type { Host } from '../config/config.ts';
+import { HaloError } from '../core/errors.ts';
+import { buildApp } from './http-server.ts';
+import type { Operations } from './operations.ts';
+import { ensureToken } from './token.ts';
+
+export interface Served {
+  /** e.g. http://127.0.0.1:7070 */
+  url: string;
+  /** Where the token is, for people: never the token itself. */
+  token: string;
+  close(): Promise<void>;
+}
+
+interface Address {
+  host: string;
+  port: number;
+}
+
+/**
+ * Serves the operations at `listen` (`host:port`, port 0 for any). Beyond loopback a token must be set on purpose.
+ * Throws USAGE, DISK_FAILED.
+ */
+export async function serveApi(options: { operations: Operations; listen: string; host: Host }): Promise<Served> {
+  const address = parseAddress(options.listen);
+  const loopback = isLoopback(address.host);
+  const given = options.host.apiToken;
+  if (!loopback && given === undefined)
+    throw new HaloError('USAGE', `halo does not listen on ${address.host} without a token of your own.`, {
+      hint: 'Set HALO_TOKEN to a long random text, or listen on 127.0.0.1.',
+    });
+  const { token, path } =
+    given === undefined ? await ensureToken(options.host.home) : { token: given, path: undefined };
+  const hosts = ['127.0.0.1', 'localhost', '::1', address.host];
+  const app = buildApp({ operations: options.operations, token, ...(loopback ? { hosts } : {}) });
+  const url = await app.listen(address).catch((cause: NodeJS.ErrnoException) => {
+    throw new HaloError('USAGE', `halo cannot listen on ${options.listen} (${cause.code ?? cause.message}).`, {
+      hint: 'Choose another address with --listen host:port.',
+      cause,
+    });
+  });
+  return { url, token: path ?? 'the one in HALO_TOKEN', close: () => app.close() };
+}
+
+/** `127.0.0.1:7070`, `localhost:0`, `[::1]:7070` */
+export function parseAddress(text: string): Address {
+  const match = /^(?:\[([0-9a-fA-F:.]+)\]|([^\s:[\]/]+)):([0-9]{1,5})$/.exec(text);
+  const host = match?.[1] ?? match?.[2];
+  const port = Number(match?.[3]);
+  if (host !== undefined && port <= 65_535) return { host, port };
+  throw new HaloError('USAGE', `${text} is no address to listen on.`, {
+    hint: 'Write host:port, e.g. 127.0.0.1:7070 or [::1]:7070.',
+  });
+}
+
+export function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || /^127(\.[0-9]{1,3}){3}$/.test(host);
+}

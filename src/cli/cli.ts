@@ -1,0 +1,52 @@
+import type { Operations } from '../api/operations.ts';
+import type { Paint } from '../core/transcript.ts';
+import { paintColor, paintPlain } from '../tui/paint.ts';
+import type { World } from './world.ts';
+
+/** What a command works with. */
+export interface Cli extends World {
+  /** Colors for stdout and for stderr; plain where there shall be none. */
+  paint: Paint;
+  paintErr: Paint;
+  /** The process exit code when the command returns without an error. */
+  exitCode: number;
+  /** Writes to stdout and waits until it is gone, so that a slow reader slows the command down. */
+  write(data: string | Uint8Array): Promise<void>;
+  /** Writes lines to stdout. */
+  print(...lines: string[]): Promise<void>;
+  printJson(value: unknown): Promise<void>;
+  /** Writes lines for people to stderr, where they do not disturb what stdout is piped into. */
+  note(...lines: string[]): Promise<void>;
+  /** Runs work on the operations and closes them whatever happens. */
+  withOperations<T>(work: (operations: Operations) => Promise<T>): Promise<T>;
+}
+
+export function createCli(world: World): Cli {
+  const { stdout, stderr, terminal } = world;
+  const write = (data: string | Uint8Array) => writeTo(stdout, data);
+  return {
+    ...world,
+    paint: terminal.color.stdout ? paintColor : paintPlain,
+    paintErr: terminal.color.stderr ? paintColor : paintPlain,
+    exitCode: 0,
+    write,
+    print: (...lines) => write(lines.map((line) => `${line}\n`).join('')),
+    printJson: (value) => write(`${JSON.stringify(value)}\n`),
+    note: (...lines) => writeTo(stderr, lines.map((line) => `${line}\n`).join('')),
+    async withOperations(work) {
+      const operations = await world.services.openOperations();
+      try {
+        return await work(operations);
+      } finally {
+        await operations.close();
+      }
+    },
+  };
+}
+
+function writeTo(stream: NodeJS.WritableStream, data: string | Uint8Array): Promise<void> {
+  if (data.length === 0) return Promise.resolve();
+  return new Promise((resolve) => {
+    stream.write(data, () => resolve());
+  });
+}

@@ -1,0 +1,17 @@
+import { Argument } from 'commander';
+import { COMPLETION_SCRIPTS, SHELLS, type Shell } from '../completion-scripts.ts';
+import type { Define } from '../program.ts';
+
+export const define: Define = (command, cli) => {
+  command
+    .description('Prints a script that teaches your shell to complete commands, options and run ids.')
+    .addArgument(new Argument('<shell>', 'your shell').choices(SHELLS))
+    .addHelpText('after', HELP)
+    .action((shell: Shell) => cli.write(COMPLETION_SCRIPTS[shell]));
+};
+
+const HELP = `
+Examples:
+  eval "$(halo completion bash)"                    in ~/.bashrc
+  eval "$(halo completion zsh)"                     in ~/.zshrc
+  halo completion fish | source                     in ~/.config/fish/config.fish`;

@@ -1,0 +1,104 @@
+import type { Operations } from '../../api/operations.ts';
+import { HaloError } from '../../core/errors.ts';
+import type { JournalEvent } from '../../core/events.ts';
+import { safeText } from '../../core/safe-text.ts';
+import type { Cli } from '../cli.ts';
+import type { Define } from '../program.ts';
+import { transcriptPrinter } from '../transcript-lines.ts';
+
+interface Flags {
+  follow?: true;
+  story?: string;
+  raw?: true;
+  json?: true;
+}
+
+interface Reading {
+  operations: Operations;
+  runId: string;
+  flags: Flags;
+  cli: Cli;
+  signal: AbortSignal;
+}
+
+export const define: Define = (command, cli) => {
+  command
+    .description(
+      'Shows what a run does, for people: what the agent says, runs and edits, gate by gate, with elapsed time.',
+    )
+    .argument('<runId>', 'a run, or the start of its id')
+    .option('-f, --follow', 'go on until the run ends')
+    .option('--story <id>', 'only this story')
+    .option('--raw', "the agent's own output, byte for byte (made safe where stdout is a terminal)")
+    .option('--json', "halo's journal, one event per line")
+    .addHelpText('after', HELP)
+    .action((runId: string, flags: Flags) => logs(runId, flags, cli));
+};
+
+const HELP = `
+Examples:
+  halo logs 0tbq -f
+  halo logs 0tbq --story US-002
+  halo logs 0tbq --raw > agent.jsonl
+  halo logs 0tbq --json | jq 'select(.type == "gate.ended")'
+
+Ctrl-C ends the following, not the run.
+
+See also: halo status, halo diff`;
+
+async function logs(runId: string, flags: Flags, cli: Cli): Promise<void> {
+  if (flags.raw && flags.json)
+    throw new HaloError('USAGE', '--raw and --json exclude each other.', {
+      hint: "--raw is the agent's output, --json is halo's journal.",
+    });
+  const stop = new AbortController();
+  const off = cli.onStop(() => stop.abort());
+  try {
+    await cli.withOperations(async (operations) => {
+      const reading = { operations, runId, flags, cli, signal: stop.signal };
+      await (flags.raw ? showRaw(reading) : showEvents(reading));
+    });
+  } finally {
+    off();
+  }
+}
+
+async function showEvents({ operations, runId, flags, cli, signal }: Reading): Promise<void> {
+  await checkStory(operations, runId, flags.story);
+  const print = transcriptPrinter(cli);
+  for await (const event of operations.follow(runId, { after: 0, follow: flags.follow === true, signal })) {
+    const wanted = isWanted(event, flags.story);
+    if (!flags.json) await print(event, wanted);
+    else if (wanted) await cli.printJson(event);
+  }
+}
+
+async function showRaw({ operations, runId, flags, cli, signal }: Reading): Promise<void> {
+  const chunks = operations.raw(runId, { storyId: flags.story, follow: flags.follow === true, signal });
+  if (!cli.terminal.shown) {
+    for await (const chunk of chunks) await cli.write(chunk);
+    return;
+  }
+  const decoder = new TextDecoder();
+  let rest = '';
+  for await (const chunk of chunks) {
+    // Whole lines only: an escape sequence may be cut by the end of a chunk.
+    const lines = (rest + decoder.decode(chunk, { stream: true })).split('\n');
+    rest = lines.pop() ?? '';
+    await cli.print(...lines.map(safeText));
+  }
+  if (rest !== '') await cli.print(safeText(rest));
+}
+
+async function checkStory(operations: Operations, runId: string, story: string | undefined): Promise<void> {
+  if (story === undefined) return;
+  const { state } = await operations.get(runId);
+  if (state.stories.some(({ id }) => id === story)) return;
+  throw new HaloError('STORY_NOT_FOUND', `Run ${state.runId} has no story ${story}.`, {
+    hint: `Its stories are ${state.stories.map(({ id }) => id).join(', ')}.`,
+  });
+}
+
+function isWanted(event: JournalEvent, story: string | undefined): boolean {
+  return story === undefined || ('story' in event && event.story === story);
+}

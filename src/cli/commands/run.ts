@@ -1,0 +1,104 @@
+import type { Operations, Submitted } from '../../api/operations.ts';
+import { exitCodeOf } from '../../core/stop-reason.ts';
+import type { Cli } from '../cli.ts';
+import type { Worker } from '../compose.ts';
+import { followRun } from '../follow-run.ts';
+import type { Define } from '../program.ts';
+import { readPrd } from '../read-prd.ts';
+import { addSettingOptions, repoSource, settingsOf, type SettingFlags } from '../run-options.ts';
+
+interface Flags extends SettingFlags {
+  repo: string;
+  allowDirty?: true;
+  json?: true;
+}
+
+const ABORTED = exitCodeOf('USER_ABORT');
+
+export const define: Define = (command, cli) => {
+  addSettingOptions(
+    command
+      .description(
+        'Runs a PRD against a git repository and follows it to its end: queue, worker and progress in this one process. Your checkout stays untouched; what lands is on the branch halo/<runId> until `halo land`.',
+      )
+      .argument('<prd>', 'the PRD file, or - for stdin')
+      .option('--repo <path>', 'the repository', '.'),
+  )
+    .option('--allow-dirty', 'accept uncommitted changes; they are not part of the run')
+    .option('--json', 'print one journal event per line, for machines')
+    .addHelpText('after', HELP)
+    .action((prd: string, flags: Flags) => run(prd, flags, cli));
+};
+
+const HELP = `
+Examples:
+  halo run prd.json
+  halo run prd.json --repo ../shop -c retry.attempts=1
+  halo run prd.json --json | jq -r 'select(.type == "story.ended") | .verdict'
+
+Ctrl-C stops the run in good order; a second one exits at once. When stdout is no
+terminal, progress comes as plain lines and the run directory is the last of them.
+
+Exit codes:
+  0 every story landed     4 needs a person     5 something is missing    6 cannot start
+  10 a story failed        11 ... in each of its attempts                 12 some landed
+  2 wrong usage            130 stopped by Ctrl-C                          1 infrastructure
+
+See also: halo submit, halo status, halo land`;
+
+async function run(file: string, flags: Flags, cli: Cli): Promise<void> {
+  const prd = await readPrd(file, cli);
+  const remote = (await cli.services.readHost()).apiUrl !== undefined;
+  const operations = await cli.services.openOperations({ executesHere: true });
+  try {
+    const [submitted] = await operations.submit({
+      prd,
+      repos: [repoSource(cli.cwd, flags.repo)],
+      profile: flags.profile,
+      set: settingsOf(flags),
+      allowDirty: flags.allowDirty === true,
+    });
+    if (submitted === undefined) return;
+    const worker = remote ? undefined : await cli.services.startWorker({ concurrency: 1, log: 'file' });
+    try {
+      await follow(submitted, { operations, worker, cli, json: flags.json === true });
+    } finally {
+      await worker?.close();
+    }
+  } finally {
+    await operations.close();
+  }
+}
+
+interface Following {
+  operations: Operations;
+  /** Absent when the run is executed elsewhere. */
+  worker: Worker | undefined;
+  cli: Cli;
+  json: boolean;
+}
+
+async function follow({ runId, warnings }: Submitted, { operations, worker, cli, json }: Following): Promise<void> {
+  await cli.note(...warnings.map((text) => `${cli.paintErr('warn', 'warning:')} ${text}`));
+  const leave = new AbortController();
+  let stopping: Promise<void> | undefined;
+  const off = cli.onStop(() => {
+    if (stopping !== undefined) return cli.exitNow(ABORTED);
+    stopping = stop().catch((error: unknown) => leave.abort(error));
+  });
+  async function stop(): Promise<void> {
+    if (worker === undefined) {
+      leave.abort();
+      return cli.note(`no longer following; the run goes on. \`halo logs ${runId} -f\` follows it again.`);
+    }
+    await cli.note('stopping: the attempt under way is given up, what landed stays. Ctrl-C again exits at once.');
+    await worker.stopRun(runId);
+  }
+  try {
+    const end = await followRun({ operations, runId, cli, json, signal: leave.signal });
+    await stopping;
+    cli.exitCode = end === undefined ? ABORTED : exitCodeOf(end);
+  } finally {
+    off();
+  }
+}

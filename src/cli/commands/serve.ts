@@ -1,0 +1,34 @@
+import type { Cli } from '../cli.ts';
+import type { Define } from '../program.ts';
+import { untilStopped } from '../until-stopped.ts';
+
+export const define: Define = (command, cli) => {
+  command
+    .description(
+      'Serves the HTTP API, so that `halo submit`, `logs`, `status` and the others work from elsewhere. Each request needs a token: HALO_TOKEN, or one that is created once and kept in <HALO_HOME>/api-token.',
+    )
+    .option('--listen <host:port>', 'where to listen; beyond loopback only with HALO_TOKEN set', '127.0.0.1:7070')
+    .addHelpText('after', HELP)
+    .action((flags: { listen: string }) => serve(flags.listen, cli));
+};
+
+const HELP = `
+Examples:
+  halo serve
+  HALO_TOKEN=... halo serve --listen 0.0.0.0:7070
+  HALO_URL=http://127.0.0.1:7070 HALO_TOKEN=$(cat ~/.halo/api-token) halo status
+
+See also: halo up, halo worker`;
+
+async function serve(listen: string, cli: Cli): Promise<void> {
+  const stopped = untilStopped(cli);
+  const operations = await cli.services.openLocal();
+  try {
+    const api = await cli.services.serveApi({ operations, listen });
+    await cli.print(`api      ${api.url}`, `token    ${api.token}`);
+    await stopped;
+    await api.close();
+  } finally {
+    await operations.close();
+  }
+}

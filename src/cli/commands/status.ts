@@ -1,0 +1,46 @@
+import type { RunView } from '../../api/operations.ts';
+import type { RunState } from '../../core/run-state.ts';
+import type { Cli } from '../cli.ts';
+import type { Define } from '../program.ts';
+import { NO_RUNS, runTable } from '../run-table.ts';
+import { statusPage } from '../status-page.ts';
+
+const RECENT_RUNS = 5;
+
+export const define: Define = (command, cli) => {
+  command
+    .description(
+      'Shows the runs that are going on and the last few that ended; with a run id, that run story by story: verdict, attempts, time, commit, tokens, and what to do next.',
+    )
+    .argument('[runId]', 'a run, or the start of its id')
+    .option('--json', 'print the same as JSON')
+    .addHelpText('after', HELP)
+    .action((runId: string | undefined, flags: { json?: true }) => status(runId, flags, cli));
+};
+
+const HELP = `
+Examples:
+  halo status
+  halo status 0tbq
+  halo status 0tbq --json | jq .state.stopReason
+
+See also: halo ls, halo logs, halo diff, halo land`;
+
+async function status(runId: string | undefined, flags: { json?: true }, cli: Cli): Promise<void> {
+  if (runId !== undefined) {
+    const view: RunView = await cli.withOperations((operations) => operations.get(runId));
+    return flags.json ? cli.printJson(view) : cli.print(...statusPage(view, cli));
+  }
+  const runs = await cli.withOperations((operations) => operations.list());
+  const shown = current(runs);
+  if (flags.json) return cli.printJson(shown);
+  if (shown.length === 0) return cli.note(NO_RUNS);
+  await cli.print(...runTable(shown, cli));
+  const more = runs.length - shown.length;
+  if (more > 0) await cli.note(cli.paintErr('quiet', `${more} more: halo ls`));
+}
+
+function current(runs: RunState[]): RunState[] {
+  const active = runs.filter((run) => run.status !== 'ended');
+  return [...active, ...runs.filter((run) => run.status === 'ended').slice(0, RECENT_RUNS)];
+}

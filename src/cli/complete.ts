@@ -1,0 +1,56 @@
+import type { Command } from 'commander';
+import { safeLine } from '../core/safe-text.ts';
+import type { Cli } from './cli.ts';
+import { buildProgram } from './program.ts';
+
+interface Candidate {
+  word: string;
+  meaning: string;
+}
+
+/** Prints what may stand in place of the last word, one `word<tab>meaning` a line. Says nothing when a file is wanted. */
+export async function complete(words: string[], cli: Cli): Promise<number> {
+  const current = words.at(-1) ?? '';
+  const before = words.slice(0, -1);
+  const found = await candidates(before, current, cli).catch(() => []);
+  await cli.print(
+    ...found.filter(({ word }) => word.startsWith(current)).map(({ word, meaning }) => `${word}\t${safeLine(meaning)}`),
+  );
+  return 0;
+}
+
+async function candidates(before: string[], current: string, cli: Cli): Promise<Candidate[]> {
+  const name = before.find((word) => !word.startsWith('-'));
+  let command: Command = await buildProgram(cli, name === undefined ? [] : [name]);
+  let positionals = 0;
+  for (let index = 0; index < before.length; index += 1) {
+    const word = before[index] ?? '';
+    const option = command.options.find(({ long, short }) => word === long || word === short);
+    if (option?.required === true) {
+      if (index === before.length - 1) return [];
+      index += 1;
+    } else if (!word.startsWith('-')) {
+      const sub = command.commands.find((each) => each.name() === word);
+      if (sub === undefined) positionals += 1;
+      else command = sub;
+    }
+  }
+  if (current.startsWith('-')) return optionsOf(command);
+  if (command.commands.length > 0)
+    return command.commands.map((each) => ({ word: each.name(), meaning: each.summary() }));
+  const argument = command.registeredArguments[positionals];
+  if (argument?.argChoices !== undefined) return argument.argChoices.map((word) => ({ word, meaning: '' }));
+  return argument?.name() === 'runId' ? runIds(cli) : [];
+}
+
+function optionsOf(command: Command): Candidate[] {
+  return command
+    .createHelp()
+    .visibleOptions(command)
+    .map((option) => ({ word: option.long ?? option.short ?? '', meaning: option.description }));
+}
+
+async function runIds(cli: Cli): Promise<Candidate[]> {
+  const runs = await cli.withOperations((operations) => operations.list());
+  return runs.map((run) => ({ word: run.runId, meaning: `${run.stopReason ?? run.status}, ${run.project}` }));
+}

@@ -1,0 +1,33 @@
+export const SHELLS = ['bash', 'zsh', 'fish'] as const;
+export type Shell = (typeof SHELLS)[number];
+
+/** Scripts only carry words: what fits is known to the hidden `halo __complete`, one `word<tab>meaning` a line. */
+export const COMPLETION_SCRIPTS: Record<Shell, string> = {
+  bash: String.raw`# halo completion for bash: eval "$(halo completion bash)"
+_halo() {
+  local line
+  COMPREPLY=()
+  while IFS= read -r line; do
+    COMPREPLY+=("${'$'}{line%%$'\t'*}")
+  done < <(halo __complete "${'$'}{COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
+}
+complete -o default -o bashdefault -F _halo halo
+`,
+  zsh: String.raw`#compdef halo
+# halo completion for zsh: eval "$(halo completion zsh)"
+_halo() {
+  local -a found
+  found=(${'$'}{(f)"$(halo __complete "${'$'}{(@)words[2,CURRENT]}" 2>/dev/null)"})
+  if (( ${'$'}{#found} )); then
+    found=("${'$'}{(@)found/$'\t'/:}")
+    _describe halo found
+  else
+    _files
+  fi
+}
+compdef _halo halo
+`,
+  fish: String.raw`# halo completion for fish: halo completion fish | source
+complete -c halo -a '(halo __complete (commandline -opc)[2..-1] (commandline -ct) 2>/dev/null)'
+`,
+};

@@ -1,0 +1,104 @@
+import type { Finding } from '../api/doctor.ts';
+import type { Operations } from '../api/operations.ts';
+import type { Initialised } from '../api/repo-config.ts';
+import type { Served } from '../api/serve.ts';
+import type { Host } from '../config/config.ts';
+
+export interface Worker {
+  /** Ends a run with USER_ABORT. */
+  stopRun(runId: string): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface OpenOptions {
+  /** Runs are to be executed on this machine: what is missing for that is an error before anything is queued. */
+  executesHere?: boolean;
+}
+
+/** The settings in words and as data, each with its origin. */
+export interface ShownConfig {
+  text: string;
+  json: Record<string, { value: unknown; origin: string }>;
+}
+
+/** What commands can ask for. Everything is loaded when asked for, so that each command starts fast. */
+export interface Services {
+  readHost(): Promise<Host>;
+  /** The operations: over HTTP when HALO_URL is set, else in this process. */
+  openOperations(options?: OpenOptions): Promise<Operations>;
+  /** The operations in this process, whatever HALO_URL says. */
+  openLocal(options?: OpenOptions): Promise<Operations>;
+  /** The worker's own log goes to stderr, or to <HALO_HOME>/worker.log where stderr is for people. */
+  startWorker(options: { concurrency: number; log: 'stderr' | 'file' }): Promise<Worker>;
+  serveApi(options: { operations: Operations; listen: string }): Promise<Served>;
+  diagnose(): Promise<Finding[]>;
+  readConfig(query: { folder: string; profile: string | undefined; set: string[] }): Promise<ShownConfig>;
+  initConfig(options: { folder: string; force: boolean }): Promise<Initialised>;
+  /** Answers with the image's id. */
+  buildImage(options: { force: boolean; log: (line: string) => void }): Promise<string>;
+}
+
+/** The services of a real process: the only place of the CLI that knows how halo is put together. */
+export function composeServices(args: readonly string[]): Services {
+  const readHost = async () => {
+    const { processEnv, readHost } = await import('../config/host.ts');
+    return readHost(processEnv());
+  };
+  const openLocal = async ({ executesHere = false }: OpenOptions = {}) => {
+    const [{ openLocal }, host] = await Promise.all([import('../api/local.ts'), readHost()]);
+    return openLocal({ host, args, ...(executesHere ? { preflight: await machineCheck() } : {}) });
+  };
+  return {
+    readHost,
+    openLocal,
+    async openOperations(options) {
+      const host = await readHost();
+      if (host.apiUrl === undefined) return openLocal(options);
+      const { openHttp } = await import('../api/http-client.ts');
+      return openHttp({ url: host.apiUrl, token: host.apiToken ?? '' });
+    },
+    async startWorker({ concurrency, log }) {
+      const [{ startWorker }, host] = await Promise.all([import('../worker/main.ts'), readHost()]);
+      return startWorker({ host, concurrency, log: await openLog(log, host.home) });
+    },
+    async serveApi(options) {
+      const { serveApi } = await import('../api/serve.ts');
+      return serveApi({ ...options, host: await readHost() });
+    },
+    async diagnose() {
+      const { diagnose } = await import('../api/doctor.ts');
+      return diagnose(await readHost());
+    },
+    async readConfig(query) {
+      const [{ readConfig }, { showConfig, showConfigJson }] = await Promise.all([
+        import('../api/repo-config.ts'),
+        import('../config/show.ts'),
+      ]);
+      const config = await readConfig({ host: await readHost(), ...query });
+      return { text: showConfig(config), json: showConfigJson(config) };
+    },
+    async initConfig(options) {
+      const { initConfig } = await import('../api/repo-config.ts');
+      return initConfig(options);
+    },
+    async buildImage(options) {
+      const { buildSandboxImage } = await import('../sandbox/docker/image.ts');
+      return buildSandboxImage(options);
+    },
+  };
+}
+
+async function machineCheck() {
+  const [{ checkMachine }, { openDocker }, { processEnv }] = await Promise.all([
+    import('../api/preflight.ts'),
+    import('../sandbox/docker/engine.ts'),
+    import('../config/host.ts'),
+  ]);
+  return checkMachine.bind(undefined, openDocker(), processEnv());
+}
+
+async function openLog(log: 'stderr' | 'file', home: string) {
+  const { destination, pino } = await import('pino');
+  if (log === 'stderr') return pino({ level: 'info' }, destination(2));
+  return pino({ level: 'info' }, destination({ dest: `${home}/worker.log`, mkdir: true, sync: true }));
+}

@@ -1,0 +1,58 @@
+import type { Operations } from '../api/operations.ts';
+import type { JournalEvent } from '../core/events.ts';
+import type { StopReason } from '../core/stop-reason.ts';
+import { openProgress } from '../tui/terminal.ts';
+import { verdictBlock } from '../tui/verdict.ts';
+import type { Cli } from './cli.ts';
+import { transcriptPrinter } from './transcript-lines.ts';
+
+export interface FollowRun {
+  operations: Operations;
+  runId: string;
+  cli: Cli;
+  json: boolean;
+  signal: AbortSignal;
+}
+
+/** Shows a run until it ends: drawn on a terminal, as lines elsewhere. Answers undefined when the signal came first. */
+export async function followRun(options: FollowRun): Promise<StopReason | undefined> {
+  const { operations, runId, cli, json, signal } = options;
+  const { dir } = await operations.get(runId);
+  const shown = json ? showJson(cli) : cli.terminal.drawable ? showDrawn(cli, dir) : showLines(options);
+  let end: StopReason | undefined;
+  try {
+    for await (const event of operations.follow(runId, { after: 0, follow: true, signal })) {
+      await shown.show(event);
+      if (event.type === 'run.ended') end = event.stopReason;
+    }
+  } finally {
+    await shown.close();
+  }
+  return end;
+}
+
+interface Show {
+  show(event: JournalEvent): Promise<void> | void;
+  close(): Promise<void> | void;
+}
+
+function showJson(cli: Cli): Show {
+  return { show: (event) => cli.printJson(event), close: () => undefined };
+}
+
+function showDrawn(cli: Cli, dir: string): Show {
+  return openProgress({ screen: cli.stdout, paint: cli.paint, dir });
+}
+
+/** Plain lines, then the verdict; the run directory is the last line, for scripts. */
+function showLines({ operations, runId, cli }: FollowRun): Show {
+  const print = transcriptPrinter(cli);
+  return {
+    show: (event) => print(event),
+    async close() {
+      const { state, dir } = await operations.get(runId);
+      const block = verdictBlock({ state, width: 120, paint: cli.paint, dir });
+      await cli.print(...(state.status === 'ended' ? ['', ...block, ''] : []), dir);
+    },
+  };
+}

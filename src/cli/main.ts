@@ -1,0 +1,72 @@
+import { CommanderError } from 'commander';
+import { HaloError, toHaloError } from '../core/errors.ts';
+import { safeText } from '../core/safe-text.ts';
+import { USAGE_EXIT } from '../core/stop-reason.ts';
+import { createCli, type Cli } from './cli.ts';
+import { complete } from './complete.ts';
+import { buildProgram, COMMANDS } from './program.ts';
+import { version } from '../lib/version.ts';
+import { processWorld, type World } from './world.ts';
+
+/** Runs one command line (the words after `halo`) and answers with the exit code. Never throws. */
+export async function main(words: string[], world: World = processWorld(words)): Promise<number> {
+  const cli = createCli(world);
+  try {
+    if (words[0] === '__complete') return await complete(words.slice(1), cli);
+    return await perform(words, cli);
+  } catch (error) {
+    return await report(error, cli);
+  }
+}
+
+async function perform(words: string[], cli: Cli): Promise<number> {
+  if (words.length === 0) words = ['--help'];
+  // `halo help run` is what some people type first.
+  if (words[0] === 'help') words = [...words.slice(1, 2), '--help'];
+  const name = words.find((word) => !word.startsWith('-'));
+  const program = await buildProgram(
+    cli,
+    COMMANDS.map((entry) => entry.name).filter((known) => known === name),
+  );
+  try {
+    await program.parseAsync(words, { from: 'user' });
+  } catch (error) {
+    if (error instanceof CommanderError && error.exitCode === 0) return 0;
+    if (error instanceof CommanderError) throw toUsageError(error, name);
+    throw error;
+  }
+  return cli.exitCode;
+}
+
+/** Commander's complaint, e.g. "error: unknown option '--jsn'\n(Did you mean --json?)", as an error of ours. */
+function toUsageError(error: CommanderError, name: string | undefined): HaloError {
+  const known = name !== undefined && COMMANDS.some((entry) => entry.name === name);
+  const help = `\`halo${known ? ` ${name}` : ''} --help\` shows how it is used.`;
+  if (error.code === 'commander.help')
+    return new HaloError('USAGE', `\`halo${known ? ` ${name}` : ''}\` needs a command after it.`, { hint: help });
+  const [first = '', suggestion] = error.message.split('\n');
+  const hint = suggestion === undefined ? help : `${suggestion.replace(/^\(|\)$/g, '')} ${help}`;
+  return new HaloError('USAGE', first.replace(/^error: /, ''), { hint, cause: error });
+}
+
+async function report(thrown: unknown, cli: Cli): Promise<number> {
+  const error = toHaloError(thrown);
+  const label = cli.paintErr('bad', 'error:');
+  const hint = (text: string) => `${cli.paintErr('warn', 'hint:')}  ${safeText(text)}`;
+  if (error.code === 'INTERNAL') {
+    await cli.note(
+      `${label} ${safeText(error.message)}`,
+      `This is a fault in halo ${version()} (INTERNAL, Node ${process.version}). Please report it.`,
+      ...(cli.terminal.debug ? [] : [hint('HALO_DEBUG=1 shows where it happened.')]),
+    );
+  } else {
+    await cli.note(`${label} ${safeText(error.message)}`, ...(error.hint === undefined ? [] : [hint(error.hint)]));
+  }
+  if (cli.terminal.debug) await cli.note(stackOf(error));
+  return error.code === 'USAGE' ? USAGE_EXIT : error.exitCode;
+}
+
+function stackOf(error: Error): string {
+  const own = error.stack ?? error.message;
+  return error.cause instanceof Error ? `${own}\ncaused by: ${stackOf(error.cause)}` : own;
+}

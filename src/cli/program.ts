@@ -1,0 +1,72 @@
+import { Command } from 'commander';
+import type { Cli } from './cli.ts';
+import { version } from '../lib/version.ts';
+
+/** Adds arguments, options, help and action to a command. */
+export type Define = (command: Command, cli: Cli) => void;
+
+interface Entry {
+  name: string;
+  summary: string;
+  load: () => Promise<{ define: Define }>;
+}
+
+/** Every command, in the order of the help page. Only the one that is called is loaded. */
+export const COMMANDS: readonly Entry[] = [
+  { name: 'run', summary: 'run a PRD here and follow it to its end', load: () => import('./commands/run.ts') },
+  { name: 'submit', summary: 'queue a PRD for one or more repositories', load: () => import('./commands/submit.ts') },
+  {
+    name: 'status',
+    summary: 'show what is going on, or one run in detail',
+    load: () => import('./commands/status.ts'),
+  },
+  { name: 'logs', summary: 'read or follow what a run does', load: () => import('./commands/logs.ts') },
+  { name: 'ls', summary: 'list all runs', load: () => import('./commands/ls.ts') },
+  { name: 'diff', summary: 'show what a run changed', load: () => import('./commands/diff.ts') },
+  { name: 'land', summary: 'fast-forward your branch to what a run made', load: () => import('./commands/land.ts') },
+  { name: 'worker', summary: 'execute queued runs', load: () => import('./commands/worker.ts') },
+  { name: 'serve', summary: 'serve the HTTP API', load: () => import('./commands/serve.ts') },
+  { name: 'up', summary: 'Redis, API and workers in one process', load: () => import('./commands/up.ts') },
+  { name: 'init', summary: 'write a commented halo.toml', load: () => import('./commands/init.ts') },
+  { name: 'doctor', summary: 'check this machine and say how to mend it', load: () => import('./commands/doctor.ts') },
+  { name: 'image', summary: 'build the sandbox image', load: () => import('./commands/image.ts') },
+  { name: 'config', summary: 'show the settings and where they come from', load: () => import('./commands/config.ts') },
+  { name: 'completion', summary: 'print a shell completion script', load: () => import('./commands/completion.ts') },
+];
+
+const PURPOSE = `halo runs coding agents on PRDs: each story in a sealed container, proven by
+gates in a second one, landed as one commit on a branch of its own.`;
+
+const FOOTER = `
+Start here:
+  halo doctor                     is this machine ready?
+  halo init                       a halo.toml for this repository
+  halo run prd.json               do it, and watch
+
+\`halo <command> --help\` explains each command. All commands talk to the server
+in HALO_URL when it is set, else they work on this machine, below HALO_HOME (~/.halo).`;
+
+/** The program with the named commands complete and all others by name only; without names, all are complete. */
+export async function buildProgram(
+  cli: Cli,
+  names: readonly string[] = COMMANDS.map(({ name }) => name),
+): Promise<Command> {
+  const program = new Command('halo');
+  const stdout = (text: string) => void cli.write(text);
+  program
+    .description(PURPOSE)
+    .version(`halo ${version()}`, '-V, --version', 'print the version')
+    .helpOption('-h, --help', 'show help')
+    .helpCommand(false)
+    .addHelpText('after', FOOTER)
+    .showSuggestionAfterError()
+    .exitOverride()
+    // Errors go the way of all errors, through main.
+    .configureOutput({ writeOut: stdout, writeErr: () => undefined, getOutHelpWidth: () => 100 });
+  for (const { name, summary, load } of COMMANDS) {
+    const command = program.command(name).summary(summary).description(summary).helpOption('-h, --help', 'show help');
+    command.copyInheritedSettings(program).helpCommand(false);
+    if (names.includes(name)) (await load()).define(command, cli);
+  }
+  return program;
+}

@@ -1,0 +1,31 @@
+import { resolve } from 'node:path';
+import type { Command } from 'commander';
+
+export interface SettingFlags {
+  agent?: string;
+  profile?: string;
+  config?: string[];
+}
+
+/** Adds the options that change settings: --agent, --profile, -c. */
+export function addSettingOptions(command: Command): Command {
+  return command
+    .option('--agent <name>', 'the agent that works on the stories: codex or command')
+    .option('--profile <name>', 'use [profiles.<name>] of the configuration')
+    .option('-c, --config <key=value>', 'change one setting, e.g. -c retry.attempts=1 (repeatable)', collect);
+}
+
+/** The flags as `key=value` settings, later wins. */
+export function settingsOf(flags: SettingFlags): string[] {
+  return [...(flags.config ?? []), ...(flags.agent === undefined ? [] : [`agent=${flags.agent}`])];
+}
+
+/** Collects a repeatable option. */
+export function collect(value: string, before: string[] = []): string[] {
+  return [...before, value];
+}
+
+/** A repository as the operations want it: an absolute path, or the URL as it is. */
+export function repoSource(cwd: string, repo: string): string {
+  return /^([a-z][a-z0-9+.-]*:\/\/|[\w.-]+@[\w.-]+:)/i.test(repo) ? repo : resolve(cwd, repo);
+}

@@ -1,0 +1,85 @@
+import type { RunView } from '../api/operations.ts';
+import { formatDuration, msBetween } from '../core/duration.ts';
+import type { StoryProgress, StoryState } from '../core/run-state.ts';
+import { safeLine } from '../core/safe-text.ts';
+import type { Tone } from '../core/transcript.ts';
+import { nextSteps } from '../tui/next-steps.ts';
+import { usageText } from '../tui/usage-text.ts';
+import type { Cli } from './cli.ts';
+import { stateTone, widthOf } from './run-table.ts';
+import { table, type Cell } from './table.ts';
+
+const TONES: Record<StoryProgress, Tone> = {
+  pending: 'quiet',
+  in_progress: 'strong',
+  passed: 'good',
+  failed: 'bad',
+  needs_human: 'warn',
+  done: 'quiet',
+  skipped: 'quiet',
+};
+
+/** Everything about one run on a page. */
+export function statusPage({ state, dir }: RunView, cli: Cli): string[] {
+  const now = new Date().toISOString();
+  const { paint } = cli;
+  const end = state.status === 'ended' ? (state.stopReason ?? 'ended') : state.status;
+  const detail = state.detail === undefined ? '' : `  ${safeLine(state.detail)}`;
+  const facts: [string, string][] = [
+    ['run', state.runId],
+    ['state', `${paint(stateTone(state), end)}${detail}`],
+    ['project', safeLine(state.project)],
+    ['repo', `${safeLine(state.repo.source)}${state.repo.branch === undefined ? '' : ` (${state.repo.branch})`}`],
+    ['prd', safeLine(state.prdPath)],
+    ['time', state.startedAt === undefined ? '-' : formatDuration(msBetween(state.startedAt, state.endedAt ?? now))],
+    ['used', usageText(state.usage) || '-'],
+    ['commits', commitsText({ state })],
+    ['files', dir],
+  ];
+  const heading = ['STORY', 'VERDICT', 'TRIES', 'TIME', 'COMMIT', 'TITLE'].map((text) => ({ text }));
+  const rows = [heading, ...state.stories.map((story) => storyRow(story, now))];
+  const steps = nextSteps(state);
+  const stepWidth = Math.max(0, ...steps.map(({ command }) => command.length));
+  return [
+    ...facts.map(([name, text]) => `${paint('quiet', name.padEnd(8))} ${text}`),
+    '',
+    ...table(rows, { paint, width: widthOf(cli) }),
+    ...(steps.length > 0 ? [''] : []),
+    ...steps.map(({ command, why }) => `${command.padEnd(stepWidth)}  ${paint('quiet', why)}`),
+  ];
+}
+
+function commitsText({ state }: Pick<RunView, 'state'>): string {
+  if (state.tip === state.repo.base) return '-';
+  const range = `${state.repo.base.slice(0, 7)}..${state.tip.slice(0, 7)} on halo/${state.runId}`;
+  return state.landed === undefined ? range : `${range}, landed on ${safeLine(state.landed.branch)}`;
+}
+
+function storyRow(story: StoryState, now: string): Cell[] {
+  const until = story.progress === 'in_progress' ? now : (story.endedAt ?? now);
+  return [
+    { text: safeLine(story.id, 24), tone: 'strong' },
+    { text: progressText(story), tone: TONES[story.progress] },
+    { text: story.attempts === 0 ? '-' : String(story.attempts) },
+    { text: story.startedAt === undefined ? '-' : formatDuration(msBetween(story.startedAt, until)) },
+    { text: story.commit?.slice(0, 7) ?? '-' },
+    { text: safeLine(story.title) },
+  ];
+}
+
+function progressText(story: StoryState): string {
+  switch (story.progress) {
+    case 'in_progress':
+      return story.phase ?? 'starting';
+    case 'failed':
+      return `failed: ${story.stopReason ?? ''}`;
+    case 'needs_human':
+      return 'needs human';
+    case 'done':
+      return 'done before';
+    case 'pending':
+    case 'passed':
+    case 'skipped':
+      return story.progress;
+  }
+}

@@ -1,0 +1,22 @@
+import { InvalidArgumentError } from 'commander';
+import { exitCodeOf } from '../core/stop-reason.ts';
+import type { Cli } from './cli.ts';
+
+/** Waits for the first Ctrl-C or termination signal; the next one ends the process at once. */
+export function untilStopped(cli: Cli): Promise<void> {
+  return new Promise((resolve) => {
+    let stopping = false;
+    cli.onStop(() => {
+      if (stopping) return cli.exitNow(exitCodeOf('USER_ABORT'));
+      stopping = true;
+      void cli.note('stopping in good order; Ctrl-C again exits at once');
+      resolve();
+    });
+  });
+}
+
+/** A whole number from 1 on, for an option. Throws the message that commander shows. */
+export function parseCount(text: string): number {
+  if (/^[1-9][0-9]{0,2}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError('It is a whole number from 1 to 999.');
+}

@@ -1,0 +1,31 @@
+import { processEnv, type Env } from './host.ts';
+
+/** What a command may do with its output streams. */
+export interface Terminal {
+  /** Progress may be drawn in place on stdout. */
+  drawable: boolean;
+  /** stdout shows text to a person, so nothing that a terminal obeys may reach it. */
+  shown: boolean;
+  /** Text on stdout and stderr may have color. */
+  color: { stdout: boolean; stderr: boolean };
+  /** HALO_DEBUG: errors show where in halo they came from. */
+  debug: boolean;
+}
+
+interface Stream {
+  isTTY?: boolean;
+}
+
+/** Reads NO_COLOR, FORCE_COLOR, TERM, CI and HALO_DEBUG. */
+export function readTerminal(streams: { stdout: Stream; stderr: Stream }, env: Env = processEnv()): Terminal {
+  const isSet = (name: string) => env[name] !== undefined && env[name] !== '' && env[name] !== '0';
+  const dumb = env['TERM'] === 'dumb';
+  const color = ({ isTTY = false }: Stream) => !isSet('NO_COLOR') && (isSet('FORCE_COLOR') || (isTTY && !dumb));
+  const shown = streams.stdout.isTTY === true;
+  return {
+    drawable: shown && !dumb && !isSet('CI'),
+    shown,
+    color: { stdout: color(streams.stdout), stderr: color(streams.stderr) },
+    debug: isSet('HALO_DEBUG'),
+  };
+}
