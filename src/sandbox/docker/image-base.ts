@@ -3,6 +3,7 @@ import { execa } from 'execa';
 import { HaloError } from '../../core/errors.ts';
 import { engineStatus, fromDocker } from './docker-errors.ts';
 import { followProgress } from './image-build.ts';
+import { readSandboxRecipe } from './image-recipe.ts';
 
 /** Made here, or put there by the user for a machine without a way to Debian. */
 const BASE_IMAGE = 'halo-base:bookworm';
@@ -10,15 +11,11 @@ const PUBLIC_IMAGE = 'debian:bookworm-slim';
 
 /**
  * Name of a local image with Debian in it: the one that is there, else one bootstrapped from Debian's packages (with
- * `packages` in it already), else the public one. Throws IMAGE_BUILD_FAILED, DOCKER_UNAVAILABLE.
+ * those of the sandbox image in it already), else the public one. Throws IMAGE_BUILD_FAILED, DOCKER_UNAVAILABLE.
  */
-export async function ensureBaseImage(
-  docker: Docker,
-  packages: string[],
-  log: (line: string) => void,
-): Promise<string> {
+export async function ensureBaseImage(docker: Docker, log: (line: string) => void): Promise<string> {
   if (await hasImage(docker, BASE_IMAGE)) return BASE_IMAGE;
-  const bootstrap = await tryBootstrap(docker, packages, log);
+  const bootstrap = await tryBootstrap(docker, log);
   if (bootstrap === undefined) return BASE_IMAGE;
 
   if (await hasImage(docker, PUBLIC_IMAGE)) return PUBLIC_IMAGE;
@@ -44,15 +41,12 @@ async function hasImage(docker: Docker, name: string): Promise<boolean> {
 }
 
 /** undefined when it worked, else why it did not. The system goes straight from mmdebstrap into the engine. */
-async function tryBootstrap(
-  docker: Docker,
-  packages: string[],
-  log: (line: string) => void,
-): Promise<string | undefined> {
+async function tryBootstrap(docker: Docker, log: (line: string) => void): Promise<string | undefined> {
   const version = await execa('mmdebstrap', ['--version'], { reject: false });
   if (version.failed) return 'not installed';
   log('making a Debian base image with mmdebstrap');
-  const args = ['--variant=minbase', `--include=${packages.join(',')}`, ...LEAVE_OUT, '--format=tar', 'bookworm', '-'];
+  const { debian } = await readSandboxRecipe();
+  const args = ['--variant=minbase', `--include=${debian.join(',')}`, ...LEAVE_OUT, '--format=tar', 'bookworm', '-'];
   const child = execa('mmdebstrap', args, { buffer: { stdout: false }, reject: false });
   const [repo, tag] = BASE_IMAGE.split(':');
   const imported = docker.importImage(child.stdout, { repo, tag }).then((stream) => followProgress(docker, stream));
