@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import type { AgentOutcome } from '../core/agent.ts';
+import { safeLine } from '../core/safe-text.ts';
 
 const MAX_SUMMARY = 8000;
 
@@ -47,23 +48,18 @@ function describeNoJson(text: string): string {
   const lines = text.split('\n').filter((line) => line.trim() !== '');
   if (lines.length > 1 && lines.every((line) => parseJson(line) !== undefined))
     return `The agent's final answer holds ${lines.length} JSON documents instead of one.`;
-  return `The agent's final answer is not the JSON that was asked for: "${excerpt(text)}".`;
+  return `The agent's final answer is not the JSON that was asked for: "${safeLine(text, 120)}".`;
 }
 
 function describeIssue(error: z.ZodError): string {
   const issue = error.issues[0];
   if (issue === undefined) return 'it is not the agreed object';
-  if (issue.code === 'unrecognized_keys') return `unknown key "${excerpt(issue.keys.join('", "'))}"`;
+  if (issue.code === 'unrecognized_keys') return `unknown key "${safeLine(issue.keys.join('", "'), 120)}"`;
   const place = issue.path.join('.');
   if (place === 'status') return '"status" must be "ok", "needs_human" or "failed"';
   if (place === 'summary')
     return issue.code === 'too_big' ? `"summary" is longer than ${MAX_SUMMARY} characters` : '"summary" must be a text';
   return 'it must be an object with "status" and "summary"';
-}
-
-function excerpt(text: string): string {
-  const line = text.replace(/\s+/g, ' ');
-  return line.length > 120 ? `${line.slice(0, 119)}…` : line;
 }
 
 function invalid(error: string): AgentOutcome {

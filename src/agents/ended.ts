@@ -1,3 +1,5 @@
+import { safeLine } from '../core/safe-text.ts';
+
 const SIGNALS: Record<number, string> = {
   129: 'SIGHUP',
   130: 'SIGINT',
@@ -17,9 +19,6 @@ export function describeEnd(title: string, exitCode: number | undefined, stderrT
 }
 
 function lastLine(text: string): string | undefined {
-  const line = text
-    .split('\n')
-    .map((each) => each.trim())
-    .findLast((each) => each !== '');
-  return line === undefined || line.length <= 500 ? line : `${line.slice(0, 499)}…`;
+  const line = text.split('\n').findLast((each) => each.trim() !== '');
+  return line === undefined ? undefined : safeLine(line, 500);
 }

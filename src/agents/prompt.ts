@@ -13,6 +13,8 @@ export interface PromptInput {
   lastFailure?: { reason: string; summary: string; tail: string };
 }
 
+const MAX_TAIL = 6000;
+
 /** The prompt of one attempt at one story, in Markdown. */
 export function buildPrompt(input: PromptInput): string {
   return [
@@ -59,7 +61,7 @@ function describeProgress(progress: PromptInput['progress']): string | undefined
 
 function describeFailure(failure: PromptInput['lastFailure']): string | undefined {
   if (failure === undefined) return undefined;
-  const tail = failure.tail.trim();
+  const tail = failure.tail.trim().slice(-MAX_TAIL);
   return `## The last attempt failed
 ${failure.reason}: ${failure.summary}
 Its changes were dropped; you start from the state before it.${tail === '' ? '' : `\nThe end of its log:\n${fence(tail)}`}`;

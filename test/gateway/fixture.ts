@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,6 +7,11 @@ import type { AddressInfo, Server as NetServer } from 'node:net';
 import { afterEach } from 'vitest';
 import { startGateway, type Gateway, type GatewayOptions } from '../../src/gateway/gateway.ts';
 import { startModelServer, type ModelServer, type Turn } from '../support/model-server.ts';
+
+const pem = (name: string) => readFileSync(new URL(`fixtures/localhost-${name}.pem`, import.meta.url));
+
+/** A certificate for `localhost` that nobody trusts, with its key. */
+export const localhost = { key: pem('key'), cert: pem('cert') };
 
 const undo: (() => Promise<void>)[] = [];
 

@@ -1,11 +1,12 @@
 import { stat } from 'node:fs/promises';
 import { createServer } from 'node:net';
+import { createServer as createTlsServer } from 'node:tls';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it, vi } from 'vitest';
 import { startGateway } from '../../src/gateway/gateway.ts';
 import type { ModelRoute } from '../../src/gateway/model-route.ts';
 import { ask, open } from './client.ts';
-import { gateway, httpServer, listening, modelServer } from './fixture.ts';
+import { gateway, httpServer, listening, localhost, modelServer } from './fixture.ts';
 
 const KEY = 'sk-canary-0123456789abcdef';
 const live = (baseUrl: string, key: string | undefined = KEY): ModelRoute => ({
@@ -121,6 +122,17 @@ describe('the live model route', () => {
     expect(answer.status).toBe(502);
     expect(answer.body).toContain('127.0.0.1:1 could not be reached: the connection was refused (ECONNREFUSED)');
     expect(gate.problem()).toContain('could not be reached');
+  });
+
+  it('does not give the key to a provider whose certificate is not trusted', async () => {
+    let said = '';
+    const server = createTlsServer(localhost, (socket) =>
+      socket.on('data', (chunk: Buffer) => (said += chunk.toString())),
+    );
+    const port = (await listening(server)).split(':')[1];
+    const gate = await gateway({ model: live(`https://localhost:${port}/v1`) });
+    expect((await ask(gate.socket)).body).toContain('its certificate is not trusted (DEPTH_ZERO_SELF_SIGNED_CERT)');
+    expect(said).toBe('');
   });
 
   it('says so when the provider does not speak TLS', async () => {

@@ -1,12 +1,9 @@
-import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
 import { connect as connectSocket, createServer, type Socket } from 'node:net';
-import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { connect as connectTls, createServer as createTlsServer } from 'node:tls';
 import { describe, expect, it, vi } from 'vitest';
 import { ask, connectTo } from './client.ts';
-import { gateway, httpServer, listening, tempDir } from './fixture.ts';
+import { gateway, httpServer, listening, localhost } from './fixture.ts';
 
 /** Sends back everything, and ends when the client has ended. */
 const echoServer = () =>
@@ -35,20 +32,10 @@ describe('a tunnel', () => {
   });
 
   it('carries TLS that ends at the server', async () => {
-    const dir = await tempDir();
-    const [keyFile, certFile] = [join(dir, 'key.pem'), join(dir, 'cert.pem')];
-    const subject = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost'];
-    const curve = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2'];
-    execFileSync('openssl', ['req', '-x509', ...curve, ...subject, '-keyout', keyFile, '-out', certFile], {
-      stdio: 'ignore',
-    });
-    const cert = readFileSync(certFile);
-    const target = await listening(
-      createTlsServer({ key: readFileSync(keyFile), cert }, (socket) => socket.end('secret hello')),
-    );
+    const target = await listening(createTlsServer(localhost, (socket) => socket.end('secret hello')));
     const gate = await gateway({ allow: [target] });
     const { socket } = await connectTo(gate.socket, target);
-    expect(await text(connectTls({ socket, ca: cert, servername: 'localhost' }))).toBe('secret hello');
+    expect(await text(connectTls({ socket, ca: localhost.cert, servername: 'localhost' }))).toBe('secret hello');
   });
 
   it.each([

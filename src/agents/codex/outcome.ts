@@ -1,4 +1,5 @@
 import type { AgentOutcome } from '../../core/agent.ts';
+import { safeLine } from '../../core/safe-text.ts';
 import type { AgentEnd } from '../adapter.ts';
 import { readAnswer } from '../answer.ts';
 import { describeEnd } from '../ended.ts';
@@ -24,7 +25,7 @@ const MEANINGS: [RegExp, string][] = [
 ];
 
 function explain(message: string): string {
-  const said = shorten(unwrapBody(message));
+  const said = safeLine(unwrapBody(message), 500);
   const meaning = MEANINGS.find(([pattern]) => pattern.test(said))?.[1];
   return meaning === undefined ? `Codex failed: ${said}` : `${meaning} (Codex: ${said})`;
 }
@@ -38,9 +39,4 @@ function unwrapBody(message: string): string {
   } catch {
     return message;
   }
-}
-
-function shorten(text: string): string {
-  const line = text.replace(/\s+/g, ' ').trim();
-  return line.length > 500 ? `${line.slice(0, 499)}…` : line;
 }

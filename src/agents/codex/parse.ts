@@ -41,7 +41,8 @@ export function parseCodexLine(line: string): ParsedLine {
       return readCompleted(data.item);
     case 'error':
       // Codex repeats its final error as turn.failed; what it calls reconnecting is not final.
-      if (data.message.startsWith('Reconnecting')) return { activities: [{ kind: 'warn', text: data.message }] };
+      if (data.message.startsWith('Reconnecting'))
+        return { activities: [{ kind: 'warn', text: capText(data.message) }] };
       return { activities: [], error: data.message };
     case 'turn.failed':
       return { activities: [], error: data.error.message };
@@ -49,7 +50,7 @@ export function parseCodexLine(line: string): ParsedLine {
 }
 
 function readStarted(started: Item): AgentActivity[] {
-  return started.type === 'command_execution' ? [{ kind: 'run', command: unwrapShell(started.command) }] : [];
+  return started.type === 'command_execution' ? [{ kind: 'run', command: capText(unwrapShell(started.command)) }] : [];
 }
 
 function readCompleted(done: Item): ParsedLine {
@@ -61,7 +62,7 @@ function readCompleted(done: Item): ParsedLine {
         activities: [
           {
             kind: 'ran',
-            command: unwrapShell(done.command),
+            command: capText(unwrapShell(done.command)),
             exitCode: done.exit_code ?? undefined,
             output: capText(done.aggregated_output),
           },
@@ -74,12 +75,12 @@ function readCompleted(done: Item): ParsedLine {
         activities: done.changes.map(({ path, kind }) => ({ kind: 'edit', path: fromWorkspace(path), change: kind })),
       };
     case 'error':
-      return { activities: [{ kind: 'warn', text: done.message }] };
+      return { activities: [{ kind: 'warn', text: capText(done.message) }] };
   }
 }
 
 function sayText(text: string): AgentActivity[] {
-  return text.trim() === '' ? [] : [{ kind: 'say', text }];
+  return text.trim() === '' ? [] : [{ kind: 'say', text: capText(text) }];
 }
 
 /** The command as the model wrote it: without the `/usr/bin/bash -c '…'` that Codex shows around it. */
