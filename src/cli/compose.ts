@@ -35,7 +35,8 @@ export interface Services {
   readConfig(query: { folder: string; profile: string | undefined; set: string[] }): Promise<ShownConfig>;
   initConfig(options: { folder: string; force: boolean }): Promise<Initialised>;
   /** Answers with the image's id. */
-  buildImage(options: { force: boolean; log: (line: string) => void }): Promise<string>;
+  /** `server`: the image of the services in compose.yaml, instead of the sandbox's. */
+  buildImage(options: { force: boolean; server: boolean; log: (line: string) => void }): Promise<string>;
 }
 
 /** The services of a real process: the only place of the CLI that knows how halo is put together. */
@@ -81,7 +82,8 @@ export function composeServices(args: readonly string[]): Services {
       const { initConfig } = await import('../api/repo-config.ts');
       return initConfig(options);
     },
-    async buildImage(options) {
+    async buildImage({ server, ...options }) {
+      if (server) return (await import('../sandbox/docker/image-server.ts')).buildServerImage(options);
       const { buildSandboxImage } = await import('../sandbox/docker/image.ts');
       return buildSandboxImage(options);
     },

@@ -2,6 +2,11 @@ import { safeLine } from '../../core/safe-text.ts';
 import type { Cli } from '../cli.ts';
 import type { Define } from '../program.ts';
 
+interface Flags {
+  force?: true;
+  server?: true;
+}
+
 export const define: Define = (command, cli) => {
   command
     .description('The image that stories run in: a small Debian with git, Node and the agents.')
@@ -12,8 +17,9 @@ export const define: Define = (command, cli) => {
     .description('Builds the image halo-sandbox of this version, unless it is there already. Needs no image registry.')
     .helpOption('-h, --help', 'show help')
     .option('--force', 'build even when it is current')
+    .option('--server', 'build halo-server instead, the image of the services in compose.yaml')
     .addHelpText('after', BUILD_HELP)
-    .action((flags: { force?: true }) => build(flags.force === true, cli));
+    .action((flags: Flags) => build(flags, cli));
 };
 
 const HELP = `
@@ -26,6 +32,7 @@ const BUILD_HELP = `
 Examples:
   halo image build
   halo image build --force
+  halo image build --server
 
 The image's id is written to stdout, progress to stderr.
 
@@ -34,7 +41,7 @@ Exit codes:
 
 See also: halo doctor`;
 
-async function build(force: boolean, cli: Cli): Promise<void> {
+async function build(flags: Flags, cli: Cli): Promise<void> {
   const log = (line: string) => void cli.note(cli.paintErr('quiet', safeLine(line)));
-  await cli.print(await cli.services.buildImage({ force, log }));
+  await cli.print(await cli.services.buildImage({ force: flags.force === true, server: flags.server === true, log }));
 }
