@@ -30,15 +30,17 @@ const HAND_BACK_DELAY_MS = 200;
 
 /** Takes story jobs and has them handled. A job whose worker dies is given to another one within 75 seconds. */
 export function consume(link: Pick<RedisLink, 'address'>, options: ConsumeOptions): Consumer {
-  let closing = false;
+  // Of our own, because a job may be on its way from Redis when the worker is told to cancel all it has.
+  const closing = new AbortController();
   const handleJob = async (job: Job<unknown>, token: string | undefined, signal: AbortSignal | undefined) => {
     const parsed = StoryJob.safeParse(job.data);
     if (!parsed.success) throw new UnrecoverableError(`Job ${job.id} is not one of halo's: it is dropped.`);
-    const until = signal ?? new AbortController().signal;
+    const stop = AbortSignal.any(signal === undefined ? [closing.signal] : [signal, closing.signal]);
     try {
-      await options.handle(parsed.data, until, { lastTry: job.attemptsMade + 1 >= (job.opts.attempts ?? 1) });
+      stop.throwIfAborted();
+      await options.handle(parsed.data, stop, { lastTry: job.attemptsMade + 1 >= (job.opts.attempts ?? 1) });
     } catch (error) {
-      if (!closing) throw error;
+      if (!closing.signal.aborted) throw error;
       await job.moveToDelayed(Date.now() + HAND_BACK_DELAY_MS, token);
       throw new DelayedError();
     }
@@ -66,11 +68,10 @@ export function consume(link: Pick<RedisLink, 'address'>, options: ConsumeOption
   return {
     ready: worker.waitUntilReady().then(() => undefined),
     async close(graceMs) {
-      closing = true;
       const deadline = new AbortController();
       const leave = async () => {
         await worker.pause(true);
-        worker.cancelAllJobs('the worker stops');
+        closing.abort(new Error('the worker stops'));
         await worker.close();
         deadline.abort();
       };
