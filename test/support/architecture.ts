@@ -1,0 +1,162 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { builtinModules } from 'node:module';
+import { dirname, join, normalize, relative } from 'node:path';
+
+/** One import of a source file: the module as written, or the path below src/ when it is one of ours. */
+export interface Import {
+  target: string;
+  ours: boolean;
+  typeOnly: boolean;
+}
+
+export interface SourceFile {
+  /** Path below src/. */
+  path: string;
+  text: string;
+  imports: Import[];
+}
+
+/** A broken rule, as a line that says where and what. */
+export type Breach = string;
+
+const PURE = ['core', 'lib'];
+const PORT_TYPES = ['agents', 'sandbox'];
+const ADAPTERS = ['agents', 'gateway', 'git', 'prd', 'queue', 'sandbox', 'store'];
+
+/** What each folder may import besides itself; `types` only as `import type`. */
+const MAY_IMPORT: Record<string, { values: string[]; types: string[] }> = {
+  core: { values: [], types: [] },
+  lib: { values: [], types: [] },
+  config: { values: PURE, types: PORT_TYPES },
+  ...Object.fromEntries(ADAPTERS.map((name) => [name, { values: PURE, types: PORT_TYPES }])),
+  worker: { values: [...PURE, ...ADAPTERS, 'config'], types: [] },
+  api: { values: [...PURE, ...ADAPTERS, 'config', 'worker'], types: [] },
+  cli: { values: [...PURE, 'config', 'tui'], types: ['api'] },
+  tui: { values: PURE, types: ['api'] },
+};
+
+/** Only these may use the module (or its parts); paths are beginnings of paths below src/. */
+const ONLY_IN: Record<string, string[]> = {
+  dockerode: ['sandbox/'],
+  'tar-fs': ['sandbox/'],
+  bullmq: ['queue/'],
+  ioredis: ['queue/'],
+  'node:child_process': ['git/', 'queue/', 'sandbox/docker/image', 'sandbox/docker/base'],
+  execa: ['git/', 'queue/', 'sandbox/docker/image', 'sandbox/docker/base'],
+};
+
+/** Text that may only stand in some places. */
+const WORDS: { what: string; pattern: RegExp; allowed: string[] }[] = [
+  { what: 'process.env', pattern: /\bprocess\.env\b/, allowed: ['config/'] },
+  { what: 'console', pattern: /\bconsole\.(log|error|warn|info|debug)\b/, allowed: ['cli/', 'tui/'] },
+  { what: 'process.stdout', pattern: /\bprocess\.(stdout|stderr)\b/, allowed: ['cli/', 'tui/'] },
+];
+
+const MOST_LINES = 300;
+
+/** The files that put the program together: they may construct adapters. */
+export function isCompositionRoot(path: string): boolean {
+  return /(^|\/)(main|compose)\.ts$/.test(path);
+}
+
+/** All TypeScript files below a folder. */
+export function readSources(root: string): SourceFile[] {
+  return readdirSync(root, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && entry.name.endsWith('.ts'))
+    .map((entry) => join(entry.parentPath, entry.name))
+    .map((path) => parseSource(relative(root, path), readFileSync(path, 'utf8')));
+}
+
+export function parseSource(path: string, text: string): SourceFile {
+  const found = [
+    ...text.matchAll(/^\s*(import|export)\s+(type\s)?(?:[^'";]*?\sfrom\s+)?'([^']+)'/gm),
+    ...text.matchAll(/(\bimport)\((\s*)'([^']+)'\)/g),
+  ];
+  const imports = found.map(([statement, , type, target = '']): Import => {
+    const ours = target.startsWith('.');
+    const typeOnly = (type ?? '').trim() === 'type' || isListOfTypes(statement);
+    return { target: ours ? normalize(join(dirname(path), target)) : target, ours, typeOnly };
+  });
+  return { path, text, imports };
+}
+
+export function findForbiddenEdges(files: SourceFile[]): Breach[] {
+  return files
+    .filter((file) => !isCompositionRoot(file.path))
+    .flatMap((file) =>
+      file.imports
+        .filter(({ ours }) => ours)
+        .filter((edge) => !mayImport(folderOf(file.path), edge))
+        .map((edge) => `${file.path}: imports ${edge.typeOnly ? 'a type of ' : ''}${edge.target}`),
+    );
+}
+
+export function findCycles(files: SourceFile[]): Breach[] {
+  const next = new Map(
+    files.map(({ path, imports }) => [path, imports.filter((i) => i.ours && !i.typeOnly).map((i) => i.target)]),
+  );
+  const done = new Set<string>();
+  const cycles: Breach[] = [];
+  const visit = (path: string, trail: string[]) => {
+    if (trail.includes(path)) cycles.push([...trail.slice(trail.indexOf(path)), path].join(' -> '));
+    if (trail.includes(path) || done.has(path)) return;
+    for (const target of next.get(path) ?? []) visit(target, [...trail, path]);
+    done.add(path);
+  };
+  for (const path of next.keys()) visit(path, []);
+  return cycles;
+}
+
+export function findMisplacedModules(files: SourceFile[]): Breach[] {
+  return files.flatMap(({ path, imports }) =>
+    imports
+      .filter(({ target }) => ONLY_IN[target]?.every((place) => !path.startsWith(place)))
+      .map(({ target }) => `${path}: imports ${target}, which only ${ONLY_IN[target]?.join(', ')} may`),
+  );
+}
+
+export function findMisplacedWords(files: SourceFile[]): Breach[] {
+  return files.flatMap(({ path, text }) =>
+    WORDS.filter(
+      ({ pattern, allowed }) => !allowed.some((place) => path.startsWith(place)) && pattern.test(code(text)),
+    ).map(({ what, allowed }) => `${path}: uses ${what}, which only ${allowed.join(', ')} may`),
+  );
+}
+
+export function findBadFiles(files: SourceFile[]): Breach[] {
+  return files.flatMap(({ path, text, imports }) => [
+    ...(text.split('\n').length - 1 > MOST_LINES ? [`${path}: has more than ${MOST_LINES} lines`] : []),
+    ...(/(^|\/)(utils?|helpers?|common|misc)(\/|\.ts$)/.test(path) ? [`${path}: is not named after one thing`] : []),
+    ...imports
+      .filter(({ target }) => builtinModules.includes(target))
+      .map(({ target }) => `${path}: imports ${target} without node:`),
+  ]);
+}
+
+function mayImport(from: string, { target, typeOnly }: Import): boolean {
+  const to = folderOf(target);
+  const allowed = MAY_IMPORT[from];
+  if (to === from) return true;
+  return allowed !== undefined && (allowed.values.includes(to) || (typeOnly && allowed.types.includes(to)));
+}
+
+function folderOf(path: string): string {
+  return path.split('/')[0] ?? '';
+}
+
+/** `import { type A, type B } from …` */
+function isListOfTypes(statement: string): boolean {
+  const names = /\{([^}]*)\}/
+    .exec(statement)?.[1]
+    ?.split(',')
+    .filter((name) => name.trim() !== '');
+  return names !== undefined && names.length > 0 && names.every((name) => name.trim().startsWith('type '));
+}
+
+/** The text without its comments and quoted words, such as a script that runs in a container. */
+function code(text: string): string {
+  return text
+    .replace(/\/\*[\s\S]*?\*\//g, '')
+    .replace(/^\s*\/\/.*$/gm, '')
+    .replace(/'[^'\n]*'/g, "''");
+}
