@@ -37,7 +37,7 @@ async function candidates(before: string[], current: string, cli: Cli): Promise<
   }
   if (current.startsWith('-')) return optionsOf(command);
   if (command.commands.length > 0)
-    return command.commands.map((each) => ({ word: each.name(), meaning: each.summary() }));
+    return positionals > 0 ? [] : command.commands.map((each) => ({ word: each.name(), meaning: each.summary() }));
   const argument = command.registeredArguments[positionals];
   if (argument?.argChoices !== undefined) return argument.argChoices.map((word) => ({ word, meaning: '' }));
   return argument?.name() === 'runId' ? runIds(cli) : [];

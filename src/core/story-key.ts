@@ -11,7 +11,7 @@ export function storyKey(id: string): string {
     .replace(/[^a-z0-9]+/g, '-')
     .replace(/^-+|-+$/g, '')
     .slice(0, 40);
-  if (slug === id) return slug;
+  if (slug === id && slug !== '') return slug;
   const digest = createHash('sha256').update(id).digest('hex').slice(0, 8);
   return slug === '' ? digest : `${slug}-${digest}`;
 }

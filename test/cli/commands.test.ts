@@ -1,0 +1,241 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { HaloError } from '../../src/core/errors.ts';
+import { runCli, type CliOptions } from '../support/cli-world.ts';
+import { openMemory, type MemoryOperations } from '../support/memory-operations.ts';
+import { attempted, created, failed, passed, succeeded } from '../support/sample-run.ts';
+
+let folder: string;
+let operations: MemoryOperations;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'halo cli ä '));
+  await writeFile(join(folder, 'prd.json'), '{}');
+});
+afterAll(() => rm(folder, { recursive: true }));
+beforeEach(() => {
+  operations = openMemory();
+});
+
+function halo(words: string[], options: Partial<CliOptions> = {}) {
+  return runCli(words, { operations, cwd: folder, ...options });
+}
+
+describe('halo submit', () => {
+  it('prints nothing but run ids on stdout', async () => {
+    const result = await halo(['submit', 'prd.json', '--repo', 'a', '--repo', 'ssh://git@host/b.git']);
+    expect(result).toMatchObject({ code: 0, stdout: 'new-1\nnew-2\n' });
+    expect(result.stderr).toContain('warning: a warning');
+    expect(operations.submitted[0]?.repos).toEqual([join(folder, 'a'), 'ssh://git@host/b.git']);
+  });
+
+  it('takes this folder, settings and --agent', async () => {
+    await halo(['submit', 'prd.json', '-c', 'a=1', '--config', 'b=2', '--agent', 'command', '--profile', 'ci']);
+    expect(operations.submitted).toMatchObject([
+      { repos: [folder], set: ['a=1', 'b=2', 'agent=command'], profile: 'ci', allowDirty: false },
+    ]);
+  });
+
+  it('reads a PRD from stdin', async () => {
+    await halo(['submit', '-'], { stdin: '{"ä":1}' });
+    expect(operations.submitted[0]?.prd).toEqual({ path: '-', bytes: new TextEncoder().encode('{"ä":1}') });
+  });
+
+  it('says which file is missing', async () => {
+    const result = await halo(['submit', 'no.json']);
+    expect(result).toMatchObject({ code: 6, stdout: '' });
+    expect(result.stderr).toContain(`error: There is no file ${join(folder, 'no.json')}.`);
+  });
+});
+
+describe('halo run', () => {
+  /** A worker that plays the given events as the run that was submitted. */
+  function playing(play: (append: MemoryOperations['append']) => void, stopRun: () => Promise<void> = noStop) {
+    let closed = false;
+    const startWorker = () => {
+      play((runId, entry) => operations.append(runId, entry));
+      return Promise.resolve({ stopRun, close: () => Promise.resolve(void (closed = true)) });
+    };
+    return { services: { startWorker }, isClosed: () => closed };
+  }
+  const noStop = () => Promise.resolve();
+  beforeEach(() => operations.addRun([created('new-1', 2)]));
+
+  it('prints plain lines, the verdict and, last, the run directory where stdout is no terminal', async () => {
+    const worker = playing((append) => {
+      for (const entry of [...passed('US-001'), ...passed('US-002')]) append('new-1', entry);
+      append('new-1', { type: 'run.ended', stopReason: 'SUCCESS', detail: '2 of 2 stories landed' });
+    });
+    const result = await halo(['run', 'prd.json'], worker);
+    expect(result.code).toBe(0);
+    const lines = result.stdout.trimEnd().split('\n');
+    expect(lines[0]).toContain('run      new-1  2 stories of shop');
+    expect(result.stdout).toContain('US-001    gate     ok      1.2s    npm test');
+    expect(result.stdout).toContain('next      halo diff new-1');
+    expect(lines.at(-1)).toBe('/halo/runs/new-1');
+    expect(worker.isClosed()).toBe(true);
+  });
+
+  it.each([
+    ['GATE_FAILED', 10],
+    ['ATTEMPTS_EXHAUSTED', 11],
+    ['NEEDS_HUMAN', 4],
+  ] as const)('ends with the exit code of %s', async (stopReason, code) => {
+    const worker = playing((append) => append('new-1', { type: 'run.ended', stopReason, detail: '' }));
+    expect((await halo(['run', 'prd.json'], worker)).code).toBe(code);
+  });
+
+  it('prints one event per line and nothing else with --json', async () => {
+    const worker = playing((append) => append('new-1', { type: 'run.ended', stopReason: 'SUCCESS', detail: '' }));
+    const { stdout } = await halo(['run', 'prd.json', '--json'], worker);
+    const types = stdout
+      .trimEnd()
+      .split('\n')
+      .map((line) => (JSON.parse(line) as { type: string }).type);
+    expect(types).toEqual(['run.created', 'run.ended']);
+  });
+
+  it('stops the run at the first Ctrl-C, says so, and ends with 130', async () => {
+    let pressCtrlC = () => {};
+    const worker = playing(
+      () => setImmediate(() => pressCtrlC()),
+      () =>
+        Promise.resolve(operations.append('new-1', { type: 'run.ended', stopReason: 'USER_ABORT', detail: 'stopped' })),
+    );
+    const result = await halo(['run', 'prd.json'], { ...worker, onReady: (press) => (pressCtrlC = press) });
+    expect(result.code).toBe(130);
+    expect(result.stderr).toContain('stopping:');
+    expect(result.stdout).toContain('USER_ABORT');
+  });
+
+  it('leaves at once at the second Ctrl-C', async () => {
+    let pressCtrlC = () => {};
+    const worker = playing(
+      () =>
+        setImmediate(() => {
+          pressCtrlC();
+          pressCtrlC();
+          operations.append('new-1', { type: 'run.ended', stopReason: 'USER_ABORT', detail: '' });
+        }),
+      noStop,
+    );
+    const result = await halo(['run', 'prd.json'], { ...worker, onReady: (press) => (pressCtrlC = press) });
+    expect(result.stderr).toContain('[left at once with 130]');
+  });
+
+  it('closes the worker when following fails', async () => {
+    const worker = playing(() => undefined);
+    const broken = {
+      ...operations,
+      get: () => Promise.reject(new HaloError('RUN_UNREADABLE', 'The journal is torn.')),
+    };
+    expect((await halo(['run', 'prd.json'], { ...worker, operations: broken })).code).toBe(1);
+    expect(worker.isClosed()).toBe(true);
+  });
+});
+
+describe('halo logs', () => {
+  it('shows what a run did, or only one story of it', async () => {
+    operations.addRun([created('r1', 2), ...passed('US-001'), ...failed('US-002')]);
+    const all = await halo(['logs', 'r1']);
+    expect(all.stdout).toContain('US-001    agent    $ npm test');
+    expect(all.stdout).toContain('US-002    story    FAILED  GATE_FAILED');
+    const one = await halo(['logs', 'r1', '--story', 'US-002']);
+    expect(one.stdout).not.toContain('US-001');
+    expect(one.stdout.split('\n')[0]).toMatch(/^ {3}14\.0s {2}US-002/);
+  });
+
+  it('passes raw output on byte for byte, but never to a terminal as it is', async () => {
+    const raw = [{ story: 'US-001', line: '{"text":"\u001b]0;x\u0007hi\u001b[31m"}' }];
+    operations.addRun([created('r1', 1)], raw);
+    expect((await halo(['logs', 'r1', '--raw'])).stdout).toBe(`${raw[0]?.line}\n`);
+    const shown = await halo(['logs', 'r1', '--raw'], { terminal: { shown: true } });
+    expect(shown.stdout).toBe('{"text":"hi"}\n');
+  });
+
+  it('follows until the run ends, and only follows less when interrupted', async () => {
+    operations.addRun([created('r1', 1)]);
+    const following = halo(['logs', 'r1', '-f', '--json']);
+    await expect.poll(() => operations.followers('r1')).toBe(1);
+    operations.append('r1', { type: 'run.ended', stopReason: 'SUCCESS', detail: '' });
+    expect((await following).stdout.trim().split('\n')).toHaveLength(2);
+
+    operations.addRun([created('r2', 1)]);
+    let pressCtrlC = () => {};
+    const second = halo(['logs', 'r2', '-f'], { onReady: (press) => (pressCtrlC = press) });
+    await expect.poll(() => operations.followers('r2')).toBe(1);
+    pressCtrlC();
+    expect((await second).code).toBe(0);
+  });
+
+  it('names the stories there are when one is unknown', async () => {
+    operations.addRun([created('r1', 2)]);
+    const result = await halo(['logs', 'r1', '--story', 'US-9']);
+    expect(result.code).toBe(2);
+    expect(result.stderr).toContain('hint:  Its stories are US-001, US-002.');
+  });
+});
+
+describe('halo status and halo ls', () => {
+  it('are friendly when there is nothing', async () => {
+    for (const command of ['status', 'ls'])
+      expect(await halo([command])).toEqual({ code: 0, stdout: '', stderr: 'no runs yet: halo run prd.json\n' });
+    expect((await halo(['ls', '--json'])).stdout).toBe('[]\n');
+  });
+
+  it('show runs in a table', async () => {
+    operations.addRun(succeeded('r1'));
+    operations.addRun([created('r2', 3), { type: 'run.started' }, ...attempted('US-001')]);
+    const [heading, first, second] = (await halo(['ls'])).stdout.split('\n');
+    expect(heading).toMatch(/^RUN {2}STATE {4}STORIES {2}TIME/);
+    expect(first).toMatch(/^r2 {3}running {2}0\/3/);
+    expect(second).toMatch(/^r1 {3}SUCCESS {2}1\/1 {6}14\.0s/);
+  });
+
+  it('show one run story by story, with the next step', async () => {
+    operations.addRun(succeeded('r1'));
+    const { stdout } = await halo(['status', 'r1']);
+    expect(stdout).toMatch(/^state +SUCCESS {2}1 of 1 stories landed$/m);
+    expect(stdout).toMatch(/^commits +0123456\.\.abcdef0 on halo\/r1$/m);
+    expect(stdout).toMatch(/^US-001 +passed +1 +12\.0s +abcdef0 +Story number 1$/m);
+    expect(stdout).toMatch(/^halo land r1 +fast-forward main to it$/m);
+    expect(JSON.parse((await halo(['status', 'r1', '--json'])).stdout)).toMatchObject({ dir: '/halo/runs/r1' });
+  });
+});
+
+describe('halo diff and halo land', () => {
+  it('print the diff untouched into a pipe', async () => {
+    operations.addRun(succeeded('r1'));
+    expect((await halo(['diff', 'r1'])).stdout).toBe(await operations.diff('r1', undefined));
+  });
+
+  it('land, or say why not', async () => {
+    operations.addRun(succeeded('r1'));
+    expect((await halo(['land', 'r1'])).stdout).toBe('landed  main  0123456..abcdef0\n');
+    operations.addRun([created('r2', 1)]);
+    const refused = await halo(['land', 'r2']);
+    expect(refused).toEqual({
+      code: 6,
+      stdout: '',
+      stderr: 'error: Run r2 landed nothing.\nhint:  Look at its logs.\n',
+    });
+  });
+});
+
+describe('halo doctor', () => {
+  const findings = [
+    { name: 'git', ok: 'ok', says: '2.39.5' },
+    { name: 'docker', ok: 'fail', says: 'nothing answers', mend: 'start it' },
+  ] as const;
+
+  it('says how to mend what is missing, and ends with 5', async () => {
+    const services = { diagnose: () => Promise.resolve([...findings]) };
+    const result = await halo(['doctor'], { services });
+    expect(result).toMatchObject({
+      code: 5,
+      stdout: '✓ git     2.39.5\n✗ docker  nothing answers\n          → start it\n',
+    });
+  });
+});

@@ -1,0 +1,132 @@
+import { describe, expect, it } from 'vitest';
+import { HaloError } from '../../src/core/errors.ts';
+import { readTerminal } from '../../src/config/terminal.ts';
+import { runCli } from '../support/cli-world.ts';
+import { openMemory } from '../support/memory-operations.ts';
+import { succeeded } from '../support/sample-run.ts';
+
+function halo(words: string[], terminal = {}) {
+  return runCli(words, { operations: openMemory(), terminal });
+}
+
+function failing(error: Error, terminal = {}) {
+  const operations = { ...openMemory(), list: () => Promise.reject(error) };
+  return runCli(['ls'], { operations, terminal });
+}
+
+describe('the command line', () => {
+  it.each([
+    [['runn'], "unknown command 'runn'", 'Did you mean run?'],
+    [['logs', 'x', '--storry', 'y'], "unknown option '--storry'", 'Did you mean --story?'],
+    [['land'], "missing required argument 'runId'", '`halo land --help`'],
+    [['config'], '`halo config` needs a command after it.', '`halo config --help`'],
+    [['up', '--workers', '0'], 'whole number from 1', '`halo up --help`'],
+    [['logs', 'x', '--raw', '--json'], '--raw and --json exclude each other.', 'journal'],
+  ])('ends %j as wrong usage and says what was meant', async (words, message, hint) => {
+    const result = await halo(words);
+    expect(result).toMatchObject({ code: 2, stdout: '' });
+    expect(result.stderr).toMatch(/^error: /);
+    expect(result.stderr).toContain(message);
+    expect(result.stderr).toContain(hint);
+  });
+
+  it('shows help and version on stdout', async () => {
+    for (const words of [[], ['--help'], ['help'], ['-h']])
+      expect(await halo(words)).toMatchObject({ code: 0, stdout: expect.stringContaining('Commands:') as string });
+    for (const words of [
+      ['run', '--help'],
+      ['help', 'run'],
+    ])
+      expect((await halo(words)).stdout).toContain('Usage: halo run [options] <prd>');
+    expect((await halo(['--version'])).stdout).toMatch(/^halo \d+\.\d+\.\d+\n$/);
+  });
+
+  it('reports an error with its hint and exit code', async () => {
+    const error = new HaloError('DOCKER_UNAVAILABLE', 'Docker does not answer.', { hint: 'Start it.' });
+    expect(await failing(error)).toEqual({
+      code: 5,
+      stdout: '',
+      stderr: 'error: Docker does not answer.\nhint:  Start it.\n',
+    });
+  });
+
+  it('takes the blame for an error that nobody expected', async () => {
+    const result = await failing(new TypeError('x is not a function'));
+    expect(result.code).toBe(1);
+    expect(result.stderr).toMatch(/^error: x is not a function\nThis is a fault in halo \d.*\(INTERNAL.*\nhint:/);
+    expect(result.stderr).not.toContain('at ');
+    expect((await failing(new TypeError('x'), { debug: true })).stderr).toContain('caused by: TypeError: x\n    at ');
+  });
+
+  it('lets nothing of an error through that a terminal obeys', async () => {
+    const result = await failing(new HaloError('PRD_INVALID', 'bad \u001b]0;x\u0007title \u001b[2J'));
+    expect(result.stderr).toBe('error: bad title \n');
+  });
+
+  it('colors only where color is wanted', async () => {
+    const operations = openMemory();
+    operations.addRun(succeeded('r1'));
+    const colored = await runCli(['logs', 'r1'], { operations, terminal: { color: { stdout: true, stderr: true } } });
+    const plain = await runCli(['logs', 'r1'], { operations });
+    expect(colored.stdout).toContain('\u001b[32m');
+    expect(plain.stdout).not.toContain('\u001b');
+  });
+});
+
+describe('readTerminal', () => {
+  const tty = { stdout: { isTTY: true }, stderr: { isTTY: true } };
+  const pipe = { stdout: {}, stderr: {} };
+
+  it.each([
+    ['a terminal', tty, {}, true, true],
+    ['a terminal with NO_COLOR', tty, { NO_COLOR: '1' }, false, true],
+    ['a dumb terminal', tty, { TERM: 'dumb' }, false, false],
+    ['a terminal in CI', tty, { CI: 'true' }, true, false],
+    ['a pipe', pipe, {}, false, false],
+    ['a pipe with FORCE_COLOR', pipe, { FORCE_COLOR: '1' }, true, false],
+  ])('knows what %s can do', (_name, streams, env, color, drawable) => {
+    const terminal = readTerminal(streams, env);
+    expect(terminal.color.stdout).toBe(color);
+    expect(terminal.drawable).toBe(drawable);
+  });
+});
+
+describe('completion', () => {
+  async function complete(...words: string[]) {
+    const operations = openMemory();
+    operations.addRun(succeeded('0aaa'));
+    operations.addRun(succeeded('0bbb'));
+    const { stdout, code } = await runCli(['__complete', ...words], { operations });
+    expect(code).toBe(0);
+    return stdout
+      .trimEnd()
+      .split('\n')
+      .map((line) => line.split('\t')[0]);
+  }
+
+  it('knows commands, subcommands, options, choices and run ids', async () => {
+    expect(await complete('la')).toEqual(['land']);
+    expect(await complete('config', '')).toEqual(['show']);
+    expect(await complete('logs', '--')).toEqual(['--follow', '--story', '--raw', '--json', '--help']);
+    expect(await complete('completion', '')).toEqual(['bash', 'zsh', 'fish']);
+    expect(await complete('logs', '-f', '0b')).toEqual(['0bbb']);
+    expect(await complete('logs', '--story', 'US-1', '')).toEqual(['0bbb', '0aaa']);
+  });
+
+  it('leaves files and free values to the shell', async () => {
+    expect(await complete('run', '')).toEqual(['']);
+    expect(await complete('run', '--repo', '')).toEqual(['']);
+    expect(await complete('no-such', '')).toEqual(['']);
+  });
+
+  it.each(['bash', 'zsh', 'fish'])('prints a script for %s that asks halo itself', async (shell) => {
+    expect((await halo(['completion', shell])).stdout).toContain('halo __complete');
+  });
+});
+
+it('a command closes its operations even when it fails', async () => {
+  let closed = 0;
+  const operations = { ...openMemory(), close: () => Promise.resolve(void (closed += 1)) };
+  expect((await runCli(['status', 'none'], { operations })).code).toBe(2);
+  expect(closed).toBe(1);
+});
