@@ -16,7 +16,7 @@ export const define: Define = (command, cli) => {
         'Queues a PRD for one or more repositories and prints one run id per line. Everything is checked first: either all runs are queued or none. Workers (`halo worker`, `halo up`) execute them.',
       )
       .argument('<prd>', 'the PRD file, or - for stdin')
-      .option('--repo <path|url>', 'a repository, by default the one here (repeatable)', collect),
+      .option('--repo <repo>', 'path or URL of a repository, by default the one here (repeatable)', collect),
   )
     .option('--allow-dirty', 'accept uncommitted changes; they are not part of the run')
     .option('--json', 'print the runs as JSON')
@@ -33,7 +33,8 @@ Examples:
 Only run ids are written to stdout; everything else goes to stderr.
 
 Exit codes:
-  0 queued    2 wrong usage    5 something is missing    6 the PRD, the settings or a repository is not fit
+  0 queued                  2 wrong usage
+  5 something is missing    6 the PRD, the settings or a repository is not fit
 
 See also: halo run, halo worker, halo status`;
 

@@ -1,0 +1,56 @@
+import { readFile } from 'node:fs/promises';
+import type { Command } from 'commander';
+import { describe, expect, it } from 'vitest';
+import { createCli } from '../../src/cli/cli.ts';
+import { buildProgram } from '../../src/cli/program.ts';
+import { processWorld } from '../../src/cli/world.ts';
+
+const docs = await readFile(new URL('../../docs/commands.md', import.meta.url), 'utf8');
+const program = await buildProgram(createCli(processWorld([])));
+
+/** Each command that does something, by its full name. */
+function commandsOf(command: Command, name: string): [string, Command][] {
+  if (command.commands.length === 0) return [[name, command]];
+  return command.commands.flatMap((sub) => commandsOf(sub, `${name} ${sub.name()}`));
+}
+
+/** The sections of the page by the command that their heading names. */
+const sections = new Map(
+  docs
+    .split(/^## /m)
+    .slice(1)
+    .map((text) => [/^`([^`]+)`/.exec(text)?.[1] ?? text.split('\n')[0] ?? '', text] as const),
+);
+const commands = commandsOf(program, 'halo');
+
+describe('docs/commands.md', () => {
+  it('has a section for each command, and none for commands that are not there', () => {
+    const documented = [...sections.keys()].filter((heading) => heading.startsWith('halo '));
+    expect(documented.sort()).toEqual(commands.map(([name, command]) => usageOf(name, command)).sort());
+  });
+
+  it.each(commands)('lists each option of %s, and no other', (name, command) => {
+    const section = sections.get(usageOf(name, command)) ?? '';
+    const listed = [...section.matchAll(/^\| `(-[^`]+)` +\|/gm)].map((match) => match[1]);
+    expect(listed).toEqual(command.options.map((option) => option.flags));
+  });
+
+  it.each(commands)('shows an example of %s', (name, command) => {
+    expect(sections.get(usageOf(name, command))).toMatch(new RegExp(`^\\s*\\$ .*${name}`, 'm'));
+  });
+});
+
+describe('each help page', () => {
+  it.each(commands)('of %s has a purpose, examples and pointers', (_name, command) => {
+    let page = '';
+    command.configureOutput({ writeOut: (text) => (page += text) }).outputHelp();
+    expect(command.description().length).toBeGreaterThan(20);
+    expect(page).toContain('Examples:\n');
+    for (const line of page.split('\n')) expect(line.length, line).toBeLessThanOrEqual(105);
+  });
+});
+
+function usageOf(name: string, command: Command): string {
+  const args = command.registeredArguments.map((each) => (each.required ? `<${each.name()}>` : `[${each.name()}]`));
+  return [name, ...args].join(' ');
+}
