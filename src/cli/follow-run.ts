@@ -12,13 +12,15 @@ export interface FollowRun {
   cli: Cli;
   json: boolean;
   signal: AbortSignal;
+  /** Called when progress is drawn: until it ends, notices must go through `say`, or they would tear the frame. */
+  onDrawn: (say: (line: string) => void) => void;
 }
 
 /** Shows a run until it ends: drawn on a terminal, as lines elsewhere. Answers undefined when the signal came first. */
 export async function followRun(options: FollowRun): Promise<StopReason | undefined> {
   const { operations, runId, cli, json, signal } = options;
   const { dir } = await operations.get(runId);
-  const shown = json ? showJson(cli) : cli.terminal.drawable ? showDrawn(cli, dir) : showLines(options);
+  const shown = json ? showJson(cli) : cli.terminal.drawable ? showDrawn(options, dir) : showLines(options);
   let end: StopReason | undefined;
   try {
     for await (const event of operations.follow(runId, { after: 0, follow: true, signal })) {
@@ -40,8 +42,10 @@ function showJson(cli: Cli): Show {
   return { show: (event) => cli.printJson(event), close: () => undefined };
 }
 
-function showDrawn(cli: Cli, dir: string): Show {
-  return openProgress({ screen: cli.stdout, paint: cli.paint, dir });
+function showDrawn({ cli, onDrawn }: FollowRun, dir: string): Show {
+  const progress = openProgress({ screen: cli.stdout, paint: cli.paint, dir });
+  onDrawn(progress.say);
+  return progress;
 }
 
 /** Plain lines, then the verdict; the run directory is the last line, for scripts. */

@@ -1,6 +1,6 @@
 import type { AgentActivity } from './agent.ts';
 import { formatDuration, msBetween } from './duration.ts';
-import type { CommandResult, JournalEvent, Verdict } from './events.ts';
+import type { CommandResult, JournalEvent, Phase, Verdict } from './events.ts';
 import { clip, safeLine, safeText } from './safe-text.ts';
 
 /** How a line wants to be seen; printers choose colors by it. */
@@ -83,6 +83,7 @@ function storyLines(event: StoryEvent): StoryLine[] {
     case 'gate.started':
       return [];
     case 'phase.ended':
+      if (isUnremarkable(event.phase, event.ms)) return [];
       return [{ label: event.phase, tone: 'quiet', text: `done    ${formatDuration(event.ms)}` }];
     case 'setup.ended':
       return [commandLine(event, 'setup')];
@@ -97,6 +98,11 @@ function storyLines(event: StoryEvent): StoryLine[] {
       return [{ label: 'story', tone, text: `${word}  ${what}  ${first}`.trimEnd() }, ...continued(rest, 'plain', '')];
     }
   }
+}
+
+/** Gates have lines of their own, and short work of halo's own is noise. */
+function isUnremarkable(phase: Phase, ms: number): boolean {
+  return phase === 'gates' || (phase !== 'prepare' && phase !== 'agent' && ms < 1000);
 }
 
 function commandLine(event: CommandResult & { log: string }, label: string): StoryLine {

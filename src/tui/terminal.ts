@@ -14,6 +14,8 @@ export interface Screen extends NodeJS.WritableStream {
 
 export interface Progress {
   show(event: JournalEvent): void;
+  /** Puts a line above the frame, where it stays. */
+  say(line: string): void;
   /** Draws the last frame, which stays, and gives the cursor back. Safe to call twice. */
   close(): void;
 }
@@ -39,6 +41,7 @@ export function openProgress(options: { screen: Screen; paint: Paint; dir: strin
       if (event.type === 'story.started') recent = [];
       recent = [...recent, ...describe(event).filter((line) => line.story !== '')].slice(-KEPT_LINES);
     },
+    say: (line) => draw.persist(line),
     close() {
       if (closed) return;
       closed = true;

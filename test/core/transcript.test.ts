@@ -47,6 +47,13 @@ describe('transcribe', () => {
     ]);
   });
 
+  it('is silent about phases that say nothing', () => {
+    const ended = { type: 'phase.ended', ...US1 } as const;
+    expect(lines(1, { ...ended, phase: 'export', ms: 30 })).toEqual([]);
+    expect(lines(1, { ...ended, phase: 'gates', ms: 9000 })).toEqual([]);
+    expect(lines(9, { ...ended, phase: 'export', ms: 8000 })).toHaveLength(1);
+  });
+
   it('indents and caps what a command printed, from its end', () => {
     const output = Array.from({ length: 20 }, (_, index) => `line ${index}`).join('\n');
     const activity = { kind: 'ran', command: 'ls', exitCode: 0, output } as const;

@@ -1,4 +1,5 @@
 import type { Operations, Submitted } from '../../api/operations.ts';
+import { safeLine } from '../../core/safe-text.ts';
 import { exitCodeOf } from '../../core/stop-reason.ts';
 import type { Cli } from '../cli.ts';
 import type { Worker } from '../compose.ts';
@@ -79,7 +80,8 @@ interface Following {
 }
 
 async function follow({ runId, warnings }: Submitted, { operations, worker, cli, json }: Following): Promise<void> {
-  await cli.note(...warnings.map((text) => `${cli.paintErr('warn', 'warning:')} ${text}`));
+  await cli.note(...warnings.map((text) => `${cli.paintErr('warn', 'warning:')} ${safeLine(text, 500)}`));
+  let say = (line: string): void => void cli.note(line);
   const leave = new AbortController();
   let stopping: Promise<void> | undefined;
   const off = cli.onStop(() => {
@@ -89,13 +91,20 @@ async function follow({ runId, warnings }: Submitted, { operations, worker, cli,
   async function stop(): Promise<void> {
     if (worker === undefined) {
       leave.abort();
-      return cli.note(`no longer following; the run goes on. \`halo logs ${runId} -f\` follows it again.`);
+      return say(`no longer following; the run goes on. \`halo logs ${runId} -f\` follows it again.`);
     }
-    await cli.note('stopping: the attempt under way is given up, what landed stays. Ctrl-C again exits at once.');
+    say('stopping: the attempt under way is given up, what landed stays. Ctrl-C again exits at once.');
     await worker.stopRun(runId);
   }
   try {
-    const end = await followRun({ operations, runId, cli, json, signal: leave.signal });
+    const end = await followRun({
+      operations,
+      runId,
+      cli,
+      json,
+      signal: leave.signal,
+      onDrawn: (drawn) => (say = drawn),
+    });
     await stopping;
     cli.exitCode = end === undefined ? ABORTED : exitCodeOf(end);
   } finally {

@@ -1,3 +1,4 @@
+import { safeLine } from '../../core/safe-text.ts';
 import type { Cli } from '../cli.ts';
 import type { Define } from '../program.ts';
 import { readPrd } from '../read-prd.ts';
@@ -52,7 +53,7 @@ async function submit(file: string, flags: Flags, cli: Cli): Promise<void> {
   );
   if (flags.json) return cli.printJson(runs);
   for (const { runId, repo, warnings } of runs) {
-    await cli.note(...warnings.map((text) => `${cli.paintErr('warn', 'warning:')} ${text}`));
+    await cli.note(...warnings.map((text) => `${cli.paintErr('warn', 'warning:')} ${safeLine(text, 500)}`));
     await cli.note(cli.paintErr('quiet', `queued ${runId} for ${repo}`));
   }
   await cli.print(...runs.map(({ runId }) => runId));
