@@ -15,7 +15,7 @@ export interface Screen extends NodeJS.WritableStream {
 export interface Progress {
   show(event: JournalEvent): void;
   /** Puts a line above the frame, where it stays. */
-  say(line: string): void;
+  say: (line: string) => void;
   /** Draws the last frame, which stays, and gives the cursor back. Safe to call twice. */
   close(): void;
 }

@@ -24,6 +24,7 @@ See also: halo diff, halo status`;
 async function land(runId: string, flags: { json?: true }, cli: Cli): Promise<void> {
   const landed = await cli.withOperations((operations) => operations.land(runId));
   if (flags.json) return cli.printJson(landed);
+  if (landed.from === landed.to) return cli.print(`${landed.branch} is at ${landed.to.slice(0, 7)} already`);
   await cli.print(
     `${cli.paint('good', 'landed')}  ${landed.branch}  ${landed.from.slice(0, 7)}..${landed.to.slice(0, 7)}`,
   );

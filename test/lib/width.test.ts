@@ -1,0 +1,25 @@
+import { describe, expect, it } from 'vitest';
+import { cutToWidth, fitToWidth, widthOf } from '../../src/lib/width.ts';
+
+describe('cutToWidth', () => {
+  it.each([
+    ['abc', 3, 'abc'],
+    ['abcd', 3, 'ab…'],
+    ['漢字漢字', 5, '漢字…'],
+    ['漢字漢字', 4, '漢…'],
+    ['👩‍💻👩‍💻', 3, '👩‍💻…'],
+    ['e\u0301e\u0301e\u0301', 2, 'e\u0301…'],
+    ['abc', 1, '…'],
+    ['abc', 0, ''],
+  ])('cuts %s to %i columns', (line, width, result) => {
+    expect(cutToWidth(line, width)).toBe(result);
+    expect(widthOf(cutToWidth(line, width))).toBeLessThanOrEqual(width);
+  });
+});
+
+describe('fitToWidth', () => {
+  it('fills up by columns, not by characters', () => {
+    expect(fitToWidth('漢', 4)).toBe('漢  ');
+    expect(fitToWidth('abcdef', 4)).toBe('abc…');
+  });
+});
