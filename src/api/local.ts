@@ -22,7 +22,7 @@ export interface LocalOptions {
 }
 
 /** The operations in this process. Redis is only looked for when something is submitted. */
-export async function openLocal({ host, args = [], preflight }: LocalOptions): Promise<Operations> {
+export function openLocal({ host, args = [], preflight }: LocalOptions): Operations {
   const store = openStore(host.home, { transcribe });
   const redis = lazily(async () => {
     const link = await connectRedis(host);

@@ -6,6 +6,19 @@ export type AgentActivity =
   | { kind: 'edit'; path: string; change: 'add' | 'update' | 'delete' }
   | { kind: 'warn'; text: string };
 
+const LONGEST_SAYING = 4_000;
+
+/** Makes one saying of several in a row, cut to what people read: an agent may print a line a microsecond. */
+export function joinSayings(activities: readonly AgentActivity[]): AgentActivity[] {
+  const joined: AgentActivity[] = [];
+  for (const activity of activities) {
+    const last = joined.at(-1);
+    if (activity.kind !== 'say' || last?.kind !== 'say') joined.push({ ...activity });
+    else if (last.text.length < LONGEST_SAYING) last.text += `\n${activity.text}`;
+  }
+  return joined;
+}
+
 /** What the agent claims of a story, in the shape every agent is asked for. */
 export interface AgentAnswer {
   status: 'ok' | 'needs_human' | 'failed';

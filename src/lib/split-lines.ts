@@ -5,10 +5,11 @@ import { StringDecoder } from 'node:string_decoder';
 const LONGEST_LINE = 8 * 1024 * 1024;
 
 /**
- * A sink that passes bytes on to `keep` unchanged and hands each whole line, without its end, to `onLine`,
- * one after the other; a slow `onLine` or `keep` holds the writer back. A last line without an end counts.
+ * A sink that passes bytes on to `keep` unchanged and hands the whole lines of each chunk, without their ends, to
+ * `onLines`; a slow `onLines` or `keep` holds the writer back. A last line without an end counts.
  */
-export function splitLines({ keep, onLine }: { keep: Writable; onLine: (line: string) => Promise<void> }): Writable {
+export function splitLines(options: { keep: Writable; onLines: (lines: string[]) => Promise<void> }): Writable {
+  const { keep, onLines } = options;
   const decoder = new StringDecoder('utf8');
   let rest = '';
   const handOn = async (text: string, last: boolean) => {
@@ -18,7 +19,7 @@ export function splitLines({ keep, onLine }: { keep: Writable; onLine: (line: st
       lines.push(rest);
       rest = '';
     }
-    for (const line of lines) await onLine(line);
+    if (lines.length > 0) await onLines(lines);
   };
   return new Writable({
     write(chunk: Buffer, _encoding, done) {

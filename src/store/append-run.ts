@@ -103,7 +103,7 @@ async function retell(paths: RunPaths, { state }: Folded): Promise<void> {
 }
 
 /** A damaged run.json must not stop the run: what events know is written anew. */
-async function readConstants(paths: RunPaths): Promise<RunConstants> {
+export async function readConstants(paths: RunPaths): Promise<RunConstants> {
   const text = await readFile(paths.record, 'utf8');
   try {
     return JSON.parse(text) as RunConstants;

@@ -1,16 +1,21 @@
-import { mkdir, open, readFile } from 'node:fs/promises';
+import { mkdir, open } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { RunState, StoryState } from '../core/run-state.ts';
+import { JOURNAL_VERSION } from '../core/events.ts';
+import { applyEvent, type RunState, type StoryState } from '../core/run-state.ts';
 import { safeLine, safeText } from '../core/safe-text.ts';
-import { STOP_REASONS } from '../core/stop-reason.ts';
+import { STOP_REASONS, type StopReason } from '../core/stop-reason.ts';
 import { writeAtomic } from '../lib/atomic-write.ts';
+import { readConstants } from './append-run.ts';
 import { onDisk } from './disk.ts';
+import { recordOf } from './run-record.ts';
 import type { RunPaths } from './layout.ts';
 import { loadRun } from './load.ts';
 import { NEXT_STEPS } from './next-steps.ts';
 
 /** What only the worker knows of a failure; leave out what there is none of. */
 export interface BundleFacts {
+  /** How the run ends; its journal does not say so yet, so that whoever sees the end finds the bundle, too. */
+  end: { stopReason: StopReason; detail: string };
   storyKey?: string;
   attempt?: number;
   gitStatus?: string;
@@ -23,11 +28,11 @@ const TAIL_BYTES = 256 * 1024;
 
 /** Collects in debug_bundle/ what one needs to understand a failure, and returns that folder. */
 export async function writeBundle(paths: RunPaths, facts: BundleFacts): Promise<string> {
-  const { state } = await loadRun(paths);
+  const state = endedAs(facts.end, (await loadRun(paths)).state);
   await onDisk(paths.bundle, async () => {
     await mkdir(paths.bundle, { recursive: true, mode: 0o700 });
     const put = (name: string, data: string | Uint8Array) => writeAtomic(join(paths.bundle, name), data);
-    await put('run.json', await readFile(paths.record));
+    await put('run.json', `${JSON.stringify(recordOf(state, await readConstants(paths)), null, 2)}\n`);
     await put('events.tail.jsonl', await tailOf(paths.raw));
     await put('journal.tail.jsonl', await tailOf(paths.journal));
     if (facts.gitStatus !== undefined) await put('git-status.txt', facts.gitStatus);
@@ -36,6 +41,11 @@ export async function writeBundle(paths: RunPaths, facts: BundleFacts): Promise<
     await put('summary.md', summaryText(paths, state, facts));
   });
   return paths.bundle;
+}
+
+function endedAs(end: BundleFacts['end'], state: RunState): RunState {
+  const at = new Date().toISOString();
+  return applyEvent(state, { v: JOURNAL_VERSION, seq: state.seq + 1, at, type: 'run.ended', ...end }) ?? state;
 }
 
 function summaryText(paths: RunPaths, state: RunState, facts: BundleFacts): string {

@@ -5,7 +5,7 @@ import type { Writable } from 'node:stream';
 import type { JournalEntry, JournalEvent } from '../core/events.ts';
 import type { RunState } from '../core/run-state.ts';
 import { writeAtomic } from '../lib/atomic-write.ts';
-import { amendRecord, appendToRun } from './append-run.ts';
+import { amendRecord, appendToRun, readConstants } from './append-run.ts';
 import { createRunFolder, type RunCreated } from './create-run.ts';
 import { writeBundle, type BundleFacts } from './debug-bundle.ts';
 import { asDiskError, onDisk } from './disk.ts';
@@ -14,7 +14,7 @@ import { followJournal, followRawOutput, type FollowJournal, type FollowRaw } fr
 import { artifactPath, runPaths, type AttemptPlace } from './layout.ts';
 import { loadEvents, loadRun, type Folded } from './load.ts';
 import { openRawOutput } from './raw-output.ts';
-import type { RunOrigin } from './run-record.ts';
+import { recordOf, type RunOrigin } from './run-record.ts';
 
 /** The run directories of one HALO_HOME. Every function may throw DISK_FAILED, and RUN_NOT_FOUND for its run. */
 export interface Store {
@@ -25,7 +25,7 @@ export interface Store {
   /** Notes in run.json what was not known at the creation, such as the agent's version. */
   amend(runId: string, change: Partial<RunOrigin>): Promise<void>;
   readState(runId: string): Promise<RunState>;
-  /** run.json as it is. */
+  /** What run.json says, as of the journal's last event. */
   readRecord(runId: string): Promise<Record<string, unknown>>;
   readJournal(runId: string): Promise<JournalEvent[]>;
   /** progress.md as it is. */
@@ -83,7 +83,10 @@ export function openStore(home: string, options: StoreOptions): Store {
       }),
     amend: (runId, change) => inLine(runId, () => amendRecord(paths(runId), change)),
     readState: async (runId) => (await loadRun(paths(runId))).state,
-    readRecord: async (runId) => JSON.parse(await readText(paths(runId).record)) as Record<string, unknown>,
+    readRecord: async (runId) => {
+      const [{ state }, constants] = await Promise.all([loadRun(paths(runId)), readConstants(paths(runId))]);
+      return recordOf(state, constants);
+    },
     readJournal: async (runId) => loadEvents(paths(runId)),
     readProgress: async (runId) => readText(paths(runId).progress),
     list: () => listRuns(home),

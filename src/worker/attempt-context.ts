@@ -46,7 +46,7 @@ export interface Attempt {
   usage: Usage;
   signal: AbortSignal;
   labels(phase: string): SandboxLabels;
-  report(entry: AttemptEntry): Promise<void>;
+  report(...entries: AttemptEntry[]): Promise<void>;
   /** Times an action between a `phase.started` and a `phase.ended` in the journal. */
   phase<T>(phase: Phase, action: () => Promise<T>): Promise<T>;
   createVolume(name: string): Promise<void>;
@@ -89,8 +89,12 @@ export async function openAttempt(worker: WorkerContext, request: AttemptRequest
   const candidateDir = candidatePath(scratchDir);
   const adapter = agentAdapter(config.agent);
   const closers: (() => Promise<void>)[] = [() => removeScratch(scratchDir)];
-  const report = async (entry: AttemptEntry) => {
-    await worker.store.append(runId, [{ ...entry, story: story.id, attempt: number } as JournalEntry]);
+  const report = async (...entries: AttemptEntry[]) => {
+    const whose = { story: story.id, attempt: number };
+    await worker.store.append(
+      runId,
+      entries.map((entry): JournalEntry => ({ ...entry, ...whose })),
+    );
   };
   const labels = (phase: string): SandboxLabels => ({ run: runId, storyKey: key, attempt: number, phase });
   return {

@@ -11,9 +11,11 @@ export async function endRun(
   { runId, config }: Pick<Run, 'runId' | 'config'>,
   end: { stopReason: StopReason; detail: string },
 ): Promise<void> {
-  await worker.store.append(runId, [{ type: 'run.ended', stopReason: end.stopReason, detail: end.detail }]);
-  if (end.stopReason !== 'SUCCESS') return bundleFailure(worker, runId, config);
-  if (config.land.mode !== 'ff') return;
+  const { stopReason, detail } = end;
+  // The bundle first: whoever sees the end finds it, too.
+  if (stopReason !== 'SUCCESS') await bundleFailure(worker, { runId, config, end: { stopReason, detail } });
+  await worker.store.append(runId, [{ type: 'run.ended', stopReason, detail }]);
+  if (stopReason !== 'SUCCESS' || config.land.mode !== 'ff') return;
   try {
     await landRun(worker.store, worker.home, runId);
   } catch (error) {
@@ -22,7 +24,11 @@ export async function endRun(
   }
 }
 
-async function bundleFailure(worker: WorkerContext, runId: string, config: Run['config']): Promise<void> {
+interface Failure extends Pick<Run, 'runId' | 'config'> {
+  end: { stopReason: StopReason; detail: string };
+}
+
+async function bundleFailure(worker: WorkerContext, { runId, config, end }: Failure): Promise<void> {
   const { store, log } = worker;
   try {
     const state = await store.readState(runId);
@@ -30,6 +36,7 @@ async function bundleFailure(worker: WorkerContext, runId: string, config: Run['
     const place = story && { runId, storyKey: story.key, attempt: Math.max(1, story.attempts) };
     const diff = place && (await store.readArtifact(place, 'diff.patch'));
     await store.writeDebugBundle(runId, {
+      end,
       ...(place === undefined ? {} : { storyKey: place.storyKey, attempt: place.attempt }),
       gitStatus: await describeCheckout(state.repo.source),
       ...(diff === undefined ? {} : { gitDiff: diff }),

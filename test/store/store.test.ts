@@ -1,12 +1,4 @@
-import {
-  appendFileSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
+import { appendFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { finished } from 'node:stream/promises';
@@ -227,6 +219,7 @@ test('the debug bundle says what happened, why, what to try and where to look', 
   const runId = await newRun();
   await store.append(runId, attempt('S-1', false));
   const dir = await store.writeDebugBundle(runId, {
+    end: { stopReason: 'GATE_FAILED', detail: 'US-001: it failed' },
     storyKey: (await store.readState(runId)).stories[0]!.key,
     attempt: 1,
     gitStatus: ' M a.txt',

@@ -40,23 +40,31 @@ export async function* splitFrames(source: Readable): AsyncGenerator<Piece, void
   if (left > 0 || headerBytes > 0) throw new Error('the output stream broke off inside a frame');
 }
 
-/** Writes all further pieces into two sinks, waiting for a sink that is full, and ends both. */
+/**
+ * Writes all further pieces into two sinks, waiting for a sink that is full, and ends both. What is meant for a sink
+ * that was destroyed is dropped; a sink that fails makes it throw.
+ */
 export async function pump(
   pieces: AsyncGenerator<Piece, void, void>,
   sinks: { stdout: Writable; stderr: Writable },
   onBytes: (bytes: number) => void,
 ): Promise<void> {
+  let failure: Error | undefined;
+  const fail = (error: Error) => (failure ??= error);
+  sinks.stdout.on('error', fail);
+  sinks.stderr.on('error', fail);
   try {
     for await (const { from, bytes } of pieces) {
       onBytes(bytes.length);
       await write(sinks[from], bytes);
+      if (failure !== undefined) break;
     }
   } finally {
     await Promise.all([end(sinks.stdout), end(sinks.stderr)]);
   }
+  if (failure !== undefined) throw failure;
 }
 
-/** A destroyed sink calls back with an error, which is not the sandbox's: its output is dropped from then on. */
 async function write(sink: Writable, bytes: Buffer): Promise<void> {
   if (sink.destroyed || sink.writableEnded) return;
   await new Promise<void>((resolve) => {

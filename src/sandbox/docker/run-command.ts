@@ -46,6 +46,7 @@ export async function runCommand({ container, stream, pieces, exited }: Attached
     let broken: unknown;
     const output = pump(pieces, command, (bytes) => watch.heard(bytes)).catch((error: unknown) => {
       broken = error;
+      void killContainer(container, stream);
     });
     await exited.catch((error: unknown) => {
       throw fromDocker(error, 'wait for a container');

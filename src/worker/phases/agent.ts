@@ -1,6 +1,5 @@
 import { buildPrompt } from '../../agents/prompt.ts';
-import type { AgentAnswer, Usage } from '../../core/agent.ts';
-import { NO_USAGE } from '../../core/agent.ts';
+import { joinSayings, NO_USAGE, type AgentActivity, type AgentAnswer, type Usage } from '../../core/agent.ts';
 import { readFileAt } from '../../git/repo.ts';
 import { collectText } from '../../lib/sinks.ts';
 import { splitLines } from '../../lib/split-lines.ts';
@@ -32,11 +31,16 @@ async function followAgent(attempt: Attempt, { sandbox, channel }: StartedStep):
   let error: string | undefined;
   const stdout = splitLines({
     keep: raw,
-    onLine: async (line) => {
-      const parsed = adapter.parseLine(line);
-      answerText = parsed.answerText ?? answerText;
-      error = parsed.error ?? error;
-      for (const activity of parsed.activities) await attempt.report({ type: 'agent.activity', activity });
+    onLines: async (lines) => {
+      const activities: AgentActivity[] = [];
+      for (const line of lines) {
+        const parsed = adapter.parseLine(line);
+        answerText = parsed.answerText ?? answerText;
+        error = parsed.error ?? error;
+        activities.push(...parsed.activities);
+      }
+      const entries = joinSayings(activities).map((activity) => ({ type: 'agent.activity' as const, activity }));
+      if (entries.length > 0) await attempt.report(...entries);
     },
   });
   const { wallMs, idleMs, outputBytes } = config.limits;

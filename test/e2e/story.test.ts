@@ -1,0 +1,208 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import Docker from 'dockerode';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { openHalo, OK, scripted, type TestHalo } from '../support/halo.ts';
+import { makeRepository, type TestRepository } from '../support/repository.ts';
+
+let halo: TestHalo;
+const repositories: TestRepository[] = [];
+
+beforeAll(async () => {
+  halo = await openHalo();
+});
+afterAll(async () => {
+  await halo.close();
+  expect(await leftovers()).toEqual([]);
+});
+afterEach(() => {
+  for (const repository of repositories.splice(0)) repository.remove();
+});
+
+function repositoryWith(files: Record<string, string> = {}, name?: string): TestRepository {
+  const repository = makeRepository(files, name);
+  repositories.push(repository);
+  return repository;
+}
+
+async function leftovers(): Promise<string[]> {
+  const filters = { label: ['dev.halo=sandbox'] };
+  const docker = new Docker();
+  const [containers, volumes] = await Promise.all([
+    docker.listContainers({ all: true, filters }),
+    docker.listVolumes({ filters: JSON.stringify(filters) }),
+  ]);
+  return [...containers.flatMap(({ Names }) => Names), ...volumes.Volumes.map(({ Name }) => Name)].filter((name) =>
+    runIds.some((runId) => name.includes(runId)),
+  );
+}
+const runIds: string[] = [];
+
+async function run(repository: TestRepository, settings: string[], ids = ['US-001']) {
+  const state = await halo.run(
+    repository.root,
+    ids.map((id) => ({ id })),
+    settings,
+  );
+  runIds.push(state.runId);
+  return state;
+}
+
+describe('a story that passes', () => {
+  it('lands one commit with trailers on the run’s branch, each story on its predecessor', async () => {
+    const repository = repositoryWith();
+    const before = repository.git('rev-parse', 'HEAD');
+    const state = await run(repository, scripted(`echo more >> log.txt; ${OK}`, ['test -s log.txt']), ['A', 'B']);
+    expect(state).toMatchObject({ status: 'ended', stopReason: 'SUCCESS' });
+    const branch = `halo/${state.runId}`;
+    expect(repository.git('log', '--reverse', '--format=%s', `main..${branch}`)).toBe(
+      'feat: [A] - Story A\nfeat: [B] - Story B',
+    );
+    const trailers = repository.git('log', '-1', '--format=%(trailers:only)', branch);
+    expect(trailers).toBe(`Halo-Run: ${state.runId}\nHalo-Story: B\nHalo-Attempt: 1`);
+    expect(repository.git('show', `${branch}:log.txt`)).toBe('more\nmore');
+    expect(repository.git('rev-parse', 'HEAD')).toBe(before);
+    expect(repository.git('status', '--porcelain')).toBe('');
+  });
+
+  it('leaves a complete run directory', async () => {
+    const state = await run(repositoryWith(), scripted(`echo "I work."; echo x > x; ${OK}`, ['cat x']));
+    const read = (path: string) => halo.readFile(state.runId, path);
+    const { record } = await halo.operations.get(state.runId);
+    expect(record).toMatchObject({ stopReason: 'SUCCESS', exitStatus: 0 });
+    await vi.waitFor(() => expect(JSON.parse(read('run.json'))).toEqual(record));
+    expect(read('agent.log')).toContain('I work.');
+    expect(read('events.jsonl')).toBe(read(`artifacts/${key(state)}/1/events.jsonl`));
+    expect(read(`artifacts/${key(state)}/1/prompt.md`)).toContain('It works.');
+    expect(JSON.parse(read(`artifacts/${key(state)}/1/result.json`))).toEqual({ status: 'ok', summary: 'Did it.' });
+    expect(read(`artifacts/${key(state)}/1/diff.patch`)).toContain('+x');
+    expect(read(`artifacts/${key(state)}/1/gates/1.log`)).toBe('x\n');
+    expect(existsSync(join(halo.home, 'runs', state.runId, 'debug_bundle'))).toBe(false);
+  });
+
+  it('works in a path with spaces and other letters', async () => {
+    const repository = repositoryWith({ 'grüße.txt': 'hallo\n' }, 'Mein Projekt – größer');
+    const state = await run(repository, scripted(`cat grüße.txt > "über alles.txt"; ${OK}`, ['cat "über alles.txt"']));
+    expect(state.stopReason).toBe('SUCCESS');
+  });
+
+  it('works on a shallow clone', async () => {
+    const origin = repositoryWith();
+    origin.write('b', 'b');
+    origin.commit('second');
+    const clone = repositoryWith();
+    const shallow = join(clone.root, 'shallow');
+    execFileSync('git', ['clone', '-q', '--depth', '1', `file://${origin.root}`, shallow]);
+    const state = await halo.run(shallow, [{ id: 'A' }], scripted(`echo c > c; git log --oneline | wc -l; ${OK}`));
+    runIds.push(state.runId);
+    expect(state.stopReason).toBe('SUCCESS');
+  });
+
+  it('builds on what the workspace holds, whatever the agent did to its git', async () => {
+    const repository = repositoryWith();
+    const state = await run(
+      repository,
+      scripted(`echo x > x; git add x; git -c user.name=a -c user.email=a@b commit -qm mine; rm -rf .git; ${OK}`),
+    );
+    expect(state.stopReason).toBe('SUCCESS');
+    expect(repository.git('log', '--format=%an %s', `main..halo/${state.runId}`)).toBe(
+      'halo feat: [US-001] - Story US-001',
+    );
+  });
+
+  it('runs in a user’s own image, without git in it, and sees the tools of halo', async () => {
+    const docker = new Docker();
+    await buildPlainImage(docker);
+    const settings = scripted(`command -v git && exit 1; echo x > x; ${OK}`, ['test -f x'], ['image=halo-test-plain']);
+    const state = await run(repositoryWith(), settings);
+    expect(state).toMatchObject({ stopReason: 'SUCCESS' });
+  });
+
+  it('works the same where nothing can be mounted', async () => {
+    const repository = repositoryWith({ 'a.txt': 'a\n' });
+    const settings = scripted(`echo b >> a.txt; ${OK}`, ['grep b a.txt'], ['workspace.transport=stream']);
+    const state = await run(repository, settings, ['A', 'B']);
+    expect(state.stopReason).toBe('SUCCESS');
+    expect(repository.git('show', `halo/${state.runId}:a.txt`)).toBe('a\nb\nb');
+  });
+});
+
+describe('a story that does not pass', () => {
+  it('fails with the gate that failed, its log, a bundle, and no commit', async () => {
+    const repository = repositoryWith();
+    const state = await run(repository, scripted(`echo x > x; ${OK}`, ['true', 'echo no such luck; exit 3', 'true']));
+    expect(state).toMatchObject({ stopReason: 'GATE_FAILED' });
+    expect(state.detail).toContain('exited 3');
+    expect(repository.git('branch', '--list', 'halo/*')).toBe('');
+    expect(halo.readFile(state.runId, 'debug_bundle/summary.md')).toContain('exited 3');
+    expect(halo.readFile(state.runId, `artifacts/${key(state)}/1/gates/2.log`)).toBe('no such luck\n');
+    expect(halo.readFile(state.runId, 'debug_bundle/git-diff.patch')).toContain('+x');
+  });
+
+  it('tells the next attempt why, and lands when that one passes', async () => {
+    const agent = `if grep -q GATE_FAILED; then echo good > x; else echo bad > x; fi; ${OK}`;
+    const settings = scripted(agent, ['grep good x || { echo no such luck; exit 1; }'], ['retry.attempts=2']);
+    const state = await run(repositoryWith(), settings);
+    expect(state).toMatchObject({ stopReason: 'SUCCESS' });
+    expect(state.stories[0]).toMatchObject({ progress: 'passed', attempts: 2 });
+  });
+
+  it('ends with ATTEMPTS_EXHAUSTED when each of several attempts failed', async () => {
+    const state = await run(repositoryWith(), scripted(`echo x > x; ${OK}`, ['false'], ['retry.attempts=2']));
+    expect(state).toMatchObject({ stopReason: 'ATTEMPTS_EXHAUSTED' });
+    expect(state.stories[0]!.attempts).toBe(2);
+  });
+
+  it.each([
+    ['an agent that says ok and changed nothing', OK, 'INVALID_OUTPUT'],
+    ['an agent that ends in prose', 'echo x > x; echo "All done!"', 'INVALID_OUTPUT'],
+    ['an agent that fails as a program', 'echo x > x; exit 9', 'ENGINE_ERROR'],
+    ['an agent that gives up', `echo '{"status":"failed","summary":"Too hard."}'`, 'ENGINE_ERROR'],
+    ['an agent that ran too long', 'sleep 60', 'TIMEOUT', 'limits.wall="1s"'],
+    ['an agent that went silent', 'sleep 60', 'TIMEOUT', 'limits.idle="1s"'],
+    ['an agent that talks without end', 'yes', 'ENGINE_ERROR', 'limits.output="1m"'],
+    ['an agent that left a link out of the tree', `ln -s /etc/passwd leak; ${OK}`, 'POLICY_VIOLATION'],
+  ])('says what became of %s', async (_name, agent, reason, ...settings) => {
+    const state = await run(repositoryWith(), scripted(agent, ['true'], settings));
+    expect(state.stopReason).toBe(reason);
+    expect(halo.readFile(state.runId, 'debug_bundle/summary.md')).toContain(reason);
+  });
+
+  it('keeps the unfinished work of an agent that needs a person', async () => {
+    const agent = `echo half > x; echo '{"status":"needs_human","summary":"Which color?"}'`;
+    const state = await run(repositoryWith(), scripted(agent));
+    expect(state).toMatchObject({
+      stopReason: 'NEEDS_HUMAN',
+      detail: expect.stringContaining('Which color?') as string,
+    });
+    expect(halo.readFile(state.runId, `artifacts/${key(state)}/1/diff.patch`)).toContain('+half');
+  });
+});
+
+describe('the sandbox of an agent', () => {
+  it('has no network, no other story’s files, and none of the worker’s environment', async () => {
+    const script = [
+      '(exec 3<>/dev/tcp/1.1.1.1/80) 2>/dev/null && exit 8',
+      'getent hosts example.com && exit 8',
+      'env | grep -i -E "key|token|secret" && exit 8',
+      `echo x > x; ${OK}`,
+    ].join('\n');
+    expect((await run(repositoryWith(), scripted(script))).stopReason).toBe('SUCCESS');
+  });
+});
+
+function key(state: { stories: { key: string }[] }): string {
+  return state.stories[0]!.key;
+}
+
+/** A shell and little more, from halo's own image, so that nothing has to be pulled. */
+async function buildPlainImage(docker: Docker): Promise<void> {
+  const stream = await docker.buildImage(
+    { context: join(import.meta.dirname, 'fixtures', 'plain-image'), src: ['Dockerfile'] },
+    { t: 'halo-test-plain' },
+  );
+  await new Promise((resolve, reject) =>
+    docker.modem.followProgress(stream, (error: Error | null) => (error ? reject(error) : resolve(undefined))),
+  );
+}

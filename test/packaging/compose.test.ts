@@ -1,0 +1,95 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer, type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { basename, dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { execa } from 'execa';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { openHttp } from '../../src/api/http-client.ts';
+import type { Operations } from '../../src/api/operations.ts';
+import { OK, prdOf, scripted } from '../support/halo.ts';
+import { makeRepository, type TestRepository } from '../support/repository.ts';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const TOKEN = 'a-token-for-this-test-only-0123456789';
+let home: string;
+let repository: TestRepository;
+let operations: Operations;
+let compose: (...args: string[]) => Promise<string>;
+
+beforeAll(async () => {
+  await execa(join(ROOT, 'bin/halo'), ['image', 'build']);
+  await execa(join(ROOT, 'bin/halo'), ['image', 'build', '--server']);
+  home = mkdtempSync(join(tmpdir(), 'halo-compose-'));
+  repository = makeRepository();
+  const port = await freePort();
+  const env = {
+    HALO_HOME: home,
+    HALO_REPOS: dirname(repository.root),
+    HALO_TOKEN: TOKEN,
+    HALO_LISTEN: `127.0.0.1:${port}`,
+  };
+  const [program, ...before] = await findCompose();
+  const project = basename(home).toLowerCase();
+  compose = async (...args) => {
+    const all = [...before, '-f', join(ROOT, 'compose.yaml'), '-p', project, ...args];
+    return (await execa(program!, all, { env, all: true })).all;
+  };
+  await compose('up', '-d');
+  operations = await untilServed(`http://127.0.0.1:${port}`);
+}, 600_000);
+
+afterAll(async () => {
+  await operations?.close();
+  await compose?.('down', '--volumes', '--timeout', '5');
+  repository?.remove();
+  rmSync(home, { recursive: true, force: true });
+});
+
+test('a story that is submitted to the services lands in the repository', async () => {
+  const [submitted] = await operations.submit({
+    prd: prdOf([{ id: 'US-001' }]),
+    repos: [repository.root],
+    profile: undefined,
+    set: scripted(`echo hello > hello.txt; ${OK}`, ['test -f hello.txt']),
+    allowDirty: false,
+  });
+  for await (const event of operations.follow(submitted!.runId, { after: 0, follow: true })) {
+    if (event.type === 'run.ended') expect(event).toMatchObject({ stopReason: 'SUCCESS' });
+  }
+  expect(repository.git('show', `halo/${submitted!.runId}:hello.txt`)).toBe('hello');
+});
+
+test('Redis keeps what it is told, and never drops a job for want of memory', async () => {
+  const setting = (name: string): Promise<string> => compose('exec', '-T', 'redis', 'redis-cli', 'config', 'get', name);
+  expect(await setting('appendonly')).toContain('yes');
+  expect(await setting('maxmemory-policy')).toContain('noeviction');
+});
+
+async function findCompose(): Promise<string[]> {
+  const { failed } = await execa('docker', ['compose', 'version'], { reject: false });
+  return failed ? ['docker-compose'] : ['docker', 'compose'];
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+/** The client, once the API answers. */
+async function untilServed(url: string): Promise<Operations> {
+  const client = openHttp({ url, token: TOKEN });
+  for (let tries = 0; ; tries++) {
+    try {
+      await client.list();
+      return client;
+    } catch (error) {
+      if (tries === 300) throw new Error(`${url} does not answer:\n${await compose('logs')}`, { cause: error });
+      await sleep(100);
+    }
+  }
+}

@@ -1,0 +1,34 @@
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+
+/** A temporary git repository. */
+export interface TestRepository {
+  root: string;
+  git(...args: string[]): string;
+  write(path: string, content: string): void;
+  commit(message: string): string;
+  remove(): void;
+}
+
+/** Makes a repository with a first commit. `name` may be strange on purpose. */
+export function makeRepository(files: Record<string, string> = {}, name = 'repository'): TestRepository {
+  const parent = mkdtempSync(join(tmpdir(), 'halo-repo-'));
+  const root = join(parent, name);
+  mkdirSync(root);
+  const git = (...args: string[]) => execFileSync('git', args, { cwd: root, encoding: 'utf8' }).trim();
+  const write = (path: string, content: string) => {
+    mkdirSync(dirname(join(root, path)), { recursive: true });
+    writeFileSync(join(root, path), content);
+  };
+  const commit = (message: string) => {
+    git('add', '-A');
+    git('-c', 'user.name=Tess', '-c', 'user.email=tess@example.com', 'commit', '-q', '-m', message);
+    return git('rev-parse', 'HEAD');
+  };
+  git('init', '-q', '-b', 'main');
+  for (const [path, content] of Object.entries({ 'README.md': 'A test.\n', ...files })) write(path, content);
+  commit('start');
+  return { root, git, write, commit, remove: () => rmSync(parent, { recursive: true, force: true }) };
+}
