@@ -80,16 +80,15 @@ async function freePort(): Promise<number> {
   return port;
 }
 
-/** The client, once the API answers. */
+/** The client, once the API answers. Until it listens, the engine's own proxy takes connections, and may keep them. */
 async function untilServed(url: string): Promise<Operations> {
-  const client = openHttp({ url, token: TOKEN });
   for (let tries = 0; ; tries++) {
     try {
-      await client.list();
-      return client;
+      await fetch(url, { signal: AbortSignal.timeout(1_000) });
+      return openHttp({ url, token: TOKEN });
     } catch (error) {
-      if (tries === 300) throw new Error(`${url} does not answer:\n${await compose('logs')}`, { cause: error });
-      await sleep(100);
+      if (tries === 100) throw new Error(`${url} does not answer:\n${await compose('logs')}`, { cause: error });
+      await sleep(200);
     }
   }
 }
