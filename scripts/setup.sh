@@ -47,7 +47,7 @@ install_npm_packages() {
 
 # Sets engine (ok, none, denied), engine_version, image (current, outdated, missing).
 read_engine() {
-  read -r engine engine_version image < <(node scripts/sandbox-image.mjs status) || true
+  read -r engine engine_version image < <(node scripts/machine-status.mjs) || true
   [[ -n ${engine:-} ]] || give_up 'halo could not be built.' 'The messages above say why.'
 }
 
@@ -137,7 +137,7 @@ start_dockerd() {
 build_image() {
   if [[ $image != current ]]; then
     echo '  building the sandbox image (about two minutes the first time)'
-    node scripts/sandbox-image.mjs build || give_up 'The sandbox image could not be built.' 'The messages above say why.'
+    ./bin/halo image build >/dev/null || give_up 'The sandbox image could not be built.' 'The messages above say why.'
   fi
   say 'sandbox image' halo-sandbox
 }

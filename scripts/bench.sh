@@ -1,0 +1,10 @@
+#!/usr/bin/env bash
+# Runs a benchmark: npm run bench -- overhead [--json] [--rounds N]
+set -euo pipefail
+cd "$(dirname "$0")/.."
+bash scripts/setup.sh >&2
+rm -rf .halo-bench
+node_modules/.bin/tsc -p tsconfig.bench.json
+ln -s ../docker .halo-bench/docker
+cp package.json .halo-bench/
+exec node .halo-bench/test/bench/main.js "$@"
