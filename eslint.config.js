@@ -1,7 +1,7 @@
 import tseslint from 'typescript-eslint';
 
 export default tseslint.config(
-  { ignores: ['dist/', 'coverage/', 'examples/', 'test/**/fixtures/**'] },
+  { ignores: ['dist/', '.halo-build/', '.halo-bench/', 'coverage/', 'examples/', 'test/**/fixtures/**'] },
   {
     files: ['**/*.ts'],
     extends: [tseslint.configs.recommendedTypeChecked],

@@ -32,8 +32,12 @@ export interface Config {
     idleMs: number;
     outputBytes: number;
   };
-  /** Exact `host:port`s that setup may reach. */
-  network: { allow: readonly string[] };
+  network: {
+    /** Exact `host:port`s that setup may reach. */
+    allow: readonly string[];
+    /** PEM file of further certificate authorities for setup, absolute. */
+    caFile: string | undefined;
+  };
   retry: { attempts: number; backoffMs: number; maxBackoffMs: number };
   /** `ff`: fast-forward the branch of the checkout when the run ends with SUCCESS. */
   land: { mode: 'branch' | 'ff' };

@@ -120,7 +120,7 @@ function toConfig(toml: HaloToml): Config {
       idleMs: limits.idle,
       outputBytes: limits.output,
     },
-    network,
+    network: { allow: network.allow, caFile: network.ca_file },
     retry: { attempts: retry.attempts, backoffMs: retry.backoff, maxBackoffMs: retry.max_backoff },
     land,
     git: { authorName: git.author.name, authorEmail: git.author.email, message: git.message },

@@ -98,6 +98,11 @@ export const HaloToml = z.strictObject({
       [],
       'Where setup may connect to, through the gateway. Nowhere else, and never the agent or the gates.',
     ]),
+    ca_file: key(Text.optional(), [
+      'path',
+      undefined,
+      'PEM file of certificate authorities that setup trusts besides the common ones, for networks with their own. Without it, the worker’s NODE_EXTRA_CA_CERTS.',
+    ]),
   }),
   retry: z.strictObject({
     attempts: key(wholeNumber(1, 100), ['whole number', 3, 'Most attempts at one story.']),

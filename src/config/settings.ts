@@ -53,9 +53,12 @@ function findFault(schema: z.ZodType | undefined, key: string, value: unknown): 
 }
 
 function toAbsolute(key: string, value: unknown, baseDir: string): unknown {
-  return key === 'model.cassettes' && typeof value === 'string' ? resolve(baseDir, value) : value;
+  return PATHS.includes(key) && typeof value === 'string' ? resolve(baseDir, value) : value;
 }
 
 function isTable(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Date);
 }
+
+/** Keys whose relative paths start at whoever sets them. */
+const PATHS = ['model.cassettes', 'network.ca_file'];

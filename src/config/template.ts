@@ -40,7 +40,10 @@ function renderGates({ gates, reasons }: Guess): string[] {
 }
 
 function renderTable(table: string, { setup }: Guess): string[] {
-  const keys = [...CONFIG_KEYS.keys()].filter((key) => key.startsWith(`${table}.`));
+  // A key without a default has no line that could just be switched on.
+  const keys = [...CONFIG_KEYS.values()]
+    .filter((key) => key.name.startsWith(`${table}.`) && key.default !== undefined)
+    .map(({ name }) => name);
   const lines = keys.flatMap((key) => [...about(key), ...renderKey(key)]);
   const hint = '# The setup above downloads packages: allow the exact host:port of each registry that it uses.';
   const needsHosts = table === 'network' && setup.length > 0;

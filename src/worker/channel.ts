@@ -1,26 +1,50 @@
 import { randomBytes } from 'node:crypto';
-import { mkdir, rm } from 'node:fs/promises';
+import { chmod, copyFile, mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { HaloError } from '../core/errors.ts';
 import { startGateway, type Gateway, type GatewayOptions } from '../gateway/gateway.ts';
 
 /** A sandbox's only way out: a folder with the gateway's socket in it, mounted read-only. */
 export interface Channel {
   dir: string;
   gateway: Gateway;
+  /** What the gateway refused, in sentences for people; each once. */
+  refusals: ReadonlySet<string>;
   close(): Promise<void>;
 }
 
+export interface ChannelOptions extends Omit<GatewayOptions, 'socketPath' | 'onRefused'> {
+  /** PEM file of certificate authorities that the sandbox finds beside the socket as `ca.pem`. */
+  caFile?: string;
+}
+
 /** Opens a gateway of its own for one sandbox. The folder may be passed through, but not listed, by others. */
-export async function openChannel(home: string, options: Omit<GatewayOptions, 'socketPath'>): Promise<Channel> {
+export async function openChannel(home: string, { caFile, ...options }: ChannelOptions): Promise<Channel> {
   const dir = join(home, 'sockets', randomBytes(5).toString('hex'));
   await mkdir(dir, { recursive: true, mode: 0o711 });
-  const gateway = await startGateway({ ...options, socketPath: join(dir, 'gateway.sock') });
+  if (caFile !== undefined) await copyAuthorities(caFile, join(dir, 'ca.pem'));
+  const refusals = new Set<string>();
+  const onRefused = (_target: string, reason: string) => refusals.add(reason);
+  const gateway = await startGateway({ ...options, onRefused, socketPath: join(dir, 'gateway.sock') });
   return {
     dir,
     gateway,
+    refusals,
     close: async () => {
       await gateway.close();
       await rm(dir, { recursive: true, force: true });
     },
   };
+}
+
+async function copyAuthorities(from: string, to: string): Promise<void> {
+  try {
+    await copyFile(from, to);
+    await chmod(to, 0o644);
+  } catch (error) {
+    throw new HaloError('CONFIG_INVALID', `The certificate authorities in ${from} cannot be read.`, {
+      hint: 'Mend [network] ca_file, or NODE_EXTRA_CA_CERTS of the worker.',
+      cause: error,
+    });
+  }
 }

@@ -103,6 +103,7 @@ function openContext({
     engine,
     log,
     readSecret: (name) => readSecret(processEnv(), name),
+    caFile: readSecret(processEnv(), 'NODE_EXTRA_CA_CERTS'),
     transport: async ({ workspace }: Config) => {
       if (workspace.transport !== 'auto') return workspace.transport;
       return (await (mountable ??= engine.canMount(host.home))) ? 'mount' : 'stream';

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { HaloError } from '../core/errors.ts';
 import type { Attempt } from './attempt-context.ts';
 import { openChannel, type Channel } from './channel.ts';
-import { EGRESS_PORT } from './places.ts';
+import { EGRESS_PORT, GATEWAY_DIR } from './places.ts';
 import type { Step } from './workspace.ts';
 
 /** The commands of an attempt, in order: setup and agent in the work tree, setup and gates in the clean one. */
@@ -16,15 +16,34 @@ export function planSteps(attempt: Attempt): { workSteps: Step[]; cleanSteps: St
 }
 
 /** Setup may reach what the configuration allows, and has no way out at all when it allows nothing. */
-function setupStep(attempt: Attempt): Step {
-  const { allow } = attempt.config.network;
+function setupStep({ config, worker }: Attempt): Step {
+  const { allow, caFile = worker.caFile } = config.network;
   if (allow.length === 0) return { phase: 'setup', env: {} };
   const proxy = `http://127.0.0.1:${EGRESS_PORT}`;
   return {
     phase: 'setup',
-    env: { HTTP_PROXY: proxy, HTTPS_PROXY: proxy, http_proxy: proxy, https_proxy: proxy },
-    openChannel: () => openChannel(attempt.worker.home, { allow }),
+    env: {
+      ...sameFor(['HTTP_PROXY', 'HTTPS_PROXY', 'http_proxy', 'https_proxy'], proxy),
+      ...(caFile === undefined ? {} : sameFor(CA_VARIABLES, `${GATEWAY_DIR}/ca.pem`)),
+    },
+    openChannel: () => openChannel(worker.home, { allow, ...(caFile === undefined ? {} : { caFile }) }),
   };
+}
+
+/** Where the common programs look for certificate authorities: Node and npm, OpenSSL, curl, pip and requests, git, cargo. */
+const CA_VARIABLES = [
+  'NODE_EXTRA_CA_CERTS',
+  'npm_config_cafile',
+  'SSL_CERT_FILE',
+  'CURL_CA_BUNDLE',
+  'REQUESTS_CA_BUNDLE',
+  'PIP_CERT',
+  'GIT_SSL_CAINFO',
+  'CARGO_HTTP_CAINFO',
+];
+
+function sameFor(names: readonly string[], value: string): Record<string, string> {
+  return Object.fromEntries(names.map((name) => [name, value]));
 }
 
 function agentStep(attempt: Attempt): Step {

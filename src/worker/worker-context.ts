@@ -11,6 +11,8 @@ export interface WorkerContext {
   log: Logger;
   /** The value of a secret that the worker's environment holds, or undefined. */
   readSecret(name: string): string | undefined;
+  /** Certificate authorities that this worker trusts besides the common ones (NODE_EXTRA_CA_CERTS). */
+  caFile: string | undefined;
   /** How a repository gets into a sandbox here; `auto` is settled by a probe, once. */
   transport(config: Config): Promise<'mount' | 'stream'>;
   /** Lets a story end before all of its sandboxes are removed; the worker waits for it before it exits. */

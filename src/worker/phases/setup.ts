@@ -21,12 +21,10 @@ export async function installDependencies(
     const output = attempt.worker.store.openArtifact(attempt.place, log);
     const { exit, tail } = await runStep(attempt, started, { command, log: output });
     await attempt.report({ type: 'setup.ended', phase, command, exitCode: exit.exitCode, ms: exit.ms, log });
-    const refused = started.channel?.gateway.problem();
     const what = `setup \`${command}\``;
     refuseBrokenExit(exit, what, tail);
-    if (exit.exitCode !== 0) {
-      const why = refused === undefined ? '' : `; ${refused}`;
-      throw failed('GATE_FAILED', `${what} exited ${String(exit.exitCode)}${why}`, tail);
-    }
+    if (exit.exitCode === 0) continue;
+    const refusals = [...(started.channel?.refusals ?? [])].slice(0, 3);
+    throw failed('GATE_FAILED', [`${what} exited ${String(exit.exitCode)}`, ...refusals].join('; '), tail);
   }
 }

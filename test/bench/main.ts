@@ -1,0 +1,17 @@
+import { parseArgs } from 'node:util';
+import { measureOverhead } from './overhead.ts';
+
+const BENCHMARKS = { overhead: measureOverhead };
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { json: { type: 'boolean', default: false }, rounds: { type: 'string', default: '5' } },
+});
+const name = positionals[0] ?? 'overhead';
+const benchmark = Object.entries(BENCHMARKS).find(([known]) => known === name)?.[1];
+if (benchmark === undefined) {
+  process.stderr.write(`no benchmark "${name}"; there is: ${Object.keys(BENCHMARKS).join(', ')}\n`);
+  process.exit(2);
+}
+await benchmark({ rounds: Number(values.rounds), json: values.json });
+process.exit(0);

@@ -1,0 +1,85 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { openHalo, OK, scripted } from '../support/halo.ts';
+import { makeRepository } from '../support/repository.ts';
+import { median, print, type Measure } from './report.ts';
+
+const STORIES = 4;
+
+/**
+ * What halo adds to a story: a no-op agent and a no-op gate through the whole of halo, against the same container
+ * commands typed by the docker CLI. Both in turn, so that a machine whose speed drifts drifts for both.
+ */
+export async function measureOverhead({ rounds, json }: { rounds: number; json: boolean }): Promise<void> {
+  const repository = makeRepository();
+  const halo = await openHalo({ concurrency: 1 });
+  const floor = openFloor(repository.root);
+  const measures: Measure[] = [];
+  try {
+    for (let round = -1; round < rounds; round += 1) {
+      const halos = (await timeHalo(halo, repository.root)) / STORIES;
+      const bare = timeFloor(floor);
+      // The first round warms caches.
+      if (round >= 0) measures.push({ halo: halos, floor: bare, ratio: halos / bare });
+    }
+  } finally {
+    await halo.close();
+    floor.close();
+    repository.remove();
+  }
+  print({ name: 'overhead', measures, ratio: median(measures.map(({ ratio }) => ratio)), limit: 2.0, json });
+}
+
+async function timeHalo(halo: Awaited<ReturnType<typeof openHalo>>, root: string): Promise<number> {
+  const stories = Array.from({ length: STORIES }, (_, index) => ({ id: `S-${index + 1}` }));
+  const started = performance.now();
+  const state = await halo.run(root, stories, scripted(`date +%N > file; ${OK}`, ['true']));
+  if (state.stopReason !== 'SUCCESS') throw new Error(`halo ended with ${state.stopReason}: ${state.detail}`);
+  return performance.now() - started;
+}
+
+interface Floor {
+  mirror: string;
+  pack: string;
+  close(): void;
+}
+
+function openFloor(root: string): Floor {
+  const dir = mkdtempSync(join(tmpdir(), 'halo-floor-'));
+  const mirror = join(dir, 'mirror.git');
+  execFileSync('git', ['clone', '-q', '--bare', root, mirror]);
+  execFileSync('chmod', ['-R', 'a+rX', dir]);
+  return { mirror, pack: join(dir, 'pack'), close: () => rmSync(dir, { recursive: true, force: true }) };
+}
+
+const SEALED = [
+  ...['-i', '--init', '--network', 'none', '--read-only', '--cap-drop', 'ALL', '--security-opt', 'no-new-privileges'],
+  ...['--user', '23456:23456', '--memory', '4g', '--memory-swap', '4g', '--pids-limit', '512', '--cpus', '2'],
+  ...['--tmpfs', '/tmp:exec,mode=1777', '--tmpfs', '/home/agent:exec,uid=23456', '-e', 'HOME=/home/agent'],
+];
+
+/** Create, start, clone and run; export; clone and gate in a second workspace; remove. In ms. */
+function timeFloor({ mirror, pack }: Floor): number {
+  const docker = (...args: string[]) =>
+    execFileSync('docker', args, { maxBuffer: 1e8, stdio: ['ignore', 'pipe', 'pipe'] });
+  const [work, clean] = ['halo-bench-work', 'halo-bench-clean'];
+  const at = (volume: string, mode = '') => ['-v', `${volume}:/workspace${mode}`, '-v', `${mirror}:/m:ro`];
+  const clone = 'cd /workspace && git clone -q --shared /m .';
+  const exporting =
+    'export GIT_DIR=/tmp/x GIT_WORK_TREE=/workspace; git init -q; echo /m/objects > /tmp/x/objects/info/alternates; ' +
+    'cd /workspace; git add -A; t=$(git write-tree); echo $t | git pack-objects --revs --stdout -q';
+  const started = performance.now();
+  docker('volume', 'create', work);
+  docker('volume', 'create', clean);
+  const agent = docker('create', ...SEALED, ...at(work), 'halo-sandbox', 'sh', '-c', `${clone} && date +%N > file`);
+  docker('start', '-a', agent.toString().trim());
+  const exporter = docker('create', ...SEALED, ...at(work, ':ro'), 'halo-sandbox', 'sh', '-c', exporting);
+  writeFileSync(pack, docker('start', '-a', exporter.toString().trim()));
+  const gate = docker('create', ...SEALED, ...at(clean), 'halo-sandbox', 'sh', '-c', `${clone} && true`);
+  docker('start', '-a', gate.toString().trim());
+  docker('rm', ...[agent, exporter, gate].map((id) => id.toString().trim()));
+  docker('volume', 'rm', work, clean);
+  return performance.now() - started;
+}

@@ -1,0 +1,34 @@
+/** One round, in ms a story. */
+export interface Measure {
+  halo: number;
+  floor: number;
+  ratio: number;
+}
+
+export interface Report {
+  name: string;
+  measures: Measure[];
+  /** The median over the rounds. */
+  ratio: number;
+  /** What the ratio should not exceed. */
+  limit: number;
+  json: boolean;
+}
+
+export function median(values: number[]): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
+}
+
+/** A table for people, or one JSON object. Times are of this machine and moment; only the ratio means something. */
+export function print({ name, measures, ratio, limit, json }: Report): void {
+  if (json) return void process.stdout.write(`${JSON.stringify({ name, ratio, limit, rounds: measures })}\n`);
+  const line = (...cells: string[]) => `${cells.map((cell) => cell.padStart(10)).join('')}\n`;
+  const row = (label: string, { halo, floor, ratio }: Measure) =>
+    line(label, `${halo.toFixed(0)} ms`, `${floor.toFixed(0)} ms`, ratio.toFixed(2));
+  process.stdout.write(line('round', 'halo', 'floor', 'ratio'));
+  measures.forEach((measure, index) => process.stdout.write(row(String(index + 1), measure)));
+  const middle = { halo: median(measures.map((m) => m.halo)), floor: median(measures.map((m) => m.floor)), ratio };
+  process.stdout.write(row('median', middle));
+  process.stdout.write(`${name}: ratio ${ratio.toFixed(2)}, at most ${limit.toFixed(1)} wanted\n`);
+}
