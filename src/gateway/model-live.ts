@@ -8,6 +8,7 @@ import type { Ledger } from './ledger.ts';
 import { createMeter } from './meter.ts';
 import { MODEL_METHOD, MODEL_PATH, type ModelHandler, type ModelRequest, type ModelRoute } from './model-route.ts';
 import { describeNetworkError } from './network-error.ts';
+import { describeProviderError, ERROR_BYTES } from './provider-error.ts';
 import { openProvider, type Provider } from './provider.ts';
 import { createRecorder, type Take } from './recorder.ts';
 
@@ -61,17 +62,18 @@ async function serve(service: Service): Promise<void> {
 }
 
 /** Streams the answer through, metering and recording what the client gets, at the speed at which it reads. */
-async function passOn({ ledger, key, take, res }: Service, answer: IncomingMessage): Promise<void> {
+async function passOn({ provider, ledger, key, take, res }: Service, answer: IncomingMessage): Promise<void> {
   const status = answer.statusCode ?? 502;
   const meter = createMeter(answer.headers['content-type'] ?? '');
   if (status < 400) ledger.clearProblem();
-  else ledger.reportProblem(`The model provider answered with HTTP status ${status}.`);
+  let errorText = '';
   note(ledger, 'served', status);
   take.start(status, answer.headers);
   const tap = new Transform({
     transform(chunk: Buffer, _encoding, done) {
       meter.push(chunk);
       take.push(chunk);
+      if (status >= 400 && errorText.length < ERROR_BYTES) errorText += chunk.toString();
       done(null, chunk);
     },
   });
@@ -84,6 +86,7 @@ async function passOn({ ledger, key, take, res }: Service, answer: IncomingMessa
   } catch {
     res.destroy();
   }
+  if (status >= 400) ledger.reportProblem(describeProviderError({ provider: provider.name, status, body: errorText }));
   ledger.addUsage(meter.end());
   await take.end(complete);
 }

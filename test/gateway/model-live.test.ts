@@ -100,7 +100,7 @@ describe('the live model route', () => {
     const refused = await ask(gate.socket);
     expect([refused.status, refused.headers['retry-after']]).toEqual([429, '7']);
     expect(refused.body).toContain('scripted failure 429');
-    expect(gate.problem()).toMatch(/HTTP status 429/);
+    expect(gate.problem()).toMatch(/limits requests, .* \(HTTP status 429\): scripted failure 429/);
     await ask(gate.socket);
     expect(gate.problem()).toBeUndefined();
     expect(gate.requests().map(({ status }) => status)).toEqual([429, 200]);

@@ -15,9 +15,18 @@ export function toolNames(body: unknown): string[] {
   return tools.map((tool) => tool.name ?? tool.type);
 }
 
-/** The events of a whole response with one message or one tool call. */
-export function completedEvents(head: ResponseHead, content: { text: string } | { call: ToolCall }): StreamEvent[] {
-  const item = 'text' in content ? messageItem(head.id, content.text) : callItem(head.id, content.call);
+/** What a response holds: a message, a tool call, or the one before the other. */
+export interface Content {
+  text?: string;
+  call?: ToolCall;
+}
+
+/** The events of a whole response. */
+export function completedEvents(head: ResponseHead, { text, call }: Content): StreamEvent[] {
+  const output = [
+    ...(text === undefined ? [] : [messageItem(head.id, text)]),
+    ...(call === undefined ? [] : [callItem(head.id, call)]),
+  ];
   const usage = {
     input_tokens: head.usage.input,
     input_tokens_details: { cached_tokens: head.usage.cached },
@@ -26,9 +35,9 @@ export function completedEvents(head: ResponseHead, content: { text: string } | 
     total_tokens: head.usage.input + head.usage.output,
   };
   return [
-    ...('text' in content ? startedEvents(head, content.text) : startedEvents(head, undefined)),
-    { type: 'response.output_item.done', output_index: 0, item },
-    { type: 'response.completed', response: { ...whole(head), status: 'completed', output: [item], usage } },
+    ...startedEvents(head, text),
+    ...output.map((item, index) => ({ type: 'response.output_item.done', output_index: index, item })),
+    { type: 'response.completed', response: { ...whole(head), status: 'completed', output, usage } },
   ];
 }
 

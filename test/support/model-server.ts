@@ -1,7 +1,7 @@
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { completedEvents, startedEvents, toolNames, type ToolCall } from './model-events.ts';
+import { completedEvents, startedEvents, toolNames, type Content, type ToolCall } from './model-events.ts';
 
 /** What the scripted model does when it is asked; each turn answers one request. */
 export type Turn =
@@ -23,6 +23,8 @@ export type Turn =
     /** Headers, and then nothing until the client leaves. */
     | { hang: true }
   ) & {
+    /** What the model says before it calls a tool. */
+    saying?: string;
     delayMs?: number;
     usage?: { input?: number; output?: number; cached?: number };
     /** Texts that the request has to contain; else it is answered with 400. */
@@ -114,12 +116,13 @@ async function answer({ res, body, turn, id }: Exchange): Promise<void> {
   res.end();
 }
 
-function content(turn: Turn, offered: string[]): { text: string } | { call: ToolCall } {
+function content(turn: Turn, offered: string[]): Content {
+  const before = turn.saying === undefined ? {} : { text: turn.saying };
   if ('say' in turn) return { text: turn.say };
   if ('json' in turn) return { text: JSON.stringify(turn.json) };
-  if ('run' in turn) return { call: shellCall(turn.run, offered) };
-  if ('write' in turn) return { call: shellCall(writeCommand(turn.write, turn.content), offered) };
-  if ('patch' in turn) return { call: { name: 'apply_patch', input: turn.patch } };
+  if ('run' in turn) return { ...before, call: shellCall(turn.run, offered) };
+  if ('write' in turn) return { ...before, call: shellCall(writeCommand(turn.write, turn.content), offered) };
+  if ('patch' in turn) return { ...before, call: { name: 'apply_patch', input: turn.patch } };
   throw new Error(`no content in the turn ${JSON.stringify(turn)}`);
 }
 

@@ -1,0 +1,254 @@
+import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { RunState } from '../../src/core/run-state.ts';
+import { openHalo, type TestHalo } from '../support/halo.ts';
+import { startModelServer, type Lane, type ModelServer, type Turn } from '../support/model-server.ts';
+import { makeRepository, type TestRepository } from '../support/repository.ts';
+
+const KEY = 'sk-test-3f9c2a7be4';
+const OK = { json: { status: 'ok', summary: 'Added the greeting.' } };
+const GREET: Turn[] = [
+  { saying: 'I look around first.', run: 'ls && cat README.md' },
+  { patch: '*** Begin Patch\n*** Add File: greeting.txt\n+hello\n*** End Patch\n' },
+  { run: 'grep hello greeting.txt' },
+  OK,
+];
+
+let halo: TestHalo;
+const servers: ModelServer[] = [];
+const repositories: TestRepository[] = [];
+
+beforeAll(async () => {
+  process.env.HALO_TEST_KEY = KEY;
+  halo = await openHalo({ concurrency: 4 });
+});
+afterAll(async () => {
+  delete process.env.HALO_TEST_KEY;
+  await halo.close();
+  for (const repository of repositories) repository.remove();
+  await Promise.all(servers.map((server) => server.close()));
+});
+
+function repositoryWith(files: Record<string, string> = {}): TestRepository {
+  const repository = makeRepository(files);
+  repositories.push(repository);
+  return repository;
+}
+
+async function serve(script: Turn[] | Lane[]): Promise<ModelServer> {
+  const server = await startModelServer(isLanes(script) ? { lanes: script } : { turns: script });
+  servers.push(server);
+  return server;
+}
+
+function isLanes(script: Turn[] | Lane[]): script is Lane[] {
+  return script.every((entry) => 'turns' in entry);
+}
+
+function settings(url: string, more: string[] = []): string[] {
+  return [
+    'agent=codex',
+    `model.base_url=${url}`,
+    'model.key_env=HALO_TEST_KEY',
+    'gates=["true"]',
+    'retry.attempts=1',
+    'retry.backoff="10ms"',
+    ...more,
+  ];
+}
+
+async function run(turns: Turn[], more: string[] = [], repository = repositoryWith()) {
+  const server = await serve(turns);
+  const state = await halo.run(repository.root, [{ id: 'hello' }], settings(server.url, more));
+  return { state, server, repository, read: (path: string) => halo.readFile(state.runId, path) };
+}
+
+function tree(repository: TestRepository, state: RunState): string {
+  return repository.git('rev-parse', `halo/${state.runId}^{tree}`);
+}
+
+describe('a story that Codex implements', () => {
+  it('lands, is metered, is told in the log, and keeps the key out of all that is kept', async () => {
+    const guidance = 'Greet in lower case letters.';
+    const { state, server, repository, read } = await run(
+      GREET,
+      ['gates=["grep hello greeting.txt"]'],
+      repositoryWith({ 'AGENTS.md': guidance }),
+    );
+    expect(state).toMatchObject({ stopReason: 'SUCCESS', stories: [{ progress: 'passed', attempts: 1 }] });
+    expect(repository.git('show', `halo/${state.runId}:greeting.txt`)).toBe('hello');
+    expect(repository.git('show', '--format=', '--name-only', `halo/${state.runId}`)).toBe('greeting.txt');
+
+    const usage = { inputTokens: 400, outputTokens: 40 };
+    expect(JSON.parse(read('artifacts/hello/1/usage.json'))).toMatchObject(usage);
+    expect(state.usage).toMatchObject(usage);
+
+    const log = read('agent.log');
+    for (const text of ['I look around first.', '$ ls && cat README.md', 'A test.', 'added   greeting.txt'])
+      expect(log).toContain(text);
+
+    expect(server.remaining()).toBe(0);
+    expect(server.requests.map(({ headers }) => headers.authorization)).toEqual(Array(4).fill(`Bearer ${KEY}`));
+    expect(await filesWith(halo.home, KEY)).toEqual([]);
+    // Codex itself reads AGENTS.md: it is in what the model is asked, and not in halo's prompt.
+    expect(server.requests[0]!.body).toContain(guidance);
+    expect(read('artifacts/hello/1/prompt.md')).not.toContain(guidance);
+  });
+
+  it('is tried again with the reason when a gate failed, and then lands', async () => {
+    const write = (text: string): Turn => ({ write: 'greeting.txt', content: `${text}\n` });
+    const hint: Turn = { ...write('hello'), expect: ['The last attempt failed', 'GATE_FAILED', 'no greeting here'] };
+    const gate = 'grep hello greeting.txt || { echo no greeting here; exit 1; }';
+    const { state, server } = await run(
+      [write('bye'), OK, hint, OK],
+      [`gates=${JSON.stringify([gate])}`, 'retry.attempts=2'],
+    );
+    expect(state).toMatchObject({ stopReason: 'SUCCESS', stories: [{ progress: 'passed', attempts: 2 }] });
+    expect(server.remaining()).toBe(0);
+  });
+
+  it('runs beside others, each with a gateway of its own', async () => {
+    const lane = (word: string): Lane => ({
+      match: `Say ${word}`,
+      turns: [{ write: 'word.txt', content: word, expect: [`Say ${word}`] }, OK],
+    });
+    const server = await serve([lane('red'), lane('blue')]);
+    const words = ['red', 'blue'].map(async (word) => {
+      const repository = repositoryWith();
+      const story = { id: word, title: `Say ${word}` };
+      const state = await halo.run(repository.root, [story], settings(server.url));
+      return repository.git('show', `halo/${state.runId}:word.txt`);
+    });
+    expect(await Promise.all(words)).toEqual(['red', 'blue']);
+  });
+});
+
+// Beside each other: most of their time Codex waits before it tries again.
+describe.concurrent('a story that Codex does not finish', () => {
+  it('ends with the question when a human is needed, and keeps the work so far', async () => {
+    const { state, read } = await run([
+      { write: 'half.txt', content: 'half\n' },
+      { json: { status: 'needs_human', summary: 'Which language shall it greet in?' } },
+    ]);
+    expect(state).toMatchObject({ stopReason: 'NEEDS_HUMAN' });
+    expect(state.detail).toContain('Which language shall it greet in?');
+    expect(read('artifacts/hello/1/diff.patch')).toContain('+half');
+    expect(read('agent.log')).toContain('NEEDS HUMAN');
+  });
+
+  it.each([
+    {
+      name: 'prose instead of JSON',
+      turns: [{ write: 'x', content: 'x' }, { say: 'All done, enjoy!' }],
+      reason: 'INVALID_OUTPUT',
+      says: 'not the JSON that was asked for: "All done, enjoy!"',
+    },
+    {
+      name: 'ok without a change',
+      turns: [{ run: 'ls' }, OK],
+      reason: 'INVALID_OUTPUT',
+      says: 'the workspace is as it was before',
+    },
+    {
+      name: 'a refused request',
+      turns: fails(400),
+      reason: 'ENGINE_ERROR',
+      says: 'refused the request (HTTP status 400): scripted failure 400',
+    },
+    { name: 'a refused key', turns: fails(401), reason: 'ENGINE_ERROR', says: 'refused the key (HTTP status 401)' },
+    {
+      name: 'too many requests',
+      turns: fails(429),
+      reason: 'ENGINE_ERROR',
+      says: 'limits requests, or the quota of the account is used up (HTTP status 429)',
+    },
+    {
+      name: 'a failing provider',
+      turns: fails(500),
+      reason: 'ENGINE_ERROR',
+      says: 'failed (HTTP status 500): scripted failure 500',
+    },
+  ] satisfies { name: string; turns: Turn[]; reason: string; says: string }[])(
+    'says what became of $name',
+    async ({ turns, reason, says }) => {
+      const { state, repository, read } = await run(turns);
+      expect(state).toMatchObject({ stopReason: reason });
+      expect(state.detail).toContain(says);
+      expect(read('debug_bundle/summary.md')).toContain(says);
+      expect(repository.git('branch', '--list', 'halo/*')).toBe('');
+    },
+  );
+
+  it('says that the provider could not be reached, and where it was looked for', async () => {
+    const server = await serve([]);
+    await server.close();
+    const state = await halo.run(repositoryWith().root, [{ id: 'hello' }], settings(server.url));
+    expect(state).toMatchObject({ stopReason: 'ENGINE_ERROR' });
+    expect(state.detail).toContain(`could not be reached`);
+    expect(state.detail).toContain(new URL(server.url).host);
+  });
+});
+
+describe('record and replay', () => {
+  it('lands the same tree again from the cassette, without a provider and without a key', async () => {
+    const recorded = await run(GREET, ['model.mode=record']);
+    expect(recorded.state).toMatchObject({ stopReason: 'SUCCESS' });
+    const cassettes = keepCassette(recorded.state);
+    expect(readFileSync(join(cassettes, 'hello.jsonl'), 'utf8')).not.toContain(KEY);
+    await recorded.server.close();
+
+    const repository = repositoryWith();
+    const state = await halo.run(repository.root, [{ id: 'hello' }], replaying(cassettes));
+    expect(state).toMatchObject({ stopReason: 'SUCCESS' });
+    expect(tree(repository, state)).toBe(tree(recorded.repository, recorded.state));
+    expect(state.usage).toEqual(recorded.state.usage);
+  });
+
+  it('says where an agent left the cassette', async () => {
+    const recorded = await run(GREET, ['model.mode=record']);
+    const cassettes = keepCassette(recorded.state);
+    const lines = readFileSync(join(cassettes, 'hello.jsonl'), 'utf8').split('\n');
+    const replayOf = async (name: string, kept: string[], more: string[] = []) => {
+      const folder = join(cassettes, name);
+      mkdirSync(folder);
+      writeFileSync(join(folder, 'hello.jsonl'), `${kept.join('\n')}\n`);
+      return halo.run(repositoryWith().root, [{ id: 'hello' }], [...replaying(folder), ...more]);
+    };
+    const [short, skipped, otherModel] = await Promise.all([
+      replayOf('short', lines.slice(0, 3)),
+      replayOf('skipped', [lines[0]!, lines[1]!, lines[3]!, lines[4]!]),
+      replayOf('model', lines.filter(Boolean), ['model.name=gpt-5.1']),
+    ]);
+    for (const state of [short, skipped, otherModel]) expect(state).toMatchObject({ stopReason: 'ENGINE_ERROR' });
+    expect(short.detail).toContain('the agent makes request 3, but the cassette hello.jsonl holds only 2');
+    expect(skipped.detail).toContain('request 2 carries 1 tool results, but the cassette hello.jsonl has 2 there');
+    expect(otherModel.detail).toContain('asks for the model "gpt-5.1"');
+  });
+});
+
+function fails(status: number): Turn[] {
+  return Array.from({ length: 30 }, () => ({ fail: status }));
+}
+
+function replaying(cassettes: string): string[] {
+  const offline = settings('http://127.0.0.1:9/v1', ['model.key_env=HALO_TEST_NO_KEY']);
+  return [...offline, 'model.mode=replay', `model.cassettes=${JSON.stringify(cassettes)}`];
+}
+
+/** Puts the cassette of a recorded story where a replay finds it. */
+function keepCassette(state: RunState): string {
+  const folder = join(halo.home, `cassettes-${state.runId}`);
+  mkdirSync(folder);
+  copyFileSync(join(halo.home, 'runs', state.runId, 'artifacts/hello/1/cassette.jsonl'), join(folder, 'hello.jsonl'));
+  return folder;
+}
+
+/** Files below a folder that contain a text. */
+async function filesWith(dir: string, text: string): Promise<string[]> {
+  const entries = await readdir(dir, { recursive: true, withFileTypes: true });
+  const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
+  const hits = await Promise.all(files.map(async (path) => ((await readFile(path)).includes(text) ? [path] : [])));
+  return hits.flat();
+}
