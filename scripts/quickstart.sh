@@ -54,7 +54,7 @@ show_result() {
   branch=$(in_repo for-each-ref --format='%(refname:short)' refs/heads/halo/ | head -n 1)
   if [[ -n $branch ]]; then
     heading "git log --stat main..$branch"
-    in_repo --no-pager log --stat --reverse --format='%C(auto)commit %h%n    %s%n%n%w(0,4,4)%(trailers)' "main..$branch"
+    in_repo --no-pager log --stat --reverse --format='%n%C(auto)commit %h%n    %s%n%w(0,4,4)%n%(trailers)' "main..$branch"
   fi
   run_id=${branch#halo/}
   run_dir=$home/runs/$run_id

@@ -40,7 +40,9 @@ install_npm_packages() {
     return
   fi
   echo '  installing npm packages'
-  npm ci --no-progress --loglevel=error || give_up 'npm ci failed.' 'Its messages are above.'
+  local log
+  log=$(npm ci --no-progress --loglevel=error 2>&1) ||
+    give_up 'npm ci failed:' "$(head -n 12 <<<"$log")" 'The packages come from the registry that npm is set up for.'
   printf '%s' "$sum" >"$stamp"
   say 'npm packages' installed
 }
