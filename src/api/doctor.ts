@@ -4,7 +4,7 @@ import type { Host } from '../config/config.ts';
 import { toHaloError } from '../core/errors.ts';
 import { gitText } from '../git/git.ts';
 import { checkRedis } from '../queue/check-redis.ts';
-import { connectRedis } from '../queue/redis.ts';
+import { findRedis } from '../worker/find-redis.ts';
 import { openDocker } from '../sandbox/docker/engine.ts';
 import { sandboxImageStatus } from '../sandbox/docker/image.ts';
 import { probeAgent, probeLimits } from '../sandbox/probe.ts';
@@ -108,7 +108,7 @@ async function checkAgent(engine: SandboxEngine): Promise<Finding> {
 }
 
 async function checkQueue(host: Host): Promise<Finding[]> {
-  const link = await connectRedis(host);
+  const link = await findRedis(host);
   try {
     const findings = await checkRedis(link);
     if (findings.length === 0) return [{ name: 'redis', ok: 'ok', says: link.describe() }];

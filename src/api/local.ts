@@ -7,7 +7,8 @@ import { transcribe } from '../core/transcript.ts';
 import { diffCommits } from '../git/diff.ts';
 import { mirrorPath } from '../git/mirror.ts';
 import { openQueue, type StoryQueue } from '../queue/queue.ts';
-import { connectRedis, type RedisLink } from '../queue/redis.ts';
+import type { RedisLink } from '../queue/redis.ts';
+import { findRedis } from '../worker/find-redis.ts';
 import { openStore } from '../store/store.ts';
 import { landRun } from '../worker/land-run.ts';
 import type { Operations } from './operations.ts';
@@ -25,7 +26,7 @@ export interface LocalOptions {
 export function openLocal({ host, args = [], preflight }: LocalOptions): Operations {
   const store = openStore(host.home, { transcribe });
   const redis = lazily(async () => {
-    const link = await connectRedis(host);
+    const link = await findRedis(host);
     return { link, queue: await openQueue(link) };
   });
   return {

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { lstat, mkdir, readFile, readlink } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { HaloError } from '../core/errors.ts';
 import { sleep } from '../lib/sleep.ts';
 import { socketAddress, type RedisAddress } from './redis-address.ts';
@@ -20,6 +20,17 @@ export interface EmbeddedPlace {
   socket: string;
 }
 
+/** How to run the server where this machine has no program for it. */
+export interface ServerLaunch {
+  /** Folders that the server must be able to write, at the same paths. */
+  folders: string[];
+  /** The server's arguments. */
+  args: string[];
+}
+
+/** Starts the server another way, e.g. in a container; it must go on after this process. */
+export type Launcher = (launch: ServerLaunch) => Promise<void>;
+
 /** Where the server of this home is; makes its private folders. */
 export async function embeddedPlace(home: string): Promise<EmbeddedPlace> {
   const dir = join(home, 'redis');
@@ -31,16 +42,19 @@ export async function embeddedPlace(home: string): Promise<EmbeddedPlace> {
 
 /**
  * Starts the server unless it runs. The caller holds the lock.
- * Returns false when this machine has no server program. Throws REDIS_UNAVAILABLE when it does not come up.
+ * Returns false when this machine has no server program and there is no other way to start it.
+ * Throws REDIS_UNAVAILABLE when it does not come up.
  */
-export async function ensureServer(place: EmbeddedPlace): Promise<boolean> {
+export async function ensureServer(place: EmbeddedPlace, launcher?: Launcher): Promise<boolean> {
   const failure = await tryPing(place.address);
   if (failure === undefined) return true;
   if (failure.message.includes('LOADING')) return untilReady(place, () => undefined);
   if (failure.message.startsWith('no answer')) throw notUp(place, failure.message);
   await stopLost(place);
   for (const program of PROGRAMS) if (await start(program, place)) return true;
-  return false;
+  if (launcher === undefined) return false;
+  await launcher({ folders: [...new Set([place.dir, dirname(place.socket)])], args: flags(place) });
+  return untilReady(place, () => undefined);
 }
 
 /** Waits until the server, told to shut down, is gone. */

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import type { Redis } from 'ioredis';
 import { HaloError } from '../core/errors.ts';
 import { LockBusyError, withLock } from '../lib/lock.ts';
-import { embeddedPlace, ensureServer, untilStopped, type EmbeddedPlace } from './embedded-redis.ts';
+import { embeddedPlace, ensureServer, untilStopped, type EmbeddedPlace, type Launcher } from './embedded-redis.ts';
 import { parseRedisUrl, type RedisAddress } from './redis-address.ts';
 import { openTested } from './redis-client.ts';
 
@@ -13,13 +13,10 @@ export interface RedisHost {
   redisUrl: string | undefined;
 }
 
-/** Starts (or finds) a Redis container and gives its redis:// address. */
-export type StartRedisContainer = () => Promise<string>;
-
 /** A Redis server that answers, held for as long as the link is open. */
 export interface RedisLink {
   readonly address: RedisAddress;
-  readonly kind: 'external' | 'embedded' | 'container';
+  readonly kind: 'external' | 'embedded';
   /** For questions to the server; queues and consumers have connections of their own. */
   readonly client: Redis;
   /** The server in words, without secrets. */
@@ -31,29 +28,32 @@ export interface RedisLink {
 /** Name of the connection that each halo process keeps to an embedded server: it tells who uses it. */
 const USER = 'halo-user';
 
-/** Finds Redis: the one configured, else halo's own, else a container. Throws REDIS_UNAVAILABLE within seconds. */
-export async function connectRedis(host: RedisHost, startContainer?: StartRedisContainer): Promise<RedisLink> {
-  if (host.redisUrl !== undefined) return linkTo(parseRedisUrl(host.redisUrl), 'external');
+/**
+ * Finds Redis: the one configured, else halo's own, for which `launcher` is the last resort.
+ * Throws REDIS_UNAVAILABLE within seconds.
+ */
+export async function connectRedis(host: RedisHost, launcher?: Launcher): Promise<RedisLink> {
+  if (host.redisUrl !== undefined) return externalLink(parseRedisUrl(host.redisUrl));
   const place = await embeddedPlace(host.home).catch((error: NodeJS.ErrnoException) => {
     throw error instanceof HaloError ? error : cannotWrite(host.home, error);
   });
+  const ensure = () => ensureServer(place, launcher);
   const client = await locked(place, async () =>
-    (await ensureServer(place)) ? openTested(place.address, { connectionName: USER }) : undefined,
+    (await ensure()) ? openTested(place.address, { connectionName: USER }) : undefined,
   );
-  if (client !== undefined) return embeddedLink(place, client);
-  if (startContainer !== undefined) return linkTo(parseRedisUrl(await startContainer()), 'container');
+  if (client !== undefined) return embeddedLink(place, { client, ensure });
   throw new HaloError('REDIS_UNAVAILABLE', 'There is no Redis, and no program to start one.', {
     hint: 'Install redis-server or valkey-server, or start Docker so that halo can run Redis in a container, or set HALO_REDIS_URL.',
   });
 }
 
-async function linkTo(address: RedisAddress, kind: 'external' | 'container'): Promise<RedisLink> {
+async function externalLink(address: RedisAddress): Promise<RedisLink> {
   const client = await openTested(address);
   return {
     address,
-    kind,
+    kind: 'external',
     client,
-    describe: () => (kind === 'external' ? address.name : `${address.name}, a container of halo's`),
+    describe: () => address.name,
     close: () => {
       client.disconnect();
       return Promise.resolve();
@@ -61,11 +61,16 @@ async function linkTo(address: RedisAddress, kind: 'external' | 'container'): Pr
   };
 }
 
-function embeddedLink(place: EmbeddedPlace, client: Redis): RedisLink {
+interface Embedded {
+  client: Redis;
+  ensure(): Promise<boolean>;
+}
+
+function embeddedLink(place: EmbeddedPlace, { client, ensure }: Embedded): RedisLink {
   let closed: Promise<void> | undefined;
   // When the server dies under its users, one of them starts it again.
   client.on('close', () => {
-    if (closed === undefined) void locked(place, () => ensureServer(place)).catch(() => undefined);
+    if (closed === undefined) void locked(place, ensure).catch(() => undefined);
   });
   const leave = () =>
     locked(place, async () => {

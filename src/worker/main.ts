@@ -6,7 +6,7 @@ import type { StopReason } from '../core/stop-reason.ts';
 import { transcribe } from '../core/transcript.ts';
 import { consume } from '../queue/consume.ts';
 import { openQueue } from '../queue/queue.ts';
-import { connectRedis } from '../queue/redis.ts';
+import { findRedis } from './find-redis.ts';
 import { openDocker } from '../sandbox/docker/engine.ts';
 import { openStore } from '../store/store.ts';
 import { advanceRun } from './advance-run.ts';
@@ -40,7 +40,7 @@ const ENDS_RUN: readonly (StopReason | undefined)[] = [
 
 /** Starts taking stories from the queue. The only place that puts a worker's parts together. */
 export async function startWorker({ host, concurrency, log }: WorkerOptions): Promise<Worker> {
-  const link = await connectRedis(host);
+  const link = await findRedis(host);
   const queue = await openQueue(link);
   const cleaning = new Set<Promise<void>>();
   const stops = new Map<string, AbortController>();
