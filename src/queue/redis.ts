@@ -63,7 +63,7 @@ async function externalLink(address: RedisAddress): Promise<RedisLink> {
 
 interface Embedded {
   client: Redis;
-  ensure(): Promise<boolean>;
+  ensure: () => Promise<boolean>;
 }
 
 function embeddedLink(place: EmbeddedPlace, { client, ensure }: Embedded): RedisLink {
