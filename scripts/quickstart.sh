@@ -17,16 +17,16 @@ main() {
 
 heading() { printf '\n== %s\n' "$*"; }
 
-# Each time a new one, beside the cassettes that its halo.toml names.
+# Each time a new one. The cassettes that its halo.toml names lie in it, unseen by git.
 make_repository() {
   local place
   mkdir -p "$home/quickstart"
   place=$(mktemp -d "$home/quickstart/$(date +%Y%m%d-%H%M%S)-XXXX")
   repo=$place/todo
   cp -R "$root/examples/todo" "$repo"
-  cp -R "$root/examples/cassettes" "$place/cassettes"
   in_repo init --quiet
   in_repo symbolic-ref HEAD refs/heads/main
+  echo /cassettes/ >>"$repo/.git/info/exclude"
   in_repo add --all
   in_repo commit --quiet --message 'A to-do list for the command line'
 }
