@@ -1,9 +1,7 @@
 import type { Config } from '../config/config.ts';
 import { NO_USAGE } from '../core/agent.ts';
 import { HaloError } from '../core/errors.ts';
-import type { JournalEvent } from '../core/events.ts';
 import { planNext } from '../core/plan.ts';
-import type { Prd } from '../core/prd.ts';
 import type { RunState, StoryState } from '../core/run-state.ts';
 import { findLanded } from '../git/land.ts';
 import type { Enqueue } from '../queue/queue.ts';
@@ -12,6 +10,7 @@ import { endRun } from './end-run.ts';
 import { hostGitDirOf } from './host-repo.ts';
 import { runRef } from './phases/land.ts';
 import type { StoryEnd } from './story-end.ts';
+import { readRun, type Run } from './read-run.ts';
 import type { WorkerContext } from './worker-context.ts';
 
 /**
@@ -46,19 +45,6 @@ export async function advanceRun(
     },
   ]);
   return nextJob(worker, run);
-}
-
-export interface Run {
-  runId: string;
-  prd: Prd;
-  config: Config;
-}
-
-async function readRun(worker: WorkerContext, runId: string): Promise<Run> {
-  const [events, record] = await Promise.all([worker.store.readJournal(runId), worker.store.readRecord(runId)]);
-  const created = events.find((event): event is JournalEvent & { type: 'run.created' } => event.type === 'run.created');
-  if (created === undefined) throw new HaloError('RUN_UNREADABLE', `the journal of run ${runId} has no beginning`);
-  return { runId, prd: created.prd, config: record.config as Config };
 }
 
 interface Try extends Run {

@@ -25,6 +25,8 @@ export interface Attempt {
   story: Story;
   key: string;
   number: number;
+  /** Its fencing epoch: a later attempt at any story of the run has a higher one. */
+  epoch: number;
   /** The commit that the story builds on. */
   base: string;
   config: Config;

@@ -1,4 +1,5 @@
 import { openAttempt, type Attempt, type AttemptRequest } from './attempt-context.ts';
+import { refuseOvertaken } from './fence.ts';
 import { keepPartialWork } from './partial-work.ts';
 import { planSteps } from './plan-steps.ts';
 import { runAgent } from './phases/agent.ts';
@@ -38,6 +39,7 @@ async function runPhases(attempt: Attempt): Promise<StoryEnd> {
   const exported = await exportTree(attempt, exporter);
   const candidate = await importCandidate(attempt, exported, answer);
   await runGates(attempt, clean, candidate);
+  await refuseOvertaken(attempt);
   const commit = await landCandidate(attempt, candidate);
   return { verdict: 'passed', stopReason: 'SUCCESS', summary: answer.summary, commit };
 }

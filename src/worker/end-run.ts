@@ -1,8 +1,8 @@
 import { HaloError } from '../core/errors.ts';
 import type { StopReason } from '../core/stop-reason.ts';
 import { inspectRepo, listChanges } from '../git/repo.ts';
-import type { Run } from './advance-run.ts';
 import { landRun } from './land-run.ts';
+import type { Run } from './read-run.ts';
 import type { WorkerContext } from './worker-context.ts';
 
 /** Writes a run's end, whatever it is: lands it when the configuration says so, and bundles up what explains a failure. */

@@ -57,6 +57,7 @@ export async function startWorker({ host, concurrency, log }: WorkerOptions): Pr
       if (stop.signal.aborted) return await endStoppedRun(worker, runId);
       if (signal.aborted) throw error;
       const failure = toHaloError(error);
+      if (failure.code === 'RUN_ABORTED') return;
       log.error({ runId, code: failure.code, err: error }, 'a story could not be worked on');
       if (!lastTry && !ENDS_RUN.includes(failure.stopReason)) throw error;
       await endFaultyRun(worker, runId, failure);

@@ -3,6 +3,8 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import Docker from 'dockerode';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { transcribe } from '../../src/core/transcript.ts';
+import { openStore } from '../../src/store/store.ts';
 import { openHalo, OK, scripted, type TestHalo } from '../support/halo.ts';
 import { makeRepository, type TestRepository } from '../support/repository.ts';
 
@@ -177,6 +179,22 @@ describe('a story that does not pass', () => {
       detail: expect.stringContaining('Which color?') as string,
     });
     expect(halo.readFile(state.runId, `artifacts/${key(state)}/1/diff.patch`)).toContain('+half');
+  });
+});
+
+describe('an attempt that was overtaken', () => {
+  it('does not land after its run was ended elsewhere', async () => {
+    const repository = repositoryWith();
+    const runId = await halo.submit(repository.root, [{ id: 'A' }], scripted(`echo x > x; sleep 2; ${OK}`));
+    runIds.push(runId);
+    for await (const event of halo.operations.follow(runId, { after: 0, follow: true })) {
+      if (event.type === 'phase.started' && event.phase === 'agent') break;
+    }
+    const elsewhere = openStore(halo.home, { transcribe });
+    await elsewhere.append(runId, [{ type: 'run.ended', stopReason: 'USER_ABORT', detail: 'stopped elsewhere' }]);
+    await vi.waitFor(async () => expect(await leftovers()).toEqual([]), { timeout: 20_000, interval: 200 });
+    expect(repository.git('branch', '--list', 'halo/*')).toBe('');
+    expect((await halo.operations.get(runId)).state).toMatchObject({ stopReason: 'USER_ABORT' });
   });
 });
 

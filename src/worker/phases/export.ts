@@ -25,7 +25,13 @@ const EXPORT_REPOSITORY = '/tmp/export.git';
  * Starts the sandbox that will read the workspace: halo's image, the volume read-only, git directory and index of
  * its own, so that nothing in the workspace's `.git` is ever loaded. It gets ready while the agent works.
  */
-export async function openExporter(attempt: Attempt, work: Workspace): Promise<Sandbox> {
+export function openExporter(attempt: Attempt, work: Workspace): Promise<Sandbox> {
+  const exporter = startExporter(attempt, work);
+  exporter.catch(() => {}); // whoever exports hears of it
+  return exporter;
+}
+
+async function startExporter(attempt: Attempt, work: Workspace): Promise<Sandbox> {
   const sandbox = await attempt.startSandbox({
     image: TRUSTED_IMAGE,
     labels: attempt.labels('export'),
