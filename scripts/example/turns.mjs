@@ -1,7 +1,8 @@
 // What the model of the example says and does, story by story. A person wrote this; no model did.
 
 const LOOK = 'cat AGENTS.md README.md && tail -n +1 src/*.js test/*.js';
-const CHECK = 'npm test && npm run check';
+const TEST = "npm test -- --test-reporter=tap | grep -E '^(not ok|# (pass|fail))'";
+const CHECK = `set -o pipefail; ${TEST} && npm run --silent check`;
 
 const done = [
   { saying: 'I read the guide, the code and the tests first.', run: LOOK },
@@ -81,7 +82,7 @@ const done = [
 *** End Patch
 `,
   },
-  { run: 'npm test' },
+  { run: `set -o pipefail; ${TEST}` },
   {
     saying:
       'They fail for the right reason. Now the code. A todo without `done` is open, so older lists need no change.',
@@ -131,8 +132,7 @@ const done = [
   {
     json: {
       status: 'ok',
-      summary:
-        'Added `todo done <number>`, and `todo list` shows which todos are done. Older lists load as they are. Usage text, README and tests cover it.',
+      summary: 'Added `todo done <number>`, and `todo list` shows which todos are done. Older lists load as they are.',
     },
   },
 ];
@@ -196,8 +196,7 @@ const open = [
   {
     json: {
       status: 'ok',
-      summary:
-        'Added `todo list --open`, which leaves out what is done and keeps the numbers of the whole list. Usage text, README and tests cover it.',
+      summary: 'Added `todo list --open`: what is done is left out, and the numbers stay those of the whole list.',
     },
   },
 ];
@@ -281,7 +280,7 @@ const clear = [
     json: {
       status: 'ok',
       summary:
-        'Added `todo clear`, which removes what is done, says how many that were and leaves the file alone when there are none. Usage text, README and tests cover it.',
+        'Added `todo clear`: it removes what is done, says how many todos that were, and writes nothing when there are none.',
     },
   },
 ];

@@ -1,6 +1,7 @@
 import type { AgentActivity } from './agent.ts';
 import { formatDuration, msBetween } from './duration.ts';
 import type { CommandResult, JournalEvent, Phase, Verdict } from './events.ts';
+import { readsOnly } from './reads-only.ts';
 import { clip, safeLine, safeText } from './safe-text.ts';
 
 /** How a line wants to be seen; printers choose colors by it. */
@@ -21,6 +22,8 @@ const LINE_LENGTH = 240;
 const SAID_LINES = 12;
 const OUTPUT_LINES = 3;
 const FAILED_OUTPUT_LINES = 8;
+/** Enough to tell which: the whole command was shown when it started. */
+const FAILED_COMMAND_LENGTH = 60;
 
 const VERDICTS: Record<Verdict, { word: string; tone: Tone }> = {
   passed: { word: 'PASSED', tone: 'good' },
@@ -129,12 +132,19 @@ function activityLines(activity: AgentActivity): StoryLine[] {
       return [{ label: 'agent', tone: 'plain', text: `${change.padEnd(7)} ${safeLine(activity.path)}` }];
     }
     case 'ran': {
-      if (activity.exitCode === 0) return continued(tail(activity.output, OUTPUT_LINES), 'quiet', '  ');
-      const text = `${exitText(activity.exitCode)}: ${safeLine(activity.command)}`;
+      if (activity.exitCode === 0) return continued(shortOutput(activity), 'quiet', '  ');
+      const text = `${exitText(activity.exitCode)}: ${safeLine(activity.command, FAILED_COMMAND_LENGTH)}`;
       const output = continued(tail(activity.output, FAILED_OUTPUT_LINES), 'quiet', '  ');
       return [{ label: 'agent', tone: 'warn', text }, ...output];
     }
   }
+}
+
+/** What the agent only read is counted: it wanted to know it, the reader of the log does not. */
+function shortOutput({ command, output }: { command: string; output: string }): string[] {
+  const count = cleanLines(output).length;
+  if (count > OUTPUT_LINES && readsOnly(command)) return [`… ${count} lines`];
+  return tail(output, OUTPUT_LINES);
 }
 
 function spoken(text: string, tone: Tone): StoryLine[] {

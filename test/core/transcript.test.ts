@@ -56,12 +56,25 @@ describe('transcribe', () => {
 
   it('indents and caps what a command printed, from its end', () => {
     const output = Array.from({ length: 20 }, (_, index) => `line ${index}`).join('\n');
-    const activity = { kind: 'ran', command: 'ls', exitCode: 0, output } as const;
+    const activity = { kind: 'ran', command: 'npm test', exitCode: 0, output } as const;
     expect(lines(1, { type: 'agent.activity', ...US1, activity }).map((line) => line.trim())).toEqual([
       '… 18 more lines',
       'line 18',
       'line 19',
     ]);
+  });
+
+  it('only counts what the agent read', () => {
+    const output = Array.from({ length: 20 }, (_, index) => `line ${index}`).join('\n');
+    const shown = (command: string, exitCode = 0) => {
+      const activity = { kind: 'ran', command, exitCode, output } as const;
+      return lines(1, { type: 'agent.activity', ...US1, activity }).map((line) => line.trim());
+    };
+    for (const command of ['cat a.txt', 'ls -la && sed -n 1,20p a.txt', 'rg -n todo src | head -n 20', 'git diff'])
+      expect(shown(command), command).toEqual(['… 20 lines']);
+    for (const command of ['cat a.txt && npm test', 'sed -i s/a/b/ a.txt', 'lsof', 'node list.js'])
+      expect(shown(command), command).toHaveLength(3);
+    expect(shown('cat a.txt', 1).length).toBeGreaterThan(3);
   });
 
   it('says so when a command of the agent failed', () => {
