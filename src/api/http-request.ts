@@ -14,6 +14,10 @@ export interface RequestOptions {
   signal?: AbortSignal;
 }
 
+/** Longest wait for the beginning of an answer. Streams begin within seconds; a submit may clone a repository first. */
+const ANSWER_MS = 60_000;
+const WORK_MS = 15 * 60_000;
+
 export async function requestJson<T>(server: Server, path: string, options: RequestOptions = {}): Promise<T> {
   const response = await request(server, path, options);
   try {
@@ -27,6 +31,8 @@ export async function requestJson<T>(server: Server, path: string, options: Requ
 export async function request(server: Server, path: string, options: RequestOptions = {}): Promise<Response> {
   const url = new URL(server.url.replace(/\/+$/, '') + path);
   for (const [key, value] of Object.entries(options.query ?? {})) url.searchParams.set(key, value);
+  const late = new AbortController();
+  const timer = setTimeout(() => late.abort(), options.body === undefined ? ANSWER_MS : WORK_MS);
   const response = await fetch(url, {
     method: options.body === undefined ? 'GET' : 'POST',
     headers: {
@@ -34,11 +40,13 @@ export async function request(server: Server, path: string, options: RequestOpti
       ...(options.body === undefined ? {} : { 'content-type': 'application/json' }),
     },
     ...(options.body === undefined ? {} : { body: JSON.stringify(options.body) }),
-    ...(options.signal === undefined ? {} : { signal: options.signal }),
+    signal: AbortSignal.any([late.signal, ...(options.signal === undefined ? [] : [options.signal])]),
     redirect: 'error',
-  }).catch((cause: unknown) => {
-    throw unreachable(server, cause);
-  });
+  })
+    .catch((cause: unknown) => {
+      throw unreachable(server, cause);
+    })
+    .finally(() => clearTimeout(timer));
   if (response.ok) return response;
   const body: unknown = await response.json().catch(() => undefined);
   throw fromWireError(body) ?? notHalo(server, undefined);
