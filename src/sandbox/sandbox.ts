@@ -15,8 +15,13 @@ export type Mount =
 
 export interface SandboxLimits {
   cpus: number;
+  /** Without swap. */
   memoryBytes: number;
   pids: number;
+  /** Most open files of one process; 8192 when absent. */
+  files?: number;
+  /** Largest file; 1 GiB when absent. */
+  fileBytes?: number;
 }
 
 export interface SandboxSpec {
@@ -29,6 +34,8 @@ export interface SandboxSpec {
   env: Record<string, string>;
   mounts: Mount[];
   limits: SandboxLimits;
+  /** Name of the engine's runtime, its default when absent. */
+  runtime?: string;
 }
 
 /** The one command of a sandbox. */
@@ -88,7 +95,7 @@ export interface SandboxEngine {
   createVolume(name: string, labels: SandboxLabels): Promise<void>;
   /** Safe when the volume is not there. */
   removeVolume(name: string): Promise<void>;
-  /** The id of a local image, or undefined. */
+  /** The id of a local image, or undefined. Throws CONFIG_INVALID for one that no sandbox may use. */
   imageId(name: string): Promise<string | undefined>;
   /** Whether containers see the files of this host folder when it is mounted. */
   canMount(dir: string): Promise<boolean>;

@@ -1,15 +1,28 @@
 import type { ContainerCreateOptions, HostConfig, MountSettings } from 'dockerode';
+import { HaloError } from '../../core/errors.ts';
 import type { Mount, SandboxLabels, SandboxSpec } from '../sandbox.ts';
 
 export const LABEL = 'dev.halo';
+/** Tells which user id a sandbox runs under. */
+export const USER_LABEL = `${LABEL}.user`;
 export const AGENT_HOME = '/home/agent';
 
+/** Where a command may start: an image or a repository must not choose it, e.g. `/proc/self/fd/7`. */
+const WORKDIRS = ['/', '/tmp', '/workspace'];
+
+const MIB = 1024 * 1024;
+const OPEN_FILES = 8_192;
+const FILE_BYTES = 1024 * MIB;
+
 /**
- * The engine's description of a sandbox: no network, no capabilities, read-only root, private namespaces,
- * limits without swap. It waits for its one command on stdin. The only place where these are decided;
- * a spec can choose what is inside, never how well it is sealed.
+ * The engine's description of a sandbox: no network, no capabilities, halo's own list of system calls, read-only
+ * root, private namespaces, limits without swap. It waits for its one command on stdin. The only place where these
+ * are decided; a spec can choose what is inside, never how well it is sealed. `seccomp` is the profile's JSON text.
  */
-export function buildContainer(spec: SandboxSpec): ContainerCreateOptions {
+export function buildContainer(spec: SandboxSpec, seccomp: string): ContainerCreateOptions {
+  if (!WORKDIRS.includes(spec.workdir)) {
+    throw new HaloError('INTERNAL', `a sandbox must not start in ${JSON.stringify(spec.workdir)}`);
+  }
   return {
     Image: spec.image,
     Entrypoint: ['/opt/halo/bin/wait'],
@@ -17,46 +30,53 @@ export function buildContainer(spec: SandboxSpec): ContainerCreateOptions {
     User: `${spec.user}:${spec.user}`,
     WorkingDir: spec.workdir,
     Env: Object.entries({ ...spec.env, HOME: AGENT_HOME }).map(([name, value]) => `${name}=${value}`),
-    Labels: containerLabels(spec.labels),
+    Labels: containerLabels(spec.labels, spec.user),
     Tty: false,
     AttachStdin: true,
     AttachStdout: true,
     AttachStderr: true,
     OpenStdin: true,
     StdinOnce: true,
+    Volumes: {},
     Healthcheck: { Test: ['NONE'] },
-    HostConfig: hostConfig(spec),
+    HostConfig: hostConfig(spec, seccomp),
   };
 }
 
 /** The types of the client lag behind the engine here. */
 type SealedHostConfig = HostConfig & { CgroupnsMode: 'private' };
 
-function hostConfig({ limits, user, mounts }: SandboxSpec): SealedHostConfig {
+function hostConfig({ limits, user, mounts, runtime }: SandboxSpec, seccomp: string): SealedHostConfig {
+  const fileBytes = limits.fileBytes ?? FILE_BYTES;
+  const openFiles = limits.files ?? OPEN_FILES;
   return {
-    NetworkMode: 'none',
-    Privileged: false,
+    ...NOTHING_OF_THE_HOST,
     CapDrop: ['ALL'],
-    SecurityOpt: ['no-new-privileges:true'],
+    // The engine takes the profile's text, not its path. Its other opinions (AppArmor, SELinux) stay in force.
+    SecurityOpt: ['no-new-privileges:true', `seccomp=${seccomp}`],
     ReadonlyRootfs: true,
     Init: true,
+    ...(runtime === undefined ? {} : { Runtime: runtime }),
     PidsLimit: limits.pids,
     Memory: limits.memoryBytes,
     MemorySwap: limits.memoryBytes,
-    NanoCpus: Math.round(limits.cpus * 1e9),
+    OomKillDisable: false,
     OomScoreAdj: 500,
+    NanoCpus: Math.round(limits.cpus * 1e9),
+    ShmSize: 128 * MIB,
     IpcMode: 'private',
     CgroupnsMode: 'private',
     Ulimits: [
-      { Name: 'nofile', Soft: 8192, Hard: 8192 },
+      { Name: 'nofile', Soft: openFiles, Hard: openFiles },
       { Name: 'core', Soft: 0, Hard: 0 },
+      { Name: 'fsize', Soft: fileBytes, Hard: fileBytes },
     ],
     Tmpfs: {
-      '/tmp': 'rw,exec,nosuid,nodev,size=512m,mode=1777',
-      [AGENT_HOME]: `rw,exec,nosuid,nodev,size=256m,mode=0700,uid=${user},gid=${user}`,
-      '/run': 'rw,noexec,nosuid,nodev,size=8m',
+      '/tmp': 'rw,exec,nosuid,nodev,size=512m,nr_inodes=100k,mode=1777',
+      [AGENT_HOME]: `rw,exec,nosuid,nodev,size=256m,nr_inodes=100k,mode=0700,uid=${user},gid=${user}`,
+      '/run': 'rw,noexec,nosuid,nodev,size=8m,nr_inodes=1k',
     },
-    Mounts: mounts.map(buildMount),
+    Mounts: [...mounts.map(buildMount), NO_RESOLVER],
     RestartPolicy: { Name: 'no' },
     AutoRemove: false,
     // Output is read from the attached stream and kept by halo; a second copy would only fill the disk.
@@ -64,9 +84,33 @@ function hostConfig({ limits, user, mounts }: SandboxSpec): SealedHostConfig {
   };
 }
 
+/** Said although most of it is the default: a default of the engine may change, what a sandbox gets must not. */
+const NOTHING_OF_THE_HOST = {
+  NetworkMode: 'none',
+  Privileged: false,
+  CapAdd: [],
+  PidMode: '',
+  UTSMode: '',
+  UsernsMode: '',
+  Binds: [],
+  VolumesFrom: [],
+  Devices: [],
+  DeviceRequests: [],
+  GroupAdd: [],
+  Links: [],
+  ExtraHosts: [],
+  PortBindings: {},
+  PublishAllPorts: false,
+  Sysctls: {},
+} satisfies HostConfig;
+
+/** Without a network the engine still copies the host's resolver addresses; every engine's machine has this empty file. */
+const NO_RESOLVER: MountSettings = { Type: 'bind', Source: '/dev/null', Target: '/etc/resolv.conf', ReadOnly: true };
+
 /** Labels by which a sweep finds what belongs to a run. */
-export function containerLabels(labels: SandboxLabels): Record<string, string> {
+export function containerLabels(labels: SandboxLabels, user?: number): Record<string, string> {
   return {
+    ...(user === undefined ? {} : { [USER_LABEL]: String(user) }),
     [LABEL]: 'sandbox',
     [`${LABEL}.run`]: labels.run,
     [`${LABEL}.story`]: labels.storyKey,

@@ -1,26 +1,39 @@
 import { randomBytes } from 'node:crypto';
 import type { Duplex } from 'node:stream';
-import Docker from 'dockerode';
-import type { EngineFacts, Mount, Sandbox, SandboxEngine, SandboxLabels, SandboxSpec } from '../sandbox.ts';
+import Docker, { type ContainerCreateOptions } from 'dockerode';
+import { HaloError } from '../../core/errors.ts';
+import type { EngineFacts, Sandbox, SandboxEngine, SandboxLabels, SandboxSpec } from '../sandbox.ts';
 import { buildContainer, containerLabels } from './container-spec.ts';
 import { splitFrames } from './demultiplex.ts';
 import { engineStatus, fromDocker, missingImage } from './docker-errors.ts';
 import { canMount } from './mount-probe.ts';
+import { openImageLookup } from './known-image.ts';
 import { prepareSandbox, runCommand, type Attached } from './run-command.ts';
+import { seccompProfile } from './seccomp.ts';
 import { openTools } from './tools-volume.ts';
+import { TRUSTED_IMAGE } from './trusted-image.ts';
 
 const ATTACH = { stream: true, hijack: true, stdin: true, stdout: true, stderr: true };
 
 /** Opens the Docker engine that the environment names (DOCKER_HOST, else the local socket). No API version is pinned. */
 export function openDocker(docker: Docker = new Docker()): SandboxEngine {
+  const lookUp = openImageLookup(docker);
   const tools = openTools(docker);
-  const start = async (spec: SandboxSpec) => startSandbox(docker, spec, await tools(spec.image));
+  const start = async (spec: SandboxSpec) => {
+    const [image, trusted, seccomp] = await Promise.all([lookUp(spec.image), lookUp(TRUSTED_IMAGE), seccompProfile()]);
+    const mounts = [...(await tools(image, trusted)), ...spec.mounts];
+    return startSandbox(docker, spec, buildContainer({ ...spec, image, mounts }, seccomp));
+  };
   return {
     start,
     facts: () => readFacts(docker),
     createVolume: (name, labels) => createVolume(docker, name, labels),
     removeVolume: (name) => removeVolume(docker, name),
-    imageId: (name) => findImage(docker, name),
+    imageId: (name) =>
+      lookUp(name).catch((error: unknown) => {
+        if (error instanceof HaloError && error.code === 'IMAGE_MISSING') return undefined;
+        throw error;
+      }),
     canMount: (dir) => canMount({ start }, dir),
   };
 }
@@ -48,10 +61,9 @@ async function readFacts(docker: Docker): Promise<EngineFacts> {
   };
 }
 
-async function startSandbox(docker: Docker, spec: SandboxSpec, tools: Mount[]): Promise<Sandbox> {
+async function startSandbox(docker: Docker, spec: SandboxSpec, options: ContainerCreateOptions): Promise<Sandbox> {
   const { run, storyKey, attempt, phase } = spec.labels;
   const name = `halo-${run}-${storyKey}-a${attempt}-${phase}-${randomBytes(3).toString('hex')}`;
-  const options = buildContainer({ ...spec, mounts: [...tools, ...spec.mounts] });
   const container = await docker.createContainer({ name, ...options }).catch((error: unknown) => {
     if (engineStatus(error) === 404) throw missingImage(spec.image);
     throw fromDocker(error, 'create a container');
@@ -100,15 +112,6 @@ async function removeVolume(docker: Docker, name: string): Promise<void> {
     .catch((error: unknown) => {
       if (engineStatus(error) !== 404) throw fromDocker(error, 'remove a volume');
     });
-}
-
-async function findImage(docker: Docker, name: string): Promise<string | undefined> {
-  try {
-    return (await docker.getImage(name).inspect()).Id;
-  } catch (error) {
-    if (engineStatus(error) === 404) return undefined;
-    throw fromDocker(error, 'look for an image');
-  }
 }
 
 function onceOnly(action: () => Promise<void>): () => Promise<void> {

@@ -1,38 +1,23 @@
 import type Docker from 'dockerode';
 import type { Mount } from '../sandbox.ts';
-import { engineStatus, fromDocker, missingImage } from './docker-errors.ts';
+import { fromDocker } from './docker-errors.ts';
 import { TOOLS_DIR, TRUSTED_IMAGE } from './trusted-image.ts';
 
 /**
  * Gives a user's image the tools of halo's own, through a read-only volume that is filled once per version.
- * Answers with the mounts that `image` needs: none when it is halo's image itself.
+ * Takes image ids and answers with the mounts that `wanted` needs: none when it is halo's image itself.
  */
-export function openTools(docker: Docker): (image: string) => Promise<Mount[]> {
-  const known = new Map<string, Promise<Mount[]>>();
-  return (image) => {
-    const mounts = known.get(image) ?? findMounts(docker, image);
-    known.set(image, mounts);
-    // A missing image may be there on the next try.
-    mounts.catch(() => known.delete(image));
-    return mounts;
+export function openTools(docker: Docker): (wanted: string, trusted: string) => Promise<Mount[]> {
+  const filled = new Map<string, Promise<void>>();
+  return async (wanted, trusted) => {
+    if (wanted === trusted) return [];
+    const volume = `halo-tools-${trusted.replace('sha256:', '').slice(0, 12)}`;
+    const filling = filled.get(volume) ?? fillVolume(docker, volume);
+    filled.set(volume, filling);
+    filling.catch(() => filled.delete(volume));
+    await filling;
+    return [{ kind: 'volume', source: volume, target: TOOLS_DIR, readOnly: true, copyUp: false }];
   };
-}
-
-async function findMounts(docker: Docker, image: string): Promise<Mount[]> {
-  if (image === TRUSTED_IMAGE) return [];
-  const [trusted, wanted] = await Promise.all([imageId(docker, TRUSTED_IMAGE), imageId(docker, image)]);
-  if (trusted === wanted) return [];
-  const volume = `halo-tools-${trusted.replace('sha256:', '').slice(0, 12)}`;
-  await fillVolume(docker, volume);
-  return [{ kind: 'volume', source: volume, target: TOOLS_DIR, readOnly: true, copyUp: false }];
-}
-
-async function imageId(docker: Docker, image: string): Promise<string> {
-  try {
-    return (await docker.getImage(image).inspect()).Id;
-  } catch (error) {
-    throw engineStatus(error) === 404 ? missingImage(image) : fromDocker(error, 'look for an image');
-  }
 }
 
 /** An empty volume takes over the image's folder when a container is created with it; nothing has to run. */

@@ -1,0 +1,125 @@
+import { describe, expect, it } from 'vitest';
+import { buildContainer } from '../../src/sandbox/docker/container-spec.ts';
+import type { SandboxSpec } from '../../src/sandbox/sandbox.ts';
+
+const spec: SandboxSpec = {
+  image: 'sha256:1234',
+  labels: { run: 'r', storyKey: 's', attempt: 2, phase: 'gate' },
+  user: 34_567,
+  workdir: '/workspace',
+  env: { TZ: 'UTC', HOME: '/root' },
+  mounts: [
+    { kind: 'bind', source: '/sockets/a', target: '/run/halo', readOnly: true },
+    { kind: 'volume', source: 'work', target: '/workspace', readOnly: false, copyUp: true },
+  ],
+  limits: { cpus: 2, memoryBytes: 4 * 1024 ** 3, pids: 512 },
+};
+
+describe('the description of a sandbox', () => {
+  it('is exactly this: whoever changes a line of it changes what halo promises', () => {
+    expect(buildContainer(spec, '{"profile":1}')).toEqual({
+      Image: 'sha256:1234',
+      Entrypoint: ['/opt/halo/bin/wait'],
+      Cmd: [],
+      User: '34567:34567',
+      WorkingDir: '/workspace',
+      Env: ['TZ=UTC', 'HOME=/home/agent'],
+      Labels: {
+        'dev.halo': 'sandbox',
+        'dev.halo.run': 'r',
+        'dev.halo.story': 's',
+        'dev.halo.attempt': '2',
+        'dev.halo.phase': 'gate',
+        'dev.halo.user': '34567',
+      },
+      Tty: false,
+      AttachStdin: true,
+      AttachStdout: true,
+      AttachStderr: true,
+      OpenStdin: true,
+      StdinOnce: true,
+      Volumes: {},
+      Healthcheck: { Test: ['NONE'] },
+      HostConfig: {
+        NetworkMode: 'none',
+        Privileged: false,
+        CapAdd: [],
+        CapDrop: ['ALL'],
+        SecurityOpt: ['no-new-privileges:true', 'seccomp={"profile":1}'],
+        ReadonlyRootfs: true,
+        Init: true,
+        PidsLimit: 512,
+        Memory: 4_294_967_296,
+        MemorySwap: 4_294_967_296,
+        OomKillDisable: false,
+        OomScoreAdj: 500,
+        NanoCpus: 2_000_000_000,
+        ShmSize: 134_217_728,
+        IpcMode: 'private',
+        PidMode: '',
+        UTSMode: '',
+        UsernsMode: '',
+        CgroupnsMode: 'private',
+        Ulimits: [
+          { Name: 'nofile', Soft: 8192, Hard: 8192 },
+          { Name: 'core', Soft: 0, Hard: 0 },
+          { Name: 'fsize', Soft: 1_073_741_824, Hard: 1_073_741_824 },
+        ],
+        Tmpfs: {
+          '/tmp': 'rw,exec,nosuid,nodev,size=512m,nr_inodes=100k,mode=1777',
+          '/home/agent': 'rw,exec,nosuid,nodev,size=256m,nr_inodes=100k,mode=0700,uid=34567,gid=34567',
+          '/run': 'rw,noexec,nosuid,nodev,size=8m,nr_inodes=1k',
+        },
+        Mounts: [
+          {
+            Type: 'bind',
+            Source: '/sockets/a',
+            Target: '/run/halo',
+            ReadOnly: true,
+            BindOptions: { Propagation: 'rprivate' },
+          },
+          {
+            Type: 'volume',
+            Source: 'work',
+            Target: '/workspace',
+            ReadOnly: false,
+            VolumeOptions: { NoCopy: false, Labels: {}, DriverConfig: { Name: 'local', Options: {} } },
+          },
+          { Type: 'bind', Source: '/dev/null', Target: '/etc/resolv.conf', ReadOnly: true },
+        ],
+        Binds: [],
+        VolumesFrom: [],
+        Devices: [],
+        DeviceRequests: [],
+        GroupAdd: [],
+        Links: [],
+        ExtraHosts: [],
+        PortBindings: {},
+        PublishAllPorts: false,
+        Sysctls: {},
+        RestartPolicy: { Name: 'no' },
+        AutoRemove: false,
+        LogConfig: { Type: 'none', Config: {} },
+      },
+    });
+  });
+
+  it('leaves masked paths, AppArmor and SELinux to the engine, whose lists are newer than ours', () => {
+    const { HostConfig } = buildContainer(spec, '{}');
+    expect(Object.keys(HostConfig ?? {})).not.toEqual(
+      expect.arrayContaining([expect.stringMatching(/MaskedPaths|ReadonlyPaths/)]),
+    );
+    expect((HostConfig?.SecurityOpt as string[]).some((option) => /apparmor|label|unconfined/.test(option))).toBe(
+      false,
+    );
+  });
+
+  it('names a runtime only when one was chosen', () => {
+    expect(buildContainer(spec, '{}').HostConfig).not.toHaveProperty('Runtime');
+    expect(buildContainer({ ...spec, runtime: 'runsc' }, '{}').HostConfig?.Runtime).toBe('runsc');
+  });
+
+  it.each(['/proc/self/fd/7', '/workspace/../proc', '/run/halo', 'relative', ''])('refuses to start in %j', (workdir) =>
+    expect(() => buildContainer({ ...spec, workdir }, '{}')).toThrow('must not start in'),
+  );
+});
