@@ -55,13 +55,7 @@ describe('attack 15: from inside', () => {
 
   it('only these places can be written, each with its limit', async () => {
     const places = await run(`find / -type d -writable -not -path '/proc/*' 2>/dev/null | sort`);
-    expect(places.split('\n').filter(Boolean)).toEqual([
-      '/dev/mqueue',
-      '/dev/shm',
-      '/home/agent',
-      '/tmp',
-      '/workspace',
-    ]);
+    expect(places.split('\n').filter(Boolean)).toEqual(['/dev/mqueue', '/dev/shm', '/home/agent', '/tmp']);
     const sizes = await run(
       `df -k --output=target,size,itotal /tmp /home/agent /run /dev/shm | tail -n +2 | tr -s ' '`,
     );
