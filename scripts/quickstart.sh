@@ -3,29 +3,28 @@
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 home=${HALO_HOME:-$HOME/.halo}
-halo=$root/bin/halo
 
 main() {
+  heading 'Set-up'
   bash "$root/scripts/setup.sh"
   make_repository
   explain
   local code=0
-  (cd "$repo" && "$halo" run prd.json) || code=$?
+  (cd "$repo" && "$root/bin/halo" run prd.json) || code=$?
   show_result
   exit "$code"
 }
 
-heading() { printf '\n== %s\n' "$*"; }
+heading() { printf '\n%s== %s%s\n\n' "$bold" "$*" "$plain"; }
 
-# Each time a new one. The cassettes that its halo.toml names lie in it, unseen by git.
+# Each time a new one. The cassettes lie in its folder but not in git: the agent's clone does not have them.
 make_repository() {
-  local place
   mkdir -p "$home/quickstart"
-  place=$(mktemp -d "$home/quickstart/$(date +%Y%m%d-%H%M%S)-XXXX")
-  repo=$place/todo
+  repo=$(mktemp -d "$home/quickstart/$(date +%Y%m%d-%H%M%S)-XXXX")/todo
   cp -R "$root/examples/todo" "$repo"
   in_repo init --quiet
   in_repo symbolic-ref HEAD refs/heads/main
+  mkdir -p "$repo/.git/info"
   echo /cassettes/ >>"$repo/.git/info/exclude"
   in_repo add --all
   in_repo commit --quiet --message 'A to-do list for the command line'
@@ -38,12 +37,13 @@ in_repo() {
 }
 
 explain() {
-  heading 'Three stories for a small repository'
+  heading 'The run'
   cat <<TEXT
-The repository:  $repo
-The stories:     $repo/prd.json
-The agent is the real Codex CLI, sealed in a container. No model and no key are needed: its model traffic is
-replayed from a cassette that was written for this example. The gates run for real.
+A small repository:  $repo
+Three stories:       $repo/prd.json
+
+The real Codex CLI implements them, sealed in a container. It needs no key and no network here: what the model
+says was written for this example and is replayed. The edits, the tests and the gates are real.
 
 \$ halo run prd.json
 TEXT
@@ -52,27 +52,56 @@ TEXT
 show_result() {
   local branch run_id run_dir
   branch=$(in_repo for-each-ref --format='%(refname:short)' refs/heads/halo/ | head -n 1)
-  if [[ -n $branch ]]; then
-    heading "git log --stat main..$branch"
-    in_repo --no-pager log --stat --reverse --format='%n%C(auto)commit %h%n    %s%n%w(0,4,4)%n%(trailers)' "main..$branch"
-  fi
+  # halo has said why, and how to go on.
+  [[ -n $branch ]] || return 0
   run_id=${branch#halo/}
   run_dir=$home/runs/$run_id
-  if [[ -z $run_id || ! -d $run_dir ]]; then
-    printf '\nNothing was committed. `%s ls` shows the run.\n' "$halo" >&2
-    return
-  fi
-  heading 'Verdicts and gates'
-  sed -n 's/^## /\n/p; /^- verdict/s/^- /  /p; /^- gate/s/^- /  /p' "$run_dir/progress.md"
+  heading "The commits: git log --stat main..$branch"
+  in_repo --no-pager log --stat --reverse "--format=format:$commit_format" "main..$branch"
+  heading 'The gates, each in a clean container'
+  show_gates "$run_dir/progress.md"
   heading "The run directory: $run_dir"
-  ls "$run_dir"
+  cat <<TEXT
+agent.log      what the agent said, ran and edited
+journal.jsonl  what happened, event by event
+artifacts/     per story and attempt: prompt, answer, diff, logs of the gates, usage
+run.json       who, what, where, and how it ended
+TEXT
   heading 'Next'
+  [[ -z ${HALO_HOME:-} ]] || echo "export HALO_HOME=$home"
   cat <<TEXT
 cd $repo
-$halo status $run_id     # the run in detail
-$halo diff $run_id       # all it changed
-$halo land $run_id       # fast-forward main to it
+$(halo) status $run_id   # the run, story by story
+$(halo) logs $run_id     # what the agent did
+$(halo) diff $run_id     # what changed
+$(halo) land $run_id     # fast-forward main to it
+
+On a repository of yours, with a key in OPENAI_API_KEY:  halo init, then  halo run prd.json
 TEXT
 }
 
+# One line per story from the run's progress file: its id, its verdict, its gates with their times.
+show_gates() {
+  awk '
+    function finish() { if (id != "") printf "%-8s %-8s %s\n", id, verdict, gates }
+    /^## / { finish(); id = substr($2, 1, length($2) - 1); verdict = gates = "" }
+    /^- verdict: / { verdict = $3 }
+    /^- gate / {
+      sub(/^- gate /, ""); sub(/: passed in /, " "); gsub(/`/, "")
+      gates = gates (gates == "" ? "" : ", ") $0
+    }
+    END { finish() }
+  ' "$1"
+}
+
+# How to call it from anywhere.
+halo() {
+  if [[ $(command -v halo || true) -ef $root/bin/halo ]]; then echo halo; else echo "$root/bin/halo"; fi
+}
+
+bold='' plain='' commit_format='commit %h%n    %s%n    %(trailers:separator=%x20%x20)'
+if [[ -t 1 && -z ${NO_COLOR:-} ]]; then
+  bold=$'\e[1m' plain=$'\e[0m'
+  commit_format='%C(yellow)commit %h%C(reset)%n    %s%n    %C(dim)%(trailers:separator=%x20%x20)%C(reset)'
+fi
 main
