@@ -1,0 +1,127 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { dirname, join, relative, resolve } from 'node:path';
+import { describe, expect, it, test } from 'vitest';
+import { COMMANDS } from '../src/cli/program.ts';
+import { parseConfigFile } from '../src/config/load.ts';
+import { resolveConfig } from '../src/config/resolve.ts';
+import { parsePrd } from '../src/prd/parse.ts';
+import { anchorsOf, codeBlocks, linksOf } from './support/markdown.ts';
+
+const root = resolve(import.meta.dirname, '..');
+const tracked = execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], { cwd: root })
+  .toString()
+  .split('\0')
+  .filter((path) => path !== '' && existsSync(join(root, path)) && statSync(join(root, path)).isFile());
+const read = (path: string) => readFileSync(join(root, path), 'utf8');
+const pages = tracked.filter((path) => path.endsWith('.md'));
+const documents = pages.filter((path) => /^(docs\/)?[^/]+$/.test(path));
+
+describe('every link between the documents leads somewhere', () => {
+  test.each(pages)('%s', (page) => {
+    const broken = linksOf(read(page)).filter((link) => !resolves(page, link));
+    expect(broken).toEqual([]);
+  });
+
+  it('and docs/README.md and the README name every page of docs/', () => {
+    const names = readdirSync(join(root, 'docs')).filter((name) => name.endsWith('.md') && name !== 'README.md');
+    for (const index of ['README.md', 'docs/README.md']) {
+      const linked = linksOf(read(index)).map((link) => relative(root, resolve(root, dirname(index), link)));
+      expect(names.filter((name) => !linked.includes(join('docs', name)))).toEqual([]);
+    }
+  });
+});
+
+describe('the README', () => {
+  const readme = read('README.md');
+
+  it('lists each command with its summary', () => {
+    const rows = [...readme.matchAll(/^\| \[`halo ([a-z]+)`\]\([^)]+\) +\| (.+?) +\|$/gm)];
+    const listed = rows.map(([, name, summary]) => ({ name, summary }));
+    expect(listed).toEqual(COMMANDS.map(({ name, summary }) => ({ name, summary })));
+  });
+
+  it('has a tutorial with a PRD that is read without a warning', () => {
+    const [example] = codeBlocks(readme, 'json');
+    const prd = parsePrd(Buffer.from(example ?? ''), 'prd.json');
+    expect(prd.stories.map(({ id, status }) => [id, status])).toEqual([
+      ['US-001', 'pending'],
+      ['US-002', 'pending'],
+    ]);
+    expect(prd.warnings).toEqual([]);
+  });
+
+  it('names only scripts that package.json has', () => {
+    const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> };
+    const named = documents.flatMap((page) =>
+      [...read(page).matchAll(/\bnpm run ([a-z:]+)/g)].map(([, name]) => name!),
+    );
+    expect(named.filter((name) => !(name in scripts) && !isOfAnExample(name))).toEqual([]);
+  });
+
+  /** What the tutorial's own repository has. */
+  function isOfAnExample(name: string): boolean {
+    return ['lint'].includes(name);
+  }
+});
+
+describe('every example in the documents is valid', () => {
+  const blocks = (language: string) =>
+    documents.flatMap((page) => codeBlocks(read(page), language).map((text, index) => ({ page, index, text })));
+
+  test.each(blocks('toml'))('configuration $number of $page', ({ page, text }) => {
+    const file = parseConfigFile(join(root, page), text);
+    const config = { home: undefined, repo: file, profile: undefined, env: {}, set: [], cwd: root };
+    expect(() => resolveConfig({ ...config, flags: { agent: undefined } })).not.toThrow();
+  });
+
+  test.each(blocks('json'))('JSON $number of $page', ({ page, text }) => {
+    const value = JSON.parse(text) as object;
+    if ('userStories' in value || 'stories' in value) expect(() => parsePrd(Buffer.from(text), page)).not.toThrow();
+  });
+});
+
+describe('no file tells where it was written', () => {
+  test('neither the folder of this checkout nor a host that its packages came from', () => {
+    const marks = [root, ...registryHosts(), ...debianHosts()].filter((mark) => mark.length > 4);
+    const telling = tracked.filter((path) => {
+      const text = readFileSync(join(root, path), 'latin1');
+      return marks.some((mark) => text.includes(mark));
+    });
+    expect(telling).toEqual([]);
+  });
+});
+
+/** Whether a link of a page leads to a file of this repository, and to a heading that is there. */
+function resolves(page: string, link: string): boolean {
+  const [path = '', anchor] = link.split('#');
+  const target = path === '' ? join(root, page) : resolve(root, dirname(page), decodeURIComponent(path));
+  if (!existsSync(target)) return false;
+  return anchor === undefined || anchorsOf(readFileSync(target, 'utf8')).includes(anchor);
+}
+
+/** Where npm downloads from on this machine. */
+function registryHosts(): string[] {
+  const address = execFileSync('npm', ['config', 'get', 'registry'], {
+    cwd: root,
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+  return hostsIn(address.toString());
+}
+
+/** The mirrors that apt downloads from on this machine, as far as they are not Debian's own names. */
+function debianHosts(): string[] {
+  const folder = '/etc/apt/sources.list.d';
+  const files = existsSync(folder) ? readdirSync(folder).map((name) => join(folder, name)) : [];
+  return ['/etc/apt/sources.list', ...files]
+    .filter((path) => existsSync(path) && statSync(path).isFile())
+    .flatMap((path) => hostsIn(readFileSync(path, 'utf8')));
+}
+
+/** Hosts of web addresses that are not everybody's, e.g. that of a mirror. */
+function hostsIn(text: string): string[] {
+  const hosts = [...text.matchAll(/https?:\/\/(?:[^@/\s]*@)?([^/:\s\]]+)/g)].map(([, host = '']) => host);
+  return hosts.filter((host) => !EVERYBODYS.test(host));
+}
+
+const EVERYBODYS = /^(localhost|127\.0\.0\.1|registry\.npmjs\.org|([a-z.]+\.)?debian\.org)$/;
