@@ -28,9 +28,17 @@ export interface Config {
     cpus: number;
     memoryBytes: number;
     pids: number;
+    files: number;
+    fileBytes: number;
+    diskBytes: number;
+    freeDiskBytes: number;
     wallMs: number;
     idleMs: number;
     outputBytes: number;
+  };
+  sandbox: {
+    /** `auto`, or the name of a runtime of the engine. */
+    runtime: string;
   };
   network: {
     /** Exact `host:port`s that setup may reach. */

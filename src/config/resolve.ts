@@ -97,7 +97,8 @@ function nest(settings: Setting[]): Record<string, unknown> {
 }
 
 function toConfig(toml: HaloToml): Config {
-  const { agent, agents, setup, gates, image, env, model, limits, network, retry, land, git, workspace } = toml;
+  const { agent, agents, setup, gates, image, env, model, limits, sandbox, network, retry, land, git, workspace } =
+    toml;
   return {
     agent,
     agentCommand: agents.command.run,
@@ -116,10 +117,15 @@ function toConfig(toml: HaloToml): Config {
       cpus: limits.cpus,
       memoryBytes: limits.memory,
       pids: limits.pids,
+      files: limits.files,
+      fileBytes: limits.file_size,
+      diskBytes: limits.disk,
+      freeDiskBytes: limits.free_disk,
       wallMs: limits.wall,
       idleMs: limits.idle,
       outputBytes: limits.output,
     },
+    sandbox,
     network: { allow: network.allow, caFile: network.ca_file },
     retry: { attempts: retry.attempts, backoffMs: retry.backoff, maxBackoffMs: retry.max_backoff },
     land,
