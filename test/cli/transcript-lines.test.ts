@@ -1,0 +1,38 @@
+import { PassThrough } from 'node:stream';
+import { describe, expect, it } from 'vitest';
+import { transcriptPrinter } from '../../src/cli/transcript-lines.ts';
+import type { JournalEvent } from '../../src/core/events.ts';
+import { paintPlain } from '../../src/tui/paint.ts';
+
+const SAID: JournalEvent = {
+  v: 1,
+  seq: 1,
+  at: '2030-01-01T00:00:00.000Z',
+  type: 'agent.activity',
+  story: 'US-001',
+  attempt: 1,
+  activity: { kind: 'say', text: 'I read the guide, the code and the tests first.' },
+};
+
+async function printed({ shown, columns }: { shown: boolean; columns: number }): Promise<string[]> {
+  const lines: string[] = [];
+  const print = (...more: string[]) => Promise.resolve(void lines.push(...more));
+  const stdout = Object.assign(new PassThrough(), { columns });
+  const terminal = { shown, drawable: false, color: { stdout: false, stderr: false }, debug: false };
+  await transcriptPrinter({ stdout, terminal, print, paint: paintPlain })(SAID);
+  return lines;
+}
+
+describe('the transcript', () => {
+  it('goes on below its own text where a line of a terminal ends', async () => {
+    expect(await printed({ shown: true, columns: 62 })).toEqual([
+      '    0.0s  US-001    agent    I read the guide, the code and the',
+      '                             tests first.',
+    ]);
+  });
+
+  it('has one line for each of the agent’s, in a file and on a very narrow terminal', async () => {
+    expect(await printed({ shown: false, columns: 62 })).toHaveLength(1);
+    expect(await printed({ shown: true, columns: 40 })).toHaveLength(1);
+  });
+});
