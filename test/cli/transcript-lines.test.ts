@@ -25,14 +25,14 @@ async function printed({ shown, columns }: { shown: boolean; columns: number }):
 
 describe('the transcript', () => {
   it('goes on below its own text where a line of a terminal ends', async () => {
-    expect(await printed({ shown: true, columns: 62 })).toEqual([
+    expect(await printed({ shown: true, columns: 63 })).toEqual([
       '    0.0s  US-001    agent    I read the guide, the code and the',
       '                             tests first.',
     ]);
   });
 
   it('has one line for each of the agent’s, in a file and on a very narrow terminal', async () => {
-    expect(await printed({ shown: false, columns: 62 })).toHaveLength(1);
+    expect(await printed({ shown: false, columns: 63 })).toHaveLength(1);
     expect(await printed({ shown: true, columns: 40 })).toHaveLength(1);
   });
 });
