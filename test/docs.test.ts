@@ -109,19 +109,18 @@ function registryHosts(): string[] {
   return hostsIn(address.toString());
 }
 
-/** The mirrors that apt downloads from on this machine, as far as they are not Debian's own names. */
+/** The mirrors that apt downloads from on this machine. */
 function debianHosts(): string[] {
   const folder = '/etc/apt/sources.list.d';
   const files = existsSync(folder) ? readdirSync(folder).map((name) => join(folder, name)) : [];
   return ['/etc/apt/sources.list', ...files]
     .filter((path) => existsSync(path) && statSync(path).isFile())
-    .flatMap((path) => hostsIn(readFileSync(path, 'utf8')));
+    .flatMap((path) => readFileSync(path, 'utf8').split('\n'))
+    .filter((line) => /^(deb|URIs:)/.test(line))
+    .flatMap(hostsIn);
 }
 
-/** Hosts of web addresses that are not everybody's, e.g. that of a mirror. */
 function hostsIn(text: string): string[] {
   const hosts = [...text.matchAll(/https?:\/\/(?:[^@/\s]*@)?([^/:\s\]]+)/g)].map(([, host = '']) => host);
-  return hosts.filter((host) => !EVERYBODYS.test(host));
+  return hosts.filter((host) => !['localhost', '127.0.0.1'].includes(host));
 }
-
-const EVERYBODYS = /^(localhost|127\.0\.0\.1|registry\.npmjs\.org|([a-z.]+\.)?debian\.org)$/;
