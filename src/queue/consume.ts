@@ -1,6 +1,6 @@
 import { DelayedError, UnrecoverableError, Worker, type Job } from 'bullmq';
 import { sleep } from '../lib/sleep.ts';
-import { KEY_PREFIX, QUEUE_NAME, StoryJob } from './job.ts';
+import { QUEUE_NAME, StoryJob } from './job.ts';
 import { openClient } from './redis-client.ts';
 import type { RedisLink } from './redis.ts';
 
@@ -29,7 +29,7 @@ const STALLED_EVERY_MS = 15_000;
 const HAND_BACK_DELAY_MS = 200;
 
 /** Takes story jobs and has them handled. A job whose worker dies is given to another one within 75 seconds. */
-export function consume(link: Pick<RedisLink, 'address'>, options: ConsumeOptions): Consumer {
+export function consume(link: Pick<RedisLink, 'address' | 'prefix'>, options: ConsumeOptions): Consumer {
   // Of our own, because a job may be on its way from Redis when the worker is told to cancel all it has.
   const closing = new AbortController();
   const handleJob = async (job: Job<unknown>, token: string | undefined, signal: AbortSignal | undefined) => {
@@ -52,7 +52,7 @@ export function consume(link: Pick<RedisLink, 'address'>, options: ConsumeOption
     (job, token, signal) => handleJob(job, token, signal),
     {
       connection,
-      prefix: KEY_PREFIX,
+      prefix: link.prefix,
       skipVersionCheck: true,
       concurrency: options.concurrency,
       lockDuration: LOCK_MS,

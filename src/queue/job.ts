@@ -3,8 +3,6 @@ import { RUN_ID } from '../lib/id.ts';
 
 /** The one queue: each job stands for the next story of a run. */
 export const QUEUE_NAME = 'stories';
-/** Prefix of all of halo's keys in Redis. */
-export const KEY_PREFIX = 'halo';
 export const JOB_NAME = 'story';
 
 /** A job holds ids only; what to do is in the run's journal. */

@@ -1,6 +1,6 @@
 import { Queue } from 'bullmq';
 import { HaloError } from '../core/errors.ts';
-import { jobIdOf, JOB_NAME, KEY_PREFIX, QUEUE_NAME, type JobRef, type StoryJob } from './job.ts';
+import { jobIdOf, JOB_NAME, QUEUE_NAME, type JobRef, type StoryJob } from './job.ts';
 import { openTested } from './redis-client.ts';
 import type { RedisLink } from './redis.ts';
 
@@ -17,7 +17,7 @@ export interface QueueCounts {
 }
 
 export interface StoryQueue {
-  /** Safe to repeat: a story attempt is queued once; one that failed in the queue is tried again. */
+  /** Safe to repeat: a story attempt waits or runs once; one whose job ended, however it ended, is queued anew. */
   enqueue(job: Enqueue): Promise<void>;
   counts(): Promise<QueueCounts>;
   close(): Promise<void>;
@@ -29,11 +29,11 @@ const TRIES = 4;
 const FIRST_PAUSE_MS = 2000;
 
 /** Opens the queue for producers: while Redis is away its functions fail at once with REDIS_UNAVAILABLE. */
-export async function openQueue(link: Pick<RedisLink, 'address'>): Promise<StoryQueue> {
+export async function openQueue(link: Pick<RedisLink, 'address' | 'prefix'>): Promise<StoryQueue> {
   const connection = await openTested(link.address);
   // From here on a lost connection fails commands instead of keeping them.
   connection.options.enableOfflineQueue = false;
-  const queue = new Queue<StoryJob>(QUEUE_NAME, { connection, prefix: KEY_PREFIX, skipVersionCheck: true });
+  const queue = new Queue<StoryJob>(QUEUE_NAME, { connection, prefix: link.prefix, skipVersionCheck: true });
   queue.on('error', () => undefined);
   const ask = <T>(work: () => Promise<T>) =>
     work().catch((error: unknown) => {
@@ -55,8 +55,8 @@ export async function openQueue(link: Pick<RedisLink, 'address'>): Promise<Story
 async function add(queue: Queue<StoryJob>, job: Enqueue): Promise<void> {
   const jobId = jobIdOf(job);
   const old = await queue.getJob(jobId);
-  // A failed job would swallow a new one of the same id.
-  if (old !== undefined && (await old.isFailed())) await old.remove();
+  // A job that ended would swallow a new one of the same id, and what is still to do only the journal knows.
+  if (old !== undefined && ((await old.isFailed()) || (await old.isCompleted()))) await old.remove();
   await queue.add(
     JOB_NAME,
     { runId: job.runId },

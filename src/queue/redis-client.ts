@@ -3,11 +3,14 @@ import { HaloError } from '../core/errors.ts';
 import type { RedisAddress } from './redis-address.ts';
 
 const ANSWER_MS = 4000;
+/** How long a connection that is left waits for the server's goodbye: it keeps the process alive meanwhile. */
+const GOODBYE_MS = 100;
 
 /** A client that reconnects for ever; its commands wait for the connection unless options say otherwise. */
 export function openClient(address: RedisAddress, options: RedisOptions = {}): Redis {
   const client = new Redis({
     retryStrategy: (times) => Math.min(50 * 2 ** Math.min(times, 6), 2000),
+    disconnectTimeout: GOODBYE_MS,
     ...address.options,
     ...options,
     replyMapping: 'legacy',
@@ -33,6 +36,7 @@ export async function tryPing(address: RedisAddress): Promise<Error | undefined>
     ...address.options,
     lazyConnect: true,
     connectTimeout: ANSWER_MS,
+    disconnectTimeout: GOODBYE_MS,
     retryStrategy: () => null,
     maxRetriesPerRequest: 0,
     // A server that still reads its files answers so, instead of keeping us.

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import type { Redis } from 'ioredis';
 import { HaloError } from '../core/errors.ts';
 import { LockBusyError, withLock } from '../lib/lock.ts';
+import { readHomeId } from './home-id.ts';
 import { embeddedPlace, ensureServer, untilStopped, type EmbeddedPlace, type Launcher } from './embedded-redis.ts';
 import { parseRedisUrl, type RedisAddress } from './redis-address.ts';
 import { openTested } from './redis-client.ts';
@@ -17,6 +18,8 @@ export interface RedisHost {
 export interface RedisLink {
   readonly address: RedisAddress;
   readonly kind: 'external' | 'embedded';
+  /** Prefix of all keys of this HALO_HOME: several homes may share one server without taking each other's jobs. */
+  readonly prefix: string;
   /** For questions to the server; queues and consumers have connections of their own. */
   readonly client: Redis;
   /** The server in words, without secrets. */
@@ -33,7 +36,8 @@ const USER = 'halo-user';
  * Throws REDIS_UNAVAILABLE within seconds.
  */
 export async function connectRedis(host: RedisHost, launcher?: Launcher): Promise<RedisLink> {
-  if (host.redisUrl !== undefined) return externalLink(parseRedisUrl(host.redisUrl));
+  const prefix = `halo-${await readHomeId(host.home)}`;
+  if (host.redisUrl !== undefined) return externalLink(parseRedisUrl(host.redisUrl), prefix);
   const place = await embeddedPlace(host.home).catch((error: NodeJS.ErrnoException) => {
     throw error instanceof HaloError ? error : cannotWrite(host.home, error);
   });
@@ -41,17 +45,18 @@ export async function connectRedis(host: RedisHost, launcher?: Launcher): Promis
   const client = await locked(place, async () =>
     (await ensure()) ? openTested(place.address, { connectionName: USER }) : undefined,
   );
-  if (client !== undefined) return embeddedLink(place, { client, ensure });
+  if (client !== undefined) return embeddedLink(place, { client, ensure, prefix });
   throw new HaloError('REDIS_UNAVAILABLE', 'There is no Redis, and no program to start one.', {
     hint: 'Install redis-server or valkey-server, or start Docker so that halo can run Redis in a container, or set HALO_REDIS_URL.',
   });
 }
 
-async function externalLink(address: RedisAddress): Promise<RedisLink> {
+async function externalLink(address: RedisAddress, prefix: string): Promise<RedisLink> {
   const client = await openTested(address);
   return {
     address,
     kind: 'external',
+    prefix,
     client,
     describe: () => address.name,
     close: () => {
@@ -64,9 +69,10 @@ async function externalLink(address: RedisAddress): Promise<RedisLink> {
 interface Embedded {
   client: Redis;
   ensure: () => Promise<boolean>;
+  prefix: string;
 }
 
-function embeddedLink(place: EmbeddedPlace, { client, ensure }: Embedded): RedisLink {
+function embeddedLink(place: EmbeddedPlace, { client, ensure, prefix }: Embedded): RedisLink {
   let closed: Promise<void> | undefined;
   // When the server dies under its users, one of them starts it again.
   client.on('close', () => {
@@ -87,6 +93,7 @@ function embeddedLink(place: EmbeddedPlace, { client, ensure }: Embedded): Redis
   return {
     address: place.address,
     kind: 'embedded',
+    prefix,
     client,
     describe: () => `${place.address.name}, started by halo`,
     close: () => (closed ??= leave()),

@@ -2,7 +2,7 @@ import { readdir } from 'node:fs/promises';
 import { HaloError, toHaloError } from '../core/errors.ts';
 import type { RunState } from '../core/run-state.ts';
 import { RUN_ID } from '../lib/id.ts';
-import { isMissing, onDisk } from './disk.ts';
+import { onDisk } from './disk.ts';
 import { runPaths, runsFolder } from './layout.ts';
 import { loadRun } from './load.ts';
 
@@ -41,15 +41,16 @@ export async function findRun(home: string, prefix: string): Promise<string> {
       hint: 'Give more characters of the run id.',
     });
   throw new HaloError('RUN_NOT_FOUND', `There is no run "${shown}"${nearest(ids, wanted)}.`, {
-    hint: 'halo ls shows all runs.',
+    hint: '`halo ls` shows all runs.',
   });
 }
 
 /** Newest first: run ids begin with their time. */
-async function runIds(home: string): Promise<string[]> {
+export async function runIds(home: string): Promise<string[]> {
   const names = await onDisk(runsFolder(home), () =>
     readdir(runsFolder(home)).catch((error: unknown) => {
-      if (isMissing(error)) return [];
+      // A HALO_HOME that is a file is a mistake, and no empty home.
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
       throw error;
     }),
   );

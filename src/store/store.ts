@@ -9,7 +9,7 @@ import { amendRecord, appendToRun, readConstants } from './append-run.ts';
 import { createRunFolder, type RunCreated } from './create-run.ts';
 import { writeBundle, type BundleFacts } from './debug-bundle.ts';
 import { asDiskError, onDisk } from './disk.ts';
-import { findRun, listRuns, type RunList } from './find-run.ts';
+import { findRun, listRuns, runIds, type RunList } from './find-run.ts';
 import { followJournal, followRawOutput, type FollowJournal, type FollowRaw } from './follow.ts';
 import { artifactPath, runPaths, type AttemptPlace } from './layout.ts';
 import { loadEvents, loadRun, type Folded } from './load.ts';
@@ -30,6 +30,8 @@ export interface Store {
   readJournal(runId: string): Promise<JournalEvent[]>;
   /** progress.md as it is. */
   readProgress(runId: string): Promise<string>;
+  /** Ids of all runs, newest first. */
+  runIds(): Promise<string[]>;
   list(): Promise<RunList>;
   /** The run whose id begins with `prefix`. Throws RUN_NOT_FOUND with the candidates. */
   find(prefix: string): Promise<string>;
@@ -89,6 +91,7 @@ export function openStore(home: string, options: StoreOptions): Store {
     },
     readJournal: async (runId) => loadEvents(paths(runId)),
     readProgress: async (runId) => readText(paths(runId).progress),
+    runIds: () => runIds(home),
     list: () => listRuns(home),
     find: (prefix) => findRun(home, prefix),
     follow: (runId, how) => followJournal(paths(runId), how),

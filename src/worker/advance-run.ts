@@ -1,4 +1,3 @@
-import type { Config } from '../config/config.ts';
 import { NO_USAGE } from '../core/agent.ts';
 import { HaloError } from '../core/errors.ts';
 import { planNext } from '../core/plan.ts';
@@ -8,6 +7,7 @@ import type { Enqueue } from '../queue/queue.ts';
 import { attemptStory } from './attempt.ts';
 import { endRun } from './end-run.ts';
 import { hostGitDirOf } from './host-repo.ts';
+import { nextJob } from './next-job.ts';
 import { runRef } from './phases/land.ts';
 import type { StoryEnd } from './story-end.ts';
 import { readRun, type Run } from './read-run.ts';
@@ -44,7 +44,7 @@ export async function advanceRun(
       ...(end.commit === undefined ? {} : { commit: end.commit }),
     },
   ]);
-  return nextJob(worker, run);
+  return goOn(worker, run);
 }
 
 interface Try extends Run {
@@ -74,19 +74,10 @@ async function tryStory(worker: WorkerContext, request: Try): Promise<StoryEnd> 
   return attemptStory(worker, { runId, state, prd, story, number, epoch, config, hostGitDir, signal });
 }
 
-async function nextJob(worker: WorkerContext, run: Run): Promise<Enqueue | undefined> {
+async function goOn(worker: WorkerContext, run: Run): Promise<Enqueue | undefined> {
   const state = await worker.store.readState(run.runId);
   const plan = planNext(state);
-  if (plan.kind === 'end') {
-    await endRun(worker, run, plan);
-    return undefined;
-  }
-  const ordinal = state.stories.indexOf(plan.story);
-  const delayMs = plan.story.progress === 'failed' ? backoff(run.config.retry, plan.attempt - 1) : 0;
-  return { runId: run.runId, ordinal, attempt: plan.attempt, delayMs };
-}
-
-/** Doubles with each failure, up to a cap. `failures` counts from 1. */
-export function backoff({ backoffMs, maxBackoffMs }: Config['retry'], failures: number): number {
-  return Math.min(maxBackoffMs, backoffMs * 2 ** (failures - 1));
+  if (plan.kind === 'attempt') return nextJob(state, run.config);
+  await endRun(worker, run, plan);
+  return undefined;
 }

@@ -11,6 +11,7 @@ import { openDocker } from '../sandbox/docker/engine.ts';
 import { openStore } from '../store/store.ts';
 import { advanceRun } from './advance-run.ts';
 import { endRun } from './end-run.ts';
+import { startReconciler } from './reconcile.ts';
 import type { WorkerContext } from './worker-context.ts';
 
 export interface Worker {
@@ -72,6 +73,7 @@ export async function startWorker({ host, concurrency, log }: WorkerOptions): Pr
     onError: (error) => log.warn({ err: error }, 'the queue reports a fault'),
   });
   await consumer.ready;
+  const reconciler = startReconciler(worker, queue);
   return {
     stopRun: async (runId) => {
       const stop = stops.get(runId);
@@ -79,6 +81,7 @@ export async function startWorker({ host, concurrency, log }: WorkerOptions): Pr
       else stop.abort(new HaloError('RUN_ABORTED', `run ${runId} was stopped`));
     },
     close: async () => {
+      await reconciler.stop();
       await consumer.close(CLOSE_MS);
       await Promise.allSettled(cleaning);
       await queue.close();

@@ -2,9 +2,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Queue } from 'bullmq';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import { consume, type ConsumeOptions, type Consumer } from '../../src/queue/consume.ts';
-import { KEY_PREFIX, QUEUE_NAME } from '../../src/queue/job.ts';
+import { QUEUE_NAME } from '../../src/queue/job.ts';
 import { openQueue, type StoryQueue } from '../../src/queue/queue.ts';
 import { connectRedis, type RedisLink } from '../../src/queue/redis.ts';
 import { sleep } from '../../src/lib/sleep.ts';
@@ -109,17 +109,19 @@ test('closing aborts the work and hands the job back to another worker', async (
 });
 
 test('work that ends well although it was told to stop is not done twice', async () => {
-  const first = await start((_job, signal) => sleep(60_000, signal), 1);
+  const begun = vi.fn();
+  const first = await start((_job, signal) => (begun(), sleep(60_000, signal)), 1);
   await queue.enqueue(JOB);
-  await expect.poll(() => queue.counts()).toMatchObject({ active: 1 });
+  await expect.poll(() => begun).toHaveBeenCalled();
   await first.close(10_000);
   expect(await queue.counts()).toEqual({ waiting: 0, active: 0, delayed: 0, failed: 0 });
 });
 
 test('closing does not wait for a handler that never ends', async () => {
-  const stuck = await start(() => new Promise(() => undefined), 1);
+  const begun = vi.fn();
+  const stuck = await start(() => (begun(), new Promise(() => undefined)), 1);
   await queue.enqueue(JOB);
-  await expect.poll(() => queue.counts()).toMatchObject({ active: 1 });
+  await expect.poll(() => begun).toHaveBeenCalled();
   await stuck.close(200);
   expect(await queue.counts()).toMatchObject({ active: 1 });
 });
@@ -151,5 +153,5 @@ test('a producer whose Redis is gone fails at once instead of waiting', async ()
 
 /** The queue as anybody else who can reach Redis sees it. */
 function rawQueue(): Queue {
-  return new Queue(QUEUE_NAME, { connection: link.client, prefix: KEY_PREFIX, skipVersionCheck: true });
+  return new Queue(QUEUE_NAME, { connection: link.client, prefix: link.prefix, skipVersionCheck: true });
 }

@@ -1,0 +1,50 @@
+import type { Config } from '../config/config.ts';
+import type { StoryQueue } from '../queue/queue.ts';
+import { nextJob } from './next-job.ts';
+import type { WorkerContext } from './worker-context.ts';
+
+const EVERY_MS = 10_000;
+
+export interface Reconciler {
+  stop(): Promise<void>;
+}
+
+/**
+ * Queues, now and every ten seconds, what the journals say is open and the queue has lost: Redis may have been wiped,
+ * or a process may have died between its word in the journal and the job that follows from it.
+ */
+export function startReconciler(worker: WorkerContext, queue: StoryQueue): Reconciler {
+  const ended = new Set<string>();
+  const once = async () => {
+    for (const runId of await worker.store.runIds()) {
+      if (!ended.has(runId) && (await requeue(worker, queue, runId)) === 'ended') ended.add(runId);
+    }
+  };
+  const guarded = () =>
+    once().catch((error: unknown) => {
+      worker.log.warn({ err: error }, 'the queue could not be compared with the journals');
+    });
+  let current = guarded();
+  const timer = setInterval(() => {
+    current = current.then(guarded);
+  }, EVERY_MS);
+  timer.unref();
+  return {
+    stop: () => {
+      clearInterval(timer);
+      return current;
+    },
+  };
+}
+
+/** Does nothing for a run whose job waits or runs. A run that cannot be read must not keep the others waiting. */
+async function requeue({ store, log }: WorkerContext, queue: StoryQueue, runId: string): Promise<'open' | 'ended'> {
+  const state = await store.readState(runId).catch((error: unknown) => {
+    log.warn({ runId, err: error }, 'a run cannot be read');
+  });
+  if (state === undefined) return 'open';
+  if (state.status === 'ended') return 'ended';
+  const { config } = await store.readRecord(runId);
+  await queue.enqueue(nextJob(state, config as Config));
+  return 'open';
+}
