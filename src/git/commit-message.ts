@@ -1,8 +1,9 @@
 export interface MessageParts {
-  /** `{id}` and `{title}` are filled in, for example `feat: [{id}] - {title}`. */
+  /** `{id}`, `{title}` and `{run}` are filled in, for example `feat: [{id}] - {title}`. */
   template: string;
   id: string;
   title: string;
+  run: string;
   /** The agent's summary: any text. */
   body: string;
   trailers: Record<string, string>;
@@ -15,9 +16,9 @@ const MAX_BODY = 4000;
  * A commit message whose only trailers are the given ones. Text of the PRD and of the agent can neither
  * forge trailers nor skip CI, close issues, carry a patch or control a terminal.
  */
-export function commitMessage({ template, id, title, body, trailers }: MessageParts): string {
-  const values: Record<string, string> = { id: plainLine(id), title: plainLine(title) };
-  const filled = template.replace(/\{(id|title)\}/g, (whole, name: string) => values[name] ?? whole);
+export function commitMessage({ template, id, title, run, body, trailers }: MessageParts): string {
+  const values: Record<string, string> = { id: plainLine(id), title: plainLine(title), run };
+  const filled = template.replace(/\{(id|title|run)\}/g, (whole, name: string) => values[name] ?? whole);
   const subject = cut(plainLine(filled), MAX_SUBJECT) || 'halo: changes';
   const block = Object.entries(trailers).map(([name, value]) => `${name}: ${trailerValue(value)}`);
   return [subject, plainBody(body), block.join('\n')].filter((part) => part !== '').join('\n\n') + '\n';

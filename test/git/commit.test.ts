@@ -7,7 +7,14 @@ import { run } from './fixture.ts';
 import { importFrom, makeWorkshop, snapshot } from './import-fixture.ts';
 
 const trailers = { 'Halo-Run': 'r1', 'Halo-Story': 'US-1', 'Halo-Attempt': '2' };
-const parts = { template: 'feat: [{id}] - {title}', id: 'US-1', title: 'Add a cart', body: 'It works.', trailers };
+const parts = {
+  template: 'feat: [{id}] - {title}',
+  id: 'US-1',
+  title: 'Add a cart',
+  run: 'r1',
+  body: 'It works.',
+  trailers,
+};
 
 it('writes subject, body and trailers', () => {
   expect(commitMessage(parts)).toBe(
@@ -29,6 +36,11 @@ it.each([
   const message = commitMessage({ ...parts, body });
   const parsed = run(shop.agent, ['interpret-trailers', '--parse'], message);
   expect(parsed).toBe('Halo-Run: r1\nHalo-Story: US-1\nHalo-Attempt: 2');
+});
+
+it('fills in the story and the run, and nothing twice', () => {
+  const message = commitMessage({ ...parts, template: '{run}: {id} {title}', title: 'About {run}' });
+  expect(message.split('\n')[0]).toBe('r1: US-1 About {run}');
 });
 
 it('removes control characters, CI markers, closing words and endless text', () => {

@@ -47,6 +47,7 @@ function commitWork({ candidateDir, base, config, story, runId, number }: Attemp
       template: message,
       id: story.id,
       title: story.title,
+      run: runId,
       body: summary,
       trailers: { 'Halo-Run': runId, 'Halo-Story': story.id, 'Halo-Attempt': String(number) },
     }),
