@@ -216,6 +216,7 @@ describe('record and replay', () => {
       writeFileSync(join(folder, 'hello.jsonl'), `${kept.join('\n')}\n`);
       return halo.run(repositoryWith().root, [{ id: 'hello' }], [...replaying(folder), ...more]);
     };
+    const nowhere = halo.run(repositoryWith().root, [{ id: 'other' }], replaying(cassettes));
     const [short, skipped, otherModel] = await Promise.all([
       replayOf('short', lines.slice(0, 3)),
       replayOf('skipped', [lines[0]!, lines[1]!, lines[3]!, lines[4]!]),
@@ -225,6 +226,8 @@ describe('record and replay', () => {
     expect(short.detail).toContain('the agent makes request 3, but the cassette hello.jsonl holds only 2');
     expect(skipped.detail).toContain('request 2 carries 1 tool results, but the cassette hello.jsonl has 2 there');
     expect(otherModel.detail).toContain('asks for the model "gpt-5.1"');
+    expect(await nowhere).toMatchObject({ stopReason: 'MISSING_DEPENDENCY' });
+    expect((await nowhere).detail).toContain(`${join(cassettes, 'other.jsonl')} could not be read`);
   });
 });
 

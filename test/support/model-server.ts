@@ -128,7 +128,7 @@ function content(turn: Turn, offered: string[]): Content {
 
 function shellCall(command: string, offered: string[]): ToolCall {
   if (!offered.includes('exec_command')) throw new Error(`no shell tool is offered, only ${offered.join(', ')}`);
-  return { name: 'exec_command', args: { cmd: command } };
+  return { name: 'exec_command', args: { cmd: command, yield_time_ms: 30_000 } };
 }
 
 function writeCommand(path: string, text: string): string {
