@@ -15,7 +15,7 @@ async function makeStory(shop: Workshop, story: string, files: Record<string, st
   const tree = snapshot(shop, files);
   await importFrom(shop, tree);
   const trailers = { 'Halo-Run': 'r1', 'Halo-Story': story, 'Halo-Attempt': '1' };
-  const message = commitMessage({ template: '{id}: {title}', id: story, title: 't', body: 'b', trailers });
+  const message = commitMessage({ template: '{id}: {title}', id: story, title: 't', run: 'r1', body: 'b', trailers });
   const author = { name: 'halo', email: 'halo@localhost' };
   const candidateDir = candidatePath(shop.scratchDir);
   const commit = await makeCommit({ candidateDir, tree, parent: shop.base, message, author, date: new Date(0) });
