@@ -32,6 +32,6 @@ async function checkModel(agent: string, env: Env, model: Config['model']): Prom
   }
   if (readSecret(env, model.keyEnv) !== undefined) return;
   throw new HaloError('MODEL_KEY_MISSING', `${agent} needs a model, but ${model.keyEnv} is not set.`, {
-    hint: `export ${model.keyEnv}=…; it stays outside of every container. Or name another variable in [model] key_env.`,
+    hint: `Set it: export ${model.keyEnv}=…; it never enters a container. Or name another variable in [model] key_env.`,
   });
 }

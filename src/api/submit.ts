@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { mkdir } from 'node:fs/promises';
-import { join, relative } from 'node:path';
+import { mkdir, realpath } from 'node:fs/promises';
+import { isAbsolute, join, relative, sep } from 'node:path';
 import type { Config, Host } from '../config/config.ts';
 import type { Env } from '../config/host.ts';
 import { findRepoConfig, parseConfigFile, readConfigFile, type ConfigFile } from '../config/load.ts';
@@ -91,13 +91,17 @@ async function lookAtFolder(source: string, request: SubmitRequest): Promise<Pla
 
 /** halo's own inputs may be new or changed: they are read as they are now, not from a commit. */
 async function refuseChanges(root: string, prdPath: string): Promise<void> {
-  const inputs = ['halo.toml', '.halo/', '.halo/config.toml', relative(root, prdPath)];
-  const changes = (await listChanges(root)).filter((path) => !inputs.includes(path));
+  const prd = relative(root, await realpath(prdPath).catch(() => prdPath));
+  const changes = await listChanges(root, ['halo.toml', '.halo/config.toml', ...(isBelow(prd) ? [prd] : [])]);
   if (changes.length === 0) return;
   const shown = changes.slice(0, 5).join(', ') + (changes.length > 5 ? ` and ${changes.length - 5} more` : '');
   throw new HaloError('DIRTY_WORKTREE', `${root} has uncommitted changes: ${shown}.`, {
     hint: 'Commit or stash them, because halo works on commits; --allow-dirty goes on without them.',
   });
+}
+
+function isBelow(path: string): boolean {
+  return path !== '' && !isAbsolute(path) && path.split(sep)[0] !== '..';
 }
 
 async function lookAtUrl(home: string, url: string): Promise<Place> {
@@ -115,7 +119,11 @@ async function lookAtUrl(home: string, url: string): Promise<Place> {
 function refuseTwice(planned: PlannedRun[]): void {
   const seen = new Set<string>();
   for (const { repo } of planned) {
-    if (seen.has(repo.mirror)) throw new HaloError('USAGE', `The repository ${repo.source} is named twice.`);
+    if (seen.has(repo.mirror)) {
+      throw new HaloError('USAGE', `The repository ${repo.source} is named twice.`, {
+        hint: 'Name each repository once: a run has its own branch, so runs of one repository are submitted one by one.',
+      });
+    }
     seen.add(repo.mirror);
   }
 }

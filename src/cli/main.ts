@@ -52,7 +52,7 @@ function toUsageError(error: CommanderError, name: string | undefined): HaloErro
 async function report(thrown: unknown, cli: Cli): Promise<number> {
   const error = toHaloError(thrown);
   const label = cli.paintErr('bad', 'error:');
-  const hint = (text: string) => `${cli.paintErr('warn', 'hint:')}  ${safeText(text)}`;
+  const hint = (text: string) => `${cli.paintErr('warn', 'hint:')}  ${capitalised(safeText(text))}`;
   if (error.code === 'INTERNAL') {
     await cli.note(
       `${label} ${safeText(error.message)}`,
@@ -60,10 +60,21 @@ async function report(thrown: unknown, cli: Cli): Promise<number> {
       ...(cli.terminal.debug ? [] : [hint('HALO_DEBUG=1 shows where it happened.')]),
     );
   } else {
-    await cli.note(`${label} ${safeText(error.message)}`, ...(error.hint === undefined ? [] : [hint(error.hint)]));
+    const says = asSentence(safeText(error.message).trimEnd());
+    await cli.note(`${label} ${says}`, ...(error.hint === undefined ? [] : [hint(error.hint)]));
   }
   if (cli.terminal.debug) await cli.note(stackOf(error));
   return error.code === 'USAGE' ? USAGE_EXIT : error.exitCode;
+}
+
+/** Some messages are also parts of longer ones: here they stand alone. */
+function asSentence(text: string): string {
+  return capitalised(text.includes('\n') || /[.:!?]$/.test(text) ? text : `${text}.`);
+}
+
+/** A word first, not a path, a name of a program or an option. */
+function capitalised(text: string): string {
+  return /^(?!halo |git |npm |docker )[a-z]+[ ,’]/.test(text) ? text.charAt(0).toUpperCase() + text.slice(1) : text;
 }
 
 function stackOf(error: Error): string {

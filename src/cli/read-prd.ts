@@ -16,7 +16,8 @@ export async function readPrd(file: string, world: World): Promise<{ path: strin
         hint: 'Name the PRD file, e.g. `halo run prd.json`.',
         cause,
       });
-    throw new HaloError('PRD_UNREADABLE', `The PRD ${path} cannot be read (${code ?? 'unknown'}).`, {
+    const why = code === 'EISDIR' ? 'it is a folder' : code === 'EACCES' ? 'permission denied' : (code ?? 'no reason');
+    throw new HaloError('PRD_UNREADABLE', `The PRD ${path} cannot be read: ${why}.`, {
       hint: 'Name a PRD file that you may read.',
       cause,
     });

@@ -48,7 +48,10 @@ export async function fastForward(request: FastForwardRequest): Promise<FastForw
     throw refusal(`The branch ${branch} does not exist in ${gitDir}.`, 'Name a branch that exists.');
   if (tip === to || (await isAncestor(gitDir, to, tip))) return { branch, from: tip, to: tip };
   if ((request.from !== undefined && request.from !== tip) || !(await isAncestor(gitDir, tip, to))) {
-    throw refusal(`${branch} has commits that ${name} does not have.`, `Merge or rebase by hand: git merge ${name}`);
+    throw refusal(
+      `The branch ${branch} has commits that ${name} does not have.`,
+      `Merge or rebase by hand: git merge ${name}`,
+    );
   }
   await refuseWhileRebasing(gitDir, branch);
   const checkout = (await listWorktrees(gitDir)).find((worktree) => worktree.branch === ref);
@@ -142,7 +145,7 @@ export async function pushFastForward({ mirrorDir, url, branch, commit }: PushRe
   const where = withoutCredentials(url);
   if (moved)
     throw refusal(
-      `${branch} at ${where} has commits that this run does not have.`,
+      `The branch ${branch} at ${where} has commits that this run does not have.`,
       'Submit the PRD again to start from them.',
     );
   throw refusal(

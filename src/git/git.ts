@@ -188,7 +188,7 @@ function findGit(): Promise<string> {
 async function lookUpGit(): Promise<string> {
   const { stdout } = await execa('/bin/sh', ['-c', 'command -v git'], { reject: false, stdin: 'ignore' });
   if (stdout.startsWith('/')) return stdout;
-  throw new HaloError('GIT_MISSING', 'git is not installed, or not on the PATH.', {
+  throw new HaloError('GIT_MISSING', 'There is no git on the PATH.', {
     hint: 'Install git 2.31 or newer (Debian: apt-get install git).',
   });
 }

@@ -42,9 +42,13 @@ export async function inspectRepo(path: string): Promise<RepoFacts> {
   };
 }
 
-/** Changed and untracked paths of a checkout, as git status shows them; none for a bare repository. */
-export async function listChanges(root: string): Promise<string[]> {
-  const args = ['status', '--porcelain=v1', '-z', '--no-renames', '--untracked-files=normal'];
+/**
+ * Changed and untracked paths of a checkout, as git status shows them; none for a bare repository.
+ * `except` are paths below the root that do not count.
+ */
+export async function listChanges(root: string, except: readonly string[] = []): Promise<string[]> {
+  const not = except.map((path) => `:(top,exclude,literal)${path}`);
+  const args = ['status', '--porcelain=v1', '-z', '--no-renames', '--untracked-files=normal', '--', '.', ...not];
   const status = await tryGit(args, { cwd: root, trust: 'operator' });
   if (status.exitCode === 0) return splitZero(status.stdout).map((entry) => entry.slice(3));
   if (status.stderr.includes('must be run in a work tree')) return [];

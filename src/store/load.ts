@@ -53,7 +53,7 @@ export function foldOn(state: RunState, events: readonly JournalEvent[]): RunSta
 }
 
 export function runMissing(paths: RunPaths, cause?: unknown): HaloError {
-  const hint = 'halo ls shows all runs.';
+  const hint = '`halo ls` shows all runs.';
   return new HaloError('RUN_NOT_FOUND', `There is no run at ${paths.dir}.`, { hint, cause });
 }
 

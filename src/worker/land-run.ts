@@ -23,7 +23,11 @@ export async function landRun(store: Store, home: string, runId: string): Promis
       hint: `wait for its end (halo logs ${runId} -f), or merge the branch halo/${runId} as it is`,
     });
   }
-  if (tip === repo.base) throw new HaloError('LAND_REFUSED', `run ${runId} has landed no story`);
+  if (tip === repo.base) {
+    throw new HaloError('LAND_REFUSED', `run ${runId} has landed no story: there is nothing to take over`, {
+      hint: `\`halo logs ${runId}\` shows why`,
+    });
+  }
   const landed = isUrl(repo.source) ? await pushRun(home, repo, tip) : await fastForwardCheckout(repo, { runId, tip });
   await store.append(runId, [{ type: 'run.landed', ...landed }]);
   return landed;

@@ -16,9 +16,9 @@ function failing(error: Error, terminal = {}) {
 
 describe('the command line', () => {
   it.each([
-    [['runn'], "unknown command 'runn'", 'Did you mean run?'],
-    [['logs', 'x', '--storry', 'y'], "unknown option '--storry'", 'Did you mean --story?'],
-    [['land'], "missing required argument 'runId'", '`halo land --help`'],
+    [['runn'], "Unknown command 'runn'", 'Did you mean run?'],
+    [['logs', 'x', '--storry', 'y'], "Unknown option '--storry'", 'Did you mean --story?'],
+    [['land'], "Missing required argument 'runId'", '`halo land --help`'],
     [['config'], '`halo config` needs a command after it.', '`halo config --help`'],
     [['up', '--workers', '0'], 'whole number from 1', '`halo up --help`'],
     [['logs', 'x', '--raw', '--json'], '--raw and --json exclude each other.', 'journal'],
@@ -60,7 +60,7 @@ describe('the command line', () => {
 
   it('lets nothing of an error through that a terminal obeys', async () => {
     const result = await failing(new HaloError('PRD_INVALID', 'bad \u001b]0;x\u0007title \u001b[2J'));
-    expect(result.stderr).toBe('error: bad title \n');
+    expect(result.stderr).toBe('error: Bad title.\n');
   });
 
   it('colors only where color is wanted', async () => {

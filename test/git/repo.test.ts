@@ -57,6 +57,7 @@ it('lists changed and untracked paths without running hooks or writing the index
   writeFileSync(join(root, 'ignored'), '');
   run(root, ['-c', 'core.fsmonitor=false', '-c', 'core.hooksPath=/dev/null', 'rm', '-q', 'gone.txt']);
   expect((await listChanges(root)).sort()).toEqual(['gone.txt', 'kept.txt', 'mit Umläut.txt']);
+  expect((await listChanges(root, ['kept.txt', 'mit Umläut.txt'])).sort()).toEqual(['gone.txt']);
   expect(existsSync(tripwire)).toBe(false);
 });
 
