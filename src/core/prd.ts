@@ -1,4 +1,20 @@
-export type DialectId = 'hanuman' | 'ralph';
+/** Every way of writing PRDs that halo reads, in no order of preference. */
+export type DialectId =
+  | 'hanuman'
+  | 'lever'
+  | 'swanson'
+  | 'ralph'
+  | 'daedalus'
+  | 'taskmaster'
+  | 'grouped'
+  | 'array'
+  | 'stories'
+  | 'tasks'
+  | 'features'
+  | 'hank'
+  | 'markdown-stories'
+  | 'markdown-numbered'
+  | 'markdown-checkbox';
 
 export type StoryStatus = 'pending' | 'in_progress' | 'done' | 'blocked' | 'skipped';
 
@@ -10,6 +26,8 @@ export interface Story {
   acceptance: string[];
   /** Lower runs first; `undefined` runs after all others. Ties go by file order. */
   priority: number | undefined;
+  /** Ids of stories of this PRD that must be done first. */
+  dependsOn: string[];
   status: StoryStatus;
   notes: string;
   /** All other keys of the story, as they were. */
@@ -26,4 +44,6 @@ export interface Prd {
   warnings: string[];
   /** sha256 of the file's bytes, hex. */
   hash: string;
+  /** sha256 over everything but progress, hex: marking a story as done does not change it. */
+  specHash: string;
 }

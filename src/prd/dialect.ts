@@ -1,12 +1,23 @@
-import type { DialectId, Story } from '../core/prd.ts';
+import type { DialectId, Prd, Story } from '../core/prd.ts';
+import type { FoundList } from './find-list.ts';
 import type { Findings, Place } from './findings.ts';
 import type { JsonValue } from './json.ts';
+import type { MarkdownDocument } from './markdown/scan.ts';
+
+/** Where a story keeps its progress in the file. */
+export type Mark =
+  | { kind: 'json'; at: JsonValue }
+  /** Offsets of the characters between the brackets; without any, the heading that gets a sign at its end. */
+  | { kind: 'boxes'; boxes: number[]; headingEnd: number | undefined };
 
 /** A story as a dialect reads it, before the rules that hold across stories. */
-export interface DraftStory extends Story {
+export interface DraftStory extends Omit<Story, 'dependsOn'> {
   at: Place;
+  /** The id as the file has it; undefined: the story has none, and `id` was made up. */
+  ownId: string | undefined;
   /** Ids of the stories that must be done first. */
   dependsOn: { id: string; at: Place }[];
+  mark: Mark;
 }
 
 /** What a dialect makes of a file. */
@@ -14,21 +25,44 @@ export interface Draft {
   project: string;
   description: string;
   stories: DraftStory[];
+  /** What the file says besides, as it was. */
+  extra: Record<string, unknown>;
 }
 
-/** A file with its text and, when it is one, its JSON document. */
-export interface PrdDocument {
+export interface JsonDocument {
+  format: 'json';
   text: string;
   json: JsonValue;
+  /** The list of stories, wherever it is; undefined: there is none. */
+  found: FoundList | undefined;
 }
 
-/** One way of writing PRDs. Pure: text in, stories and findings out. */
-export interface Dialect {
+/** A file with what its format makes of it. */
+export type PrdDocument = JsonDocument | MarkdownDocument;
+
+/** What is written into a new file. */
+export type PrdContent = Pick<Prd, 'project' | 'description' | 'stories'>;
+
+interface DialectOf<D extends PrdDocument> {
   id: DialectId;
+  format: D['format'];
   /** What people call it, with its tell-tale keys. */
   title: string;
   /** Whether a document is written in this dialect; looks at its shape only. */
-  detects(document: PrdDocument): boolean;
+  detects(document: D): boolean;
   /** Reads all it can; what breaks a rule is added to the findings. */
-  read(document: PrdDocument, findings: Findings): Draft;
+  read(document: D, findings: Findings): Draft;
+  /** A new file. What the dialect has no place for is left out. */
+  write(content: PrdContent): string;
 }
+
+/** One way of writing PRDs as JSON. Pure: text in, stories and findings out. */
+export interface JsonDialect extends DialectOf<JsonDocument> {
+  /** How a story that is done is called where the file shows no word for it yet. */
+  doneWord: string;
+}
+
+/** One way of writing PRDs as Markdown. */
+export type MarkdownDialect = DialectOf<MarkdownDocument>;
+
+export type Dialect = JsonDialect | MarkdownDialect;

@@ -14,10 +14,11 @@ export function findIdFault(id: string): string | undefined {
 /** Adds a problem for each id that another story has already. */
 export function refuseDuplicates(stories: DraftStory[], findings: Findings): void {
   const first = new Map<string, Place>();
-  for (const { id, at } of stories) {
+  for (const story of stories) {
+    const { id } = story;
     const earlier = first.get(id);
-    if (earlier === undefined) first.set(id, at);
-    else findings.problems.push({ ...idPlace(at), rule: `the id "${id}" is taken by ${earlier.where} already` });
+    if (earlier === undefined) first.set(id, story.at);
+    else findings.problems.push({ ...idPlace(story), rule: `the id "${id}" is taken by ${earlier.where} already` });
   }
 }
 
@@ -53,10 +54,14 @@ export function renameDoneDuplicates(stories: DraftStory[], findings: Findings):
 
 function groupById(stories: DraftStory[]): Map<string, DraftStory[]> {
   const groups = new Map<string, DraftStory[]>();
-  for (const story of stories) groups.set(story.id, [...(groups.get(story.id) ?? []), story]);
+  for (const story of stories) {
+    const group = groups.get(story.id);
+    if (group === undefined) groups.set(story.id, [story]);
+    else group.push(story);
+  }
   return groups;
 }
 
-function idPlace(at: Place): Place {
-  return { where: `${at.where}.id`, offset: at.offset };
+function idPlace({ at, mark }: DraftStory): Place {
+  return { where: mark.kind === 'json' ? `${at.where}.id` : at.where, offset: at.offset };
 }

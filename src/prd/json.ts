@@ -1,12 +1,17 @@
 import { parseTree, printParseErrorCode, type Node, type ParseError, type ParseOptions } from 'jsonc-parser';
 import { HaloError } from '../core/errors.ts';
 import type { Findings, Place } from './findings.ts';
+import { DEPENDENCY_KEYS, DONE_KEYS, ID_KEYS } from './keys.ts';
 
 /** A JSON value that knows where it stands in its file. */
 export interface JsonValue extends Place {
   kind: 'object' | 'array' | 'string' | 'number' | 'boolean' | 'null';
   /** The plain value. */
   value: unknown;
+  /** Offset behind its last character. */
+  end: number;
+  /** Offset of its key, for a member of an object. */
+  keyOffset: number | undefined;
   /** The members of an object; of anything else, none. */
   members: ReadonlyMap<string, JsonValue>;
   /** The items of a list; of anything else, none. */
@@ -17,8 +22,9 @@ const STRICT: ParseOptions = { disallowComments: true, allowTrailingComma: false
 const DEEPEST = 64;
 
 /**
- * Parses strict JSON. Raw control characters inside strings are accepted with a warning;
- * the same key twice in one object is a problem. Throws PRD_INVALID, with line and column, for any other syntax error.
+ * Parses strict JSON. Raw control characters inside strings are accepted with a warning; so is the same key twice
+ * in one object, unless the two contradict each other in what counts. Throws PRD_INVALID, with line and column,
+ * for any other syntax error.
  */
 export function parseJson(text: string, path: string, findings: Findings): JsonValue {
   const fail = (offset: number, what: string) => {
@@ -42,7 +48,7 @@ export function parseJson(text: string, path: string, findings: Findings): JsonV
       text: `raw control characters in a string, line ${[...lines].join(', ')}`,
     });
   }
-  return toJsonValue(root, '', findings);
+  return toJsonValue(root, { where: '', keyOffset: undefined }, { text, findings });
 }
 
 /** Line and column of an offset, both counted from 1. */
@@ -55,42 +61,77 @@ export function positionAt(text: string, offset: number): { line: number; column
 /** Deep nesting would overflow the stack of the parser and of everything that walks the value later. */
 function findTooDeep(text: string): number | undefined {
   let depth = 0;
-  for (const { 0: token, index } of text.matchAll(/"(?:[^"\\\n]|\\.)*"?|[[\]{}]/g)) {
-    if (token === '[' || token === '{') depth++;
-    if (token === ']' || token === '}') depth--;
-    if (depth > DEEPEST) return index;
+  let inString = false;
+  for (let at = 0; at < text.length; at++) {
+    const character = text[at];
+    if (character === '"') inString = !inString;
+    else if (inString && character === '\\') at++;
+    else if (character === '\n') inString = false;
+    else if (inString) continue;
+    else if (character === '[' || character === '{') depth++;
+    else if (character === ']' || character === '}') depth--;
+    if (depth > DEEPEST) return at;
   }
   return undefined;
 }
 
-function toJsonValue(node: Node, where: string, findings: Findings): JsonValue {
-  const { offset } = node;
-  if (node.type === 'array') {
-    const items = (node.children ?? []).map((child, index) => toJsonValue(child, `${where}[${index}]`, findings));
-    return { kind: 'array', value: items.map(({ value }) => value), where, offset, members: NONE, items };
-  }
-  if (node.type === 'object') {
-    const members = toMembers(node, where, findings);
-    const value = Object.fromEntries([...members].map(([key, member]) => [key, member.value]));
-    return { kind: 'object', value, where, offset, members, items: [] };
-  }
-  const kind = node.type === 'property' ? 'null' : node.type;
-  return { kind, value: node.value as unknown, where, offset, members: NONE, items: [] };
+interface Position {
+  where: string;
+  keyOffset: number | undefined;
 }
 
-function toMembers(object: Node, where: string, findings: Findings): Map<string, JsonValue> {
+interface Source {
+  text: string;
+  findings: Findings;
+}
+
+function toJsonValue(node: Node, { where, keyOffset }: Position, source: Source): JsonValue {
+  const { offset } = node;
+  const place = { where, offset, end: offset + node.length, keyOffset };
+  if (node.type === 'array') {
+    const items = (node.children ?? []).map((child, index) =>
+      toJsonValue(child, { where: `${where}[${index}]`, keyOffset: undefined }, source),
+    );
+    return { ...place, kind: 'array', value: items.map(({ value }) => value), members: NONE, items };
+  }
+  if (node.type === 'object') {
+    const members = toMembers(node, where, source);
+    const value = Object.fromEntries([...members].map(([key, member]) => [key, member.value]));
+    return { ...place, kind: 'object', value, members, items: [] };
+  }
+  const kind = node.type === 'property' ? 'null' : node.type;
+  return { ...place, kind, value: node.value as unknown, members: NONE, items: [] };
+}
+
+function toMembers(object: Node, where: string, source: Source): Map<string, JsonValue> {
   const members = new Map<string, JsonValue>();
   for (const { children = [] } of object.children ?? []) {
     const [key, child] = children;
     if (key === undefined || child === undefined) continue;
     const name = String(key.value);
     const place = where === '' ? name : `${where}.${name}`;
-    if (members.has(name)) {
-      findings.problems.push({ where: place, offset: key.offset, rule: 'the key is there twice in one object' });
-    }
-    members.set(name, toJsonValue(child, place, findings));
+    const earlier = members.get(name);
+    const member = toJsonValue(child, { where: place, keyOffset: key.offset }, source);
+    if (earlier !== undefined) reportTwice(name, [earlier, member], source);
+    members.set(name, member);
   }
   return members;
+}
+
+/** Lists and objects may hold stories; of the others, these decide what is run. */
+const DECISIVE = new Set([...ID_KEYS, ...DONE_KEYS, ...DEPENDENCY_KEYS]);
+
+function reportTwice(name: string, [first, second]: [JsonValue, JsonValue], { text, findings }: Source): void {
+  const matters = [first, second].some(({ kind }) => kind === 'array' || kind === 'object') || DECISIVE.has(name);
+  const differs = JSON.stringify(first.value) !== JSON.stringify(second.value);
+  const { where, keyOffset = 0 } = second;
+  if (matters && differs) {
+    const rule = 'the key is there twice in one object, with another value';
+    findings.problems.push({ where, offset: keyOffset, rule });
+  } else {
+    const { line } = positionAt(text, keyOffset);
+    findings.warnings.push({ story: undefined, text: `line ${line}: ${where} is there twice; the last one counts` });
+  }
 }
 
 const NONE: ReadonlyMap<string, JsonValue> = new Map();

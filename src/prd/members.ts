@@ -51,6 +51,11 @@ export function addProblem(reader: MemberReader, at: { where: string; offset: nu
   reader.findings.problems.push({ where: at.where, offset: at.offset, rule });
 }
 
+/** `story` is its id; undefined: the warning is about the whole file. */
+export function addWarning({ findings }: { findings: Findings }, story: string | undefined, text: string): void {
+  findings.warnings.push({ story, text });
+}
+
 /** The place of a member that is not there: its object. */
 export function missing(object: JsonValue, key: string): { where: string; offset: number } {
   return { where: object.where === '' ? key : `${object.where}.${key}`, offset: object.offset };

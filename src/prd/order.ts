@@ -1,36 +1,101 @@
-import { inOrder } from '../core/run-state.ts';
 import type { DraftStory } from './dialect.ts';
 import type { Findings } from './findings.ts';
+import { addWarning } from './members.ts';
 
 /**
- * Adds a problem for each open story that depends on one which is unknown, would run later, or will not run at all:
- * stories run by priority and then by place in the file, so that one would start without what it builds on.
+ * Checks what stories depend on: an unknown story, the story itself and a circle are problems. An open story that
+ * waits for one which will not run cannot run either: it becomes blocked, with a warning.
  */
-export function checkDependencies(stories: DraftStory[], findings: Findings): void {
+export function settleDependencies(stories: DraftStory[], findings: Findings): DraftStory[] {
   const byId = new Map(stories.map((story) => [story.id, story]));
-  const places = new Map(inOrder(stories).map((story, place) => [story.id, place]));
   for (const story of stories) {
     for (const { id, at } of story.dependsOn) {
-      const rule = findFault(story, byId.get(id), { id, places });
+      const rule = findFault(story, byId.get(id), id);
       if (rule !== undefined) findings.problems.push({ where: at.where, offset: at.offset, rule });
     }
   }
+  const sorted = sortByDependencies(stories, byId, findings);
+  return sorted === undefined ? stories : blockWaiting(stories, sorted, findings);
 }
 
-function findFault(
-  story: DraftStory,
-  needed: DraftStory | undefined,
-  { id, places }: { id: string; places: Map<string, number> },
-): string | undefined {
+function findFault(story: DraftStory, needed: DraftStory | undefined, id: string): string | undefined {
   const pair = `"${story.id}" depends on "${id}"`;
   if (needed === undefined) return `${pair}, which is not in this file`;
-  if (needed.id === story.id) return `${pair}, which is itself`;
-  if (!isOpen(story) || needed.status === 'done') return undefined;
-  if (!isOpen(needed)) return `${pair}, which is ${needed.status} and will not run`;
-  const isLater = (places.get(needed.id) ?? 0) > (places.get(story.id) ?? 0);
-  return isLater ? `${pair}, which would run later; change priority or order` : undefined;
+  return needed === story ? `${pair}, which is itself` : undefined;
 }
 
-function isOpen({ status }: DraftStory): boolean {
-  return status === 'pending' || status === 'in_progress';
+/** All stories, each behind what it depends on; undefined, and a problem, when some go round in a circle. */
+function sortByDependencies(
+  stories: DraftStory[],
+  byId: Map<string, DraftStory>,
+  findings: Findings,
+): DraftStory[] | undefined {
+  const waiting = new Map<DraftStory, number>();
+  const followers = new Map<DraftStory, DraftStory[]>();
+  for (const story of stories) {
+    const needed = neededBy(story, byId);
+    waiting.set(story, needed.length);
+    for (const each of needed) {
+      const list = followers.get(each);
+      if (list === undefined) followers.set(each, [story]);
+      else list.push(story);
+    }
+  }
+  const sorted = stories.filter((story) => waiting.get(story) === 0);
+  for (const story of sorted) {
+    for (const follower of followers.get(story) ?? []) {
+      const left = (waiting.get(follower) ?? 0) - 1;
+      waiting.set(follower, left);
+      if (left === 0) sorted.push(follower);
+    }
+  }
+  if (sorted.length === stories.length) return sorted;
+  const free = new Set(sorted);
+  findings.problems.push(
+    describeCircle(
+      stories.filter((story) => !free.has(story)),
+      byId,
+    ),
+  );
+  return undefined;
+}
+
+function neededBy(story: DraftStory, byId: Map<string, DraftStory>): DraftStory[] {
+  const needed = new Set(story.dependsOn.flatMap(({ id }) => byId.get(id) ?? []));
+  needed.delete(story);
+  return [...needed];
+}
+
+/** Walks from story to story among those that are left until one comes up again. */
+function describeCircle(left: DraftStory[], byId: Map<string, DraftStory>): Findings['problems'][number] {
+  const among = new Set(left);
+  const path: DraftStory[] = [];
+  const places = new Map<DraftStory, number>();
+  let story = left[0];
+  while (story !== undefined && !places.has(story)) {
+    places.set(story, path.length);
+    path.push(story);
+    story = neededBy(story, byId).find((each) => among.has(each));
+  }
+  const circle = path.slice(story === undefined ? 0 : places.get(story)).map(({ id }) => `"${id}"`);
+  const shown = circle.length > 12 ? [...circle.slice(0, 6), '…', ...circle.slice(-5)] : circle;
+  const { where, offset } = (story ?? left[0])?.at ?? { where: '', offset: 0 };
+  return { where, offset, rule: `stories depend on each other in a circle: ${[...shown, circle[0]].join(' → ')}` };
+}
+
+function blockWaiting(stories: DraftStory[], sorted: DraftStory[], findings: Findings): DraftStory[] {
+  const stuck = new Map<string, DraftStory['status']>();
+  for (const story of sorted) {
+    const { id, status } = story;
+    if (status === 'blocked' || status === 'skipped') stuck.set(id, status);
+    if (status !== 'pending' && status !== 'in_progress') continue;
+    const cause = story.dependsOn.find((needed) => stuck.has(needed.id));
+    if (cause === undefined) continue;
+    stuck.set(id, 'blocked');
+    addWarning({ findings }, id, `depends on "${cause.id}", which is ${stuck.get(cause.id)}, so it is blocked too`);
+  }
+  return stories.map((story) => {
+    const isOpen = story.status === 'pending' || story.status === 'in_progress';
+    return isOpen && stuck.has(story.id) ? { ...story, status: 'blocked' } : story;
+  });
 }

@@ -1,44 +1,73 @@
 import { createHash } from 'node:crypto';
 import { HaloError } from '../core/errors.ts';
-import type { Prd } from '../core/prd.ts';
-import { decodePrd } from './decode.ts';
-import type { Dialect, DraftStory, PrdDocument } from './dialect.ts';
+import type { DialectId, Prd, Story } from '../core/prd.ts';
+import { toOneLine } from '../lib/one-line.ts';
+import type { Dialect, Draft, DraftStory, PrdDocument } from './dialect.ts';
+import { describeDocument, openDocument, refuseTooMany } from './document.ts';
 import { describeProblems, describeWarnings, type Findings } from './findings.ts';
-import { parseJson, positionAt, type JsonValue } from './json.ts';
-import { checkDependencies } from './order.ts';
-import { detectDialect, DIALECTS } from './registry.ts';
+import { positionAt } from './json.ts';
+import { settleDependencies } from './order.ts';
+import { detectDialect, DIALECTS, isWrittenIn } from './registry.ts';
+import { hashSpecification } from './spec-hash.ts';
 
-/** Most stories of a PRD, in any dialect. */
-export const MOST_STORIES = 5000;
+/** A file with all that reading it has turned up. */
+export interface ReadPrd {
+  document: PrdDocument;
+  hadMark: boolean;
+  dialect: Dialect;
+  draft: Draft;
+  prd: Prd;
+}
 
 /**
  * Parses a PRD file in whichever dialect it is written; `path` is only for messages.
  * Throws PRD_INVALID, which names each problem as `path:line: where: rule broken`.
  */
 export function parsePrd(bytes: Uint8Array, path: string): Prd {
+  return readPrdFile(bytes, path).prd;
+}
+
+/** As `parsePrd`, with places. `as`: the dialect whose rules count, which the file must have the shape of. */
+export function readPrdFile(bytes: Uint8Array, path: string, as?: DialectId): ReadPrd {
   const findings: Findings = { problems: [], warnings: [] };
-  const { text, hadMark } = decodePrd(bytes, path);
-  if (hadMark) findings.warnings.push({ story: undefined, text: 'the byte order mark at the start is ignored' });
-  const document = { text, json: parseJson(text, path, findings) };
-  const dialect = detectDialect(document);
-  if (dialect === undefined) throw unknownDialect(document, path);
-  const { project, description, stories } = dialect.read(document, findings);
-  if (stories.length > MOST_STORIES) throw tooManyStories(stories, path);
-  checkDependencies(stories, findings);
+  const { document, hadMark } = openDocument(bytes, path, findings);
+  const dialect = chooseDialect(document, path, as);
+  const draft = readDraft(dialect, document, findings);
+  refuseTooMany(draft.stories.length, path);
+  const stories = settleDependencies(draft.stories, findings);
   if (findings.problems.length > 0) throw invalid(findings, document, { dialect, path });
-  return {
+  const prd: Prd = {
     dialect: dialect.id,
-    project,
-    description,
+    project: draft.project,
+    description: draft.description,
     stories: stories.map(finishStory),
     warnings: describeWarnings(findings.warnings),
     hash: createHash('sha256').update(bytes).digest('hex'),
+    specHash: hashSpecification(draft),
   };
+  return { document, hadMark, dialect, draft: { ...draft, stories }, prd };
 }
 
-function finishStory(draft: DraftStory): Prd['stories'][number] {
+function chooseDialect(document: PrdDocument, path: string, as: DialectId | undefined): Dialect {
+  const detected = detectDialect(document);
+  if (detected === undefined) throw unknownDialect(document, path);
+  if (as === undefined) return detected;
+  if (isWrittenIn(DIALECTS[as], document)) return DIALECTS[as];
+  throw new HaloError('PRD_INVALID', `${path}: not written as ${DIALECTS[as].title}`, {
+    hint: `It looks like ${detected.title}; \`halo prd convert --to ${as}\` writes it anew.`,
+  });
+}
+
+function readDraft(dialect: Dialect, document: PrdDocument, findings: Findings): Draft {
+  if (dialect.format === 'json' && document.format === 'json') return dialect.read(document, findings);
+  if (dialect.format === 'markdown' && document.format === 'markdown') return dialect.read(document, findings);
+  throw new Error(`${dialect.id} cannot read ${document.format}`);
+}
+
+function finishStory(draft: DraftStory): Story {
   const { id, title, description, acceptance, priority, status, notes, extra } = draft;
-  return { id, title, description, acceptance, priority, status, notes, extra };
+  const dependsOn = [...new Set(draft.dependsOn.map((needed) => needed.id))];
+  return { id, title, description, acceptance, priority, dependsOn, status, notes, extra };
 }
 
 function invalid(findings: Findings, { text }: PrdDocument, of: { dialect: Dialect; path: string }): HaloError {
@@ -48,22 +77,10 @@ function invalid(findings: Findings, { text }: PrdDocument, of: { dialect: Diale
   });
 }
 
-function tooManyStories(stories: DraftStory[], path: string): HaloError {
-  return new HaloError('PRD_INVALID', `${path}: ${stories.length} stories; at most ${MOST_STORIES} are read`, {
-    hint: 'Split it into several PRDs.',
+function unknownDialect(document: PrdDocument, path: string): HaloError {
+  const known = Object.values(DIALECTS).filter(({ format }) => format === document.format);
+  const message = `${path}: no PRD dialect that halo knows; ${toOneLine(describeDocument(document))}`;
+  return new HaloError('PRD_INVALID', message, {
+    hint: `Known dialects: ${known.map(({ title }) => title).join('; ')}.`,
   });
-}
-
-function unknownDialect({ json }: PrdDocument, path: string): HaloError {
-  const known = Object.values(DIALECTS).map(({ title }) => title);
-  return new HaloError('PRD_INVALID', `${path}: no PRD dialect that halo knows; ${describeTop(json)}`, {
-    hint: `Known dialects: ${known.join('; ')}.`,
-  });
-}
-
-function describeTop(json: JsonValue): string {
-  if (json.kind !== 'object') return `the top level is ${json.kind === 'array' ? 'a list' : `a ${json.kind}`}`;
-  if (json.members.size === 0) return 'the top level is an empty object';
-  const keys = [...json.members.keys()].slice(0, 20).map((key) => JSON.stringify(key));
-  return `its top-level keys are ${keys.join(', ')}${json.members.size > 20 ? ', …' : ''}`;
 }

@@ -1,30 +1,23 @@
 import { toOneLine } from '../lib/one-line.ts';
 import type { JsonValue } from './json.ts';
-import { addProblem, nameKind, type MemberReader } from './members.ts';
+import { ACCEPTANCE_KEYS } from './keys.ts';
+import { addProblem, addWarning, nameKind, type MemberReader } from './members.ts';
 
-const KEYS = [
-  'acceptanceCriteria',
-  'acceptance_criteria',
-  'acceptance',
-  'criteria',
-  'steps',
-  'verification',
-  'testSteps',
-  'definition_of_done',
-  'testStrategy',
-  'tests',
-];
 const TEXT_KEYS = ['text', 'criterion', 'description', 'title'];
 
 /** The acceptance criteria of a story in any of their spellings; none is a warning, an unusable type a problem. */
 export function readAcceptance(reader: MemberReader, story: string): string[] {
-  const key = KEYS.find((name) => isThere(reader.at.members.get(name)));
+  const present = ACCEPTANCE_KEYS.filter((name) => isUsable(name, reader.at.members.get(name)));
+  const key = present.find((name) => !isEmpty(reader.at.members.get(name))) ?? present[0];
   const member = key === undefined ? undefined : reader.at.members.get(key);
   if (key === undefined || member === undefined) {
-    reader.findings.warnings.push({ story, text: 'no acceptance criteria' });
-    reader.taken.add('acceptanceCriteria');
+    addWarning(reader, story, 'no acceptance criteria');
+    // A null says as little as no key at all.
+    for (const name of ACCEPTANCE_KEYS) if (reader.at.members.get(name)?.kind === 'null') reader.taken.add(name);
     return [];
   }
+  const whole = member.kind === 'object' ? readObject(member) : undefined;
+  if (whole !== undefined) return [whole];
   if (!member.items.some((item) => item.kind === 'object')) reader.taken.add(key);
   if (member.kind === 'string') return splitText(member.value as string);
   if (member.kind === 'array') return member.items.flatMap((item) => readCriterion(reader, item, story));
@@ -32,8 +25,14 @@ export function readAcceptance(reader: MemberReader, story: string): string[] {
   return [];
 }
 
-function isThere(member: JsonValue | undefined): boolean {
-  return member !== undefined && member.kind !== 'null';
+/** Subtasks that are objects are work of their own, not criteria. */
+function isUsable(key: string, member: JsonValue | undefined): boolean {
+  if (member === undefined || member.kind === 'null') return false;
+  return key !== 'subtasks' || (member.kind === 'array' && member.items.every(({ kind }) => kind === 'string'));
+}
+
+function isEmpty(member: JsonValue | undefined): boolean {
+  return member?.kind === 'array' ? member.items.length === 0 : member?.value === '';
 }
 
 function readCriterion(reader: MemberReader, item: JsonValue, story: string): string[] {
@@ -43,7 +42,7 @@ function readCriterion(reader: MemberReader, item: JsonValue, story: string): st
     return [];
   }
   if (text.trim() !== '') return [text.trim()];
-  reader.findings.warnings.push({ story, text: 'an empty acceptance criterion is ignored' });
+  addWarning(reader, story, 'an empty acceptance criterion is ignored');
   return [];
 }
 

@@ -1,14 +1,14 @@
 import type { DraftStory } from './dialect.ts';
 import type { JsonValue } from './json.ts';
-import { addProblem, nameKind, type MemberReader } from './members.ts';
+import { DEPENDENCY_KEYS } from './keys.ts';
+import { addProblem, nameKind, take, type MemberReader } from './members.ts';
 
-const KEYS = ['dependsOn', 'dependencies', 'depends_on', 'deps', 'blockedBy', 'blocked_by', 'prerequisites'];
-
-/** The stories that must be done first, by id. The member itself stays in `extra`, as it was. */
+/** The stories that must be done first, by id. */
 export function readDependsOn(reader: MemberReader): DraftStory['dependsOn'] {
-  const member = KEYS.map((key) => reader.at.members.get(key)).find((it) => it !== undefined && it.kind !== 'null');
+  const member = take(reader, ...DEPENDENCY_KEYS);
   if (member === undefined) return [];
   if (member.kind === 'array') return member.items.flatMap((item) => readReference(reader, item));
+  if (member.kind === 'number') return readReference(reader, member);
   if (member.kind !== 'string') {
     addProblem(reader, member, `must be a list of story ids, not ${nameKind(member)}`);
     return [];

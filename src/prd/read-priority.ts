@@ -19,8 +19,14 @@ export function readPriority(reader: MemberReader, story: string): number | unde
   }
   const word = value.trim().toLowerCase();
   if (/^-?\d+(\.\d+)?$/.test(word)) return Number(word);
-  const rank = WORDS.findIndex((words) => words.includes(word));
-  if (rank >= 0) return rank;
+  const rank = rankOfWord(word);
+  if (rank !== undefined) return rank;
   reader.findings.warnings.push({ story, text: `unknown priority "${value}", so it runs after all others` });
   return undefined;
+}
+
+/** The priority that a word means, `critical` being 0; undefined when it is none that is known. */
+export function rankOfWord(word: string): number | undefined {
+  const rank = WORDS.findIndex((words) => words.includes(word.trim().toLowerCase()));
+  return rank < 0 ? undefined : rank;
 }

@@ -11,6 +11,7 @@ const INPUT: PromptInput = {
     priority: 1,
     status: 'pending',
     notes: '',
+    dependsOn: [],
     extra: {},
   },
   progress: [],

@@ -45,6 +45,25 @@ describe('foldRun', () => {
     expect(fold(entry).stories.map(({ id }) => id)).toEqual(['begun', 'first', 'second', 'second too', 'none']);
   });
 
+  it('puts what a story depends on before it, however low its own priority, and survives circles', () => {
+    const entry = created('r1', 5);
+    if (entry.type !== 'run.created') throw new Error('unexpected');
+    const [a, b, c, d, e] = entry.prd.stories;
+    Object.assign(a ?? {}, { id: 'urgent', priority: 1, dependsOn: ['base', 'unknown'] });
+    Object.assign(b ?? {}, { id: 'other', priority: 2 });
+    Object.assign(c ?? {}, { id: 'base', priority: 9, dependsOn: ['ground'] });
+    Object.assign(d ?? {}, { id: 'ground', priority: undefined, dependsOn: ['urgent'] });
+    Object.assign(e ?? {}, { id: 'last', priority: 10, dependsOn: ['base', 'urgent'] });
+    expect(fold(entry).stories.map(({ id }) => id)).toEqual(['ground', 'base', 'urgent', 'other', 'last']);
+  });
+
+  it('orders stories of runs from before dependencies were kept', () => {
+    const entry = created('r1', 2);
+    if (entry.type !== 'run.created') throw new Error('unexpected');
+    for (const story of entry.prd.stories) Reflect.deleteProperty(story, 'dependsOn');
+    expect(fold(entry).stories).toHaveLength(2);
+  });
+
   it('takes over what the PRD says is done, skipped or blocked', () => {
     const entry = created('r1', 3);
     if (entry.type !== 'run.created') throw new Error('unexpected');

@@ -19,7 +19,7 @@ describe('what is not a PRD', () => {
     ['{\n  "a" 1}', '2:7', 'a colon is expected'],
     ['{\n  "userStories": [', '2:19', 'a closing ] is expected'],
     ['[1] // no', '1:5', 'comments are not allowed'],
-    ['- [ ] a task', '1:1', 'unexpected character or word'],
+    ['a line of prose', '1:1', 'unexpected character or word'],
     ['[01]', '1:3', 'a comma is expected'],
     ['{"a": "x\ny"}', '1:7', 'a string does not end on its line'],
   ])('the syntax error in %j is placed by line and column', (text, place, what) => {
@@ -33,17 +33,28 @@ describe('what is not a PRD', () => {
   test('an unknown document is refused with its top-level keys and the known dialects', () => {
     const error = refusal('{"title": "x", "phases": []}');
     expect(error.message).toBe('prd.json: no PRD dialect that halo knows; its top-level keys are "title", "phases"');
-    expect(error.hint).toBe('Known dialects: hanuman (schemaVersion "0.1" and stories); ralph (userStories).');
-    expect(refusal('[]').message).toContain('the top level is a list');
+    expect(error.hint).toContain('Known dialects: hanuman (schemaVersion "0.1" and stories); lever');
+    expect(error.hint).not.toContain('markdown');
     expect(refusal('{}').message).toContain('the top level is an empty object');
   });
 
-  test('stories that are groups of stories belong to another dialect', () => {
-    expect(refusal('{"userStories": [{"title": "Epic", "tasks": [{"id": "1"}]}]}').message).toContain('no PRD dialect');
+  test('a Markdown file without boxes or story headings is refused', () => {
+    const { message, hint } = refusal('# Plan\n\n- a bullet\n\n| a | table |\n\nStatus: COMPLETE\n', 'plan.md');
+    expect(message).toBe(
+      'plan.md: no PRD dialect that halo knows; there is no checkbox ("- [ ] text") and no story heading in it',
+    );
+    expect(hint).toContain('markdown-checkbox (checkboxes)');
+  });
+
+  test('a name says nothing: Markdown called .json and JSON called .md are read as what they are', () => {
+    expect(parse('- [ ] a task').dialect).toBe('markdown-checkbox');
+    expect(parse('[link](x)\n- [ ] a task').dialect).toBe('markdown-checkbox');
+    expect(parse('{"userStories": []}', 'PRD.md').dialect).toBe('ralph');
+    expect(parse('[]', 'PRD.md').stories).toEqual([]);
   });
 
   test('a file over the limit of bytes or of stories is refused', () => {
-    expect(refusal(Buffer.alloc(4 * 1024 * 1024 + 1, 0x20)).message).toContain('at most 4194304 are read');
+    expect(refusal(Buffer.alloc(4 * 1024 * 1024 + 1, 0x20)).message).toContain('the file has 4194305 bytes; at most 4');
     const userStories = Array.from({ length: 5001 }, (_, index) => ({
       id: index,
       title: 'x',
@@ -68,8 +79,10 @@ describe('messages', () => {
   });
 
   test('hold no control characters of the file', () => {
-    const text = '{"userStories": [{"title": "x", "a\\u001b[2J": 1, "a\\u001b[2J": 2}]}';
-    expect(refusal(text).message).toBe('prd.json:1: userStories[0].a [2J: the key is there twice in one object');
+    const text = '{"userStories": [{"title": "x", "a\\u001b[2J": [1], "a\\u001b[2J": [2]}]}';
+    expect(refusal(text).message).toBe(
+      'prd.json:1: userStories[0].a [2J: the key is there twice in one object, with another value',
+    );
   });
 });
 
@@ -85,19 +98,35 @@ describe('oddities', () => {
     expect(prd.warnings).toEqual(['raw control characters in a string, line 2']);
   });
 
-  test('the same key twice in one object is refused with the line of the second', () => {
-    const text = '{"userStories": [{\n"id": "1",\n"title": "x",\n"passes": true,\n"passes": false}]}';
-    expect(refusal(text).message).toBe('prd.json:5: userStories[0].passes: the key is there twice in one object');
+  test.each(['"passes": true,\n"passes": false', '"id": "1",\n"id": "2"', '"dependsOn": "",\n"dependsOn": []'])(
+    'a key that decides is refused when it is there twice with another value: %j',
+    (members) => {
+      const key = /"(\w+)"/.exec(members)?.[1];
+      expect(refusal(`{"userStories": [{\n"title": "x",\n${members}}]}`).message).toBe(
+        `prd.json:4: userStories[0].${key}: the key is there twice in one object, with another value`,
+      );
+    },
+  );
+
+  test('any other key that is there twice is taken from its second place, with a warning', () => {
+    const prd = parse('{"userStories": [{"id": 1, "title": "x", "steps": ["y"],\n"title": "z"}]}');
+    expect(prd.stories[0]?.title).toBe('z');
+    expect(prd.warnings).toEqual(['line 2: userStories[0].title is there twice; the last one counts']);
+    expect(parse('{"userStories": [{"id": 1, "title": "x", "steps": ["y"], "id": 1}]}').stories).toHaveLength(1);
+  });
+
+  test('a list that is there twice is refused, so that no story is lost', () => {
+    expect(refusal('{"tasks": [{"title": "a"}], "tasks": [{"title": "b"}]}').message).toContain('there twice');
   });
 });
 
-function parse(text: string | Uint8Array) {
-  return parsePrd(typeof text === 'string' ? new TextEncoder().encode(text) : text, 'prd.json');
+function parse(text: string | Uint8Array, path = 'prd.json') {
+  return parsePrd(typeof text === 'string' ? new TextEncoder().encode(text) : text, path);
 }
 
-function refusal(text: string | Uint8Array): HaloError {
+function refusal(text: string | Uint8Array, path?: string): HaloError {
   try {
-    parse(text);
+    parse(text, path);
   } catch (error) {
     if (error instanceof HaloError && error.code === 'PRD_INVALID') return error;
     throw error;

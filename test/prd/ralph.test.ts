@@ -27,7 +27,9 @@ describe('ids', () => {
         { ...STORY, id: '1' },
       ]),
     ).toContain('the id "1" is taken');
-    expect(refusal([{ ...STORY, id: 1.5 }])).toContain('must be a string, not a number that is not whole');
+    const prd = parse([{ ...STORY, id: 1.5 }]);
+    expect(prd.stories[0]?.id).toBe('1.5');
+    expect(prd.warnings).toEqual(['1.5: the id is a number that is not whole; write it in quotes']);
   });
 
   test('a story without an id is called by its position, with a warning', () => {
@@ -117,21 +119,47 @@ describe('priority', () => {
     expect(refusal([{ ...STORY, priority: [1] }])).toContain('priority: must be a number, not a list');
   });
 
-  test('decides whether a dependency would run later', () => {
-    const first = { ...STORY, id: 'a', priority: 2 };
-    expect(parse([{ ...STORY, id: 'b', priority: 3, dependsOn: ['a'] }, first]).stories).toHaveLength(2);
-    expect(refusal([first, { ...STORY, id: 'b', priority: 1, dependencies: ['a'] }])).toContain(
-      '"b" depends on "a", which would run later',
-    );
+  test('words and numbers in one file are kept with a warning', () => {
+    const prd = parse([
+      { ...STORY, priority: 'low' },
+      { ...STORY, id: 'b', priority: 1 },
+    ]);
+    expect(prd.stories.map(({ priority }) => priority)).toEqual([3, 1]);
+    expect(prd.warnings).toEqual(['priorities are words and numbers: critical counts as 0, high 1, medium 2, low 3']);
+  });
+});
+
+describe('dependencies', () => {
+  test.each(['dependsOn', 'dependencies', 'depends_on', 'deps', 'blockedBy', 'blocked_by', 'prerequisites'])(
+    'may be called %s, a list or a text with commas, of strings and numbers',
+    (key) => {
+      const others = [
+        { ...STORY, id: 1 },
+        { ...STORY, id: '2' },
+      ];
+      expect(parse([...others, { ...STORY, [key]: ['1', 2] }]).stories[2]).toMatchObject({ dependsOn: ['1', '2'] });
+      expect(parse([...others, { ...STORY, [key]: '1, 2' }]).stories[2]?.dependsOn).toEqual(['1', '2']);
+      expect(parse([{ ...STORY, [key]: null }]).stories[0]?.dependsOn).toEqual([]);
+    },
+  );
+
+  test('of unusable types are refused', () => {
+    expect(refusal([{ ...STORY, dependsOn: true }])).toContain('must be a list of story ids, not a boolean');
+    expect(refusal([{ ...STORY, dependsOn: [{}] }])).toContain('dependsOn[0]: must be a story id, not an object');
   });
 
-  test('a dependency on a story that will not run is refused', () => {
-    expect(
-      refusal([
-        { ...STORY, id: 'a', skip: true },
-        { ...STORY, dependsOn: ['a'] },
-      ]),
-    ).toContain('"US-001" depends on "a", which is skipped and will not run');
+  test('on a story that will not run block those that wait for it, and those that wait for them', () => {
+    const prd = parse([
+      { ...STORY, id: 'c', dependsOn: ['b'] },
+      { ...STORY, id: 'b', dependsOn: ['a'] },
+      { ...STORY, id: 'a', skip: true },
+      { ...STORY, id: 'd', passes: true, dependsOn: ['a'] },
+    ]);
+    expect(prd.stories.map(({ status }) => status)).toEqual(['blocked', 'blocked', 'skipped', 'done']);
+    expect(prd.warnings).toEqual([
+      'b: depends on "a", which is skipped, so it is blocked too',
+      'c: depends on "b", which is blocked, so it is blocked too',
+    ]);
   });
 });
 

@@ -9,12 +9,12 @@ export const COMMIT = '2'.repeat(40);
 
 export function aStory(id: string): Story {
   const rest = { description: '', acceptance: ['it works'], priority: undefined, status: 'pending' as const };
-  return { id, title: `Title of ${id}`, notes: '', extra: {}, ...rest };
+  return { id, title: `Title of ${id}`, notes: '', dependsOn: [], extra: {}, ...rest };
 }
 
 export function aPrd(ids: string[]): Prd {
   const stories = ids.map(aStory);
-  return { dialect: 'hanuman', project: 'shop', description: '', stories, warnings: [], hash: 'a'.repeat(64) };
+  return { dialect: 'hanuman', project: 'shop', description: '', stories, warnings: [], hash: 'a'.repeat(64), specHash: 'b'.repeat(64) };
 }
 
 /** The first entry of a run with these stories. */

@@ -17,6 +17,7 @@ export function created(runId: string, stories = 2): JournalEntry {
       project: 'shop',
       description: '',
       hash: 'f00',
+      specHash: 'ba5',
       warnings: [],
       stories: Array.from({ length: stories }, (_, index) => ({
         id: `US-00${index + 1}`,
@@ -26,6 +27,7 @@ export function created(runId: string, stories = 2): JournalEntry {
         priority: index + 1,
         status: 'pending',
         notes: '',
+        dependsOn: [],
         extra: {},
       })),
     },

@@ -1,5 +1,7 @@
+import type { Story } from '../../core/prd.ts';
+import { inOrder } from '../../core/run-state.ts';
 import { toOneLine } from '../../lib/one-line.ts';
-import type { Dialect, DraftStory } from '../dialect.ts';
+import type { DraftStory, JsonDialect } from '../dialect.ts';
 import type { Findings } from '../findings.ts';
 import { findIdFault, refuseDuplicates } from '../ids.ts';
 import type { JsonValue } from '../json.ts';
@@ -7,15 +9,18 @@ import { addProblem, missing, nameKind, readExtra, readMembers, requireText, tak
 import { takeText, type MemberReader } from '../members.ts';
 import { readDependsOn } from '../read-depends-on.ts';
 import { readStatus } from '../read-status.ts';
+import { extraOf, writeJson, writeProgress } from '../write-json.ts';
 
 const SCHEMA_VERSION = '0.1';
 const MOST_STORIES = 10;
 const SIZES = ['S', 'M'];
 
 /** `{schemaVersion: "0.1", stories: [{id, title, size, acceptance}]}`: few stories, small ones, in the order of the file. */
-export const hanuman: Dialect = {
+export const hanuman: JsonDialect = {
   id: 'hanuman',
+  format: 'json',
   title: 'hanuman (schemaVersion "0.1" and stories)',
+  doneWord: 'done',
   detects: ({ json }) => json.members.has('schemaVersion') && json.members.has('stories'),
   read({ json }, findings) {
     const reader = readMembers(json, findings);
@@ -29,9 +34,27 @@ export const hanuman: Dialect = {
       project: toOneLine(takeText(reader, 'project', 'name') ?? ''),
       description: takeText(reader, 'description') ?? '',
       stories,
+      extra: readExtra(reader),
     };
   },
+  write: ({ project, description, stories }) =>
+    writeJson({ schemaVersion: SCHEMA_VERSION, project, description, stories: inOrder(stories).map(writeSmallStory) }),
 };
+
+function writeSmallStory(story: Story): Record<string, unknown> {
+  const { id, title, description, acceptance, dependsOn, notes, extra } = story;
+  return {
+    id,
+    title,
+    ...(description === '' ? {} : { description }),
+    size: SIZES.includes(extra.size as string) ? extra.size : 'M',
+    acceptance,
+    ...(dependsOn.length === 0 ? {} : { dependsOn }),
+    ...writeProgress(story),
+    ...(notes === '' ? {} : { notes }),
+    ...extraOf(extra, ['size']),
+  };
+}
 
 function readStories(reader: MemberReader): DraftStory[] {
   const list = take(reader, 'stories');
@@ -57,20 +80,20 @@ function readStory(at: JsonValue, findings: Findings): DraftStory[] {
   if (fault !== undefined) addProblem(reader, at.members.get('id') ?? at, fault);
   const title = toOneLine(requireText(reader, 'title'));
   checkSize(reader);
-  return [
-    {
-      id,
-      title,
-      description: takeText(reader, 'description') ?? '',
-      acceptance: readAcceptance(reader),
-      priority: undefined,
-      status: readStatus(reader, id),
-      notes: takeText(reader, 'notes') ?? '',
-      dependsOn: readDependsOn(reader),
-      extra: readExtra(reader),
-      at,
-    },
-  ];
+  const story = {
+    id,
+    ownId: id,
+    title,
+    description: takeText(reader, 'description') ?? '',
+    acceptance: readAcceptance(reader),
+    priority: undefined,
+    status: readStatus(reader, id),
+    notes: takeText(reader, 'notes') ?? '',
+    dependsOn: readDependsOn(reader),
+    at,
+    mark: { kind: 'json', at } as const,
+  };
+  return [{ ...story, extra: readExtra(reader) }];
 }
 
 /** The size is a rule of the dialect, not of halo: it is checked here and stays in `extra`. */

@@ -1,0 +1,30 @@
+import type { JsonDialect } from '../dialect.ts';
+import { readJsonPrd } from '../read-json.ts';
+import { extraOf, writeJson, writeProgress } from '../write-json.ts';
+
+/** `[{category, description, steps, passes}]`: no project, often neither ids nor titles. */
+export const array: JsonDialect = {
+  id: 'array',
+  format: 'json',
+  title: 'array (a list of stories at the top level)',
+  doneWord: 'done',
+  detects: ({ found }) => found?.kind === 'top',
+  read: readJsonPrd,
+  write: ({ stories }) =>
+    writeJson(
+      stories.map((story) => {
+        const { id, title, description, acceptance, priority, dependsOn, notes, extra } = story;
+        return {
+          id,
+          title,
+          description,
+          steps: acceptance,
+          ...(priority === undefined ? {} : { priority }),
+          ...(dependsOn.length === 0 ? {} : { dependencies: dependsOn }),
+          ...writeProgress(story),
+          ...(notes === '' ? {} : { notes }),
+          ...extraOf(extra),
+        };
+      }),
+    ),
+};

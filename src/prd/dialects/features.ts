@@ -1,0 +1,17 @@
+import type { JsonDialect } from '../dialect.ts';
+import { readJsonPrd } from '../read-json.ts';
+import { writeJson, writeStory } from '../write-json.ts';
+
+const KEYS = ['features', 'items', 'steps', 'issues', 'backlog', 'todos'];
+
+/** `{features: [{id, title, steps, passes}]}`, or the same under `items`, `steps` and the like. */
+export const features: JsonDialect = {
+  id: 'features',
+  format: 'json',
+  title: `features (${KEYS.join(', ')})`,
+  doneWord: 'done',
+  detects: ({ found }) => found?.kind === 'key' && !found.wrapped && KEYS.includes(found.key),
+  read: readJsonPrd,
+  write: ({ project, description, stories }) =>
+    writeJson({ project, description, features: stories.map((story) => writeStory(story)) }),
+};

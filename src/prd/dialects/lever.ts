@@ -1,0 +1,70 @@
+import type { Story, StoryStatus } from '../../core/prd.ts';
+import type { DraftStory, JsonDialect } from '../dialect.ts';
+import type { Member } from '../find-list.ts';
+import { addWarning, type MemberReader } from '../members.ts';
+import { readJsonPrd } from '../read-json.ts';
+import { extraOf, writeJson } from '../write-json.ts';
+
+/** `{tasks: [{task_id, title, definition_of_done, recommended: {approach}, model, status}]}`, or the list bare. */
+export const lever: JsonDialect = {
+  id: 'lever',
+  format: 'json',
+  title: 'lever (tasks with definition_of_done and recommended)',
+  doneWord: 'completed',
+  detects: ({ found }) =>
+    found !== undefined &&
+    !found.wrapped &&
+    (found.kind === 'top' || (found.kind === 'key' && found.key === 'tasks')) &&
+    found.members.some(isTask),
+  read: (document, findings) => readJsonPrd(document, findings, refineTask),
+  write: ({ project, description, stories }) =>
+    writeJson({
+      ...(project === '' ? {} : { project }),
+      ...(description === '' ? {} : { description }),
+      tasks: stories.map(writeTask),
+    }),
+};
+
+function isTask({ at }: Member): boolean {
+  return at.members.has('definition_of_done') && (at.members.has('recommended') || at.members.has('model'));
+}
+
+/** The approach is part of what the agent is told; a task for a person is none for halo. */
+function refineTask(story: DraftStory, reader: MemberReader): DraftStory {
+  const approach = reader.at.members.get('recommended')?.members.get('approach')?.value;
+  const described =
+    typeof approach === 'string' && approach.trim() !== ''
+      ? [story.description, `${APPROACH}${approach.trim()}`].filter((part) => part !== '').join('\n\n')
+      : story.description;
+  const forPerson = reader.at.members.get('model')?.value === 'human' && story.status !== 'done';
+  if (forPerson) addWarning(reader, story.id, 'the task is for a human, so it counts as blocked');
+  return { ...story, description: described, status: forPerson ? 'blocked' : story.status };
+}
+
+const APPROACH = 'Recommended approach: ';
+
+function writeTask(story: Story): Record<string, unknown> {
+  const { id, title, acceptance, priority, dependsOn, status, notes, extra } = story;
+  const [description = '', approach] = story.description.split(APPROACH);
+  return {
+    task_id: id,
+    title,
+    ...(description.trim() === '' ? {} : { description: description.trim() }),
+    definition_of_done: acceptance,
+    recommended: { approach: approach?.trim() ?? '' },
+    model: 'gpt-5.1-codex',
+    ...(priority === undefined ? {} : { priority }),
+    ...(dependsOn.length === 0 ? {} : { dependencies: dependsOn }),
+    status: STATUSES[status],
+    ...(notes === '' ? {} : { notes }),
+    ...extraOf(extra, approach === undefined ? [] : ['recommended']),
+  };
+}
+
+const STATUSES: Record<StoryStatus, string> = {
+  pending: 'unstarted',
+  in_progress: 'started',
+  done: 'completed',
+  blocked: 'blocked',
+  skipped: 'deferred',
+};

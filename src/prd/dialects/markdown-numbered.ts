@@ -1,0 +1,16 @@
+import type { MarkdownDialect } from '../dialect.ts';
+import { countIds, readBoxes } from '../markdown/read-boxes.ts';
+import { writeBoxes } from '../markdown/write-boxes.ts';
+
+/** `- [ ] T001 text`, `- [x] **1.2 text**`: checkboxes with ids. */
+export const markdownNumbered: MarkdownDialect = {
+  id: 'markdown-numbered',
+  format: 'markdown',
+  title: 'markdown-numbered (checkboxes with ids)',
+  detects(document) {
+    const { named, all } = countIds(document);
+    return all > 0 && named * 2 >= all;
+  },
+  read: readBoxes,
+  write: (content) => writeBoxes(content, 'numbered'),
+};

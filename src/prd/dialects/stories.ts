@@ -1,0 +1,15 @@
+import type { JsonDialect } from '../dialect.ts';
+import { readJsonPrd } from '../read-json.ts';
+import { writeJson, writeStory } from '../write-json.ts';
+
+/** `{stories: [{id, title, acceptance_criteria, dependencies, passes}]}`, or `stories` as a map by id. */
+export const stories: JsonDialect = {
+  id: 'stories',
+  format: 'json',
+  title: 'stories (stories or user_stories)',
+  doneWord: 'done',
+  detects: ({ found }) => found?.kind === 'key' && !found.wrapped && ['stories', 'user_stories'].includes(found.key),
+  read: readJsonPrd,
+  write: ({ project, description, stories }) =>
+    writeJson({ project, description, stories: stories.map((story) => writeStory(story)) }),
+};

@@ -1,0 +1,28 @@
+import type { Story, StoryStatus } from '../../core/prd.ts';
+import type { JsonDialect } from '../dialect.ts';
+import { readJsonPrd } from '../read-json.ts';
+import { writeJson, writeStory } from '../write-json.ts';
+
+/** `{tasks: [{id, title, status}]}` in any of its many forms. */
+export const tasks: JsonDialect = {
+  id: 'tasks',
+  format: 'json',
+  title: 'tasks (tasks)',
+  doneWord: 'done',
+  detects: ({ found }) => found?.kind === 'key' && found.key === 'tasks' && !found.wrapped,
+  read: readJsonPrd,
+  write: ({ project, description, stories }) => writeJson({ project, description, tasks: stories.map(writeTask) }),
+};
+
+/** Progress as one word. */
+function writeTask(story: Story): Record<string, unknown> {
+  return writeStory(story, { status: STATUSES[story.status] });
+}
+
+const STATUSES: Record<StoryStatus, string> = {
+  pending: 'pending',
+  in_progress: 'in_progress',
+  done: 'done',
+  blocked: 'blocked',
+  skipped: 'deferred',
+};

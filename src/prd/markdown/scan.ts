@@ -1,0 +1,100 @@
+import type { Place } from '../findings.ts';
+import { hideComments } from './hide-comments.ts';
+
+/** One visible line of a Markdown file. */
+export interface Line {
+  kind: 'heading' | 'item' | 'text' | 'blank';
+  /** What it says, without heading signs, bullet, box and outer spaces. */
+  text: string;
+  /** Counts from 1. */
+  number: number;
+  /** Offset of the line in the file, and behind its last character. */
+  offset: number;
+  end: number;
+  /** Columns before its first sign; a tab counts as four. */
+  indent: number;
+  /** 1 to 6, of a heading. */
+  level: number;
+  /** The character in the box of an item, and where it is. */
+  box: { mark: string; offset: number } | undefined;
+}
+
+export interface MarkdownDocument {
+  format: 'markdown';
+  text: string;
+  lines: Line[];
+  /** Sentences on what is not read. */
+  ignored: string[];
+}
+
+/** Takes a Markdown file apart into lines. Front matter, fenced code and HTML comments are left out. */
+export function scanMarkdown(text: string): MarkdownDocument {
+  const { lines: raw, ignored } = hideComments(splitLines(text));
+  return { format: 'markdown', text, lines: raw.map(toLine), ignored };
+}
+
+export interface RawLine {
+  number: number;
+  text: string;
+  offset: number;
+}
+
+function splitLines(text: string): RawLine[] {
+  const lines: RawLine[] = [];
+  let offset = 0;
+  for (const [index, line] of text.split('\n').entries()) {
+    lines.push({ number: index + 1, text: line.endsWith('\r') ? line.slice(0, -1) : line, offset });
+    offset += line.length + 1;
+  }
+  return lines;
+}
+
+function toLine({ number, text, offset }: RawLine): Line {
+  const start = text.length - text.trimStart().length;
+  const rest = text.trim();
+  const line: Line = {
+    kind: 'text',
+    text: rest,
+    number,
+    offset,
+    end: offset + start + rest.length,
+    indent: countColumns(text.slice(0, start)),
+    level: 0,
+    box: undefined,
+  };
+  if (rest === '') return { ...line, kind: 'blank' };
+  const heading = /^(#{1,6})(?:\s|$)/.exec(rest);
+  if (heading !== null && line.indent < 4) {
+    const level = heading[1]?.length ?? 1;
+    return { ...line, kind: 'heading', level, text: trimSigns(rest.slice(level)) };
+  }
+  const bullet = /^(?:[-*+]|\d{1,9}[.)])(?:\s+|$)/.exec(rest);
+  if (bullet === null || isRule(rest)) return line;
+  const content = rest.slice(bullet[0].length);
+  const box = /^\[([ xX~\-/>!])\](?:\s|$)/.exec(content);
+  if (box === null) return { ...line, kind: 'item', text: content };
+  const mark = { mark: box[1] ?? ' ', offset: offset + start + bullet[0].length + 1 };
+  return { ...line, kind: 'item', text: content.slice(3).trim(), box: mark };
+}
+
+function countColumns(space: string): number {
+  return [...space].reduce((columns, character) => columns + (character === '\t' ? 4 : 1), 0);
+}
+
+/** A heading without the signs that may close it. */
+function trimSigns(text: string): string {
+  let end = text.trimEnd().length;
+  while (end > 0 && text[end - 1] === '#') end--;
+  const closed = end === 0 || /\s/.test(text[end - 1] ?? '');
+  return (closed ? text.slice(0, end) : text).trim();
+}
+
+/** `---`, `* * *`: a line across the page. */
+function isRule(text: string): boolean {
+  return /^[-*_\s]+$/.test(text) && text.replace(/\s/g, '').length >= 3 && new Set(text.replace(/\s/g, '')).size === 1;
+}
+
+/** Where a story stands, for messages. */
+export function placeOf({ number, offset }: Line): Place {
+  return { where: `the story of line ${number}`, offset };
+}
