@@ -4,7 +4,7 @@ import * as z from 'zod';
 import { HaloError, toHaloError, type ErrorCode } from '../core/errors.ts';
 import { streamFrames } from './http-stream.ts';
 import type { Operations } from './operations.ts';
-import { DIFF_QUERY, EVENTS_QUERY, RAW_QUERY, SUBMIT_BODY, toWireError } from './wire.ts';
+import { APPROVE_BODY, DIFF_QUERY, EVENTS_QUERY, RAW_QUERY, REJECT_BODY, SUBMIT_BODY, toWireError } from './wire.ts';
 
 const MAX_BODY_BYTES = 8 * 1024 * 1024;
 
@@ -72,6 +72,15 @@ function addRoutes(app: FastifyInstance, operations: Operations, closing: AbortS
   });
 
   app.post<RunRoute>('/v1/runs/:runId/land', (request) => operations.land(request.params.runId));
+
+  app.post<RunRoute>('/v1/runs/:runId/approve', (request) => {
+    return operations.approve(request.params.runId, parse(APPROVE_BODY, request.body).story);
+  });
+
+  app.post<RunRoute>('/v1/runs/:runId/reject', (request) => {
+    const { story, reason } = parse(REJECT_BODY, request.body);
+    return operations.reject(request.params.runId, story, reason);
+  });
 }
 
 interface RunRoute {

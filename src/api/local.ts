@@ -5,12 +5,15 @@ import type { RunState } from '../core/run-state.ts';
 import { storyKey } from '../core/story-key.ts';
 import { transcribe } from '../core/transcript.ts';
 import { diffCommits } from '../git/diff.ts';
+import { parentOf } from '../git/hold.ts';
 import { mirrorPath } from '../git/mirror.ts';
 import { openQueue, type StoryQueue } from '../queue/queue.ts';
 import type { RedisLink } from '../queue/redis.ts';
 import { findRedis } from '../worker/find-redis.ts';
 import { openStore } from '../store/store.ts';
 import { landRun } from '../worker/land-run.ts';
+import { pino } from 'pino';
+import { approveStory, rejectStory } from '../worker/decide-held.ts';
 import type { Operations } from './operations.ts';
 import { submitRuns } from './submit.ts';
 
@@ -28,6 +31,12 @@ export function openLocal({ host, args = [], preflight }: LocalOptions): Operati
   const redis = lazily(async () => {
     const link = await findRedis(host);
     return { link, queue: await openQueue(link) };
+  });
+  const keeper = { home: host.home, store, log: pino({ level: 'silent' }) };
+  const decide = async (prefix: string, storyId: string) => ({
+    runId: await store.find(prefix),
+    storyId,
+    openQueue: async () => (await redis.get()).queue,
   });
   return {
     submit: (request) =>
@@ -52,18 +61,21 @@ export function openLocal({ host, args = [], preflight }: LocalOptions): Operati
     },
     diff: async (prefix, storyId) => diffRun(host.home, await store.readState(await store.find(prefix)), storyId),
     land: async (prefix) => landRun(store, host.home, await store.find(prefix)),
+    approve: async (prefix, storyId) => approveStory(keeper, await decide(prefix, storyId)),
+    reject: async (prefix, storyId, reason) => rejectStory(keeper, { ...(await decide(prefix, storyId)), reason }),
     close: () => redis.close(({ link, queue }) => closeRedis(link, queue)),
   };
 }
 
-/** What a run or one of its stories landed. The mirror has it all, wherever the user's repository went since. */
+/** What a run or one of its stories landed or, for a story that waits for a person, would land. The mirror has it all, wherever the user's repository went since. */
 async function diffRun(home: string, state: RunState, storyId: string | undefined): Promise<string> {
   const gitDir = mirrorPath(home, state.repo.mirror);
   if (storyId === undefined) return diffCommits({ gitDir, from: state.repo.base, to: state.tip });
-  const { commit } = requireStory(state, storyId);
+  const story = requireStory(state, storyId);
+  const commit = story.commit ?? story.held?.commit;
   if (commit === undefined)
     throw new HaloError('STORY_NOT_FOUND', `Story ${storyId} has not landed, so there is no diff.`);
-  return diffCommits({ gitDir, from: `${commit}^`, to: commit });
+  return diffCommits({ gitDir, from: await parentOf(gitDir, commit), to: commit });
 }
 
 function requireStory(state: RunState, storyId: string): RunState['stories'][number] {

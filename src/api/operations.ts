@@ -43,6 +43,15 @@ export interface Landed {
   to: string;
 }
 
+/** What a person's decision on a held story did. */
+export interface Decided {
+  story: string;
+  /** The commit that landed, or that was dropped. */
+  commit: string;
+  /** Whether the run has something left for a worker to do. */
+  goesOn: boolean;
+}
+
 /** Everything a user can do. Served in-process (api/local.ts) or over HTTP (api/http-client.ts) alike. */
 export interface Operations {
   /** Validates everything first: either all runs are queued or none. */
@@ -57,9 +66,13 @@ export interface Operations {
     runId: string,
     options: { storyId: string | undefined; follow: boolean; signal?: AbortSignal },
   ): AsyncIterable<Uint8Array>;
-  /** Unified diff of what the run (or one story of it) landed. */
+  /** Unified diff of what the run (or one story of it) landed, or of what a story's approval would land. */
   diff(runId: string, storyId: string | undefined): Promise<string>;
   /** Fast-forwards the branch that the run started from. Throws LAND_REFUSED with the reason. */
   land(runId: string): Promise<Landed>;
+  /** Lands exactly the commit that waits for a person and lets the run go on. Throws LAND_REFUSED, CONFLICT. */
+  approve(runId: string, storyId: string): Promise<Decided>;
+  /** Drops that commit; the run ends with APPROVAL_DENIED. Throws LAND_REFUSED. */
+  reject(runId: string, storyId: string, reason: string | undefined): Promise<Decided>;
   close(): Promise<void>;
 }

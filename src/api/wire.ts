@@ -35,6 +35,10 @@ export const RAW_QUERY = z.strictObject({ story: z.string().optional(), follow: 
 
 export const DIFF_QUERY = z.strictObject({ story: z.string().optional() });
 
+export const APPROVE_BODY = z.strictObject({ story: z.string() });
+
+export const REJECT_BODY = z.strictObject({ story: z.string(), reason: z.string().optional() });
+
 const WIRE_ERROR = z.object({ code: z.string(), message: z.string(), hint: z.string().optional() });
 
 export function toWireError(error: HaloError): WireError {

@@ -24,6 +24,12 @@ export const COMMANDS: readonly Entry[] = [
   { name: 'ls', summary: 'list all runs', load: () => import('./commands/ls.ts') },
   { name: 'diff', summary: 'show what a run changed', load: () => import('./commands/diff.ts') },
   { name: 'land', summary: 'fast-forward your branch to what a run made', load: () => import('./commands/land.ts') },
+  {
+    name: 'approve',
+    summary: 'let a story land that changes protected paths',
+    load: () => import('./commands/approve.ts'),
+  },
+  { name: 'reject', summary: 'refuse such a story', load: () => import('./commands/reject.ts') },
   { name: 'worker', summary: 'execute queued runs', load: () => import('./commands/worker.ts') },
   { name: 'serve', summary: 'serve the HTTP API', load: () => import('./commands/serve.ts') },
   { name: 'up', summary: 'Redis, API and workers in one process', load: () => import('./commands/up.ts') },

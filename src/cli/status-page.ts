@@ -2,7 +2,7 @@ import type { RunView } from '../api/operations.ts';
 import { formatDuration, msBetween } from '../core/duration.ts';
 import type { StoryProgress, StoryState } from '../core/run-state.ts';
 import { safeLine } from '../core/safe-text.ts';
-import type { Tone } from '../core/transcript.ts';
+import type { Paint, Tone } from '../core/transcript.ts';
 import { nextSteps } from '../tui/next-steps.ts';
 import { usageText } from '../tui/usage-text.ts';
 import type { Cli } from './cli.ts';
@@ -18,6 +18,8 @@ const TONES: Record<StoryProgress, Tone> = {
   done: 'quiet',
   skipped: 'quiet',
 };
+
+const MOST_PATHS = 20;
 
 /** Everything about one run on a page. */
 export function statusPage({ state, dir }: RunView, cli: Cli): string[] {
@@ -44,9 +46,25 @@ export function statusPage({ state, dir }: RunView, cli: Cli): string[] {
     ...facts.map(([name, text]) => `${paint('quiet', name.padEnd(8))} ${text}`),
     '',
     ...table(rows, { paint, width: widthOf(cli) }),
+    ...waitingLines(state.stories, paint),
     ...(steps.length > 0 ? [''] : []),
     ...steps.map(({ command, why }) => `${command.padEnd(stepWidth)}  ${paint('quiet', why)}`),
   ];
+}
+
+/** Who waits for a person, and why. */
+function waitingLines(stories: StoryState[], paint: Paint): string[] {
+  return stories.flatMap(({ id, held }) => {
+    if (held === undefined) return [];
+    const shown = held.paths.slice(0, MOST_PATHS).map((path) => `  ${safeLine(path)}`);
+    const more = held.paths.length - shown.length;
+    return [
+      '',
+      `${paint('warn', 'waits')}    ${safeLine(id)} for approval of ${held.commit.slice(0, 7)}, which changes protected paths:`,
+      ...shown.map((line) => `       ${line}`),
+      ...(more > 0 ? [`         and ${more} more`] : []),
+    ];
+  });
 }
 
 function commitsText({ state }: Pick<RunView, 'state'>): string {

@@ -48,7 +48,11 @@ export interface Config {
   };
   retry: { attempts: number; backoffMs: number; maxBackoffMs: number };
   /** `ff`: fast-forward the branch of the checkout when the run ends with SUCCESS. */
-  land: { mode: 'branch' | 'ff' };
+  land: {
+    mode: 'branch' | 'ff';
+    /** Globs of paths that only a person lets through, besides halo's own; `!` takes some out. */
+    protect: readonly string[];
+  };
   git: { authorName: string; authorEmail: string; message: string };
   /** How the repository gets into a sandbox: mounted mirror, or a stream of packed objects. */
   workspace: { transport: 'auto' | 'mount' | 'stream' };

@@ -12,6 +12,12 @@ export const Text = z
 /** Shell commands, in order. */
 export const Commands = z.array(Text, { error: 'must be a list of commands, like ["npm test"]' });
 
+/** Paths with `*`, `**`, `?` and `{a,b}`, from the top of the repository; a leading `!` excepts. */
+export const Globs = z.array(
+  Text.refine((glob) => !/^!?\//.test(glob), 'must not begin with a slash: paths start at the top of the repository'),
+  { error: 'must be a list of globs, like ["migrations/**"]' },
+);
+
 /** `45m`, in ms. */
 export const Duration = parsed('a duration, like "45m", "30s" or "1h30m"', (text) => {
   const ms = parseDuration(text);

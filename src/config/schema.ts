@@ -4,6 +4,7 @@ import {
   BaseUrl,
   Commands,
   Duration,
+  Globs,
   HostPort,
   Message,
   oneOf,
@@ -135,6 +136,11 @@ export const HaloToml = z.strictObject({
       'word',
       'branch',
       '`branch`: leave the commits on the branch of the run; `ff`: fast-forward the branch of the checkout when all stories have landed.',
+    ]),
+    protect: key(Globs, [
+      'list of globs',
+      [],
+      'Paths that a story may only change with `halo approve`, besides those of [halo’s own list](proof.md#protected-paths). `!glob` takes paths out.',
     ]),
   }),
   git: z.strictObject({

@@ -28,6 +28,12 @@ export interface AttemptRef {
   attempt: number;
 }
 
+/** A proven commit that waits for a person, because it changes protected paths. */
+export interface HeldCommit {
+  commit: string;
+  paths: string[];
+}
+
 export interface CommandResult {
   command: string;
   /** undefined when the sandbox was killed from outside. */
@@ -56,7 +62,13 @@ export type JournalEntry =
       usage: Usage;
       /** The landed commit, when the verdict is passed. */
       commit?: string;
-    } & AttemptRef);
+      /** What an approval would land, when a protected path is why a person is needed. */
+      held?: HeldCommit;
+    } & AttemptRef)
+  /** A person let a held commit land; the run goes on. */
+  | ({ type: 'story.approved'; commit: string } & AttemptRef)
+  /** A person refused a held commit. */
+  | ({ type: 'story.rejected'; commit: string; reason: string } & AttemptRef);
 
 /** One line of journal.jsonl. `seq` counts from 1 without gaps; `at` is ISO 8601 in UTC. */
 export type JournalEvent = { v: typeof JOURNAL_VERSION; seq: number; at: string } & JournalEntry;

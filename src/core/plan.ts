@@ -15,6 +15,9 @@ export function planNext(state: RunState): Plan {
         // It never ended: a worker died or handed it back, which costs no attempt.
         return { kind: 'attempt', story, attempt: story.attempts };
       case 'failed':
+        if (story.stopReason === 'APPROVAL_DENIED') {
+          return { kind: 'end', stopReason: 'APPROVAL_DENIED', detail: `${story.id}: ${story.summary ?? ''}` };
+        }
         if (story.attempts < state.maxAttempts) return { kind: 'attempt', story, attempt: story.attempts + 1 };
         return { kind: 'end', ...endAfterFailure(story) };
       case 'needs_human':

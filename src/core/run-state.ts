@@ -1,5 +1,5 @@
 import { addUsage, NO_USAGE, type Usage } from './agent.ts';
-import type { JournalEvent, Phase, RunRepo } from './events.ts';
+import type { HeldCommit, JournalEvent, Phase, RunRepo } from './events.ts';
 import type { Story } from './prd.ts';
 import type { StopReason } from './stop-reason.ts';
 import { storyKey } from './story-key.ts';
@@ -20,6 +20,8 @@ export interface StoryState {
   stopReason?: StopReason;
   summary?: string;
   commit?: string;
+  /** What waits for a person's word, while it does. */
+  held?: HeldCommit;
   startedAt?: string;
   endedAt?: string;
 }
@@ -91,10 +93,14 @@ export function applyEvent(state: RunState | undefined, event: JournalEvent): Ru
           summary: event.summary,
           endedAt: event.at,
           ...(event.commit === undefined ? {} : { commit: event.commit }),
+          ...(event.held === undefined ? {} : { held: event.held }),
         })),
         tip: event.commit ?? state.tip,
         usage: addUsage(state.usage, event.usage),
       };
+    case 'story.approved':
+    case 'story.rejected':
+      return decideHeld(next, event);
     case 'phase.ended':
     case 'setup.ended':
     case 'agent.activity':
@@ -102,6 +108,25 @@ export function applyEvent(state: RunState | undefined, event: JournalEvent): Ru
     case 'gate.ended':
       return next;
   }
+}
+
+/** A decision counts once, and only on the commit that it was made on. Both let a run that ended go on. */
+function decideHeld(state: RunState, event: JournalEvent & { type: 'story.approved' | 'story.rejected' }): RunState {
+  const waiting = state.stories.find(({ id }) => id === event.story)?.held?.commit;
+  if (waiting !== event.commit) return state;
+  const decided = withStory(reopened(state), event.story, (story) => {
+    const { held: _, ...rest } = story;
+    const ended = { ...rest, endedAt: event.at };
+    return event.type === 'story.approved'
+      ? { ...ended, progress: 'passed', stopReason: 'SUCCESS', commit: event.commit }
+      : { ...ended, progress: 'failed', stopReason: 'APPROVAL_DENIED', summary: event.reason };
+  });
+  return event.type === 'story.approved' ? { ...decided, tip: event.commit } : decided;
+}
+
+function reopened(state: RunState): RunState {
+  const { endedAt: _at, stopReason: _reason, detail: _detail, ...rest } = state;
+  return { ...rest, status: 'queued' };
 }
 
 function createState(event: JournalEvent & { type: 'run.created' }): RunState {

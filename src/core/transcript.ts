@@ -100,6 +100,12 @@ function storyLines(event: StoryEvent): StoryLine[] {
       const [first = '', ...rest] = cap(event.summary, SAID_LINES);
       return [{ label: 'story', tone, text: `${word}  ${what}  ${first}`.trimEnd() }, ...continued(rest, 'plain', '')];
     }
+    case 'story.approved':
+      return [{ label: 'story', tone: 'good', text: `APPROVED  ${short(event.commit)}` }];
+    case 'story.rejected': {
+      const [reason = ''] = cap(event.reason, 1);
+      return [{ label: 'story', tone: 'bad', text: `REJECTED  ${short(event.commit)}  ${reason}`.trimEnd() }];
+    }
   }
 }
 

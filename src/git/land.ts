@@ -35,7 +35,7 @@ export async function landCommit(request: LandRequest): Promise<void> {
 const REF = /^refs\/heads\/halo\/[A-Za-z0-9][A-Za-z0-9_-]*$/;
 
 /** What the commit has and its parent has not, read once and stored in each repository. */
-async function sendCommit(from: string, stores: string[], commit: string): Promise<void> {
+export async function sendCommit(from: string, stores: string[], commit: string): Promise<void> {
   const stop = new AbortController();
   const { signal } = stop;
   const args = ['pack-objects', '--revs', '--stdout', '--quiet', '--delta-base-offset'];

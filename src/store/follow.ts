@@ -36,7 +36,8 @@ export async function* followJournal(paths: RunPaths, options: FollowJournal): A
       from = part.end;
       for (const event of part.events) {
         if (event.type === 'run.ended') ended = true;
-        if (event.type === 'run.started') ended = false;
+        // A person's decision lets an ended run go on.
+        if (event.type === 'run.started' || event.type === 'story.approved') ended = false;
         if (event.seq > after) yield event;
       }
       if (part.events.length > 0) continue;

@@ -10,6 +10,15 @@ export function nextSteps(state: RunState): NextStep[] {
   const { runId } = state;
   if (state.status !== 'ended') return [{ command: `halo logs ${runId} -f`, why: 'watch it' }];
   const steps: NextStep[] = [];
+  const held = state.stories.find((story) => story.held !== undefined);
+  if (held !== undefined) {
+    const story = `${runId} --story ${shellWord(held.id)}`;
+    return [
+      { command: `halo diff ${story}`, why: 'look at what waits for you' },
+      { command: `halo approve ${story}`, why: 'let it land, and the run go on' },
+      { command: `halo reject ${story}`, why: 'refuse it, and end the run' },
+    ];
+  }
   const stuck = state.stories.find((story) => story.progress === 'failed' || story.progress === 'needs_human');
   if (stuck !== undefined)
     steps.push({ command: `halo logs ${runId} --story ${shellWord(stuck.id)}`, why: 'see what went wrong' });

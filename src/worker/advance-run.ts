@@ -42,6 +42,7 @@ export async function advanceRun(
       summary: end.summary,
       usage: end.usage ?? NO_USAGE,
       ...(end.commit === undefined ? {} : { commit: end.commit }),
+      ...(end.held === undefined ? {} : { held: end.held }),
     },
   ]);
   return goOn(worker, run);

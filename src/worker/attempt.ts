@@ -5,6 +5,7 @@ import { planSteps } from './plan-steps.ts';
 import { runAgent } from './phases/agent.ts';
 import { exportTree, openExporter } from './phases/export.ts';
 import { runGates } from './phases/gates.ts';
+import { holdProtected } from './phases/hold.ts';
 import { importCandidate } from './phases/import.ts';
 import { landCandidate } from './phases/land.ts';
 import { prepareWorkspace } from './phases/prepare.ts';
@@ -40,6 +41,7 @@ async function runPhases(attempt: Attempt): Promise<StoryEnd> {
   const candidate = await importCandidate(attempt, exported, answer);
   await runGates(attempt, clean, candidate);
   await refuseOvertaken(attempt);
+  await holdProtected(attempt, candidate);
   const commit = await landCandidate(attempt, candidate);
   return { verdict: 'passed', stopReason: 'SUCCESS', summary: answer.summary, commit };
 }

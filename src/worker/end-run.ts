@@ -5,9 +5,12 @@ import { landRun } from './land-run.ts';
 import type { Run } from './read-run.ts';
 import type { WorkerContext } from './worker-context.ts';
 
+/** What ending a run takes; any process that has the run directory has it. */
+export type RunKeeper = Pick<WorkerContext, 'home' | 'store' | 'log'>;
+
 /** Writes a run's end, whatever it is: lands it when the configuration says so, and bundles up what explains a failure. */
 export async function endRun(
-  worker: WorkerContext,
+  worker: RunKeeper,
   { runId, config }: Pick<Run, 'runId' | 'config'>,
   end: { stopReason: StopReason; detail: string },
 ): Promise<void> {
@@ -28,7 +31,7 @@ interface Failure extends Pick<Run, 'runId' | 'config'> {
   end: { stopReason: StopReason; detail: string };
 }
 
-async function bundleFailure(worker: WorkerContext, { runId, config, end }: Failure): Promise<void> {
+async function bundleFailure(worker: RunKeeper, { runId, config, end }: Failure): Promise<void> {
   const { store, log } = worker;
   try {
     const state = await store.readState(runId);

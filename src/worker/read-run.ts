@@ -12,7 +12,7 @@ export interface Run {
 }
 
 /** Throws RUN_NOT_FOUND and RUN_UNREADABLE. */
-export async function readRun(worker: WorkerContext, runId: string): Promise<Run> {
+export async function readRun(worker: Pick<WorkerContext, 'store'>, runId: string): Promise<Run> {
   const [events, record] = await Promise.all([worker.store.readJournal(runId), worker.store.readRecord(runId)]);
   const created = events.find((event): event is JournalEvent & { type: 'run.created' } => event.type === 'run.created');
   if (created === undefined) throw new HaloError('RUN_UNREADABLE', `the journal of run ${runId} has no beginning`);

@@ -1,5 +1,5 @@
 import type { Usage } from '../core/agent.ts';
-import type { Verdict } from '../core/events.ts';
+import type { HeldCommit, Verdict } from '../core/events.ts';
 import { HaloError } from '../core/errors.ts';
 import type { StopReason } from '../core/stop-reason.ts';
 import type { SandboxExit } from '../sandbox/sandbox.ts';
@@ -11,6 +11,8 @@ export interface StoryEnd {
   /** One or two sentences for people. */
   summary: string;
   commit?: string;
+  /** What waits for a person's approval. */
+  held?: HeldCommit;
   usage?: Usage;
   /** The end of the log that tells why, for the next attempt's prompt and the debug bundle. */
   tail?: string;

@@ -5,7 +5,7 @@ import { buildApp } from '../../src/api/http-server.ts';
 import type { Operations, SubmitRequest } from '../../src/api/operations.ts';
 import { toHaloError } from '../../src/core/errors.ts';
 import { openMemory, type MemoryOperations } from '../support/memory-operations.ts';
-import { created, passed, succeeded } from '../support/sample-run.ts';
+import { COMMIT, created, held, passed, succeeded } from '../support/sample-run.ts';
 
 const TOKEN = 'a-token-of-the-test';
 const REQUEST: SubmitRequest = {
@@ -54,6 +54,14 @@ describe.each(WAYS)('operations %s', (_name, open) => {
     const all = await collect(open().follow('r1', { after: 0, follow: false }));
     expect(all).toEqual(await collect(memory.follow('r1', { after: 0, follow: false })));
     expect(await collect(open().follow('r1', { after: 10, follow: false }))).toEqual(all.slice(10));
+  });
+
+  it('approves and rejects what waits for a person', async () => {
+    for (const id of ['r1', 'r2']) memory.addRun([created(id, 1), { type: 'run.started' }, ...held('US-001')]);
+    expect(await open().approve('r1', 'US-001')).toEqual({ story: 'US-001', commit: COMMIT, goesOn: false });
+    expect(await open().reject('r2', 'US-001', 'no')).toEqual({ story: 'US-001', commit: COMMIT, goesOn: false });
+    expect((await memory.get('r2')).state.stories[0]).toMatchObject({ stopReason: 'APPROVAL_DENIED', summary: 'no' });
+    await expect(open().approve('r1', 'US-001')).rejects.toMatchObject({ code: 'LAND_REFUSED' });
   });
 
   it('follows a run until it ends', async () => {

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { HaloError } from '../../src/core/errors.ts';
 import { runCli, type CliOptions } from '../support/cli-world.ts';
 import { openMemory, type MemoryOperations } from '../support/memory-operations.ts';
-import { attempted, created, failed, passed, succeeded } from '../support/sample-run.ts';
+import { attempted, COMMIT, created, failed, held, passed, succeeded } from '../support/sample-run.ts';
 
 let folder: string;
 let operations: MemoryOperations;
@@ -221,6 +221,34 @@ describe('halo diff and halo land', () => {
       stdout: '',
       stderr: 'error: Run r2 landed nothing.\nhint:  Look at its logs.\n',
     });
+  });
+});
+
+describe('halo approve and halo reject', () => {
+  beforeEach(() => operations.addRun([created('r1', 2), { type: 'run.started' }, ...held('US-001')]));
+
+  it('is what status points at when a story waits', async () => {
+    const { stdout } = await halo(['status', 'r1']);
+    expect(stdout).toContain('waits    US-001 for approval of abcdef0, which changes protected paths:');
+    expect(stdout).toContain('         .github/workflows/ci.yml\n');
+    expect(stdout).toMatch(/^halo diff r1 --story US-001 +look at what waits for you$/m);
+    expect(stdout).toMatch(/^halo approve r1 --story US-001 +let it land, and the run go on$/m);
+  });
+
+  it('land the commit or refuse it', async () => {
+    expect(await halo(['approve', 'r1', '--story', 'US-001'])).toMatchObject({
+      code: 0,
+      stdout: 'approved  US-001  abcdef0\n',
+      stderr: 'the run goes on as soon as a worker takes it (halo worker, halo up): halo logs r1 -f\n',
+    });
+    operations.addRun([created('r2', 1), { type: 'run.started' }, ...held('US-001')]);
+    const rejected = await halo(['reject', 'r2', '--story', 'US-001', '--reason', 'no', '--json']);
+    expect(JSON.parse(rejected.stdout)).toEqual({ story: 'US-001', commit: COMMIT, goesOn: false });
+  });
+
+  it('say when nothing waits, and ask for the story', async () => {
+    expect(await halo(['approve', 'r1', '--story', 'US-002'])).toMatchObject({ code: 6, stdout: '' });
+    expect((await halo(['reject', 'r1'])).code).toBe(2);
   });
 });
 

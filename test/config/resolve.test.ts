@@ -46,7 +46,7 @@ describe('defaults', () => {
       sandbox: { runtime: 'auto' },
       network: { allow: [] },
       retry: { attempts: 3, backoffMs: 30_000, maxBackoffMs: 300_000 },
-      land: { mode: 'branch' },
+      land: { mode: 'branch', protect: [] },
       git: { authorName: 'halo', authorEmail: 'halo@localhost', message: 'feat: [{id}] - {title}' },
       workspace: { transport: 'auto' },
     });

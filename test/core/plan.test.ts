@@ -3,7 +3,7 @@ import type { JournalEntry } from '../../src/core/events.ts';
 import { planNext } from '../../src/core/plan.ts';
 import { foldRun, type RunState } from '../../src/core/run-state.ts';
 import { NO_USAGE } from '../../src/core/agent.ts';
-import { attempted, created, failed, passed } from '../support/sample-run.ts';
+import { attempted, COMMIT, created, failed, held, passed } from '../support/sample-run.ts';
 
 function stateAfter(...entries: JournalEntry[]): RunState {
   const state = foldRun(
@@ -30,6 +30,30 @@ describe('planNext', () => {
       'ATTEMPTS_EXHAUSTED',
       'US-001: npm test exited with 1 (GATE_FAILED, 2 attempts)',
     ]);
+  });
+
+  it('waits for a person where a commit is held, and goes on or ends by their word', () => {
+    const waiting = [created('r', 2), { type: 'run.started' as const }, ...held('US-001')];
+    const word = { story: 'US-001', attempt: 1, commit: COMMIT };
+    expect(plan(...waiting)[0]).toBe('NEEDS_HUMAN');
+    expect(plan(...waiting, { type: 'story.approved', ...word })).toEqual(['US-002', 1]);
+    expect(plan(...waiting, { type: 'story.rejected', ...word, reason: 'no' })).toEqual([
+      'APPROVAL_DENIED',
+      'US-001: no',
+    ]);
+    const approved = stateAfter(...waiting, { type: 'story.approved', ...word });
+    expect(approved).toMatchObject({
+      status: 'queued',
+      tip: COMMIT,
+      stories: [{ progress: 'passed', commit: COMMIT }, {}],
+    });
+    expect(approved.stories[0]).not.toHaveProperty('held');
+    expect(approved).not.toHaveProperty('stopReason');
+    // A word on another commit, or a second one, changes nothing.
+    expect(plan(...waiting, { type: 'story.approved', ...word, commit: '9'.repeat(40) })[0]).toBe('NEEDS_HUMAN');
+    expect(
+      plan(...waiting, { type: 'story.approved', ...word }, { type: 'story.rejected', ...word, reason: 'no' }),
+    ).toEqual(['US-002', 1]);
   });
 
   it('takes up a story that was left in the middle at no cost of an attempt', () => {

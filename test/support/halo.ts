@@ -73,9 +73,7 @@ export async function openHalo({ concurrency = 2 } = {}): Promise<TestHalo> {
     return submitted!.runId;
   };
   const untilEnd = async (runId: string) => {
-    for await (const event of operations.follow(runId, { after: 0, follow: true })) {
-      if (event.type === 'run.ended') break;
-    }
+    for await (const _event of operations.follow(runId, { after: 0, follow: true }));
     return (await operations.get(runId)).state;
   };
   return {

@@ -1,4 +1,5 @@
-import type { Operations, Submitted, SubmitRequest } from '../../src/api/operations.ts';
+import { planNext } from '../../src/core/plan.ts';
+import type { Decided, Operations, Submitted, SubmitRequest } from '../../src/api/operations.ts';
 import { HaloError } from '../../src/core/errors.ts';
 import type { JournalEntry, JournalEvent } from '../../src/core/events.ts';
 import { foldRun, type RunState } from '../../src/core/run-state.ts';
@@ -34,6 +35,19 @@ export function openMemory(): MemoryOperations {
     const seq = run.events.length + 1;
     run.events.push({ v: 1, seq, at: new Date(Date.UTC(2030, 0, 1, 0, 0, seq - 1)).toISOString(), ...entry });
     for (const wake of run.waiting) wake();
+  }
+
+  function decide(
+    runId: string,
+    storyId: string,
+    entryOf: (held: { story: string; attempt: number; commit: string }) => JournalEntry,
+  ): Decided {
+    const story = stateOf(find(runId)).stories.find(({ id }) => id === storyId);
+    if (story?.held === undefined)
+      throw new HaloError('LAND_REFUSED', `Story ${storyId} does not wait for approval.`, { hint: 'Look at it.' });
+    const { commit } = story.held;
+    append(runId, entryOf({ story: storyId, attempt: story.attempts, commit }));
+    return { story: storyId, commit, goesOn: planNext(stateOf(find(runId))).kind === 'attempt' };
   }
 
   return {
@@ -91,6 +105,9 @@ export function openMemory(): MemoryOperations {
           throw new HaloError('LAND_REFUSED', `Run ${state.runId} landed nothing.`, { hint: 'Look at its logs.' });
         return { branch: 'main', from: state.repo.base, to: state.tip };
       }),
+    approve: (runId, storyId) => attempt(() => decide(runId, storyId, (held) => ({ type: 'story.approved', ...held }))),
+    reject: (runId, storyId, reason = 'refused') =>
+      attempt(() => decide(runId, storyId, (held) => ({ type: 'story.rejected', reason, ...held }))),
     close: () => Promise.resolve(),
   };
 }

@@ -85,6 +85,25 @@ export function failed(story: string, attempt = 1): JournalEntry[] {
   ];
 }
 
+/** One story whose proven commit waits for a person. */
+export function held(story: string, paths = ['.github/workflows/ci.yml']): JournalEntry[] {
+  const ref = { story, attempt: 1 };
+  const summary = `the gates pass, but it changes protected paths: ${paths.join(', ')}`;
+  return [
+    ...attempted(story),
+    {
+      type: 'story.ended',
+      ...ref,
+      verdict: 'needs_human',
+      stopReason: 'NEEDS_HUMAN',
+      summary,
+      usage: USAGE,
+      held: { commit: COMMIT, paths },
+    },
+    { type: 'run.ended', stopReason: 'NEEDS_HUMAN', detail: `${story}: ${summary}` },
+  ];
+}
+
 /** A whole run that ended well. */
 export function succeeded(runId: string): JournalEntry[] {
   return [

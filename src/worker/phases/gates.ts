@@ -3,15 +3,16 @@ import { candidateIn, MIRROR } from '../places.ts';
 import { runStep } from '../run-step.ts';
 import { failed, refuseBrokenExit } from '../story-end.ts';
 import type { Workspace } from '../workspace.ts';
+import type { Candidate } from './import.ts';
 import { installDependencies } from './setup.ts';
 
 /** Proves the candidate in a clean checkout: every gate must exit 0, each as the main process of its own sandbox. */
-export async function runGates(attempt: Attempt, clean: Workspace, candidate: string): Promise<void> {
+export async function runGates(attempt: Attempt, clean: Workspace, candidate: Candidate): Promise<void> {
   await attempt.phase('gates', async () => {
     const { config, id, candidateDir, worker, place } = attempt;
     const gates = config.gates ?? [];
     if (gates.length === 0) return;
-    await clean.checkOut(candidate, candidateDir, [MIRROR, candidateIn(id)]);
+    await clean.checkOut(candidate.commit, candidateDir, [MIRROR, candidateIn(id)]);
     await installDependencies(attempt, clean, 'gates');
     for (const [index, command] of gates.entries()) {
       await attempt.report({ type: 'gate.started', command });

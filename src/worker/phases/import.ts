@@ -3,24 +3,35 @@ import type { AgentAnswer } from '../../core/agent.ts';
 import { commitMessage } from '../../git/commit-message.ts';
 import { makeCommit } from '../../git/commit.ts';
 import { diffCommits } from '../../git/diff.ts';
-import { importTree } from '../../git/import.ts';
+import { importTree, type Change } from '../../git/import.ts';
 import type { Attempt } from '../attempt-context.ts';
 import { failed } from '../story-end.ts';
 import type { Exported } from './export.ts';
 
+/** What the gates judge and, when they agree, what lands. */
+export interface Candidate {
+  commit: string;
+  tree: string;
+  changed: Change[];
+}
+
 /** Checks the exported pack, rebuilds its tree from blobs alone, and makes the commit that the gates will judge. */
-export async function importCandidate(attempt: Attempt, exported: Exported, answer: AgentAnswer): Promise<string> {
+export async function importCandidate(attempt: Attempt, exported: Exported, answer: AgentAnswer): Promise<Candidate> {
   return attempt.phase('import', async () => {
-    const commit = await importWork(attempt, exported, answer.summary);
-    if (commit === undefined) {
+    const candidate = await importWork(attempt, exported, answer.summary);
+    if (candidate === undefined) {
       throw failed('INVALID_OUTPUT', 'the agent says ok, but the workspace is as it was before', answer.summary);
     }
-    return commit;
+    return candidate;
   });
 }
 
 /** The commit of what the workspace held, in the candidate repository only; undefined when nothing changed. */
-export async function importWork(attempt: Attempt, exported: Exported, summary: string): Promise<string | undefined> {
+export async function importWork(
+  attempt: Attempt,
+  exported: Exported,
+  summary: string,
+): Promise<Candidate | undefined> {
   const { mirrorDir, scratchDir, candidateDir, base, worker, place, signal } = attempt;
   const { tree, changed } = await importTree({
     mirrorDir,
@@ -34,7 +45,7 @@ export async function importWork(attempt: Attempt, exported: Exported, summary: 
   const commit = await commitWork(attempt, tree, summary);
   const patch = await diffCommits({ gitDir: candidateDir, from: base, to: commit });
   await worker.store.writeArtifact(place, 'diff.patch', patch);
-  return commit;
+  return { commit, tree, changed };
 }
 
 function commitWork({ candidateDir, base, config, story, runId, number }: Attempt, tree: string, summary: string) {

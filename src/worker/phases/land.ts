@@ -1,8 +1,9 @@
 import { landCommit } from '../../git/land.ts';
 import type { Attempt } from '../attempt-context.ts';
+import type { Candidate } from './import.ts';
 
 /** Moves the candidate's objects into the host repository and the run's branch onto it, by compare-and-swap. */
-export async function landCandidate(attempt: Attempt, candidate: string): Promise<string> {
+export async function landCandidate(attempt: Attempt, { commit }: Candidate): Promise<string> {
   return attempt.phase('land', async () => {
     const { candidateDir, mirrorDir, hostGitDir, runId, state, base, signal } = attempt;
     // A person who stopped the run must not see a commit appear after it.
@@ -12,10 +13,10 @@ export async function landCandidate(attempt: Attempt, candidate: string): Promis
       mirrorDir,
       hostGitDir,
       ref: runRef(runId),
-      commit: candidate,
+      commit,
       expected: base === state.repo.base ? undefined : base,
     });
-    return candidate;
+    return commit;
   });
 }
 

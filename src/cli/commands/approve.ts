@@ -1,0 +1,42 @@
+import type { Decided } from '../../api/operations.ts';
+import { safeLine } from '../../core/safe-text.ts';
+import type { Cli } from '../cli.ts';
+import type { Define } from '../program.ts';
+
+interface Flags {
+  story: string;
+  json?: true;
+}
+
+export const define: Define = (command, cli) => {
+  command
+    .description(
+      'Lands the commit of a story that waits because it changes protected paths: exactly the commit that the gates have judged, if the branch of the run is still where the story began. Then the run goes on.',
+    )
+    .argument('<runId>', 'a run, or the start of its id')
+    .requiredOption('--story <id>', 'the story that waits')
+    .option('--json', 'print story, commit and whether the run goes on as JSON')
+    .addHelpText('after', HELP)
+    .action((runId: string, flags: Flags) => approve(runId, flags, cli));
+};
+
+const HELP = `
+Examples:
+  halo diff 0tbq --story US-002 && halo approve 0tbq --story US-002
+
+Exit codes:
+  0 landed    2 no such run or story    6 nothing waits, with the reason    10 the branch moved
+
+See also: halo status, halo diff, halo reject`;
+
+async function approve(runId: string, { story, json }: Flags, cli: Cli): Promise<void> {
+  const decided = await cli.withOperations((operations) => operations.approve(runId, story));
+  if (json) return cli.printJson(decided);
+  await cli.print(`${cli.paint('good', 'approved')}  ${safeLine(decided.story)}  ${decided.commit.slice(0, 7)}`);
+  await cli.note(whatNext(runId, decided));
+}
+
+function whatNext(runId: string, { goesOn }: Decided): string {
+  if (!goesOn) return `the run has ended: halo status ${runId}`;
+  return `the run goes on as soon as a worker takes it (halo worker, halo up): halo logs ${runId} -f`;
+}

@@ -1,0 +1,37 @@
+import { safeLine } from '../../core/safe-text.ts';
+import type { Cli } from '../cli.ts';
+import type { Define } from '../program.ts';
+
+interface Flags {
+  story: string;
+  reason?: string;
+  json?: true;
+}
+
+export const define: Define = (command, cli) => {
+  command
+    .description(
+      'Refuses the commit of a story that waits because it changes protected paths. The run ends with APPROVAL_DENIED; what landed before stays.',
+    )
+    .argument('<runId>', 'a run, or the start of its id')
+    .requiredOption('--story <id>', 'the story that waits')
+    .option('--reason <text>', 'why, for the journal and the summary')
+    .option('--json', 'print story and commit as JSON')
+    .addHelpText('after', HELP)
+    .action((runId: string, flags: Flags) => reject(runId, flags, cli));
+};
+
+const HELP = `
+Examples:
+  halo reject 0tbq --story US-002 --reason "CI must not get more rights"
+
+Exit codes:
+  0 refused    2 no such run or story    6 nothing waits, with the reason
+
+See also: halo status, halo diff, halo approve`;
+
+async function reject(runId: string, { story, reason, json }: Flags, cli: Cli): Promise<void> {
+  const decided = await cli.withOperations((operations) => operations.reject(runId, story, reason));
+  if (json) return cli.printJson(decided);
+  await cli.print(`${cli.paint('bad', 'rejected')}  ${safeLine(decided.story)}  ${decided.commit.slice(0, 7)}`);
+}

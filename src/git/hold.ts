@@ -1,0 +1,37 @@
+import { HaloError } from '../core/errors.ts';
+import { git, gitText } from './git.ts';
+import { sendCommit } from './land.ts';
+import { assertObjectId } from './object-id.ts';
+
+export interface HoldRequest {
+  candidateDir: string;
+  mirrorDir: string;
+  runId: string;
+  storyKey: string;
+  commit: string;
+}
+
+/** Keeps a commit that a person must look at in the mirror, where it outlives its attempt; no branch has it. */
+export async function holdCommit({ candidateDir, mirrorDir, runId, storyKey, commit }: HoldRequest): Promise<void> {
+  assertObjectId(commit, 'The commit');
+  await sendCommit(candidateDir, [mirrorDir], commit);
+  await git(['update-ref', '--no-deref', heldRef(runId, storyKey), commit], { gitDir: mirrorDir });
+}
+
+/** Forgets a held commit; safe to repeat. */
+export async function releaseCommit(mirrorDir: string, runId: string, storyKey: string): Promise<void> {
+  await git(['update-ref', '--no-deref', '-d', heldRef(runId, storyKey)], { gitDir: mirrorDir });
+}
+
+/** The commit that a commit builds on. Throws GIT_FAILED when it is not there. */
+export async function parentOf(gitDir: string, commit: string): Promise<string> {
+  assertObjectId(commit, 'The commit');
+  return gitText(['rev-parse', '--verify', '--end-of-options', `${commit}^1`], { gitDir });
+}
+
+function heldRef(runId: string, storyKey: string): string {
+  if (![runId, storyKey].every((name) => /^[a-z0-9][a-z0-9-]*$/.test(name))) {
+    throw new HaloError('INTERNAL', 'The held commit has no name.');
+  }
+  return `refs/halo/held/${runId}/${storyKey}`;
+}

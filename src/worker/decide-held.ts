@@ -1,0 +1,109 @@
+import { HaloError } from '../core/errors.ts';
+import { planNext } from '../core/plan.ts';
+import type { RunState, StoryState } from '../core/run-state.ts';
+import { safeLine } from '../core/safe-text.ts';
+import { parentOf, releaseCommit } from '../git/hold.ts';
+import { landCommit } from '../git/land.ts';
+import { mirrorPath } from '../git/mirror.ts';
+import type { StoryQueue } from '../queue/queue.ts';
+import { endRun, type RunKeeper } from './end-run.ts';
+import { hostGitDirOf } from './host-repo.ts';
+import { runRef } from './phases/land.ts';
+import { readRun } from './read-run.ts';
+
+export interface Decided {
+  story: string;
+  commit: string;
+  /** Whether a worker has something left to do for the run. */
+  goesOn: boolean;
+}
+
+export interface Decision {
+  runId: string;
+  storyId: string;
+  openQueue(): Promise<Pick<StoryQueue, 'enqueue'>>;
+}
+
+/**
+ * Lands exactly the commit that a story was held with, and lets the run go on. Repeating it is harmless.
+ * Throws STORY_NOT_FOUND, LAND_REFUSED when nothing waits for approval, CONFLICT when the branch moved.
+ */
+export async function approveStory(keeper: RunKeeper, decision: Decision): Promise<Decided> {
+  const { home, store } = keeper;
+  const { runId } = decision;
+  const state = await store.readState(runId);
+  const story = findStory(state, decision.storyId);
+  // Approved before, but whoever did it may have died before the run could go on.
+  if (story.held === undefined && story.commit !== undefined && state.status === 'queued') {
+    return { story: story.id, commit: story.commit, goesOn: await goOn(keeper, decision) };
+  }
+  const { commit } = requireHeld(state, story);
+  const { repo, tip } = state;
+  const mirrorDir = mirrorPath(home, repo.mirror);
+  const parent = await parentOf(mirrorDir, commit);
+  if (parent !== tip) {
+    throw new HaloError(
+      'CONFLICT',
+      `Story ${story.id} was built on ${parent.slice(0, 12)}, but the run is at ${tip.slice(0, 12)}.`,
+      {
+        hint: 'Submit the PRD again: the story is done anew on what is there now.',
+      },
+    );
+  }
+  await landCommit({
+    candidateDir: mirrorDir,
+    mirrorDir,
+    hostGitDir: await hostGitDirOf(home, repo),
+    ref: runRef(runId),
+    commit,
+    expected: tip === repo.base ? undefined : tip,
+  });
+  await store.append(runId, [{ type: 'story.approved', story: story.id, attempt: story.attempts, commit }]);
+  await releaseCommit(mirrorDir, runId, story.key);
+  return { story: story.id, commit, goesOn: await goOn(keeper, decision) };
+}
+
+/** Drops the commit that a story was held with; the run ends with APPROVAL_DENIED. Throws like approveStory. */
+export async function rejectStory(
+  keeper: RunKeeper,
+  decision: Decision & { reason: string | undefined },
+): Promise<Decided> {
+  const { home, store } = keeper;
+  const { runId } = decision;
+  const state = await store.readState(runId);
+  const story = findStory(state, decision.storyId);
+  const { commit } = requireHeld(state, story);
+  const reason = safeLine(decision.reason ?? '', 500) || 'a person refused the change';
+  await store.append(runId, [{ type: 'story.rejected', story: story.id, attempt: story.attempts, commit, reason }]);
+  await releaseCommit(mirrorPath(home, state.repo.mirror), runId, story.key);
+  return { story: story.id, commit, goesOn: await goOn(keeper, decision) };
+}
+
+/** Queues what comes next, or ends the run when nothing does. */
+async function goOn(keeper: RunKeeper, { runId, openQueue }: Decision): Promise<boolean> {
+  const state = await keeper.store.readState(runId);
+  const plan = planNext(state);
+  if (plan.kind === 'end') {
+    await endRun(keeper, await readRun(keeper, runId), plan);
+    return false;
+  }
+  await (await openQueue()).enqueue({ runId, ordinal: state.stories.indexOf(plan.story), attempt: plan.attempt });
+  return true;
+}
+
+function findStory(state: RunState, storyId: string): StoryState {
+  const story = state.stories.find(({ id }) => id === storyId);
+  if (story !== undefined) return story;
+  const known = state.stories.map(({ id }) => id).slice(0, 20);
+  throw new HaloError('STORY_NOT_FOUND', `Run ${state.runId} has no story ${JSON.stringify(storyId)}.`, {
+    hint: `Its stories: ${known.join(', ')}.`,
+  });
+}
+
+function requireHeld({ runId, stories }: RunState, story: StoryState): NonNullable<StoryState['held']> {
+  if (story.held !== undefined) return story.held;
+  const waiting = stories.filter(({ held }) => held !== undefined).map(({ id }) => id);
+  throw new HaloError('LAND_REFUSED', `Story ${story.id} of run ${runId} does not wait for approval.`, {
+    hint: waiting.length === 0 ? `\`halo status ${runId}\` shows how it stands.` : `Waiting: ${waiting.join(', ')}.`,
+  });
+}

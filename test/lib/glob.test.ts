@@ -1,0 +1,19 @@
+import { expect, test } from 'vitest';
+import { compileGlob } from '../../src/lib/glob.ts';
+
+test.each([
+  ['halo.toml', ['halo.toml'], ['sub/halo.toml', 'halo.tomlx', 'halo-toml', 'xhalo.toml']],
+  ['*.md', ['a.md', '.md'], ['a/b.md', 'a.mdx']],
+  ['.github/**', ['.github/x', '.github/a/b', '.github/'], ['.github', 'a/.github/x', 'xgithub/x']],
+  ['**/AGENTS.md', ['AGENTS.md', 'a/AGENTS.md', 'a/b/AGENTS.md'], ['xAGENTS.md', 'AGENTS.md/x']],
+  ['a/**/z', ['a/z', 'a/b/z', 'a/b/c/z'], ['az', 'a/bz']],
+  ['?.{js,ts}', ['a.js', 'b.ts'], ['ab.js', '/.js', 'a.css']],
+  ['{a,b/{c,d}}/x', ['a/x', 'b/c/x', 'b/d/x'], ['b/x', 'c/x']],
+  ['a+b(c)[d]^$|\\', ['a+b(c)[d]^$|\\'], ['aab(c)[d]^$|\\']],
+  ['a{b', ['a{b'], ['ab']],
+  ['**', ['a', 'a/b', 'with\nnewline'], []],
+])('%s', (glob, yes, no) => {
+  const pattern = compileGlob(glob);
+  expect(yes.filter((path) => !pattern.test(path))).toEqual([]);
+  expect(no.filter((path) => pattern.test(path))).toEqual([]);
+});
