@@ -1,0 +1,144 @@
+import { describe, expect, test } from 'vitest';
+import type { DialectId } from '../../src/core/prd.ts';
+import { HaloError } from '../../src/core/errors.ts';
+import { markDone } from '../../src/prd/mark-done.ts';
+import { parsePrd } from '../../src/prd/parse.ts';
+import { DIALECTS } from '../../src/prd/registry.ts';
+import { toBytes, writeSamples } from '../support/prd-writers.ts';
+
+/** The file after marking the story with this id (or at this place), as text. */
+function mark(text: string, story: string | number, later = text): string {
+  const stories = parsePrd(toBytes(text), 'prd').stories;
+  const found = typeof story === 'number' ? stories[story] : stories.find(({ id }) => id === story);
+  const result = markDone(toBytes(later), 'prd', found!);
+  return result.kind === 'marked' ? new TextDecoder('utf-8', { ignoreBOM: true }).decode(result.bytes) : result.kind;
+}
+
+/** The lines that differ, as pairs. */
+function changes(before: string, after: string): [string, string][] {
+  const lines = after.split('\n');
+  return before.split('\n').flatMap((line, index) => (line === lines[index] ? [] : [[line, lines[index] ?? '']]));
+}
+
+describe.each(Object.keys(DIALECTS) as DialectId[])('in the %s dialect', (dialect) => {
+  const ids = dialect === 'hank' ? ['#1', '#2', '#3'] : ['US-001', 'US-002', 'US-003'];
+  const [a = '', b = '', c = ''] = ids;
+  const text = writeSamples(dialect, [
+    { id: a, done: true },
+    { id: b, done: false },
+    { id: c, done: false },
+  ]);
+
+  test('a story is marked in place: only its own lines differ, and the specification stays', () => {
+    const after = mark(text, 1);
+    const expected = writeSamples(dialect, [
+      { id: a, done: true },
+      { id: b, done: true },
+      { id: c, done: false },
+    ]);
+    expect(after).toBe(expected);
+    expect(parsePrd(toBytes(after), 'prd').specHash).toBe(parsePrd(toBytes(text), 'prd').specHash);
+  });
+
+  test('byte order mark and line ends stay', () => {
+    const odd = `\uFEFF${text.replaceAll('\n', '\r\n')}`;
+    expect(mark(odd, 1)).toBe(`\uFEFF${mark(text, 1).replaceAll('\n', '\r\n')}`);
+  });
+
+  test('one that is done is left alone, one that is gone is reported', () => {
+    expect(mark(text, 0)).toBe('unchanged');
+    expect(mark(text, 1, writeSamples(dialect, [{ id: a }, { id: c, title: 'Other' }]))).toBe('gone');
+  });
+
+  test('one that has moved is found again', () => {
+    const moved = writeSamples(dialect, [
+      { id: c, done: false },
+      { id: a, done: true },
+      { id: b, done: false },
+    ]);
+    const expected = writeSamples(dialect, [
+      { id: c, done: false },
+      { id: a, done: true },
+      { id: b, done: true },
+    ]);
+    expect(mark(text, 1, moved)).toBe(expected);
+  });
+});
+
+describe('the fields of a JSON story', () => {
+  const write = (fields: string, rest = '') => `{"tasks": [\n  { "id": "a", "title": "x", ${fields} }${rest}\n]}\n`;
+
+  test.each([
+    ['"passes": false', '"passes": true'],
+    ['"passes":null', '"passes":true'],
+    ['"passed" : false , "owner": 1', '"passed" : true , "owner": 1'],
+    ['"status": "todo"', '"status": "done"'],
+    ['"passes": false, "status": "in_progress"', '"passes": true, "status": "done"'],
+    ['"passes": false, "status": "active"', '"passes": true, "status": "active"'],
+    ['"passes": false, "inProgress": true', '"passes": true, "inProgress": false'],
+    ['"status": "active"', '"status": "active", "passes": true'],
+    ['"status": null', '"status": "done"'],
+    ['"done": "no"', '"done": "true"'],
+    ['"passes": false, "status": "completed"', '"passes": true, "status": "completed"'],
+    ['"steps": ["1.0", "\\u003c"],  "n": 1.0', '"steps": ["1.0", "\\u003c"],  "n": 1.0,  "passes": true'],
+  ])('%s becomes %s', (before, after) => {
+    expect(mark(write(before), 'a')).toBe(write(after));
+  });
+
+  test('the word for done is the one that the file uses most', () => {
+    const rest = ['DONE', 'Complete', 'DONE'].map((word) => `, { "title": "t", "status": "${word}" }`).join('');
+    expect(mark(write('"status": "open"', rest), 'a')).toBe(write('"status": "DONE"', rest));
+  });
+
+  test('a flag is added as a line of its own where members are on lines of their own', () => {
+    const text = '[\n\t{\n\t\t"id": 7,\n\t\t"title": "x"\n\t}\n]';
+    expect(changes(text, mark(text, '7'))).toEqual([
+      ['\t\t"title": "x"', '\t\t"title": "x",'],
+      ['\t}', '\t\t"passes": true'],
+      [']', '\t}'],
+    ]);
+  });
+
+  test('a story without an id is known by its texts, and of twins an open one is marked', () => {
+    const twin = '{"title": "x", "passes": false}';
+    expect(mark(`[${twin}, ${twin}]`, 1)).toBe(`[${twin}, {"title": "x", "passes": true}]`);
+    expect(mark(`[${twin}, ${twin}]`, 1, `[{"title": "new"}, {"title": "x", "passes": true}, ${twin}]`)).toContain(
+      '[{"title": "new"}, {"title": "x", "passes": true}, {"title": "x", "passes": true}]',
+    );
+  });
+
+  test('an id is the same story, whatever its texts say now', () => {
+    expect(mark(write('"passes": false'), 'a', write('"passes": false').replace('"x"', '"other words"'))).toContain(
+      '"passes": true',
+    );
+  });
+
+  test('a file that cannot be read any more is refused and a contradiction is not written', () => {
+    expect(() => mark(write('"passes": false'), 'a', '{"tasks": [')).toThrow(HaloError);
+    expect(() => mark(write('"passes": false, "passes": false'), 'a')).toThrow('there twice');
+  });
+});
+
+describe('Markdown', () => {
+  test.each([
+    ['- [ ] Add a cart', '- [x] Add a cart'],
+    ['  * [/] Add a cart', '  * [x] Add a cart'],
+    ['1. [!] Add a cart <!-- note -->', '1. [x] Add a cart <!-- note -->'],
+  ])('%s becomes %s', (before, after) => {
+    const page = (line: string) => `# Plan\n\n${line}\n    - [ ] a part of it\n- [ ] Another\n`;
+    expect(mark(page(before), 0)).toBe(page(after));
+  });
+
+  test('a story that was moved to another section is still known', () => {
+    expect(mark('## Now\n- [ ] one\n- [ ] two\n', 0, '## Later\n- [ ] two\n\n## Now\n- [ ] one\n')).toBe(
+      '## Later\n- [ ] two\n\n## Now\n- [x] one\n',
+    );
+  });
+
+  test('all criteria of a heading are ticked; a heading without any gets a sign', () => {
+    const boxed =
+      '### US-1: Cart\n\n**Acceptance Criteria:**\n- [x] a\n- [ ] b\n\n### US-2: Till\n\n**Acceptance Criteria:**\n- c\n';
+    expect(changes(boxed, mark(boxed, 'US-1'))).toEqual([['- [ ] b', '- [x] b']]);
+    expect(changes(boxed, mark(boxed, 'US-2'))).toEqual([['### US-2: Till', '### US-2: Till ✅']]);
+  });
+});
