@@ -32,6 +32,7 @@ export async function advanceRun(
     return undefined;
   }
   const end = await tryStory(worker, { ...run, state, story: plan.story, number: plan.attempt, signal });
+  if (end.stopReason === 'USER_ABORT' && !isPersons(signal.reason)) throw signal.reason;
   await worker.store.append(runId, [
     {
       type: 'story.ended',
@@ -46,6 +47,11 @@ export async function advanceRun(
     },
   ]);
   return goOn(worker, run);
+}
+
+/** Whether a person stopped the run. Else its worker stops: no verdict, another worker does the attempt again. */
+function isPersons(reason: unknown): boolean {
+  return reason instanceof HaloError && reason.code === 'RUN_ABORTED';
 }
 
 interface Try extends Run {

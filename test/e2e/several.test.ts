@@ -1,0 +1,159 @@
+import { execFileSync } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import Docker from 'dockerode';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { JournalEvent } from '../../src/core/events.ts';
+import { OK, prdOf, scripted } from '../support/halo.ts';
+import { openHome, type HaloHome, type HaloProcess } from '../support/halo-process.ts';
+import { makeRepository, type TestRepository } from '../support/repository.ts';
+
+let home: HaloHome;
+let repositories: TestRepository[];
+
+beforeEach(() => {
+  home = openHome();
+  repositories = [];
+});
+afterEach(async () => {
+  await home.close();
+  for (const repository of repositories) repository.remove();
+});
+
+function newRepository(): TestRepository {
+  const repository = makeRepository();
+  repositories.push(repository);
+  return repository;
+}
+
+function prd(ids: string[]): string {
+  const path = join(home.dir, 'prd.json');
+  writeFileSync(path, prdOf(ids.map((id) => ({ id }))).bytes);
+  return path;
+}
+
+function agent(script: string): string[] {
+  return scripted(script).flatMap((pair) => ['-c', pair]);
+}
+
+async function halo(...words: string[]): Promise<string> {
+  const end = await home.halo(words, { cwd: home.dir });
+  expect(end).toMatchObject({ code: 0 });
+  return end.stdout;
+}
+
+async function startWorker(concurrency = 1): Promise<HaloProcess> {
+  const worker = home.start(['worker', '--concurrency', String(concurrency)], { cwd: home.dir });
+  await worker.says('working on up to');
+  return worker;
+}
+
+async function journal(runId: string): Promise<JournalEvent[]> {
+  const lines = (await halo('logs', runId, '-f', '--json')).trimEnd().split('\n');
+  return lines.map((line) => JSON.parse(line) as JournalEvent);
+}
+
+async function containersOf(runId: string): Promise<string[]> {
+  const found = await new Docker().listContainers({ all: true, filters: { label: ['dev.halo=sandbox'] } });
+  return found.flatMap(({ Names }) => Names).filter((name) => name.includes(runId));
+}
+
+describe('several repositories', () => {
+  it('are worked on in parallel by two workers, followed live, looked at and landed', async () => {
+    const three = [newRepository(), newRepository(), newRepository()];
+    const script = `echo "I begin."; sleep 2; echo x >> log.txt; ${OK}`;
+    const repos = three.flatMap(({ root }) => ['--repo', root]);
+    const runIds = (await halo('submit', prd(['A', 'B']), ...repos, ...agent(script))).trimEnd().split('\n');
+    expect(runIds).toHaveLength(3);
+    const logs = home.start(['logs', runIds[0]!, '-f'], { cwd: home.dir });
+    const workers = [await startWorker(2), await startWorker(2)];
+
+    await logs.says('I begin.');
+    expect(logs.stdout()).not.toContain('SUCCESS');
+    expect(logs.process.exitCode).toBeNull();
+    expect(await logs.ended).toMatchObject({ code: 0, stdout: expect.stringMatching(/SUCCESS.*\n$/) as string });
+
+    const journals = await Promise.all(runIds.map(journal));
+    const spans = journals.map(
+      (events) => [at(events, 'story.started'), at(events.toReversed(), 'story.ended')] as const,
+    );
+    const latestStart = Math.max(...spans.map(([start]) => start));
+    expect(latestStart).toBeLessThan(Math.min(...spans.map(([, end]) => end)));
+
+    expect(await halo('ls')).toMatch(/(?:^\w+ +SUCCESS +2\/2 .*\n){3}/m);
+    for (const [index, runId] of runIds.entries()) {
+      expect(await halo('status', runId)).toContain('2 of 2 stories landed');
+      expect(await halo('diff', runId)).toContain('+++ b/log.txt');
+      expect(await halo('land', runId)).toMatch(/^landed {2}main/);
+      expect(three[index]!.git('show', 'main:log.txt')).toBe('x\nx');
+      expect(await containersOf(runId)).toEqual([]);
+    }
+    for (const worker of workers) {
+      worker.process.kill('SIGTERM');
+      expect(await worker.ended).toMatchObject({ code: 0 });
+    }
+  });
+
+  it('behind an address: the run lands in the mirror, and halo land pushes it', async () => {
+    const bare = join(newRepository().root, '..', 'shared.git');
+    execFileSync('git', ['clone', '-q', '--bare', repositories[0]!.root, bare]);
+    const url = `file://${bare}`;
+    const worker = await startWorker();
+    const runId = (await halo('submit', prd(['A']), '--repo', url, ...agent(`echo x > x; ${OK}`))).trim();
+    expect((await journal(runId)).at(-1)).toMatchObject({ type: 'run.ended', stopReason: 'SUCCESS' });
+    const head = () =>
+      execFileSync('git', ['-C', bare, 'log', '-1', '--format=%s', 'main'], { encoding: 'utf8' }).trim();
+    expect(head()).toBe('start');
+    expect(await halo('diff', runId)).toContain('+++ b/x');
+    expect(await halo('land', runId)).toMatch(/^landed {2}main/);
+    expect(head()).toBe('feat: [A] - Story A');
+    worker.process.kill('SIGTERM');
+    await worker.ended;
+  });
+});
+
+describe('stopping in the middle of a story', () => {
+  it('hands the story of a worker that is told to stop to the other worker, as the same attempt', async () => {
+    const repository = newRepository();
+    const first = await startWorker();
+    const script = `echo "I begin."; sleep 4; echo x >> log.txt; ${OK}`;
+    const runId = (await halo('submit', prd(['A']), '--repo', repository.root, ...agent(script))).trim();
+    const logs = home.start(['logs', runId, '-f'], { cwd: home.dir });
+    await logs.says('I begin.');
+    const second = await startWorker();
+    first.process.kill('SIGTERM');
+    expect(await first.ended).toMatchObject({ code: 0 });
+    expect(await logs.ended).toMatchObject({ code: 0 });
+    const events = await journal(runId);
+    expect(events.at(-1)).toMatchObject({ type: 'run.ended', stopReason: 'SUCCESS' });
+    expect(events.filter(({ type }) => type === 'story.ended')).toMatchObject([{ attempt: 1, verdict: 'passed' }]);
+    expect(repository.git('log', '--format=%s', `main..halo/${runId}`)).toBe('feat: [A] - Story A');
+    second.process.kill('SIGTERM');
+    await second.ended;
+    expect(await containersOf(runId)).toEqual([]);
+  });
+
+  it.each(['SIGINT', 'SIGTERM'] as const)('ends halo run with USER_ABORT on %s, and lands nothing', async (signal) => {
+    const repository = newRepository();
+    const words = [
+      'run',
+      prd(['A', 'B']),
+      '--repo',
+      repository.root,
+      ...agent(`echo "I begin."; sleep 30; echo x > x; ${OK}`),
+    ];
+    const run = home.start(words, { cwd: home.dir });
+    await run.says('I begin.');
+    run.process.kill(signal);
+    const end = await run.ended;
+    expect(end).toMatchObject({ code: 130, stdout: expect.stringContaining('USER_ABORT') as string });
+    const runId = end.stdout.trimEnd().split('/').at(-1)!;
+    expect(await halo('status', runId)).toContain('USER_ABORT');
+    expect(repository.git('branch', '--list', 'halo/*')).toBe('');
+    await vi.waitFor(async () => expect(await containersOf(runId)).toEqual([]));
+  });
+});
+
+function at(events: JournalEvent[], type: JournalEvent['type']): number {
+  return Date.parse(events.find((event) => event.type === type)!.at);
+}
