@@ -73,7 +73,7 @@ describe('a story that passes', () => {
     const read = (path: string) => halo.readFile(state.runId, path);
     const { record } = await halo.operations.get(state.runId);
     expect(record).toMatchObject({ stopReason: 'SUCCESS', exitStatus: 0 });
-    await vi.waitFor(() => expect(JSON.parse(read('run.json'))).toEqual(record));
+    expect(JSON.parse(read('run.json'))).toEqual(record);
     expect(read('agent.log')).toContain('I work.');
     expect(read('events.jsonl')).toBe(read(`artifacts/${key(state)}/1/events.jsonl`));
     expect(read(`artifacts/${key(state)}/1/prompt.md`)).toContain('It works.');

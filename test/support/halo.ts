@@ -6,6 +6,7 @@ import { openLocal } from '../../src/api/local.ts';
 import type { Operations, SubmitRequest } from '../../src/api/operations.ts';
 import type { Host } from '../../src/config/config.ts';
 import type { RunState } from '../../src/core/run-state.ts';
+import { sleep } from '../../src/lib/sleep.ts';
 import { startWorker, type Worker } from '../../src/worker/main.ts';
 
 /** halo as a whole in a HALO_HOME of its own: embedded Redis, operations and a worker, in this process. */
