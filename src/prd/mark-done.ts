@@ -9,53 +9,75 @@ import { digestStory } from './spec-hash.ts';
 /** What a story is known by. */
 export type StoryIdentity = Pick<Story, 'id' | 'title' | 'description' | 'acceptance'>;
 
-export type MarkResult =
-  /** The file with the progress of this one story changed, and nothing else. */
-  | { kind: 'marked'; bytes: Uint8Array }
-  /** The file says so already. */
-  | { kind: 'unchanged' }
-  /** The file no longer holds the story. */
-  | { kind: 'gone' };
-
-/**
- * Marks a story as done in the text of its PRD, in the file's own field, word or box. The file may have changed since
- * the story was read: it is found again by its id, or by its texts where it has none. Pure: `path` is for messages.
- * Throws PRD_INVALID when the file cannot be read any more, or cannot be marked so that it reads as done.
- */
-export function markDone(bytes: Uint8Array, path: string, story: StoryIdentity): MarkResult {
-  const read = readPrdFile(bytes, path);
-  const draft = findAgain(read.draft.stories, story);
-  if (draft === undefined) return { kind: 'gone' };
-  if (draft.status === 'done') return { kind: 'unchanged' };
-  const text = applyEdits(read.document.text, findEdits(read, draft));
-  const marked = new TextEncoder().encode(`${read.hadMark ? '\uFEFF' : ''}${text}`);
-  assertDone(readPrdFile(marked, path), { draft, before: read });
-  return { kind: 'marked', bytes: marked };
+export interface Progress {
+  /** The stories that are to be done in the file. */
+  landed: StoryIdentity[];
+  /** Those that were done before: they tell twins without ids apart. */
+  before: StoryIdentity[];
 }
 
-function findAgain(stories: DraftStory[], story: StoryIdentity): DraftStory | undefined {
-  const own = stories.find(({ id, ownId }) => ownId !== undefined && id === story.id);
-  if (own !== undefined) return own;
-  const digest = digestStory(story);
-  const same = stories.filter((each) => each.ownId === undefined && digestStory(each) === digest);
-  const open = same.filter(({ status }) => status !== 'done');
-  // Twins: one is as good as the other, but the one of the same name comes first.
-  return open.find(({ id }) => id === story.id) ?? open[0] ?? same[0];
+export interface Marked {
+  /** The file, with nothing changed but progress; undefined: it says all that already. */
+  bytes: Uint8Array | undefined;
+  /** Ids of the stories that the file no longer holds. */
+  gone: string[];
+}
+
+/**
+ * Marks stories as done in the text of their PRD, in the file's own field, word or box. The file may have changed since
+ * they were read: each is found again by its id, or by its texts where it has none. Pure: `path` is for messages.
+ * Throws PRD_INVALID when the file cannot be read any more, or not after it was marked.
+ */
+export function markDone(bytes: Uint8Array, path: string, progress: Progress): Marked {
+  const read = readPrdFile(bytes, path);
+  const { drafts, gone } = findAgain(read.draft.stories, progress);
+  const open = drafts.filter(({ status }) => status !== 'done');
+  if (open.length === 0) return { bytes: undefined, gone };
+  const edits = open.flatMap((draft) => findEdits(read, draft));
+  const text = applyEdits(read.document.text, edits);
+  const marked = new TextEncoder().encode(`${read.hadMark ? '\uFEFF' : ''}${text}`);
+  assertMarked(readPrdFile(marked, path), { open, before: read });
+  return { bytes: marked, gone };
+}
+
+function findAgain(stories: DraftStory[], progress: Progress): { drafts: DraftStory[]; gone: string[] } {
+  const byId = new Map(stories.flatMap((story) => (story.ownId === undefined ? [] : [[story.id, story] as const])));
+  const drafts = progress.landed.flatMap(({ id }) => byId.get(id) ?? []);
+  const nameless = progress.landed.filter(({ id }) => !byId.has(id));
+  const gone: string[] = [];
+  for (const [digest, landed] of groupByDigest(nameless)) {
+    const same = stories.filter((story) => story.ownId === undefined && digestStory(story) === digest);
+    if (same.length === 0) gone.push(...landed.map(({ id }) => id));
+    const doneBefore = progress.before.filter((story) => digestStory(story) === digest).length;
+    const isDone = same.filter(({ status }) => status === 'done').length;
+    const open = same.filter(({ status }) => status !== 'done');
+    const names = new Set(landed.map(({ id }) => id));
+    const preferred = [...open.filter(({ id }) => names.has(id)), ...open.filter(({ id }) => !names.has(id))];
+    drafts.push(...preferred.slice(0, Math.max(0, landed.length + doneBefore - isDone)));
+  }
+  return { drafts, gone };
+}
+
+function groupByDigest(stories: StoryIdentity[]): Map<string, StoryIdentity[]> {
+  const groups = new Map<string, StoryIdentity[]>();
+  for (const story of stories) {
+    const digest = digestStory(story);
+    groups.set(digest, [...(groups.get(digest) ?? []), story]);
+  }
+  return groups;
 }
 
 function findEdits({ dialect, document, draft: { stories } }: ReadPrd, draft: DraftStory): Edit[] {
   if (draft.mark.kind === 'boxes') return markBoxes(draft.mark);
-  const others = stories.flatMap(({ mark, status }) => (mark.kind === 'json' && status === 'done' ? [mark.at] : []));
+  const done = stories.flatMap(({ mark, status }) => (mark.kind === 'json' && status === 'done' ? [mark.at] : []));
   const doneWord = dialect.format === 'json' ? dialect.doneWord : 'done';
-  return markJson(draft.mark.at, { text: document.text, done: others, doneWord });
+  return markJson(draft.mark.at, { text: document.text, done, doneWord });
 }
 
 /** Nothing is handed out that would read otherwise than it should. */
-function assertDone(after: ReadPrd, { draft, before }: { draft: DraftStory; before: ReadPrd }): void {
-  const index = before.draft.stories.indexOf(draft);
-  const isDone = after.draft.stories[index]?.status === 'done';
-  const isSame = after.prd.specHash === before.prd.specHash;
-  const count = (read: ReadPrd) => read.draft.stories.filter(({ status }) => status === 'done').length;
-  if (isDone && isSame && count(after) === count(before) + 1) return;
-  throw new Error(`marking ${JSON.stringify(draft.id)} as done would change more than its progress`);
+function assertMarked(after: ReadPrd, { open, before }: { open: DraftStory[]; before: ReadPrd }): void {
+  const wanted = before.draft.stories.map((story) => story.status === 'done' || open.includes(story));
+  const isRight = after.draft.stories.every(({ status }, index) => (status === 'done') === wanted[index]);
+  if (isRight && after.prd.specHash === before.prd.specHash) return;
+  throw new Error(`marking ${open.map(({ id }) => JSON.stringify(id)).join(', ')} as done would change more than that`);
 }

@@ -8,10 +8,12 @@ import { toBytes, writeSamples } from '../support/prd-writers.ts';
 
 /** The file after marking the story with this id (or at this place), as text. */
 function mark(text: string, story: string | number, later = text): string {
-  const stories = parsePrd(toBytes(text), 'prd').stories;
-  const found = typeof story === 'number' ? stories[story] : stories.find(({ id }) => id === story);
-  const result = markDone(toBytes(later), 'prd', found!);
-  return result.kind === 'marked' ? new TextDecoder('utf-8', { ignoreBOM: true }).decode(result.bytes) : result.kind;
+  const { stories } = parsePrd(toBytes(text), 'prd');
+  const landed = stories.filter(({ id }, index) => id === story || index === story);
+  const before = stories.filter(({ status }) => status === 'done');
+  const { bytes, gone } = markDone(toBytes(later), 'prd', { landed, before });
+  if (bytes === undefined) return gone.length > 0 ? `gone: ${gone.join()}` : 'unchanged';
+  return new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes);
 }
 
 /** The lines that differ, as pairs. */
@@ -47,7 +49,7 @@ describe.each(Object.keys(DIALECTS) as DialectId[])('in the %s dialect', (dialec
 
   test('one that is done is left alone, one that is gone is reported', () => {
     expect(mark(text, 0)).toBe('unchanged');
-    expect(mark(text, 1, writeSamples(dialect, [{ id: a }, { id: c, title: 'Other' }]))).toBe('gone');
+    expect(mark(text, 1, writeSamples(dialect, [{ id: a }, { id: c, title: 'Other' }]))).toMatch(/^gone: /);
   });
 
   test('one that has moved is found again', () => {
@@ -99,12 +101,24 @@ describe('the fields of a JSON story', () => {
     ]);
   });
 
-  test('a story without an id is known by its texts, and of twins an open one is marked', () => {
+  test('a story without an id is known by its texts, and of twins as many are marked as have landed', () => {
     const twin = '{"title": "x", "passes": false}';
-    expect(mark(`[${twin}, ${twin}]`, 1)).toBe(`[${twin}, {"title": "x", "passes": true}]`);
-    expect(mark(`[${twin}, ${twin}]`, 1, `[{"title": "new"}, {"title": "x", "passes": true}, ${twin}]`)).toContain(
-      '[{"title": "new"}, {"title": "x", "passes": true}, {"title": "x", "passes": true}]',
+    const done = '{"title": "x", "passes": true}';
+    expect(mark(`[${twin}, ${twin}]`, 1)).toBe(`[${twin}, ${done}]`);
+    expect(mark(`[${twin}, ${twin}]`, 1, `[{"title": "new"}, ${twin}, ${twin}]`)).toBe(
+      `[{"title": "new"}, ${done}, ${twin}]`,
     );
+    expect(mark(`[${twin}, ${twin}]`, 1, `[{"title": "new"}, ${done}, ${twin}]`)).toBe('unchanged');
+    expect(mark(`[${done}, ${twin}]`, 1)).toBe(`[${done}, ${done}]`);
+  });
+
+  test('several stories are marked at once, and those that are gone are named', () => {
+    const file = (flags: boolean[]) =>
+      JSON.stringify({ tasks: flags.map((passes, id) => ({ id, title: 'x', passes })) }, null, 1);
+    const landed = parsePrd(toBytes(file([false, false, false, false])), 'prd').stories;
+    const { bytes, gone } = markDone(toBytes(file([false, true, false])), 'prd', { landed, before: [] });
+    expect(new TextDecoder().decode(bytes)).toBe(file([true, true, true]));
+    expect(gone).toEqual(['3']);
   });
 
   test('an id is the same story, whatever its texts say now', () => {
