@@ -75,6 +75,9 @@ export async function openHalo({ concurrency = 2 } = {}): Promise<TestHalo> {
   };
   const untilEnd = async (runId: string) => {
     for await (const _event of operations.follow(runId, { after: 0, follow: true }));
+    // The files that are made from the journal follow it within moments.
+    const record = join(home, 'runs', runId, 'run.json');
+    while ((JSON.parse(readFileSync(record, 'utf8')) as { endTime: unknown }).endTime === null) await sleep(5);
     return (await operations.get(runId)).state;
   };
   return {
