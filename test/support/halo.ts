@@ -74,7 +74,7 @@ export async function openHalo({ concurrency = 2 } = {}): Promise<TestHalo> {
     return submitted!.runId;
   };
   const untilEnd = async (runId: string) => {
-    for await (const _event of operations.follow(runId, { after: 0, follow: true }));
+    for await (const { type } of operations.follow(runId, { after: 0, follow: true })) if (type === 'run.ended') break;
     // The files that are made from the journal follow it within moments.
     const record = join(home, 'runs', runId, 'run.json');
     while ((JSON.parse(readFileSync(record, 'utf8')) as { endTime: unknown }).endTime === null) await sleep(5);
