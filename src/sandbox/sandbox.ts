@@ -2,6 +2,8 @@ import type { Readable, Writable } from 'node:stream';
 
 /** What a sandbox belongs to; written on containers and volumes at birth, so that a sweep can find them. */
 export interface SandboxLabels {
+  /** The HALO_HOME and the fencing epoch it was made for; a sweep only ever touches what has them. */
+  owner?: { home: string; epoch: number };
   run: string;
   storyKey: string;
   attempt: number;
@@ -22,6 +24,10 @@ export interface SandboxLimits {
   files?: number;
   /** Largest file; 1 GiB when absent. */
   fileBytes?: number;
+  /** Most that the volume it can write to may hold; not watched when absent. */
+  diskBytes?: number;
+  /** What must stay free on the engine's disk for it to start and to go on. */
+  freeDiskBytes?: number;
 }
 
 export interface SandboxSpec {
@@ -58,10 +64,12 @@ export interface Command {
 
 /** How a sandbox ended. `exitCode` is the engine's word, undefined when the sandbox was killed by us. */
 export interface SandboxExit {
-  ended: 'exited' | 'wall' | 'idle' | 'output' | 'aborted';
+  ended: 'exited' | 'wall' | 'idle' | 'output' | 'aborted' | 'disk' | 'disk-floor';
   exitCode: number | undefined;
   /** `maybe`: killed by signal 9 with memory near its limit, but the engine does not say so. */
   outOfMemory: 'no' | 'maybe' | 'yes';
+  /** It was seen that the kernel refused it a process; false also where that cannot be seen. */
+  forksRefused: boolean;
   ms: number;
 }
 
@@ -75,9 +83,20 @@ export interface Sandbox {
   remove(): Promise<void>;
 }
 
+/** How the size of a workspace is limited: by the engine, by watching its disk, or by measuring it now and then. */
+export type DiskRung = 'quota' | 'watch' | 'sample';
+
 /** What the engine says of itself, for people. */
 export interface EngineFacts {
+  /** Its own id, which changes with its data. */
+  id: string;
   version: string;
+  /** Of the kernel. */
+  kernel: string;
+  /** Version of its default runtime's program, as far as it tells. */
+  runc: string | undefined;
+  /** `apparmor`, `selinux`, `seccomp`, `rootless`, `userns`, … */
+  security: string[];
   cgroupVersion: string;
   storageDriver: string;
   /** Where it keeps images and volumes, on its own machine. */
@@ -87,14 +106,34 @@ export interface EngineFacts {
   warnings: string[];
 }
 
+/** A container or volume of an attempt, found by its labels. */
+export interface Belonging {
+  kind: 'container' | 'volume';
+  name: string;
+  run: string;
+  epoch: number;
+}
+
 /** The door to the container engine. All methods may be called concurrently. */
 export interface SandboxEngine {
-  /** Creates and starts a sandbox that waits for its command. Throws IMAGE_MISSING, DOCKER_UNAVAILABLE, DOCKER_FAILED. */
+  /**
+   * Creates and starts a sandbox that waits for its command. Throws IMAGE_MISSING, CONFIG_INVALID for an image that
+   * cannot be sealed, DISK_FAILED when the engine's disk is full, DOCKER_UNAVAILABLE, DOCKER_FAILED.
+   */
   start(spec: SandboxSpec): Promise<Sandbox>;
   facts(): Promise<EngineFacts>;
-  createVolume(name: string, labels: SandboxLabels): Promise<void>;
+  /** `quotaBytes` only where the engine has quotas for volumes. */
+  createVolume(name: string, labels: SandboxLabels, quotaBytes?: number): Promise<void>;
+  /** How it can keep a volume to a size. */
+  diskRung(): Promise<DiskRung>;
+  /** User ids of all sandboxes that the engine has. */
+  usersInUse(): Promise<Set<number>>;
   /** Safe when the volume is not there. */
   removeVolume(name: string): Promise<void>;
+  /** Everything on the engine that attempts of this HALO_HOME made and that is still there, containers first. */
+  belongings(home: string): Promise<Belonging[]>;
+  /** Kills and removes it; safe when it is gone. */
+  discard(belonging: Belonging): Promise<void>;
   /** The id of a local image, or undefined. Throws CONFIG_INVALID for one that no sandbox may use. */
   imageId(name: string): Promise<string | undefined>;
   /** Whether containers see the files of this host folder when it is mounted. */

@@ -3,28 +3,67 @@ import { Writable } from 'node:stream';
 
 const TAIL_BYTES = 4_096;
 
-/** Joins both output streams of a command in one log, in the order of arrival, and remembers the end of it. */
+/** What a log keeps of the beginning and of the end; what is between them is only counted. */
+export const HEAD_BYTES = 8 * 1024 * 1024;
+export const END_BYTES = 1024 * 1024;
+
+/**
+ * Joins both output streams of a command in one log, in the order of arrival, and remembers the end of it. A log that
+ * would become very long keeps its head and its tail, and says how much is missing between them.
+ */
 export function openStepLog(log: Writable): {
   stdout: Writable;
   stderr: Writable;
   tail(): string;
   close(): Promise<void>;
 } {
-  let tail = Buffer.alloc(0);
+  const end = keepEnd();
+  let headBytes = 0;
   const join = () =>
     new Writable({
       write(chunk: Buffer, _encoding, done) {
-        tail = Buffer.concat([tail, chunk]).subarray(-TAIL_BYTES);
-        log.write(chunk, done);
+        const head = chunk.subarray(0, HEAD_BYTES - headBytes);
+        headBytes += head.length;
+        end.add(chunk, chunk.length - head.length);
+        if (head.length === 0) done();
+        else log.write(head, done);
       },
     });
   return {
     stdout: join(),
     stderr: join(),
-    tail: () => tail.toString('utf8'),
+    tail: () => end.last(TAIL_BYTES).toString('utf8'),
     close: async () => {
-      log.end();
+      const { missing, rest } = end.close();
+      if (missing > 0) log.write(`\n[halo: ${missing} bytes are missing here]\n`);
+      log.end(rest);
       await finished(log);
+    },
+  };
+}
+
+/** Remembers the last bytes of a stream, and how many of them came after the head. */
+function keepEnd() {
+  let chunks: Buffer[] = [];
+  let kept = 0;
+  let afterHead = 0;
+  const last = (bytes: number) => {
+    const all = Buffer.concat(chunks);
+    return all.subarray(Math.max(0, all.length - bytes));
+  };
+  return {
+    last,
+    add(chunk: Buffer, behindHead: number): void {
+      chunks.push(chunk);
+      kept += chunk.length;
+      afterHead += behindHead;
+      if (kept < 2 * END_BYTES) return;
+      chunks = [Buffer.from(last(END_BYTES))];
+      kept = END_BYTES;
+    },
+    close(): { missing: number; rest: Buffer } {
+      const rest = last(Math.min(afterHead, END_BYTES));
+      return { missing: afterHead - rest.length, rest };
     },
   };
 }

@@ -116,6 +116,9 @@ export function containerLabels(labels: SandboxLabels, user?: number): Record<st
     [`${LABEL}.story`]: labels.storyKey,
     [`${LABEL}.attempt`]: String(labels.attempt),
     [`${LABEL}.phase`]: labels.phase,
+    ...(labels.owner === undefined
+      ? {}
+      : { [`${LABEL}.home`]: labels.owner.home, [`${LABEL}.epoch`]: String(labels.owner.epoch) }),
   };
 }
 

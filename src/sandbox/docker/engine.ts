@@ -2,16 +2,22 @@ import { randomBytes } from 'node:crypto';
 import type { Duplex } from 'node:stream';
 import Docker, { type ContainerCreateOptions } from 'dockerode';
 import { HaloError } from '../../core/errors.ts';
-import type { EngineFacts, Sandbox, SandboxEngine, SandboxLabels, SandboxSpec } from '../sandbox.ts';
-import { buildContainer, containerLabels } from './container-spec.ts';
+import type { Sandbox, SandboxEngine, SandboxSpec } from '../sandbox.ts';
+import { buildContainer } from './container-spec.ts';
+import { discardBelonging, listBelongings } from './belongings.ts';
 import { splitFrames } from './demultiplex.ts';
+import { openDiskGuard, type DiskEnd } from './disk-guard.ts';
+import { measureVolume } from './disk-meter.ts';
+import { openSpace } from './disk-space.ts';
 import { engineStatus, fromDocker, missingImage } from './docker-errors.ts';
+import { readFacts, usersInUse } from './engine-facts.ts';
 import { canMount } from './mount-probe.ts';
 import { openImageLookup } from './known-image.ts';
 import { prepareSandbox, runCommand, type Attached } from './run-command.ts';
 import { seccompProfile } from './seccomp.ts';
 import { openTools } from './tools-volume.ts';
 import { TRUSTED_IMAGE } from './trusted-image.ts';
+import { createVolume, hasQuota, removeVolume } from './volumes.ts';
 
 const ATTACH = { stream: true, hijack: true, stdin: true, stdout: true, stderr: true };
 
@@ -19,16 +25,39 @@ const ATTACH = { stream: true, hijack: true, stdin: true, stdout: true, stderr: 
 export function openDocker(docker: Docker = new Docker()): SandboxEngine {
   const lookUp = openImageLookup(docker);
   const tools = openTools(docker);
+  const space = openSpace(docker);
+  const guard = openDiskGuard(space);
   const start = async (spec: SandboxSpec) => {
+    const volume = watchedVolume(spec);
+    const { diskBytes = Infinity, freeDiskBytes = 0 } = spec.limits;
+    if (freeDiskBytes > 0 || volume !== undefined) await guard.admit(freeDiskBytes, volume);
+    const watchDisk =
+      volume === undefined
+        ? undefined
+        : (end: (why: DiskEnd) => void) =>
+            guard.watch({
+              volume,
+              limitBytes: diskBytes,
+              floorBytes: freeDiskBytes,
+              measure: () => measureVolume(start, spec, volume),
+              end,
+            });
     const [image, trusted, seccomp] = await Promise.all([lookUp(spec.image), lookUp(TRUSTED_IMAGE), seccompProfile()]);
     const mounts = [...(await tools(image, trusted)), ...spec.mounts];
-    return startSandbox(docker, spec, buildContainer({ ...spec, image, mounts }, seccomp));
+    return startSandbox(docker, spec, { options: buildContainer({ ...spec, image, mounts }, seccomp), watchDisk });
   };
   return {
     start,
     facts: () => readFacts(docker),
-    createVolume: (name, labels) => createVolume(docker, name, labels),
-    removeVolume: (name) => removeVolume(docker, name),
+    createVolume: (name, labels, quotaBytes) => createVolume(docker, { name, labels, quotaBytes }),
+    removeVolume: async (name) => {
+      guard.forget(name);
+      await removeVolume(docker, name);
+    },
+    diskRung: async () => ((await hasQuota(docker)) ? 'quota' : (await space()) === undefined ? 'sample' : 'watch'),
+    usersInUse: () => usersInUse(docker),
+    belongings: (home) => listBelongings(docker, home),
+    discard: (belonging) => discardBelonging(docker, belonging),
     imageId: (name) =>
       lookUp(name).catch((error: unknown) => {
         if (error instanceof HaloError && error.code === 'IMAGE_MISSING') return undefined;
@@ -38,30 +67,18 @@ export function openDocker(docker: Docker = new Docker()): SandboxEngine {
   };
 }
 
-interface Info {
-  ServerVersion: string;
-  CgroupVersion?: string;
-  Driver: string;
-  DockerRootDir: string;
-  Runtimes?: Record<string, unknown>;
-  Warnings?: string[] | null;
+/** The volume that a sandbox can write to, when its size is limited. */
+function watchedVolume({ mounts, limits }: SandboxSpec): string | undefined {
+  if (limits.diskBytes === undefined) return undefined;
+  return mounts.find((mount) => mount.kind === 'volume' && !mount.readOnly)?.source;
 }
 
-async function readFacts(docker: Docker): Promise<EngineFacts> {
-  const info = (await docker.info().catch((error: unknown) => {
-    throw fromDocker(error, 'tell about itself');
-  })) as Info;
-  return {
-    version: info.ServerVersion,
-    cgroupVersion: info.CgroupVersion ?? '1',
-    storageDriver: info.Driver,
-    rootDir: info.DockerRootDir,
-    runtimes: Object.keys(info.Runtimes ?? {}),
-    warnings: info.Warnings ?? [],
-  };
+interface Start {
+  options: ContainerCreateOptions;
+  watchDisk: Attached['watchDisk'];
 }
 
-async function startSandbox(docker: Docker, spec: SandboxSpec, options: ContainerCreateOptions): Promise<Sandbox> {
+async function startSandbox(docker: Docker, spec: SandboxSpec, { options, watchDisk }: Start): Promise<Sandbox> {
   const { run, storyKey, attempt, phase } = spec.labels;
   const name = `halo-${run}-${storyKey}-a${attempt}-${phase}-${randomBytes(3).toString('hex')}`;
   const container = await docker.createContainer({ name, ...options }).catch((error: unknown) => {
@@ -76,7 +93,7 @@ async function startSandbox(docker: Docker, spec: SandboxSpec, options: Containe
     const exited = container.wait({ condition: 'next-exit' });
     exited.catch(ignore);
     await container.start();
-    const attached: Attached = { container, stream, pieces: splitFrames(stream), exited };
+    const attached: Attached = { container, stream, pieces: splitFrames(stream), exited, watchDisk };
     return {
       id: container.id,
       prepare: (script) => prepareSandbox(attached, script),
@@ -96,21 +113,6 @@ async function removeContainer(docker: Docker, id: string): Promise<void> {
     .catch((error: unknown) => {
       // 404: gone; 409: its removal is under way.
       if (![404, 409].includes(engineStatus(error) ?? 0)) throw fromDocker(error, 'remove a container');
-    });
-}
-
-async function createVolume(docker: Docker, name: string, labels: SandboxLabels): Promise<void> {
-  await docker.createVolume({ Name: name, Labels: containerLabels(labels) }).catch((error: unknown) => {
-    throw fromDocker(error, 'create a volume');
-  });
-}
-
-async function removeVolume(docker: Docker, name: string): Promise<void> {
-  await docker
-    .getVolume(name)
-    .remove({ force: true })
-    .catch((error: unknown) => {
-      if (engineStatus(error) !== 404) throw fromDocker(error, 'remove a volume');
     });
 }
 

@@ -3,8 +3,10 @@ import { pipeline } from 'node:stream/promises';
 import type { Container } from 'dockerode';
 import { HaloError } from '../../core/errors.ts';
 import type { Command, SandboxExit } from '../sandbox.ts';
+import type { DiskEnd } from './disk-guard.ts';
 import { engineStatus, fromDocker } from './docker-errors.ts';
 import { pump, type Piece } from './demultiplex.ts';
+import { watchForks } from './refused-forks.ts';
 import { watchLimits, type KillReason } from './watch-limits.ts';
 
 /** How long output may still come after the main process is gone: something else may hold the pipe. */
@@ -21,6 +23,8 @@ export interface Attached {
   pieces: AsyncGenerator<Piece, void, void>;
   /** Settles when the container is gone; asked for before the start so that a quick end is not missed. */
   exited: Promise<unknown>;
+  /** Watches what the sandbox writes to disk until the answer is called; none: it can write to no volume. */
+  watchDisk: ((end: (why: DiskEnd) => void) => () => void) | undefined;
 }
 
 /** Runs a trusted script in the waiting container, which then waits again. Throws DOCKER_FAILED with its stderr. */
@@ -38,9 +42,12 @@ export async function prepareSandbox({ stream, pieces }: Attached, script: strin
 }
 
 /** Hands a waiting container its command and follows it to its end. Limits end in a kill, never in a wait. */
-export async function runCommand({ container, stream, pieces, exited }: Attached, command: Command) {
+export async function runCommand(attached: Attached, command: Command): Promise<SandboxExit> {
+  const { container, stream, pieces, exited } = attached;
   const started = Date.now();
   const watch = watchLimits(command, () => void killContainer(container, stream));
+  const leaveDisk = attached.watchDisk?.((why) => watch.end(why));
+  const forks = watchForks(container.id);
   try {
     const feeding = feed(stream, command);
     let broken: unknown;
@@ -60,9 +67,11 @@ export async function runCommand({ container, stream, pieces, exited }: Attached
       if (engineStatus(error) === 404) return undefined;
       throw fromDocker(error, 'inspect a container');
     });
-    return describeExit(watch.reason(), facts?.State, Date.now() - started);
+    return { ...describeExit(watch.reason(), facts?.State, Date.now() - started), forksRefused: forks.refused() };
   } finally {
     watch.stop();
+    leaveDisk?.();
+    forks.stop();
     stream.destroy();
   }
 }
@@ -113,7 +122,7 @@ export function describeExit(
   reason: KillReason | undefined,
   state: { ExitCode?: number; OOMKilled?: boolean } | undefined,
   ms: number,
-): SandboxExit {
+): Omit<SandboxExit, 'forksRefused'> {
   const exitCode = reason === undefined ? state?.ExitCode : undefined;
   const flagged = state?.OOMKilled === true;
   return {

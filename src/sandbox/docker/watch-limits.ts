@@ -7,6 +7,8 @@ export interface Watch {
   reason(): KillReason | undefined;
   /** Tells the watch of more output. */
   heard(bytes: number): void;
+  /** Ends the command for a reason that was found elsewhere. */
+  end(why: KillReason): void;
   stop(): void;
 }
 
@@ -32,6 +34,7 @@ export function watchLimits(command: Command, kill: () => void): Watch {
   command.signal?.addEventListener('abort', onAbort, { once: true });
   return {
     reason: () => reason,
+    end,
     heard: (size) => {
       lastHeard = Date.now();
       bytes += size;

@@ -1,0 +1,126 @@
+import { createHash } from 'node:crypto';
+import { mkdir, readFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { z } from 'zod';
+import { HaloError } from '../core/errors.ts';
+import { writeAtomic } from '../lib/atomic-write.ts';
+import { collectText, discard } from '../lib/sinks.ts';
+import { seccompProfile } from './docker/seccomp.ts';
+import { TRUSTED_IMAGE } from './docker/trusted-image.ts';
+import { judgeProbe } from './judge-probe.ts';
+import { PROBE_LIMITS, PROBE_SCRIPT } from './probe-script.ts';
+import type { Proof, ProvenFact } from './proof.ts';
+import type { EngineFacts, SandboxEngine } from './sandbox.ts';
+
+/** The runtime that `auto` prefers, because it keeps a kernel of its own between a sandbox and the machine's. */
+const PREFERRED = 'runsc';
+
+/**
+ * Answers with the proof that the engine keeps what a sandbox promises under the wanted runtime. It is made once per
+ * engine, runtime and version of halo, and kept in `home`. Throws DOCKER_UNSAFE with what is ignored, and with the
+ * runtimes that there are when the wanted one is none of them.
+ */
+export function openProver(engine: SandboxEngine, home: string): (wanted: string) => Promise<Proof> {
+  const proofs = new Map<string, Promise<Proof>>();
+  return (wanted) => {
+    const proof = proofs.get(wanted) ?? findProof(engine, home, wanted);
+    proofs.set(wanted, proof);
+    // An engine may be mended while a worker runs.
+    proof.catch(() => proofs.delete(wanted));
+    return proof;
+  };
+}
+
+async function findProof(engine: SandboxEngine, home: string, wanted: string): Promise<Proof> {
+  const [facts, key] = await describeEngine(engine, wanted);
+  const file = join(home, 'sandbox-proof.json');
+  const kept = await readKept(file);
+  const known = kept[key];
+  if (known !== undefined) return { ...known, runtime: known.runtime ?? undefined };
+  const proof = await proveEngine(engine, facts, wanted);
+  await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+  const last = Object.entries(kept).slice(-9);
+  await writeAtomic(file, JSON.stringify({ ...Object.fromEntries(last), [key]: proof }, null, 2));
+  return proof;
+}
+
+/** Whatever may change what the probe finds is part of the key. */
+async function describeEngine(engine: SandboxEngine, wanted: string): Promise<[EngineFacts, string]> {
+  const [facts, image, seccomp] = await Promise.all([engine.facts(), engine.imageId(TRUSTED_IMAGE), seccompProfile()]);
+  const { id, version, kernel, runc, cgroupVersion, storageDriver, runtimes, security } = facts;
+  const parts = [id, version, kernel, runc, cgroupVersion, storageDriver, runtimes, security, image];
+  const text = JSON.stringify([...parts, seccomp, PROBE_SCRIPT, wanted]);
+  return [facts, createHash('sha256').update(text).digest('hex').slice(0, 32)];
+}
+
+/** Proves anew, whatever was proven before; `auto` falls back to the engine's default. Throws DOCKER_UNSAFE. */
+export async function proveEngine(engine: SandboxEngine, facts: EngineFacts, wanted: string): Promise<Proof> {
+  const runtime = chooseRuntime(facts, wanted);
+  const [judged, disk] = await Promise.all([probeSandbox(engine, runtime), engine.diskRung()]);
+  const broken = judged.filter(({ ok }) => ok === 'fail');
+  if (broken.length === 0) return { runtime, disk, facts: judged };
+  if (wanted === 'auto' && runtime !== undefined) {
+    const proof = await proveEngine(engine, { ...facts, runtimes: [] }, wanted);
+    const says = `${runtime} is there, but did not pass: ${describe(broken)}`;
+    return { ...proof, facts: [...proof.facts, { name: 'runtime', ok: 'warn', says }] };
+  }
+  throw new HaloError('DOCKER_UNSAFE', `the container engine does not keep a sandbox closed: ${describe(broken)}`, {
+    hint:
+      broken.find(({ mend }) => mend !== undefined)?.mend ?? '`halo doctor` shows each promise and whether it holds',
+  });
+}
+
+function chooseRuntime({ runtimes }: EngineFacts, wanted: string): string | undefined {
+  if (wanted === 'auto') return runtimes.includes(PREFERRED) ? PREFERRED : undefined;
+  if (runtimes.includes(wanted)) return wanted;
+  throw new HaloError('DOCKER_UNSAFE', `the container engine has no runtime ${JSON.stringify(wanted)}`, {
+    hint: `[sandbox] runtime can be "auto" or one of: ${runtimes.join(', ')}`,
+  });
+}
+
+/** Runs the real specification once, with small limits, and judges what a program sees and reaches inside. */
+export async function probeSandbox(engine: SandboxEngine, runtime: string | undefined): Promise<ProvenFact[]> {
+  const own = runtime !== undefined && /runsc|kata/.test(runtime);
+  const stdout = collectText(100_000);
+  const sandbox = await engine.start({
+    image: TRUSTED_IMAGE,
+    labels: { run: 'probe', storyKey: 'proof', attempt: 1, phase: 'probe' },
+    user: 65_534,
+    workdir: '/tmp',
+    env: {},
+    mounts: [],
+    limits: PROBE_LIMITS,
+    ...(runtime === undefined ? {} : { runtime }),
+  });
+  try {
+    const limits = { wallMs: 60_000, idleMs: 60_000, outputBytes: 1_000_000 };
+    await sandbox.run({ script: PROBE_SCRIPT, stdout: stdout.sink, stderr: discard(), ...limits });
+  } finally {
+    await sandbox.remove();
+  }
+  return judgeProbe(stdout.text(), own);
+}
+
+function describe(broken: ProvenFact[]): string {
+  return broken.map(({ name, says }) => `${name}: ${says}`).join('; ');
+}
+
+const Fact = z.object({
+  name: z.string(),
+  ok: z.enum(['ok', 'warn', 'fail']),
+  says: z.string(),
+  mend: z.string().exactOptional(),
+});
+const Kept = z.record(
+  z.string(),
+  z.object({ runtime: z.string().optional(), disk: z.enum(['quota', 'watch', 'sample']), facts: z.array(Fact) }),
+);
+
+/** What was proven before; whatever is wrong with the file, proving again mends it. */
+async function readKept(file: string): Promise<z.output<typeof Kept>> {
+  try {
+    return Kept.parse(JSON.parse(await readFile(file, 'utf8')));
+  } catch {
+    return {};
+  }
+}

@@ -1,0 +1,124 @@
+import { randomBytes } from 'node:crypto';
+import { statfs } from 'node:fs/promises';
+import { afterEach, describe, expect, it } from 'vitest';
+import { discard } from '../../src/lib/sinks.ts';
+import { openDocker } from '../../src/sandbox/docker/engine.ts';
+import { measureVolume } from '../../src/sandbox/docker/disk-meter.ts';
+import type { SandboxExit, SandboxSpec } from '../../src/sandbox/sandbox.ts';
+
+const engine = openDocker();
+const labels = { run: 'test', storyKey: 'disk', attempt: 1, phase: 'test' };
+const MIB = 1024 ** 2;
+const limits = { cpus: 2, memoryBytes: 512 * MIB, pids: 64, diskBytes: 48 * MIB, freeDiskBytes: MIB };
+
+const volumes: string[] = [];
+afterEach(async () => {
+  for (const volume of volumes.splice(0)) await engine.removeVolume(volume);
+});
+
+async function workspace(changes: Partial<SandboxSpec['limits']> = {}): Promise<SandboxSpec> {
+  const source = `halo-test-disk-${randomBytes(4).toString('hex')}`;
+  await engine.createVolume(source, labels);
+  volumes.push(source);
+  return {
+    image: 'halo-sandbox',
+    labels,
+    user: 34_568,
+    workdir: '/workspace',
+    env: {},
+    mounts: [{ kind: 'volume', source, target: '/workspace', readOnly: false, copyUp: true }],
+    limits: { ...limits, ...changes },
+  };
+}
+
+async function run(spec: SandboxSpec, script: string): Promise<SandboxExit> {
+  const sandbox = await engine.start(spec);
+  try {
+    const most = { wallMs: 50_000, idleMs: 50_000, outputBytes: 1_000_000 };
+    return await sandbox.run({ script, stdout: discard(), stderr: discard(), ...most });
+  } finally {
+    await sandbox.remove();
+  }
+}
+
+describe('the limit of a workspace', () => {
+  it('ends a sandbox that fills it', async () => {
+    const exit = await run(await workspace(), 'dd if=/dev/zero of=big bs=1M count=100 2>/dev/null; sleep 40');
+    expect(exit).toMatchObject({ ended: 'disk', exitCode: undefined });
+  });
+
+  it('ends a sandbox that fills it with empty files', async () => {
+    const script = `python3 -c "
+import os, time
+for i in range(20000): open(f'f{i}', 'x').close()
+time.sleep(40)"`;
+    expect(await run(await workspace(), script)).toMatchObject({ ended: 'disk' });
+  });
+
+  it('ends a sandbox that hides what it writes in a folder that cannot be listed', async () => {
+    const script = 'mkdir hidden; chmod 300 hidden; dd if=/dev/zero of=hidden/x bs=1M count=400 2>/dev/null; sleep 40';
+    expect(await run(await workspace(), script)).toMatchObject({ ended: 'disk' });
+  });
+
+  it('goes on over the commands of one workspace', async () => {
+    const spec = await workspace();
+    const step = (name: string) => `dd if=/dev/zero of=${name} bs=1M count=30 2>/dev/null; sleep 2`;
+    expect(await run(spec, step('first'))).toMatchObject({ ended: 'exited', exitCode: 0 });
+    expect(await run(spec, `${step('second')}; sleep 40`)).toMatchObject({ ended: 'disk' });
+  });
+
+  it('lets a sandbox be that stays below it, whatever others write', async () => {
+    const [small, big] = [await workspace(), await workspace({ diskBytes: 1024 ** 3 })];
+    const [one, other] = await Promise.all([
+      run(small, 'dd if=/dev/zero of=a bs=1M count=20 2>/dev/null; sleep 4'),
+      run(big, 'dd if=/dev/zero of=a bs=1M count=150 2>/dev/null; sleep 3'),
+    ]);
+    expect([one.ended, other.ended]).toEqual(['exited', 'exited']);
+  });
+
+  it('is measured without any right to the engine’s folders', async () => {
+    const spec = await workspace({ diskBytes: 1024 ** 3 });
+    await run(spec, 'dd if=/dev/zero of=a bs=1M count=10 2>/dev/null; mkdir d; touch d/b');
+    const usage = await measureVolume((each) => engine.start(each), spec, volumes[0] ?? '');
+    expect(usage).toMatchObject({ complete: true });
+    expect(usage.bytes).toBeGreaterThanOrEqual(10 * MIB);
+    expect(usage.bytes).toBeLessThan(11 * MIB);
+    expect(usage.freeBytes).toBeGreaterThan(0);
+  });
+});
+
+describe('the free space of the engine’s disk', () => {
+  it('keeps sandboxes from starting when too little is left', async () => {
+    const spec = await workspace({ freeDiskBytes: 2 ** 60 });
+    await expect(engine.start(spec)).rejects.toMatchObject({
+      code: 'DISK_FAILED',
+      message: expect.stringMatching(/^only \d+\.\d GiB is free on the disk of the container engine$/) as string,
+    });
+  });
+
+  it('ends the sandbox with the largest workspace first', async () => {
+    const { rootDir } = await engine.facts();
+    const { bavail, bsize } = await statfs(rootDir);
+    const freeDiskBytes = bavail * bsize - 200 * MIB;
+    const [small, big] = [
+      await workspace({ diskBytes: 2 ** 40, freeDiskBytes: 0 }),
+      await workspace({ diskBytes: 2 ** 40, freeDiskBytes }),
+    ];
+    const [one, other] = await Promise.all([
+      run(small, 'dd if=/dev/zero of=a bs=1M count=20 2>/dev/null; sleep 5'),
+      run(big, 'dd if=/dev/zero of=a bs=1M count=600 2>/dev/null; sleep 40'),
+    ]);
+    expect([one.ended, other.ended]).toEqual(['exited', 'disk-floor']);
+  });
+});
+
+describe('processes', () => {
+  it('that were refused are told of', async () => {
+    const exit = await run(
+      await workspace(),
+      `bash -c 'for i in {1..100}; do sleep 9 & done' 2>/dev/null & sleep 2; exit 2`,
+    );
+    expect(exit).toMatchObject({ ended: 'exited', exitCode: 2, forksRefused: true });
+    expect(await run(await workspace(), 'sleep 1')).toMatchObject({ forksRefused: false });
+  });
+});
