@@ -17,6 +17,7 @@ import { parsePrd } from '../prd/parse.ts';
 import type { StoryQueue } from '../queue/queue.ts';
 import type { Store } from '../store/store.ts';
 import type { Submitted, SubmitRequest } from './operations.ts';
+import { isFileHere } from './prd-file.ts';
 
 export interface SubmitContext {
   host: Host;
@@ -35,8 +36,12 @@ export async function submitRuns(context: SubmitContext, request: SubmitRequest)
   const queue = await context.openQueue();
   await Promise.all(planned.map((run) => fetchBase(context.host.home, run)));
   const submitted: Submitted[] = [];
+  // For several repositories, the PRD is done only when it is done in all of them.
+  const isOurs = request.repos.length === 1 && (await isFileHere(request.prd));
   for (const run of planned) {
-    const runId = await createRun(context, { run, prd, prdPath: request.prd.path });
+    const writeBack = isOurs && run.config.prd.writeBack;
+    const config = { ...run.config, prd: { writeBack } };
+    const runId = await createRun(context, { run: { ...run, config }, prd, prdPath: request.prd.path });
     submitted.push({ runId, repo: run.repo.source, warnings: prd.warnings });
   }
   for (const { runId } of submitted) await queue.enqueue({ runId, ordinal: 0, attempt: 1 });

@@ -47,6 +47,8 @@ export interface Config {
     caFile: string | undefined;
   };
   retry: { attempts: number; backoffMs: number; maxBackoffMs: number };
+  /** Whether stories that have landed are marked as done in the user's PRD file. */
+  prd: { writeBack: boolean };
   /** `ff`: fast-forward the branch of the checkout when the run ends with SUCCESS. */
   land: {
     mode: 'branch' | 'ff';

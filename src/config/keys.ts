@@ -30,7 +30,7 @@ export function variableOf(key: string): string {
 export function holdsText(key: string): boolean {
   if (key.startsWith(`${OPEN_TABLE}.`)) return true;
   const type = CONFIG_KEYS.get(key)?.type;
-  return type !== undefined && !/^(list|table|number|whole)/.test(type);
+  return type !== undefined && !/^(list|table|number|whole|true)/.test(type);
 }
 
 /** `unknown key`, with the name that was most likely meant. */

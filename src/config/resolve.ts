@@ -97,7 +97,7 @@ function nest(settings: Setting[]): Record<string, unknown> {
 }
 
 function toConfig(toml: HaloToml): Config {
-  const { agent, agents, setup, gates, image, env, model, limits, sandbox, network, retry, land, git, workspace } =
+  const { agent, agents, setup, gates, image, env, model, limits, sandbox, network, retry, prd, land, git, workspace } =
     toml;
   return {
     agent,
@@ -128,6 +128,7 @@ function toConfig(toml: HaloToml): Config {
     sandbox,
     network: { allow: network.allow, caFile: network.ca_file },
     retry: { attempts: retry.attempts, backoffMs: retry.backoff, maxBackoffMs: retry.max_backoff },
+    prd: { writeBack: prd.write_back },
     land,
     git: { authorName: git.author.name, authorEmail: git.author.email, message: git.message },
     workspace,

@@ -131,6 +131,13 @@ export const HaloToml = z.strictObject({
     backoff: key(Duration, ['duration', '30s', 'Wait before the second attempt; it doubles with each further one.']),
     max_backoff: key(Duration, ['duration', '5m', 'Longest wait between two attempts.']),
   }),
+  prd: z.strictObject({
+    write_back: key(z.boolean({ error: 'must be true or false' }), [
+      'true or false',
+      true,
+      'Mark stories that have landed as done in the PRD file, where that is on the machine of the worker and the run is the only one of its submit.',
+    ]),
+  }),
   land: z.strictObject({
     mode: key(oneOf('branch', 'ff'), [
       'word',

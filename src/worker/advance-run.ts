@@ -12,6 +12,7 @@ import { runRef } from './phases/land.ts';
 import type { StoryEnd } from './story-end.ts';
 import { readRun, type Run } from './read-run.ts';
 import type { WorkerContext } from './worker-context.ts';
+import { writeBackProgress } from './write-back.ts';
 
 /**
  * Does the next thing of a run, one attempt at one story or its end, and answers with the job that goes on from there.
@@ -84,7 +85,10 @@ async function tryStory(worker: WorkerContext, request: Try): Promise<StoryEnd> 
 async function goOn(worker: WorkerContext, run: Run): Promise<Enqueue | undefined> {
   const state = await worker.store.readState(run.runId);
   const plan = planNext(state);
-  if (plan.kind === 'attempt') return nextJob(state, run.config);
+  if (plan.kind === 'attempt') {
+    await writeBackProgress(worker, run);
+    return nextJob(state, run.config);
+  }
   await endRun(worker, run, plan);
   return undefined;
 }

@@ -4,6 +4,7 @@ import { inspectRepo, listChanges } from '../git/repo.ts';
 import { landRun } from './land-run.ts';
 import type { Run } from './read-run.ts';
 import type { WorkerContext } from './worker-context.ts';
+import { writeBackProgress } from './write-back.ts';
 
 /** What ending a run takes; any process that has the run directory has it. */
 export type RunKeeper = Pick<WorkerContext, 'home' | 'store' | 'log'>;
@@ -15,6 +16,7 @@ export async function endRun(
   end: { stopReason: StopReason; detail: string },
 ): Promise<void> {
   const { stopReason, detail } = end;
+  await writeBackProgress(worker, { runId, config });
   // The bundle first: whoever sees the end finds it, too.
   if (stopReason !== 'SUCCESS') await bundleFailure(worker, { runId, config, end: { stopReason, detail } });
   await worker.store.append(runId, [{ type: 'run.ended', stopReason, detail }]);

@@ -48,6 +48,7 @@ describe('defaults', () => {
       retry: { attempts: 3, backoffMs: 30_000, maxBackoffMs: 300_000 },
       land: { mode: 'branch', protect: [] },
       git: { authorName: 'halo', authorEmail: 'halo@localhost', message: 'feat: [{id}] - {title}' },
+      prd: { writeBack: true },
       workspace: { transport: 'auto' },
     });
   });
