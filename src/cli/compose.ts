@@ -2,6 +2,7 @@ import type { Finding } from '../api/doctor.ts';
 import type { Operations } from '../api/operations.ts';
 import type { Initialised } from '../api/repo-config.ts';
 import type { Served } from '../api/serve.ts';
+import type { Verified, VerifyQuery } from '../api/verify.ts';
 import type { Host } from '../config/config.ts';
 
 export interface Worker {
@@ -32,6 +33,8 @@ export interface Services {
   startWorker(options: { concurrency: number; log: 'stderr' | 'file' }): Promise<Worker>;
   serveApi(options: { operations: Operations; listen: string }): Promise<Served>;
   diagnose(): Promise<Finding[]>;
+  /** Runs gates again on this machine. */
+  verify(query: VerifyQuery): AsyncIterable<Verified>;
   readConfig(query: { folder: string; profile: string | undefined; set: string[] }): Promise<ShownConfig>;
   initConfig(options: { folder: string; force: boolean }): Promise<Initialised>;
   /** Answers with the image's id. */
@@ -65,6 +68,10 @@ export function composeServices(args: readonly string[]): Services {
     async serveApi(options) {
       const { serveApi } = await import('../api/serve.ts');
       return serveApi({ ...options, host: await readHost() });
+    },
+    async *verify(query) {
+      const { verify } = await import('../api/verify.ts');
+      yield* verify(await readHost(), query);
     },
     async diagnose() {
       const { diagnose } = await import('../api/doctor.ts');

@@ -55,7 +55,14 @@ export interface Config {
     /** Globs of paths that only a person lets through, besides halo's own; `!` takes some out. */
     protect: readonly string[];
   };
-  git: { authorName: string; authorEmail: string; message: string };
+  git: {
+    authorName: string;
+    authorEmail: string;
+    message: string;
+    sign: 'no' | 'ssh';
+    /** Path of the private key on the host, absolute. */
+    signingKey: string | undefined;
+  };
   /** How the repository gets into a sandbox: mounted mirror, or a stream of packed objects. */
   workspace: { transport: 'auto' | 'mount' | 'stream' };
 }

@@ -130,7 +130,13 @@ function toConfig(toml: HaloToml): Config {
     retry: { attempts: retry.attempts, backoffMs: retry.backoff, maxBackoffMs: retry.max_backoff },
     prd: { writeBack: prd.write_back },
     land,
-    git: { authorName: git.author.name, authorEmail: git.author.email, message: git.message },
+    git: {
+      authorName: git.author.name,
+      authorEmail: git.author.email,
+      message: git.message,
+      sign: git.sign,
+      signingKey: git.signing_key,
+    },
     workspace,
   };
 }
@@ -144,6 +150,9 @@ function findConflicts(config: Config, origins: Record<string, string>): string[
   }
   if (config.model.mode === 'replay' && config.agent !== 'command' && config.model.cassettes === undefined) {
     conflicts.push(`${at('model.mode')}: model.mode: "replay" needs model.cassettes, the folder to replay from`);
+  }
+  if (config.git.sign === 'ssh' && config.git.signingKey === undefined) {
+    conflicts.push(`${at('git.sign')}: git.sign: "ssh" needs git.signing_key, the path of the key`);
   }
   if (config.retry.maxBackoffMs < config.retry.backoffMs) {
     conflicts.push(

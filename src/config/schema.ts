@@ -157,6 +157,12 @@ export const HaloToml = z.strictObject({
       'feat: [{id}] - {title}',
       'Commit message; `{id}`, `{title}` and `{run}` are filled in.',
     ]),
+    sign: key(oneOf('no', 'ssh'), ['word', 'no', '`ssh`: sign commits and their notes with `git.signing_key`.']),
+    signing_key: key(Text.optional(), [
+      'path',
+      undefined,
+      'Private ssh key without a passphrase, on the worker’s machine. A relative path starts at the file that names it.',
+    ]),
   }),
   workspace: z.strictObject({
     transport: key(oneOf('auto', 'mount', 'stream'), [

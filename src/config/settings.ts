@@ -61,4 +61,4 @@ function isTable(value: unknown): value is Record<string, unknown> {
 }
 
 /** Keys whose relative paths start at whoever sets them. */
-const PATHS = ['model.cassettes', 'network.ca_file'];
+const PATHS = ['model.cassettes', 'network.ca_file', 'git.signing_key'];

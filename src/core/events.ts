@@ -53,7 +53,8 @@ export type JournalEntry =
   | ({ type: 'setup.ended'; phase: 'setup' | 'gates'; log: string } & CommandResult & AttemptRef)
   | ({ type: 'agent.activity'; activity: AgentActivity } & AttemptRef)
   | ({ type: 'gate.started'; command: string } & AttemptRef)
-  | ({ type: 'gate.ended'; log: string } & CommandResult & AttemptRef)
+  /** `sha256` is that of the output, hex. */
+  | ({ type: 'gate.ended'; log: string; sha256?: string } & CommandResult & AttemptRef)
   | ({
       type: 'story.ended';
       verdict: Verdict;
@@ -65,6 +66,8 @@ export type JournalEntry =
       /** What an approval would land, when a protected path is why a person is needed. */
       held?: HeldCommit;
     } & AttemptRef)
+  /** A commit has landed, but its record could not be attached to it. */
+  | ({ type: 'note.failed'; commit: string; reason: string } & AttemptRef)
   /** A person let a held commit land; the run goes on. */
   | ({ type: 'story.approved'; commit: string } & AttemptRef)
   /** A person refused a held commit. */

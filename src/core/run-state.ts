@@ -106,6 +106,7 @@ export function applyEvent(state: RunState | undefined, event: JournalEvent): Ru
     case 'agent.activity':
     case 'gate.started':
     case 'gate.ended':
+    case 'note.failed':
       return next;
   }
 }

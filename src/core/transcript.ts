@@ -100,6 +100,10 @@ function storyLines(event: StoryEvent): StoryLine[] {
       const [first = '', ...rest] = cap(event.summary, SAID_LINES);
       return [{ label: 'story', tone, text: `${word}  ${what}  ${first}`.trimEnd() }, ...continued(rest, 'plain', '')];
     }
+    case 'note.failed': {
+      const [reason = ''] = cap(event.reason, 1);
+      return [{ label: 'land', tone: 'warn', text: `warning: no note on ${short(event.commit)}: ${reason}` }];
+    }
     case 'story.approved':
       return [{ label: 'story', tone: 'good', text: `APPROVED  ${short(event.commit)}` }];
     case 'story.rejected': {

@@ -1,4 +1,5 @@
 import { gitText } from './git.ts';
+import { commitTreeArgs, type SigningKey } from './sign.ts';
 import { assertObjectId } from './object-id.ts';
 
 export interface CommitRequest {
@@ -10,6 +11,8 @@ export interface CommitRequest {
   message: string;
   author: { name: string; email: string };
   date: Date;
+  /** Signs the commit. */
+  key?: SigningKey | undefined;
 }
 
 /** Makes the commit, with halo as author and committer; the same request makes the same commit. */
@@ -26,5 +29,9 @@ export async function makeCommit(request: CommitRequest): Promise<string> {
     GIT_COMMITTER_EMAIL: author.email,
     GIT_COMMITTER_DATE: when,
   };
-  return gitText(['commit-tree', tree, '-p', parent, '-F', '-'], { gitDir: candidateDir, input: message, env });
+  return gitText([...commitTreeArgs(request.key), tree, '-p', parent, '-F', '-'], {
+    gitDir: candidateDir,
+    input: message,
+    env,
+  });
 }

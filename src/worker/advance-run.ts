@@ -6,6 +6,7 @@ import { findLanded } from '../git/land.ts';
 import type { Enqueue } from '../queue/queue.ts';
 import { attemptStory } from './attempt.ts';
 import { endRun } from './end-run.ts';
+import { noteProof } from './keep-proof.ts';
 import { hostGitDirOf } from './host-repo.ts';
 import { nextJob } from './next-job.ts';
 import { runRef } from './phases/land.ts';
@@ -72,6 +73,9 @@ async function tryStory(worker: WorkerContext, request: Try): Promise<StoryEnd> 
     const { base } = state.repo;
     const commit = await findLanded({ hostGitDir, ref: runRef(runId), base, runId, storyId: story.id });
     if (commit !== undefined) {
+      const place = { runId, storyKey: request.story.key, attempt: request.story.attempts };
+      const { store } = worker;
+      await noteProof({ store, place, storyId: story.id, gitDir: hostGitDir, commit, git: config.git });
       return { verdict: 'passed', stopReason: 'SUCCESS', summary: 'landed before the worker stopped', commit };
     }
   }

@@ -46,6 +46,8 @@ export interface Attempt {
   repositoryMounts: Mount[];
   /** Metered while the agent ran. */
   usage: Usage;
+  /** ISO 8601 */
+  startedAt: string;
   signal: AbortSignal;
   labels(phase: string): SandboxLabels;
   report(...entries: AttemptEntry[]): Promise<void>;
@@ -120,6 +122,7 @@ export async function openAttempt(worker: WorkerContext, request: AttemptRequest
     candidateDir,
     repositoryMounts: transport === 'mount' ? mountRepositories(id, mirrorDir, candidateDir) : [],
     usage: NO_USAGE,
+    startedAt: new Date().toISOString(),
     labels,
     report,
     phase: async (phase, action) => {

@@ -1,5 +1,6 @@
 import { openAttempt, type Attempt, type AttemptRequest } from './attempt-context.ts';
 import { refuseOvertaken } from './fence.ts';
+import { keepProof } from './keep-proof.ts';
 import { keepPartialWork } from './partial-work.ts';
 import { planSteps } from './plan-steps.ts';
 import { runAgent } from './phases/agent.ts';
@@ -39,8 +40,9 @@ async function runPhases(attempt: Attempt): Promise<StoryEnd> {
   const answer = await answering.catch((error: unknown) => keepPartialWork(attempt, exporter, error));
   const exported = await exportTree(attempt, exporter);
   const candidate = await importCandidate(attempt, exported, answer);
-  await runGates(attempt, clean, candidate);
+  const gates = await runGates(attempt, clean, candidate);
   await refuseOvertaken(attempt);
+  await keepProof(attempt, candidate, gates);
   await holdProtected(attempt, candidate);
   const commit = await landCandidate(attempt, candidate);
   return { verdict: 'passed', stopReason: 'SUCCESS', summary: answer.summary, commit };

@@ -8,6 +8,7 @@ import { mirrorPath } from '../git/mirror.ts';
 import type { StoryQueue } from '../queue/queue.ts';
 import { endRun, type RunKeeper } from './end-run.ts';
 import { hostGitDirOf } from './host-repo.ts';
+import { noteProof } from './keep-proof.ts';
 import { runRef } from './phases/land.ts';
 import { readRun } from './read-run.ts';
 
@@ -50,16 +51,20 @@ export async function approveStory(keeper: RunKeeper, decision: Decision): Promi
       },
     );
   }
+  const hostGitDir = await hostGitDirOf(home, repo);
   await landCommit({
     candidateDir: mirrorDir,
     mirrorDir,
-    hostGitDir: await hostGitDirOf(home, repo),
+    hostGitDir,
     ref: runRef(runId),
     commit,
     expected: tip === repo.base ? undefined : tip,
   });
   await store.append(runId, [{ type: 'story.approved', story: story.id, attempt: story.attempts, commit }]);
   await releaseCommit(mirrorDir, runId, story.key);
+  const place = { runId, storyKey: story.key, attempt: story.attempts };
+  const { git } = (await readRun(keeper, runId)).config;
+  await noteProof({ store, place, storyId: story.id, gitDir: hostGitDir, commit, git, approved: true });
   return { story: story.id, commit, goesOn: await goOn(keeper, decision) };
 }
 

@@ -121,6 +121,11 @@ function openContext({
   };
 }
 
+/** What a worker works with, for who takes no work from the queue but needs sandboxes. */
+export function openIdle(parts: { host: Host; log: Logger; cleaning: Set<Promise<void>> }): WorkerContext {
+  return openContext(parts);
+}
+
 async function endStoppedRun(worker: WorkerContext, runId: string): Promise<void> {
   await endUnlessEnded(worker, runId, { stopReason: 'USER_ABORT', detail: 'stopped by a person' });
 }

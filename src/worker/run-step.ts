@@ -9,6 +9,8 @@ export interface StepResult {
   exit: SandboxExit;
   /** The last bytes of its output, as text. */
   tail: string;
+  /** Of its whole output. */
+  sha256: string;
 }
 
 /** Runs one of the user's commands (setup or gate) as the main process of its sandbox; its output goes to `log`. */
@@ -29,7 +31,7 @@ export async function runStep(
     signal: attempt.signal,
   });
   await Promise.all([sandbox.remove(), channel?.close(), output.close()]);
-  return { exit, tail: output.tail() };
+  return { exit, tail: output.tail(), sha256: output.digest() };
 }
 
 function throughGateway(command: string): string {

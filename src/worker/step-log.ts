@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { finished } from 'node:stream/promises';
 import { Writable } from 'node:stream';
 
@@ -15,13 +16,17 @@ export function openStepLog(log: Writable): {
   stdout: Writable;
   stderr: Writable;
   tail(): string;
+  /** sha256 of all of it, once it is closed. */
+  digest(): string;
   close(): Promise<void>;
 } {
+  const hash = createHash('sha256');
   const end = keepEnd();
   let headBytes = 0;
   const join = () =>
     new Writable({
       write(chunk: Buffer, _encoding, done) {
+        hash.update(chunk);
         const head = chunk.subarray(0, HEAD_BYTES - headBytes);
         headBytes += head.length;
         end.add(chunk, chunk.length - head.length);
@@ -33,6 +38,7 @@ export function openStepLog(log: Writable): {
     stdout: join(),
     stderr: join(),
     tail: () => end.last(TAIL_BYTES).toString('utf8'),
+    digest: () => hash.digest('hex'),
     close: async () => {
       const { missing, rest } = end.close();
       if (missing > 0) log.write(`\n[halo: ${missing} bytes are missing here]\n`);

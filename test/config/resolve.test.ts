@@ -47,7 +47,13 @@ describe('defaults', () => {
       network: { allow: [] },
       retry: { attempts: 3, backoffMs: 30_000, maxBackoffMs: 300_000 },
       land: { mode: 'branch', protect: [] },
-      git: { authorName: 'halo', authorEmail: 'halo@localhost', message: 'feat: [{id}] - {title}' },
+      git: {
+        authorName: 'halo',
+        authorEmail: 'halo@localhost',
+        message: 'feat: [{id}] - {title}',
+        sign: 'no',
+        signingKey: undefined,
+      },
       prd: { writeBack: true },
       workspace: { transport: 'auto' },
     });

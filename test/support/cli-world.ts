@@ -45,6 +45,9 @@ export async function runCli(words: string[], options: CliOptions): Promise<CliR
       startWorker: notHere,
       serveApi: notHere,
       diagnose: notHere,
+      verify: () => {
+        throw new Error('this test has no such service');
+      },
       readConfig: notHere,
       initConfig: notHere,
       buildImage: notHere,

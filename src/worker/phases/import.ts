@@ -5,6 +5,7 @@ import { makeCommit } from '../../git/commit.ts';
 import { diffCommits } from '../../git/diff.ts';
 import { importTree, type Change } from '../../git/import.ts';
 import type { Attempt } from '../attempt-context.ts';
+import { signingKey } from '../signing-key.ts';
 import { failed } from '../story-end.ts';
 import type { Exported } from './export.ts';
 
@@ -64,5 +65,6 @@ function commitWork({ candidateDir, base, config, story, runId, number }: Attemp
     }),
     author: { name: authorName, email: authorEmail },
     date: new Date(),
+    key: signingKey(config.git),
   });
 }

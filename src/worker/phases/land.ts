@@ -1,11 +1,12 @@
 import { landCommit } from '../../git/land.ts';
 import type { Attempt } from '../attempt-context.ts';
+import { noteProof } from '../keep-proof.ts';
 import type { Candidate } from './import.ts';
 
 /** Moves the candidate's objects into the host repository and the run's branch onto it, by compare-and-swap. */
 export async function landCandidate(attempt: Attempt, { commit }: Candidate): Promise<string> {
   return attempt.phase('land', async () => {
-    const { candidateDir, mirrorDir, hostGitDir, runId, state, base, signal } = attempt;
+    const { candidateDir, mirrorDir, hostGitDir, runId, state, base, signal, worker, place, story, config } = attempt;
     // A person who stopped the run must not see a commit appear after it.
     signal.throwIfAborted();
     await landCommit({
@@ -16,6 +17,7 @@ export async function landCandidate(attempt: Attempt, { commit }: Candidate): Pr
       commit,
       expected: base === state.repo.base ? undefined : base,
     });
+    await noteProof({ store: worker.store, place, storyId: story.id, gitDir: hostGitDir, commit, git: config.git });
     return commit;
   });
 }

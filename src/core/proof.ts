@@ -1,0 +1,66 @@
+import { z } from 'zod';
+
+const Hash = z.string().regex(/^[0-9a-f]{64}$/);
+const ObjectId = z.string().regex(/^(?:[0-9a-f]{40}|[0-9a-f]{64})$/);
+
+/** How a gate went. */
+const GateProof = z.object({
+  command: z.string(),
+  exitCode: z.number().int(),
+  ms: z.number(),
+  /** sha256 of what it printed, both streams in the order of arrival. */
+  sha256: Hash,
+});
+export type GateProof = z.infer<typeof GateProof>;
+
+/**
+ * What stands behind one landed commit: kept in the run directory, and as a note of the commit. It names everything
+ * that it takes to do the proof again, and holds no secret. Readers ignore members that they do not know.
+ */
+export const Proof = z.object({
+  v: z.literal(1),
+  commit: ObjectId,
+  /** The commit that it was built on: its only parent. */
+  base: ObjectId,
+  tree: ObjectId,
+  run: z.string(),
+  story: z.object({ id: z.string(), title: z.string(), attempt: z.number().int() }),
+  prd: z.object({ hash: z.string(), specHash: z.string() }),
+  /** `id` is the content address of the image, whatever name it has. */
+  image: z.object({ name: z.string(), id: z.string() }),
+  /** Its version is that of the image. `model` is absent for an agent without one. */
+  agent: z.object({ name: z.string(), model: z.string().optional() }),
+  setup: z.array(z.string()),
+  /** Environment variables of setup and gates. */
+  env: z.record(z.string(), z.string()),
+  /** Where setup might connect to, `host:port`. */
+  allow: z.array(z.string()),
+  gates: z.array(GateProof),
+  usage: z.object({
+    requests: z.number(),
+    inputTokens: z.number(),
+    cachedTokens: z.number(),
+    outputTokens: z.number(),
+  }),
+  halo: z.string(),
+  /** ISO 8601 in UTC: when the attempt began, and when its last gate had passed. */
+  startedAt: z.string(),
+  provenAt: z.string(),
+  /** A person let it land although it changes protected paths. */
+  approved: z.literal(true).optional(),
+});
+export type Proof = z.infer<typeof Proof>;
+
+/** The text of a proof as it is stored. */
+export function proofText(proof: Proof): string {
+  return `${JSON.stringify(proof, null, 2)}\n`;
+}
+
+/** A stored proof, or undefined for a text that is none. */
+export function parseProof(text: string): Proof | undefined {
+  try {
+    return Proof.safeParse(JSON.parse(text)).data;
+  } catch {
+    return undefined;
+  }
+}

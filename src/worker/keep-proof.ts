@@ -1,0 +1,73 @@
+import { parseProof, proofText, type GateProof, type Proof } from '../core/proof.ts';
+import { toHaloError } from '../core/errors.ts';
+import { writeNote } from '../git/notes.ts';
+import { version } from '../lib/version.ts';
+import type { AttemptPlace } from '../store/layout.ts';
+import type { Store } from '../store/store.ts';
+import type { Attempt } from './attempt-context.ts';
+import type { Candidate } from './phases/import.ts';
+import { signingKey } from './signing-key.ts';
+
+const ARTIFACT = 'proof.json';
+
+/** Writes down what stands behind a candidate whose gates have passed, before it lands or waits for a person. */
+export async function keepProof(attempt: Attempt, candidate: Candidate, gates: GateProof[]): Promise<void> {
+  const { worker, config, runId, story, number, prd, base, usage, adapter } = attempt;
+  const id = await worker.engine.imageId(config.image);
+  const proof: Proof = {
+    v: 1,
+    commit: candidate.commit,
+    base,
+    tree: candidate.tree,
+    run: runId,
+    story: { id: story.id, title: story.title, attempt: number },
+    prd: { hash: prd.hash, specHash: prd.specHash },
+    image: { name: config.image, id: id ?? '' },
+    agent: { name: config.agent, ...(adapter.needsModel ? { model: config.model.name } : {}) },
+    setup: [...config.setup],
+    env: { ...config.env },
+    allow: [...config.network.allow],
+    gates,
+    usage,
+    halo: version(),
+    startedAt: attempt.startedAt,
+    provenAt: new Date().toISOString(),
+  };
+  await worker.store.writeArtifact(attempt.place, ARTIFACT, proofText(proof));
+}
+
+/** The proof of an attempt, when it is of this commit. */
+export async function readProof(store: Store, place: AttemptPlace, commit: string): Promise<Proof | undefined> {
+  const text = await store.readArtifact(place, ARTIFACT);
+  const proof = text === undefined ? undefined : parseProof(text);
+  return proof?.commit === commit ? proof : undefined;
+}
+
+export interface LandedProof {
+  store: Store;
+  place: AttemptPlace;
+  storyId: string;
+  gitDir: string;
+  commit: string;
+  /** Of the run's configuration. */
+  git: Parameters<typeof signingKey>[0];
+  approved?: true;
+}
+
+/**
+ * Makes the proof of a landed commit its note. The commit stays landed whatever happens here: a note that cannot be
+ * written becomes an event of the run. Safe to repeat.
+ */
+export async function noteProof({ store, place, storyId, gitDir, commit, git, approved }: LandedProof): Promise<void> {
+  try {
+    const proof = await readProof(store, place, commit);
+    if (proof === undefined) return;
+    const text = proofText(approved === undefined ? proof : { ...proof, approved });
+    if (approved !== undefined) await store.writeArtifact(place, ARTIFACT, text);
+    await writeNote({ gitDir, commit, text, key: signingKey(git) });
+  } catch (error) {
+    const { message } = toHaloError(error);
+    const whose = { story: storyId, attempt: place.attempt };
+    await store.append(place.runId, [{ type: 'note.failed', commit, reason: message, ...whose }]);
+  }
+}

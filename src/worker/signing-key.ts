@@ -1,0 +1,7 @@
+import type { Config } from '../config/config.ts';
+import type { SigningKey } from '../git/sign.ts';
+
+/** The key that a run's commits are signed with, if any. */
+export function signingKey({ sign, signingKey: path }: Config['git']): SigningKey | undefined {
+  return sign === 'ssh' && path !== undefined ? { path } : undefined;
+}

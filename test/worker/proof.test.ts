@@ -1,0 +1,113 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { verify, type Verified } from '../../src/api/verify.ts';
+import { parseProof } from '../../src/core/proof.ts';
+import type { RunState } from '../../src/core/run-state.ts';
+import { openHalo, OK, scripted, type TestHalo } from '../support/halo.ts';
+import { makeRepository, type TestRepository } from '../support/repository.ts';
+
+let halo: TestHalo;
+let repository: TestRepository;
+let keys: string;
+let state: RunState;
+
+beforeAll(async () => {
+  halo = await openHalo();
+  repository = makeRepository();
+  keys = mkdtempSync(join(tmpdir(), 'halo-keys-'));
+  const key = join(keys, 'id');
+  execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-C', 'halo', '-f', key]);
+  const settings = ['setup=["true"]', 'git.sign=ssh', `git.signing_key=${key}`, 'env.WORD=x'];
+  const gates = ['test "$WORD" = x && test -s file', 'test ! -e file || echo fine'];
+  state = await halo.run(
+    repository.root,
+    [{ id: 'A' }, { id: 'B' }],
+    scripted(`date +%N > file; ${OK}`, gates, settings),
+  );
+  expect(state).toMatchObject({ stopReason: 'SUCCESS' });
+});
+afterAll(async () => {
+  await halo.close();
+  repository.remove();
+  rmSync(keys, { recursive: true });
+});
+
+async function verified(target: string): Promise<Verified[]> {
+  const results: Verified[] = [];
+  const query = { target, folder: repository.root, signal: new AbortController().signal };
+  for await (const each of verify(halo.host, query)) results.push(each);
+  return results;
+}
+
+function failures(results: Verified[]): string[] {
+  return results.flatMap(({ checks }) => checks.filter(({ ok }) => !ok).map(({ what, found }) => `${what}: ${found}`));
+}
+
+describe('a landed commit', () => {
+  it('has a record as a note and in the run directory, and both are signed by git', () => {
+    const [, { commit, key } = { commit: '', key: '' }] = state.stories;
+    const note = repository.git('notes', '--ref=halo', 'show', commit!);
+    expect(note).toBe(halo.readFile(state.runId, `artifacts/${key}/1/proof.json`).trim());
+    const log = halo.readFile(state.runId, `artifacts/${key}/1/gates/2.log`);
+    expect(log).toBe('fine\n');
+    expect(parseProof(note)).toMatchObject({
+      commit,
+      base: state.stories[0]!.commit,
+      tree: repository.git('rev-parse', `${commit}^{tree}`),
+      run: state.runId,
+      story: { id: 'B', title: 'Story B', attempt: 1 },
+      image: { name: 'halo-sandbox', id: expect.stringMatching(/^sha256:/) as string },
+      agent: { name: 'command' },
+      setup: ['true'],
+      env: { WORD: 'x' },
+      gates: [
+        { exitCode: 0, sha256: 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855' },
+        { exitCode: 0 },
+      ],
+    });
+    const allowed = join(keys, 'allowed');
+    writeFileSync(allowed, `halo ${execFileSync('cat', [join(keys, 'id.pub')], { encoding: 'utf8' })}`);
+    for (const object of [commit!, 'refs/notes/halo']) {
+      repository.git('-c', `gpg.ssh.allowedSignersFile=${allowed}`, 'verify-commit', object);
+    }
+  });
+
+  it('is proven again by halo verify, as a run and as a commit', async () => {
+    const byRun = await verified(state.runId.slice(0, 12));
+    expect(byRun.map(({ story }) => story)).toEqual(['A', 'B']);
+    expect(failures(byRun)).toEqual([]);
+    expect(byRun[0]!.checks.map(({ what }) => what.split(' ')[0])).toEqual([
+      ...['record', 'commit', 'base', 'tree', 'setup', 'gate', 'gate'],
+    ]);
+    expect(failures(await verified(`halo/${state.runId}~1`))).toEqual([]);
+  });
+
+  it('does not pass verification when record and commit do not belong together', async () => {
+    const [a, b] = state.stories.map(({ commit }) => commit!);
+    const note = repository.git('notes', '--ref=halo', 'show', a!);
+    repository.git('-c', 'user.name=e', '-c', 'user.email=e@e', 'notes', '--ref=halo', 'add', '-f', '-m', note, b!);
+    expect(failures(await verified(b!)).map((line) => line.split(':')[0])).toEqual(['commit', 'base', 'tree']);
+    expect(failures(await verified(state.runId))).toEqual(['record: differs']);
+    const lie = note.replace('"exitCode": 0', '"exitCode": 3').replace(/test -s file/, 'exit 4');
+    repository.git('-c', 'user.name=e', '-c', 'user.email=e@e', 'notes', '--ref=halo', 'add', '-f', '-m', lie, a!);
+    expect(failures(await verified(a!))).toEqual(['gate test "$WORD" = x && exit 4: exit 4']);
+    expect(failures(await verified('main'))).toEqual(['record: none']);
+    await expect(verified('nothing')).rejects.toMatchObject({ code: 'RUN_NOT_FOUND' });
+  });
+});
+
+it('a note that cannot be written undoes no landing, and the run says so', async () => {
+  const other = makeRepository();
+  try {
+    // Nothing can be made below a file.
+    writeFileSync(join(other.root, '.git/refs/notes'), '');
+    const ended = await halo.run(other.root, [{ id: 'A' }], scripted(`date +%N > file; ${OK}`));
+    expect(ended).toMatchObject({ stopReason: 'SUCCESS', stories: [{ progress: 'passed' }] });
+    expect(halo.readFile(ended.runId, 'agent.log')).toContain('warning: no note on');
+  } finally {
+    other.remove();
+  }
+});
