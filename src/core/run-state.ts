@@ -116,8 +116,8 @@ function decideHeld(state: RunState, event: JournalEvent & { type: 'story.approv
   const waiting = state.stories.find(({ id }) => id === event.story)?.held?.commit;
   if (waiting !== event.commit) return state;
   const decided = withStory(reopened(state), event.story, (story) => {
-    const { held: _, ...rest } = story;
-    const ended = { ...rest, endedAt: event.at };
+    const ended = { ...story, endedAt: event.at };
+    delete ended.held;
     return event.type === 'story.approved'
       ? { ...ended, progress: 'passed', stopReason: 'SUCCESS', commit: event.commit }
       : { ...ended, progress: 'failed', stopReason: 'APPROVAL_DENIED', summary: event.reason };
@@ -126,8 +126,11 @@ function decideHeld(state: RunState, event: JournalEvent & { type: 'story.approv
 }
 
 function reopened(state: RunState): RunState {
-  const { endedAt: _at, stopReason: _reason, detail: _detail, ...rest } = state;
-  return { ...rest, status: 'queued' };
+  const open: RunState = { ...state, status: 'queued' };
+  delete open.endedAt;
+  delete open.stopReason;
+  delete open.detail;
+  return open;
 }
 
 function createState(event: JournalEvent & { type: 'run.created' }): RunState {

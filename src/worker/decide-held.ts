@@ -85,14 +85,15 @@ export async function rejectStory(
 }
 
 /** Queues what comes next, or ends the run when nothing does. */
-async function goOn(keeper: RunKeeper, { runId, openQueue }: Decision): Promise<boolean> {
+async function goOn(keeper: RunKeeper, decision: Decision): Promise<boolean> {
+  const { runId } = decision;
   const state = await keeper.store.readState(runId);
   const plan = planNext(state);
   if (plan.kind === 'end') {
     await endRun(keeper, await readRun(keeper, runId), plan);
     return false;
   }
-  await (await openQueue()).enqueue({ runId, ordinal: state.stories.indexOf(plan.story), attempt: plan.attempt });
+  await (await decision.openQueue()).enqueue({ runId, ordinal: state.stories.indexOf(plan.story), attempt: plan.attempt });
   return true;
 }
 
