@@ -1,6 +1,6 @@
 import type { AgentActivity, AgentOutcome } from '../core/agent.ts';
 
-export type AgentId = 'codex' | 'command';
+export type AgentId = 'codex' | 'claude' | 'command';
 
 /** What an agent is to do, in terms of no agent. */
 export interface AgentIntent {
@@ -44,10 +44,8 @@ export interface AgentAdapter {
   id: AgentId;
   /** Name of the program as people know it. */
   title: string;
-  /** Whether it needs the gateway's model route. */
-  needsModel: boolean;
-  /** Whether it reads AGENTS.md of the repository by itself; else the prompt has to carry it. */
-  readsGuidance: boolean;
+  /** Files in the root of the repository with guidance for agents that it does not read by itself: the prompt carries them. */
+  guidanceFiles: readonly string[];
   launch(intent: AgentIntent): AgentLaunch;
   /** Never throws: a line that is no event gives no activity. */
   parseLine(line: string): ParsedLine;

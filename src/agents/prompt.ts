@@ -6,8 +6,8 @@ export interface PromptInput {
   story: Story;
   /** Stories that landed in this run so far, oldest first. */
   progress: readonly { id: string; title: string; summary: string }[];
-  /** AGENTS.md of the repository, for agents that do not read it themselves. */
-  guidance: string | undefined;
+  /** What the repository says to agents, e.g. in AGENTS.md, as far as the agent does not read it by itself. */
+  guidance: readonly { file: string; text: string }[];
   gates: readonly string[];
   /** Why the attempt before this one failed; `tail` is the end of the log that tells. */
   lastFailure?: { reason: string; summary: string; tail: string };
@@ -67,9 +67,10 @@ ${failure.reason}: ${failure.summary}
 Its changes were dropped; you start from the state before it.${tail === '' ? '' : `\nThe end of its log:\n${fence(tail)}`}`;
 }
 
-function describeGuidance(guidance: string | undefined): string | undefined {
-  if (guidance === undefined || guidance.trim() === '') return undefined;
-  return `## Guidance of the repository (AGENTS.md)\n${guidance.trim()}`;
+function describeGuidance(guidance: PromptInput['guidance']): string | undefined {
+  const files = guidance.filter(({ text }) => text.trim() !== '');
+  if (files.length === 0) return undefined;
+  return files.map(({ file, text }) => `## Guidance of the repository (${file})\n${text.trim()}`).join('\n\n');
 }
 
 function describeRules(gates: readonly string[]): string {

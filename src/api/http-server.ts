@@ -1,6 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { fastify, type FastifyError, type FastifyInstance, type FastifyRequest } from 'fastify';
 import * as z from 'zod';
+import { refuseRemoteOptions } from '../config/remote.ts';
 import { HaloError, toHaloError, type ErrorCode } from '../core/errors.ts';
 import { streamFrames } from './http-stream.ts';
 import type { Operations } from './operations.ts';
@@ -41,6 +42,7 @@ function addRoutes(app: FastifyInstance, operations: Operations, closing: AbortS
 
   app.post('/v1/runs', async (request, reply) => {
     const { prd, profile, ...rest } = parse(SUBMIT_BODY, request.body);
+    refuseRemoteOptions(rest.set);
     const bytes = new Uint8Array(Buffer.from(prd.content, 'base64'));
     const runs = await operations.submit({ ...rest, profile, prd: { path: prd.path, bytes } });
     return reply.code(201).send({ runs });

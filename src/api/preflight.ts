@@ -15,8 +15,8 @@ export async function checkMachine(engine: SandboxEngine, env: Env, config: Conf
       hint: own ? 'Build it: halo image build' : `Pull or build it, e.g. docker pull ${image}`,
     });
   }
-  const adapter = agentAdapter(config.agent);
-  if (adapter.needsModel) await checkModel(adapter.title, env, config.model);
+  const { title } = agentAdapter(config.agent);
+  if (config.model.api !== undefined) await checkModel(title, env, config.model);
 }
 
 async function checkModel(agent: string, env: Env, model: Config['model']): Promise<void> {
@@ -30,7 +30,8 @@ async function checkModel(agent: string, env: Env, model: Config['model']): Prom
       hint: 'Set [model] cassettes to the folder to replay from, or mode = "live".',
     });
   }
-  if (readSecret(env, model.keyEnv) !== undefined) return;
+  // A command may ask a person, and a file may be there only for the worker: they are used when the key is.
+  if (model.keyEnv === undefined || readSecret(env, model.keyEnv) !== undefined) return;
   throw new HaloError('MODEL_KEY_MISSING', `${agent} needs a model, but ${model.keyEnv} is not set.`, {
     hint: `Set it: export ${model.keyEnv}=…; it never enters a container. Or name another variable in [model] key_env.`,
   });

@@ -1,4 +1,17 @@
 import type { AgentId } from '../agents/adapter.ts';
+import type { ModelApi } from '../core/model-api.ts';
+
+/** Where the provider is, and where the worker takes the key from: exactly one of the three. */
+export interface ModelSource {
+  /** With its version, e.g. `https://api.openai.com/v1`. */
+  baseUrl: string;
+  /** Name of an environment variable of the worker. */
+  keyEnv: string | undefined;
+  /** Absolute. */
+  keyFile: string | undefined;
+  /** For `sh`. */
+  keyCommand: string | undefined;
+}
 
 export type ModelMode = 'live' | 'record' | 'replay';
 
@@ -14,12 +27,12 @@ export interface Config {
   image: string;
   /** Environment of setup, agent and gates. */
   env: Readonly<Record<string, string>>;
-  model: {
+  model: ModelSource & {
+    /** The kind of provider; undefined: the agent has no model route. */
+    api: ModelApi | undefined;
     name: string;
-    /** Base URL of the provider, to which `/responses` is appended. */
-    baseUrl: string;
-    /** Name of the environment variable, read by the worker, that holds the key. */
-    keyEnv: string;
+    /** Further names that may be asked for. */
+    allow: readonly string[];
     mode: ModelMode;
     /** Folder of cassettes for `replay`, absolute: `<storyKey>.jsonl` in it. */
     cassettes: string | undefined;

@@ -1,7 +1,9 @@
 import { HaloError } from '../core/errors.ts';
+import type { ModelApi } from '../core/model-api.ts';
 import { findNearest } from '../lib/nearest.ts';
 import type { Config } from './config.ts';
 import { CONFIG_KEYS, OPEN_TABLE } from './keys.ts';
+import { apiOf, GUARDED, mergeSettings, settleModel, type Layer } from './provider.ts';
 import { readFileLayers, readOptions, readVariables, type FileLayers } from './layers.ts';
 import type { ConfigFile } from './load.ts';
 import { HaloToml } from './schema.ts';
@@ -39,27 +41,41 @@ const DEFAULT_ORIGIN = 'default';
  */
 export function resolveConfig(sources: ConfigSources): ResolvedConfig {
   const problems: string[] = [];
-  const files = [sources.home, sources.repo].flatMap((file) => (file ? [readFileLayers(file, problems)] : []));
-  const layers = [
-    ...files.map(({ base }) => base),
+  const files = [sources.home, sources.repo].flatMap((file) =>
+    file ? [{ ...readFileLayers(file, problems), trusted: file !== sources.repo }] : [],
+  );
+  const own = (settings: Setting[]): Layer => ({ settings, trusted: true });
+  const layers: Layer[] = [
+    ...files.map(({ base, trusted }) => ({ settings: base, trusted })),
     ...pickProfile(files, sources.profile ?? sources.env.HALO_PROFILE),
-    readVariables(sources.env, sources.cwd, problems),
-    readOptions(sources.set, sources.cwd, problems),
-    readFlags(sources.flags, problems),
+    own(readVariables(sources.env, sources.cwd, problems)),
+    own(readOptions(sources.set, sources.cwd, problems)),
+    own(readFlags(sources.flags, problems)),
   ];
   if (problems.length > 0) throw invalid(problems);
-  const settings = mergeLayers(layers);
-  const config = toConfig(HaloToml.parse(nest(settings)));
+  const merged = mergeLayers(layers);
+  const { agent, agents } = HaloToml.parse(nest(merged));
+  const api = apiOf(agent, agents.command.model);
+  const settled = settleModel(layers, api);
+  if (settled.problems.length > 0) throw invalid(settled.problems);
+  const settings = merged.map((setting) => settled.settings.find(({ key }) => key === setting.key) ?? unset(setting));
+  const config = toConfig(HaloToml.parse(nest(settings)), api);
   const origins = Object.fromEntries(settings.map(({ key, origin }) => [key, origin]));
   const conflicts = findConflicts(config, origins);
   if (conflicts.length > 0) throw invalid(conflicts);
   return { config: deepFreeze(config), origins, settings };
 }
 
-function pickProfile(files: FileLayers[], name: string | undefined): Setting[][] {
+/** What was settled otherwise, by a more special setting or by the user against the repository, is not in force. */
+function unset(setting: Setting): Setting {
+  const overruled = setting.key.startsWith('model.') && GUARDED.includes(setting.key);
+  return overruled ? { key: setting.key, value: undefined, origin: DEFAULT_ORIGIN } : setting;
+}
+
+function pickProfile(files: (FileLayers & { trusted: boolean })[], name: string | undefined): Layer[] {
   if (name === undefined || name === '') return [];
-  const chosen = files.flatMap(({ profiles }) => profiles.get(name) ?? []);
-  if (files.some(({ profiles }) => profiles.has(name))) return [chosen];
+  const chosen = files.map(({ profiles, trusted }) => ({ settings: profiles.get(name) ?? [], trusted }));
+  if (files.some(({ profiles }) => profiles.has(name))) return chosen;
   const known = [...new Set(files.flatMap(({ profiles }) => [...profiles.keys()]))];
   const meant = findNearest(name, known);
   throw new HaloError('CONFIG_INVALID', `There is no profile "${name}"${meant ? `; did you mean "${meant}"?` : ''}`, {
@@ -73,8 +89,8 @@ function readFlags(flags: ConfigSources['flags'], problems: string[]): Setting[]
 }
 
 /** The last setting of each key, in the order of the schema; keys that nothing sets have their default. */
-function mergeLayers(layers: Setting[][]): Setting[] {
-  const last = new Map(layers.flat().map((setting) => [setting.key, setting]));
+function mergeLayers(layers: readonly Layer[]): Setting[] {
+  const last = mergeSettings(layers);
   return [...CONFIG_KEYS.values()].flatMap((key) => {
     if (key.name !== OPEN_TABLE) {
       return [last.get(key.name) ?? { key: key.name, value: key.default, origin: DEFAULT_ORIGIN }];
@@ -96,7 +112,7 @@ function nest(settings: Setting[]): Record<string, unknown> {
   return root;
 }
 
-function toConfig(toml: HaloToml): Config {
+function toConfig(toml: HaloToml, api: ModelApi | undefined): Config {
   const { agent, agents, setup, gates, image, env, model, limits, sandbox, network, retry, prd, land, git, workspace } =
     toml;
   return {
@@ -107,9 +123,13 @@ function toConfig(toml: HaloToml): Config {
     image,
     env,
     model: {
-      name: model.name,
-      baseUrl: model.base_url,
+      api,
+      name: model.name ?? '',
+      allow: model.allow,
+      baseUrl: model.base_url ?? '',
       keyEnv: model.key_env,
+      keyFile: model.key_file,
+      keyCommand: model.key_command,
       mode: model.mode,
       cassettes: model.cassettes,
     },
@@ -148,7 +168,7 @@ function findConflicts(config: Config, origins: Record<string, string>): string[
   if (config.agent === 'command' && config.agentCommand === undefined) {
     conflicts.push(`${at('agent')}: agent: "command" needs agents.command.run, the command line to start`);
   }
-  if (config.model.mode === 'replay' && config.agent !== 'command' && config.model.cassettes === undefined) {
+  if (config.model.mode === 'replay' && config.model.api !== undefined && config.model.cassettes === undefined) {
     conflicts.push(`${at('model.mode')}: model.mode: "replay" needs model.cassettes, the folder to replay from`);
   }
   if (config.git.sign === 'ssh' && config.git.signingKey === undefined) {

@@ -30,13 +30,18 @@ const CPUS = 'must be a number from 0.1 to 1024';
 
 /** `halo.toml` once all layers are put together. Durations become ms and sizes bytes. */
 export const HaloToml = z.strictObject({
-  agent: key(oneOf('codex', 'command'), ['word', 'codex', 'The agent: `codex` or `command`.']),
+  agent: key(oneOf('codex', 'claude', 'command'), ['word', 'codex', 'The agent: `codex`, `claude` or `command`.']),
   agents: z.strictObject({
     command: z.strictObject({
       run: key(Text.optional(), [
         'string',
         undefined,
         'Command line of the `command` agent; it reads the prompt on stdin.',
+      ]),
+      model: key(oneOf('none', 'openai', 'anthropic'), [
+        'word',
+        'none',
+        'Which model API the `command` agent may use, at the address in HALO_MODEL_URL: `none`, `openai` or `anthropic`.',
       ]),
     }),
   }),
@@ -60,17 +65,17 @@ export const HaloToml = z.strictObject({
     'Environment variables of setup, agent and gates. The agent can read them: no secrets here.',
   ]),
   model: z.strictObject({
-    name: key(Text, ['string', 'gpt-5.5', 'Name of the model.']),
-    base_url: key(BaseUrl, [
-      'URL',
-      'https://api.openai.com/v1',
-      'Where the provider of the model is. Only the gateway talks to it.',
+    name: key(Text.optional(), [
+      'string',
+      undefined,
+      'Name of the model. Without it, `gpt-5.5` or, for Anthropic’s API, `claude-sonnet-5-5`.',
     ]),
-    key_env: key(VariableName, [
-      'variable name',
-      'OPENAI_API_KEY',
-      'Name of the variable, in the environment of the worker, that holds the key of the model.',
+    allow: key(z.array(Text, { error: 'must be a list of names' }), [
+      'list of strings',
+      [],
+      'Further models that the agent may ask for; the gateway refuses all others.',
     ]),
+    ...provider('Where the provider of the model is, with its version. Only the gateway talks to it.'),
     mode: key(oneOf('live', 'record', 'replay'), [
       'word',
       'live',
@@ -81,6 +86,10 @@ export const HaloToml = z.strictObject({
       undefined,
       'Folder of the cassettes for `replay`. A relative path starts at the file that names it.',
     ]),
+  }),
+  providers: z.strictObject({
+    openai: z.strictObject(provider('The same for OpenAI’s API alone, unless `[model]` says it.')),
+    anthropic: z.strictObject(provider('The same for Anthropic’s API alone, unless `[model]` says it.')),
   }),
   limits: z.strictObject({
     cpus: key(z.number({ error: CPUS }).min(0.1, CPUS).max(1024, CPUS), ['number', 2, 'CPUs of a sandbox.']),
@@ -173,6 +182,24 @@ export const HaloToml = z.strictObject({
   }),
 });
 export type HaloToml = z.output<typeof HaloToml>;
+
+/** Where a provider is, and the key for it. Without any, what the provider's own tools use. */
+function provider(baseUrl: string) {
+  return {
+    base_url: key(BaseUrl.optional(), ['URL', undefined, baseUrl]),
+    key_env: key(VariableName.optional(), [
+      'variable name',
+      undefined,
+      'Name of the variable, in the environment of the worker, that holds the key.',
+    ]),
+    key_file: key(Text.optional(), ['path', undefined, 'File on the worker’s machine that holds the key.']),
+    key_command: key(Text.optional(), [
+      'string',
+      undefined,
+      'Command on the worker’s machine that prints the key; run once per worker.',
+    ]),
+  };
+}
 
 function key<S extends z.ZodType>(schema: S, [type, preset, meaning]: [string, unknown, string]): S {
   const own = schema.clone();

@@ -61,4 +61,11 @@ function isTable(value: unknown): value is Record<string, unknown> {
 }
 
 /** Keys whose relative paths start at whoever sets them. */
-const PATHS = ['model.cassettes', 'network.ca_file', 'git.signing_key'];
+const PATHS = [
+  'model.cassettes',
+  'model.key_file',
+  'providers.openai.key_file',
+  'providers.anthropic.key_file',
+  'network.ca_file',
+  'git.signing_key',
+];

@@ -1,23 +1,21 @@
 import { chmod, rm } from 'node:fs/promises';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer, type Server } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Usage } from '../core/agent.ts';
 import { HaloError } from '../core/errors.ts';
-import { answerError } from './answers.ts';
 import { createLedger, type GatewayRecord, type Ledger, type OnRefused } from './ledger.ts';
 import { createLive } from './model-live.ts';
 import { createReplay } from './model-replay.ts';
-import { MODEL_METHOD, MODEL_PATH, type ModelHandler, type ModelRoute } from './model-route.ts';
+import { LIMITS, MAX_HEADER_BYTES, type GatewayLimits } from './limits.ts';
+import type { ModelHandler, ModelRoute } from './model-route.ts';
 import { codeOf } from './network-error.ts';
-import { servePlainProxy } from './plain-proxy.ts';
-import { readModelRequest } from './read-model-request.ts';
+import { serveRequest, type Doors } from './serve-request.ts';
 import { parseAllowList } from './target.ts';
 import { openTunnel, type Network } from './tunnel.ts';
 
 /** The longest path that a unix socket can have, in bytes. */
 const MAX_SOCKET_PATH = 107;
-const MAX_CONNECTIONS = 256;
 
 export interface GatewayOptions {
   /** Absolute; its folder must exist. A file that is there is replaced. */
@@ -27,6 +25,7 @@ export interface GatewayOptions {
   /** Exact `host:port`s for CONNECT and plain-HTTP proxy requests; absent or empty: none. */
   allow?: readonly string[];
   onRefused?: OnRefused;
+  limits?: Partial<GatewayLimits>;
 }
 
 /** The broker between one sandbox and the world. */
@@ -36,6 +35,8 @@ export interface Gateway {
   requests(): GatewayRecord[];
   /** What went wrong and was not mended by a later success: one sentence for people. */
   problem(): string | undefined;
+  /** In a replay that went through: where a request first differed from the recorded one, as a sentence. */
+  divergence(): string | undefined;
   /** Ends open connections and removes the socket; safe to call again. */
   close(): Promise<void>;
 }
@@ -49,7 +50,17 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const ledger = createLedger(options.onRefused);
   const network: Network = { allow: parseAllowList(options.allow ?? []), ledger, outside: new Set() };
   const model = await openModel(options.model, ledger);
-  const doors: Doors = { ledger, network, model, running: new Set() };
+  const limits = { ...LIMITS, ...options.limits };
+  const doors: Doors = {
+    ledger,
+    network,
+    limits,
+    route: options.model,
+    model,
+    modelRequests: 0,
+    pool: { bytes: limits.allBodiesBytes },
+    running: new Set(),
+  };
   const { server, inside } = createGatewayServer(doors);
   try {
     await listen(server, options.socketPath);
@@ -70,22 +81,26 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     usage: () => ledger.usage(),
     requests: () => ledger.requests(),
     problem: () => ledger.problem(),
+    divergence: () => ledger.divergence(),
     close: () => (closing ??= close()),
   };
 }
 
-interface Doors {
-  ledger: Ledger;
-  network: Network;
-  model: ModelHandler | undefined;
-  /** Requests being answered. */
-  running: Set<Promise<void>>;
-}
-
 function createGatewayServer(doors: Doors): { server: Server; inside: Set<Duplex> } {
   const inside = new Set<Duplex>();
-  const server = createServer({ maxHeaderSize: 16_384, headersTimeout: 30_000, keepAliveTimeout: 60_000 });
-  server.maxConnections = MAX_CONNECTIONS;
+  const { limits } = doors;
+  const server = createServer({
+    maxHeaderSize: MAX_HEADER_BYTES,
+    headersTimeout: limits.headersMs,
+    requestTimeout: limits.requestMs,
+    keepAliveTimeout: 60_000,
+    connectionsCheckingInterval: Math.min(5_000, limits.headersMs),
+    // Both are the default; a start option of Node's may change it.
+    insecureHTTPParser: false,
+    requireHostHeader: true,
+  });
+  server.maxConnections = limits.connections;
+  server.setTimeout(limits.idleMs, (socket) => socket.destroy());
   server.on('connection', (socket: Socket) => {
     inside.add(socket);
     socket.once('close', () => inside.delete(socket));
@@ -101,34 +116,6 @@ function createGatewayServer(doors: Doors): { server: Server; inside: Set<Duplex
     else socket.destroy();
   });
   return { server, inside };
-}
-
-async function serveRequest(doors: Doors, req: IncomingMessage, res: ServerResponse): Promise<void> {
-  const url = req.url ?? '';
-  if (!url.startsWith('/')) return servePlainProxy(doors.network, req, res);
-  if (doors.model === undefined || req.method !== MODEL_METHOD || url !== MODEL_PATH) {
-    const served = doors.model === undefined ? 'no model route' : `only ${MODEL_METHOD} ${MODEL_PATH}`;
-    return refuse(doors.ledger, {
-      req,
-      res,
-      status: 404,
-      reason: `There is nothing at ${req.method} ${url}: halo serves ${served} here.`,
-    });
-  }
-  const request = await readModelRequest(req);
-  if ('reason' in request) return refuse(doors.ledger, { req, res, ...request });
-  await doors.model.answer(request, res);
-}
-
-function refuse(
-  ledger: Ledger,
-  { req, res, status, reason }: { req: IncomingMessage; res: ServerResponse; status: number; reason: string },
-): void {
-  ledger.record({ method: req.method ?? '', target: req.url ?? '', outcome: 'refused', status });
-  // A body that is not wanted is not read to its end.
-  res.once('finish', () => req.socket.destroySoon());
-  res.setHeader('connection', 'close');
-  answerError(res, status, reason);
 }
 
 async function openModel(route: ModelRoute | undefined, ledger: Ledger): Promise<ModelHandler | undefined> {

@@ -1,7 +1,37 @@
 import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http';
+import { secretForms } from '../lib/secret-forms.ts';
+import type { ModelApi } from '../core/model-api.ts';
 
-/** Headers of the client that a model provider may see; above all, no credentials. */
-const TO_PROVIDER = ['accept', 'user-agent', 'originator', 'session-id', 'session_id', 'thread-id', 'conversation_id'];
+/** Headers of the client that a model provider may see, in exactly these spellings; above all, no credentials. */
+const TO_PROVIDER: Record<ModelApi, readonly string[]> = {
+  openai: ['accept', 'user-agent', 'originator', 'session-id', 'session_id', 'thread-id', 'conversation_id'],
+  anthropic: ['accept', 'user-agent', 'x-app', 'x-claude-code-session-id'],
+};
+
+/**
+ * Beta features of the Messages API that give a client nothing but other forms of thinking, caching and editing of
+ * what it sent. What makes the provider act on its own (MCP, code execution, files, web, skills) is not here.
+ */
+const BETAS = new RegExp(
+  `^(${[
+    'claude-code',
+    'interleaved-thinking',
+    'thinking-token-count',
+    'thinking-display-updates',
+    'context-management',
+    'context-1m',
+    'compact',
+    'fine-grained-tool-streaming',
+    'token-efficient-tools',
+    'advanced-tool-use',
+    'structured-outputs',
+    'prompt-caching',
+    'prompt-caching-scope',
+    'extended-cache-ttl',
+    'output-128k',
+    'effort',
+  ].join('|')})-\\d{4}-?\\d{2}-?\\d{2}$`,
+);
 
 const HOP_BY_HOP = [
   'connection',
@@ -18,11 +48,34 @@ const HOP_BY_HOP = [
 const SECRETS_OF_CLIENT = ['authorization', 'cookie', 'cookie2', 'host'];
 const NOT_FOR_SANDBOX = ['set-cookie', 'set-cookie2', 'www-authenticate', 'alt-svc', 'strict-transport-security'];
 
-/** Headers of a request to the model provider, without length and key. */
-export function providerHeaders(headers: IncomingHttpHeaders): OutgoingHttpHeaders {
-  const kept = Object.entries(headers).filter(([name]) => TO_PROVIDER.includes(name));
-  // A compressed answer could be neither metered nor searched for the key.
-  return { ...Object.fromEntries(kept), 'content-type': 'application/json', 'accept-encoding': 'identity' };
+/** Headers of a provider's answer that an agent needs to go on, or people to find a request again. */
+const FROM_PROVIDER = /^(content-type|retry-after|retry-after-ms|request-id|x-request-id|x-should-retry)$|ratelimit/;
+
+/** Headers of a request to the model provider, without length: made anew, with the key in the provider's own way. */
+export function providerHeaders(
+  api: ModelApi,
+  headers: IncomingHttpHeaders,
+  key: string | undefined,
+): OutgoingHttpHeaders {
+  const kept = Object.entries(headers).filter(([name]) => TO_PROVIDER[api].includes(name));
+  return {
+    ...Object.fromEntries(kept),
+    'content-type': 'application/json',
+    // A compressed answer could be neither metered nor searched for the key.
+    'accept-encoding': 'identity',
+    ...(api === 'anthropic' ? anthropicHeaders(headers) : {}),
+    ...(key === undefined ? {} : api === 'anthropic' ? { 'x-api-key': key } : { authorization: `Bearer ${key}` }),
+  };
+}
+
+function anthropicHeaders(headers: IncomingHttpHeaders): OutgoingHttpHeaders {
+  const version = headers['anthropic-version'];
+  const asked = String(headers['anthropic-beta'] ?? '').split(',');
+  const betas = asked.map((beta) => beta.trim()).filter((beta) => BETAS.test(beta));
+  return {
+    'anthropic-version': typeof version === 'string' && /^\d{4}-\d{2}-\d{2}$/.test(version) ? version : '2023-06-01',
+    ...(betas.length === 0 ? {} : { 'anthropic-beta': betas.join(',') }),
+  };
 }
 
 /** Headers of a plain proxied request as they go on to the server. */
@@ -30,12 +83,19 @@ export function forwardedHeaders(headers: IncomingHttpHeaders): OutgoingHttpHead
   return without(headers, SECRETS_OF_CLIENT);
 }
 
-/** Headers of a server's answer as they go to the sandbox; one that holds the secret is dropped. */
-export function answerHeaders(headers: IncomingHttpHeaders, secret: string | undefined): OutgoingHttpHeaders {
-  const kept = Object.entries(without(headers, NOT_FOR_SANDBOX));
-  return Object.fromEntries(
-    kept.filter(([, value]) => secret === undefined || !JSON.stringify(value ?? '').includes(secret)),
-  );
+/** Headers of a plain server's answer as they go to the sandbox. */
+export function answerHeaders(headers: IncomingHttpHeaders): OutgoingHttpHeaders {
+  return without(headers, NOT_FOR_SANDBOX);
+}
+
+/** Headers of a provider's answer as they go to the sandbox; one that holds the key is dropped. */
+export function modelAnswerHeaders(headers: IncomingHttpHeaders, key: string | undefined): OutgoingHttpHeaders {
+  const forms = key === undefined ? [] : secretForms(key);
+  const kept = Object.entries(headers).filter(([name, value]) => {
+    const text = JSON.stringify(value ?? '');
+    return FROM_PROVIDER.test(name) && !forms.some((form) => text.includes(form));
+  });
+  return Object.fromEntries(kept);
 }
 
 function without(headers: IncomingHttpHeaders, names: string[]): OutgoingHttpHeaders {

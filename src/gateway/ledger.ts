@@ -23,9 +23,12 @@ export interface Ledger {
   /** `lasting`: no later success can mend it. */
   reportProblem(sentence: string, lasting?: 'lasting'): void;
   clearProblem(): void;
+  /** In a replay: how a request differs from the recorded one although it fits; the first one stays. */
+  noteDivergence(sentence: string): void;
   usage(): Usage;
   requests(): GatewayRecord[];
   problem(): string | undefined;
+  divergence(): string | undefined;
 }
 
 export function createLedger(onRefused: OnRefused | undefined): Ledger {
@@ -33,6 +36,7 @@ export function createLedger(onRefused: OnRefused | undefined): Ledger {
   let usage = NO_USAGE;
   let passing: string | undefined;
   let lasting: string | undefined;
+  let divergence: string | undefined;
   const record = (entry: GatewayRecord) => {
     // The sandbox decides how many requests there are, so the list has an end.
     if (records.length < MAX_RECORDS) records.push({ ...entry, target: safeLine(entry.target, 300) });
@@ -53,8 +57,12 @@ export function createLedger(onRefused: OnRefused | undefined): Ledger {
     clearProblem() {
       passing = undefined;
     },
+    noteDivergence(sentence) {
+      divergence ??= sentence;
+    },
     usage: () => usage,
     requests: () => [...records],
     problem: () => lasting ?? passing,
+    divergence: () => divergence,
   };
 }

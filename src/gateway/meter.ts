@@ -1,20 +1,9 @@
-import * as z from 'zod';
 import { NO_USAGE, type Usage } from '../core/agent.ts';
+import type { ModelOperation } from './model-api.ts';
+import { createUsageReader, type UsageReader } from './usage.ts';
 
 /** A longer line or body is not metered: nothing may make the gateway buffer without end. */
 const MAX_BUFFER = 16 * 1024 * 1024;
-
-const count = z.number().int().nonnegative().catch(0);
-const usageShape = z.object({
-  input_tokens: count,
-  output_tokens: count,
-  input_tokens_details: z.object({ cached_tokens: count }).catch({ cached_tokens: 0 }),
-});
-const responseShape = z.object({ usage: usageShape });
-const eventShape = z.object({
-  type: z.enum(['response.completed', 'response.incomplete', 'response.failed']),
-  response: responseShape,
-});
 
 /** Reads the tokens that a response used while its bytes pass by. */
 export interface Meter {
@@ -24,16 +13,18 @@ export interface Meter {
 }
 
 /** Of an event stream only the current line is kept, of a JSON body the whole. */
-export function createMeter(contentType: string): Meter {
-  return contentType.includes('text/event-stream') ? meterStream() : meterDocument();
+export function createMeter(answers: ModelOperation['answers'], contentType: string): Meter {
+  const reader = createUsageReader(answers);
+  return contentType.includes('text/event-stream') ? meterStream(reader) : meterDocument(reader);
 }
 
-function meterStream(): Meter {
+function meterStream(reader: UsageReader): Meter {
   let usage: Usage = { ...NO_USAGE, requests: 1 };
   const line = createBuffer();
   const endLine = () => {
     const text = line.take();
-    if (text?.startsWith('data:') === true && text.includes('"usage"')) usage = readEvent(text.slice(5)) ?? usage;
+    if (text?.startsWith('data:') === true && text.includes('"usage"'))
+      usage = reader.event(parseJson(text.slice(5))) ?? usage;
   };
   return {
     push(chunk) {
@@ -52,26 +43,11 @@ function meterStream(): Meter {
   };
 }
 
-function meterDocument(): Meter {
+function meterDocument(reader: UsageReader): Meter {
   const body = createBuffer();
   return {
     push: (chunk) => body.add(chunk),
-    end: () => readUsage(responseShape.safeParse(parseJson(body.take() ?? '')).data) ?? { ...NO_USAGE, requests: 1 },
-  };
-}
-
-function readEvent(text: string): Usage | undefined {
-  return readUsage(eventShape.safeParse(parseJson(text)).data?.response);
-}
-
-function readUsage(response: z.infer<typeof responseShape> | undefined): Usage | undefined {
-  if (response === undefined) return undefined;
-  const { usage } = response;
-  return {
-    requests: 1,
-    inputTokens: usage.input_tokens,
-    cachedTokens: usage.input_tokens_details.cached_tokens,
-    outputTokens: usage.output_tokens,
+    end: () => reader.document(parseJson(body.take() ?? '')) ?? { ...NO_USAGE, requests: 1 },
   };
 }
 

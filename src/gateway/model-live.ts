@@ -2,11 +2,11 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { answerError, errorBody } from './answers.ts';
-import { answerHeaders } from './headers.ts';
+import { modelAnswerHeaders } from './headers.ts';
 import { hideSecret } from './hide-secret.ts';
 import type { Ledger } from './ledger.ts';
 import { createMeter } from './meter.ts';
-import { MODEL_METHOD, MODEL_PATH, type ModelHandler, type ModelRequest, type ModelRoute } from './model-route.ts';
+import type { ModelHandler, ModelRequest, ModelRoute } from './model-route.ts';
 import { describeNetworkError } from './network-error.ts';
 import { describeProviderError, ERROR_BYTES } from './provider-error.ts';
 import { openProvider, type Provider } from './provider.ts';
@@ -19,7 +19,8 @@ const NO_TAKE: Take = { start: () => {}, push: () => {}, end: () => Promise.reso
 export async function createLive(route: ModelRoute, ledger: Ledger): Promise<ModelHandler> {
   const key = route.key === '' ? undefined : route.key;
   const provider = openProvider({ ...route, key });
-  const recorder = route.mode === 'record' ? await createRecorder(route.cassette, ledger) : undefined;
+  const recorder =
+    route.mode === 'record' ? await createRecorder({ path: route.cassette, api: route.api, key }, ledger) : undefined;
   return {
     answer: (request, res) => serve({ provider, ledger, key, take: recorder?.begin(request) ?? NO_TAKE, request, res }),
     async close() {
@@ -53,21 +54,21 @@ async function serve(service: Service): Promise<void> {
       await refuse(service, refusal);
     }
   } catch (error) {
-    if (res.destroyed) return note(ledger, 'failed', 499);
+    if (res.destroyed) return note(service, 'failed', 499);
     const sentence = `The model provider ${provider.name} could not be reached: ${describeNetworkError(error)}.`;
     ledger.reportProblem(sentence);
-    note(ledger, 'failed', 502);
+    note(service, 'failed', 502);
     answerError(res, 502, sentence);
   }
 }
 
 /** Streams the answer through, metering and recording what the client gets, at the speed at which it reads. */
-async function passOn({ provider, ledger, key, take, res }: Service, answer: IncomingMessage): Promise<void> {
+async function passOn({ provider, ledger, key, take, request, res }: Service, answer: IncomingMessage): Promise<void> {
   const status = answer.statusCode ?? 502;
-  const meter = createMeter(answer.headers['content-type'] ?? '');
+  const meter = createMeter(request.operation.answers, answer.headers['content-type'] ?? '');
   if (status < 400) ledger.clearProblem();
   let errorText = '';
-  note(ledger, 'served', status);
+  note({ ledger, request }, 'served', status);
   take.start(status, answer.headers);
   const tap = new Transform({
     transform(chunk: Buffer, _encoding, done) {
@@ -77,7 +78,7 @@ async function passOn({ provider, ledger, key, take, res }: Service, answer: Inc
       done(null, chunk);
     },
   });
-  res.writeHead(status, answerHeaders(answer.headers, key));
+  res.writeHead(status, modelAnswerHeaders(answer.headers, key));
   res.flushHeaders();
   let complete = false;
   try {
@@ -114,15 +115,20 @@ function findRefusal(answer: IncomingMessage, provider: string): Refusal | undef
   return undefined;
 }
 
-async function refuse({ ledger, take, res }: Service, { status, sentence }: Refusal): Promise<void> {
+async function refuse(service: Service, { status, sentence }: Refusal): Promise<void> {
+  const { ledger, take, res } = service;
   ledger.reportProblem(sentence);
-  note(ledger, 'failed', status);
+  note(service, 'failed', status);
   take.start(status, { 'content-type': 'application/json' });
   take.push(Buffer.from(errorBody(sentence)));
   answerError(res, status, sentence);
   await take.end(true);
 }
 
-function note(ledger: Ledger, outcome: 'served' | 'failed', status: number): void {
-  ledger.record({ method: MODEL_METHOD, target: MODEL_PATH, outcome, status });
+function note(
+  { ledger, request }: Pick<Service, 'ledger' | 'request'>,
+  outcome: 'served' | 'failed',
+  status: number,
+): void {
+  ledger.record({ method: request.operation.method, target: request.url, outcome, status });
 }

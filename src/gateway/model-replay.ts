@@ -1,14 +1,15 @@
 import { basename } from 'node:path';
 import { answerError } from './answers.ts';
 import { readCassette, type Exchange } from './cassette.ts';
+import { describeDifference, firstDifference } from './difference.ts';
 import type { Ledger } from './ledger.ts';
 import { createMeter } from './meter.ts';
-import { MODEL_METHOD, MODEL_PATH, type ModelHandler, type ModelRequest } from './model-route.ts';
-import { requestFacts } from './normalise.ts';
+import type { ModelHandler, ModelRequest } from './model-route.ts';
+import { requestFacts, type RequestFacts } from './normalise.ts';
 
 /**
  * Answers from a cassette, the n-th request with the n-th exchange. After the first mismatch everything is refused:
- * an agent that tries again must not reach later answers. Throws CASSETTE_MISSING.
+ * an agent that tries again must not reach later answers. Smaller differences are only noted. Throws CASSETTE_MISSING.
  */
 export async function createReplay(cassette: string, ledger: Ledger): Promise<ModelHandler> {
   const exchanges = await readCassette(cassette);
@@ -20,19 +21,20 @@ export async function createReplay(cassette: string, ledger: Ledger): Promise<Mo
     answer(request, res) {
       const exchange = exchanges[count];
       count += 1;
-      mismatch ??= findMismatch(request, exchange, { name, count, total: exchanges.length });
+      const { method } = request.operation;
+      mismatch ??= findMismatch(request, exchange, { name, count, total: exchanges.length, ledger });
       if (mismatch !== undefined || exchange === undefined) {
         const sentence = mismatch ?? 'Replay: nothing is left to answer with.';
         ledger.reportProblem(sentence, 'lasting');
-        ledger.record({ method: MODEL_METHOD, target: MODEL_PATH, outcome: 'failed', status: 400 });
+        ledger.record({ method, target: request.url, outcome: 'failed', status: 400 });
         answerError(res, 400, sentence);
         return Promise.resolve();
       }
       const { status, headers, body, complete } = exchange.response;
-      const meter = createMeter(headers['content-type'] ?? '');
+      const meter = createMeter(request.operation.answers, headers['content-type'] ?? '');
       meter.push(Buffer.from(body));
       ledger.addUsage(meter.end());
-      ledger.record({ method: MODEL_METHOD, target: MODEL_PATH, outcome: 'served', status });
+      ledger.record({ method, target: request.url, outcome: 'served', status });
       res.writeHead(status, headers);
       if (complete) res.end(body);
       else res.write(body, () => res.destroy());
@@ -45,19 +47,32 @@ interface Place {
   name: string;
   count: number;
   total: number;
+  ledger: Ledger;
 }
 
 function findMismatch(request: ModelRequest, exchange: Exchange | undefined, place: Place): string | undefined {
-  const { name, count, total } = place;
-  if (exchange === undefined)
-    return `Replay: the agent makes request ${count}, but the cassette ${name} holds only ${total}.`;
-  const { method, path, model, toolResults } = exchange.request;
-  if (method !== MODEL_METHOD || path !== MODEL_PATH)
-    return `Replay: request ${count} is ${MODEL_METHOD} ${MODEL_PATH}, but the cassette ${name} has ${method} ${path} there.`;
+  const { name, count, total, ledger } = place;
+  const where = `request ${count}`;
+  if (exchange === undefined) return `Replay: the agent makes ${where}, but the cassette ${name} holds only ${total}.`;
+  const { method, path } = request.operation;
+  const recorded = exchange.request;
+  if (recorded.method !== method || recorded.path !== path)
+    return `Replay: ${where} is ${method} ${path}, but the cassette ${name} has ${recorded.method} ${recorded.path} there.`;
   const facts = requestFacts(request);
-  if (facts.model !== model)
-    return `Replay: request ${count} asks for the model "${facts.model}", but the cassette ${name} was recorded with "${model}".`;
-  if (facts.toolResults !== toolResults)
-    return `Replay: request ${count} carries ${facts.toolResults} tool results, but the cassette ${name} has ${toolResults} there.`;
+  if (facts.model !== recorded.model)
+    return `Replay: ${where} asks for the model "${facts.model}", but the cassette ${name} was recorded with "${recorded.model}".`;
+  const difference = describeFirst(recorded, facts);
+  if (facts.toolResults !== recorded.toolResults)
+    return (
+      `Replay: ${where} carries ${facts.toolResults} tool results, but the cassette ${name} has ` +
+      `${recorded.toolResults} there; they differ ${difference}.`
+    );
+  if (difference !== undefined) ledger.noteDivergence(`Request ${count} differs from the recorded one, ${difference}.`);
   return undefined;
+}
+
+function describeFirst(recorded: Exchange['request'], facts: RequestFacts): string | undefined {
+  if (recorded.digest === facts.digest) return undefined;
+  const found = firstDifference(recorded.body, JSON.parse(JSON.stringify(facts.body)));
+  return found === undefined ? undefined : describeDifference(found);
 }

@@ -1,27 +1,31 @@
-import type { ServerResponse } from 'node:http';
-import type { IncomingHttpHeaders } from 'node:http';
+import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
+import type { ModelApi } from '../core/model-api.ts';
+import type { ModelOperation } from './model-api.ts';
 
 /** Where the model's answers come from. */
 export interface ModelRoute {
   /** `record`: live, and written to the cassette; `replay`: from the cassette alone. */
   mode: 'live' | 'record' | 'replay';
-  /** Base URL of the provider, to which `/responses` is appended. */
+  /** The kind of provider. */
+  api: ModelApi;
+  /** Base URL of the provider, to which e.g. `/responses` is appended. */
   baseUrl: string;
-  /** Never leaves the gateway but to the provider; undefined: no Authorization header is sent. */
+  /** Never leaves the gateway but to the provider; undefined: none is sent. */
   key: string | undefined;
+  /** Names of the models that may be asked for. */
+  models: readonly string[];
   /** Path of the cassette: written in `record`, read in `replay`. */
   cassette: string;
 }
 
-/** The one request that the model route serves. */
-export const MODEL_METHOD = 'POST';
-export const MODEL_PATH = '/v1/responses';
-
-/** A model request that was read whole and parsed. */
+/** A model request that was read whole, parsed, and made anew of what may pass. */
 export interface ModelRequest {
+  operation: ModelOperation;
+  /** The path with its query, as it was asked for. */
+  url: string;
   headers: IncomingHttpHeaders;
   body: Record<string, unknown>;
-  /** The name of the model that the body asks for; empty when it names none. */
+  /** The name of the model that the body asks for. */
   model: string;
 }
 

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { ModelRequest } from './model-route.ts';
 
 /** Keys that differ from one run of the same story to the next, or that say nothing about it. */
-const VOLATILE = ['prompt_cache_key', 'client_metadata', 'include', 'store', 'stream', 'previous_response_id'];
+const VOLATILE = ['prompt_cache_key', 'client_metadata', 'include', 'store', 'stream', 'metadata', 'stream_options'];
 const MAX_TEXT = 600;
 
 /** What a cassette keeps of a request, and what a replay compares. */
@@ -21,21 +21,45 @@ export function requestFacts(request: ModelRequest): RequestFacts {
   const body = Object.fromEntries(kept.map(([key, value]) => [key, key === 'tools' ? toolNames(value) : cut(value)]));
   return {
     model: request.model,
-    toolResults: countToolResults(request.body.input),
+    toolResults: countToolResults(request.body),
     digest: createHash('sha256').update(JSON.stringify(body)).digest('hex'),
     body,
   };
 }
 
-function countToolResults(input: unknown): number {
-  if (!Array.isArray(input)) return 0;
-  return input.filter((item: unknown) => String((item as { type?: unknown } | null)?.type).endsWith('_call_output'))
-    .length;
+function countToolResults({ input, messages }: Record<string, unknown>): number {
+  return [...listOf(input), ...listOf(messages)]
+    .flatMap((item) => [item, ...listOf(item?.content)])
+    .filter(isToolResult).length;
+}
+
+interface Item {
+  type?: unknown;
+  role?: unknown;
+  content?: unknown;
+}
+
+function listOf(value: unknown): (Item | null)[] {
+  return Array.isArray(value) ? (value as (Item | null)[]) : [];
+}
+
+/** In the words of the Responses, Messages and Chat Completions APIs. */
+function isToolResult(item: Item | null): boolean {
+  return String(item?.type).endsWith('_call_output') || item?.type === 'tool_result' || item?.role === 'tool';
+}
+
+interface Tool {
+  type?: unknown;
+  name?: unknown;
+  function?: { name?: unknown };
+  custom?: { name?: unknown };
 }
 
 function toolNames(tools: unknown): unknown {
   if (!Array.isArray(tools)) return tools;
-  return (tools as ({ name?: unknown; type?: unknown } | null)[]).map((tool) => tool?.name ?? tool?.type ?? null);
+  return (tools as (Tool | null)[]).map(
+    (tool) => tool?.name ?? tool?.function?.name ?? tool?.custom?.name ?? tool?.type ?? null,
+  );
 }
 
 function cut(value: unknown): unknown {

@@ -49,7 +49,7 @@ export async function servePlainProxy(network: Network, req: IncomingMessage, re
     });
     const status = answer.statusCode ?? 502;
     network.ledger.record({ method, target: url, outcome: 'served', status });
-    res.writeHead(status, answerHeaders(answer.headers, undefined));
+    res.writeHead(status, answerHeaders(answer.headers));
     await pipeline(answer, res);
   } catch (error) {
     if (res.headersSent) return void res.destroy();

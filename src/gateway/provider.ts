@@ -18,28 +18,24 @@ export interface Provider {
 }
 
 /** Throws CONFIG_INVALID for a base URL that is not plain http or https. */
-export function openProvider(route: Pick<ModelRoute, 'baseUrl' | 'key'>): Provider {
-  const url = readBaseUrl(route.baseUrl);
-  const secure = url.protocol === 'https:';
+export function openProvider(route: Pick<ModelRoute, 'api' | 'baseUrl' | 'key'>): Provider {
+  const base = readBaseUrl(route.baseUrl);
+  const secure = base.protocol === 'https:';
   const agent = secure ? new HttpsAgent({ keepAlive: true }) : new HttpAgent({ keepAlive: true });
   const open = secure ? httpsRequest : httpRequest;
 
   const send = (request: ModelRequest, signal: AbortSignal) => {
     // What was parsed is what is sent: two readers of one text could disagree about it.
     const body = Buffer.from(JSON.stringify(request.body));
-    const headers = {
-      ...providerHeaders(request.headers),
-      'content-length': body.length,
-      ...(route.key === undefined ? {} : { authorization: `Bearer ${route.key}` }),
-    };
-    const outgoing = open(url, { method: 'POST', headers, agent, signal, timeout: IDLE_MS });
+    const headers = { ...providerHeaders(route.api, request.headers, route.key), 'content-length': body.length };
+    const outgoing = open(addressOf(base, request), { method: 'POST', headers, agent, signal, timeout: IDLE_MS });
     outgoing.on('timeout', () => outgoing.destroy(Object.assign(new Error('no answer'), { code: 'ETIMEDOUT' })));
     outgoing.end(body);
     return outgoing;
   };
 
   return {
-    name: url.host,
+    name: base.host,
     async ask(request, signal) {
       const first = send(request, signal);
       try {
@@ -62,10 +58,17 @@ function answerOf(outgoing: ClientRequest): Promise<IncomingMessage> {
   });
 }
 
+/** The query is one of the few that the operation knows. */
+function addressOf(base: URL, { operation, url }: ModelRequest): URL {
+  const address = new URL(base);
+  address.pathname = `${base.pathname.replace(/\/+$/, '')}${operation.suffix}`;
+  address.search = url.slice(operation.path.length);
+  return address;
+}
+
 function readBaseUrl(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url !== undefined && /^https?:$/.test(url.protocol) && url.username === '' && url.password === '') {
-    url.pathname = `${url.pathname.replace(/\/+$/, '')}/responses`;
     return url;
   }
   throw new HaloError('CONFIG_INVALID', `The base URL of the model, "${text}", is not an http or https address.`, {

@@ -1,7 +1,9 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { createCassette, type Exchange } from './cassette.ts';
+import { withoutSecret } from './hide-secret.ts';
 import type { Ledger } from './ledger.ts';
-import { MODEL_METHOD, MODEL_PATH, type ModelRequest } from './model-route.ts';
+import type { ModelApi } from '../core/model-api.ts';
+import type { ModelRequest } from './model-route.ts';
 import { codeOf } from './network-error.ts';
 import { requestFacts } from './normalise.ts';
 
@@ -22,8 +24,11 @@ export interface Recorder {
 }
 
 /** Records to a new cassette at `path`; what cannot be written later becomes the gateway's problem. Throws DISK_FAILED. */
-export async function createRecorder(path: string, ledger: Ledger): Promise<Recorder> {
-  const cassette = await createCassette(path);
+export async function createRecorder(
+  { path, api, key }: { path: string; api: ModelApi; key: string | undefined },
+  ledger: Ledger,
+): Promise<Recorder> {
+  const cassette = await createCassette(path, { api, clean: (line) => withoutSecret(line, key) });
   let count = 0;
   const orReport = async (writing: Promise<void>) => {
     try {
@@ -36,7 +41,7 @@ export async function createRecorder(path: string, ledger: Ledger): Promise<Reco
     close: () => orReport(cassette.close()),
     begin(request) {
       const seq = ++count;
-      const facts = { method: MODEL_METHOD, path: MODEL_PATH, ...requestFacts(request) };
+      const facts = { method: request.operation.method, path: request.operation.path, ...requestFacts(request) };
       const chunks: Buffer[] = [];
       let size = 0;
       let response: Omit<Exchange['response'], 'body' | 'complete'> | undefined;

@@ -12,6 +12,7 @@ import { openStore } from '../store/store.ts';
 import { advanceRun } from './advance-run.ts';
 import { endRun } from './end-run.ts';
 import { startReconciler } from './reconcile.ts';
+import { openModelKeys } from './model-key.ts';
 import type { WorkerContext } from './worker-context.ts';
 
 export interface Worker {
@@ -106,7 +107,7 @@ function openContext({
     store: openStore(host.home, { transcribe }),
     engine,
     log,
-    readSecret: (name) => readSecret(processEnv(), name),
+    modelKey: openModelKeys((name) => readSecret(processEnv(), name)),
     caFile: readSecret(processEnv(), 'NODE_EXTRA_CA_CERTS'),
     transport: async ({ workspace }: Config) => {
       if (workspace.transport !== 'auto') return workspace.transport;

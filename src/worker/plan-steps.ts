@@ -1,7 +1,8 @@
 import { join } from 'node:path';
 import { HaloError } from '../core/errors.ts';
+import type { ModelApi } from '../core/model-api.ts';
 import type { Attempt } from './attempt-context.ts';
-import { openChannel, type Channel } from './channel.ts';
+import { openChannel, type Channel, type ChannelPlace } from './channel.ts';
 import { EGRESS_PORT, GATEWAY_DIR } from './places.ts';
 import type { Step } from './workspace.ts';
 
@@ -16,8 +17,8 @@ export function planSteps(attempt: Attempt): { workSteps: Step[]; cleanSteps: St
 }
 
 /** Setup may reach what the configuration allows, and has no way out at all when it allows nothing. */
-function setupStep({ config, worker }: Attempt): Step {
-  const { allow, caFile = worker.caFile } = config.network;
+function setupStep(attempt: Attempt): Step {
+  const { allow, caFile = attempt.worker.caFile } = attempt.config.network;
   if (allow.length === 0) return { phase: 'setup', env: {} };
   const proxy = `http://127.0.0.1:${EGRESS_PORT}`;
   return {
@@ -26,7 +27,7 @@ function setupStep({ config, worker }: Attempt): Step {
       ...sameFor(['HTTP_PROXY', 'HTTPS_PROXY', 'http_proxy', 'https_proxy'], proxy),
       ...(caFile === undefined ? {} : sameFor(CA_VARIABLES, `${GATEWAY_DIR}/ca.pem`)),
     },
-    openChannel: () => openChannel(worker.home, { allow, ...(caFile === undefined ? {} : { caFile }) }),
+    openChannel: () => openChannel(channelPlace(attempt), { allow, ...(caFile === undefined ? {} : { caFile }) }),
   };
 }
 
@@ -48,20 +49,17 @@ function sameFor(names: readonly string[], value: string): Record<string, string
 
 function agentStep(attempt: Attempt): Step {
   const { env } = attempt.launch;
-  if (!attempt.adapter.needsModel) return { phase: 'agent', env };
-  return { phase: 'agent', env, openChannel: () => openModelChannel(attempt) };
+  const { api } = attempt.config.model;
+  if (api === undefined) return { phase: 'agent', env };
+  return { phase: 'agent', env, openChannel: () => openModelChannel(attempt, api) };
 }
 
-async function openModelChannel(attempt: Attempt): Promise<Channel> {
-  const { model } = attempt.config;
-  const key = model.mode === 'replay' ? undefined : attempt.worker.readSecret(model.keyEnv);
-  if (model.mode !== 'replay' && key === undefined) {
-    throw new HaloError('MODEL_KEY_MISSING', `the worker’s environment holds no ${model.keyEnv}`, {
-      hint: `export ${model.keyEnv} where the worker starts, or set [model] key_env`,
-    });
-  }
-  return openChannel(attempt.worker.home, {
-    model: { mode: model.mode, baseUrl: model.baseUrl, key, cassette: cassettePath(attempt) },
+async function openModelChannel(attempt: Attempt, api: ModelApi): Promise<Channel> {
+  const { mode, baseUrl, name, allow } = attempt.config.model;
+  const key = mode === 'replay' ? undefined : await attempt.worker.modelKey(attempt.config.model);
+  const models = [name, ...allow];
+  return openChannel(channelPlace(attempt), {
+    model: { mode, api, baseUrl, key, models, cassette: cassettePath(attempt) },
   });
 }
 
@@ -73,4 +71,8 @@ function cassettePath(attempt: Attempt): string {
     throw new HaloError('CASSETTE_MISSING', 'the model is to be replayed, but [model] cassettes names no folder');
   }
   return join(cassettes, `${attempt.key}.jsonl`);
+}
+
+function channelPlace({ worker, runId, epoch }: Attempt): ChannelPlace {
+  return { home: worker.home, runId, epoch };
 }

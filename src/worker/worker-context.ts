@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import type { Config } from '../config/config.ts';
+import type { Config, ModelSource } from '../config/config.ts';
 import type { SandboxEngine } from '../sandbox/sandbox.ts';
 import type { Store } from '../store/store.ts';
 
@@ -9,8 +9,8 @@ export interface WorkerContext {
   store: Store;
   engine: SandboxEngine;
   log: Logger;
-  /** The value of a secret that the worker's environment holds, or undefined. */
-  readSecret(name: string): string | undefined;
+  /** The key of a model provider. Throws MODEL_KEY_MISSING. */
+  modelKey(source: ModelSource): Promise<string>;
   /** Certificate authorities that this worker trusts besides the common ones (NODE_EXTRA_CA_CERTS). */
   caFile: string | undefined;
   /** How a repository gets into a sandbox here; `auto` is settled by a probe, once. */

@@ -6,14 +6,14 @@ import { codex } from '../../src/agents/codex/index.ts';
 import { startModelServer } from '../support/model-server.ts';
 import { SCENARIOS } from './codex-scenarios.ts';
 import { expectOutcome, readRun } from './read-run.ts';
-import { hasCodex, runCodex } from './run-codex.ts';
+import { hasAgent, runAgent } from './run-agent.ts';
 
 const FIXTURES = new URL('fixtures/codex/', import.meta.url).pathname;
 
 /** With HALO_TEST_RECORD these tests write the fixtures anew. */
 const recording = process.env.HALO_TEST_RECORD !== undefined;
 
-describe.skipIf(!hasCodex())('the real Codex CLI on the host', () => {
+describe.skipIf(!hasAgent('codex'))('the real Codex CLI on the host', () => {
   let dir: string;
 
   beforeAll(async () => {
@@ -32,7 +32,7 @@ describe.skipIf(!hasCodex())('the real Codex CLI on the host', () => {
   it.each(SCENARIOS)('ends as expected: $name', async (scenario) => {
     const server = await startModelServer({ turns: scenario.turns });
     const options = { modelUrl: server.url, model: scenario.model ?? 'gpt-5.5' };
-    const run = await runCodex(join(dir, scenario.name), options);
+    const run = await runAgent(codex, join(dir, scenario.name), options);
     await server.close();
     if (recording) {
       await writeFile(join(FIXTURES, `${scenario.name}.jsonl`), run.stdout.replaceAll(`${dir}/${scenario.name}/`, '/'));

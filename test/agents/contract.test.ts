@@ -7,6 +7,13 @@ import { expectOutcome, readRun } from './read-run.ts';
 /** How each agent's program prints its final message. */
 const PRINT: Record<AgentId, (answer: string) => string> = {
   codex: (text) => JSON.stringify({ type: 'item.completed', item: { id: 'item_0', type: 'agent_message', text } }),
+  claude: (text) =>
+    JSON.stringify({
+      type: 'result',
+      subtype: 'success',
+      is_error: false,
+      structured_output: JSON.parse(text) as unknown,
+    }),
   command: (text) => text,
 };
 
@@ -33,6 +40,11 @@ const ODD_LINES = [
   '{"type":"item.completed","item":{"type":"file_change","status":"completed","changes":{}}}',
   '{"type":"turn.failed","error":{}}',
   '{"__proto__":{"status":"ok"},"constructor":1}',
+  '{"type":"result"}',
+  '{"type":"result","is_error":true,"errors":[1]}',
+  '{"type":"assistant","message":{"content":[null]}}',
+  '{"type":"assistant","message":{"content":[{"type":"tool_use","name":"Bash","input":{"command":7}}]}}',
+  '{"type":"user","tool_use_result":{"stdout":7}}',
   '\u0000\u001b[2J\ud800',
   '['.repeat(100_000),
   JSON.stringify({ type: 'item.completed', item: { type: 'command_execution', aggregated_output: 'x'.repeat(2e6) } }),
@@ -61,7 +73,8 @@ describe.each(Object.keys(AGENTS) as AgentId[])('the agent %s', (id) => {
   });
 
   it('gets no secret', () => {
-    const launch = JSON.stringify(adapter.launch(INTENT));
+    // Claude Code does not start without something that it takes for a key.
+    const launch = JSON.stringify(adapter.launch(INTENT)).replace('"ANTHROPIC_API_KEY":"halo"', '');
     expect(launch).not.toMatch(/api_key|env_key|authorization|bearer/i);
   });
 
@@ -121,20 +134,82 @@ describe.each(Object.keys(AGENTS) as AgentId[])('the agent %s', (id) => {
   });
 });
 
-describe('recordings of the real Codex CLI', () => {
-  interface Recording {
-    name: string;
-    exitCode: number;
-    stderrTail: string;
-    outcome: { kind: string; says?: string };
-  }
-  const read = (file: string) => readFileSync(new URL(`fixtures/codex/${file}`, import.meta.url), 'utf8');
-  const recordings = JSON.parse(read('index.json')) as Recording[];
+interface Recording {
+  name: string;
+  exitCode: number;
+  stderrTail: string;
+  outcome: { kind: string; says?: string };
+}
+
+const recordedBy = (id: AgentId) => {
+  const read = (file: string) => readFileSync(new URL(`fixtures/${id}/${file}`, import.meta.url), 'utf8');
+  return { read, recordings: JSON.parse(read('index.json')) as Recording[] };
+};
+
+describe.each(['codex', 'claude'] as const)('recordings of the real %s', (id) => {
+  const { read, recordings } = recordedBy(id);
 
   it.each(recordings)('are read as they ended: $name', ({ name, exitCode, stderrTail, outcome }) => {
-    const run = readRun(agentAdapter('codex'), { stdout: read(`${name}.jsonl`), exitCode, stderrTail });
+    const run = readRun(agentAdapter(id), { stdout: read(`${name}.jsonl`), exitCode, stderrTail });
     expectOutcome(run.outcome, outcome);
   });
+});
+
+describe('recordings of the real Claude Code', () => {
+  const { read } = recordedBy('claude');
+  const activitiesOf = (name: string) =>
+    readRun(agentAdapter('claude'), { stdout: read(`${name}.jsonl`), exitCode: 0, stderrTail: '' }).activities;
+
+  it('are cooked for people: what it said and ran, and with what result', () => {
+    const write = `mkdir -p "$(dirname 'greeting.txt')" && printf %s aGVsbG8K | base64 -d > 'greeting.txt'`;
+    expect(activitiesOf('success')).toEqual([
+      { kind: 'say', text: 'I look around first.' },
+      { kind: 'run', command: 'printf one; ls' },
+      { kind: 'ran', command: 'the command above', exitCode: 0, output: 'one' },
+      { kind: 'run', command: write },
+      { kind: 'ran', command: 'the command above', exitCode: 0, output: '' },
+    ]);
+  });
+
+  it('tell the exit code and the output of a command that failed', () => {
+    expect(activitiesOf('command-failed')[1]).toEqual({
+      kind: 'ran',
+      command: 'the command above',
+      exitCode: 3,
+      output: 'out\nerr',
+    });
+  });
+
+  it('show each reconnection as a warning, and its own words about an error once', () => {
+    const warnings = ['1/3', '2/3', '3/3'].map((count) => ({ kind: 'warn', text: `Reconnecting... ${count} (500)` }));
+    expect(activitiesOf('http-500')).toEqual(warnings);
+  });
+
+  it('tell what its own tools wrote', () => {
+    const result = (value: object) => JSON.stringify({ type: 'user', tool_use_result: value });
+    const parseLine = (line: string) => agentAdapter('claude').parseLine(line);
+    expect(parseLine(result({ type: 'create', filePath: '/workspace/a b.txt' })).activities).toEqual([
+      { kind: 'edit', path: 'a b.txt', change: 'add' },
+    ]);
+    expect(parseLine(result({ filePath: '/workspace/a.txt', oldString: 'x', newString: 'y' })).activities).toEqual([
+      { kind: 'edit', path: 'a.txt', change: 'update' },
+    ]);
+  });
+
+  it('do not take an interrupted run for an answer, although it exits 0', () => {
+    const line = {
+      type: 'result',
+      subtype: 'error_during_execution',
+      is_error: true,
+      terminal_reason: 'aborted_tools',
+    };
+    const run = { stdout: JSON.stringify(line), exitCode: 0, stderrTail: '' };
+    expectOutcome(readRun(agentAdapter('claude'), run).outcome, { kind: 'error', says: 'was interrupted' });
+  });
+});
+
+describe('recordings of the real Codex CLI', () => {
+  const { read } = recordedBy('codex');
 
   it('are cooked for people: what it ran, with what result, and what it edited', () => {
     const { activities } = readRun(agentAdapter('codex'), {

@@ -15,7 +15,7 @@ const INPUT: PromptInput = {
     extra: {},
   },
   progress: [],
-  guidance: undefined,
+  guidance: [],
   gates: ['npm test'],
 };
 
@@ -45,7 +45,7 @@ describe('the prompt', () => {
     const prompt = buildPrompt({
       ...INPUT,
       progress: [{ id: 'US-1', title: 'Door', summary: 'Opens now.' }],
-      guidance: 'Use tabs.\n',
+      guidance: [{ file: 'AGENTS.md', text: 'Use tabs.\n' }],
       lastFailure: { reason: 'GATE_FAILED', summary: 'npm test ended with 1', tail: 'a ``` b\nAssertionError' },
     });
     expect(prompt).toContain('- US-1: Door. Opens now.');

@@ -25,9 +25,13 @@ describe('defaults', () => {
       image: 'halo-sandbox',
       env: {},
       model: {
+        api: 'openai',
         name: 'gpt-5.5',
+        allow: [],
         baseUrl: 'https://api.openai.com/v1',
         keyEnv: 'OPENAI_API_KEY',
+        keyFile: undefined,
+        keyCommand: undefined,
         mode: 'live',
         cassettes: undefined,
       },
@@ -45,6 +49,7 @@ describe('defaults', () => {
       },
       sandbox: { runtime: 'auto' },
       network: { allow: [] },
+      prd: { writeBack: true },
       retry: { attempts: 3, backoffMs: 30_000, maxBackoffMs: 300_000 },
       land: { mode: 'branch', protect: [] },
       git: {
@@ -182,7 +187,7 @@ describe('errors', () => {
     ['[budget]\nrun_usd = 3', ':1: budget: unknown key'],
     ['limits = 3', ':1: limits: must be a table'],
     ['profiles = 3', ':1: profiles: must be a table'],
-    ['agent = "claud"', ':1: agent: must be one of "codex", "command"'],
+    ['agent = "claud"', ':1: agent: must be one of "codex", "claude", "command"'],
     ['setup = "npm ci"', ':1: setup: must be a list of commands, like ["npm test"]'],
     ['gates = ["npm test", " "]', ':1: gates[1]: must not be empty'],
     ['image = ""', ':1: image: must not be empty'],
@@ -256,7 +261,7 @@ describe('errors', () => {
   });
 
   test('the --agent flag must name an agent', () => {
-    expect(refusal({ flags: { agent: 'claude' } })).toBe('--agent: agent: must be one of "codex", "command"');
+    expect(refusal({ flags: { agent: 'cursor' } })).toBe('--agent: agent: must be one of "codex", "claude", "command"');
   });
 });
 

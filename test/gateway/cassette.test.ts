@@ -4,14 +4,19 @@ import { describe, expect, it } from 'vitest';
 import type { ModelRoute } from '../../src/gateway/model-route.ts';
 import type { Turn } from '../support/model-server.ts';
 import { ask, type Answer } from './client.ts';
-import { gateway, httpServer, modelServer, tempDir } from './fixture.ts';
+import { gateway, httpServer, modelServer, tempDir, OPENAI } from './fixture.ts';
 
 const KEY = 'sk-canary-0123456789abcdef';
 const NOWHERE = 'http://127.0.0.1:1/v1';
 
 const result = { type: 'function_call_output', call_id: 'c', output: 'Wall time: 0.1 s' };
 const bodies = [
-  { model: 'm', tools: [{ name: 'exec_command' }], input: [{ role: 'user', content: 'first' }], prompt_cache_key: 'a' },
+  {
+    model: 'm',
+    tools: [{ type: 'function', name: 'exec_command' }],
+    input: [{ role: 'user', content: 'first' }],
+    prompt_cache_key: 'a',
+  },
   { model: 'm', input: [{ role: 'user', content: 'second' }, result], prompt_cache_key: 'a' },
 ];
 
@@ -19,7 +24,7 @@ const bodies = [
 async function record(turns: Turn[]): Promise<{ cassette: string; answers: Answer[] }> {
   const cassette = join(await tempDir(), 'deep', 'story.jsonl');
   const model = await modelServer(turns);
-  const gate = await gateway({ model: { mode: 'record', baseUrl: model.url, key: KEY, cassette } });
+  const gate = await gateway({ model: { ...OPENAI, mode: 'record', baseUrl: model.url, key: KEY, cassette } });
   const answers: Answer[] = [];
   for (const body of bodies) answers.push(await ask(gate.socket, { body, headers: { cookie: 'foreign' } }));
   await gate.close();
@@ -27,14 +32,20 @@ async function record(turns: Turn[]): Promise<{ cassette: string; answers: Answe
   return { cassette, answers };
 }
 
-const replay = (cassette: string): ModelRoute => ({ mode: 'replay', baseUrl: NOWHERE, key: undefined, cassette });
+const replay = (cassette: string): ModelRoute => ({
+  ...OPENAI,
+  mode: 'replay',
+  baseUrl: NOWHERE,
+  key: undefined,
+  cassette,
+});
 
 describe('a cassette', () => {
   it('gives the client the same bytes again, without a provider', async () => {
     const { cassette, answers } = await record([{ run: 'echo é' }, { say: 'done', usage: { input: 5, output: 2 } }]);
     const gate = await gateway({ model: replay(cassette) });
     for (const [index, body] of bodies.entries()) {
-      const answer = await ask(gate.socket, { body: { ...body, prompt_cache_key: 'b', client_metadata: { t: 1 } } });
+      const answer = await ask(gate.socket, { body: { ...body, prompt_cache_key: 'b', client_metadata: { t: '1' } } });
       expect(answer.status).toBe(200);
       expect(answer.body).toBe(answers[index]?.body);
       expect(answer.headers['content-type']).toBe('text/event-stream');
@@ -67,7 +78,9 @@ describe('a cassette', () => {
       res.end(`your ${req.headers.authorization}`);
     });
     const cassette = join(await tempDir(), 'story.jsonl');
-    const gate = await gateway({ model: { mode: 'record', baseUrl: `http://${provider}/v1`, key: KEY, cassette } });
+    const gate = await gateway({
+      model: { ...OPENAI, mode: 'record', baseUrl: `http://${provider}/v1`, key: KEY, cassette },
+    });
     await ask(gate.socket, { headers: { accept: 'teapot' } });
     await ask(gate.socket);
     await gate.close();
@@ -80,7 +93,7 @@ describe('a cassette', () => {
   it('replays a broken stream as a broken stream', async () => {
     const cassette = join(await tempDir(), 'story.jsonl');
     const model = await modelServer([{ cut: 'middle' }, { say: 'done' }]);
-    const recorded = await gateway({ model: { mode: 'record', baseUrl: model.url, key: KEY, cassette } });
+    const recorded = await gateway({ model: { ...OPENAI, mode: 'record', baseUrl: model.url, key: KEY, cassette } });
     await expect(ask(recorded.socket)).rejects.toMatchObject({ code: 'ECONNRESET' });
     await ask(recorded.socket);
     await recorded.close();
@@ -92,7 +105,7 @@ describe('a cassette', () => {
   it('keeps the order in which requests arrived, not that in which answers ended', async () => {
     const cassette = join(await tempDir(), 'story.jsonl');
     const model = await modelServer([{ say: 'slow', delayMs: 200 }, { say: 'quick' }]);
-    const recorded = await gateway({ model: { mode: 'record', baseUrl: model.url, key: KEY, cassette } });
+    const recorded = await gateway({ model: { ...OPENAI, mode: 'record', baseUrl: model.url, key: KEY, cassette } });
     const slow = ask(recorded.socket);
     while (model.requests.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
     await Promise.all([slow, ask(recorded.socket)]);
@@ -148,7 +161,13 @@ describe('a replay that does not fit', () => {
   });
 
   it('says so when the cassette cannot be written', async () => {
-    const model: ModelRoute = { mode: 'record', baseUrl: NOWHERE, key: KEY, cassette: '/dev/null/story.jsonl' };
+    const model: ModelRoute = {
+      ...OPENAI,
+      mode: 'record',
+      baseUrl: NOWHERE,
+      key: KEY,
+      cassette: '/dev/null/story.jsonl',
+    };
     await expect(gateway({ model })).rejects.toMatchObject({ code: 'DISK_FAILED' });
   });
 });

@@ -5,12 +5,12 @@ import { describe, expect, it } from 'vitest';
 import { codex } from '../../src/agents/codex/index.ts';
 import type { ModelRoute } from '../../src/gateway/model-route.ts';
 import { readRun } from '../agents/read-run.ts';
-import { hasCodex, runCodex } from '../agents/run-codex.ts';
-import { gateway, listening, modelServer, tempDir } from './fixture.ts';
+import { hasAgent, runAgent } from '../agents/run-agent.ts';
+import { gateway, listening, modelServer, tempDir, OPENAI } from './fixture.ts';
 
 const KEY = 'sk-canary-0123456789abcdef';
 
-describe.skipIf(!hasCodex())('the real Codex CLI behind the gateway', () => {
+describe.skipIf(!hasAgent('codex'))('the real Codex CLI behind the gateway', () => {
   it('does the same work again from the cassette, without a provider', async () => {
     const dir = await tempDir();
     const cassette = join(dir, 'story.jsonl');
@@ -19,9 +19,21 @@ describe.skipIf(!hasCodex())('the real Codex CLI behind the gateway', () => {
       { write: 'greeting.txt', content: 'hello\n' },
       { json: { status: 'ok', summary: 'Greets.' } },
     ]);
-    const first = await run(join(dir, 'first'), { mode: 'record', baseUrl: provider.url, key: KEY, cassette });
+    const first = await run(join(dir, 'first'), {
+      ...OPENAI,
+      mode: 'record',
+      baseUrl: provider.url,
+      key: KEY,
+      cassette,
+    });
     await provider.close();
-    const again = await run(join(dir, 'again'), { mode: 'replay', baseUrl: provider.url, key: undefined, cassette });
+    const again = await run(join(dir, 'again'), {
+      ...OPENAI,
+      mode: 'replay',
+      baseUrl: provider.url,
+      key: undefined,
+      cassette,
+    });
     for (const { outcome, usage, problem } of [first, again]) {
       expect(problem).toBeUndefined();
       expect(outcome).toEqual({ kind: 'answer', answer: { status: 'ok', summary: 'Greets.' } });
@@ -35,8 +47,8 @@ describe.skipIf(!hasCodex())('the real Codex CLI behind the gateway', () => {
     const dir = await tempDir();
     const cassette = join(dir, 'story.jsonl');
     const provider = await modelServer([{ json: { status: 'ok', summary: 'Greets.' } }]);
-    await run(join(dir, 'first'), { mode: 'record', baseUrl: provider.url, key: KEY, cassette });
-    const route: ModelRoute = { mode: 'replay', baseUrl: provider.url, key: undefined, cassette };
+    await run(join(dir, 'first'), { ...OPENAI, mode: 'record', baseUrl: provider.url, key: KEY, cassette });
+    const route: ModelRoute = { ...OPENAI, mode: 'replay', baseUrl: provider.url, key: undefined, cassette };
     const other = await run(join(dir, 'other'), route, 'house-model');
     expect(other.outcome).toEqual({ kind: 'error', error: `Codex failed: ${other.problem}` });
     expect(other.problem).toContain('asks for the model "house-model"');
@@ -50,7 +62,7 @@ async function run(dir: string, route: ModelRoute, model = 'gpt-5.5') {
     socket.on('error', () => inside.destroy()).pipe(inside);
     inside.on('error', () => socket.destroy()).pipe(socket);
   });
-  const ended = await runCodex(dir, { model, modelUrl: `http://${await listening(forwarder)}/v1` });
+  const ended = await runAgent(codex, dir, { model, modelUrl: `http://${await listening(forwarder)}/v1` });
   await gate.close();
   return { outcome: readRun(codex, ended).outcome, usage: gate.usage(), problem: gate.problem() };
 }

@@ -13,6 +13,10 @@ const pem = (name: string) => readFileSync(new URL(`fixtures/localhost-${name}.p
 /** A certificate for `localhost` that nobody trusts, with its key. */
 export const localhost = { key: pem('key'), cert: pem('cert') };
 
+/** A route to a provider that speaks OpenAI’s APIs, and may be asked for these models. */
+export const OPENAI = { api: 'openai', models: ['m', 'other', 'gpt-5.5', 'house-model'] } as const;
+export const ANTHROPIC = { api: 'anthropic', models: ['m', 'claude-test'] } as const;
+
 const undo: (() => Promise<void>)[] = [];
 
 afterEach(async () => {

@@ -42,7 +42,7 @@ const ONLY_IN: Record<string, string[]> = {
   bullmq: ['queue/'],
   ioredis: ['queue/'],
   'node:child_process': ['git/', 'queue/', 'sandbox/docker/image', 'sandbox/docker/base'],
-  execa: ['git/', 'queue/', 'sandbox/docker/image', 'sandbox/docker/base'],
+  execa: ['git/', 'queue/', 'sandbox/docker/image', 'sandbox/docker/base', 'gateway/key-command'],
 };
 
 /** Text that may only stand in some places. */

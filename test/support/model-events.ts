@@ -9,10 +9,16 @@ export interface ResponseHead {
 
 type StreamEvent = { type: string } & Record<string, unknown>;
 
-/** The names of the tools that a Responses API request offers. */
+interface Tool {
+  name?: string;
+  type?: string;
+  function?: { name: string };
+}
+
+/** The names of the tools that a request offers, in any of the APIs. */
 export function toolNames(body: unknown): string[] {
-  const tools = (body as { tools?: { name?: string; type: string }[] }).tools ?? [];
-  return tools.map((tool) => tool.name ?? tool.type);
+  const tools = (body as { tools?: Tool[] }).tools ?? [];
+  return tools.map((tool) => tool.name ?? tool.function?.name ?? tool.type ?? '');
 }
 
 /** What a response holds: a message, a tool call, or the one before the other. */

@@ -7,8 +7,7 @@ import { parseCodexLine } from './parse.ts';
 export const codex: AgentAdapter = {
   id: 'codex',
   title: 'Codex',
-  needsModel: true,
-  readsGuidance: true,
+  guidanceFiles: [],
   launch: launchCodex,
   parseLine: parseCodexLine,
   outcome: readCodexOutcome,

@@ -7,8 +7,7 @@ import { parseCommandLine } from './parse.ts';
 export const command: AgentAdapter = {
   id: 'command',
   title: 'The agent command',
-  needsModel: false,
-  readsGuidance: false,
+  guidanceFiles: ['AGENTS.md'],
   launch: launchCommand,
   parseLine: parseCommandLine,
   outcome: readCommandOutcome,

@@ -1,4 +1,4 @@
-import { buildPrompt } from '../../agents/prompt.ts';
+import { buildPrompt, type PromptInput } from '../../agents/prompt.ts';
 import { joinSayings, NO_USAGE, type AgentActivity, type AgentAnswer, type Usage } from '../../core/agent.ts';
 import { readFileAt } from '../../git/repo.ts';
 import { collectText } from '../../lib/sinks.ts';
@@ -81,7 +81,7 @@ function requireOk(answer: AgentAnswer): AgentAnswer {
 }
 
 async function writePrompt(attempt: Attempt): Promise<string> {
-  const { adapter, prd, state, story, config, worker, place } = attempt;
+  const { prd, state, story, config, worker, place } = attempt;
   const previous = state.stories.find(({ id }) => id === story.id);
   const prompt = buildPrompt({
     prd,
@@ -89,7 +89,7 @@ async function writePrompt(attempt: Attempt): Promise<string> {
     progress: state.stories
       .filter(({ progress }) => progress === 'passed')
       .map(({ id, title, summary }) => ({ id, title, summary: summary ?? '' })),
-    guidance: adapter.readsGuidance ? undefined : await readGuidance(attempt),
+    guidance: await readGuidance(attempt),
     gates: config.gates ?? [],
     ...(previous?.stopReason === undefined
       ? {}
@@ -105,9 +105,17 @@ async function writePrompt(attempt: Attempt): Promise<string> {
   return prompt;
 }
 
-function readGuidance({ mirrorDir, base }: Attempt): Promise<string | undefined> {
-  return readFileAt({ gitDir: mirrorDir, commit: base, path: 'AGENTS.md', maxBytes: GUIDANCE_BYTES });
+/** What the agent does not read by itself. A file that is only a link or a reference to the other one says nothing new. */
+async function readGuidance({ adapter, mirrorDir, base }: Attempt): Promise<PromptInput['guidance']> {
+  const files = adapter.guidanceFiles.map(async (file) => {
+    const text = await readFileAt({ gitDir: mirrorDir, commit: base, path: file, maxBytes: GUIDANCE_BYTES });
+    return { file, text: text ?? '' };
+  });
+  const found = (await Promise.all(files)).filter(({ text }) => !['', ...REFERENCES].includes(text.trim()));
+  return found.filter(({ text }, index) => found.findIndex((other) => other.text === text) === index);
 }
+
+const REFERENCES = ['AGENTS.md', '@AGENTS.md', 'CLAUDE.md', '@CLAUDE.md'];
 
 /** Writes the agent's files into its own home, in memory, and starts it behind the forwarder when it needs a model. */
 function agentScript({ launch }: Attempt, forwarded: boolean): string {

@@ -1,0 +1,123 @@
+import * as z from 'zod';
+import type { AgentActivity } from '../../core/agent.ts';
+import type { ParsedLine } from '../adapter.ts';
+import { isAnswer } from '../answer.ts';
+import { capText } from '../cap.ts';
+
+const block = z.union([
+  z.object({ type: z.literal('text'), text: z.string() }),
+  z.object({
+    type: z.literal('tool_use'),
+    name: z.literal('Bash'),
+    input: z.object({ command: z.string() }),
+  }),
+  z.object({ type: z.string() }),
+]);
+
+/** What a tool gave back, by the shape that each kind of tool has. */
+const outcome = z.union([
+  z.object({ stdout: z.string(), stderr: z.string().default('') }),
+  z.object({ type: z.enum(['create', 'update']), filePath: z.string() }),
+  z.object({ filePath: z.string(), oldString: z.string() }),
+  z.string(),
+]);
+
+const event = z.discriminatedUnion('type', [
+  z.object({
+    type: z.literal('system'),
+    subtype: z.literal('api_retry'),
+    attempt: z.number(),
+    max_retries: z.number(),
+    error_status: z.number().nullish(),
+    error: z.string().nullish(),
+  }),
+  z.object({
+    type: z.literal('assistant'),
+    message: z.object({ model: z.string().nullish(), content: z.array(block) }),
+  }),
+  z.object({ type: z.literal('user'), tool_use_result: outcome }),
+  z.object({
+    type: z.literal('result'),
+    is_error: z.boolean(),
+    result: z.string().optional(),
+    structured_output: z.unknown().optional(),
+    errors: z.array(z.string()).optional(),
+    terminal_reason: z.string().nullish(),
+  }),
+]);
+
+/** The result of a command comes without the command, which stands shortly before it. */
+const ABOVE = 'the command above';
+
+type Event = z.infer<typeof event>;
+
+/** Reads one line of `claude -p --output-format stream-json`; unknown events and broken lines mean nothing. */
+export function parseClaudeLine(line: string): ParsedLine {
+  const parsed = event.safeParse(parseJson(line));
+  if (!parsed.success) return { activities: [] };
+  const { data } = parsed;
+  switch (data.type) {
+    case 'system':
+      return { activities: [{ kind: 'warn', text: describeRetry(data) }] };
+    case 'assistant':
+      // Its own words about an error come again in the result.
+      return { activities: data.message.model === '<synthetic>' ? [] : data.message.content.flatMap(readBlock) };
+    case 'user':
+      return { activities: readToolResult(data.tool_use_result) };
+    case 'result':
+      return readResult(data);
+  }
+}
+
+function describeRetry({ attempt, max_retries, error_status, error }: Event & { type: 'system' }): string {
+  const why = error_status ?? error ?? 'no connection';
+  return capText(`Reconnecting... ${attempt}/${max_retries} (${why})`);
+}
+
+function readBlock(content: z.infer<typeof block>): AgentActivity[] {
+  if ('text' in content)
+    return content.text.trim() === '' || isAnswer(content.text) ? [] : [{ kind: 'say', text: capText(content.text) }];
+  if ('input' in content) return [{ kind: 'run', command: capText(content.input.command) }];
+  return [];
+}
+
+function readToolResult(result: z.infer<typeof outcome>): AgentActivity[] {
+  if (typeof result === 'string') return readFailure(result);
+  if ('stdout' in result) {
+    const output = [result.stdout, result.stderr].filter((text) => text !== '').join('\n');
+    return [{ kind: 'ran', command: ABOVE, exitCode: 0, output: capText(output) }];
+  }
+  const created = 'type' in result && result.type === 'create';
+  return [{ kind: 'edit', path: fromWorkspace(result.filePath), change: created ? 'add' : 'update' }];
+}
+
+/** A command that failed gives its exit code and output as one text; what else failed is for the agent alone. */
+function readFailure(text: string): AgentActivity[] {
+  const [, exitCode, output = ''] = /^Error: Exit code (\d+)(?:\n([\s\S]*))?$/.exec(text) ?? [];
+  return exitCode === undefined
+    ? []
+    : [{ kind: 'ran', command: ABOVE, exitCode: Number(exitCode), output: capText(output) }];
+}
+
+function readResult(result: Event & { type: 'result' }): ParsedLine {
+  if (!result.is_error) {
+    const { structured_output: answer } = result;
+    const answerText = answer === undefined || answer === null ? result.result : JSON.stringify(answer);
+    return { activities: [], ...(answerText === undefined ? {} : { answerText }) };
+  }
+  const words = [result.result ?? result.errors?.join('; ') ?? 'it gave no reason'];
+  if (result.terminal_reason?.startsWith('aborted') === true) words.unshift(result.terminal_reason);
+  return { activities: [], error: words.join(': ') };
+}
+
+function fromWorkspace(path: string): string {
+  return path.startsWith('/workspace/') ? path.slice('/workspace/'.length) : path;
+}
+
+function parseJson(line: string): unknown {
+  try {
+    return JSON.parse(line) as unknown;
+  } catch {
+    return undefined;
+  }
+}

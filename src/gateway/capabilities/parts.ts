@@ -1,0 +1,23 @@
+import * as z from 'zod';
+
+/** A picture or file that is in the request itself; any other URL would make the provider fetch it. */
+export const DataUrl = z.string().regex(/^data:/i);
+
+/** A JSON schema or the arguments of a tool: data that the provider only hands on. */
+export const AnyObject = z.record(z.string(), z.unknown());
+
+/** A feature that is refused: it may be absent, null or empty, and is left out then. */
+export const Refused = z
+  .union([z.null(), z.literal(false), z.array(z.never()).length(0)])
+  .optional()
+  .transform(() => undefined);
+
+/** JSON schema answers, as both OpenAI APIs name them. */
+export const JsonSchemaFormat = z.object({
+  name: z.string(),
+  description: z.string().optional(),
+  schema: AnyObject,
+  strict: z.boolean().nullish(),
+});
+
+export const Grammar = z.object({ syntax: z.string(), definition: z.string() });

@@ -1,0 +1,63 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { answerError } from './answers.ts';
+import type { Ledger } from './ledger.ts';
+import type { GatewayLimits } from './limits.ts';
+import { describeOperations, findOperation } from './model-api.ts';
+import type { ModelHandler, ModelRoute } from './model-route.ts';
+import { servePlainProxy } from './plain-proxy.ts';
+import { readModelRequest } from './read-model-request.ts';
+import type { Network } from './tunnel.ts';
+
+/** What the doors of one gateway share. */
+export interface Doors {
+  ledger: Ledger;
+  network: Network;
+  limits: GatewayLimits;
+  route: ModelRoute | undefined;
+  model: ModelHandler | undefined;
+  /** Under way now. */
+  modelRequests: number;
+  /** What is left for bodies that are being read. */
+  pool: { bytes: number };
+  /** Requests being answered. */
+  running: Set<Promise<void>>;
+}
+
+/** Answers a request, or refuses it: only what is listed as an operation reaches the model, only GET and HEAD the network. */
+export async function serveRequest(doors: Doors, req: IncomingMessage, res: ServerResponse): Promise<void> {
+  const { model, route, ledger, limits, pool } = doors;
+  const url = req.url ?? '';
+  if (!url.startsWith('/')) return servePlainProxy(doors.network, req, res);
+  const operation = route === undefined ? undefined : findOperation(route.api, req.method ?? '', url);
+  if (model === undefined || route === undefined || operation === undefined) {
+    const served = route === undefined ? 'no model route' : `only ${describeOperations(route.api)}`;
+    const reason = `There is nothing at ${req.method} ${url}: halo serves ${served} here.`;
+    return refuse(ledger, { req, res, status: 404, reason });
+  }
+  if (doors.modelRequests >= limits.requests) {
+    return refuse(ledger, { req, res, status: 503, reason: `More than ${limits.requests} model requests at once.` });
+  }
+  doors.modelRequests += 1;
+  try {
+    const { bodyBytes } = limits;
+    const request = await readModelRequest(req, { operation, models: route.models, bodyBytes, pool });
+    if ('reason' in request) {
+      ledger.reportProblem(request.reason);
+      return refuse(ledger, { req, res, ...request });
+    }
+    await model.answer(request, res);
+  } finally {
+    doors.modelRequests -= 1;
+  }
+}
+
+function refuse(
+  ledger: Ledger,
+  { req, res, status, reason }: { req: IncomingMessage; res: ServerResponse; status: number; reason: string },
+): void {
+  ledger.record({ method: req.method ?? '', target: req.url ?? '', outcome: 'refused', status });
+  // A body that is not wanted is not read to its end.
+  res.once('finish', () => req.socket.destroySoon());
+  res.setHeader('connection', 'close');
+  answerError(res, status, reason);
+}
