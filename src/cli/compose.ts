@@ -4,6 +4,7 @@ import type { Initialised } from '../api/repo-config.ts';
 import type { Served } from '../api/serve.ts';
 import type { Verified, VerifyQuery } from '../api/verify.ts';
 import type { Host } from '../config/config.ts';
+import type { Prd } from '../core/prd.ts';
 
 export interface Worker {
   /** Ends a run with USER_ABORT. */
@@ -22,6 +23,12 @@ export interface ShownConfig {
   json: Record<string, { value: unknown; origin: string }>;
 }
 
+/** A PRD as it was read; the path is for messages. */
+export interface PrdFile {
+  path: string;
+  bytes: Uint8Array;
+}
+
 /** What commands can ask for. Everything is loaded when asked for, so that each command starts fast. */
 export interface Services {
   readHost(): Promise<Host>;
@@ -36,6 +43,9 @@ export interface Services {
   /** Runs gates again on this machine. */
   verify(query: VerifyQuery): AsyncIterable<Verified>;
   readConfig(query: { folder: string; profile: string | undefined; set: string[] }): Promise<ShownConfig>;
+  /** Throws PRD_INVALID, and USAGE when there is no such dialect. */
+  parsePrd(file: PrdFile & { as: string | undefined }): Promise<Prd>;
+  convertPrd(file: PrdFile & { to: string }): Promise<{ text: string; warnings: string[]; lost: string[] }>;
   initConfig(options: { folder: string; force: boolean }): Promise<Initialised>;
   /** Answers with the image's id. */
   /** `server`: the image of the services in compose.yaml, instead of the sandbox's. */
@@ -84,6 +94,20 @@ export function composeServices(args: readonly string[]): Services {
       ]);
       const config = await readConfig({ host: await readHost(), ...query });
       return { text: showConfig(config), json: showConfigJson(config) };
+    },
+    async parsePrd({ path, bytes, as }) {
+      const [{ readPrdFile }, { requireDialect }] = await Promise.all([
+        import('../prd/parse.ts'),
+        import('../prd/registry.ts'),
+      ]);
+      return readPrdFile(bytes, path, as === undefined ? undefined : requireDialect(as)).prd;
+    },
+    async convertPrd({ path, bytes, to }) {
+      const [{ convertPrd }, { requireDialect }] = await Promise.all([
+        import('../prd/convert.ts'),
+        import('../prd/registry.ts'),
+      ]);
+      return convertPrd(bytes, path, requireDialect(to));
     },
     async initConfig(options) {
       const { initConfig } = await import('../api/repo-config.ts');

@@ -34,6 +34,7 @@ export const COMMANDS: readonly Entry[] = [
   { name: 'worker', summary: 'execute queued runs', load: () => import('./commands/worker.ts') },
   { name: 'serve', summary: 'serve the HTTP API', load: () => import('./commands/serve.ts') },
   { name: 'up', summary: 'Redis, API and workers in one process', load: () => import('./commands/up.ts') },
+  { name: 'prd', summary: 'check a PRD, or write it in another dialect', load: () => import('./commands/prd.ts') },
   { name: 'init', summary: 'write a commented halo.toml', load: () => import('./commands/init.ts') },
   { name: 'doctor', summary: 'check this machine and say how to mend it', load: () => import('./commands/doctor.ts') },
   { name: 'image', summary: 'build the sandbox image', load: () => import('./commands/image.ts') },

@@ -1,4 +1,6 @@
+import { HaloError } from '../core/errors.ts';
 import type { DialectId } from '../core/prd.ts';
+import { findNearest } from '../lib/nearest.ts';
 import type { Dialect, PrdDocument } from './dialect.ts';
 import { array } from './dialects/array.ts';
 import { daedalus } from './dialects/daedalus.ts';
@@ -46,7 +48,16 @@ export function isWrittenIn(dialect: Dialect, document: PrdDocument): boolean {
   return document.format === 'markdown' && dialect.detects(document);
 }
 
-/** Whether a word is the id of a dialect. */
-export function isDialectId(name: string): name is DialectId {
-  return Object.hasOwn(DIALECTS, name);
+/** The id of a dialect that a person named. Throws USAGE when there is none of that name. */
+export function requireDialect(name: string): DialectId {
+  if (Object.hasOwn(DIALECTS, name)) return name as DialectId;
+  const known = Object.keys(DIALECTS);
+  const meant = findNearest(name, known);
+  throw new HaloError(
+    'USAGE',
+    `There is no dialect "${name}"${meant === undefined ? '' : `; did you mean "${meant}"?`}`,
+    {
+      hint: `Dialects: ${known.join(', ')}.`,
+    },
+  );
 }

@@ -49,6 +49,8 @@ export async function runCli(words: string[], options: CliOptions): Promise<CliR
         throw new Error('this test has no such service');
       },
       readConfig: notHere,
+      parsePrd: notHere,
+      convertPrd: notHere,
       initConfig: notHere,
       buildImage: notHere,
       ...options.services,

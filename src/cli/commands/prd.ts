@@ -1,0 +1,124 @@
+import type { Prd, Story } from '../../core/prd.ts';
+import { inOrder } from '../../core/run-state.ts';
+import { safeLine, safeText } from '../../core/safe-text.ts';
+import type { Tone } from '../../core/transcript.ts';
+import type { Cli } from '../cli.ts';
+import type { Define } from '../program.ts';
+import { readPrd } from '../read-prd.ts';
+import { widthOf } from '../run-table.ts';
+import { table } from '../table.ts';
+
+export const define: Define = (command, cli) => {
+  command.description('Reads PRD files of all dialects, whoever wrote them.').addHelpText('after', HELP);
+  command
+    .command('validate')
+    .summary('say how a PRD is read, or what is wrong with it')
+    .description(
+      'Shows which dialect a PRD is written in, its stories in the order in which they run, and everything that was normalised or ignored. What is ambiguous is refused with file, line and how to write it.',
+    )
+    .helpOption('-h, --help', 'show help')
+    .argument('<prd>', 'the PRD file, or - for stdin')
+    .option('--as <dialect>', 'check it by the rules of this dialect')
+    .option('--json', 'print the PRD as halo sees it, as JSON')
+    .addHelpText('after', VALIDATE_HELP)
+    .action((file: string, flags: ValidateFlags) => validate(file, flags, cli));
+  command
+    .command('convert')
+    .summary('write a PRD anew in another dialect')
+    .description(
+      'Writes the PRD in another dialect to stdout. What the new file says otherwise, or has no place for, is listed on stderr; the file itself stays as it is.',
+    )
+    .helpOption('-h, --help', 'show help')
+    .argument('<prd>', 'the PRD file, or - for stdin')
+    .requiredOption('--to <dialect>', 'the dialect of the new file')
+    .addHelpText('after', CONVERT_HELP)
+    .action((file: string, flags: { to: string }) => convert(file, flags.to, cli));
+};
+
+interface ValidateFlags {
+  as?: string;
+  json?: true;
+}
+
+const HELP = `
+Examples:
+  halo prd validate prd.json
+  halo prd convert tasks.md --to ralph > prd.json
+
+See also: halo run, halo submit`;
+
+const VALIDATE_HELP = `
+Examples:
+  halo prd validate prd.json
+  halo prd validate scripts/ralph/prd.json --as daedalus
+  halo prd validate tasks.md --json | jq '.stories[].title'
+
+Exit codes:
+  0 it can be run    6 it cannot, and why
+
+See also: halo prd convert, halo run`;
+
+const CONVERT_HELP = `
+Examples:
+  halo prd convert tasks.md --to ralph > prd.json
+  halo prd convert prd.json --to markdown-checkbox
+
+Exit codes:
+  0 written    2 no such dialect    6 the PRD cannot be read, or the dialect cannot hold it
+
+See also: halo prd validate`;
+
+async function validate(file: string, flags: ValidateFlags, cli: Cli): Promise<void> {
+  const { path, bytes } = await readPrd(file, cli);
+  const prd = await cli.services.parsePrd({ path, bytes, as: flags.as });
+  if (flags.json) return cli.printJson(prd);
+  await cli.print(...describe(prd), '', ...storyTable(prd.stories, cli), ...describeWarnings(prd, cli));
+}
+
+function describe({ dialect, project, stories }: Prd): string[] {
+  const count = (status: Story['status']) => stories.filter((story) => story.status === status).length;
+  const open = count('pending') + count('in_progress');
+  const aside = count('blocked') + count('skipped');
+  const counts = [`${open} open`, `${count('done')} done`, ...(aside === 0 ? [] : [`${aside} blocked or skipped`])];
+  return [
+    `dialect  ${dialect}`,
+    ...(project === '' ? [] : [`project  ${safeLine(project)}`]),
+    `stories  ${stories.length}: ${counts.join(', ')}`,
+  ];
+}
+
+/** In the order in which they run. */
+function storyTable(stories: Story[], cli: Cli): string[] {
+  if (stories.length === 0) return ['no stories'];
+  const heading = ['STORY', 'STATUS', 'PRIORITY', 'CRITERIA', 'NEEDS', 'TITLE'].map((text) => ({ text }));
+  const rows = inOrder(stories).map(({ id, status, priority, acceptance, dependsOn, title }) => [
+    { text: safeLine(id, 40), tone: 'strong' as Tone },
+    { text: status, tone: TONES[status] },
+    { text: priority === undefined ? '-' : String(priority) },
+    { text: String(acceptance.length) },
+    { text: dependsOn.length === 0 ? '-' : safeLine(dependsOn.join(', '), 30) },
+    { text: safeLine(title) },
+  ]);
+  return table([heading, ...rows], { paint: cli.paint, width: widthOf(cli) });
+}
+
+const TONES: Record<Story['status'], Tone> = {
+  pending: 'plain',
+  in_progress: 'plain',
+  done: 'good',
+  blocked: 'quiet',
+  skipped: 'quiet',
+};
+
+function describeWarnings({ warnings }: Prd, cli: Cli): string[] {
+  if (warnings.length === 0) return [];
+  return ['', 'Read with care:', ...warnings.map((text) => `  ${cli.paint('strong', '-')} ${safeLine(text, 1000)}`)];
+}
+
+async function convert(file: string, to: string, cli: Cli): Promise<void> {
+  const { path, bytes } = await readPrd(file, cli);
+  const { text, warnings, lost } = await cli.services.convertPrd({ path, bytes, to });
+  await cli.write(cli.terminal.shown ? safeText(text) : text);
+  for (const warning of warnings) await cli.note(`read: ${safeLine(warning, 1000)}`);
+  for (const loss of lost) await cli.note(`changed: ${safeLine(loss, 1000)}`);
+}

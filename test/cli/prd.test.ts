@@ -1,0 +1,102 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { composeServices, type Services } from '../../src/cli/compose.ts';
+import { runCli } from '../support/cli-world.ts';
+import { openMemory } from '../support/memory-operations.ts';
+
+let folder: string;
+
+const PRD = {
+  project: 'shop',
+  branchName: 'x',
+  userStories: [
+    { id: 'US-2', title: 'Till', priority: 1, dependsOn: ['US-1'], passes: false },
+    {
+      id: 'US-1',
+      title: 'Cart \u001b[31m',
+      acceptanceCriteria: ['it holds'],
+      priority: 2,
+      passes: false,
+      owner: 'ada',
+    },
+  ],
+};
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'halo prd ä '));
+  await writeFile(join(folder, 'prd.json'), JSON.stringify(PRD));
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+function halo(words: string[], stdin?: string) {
+  const real = composeServices([]);
+  const services: Partial<Services> = {
+    parsePrd: (file) => real.parsePrd(file),
+    convertPrd: (file) => real.convertPrd(file),
+  };
+  return runCli(words, { operations: openMemory(), services, cwd: folder, ...(stdin === undefined ? {} : { stdin }) });
+}
+
+describe('halo prd validate', () => {
+  it('shows dialect, stories in the order in which they run, and what was normalised', async () => {
+    const { code, stdout } = await halo(['prd', 'validate', 'prd.json']);
+    expect(code).toBe(0);
+    expect(stdout.split('\n')).toEqual([
+      'dialect  ralph',
+      'project  shop',
+      'stories  2: 2 open, 0 done',
+      '',
+      'STORY  STATUS   PRIORITY  CRITERIA  NEEDS  TITLE',
+      'US-1   pending  2         1         -      Cart [31m',
+      'US-2   pending  1         0         US-1   Till',
+      '',
+      'Read with care:',
+      '  - branchName is ignored: each run has a branch of its own',
+      '  - US-2: no acceptance criteria',
+      '',
+    ]);
+  });
+
+  it('prints the PRD as JSON', async () => {
+    const { stdout } = await halo(['prd', 'validate', '-', '--json'], '- [ ] one\n');
+    expect(JSON.parse(stdout)).toMatchObject({ dialect: 'markdown-checkbox', stories: [{ id: 'one' }] });
+  });
+
+  it('refuses with file and line, and by the rules of a dialect when asked', async () => {
+    const broken = await halo(['prd', 'validate', '-'], '{"tasks": [\n{"title": ""}]}');
+    expect(broken).toMatchObject({ code: 6, stdout: '' });
+    expect(broken.stderr).toContain('-:2: tasks[0].title: is missing');
+    const strict = await halo(['prd', 'validate', 'prd.json', '--as', 'daedalus']);
+    expect(strict.code).toBe(6);
+    expect(strict.stderr).toContain('userStories[0].acceptanceCriteria: is missing');
+    const other = await halo(['prd', 'validate', 'prd.json', '--as', 'hank']);
+    expect(other.stderr).toContain('not written as hank');
+    const unknown = await halo(['prd', 'validate', 'prd.json', '--as', 'hanumann']);
+    expect(unknown).toMatchObject({ code: 2 });
+    expect(unknown.stderr).toContain('There is no dialect "hanumann"; did you mean "hanuman"?');
+  });
+});
+
+describe('halo prd convert', () => {
+  it('writes the new file to stdout and what is lost to stderr', async () => {
+    const { code, stdout, stderr } = await halo(['prd', 'convert', 'prd.json', '--to', 'markdown-numbered']);
+    expect(code).toBe(0);
+    expect(stdout).toBe(
+      [
+        ...['# shop', '', '## Priority 2', '', '- [ ] US-1: Cart [31m', '  - it holds'],
+        ...['', '## Priority 1', '', '- [ ] US-2: Till', '  - Depends on: US-1', ''],
+      ].join('\n'),
+    );
+    expect(stderr).toContain('read: US-2: no acceptance criteria\n');
+    expect(stderr).toContain('changed: US-1: has no place for owner\n');
+  });
+
+  it('refuses what the dialect cannot hold', async () => {
+    const { code, stdout, stderr } = await halo(['prd', 'convert', 'prd.json', '--to', 'hanuman']);
+    expect({ code, stdout }).toEqual({ code: 6, stdout: '' });
+    expect(stderr).toContain('cannot be written as hanuman: hanuman:');
+    expect(stderr).toContain('must hold at least one criterion');
+  });
+});
