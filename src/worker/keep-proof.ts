@@ -12,7 +12,7 @@ const ARTIFACT = 'proof.json';
 
 /** Writes down what stands behind a candidate whose gates have passed, before it lands or waits for a person. */
 export async function keepProof(attempt: Attempt, candidate: Candidate, gates: GateProof[]): Promise<void> {
-  const { worker, config, runId, story, number, prd, base, usage, adapter } = attempt;
+  const { worker, config, runId, story, number, prd, base, usage } = attempt;
   const id = await worker.engine.imageId(config.image);
   const proof: Proof = {
     v: 1,
@@ -23,7 +23,7 @@ export async function keepProof(attempt: Attempt, candidate: Candidate, gates: G
     story: { id: story.id, title: story.title, attempt: number },
     prd: { hash: prd.hash, specHash: prd.specHash },
     image: { name: config.image, id: id ?? '' },
-    agent: { name: config.agent, ...(adapter.needsModel ? { model: config.model.name } : {}) },
+    agent: { name: config.agent, ...(config.model.api !== undefined ? { model: config.model.name } : {}) },
     setup: [...config.setup],
     env: { ...config.env },
     allow: [...config.network.allow],

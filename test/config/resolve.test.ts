@@ -49,7 +49,6 @@ describe('defaults', () => {
       },
       sandbox: { runtime: 'auto' },
       network: { allow: [] },
-      prd: { writeBack: true },
       retry: { attempts: 3, backoffMs: 30_000, maxBackoffMs: 300_000 },
       land: { mode: 'branch', protect: [] },
       git: {
