@@ -1,4 +1,3 @@
-import { randomInt } from 'node:crypto';
 import type { AgentAdapter, AgentLaunch } from '../agents/adapter.ts';
 import { agentAdapter } from '../agents/registry.ts';
 import type { Config } from '../config/config.ts';
@@ -12,6 +11,7 @@ import { mirrorPath } from '../git/mirror.ts';
 import type { Mount, Sandbox, SandboxLabels, SandboxSpec } from '../sandbox/sandbox.ts';
 import type { AttemptPlace } from '../store/layout.ts';
 import { AGENT_HOME, candidateIn, MIRROR, MODEL_PORT } from './places.ts';
+import { takeUser } from './user-id.ts';
 import type { WorkerContext } from './worker-context.ts';
 
 /** What every phase of one attempt works with. */
@@ -76,23 +76,22 @@ export interface AttemptRequest {
   signal: AbortSignal;
 }
 
-/** User ids that no account of a common system has. */
-const FIRST_USER = 20_000;
-const LAST_USER = 60_000;
-
 /** Opens an attempt: its scratch repositories exist, nothing runs yet. Close it, however it ends. */
 export async function openAttempt(worker: WorkerContext, request: AttemptRequest): Promise<Attempt> {
   const { runId, state, story, number, epoch, config } = request;
   const key = storyKey(story.id);
   const id = `${runId}-${key}-a${number}-e${epoch}`;
   const mirrorDir = mirrorPath(worker.home, state.repo.mirror);
-  const [scratchDir, transport] = await Promise.all([
+  const [scratchDir, transport, proof, inUse] = await Promise.all([
     createScratch({ mirrorDir, attemptId: id }),
     worker.transport(config),
+    worker.prove(config),
+    worker.engine.usersInUse(),
   ]);
+  const { user, release } = takeUser(id, inUse);
   const candidateDir = candidatePath(scratchDir);
   const adapter = agentAdapter(config.agent);
-  const closers: (() => Promise<void>)[] = [() => removeScratch(scratchDir)];
+  const closers: (() => Promise<void>)[] = [() => removeScratch(scratchDir), () => Promise.resolve(release())];
   const report = async (...entries: AttemptEntry[]) => {
     const whose = { story: story.id, attempt: number };
     await worker.store.append(
@@ -116,7 +115,7 @@ export async function openAttempt(worker: WorkerContext, request: AttemptRequest
     }),
     place: { runId, storyKey: key, attempt: number },
     transport,
-    user: randomInt(FIRST_USER, LAST_USER),
+    user,
     mirrorDir,
     scratchDir,
     candidateDir,
@@ -135,10 +134,11 @@ export async function openAttempt(worker: WorkerContext, request: AttemptRequest
     createVolume: async (name) => {
       const volume = `halo-${id}-${name}`;
       closers.push(() => worker.engine.removeVolume(volume));
-      await worker.engine.createVolume(volume, labels(name));
+      const quotaBytes = proof.disk === 'quota' ? config.limits.diskBytes : undefined;
+      await worker.engine.createVolume(volume, labels(name), quotaBytes);
     },
     startSandbox: async (spec) => {
-      const starting = worker.engine.start(spec);
+      const starting = worker.engine.start(proof.runtime === undefined ? spec : { ...spec, runtime: proof.runtime });
       closers.push(() =>
         starting.then(
           (sandbox) => sandbox.remove(),

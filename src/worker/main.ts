@@ -8,6 +8,7 @@ import { consume } from '../queue/consume.ts';
 import { openQueue } from '../queue/queue.ts';
 import { findRedis } from './find-redis.ts';
 import { openDocker } from '../sandbox/docker/engine.ts';
+import { openProver } from '../sandbox/prove.ts';
 import { openStore } from '../store/store.ts';
 import { advanceRun } from './advance-run.ts';
 import { endRun } from './end-run.ts';
@@ -102,6 +103,9 @@ function openContext({
 }): WorkerContext {
   const engine = openDocker();
   let mountable: Promise<boolean> | undefined;
+  const prove = openProver(engine, host.home);
+  // Ahead of the first story, which then finds it done; a failure is that story's to tell.
+  prove('auto').catch(() => undefined);
   return {
     home: host.home,
     store: openStore(host.home, { transcribe }),
@@ -113,6 +117,7 @@ function openContext({
       if (workspace.transport !== 'auto') return workspace.transport;
       return (await (mountable ??= engine.canMount(host.home))) ? 'mount' : 'stream';
     },
+    prove: ({ sandbox }) => prove(sandbox.runtime),
     inBackground: (work) => {
       const tracked = work
         .catch((error: unknown) => log.warn({ err: error }, 'something could not be cleaned up'))

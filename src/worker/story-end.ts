@@ -52,6 +52,14 @@ export function refuseBrokenExit(exit: SandboxExit, what: string, tail: string):
       throw failed('TIMEOUT', `${what} was stopped: no output for as long as [limits] idle allows`, tail);
     case 'output':
       throw failed('ENGINE_ERROR', `${what} was stopped: it printed more than [limits] output allows`, tail);
+    case 'disk':
+      throw failed('ENGINE_ERROR', `${what} was stopped: the workspace holds more than [limits] disk allows`, tail);
+    case 'disk-floor':
+      throw failed(
+        'ENGINE_ERROR',
+        `${what} was stopped: less than [limits] free_disk was left on the machine’s disk, and its workspace was the largest`,
+        tail,
+      );
     case 'aborted':
       throw failed('USER_ABORT', `${what} was stopped by a person`, tail);
     case 'exited':
@@ -65,4 +73,14 @@ export function refuseBrokenExit(exit: SandboxExit, what: string, tail: string):
         );
       }
   }
+}
+
+/** What programs say when they get no further process or thread. */
+const NO_FORK = /cannot fork|can't start new thread|unable to create (native )?thread|resource temporarily unavailable/i;
+
+/** How a command ended that failed by itself, with the cause that the engine saw or its own words suggest. */
+export function describeExit({ exitCode, forksRefused }: SandboxExit, tail: string): string {
+  const exited = `exited ${String(exitCode)}`;
+  if (forksRefused) return `${exited}; the system refused it further processes ([limits] pids)`;
+  return NO_FORK.test(tail) ? `${exited}, probably for lack of processes ([limits] pids)` : exited;
 }

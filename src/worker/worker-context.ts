@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import type { Config, ModelSource } from '../config/config.ts';
+import type { Proof } from '../sandbox/proof.ts';
 import type { SandboxEngine } from '../sandbox/sandbox.ts';
 import type { Store } from '../store/store.ts';
 
@@ -15,6 +16,8 @@ export interface WorkerContext {
   caFile: string | undefined;
   /** How a repository gets into a sandbox here; `auto` is settled by a probe, once. */
   transport(config: Config): Promise<'mount' | 'stream'>;
+  /** What the container engine was proven to keep; proven once, before the first sandbox. Throws DOCKER_UNSAFE. */
+  prove(config: Config): Promise<Proof>;
   /** Lets a story end before all of its sandboxes are removed; the worker waits for it before it exits. */
   inBackground(cleaning: Promise<void>): void;
 }

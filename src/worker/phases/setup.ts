@@ -1,6 +1,6 @@
 import type { Attempt } from '../attempt-context.ts';
 import { runStep } from '../run-step.ts';
-import { failed, refuseBrokenExit } from '../story-end.ts';
+import { describeExit, failed, refuseBrokenExit } from '../story-end.ts';
 import type { Workspace } from '../workspace.ts';
 
 /** Runs the setup commands before the agent; one that does not exit 0 ends the attempt. */
@@ -25,6 +25,6 @@ export async function installDependencies(
     refuseBrokenExit(exit, what, tail);
     if (exit.exitCode === 0) continue;
     const refusals = [...(started.channel?.refusals ?? [])].slice(0, 3);
-    throw failed('GATE_FAILED', [`${what} exited ${String(exit.exitCode)}`, ...refusals].join('; '), tail);
+    throw failed('GATE_FAILED', [`${what} ${describeExit(exit, tail)}`, ...refusals].join('; '), tail);
   }
 }
