@@ -55,8 +55,11 @@ function renderKey(key: string): string[] {
   return [`# ${name} = ${key === 'network.allow' ? '["packages.example.com:443"]' : preset(key)}`];
 }
 
+/** The meaning as comment lines; it is Markdown, for the reference. */
 function about(key: string): string[] {
-  return [`# ${(CONFIG_KEYS.get(key)?.meaning ?? '').replaceAll('`', '')}`];
+  const meaning = CONFIG_KEYS.get(key)?.meaning ?? '';
+  const text = meaning.replaceAll('`', '').replace(/\[([^\]]+)\]\([^)]*\)/g, '$1');
+  return [...text.matchAll(/\S.{0,97}(?=\s|$)/g)].map(([line]) => `# ${line}`);
 }
 
 /** JSON strings, numbers and lists of them are TOML too. */

@@ -39,6 +39,8 @@ export interface CommandResult {
   /** undefined when the sandbox was killed from outside. */
   exitCode: number | undefined;
   ms: number;
+  /** The end of its output, when it failed. */
+  tail?: string;
 }
 
 /** What happened, without the envelope. */

@@ -89,9 +89,9 @@ function storyLines(event: StoryEvent): StoryLine[] {
       if (isUnremarkable(event.phase, event.ms)) return [];
       return [{ label: event.phase, tone: 'quiet', text: `done    ${formatDuration(event.ms)}` }];
     case 'setup.ended':
-      return [commandLine(event, 'setup')];
+      return commandLines(event, 'setup');
     case 'gate.ended':
-      return [commandLine(event, 'gate')];
+      return commandLines(event, 'gate');
     case 'agent.activity':
       return activityLines(event.activity);
     case 'story.ended': {
@@ -116,6 +116,11 @@ function storyLines(event: StoryEvent): StoryLine[] {
 /** Gates have lines of their own, and short work of halo's own is noise. */
 function isUnremarkable(phase: Phase, ms: number): boolean {
   return phase === 'gates' || (phase !== 'prepare' && phase !== 'agent' && ms < 1000);
+}
+
+function commandLines(event: CommandResult & { log: string }, label: string): StoryLine[] {
+  const output = continued(tail(event.tail ?? '', FAILED_OUTPUT_LINES), 'quiet', '  ');
+  return [commandLine(event, label), ...output];
 }
 
 function commandLine(event: CommandResult & { log: string }, label: string): StoryLine {

@@ -25,13 +25,18 @@ export function openProgress(options: { screen: Screen; paint: Paint; dir: strin
   const { screen, paint, dir } = options;
   const draw = createLogUpdate(screen);
   let state: RunState | undefined;
+  let height = 0;
   let recent: TranscriptLine[] = [];
   const timer = setInterval(redraw, FRAME_MS);
 
   function redraw(): void {
     if (state === undefined) return;
     const size = { width: screen.columns ?? 80, height: screen.rows ?? 24 };
-    draw(view({ state, recent, now: new Date().toISOString(), ...size, paint, dir }).join('\n'));
+    const lines = view({ state, recent, now: new Date().toISOString(), ...size, paint, dir });
+    // log-update does not shift the lines below inserted ones: a frame of another height starts afresh.
+    if (lines.length !== height) draw.clear();
+    height = lines.length;
+    draw(lines.join('\n'));
   }
 
   let closed = false;

@@ -36,9 +36,11 @@ export function verdictBlock({ state, width, paint, dir }: VerdictInput): string
 
   /** A command or a path that is cut is of no use: only stories are. */
   function fit(label: string, text: string, most: number): string {
-    return label === 'landed' || label === 'failed' || label === 'human' ? cutToWidth(text, most - 12) : text;
+    return STORY_LABELS.includes(label) ? cutToWidth(text, most - 12) : text;
   }
 }
+
+const STORY_LABELS = ['landed', 'failed', 'human', 'not done'];
 
 function storyRow(story: StoryState): [string, string][] {
   const id = safeLine(story.id);
@@ -51,6 +53,7 @@ function storyRow(story: StoryState): [string, string][] {
       return [['human', `${id}  ${safeLine(story.summary ?? '')}`]];
     case 'pending':
     case 'in_progress':
+      return [['not done', `${id}  ${safeLine(story.title)}`]];
     case 'done':
     case 'skipped':
       return [];

@@ -1,4 +1,5 @@
 import type { Writable } from 'node:stream';
+import type { CommandResult } from '../core/events.ts';
 import type { SandboxExit } from '../sandbox/sandbox.ts';
 import type { Attempt } from './attempt-context.ts';
 import { EGRESS_PORT, GATEWAY_SOCKET } from './places.ts';
@@ -32,6 +33,12 @@ export async function runStep(
   });
   await Promise.all([sandbox.remove(), channel?.close(), output.close()]);
   return { exit, tail: output.tail(), sha256: output.digest() };
+}
+
+/** The result of a command for the journal: with the end of its output when it failed, since that says why. */
+export function resultOf(command: string, exit: SandboxExit, tail: string): CommandResult {
+  const why = exit.exitCode === 0 || tail.trim() === '' ? {} : { tail };
+  return { command, exitCode: exit.exitCode, ms: exit.ms, ...why };
 }
 
 function throughGateway(command: string): string {

@@ -32,6 +32,10 @@ describe('transcribe', () => {
     expect(lines(1, { ...gate, exitCode: 1 })).toEqual([
       '    1.0s  US-001    gate     FAILED  2.1s    npm test  (exit 1, gates/1.log)',
     ]);
+    expect(lines(1, { ...gate, exitCode: 1, tail: '1 ok\n\n2 failing\n' }).slice(1)).toEqual([
+      '                               1 ok',
+      '                               2 failing',
+    ]);
     expect(lines(1, { ...gate, exitCode: undefined })[0]).toContain('(killed, gates/1.log)');
   });
 

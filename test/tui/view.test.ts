@@ -58,7 +58,7 @@ describe('view', () => {
 
   it('ends with what landed, what failed and why, and what to do next', () => {
     const ended: JournalEntry[] = [
-      created('r1', 2),
+      created('r1', 3),
       ...passed('US-001'),
       ...failed('US-002'),
       { type: 'run.ended', stopReason: 'GATE_FAILED', detail: 'US-002: npm test exited with 1' },
@@ -69,6 +69,7 @@ describe('view', () => {
       '',
       '  landed    abcdef0  US-001  Story number 1',
       '  failed    GATE_FAILED  US-002  npm test exited with 1',
+      '  not done  US-003  Story number 3',
       '  used      24.7k tokens in (8.0k cached), 1.4k out, 6 requests',
       '  run       r1  /halo/runs/r1',
       '  next      halo logs r1 --story US-002  see what went wrong',

@@ -34,6 +34,6 @@ async function init(flags: Flags, cli: Cli): Promise<void> {
   await cli.print(`${cli.paint('good', 'wrote')}  ${path}`);
   const guessed = [...setup.map((each) => ['setup', each]), ...gates.map((each) => ['gate', each])];
   for (const [what = '', command = ''] of guessed) await cli.print(`${what.padEnd(5)}  ${command}`);
-  if (gates.length === 0)
-    await cli.note('No gates could be guessed: name at least one in the file before the first run.');
+  const look = gates.length === 0 ? 'No gates could be guessed: name at least one in it' : 'Look at it';
+  await cli.note('', `${look}, then: halo run prd.json`);
 }

@@ -1,7 +1,7 @@
 import type { GateProof } from '../../core/proof.ts';
 import type { Attempt } from '../attempt-context.ts';
 import { candidateIn, MIRROR } from '../places.ts';
-import { runStep } from '../run-step.ts';
+import { resultOf, runStep } from '../run-step.ts';
 import { describeExit, failed, refuseBrokenExit } from '../story-end.ts';
 import type { Workspace } from '../workspace.ts';
 import type { Candidate } from './import.ts';
@@ -21,7 +21,7 @@ export async function runGates(attempt: Attempt, clean: Workspace, candidate: Ca
       const log = `gates/${index + 1}.log`;
       const output = worker.store.openArtifact(place, log);
       const { exit, tail, sha256 } = await runStep(attempt, await clean.take(), { command, log: output });
-      await attempt.report({ type: 'gate.ended', command, exitCode: exit.exitCode, ms: exit.ms, log, sha256 });
+      await attempt.report({ type: 'gate.ended', ...resultOf(command, exit, tail), log, sha256 });
       refuseBrokenExit(exit, `gate \`${command}\``, tail);
       if (exit.exitCode !== 0) throw failed('GATE_FAILED', `gate \`${command}\` ${describeExit(exit, tail)}`, tail);
       proofs.push({ command, exitCode: exit.exitCode, ms: exit.ms, sha256 });

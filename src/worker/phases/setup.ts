@@ -1,5 +1,5 @@
 import type { Attempt } from '../attempt-context.ts';
-import { runStep } from '../run-step.ts';
+import { resultOf, runStep } from '../run-step.ts';
 import { describeExit, failed, refuseBrokenExit } from '../story-end.ts';
 import type { Workspace } from '../workspace.ts';
 
@@ -20,7 +20,7 @@ export async function installDependencies(
     const started = await workspace.take();
     const output = attempt.worker.store.openArtifact(attempt.place, log);
     const { exit, tail } = await runStep(attempt, started, { command, log: output });
-    await attempt.report({ type: 'setup.ended', phase, command, exitCode: exit.exitCode, ms: exit.ms, log });
+    await attempt.report({ type: 'setup.ended', phase, ...resultOf(command, exit, tail), log });
     const what = `setup \`${command}\``;
     refuseBrokenExit(exit, what, tail);
     if (exit.exitCode === 0) continue;
