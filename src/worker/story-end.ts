@@ -76,7 +76,8 @@ export function refuseBrokenExit(exit: SandboxExit, what: string, tail: string):
 }
 
 /** What programs say when they get no further process or thread. */
-const NO_FORK = /cannot fork|can't start new thread|unable to create (native )?thread|resource temporarily unavailable/i;
+const NO_FORK =
+  /cannot fork|can't start new thread|unable to create (native )?thread|resource temporarily unavailable/i;
 
 /** How a command ended that failed by itself, with the cause that the engine saw or its own words suggest. */
 export function describeExit({ exitCode, forksRefused }: SandboxExit, tail: string): string {
