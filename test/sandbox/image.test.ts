@@ -41,6 +41,7 @@ describe('the sandbox image', () => {
       'python3 -c "import json; print(json.dumps(1))"',
       '/opt/halo/agents/codex/bin/codex --version',
       '/opt/halo/agents/codex/codex-path/rg --version | head -n 1',
+      '/opt/halo/agents/claude/claude --version',
       'ls /opt/halo/agents/codex/codex-resources',
     ].join('\n');
     const { code, out, err } = await runSealed(docker, { script });
@@ -53,6 +54,7 @@ describe('the sandbox image', () => {
     expect(said[3]).toMatch(/^git version 2\./);
     expect(said[5]).toMatch(/^codex-cli \d/);
     expect(said[6]).toMatch(/^ripgrep/);
+    expect(said[7]).toMatch(/^2\.\d+\.\d+ \(Claude Code\)/);
     expect(said).not.toContain('voice');
   });
 
