@@ -11,7 +11,7 @@ export function answerError(res: ServerResponse, status: number, message: string
 }
 
 export function errorBody(message: string): string {
-  return JSON.stringify({ error: { message, type: 'halo_gateway', code: null, param: null } });
+  return JSON.stringify({ type: 'error', error: { message, type: 'halo_gateway', code: null, param: null } });
 }
 
 /** Ends a plain proxy request with a reason in plain text. */

@@ -27,6 +27,8 @@ export interface Doors {
 export async function serveRequest(doors: Doors, req: IncomingMessage, res: ServerResponse): Promise<void> {
   const { model, route, ledger, limits, pool } = doors;
   const url = req.url ?? '';
+  const oddity = findOddity(req);
+  if (oddity !== undefined) return refuse(ledger, { req, res, status: 400, reason: oddity });
   if (!url.startsWith('/')) return servePlainProxy(doors.network, req, res);
   const operation = route === undefined ? undefined : findOperation(route.api, req.method ?? '', url);
   if (model === undefined || route === undefined || operation === undefined) {
@@ -49,6 +51,13 @@ export async function serveRequest(doors: Doors, req: IncomingMessage, res: Serv
   } finally {
     doors.modelRequests -= 1;
   }
+}
+
+/** What Node's parser takes, although another reader could take it for something else. */
+function findOddity(req: IncomingMessage): string | undefined {
+  if (req.httpVersion !== '1.1' && req.httpVersion !== '1.0') return `There is no HTTP/${req.httpVersion} here.`;
+  const hosts = req.rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === 'host');
+  return hosts.length > 1 ? 'The request names two hosts.' : undefined;
 }
 
 function refuse(

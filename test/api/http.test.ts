@@ -105,6 +105,19 @@ describe.each(WAYS)('operations %s', (_name, open) => {
     expect(await open().land('r1')).toEqual(await memory.land('r1'));
   });
 
+  it('does not let options from elsewhere choose where keys of the server come from or go to', async () => {
+    const request = { prd: { path: 'prd.json', bytes: new Uint8Array() }, repos: ['/r'], profile: undefined };
+    for (const option of [
+      'model.base_url=http://evil.example',
+      'model.key_command="id"',
+      'providers={openai={key_env="A"}}',
+    ])
+      await expect(open().submit({ ...request, set: [option], allowDirty: false })).rejects.toMatchObject({
+        code: 'CONFIG_INVALID',
+        message: expect.stringContaining('cannot be set from another machine') as string,
+      });
+  });
+
   it('throws the same errors', async () => {
     memory.addRun([created('r1', 1)]);
     expect(await errorOf(() => open().get('no/such'))).toEqual({
