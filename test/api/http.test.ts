@@ -105,19 +105,6 @@ describe.each(WAYS)('operations %s', (_name, open) => {
     expect(await open().land('r1')).toEqual(await memory.land('r1'));
   });
 
-  it('does not let options from elsewhere choose where keys of the server come from or go to', async () => {
-    const request = { prd: { path: 'prd.json', bytes: new Uint8Array() }, repos: ['/r'], profile: undefined };
-    for (const option of [
-      'model.base_url=http://evil.example',
-      'model.key_command="id"',
-      'providers={openai={key_env="A"}}',
-    ])
-      await expect(open().submit({ ...request, set: [option], allowDirty: false })).rejects.toMatchObject({
-        code: 'CONFIG_INVALID',
-        message: expect.stringContaining('cannot be set from another machine') as string,
-      });
-  });
-
   it('throws the same errors', async () => {
     memory.addRun([created('r1', 1)]);
     expect(await errorOf(() => open().get('no/such'))).toEqual({
@@ -184,6 +171,17 @@ describe('the HTTP server', () => {
 });
 
 describe('the HTTP client', () => {
+  it.each(['model.base_url=http://evil.example', 'model.key_command="id"', 'providers={openai={key_env="A"}}'])(
+    'cannot choose where keys of the server come from or go to: -c %s',
+    async (option) => {
+      const submitted = openHttp({ url, token: TOKEN }).submit({ ...REQUEST, set: [option] });
+      await expect(submitted).rejects.toMatchObject({
+        code: 'CONFIG_INVALID',
+        message: expect.stringContaining('cannot be set from another machine') as string,
+      });
+    },
+  );
+
   it('says where it looked when nothing answers', async () => {
     await app.close();
     const error = await errorOf(() => openHttp({ url, token: TOKEN }).list());
