@@ -22,6 +22,7 @@ export function convertPrd(bytes: Uint8Array, path: string, to: DialectId): Conv
   const prd = parsePrd(bytes, path);
   const text = DIALECTS[to].write(prd);
   const written = readAgain(text, { path, to });
+  if (written.stories.length !== prd.stories.length) throw notWritable({ path, to }, 'stories would be lost');
   return { from: prd.dialect, text, warnings: prd.warnings, lost: describeWarnings(findLosses(prd, written)) };
 }
 
@@ -29,12 +30,15 @@ function readAgain(text: string, { path, to }: { path: string; to: DialectId }):
   try {
     return readPrdFile(new TextEncoder().encode(text), to, to).prd;
   } catch (error) {
-    const { message } = toHaloError(error);
-    throw new HaloError('PRD_INVALID', `${path}: cannot be written as ${to}: ${message}`, {
-      hint: 'Change the PRD so that the dialect can hold it, or choose another one.',
-      cause: error,
-    });
+    throw notWritable({ path, to }, toHaloError(error).message, error);
   }
+}
+
+function notWritable({ path, to }: { path: string; to: DialectId }, why: string, cause?: unknown): HaloError {
+  return new HaloError('PRD_INVALID', `${path}: cannot be written as ${to}: ${why}`, {
+    hint: 'Change the PRD so that the dialect can hold it, or choose another one.',
+    cause,
+  });
 }
 
 /** The stories run in the same order in both, so they are compared one by one. */
@@ -42,9 +46,6 @@ function findLosses(before: Prd, after: Prd): Warning[] {
   const olds = pairUp(before.stories);
   const news = pairUp(after.stories);
   const losses: Warning[] = [];
-  if (olds.length !== news.length) {
-    losses.push({ story: undefined, text: `there are ${news.length} stories instead of ${olds.length}` });
-  }
   for (const key of ['project', 'description'] as const) {
     if (before[key] !== after[key]) losses.push({ story: undefined, text: `the ${key} of the whole is not kept` });
   }

@@ -15,6 +15,8 @@ export interface DraftStory extends Omit<Story, 'dependsOn'> {
   at: Place;
   /** The id as the file has it; undefined: the story has none, and `id` was made up. */
   ownId: string | undefined;
+  /** The priority as the file has it, where `priority` follows from the other stories, too. */
+  ownPriority?: number | undefined;
   /** Ids of the stories that must be done first. */
   dependsOn: { id: string; at: Place }[];
   mark: Mark;

@@ -16,9 +16,21 @@ export interface OpenedDocument {
 export function openDocument(bytes: Uint8Array, path: string, findings: Findings): OpenedDocument {
   const { text, hadMark } = decodePrd(bytes, path);
   if (hadMark) findings.warnings.push({ story: undefined, text: 'the byte order mark at the start is ignored' });
-  if (!isJson(text, path)) return { document: scanMarkdown(text), hadMark };
+  if (!isJson(text, path)) {
+    refuseLong(text, path);
+    return { document: scanMarkdown(text), hadMark };
+  }
   const json = parseJson(text, path, findings);
   return { document: { format: 'json', text, json, found: findList(json) }, hadMark };
+}
+
+function refuseLong(text: string, path: string): void {
+  let lines = 1;
+  for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) lines++;
+  if (lines <= MOST_LINES) return;
+  throw new HaloError('PRD_INVALID', `${path}: ${lines} lines; at most ${MOST_LINES} are read`, {
+    hint: 'Split it into several PRDs.',
+  });
 }
 
 /** Names say little, but a file called .json that holds neither headings nor lists was meant to be JSON. */
@@ -39,13 +51,5 @@ export function describeDocument(document: PrdDocument): string {
   return `its top-level keys are ${keys.join(', ')}${json.members.size > 20 ? ', …' : ''}`;
 }
 
-/** Most stories of a PRD, in any dialect. */
-export const MOST_STORIES = 5000;
-
-/** Throws PRD_INVALID when there are more stories than are read. */
-export function refuseTooMany(count: number, path: string): void {
-  if (count <= MOST_STORIES) return;
-  throw new HaloError('PRD_INVALID', `${path}: ${count} stories; at most ${MOST_STORIES} are read`, {
-    hint: 'Split it into several PRDs.',
-  });
-}
+/** Most lines of a Markdown file. */
+const MOST_LINES = 100_000;

@@ -20,6 +20,8 @@ export interface JsonValue extends Place {
 
 const STRICT: ParseOptions = { disallowComments: true, allowTrailingComma: false, allowEmptyContent: false };
 const DEEPEST = 64;
+const MOST_VALUES = 150_000;
+const MOST_SHOWN = 10;
 
 /**
  * Parses strict JSON. Raw control characters inside strings are accepted with a warning; so is the same key twice
@@ -33,8 +35,8 @@ export function parseJson(text: string, path: string, findings: Findings): JsonV
       hint: 'Mend the syntax there; JSON allows no comments, no trailing commas and only double quotes.',
     });
   };
-  const tooDeep = findTooDeep(text);
-  if (tooDeep !== undefined) throw fail(tooDeep, `more than ${DEEPEST} levels of brackets`);
+  const excess = findExcess(text);
+  if (excess !== undefined) throw fail(excess.offset, excess.what);
   const errors: ParseError[] = [];
   const root = parseTree(text, errors, STRICT);
   const named = errors.map(({ error, offset }) => ({ name: printParseErrorCode(error), offset }));
@@ -48,7 +50,10 @@ export function parseJson(text: string, path: string, findings: Findings): JsonV
       text: `raw control characters in a string, line ${[...lines].join(', ')}`,
     });
   }
-  return toJsonValue(root, { where: '', keyOffset: undefined }, { text, findings });
+  const source: Source = { findings, twice: [] };
+  const value = toJsonValue(root, { where: '', keyOffset: undefined }, source);
+  warnOfTwice(text, source);
+  return value;
 }
 
 /** Line and column of an offset, both counted from 1. */
@@ -58,9 +63,13 @@ export function positionAt(text: string, offset: number): { line: number; column
   return { line: before.split('\n').length, column: offset - lastBreak };
 }
 
-/** Deep nesting would overflow the stack of the parser and of everything that walks the value later. */
-function findTooDeep(text: string): number | undefined {
+/**
+ * Deep nesting would overflow the stack of the parser and of everything that walks the value later;
+ * millions of values would take it minutes.
+ */
+function findExcess(text: string): { offset: number; what: string } | undefined {
   let depth = 0;
+  let values = 0;
   let inString = false;
   for (let at = 0; at < text.length; at++) {
     const character = text[at];
@@ -68,9 +77,11 @@ function findTooDeep(text: string): number | undefined {
     else if (inString && character === '\\') at++;
     else if (character === '\n') inString = false;
     else if (inString) continue;
+    else if (character === ',') values++;
     else if (character === '[' || character === '{') depth++;
     else if (character === ']' || character === '}') depth--;
-    if (depth > DEEPEST) return at;
+    if (depth > DEEPEST) return { offset: at, what: `more than ${DEEPEST} levels of brackets` };
+    if (values > MOST_VALUES) return { offset: at, what: `more than ${MOST_VALUES} values` };
   }
   return undefined;
 }
@@ -81,8 +92,9 @@ interface Position {
 }
 
 interface Source {
-  text: string;
   findings: Findings;
+  /** Keys that are there twice, without a contradiction. */
+  twice: Place[];
 }
 
 function toJsonValue(node: Node, { where, keyOffset }: Position, source: Source): JsonValue {
@@ -121,7 +133,7 @@ function toMembers(object: Node, where: string, source: Source): Map<string, Jso
 /** Lists and objects may hold stories; of the others, these decide what is run. */
 const DECISIVE = new Set([...ID_KEYS, ...DONE_KEYS, ...DEPENDENCY_KEYS]);
 
-function reportTwice(name: string, [first, second]: [JsonValue, JsonValue], { text, findings }: Source): void {
+function reportTwice(name: string, [first, second]: [JsonValue, JsonValue], { findings, twice }: Source): void {
   const matters = [first, second].some(({ kind }) => kind === 'array' || kind === 'object') || DECISIVE.has(name);
   const differs = JSON.stringify(first.value) !== JSON.stringify(second.value);
   const { where, keyOffset = 0 } = second;
@@ -129,9 +141,18 @@ function reportTwice(name: string, [first, second]: [JsonValue, JsonValue], { te
     const rule = 'the key is there twice in one object, with another value';
     findings.problems.push({ where, offset: keyOffset, rule });
   } else {
-    const { line } = positionAt(text, keyOffset);
+    twice.push({ where, offset: keyOffset });
+  }
+}
+
+function warnOfTwice(text: string, { findings, twice }: Source): void {
+  for (const { where, offset } of twice.slice(0, MOST_SHOWN)) {
+    const { line } = positionAt(text, offset);
     findings.warnings.push({ story: undefined, text: `line ${line}: ${where} is there twice; the last one counts` });
   }
+  const more = twice.length - MOST_SHOWN;
+  if (more > 0)
+    findings.warnings.push({ story: undefined, text: `${more} more keys are there twice; the last ones count` });
 }
 
 const NONE: ReadonlyMap<string, JsonValue> = new Map();

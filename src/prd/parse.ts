@@ -3,7 +3,7 @@ import { HaloError } from '../core/errors.ts';
 import type { DialectId, Prd, Story } from '../core/prd.ts';
 import { toOneLine } from '../lib/one-line.ts';
 import type { Dialect, Draft, DraftStory, PrdDocument } from './dialect.ts';
-import { describeDocument, openDocument, refuseTooMany } from './document.ts';
+import { describeDocument, openDocument } from './document.ts';
 import { describeProblems, describeWarnings, type Findings } from './findings.ts';
 import { positionAt } from './json.ts';
 import { settleDependencies } from './order.ts';
@@ -33,7 +33,6 @@ export function readPrdFile(bytes: Uint8Array, path: string, as?: DialectId): Re
   const { document, hadMark } = openDocument(bytes, path, findings);
   const dialect = chooseDialect(document, path, as);
   const draft = readDraft(dialect, document, findings);
-  refuseTooMany(draft.stories.length, path);
   const stories = settleDependencies(draft.stories, findings);
   if (findings.problems.length > 0) throw invalid(findings, document, { dialect, path });
   const prd: Prd = {

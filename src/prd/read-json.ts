@@ -5,6 +5,7 @@ import type { Findings } from './findings.ts';
 import { renameDoneDuplicates } from './ids.ts';
 import { isStories } from './is-stories.ts';
 import type { JsonValue } from './json.ts';
+import { isTooMany } from './limits.ts';
 import { addProblem, addWarning, missing, nameKind, readExtra, readMembers, type MemberReader } from './members.ts';
 import { readStory, type Refine } from './read-story.ts';
 
@@ -40,6 +41,7 @@ function readStories(found: FoundList, findings: Findings, refine: Refine | unde
     addProblem(reader, list, `must be a list of stories, not ${nameKind(list)}`);
     return [];
   }
+  if (isTooMany(members.length, findings)) return [];
   for (const { where } of empty) addWarning(reader, undefined, `${where} holds no stories`);
   for (const { where } of others) addWarning(reader, undefined, `${where} holds stories too, which are not read`);
   return members.flatMap((member, index) => readStory({ member, position: index + 1, findings, refine }));

@@ -17,7 +17,9 @@ export function digestStory(story: Pick<DraftStory, 'title' | 'description' | 'a
 }
 
 /** Made-up ids are left out: they follow from the order and may depend on what is done. Notes are the loop's own. */
-function specificationOf({ ownId, title, description, acceptance, priority, dependsOn, extra }: DraftStory): unknown {
+function specificationOf(story: DraftStory): unknown {
+  const { ownId, title, description, acceptance, dependsOn, extra } = story;
+  const priority = story.ownPriority ?? story.priority;
   const needed = dependsOn.map(({ id }) => id);
   return [ownId ?? null, title, description, acceptance, priority ?? null, needed, withoutProgress(extra)];
 }

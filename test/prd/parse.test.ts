@@ -60,7 +60,7 @@ describe('what is not a PRD', () => {
       title: 'x',
       acceptanceCriteria: ['y'],
     }));
-    expect(refusal(JSON.stringify({ userStories })).message).toBe('prd.json: 5001 stories; at most 5000 are read');
+    expect(refusal(JSON.stringify({ userStories })).message).toContain('5001 stories; at most 5000 are read');
   });
 });
 

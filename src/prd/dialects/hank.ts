@@ -1,5 +1,4 @@
 import type { MarkdownDialect } from '../dialect.ts';
-import { findBoxes } from '../markdown/boxes.ts';
 import { readBoxes } from '../markdown/read-boxes.ts';
 import { writeBoxes } from '../markdown/write-boxes.ts';
 
@@ -8,7 +7,7 @@ export const hank: MarkdownDialect = {
   id: 'hank',
   format: 'markdown',
   title: 'hank (checkboxes that name issues, like [#42])',
-  detects: (document) => findBoxes(document).some(({ text }) => /^\[(?:#\d|[A-Za-z]\w*-\w*\d)[\w.]*\]\s/.test(text)),
+  detects: ({ boxes }) => boxes.some(({ text }) => /^\[(?:#\d|[A-Za-z]\w*-\w*\d)[\w.]*\]\s/.test(text)),
   read: readBoxes,
   write: (content) => writeBoxes(content, 'bracketed'),
 };

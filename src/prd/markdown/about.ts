@@ -12,7 +12,8 @@ export function readAbout({ lines }: MarkdownDocument): { project: string; descr
     .join('\n')
     .replace(/\n{3,}/g, '\n\n')
     .trim();
-  const heading = lines[first]?.text ?? '';
+  // The sign of a story that is done is no part of a name.
+  const heading = (lines[first]?.text ?? '').replaceAll('✅', '');
   return {
     project: toOneLine(heading.replace(/^(?:prd|tasks|plan)\s?:\s/i, '')),
     description: description.replace(/(?:^|\n)-{3,}$/, '').trim(),

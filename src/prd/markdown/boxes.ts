@@ -1,4 +1,4 @@
-import type { Line, MarkdownDocument } from './scan.ts';
+import type { Line } from './scan.ts';
 import { trackSections, type Section } from './sections.ts';
 
 /** A checkbox that is not part of another one, with what stands below it. */
@@ -19,7 +19,7 @@ export interface Box {
 type Nesting = { indent: number; box: Box | undefined }[];
 
 /** The checkboxes of a file: those that are not inside of another one, in order. */
-export function findBoxes({ lines }: MarkdownDocument): Box[] {
+export function findBoxes(lines: Line[]): Box[] {
   const boxes: Box[] = [];
   const sections = trackSections();
   let nesting: Nesting = [];

@@ -3,9 +3,10 @@ import { toOneLine } from '../../lib/one-line.ts';
 import type { Draft, DraftStory } from '../dialect.ts';
 import type { Findings } from '../findings.ts';
 import { findIdFault, renameDoneDuplicates } from '../ids.ts';
+import { isTooMany } from '../limits.ts';
 import { addWarning } from '../members.ts';
 import { readAbout } from './about.ts';
-import { findBoxes, type Box } from './boxes.ts';
+import type { Box } from './boxes.ts';
 import { isReferenceList, linkStory, resolver } from './depends-on.ts';
 import { findLeadingId, slugOf, type LeadingId } from './leading-id.ts';
 import { placeOf, type MarkdownDocument } from './scan.ts';
@@ -18,7 +19,8 @@ interface NamedBox extends Box {
 /** Reads a file whose checkboxes are the stories. */
 export function readBoxes(document: MarkdownDocument, findings: Findings): Draft {
   for (const text of document.ignored) addWarning({ findings }, undefined, text);
-  const boxes = nameBoxes(findBoxes(document));
+  if (isTooMany(document.boxes.length, findings)) return { ...readAbout(document), stories: [], extra: {} };
+  const boxes = nameBoxes(document.boxes);
   const kept = leaveOutGroups(leaveOutExamples(boxes, findings), findings);
   const drafts = nameRest(kept.map((box) => toDraft(box, findings)));
   const linking = { resolve: resolver(drafts), findings };
@@ -35,7 +37,7 @@ export function readBoxes(document: MarkdownDocument, findings: Findings): Draft
 
 /** How many of the checkboxes that are stories have an id, and how many there are. */
 export function countIds(document: MarkdownDocument): { named: number; all: number } {
-  const boxes = nameBoxes(findBoxes(document));
+  const boxes = nameBoxes(document.boxes);
   return { named: boxes.filter(({ leading }) => leading !== undefined).length, all: boxes.length };
 }
 
@@ -141,5 +143,5 @@ function settlePriorities(stories: DraftStory[], findings: Findings): DraftStory
       'only some headings have a priority, so the stories run in the order of the file',
     );
   }
-  return stories.map((story) => ({ ...story, priority: undefined }));
+  return stories.map((story) => ({ ...story, priority: undefined, ownPriority: story.priority }));
 }

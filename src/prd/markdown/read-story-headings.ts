@@ -2,6 +2,7 @@ import { toOneLine } from '../../lib/one-line.ts';
 import type { Draft, DraftStory } from '../dialect.ts';
 import type { Findings } from '../findings.ts';
 import { findIdFault, renameDoneDuplicates } from '../ids.ts';
+import { isTooMany } from '../limits.ts';
 import { addWarning } from '../members.ts';
 import { rankOfWord } from '../read-priority.ts';
 import { readAbout } from './about.ts';
@@ -13,7 +14,9 @@ import { findStoryHeadings, isCriteriaLine, type StoryHeading } from './story-he
 /** Reads a file whose headings are the stories and whose lists below "Acceptance Criteria" are their criteria. */
 export function readStoryHeadings(document: MarkdownDocument, findings: Findings): Draft {
   for (const text of document.ignored) addWarning({ findings }, undefined, text);
-  const parts = findStoryHeadings(document).map((story) => ({ story, ...takeApart(story.lines) }));
+  const headings = findStoryHeadings(document);
+  if (isTooMany(headings.length, findings)) return { ...readAbout(document), stories: [], extra: {} };
+  const parts = headings.map((story) => ({ story, ...takeApart(story.lines) }));
   const drafts = parts.map((part) => toDraft(part, findings));
   const linking = { resolve: resolver(drafts), findings };
   const linked = drafts.map((draft, index) => {

@@ -1,4 +1,5 @@
 import type { Place } from '../findings.ts';
+import { findBoxes, type Box } from './boxes.ts';
 import { hideComments } from './hide-comments.ts';
 
 /** One visible line of a Markdown file. */
@@ -23,6 +24,7 @@ export interface MarkdownDocument {
   format: 'markdown';
   text: string;
   lines: Line[];
+  boxes: Box[];
   /** Sentences on what is not read. */
   ignored: string[];
 }
@@ -30,7 +32,8 @@ export interface MarkdownDocument {
 /** Takes a Markdown file apart into lines. Front matter, fenced code and HTML comments are left out. */
 export function scanMarkdown(text: string): MarkdownDocument {
   const { lines: raw, ignored } = hideComments(splitLines(text));
-  return { format: 'markdown', text, lines: raw.map(toLine), ignored };
+  const lines = raw.map(toLine);
+  return { format: 'markdown', text, lines, boxes: findBoxes(lines), ignored };
 }
 
 export interface RawLine {

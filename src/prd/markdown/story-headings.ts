@@ -27,22 +27,24 @@ export function isCriteriaLine({ kind, text }: Line): boolean {
   return kind !== 'blank' && /^[*_]{0,3}acceptance(?: criteria)?\s?:?[*_]{0,3}\s?:?$/i.test(text.trim());
 }
 
+/** Lines belong to the nearest heading with an id above them. */
 function namedHeadings(lines: Line[]): StoryHeading[] {
   const stories: StoryHeading[] = [];
+  const open: StoryHeading[] = [];
   const sections = trackSections();
-  let open: StoryHeading | undefined;
   for (const line of lines) {
     if (line.kind === 'heading') {
       sections.enter(line);
-      if (open !== undefined && line.level <= open.heading.level) open = undefined;
-      const found = open === undefined ? readHeading(line.text) : undefined;
+      while ((open.at(-1)?.heading.level ?? 0) >= line.level) open.pop();
+      const found = readHeading(line.text);
       if (found !== undefined) {
-        open = { ...found, heading: line, lines: [], section: sections.current().slice(1) };
-        stories.push(open);
+        const story = { ...found, heading: line, lines: [], section: sections.current().slice(1) };
+        open.push(story);
+        stories.push(story);
         continue;
       }
     }
-    open?.lines.push(line);
+    open.at(-1)?.lines.push(line);
   }
   return stories;
 }

@@ -37,9 +37,11 @@ function nameAll(stories: Story[], style: IdStyle): Names {
   const places = new Map(stories.map(({ id }, index) => [id, index + 1]));
   if (style === 'plain') return { prefix: () => '', reference: (id) => String(places.get(id) ?? id) };
   const sign = (id: string) => (style === 'bracketed' ? `[${id}]` : `${id}:`);
+  // `1` above `1.2` would be read as a group.
+  const groups = new Set(stories.flatMap(({ id }) => /^(\d+)\./.exec(id)?.[1] ?? []));
   const fits = stories.every(({ id }) => {
     const found = findLeadingId(`${sign(id)} text`);
-    return found?.id === id && found.certain;
+    return found?.id === id && found.certain && !groups.has(id);
   });
   const name = (id: string) => {
     const number = String(places.get(id) ?? 0);
