@@ -24,11 +24,11 @@ export interface Consumer {
   close(graceMs: number): Promise<void>;
 }
 
-const LOCK_MS = 60_000;
-const STALLED_EVERY_MS = 15_000;
+const LOCK_MS = 30_000;
+const STALLED_EVERY_MS = 10_000;
 const HAND_BACK_DELAY_MS = 200;
 
-/** Takes story jobs and has them handled. A job whose worker dies is given to another one within 75 seconds. */
+/** Takes story jobs and has them handled. A job whose worker dies is given to another one within 40 seconds. */
 export function consume(link: Pick<RedisLink, 'address' | 'prefix'>, options: ConsumeOptions): Consumer {
   // Of our own, because a job may be on its way from Redis when the worker is told to cancel all it has.
   const closing = new AbortController();

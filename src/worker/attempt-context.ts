@@ -99,7 +99,13 @@ export async function openAttempt(worker: WorkerContext, request: AttemptRequest
       entries.map((entry): JournalEntry => ({ ...entry, ...whose })),
     );
   };
-  const labels = (phase: string): SandboxLabels => ({ run: runId, storyKey: key, attempt: number, phase });
+  const labels = (phase: string): SandboxLabels => ({
+    run: runId,
+    storyKey: key,
+    attempt: number,
+    phase,
+    owner: { home: worker.homeId, epoch },
+  });
   return {
     ...request,
     worker,

@@ -18,9 +18,17 @@ export interface ChannelOptions extends Omit<GatewayOptions, 'socketPath' | 'onR
   caFile?: string;
 }
 
+/** Whose channel it is; its folder is named so that a sweep knows it. */
+export interface ChannelPlace {
+  home: string;
+  runId: string;
+  epoch: number;
+}
+
 /** Opens a gateway of its own for one sandbox. The folder may be passed through, but not listed, by others. */
-export async function openChannel(home: string, { caFile, ...options }: ChannelOptions): Promise<Channel> {
-  const dir = join(home, 'sockets', randomBytes(5).toString('hex'));
+export async function openChannel(place: ChannelPlace, { caFile, ...options }: ChannelOptions): Promise<Channel> {
+  const name = `${place.runId}-e${place.epoch}-${randomBytes(3).toString('hex')}`;
+  const dir = join(place.home, 'sockets', name);
   await mkdir(dir, { recursive: true, mode: 0o711 });
   if (caFile !== undefined) await copyAuthorities(caFile, join(dir, 'ca.pem'));
   const refusals = new Set<string>();

@@ -93,7 +93,9 @@ async function goOn(keeper: RunKeeper, decision: Decision): Promise<boolean> {
     await endRun(keeper, await readRun(keeper, runId), plan);
     return false;
   }
-  await (await decision.openQueue()).enqueue({ runId, ordinal: state.stories.indexOf(plan.story), attempt: plan.attempt });
+  await (
+    await decision.openQueue()
+  ).enqueue({ runId, ordinal: state.stories.indexOf(plan.story), attempt: plan.attempt });
   return true;
 }
 

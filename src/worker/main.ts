@@ -5,6 +5,7 @@ import { HaloError, toHaloError } from '../core/errors.ts';
 import type { StopReason } from '../core/stop-reason.ts';
 import { transcribe } from '../core/transcript.ts';
 import { consume } from '../queue/consume.ts';
+import { readHomeId } from '../queue/home-id.ts';
 import { openQueue } from '../queue/queue.ts';
 import { findRedis } from './find-redis.ts';
 import { openDocker } from '../sandbox/docker/engine.ts';
@@ -47,7 +48,8 @@ export async function startWorker({ host, concurrency, log }: WorkerOptions): Pr
   const queue = await openQueue(link);
   const cleaning = new Set<Promise<void>>();
   const stops = new Map<string, AbortController>();
-  const worker = openContext({ host, log, cleaning });
+  const homeId = await readHomeId(host.home);
+  const worker = openContext({ host, homeId, log, cleaning });
 
   const handle = async (runId: string, signal: AbortSignal, lastTry: boolean): Promise<void> => {
     const stop = new AbortController();
@@ -92,15 +94,15 @@ export async function startWorker({ host, concurrency, log }: WorkerOptions): Pr
   };
 }
 
-function openContext({
-  host,
-  log,
-  cleaning,
-}: {
+interface Parts {
   host: Host;
+  homeId: string;
   log: Logger;
+  /** Cleaning that goes on while the next story runs. */
   cleaning: Set<Promise<void>>;
-}): WorkerContext {
+}
+
+function openContext({ host, homeId, log, cleaning }: Parts): WorkerContext {
   const engine = openDocker();
   let mountable: Promise<boolean> | undefined;
   const prove = openProver(engine, host.home);
@@ -108,6 +110,7 @@ function openContext({
   prove('auto').catch(() => undefined);
   return {
     home: host.home,
+    homeId,
     store: openStore(host.home, { transcribe }),
     engine,
     log,
@@ -129,7 +132,8 @@ function openContext({
 
 /** What a worker works with, for who takes no work from the queue but needs sandboxes. */
 export function openIdle(parts: { host: Host; log: Logger; cleaning: Set<Promise<void>> }): WorkerContext {
-  return openContext(parts);
+  // An id of its own: a worker's sweep leaves alone what it makes.
+  return openContext({ ...parts, homeId: 'verify' });
 }
 
 async function endStoppedRun(worker: WorkerContext, runId: string): Promise<void> {

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { HaloError } from '../core/errors.ts';
 import type { ModelApi } from '../core/model-api.ts';
 import type { Attempt } from './attempt-context.ts';
-import { openChannel, type Channel } from './channel.ts';
+import { openChannel, type Channel, type ChannelPlace } from './channel.ts';
 import { EGRESS_PORT, GATEWAY_DIR } from './places.ts';
 import type { Step } from './workspace.ts';
 
@@ -27,7 +27,7 @@ function setupStep(attempt: Attempt): Step {
       ...sameFor(['HTTP_PROXY', 'HTTPS_PROXY', 'http_proxy', 'https_proxy'], proxy),
       ...(caFile === undefined ? {} : sameFor(CA_VARIABLES, `${GATEWAY_DIR}/ca.pem`)),
     },
-    openChannel: () => openChannel(attempt.worker.home, { allow, ...(caFile === undefined ? {} : { caFile }) }),
+    openChannel: () => openChannel(channelPlace(attempt), { allow, ...(caFile === undefined ? {} : { caFile }) }),
   };
 }
 
@@ -58,7 +58,7 @@ async function openModelChannel(attempt: Attempt, api: ModelApi): Promise<Channe
   const { mode, baseUrl, name, allow } = attempt.config.model;
   const key = mode === 'replay' ? undefined : await attempt.worker.modelKey(attempt.config.model);
   const models = [name, ...allow];
-  return openChannel(attempt.worker.home, {
+  return openChannel(channelPlace(attempt), {
     model: { mode, api, baseUrl, key, models, cassette: cassettePath(attempt) },
   });
 }
@@ -71,4 +71,8 @@ function cassettePath(attempt: Attempt): string {
     throw new HaloError('CASSETTE_MISSING', 'the model is to be replayed, but [model] cassettes names no folder');
   }
   return join(cassettes, `${attempt.key}.jsonl`);
+}
+
+function channelPlace({ worker, runId, epoch }: Attempt): ChannelPlace {
+  return { home: worker.home, runId, epoch };
 }

@@ -1,9 +1,12 @@
 import type { Config } from '../config/config.ts';
 import type { StoryQueue } from '../queue/queue.ts';
 import { nextJob } from './next-job.ts';
+import { sweepOrphans } from './sweep.ts';
 import type { WorkerContext } from './worker-context.ts';
 
 const EVERY_MS = 10_000;
+/** Looking for orphans takes the engine some time, and they do no harm for a minute. */
+const SWEEP_EVERY = 6;
 
 export interface Reconciler {
   stop(): Promise<void>;
@@ -11,11 +14,13 @@ export interface Reconciler {
 
 /**
  * Queues, now and every ten seconds, what the journals say is open and the queue has lost: Redis may have been wiped,
- * or a process may have died between its word in the journal and the job that follows from it.
+ * or a process may have died between its word in the journal and the job that follows from it. Sweeps orphans, too.
  */
 export function startReconciler(worker: WorkerContext, queue: StoryQueue): Reconciler {
   const ended = new Set<string>();
+  let turns = 0;
   const once = async () => {
+    if (turns++ % SWEEP_EVERY === 0) await sweepOrphans(worker);
     for (const runId of await worker.store.runIds()) {
       if (!ended.has(runId) && (await requeue(worker, queue, runId)) === 'ended') ended.add(runId);
     }

@@ -8,7 +8,6 @@ import { gitText } from '../git/git.ts';
 import { parentOf } from '../git/hold.ts';
 import { updateMirror } from '../git/mirror.ts';
 import { mirrorName } from '../git/source.ts';
-import { RUN_ID } from '../lib/id.ts';
 import { discard } from '../lib/sinks.ts';
 import { openAttempt, type Attempt } from './attempt-context.ts';
 import { MIRROR } from './places.ts';
@@ -108,7 +107,8 @@ async function openProof(worker: WorkerContext, request: VerifyRequest): Promise
   await updateMirror({ home: worker.home, name, from: gitDir, commit });
   const story = { ...proof.story, description: '', acceptance: [], priority: undefined, dependsOn: [] };
   const attempt = await openAttempt(worker, {
-    runId: RUN_ID.test(proof.run) ? proof.run : '0'.repeat(15),
+    // No id of a run looks like this, so that a worker's sweep leaves it alone.
+    runId: 'verifying',
     state: { repo: { mirror: name }, tip: commit } as RunState,
     prd: { stories: [] } as Partial<Prd> as Prd,
     story: { ...story, status: 'pending', notes: '', extra: {} },

@@ -7,6 +7,8 @@ import type { Store } from '../store/store.ts';
 /** What a worker process has, whatever it works on. */
 export interface WorkerContext {
   home: string;
+  /** The id of that HALO_HOME, whatever path it is seen at. */
+  homeId: string;
   store: Store;
   engine: SandboxEngine;
   log: Logger;

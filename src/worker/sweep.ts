@@ -1,0 +1,64 @@
+import { readdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { RunState } from '../core/run-state.ts';
+import type { WorkerContext } from './worker-context.ts';
+
+/**
+ * Removes what attempts left behind whose worker died: containers, volumes, scratch repositories and socket folders.
+ * The journal decides: something of an older epoch, or of a run that has ended or is gone, belongs to nobody.
+ */
+export async function sweepOrphans(worker: WorkerContext): Promise<void> {
+  // Listed before the journals are read: whatever is found belongs to an epoch that they know already.
+  const [belongings, folders] = await Promise.all([worker.engine.belongings(worker.homeId), listFolders(worker.home)]);
+  const states = new Map<string, Promise<RunState | undefined>>();
+  const isOrphan = async ({ run, epoch }: { run: string; epoch: number }) => {
+    const state = states.get(run) ?? worker.store.readState(run).catch(() => undefined);
+    states.set(run, state);
+    return wasAbandoned(await state, epoch);
+  };
+  for (const belonging of belongings) {
+    if (!(await isOrphan(belonging))) continue;
+    worker.log.info({ ...belonging }, 'removing what an attempt left behind');
+    await worker.engine.discard(belonging);
+  }
+  for (const folder of folders) {
+    if (await isOrphan(folder)) await rm(folder.path, { recursive: true, force: true });
+  }
+}
+
+/** Whether something made in an epoch of a run has no attempt any more that could use it. */
+export function wasAbandoned(state: Pick<RunState, 'status' | 'epoch'> | undefined, epoch: number): boolean {
+  return state === undefined || state.status === 'ended' || epoch < state.epoch;
+}
+
+interface Folder {
+  path: string;
+  run: string;
+  epoch: number;
+}
+
+/** Scratch repositories `repos/<mirror>/attempts/<run>-…-e<epoch>` and socket folders `sockets/<run>-e<epoch>-…`. */
+async function listFolders(home: string): Promise<Folder[]> {
+  const mirrors = await namesIn(join(home, 'repos'));
+  const attempts = mirrors.map((mirror) => join(home, 'repos', mirror, 'attempts'));
+  const found = await Promise.all(
+    [...attempts, join(home, 'sockets')].map(async (dir) => (await namesIn(dir)).map((name) => describe(dir, name))),
+  );
+  return found.flat().filter((folder) => folder !== undefined);
+}
+
+/** Begins with the id of a run (lib/id.ts), which has no letter i, l, o or u: others' folders are not ours to remove. */
+const FOLDER = /^([0-9a-hjkmnp-tv-z]{8,32})-(?:.*-)?e(\d+)(?:-[0-9a-f]+)?$/;
+
+function describe(dir: string, name: string): Folder | undefined {
+  const [, run, epoch] = FOLDER.exec(name) ?? [];
+  if (run === undefined) return undefined;
+  return { path: join(dir, name), run, epoch: Number(epoch) };
+}
+
+async function namesIn(dir: string): Promise<string[]> {
+  return readdir(dir).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return [];
+    throw error;
+  });
+}
