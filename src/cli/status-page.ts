@@ -2,7 +2,7 @@ import type { RunView } from '../api/operations.ts';
 import { formatDuration, msBetween } from '../core/duration.ts';
 import type { StoryProgress, StoryState } from '../core/run-state.ts';
 import { safeLine } from '../core/safe-text.ts';
-import type { Paint, Tone } from '../core/transcript.ts';
+import { testsText, type Paint, type Tone } from '../core/transcript.ts';
 import { nextSteps } from '../tui/next-steps.ts';
 import { usageText } from '../tui/usage-text.ts';
 import type { Cli } from './cli.ts';
@@ -46,10 +46,20 @@ export function statusPage({ state, dir }: RunView, cli: Cli): string[] {
     ...facts.map(([name, text]) => `${paint('quiet', name.padEnd(8))} ${text}`),
     '',
     ...table(rows, { paint, width: widthOf(cli) }),
+    ...testLines(state.stories, paint),
     ...waitingLines(state.stories, paint),
     ...(steps.length > 0 ? [''] : []),
     ...steps.map(({ command, why }) => `${command.padEnd(stepWidth)}  ${paint('quiet', why)}`),
   ];
+}
+
+/** Stories after which tests are gone that were there. */
+function testLines(stories: StoryState[], paint: Paint): string[] {
+  const lost = stories.flatMap(({ id, tests }) => {
+    if (tests === undefined || [...tests.removed, ...tests.skipped, ...tests.emptied].length === 0) return [];
+    return [`${paint('warn', 'tests')}    ${safeLine(id)}: ${testsText(tests)}`];
+  });
+  return lost.length === 0 ? [] : ['', ...lost];
 }
 
 /** Who waits for a person, and why. */

@@ -59,6 +59,14 @@ export interface Config {
     /** PEM file of further certificate authorities for setup, absolute. */
     caFile: string | undefined;
   };
+  tests: {
+    /** What happens to a story that removes, skips or empties tests that were there. */
+    removed: 'report' | 'block';
+    /** When the gates are run on the base commit as well. */
+    baseline: 'auto' | 'always' | 'never';
+    /** Report files that gates write, from the top of the repository. */
+    reports: readonly string[];
+  };
   retry: { attempts: number; backoffMs: number; maxBackoffMs: number };
   /** Whether stories that have landed are marked as done in the user's PRD file. */
   prd: { writeBack: boolean };

@@ -113,8 +113,24 @@ function nest(settings: Setting[]): Record<string, unknown> {
 }
 
 function toConfig(toml: HaloToml, api: ModelApi | undefined): Config {
-  const { agent, agents, setup, gates, image, env, model, limits, sandbox, network, retry, prd, land, git, workspace } =
-    toml;
+  const {
+    agent,
+    agents,
+    setup,
+    gates,
+    image,
+    env,
+    model,
+    limits,
+    sandbox,
+    network,
+    tests,
+    retry,
+    prd,
+    land,
+    git,
+    workspace,
+  } = toml;
   return {
     agent,
     agentCommand: agents.command.run,
@@ -147,6 +163,7 @@ function toConfig(toml: HaloToml, api: ModelApi | undefined): Config {
     },
     sandbox,
     network: { allow: network.allow, caFile: network.ca_file },
+    tests,
     retry: { attempts: retry.attempts, backoffMs: retry.backoff, maxBackoffMs: retry.max_backoff },
     prd: { writeBack: prd.write_back },
     land,

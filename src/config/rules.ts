@@ -18,6 +18,17 @@ export const Globs = z.array(
   { error: 'must be a list of globs, like ["migrations/**"]' },
 );
 
+/** Files of the workspace; they become words of a shell script in a sandbox. */
+export const ReportPaths = z
+  .array(
+    Text.refine(
+      (path) => /^[\w.@ +-]+(?:\/[\w.@ +-]+)*$/.test(path) && !path.split('/').includes('..'),
+      'must be a plain path from the top of the repository',
+    ),
+    { error: 'must be a list of paths, like ["reports/junit.xml"]' },
+  )
+  .max(20, 'must be at most 20 paths');
+
 /** `45m`, in ms. */
 export const Duration = parsed('a duration, like "45m", "30s" or "1h30m"', (text) => {
   const ms = parseDuration(text);

@@ -8,6 +8,7 @@ import {
   HostPort,
   Message,
   oneOf,
+  ReportPaths,
   Size,
   Text,
   VariableName,
@@ -145,6 +146,23 @@ export const HaloToml = z.strictObject({
       'true or false',
       true,
       'Mark stories that have landed as done in the PRD file, where that is on the machine of the worker and the run is the only one of its submit.',
+    ]),
+  }),
+  tests: z.strictObject({
+    removed: key(oneOf('report', 'block'), [
+      'word',
+      'report',
+      'A story after which tests are removed, skipped or empty that were there before: `report` it, or `block` it.',
+    ]),
+    baseline: key(oneOf('auto', 'always', 'never'), [
+      'word',
+      'auto',
+      'Whether gates also run on the base commit, beside the agent and once per commit: `auto` where they name tests, and when one fails.',
+    ]),
+    reports: key(ReportPaths, [
+      'list of paths',
+      [],
+      'Files in which gates report their tests, JUnit XML or JSON of jest or vitest; what gates print is read in any case.',
     ]),
   }),
   land: z.strictObject({

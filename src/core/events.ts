@@ -1,6 +1,7 @@
 import type { AgentActivity, Usage } from './agent.ts';
 import type { Prd } from './prd.ts';
 import type { StopReason } from './stop-reason.ts';
+import type { TestChanges } from './test-report.ts';
 
 /** The version of the journal's schema; raised when an event changes its meaning. */
 export const JOURNAL_VERSION = 1;
@@ -68,6 +69,8 @@ export type JournalEntry =
       /** What an approval would land, when a protected path is why a person is needed. */
       held?: HeldCommit;
     } & AttemptRef)
+  /** Tests after the story against those of its base; the lists of names may be cut. */
+  | ({ type: 'tests.compared' } & TestChanges & AttemptRef)
   /** A commit has landed, but its record could not be attached to it. */
   | ({ type: 'note.failed'; commit: string; reason: string } & AttemptRef)
   /** A person let a held commit land; the run goes on. */

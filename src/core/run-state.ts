@@ -3,6 +3,7 @@ import type { HeldCommit, JournalEvent, Phase, RunRepo } from './events.ts';
 import type { Story } from './prd.ts';
 import type { StopReason } from './stop-reason.ts';
 import { storyKey } from './story-key.ts';
+import type { TestChanges } from './test-report.ts';
 
 /** `done` was already done in the PRD; `skipped` the PRD says to leave out. */
 export type StoryProgress = 'pending' | 'in_progress' | 'passed' | 'failed' | 'needs_human' | 'done' | 'skipped';
@@ -22,6 +23,8 @@ export interface StoryState {
   commit?: string;
   /** What waits for a person's word, while it does. */
   held?: HeldCommit;
+  /** Tests of the last attempt that came that far, against those of its base. */
+  tests?: TestChanges;
   startedAt?: string;
   endedAt?: string;
 }
@@ -98,6 +101,11 @@ export function applyEvent(state: RunState | undefined, event: JournalEvent): Ru
         tip: event.commit ?? state.tip,
         usage: addUsage(state.usage, event.usage),
       };
+    case 'tests.compared': {
+      const { before, after, removed, skipped, emptied } = event;
+      const tests = { before, after, removed, skipped, emptied };
+      return withStory(next, event.story, (story) => ({ ...story, tests }));
+    }
     case 'story.approved':
     case 'story.rejected':
       return decideHeld(next, event);

@@ -3,6 +3,7 @@ import { formatDuration, msBetween } from './duration.ts';
 import type { CommandResult, JournalEvent, Phase, Verdict } from './events.ts';
 import { readsOnly } from './reads-only.ts';
 import { clip, safeLine, safeText } from './safe-text.ts';
+import type { TestChanges } from './test-report.ts';
 
 /** How a line wants to be seen; printers choose colors by it. */
 export type Tone = 'plain' | 'quiet' | 'good' | 'bad' | 'warn' | 'strong';
@@ -100,6 +101,10 @@ function storyLines(event: StoryEvent): StoryLine[] {
       const [first = '', ...rest] = cap(event.summary, SAID_LINES);
       return [{ label: 'story', tone, text: `${word}  ${what}  ${first}`.trimEnd() }, ...continued(rest, 'plain', '')];
     }
+    case 'tests.compared': {
+      const lost = [...event.removed, ...event.skipped, ...event.emptied].length > 0;
+      return lost ? [{ label: 'tests', tone: 'warn', text: testsText(event) }] : [];
+    }
     case 'note.failed': {
       const [reason = ''] = cap(event.reason, 1);
       return [{ label: 'land', tone: 'warn', text: `warning: no note on ${short(event.commit)}: ${reason}` }];
@@ -111,6 +116,14 @@ function storyLines(event: StoryEvent): StoryLine[] {
       return [{ label: 'story', tone: 'bad', text: `REJECTED  ${short(event.commit)}  ${reason}`.trimEnd() }];
     }
   }
+}
+
+/** What became of the tests that were there, e.g. `12 before, 11 after; removed: adds`. */
+export function testsText({ before, after, removed, skipped, emptied }: TestChanges): string {
+  const named = (what: string, names: string[]) =>
+    names.length === 0 ? [] : [`${what}: ${safeLine(names.join(', '), LINE_LENGTH)}`];
+  const parts = [...named('removed', removed), ...named('skipped', skipped), ...named('emptied', emptied)];
+  return [`${before} before, ${after} after`, ...parts].join('; ');
 }
 
 /** Gates have lines of their own, and short work of halo's own is noise. */

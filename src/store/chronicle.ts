@@ -1,11 +1,14 @@
 import type { CommandResult, JournalEvent } from '../core/events.ts';
 import type { RunState } from '../core/run-state.ts';
 import { safeLine, safeText } from '../core/safe-text.ts';
+import type { TestChanges } from '../core/test-report.ts';
+import { testsText } from '../core/transcript.ts';
 
 /** One ended attempt with what its gates said. */
 interface Ended {
   event: JournalEvent & { type: 'story.ended' };
   gates: CommandResult[];
+  tests: TestChanges | undefined;
 }
 
 /** progress.md: a section for each story that ended, as the next agent and people read it. */
@@ -22,12 +25,13 @@ export function historyText(events: readonly JournalEvent[]): string {
   return `# History\n\n${endedAttempts(events).map(historyLine).join('')}`;
 }
 
-function section({ event, gates }: Ended, title: string): string {
+function section({ event, gates, tests }: Ended, title: string): string {
   const commit = event.commit === undefined ? [] : [`- commit: ${event.commit}`];
   const facts = [
     `- verdict: ${event.verdict} (${event.stopReason}), attempt ${event.attempt}`,
     ...commit,
     ...gates.map((gate) => `- gate \`${safeLine(gate.command)}\`: ${gateWord(gate)}`),
+    ...(tests === undefined ? [] : [`- tests: ${testsText(tests)}`]),
   ];
   return `\n## ${safeLine(`${event.story}: ${title}`)}\n\n${facts.join('\n')}\n\n${quote(event.summary)}\n`;
 }
@@ -55,11 +59,17 @@ function gateWord({ exitCode, ms }: CommandResult): string {
 
 function endedAttempts(events: readonly JournalEvent[]): Ended[] {
   const gates = new Map<string, CommandResult[]>();
+  const tests = new Map<string, TestChanges>();
   const ended: Ended[] = [];
   for (const event of events) {
-    if (event.type === 'story.started') gates.set(event.story, []);
+    if (event.type === 'story.started') {
+      gates.set(event.story, []);
+      tests.delete(event.story);
+    }
+    if (event.type === 'tests.compared') tests.set(event.story, event);
     if (event.type === 'gate.ended') gates.get(event.story)?.push(event);
-    if (event.type === 'story.ended') ended.push({ event, gates: gates.get(event.story) ?? [] });
+    if (event.type === 'story.ended')
+      ended.push({ event, gates: gates.get(event.story) ?? [], tests: tests.get(event.story) });
   }
   return ended;
 }

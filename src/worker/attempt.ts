@@ -1,4 +1,5 @@
 import { openAttempt, type Attempt, type AttemptRequest } from './attempt-context.ts';
+import { openBaseline, type Baseline } from './baseline.ts';
 import { refuseOvertaken } from './fence.ts';
 import { keepProof } from './keep-proof.ts';
 import { keepPartialWork } from './partial-work.ts';
@@ -29,6 +30,15 @@ export async function attemptStory(worker: WorkerContext, request: AttemptReques
 }
 
 async function runPhases(attempt: Attempt): Promise<StoryEnd> {
+  const baseline = openBaseline(attempt);
+  try {
+    return await runStory(attempt, baseline);
+  } finally {
+    baseline.stop();
+  }
+}
+
+async function runStory(attempt: Attempt, baseline: Baseline): Promise<StoryEnd> {
   const { workSteps, cleanSteps } = planSteps(attempt);
   const work = openWorkspace(attempt, 'work', workSteps);
   await prepareWorkspace(attempt, work);
@@ -37,10 +47,11 @@ async function runPhases(attempt: Attempt): Promise<StoryEnd> {
   // Started ahead, while the agent works.
   const exporter = openExporter(attempt, work);
   const clean = openWorkspace(attempt, 'clean', cleanSteps);
+  baseline.start();
   const answer = await answering.catch((error: unknown) => keepPartialWork(attempt, exporter, error));
   const exported = await exportTree(attempt, exporter);
   const candidate = await importCandidate(attempt, exported, answer);
-  const gates = await runGates(attempt, clean, candidate);
+  const gates = await runGates(attempt, clean, { candidate, baseline });
   await refuseOvertaken(attempt);
   await keepProof(attempt, candidate, gates);
   await holdProtected(attempt, candidate);

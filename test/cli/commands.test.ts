@@ -205,6 +205,17 @@ describe('halo status and halo ls', () => {
   });
 });
 
+it('halo status tells which tests are gone', async () => {
+  const entry = { type: 'tests.compared', story: 'US-001', attempt: 1, before: 3, after: 2 } as const;
+  operations.addRun([
+    created('r1', 1),
+    ...attempted('US-001'),
+    { ...entry, removed: ['adds'], skipped: [], emptied: [] },
+  ]);
+  const { stdout } = await halo(['status', 'r1']);
+  expect(stdout).toContain('tests    US-001: 3 before, 2 after; removed: adds\n');
+});
+
 describe('halo diff and halo land', () => {
   it('print the diff untouched into a pipe', async () => {
     operations.addRun(succeeded('r1'));

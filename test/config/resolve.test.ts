@@ -49,6 +49,7 @@ describe('defaults', () => {
       },
       sandbox: { runtime: 'auto' },
       network: { allow: [] },
+      tests: { removed: 'report', baseline: 'auto', reports: [] },
       retry: { attempts: 3, backoffMs: 30_000, maxBackoffMs: 300_000 },
       land: { mode: 'branch', protect: [] },
       git: {

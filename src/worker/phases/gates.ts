@@ -1,14 +1,22 @@
 import type { GateProof } from '../../core/proof.ts';
 import type { Attempt } from '../attempt-context.ts';
+import type { Baseline } from '../baseline.ts';
+import { keepEvidence } from '../evidence.ts';
 import { candidateIn, MIRROR } from '../places.ts';
 import { resultOf, runStep } from '../run-step.ts';
 import { describeExit, failed, refuseBrokenExit } from '../story-end.ts';
 import type { Workspace } from '../workspace.ts';
+import { reportTests } from './compare-tests.ts';
 import type { Candidate } from './import.ts';
+import { readReports } from './reports.ts';
 import { installDependencies } from './setup.ts';
 
 /** Proves the candidate in a clean checkout: every gate must exit 0, each as the main process of its own sandbox. */
-export async function runGates(attempt: Attempt, clean: Workspace, candidate: Candidate): Promise<GateProof[]> {
+export async function runGates(
+  attempt: Attempt,
+  clean: Workspace,
+  { candidate, baseline }: { candidate: Candidate; baseline: Baseline },
+): Promise<GateProof[]> {
   return attempt.phase('gates', async () => {
     const { config, id, candidateDir, worker, place } = attempt;
     const gates = config.gates ?? [];
@@ -18,14 +26,36 @@ export async function runGates(attempt: Attempt, clean: Workspace, candidate: Ca
     await installDependencies(attempt, clean, 'gates');
     for (const [index, command] of gates.entries()) {
       await attempt.report({ type: 'gate.started', command });
-      const log = `gates/${index + 1}.log`;
+      const log = logOf(index);
       const output = worker.store.openArtifact(place, log);
       const { exit, tail, sha256 } = await runStep(attempt, await clean.take(), { command, log: output });
       await attempt.report({ type: 'gate.ended', ...resultOf(command, exit, tail), log, sha256 });
       refuseBrokenExit(exit, `gate \`${command}\``, tail);
-      if (exit.exitCode !== 0) throw failed('GATE_FAILED', `gate \`${command}\` ${describeExit(exit, tail)}`, tail);
+      if (exit.exitCode !== 0) {
+        const base = await describeBase(baseline, command);
+        throw failed('GATE_FAILED', `gate \`${command}\` ${describeExit(exit, tail)}${base}`, tail);
+      }
       proofs.push({ command, exitCode: exit.exitCode, ms: exit.ms, sha256 });
     }
+    const tests = await readReports(
+      attempt,
+      clean,
+      gates.map((_command, index) => logOf(index)),
+    );
+    await reportTests(attempt, tests, baseline);
+    await keepEvidence(attempt, candidate.commit, { v: 1, setupFailed: false, gates: proofs, tests });
     return proofs;
   });
+}
+
+function logOf(index: number): string {
+  return `gates/${index + 1}.log`;
+}
+
+/** Tells a broken base from a broken story. */
+async function describeBase(baseline: Baseline, command: string): Promise<string> {
+  const evidence = await baseline.evidence();
+  if (evidence?.setupFailed === true) return '; on the base commit not even setup works';
+  const failsThere = evidence?.gates.some((gate) => gate.command === command && gate.exitCode !== 0) === true;
+  return failsThere ? '; the gate fails on the base commit as well' : '';
 }

@@ -1,0 +1,67 @@
+import { readJestJson } from './test-formats/jest-json.ts';
+import { readJunit } from './test-formats/junit.ts';
+import { readPytest } from './test-formats/pytest.ts';
+import { readSpec } from './test-formats/spec.ts';
+import { readTap } from './test-formats/tap.ts';
+
+/** One test of a report. The report is the word of code that the story may have changed: evidence, no proof. */
+export interface TestCase {
+  /** With the names of the suites around it; not unique. */
+  name: string;
+  /** It did not run: skipped, to do, disabled. */
+  skipped: boolean;
+  /** How many things it checked, where the report says so. */
+  asserts?: number | undefined;
+}
+
+/** What became of the tests that were there before. Names are in the order of the earlier report. */
+export interface TestChanges {
+  before: number;
+  after: number;
+  removed: string[];
+  /** They ran before. */
+  skipped: string[];
+  /** They checked something before, and nothing now. */
+  emptied: string[];
+}
+
+const MOST_TESTS = 100_000;
+const READERS = [readJunit, readJestJson, readTap, readPytest, readSpec];
+
+/**
+ * The tests that a report names, be it a report file or the output of a gate: JUnit XML, the JSON of jest and vitest,
+ * TAP, pytest (`-v` or `-rA`), or what node:test prints for people. Undefined when the text is none of these.
+ */
+export function readTests(text: string): TestCase[] | undefined {
+  for (const read of READERS) {
+    const tests = read(text);
+    if (tests !== undefined) return tests.slice(0, MOST_TESTS);
+  }
+  return undefined;
+}
+
+/** Compares by name; of several tests of one name as many must still be there. */
+export function compareTests(before: readonly TestCase[], after: readonly TestCase[]): TestChanges {
+  const now = groupByName(after);
+  const changes: TestChanges = { before: before.length, after: after.length, removed: [], skipped: [], emptied: [] };
+  for (const [name, old] of groupByName(before)) {
+    const left = now.get(name) ?? [];
+    const ran = (tests: TestCase[]) => tests.filter(({ skipped }) => !skipped);
+    const checked = (tests: TestCase[]) => ran(tests).filter(({ asserts }) => asserts !== undefined && asserts > 0);
+    const empty = ran(left).filter(({ asserts }) => asserts === 0);
+    if (left.length < old.length) changes.removed.push(name);
+    else if (ran(left).length < ran(old).length) changes.skipped.push(name);
+    else if (empty.length > 0 && checked(left).length < checked(old).length) changes.emptied.push(name);
+  }
+  return changes;
+}
+
+function groupByName(tests: readonly TestCase[]): Map<string, TestCase[]> {
+  const groups = new Map<string, TestCase[]>();
+  for (const test of tests) {
+    const group = groups.get(test.name);
+    if (group === undefined) groups.set(test.name, [test]);
+    else group.push(test);
+  }
+  return groups;
+}

@@ -1,0 +1,55 @@
+import { readTests, type TestCase } from '../../core/test-report.ts';
+import { collectText, discard } from '../../lib/sinks.ts';
+import { TRUSTED_IMAGE } from '../../sandbox/docker/trusted-image.ts';
+import type { Attempt } from '../attempt-context.ts';
+import { WORKSPACE } from '../places.ts';
+import type { Workspace } from '../workspace.ts';
+
+/** A larger report file is not read. */
+const FILE_BYTES = 4 * 1024 * 1024;
+
+/**
+ * The tests that gates named: in what they printed (`logs`, artifacts of the attempt), and in the configured report
+ * files. Null when there are none to be read.
+ */
+export async function readReports(attempt: Attempt, clean: Workspace, logs: string[]): Promise<TestCase[] | null> {
+  const { worker, place, config } = attempt;
+  const [printed, written] = await Promise.all([
+    Promise.all(logs.map((log) => worker.store.readArtifact(place, log))),
+    config.tests.reports.length === 0 ? [] : readFiles(attempt, clean),
+  ]);
+  const found = [...printed, ...written].map((text) => (text === undefined ? undefined : readTests(text)));
+  const tests = found.filter((each) => each !== undefined);
+  return tests.length === 0 ? null : tests.flat();
+}
+
+/** By halo's own image with the workspace read-only, one sandbox a file: whatever it holds is only text here. */
+async function readFiles(attempt: Attempt, clean: Workspace): Promise<string[]> {
+  return Promise.all(attempt.config.tests.reports.map((path) => readFile(attempt, clean, path)));
+}
+
+async function readFile(attempt: Attempt, clean: Workspace, path: string): Promise<string> {
+  const { wallMs, idleMs } = attempt.config.limits;
+  const sandbox = await attempt.startSandbox({
+    image: TRUSTED_IMAGE,
+    labels: attempt.labels('report'),
+    user: attempt.user,
+    workdir: WORKSPACE,
+    env: {},
+    mounts: [{ kind: 'volume', source: clean.volume, target: WORKSPACE, readOnly: true, copyUp: false }],
+    limits: attempt.config.limits,
+  });
+  const stdout = collectText(FILE_BYTES);
+  const file = `'${path}'`;
+  const exit = await sandbox.run({
+    script: `test -f ${file} && test "$(wc -c < ${file})" -le ${FILE_BYTES} && cat -- ${file}`,
+    stdout: stdout.sink,
+    stderr: discard(),
+    wallMs,
+    idleMs,
+    outputBytes: 2 * FILE_BYTES,
+    signal: attempt.signal,
+  });
+  attempt.worker.inBackground(sandbox.remove());
+  return exit.exitCode === 0 ? stdout.text() : '';
+}
