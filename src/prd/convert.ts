@@ -23,6 +23,8 @@ export function convertPrd(bytes: Uint8Array, path: string, to: DialectId): Conv
   const text = DIALECTS[to].write(prd);
   const written = readAgain(text, { path, to });
   if (written.stories.length !== prd.stories.length) throw notWritable({ path, to }, 'stories would be lost');
+  const { dialect } = parsePrd(new TextEncoder().encode(text), to);
+  if (dialect !== to && to !== 'daedalus') throw notWritable({ path, to }, `it would be read as ${dialect}`);
   return { from: prd.dialect, text, warnings: prd.warnings, lost: describeWarnings(findLosses(prd, written)) };
 }
 

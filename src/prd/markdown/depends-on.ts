@@ -5,9 +5,7 @@ import { addWarning } from '../members.ts';
 
 /** `(depends on: ST-001, ST-002)` in a text, or `Depends on: 1, 2` as all of it; undefined: no such words. */
 function findReferences(text: string): string[] | undefined {
-  const list =
-    /\(depends on:?\s([^()]{0,2000})\)/i.exec(text)?.[1] ??
-    /^[*_]{0,3}depend(?:s on|encies)\s?:?[*_]{0,3}:?[*_]{0,3}\s+(.{0,2000})$/i.exec(text)?.[1];
+  const list = WHOLE.exec(text)?.[1] ?? /\(depends on:?\s([^()]{0,2000})\)/i.exec(text)?.[1];
   if (list === undefined) return undefined;
   return list
     .split(/,|;|&|\band\b/i)
@@ -17,8 +15,10 @@ function findReferences(text: string): string[] | undefined {
 
 /** Whether a text is nothing but a list of references. */
 export function isReferenceList(text: string): boolean {
-  return /^[*_]{0,3}depend(?:s on|encies)\s?:/i.test(text) || /^[*_]{0,3}depends on[*_]{0,3}:/i.test(text);
+  return WHOLE.test(text);
 }
+
+const WHOLE = /^[*_]{0,3}depend(?:s on|encies)(?:\s?:[*_]{0,3}|[*_]{1,3}\s?:)\s+(.+)$/i;
 
 /** Finds what a reference names: an id of the file, or else a position, counted from 1, among stories without ids. */
 export function resolver(stories: Pick<DraftStory, 'id' | 'ownId'>[]): (reference: string) => string {
