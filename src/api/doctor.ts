@@ -7,8 +7,9 @@ import { checkRedis } from '../queue/check-redis.ts';
 import { findRedis } from '../worker/find-redis.ts';
 import { openDocker } from '../sandbox/docker/engine.ts';
 import { sandboxImageStatus } from '../sandbox/docker/image.ts';
-import { probeAgent, probeLimits } from '../sandbox/probe.ts';
+import { probeAgent } from '../sandbox/probe.ts';
 import type { SandboxEngine } from '../sandbox/sandbox.ts';
+import { checkSandbox } from './check-sandbox.ts';
 
 /** One thing that was checked. `mend` says how to mend it when it is not ok. */
 export interface Finding {
@@ -28,7 +29,7 @@ export async function diagnose(host: Host): Promise<Finding[]> {
     ['git', checkGit],
     ['docker', () => checkDocker(engine)],
     ['image', checkImage],
-    ['limits', () => checkLimits(engine)],
+    ['sandbox', () => checkSandbox(engine)],
     ['agent', () => checkAgent(engine)],
     ['redis', () => checkQueue(host)],
     ['model key', () => Promise.resolve(checkKey())],
@@ -89,18 +90,6 @@ async function checkImage(): Promise<Finding> {
     case 'missing':
       return { name: 'image', ok: 'fail', says: 'halo-sandbox is not there', mend };
   }
-}
-
-async function checkLimits(engine: SandboxEngine): Promise<Finding> {
-  const { memory, pids } = await probeLimits(engine);
-  const ignored = [...(memory ? [] : ['memory']), ...(pids ? [] : ['processes'])];
-  if (ignored.length === 0) return { name: 'limits', ok: 'ok', says: 'memory and processes are really limited' };
-  return {
-    name: 'limits',
-    ok: 'fail',
-    says: `the engine ignores the limit on ${ignored.join(' and ')}`,
-    mend: 'rootless engines need cgroup v2 with delegated controllers; see docs.docker.com, “rootless”, “limiting resources”',
-  };
 }
 
 async function checkAgent(engine: SandboxEngine): Promise<Finding> {

@@ -79,7 +79,7 @@ time.sleep(40)"`;
   it('is measured without any right to the engine’s folders', async () => {
     const spec = await workspace({ diskBytes: 1024 ** 3 });
     await run(spec, 'dd if=/dev/zero of=a bs=1M count=10 2>/dev/null; mkdir d; touch d/b');
-    const usage = await measureVolume((each) => engine.start(each), spec, volumes[0] ?? '');
+    const usage = await measureVolume((each) => engine.start(each), spec, { volume: volumes[0] ?? '' });
     expect(usage).toMatchObject({ complete: true });
     expect(usage.bytes).toBeGreaterThanOrEqual(10 * MIB);
     expect(usage.bytes).toBeLessThan(11 * MIB);

@@ -41,13 +41,13 @@ export async function* splitFrames(source: Readable): AsyncGenerator<Piece, void
 }
 
 /**
- * Writes all further pieces into two sinks, waiting for a sink that is full, and ends both. What is meant for a sink
- * that was destroyed is dropped; a sink that fails makes it throw.
+ * Writes further pieces into two sinks, as long as `keep` says so, waiting for a sink that is full, and ends both. What
+ * is meant for a sink that was destroyed is dropped; a sink that fails makes it throw.
  */
 export async function pump(
   pieces: AsyncGenerator<Piece, void, void>,
   sinks: { stdout: Writable; stderr: Writable },
-  onBytes: (bytes: number) => void,
+  keep: (bytes: number) => boolean,
 ): Promise<void> {
   let failure: Error | undefined;
   const fail = (error: Error) => (failure ??= error);
@@ -55,8 +55,7 @@ export async function pump(
   sinks.stderr.on('error', fail);
   try {
     for await (const { from, bytes } of pieces) {
-      onBytes(bytes.length);
-      await write(sinks[from], bytes);
+      if (keep(bytes.length)) await write(sinks[from], bytes);
       if (failure !== undefined) break;
     }
   } finally {

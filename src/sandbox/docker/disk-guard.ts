@@ -1,4 +1,5 @@
 import { HaloError } from '../../core/errors.ts';
+import { sleep } from '../../lib/sleep.ts';
 import { LEAST_ENTRY_BYTES, type Usage } from './disk-meter.ts';
 import type { Space } from './disk-space.ts';
 
@@ -11,7 +12,7 @@ export interface DiskClaim {
   limitBytes: number;
   /** What must stay free on the engine's disk. */
   floorBytes: number;
-  measure: () => Promise<Usage>;
+  measure: (signal: AbortSignal) => Promise<Usage>;
   /** Ends the sandbox; may be called more than once. */
   end: (why: DiskEnd) => void;
 }
@@ -24,25 +25,31 @@ export interface DiskGuard {
   admit(floorBytes: number, volume: string | undefined): Promise<void>;
   /** Watches a sandbox until the answer is called. */
   watch(claim: DiskClaim): () => void;
-  /** Tells that a volume is gone. */
-  forget(volume: string): void;
+  /** Tells that a volume is about to go; resolves when nothing measures it any more. */
+  forget(volume: string): Promise<void>;
 }
 
 interface Held {
   /** As measured last; an empty volume at first. */
   bytes: number;
+  /** What was free on its disk, where only a measurement tells. */
+  freeBytes: number | undefined;
   /** What was free then, and what at the last look. */
   then: Space | undefined;
   last: Space | undefined;
   /** What was written to the disk since then, by anyone: what others free meanwhile hides nothing. */
   written: number;
   at: number;
+  measuring: Promise<void> | undefined;
+  gone: AbortController;
 }
 
 const TICK_MS = 500;
 /** Least time between two measurements of one volume; without sight of the disk, the time between them. */
 const AGAIN_MS = 1_000;
 const BLIND_MS = 20_000;
+/** Longest wait for the space that an ended sandbox gives back. */
+const RESCUE_MS = 15_000;
 
 /**
  * Ends sandboxes whose volume grows past its limit, where the engine itself has no quota. It looks at the free space
@@ -53,55 +60,70 @@ export function openDiskGuard(space: () => Promise<Space | undefined>): DiskGuar
   const held = new Map<string, Held>();
   const claims = new Set<DiskClaim>();
   let timer: NodeJS.Timeout | undefined;
-  let busy = false;
+  let rescuing = false;
 
   const tick = async () => {
-    if (busy) return;
-    busy = true;
-    try {
-      const now = await space();
-      const measured = await Promise.all([...claims].map((claim) => check(claim, now)));
-      const floor = Math.max(0, ...[...claims].map(({ floorBytes }) => floorBytes));
-      const free = now?.freeBytes ?? measured.find((usage) => usage?.freeBytes !== undefined)?.freeBytes;
-      if (now?.lowInodes === true || (free !== undefined && free < floor)) await endLargest(now);
-    } catch {
-      // The engine or the disk does not answer; the next tick asks again.
-    } finally {
-      busy = false;
-    }
+    const now = await space();
+    const full = [...claims].filter((claim) => {
+      const volume = look(claim, now);
+      const free = now?.freeBytes ?? volume.freeBytes;
+      return now?.lowInodes === true || (free !== undefined && free < claim.floorBytes);
+    });
+    if (full.length === 0 || rescuing) return;
+    rescuing = true;
+    await endLargest(full, now).finally(() => (rescuing = false));
   };
 
-  const check = async (claim: DiskClaim, now: Space | undefined): Promise<Usage | undefined> => {
+  const look = (claim: DiskClaim, now: Space | undefined): Held => {
     const volume = holdOf(claim.volume, now);
     volume.written += shrunkBy(volume.last, now);
     volume.last = now;
     const age = Date.now() - volume.at;
     const due =
       now === undefined ? age >= BLIND_MS : volume.bytes + volume.written >= claim.limitBytes && age >= AGAIN_MS;
-    return due ? measure(claim, volume, now) : undefined;
+    // Not waited for: a tree that takes long to measure must not hide the others.
+    if (due && !volume.gone.signal.aborted) measure(claim, volume, now).catch(ignore);
+    return volume;
   };
 
   const holdOf = (name: string, now: Space | undefined): Held => {
     const known = held.get(name);
     if (known !== undefined) return known;
-    const fresh = { bytes: 0, then: now, last: now, written: 0, at: now === undefined ? Date.now() : 0 };
+    const at = now === undefined ? Date.now() : 0;
+    const fresh: Held = {
+      bytes: 0,
+      freeBytes: undefined,
+      then: now,
+      last: now,
+      written: 0,
+      at,
+      measuring: undefined,
+      gone: new AbortController(),
+    };
     held.set(name, fresh);
     return fresh;
   };
 
-  const measure = async (claim: DiskClaim, volume: Held, now: Space | undefined): Promise<Usage> => {
-    const usage = await claim.measure();
-    const hidden = usage.complete || now === undefined ? 0 : volume.bytes + shrunkBy(volume.then, now);
-    Object.assign(volume, { bytes: Math.max(usage.bytes, hidden), then: now, written: 0, at: Date.now() });
-    if (volume.bytes >= claim.limitBytes) claim.end('disk');
-    return usage;
+  const measure = (claim: DiskClaim, volume: Held, now: Space | undefined): Promise<void> => {
+    volume.measuring ??= take(claim, volume, now).finally(() => (volume.measuring = undefined));
+    return volume.measuring;
   };
 
-  const endLargest = async (now: Space | undefined) => {
-    await Promise.all([...claims].map((claim) => measure(claim, holdOf(claim.volume, now), now)));
+  const take = async (claim: DiskClaim, volume: Held, now: Space | undefined): Promise<void> => {
+    const { bytes, complete, freeBytes } = await claim.measure(volume.gone.signal);
+    const hidden = complete ? 0 : volume.bytes + shrunkBy(volume.then, now);
+    Object.assign(volume, { bytes: Math.max(bytes, hidden), freeBytes, then: now, written: 0, at: Date.now() });
+    if (volume.bytes >= claim.limitBytes) claim.end('disk');
+  };
+
+  /** Ends one, and waits for its volume to go before another has to. */
+  const endLargest = async (full: DiskClaim[], now: Space | undefined) => {
+    await Promise.allSettled(full.map((claim) => measure(claim, holdOf(claim.volume, now), now)));
     const size = (claim: DiskClaim) => held.get(claim.volume)?.bytes ?? 0;
-    const [largest] = [...claims].sort((a, b) => size(b) - size(a));
-    largest?.end('disk-floor');
+    const [largest] = full.sort((a, b) => size(b) - size(a));
+    if (largest === undefined) return;
+    largest.end('disk-floor');
+    for (let waited = 0; waited < RESCUE_MS && held.has(largest.volume); waited += TICK_MS) await sleep(TICK_MS);
   };
 
   return {
@@ -118,7 +140,7 @@ export function openDiskGuard(space: () => Promise<Space | undefined>): DiskGuar
     },
     watch: (claim) => {
       claims.add(claim);
-      timer ??= setInterval(() => void tick(), TICK_MS).unref();
+      timer ??= setInterval(() => void tick().catch(ignore), TICK_MS).unref();
       return () => {
         claims.delete(claim);
         if (claims.size > 0) return;
@@ -126,7 +148,12 @@ export function openDiskGuard(space: () => Promise<Space | undefined>): DiskGuar
         timer = undefined;
       };
     },
-    forget: (volume) => void held.delete(volume),
+    forget: async (volume) => {
+      const known = held.get(volume);
+      held.delete(volume);
+      known?.gone.abort();
+      await known?.measuring?.catch(ignore);
+    },
   };
 }
 
@@ -136,3 +163,6 @@ function shrunkBy(then: Space | undefined, now: Space | undefined): number {
   const inodes = (then.freeInodes - now.freeInodes) * LEAST_ENTRY_BYTES;
   return Math.max(0, then.freeBytes - now.freeBytes, inodes);
 }
+
+/** The engine or the disk does not answer: the next tick asks again. */
+function ignore(): void {}

@@ -31,7 +31,7 @@ const SCRIPT = [
 export async function measureVolume(
   start: (spec: SandboxSpec) => Promise<Sandbox>,
   spec: SandboxSpec,
-  volume: string,
+  { volume, signal }: { volume: string; signal?: AbortSignal },
 ): Promise<Usage> {
   const sandbox = await start({
     image: TRUSTED_IMAGE,
@@ -46,7 +46,13 @@ export async function measureVolume(
   try {
     const stdout = collectText(1_000);
     const limits = { wallMs: 60_000, idleMs: 60_000, outputBytes: 10_000 };
-    const exit = await sandbox.run({ script: SCRIPT, stdout: stdout.sink, stderr: discard(), ...limits });
+    const exit = await sandbox.run({
+      script: SCRIPT,
+      stdout: stdout.sink,
+      stderr: discard(),
+      ...limits,
+      ...(signal && { signal }),
+    });
     return readUsage(stdout.text(), exit.exitCode === 0);
   } finally {
     await sandbox.remove();

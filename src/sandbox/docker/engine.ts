@@ -39,7 +39,7 @@ export function openDocker(docker: Docker = new Docker()): SandboxEngine {
               volume,
               limitBytes: diskBytes,
               floorBytes: freeDiskBytes,
-              measure: () => measureVolume(start, spec, volume),
+              measure: (signal) => measureVolume(start, spec, { volume, signal }),
               end,
             });
     const [image, trusted, seccomp] = await Promise.all([lookUp(spec.image), lookUp(TRUSTED_IMAGE), seccompProfile()]);
@@ -51,7 +51,7 @@ export function openDocker(docker: Docker = new Docker()): SandboxEngine {
     facts: () => readFacts(docker),
     createVolume: (name, labels, quotaBytes) => createVolume(docker, { name, labels, quotaBytes }),
     removeVolume: async (name) => {
-      guard.forget(name);
+      await guard.forget(name);
       await removeVolume(docker, name);
     },
     diskRung: async () => ((await hasQuota(docker)) ? 'quota' : (await space()) === undefined ? 'sample' : 'watch'),

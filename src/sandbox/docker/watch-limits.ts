@@ -5,8 +5,8 @@ export type KillReason = Exclude<SandboxExit['ended'], 'exited'>;
 export interface Watch {
   /** The limit that was reached first, if any. */
   reason(): KillReason | undefined;
-  /** Tells the watch of more output. */
-  heard(bytes: number): void;
+  /** Tells the watch of more output; answers whether it is still to be kept. */
+  heard(bytes: number): boolean;
   /** Ends the command for a reason that was found elsewhere. */
   end(why: KillReason): void;
   stop(): void;
@@ -39,6 +39,7 @@ export function watchLimits(command: Command, kill: () => void): Watch {
       lastHeard = Date.now();
       bytes += size;
       if (bytes > command.outputBytes) end('output');
+      return bytes <= command.outputBytes;
     },
     stop: () => {
       clearTimeout(wall);

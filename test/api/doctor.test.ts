@@ -1,0 +1,54 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { checkSandbox } from '../../src/api/check-sandbox.ts';
+import { diagnose } from '../../src/api/doctor.ts';
+import { openDocker } from '../../src/sandbox/docker/engine.ts';
+import type { EngineFacts, SandboxEngine } from '../../src/sandbox/sandbox.ts';
+
+const engine = openDocker();
+
+async function findings(changes: Partial<EngineFacts>, more: Partial<SandboxEngine> = {}) {
+  const facts = { ...(await engine.facts()), ...changes };
+  return checkSandbox({ ...engine, facts: () => Promise.resolve(facts), ...more });
+}
+
+it('shows each promise of a sandbox and how disks are limited', async () => {
+  const home = await mkdtemp(join(tmpdir(), 'halo-doctor-'));
+  try {
+    const found = await diagnose({ home, redisUrl: undefined, apiUrl: undefined, apiToken: undefined });
+    expect(found.filter(({ ok }) => ok === 'fail')).toEqual([]);
+    const names = found.map(({ name }) => name);
+    for (const name of ['capabilities', 'system calls', 'network', 'memory', 'processes', 'cpu', 'disk']) {
+      expect(names).toContain(`sandbox: ${name}`);
+    }
+  } finally {
+    await rm(home, { recursive: true });
+  }
+});
+
+it('fails when the engine ignores a limit', async () => {
+  const start: SandboxEngine['start'] = (spec) => engine.start({ ...spec, limits: { ...spec.limits, pids: 500 } });
+  const found = await findings({}, { start });
+  expect(found.find(({ name }) => name === 'sandbox: processes')).toMatchObject({
+    ok: 'fail',
+    says: 'the limit of processes is ignored',
+  });
+});
+
+it('warns of old programs below a sandbox, and not of new ones', async () => {
+  const age = async (runc: string, version: string) =>
+    (await findings({ runc, version })).filter(({ says }) => says.includes('is old')).map(({ name }) => name);
+  expect(await age('1.1.5+ds1', '20.10.24')).toEqual(['runc', 'docker']);
+  expect(await age('1.3.2', '25.0.6')).toEqual(['runc']);
+  expect(await age('1.2.8', '28.1')).toEqual([]);
+  expect(await age('1.3.3', '28.1')).toEqual([]);
+});
+
+it('says that a runtime which does not pass is not used', async () => {
+  const start: SandboxEngine['start'] = ({ runtime, ...spec }) =>
+    engine.start({ ...spec, limits: { ...spec.limits, pids: runtime === undefined ? spec.limits.pids : 500 } });
+  const found = await findings({ runtimes: ['runc', 'runsc'] }, { start });
+  expect(found.find(({ name }) => name === 'runtime runsc')).toMatchObject({ ok: 'warn' });
+});
