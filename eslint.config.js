@@ -14,4 +14,23 @@ export default tseslint.config(
       'no-console': 'error',
     },
   },
+  {
+    // Git is run by git() alone, with its sealed environment.
+    files: ['src/**/*.ts'],
+    rules: {
+      'no-restricted-imports': [
+        'error',
+        {
+          paths: ['child_process', 'simple-git', 'isomorphic-git', 'nodegit', 'dugite', 'cross-spawn', 'zx', 'shelljs'],
+        },
+      ],
+      'no-restricted-syntax': [
+        'error',
+        {
+          selector: 'CallExpression[callee.name=/^(execa|spawn|exec|fork)/][arguments.0.value=/(^|\\u002f)git( |$)/]',
+          message: 'Run git through git() in src/git/git.ts.',
+        },
+      ],
+    },
+  },
 );

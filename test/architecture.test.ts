@@ -9,6 +9,7 @@ import {
   findForbiddenEdges,
   findMisplacedModules,
   findMisplacedWords,
+  findOtherGit,
   parseSource,
   readSources,
 } from './support/architecture.ts';
@@ -21,6 +22,7 @@ describe('the sources', () => {
   test('import each other without a cycle', () => expect(findCycles(sources)).toEqual([]));
   test('use Docker, Redis and child processes in one place each', () =>
     expect(findMisplacedModules(sources)).toEqual([]));
+  test('run git in one place', () => expect(findOtherGit(sources)).toEqual([]));
   test('read the environment and write to the terminal in one place each', () =>
     expect(findMisplacedWords(sources)).toEqual([]));
   test('are small files named after one thing', () => expect(findBadFiles(sources)).toEqual([]));
@@ -50,6 +52,17 @@ describe('each rule finds what breaks it', () => {
     const b = parseSource('git/b.ts', "import { a } from './a.ts';");
     expect(findCycles([a, b])).toEqual(['git/a.ts -> git/b.ts -> git/a.ts']);
     expect(findCycles([a, parseSource('git/b.ts', "import type { A } from './a.ts';")])).toEqual([]);
+  });
+
+  test.each([
+    "import { simpleGit } from 'simple-git';",
+    "import { exec } from 'child_process';",
+    "await execa('git', ['status']);",
+    'execFileSync("/usr/bin/git", args)',
+    'exec(`git status`)',
+  ])('another way to run git: %s', (text) => {
+    expect(findOtherGit(parse('git/other.ts', text))).toHaveLength(1);
+    expect(findOtherGit(parse('git/other.ts', "await tryGit(['status'], { gitDir });"))).toEqual([]);
   });
 
   test.each(['dockerode', 'tar-fs', 'bullmq', 'ioredis', 'node:child_process', 'execa'])('%s', (name) => {

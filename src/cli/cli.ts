@@ -1,4 +1,5 @@
 import type { Operations } from '../api/operations.ts';
+import { safeJson } from '../core/safe-text.ts';
 import type { Paint } from '../core/transcript.ts';
 import { paintColor, paintPlain } from '../tui/paint.ts';
 import type { World } from './world.ts';
@@ -31,7 +32,7 @@ export function createCli(world: World): Cli {
     exitCode: 0,
     write,
     print: (...lines) => write(lines.map((line) => `${line}\n`).join('')),
-    printJson: (value) => write(`${JSON.stringify(value)}\n`),
+    printJson: (value) => write(`${safeJson(value)}\n`),
     note: (...lines) => writeTo(stderr, lines.map((line) => `${line}\n`).join('')),
     async withOperations(work) {
       const operations = await world.services.openOperations();

@@ -7,6 +7,7 @@ import { apiOf, GUARDED, mergeSettings, settleModel, type Layer } from './provid
 import { readFileLayers, readOptions, readVariables, type FileLayers } from './layers.ts';
 import type { ConfigFile } from './load.ts';
 import { HaloToml } from './schema.ts';
+import { refuseForeignSigning } from './signing.ts';
 import { toSettings, type Setting } from './settings.ts';
 
 /** Everything that may set a key. */
@@ -57,7 +58,8 @@ export function resolveConfig(sources: ConfigSources): ResolvedConfig {
   const { agent, agents } = HaloToml.parse(nest(merged));
   const api = apiOf(agent, agents.command.model);
   const settled = settleModel(layers, api);
-  if (settled.problems.length > 0) throw invalid(settled.problems);
+  const foreign = [...settled.problems, ...refuseForeignSigning(layers)];
+  if (foreign.length > 0) throw invalid(foreign);
   const settings = merged.map((setting) => settled.settings.find(({ key }) => key === setting.key) ?? unset(setting));
   const config = toConfig(HaloToml.parse(nest(settings)), api);
   const origins = Object.fromEntries(settings.map(({ key, origin }) => [key, origin]));

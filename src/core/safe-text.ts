@@ -20,11 +20,21 @@ const UNSAFE =
  * survives. Newline and tab stay; other line ends become newlines.
  */
 export function safeText(text: string): string {
-  return text
-    .replace(SEQUENCES, '')
-    .replace(/\r\n?|[\u0085\u2028\u2029]/g, '\n')
-    .replace(UNSAFE, '')
-    .replace(/\p{Surrogate}/gu, '\ufffd');
+  return removeUnsafe(text.replace(SEQUENCES, '').replace(/\r\n?|[\u0085\u2028\u2029]/g, '\n'));
+}
+
+/** Without single characters that are unsafe; what is left of an escape sequence stays as text. */
+export function removeUnsafe(text: string): string {
+  return text.replace(UNSAFE, '').replace(/\p{Surrogate}/gu, '\ufffd');
+}
+
+/** A value as JSON on one line in which unsafe characters are escaped: it means the same, and can be printed. */
+export function safeJson(value: unknown): string {
+  return JSON.stringify(value).replace(UNSAFE, (character) =>
+    Array.from({ length: character.length }, (_, at) => {
+      return `\\u${character.charCodeAt(at).toString(16).padStart(4, '0')}`;
+    }).join(''),
+  );
 }
 
 /** Safe text on one line, with at most `most` characters; what is cut off shows as an ellipsis. */

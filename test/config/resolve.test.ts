@@ -206,6 +206,10 @@ describe('errors', () => {
     ['[model]\nkey_env = "a-b"', ':2: model.key_env: must be the name of an environment variable, like OPENAI_API_KEY'],
     ['[git]\nauthor = "halo"', ':2: git.author: must be of the form "Name <email>"'],
     ['[git]\nmessage = "{id} {titel}"', ':2: git.message: may use only {id}, {title} and {run}'],
+    [
+      '[git]\nsign = "ssh"',
+      ':2: git.sign: the file of a repository may not choose the key that signs; set it in config.toml of HALO_HOME, as a variable or with -c',
+    ],
     ['[land]\nmode = "merge"', ':2: land.mode: must be one of "branch", "ff"'],
     ['[profiles.ci]\nagnt = "codex"', ':2 [profiles.ci]: agnt: unknown key; did you mean "agent"?'],
     ['agent = "command"', ':1: agent: "command" needs agents.command.run, the command line to start'],
@@ -258,6 +262,12 @@ describe('errors', () => {
       'Profiles that exist: ci, fast.',
     ]);
     expect(failure({ profile: 'x' }).hint).toBe('No file defines a profile.');
+  });
+
+  test('signing needs a key', () => {
+    expect(refusal({ set: ['git.sign=ssh'] })).toBe('-c: git.sign: "ssh" needs git.signing_key, the path of the key');
+    const { config } = resolve({ home: home('[git]\nsign = "ssh"\nsigning_key = "key"') });
+    expect(config.git).toMatchObject({ sign: 'ssh', signingKey: '/home/ada/.halo/key' });
   });
 
   test('the --agent flag must name an agent', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { clip, safeLine, safeText } from '../../src/core/safe-text.ts';
+import { clip, safeJson, safeLine, safeText } from '../../src/core/safe-text.ts';
 
 describe('safeText', () => {
   it.each([
@@ -53,6 +53,13 @@ describe('safeText', () => {
       expect(safeText(text)).not.toMatch(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e]/);
     }
   });
+});
+
+it('safeJson means the same as JSON, and is safe to print', () => {
+  const value = { a: ['\u009b31m', '\u202e', '\u{e0041}', '\u001b[m', '\u2028', 'ä漢👍'] };
+  expect(JSON.parse(safeJson(value))).toEqual(value);
+  expect(safeText(safeJson(value))).toBe(safeJson(value).replaceAll('\u2028', '\n'));
+  expect(safeJson(value)).toContain('ä漢👍');
 });
 
 describe('safeLine and clip', () => {

@@ -41,9 +41,15 @@ const ONLY_IN: Record<string, string[]> = {
   'tar-fs': ['sandbox/'],
   bullmq: ['queue/'],
   ioredis: ['queue/'],
-  'node:child_process': ['git/', 'queue/', 'sandbox/docker/image', 'sandbox/docker/base'],
-  execa: ['git/', 'queue/', 'sandbox/docker/image', 'sandbox/docker/base', 'gateway/key-command'],
+  'node:child_process': ['queue/', 'sandbox/docker/image', 'sandbox/docker/base'],
+  execa: ['git/git.ts', 'queue/', 'sandbox/docker/image', 'sandbox/docker/base', 'gateway/key-command'],
 };
+
+/** Other ways to start a program or to touch a repository: nobody has them, so that git is only run by git/git.ts. */
+const NOWHERE = ['child_process', 'simple-git', 'isomorphic-git', 'nodegit', 'dugite', 'cross-spawn', 'zx', 'shelljs'];
+
+/** A program started by the name git, in any spelling. */
+const STARTS_GIT = /\b(?:execa\w*|spawn\w*|exec\w*|fork)\(\s*['"`](?:[\w/.-]*\/)?git['"`\s]/;
 
 /** Text that may only stand in some places. */
 const WORDS: { what: string; pattern: RegExp; allowed: string[] }[] = [
@@ -113,6 +119,14 @@ export function findMisplacedModules(files: SourceFile[]): Breach[] {
       .filter(({ target }) => ONLY_IN[target]?.every((place) => !path.startsWith(place)))
       .map(({ target }) => `${path}: imports ${target}, which only ${ONLY_IN[target]?.join(', ')} may`),
   );
+}
+
+/** Git is run by one function, with one environment: halo's sealed one. */
+export function findOtherGit(files: SourceFile[]): Breach[] {
+  return files.flatMap(({ path, text, imports }) => [
+    ...imports.filter(({ target }) => NOWHERE.includes(target)).map(({ target }) => `${path}: imports ${target}`),
+    ...(path !== 'git/git.ts' && STARTS_GIT.test(text) ? [`${path}: starts git, which only git/git.ts may`] : []),
+  ]);
 }
 
 export function findMisplacedWords(files: SourceFile[]): Breach[] {

@@ -1,7 +1,7 @@
 import type { Operations } from '../../api/operations.ts';
 import { HaloError } from '../../core/errors.ts';
 import type { JournalEvent } from '../../core/events.ts';
-import { safeText } from '../../core/safe-text.ts';
+import { openSafeStream } from '../../core/safe-stream.ts';
 import type { Cli } from '../cli.ts';
 import type { Define } from '../program.ts';
 import { transcriptPrinter } from '../transcript-lines.ts';
@@ -79,15 +79,9 @@ async function showRaw({ operations, runId, flags, cli, signal }: Reading): Prom
     for await (const chunk of chunks) await cli.write(chunk);
     return;
   }
-  const decoder = new TextDecoder();
-  let rest = '';
-  for await (const chunk of chunks) {
-    // Whole lines only: an escape sequence may be cut by the end of a chunk.
-    const lines = (rest + decoder.decode(chunk, { stream: true })).split('\n');
-    rest = lines.pop() ?? '';
-    await cli.print(...lines.map(safeText));
-  }
-  if (rest !== '') await cli.print(safeText(rest));
+  const safe = openSafeStream();
+  for await (const chunk of chunks) await cli.write(safe.write(chunk));
+  await cli.write(safe.end());
 }
 
 async function checkStory(operations: Operations, runId: string, story: string | undefined): Promise<void> {
