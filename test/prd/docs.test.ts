@@ -1,0 +1,34 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { convertPrd } from '../../src/prd/convert.ts';
+import { readPrdFile } from '../../src/prd/parse.ts';
+import { DIALECTS, requireDialect } from '../../src/prd/registry.ts';
+import { toBytes } from '../support/prd-writers.ts';
+
+const DOCS = readFileSync(new URL('../../docs/prd.md', import.meta.url), 'utf8');
+const examples = [...DOCS.matchAll(/^### `([\w-]+)`\n\n```(?:json|markdown)\n(.*?)^```$/gms)].map(
+  ([, dialect = '', text = '']) => [dialect, text] as const,
+);
+
+describe('docs/prd.md', () => {
+  test('lists every dialect, in the order in which they are tried', () => {
+    expect([...DOCS.matchAll(/^\| `([\w-]+)`/gm)].map(([, name]) => name)).toEqual(Object.keys(DIALECTS));
+    expect(examples.map(([name]) => name)).toEqual(Object.keys(DIALECTS));
+  });
+
+  test.each(examples)('has an example of %s that is read as such, without anything to warn of', (name, text) => {
+    const dialect = requireDialect(name);
+    const { prd } = readPrdFile(toBytes(text), name, dialect === 'daedalus' ? dialect : undefined);
+    expect(prd).toMatchObject({ dialect, warnings: name === 'array' ? [expect.any(String)] : [] });
+    expect(prd.stories.length).toBeGreaterThan(0);
+  });
+
+  test.each(examples)('has an example of %s that can be written in every other dialect', (_name, text) => {
+    const { stories } = readPrdFile(toBytes(text), 'prd').prd;
+    // hanuman wants criteria for each story.
+    const isFull = stories.every(({ acceptance }) => acceptance.length > 0);
+    for (const to of Object.keys(DIALECTS).filter((each) => isFull || each !== 'hanuman')) {
+      expect(convertPrd(toBytes(text), 'prd', requireDialect(to)).text).toContain('cart');
+    }
+  });
+});

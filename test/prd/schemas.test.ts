@@ -1,0 +1,79 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import { describe, expect, test } from 'vitest';
+import { ACCEPTANCE_KEYS, DEPENDENCY_KEYS, FLAG_KEYS, ID_KEYS, TITLE_KEYS } from '../../src/prd/keys.ts';
+import { readPrdFile } from '../../src/prd/parse.ts';
+import { DIALECTS } from '../../src/prd/registry.ts';
+import { JSON_WRITERS, toBytes, type Json, type JsonId, type JsonWriter } from '../support/prd-writers.ts';
+
+const FOLDER = new URL('../../schemas/', import.meta.url);
+const DIALECT_IDS = Object.keys(JSON_WRITERS) as JsonId[];
+
+const readSchema = (dialect: string) =>
+  JSON.parse(readFileSync(new URL(`${dialect}.schema.json`, FOLDER), 'utf8')) as Json;
+
+test('each JSON dialect has a schema, and no other', () => {
+  const json = Object.values(DIALECTS).filter(({ format }) => format === 'json');
+  expect(readdirSync(FOLDER).sort()).toEqual(json.map(({ id }) => `${id}.schema.json`).sort());
+});
+
+describe.each(DIALECT_IDS)('the schema of %s', (dialect) => {
+  const { document, story }: JsonWriter = JSON_WRITERS[dialect];
+  const accepts = new Ajv2020({ allowUnionTypes: true, strictRequired: false, strictTypes: false }).compile(
+    readSchema(dialect),
+  );
+  const isRead = (json: unknown) => {
+    try {
+      readPrdFile(toBytes(JSON.stringify(json)), 'prd', dialect === 'daedalus' ? dialect : undefined);
+      return true;
+    } catch {
+      return false;
+    }
+  };
+  const a = story({ id: 'a', done: false });
+  const titleKey = TITLE_KEYS.find((key) => key in a) ?? 'description';
+  const acceptanceKey = ACCEPTANCE_KEYS.find((key) => key in a && key !== 'subtasks')!;
+  const idKey = ID_KEYS.find((key) => key in a)!;
+  const flagKey = FLAG_KEYS.find((key) => key in a);
+  const needsKey = DEPENDENCY_KEYS.find((key) => key in story({ id: 'a', needs: [] }));
+
+  test.each<[string, Json[]]>([
+    ['stories', [a, story({ id: 'b', done: true, needs: needsKey === undefined ? [] : ['a'] })]],
+    ['no stories', []],
+    ['keys of its own', [{ ...a, owner: 'ada', nested: { deep: [1, null] } }]],
+    ['no notes and no status', [{ ...a, notes: null, status: null }]],
+  ])('and the parser accept a file with %s', (_what, stories) => {
+    accepts(document(stories));
+    expect(accepts.errors ?? []).toEqual([]);
+    expect(isRead(document(stories))).toBe(true);
+  });
+
+  test('and the parser accept what halo writes', () => {
+    const { prd } = readPrdFile(toBytes(JSON.stringify(document([a]))), 'prd', dialect);
+    accepts(JSON.parse(DIALECTS[dialect].write(prd)));
+    expect(accepts.errors ?? []).toEqual([]);
+  });
+
+  test.each<[string, unknown[]]>([
+    ['a story that is a text', ['do it']],
+    ['a story without any text', [{ [idKey]: 'a' }]],
+    ['a title that is a number', [{ ...a, [titleKey]: 7 }]],
+    ['criteria that are true', [{ ...a, [acceptanceKey]: true }]],
+    ['a criterion that is a number', [{ ...a, [acceptanceKey]: [3] }]],
+    ['an id that is a list', [{ ...a, [idKey]: [] }]],
+    ['an empty id', [{ ...a, [idKey]: ' ' }]],
+    ['an id that is too long', [{ ...a, [idKey]: 'x'.repeat(201) }]],
+    ...(flagKey === undefined ? [] : [['a flag that is a number', [{ ...a, [flagKey]: 1 }]] as [string, unknown[]]]),
+    ...(needsKey === undefined ? [] : [['needs that are true', [{ ...a, [needsKey]: true }]] as [string, unknown[]]]),
+  ])('and the parser refuse %s', (_what, stories) => {
+    expect(accepts(document(stories as Json[]))).toBe(false);
+    expect(isRead(document(stories as Json[]))).toBe(false);
+  });
+});
+
+test('schemas know every spelling that the parser knows', () => {
+  const { $defs } = readSchema('ralph') as { $defs: { story: { properties: Json } } };
+  const known = Object.keys($defs.story.properties);
+  const read = [...ID_KEYS, ...TITLE_KEYS, ...ACCEPTANCE_KEYS, ...DEPENDENCY_KEYS, ...FLAG_KEYS];
+  expect(read.filter((key) => !known.includes(key))).toEqual(['subtasks']);
+});
