@@ -21,6 +21,8 @@ export const PROTECTED_PATHS: readonly string[] = [
   // editors and shells
   '**/.{vscode,idea,devcontainer,zed,fleet}/**',
   '**/{.envrc,.devcontainer.json,*.code-workspace,.vimrc,.nvimrc,.exrc,.dir-locals.el,.npmrc,.yarnrc,.yarnrc.yml}',
+  // dependencies in the tree: gates find their programs there before those of the image
+  '**/{node_modules,.venv,__pypackages__}/**',
   // halo
   '{halo.toml,.halo/**}',
 ];

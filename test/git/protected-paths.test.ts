@@ -8,7 +8,7 @@ describe('findProtected', () => {
     ...['.claude/settings.json', 'web/.claude/hooks/x.sh', '.mcp.json', 'AGENTS.md', 'docs/CLAUDE.md', '.codex/config'],
     ...['.husky/pre-commit', '.pre-commit-config.yaml', '.gitattributes', 'sub/.gitattributes', '.lfsconfig'],
     ...['.vscode/tasks.json', '.idea/x.xml', '.devcontainer/devcontainer.json', '.envrc', 'x.code-workspace'],
-    ...['halo.toml', '.halo/config.toml'],
+    ...['halo.toml', '.halo/config.toml', 'node_modules/.bin/sh', 'web/node_modules/a.js', '.venv/bin/python'],
     // In the place of a folder: a symbolic link to what nobody watches.
     ...['.github', '.claude', '.vscode', '.halo'],
     ...['.GitHub/workflows/ci.yml', 'agents.MD', 'HALO.toml', 'ﬁ/.ＣＬＡＵＤＥ/x'],
