@@ -1,5 +1,5 @@
 import type { JsonValue } from './json.ts';
-import { DESCRIPTION_KEYS, TITLE_KEYS } from './keys.ts';
+import { DESCRIPTION_KEYS, INNER_KEYS, TITLE_KEYS } from './keys.ts';
 
 const TEXT_KEYS = [...TITLE_KEYS, ...DESCRIPTION_KEYS, 'details'];
 
@@ -7,12 +7,17 @@ const TEXT_KEYS = [...TITLE_KEYS, ...DESCRIPTION_KEYS, 'details'];
 export function isStories(value: JsonValue): boolean {
   const members = value.kind === 'array' ? value.items : [...value.members.values()];
   if (members.length === 0) return value.kind === 'array';
-  return members.every(isMemberOf) && members.some(hasText);
+  return members.every(isMemberOf) && members.some((member) => hasText(member) || holdsObjects(member));
 }
 
 /** Whether a value can be a story at all. */
 export function isMemberOf(value: JsonValue): boolean {
   return value.kind === 'object';
+}
+
+/** Groups of stories need no text of their own. */
+function holdsObjects({ members }: JsonValue): boolean {
+  return INNER_KEYS.some((key) => members.get(key)?.items[0]?.kind === 'object');
 }
 
 function hasText({ members }: JsonValue): boolean {

@@ -41,10 +41,10 @@ export function countIds(document: MarkdownDocument): { named: number; all: numb
   return { named: boxes.filter(({ leading }) => leading !== undefined).length, all: boxes.length };
 }
 
-/** Ids that no sign sets off count only where at least half of the boxes have one. */
+/** Ids that no sign sets off count only where more than half of the boxes have one. */
 function nameBoxes(boxes: Box[]): NamedBox[] {
   const named = boxes.map((box) => ({ ...box, leading: findLeadingId(box.text) }));
-  const usual = named.filter(({ leading }) => leading !== undefined).length * 2 >= named.length;
+  const usual = named.filter(({ leading }) => leading !== undefined).length * 2 > named.length;
   return named.map((box) => (usual || box.leading?.certain === true ? box : { ...box, leading: undefined }));
 }
 
