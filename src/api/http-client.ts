@@ -4,7 +4,7 @@ import type { JournalEvent } from '../core/events.ts';
 import type { RunState } from '../core/run-state.ts';
 import { readFrames, type RequestOptions, type Server } from './http-request.ts';
 import { request, requestJson } from './http-request.ts';
-import type { Decided, FollowOptions, Landed, Operations, RunView, Submitted } from './operations.ts';
+import type { Decided, FollowOptions, Landed, Operations, Replayed, RunView, Submitted } from './operations.ts';
 import type { EventFrame, RawFrame, SubmitBody } from './wire.ts';
 
 /** How often in a row a broken event stream is taken up again without a new event in between. */
@@ -37,6 +37,11 @@ export function openHttp(server: Server): Operations {
     approve: (runId, story) => requestJson<Decided>(server, runPath(runId, '/approve'), { body: { story } }),
     reject: (runId, story, reason) =>
       requestJson<Decided>(server, runPath(runId, '/reject'), { body: { story, reason } }),
+    replay: (runId, { storyId, attempt, signal }) =>
+      requestJson<Replayed>(server, runPath(runId, '/replay'), {
+        body: { story: storyId, attempt },
+        ...withSignal(signal),
+      }),
     close: () => Promise.resolve(),
   };
 }

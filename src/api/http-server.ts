@@ -5,7 +5,16 @@ import { refuseRemoteOptions } from '../config/remote.ts';
 import { HaloError, toHaloError, type ErrorCode } from '../core/errors.ts';
 import { streamFrames } from './http-stream.ts';
 import type { Operations } from './operations.ts';
-import { APPROVE_BODY, DIFF_QUERY, EVENTS_QUERY, RAW_QUERY, REJECT_BODY, SUBMIT_BODY, toWireError } from './wire.ts';
+import {
+  APPROVE_BODY,
+  DIFF_QUERY,
+  EVENTS_QUERY,
+  RAW_QUERY,
+  REPLAY_BODY,
+  REJECT_BODY,
+  SUBMIT_BODY,
+  toWireError,
+} from './wire.ts';
 
 const MAX_BODY_BYTES = 8 * 1024 * 1024;
 
@@ -74,6 +83,12 @@ function addRoutes(app: FastifyInstance, operations: Operations, closing: AbortS
   });
 
   app.post<RunRoute>('/v1/runs/:runId/land', (request) => operations.land(request.params.runId));
+
+  app.post<RunRoute>('/v1/runs/:runId/replay', (request) => {
+    const { story, attempt } = parse(REPLAY_BODY, request.body);
+    const which = attempt === undefined ? {} : { attempt };
+    return operations.replay(request.params.runId, { storyId: story, ...which, signal: closing });
+  });
 
   app.post<RunRoute>('/v1/runs/:runId/approve', (request) => {
     return operations.approve(request.params.runId, parse(APPROVE_BODY, request.body).story);

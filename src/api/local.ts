@@ -63,6 +63,10 @@ export function openLocal({ host, args = [], preflight }: LocalOptions): Operati
     land: async (prefix) => landRun(store, host.home, await store.find(prefix)),
     approve: async (prefix, storyId) => approveStory(keeper, await decide(prefix, storyId)),
     reject: async (prefix, storyId, reason) => rejectStory(keeper, { ...(await decide(prefix, storyId)), reason }),
+    replay: async (prefix, options) => {
+      const { replayAttempt } = await import('./replay.ts');
+      return replayAttempt(host, { ...options, runId: await store.find(prefix) });
+    },
     close: () => redis.close(({ link, queue }) => closeRedis(link, queue)),
   };
 }

@@ -1,6 +1,12 @@
 import type { JournalEvent } from '../core/events.ts';
 import type { RunState } from '../core/run-state.ts';
 
+export interface ReplayOptions {
+  storyId: string;
+  attempt?: number;
+  signal?: AbortSignal;
+}
+
 export interface SubmitRequest {
   /** The PRD file: where it is (shown to people) and its bytes. */
   prd: { path: string; bytes: Uint8Array };
@@ -35,6 +41,17 @@ export interface FollowOptions {
   /** Go on until the run ends; false: stop at what is there. */
   follow: boolean;
   signal?: AbortSignal;
+}
+
+/** An attempt that was repeated from its cassette, held against what is recorded of it. */
+export interface Replayed {
+  story: string;
+  attempt: number;
+  /** Id of the image that both ran in. */
+  image: string;
+  /** Where a request of the agent first differed from the recorded one, as a sentence; absent: nowhere. */
+  divergence?: string;
+  checks: { what: string; recorded: string; found: string; ok: boolean }[];
 }
 
 export interface Landed {
@@ -74,5 +91,10 @@ export interface Operations {
   approve(runId: string, storyId: string): Promise<Decided>;
   /** Drops that commit; the run ends with APPROVAL_DENIED. Throws LAND_REFUSED. */
   reject(runId: string, storyId: string, reason: string | undefined): Promise<Decided>;
+  /**
+   * Repeats a story's attempt, its last one unless `attempt` says another, with the model's answers from its cassette
+   * and in the same image; nothing lands. Throws STORY_NOT_FOUND, CASSETTE_MISSING, IMAGE_MISSING.
+   */
+  replay(runId: string, options: ReplayOptions): Promise<Replayed>;
   close(): Promise<void>;
 }

@@ -39,6 +39,8 @@ export const APPROVE_BODY = z.strictObject({ story: z.string() });
 
 export const REJECT_BODY = z.strictObject({ story: z.string(), reason: z.string().optional() });
 
+export const REPLAY_BODY = z.strictObject({ story: z.string(), attempt: z.number().int().positive().optional() });
+
 const WIRE_ERROR = z.object({ code: z.string(), message: z.string(), hint: z.string().optional() });
 
 export function toWireError(error: HaloError): WireError {

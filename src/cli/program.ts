@@ -31,6 +31,11 @@ export const COMMANDS: readonly Entry[] = [
   },
   { name: 'reject', summary: 'refuse such a story', load: () => import('./commands/reject.ts') },
   { name: 'verify', summary: 'prove landed commits again', load: () => import('./commands/verify.ts') },
+  {
+    name: 'replay',
+    summary: 'repeat an attempt offline from its cassette',
+    load: () => import('./commands/replay.ts'),
+  },
   { name: 'worker', summary: 'execute queued runs', load: () => import('./commands/worker.ts') },
   { name: 'serve', summary: 'serve the HTTP API', load: () => import('./commands/serve.ts') },
   { name: 'up', summary: 'Redis, API and workers in one process', load: () => import('./commands/up.ts') },

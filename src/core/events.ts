@@ -50,7 +50,8 @@ export type JournalEntry =
   | { type: 'run.started' }
   | { type: 'run.ended'; stopReason: StopReason; detail: string }
   | { type: 'run.landed'; branch: string; from: string; to: string }
-  | ({ type: 'story.started'; epoch: number; base: string } & AttemptRef)
+  /** `image`: the id of the image that its commands run in. */
+  | ({ type: 'story.started'; epoch: number; base: string; image?: string } & AttemptRef)
   | ({ type: 'phase.started'; phase: Phase } & AttemptRef)
   | ({ type: 'phase.ended'; phase: Phase; ms: number } & AttemptRef)
   | ({ type: 'setup.ended'; phase: 'setup' | 'gates'; log: string } & CommandResult & AttemptRef)

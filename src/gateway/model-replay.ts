@@ -6,6 +6,7 @@ import type { Ledger } from './ledger.ts';
 import { createMeter } from './meter.ts';
 import type { ModelHandler, ModelRequest } from './model-route.ts';
 import { requestFacts, type RequestFacts } from './normalise.ts';
+import { steady } from './steady.ts';
 
 /**
  * Answers from a cassette, the n-th request with the n-th exchange. After the first mismatch everything is refused:
@@ -65,14 +66,15 @@ function findMismatch(request: ModelRequest, exchange: Exchange | undefined, pla
   if (facts.toolResults !== recorded.toolResults)
     return (
       `Replay: ${where} carries ${facts.toolResults} tool results, but the cassette ${name} has ` +
-      `${recorded.toolResults} there; they differ ${difference}.`
+      `${recorded.toolResults} there; they differ ${difference ?? 'in nothing else'}.`
     );
   if (difference !== undefined) ledger.noteDivergence(`Request ${count} differs from the recorded one, ${difference}.`);
   return undefined;
 }
 
 function describeFirst(recorded: Exchange['request'], facts: RequestFacts): string | undefined {
-  if (recorded.digest === facts.digest) return undefined;
-  const found = firstDifference(recorded.body, JSON.parse(JSON.stringify(facts.body)));
+  // A cassette that is to be kept may do without the bodies.
+  if (recorded.body === null || recorded.digest === facts.digest) return undefined;
+  const found = firstDifference(steady(recorded.body), steady(JSON.parse(JSON.stringify(facts.body))));
   return found === undefined ? undefined : describeDifference(found);
 }

@@ -80,8 +80,10 @@ async function tryStory(worker: WorkerContext, request: Try): Promise<StoryEnd> 
     }
   }
   const epoch = state.epoch + 1;
+  const image = await worker.engine.imageId(config.image);
+  const digest = image === undefined ? {} : { image };
   await worker.store.append(runId, [
-    { type: 'story.started', story: story.id, attempt: number, epoch, base: state.tip },
+    { type: 'story.started', story: story.id, attempt: number, epoch, base: state.tip, ...digest },
   ]);
   return attemptStory(worker, { runId, state, prd, story, number, epoch, config, hostGitDir, signal });
 }

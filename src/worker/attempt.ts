@@ -1,3 +1,5 @@
+import type { AgentAnswer } from '../core/agent.ts';
+import type { GateProof } from '../core/proof.ts';
 import { openAttempt, type Attempt, type AttemptRequest } from './attempt-context.ts';
 import { openBaseline, type Baseline } from './baseline.ts';
 import { refuseOvertaken } from './fence.ts';
@@ -8,7 +10,7 @@ import { runAgent } from './phases/agent.ts';
 import { exportTree, openExporter } from './phases/export.ts';
 import { runGates } from './phases/gates.ts';
 import { holdProtected } from './phases/hold.ts';
-import { importCandidate } from './phases/import.ts';
+import { importCandidate, type Candidate } from './phases/import.ts';
 import { landCandidate } from './phases/land.ts';
 import { prepareWorkspace } from './phases/prepare.ts';
 import { runSetup } from './phases/setup.ts';
@@ -29,16 +31,40 @@ export async function attemptStory(worker: WorkerContext, request: AttemptReques
   }
 }
 
+/** Goes the same way up to the gates: nothing of it leaves the attempt. The caller closes it. */
+export async function rehearseStory(attempt: Attempt): Promise<StoryEnd> {
+  const summaryOf = async () => (await proveWork(attempt)).answer.summary;
+  return summaryOf().then(
+    (summary) => ({ verdict: 'passed', stopReason: 'SUCCESS', summary, usage: attempt.usage }),
+    (error: unknown) => ({ ...endOrThrow(error), usage: attempt.usage }),
+  );
+}
+
 async function runPhases(attempt: Attempt): Promise<StoryEnd> {
+  const { answer, candidate, gates } = await proveWork(attempt);
+  await refuseOvertaken(attempt);
+  await keepProof(attempt, candidate, gates);
+  await holdProtected(attempt, candidate);
+  const commit = await landCandidate(attempt, candidate);
+  return { verdict: 'passed', stopReason: 'SUCCESS', summary: answer.summary, commit };
+}
+
+interface ProvenWork {
+  answer: AgentAnswer;
+  candidate: Candidate;
+  gates: GateProof[];
+}
+
+async function proveWork(attempt: Attempt): Promise<ProvenWork> {
   const baseline = openBaseline(attempt);
   try {
-    return await runStory(attempt, baseline);
+    return await workAndProve(attempt, baseline);
   } finally {
     baseline.stop();
   }
 }
 
-async function runStory(attempt: Attempt, baseline: Baseline): Promise<StoryEnd> {
+async function workAndProve(attempt: Attempt, baseline: Baseline): Promise<ProvenWork> {
   const { workSteps, cleanSteps } = planSteps(attempt);
   const work = openWorkspace(attempt, 'work', workSteps);
   await prepareWorkspace(attempt, work);
@@ -51,12 +77,7 @@ async function runStory(attempt: Attempt, baseline: Baseline): Promise<StoryEnd>
   const answer = await answering.catch((error: unknown) => keepPartialWork(attempt, exporter, error));
   const exported = await exportTree(attempt, exporter);
   const candidate = await importCandidate(attempt, exported, answer);
-  const gates = await runGates(attempt, clean, { candidate, baseline });
-  await refuseOvertaken(attempt);
-  await keepProof(attempt, candidate, gates);
-  await holdProtected(attempt, candidate);
-  const commit = await landCandidate(attempt, candidate);
-  return { verdict: 'passed', stopReason: 'SUCCESS', summary: answer.summary, commit };
+  return { answer, candidate, gates: await runGates(attempt, clean, { candidate, baseline }) };
 }
 
 function endOrThrow(error: unknown): StoryEnd {

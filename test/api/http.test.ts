@@ -105,6 +105,13 @@ describe.each(WAYS)('operations %s', (_name, open) => {
     expect(await open().land('r1')).toEqual(await memory.land('r1'));
   });
 
+  it('replays an attempt', async () => {
+    memory.addRun(succeeded('r1'));
+    const options = { storyId: 'US-001', attempt: 2 };
+    expect(await open().replay('r1', options)).toEqual(await memory.replay('r1', options));
+    await expect(open().replay('r1', { storyId: 'no' })).rejects.toMatchObject({ code: 'STORY_NOT_FOUND' });
+  });
+
   it('throws the same errors', async () => {
     memory.addRun([created('r1', 1)]);
     expect(await errorOf(() => open().get('no/such'))).toEqual({

@@ -235,6 +235,25 @@ describe('halo diff and halo land', () => {
   });
 });
 
+describe('halo replay', () => {
+  beforeEach(() => operations.addRun(succeeded('r1')));
+
+  it('tells how the repetition ended, and says it in the exit code', async () => {
+    const same = await halo(['replay', 'r1', '--story', 'US-001']);
+    expect(same).toMatchObject({ code: 0 });
+    expect(same.stdout).toMatch(/^US-001 {2}attempt 1\n.*\n✓ +ending +SUCCESS +SUCCESS\nEvery request was as recorded/);
+    const other = await halo(['replay', 'r1', '--story', 'US-001', '--attempt', '2', '--json']);
+    expect(other.code).toBe(10);
+    expect(JSON.parse(other.stdout)).toMatchObject({ attempt: 2, checks: [{ what: 'ending', ok: false }] });
+  });
+
+  it('asks for the story, and for one that is there', async () => {
+    expect((await halo(['replay', 'r1'])).code).toBe(2);
+    expect((await halo(['replay', 'r1', '--story', 'nope'])).code).toBe(2);
+    expect((await halo(['replay', 'r1', '--story', 'US-001', '--attempt', 'x'])).code).toBe(2);
+  });
+});
+
 describe('halo approve and halo reject', () => {
   beforeEach(() => operations.addRun([created('r1', 2), { type: 'run.started' }, ...held('US-001')]));
 

@@ -139,6 +139,9 @@ async function keepUsage(attempt: Attempt, { sandbox, channel }: StartedStep): P
   const usage: Usage = channel?.gateway.usage() ?? NO_USAGE;
   attempt.usage = usage;
   await attempt.worker.store.writeArtifact(attempt.place, 'usage.json', `${JSON.stringify(usage, null, 2)}\n`);
+  const divergence = channel?.gateway.divergence();
+  if (divergence !== undefined)
+    await attempt.worker.store.writeArtifact(attempt.place, 'divergence.txt', `${divergence}\n`);
   await channel?.close();
   attempt.worker.inBackground(sandbox.remove());
 }
