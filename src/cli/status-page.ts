@@ -31,7 +31,7 @@ export function statusPage({ state, dir }: RunView, cli: Cli): string[] {
     ['run', state.runId],
     ['state', `${paint(stateTone(state), end)}${detail}`],
     ['project', safeLine(state.project)],
-    ['repo', `${safeLine(state.repo.source)}${state.repo.branch === undefined ? '' : ` (${state.repo.branch})`}`],
+    ['repo', safeLine(`${state.repo.source}${state.repo.branch === undefined ? '' : ` (${state.repo.branch})`}`)],
     ['prd', safeLine(state.prdPath)],
     ['time', state.startedAt === undefined ? '-' : formatDuration(msBetween(state.startedAt, state.endedAt ?? now))],
     ['used', usageText(state.usage) || '-'],

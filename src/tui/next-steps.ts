@@ -1,4 +1,5 @@
 import type { RunState } from '../core/run-state.ts';
+import { safeLine, safeText } from '../core/safe-text.ts';
 
 export interface NextStep {
   command: string;
@@ -25,14 +26,20 @@ export function nextSteps(state: RunState): NextStep[] {
   if (state.tip !== state.repo.base && state.landed === undefined)
     steps.push(
       { command: `halo diff ${runId}`, why: 'look at the change' },
-      { command: `halo land ${runId}`, why: `fast-forward ${state.repo.branch ?? 'the branch'} to it` },
+      { command: `halo land ${runId}`, why: `fast-forward ${safeLine(state.repo.branch ?? 'the branch')} to it` },
     );
   if (steps.length === 0 && state.stopReason !== 'SUCCESS')
     steps.push({ command: `halo logs ${runId}`, why: 'see what happened' });
   return steps;
 }
 
-/** A word that a POSIX shell reads as one argument. */
+/** A word that a shell reads as one argument; what no terminal should see is spelled out, as bash and zsh read it. */
 function shellWord(text: string): string {
-  return /^[\w.@%+=:,/-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
+  if (/^[\w.@%+=:,/-]+$/.test(text)) return text;
+  if (safeText(text) === text) return `'${text.replaceAll("'", String.raw`'\''`)}'`;
+  const spelled = text.replace(/[\\']|[^\p{L}\p{N}\p{P}\p{S} ]/gu, (character) => {
+    const code = character.codePointAt(0) ?? 0;
+    return `\\U${code.toString(16).padStart(8, '0')}`;
+  });
+  return `$'${spelled}'`;
 }
