@@ -14,7 +14,15 @@ export function aStory(id: string): Story {
 
 export function aPrd(ids: string[]): Prd {
   const stories = ids.map(aStory);
-  return { dialect: 'hanuman', project: 'shop', description: '', stories, warnings: [], hash: 'a'.repeat(64), specHash: 'b'.repeat(64) };
+  return {
+    dialect: 'hanuman',
+    project: 'shop',
+    description: '',
+    stories,
+    warnings: [],
+    hash: 'a'.repeat(64),
+    specHash: 'b'.repeat(64),
+  };
 }
 
 /** The first entry of a run with these stories. */
