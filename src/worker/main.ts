@@ -107,7 +107,11 @@ function openContext({ host, homeId, log, cleaning }: Parts): WorkerContext {
   let mountable: Promise<boolean> | undefined;
   const prove = openProver(engine, host.home);
   // Ahead of the first story, which then finds it done; a failure is that story's to tell.
-  prove('auto').catch(() => undefined);
+  const proving = prove('auto')
+    .then(ignore, ignore)
+    .finally(() => cleaning.delete(proving));
+  // A worker that closes at once still removes what it proved with.
+  cleaning.add(proving);
   return {
     home: host.home,
     homeId,
@@ -156,3 +160,5 @@ async function endUnlessEnded(
   const record = await worker.store.readRecord(runId);
   await endRun(worker, { runId, config: record.config as Config }, end);
 }
+
+function ignore(): void {}
