@@ -1,5 +1,5 @@
 import type { Story } from '../core/prd.ts';
-import type { DraftStory } from './dialect.ts';
+import type { DraftStory, PrdDocument } from './dialect.ts';
 import { applyEdits, type Edit } from './edits.ts';
 import { markBoxes } from './mark-boxes.ts';
 import { markJson } from './mark-json.ts';
@@ -68,10 +68,17 @@ function groupByDigest(stories: StoryIdentity[]): Map<string, StoryIdentity[]> {
 }
 
 function findEdits({ dialect, document, draft: { stories } }: ReadPrd, draft: DraftStory): Edit[] {
-  if (draft.mark.kind === 'boxes') return markBoxes(draft.mark);
+  if (draft.mark.kind === 'boxes') return markBoxes(draft.mark, tickOf(document));
   const done = stories.flatMap(({ mark, status }) => (mark.kind === 'json' && status === 'done' ? [mark.at] : []));
   const doneWord = dialect.format === 'json' ? dialect.doneWord : 'done';
   return markJson(draft.mark.at, { text: document.text, done, doneWord });
+}
+
+/** The tick that the file uses most. */
+function tickOf(document: PrdDocument): string {
+  if (document.format === 'json') return 'x';
+  const count = (tick: string) => document.boxes.filter(({ mark }) => mark === tick).length;
+  return count('X') > count('x') ? 'X' : 'x';
 }
 
 /** Nothing is handed out that would read otherwise than it should. */

@@ -49,12 +49,12 @@ export async function createRunFolder(paths: RunPaths, run: NewRun): Promise<Jou
 async function fill(paths: RunPaths, event: JournalEvent, run: NewRun): Promise<void> {
   const state = foldRun([event]);
   if (state === undefined) throw new HaloError('INTERNAL', 'A run begins with run.created.');
-  const { hash, dialect } = run.created.prd;
+  const { hash, specHash, dialect } = run.created.prd;
   const line = `${JSON.stringify(event)}\n`;
   await mkdir(dirname(paths.checkpoint), { recursive: true, mode: 0o700 });
   await mkdir(paths.artifacts, { mode: 0o700 });
   await writeDurable(paths.journal, line);
-  await writeDurable(paths.record, toJson(recordOf(state, { ...run.origin, prd: { hash, dialect } })));
+  await writeDurable(paths.record, toJson(recordOf(state, { ...run.origin, prd: { hash, specHash, dialect } })));
   await writeFile(paths.checkpoint, checkpointText({ state, end: Buffer.byteLength(line) }), { mode: 0o600 });
   await writeFile(paths.raw, '', { mode: 0o600 });
   await writeFile(paths.log, run.log(event), { mode: 0o600 });

@@ -143,6 +143,10 @@ describe('Markdown', () => {
     expect(mark(page(before), 0)).toBe(page(after));
   });
 
+  test('the tick is the one that the file uses', () => {
+    expect(mark('- [X] a\n- [X] b\n- [x] c\n- [ ] d\n', 'd')).toBe('- [X] a\n- [X] b\n- [x] c\n- [X] d\n');
+  });
+
   test('a story that was moved to another section is still known', () => {
     expect(mark('## Now\n- [ ] one\n- [ ] two\n', 0, '## Later\n- [ ] two\n\n## Now\n- [ ] one\n')).toBe(
       '## Later\n- [ ] two\n\n## Now\n- [x] one\n',
