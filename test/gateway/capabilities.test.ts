@@ -174,6 +174,60 @@ describe('a request is made anew', () => {
     });
   });
 
+  it('everything that Codex sends goes through as it is', async () => {
+    const { model, gate } = await open(OPENAI);
+    const own = [
+      { type: 'function', name: 'wait', description: 'd', strict: false, parameters: { type: 'object' } },
+      { type: 'custom', name: 'exec', description: 'd', format: { type: 'grammar', syntax: 'lark', definition: 'x' } },
+    ];
+    const body = {
+      model: 'm',
+      input: [
+        {
+          type: 'additional_tools',
+          id: 'at',
+          role: 'developer',
+          tools: [{ type: 'namespace', name: 'n', description: '', tools: own }],
+        },
+        { type: 'message', id: 'm1', role: 'developer', content: [{ type: 'input_text', text: 'hi' }] },
+        { type: 'reasoning', id: 'r1', summary: [{ type: 'summary_text', text: 's' }], encrypted_content: 'e' },
+        { type: 'function_call', id: 'f1', status: 'completed', call_id: 'c1', name: 'wait', arguments: '{}' },
+        { type: 'function_call_output', id: 'o1', call_id: 'c1', output: 'done' },
+        {
+          type: 'custom_tool_call',
+          id: 'f2',
+          status: 'completed',
+          call_id: 'c2',
+          name: 'exec',
+          namespace: 'n',
+          input: 'x',
+        },
+        {
+          type: 'custom_tool_call_output',
+          id: 'o2',
+          call_id: 'c2',
+          output: [{ type: 'input_image', image_url: 'data:image/png;base64,AA==' }],
+        },
+      ],
+      tools: [
+        ...own,
+        { type: 'local_shell' },
+        { type: 'tool_search', execution: 'client', description: 'd', parameters: {} },
+      ],
+      tool_choice: 'auto',
+      parallel_tool_calls: false,
+      reasoning: { effort: 'medium', context: 'all_turns' },
+      store: false,
+      stream: true,
+      include: ['reasoning.encrypted_content'],
+      prompt_cache_key: 'k',
+      client_metadata: { turn_id: 't' },
+      text: { verbosity: 'low', format: { type: 'json_schema', name: 'a', schema: { type: 'object' }, strict: true } },
+    };
+    expect((await ask(gate.socket, { body })).status).toBe(200);
+    expect(sent(model)).toEqual(body);
+  });
+
   it('a streamed chat completion has to tell its usage', async () => {
     const { model, gate } = await open(OPENAI);
     await ask(gate.socket, {
