@@ -19,11 +19,16 @@ export interface World {
 
 /** The world of a real process. */
 export function processWorld(words: readonly string[]): World {
-  // A reader that has seen enough (`| head`) is no error.
+  const stopping = new Set<() => void>();
+  let unread = false;
   for (const stream of [process.stdout, process.stderr])
     stream.on('error', (error: NodeJS.ErrnoException) => {
-      if (error.code === 'EPIPE') process.exit(0);
-      throw error;
+      if (error.code !== 'EPIPE') throw error;
+      if (unread) return;
+      unread = true;
+      // A reader that has seen enough (`| head`) is no error, but what is under way must end in good order.
+      if (stopping.size === 0) process.exit(0);
+      for (const stop of stopping) stop();
     });
   return {
     stdin: process.stdin,
@@ -35,7 +40,9 @@ export function processWorld(words: readonly string[]): World {
     onStop(listener) {
       const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
       for (const signal of signals) process.on(signal, listener);
+      stopping.add(listener);
       return () => {
+        stopping.delete(listener);
         for (const signal of signals) process.off(signal, listener);
       };
     },

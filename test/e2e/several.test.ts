@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
+import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Docker from 'dockerode';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
@@ -152,6 +152,26 @@ describe('stopping in the middle of a story', () => {
     expect(repository.git('branch', '--list', 'halo/*')).toBe('');
     await vi.waitFor(async () => expect(await containersOf(runId)).toEqual([]));
   });
+});
+
+it('ends halo run in good order when nobody reads it any more', async () => {
+  const repository = newRepository();
+  const words = [
+    'run',
+    prd(['A']),
+    '--repo',
+    repository.root,
+    ...agent('while :; do echo "I go on."; sleep 0.3; done'),
+  ];
+  const run = home.start(words, { cwd: home.dir });
+  await run.says('I go on.');
+  const [runId] = readdirSync(join(home.dir, 'runs'));
+  const stopped = home.halo(['logs', runId!, '-f'], { cwd: home.dir });
+  run.process.stdout!.destroy();
+  run.process.stderr!.destroy();
+  await run.ended;
+  expect((await stopped).stdout).toContain('USER_ABORT');
+  await vi.waitFor(async () => expect(await containersOf(runId!)).toEqual([]));
 });
 
 function at(events: JournalEvent[], type: JournalEvent['type']): number {

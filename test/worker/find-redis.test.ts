@@ -1,6 +1,7 @@
+import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import Docker from 'dockerode';
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { openQueue } from '../../src/queue/queue.ts';
@@ -12,6 +13,8 @@ const PATH = process.env.PATH;
 let home: string;
 
 beforeAll(async () => {
+  // The image holds halo as it is built; a fresh checkout is not built yet.
+  execFileSync(process.execPath, [resolve(import.meta.dirname, '../../bin/halo'), '--version']);
   await buildServerImage({ log: () => {} });
 });
 beforeEach(() => {
