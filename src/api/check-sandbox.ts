@@ -1,7 +1,7 @@
 import { isOlder } from '../lib/version-order.ts';
 import { probeSandbox } from '../sandbox/prove.ts';
 import type { DiskRung, EngineFacts, SandboxEngine } from '../sandbox/sandbox.ts';
-import type { Finding } from './doctor.ts';
+import type { Finding } from './finding.ts';
 
 /** Oldest release that still gets mended. */
 const OLDEST_MAINTAINED_ENGINE = '25.0';

@@ -10,14 +10,7 @@ import { sandboxImageStatus } from '../sandbox/docker/image.ts';
 import { probeAgent } from '../sandbox/probe.ts';
 import type { SandboxEngine } from '../sandbox/sandbox.ts';
 import { checkSandbox } from './check-sandbox.ts';
-
-/** One thing that was checked. `mend` says how to mend it when it is not ok. */
-export interface Finding {
-  name: string;
-  ok: 'ok' | 'warn' | 'fail';
-  says: string;
-  mend?: string;
-}
+import type { Finding } from './finding.ts';
 
 type Check = () => Promise<Finding | Finding[]>;
 

@@ -1,4 +1,4 @@
-import type { Finding } from '../api/doctor.ts';
+import type { Finding } from '../api/finding.ts';
 import type { Operations } from '../api/operations.ts';
 import type { Initialised } from '../api/repo-config.ts';
 import type { Served } from '../api/serve.ts';

@@ -1,9 +1,7 @@
 import { Command } from 'commander';
 import type { Cli } from './cli.ts';
+import type { Define } from './define.ts';
 import { version } from '../lib/version.ts';
-
-/** Adds arguments, options, help and action to a command. */
-export type Define = (command: Command, cli: Cli) => void;
 
 interface Entry {
   name: string;

@@ -3,16 +3,7 @@ import { readJunit } from './test-formats/junit.ts';
 import { readPytest } from './test-formats/pytest.ts';
 import { readSpec } from './test-formats/spec.ts';
 import { readTap } from './test-formats/tap.ts';
-
-/** One test of a report. The report is the word of code that the story may have changed: evidence, no proof. */
-export interface TestCase {
-  /** With the names of the suites around it; not unique. */
-  name: string;
-  /** It did not run: skipped, to do, disabled. */
-  skipped: boolean;
-  /** How many things it checked, where the report says so. */
-  asserts?: number | undefined;
-}
+import type { TestCase } from './test-case.ts';
 
 /** What became of the tests that were there before. Names are in the order of the earlier report. */
 export interface TestChanges {

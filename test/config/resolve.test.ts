@@ -10,7 +10,7 @@ const NOTHING: ConfigSources = {
   env: {},
   set: [],
   flags: { agent: undefined },
-  cwd: '/work',
+  cwd: '/place',
 };
 const home = (text: string) => parseConfigFile('/home/ada/.halo/config.toml', text);
 const repo = (text: string) => parseConfigFile('/repo/halo.toml', text);
@@ -121,7 +121,7 @@ describe('layers', () => {
   test('a relative folder of cassettes starts at the file that names it, or where halo was called', () => {
     const cassettes = (more: Partial<ConfigSources>) => resolve(more).config.model.cassettes;
     expect(cassettes({ repo: repo('[model]\ncassettes = "tapes"') })).toBe('/repo/tapes');
-    expect(cassettes({ set: ['model.cassettes=tapes'] })).toBe('/work/tapes');
+    expect(cassettes({ set: ['model.cassettes=tapes'] })).toBe('/place/tapes');
     expect(cassettes({ env: { HALO_MODEL_CASSETTES: '/abs' } })).toBe('/abs');
   });
 

@@ -3,7 +3,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { compareTests, readTests, type TestCase } from '../../src/core/test-report.ts';
+import type { TestCase } from '../../src/core/test-case.ts';
+import { compareTests, readTests } from '../../src/core/test-report.ts';
 
 const dir = mkdtempSync(join(tmpdir(), 'halo-report-'));
 afterAll(() => rmSync(dir, { recursive: true }));

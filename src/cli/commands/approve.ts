@@ -1,7 +1,7 @@
 import type { Decided } from '../../api/operations.ts';
 import { safeLine } from '../../core/safe-text.ts';
 import type { Cli } from '../cli.ts';
-import type { Define } from '../program.ts';
+import type { Define } from '../define.ts';
 
 interface Flags {
   story: string;

@@ -1,6 +1,6 @@
 import { Argument } from 'commander';
 import { COMPLETION_SCRIPTS, SHELLS, type Shell } from '../completion-scripts.ts';
-import type { Define } from '../program.ts';
+import type { Define } from '../define.ts';
 
 export const define: Define = (command, cli) => {
   command

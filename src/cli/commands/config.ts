@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { safeText } from '../../core/safe-text.ts';
 import type { Cli } from '../cli.ts';
-import type { Define } from '../program.ts';
+import type { Define } from '../define.ts';
 import { addSettingOptions, settingsOf, type SettingFlags } from '../run-options.ts';
 
 interface Flags extends SettingFlags {

@@ -1,7 +1,7 @@
 import { safeText } from '../../core/safe-text.ts';
 import type { Paint, Tone } from '../../core/transcript.ts';
 import type { Cli } from '../cli.ts';
-import type { Define } from '../program.ts';
+import type { Define } from '../define.ts';
 
 export const define: Define = (command, cli) => {
   command

@@ -1,8 +1,8 @@
-import type { Finding } from '../../api/doctor.ts';
+import type { Finding } from '../../api/finding.ts';
 import { exitCodeOf } from '../../core/stop-reason.ts';
 import type { Tone } from '../../core/transcript.ts';
 import type { Cli } from '../cli.ts';
-import type { Define } from '../program.ts';
+import type { Define } from '../define.ts';
 
 export const define: Define = (command, cli) => {
   command

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import type { Cli } from '../cli.ts';
-import type { Define } from '../program.ts';
+import type { Define } from '../define.ts';
 
 interface Flags {
   repo: string;

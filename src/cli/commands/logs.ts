@@ -3,7 +3,7 @@ import { HaloError } from '../../core/errors.ts';
 import type { JournalEvent } from '../../core/events.ts';
 import { openSafeStream } from '../../core/safe-stream.ts';
 import type { Cli } from '../cli.ts';
-import type { Define } from '../program.ts';
+import type { Define } from '../define.ts';
 import { transcriptPrinter } from '../transcript-lines.ts';
 
 interface Flags {

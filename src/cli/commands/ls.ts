@@ -1,5 +1,5 @@
 import type { Cli } from '../cli.ts';
-import type { Define } from '../program.ts';
+import type { Define } from '../define.ts';
 import { NO_RUNS, runTable } from '../run-table.ts';
 
 export const define: Define = (command, cli) => {

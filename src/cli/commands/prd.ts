@@ -3,7 +3,7 @@ import { inOrder } from '../../core/run-state.ts';
 import { safeLine, safeText } from '../../core/safe-text.ts';
 import type { Tone } from '../../core/transcript.ts';
 import type { Cli } from '../cli.ts';
-import type { Define } from '../program.ts';
+import type { Define } from '../define.ts';
 import { readPrd } from '../read-prd.ts';
 import { widthOf } from '../run-table.ts';
 import { table } from '../table.ts';

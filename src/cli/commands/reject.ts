@@ -1,6 +1,6 @@
 import { safeLine } from '../../core/safe-text.ts';
 import type { Cli } from '../cli.ts';
-import type { Define } from '../program.ts';
+import type { Define } from '../define.ts';
 
 interface Flags {
   story: string;

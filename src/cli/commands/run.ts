@@ -4,7 +4,7 @@ import { exitCodeOf } from '../../core/stop-reason.ts';
 import type { Cli } from '../cli.ts';
 import type { Worker } from '../compose.ts';
 import { followRun } from '../follow-run.ts';
-import type { Define } from '../program.ts';
+import type { Define } from '../define.ts';
 import { readPrd } from '../read-prd.ts';
 import { addSettingOptions, repoSource, settingsOf, type SettingFlags } from '../run-options.ts';
 

@@ -1,7 +1,7 @@
 import type { RunView } from '../../api/operations.ts';
 import type { RunState } from '../../core/run-state.ts';
 import type { Cli } from '../cli.ts';
-import type { Define } from '../program.ts';
+import type { Define } from '../define.ts';
 import { NO_RUNS, runTable } from '../run-table.ts';
 import { statusPage } from '../status-page.ts';
 

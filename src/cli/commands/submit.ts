@@ -1,6 +1,6 @@
 import { safeLine } from '../../core/safe-text.ts';
 import type { Cli } from '../cli.ts';
-import type { Define } from '../program.ts';
+import type { Define } from '../define.ts';
 import { readPrd } from '../read-prd.ts';
 import { addSettingOptions, collect, repoSource, settingsOf, type SettingFlags } from '../run-options.ts';
 

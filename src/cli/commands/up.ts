@@ -1,5 +1,5 @@
 import type { Cli } from '../cli.ts';
-import type { Define } from '../program.ts';
+import type { Define } from '../define.ts';
 import { parseCount, untilStopped } from '../until-stopped.ts';
 
 interface Flags {

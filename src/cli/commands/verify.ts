@@ -3,7 +3,7 @@ import type { Verified } from '../../api/verify.ts';
 import { safeLine } from '../../core/safe-text.ts';
 import { exitCodeOf } from '../../core/stop-reason.ts';
 import type { Cli } from '../cli.ts';
-import type { Define } from '../program.ts';
+import type { Define } from '../define.ts';
 import { widthOf } from '../run-table.ts';
 import { table, type Cell } from '../table.ts';
 

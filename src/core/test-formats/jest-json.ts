@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { TestCase } from '../test-report.ts';
+import type { TestCase } from '../test-case.ts';
 
 const Report = z.object({
   testResults: z.array(

@@ -1,4 +1,4 @@
-import type { TestCase } from '../test-report.ts';
+import type { TestCase } from '../test-case.ts';
 
 const LONGEST_TAG = 10_000;
 

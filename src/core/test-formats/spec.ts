@@ -1,4 +1,4 @@
-import type { TestCase } from '../test-report.ts';
+import type { TestCase } from '../test-case.ts';
 import { shortLines } from './short-lines.ts';
 
 const LINE = /^( *)([✔✖﹣▶]) (.*?)(?: \(\d+(?:\.\d+)?m?s\))?( # .*)?\s*$/u;

@@ -1,4 +1,5 @@
-import { readTests, type TestCase } from '../../core/test-report.ts';
+import type { TestCase } from '../../core/test-case.ts';
+import { readTests } from '../../core/test-report.ts';
 import { collectText, discard } from '../../lib/sinks.ts';
 import { TRUSTED_IMAGE } from '../../sandbox/docker/trusted-image.ts';
 import type { Attempt } from '../attempt-context.ts';
