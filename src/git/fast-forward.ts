@@ -18,6 +18,8 @@ export interface FastForwardRequest {
   /** When given, the branch must still be there. */
   from?: string;
   to: string;
+  /** Files, relative to the top, that may have changes; git still refuses to overwrite them. */
+  except?: readonly string[];
   /** How people call `to`, for messages: `halo/<runId>`. Default the commit id. */
   name?: string;
 }
@@ -56,7 +58,7 @@ export async function fastForward(request: FastForwardRequest): Promise<FastForw
   await refuseWhileRebasing(gitDir, branch);
   const checkout = (await listWorktrees(gitDir)).find((worktree) => worktree.branch === ref);
   if (checkout === undefined) await moveRef(gitDir, { ref, from: tip, to });
-  else await mergeInto(checkout.path, to);
+  else await mergeInto(checkout.path, { to, except: request.except ?? [] });
   return { branch, from: tip, to };
 }
 
@@ -86,14 +88,15 @@ async function moveRef(gitDir: string, { ref, from, to }: { ref: string; from: s
 }
 
 /** In the user's own checkout, with their config (line endings, LFS), but without hooks. */
-async function mergeInto(path: string, to: string): Promise<void> {
+async function mergeInto(path: string, { to, except }: { to: string; except: readonly string[] }): Promise<void> {
   const at = { cwd: path, trust: 'operator' as const };
   const own = await gitText(['rev-parse', '--absolute-git-dir'], at);
   const unfinished = await unfinishedWork(own);
   if (unfinished !== undefined)
     throw refusal(`${path} is in the middle of ${unfinished}.`, 'Finish it or abort it, then land.');
   const status = ['status', '--porcelain=v1', '-z', '--no-renames', '--untracked-files=no', '--ignore-submodules=all'];
-  const dirty = (await git(status, at)).stdout
+  const not = except.map((file) => `:(top,exclude,literal)${file}`);
+  const dirty = (await git([...status, '--', ':(top)', ...not], at)).stdout
     .toString('utf8')
     .split('\0')
     .filter((entry) => entry !== '');

@@ -1,3 +1,4 @@
+import { relative } from 'node:path';
 import { HaloError } from '../core/errors.ts';
 import type { RunRepo } from '../core/events.ts';
 import { fastForward, pushFastForward } from '../git/fast-forward.ts';
@@ -17,7 +18,7 @@ export interface LandedRun {
  * Throws LAND_REFUSED with the reason; then nothing has moved.
  */
 export async function landRun(store: Store, home: string, runId: string): Promise<LandedRun> {
-  const { repo, tip, status } = await store.readState(runId);
+  const { repo, tip, status, prdPath } = await store.readState(runId);
   if (status !== 'ended') {
     throw new HaloError('LAND_REFUSED', `run ${runId} is still going on`, {
       hint: `wait for its end (halo logs ${runId} -f), or merge the branch halo/${runId} as it is`,
@@ -28,7 +29,9 @@ export async function landRun(store: Store, home: string, runId: string): Promis
       hint: `\`halo logs ${runId}\` shows why`,
     });
   }
-  const landed = isUrl(repo.source) ? await pushRun(home, repo, tip) : await fastForwardCheckout(repo, { runId, tip });
+  const landed = isUrl(repo.source)
+    ? await pushRun(home, repo, tip)
+    : await fastForwardCheckout(repo, { runId, tip, prdPath });
   await store.append(runId, [{ type: 'run.landed', ...landed }]);
   return landed;
 }
@@ -41,7 +44,15 @@ async function pushRun(home: string, repo: RunRepo, tip: string): Promise<Landed
   return { branch: repo.branch, from: repo.base, to: tip };
 }
 
-async function fastForwardCheckout(repo: RunRepo, run: { runId: string; tip: string }): Promise<LandedRun> {
+interface RunToLand {
+  runId: string;
+  tip: string;
+  prdPath: string;
+}
+
+/** The PRD may have changed: halo itself marks in it what has landed. */
+async function fastForwardCheckout(repo: RunRepo, { runId, tip, prdPath }: RunToLand): Promise<LandedRun> {
   const { root, gitDir } = await inspectRepo(repo.source);
-  return fastForward({ root, gitDir, branch: repo.branch, to: run.tip, name: `halo/${run.runId}` });
+  const except = [relative(root, prdPath)].filter((path) => !path.startsWith('..'));
+  return fastForward({ root, gitDir, branch: repo.branch, to: tip, name: `halo/${runId}`, except });
 }

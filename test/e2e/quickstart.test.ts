@@ -74,9 +74,18 @@ describe('npm run quickstart', () => {
     expect(printed).toContain(`halo land ${runId}`);
   });
 
-  it('leaves the branch and the files that it began with untouched', async () => {
+  it('leaves the checkout as it was, but for the stories marked in the PRD', async () => {
     expect(await git('rev-list', '--count', 'main')).toBe('1');
-    expect(await git('status', '--porcelain')).toBe('');
+    expect(await git('status', '--porcelain')).toBe(' M prd.json');
+    const lines = (await git('diff', '-U0', 'prd.json')).split('\n').filter((line) => /^[-+] /.test(line));
+    const changed = lines.map((line) => line.replace(/[\s,]+/g, ' ').trim());
+    expect(changed).toEqual(STORIES.flatMap(() => ['- "passes": false', '+ "passes": true']));
+  });
+
+  it('can be taken over with halo land, marked PRD and all', async () => {
+    await execa(join(ROOT, 'bin', 'halo'), ['land', runId], { cwd: repo, env: { HALO_HOME: home } });
+    expect(await git('rev-list', '--count', 'main')).toBe('4');
+    expect(await git('status', '--porcelain')).toBe(' M prd.json');
   });
 });
 

@@ -20,7 +20,7 @@ export const define: Define = (command, cli) => {
   addSettingOptions(
     command
       .description(
-        'Runs a PRD against a git repository and follows it to its end: queue, worker and progress in this one process. Your checkout stays untouched; what lands is on the branch halo/<runId> until `halo land`.',
+        'Runs a PRD against a git repository and follows it to its end: queue, worker and progress in this one process. What lands is on the branch halo/<runId>; your checkout stays untouched until `halo land`, but for the marks of landed stories in the PRD file.',
       )
       .argument('<prd>', 'the PRD file, or - for stdin')
       .option('--repo <path>', 'the repository', '.'),
