@@ -176,6 +176,9 @@ describe('values on the command line and in the environment', () => {
       expect.objectContaining({ code: 'USAGE', message: '-c takes key=value, not "gates"' }) as Error,
     );
     expect(refusal({ set: ['gates=["a"'] })).toBe('-c: gates: not valid TOML: ["a"');
+    expect(refusal({ set: ['agents.command.run="say \\{"'] })).toBe(
+      '-c: agents.command.run: not valid TOML: "say \\{"',
+    );
   });
 });
 
