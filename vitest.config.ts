@@ -1,6 +1,6 @@
 import { defineConfig } from 'vitest/config';
 
-// Real Docker, Redis and git share two cores here: files run one at a time where they start containers.
+// Real containers, Redis and git on as little as two cores: more files at once would only wait for each other.
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],

@@ -124,6 +124,8 @@ export interface SandboxEngine {
   facts(): Promise<EngineFacts>;
   /** `quotaBytes` only where the engine has quotas for volumes. */
   createVolume(name: string, labels: SandboxLabels, quotaBytes?: number): Promise<void>;
+  /** The version of a program among halo's own tools, such as `codex`; undefined when it is none of them. */
+  toolVersion(program: string): Promise<string | undefined>;
   /** How it can keep a volume to a size. */
   diskRung(): Promise<DiskRung>;
   /** User ids of all sandboxes that the engine has. */

@@ -26,8 +26,8 @@ export async function advanceRun(
 ): Promise<Enqueue | undefined> {
   const state = await worker.store.readState(runId);
   if (state.status === 'ended') return undefined;
-  if (state.status === 'queued') await worker.store.append(runId, [{ type: 'run.started' }]);
   const run = await readRun(worker, runId);
+  if (state.status === 'queued') await startRun(worker, run);
   const plan = planNext(state);
   if (plan.kind === 'end') {
     await endRun(worker, run, plan);
@@ -54,6 +54,13 @@ export async function advanceRun(
 /** Whether a person stopped the run. Else its worker stops: no verdict, another worker does the attempt again. */
 function isPersons(reason: unknown): boolean {
   return reason instanceof HaloError && reason.code === 'RUN_ABORTED';
+}
+
+/** The agent's version is known where the run is worked on, and not where it was submitted. */
+async function startRun(worker: WorkerContext, { runId, config }: Run): Promise<void> {
+  await worker.store.append(runId, [{ type: 'run.started' }]);
+  const version = await worker.engine.toolVersion(config.agent);
+  if (version !== undefined) await worker.store.amend(runId, { agent: { name: config.agent, version } });
 }
 
 interface Try extends Run {

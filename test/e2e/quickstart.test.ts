@@ -82,6 +82,11 @@ describe('npm run quickstart', () => {
     expect(changed).toEqual(STORIES.flatMap(() => ['- "passes": false', '+ "passes": true']));
   });
 
+  it('says in run.json which version of the agent worked', () => {
+    const record = JSON.parse(readFileSync(join(home, 'runs', runId, 'run.json'), 'utf8')) as { agent: unknown };
+    expect(record.agent).toEqual({ name: 'codex', version: expect.stringMatching(/^\d+\.\d+\.\d+$/) as string });
+  });
+
   it('can be taken over with halo land, marked PRD and all', async () => {
     await execa(join(ROOT, 'bin', 'halo'), ['land', runId], { cwd: repo, env: { HALO_HOME: home } });
     expect(await git('rev-list', '--count', 'main')).toBe('4');

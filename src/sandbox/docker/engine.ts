@@ -15,6 +15,7 @@ import { canMount } from './mount-probe.ts';
 import { openImageLookup } from './known-image.ts';
 import { prepareSandbox, runCommand, type Attached } from './run-command.ts';
 import { seccompProfile } from './seccomp.ts';
+import { readToolVersion } from './tool-version.ts';
 import { openTools } from './tools-volume.ts';
 import { TRUSTED_IMAGE } from './trusted-image.ts';
 import { createVolume, hasQuota, removeVolume } from './volumes.ts';
@@ -56,6 +57,7 @@ export function openDocker(docker: Docker = new Docker()): SandboxEngine {
     },
     diskRung: async () => ((await hasQuota(docker)) ? 'quota' : (await space()) === undefined ? 'sample' : 'watch'),
     usersInUse: () => usersInUse(docker),
+    toolVersion: (program) => readToolVersion(docker, program),
     belongings: (home) => listBelongings(docker, home),
     discard: (belonging) => discardBelonging(docker, belonging),
     imageId: (name) =>

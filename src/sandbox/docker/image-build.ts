@@ -12,6 +12,7 @@ export interface ImageBuild {
   /** Name to give to the image. */
   image: string;
   recipe: string;
+  labels: Record<string, string>;
   args: Record<string, string>;
   log: (line: string) => void;
   force?: boolean;
@@ -27,7 +28,7 @@ export async function buildFromContext(docker: Docker, build: ImageBuild): Promi
     const output = await docker.buildImage(context, {
       t: build.image,
       buildargs: build.args,
-      labels: { [RECIPE_LABEL]: build.recipe },
+      labels: { ...build.labels, [RECIPE_LABEL]: build.recipe },
       nocache: build.force ?? false,
       forcerm: true,
       // The host's own way out: no bridge, address translation or name server of the engine's is needed.

@@ -21,6 +21,8 @@ export interface ImagePlan {
   image: string;
   /** The image is current when it is labelled with the same recipe. */
   recipe: string;
+  /** Further labels. */
+  labels?: Record<string, string>;
   /** Names of Debian packages, given to the Dockerfile as PACKAGES. */
   debian: string[];
   /** Puts the Dockerfile and what it needs into the folder. */
@@ -54,7 +56,14 @@ async function build(plan: ImagePlan, docker: Docker, options: BuildOptions & { 
   try {
     await plan.fill(context, options.cacheDir);
     const args = { BASE: base, PACKAGES: plan.debian.join(' ') };
-    await buildFromContext(docker, { context, image: plan.image, recipe: plan.recipe, args, ...options });
+    await buildFromContext(docker, {
+      context,
+      image: plan.image,
+      recipe: plan.recipe,
+      labels: plan.labels ?? {},
+      args,
+      ...options,
+    });
   } finally {
     await rm(context, { recursive: true, force: true });
   }

@@ -4,6 +4,7 @@ import { arch } from 'node:process';
 import { fileURLToPath } from 'node:url';
 import { join } from 'node:path';
 import { z } from 'zod';
+import { VERSION_LABEL } from './trusted-image.ts';
 import { HaloError } from '../../core/errors.ts';
 import type { NpmPackage } from './image-packages.ts';
 
@@ -19,6 +20,8 @@ export interface SandboxRecipe {
   /** Names of Debian packages. */
   debian: string[];
   npm: NpmPackage[];
+  /** The version of each packed program, as `dev.halo.version.<program>`. */
+  labels: Record<string, string>;
 }
 
 const Packages = z.object({
@@ -37,7 +40,23 @@ export async function readSandboxRecipe(): Promise<SandboxRecipe> {
   }
   const sources = (await readdir(SANDBOX_DIR)).filter((name) => /^Dockerfile$|\.[ch]$/.test(name)).sort();
   const texts = await Promise.all(sources.map((name) => readFile(join(SANDBOX_DIR, name), 'utf8')));
-  return { hash: hashOf([sources, texts, packages.debian, npm]), sources, debian: packages.debian, npm };
+  const labels = versionLabels(npm);
+  return {
+    hash: hashOf([sources, texts, packages.debian, npm, labels]),
+    sources,
+    debian: packages.debian,
+    npm,
+    labels,
+  };
+}
+
+function versionLabels(npm: NpmPackage[]): Record<string, string> {
+  return Object.fromEntries(
+    npm.map(({ file, spec }) => [
+      `${VERSION_LABEL}.${file.replace(/\.tgz$/, '')}`,
+      /@(\d+\.\d+\.\d+)[^@]*$/.exec(spec)?.[1] ?? spec,
+    ]),
+  );
 }
 
 /** One hash over plain data. */

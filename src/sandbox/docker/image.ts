@@ -21,7 +21,8 @@ export async function buildSandboxImage(options: BuildOptions): Promise<string> 
       await symlink(await fetchPackage(wanted, cacheDir, options.log), join(context, wanted.file));
     }
   };
-  return makeImage({ image: TRUSTED_IMAGE, recipe: recipe.hash, debian: recipe.debian, fill }, options);
+  const { hash, debian, labels } = recipe;
+  return makeImage({ image: TRUSTED_IMAGE, recipe: hash, debian, labels, fill }, options);
 }
 
 /** Whether the sandbox image is there, and of this version's recipe. Throws DOCKER_UNAVAILABLE. */
