@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { readdirSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Docker from 'dockerode';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
@@ -172,6 +172,29 @@ it('ends halo run in good order when nobody reads it any more', async () => {
   await run.ended;
   expect((await stopped).stdout).toContain('USER_ABORT');
   await vi.waitFor(async () => expect(await containersOf(runId!)).toEqual([]));
+});
+
+it('halo up serves Redis, API and workers to commands that only know its address and token', async () => {
+  const repository = newRepository();
+  const up = home.start(['up', '--listen', '127.0.0.1:0'], { cwd: home.dir });
+  await up.says('token');
+  const said = (name: string) => new RegExp(`^${name} +(\\S+)$`, 'm').exec(up.stdout())?.[1];
+  await vi.waitFor(() => expect(said('home')).toBeDefined());
+  // The token itself is not printed, only where it is.
+  const token = readFileSync(said('token')!, 'utf8').trim();
+  const env = { HALO_HOME: join(home.dir, 'elsewhere'), HALO_URL: said('api'), HALO_TOKEN: token };
+  const there = async (...words: string[]) => {
+    const end = await home.halo(words, { cwd: home.dir, env });
+    expect(end, end.stderr).toMatchObject({ code: 0 });
+    return end.stdout;
+  };
+  const words = ['submit', prd(['A']), '--repo', repository.root, ...agent(`echo x > x; ${OK}`)];
+  const runId = (await there(...words)).trim();
+  expect(await there('logs', runId, '-f')).toContain('SUCCESS');
+  await there('land', runId);
+  expect(repository.git('log', '-1', '--format=%s', 'main')).toBe('feat: [A] - Story A');
+  up.process.kill('SIGTERM');
+  expect(await up.ended).toMatchObject({ code: 0 });
 });
 
 function at(events: JournalEvent[], type: JournalEvent['type']): number {
