@@ -12,6 +12,7 @@ import { nextJob } from './next-job.ts';
 import { runRef } from './phases/land.ts';
 import type { StoryEnd } from './story-end.ts';
 import { readRun, type Run } from './read-run.ts';
+import { sweepOrphans } from './sweep.ts';
 import type { WorkerContext } from './worker-context.ts';
 import { writeBackProgress } from './write-back.ts';
 
@@ -92,6 +93,8 @@ async function tryStory(worker: WorkerContext, request: Try): Promise<StoryEnd> 
   await worker.store.append(runId, [
     { type: 'story.started', story: story.id, attempt: number, epoch, base: state.tip, ...digest },
   ]);
+  // Taken over from a worker that may be dead: what it left of an older epoch goes while this attempt begins.
+  if (request.story.progress === 'in_progress') worker.inBackground(sweepOrphans(worker));
   return attemptStory(worker, { runId, state, prd, story, number, epoch, config, hostGitDir, signal });
 }
 

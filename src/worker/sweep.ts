@@ -1,5 +1,6 @@
 import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { HaloError } from '../core/errors.ts';
 import type { RunState } from '../core/run-state.ts';
 import type { WorkerContext } from './worker-context.ts';
 
@@ -10,9 +11,9 @@ import type { WorkerContext } from './worker-context.ts';
 export async function sweepOrphans(worker: WorkerContext): Promise<void> {
   // Listed before the journals are read: whatever is found belongs to an epoch that they know already.
   const [belongings, folders] = await Promise.all([worker.engine.belongings(worker.homeId), listFolders(worker.home)]);
-  const states = new Map<string, Promise<RunState | undefined>>();
+  const states = new Map<string, Promise<RunState | 'gone' | 'unreadable'>>();
   const isOrphan = async ({ run, epoch }: { run: string; epoch: number }) => {
-    const state = states.get(run) ?? worker.store.readState(run).catch(() => undefined);
+    const state = states.get(run) ?? worker.store.readState(run).catch(whyNot);
     states.set(run, state);
     return wasAbandoned(await state, epoch);
   };
@@ -26,9 +27,18 @@ export async function sweepOrphans(worker: WorkerContext): Promise<void> {
   }
 }
 
+/** Only a run that is not there is gone; one that cannot be read just now may be alive. */
+function whyNot(error: unknown): 'gone' | 'unreadable' {
+  return error instanceof HaloError && error.code === 'RUN_NOT_FOUND' ? 'gone' : 'unreadable';
+}
+
 /** Whether something made in an epoch of a run has no attempt any more that could use it. */
-export function wasAbandoned(state: Pick<RunState, 'status' | 'epoch'> | undefined, epoch: number): boolean {
-  return state === undefined || state.status === 'ended' || epoch < state.epoch;
+export function wasAbandoned(
+  state: Pick<RunState, 'status' | 'epoch'> | 'gone' | 'unreadable',
+  epoch: number,
+): boolean {
+  if (state === 'unreadable') return false;
+  return state === 'gone' || state.status === 'ended' || epoch < state.epoch;
 }
 
 interface Folder {

@@ -182,6 +182,12 @@ describe('a story that does not pass', () => {
   });
 });
 
+it('names the folder that keeps the work from being exported', async () => {
+  const state = await run(repositoryWith(), scripted(`mkdir own; cd own; git init -q; echo 1 > f; ${OK}`));
+  expect(state).toMatchObject({ stopReason: 'POLICY_VIOLATION' });
+  expect(state.detail).toContain('own/');
+});
+
 describe('an attempt that was overtaken', () => {
   it('does not land after its run was ended elsewhere', async () => {
     const repository = repositoryWith();

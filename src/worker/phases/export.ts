@@ -1,6 +1,7 @@
 import { createWriteStream } from 'node:fs';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
+import { safeLine } from '../../core/safe-text.ts';
 import { collectText } from '../../lib/sinks.ts';
 import type { Sandbox } from '../../sandbox/sandbox.ts';
 import { TRUSTED_IMAGE } from '../../sandbox/docker/trusted-image.ts';
@@ -72,7 +73,9 @@ export async function readWorkspace(attempt: Attempt, exporter: Promise<Sandbox>
   if (exit.ended === 'output') throw failed('POLICY_VIOLATION', 'the story changed more than 100 MiB (packed)');
   refuseBrokenExit(exit, 'the export', stderr.text());
   if (exit.exitCode !== 0) {
-    throw failed('POLICY_VIOLATION', 'the workspace cannot be exported: git could not read it', stderr.text());
+    const complaint = stderr.text().trim().split('\n');
+    const why = safeLine(complaint.find((line) => line.startsWith('error: ')) ?? complaint.at(-1) ?? '');
+    throw failed('POLICY_VIOLATION', `the workspace cannot be exported: ${why}`, stderr.text());
   }
   return { tree: stdout.head(), packFile };
 }
