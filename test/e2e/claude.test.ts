@@ -1,7 +1,7 @@
 import { copyFileSync, mkdirSync, readFileSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { RunState } from '../../src/core/run-state.ts';
 import { openHalo, type TestHalo } from '../support/halo.ts';
 import { startModelServer, type ModelServer, type Turn } from '../support/model-server.ts';
@@ -170,7 +170,12 @@ function keepCassette(state: RunState): string {
 }
 
 /** Files below a folder that contain a text. */
-async function filesWith(dir: string, text: string): Promise<string[]> {
+function filesWith(dir: string, text: string): Promise<string[]> {
+  // What the attempt worked in is removed in the background, and may vanish while it is read.
+  return vi.waitFor(() => findFiles(dir, text), { timeout: 10_000 });
+}
+
+async function findFiles(dir: string, text: string): Promise<string[]> {
   const entries = await readdir(dir, { recursive: true, withFileTypes: true });
   const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
   const hits = await Promise.all(files.map(async (path) => ((await readFile(path)).includes(text) ? [path] : [])));

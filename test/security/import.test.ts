@@ -198,7 +198,7 @@ describe('25: names that some file systems take for others', () => {
   it.each([
     ['other letters for a file that is there', 'echo x > readme.md', 'cannot tell it from'],
     ['other letters for a folder that is there', 'mkdir SRC; echo x > SRC/b', 'cannot tell it from'],
-    ['a short name of .git', 'mkdir git~1; echo x > git~1/config', 'git could not read it'],
+    ['a short name of .git', 'mkdir git~1; echo x > git~1/config', 'invalid path'],
     ['a direction character', `echo x > "$(printf 'a\\342\\200\\256b')"`, 'control or invisible'],
     ['an escape', `echo x > "$(printf 'a\\033[31mb')"`, 'control or invisible'],
     ['a name of a device', 'echo x > aux.txt', 'reserved on Windows'],
