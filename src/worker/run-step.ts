@@ -1,5 +1,6 @@
 import type { Writable } from 'node:stream';
 import type { CommandResult } from '../core/events.ts';
+import { shellQuote } from '../lib/shell-quote.ts';
 import type { SandboxExit } from '../sandbox/sandbox.ts';
 import type { Attempt } from './attempt-context.ts';
 import { EGRESS_PORT, GATEWAY_SOCKET } from './places.ts';
@@ -42,9 +43,5 @@ export function resultOf(command: string, exit: SandboxExit, tail: string): Comm
 }
 
 function throughGateway(command: string): string {
-  return `exec /opt/halo/bin/forward ${EGRESS_PORT} ${GATEWAY_SOCKET} -- /bin/sh -c ${quote(command)}`;
-}
-
-function quote(text: string): string {
-  return `'${text.replaceAll("'", `'\\''`)}'`;
+  return `exec /opt/halo/bin/forward ${EGRESS_PORT} ${GATEWAY_SOCKET} -- /bin/sh -c ${shellQuote(command)}`;
 }

@@ -1,8 +1,8 @@
 import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RunState } from '../../src/core/run-state.ts';
+import { filesWith } from '../support/files-with.ts';
 import { openHalo, type TestHalo } from '../support/halo.ts';
 import { startModelServer, type Lane, type ModelServer, type Turn } from '../support/model-server.ts';
 import { makeRepository, type TestRepository } from '../support/repository.ts';
@@ -246,17 +246,4 @@ function keepCassette(state: RunState): string {
   mkdirSync(folder);
   copyFileSync(join(halo.home, 'runs', state.runId, 'artifacts/hello/1/cassette.jsonl'), join(folder, 'hello.jsonl'));
   return folder;
-}
-
-/** Files below a folder that contain a text. */
-function filesWith(dir: string, text: string): Promise<string[]> {
-  // What the attempt worked in is removed in the background, and may vanish while it is read.
-  return vi.waitFor(() => findFiles(dir, text), { timeout: 10_000 });
-}
-
-async function findFiles(dir: string, text: string): Promise<string[]> {
-  const entries = await readdir(dir, { recursive: true, withFileTypes: true });
-  const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
-  const hits = await Promise.all(files.map(async (path) => ((await readFile(path)).includes(text) ? [path] : [])));
-  return hits.flat();
 }

@@ -1,7 +1,7 @@
 import { HaloError } from '../../core/errors.ts';
 import type { AgentIntent, AgentLaunch } from '../adapter.ts';
 import { ANSWER_SCHEMA } from '../answer.ts';
-import { shellQuote } from '../shell-quote.ts';
+import { shellQuote } from '../../lib/shell-quote.ts';
 
 const PROGRAM = '/opt/halo/agents/claude/claude';
 

@@ -2,7 +2,7 @@ import { stringify } from 'smol-toml';
 import { HaloError } from '../../core/errors.ts';
 import type { AgentIntent, AgentLaunch } from '../adapter.ts';
 import { ANSWER_SCHEMA } from '../answer.ts';
-import { shellQuote } from '../shell-quote.ts';
+import { shellQuote } from '../../lib/shell-quote.ts';
 
 const AGENT_DIR = '/opt/halo/agents/codex';
 

@@ -1,6 +1,6 @@
 import { HaloError } from '../../core/errors.ts';
 import type { AgentIntent, AgentLaunch } from '../adapter.ts';
-import { shellQuote } from '../shell-quote.ts';
+import { shellQuote } from '../../lib/shell-quote.ts';
 
 /** Runs the user's command line by sh. Throws CONFIG_INVALID when none is configured. */
 export function launchCommand(intent: AgentIntent): AgentLaunch {
