@@ -23,13 +23,27 @@ export interface LandRequest {
  * Doing it again is harmless. Throws CONFLICT when the ref moved or is checked out: then no ref was touched.
  */
 export async function landCommit(request: LandRequest): Promise<void> {
-  const { candidateDir, mirrorDir, hostGitDir, ref, commit, expected } = request;
+  await bringCommit(request);
+  await moveBranch(request);
+}
+
+/** The slow part of landing: the objects are there afterwards, and no ref has moved. Throws CONFLICT. */
+export async function bringCommit({ candidateDir, ref, commit, ...places }: LandRequest): Promise<void> {
+  assertObjectId(commit, 'The commit');
+  await Promise.all([refuseCheckedOut(places.hostGitDir, ref), sendCommit(candidateDir, storesOf(places), commit)]);
+}
+
+/** The quick part of landing: compare-and-swap of `ref` to a commit whose objects are there. Throws CONFLICT. */
+export async function moveBranch(request: Omit<LandRequest, 'candidateDir'>): Promise<void> {
+  const { ref, commit, expected } = request;
   assertObjectId(commit, 'The commit');
   if (expected !== undefined) assertObjectId(expected, 'The expected commit');
   if (!REF.test(ref)) throw new HaloError('INTERNAL', 'The ref is not one that halo may move.');
-  const stores = [...new Set([hostGitDir, mirrorDir])];
-  await Promise.all([refuseCheckedOut(hostGitDir, ref), sendCommit(candidateDir, stores, commit)]);
-  for (const gitDir of stores) await swapRef({ gitDir, ref, commit, expected });
+  for (const gitDir of storesOf(request)) await swapRef({ gitDir, ref, commit, expected });
+}
+
+function storesOf({ hostGitDir, mirrorDir }: Pick<LandRequest, 'hostGitDir' | 'mirrorDir'>): string[] {
+  return [...new Set([hostGitDir, mirrorDir])];
 }
 
 const REF = /^refs\/heads\/halo\/[A-Za-z0-9][A-Za-z0-9_-]*$/;

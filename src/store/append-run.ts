@@ -1,5 +1,6 @@
 import { appendFile, open, readFile, type FileHandle } from 'node:fs/promises';
 import { JOURNAL_VERSION, type JournalEntry, type JournalEvent } from '../core/events.ts';
+import type { RunState } from '../core/run-state.ts';
 import { writeAtomic } from '../lib/atomic-write.ts';
 import { withLock } from '../lib/lock.ts';
 import { historyText, progressText } from './chronicle.ts';
@@ -10,12 +11,20 @@ import type { RunPaths } from './layout.ts';
 import { catchUp, checkpointText, foldOn, loadEvents, loadRun, runMissing, type Folded } from './load.ts';
 import { recordOf, type RunConstants, type RunOrigin } from './run-record.ts';
 
-export interface Appended extends Folded {
+export interface Appended<T> extends Folded {
   events: JournalEvent[];
+  result: T;
 }
 
-export interface Append {
+/** What a decision adds to the journal, and what whoever asked for it is told. */
+export interface Decision<T> {
   entries: readonly JournalEntry[];
+  result: T;
+}
+
+export interface Append<T> {
+  /** Called with the state under the run's lock. */
+  decide: (state: RunState) => Decision<T> | Promise<Decision<T>>;
   /** What this process folded before, if anything. */
   known: Folded | undefined;
   now: () => Date;
@@ -23,7 +32,7 @@ export interface Append {
 }
 
 /** Adds entries to the journal, then brings everything up to date that is made from it. */
-export async function appendToRun(paths: RunPaths, append: Append): Promise<Appended> {
+export async function appendToRun<T>(paths: RunPaths, append: Append<T>): Promise<Appended<T>> {
   return lockRun(paths, () => onDisk(paths.journal, () => appendLocked(paths, append)));
 }
 
@@ -46,12 +55,14 @@ async function lockRun<T>(paths: RunPaths, work: () => Promise<T>): Promise<T> {
   );
 }
 
-async function appendLocked(paths: RunPaths, append: Append): Promise<Appended> {
+async function appendLocked<T>(paths: RunPaths, append: Append<T>): Promise<Appended<T>> {
   const file = await open(paths.journal, 'a+', 0o600);
   try {
     const before = await currentState(file, paths, append.known);
+    const { entries, result } = await append.decide(before.state);
+    if (entries.length === 0) return { ...before, events: [], result };
     const at = append.now().toISOString();
-    const events = append.entries.map((entry, i): JournalEvent => ({
+    const events = entries.map((entry, i): JournalEvent => ({
       v: JOURNAL_VERSION,
       seq: before.state.seq + 1 + i,
       at,
@@ -60,7 +71,7 @@ async function appendLocked(paths: RunPaths, append: Append): Promise<Appended> 
     const end = await appendEvents(file, { events, end: before.end }, events.some(mustLast));
     const after = { state: foldOn(before.state, events), end };
     await tell(paths, { after, events, log: append.log });
-    return { ...after, events };
+    return { ...after, events, result };
   } finally {
     await file.close();
   }
@@ -69,7 +80,7 @@ async function appendLocked(paths: RunPaths, append: Append): Promise<Appended> 
 interface Told {
   after: Folded;
   events: JournalEvent[];
-  log: Append['log'];
+  log: Append<unknown>['log'];
 }
 
 /**

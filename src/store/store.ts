@@ -5,7 +5,7 @@ import type { Writable } from 'node:stream';
 import type { JournalEntry, JournalEvent } from '../core/events.ts';
 import type { RunState } from '../core/run-state.ts';
 import { writeAtomic } from '../lib/atomic-write.ts';
-import { amendRecord, appendToRun, readConstants } from './append-run.ts';
+import { amendRecord, appendToRun, readConstants, type Append, type Decision } from './append-run.ts';
 import { createRunFolder, type RunCreated } from './create-run.ts';
 import { writeBundle, type BundleFacts } from './debug-bundle.ts';
 import { asDiskError, onDisk } from './disk.ts';
@@ -22,6 +22,12 @@ export interface Store {
   createRun(created: RunCreated, origin: RunOrigin): Promise<JournalEvent>;
   /** Adds to the journal; several processes may append to one run. Durable when it resolves. */
   append(runId: string, entries: readonly JournalEntry[]): Promise<JournalEvent[]>;
+  /**
+   * Decides under the run's lock, on its state as of the last event of any process, and appends what was decided
+   * before the lock is let go. `decide` may do other things that belong together with its entries, such as moving a
+   * ref; it must not append to the run itself. What it throws is thrown on, and nothing is appended.
+   */
+  transact<T>(runId: string, decide: (state: RunState) => Decision<T> | Promise<Decision<T>>): Promise<T>;
   /** Notes in run.json what was not known at the creation, such as the agent's version. */
   amend(runId: string, change: Partial<RunOrigin>): Promise<void>;
   readState(runId: string): Promise<RunState>;
@@ -70,19 +76,21 @@ export function openStore(home: string, options: StoreOptions): Store {
       .map((line) => `${line}\n`)
       .join('');
   const paths = (runId: string) => runPaths(home, runId);
+  const decideInLine = <T>(runId: string, decide: Append<T>['decide']) =>
+    inLine(runId, async () => {
+      const appended = await appendToRun(paths(runId), { decide, known: known.get(runId), now, log });
+      if (appended.state.status === 'ended') known.delete(runId);
+      else known.set(runId, { state: appended.state, end: appended.end });
+      return appended;
+    });
 
   return {
     createRun(created, origin) {
       const at = now().toISOString();
       return createRunFolder(paths(created.runId), { created, origin, at, log: (event) => log(event, at) });
     },
-    append: (runId, entries) =>
-      inLine(runId, async () => {
-        const appended = await appendToRun(paths(runId), { entries, known: known.get(runId), now, log });
-        if (appended.state.status === 'ended') known.delete(runId);
-        else known.set(runId, { state: appended.state, end: appended.end });
-        return appended.events;
-      }),
+    append: async (runId, entries) => (await decideInLine(runId, () => ({ entries, result: undefined }))).events,
+    transact: async (runId, decide) => (await decideInLine(runId, decide)).result,
     amend: (runId, change) => inLine(runId, () => amendRecord(paths(runId), change)),
     readState: async (runId) => (await loadRun(paths(runId))).state,
     readRecord: async (runId) => {

@@ -1,4 +1,3 @@
-import { NO_USAGE } from '../core/agent.ts';
 import { HaloError } from '../core/errors.ts';
 import { planNext } from '../core/plan.ts';
 import type { RunState, StoryState } from '../core/run-state.ts';
@@ -10,7 +9,7 @@ import { noteProof } from './keep-proof.ts';
 import { hostGitDirOf } from './host-repo.ts';
 import { nextJob } from './next-job.ts';
 import { runRef } from './phases/land.ts';
-import type { StoryEnd } from './story-end.ts';
+import { endedEntry } from './story-end.ts';
 import { readRun, type Run } from './read-run.ts';
 import { sweepOrphans } from './sweep.ts';
 import type { WorkerContext } from './worker-context.ts';
@@ -34,27 +33,8 @@ export async function advanceRun(
     await endRun(worker, run, plan);
     return undefined;
   }
-  const end = await tryStory(worker, { ...run, state, story: plan.story, number: plan.attempt, signal });
-  if (end.stopReason === 'USER_ABORT' && !isPersons(signal.reason)) throw signal.reason;
-  await worker.store.append(runId, [
-    {
-      type: 'story.ended',
-      story: plan.story.id,
-      attempt: plan.attempt,
-      verdict: end.verdict,
-      stopReason: end.stopReason,
-      summary: end.summary,
-      usage: end.usage ?? NO_USAGE,
-      ...(end.commit === undefined ? {} : { commit: end.commit }),
-      ...(end.held === undefined ? {} : { held: end.held }),
-    },
-  ]);
+  await tryStory(worker, { ...run, state, story: plan.story, number: plan.attempt, signal });
   return goOn(worker, run);
-}
-
-/** Whether a person stopped the run. Else its worker stops: no verdict, another worker does the attempt again. */
-function isPersons(reason: unknown): boolean {
-  return reason instanceof HaloError && reason.code === 'RUN_ABORTED';
 }
 
 /** The agent's version is known where the run is worked on, and not where it was submitted. */
@@ -71,22 +51,12 @@ interface Try extends Run {
   signal: AbortSignal;
 }
 
-async function tryStory(worker: WorkerContext, request: Try): Promise<StoryEnd> {
+async function tryStory(worker: WorkerContext, request: Try): Promise<void> {
   const { runId, prd, config, state, number, signal } = request;
   const story = prd.stories.find(({ id }) => id === request.story.id);
   if (story === undefined) throw new HaloError('RUN_UNREADABLE', `run ${runId} lost its story ${request.story.id}`);
   const hostGitDir = await hostGitDirOf(worker.home, state.repo);
-  // A worker may have died between the landing and its word on it: the branch knows.
-  if (request.story.progress === 'in_progress') {
-    const { base } = state.repo;
-    const commit = await findLanded({ hostGitDir, ref: runRef(runId), base, runId, storyId: story.id });
-    if (commit !== undefined) {
-      const place = { runId, storyKey: request.story.key, attempt: request.story.attempts };
-      const { store } = worker;
-      await noteProof({ store, place, storyId: story.id, gitDir: hostGitDir, commit, git: config.git });
-      return { verdict: 'passed', stopReason: 'SUCCESS', summary: 'landed before the worker stopped', commit };
-    }
-  }
+  if (request.story.progress === 'in_progress' && (await recoverLanded(worker, request, hostGitDir))) return;
   const epoch = state.epoch + 1;
   const image = await worker.engine.imageId(config.image);
   const digest = image === undefined ? {} : { image };
@@ -95,7 +65,27 @@ async function tryStory(worker: WorkerContext, request: Try): Promise<StoryEnd> 
   ]);
   // Taken over from a worker that may be dead: what it left of an older epoch goes while this attempt begins.
   if (request.story.progress === 'in_progress') worker.inBackground(sweepOrphans(worker));
-  return attemptStory(worker, { runId, state, prd, story, number, epoch, config, hostGitDir, signal });
+  await attemptStory(worker, { runId, state, prd, story, number, epoch, config, hostGitDir, signal });
+}
+
+/** A worker may have died between the landing and its word on it: the branch knows. */
+async function recoverLanded(
+  { store }: WorkerContext,
+  { runId, state, story, config }: Try,
+  hostGitDir: string,
+): Promise<boolean> {
+  const { base } = state.repo;
+  const commit = await findLanded({ hostGitDir, ref: runRef(runId), base, runId, storyId: story.id });
+  if (commit === undefined) return false;
+  const whose = { story: story.id, attempt: story.attempts };
+  const place = { runId, storyKey: story.key, attempt: story.attempts };
+  const noted = await noteProof({ store, place, whose, gitDir: hostGitDir, commit, git: config.git });
+  const summary = 'landed before the worker stopped';
+  const ended = endedEntry(whose, { verdict: 'passed', stopReason: 'SUCCESS', summary, commit });
+  return store.transact(runId, (now) => {
+    if (now.stories.find(({ id }) => id === story.id)?.progress !== 'in_progress') return { entries: [], result: true };
+    return { entries: [...noted, ended], result: true };
+  });
 }
 
 async function goOn(worker: WorkerContext, run: Run): Promise<Enqueue | undefined> {

@@ -1,4 +1,5 @@
 import type { AgentAnswer } from '../core/agent.ts';
+import { HaloError } from '../core/errors.ts';
 import type { GateProof } from '../core/proof.ts';
 import { openAttempt, type Attempt, type AttemptRequest } from './attempt-context.ts';
 import { openBaseline, type Baseline } from './baseline.ts';
@@ -14,18 +15,20 @@ import { importCandidate, type Candidate } from './phases/import.ts';
 import { landCandidate } from './phases/land.ts';
 import { prepareWorkspace } from './phases/prepare.ts';
 import { runSetup } from './phases/setup.ts';
-import { endOfError, type StoryEnd } from './story-end.ts';
+import { endedEntry, endOfError, type StoryEnd } from './story-end.ts';
 import type { WorkerContext } from './worker-context.ts';
 import { openWorkspace } from './workspace.ts';
 
 /**
- * Tries one story once: the table of contents of halo. Every verdict is returned as data;
- * what throws is a fault of the worker or its surroundings, and no verdict on the story.
+ * Tries one story once: the table of contents of halo. Every verdict is in the journal when this resolves; what throws
+ * is a fault of the worker or its surroundings, or the story was taken from it (RUN_ABORTED): no verdict then.
  */
-export async function attemptStory(worker: WorkerContext, request: AttemptRequest): Promise<StoryEnd> {
+export async function attemptStory(worker: WorkerContext, request: AttemptRequest): Promise<void> {
   const attempt = await openAttempt(worker, request);
   try {
-    return await keepFailure(attempt, await runPhases(attempt).catch(endOrThrow));
+    const end = await runPhases(attempt).catch(endOrThrow);
+    // What landed is in the journal since that moment.
+    if (end.commit === undefined) await recordEnd(attempt, end);
   } finally {
     worker.inBackground(attempt.close());
   }
@@ -42,11 +45,9 @@ export async function rehearseStory(attempt: Attempt): Promise<StoryEnd> {
 
 async function runPhases(attempt: Attempt): Promise<StoryEnd> {
   const { answer, candidate, gates } = await proveWork(attempt);
-  await refuseOvertaken(attempt);
   await keepProof(attempt, candidate, gates);
   await holdProtected(attempt, candidate);
-  const commit = await landCandidate(attempt, candidate);
-  return { verdict: 'passed', stopReason: 'SUCCESS', summary: answer.summary, commit };
+  return landCandidate(attempt, candidate, answer.summary);
 }
 
 interface ProvenWork {
@@ -86,8 +87,18 @@ function endOrThrow(error: unknown): StoryEnd {
   return end;
 }
 
-/** Keeps what the next attempt and the debug bundle want to know, and adds what the attempt used. */
-async function keepFailure(attempt: Attempt, end: StoryEnd): Promise<StoryEnd> {
-  if (end.tail !== undefined) await attempt.worker.store.writeArtifact(attempt.place, 'failure.log', end.tail);
-  return { ...end, usage: attempt.usage };
+/** Keeps what the next attempt and the debug bundle want to know, and writes the end down. */
+async function recordEnd(attempt: Attempt, end: StoryEnd): Promise<void> {
+  const { worker, place, runId, story, number, signal, usage } = attempt;
+  // Its worker stops, and no person wants that: another worker does the attempt again.
+  if (end.stopReason === 'USER_ABORT' && !isPersons(signal.reason)) throw signal.reason;
+  if (end.tail !== undefined) await worker.store.writeArtifact(place, 'failure.log', end.tail);
+  await worker.store.transact(runId, (state) => {
+    refuseOvertaken(state, attempt);
+    return { entries: [endedEntry({ story: story.id, attempt: number }, { ...end, usage })], result: undefined };
+  });
+}
+
+function isPersons(reason: unknown): boolean {
+  return reason instanceof HaloError && reason.code === 'RUN_ABORTED';
 }

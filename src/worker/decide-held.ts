@@ -60,11 +60,13 @@ export async function approveStory(keeper: RunKeeper, decision: Decision): Promi
     commit,
     expected: tip === repo.base ? undefined : tip,
   });
-  await store.append(runId, [{ type: 'story.approved', story: story.id, attempt: story.attempts, commit }]);
+  const whose = { story: story.id, attempt: story.attempts };
+  await store.append(runId, [{ type: 'story.approved', ...whose, commit }]);
   await releaseCommit(mirrorDir, runId, story.key);
   const place = { runId, storyKey: story.key, attempt: story.attempts };
   const { git } = (await readRun(keeper, runId)).config;
-  await noteProof({ store, place, storyId: story.id, gitDir: hostGitDir, commit, git, approved: true });
+  const noted = await noteProof({ store, place, whose, gitDir: hostGitDir, commit, git, approved: true });
+  await store.append(runId, noted);
   return { story: story.id, commit, goesOn: await goOn(keeper, decision) };
 }
 

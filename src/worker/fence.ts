@@ -1,13 +1,14 @@
 import { HaloError } from '../core/errors.ts';
+import type { RunState } from '../core/run-state.ts';
 import type { Attempt } from './attempt-context.ts';
 
 /**
- * Refuses to land for an attempt that was overtaken: the run has ended meanwhile (a person stopped it elsewhere),
- * or a later attempt holds a newer epoch (this worker was thought dead). Throws RUN_ABORTED.
+ * Refuses the word of an attempt that was overtaken: the run has ended meanwhile (a person stopped it elsewhere), or a
+ * later attempt holds a newer epoch (this worker was thought dead). Throws RUN_ABORTED. Ask it in the transaction
+ * that writes the word down.
  */
-export async function refuseOvertaken(attempt: Attempt): Promise<void> {
-  const { worker, runId, epoch, story } = attempt;
-  const state = await worker.store.readState(runId);
+export function refuseOvertaken(state: RunState, { epoch, story }: Pick<Attempt, 'epoch' | 'story'>): void {
+  const { runId } = state;
   if (state.status === 'ended')
     throw new HaloError('RUN_ABORTED', `Run ${runId} has ended; ${story.id} does not land.`);
   if (state.epoch !== epoch) {

@@ -1,5 +1,6 @@
 import { parseProof, proofText, type GateProof, type Proof } from '../core/proof.ts';
 import { toHaloError } from '../core/errors.ts';
+import type { AttemptRef, JournalEntry } from '../core/events.ts';
 import { writeNote } from '../git/notes.ts';
 import { version } from '../lib/version.ts';
 import type { AttemptPlace } from '../store/layout.ts';
@@ -46,7 +47,7 @@ export async function readProof(store: Store, place: AttemptPlace, commit: strin
 export interface LandedProof {
   store: Store;
   place: AttemptPlace;
-  storyId: string;
+  whose: AttemptRef;
   gitDir: string;
   commit: string;
   /** Of the run's configuration. */
@@ -55,19 +56,20 @@ export interface LandedProof {
 }
 
 /**
- * Makes the proof of a landed commit its note. The commit stays landed whatever happens here: a note that cannot be
- * written becomes an event of the run. Safe to repeat.
+ * Makes the proof of a landed commit its note. The commit stays landed whatever happens here: of a note that cannot be
+ * written the answer tells the journal. Safe to repeat.
  */
-export async function noteProof({ store, place, storyId, gitDir, commit, git, approved }: LandedProof): Promise<void> {
+export async function noteProof(landed: LandedProof): Promise<JournalEntry[]> {
+  const { store, place, whose, gitDir, commit, git, approved } = landed;
   try {
     const proof = await readProof(store, place, commit);
-    if (proof === undefined) return;
+    if (proof === undefined) return [];
     const text = proofText(approved === undefined ? proof : { ...proof, approved });
     if (approved !== undefined) await store.writeArtifact(place, ARTIFACT, text);
     await writeNote({ gitDir, commit, text, key: signingKey(git) });
+    return [];
   } catch (error) {
     const { message } = toHaloError(error);
-    const whose = { story: storyId, attempt: place.attempt };
-    await store.append(place.runId, [{ type: 'note.failed', commit, reason: message, ...whose }]);
+    return [{ type: 'note.failed', commit, reason: message, ...whose }];
   }
 }

@@ -1,5 +1,5 @@
-import type { Usage } from '../core/agent.ts';
-import type { HeldCommit, Verdict } from '../core/events.ts';
+import { NO_USAGE, type Usage } from '../core/agent.ts';
+import type { AttemptRef, HeldCommit, JournalEntry, Verdict } from '../core/events.ts';
 import { HaloError } from '../core/errors.ts';
 import type { StopReason } from '../core/stop-reason.ts';
 import type { SandboxExit } from '../sandbox/sandbox.ts';
@@ -16,6 +16,22 @@ export interface StoryEnd {
   usage?: Usage;
   /** The end of the log that tells why, for the next attempt's prompt and the debug bundle. */
   tail?: string;
+}
+
+/** An attempt's end as the journal keeps it. */
+export function endedEntry({ story, attempt }: AttemptRef, end: StoryEnd): JournalEntry {
+  const { verdict, stopReason, summary, usage, commit, held } = end;
+  return {
+    type: 'story.ended',
+    story,
+    attempt,
+    verdict,
+    stopReason,
+    summary,
+    usage: usage ?? NO_USAGE,
+    ...(commit === undefined ? {} : { commit }),
+    ...(held === undefined ? {} : { held }),
+  };
 }
 
 /** Thrown by a phase to end the attempt early; caught once, in attempt.ts. */

@@ -124,6 +124,26 @@ describe('append', () => {
     expect((await other.readState(runId)).tip).toBe(COMMIT);
   });
 
+  test('decides on the state as of the last event of any store, and nobody else writes until it is done', async () => {
+    const runId = await newRun();
+    const other = openStore(home, { transcribe });
+    const decide = (by: Store) =>
+      by.transact(runId, async (state) => {
+        await new Promise((resolve) => setTimeout(resolve, 20));
+        return { entries: state.status === 'queued' ? [{ type: 'run.started' as const }] : [], result: state.seq };
+      });
+    expect((await Promise.all([decide(store), decide(other), decide(store)])).sort()).toEqual([1, 2, 2]);
+    expect((await store.readJournal(runId)).map(({ type }) => type)).toEqual(['run.created', 'run.started']);
+  });
+
+  test('a decision that fails leaves the journal as it was, and the run free for others', async () => {
+    const runId = await newRun();
+    const failing = store.transact(runId, () => Promise.reject(new Error('not now')));
+    await expect(failing).rejects.toThrow('not now');
+    await openStore(home, { transcribe }).append(runId, [{ type: 'run.started' }]);
+    expect(await store.readJournal(runId)).toHaveLength(2);
+  });
+
   test('a damaged checkpoint or run.json does no harm: the journal is the truth', async () => {
     const runId = await newRun();
     await store.append(runId, attempt('S-1'));
