@@ -18,6 +18,13 @@ import {
 
 const MAX_BODY_BYTES = 8 * 1024 * 1024;
 
+/** Should a browser ever show an answer: nothing in it is run, framed, guessed at or kept. */
+const FOR_BROWSERS = {
+  'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+  'x-content-type-options': 'nosniff',
+  'cache-control': 'no-store',
+};
+
 export interface AppOptions {
   operations: Operations;
   /** Every request must carry it as a bearer token. */
@@ -30,11 +37,16 @@ export interface AppOptions {
 export function buildApp(options: AppOptions): FastifyInstance {
   const app = fastify({ bodyLimit: MAX_BODY_BYTES, forceCloseConnections: true });
   const closing = new AbortController();
-  app.addHook('onRequest', (request, _reply, done) => done(refusal(request, options)));
+  app.addHook('onRequest', (request, reply, done) => {
+    void reply.headers(FOR_BROWSERS);
+    done(refusal(request, options));
+  });
   app.addHook('preClose', (done) => {
     closing.abort();
     done();
   });
+  // A page may send text or a form to any address without being asked first; it may not send JSON.
+  app.removeContentTypeParser('text/plain');
   app.setErrorHandler(async (error: FastifyError | HaloError, _request, reply) => {
     const known = fromFastify(error);
     await reply.code(statusOf(known.code)).send(toWireError(known));
@@ -108,6 +120,10 @@ function refusal(request: FastifyRequest, { token, hosts }: AppOptions): HaloErr
   if (hosts !== undefined && !hosts.includes(request.hostname.replace(/^\[|\]$/g, '')))
     return new HaloError('API_REFUSED', `This server does not answer to the name ${request.hostname}.`, {
       hint: `Use one of ${hosts.join(', ')} in HALO_URL.`,
+    });
+  if (request.headers.origin !== undefined)
+    return new HaloError('API_REFUSED', 'This server does not answer to web pages.', {
+      hint: 'Use the halo command, or a program that sends no Origin header.',
     });
   const [scheme, given = ''] = (request.headers.authorization ?? '').split(' ');
   if (scheme?.toLowerCase() === 'bearer' && sameSecret(given, token)) return undefined;

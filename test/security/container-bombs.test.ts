@@ -158,7 +158,7 @@ describe('attack 18: a hostile agent', () => {
   });
 });
 
-describe('attacks 14, 15 and 40: a hostile agent', () => {
+describe('attacks 14, 15 and 40, incident internal-network: a hostile agent', () => {
   it('looks for other runs, the host and a way out: it finds its own workspace only', async () => {
     const victim = makeRepository({ 'secret.txt': 'of another run' });
     const spy = [

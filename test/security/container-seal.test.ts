@@ -27,7 +27,7 @@ async function run(script: string, { image = 'halo-sandbox', memoryBytes = 256 *
   }
 }
 
-describe('attack 15: from inside', () => {
+describe('attack 15, incident dns, incident engine-socket: from inside', () => {
   it('there is no name server, and the host’s is not told', async () => {
     const host = readFileSync('/etc/resolv.conf', 'utf8');
     const addresses = [...host.matchAll(/^nameserver\s+(\S+)/gm)].map(([, address]) => address ?? '');
@@ -80,7 +80,7 @@ describe('attack 15: from inside', () => {
   });
 });
 
-describe('an image that declares a VOLUME', () => {
+describe('attack 15: an image that declares a VOLUME', () => {
   const images = ['halo-test-volume', 'halo-test-covered'];
   beforeAll(async () => {
     for (const [name, path] of [

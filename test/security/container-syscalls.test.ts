@@ -135,7 +135,7 @@ beforeAll(async () => {
   results = Object.fromEntries(lines.map((line) => [line.split('=')[0] ?? '', Number(line.split('=')[1])]));
 });
 
-describe('attack 14: from inside, the kernel refuses', () => {
+describe('attack 14, incident kernel-families: from inside, the kernel refuses', () => {
   it.each(Object.keys(NUMBERS))('%s', (name) => expect(results[name]).toBe(EPERM));
   it.each(Object.keys(CLONE_FLAGS))('clone into %s', (name) => expect(results[`clone ${name}`]).toBe(EPERM));
   it.each(Object.keys(FAMILIES))('a socket of %s', (name) => expect(results[`socket ${name}`]).toBe(EPERM));

@@ -107,7 +107,7 @@ function leaks(dir = halo.home): string[] {
     });
 }
 
-describe('attack 1: the provider’s key', () => {
+describe('attack 1, incident environ: the provider’s key', () => {
   it('is in no process, file or variable of the sandbox, and in nothing that is kept', async () => {
     const server = await model();
     const { answers } = await attack([ask(), { look: true }], server.url, { settings: ['model.mode=record'] });
@@ -131,7 +131,7 @@ describe('attack 2: the way of another run', () => {
   });
 });
 
-describe('attack 3: a repository that sends the key elsewhere', () => {
+describe('attack 3, incident repository-settings: a repository that sends the key elsewhere', () => {
   it.each([
     ['the address', (url: string) => `[model]\nbase_url = "${url}"`],
     ['another variable of the worker', () => '[model]\nkey_env = "HOME"'],
@@ -164,7 +164,7 @@ const PRD = {
   ),
 };
 
-describe('attack 4: a key of the attacker’s', () => {
+describe('attack 4, incident files-api: a key of the attacker’s', () => {
   it('is dropped in every spelling, and what it would be good for is not there', async () => {
     const server = await model();
     const names = ['x-api-key', 'X_API_KEY', 'x.api.key', 'Authorization', 'Api-Key', 'Cookie', 'OpenAI-Organization'];

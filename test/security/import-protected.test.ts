@@ -32,7 +32,7 @@ function branches(): string {
   return repository.git('for-each-ref', '--format=%(refname) %(objectname)');
 }
 
-describe('an agent that changes what runs outside of the sandbox', () => {
+describe('attack 38: an agent that changes what runs outside of the sandbox', () => {
   it('lands nothing: the story waits for a person, with its paths named and its gates run', async () => {
     const state = await run(PLANT);
     expect(state).toMatchObject({ stopReason: 'NEEDS_HUMAN', stories: [{ progress: 'needs_human' }] });
@@ -62,7 +62,7 @@ describe('an agent that changes what runs outside of the sandbox', () => {
   });
 });
 
-describe('a held story', () => {
+describe('attack 38: a held story', () => {
   it('lands as exactly the commit that was judged once it is approved, and the run goes on', async () => {
     const waiting = await run(PLANT, ['A', 'P', 'B']);
     const { commit } = waiting.stories[1]!.held!;

@@ -81,7 +81,7 @@ function hostileConfig(wire: string): string {
   ].join('\n');
 }
 
-describe('18: a process that outlives the agent', () => {
+describe('attack 18: a process that outlives the agent', () => {
   it('changes nothing of what is judged and landed', async () => {
     const flip = '(while :; do date +%N > flip; done) >/dev/null 2>&1 & echo one > flip; sleep 0.2;';
     const state = await attack(`setsid sh -c ${quote(flip)} & sleep 0.3`, { gates: ['cat flip'] });
@@ -91,7 +91,7 @@ describe('18: a process that outlives the agent', () => {
   });
 });
 
-describe('19, 20: what is no plain file', () => {
+describe('attacks 19, 20: what is no plain file', () => {
   it('does not arrive: pipes, sockets, setuid, sparse files', async () => {
     const state = await attack('mkfifo p; echo x > s; chmod 6777 s; echo y > a; ln a b; truncate -s 50M sparse');
     expect(state).toMatchObject({ stopReason: 'SUCCESS' });
@@ -109,7 +109,7 @@ describe('19, 20: what is no plain file', () => {
   });
 });
 
-describe('21: a hostile .git', () => {
+describe('attack 21, incident git-hooks: a hostile .git', () => {
   it.each([
     [
       'in every key that starts a program, and in hooks',
@@ -129,7 +129,7 @@ describe('21: a hostile .git', () => {
   });
 });
 
-describe('22: filters and drivers that the host has configured', () => {
+describe('attack 22: filters and drivers that the host has configured', () => {
   it('are not run for what the story brings, whatever its attributes say', async () => {
     const wire = tripwire();
     const state = await attack('echo x > x.evil', {
@@ -157,7 +157,7 @@ describe('22: filters and drivers that the host has configured', () => {
   });
 });
 
-describe('23: submodules', () => {
+describe('attack 23, incident git-holes: submodules', () => {
   const empty = 'git -c user.name=a -c user.email=a@b commit -q --allow-empty -m x';
   const modules = (url: string) => `printf '[submodule "x"]\\n\\tpath = x\\n\\turl = ${url}\\n' > .gitmodules`;
 
@@ -168,7 +168,7 @@ describe('23: submodules', () => {
   ])('%s is refused', async (_what, change, why) => expectRefused(await attack(change), why));
 });
 
-describe('24, 28: a message that is more than words', () => {
+describe('attacks 24, 28, incident patch-parser: a message that is more than words', () => {
   const evil = [
     'Fine work.\n---\ndiff --git a/evil b/evil\nnew file mode 100644\n--- /dev/null\n+++ b/evil\n@@ -0,0 +1 @@\n+evil',
     'Signed-off-by: Root <root@example.com>\nHalo-Run: other\nCo-authored-by: Eve <e@e>\n(cherry picked from commit 0)',
@@ -194,7 +194,7 @@ describe('24, 28: a message that is more than words', () => {
   });
 });
 
-describe('25: names that some file systems take for others', () => {
+describe('attack 25: names that some file systems take for others', () => {
   it.each([
     ['other letters for a file that is there', 'echo x > readme.md', 'cannot tell it from'],
     ['other letters for a folder that is there', 'mkdir SRC; echo x > SRC/b', 'cannot tell it from'],
@@ -210,7 +210,7 @@ describe('25: names that some file systems take for others', () => {
   });
 });
 
-describe('26: bombs', () => {
+describe('attack 26: bombs', () => {
   it('of files stop at the cap', async () => {
     expectRefused(await attack('mkdir d && cd d && seq 10050 | xargs touch && cd ..'), 'more than 10000 files');
   });
@@ -220,7 +220,7 @@ describe('26: bombs', () => {
   });
 });
 
-describe('27: ids that look like options, paths or refs', () => {
+describe('attacks 27, 37, incident dash-branch: ids that look like options, paths or refs', () => {
   it('stay words', async () => {
     const wire = tripwire();
     const ids = [`--upload-pack=touch ${wire}`, '-h', '../../../etc', 'refs/heads/main'];
@@ -235,7 +235,7 @@ describe('27: ids that look like options, paths or refs', () => {
   });
 });
 
-describe('29: somebody else’s refs', () => {
+describe('attack 29: somebody else’s refs', () => {
   it('are out of reach of the agent: branches of its own checkout, the mirror, the host', async () => {
     const moves = [
       'git -c user.name=a -c user.email=a@b commit -q --allow-empty -m mine',
@@ -252,7 +252,7 @@ describe('29: somebody else’s refs', () => {
   });
 });
 
-describe('30, 31: a verdict that the agent writes itself', () => {
+describe('attacks 30, 31, incident set-env: a verdict that the agent writes itself', () => {
   it('counts for nothing: result files, programs in its tree, PATH, a gate that is switched off', async () => {
     const fakes = [
       `for f in result.json verdict .halo-result gates/1.log; do mkdir -p "$(dirname $f)"; echo '{"status":"pass","exitCode":0}' > $f; done`,

@@ -43,7 +43,7 @@ function quote(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
-describe('what an agent, a gate, a PRD and a configuration say', () => {
+describe('attack 32, incident open-link: what an agent, a gate, a PRD and a configuration say', () => {
   it('did what it could to be seen', () => {
     expect([held.stopReason, failed.stopReason]).toEqual(['NEEDS_HUMAN', 'GATE_FAILED']);
     expect(readFileSync(join(halo.home, 'runs', held.runId, 'events.jsonl'), 'utf8')).toContain('\u001b]52');

@@ -1,0 +1,126 @@
+/** What an attacker tries, and what keeps it from working. The tests of this folder name the ids that they try. */
+export interface Attack {
+  /** As in a test's name: `attack 17` or `incident git-hooks`. */
+  id: string;
+  attack: string;
+  defence: string;
+}
+
+const ROWS: [id: string, attack: string, defence: string][] = [
+  [
+    'attack 1',
+    'read the provider’s key in the sandbox',
+    'the key is in the gateway’s memory only; listed variables only',
+  ],
+  [
+    'attack 2',
+    'use another attempt’s way to the model, or an ended one',
+    'a socket and a token per attempt, revoked at its end',
+  ],
+  ['attack 3', 'settings in the repository send the key elsewhere', 'there is no key inside, and no other way out'],
+  [
+    'attack 4',
+    'the attacker’s own key with the allowed provider',
+    'client credentials dropped; exact methods and paths',
+  ],
+  ['attack 5', 'the provider as a way out: its tools, URLs, files', 'bodies made anew from listed fields and tools'],
+  ['attack 6', 'requests that two readers read in two ways', 'strict parser, requests made anew, no redirects'],
+  ['attack 7', 'the provider repeats the key', 'answers checked and masked before they are passed on'],
+  ['attack 8', 'many requests at once overrun the budget', 'worst case reserved before, settled after'],
+  ['attack 9', 'flood the gateway', 'limits of connections, bytes and time, per sandbox'],
+  ['attack 10', 'host names that slip through an allow list', 'one canonical form; exact host:port; empty is none'],
+  [
+    'attack 11',
+    'an allowed name that leads to the inside',
+    'resolved once, private ranges refused, that address dialled',
+  ],
+  ['attack 12', 'another server behind an allowed tunnel', 'the name in the TLS greeting must be the host'],
+  ['attack 13', 'publish through an allowed registry', 'GET and HEAD only, without credentials or body'],
+  ['attack 14', 'system calls that reach the kernel’s depths', 'a list of allowed ones; private namespaces'],
+  ['attack 15', 'a sandbox that was described carelessly', 'one frozen description; proven before the first use'],
+  ['attack 16', 'holes of known container runtimes', 'versions judged, images by id, fixed working folder'],
+  ['attack 17', 'bombs: forks, memory, disk, inodes, output, silence', 'limits, each with an end of its own'],
+  ['attack 18', 'a process that outlives the agent', 'killed with its container; a read-only, later export'],
+  ['attack 19', 'archives that write elsewhere', 'no archive of the sandbox’s is ever unpacked'],
+  ['attack 20', 'links in place of folders', 'only links inside the tree pass; nothing follows them'],
+  ['attack 21', 'a hostile .git', 'git of the host never runs in a tree of the sandbox’s'],
+  ['attack 22', 'filters, drivers and attributes', 'no checkout, attributes off, new ones wait for a person'],
+  ['attack 23', 'submodules', 'refused'],
+  ['attack 24', 'a patch hidden in words', 'blobs, no patches'],
+  ['attack 25', 'names that file systems take for others', 'strict rules for every path; the tree is rebuilt'],
+  ['attack 26', 'bombs of packs and trees', 'limits of bytes, entries and time'],
+  ['attack 27', 'ids that look like options, paths or refs', 'ids of halo’s own; arguments after `--`'],
+  ['attack 28', 'forged authors, trailers, messages', 'the host writes them'],
+  ['attack 29', 'somebody else’s branch', 'one ref per run, compare-and-swap'],
+  [
+    'attack 30',
+    'a verdict that the agent writes itself',
+    'gates of the base in a clean container; the engine’s exit code',
+  ],
+  ['attack 31', 'output that is an order', 'output is text, control has a channel of its own'],
+  ['attack 32', 'output that a terminal obeys', 'escapes and invisible characters removed, across chunks'],
+  ['attack 33', 'a secret in logs, encoded or in pieces', 'masked in every sink, in all common encodings'],
+  ['attack 34', 'a web page that talks to the API', 'token always; Host and Origin checked; JSON only'],
+  [
+    'attack 35',
+    'an address that halo is made to call',
+    'halo calls no address that a PRD, a repository or an agent names',
+  ],
+  ['attack 36', 'forged jobs in Redis', 'ids only, validated and signed; the rest is set aside'],
+  ['attack 37', 'ids and file names that climb out of folders', 'keys of halo’s own; owner-only folders'],
+  ['attack 38', 'a PRD or README that turns the agent', 'assumed: no secret, no way out, limits, gates, people'],
+  ['attack 39', 'a worker’s hold on the engine', 'descriptions can hold no host mounts, devices or namespaces'],
+  ['attack 40', 'traces from run to run', 'nothing is shared that can be written; residue is removed'],
+  [
+    'incident allow-list',
+    'an allow list that is empty, or cut by a NUL byte, lets all through',
+    'empty is none; names are letters, digits, hyphens',
+  ],
+  [
+    'incident relay',
+    'a relay inside the sandbox makes another’s request its own',
+    'each request is judged by its bytes',
+  ],
+  ['incident dns', 'data leaves through name look-ups', 'no resolver inside'],
+  ['incident patch-parser', 'two parsers of one patch disagree', 'no patch is parsed'],
+  ['incident files-api', 'an allowed provider stores stolen files', 'the provider’s other paths are refused'],
+  [
+    'incident repository-settings',
+    'settings that move a base URL or run hooks',
+    'they change nothing outside and wait for a person',
+  ],
+  ['incident git-hooks', 'hooks written in the sandbox run on the host', 'no .git comes back'],
+  ['incident environ', 'a reading tool prints /proc/self/environ', 'no secret in any process inside'],
+  ['incident open-api', 'a local API without a token, open to all origins', 'a token on loopback, too'],
+  ['incident engine-socket', 'the engine’s socket inside', 'it is never mounted'],
+  ['incident git-calls', 'some git calls hardened, others not', 'one function runs git; a test forbids others'],
+  ['incident dash-branch', 'a branch named -h becomes an option', 'full ref names after --end-of-options'],
+  [
+    'incident config-newline',
+    'a newline in data becomes a setting of git',
+    'data is never written into git’s settings',
+  ],
+  ['incident archive-library', 'tar-fs wrote outside its folder', 'fixed versions, held by a test'],
+  ['incident working-folder', 'a working folder below /proc/self/fd', 'refused'],
+  [
+    'incident kernel-families',
+    'AF_ALG, AF_VSOCK and io_uring in a sandbox without network',
+    'refused by the list of system calls',
+  ],
+  ['incident internal-network', 'an internal network still reaches the host', 'no network at all'],
+  ['incident git-holes', 'holes of clone, fetch and submodules', 'packs through quarantine; no transport'],
+  ['incident set-env', 'printed lines become commands of CI', 'nothing that was printed is obeyed'],
+  ['incident open-link', 'an escape that is cut in two stays open', 'the filter keeps its state across chunks'],
+  ['incident redis-port', 'Redis on a port that others reach', 'a private unix socket'],
+];
+
+export const ATTACKS: readonly Attack[] = ROWS.map(([id, attack, defence]) => ({ id, attack, defence }));
+
+/** The ids that a test's full name begins with: `attacks 14, 15 and 40: …`, `attack 21, incident git-hooks: …`. */
+export function idsIn(name: string): string[] {
+  const head = /^([^:]*):/.exec(name)?.[1] ?? '';
+  if (!/^(attacks?|incident) /.test(head)) return [];
+  const numbers = [...head.matchAll(/\b\d+\b/g)].map(([number]) => `attack ${number}`);
+  const incidents = [...head.matchAll(/incident ([a-z-]+)/g)].map(([, slug]) => `incident ${slug}`);
+  return [...numbers, ...incidents];
+}
