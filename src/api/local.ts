@@ -11,6 +11,8 @@ import { openQueue, type StoryQueue } from '../queue/queue.ts';
 import type { RedisLink } from '../queue/redis.ts';
 import { findRedis } from '../worker/find-redis.ts';
 import { openStore } from '../store/store.ts';
+import { announceWorker } from '../store/presence.ts';
+import { openLanes } from '../worker/lane.ts';
 import { landRun } from '../worker/land-run.ts';
 import { pino } from 'pino';
 import { approveStory, rejectStory } from '../worker/decide-held.ts';
@@ -23,15 +25,18 @@ export interface LocalOptions {
   args?: readonly string[];
   /** Asked before a run is made whether this machine could work on it; throws what is missing. */
   preflight?: (config: Config) => Promise<void>;
+  /** What is submitted is for a worker of this process alone, for as long as these operations are open. */
+  owning?: boolean;
 }
 
 /** The operations in this process. Redis is only looked for when something is submitted. */
-export function openLocal({ host, args = [], preflight }: LocalOptions): Operations {
+export function openLocal({ host, args = [], preflight, owning = false }: LocalOptions): Operations {
   const store = openStore(host.home, { transcribe });
   const redis = lazily(async () => {
     const link = await findRedis(host);
-    return { link, queue: await openQueue(link) };
+    return { link, queue: await openQueue(link, openLanes(host.home, store)) };
   });
+  const presence = lazily(() => announceWorker(host.home, 'own'));
   const keeper = { home: host.home, store, log: pino({ level: 'silent' }) };
   const decide = async (prefix: string, storyId: string) => ({
     runId: await store.find(prefix),
@@ -41,7 +46,15 @@ export function openLocal({ host, args = [], preflight }: LocalOptions): Operati
   return {
     submit: (request) =>
       submitRuns(
-        { host, env: processEnv(), store, args, preflight, openQueue: async () => (await redis.get()).queue },
+        {
+          host,
+          env: processEnv(),
+          store,
+          args,
+          preflight,
+          openQueue: async () => (await redis.get()).queue,
+          ownerId: async () => (owning ? (await presence.get()).id : undefined),
+        },
         request,
       ),
     list: async () => (await store.list()).runs,
@@ -67,7 +80,10 @@ export function openLocal({ host, args = [], preflight }: LocalOptions): Operati
       const { replayAttempt } = await import('./replay.ts');
       return replayAttempt(host, { ...options, runId: await store.find(prefix) });
     },
-    close: () => redis.close(({ link, queue }) => closeRedis(link, queue)),
+    close: async () => {
+      await presence.close(({ leave }) => leave());
+      await redis.close(({ link, queue }) => closeRedis(link, queue));
+    },
   };
 }
 

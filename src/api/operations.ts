@@ -23,6 +23,8 @@ export interface Submitted {
   runId: string;
   repo: string;
   warnings: string[];
+  /** The worker that has the run for itself; absent: any worker takes it. */
+  owner?: string;
 }
 
 /** What run.json says, for people and machines (contracts: who, what, where, versions, progress, end). */

@@ -26,6 +26,8 @@ export interface SubmitContext {
   args: readonly string[];
   preflight: ((config: Config) => Promise<void>) | undefined;
   openQueue(): Promise<StoryQueue>;
+  /** The worker that shall have these runs for itself, if any; asked only when they are about to be made. */
+  ownerId(): Promise<string | undefined>;
 }
 
 /** Makes and queues one run per repository. Everything is validated first, and nothing is left behind when it fails. */
@@ -35,14 +37,20 @@ export async function submitRuns(context: SubmitContext, request: SubmitRequest)
   refuseTwice(planned);
   const queue = await context.openQueue();
   await Promise.all(planned.map((run) => fetchBase(context.host.home, run)));
+  const owner = await context.ownerId();
   const submitted: Submitted[] = [];
   // For several repositories, the PRD is done only when it is done in all of them.
   const isOurs = request.repos.length === 1 && (await isFileHere(request.prd));
   for (const run of planned) {
     const writeBack = isOurs && run.config.prd.writeBack;
     const config = { ...run.config, prd: { writeBack } };
-    const runId = await createRun(context, { run: { ...run, config }, prd, prdPath: request.prd.path });
-    submitted.push({ runId, repo: run.repo.source, warnings: prd.warnings });
+    const runId = await createRun(context, {
+      run: { ...run, config },
+      prd,
+      prdPath: request.prd.path,
+      owner,
+    });
+    submitted.push({ runId, repo: run.repo.source, warnings: prd.warnings, ...(owner === undefined ? {} : { owner }) });
   }
   for (const { runId } of submitted) await queue.enqueue({ runId, ordinal: 0, attempt: 1 });
   return submitted;
@@ -140,12 +148,20 @@ async function fetchBase(home: string, { repo, from }: PlannedRun): Promise<void
 
 async function createRun(
   { store, args }: SubmitContext,
-  { run, prd, prdPath }: { run: PlannedRun; prd: Prd; prdPath: string },
+  { run, prd, prdPath, owner }: { run: PlannedRun; prd: Prd; prdPath: string; owner: string | undefined },
 ): Promise<string> {
   const runId = newRunId(new Date(), randomBytes);
   const { repo, config } = run;
   await store.createRun(
-    { type: 'run.created', runId, repo, prdPath, prd, attempts: config.retry.attempts },
+    {
+      type: 'run.created',
+      runId,
+      repo,
+      prdPath,
+      prd,
+      attempts: config.retry.attempts,
+      ...(owner === undefined ? {} : { owner }),
+    },
     { haloVersion: version(), agent: { name: config.agent }, args, config },
   );
   return runId;

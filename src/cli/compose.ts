@@ -37,7 +37,8 @@ export interface Services {
   /** The operations in this process, whatever HALO_URL says. */
   openLocal(options?: OpenOptions): Promise<Operations>;
   /** The worker's own log goes to stderr, or to <HALO_HOME>/worker.log where stderr is for people. */
-  startWorker(options: { concurrency: number; log: 'stderr' | 'file' }): Promise<Worker>;
+  /** With an owner, it works only on the runs that were submitted for it. */
+  startWorker(options: { concurrency: number; log: 'stderr' | 'file'; owner?: string | undefined }): Promise<Worker>;
   serveApi(options: { operations: Operations; listen: string }): Promise<Served>;
   diagnose(): Promise<Finding[]>;
   /** Runs gates again on this machine. */
@@ -60,7 +61,7 @@ export function composeServices(args: readonly string[]): Services {
   };
   const openLocal = async ({ executesHere = false }: OpenOptions = {}) => {
     const [{ openLocal }, host] = await Promise.all([import('../api/local.ts'), readHost()]);
-    return openLocal({ host, args, ...(executesHere ? { preflight: await machineCheck() } : {}) });
+    return openLocal({ host, args, ...(executesHere ? { preflight: await machineCheck(), owning: true } : {}) });
   };
   return {
     readHost,
@@ -71,9 +72,10 @@ export function composeServices(args: readonly string[]): Services {
       const { openHttp } = await import('../api/http-client.ts');
       return openHttp({ url: host.apiUrl, token: host.apiToken ?? '' });
     },
-    async startWorker({ concurrency, log }) {
+    async startWorker({ concurrency, log, owner }) {
       const [{ startWorker }, host] = await Promise.all([import('../worker/main.ts'), readHost()]);
-      return startWorker({ host, concurrency, log: await openLog(log, host.home) });
+      const mine = owner === undefined ? {} : { owner };
+      return startWorker({ host, concurrency, log: await openLog(log, host.home), ...mine });
     },
     async serveApi(options) {
       const { serveApi } = await import('../api/serve.ts');

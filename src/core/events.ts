@@ -46,7 +46,16 @@ export interface CommandResult {
 
 /** What happened, without the envelope. */
 export type JournalEntry =
-  | { type: 'run.created'; runId: string; repo: RunRepo; prdPath: string; prd: Prd; attempts: number }
+  | {
+      type: 'run.created';
+      runId: string;
+      repo: RunRepo;
+      prdPath: string;
+      prd: Prd;
+      attempts: number;
+      /** The `halo run` that works on it, as store/presence.ts names it; for as long as that lives, nobody else does. */
+      owner?: string;
+    }
   | { type: 'run.started' }
   | { type: 'run.ended'; stopReason: StopReason; detail: string }
   | { type: 'run.landed'; branch: string; from: string; to: string }

@@ -46,6 +46,8 @@ export interface RunState {
   epoch: number;
   usage: Usage;
   createdAt: string;
+  /** The worker that has the run for itself while it lives. */
+  owner?: string;
   startedAt?: string;
   endedAt?: string;
   stopReason?: StopReason;
@@ -160,6 +162,7 @@ function createState(event: JournalEvent & { type: 'run.created' }): RunState {
     epoch: 0,
     usage: NO_USAGE,
     createdAt: event.at,
+    ...(event.owner === undefined ? {} : { owner: event.owner }),
     seq: event.seq,
   };
 }

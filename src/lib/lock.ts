@@ -11,6 +11,8 @@ export interface LockOptions {
   staleMs?: number;
 }
 
+const STALE_MS = 60_000;
+
 /** Waiting for a lock took too long. `owner` is its holder as `host:pid`. */
 export class LockBusyError extends Error {
   readonly owner: string;
@@ -28,15 +30,36 @@ export class LockBusyError extends Error {
  * free again the moment its owner is dead. Throws LockBusyError, and what `work` throws.
  */
 export async function withLock<T>(path: string, work: () => Promise<T>, options: LockOptions = {}): Promise<T> {
-  const staleMs = options.staleMs ?? 60_000;
-  const me = await takeLock(path, Date.now() + (options.waitMs ?? 30_000), staleMs);
-  const renewal = setInterval(() => void renew(path), staleMs / 4).unref();
+  const lock = await holdLock(path, options);
   try {
     return await work();
   } finally {
-    clearInterval(renewal);
-    if ((await ownerOf(path)) === me) await rm(path, { force: true });
+    await lock.release();
   }
+}
+
+/** A lock that is held until it is released, or until this process is dead. */
+export interface HeldLock {
+  release(): Promise<void>;
+}
+
+/** Takes the same kind of lock, to be held beyond one piece of work. Throws LockBusyError. */
+export async function holdLock(path: string, options: LockOptions = {}): Promise<HeldLock> {
+  const staleMs = options.staleMs ?? STALE_MS;
+  const me = await takeLock(path, Date.now() + (options.waitMs ?? 30_000), staleMs);
+  const renewal = setInterval(() => void renew(path), staleMs / 4).unref();
+  return {
+    async release() {
+      clearInterval(renewal);
+      if ((await ownerOf(path)) === me) await rm(path, { force: true });
+    },
+  };
+}
+
+/** Whether a process that lives holds the lock, as far as can be told from here. */
+export async function isHeld(path: string): Promise<boolean> {
+  const owner = await ownerOf(path);
+  return owner !== undefined && !(await isDead(path, owner, STALE_MS));
 }
 
 async function takeLock(path: string, deadline: number, staleMs: number): Promise<string> {

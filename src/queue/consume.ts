@@ -1,12 +1,14 @@
 import { DelayedError, UnrecoverableError, Worker, type Job } from 'bullmq';
 import { sleep } from '../lib/sleep.ts';
-import { QUEUE_NAME, StoryJob } from './job.ts';
+import { queueName, StoryJob } from './job.ts';
 import { openClient } from './redis-client.ts';
 import type { RedisLink } from './redis.ts';
 
 export interface ConsumeOptions {
   /** How many jobs are handled at once. */
   concurrency: number;
+  /** Takes the jobs of this lane alone. */
+  lane?: string;
   /**
    * Resolves when nothing is left to do for the job, whatever the verdict; that also holds after an abort.
    * Throws on infrastructure faults (the job is tried again later, unless this is its last try) and when the
@@ -47,7 +49,7 @@ export function consume(link: Pick<RedisLink, 'address' | 'prefix'>, options: Co
   };
   const connection = openClient(link.address, { maxRetriesPerRequest: null });
   const worker = new Worker<unknown>(
-    QUEUE_NAME,
+    queueName(options.lane),
     // Three parameters, spelled out: the signal is only passed to a function that declares it.
     (job, token, signal) => handleJob(job, token, signal),
     {

@@ -1,8 +1,14 @@
 import { z } from 'zod';
 import { RUN_ID } from '../lib/id.ts';
 
-/** The one queue: each job stands for the next story of a run. */
-export const QUEUE_NAME = 'stories';
+/**
+ * The name of a queue: each job in it stands for the next story of a run. A lane is a queue that one worker has for
+ * itself; without one, it is the queue of all others.
+ */
+export function queueName(lane: string | undefined): string {
+  return lane === undefined ? 'stories' : `stories-${lane}`;
+}
+
 export const JOB_NAME = 'story';
 
 /** A job holds ids only; what to do is in the run's journal. */

@@ -1,6 +1,6 @@
 import { Queue } from 'bullmq';
 import { HaloError } from '../core/errors.ts';
-import { jobIdOf, JOB_NAME, QUEUE_NAME, type JobRef, type StoryJob } from './job.ts';
+import { jobIdOf, JOB_NAME, queueName, type JobRef, type StoryJob } from './job.ts';
 import { openTested } from './redis-client.ts';
 import type { RedisLink } from './redis.ts';
 
@@ -19,7 +19,10 @@ export interface QueueCounts {
 export interface StoryQueue {
   /** Safe to repeat: a story attempt waits or runs once; one whose job ended, however it ended, is queued anew. */
   enqueue(job: Enqueue): Promise<void>;
+  /** Of the queue of all workers. */
   counts(): Promise<QueueCounts>;
+  /** Removes the lane of a worker that is gone, with all that is in it. */
+  dropLane(lane: string): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -28,25 +31,43 @@ const DAY_S = 86_400;
 const TRIES = 4;
 const FIRST_PAUSE_MS = 2000;
 
+/** Which worker has the jobs of a run for itself, if any. */
+export type LaneOf = (runId: string) => Promise<string | undefined>;
+
 /** Opens the queue for producers: while Redis is away its functions fail at once with REDIS_UNAVAILABLE. */
-export async function openQueue(link: Pick<RedisLink, 'address' | 'prefix'>): Promise<StoryQueue> {
+export async function openQueue(
+  link: Pick<RedisLink, 'address' | 'prefix'>,
+  laneOf: LaneOf = () => Promise.resolve(undefined),
+): Promise<StoryQueue> {
   const connection = await openTested(link.address);
   // From here on a lost connection fails commands instead of keeping them.
   connection.options.enableOfflineQueue = false;
-  const queue = new Queue<StoryJob>(QUEUE_NAME, { connection, prefix: link.prefix, skipVersionCheck: true });
-  queue.on('error', () => undefined);
+  const lanes = new Map<string | undefined, Queue<StoryJob>>();
+  const queueOf = (lane: string | undefined) => {
+    const open = lanes.get(lane);
+    if (open !== undefined) return open;
+    const queue = new Queue<StoryJob>(queueName(lane), { connection, prefix: link.prefix, skipVersionCheck: true });
+    queue.on('error', () => undefined);
+    lanes.set(lane, queue);
+    return queue;
+  };
   const ask = <T>(work: () => Promise<T>) =>
-    work().catch((error: unknown) => {
+    // A queue that is opened while Redis is away would wait for it.
+    (connection.status === 'ready' ? work() : Promise.reject(new Error('not connected'))).catch((error: unknown) => {
       throw new HaloError('REDIS_UNAVAILABLE', `The queue in Redis at ${link.address.name} does not answer.`, {
         hint: 'Check that Redis runs, then try again: nothing is lost.',
         cause: error,
       });
     });
   return {
-    enqueue: (job) => ask(() => add(queue, job)),
-    counts: () => ask(() => countJobs(queue)),
+    enqueue: async (job) => {
+      const lane = await laneOf(job.runId);
+      await ask(() => add(queueOf(lane), job));
+    },
+    counts: () => ask(() => countJobs(queueOf(undefined))),
+    dropLane: (lane) => ask(() => queueOf(lane).obliterate({ force: true })),
     async close() {
-      await queue.close().catch(() => undefined);
+      for (const queue of lanes.values()) await queue.close().catch(() => undefined);
       connection.disconnect();
     },
   };

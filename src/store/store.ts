@@ -1,5 +1,5 @@
 import { createWriteStream, mkdirSync } from 'node:fs';
-import { mkdir, readFile } from 'node:fs/promises';
+import { mkdir, readFile, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Writable } from 'node:stream';
 import type { JournalEntry, JournalEvent } from '../core/events.ts';
@@ -34,6 +34,8 @@ export interface Store {
   /** What run.json says, as of the journal's last event. */
   readRecord(runId: string): Promise<Record<string, unknown>>;
   readJournal(runId: string): Promise<JournalEvent[]>;
+  /** Size of the journal in bytes: another one says that something happened. 0 when it cannot be read. */
+  journalBytes(runId: string): Promise<number>;
   /** progress.md as it is. */
   readProgress(runId: string): Promise<string>;
   /** Ids of all runs, newest first. */
@@ -98,6 +100,7 @@ export function openStore(home: string, options: StoreOptions): Store {
       return recordOf(state, constants);
     },
     readJournal: async (runId) => loadEvents(paths(runId)),
+    journalBytes: async (runId) => (await stat(paths(runId).journal).catch(() => ({ size: 0 }))).size,
     readProgress: async (runId) => readText(paths(runId).progress),
     runIds: () => runIds(home),
     list: () => listRuns(home),

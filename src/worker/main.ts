@@ -10,9 +10,11 @@ import { openQueue } from '../queue/queue.ts';
 import { findRedis } from './find-redis.ts';
 import { openDocker } from '../sandbox/docker/engine.ts';
 import { openProver } from '../sandbox/prove.ts';
+import { announceWorker } from '../store/presence.ts';
 import { openStore } from '../store/store.ts';
 import { advanceRun } from './advance-run.ts';
 import { endRun } from './end-run.ts';
+import { openLanes } from './lane.ts';
 import { startReconciler } from './reconcile.ts';
 import { openModelKeys } from './model-key.ts';
 import type { WorkerContext } from './worker-context.ts';
@@ -29,6 +31,8 @@ export interface WorkerOptions {
   /** How many stories, of different runs, are worked on at once. */
   concurrency: number;
   log: Logger;
+  /** Works only on the runs of this owner, who announced itself (store/presence.ts); else on those of nobody. */
+  owner?: string;
 }
 
 /** How long a closing worker waits for what it has under way. */
@@ -43,13 +47,13 @@ const ENDS_RUN: readonly (StopReason | undefined)[] = [
 ];
 
 /** Starts taking stories from the queue. The only place that puts a worker's parts together. */
-export async function startWorker({ host, concurrency, log }: WorkerOptions): Promise<Worker> {
+export async function startWorker({ host, concurrency, log, owner }: WorkerOptions): Promise<Worker> {
   const link = await findRedis(host);
-  const queue = await openQueue(link);
   const cleaning = new Set<Promise<void>>();
   const stops = new Map<string, AbortController>();
   const homeId = await readHomeId(host.home);
   const worker = openContext({ host, homeId, log, cleaning });
+  const queue = await openQueue(link, openLanes(host.home, worker.store));
 
   const handle = async (runId: string, signal: AbortSignal, lastTry: boolean): Promise<void> => {
     const stop = new AbortController();
@@ -73,11 +77,13 @@ export async function startWorker({ host, concurrency, log }: WorkerOptions): Pr
 
   const consumer = consume(link, {
     concurrency,
+    ...(owner === undefined ? {} : { lane: owner }),
     handle: (job, signal, { lastTry }) => handle(job.runId, signal, lastTry),
     onError: (error) => log.warn({ err: error }, 'the queue reports a fault'),
   });
   await consumer.ready;
-  const reconciler = startReconciler(worker, queue);
+  const presence = owner === undefined ? await announceWorker(host.home, 'any') : undefined;
+  const reconciler = startReconciler(worker, queue, owner);
   return {
     stopRun: async (runId) => {
       const stop = stops.get(runId);
@@ -85,9 +91,11 @@ export async function startWorker({ host, concurrency, log }: WorkerOptions): Pr
       else stop.abort(new HaloError('RUN_ABORTED', `run ${runId} was stopped`));
     },
     close: async () => {
+      await presence?.leave();
       await reconciler.stop();
       await consumer.close(CLOSE_MS);
       await Promise.allSettled(cleaning);
+      if (owner !== undefined) await queue.dropLane(owner).catch(ignore);
       await queue.close();
       await link.close();
     },

@@ -1,5 +1,7 @@
 import type { Config } from '../config/config.ts';
 import type { StoryQueue } from '../queue/queue.ts';
+import { forgetDead } from '../store/presence.ts';
+import { laneOf } from './lane.ts';
 import { nextJob } from './next-job.ts';
 import { sweepOrphans } from './sweep.ts';
 import type { WorkerContext } from './worker-context.ts';
@@ -13,16 +15,20 @@ export interface Reconciler {
 }
 
 /**
- * Queues, now and every ten seconds, what the journals say is open and the queue has lost: Redis may have been wiped,
+ * Of the runs that nobody has for himself, or of those that `owner` has for itself. Queues, now and every ten seconds, what the journals say is open and the queue has lost: Redis may have been wiped,
  * or a process may have died between its word in the journal and the job that follows from it. Sweeps orphans, too.
  */
-export function startReconciler(worker: WorkerContext, queue: StoryQueue): Reconciler {
-  const ended = new Set<string>();
+export function startReconciler(worker: WorkerContext, queue: StoryQueue, owner: string | undefined): Reconciler {
+  // With the size of its journal: a person may reopen a run.
+  const ended = new Map<string, number>();
   let turns = 0;
   const once = async () => {
     if (turns++ % SWEEP_EVERY === 0) await sweepOrphans(worker);
+    if (owner === undefined) for (const lane of await forgetDead(worker.home)) await queue.dropLane(lane);
     for (const runId of await worker.store.runIds()) {
-      if (!ended.has(runId) && (await requeue(worker, queue, runId)) === 'ended') ended.add(runId);
+      const bytes = await worker.store.journalBytes(runId);
+      if (ended.get(runId) === bytes) continue;
+      if ((await requeue(worker, queue, { runId, owner })) === 'ended') ended.set(runId, bytes);
     }
   };
   const guarded = () =>
@@ -43,12 +49,17 @@ export function startReconciler(worker: WorkerContext, queue: StoryQueue): Recon
 }
 
 /** Does nothing for a run whose job waits or runs. A run that cannot be read must not keep the others waiting. */
-async function requeue({ store, log }: WorkerContext, queue: StoryQueue, runId: string): Promise<'open' | 'ended'> {
+async function requeue(
+  { home, store, log }: WorkerContext,
+  queue: StoryQueue,
+  { runId, owner }: { runId: string; owner: string | undefined },
+): Promise<'open' | 'ended'> {
   const state = await store.readState(runId).catch((error: unknown) => {
     log.warn({ runId, err: error }, 'a run cannot be read');
   });
   if (state === undefined) return 'open';
   if (state.status === 'ended') return 'ended';
+  if ((await laneOf(home, state)) !== owner) return 'open';
   const { config } = await store.readRecord(runId);
   await queue.enqueue(nextJob(state, config as Config));
   return 'open';

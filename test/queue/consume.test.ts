@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { Queue } from 'bullmq';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import { consume, type ConsumeOptions, type Consumer } from '../../src/queue/consume.ts';
-import { QUEUE_NAME } from '../../src/queue/job.ts';
+import { queueName } from '../../src/queue/job.ts';
 import { openQueue, type StoryQueue } from '../../src/queue/queue.ts';
 import { connectRedis, type RedisLink } from '../../src/queue/redis.ts';
 import { sleep } from '../../src/lib/sleep.ts';
@@ -153,5 +153,5 @@ test('a producer whose Redis is gone fails at once instead of waiting', async ()
 
 /** The queue as anybody else who can reach Redis sees it. */
 function rawQueue(): Queue {
-  return new Queue(QUEUE_NAME, { connection: link.client, prefix: link.prefix, skipVersionCheck: true });
+  return new Queue(queueName(undefined), { connection: link.client, prefix: link.prefix, skipVersionCheck: true });
 }

@@ -60,7 +60,9 @@ async function run(file: string, flags: Flags, cli: Cli): Promise<void> {
       allowDirty: flags.allowDirty === true,
     });
     if (submitted === undefined) return;
-    const worker = remote ? undefined : await cli.services.startWorker({ concurrency: 1, log: 'file' });
+    const worker = remote
+      ? undefined
+      : await cli.services.startWorker({ concurrency: 1, log: 'file', owner: submitted.owner });
     try {
       await follow(submitted, { operations, worker, cli, json: flags.json === true });
     } finally {
