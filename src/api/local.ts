@@ -81,7 +81,7 @@ export function openLocal({ host, args = [], preflight, owning = false }: LocalO
       return replayAttempt(host, { ...options, runId: await store.find(prefix) });
     },
     close: async () => {
-      await presence.close(({ leave }) => leave());
+      await presence.close((own) => own.leave());
       await redis.close(({ link, queue }) => closeRedis(link, queue));
     },
   };
