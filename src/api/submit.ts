@@ -14,7 +14,8 @@ import { isUrl, mirrorName, withoutCredentials } from '../git/source.ts';
 import { newRunId } from '../lib/id.ts';
 import { version } from '../lib/version.ts';
 import { parsePrd } from '../prd/parse.ts';
-import type { StoryQueue } from '../queue/queue.ts';
+import type { Enqueue, StoryQueue } from '../queue/queue.ts';
+import { nextJobs } from '../worker/next-job.ts';
 import type { Store } from '../store/store.ts';
 import type { Submitted, SubmitRequest } from './operations.ts';
 import { isFileHere } from './prd-file.ts';
@@ -39,6 +40,7 @@ export async function submitRuns(context: SubmitContext, request: SubmitRequest)
   await Promise.all(planned.map((run) => fetchBase(context.host.home, run)));
   const owner = await context.ownerId();
   const submitted: Submitted[] = [];
+  const first: Enqueue[] = [];
   // For several repositories, the PRD is done only when it is done in all of them.
   const isOurs = request.repos.length === 1 && (await isFileHere(request.prd));
   for (const run of planned) {
@@ -50,9 +52,10 @@ export async function submitRuns(context: SubmitContext, request: SubmitRequest)
       prdPath: request.prd.path,
       owner,
     });
+    first.push(...nextJobs(await context.store.readState(runId), config));
     submitted.push({ runId, repo: run.repo.source, warnings: prd.warnings, ...(owner === undefined ? {} : { owner }) });
   }
-  for (const { runId } of submitted) await queue.enqueue({ runId, ordinal: 0, attempt: 1 });
+  for (const job of first) await queue.enqueue(job);
   return submitted;
 }
 
@@ -160,6 +163,7 @@ async function createRun(
       prdPath,
       prd,
       attempts: config.retry.attempts,
+      ...config.run,
       ...(owner === undefined ? {} : { owner }),
     },
     { haloVersion: version(), agent: { name: config.agent }, args, config },

@@ -67,6 +67,12 @@ export interface Config {
     /** Report files that gates write, from the top of the repository. */
     reports: readonly string[];
   };
+  run: {
+    /** Most stories of a run at once. */
+    parallel: number;
+    /** Whether a story that failed for good keeps others from starting that do not depend on it. */
+    onFailure: 'stop' | 'continue';
+  };
   retry: { attempts: number; backoffMs: number; maxBackoffMs: number };
   /** Whether stories that have landed are marked as done in the user's PRD file. */
   prd: { writeBack: boolean };

@@ -136,6 +136,18 @@ export const HaloToml = z.strictObject({
       'PEM file of certificate authorities that setup trusts besides the common ones, for networks with their own. Without it, the worker’s NODE_EXTRA_CA_CERTS.',
     ]),
   }),
+  run: z.strictObject({
+    parallel: key(wholeNumber(1, 64), [
+      'whole number',
+      1,
+      'Most stories of a run at once. A story starts as soon as all that it depends on has landed.',
+    ]),
+    on_failure: key(oneOf('stop', 'continue'), [
+      'word',
+      'stop',
+      'After a story failed for good: `stop` starting others, or `continue` with all that do not depend on it.',
+    ]),
+  }),
   retry: z.strictObject({
     attempts: key(wholeNumber(1, 100), ['whole number', 3, 'Most attempts at one story.']),
     backoff: key(Duration, ['duration', '30s', 'Wait before the second attempt; it doubles with each further one.']),

@@ -24,7 +24,7 @@ export function renderTemplate(guess: Guess): string {
 }
 
 /** Tables that are worth showing in a new file; docs/configuration.md has the rest. */
-const TABLES = ['network', 'limits', 'retry', 'land', 'git'];
+const TABLES = ['network', 'limits', 'run', 'retry', 'land', 'git'];
 
 function renderSetup({ setup }: Guess): string[] {
   return setup.length === 0 ? ['# setup = ["npm ci"]'] : [`setup = ${renderList(setup)}`];

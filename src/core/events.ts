@@ -23,6 +23,14 @@ export interface RunRepo {
   base: string;
 }
 
+/** How the stories of a run may follow each other. */
+export interface Scheduling {
+  /** Most stories at once. */
+  parallel: number;
+  /** Whether a story that failed for good ends the run, or holds back only what depends on it. */
+  onFailure: 'stop' | 'continue';
+}
+
 /** One try at one story. `attempt` counts from 1. */
 export interface AttemptRef {
   story: string;
@@ -46,7 +54,7 @@ export interface CommandResult {
 
 /** What happened, without the envelope. */
 export type JournalEntry =
-  | {
+  | ({
       type: 'run.created';
       runId: string;
       repo: RunRepo;
@@ -55,7 +63,7 @@ export type JournalEntry =
       attempts: number;
       /** The `halo run` that works on it, as store/presence.ts names it; for as long as that lives, nobody else does. */
       owner?: string;
-    }
+    } & Partial<Scheduling>)
   | { type: 'run.started' }
   | { type: 'run.ended'; stopReason: StopReason; detail: string }
   | { type: 'run.landed'; branch: string; from: string; to: string }
@@ -78,9 +86,13 @@ export type JournalEntry =
       commit?: string;
       /** What an approval would land, when a protected path is why a person is needed. */
       held?: HeldCommit;
+      /** Paths that another story of the run changed as well and landed first: the attempt costs none. */
+      conflicts?: string[];
     } & AttemptRef)
   /** Tests after the story against those of its base; the lists of names may be cut. */
   | ({ type: 'tests.compared' } & TestChanges & AttemptRef)
+  /** Others landed meanwhile: the change of `commit` was merged onto `onto` as `merged`, which has to prove itself. */
+  | ({ type: 'story.merged'; commit: string; onto: string; merged: string } & AttemptRef)
   /** A commit has landed, but its record could not be attached to it. */
   | ({ type: 'note.failed'; commit: string; reason: string } & AttemptRef)
   /** A person let a held commit land; the run goes on. */

@@ -1,46 +1,92 @@
 import type { RunState, StoryState } from './run-state.ts';
 import type { StopReason } from './stop-reason.ts';
 
-/** What a run does next. */
-export type Plan =
-  { kind: 'attempt'; story: StoryState; attempt: number } | { kind: 'end'; stopReason: StopReason; detail: string };
+/** What a run does next: the attempts that may be under way now, in the order of its stories, or its end. */
+export type Plan = { kind: 'attempts'; attempts: PlannedAttempt[] } | ({ kind: 'end' } & RunEnd);
 
-/** Decides what runs next: stories of one run go in order, each on its predecessor's commit. */
-export function planNext(state: RunState): Plan {
-  for (const story of state.stories) {
-    switch (story.progress) {
-      case 'pending':
-        return { kind: 'attempt', story, attempt: story.attempts + 1 };
-      case 'in_progress':
-        // It never ended: a worker died or handed it back, which costs no attempt.
-        return { kind: 'attempt', story, attempt: story.attempts };
-      case 'failed':
-        if (story.stopReason === 'APPROVAL_DENIED') {
-          return { kind: 'end', stopReason: 'APPROVAL_DENIED', detail: `${story.id}: ${story.summary ?? ''}` };
-        }
-        if (story.attempts < state.maxAttempts) return { kind: 'attempt', story, attempt: story.attempts + 1 };
-        return { kind: 'end', ...endAfterFailure(story) };
-      case 'needs_human':
-        return { kind: 'end', stopReason: 'NEEDS_HUMAN', detail: `${story.id}: ${story.summary ?? ''}` };
-      case 'passed':
-      case 'done':
-      case 'skipped':
-        break;
-    }
-  }
-  return { kind: 'end', ...endAfterAll(state.stories) };
+export interface PlannedAttempt {
+  story: StoryState;
+  attempt: number;
 }
 
-/** The end of a run whose story failed for good: several attempts have a reason of their own. */
-function endAfterFailure(story: StoryState): { stopReason: StopReason; detail: string } {
-  const last = story.stopReason ?? 'UNKNOWN_ERROR';
+export interface RunEnd {
+  stopReason: StopReason;
+  detail: string;
+}
+
+/**
+ * Decides what may run now: whatever is in progress, and as many more as `parallel` allows of the stories that need
+ * another attempt or whose dependencies have all landed. Nothing new starts after a story failed for good or waits for
+ * a person, unless the run goes on after failures: then only what depends on that story is left out.
+ */
+export function planNext(state: RunState): Plan {
+  const under = state.stories.filter(({ progress }) => progress === 'in_progress');
+  const stopped = state.onFailure === 'stop' && state.stories.some((story) => isStuck(story, state));
+  const next = stopped ? [] : state.stories.filter((story) => isStartable(story, state));
+  const chosen = new Set([...under, ...next.slice(0, Math.max(0, state.parallel - under.length))]);
+  if (chosen.size === 0) return { kind: 'end', ...endOf(state) };
+  const attempts = state.stories.filter((story) => chosen.has(story)).map(planAttempt);
+  return { kind: 'attempts', attempts };
+}
+
+/** One that never ended was left by a worker that died or handed it back, which costs no attempt. */
+function planAttempt(story: StoryState): PlannedAttempt {
+  return { story, attempt: story.progress === 'in_progress' ? story.attempts : story.attempts + 1 };
+}
+
+function isStartable(story: StoryState, state: RunState): boolean {
+  if (story.progress === 'failed') return mayTryAgain(story, state);
+  return story.progress === 'pending' && neededBy(story, state).every(isDone);
+}
+
+/** Whether the story needs a person, or has used up its attempts. */
+function isStuck(story: StoryState, state: RunState): boolean {
+  return story.progress === 'needs_human' || (story.progress === 'failed' && !mayTryAgain(story, state));
+}
+
+/** An attempt whose change met what had landed meanwhile is no fault of the story: it costs none. */
+function mayTryAgain({ stopReason, attempts, conflicts }: StoryState, { maxAttempts }: RunState): boolean {
+  return stopReason !== 'APPROVAL_DENIED' && attempts - conflicts < maxAttempts;
+}
+
+function neededBy({ dependsOn }: StoryState, { stories }: RunState): StoryState[] {
+  return stories.filter(({ id }) => dependsOn.includes(id));
+}
+
+function isDone({ progress }: StoryState): boolean {
+  return progress === 'passed' || progress === 'done';
+}
+
+/** Nothing can run any more. A person who is needed comes first, because their word lets the run go on. */
+function endOf(state: RunState): RunEnd {
+  const { stories, onFailure } = state;
+  const stuck = stories.filter((story) => isStuck(story, state));
+  const [first] = onFailure === 'stop' ? stuck : [...stuck].sort((a, b) => Number(waits(b)) - Number(waits(a)));
+  const landed = stories.filter(({ progress }) => progress === 'passed').length;
+  const left = stories.filter(({ progress }) => progress === 'pending');
+  if (first !== undefined && (onFailure === 'stop' || landed === 0 || waits(first))) return endOfStuck(first);
+  if (first !== undefined || (left.length > 0 && landed > 0)) {
+    const waiting = left.length === 0 ? '' : `; not started: ${left.map(({ id }) => id).join(', ')}`;
+    const failures = stuck.map(({ id, stopReason }) => `; ${id}: ${stopReason ?? 'failed'}`).join('');
+    return { stopReason: 'PARTIAL', detail: `${landed} of ${stories.length} stories landed${failures}${waiting}` };
+  }
+  return endAfterAll(stories, landed);
+}
+
+function waits({ progress }: StoryState): boolean {
+  return progress === 'needs_human';
+}
+
+/** Several attempts have a reason of their own. */
+function endOfStuck(story: StoryState): RunEnd {
   const detail = `${story.id}: ${story.summary ?? ''}`;
-  if (story.attempts === 1) return { stopReason: last, detail };
+  const last = story.stopReason ?? 'UNKNOWN_ERROR';
+  if (waits(story)) return { stopReason: 'NEEDS_HUMAN', detail };
+  if (story.attempts === 1 || last === 'APPROVAL_DENIED') return { stopReason: last, detail };
   return { stopReason: 'ATTEMPTS_EXHAUSTED', detail: `${detail} (${last}, ${story.attempts} attempts)` };
 }
 
-function endAfterAll(stories: StoryState[]): { stopReason: StopReason; detail: string } {
-  const landed = stories.filter((story) => story.progress === 'passed').length;
+function endAfterAll(stories: StoryState[], landed: number): RunEnd {
   if (landed > 0) return { stopReason: 'SUCCESS', detail: `${landed} of ${stories.length} stories landed` };
   const done = stories.filter((story) => story.progress === 'done').length;
   if (done > 0 && done === stories.length) return { stopReason: 'SUCCESS', detail: 'every story was done already' };

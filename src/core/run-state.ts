@@ -1,5 +1,5 @@
 import { addUsage, NO_USAGE, type Usage } from './agent.ts';
-import type { HeldCommit, JournalEvent, Phase, RunRepo } from './events.ts';
+import type { HeldCommit, JournalEvent, Phase, RunRepo, Scheduling } from './events.ts';
 import type { Story } from './prd.ts';
 import type { StopReason } from './stop-reason.ts';
 import { storyKey } from './story-key.ts';
@@ -13,8 +13,15 @@ export interface StoryState {
   key: string;
   title: string;
   progress: StoryProgress;
+  /** Ids of stories that must have landed before. */
+  dependsOn: string[];
   /** Attempts begun so far. */
   attempts: number;
+  /** Attempts among them that only ended because another story had landed first in the same place. */
+  conflicts: number;
+  /** The fencing epoch of its newest attempt, and the commit that one builds on. */
+  epoch?: number;
+  base?: string;
   /** The phase under way, while in progress. */
   phase?: Phase;
   /** How the last attempt ended. */
@@ -30,7 +37,7 @@ export interface StoryState {
 }
 
 /** What a run's journal adds up to. */
-export interface RunState {
+export interface RunState extends Scheduling {
   runId: string;
   status: 'queued' | 'running' | 'ended';
   repo: RunRepo;
@@ -42,7 +49,7 @@ export interface RunState {
   stories: StoryState[];
   /** The newest landed commit, or the run's base. */
   tip: string;
-  /** The newest fencing epoch handed out. */
+  /** The newest fencing epoch handed out to any story. */
   epoch: number;
   usage: Usage;
   createdAt: string;
@@ -83,6 +90,8 @@ export function applyEvent(state: RunState | undefined, event: JournalEvent): Ru
           ...story,
           progress: 'in_progress',
           attempts: event.attempt,
+          epoch: event.epoch,
+          base: event.base,
           startedAt: story.startedAt ?? event.at,
         })),
         epoch: event.epoch,
@@ -97,6 +106,7 @@ export function applyEvent(state: RunState | undefined, event: JournalEvent): Ru
           stopReason: event.stopReason,
           summary: event.summary,
           endedAt: event.at,
+          conflicts: story.conflicts + (event.conflicts === undefined ? 0 : 1),
           ...(event.commit === undefined ? {} : { commit: event.commit }),
           ...(event.held === undefined ? {} : { held: event.held }),
         })),
@@ -116,6 +126,7 @@ export function applyEvent(state: RunState | undefined, event: JournalEvent): Ru
     case 'agent.activity':
     case 'gate.started':
     case 'gate.ended':
+    case 'story.merged':
     case 'note.failed':
       return next;
   }
@@ -151,12 +162,18 @@ function createState(event: JournalEvent & { type: 'run.created' }): RunState {
     prdPath: event.prdPath,
     project: event.prd.project,
     maxAttempts: event.attempts,
+    // Runs of an older halo did one story after the other.
+    parallel: event.parallel ?? 1,
+    onFailure: event.onFailure ?? 'stop',
     stories: inOrder(event.prd.stories).map((story) => ({
       id: story.id,
       key: storyKey(story.id),
       title: story.title,
       progress: progressInFile(story),
+      // An older halo kept no dependencies.
+      dependsOn: (story as Partial<Story>).dependsOn ?? [],
       attempts: 0,
+      conflicts: 0,
     })),
     tip: event.repo.base,
     epoch: 0,

@@ -105,6 +105,10 @@ function storyLines(event: StoryEvent): StoryLine[] {
       const lost = [...event.removed, ...event.skipped, ...event.emptied].length > 0;
       return lost ? [{ label: 'tests', tone: 'warn', text: testsText(event) }] : [];
     }
+    case 'story.merged':
+      return [
+        { label: 'merge', tone: 'quiet', text: `onto ${short(event.onto)}, which landed meanwhile; gates again` },
+      ];
     case 'note.failed': {
       const [reason = ''] = cap(event.reason, 1);
       return [{ label: 'land', tone: 'warn', text: `warning: no note on ${short(event.commit)}: ${reason}` }];

@@ -12,13 +12,14 @@ export function queueName(lane: string | undefined): string {
 export const JOB_NAME = 'story';
 
 /** A job holds ids only; what to do is in the run's journal. */
-export const StoryJob = z.strictObject({ runId: z.string().regex(RUN_ID) });
+export const StoryJob = z.strictObject({
+  runId: z.string().regex(RUN_ID),
+  /** Which story of the run, counted from 0 in the order in which they run; their number stands for the run's end. */
+  ordinal: z.int().min(0),
+});
 export type StoryJob = z.infer<typeof StoryJob>;
 
-export interface JobRef {
-  runId: string;
-  /** Which story of the run, counted from 0. */
-  ordinal: number;
+export interface JobRef extends StoryJob {
   attempt: number;
 }
 

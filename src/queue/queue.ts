@@ -80,7 +80,7 @@ async function add(queue: Queue<StoryJob>, job: Enqueue): Promise<void> {
   if (old !== undefined && ((await old.isFailed()) || (await old.isCompleted()))) await old.remove();
   await queue.add(
     JOB_NAME,
-    { runId: job.runId },
+    { runId: job.runId, ordinal: job.ordinal },
     {
       jobId,
       delay: job.delayMs ?? 0,

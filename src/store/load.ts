@@ -19,7 +19,7 @@ interface Checkpoint {
   state: RunState;
 }
 
-const CHECKPOINT_VERSION = 1;
+const CHECKPOINT_VERSION = 2;
 
 export function checkpointText({ state, end }: Folded): string {
   return `${JSON.stringify({ v: CHECKPOINT_VERSION, journalBytes: end, state } satisfies Checkpoint, null, 2)}\n`;

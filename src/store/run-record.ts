@@ -50,22 +50,25 @@ export function recordOf(state: RunState, constants: RunConstants): Record<strin
 }
 
 function progressOf(state: RunState): Record<string, unknown> {
-  const current = state.stories.find((story) => story.progress === 'in_progress');
+  const current = state.stories.filter((story) => story.progress === 'in_progress').map(({ id }) => id);
   return {
     total: state.stories.length,
     completed: state.stories.filter(({ progress }) => progress === 'passed' || progress === 'done').map(({ id }) => id),
-    current: current?.id ?? null,
-    next: nextStory(state, current?.id) ?? null,
+    current: current[0] ?? null,
+    inProgress: current,
+    next: nextStory(state) ?? null,
     stories: state.stories.map(({ id, title, progress, attempts, stopReason, commit }) => {
       return { id, title, progress, attempts, stopReason: stopReason ?? null, commit: commit ?? null };
     }),
   };
 }
 
-/** What would run next, after the story under way if that one lands. */
-function nextStory(state: RunState, current: string | undefined): string | undefined {
+/** What would run next, after the stories under way if those land. */
+function nextStory(state: RunState): string | undefined {
   if (state.status === 'ended' && state.stopReason === 'SUCCESS') return undefined;
-  const rest = state.stories.filter(({ id }) => id !== current);
-  const plan = planNext({ ...state, stories: rest });
-  return plan.kind === 'attempt' ? plan.story.id : undefined;
+  const landed = state.stories.map((story) =>
+    story.progress === 'in_progress' ? { ...story, progress: 'passed' as const } : story,
+  );
+  const plan = planNext({ ...state, stories: landed });
+  return plan.kind === 'attempts' ? plan.attempts[0]?.story.id : undefined;
 }

@@ -1,100 +1,98 @@
 import { HaloError } from '../core/errors.ts';
+import type { JournalEntry } from '../core/events.ts';
 import { planNext } from '../core/plan.ts';
-import type { RunState, StoryState } from '../core/run-state.ts';
-import { findLanded } from '../git/land.ts';
+import type { StoryJob } from '../queue/job.ts';
 import type { Enqueue } from '../queue/queue.ts';
+import type { AttemptRequest } from './attempt-context.ts';
 import { attemptStory } from './attempt.ts';
-import { endRun } from './end-run.ts';
-import { noteProof } from './keep-proof.ts';
+import { endRun, planEnd } from './end-run.ts';
 import { hostGitDirOf } from './host-repo.ts';
-import { nextJob } from './next-job.ts';
-import { runRef } from './phases/land.ts';
-import { endedEntry } from './story-end.ts';
+import { nextJobs } from './next-job.ts';
 import { readRun, type Run } from './read-run.ts';
+import { recoverLanded } from './recover-landed.ts';
 import { sweepOrphans } from './sweep.ts';
 import type { WorkerContext } from './worker-context.ts';
 import { writeBackProgress } from './write-back.ts';
 
 /**
- * Does the next thing of a run, one attempt at one story or its end, and answers with the job that goes on from there.
- * Throws what is no verdict on the story; the journal then still says that the story is in progress.
+ * Takes a run further by one job: an attempt at one of its stories, when the journal says that it may run now, or the
+ * end of the run. Answers with the jobs that go on from there. Throws what is no verdict on the story; the journal then
+ * still says that the story is in progress.
  */
 export async function advanceRun(
   worker: WorkerContext,
-  runId: string,
+  { runId, ordinal }: StoryJob,
   signal: AbortSignal,
-): Promise<Enqueue | undefined> {
+): Promise<Enqueue[]> {
   const state = await worker.store.readState(runId);
-  if (state.status === 'ended') return undefined;
+  if (state.status === 'ended') return [];
   const run = await readRun(worker, runId);
   if (state.status === 'queued') await startRun(worker, run);
-  const plan = planNext(state);
-  if (plan.kind === 'end') {
-    await endRun(worker, run, plan);
-    return undefined;
-  }
-  await tryStory(worker, { ...run, state, story: plan.story, number: plan.attempt, signal });
+  const hostGitDir = await hostGitDirOf(worker.home, state.repo);
+  const started = await startAttempt(worker, run, { ordinal, hostGitDir });
+  if (started !== undefined) await attemptStory(worker, { ...run, ...started, hostGitDir, signal });
   return goOn(worker, run);
 }
 
 /** The agent's version is known where the run is worked on, and not where it was submitted. */
 async function startRun(worker: WorkerContext, { runId, config }: Run): Promise<void> {
-  await worker.store.append(runId, [{ type: 'run.started' }]);
-  const version = await worker.engine.toolVersion(config.agent);
+  const isFirst = await worker.store.transact(runId, ({ status }) => {
+    const isFirst = status === 'queued';
+    return { entries: isFirst ? [{ type: 'run.started' }] : [], result: isFirst };
+  });
+  const version = isFirst ? await worker.engine.toolVersion(config.agent) : undefined;
   if (version !== undefined) await worker.store.amend(runId, { agent: { name: config.agent, version } });
 }
 
-interface Try extends Run {
-  state: RunState;
-  story: StoryState;
-  number: number;
-  signal: AbortSignal;
-}
+type Started = Pick<AttemptRequest, 'state' | 'story' | 'number' | 'epoch' | 'base'>;
 
-async function tryStory(worker: WorkerContext, request: Try): Promise<void> {
-  const { runId, prd, config, state, number, signal } = request;
-  const story = prd.stories.find(({ id }) => id === request.story.id);
-  if (story === undefined) throw new HaloError('RUN_UNREADABLE', `run ${runId} lost its story ${request.story.id}`);
-  const hostGitDir = await hostGitDirOf(worker.home, state.repo);
-  if (request.story.progress === 'in_progress' && (await recoverLanded(worker, request, hostGitDir))) return;
-  const epoch = state.epoch + 1;
+/**
+ * Begins an attempt on the newest commit of the run, unless the journal says that it may not run now: another worker
+ * was quicker, or the run has changed since the job was queued. In one transaction, so that no more stories are under
+ * way than the run allows.
+ */
+async function startAttempt(
+  worker: WorkerContext,
+  { runId, prd, config }: Run,
+  { ordinal, hostGitDir }: { ordinal: number; hostGitDir: string },
+): Promise<Started | undefined> {
   const image = await worker.engine.imageId(config.image);
-  const digest = image === undefined ? {} : { image };
-  await worker.store.append(runId, [
-    { type: 'story.started', story: story.id, attempt: number, epoch, base: state.tip, ...digest },
-  ]);
-  // Taken over from a worker that may be dead: what it left of an older epoch goes while this attempt begins.
-  if (request.story.progress === 'in_progress') worker.inBackground(sweepOrphans(worker));
-  await attemptStory(worker, { runId, state, prd, story, number, epoch, config, hostGitDir, signal });
-}
-
-/** A worker may have died between the landing and its word on it: the branch knows. */
-async function recoverLanded(
-  { store }: WorkerContext,
-  { runId, state, story, config }: Try,
-  hostGitDir: string,
-): Promise<boolean> {
-  const { base } = state.repo;
-  const commit = await findLanded({ hostGitDir, ref: runRef(runId), base, runId, storyId: story.id });
-  if (commit === undefined) return false;
-  const whose = { story: story.id, attempt: story.attempts };
-  const place = { runId, storyKey: story.key, attempt: story.attempts };
-  const noted = await noteProof({ store, place, whose, gitDir: hostGitDir, commit, git: config.git });
-  const summary = 'landed before the worker stopped';
-  const ended = endedEntry(whose, { verdict: 'passed', stopReason: 'SUCCESS', summary, commit });
-  return store.transact(runId, (now) => {
-    if (now.stories.find(({ id }) => id === story.id)?.progress !== 'in_progress') return { entries: [], result: true };
-    return { entries: [...noted, ended], result: true };
+  const begun = await worker.store.transact(runId, async (state) => {
+    const plan = planNext(state);
+    const planned =
+      state.status === 'running' && plan.kind === 'attempts'
+        ? plan.attempts.find(({ story }) => story === state.stories[ordinal])
+        : undefined;
+    if (planned === undefined) return { entries: [], result: undefined };
+    const { id, progress } = planned.story;
+    const story = prd.stories.find((each) => each.id === id);
+    if (story === undefined) throw new HaloError('RUN_UNREADABLE', `run ${runId} lost its story ${id}`);
+    if (progress === 'in_progress') {
+      const landed = await recoverLanded(worker.store, { state, stories: [planned.story], hostGitDir, config });
+      if (landed.length > 0) return { entries: landed, result: undefined };
+    }
+    const started = { story, number: planned.attempt, epoch: state.epoch + 1, base: state.tip };
+    const entry: JournalEntry = {
+      type: 'story.started',
+      story: id,
+      attempt: started.number,
+      epoch: started.epoch,
+      base: started.base,
+      ...(image === undefined ? {} : { image }),
+    };
+    return { entries: [entry], result: { ...started, state, progress } };
   });
+  // Taken over from a worker that may be dead: what it left of an older epoch goes while this attempt begins.
+  if (begun?.progress === 'in_progress') worker.inBackground(sweepOrphans(worker));
+  return begun;
 }
 
-async function goOn(worker: WorkerContext, run: Run): Promise<Enqueue | undefined> {
+async function goOn(worker: WorkerContext, run: Run): Promise<Enqueue[]> {
   const state = await worker.store.readState(run.runId);
-  const plan = planNext(state);
-  if (plan.kind === 'attempt') {
-    await writeBackProgress(worker, run);
-    return nextJob(state, run.config);
+  if (planNext(state).kind === 'end') {
+    await endRun(worker, run, planEnd);
+    return [];
   }
-  await endRun(worker, run, plan);
-  return undefined;
+  await writeBackProgress(worker, run);
+  return state.status === 'ended' ? [] : nextJobs(state, run.config);
 }

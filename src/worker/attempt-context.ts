@@ -25,7 +25,7 @@ export interface Attempt {
   story: Story;
   key: string;
   number: number;
-  /** Its fencing epoch: a later attempt at any story of the run has a higher one. */
+  /** Its fencing epoch: no other attempt of the run has it, and a later one has a higher one. */
   epoch: number;
   /** The commit that the story builds on. */
   base: string;
@@ -71,6 +71,8 @@ export interface AttemptRequest {
   story: Story;
   number: number;
   epoch: number;
+  /** The commit that it builds on. */
+  base: string;
   config: Config;
   hostGitDir: string;
   signal: AbortSignal;
@@ -111,7 +113,6 @@ export async function openAttempt(worker: WorkerContext, request: AttemptRequest
     worker,
     id,
     key,
-    base: state.tip,
     adapter,
     launch: adapter.launch({
       model: config.model.name,

@@ -1,14 +1,14 @@
 import { HaloError } from '../core/errors.ts';
-import { planNext } from '../core/plan.ts';
 import type { RunState, StoryState } from '../core/run-state.ts';
 import { safeLine } from '../core/safe-text.ts';
 import { parentOf, releaseCommit } from '../git/hold.ts';
 import { landCommit } from '../git/land.ts';
 import { mirrorPath } from '../git/mirror.ts';
 import type { StoryQueue } from '../queue/queue.ts';
-import { endRun, type RunKeeper } from './end-run.ts';
+import { endRun, planEnd, type RunKeeper } from './end-run.ts';
 import { hostGitDirOf } from './host-repo.ts';
 import { noteProof } from './keep-proof.ts';
+import { nextJobs } from './next-job.ts';
 import { runRef } from './phases/land.ts';
 import { readRun } from './read-run.ts';
 
@@ -90,14 +90,13 @@ export async function rejectStory(
 async function goOn(keeper: RunKeeper, decision: Decision): Promise<boolean> {
   const { runId } = decision;
   const state = await keeper.store.readState(runId);
-  const plan = planNext(state);
-  if (plan.kind === 'end') {
-    await endRun(keeper, await readRun(keeper, runId), plan);
+  const run = await readRun(keeper, runId);
+  if (planEnd(state) !== undefined) {
+    await endRun(keeper, run, planEnd);
     return false;
   }
-  await (
-    await decision.openQueue()
-  ).enqueue({ runId, ordinal: state.stories.indexOf(plan.story), attempt: plan.attempt });
+  const queue = await decision.openQueue();
+  for (const job of nextJobs(state, run.config)) await queue.enqueue(job);
   return true;
 }
 

@@ -1,5 +1,6 @@
 import { HaloError } from '../core/errors.ts';
-import type { StopReason } from '../core/stop-reason.ts';
+import { planNext, type RunEnd } from '../core/plan.ts';
+import type { RunState } from '../core/run-state.ts';
 import { inspectRepo, listChanges } from '../git/repo.ts';
 import { landRun } from './land-run.ts';
 import type { Run } from './read-run.ts';
@@ -9,18 +10,33 @@ import { writeBackProgress } from './write-back.ts';
 /** What ending a run takes; any process that has the run directory has it. */
 export type RunKeeper = Pick<WorkerContext, 'home' | 'store' | 'log'>;
 
-/** Writes a run's end, whatever it is: lands it when the configuration says so, and bundles up what explains a failure. */
+/** The end that the journal comes to; undefined while there is something left to do. */
+export function planEnd(state: RunState): RunEnd | undefined {
+  const plan = planNext(state);
+  return plan.kind === 'end' ? plan : undefined;
+}
+
+/**
+ * Writes the end of a run that `decide` sees, unless it has ended meanwhile or `decide`, asked again under the lock,
+ * sees none any more. Lands it when the configuration says so, and bundles up what explains a failure.
+ */
 export async function endRun(
   worker: RunKeeper,
   { runId, config }: Pick<Run, 'runId' | 'config'>,
-  end: { stopReason: StopReason; detail: string },
+  decide: (state: RunState) => RunEnd | undefined,
 ): Promise<void> {
-  const { stopReason, detail } = end;
+  const state = await worker.store.readState(runId);
+  const expected = state.status === 'ended' ? undefined : decide(state);
+  if (expected === undefined) return;
   await writeBackProgress(worker, { runId, config });
   // The bundle first: whoever sees the end finds it, too.
-  if (stopReason !== 'SUCCESS') await bundleFailure(worker, { runId, config, end: { stopReason, detail } });
-  await worker.store.append(runId, [{ type: 'run.ended', stopReason, detail }]);
-  if (stopReason !== 'SUCCESS' || config.land.mode !== 'ff') return;
+  if (expected.stopReason !== 'SUCCESS') await bundleFailure(worker, { runId, config, end: expected });
+  const end = await worker.store.transact(runId, (now) => {
+    const end = now.status === 'ended' ? undefined : decide(now);
+    if (end === undefined) return { entries: [], result: undefined };
+    return { entries: [{ type: 'run.ended', stopReason: end.stopReason, detail: end.detail }], result: end };
+  });
+  if (end?.stopReason !== 'SUCCESS' || config.land.mode !== 'ff') return;
   try {
     await landRun(worker.store, worker.home, runId);
   } catch (error) {
@@ -30,7 +46,7 @@ export async function endRun(
 }
 
 interface Failure extends Pick<Run, 'runId' | 'config'> {
-  end: { stopReason: StopReason; detail: string };
+  end: RunEnd;
 }
 
 async function bundleFailure(worker: RunKeeper, { runId, config, end }: Failure): Promise<void> {
@@ -41,7 +57,7 @@ async function bundleFailure(worker: RunKeeper, { runId, config, end }: Failure)
     const place = story && { runId, storyKey: story.key, attempt: Math.max(1, story.attempts) };
     const diff = place && (await store.readArtifact(place, 'diff.patch'));
     await store.writeDebugBundle(runId, {
-      end,
+      end: { stopReason: end.stopReason, detail: end.detail },
       ...(place === undefined ? {} : { storyKey: place.storyKey, attempt: place.attempt }),
       gitStatus: await describeCheckout(state.repo.source),
       ...(diff === undefined ? {} : { gitDiff: diff }),

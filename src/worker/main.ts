@@ -2,9 +2,11 @@ import type { Logger } from 'pino';
 import { processEnv, readSecret } from '../config/host.ts';
 import type { Config, Host } from '../config/config.ts';
 import { HaloError, toHaloError } from '../core/errors.ts';
+import type { RunEnd } from '../core/plan.ts';
 import type { StopReason } from '../core/stop-reason.ts';
 import { transcribe } from '../core/transcript.ts';
 import { consume } from '../queue/consume.ts';
+import type { StoryJob } from '../queue/job.ts';
 import { readHomeId } from '../queue/home-id.ts';
 import { openQueue } from '../queue/queue.ts';
 import { findRedis } from './find-redis.ts';
@@ -28,7 +30,7 @@ export interface Worker {
 
 export interface WorkerOptions {
   host: Host;
-  /** How many stories, of different runs, are worked on at once. */
+  /** How many stories, of one run or several, are worked on at once. */
   concurrency: number;
   log: Logger;
   /** Works only on the runs of this owner, who announced itself (store/presence.ts); else on those of nobody. */
@@ -50,18 +52,20 @@ const ENDS_RUN: readonly (StopReason | undefined)[] = [
 export async function startWorker({ host, concurrency, log, owner }: WorkerOptions): Promise<Worker> {
   const link = await findRedis(host);
   const cleaning = new Set<Promise<void>>();
-  const stops = new Map<string, AbortController>();
+  const stops = new Set<{ runId: string; controller: AbortController }>();
   const homeId = await readHomeId(host.home);
   const worker = openContext({ host, homeId, log, cleaning });
   const queue = await openQueue(link, openLanes(host.home, worker.store));
 
-  const handle = async (runId: string, signal: AbortSignal, lastTry: boolean): Promise<void> => {
+  const handle = async (job: StoryJob, signal: AbortSignal, lastTry: boolean): Promise<void> => {
+    const { runId } = job;
     const stop = new AbortController();
-    stops.set(runId, stop);
+    const mine = { runId, controller: stop };
+    stops.add(mine);
     try {
-      const next = await advanceRun(worker, runId, AbortSignal.any([signal, stop.signal]));
+      const next = await advanceRun(worker, job, AbortSignal.any([signal, stop.signal]));
       if (stop.signal.aborted) return await endStoppedRun(worker, runId);
-      if (next !== undefined) await queue.enqueue(next);
+      for (const following of next) await queue.enqueue(following);
     } catch (error) {
       if (stop.signal.aborted) return await endStoppedRun(worker, runId);
       if (signal.aborted) throw error;
@@ -71,14 +75,14 @@ export async function startWorker({ host, concurrency, log, owner }: WorkerOptio
       if (!lastTry && !ENDS_RUN.includes(failure.stopReason)) throw error;
       await endFaultyRun(worker, runId, failure);
     } finally {
-      stops.delete(runId);
+      stops.delete(mine);
     }
   };
 
   const consumer = consume(link, {
     concurrency,
     ...(owner === undefined ? {} : { lane: owner }),
-    handle: (job, signal, { lastTry }) => handle(job.runId, signal, lastTry),
+    handle: (job, signal, { lastTry }) => handle(job, signal, lastTry),
     onError: (error) => log.warn({ err: error }, 'the queue reports a fault'),
   });
   await consumer.ready;
@@ -86,9 +90,9 @@ export async function startWorker({ host, concurrency, log, owner }: WorkerOptio
   const reconciler = startReconciler(worker, queue, owner);
   return {
     stopRun: async (runId) => {
-      const stop = stops.get(runId);
-      if (stop === undefined) await endStoppedRun(worker, runId);
-      else stop.abort(new HaloError('RUN_ABORTED', `run ${runId} was stopped`));
+      const under = [...stops].filter((each) => each.runId === runId);
+      if (under.length === 0) await endStoppedRun(worker, runId);
+      for (const { controller } of under) controller.abort(new HaloError('RUN_ABORTED', `run ${runId} was stopped`));
     },
     close: async () => {
       await presence?.leave();
@@ -149,24 +153,18 @@ export function openIdle(parts: { host: Host; log: Logger; cleaning: Set<Promise
 }
 
 async function endStoppedRun(worker: WorkerContext, runId: string): Promise<void> {
-  await endUnlessEnded(worker, runId, { stopReason: 'USER_ABORT', detail: 'stopped by a person' });
+  await endAnyway(worker, runId, { stopReason: 'USER_ABORT', detail: 'stopped by a person' });
 }
 
 async function endFaultyRun(worker: WorkerContext, runId: string, failure: HaloError): Promise<void> {
   const hint = failure.hint === undefined ? '' : ` (${failure.hint})`;
   const stopReason = failure.stopReason ?? 'UNKNOWN_ERROR';
-  await endUnlessEnded(worker, runId, { stopReason, detail: `${failure.message}${hint}` });
+  await endAnyway(worker, runId, { stopReason, detail: `${failure.message}${hint}` });
 }
 
-async function endUnlessEnded(
-  worker: WorkerContext,
-  runId: string,
-  end: { stopReason: StopReason; detail: string },
-): Promise<void> {
-  const state = await worker.store.readState(runId);
-  if (state.status === 'ended') return;
+async function endAnyway(worker: WorkerContext, runId: string, end: RunEnd): Promise<void> {
   const record = await worker.store.readRecord(runId);
-  await endRun(worker, { runId, config: record.config as Config }, end);
+  await endRun(worker, { runId, config: record.config as Config }, () => end);
 }
 
 function ignore(): void {}

@@ -3,16 +3,17 @@ import { planNext } from '../core/plan.ts';
 import type { RunState } from '../core/run-state.ts';
 import type { Enqueue } from '../queue/queue.ts';
 
-/** The job that takes a run further, as its journal stands: the next attempt, or writing its end. */
-export function nextJob(state: RunState, { retry }: Pick<Config, 'retry'>): Enqueue {
+/** The jobs that take a run further, as its journal stands: one for each attempt that may be under way, or its end. */
+export function nextJobs(state: RunState, { retry }: Pick<Config, 'retry'>): Enqueue[] {
+  const { runId, stories } = state;
   const plan = planNext(state);
-  if (plan.kind === 'end') return { runId: state.runId, ordinal: state.stories.length, attempt: 1 };
-  return {
-    runId: state.runId,
-    ordinal: state.stories.indexOf(plan.story),
-    attempt: plan.attempt,
-    delayMs: plan.story.progress === 'failed' ? backoff(retry, plan.attempt - 1) : 0,
-  };
+  if (plan.kind === 'end') return [{ runId, ordinal: stories.length, attempt: 1 }];
+  return plan.attempts.map(({ story, attempt }) => ({
+    runId,
+    ordinal: stories.indexOf(story),
+    attempt,
+    delayMs: story.progress === 'failed' ? backoff(retry, attempt - 1) : 0,
+  }));
 }
 
 /** Doubles with each failure, up to a cap. `failures` counts from 1. */

@@ -2,7 +2,7 @@ import type { Config } from '../config/config.ts';
 import type { StoryQueue } from '../queue/queue.ts';
 import { forgetDead } from '../store/presence.ts';
 import { laneOf } from './lane.ts';
-import { nextJob } from './next-job.ts';
+import { nextJobs } from './next-job.ts';
 import { sweepOrphans } from './sweep.ts';
 import type { WorkerContext } from './worker-context.ts';
 
@@ -61,6 +61,6 @@ async function requeue(
   if (state.status === 'ended') return 'ended';
   if ((await laneOf(home, state)) !== owner) return 'open';
   const { config } = await store.readRecord(runId);
-  await queue.enqueue(nextJob(state, config as Config));
+  for (const job of nextJobs(state, config as Config)) await queue.enqueue(job);
   return 'open';
 }

@@ -68,6 +68,7 @@ async function rehearse(worker: WorkerContext, request: ReplayRequest, image: st
   const { place, config, cassettes } = request;
   const attempt = await openAttempt(worker, {
     ...request,
+    base: request.state.tip,
     // No id of a run looks like this, so that a worker's sweep leaves it alone.
     runId: 'replaying',
     number: place.attempt,

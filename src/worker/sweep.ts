@@ -6,7 +6,8 @@ import type { WorkerContext } from './worker-context.ts';
 
 /**
  * Removes what attempts left behind whose worker died: containers, volumes, scratch repositories and socket folders.
- * The journal decides: something of an older epoch, or of a run that has ended or is gone, belongs to nobody.
+ * The journal decides: something of an epoch that is not that of a story in progress, or of a run that has ended or is gone, belongs
+ * to nobody.
  */
 export async function sweepOrphans(worker: WorkerContext): Promise<void> {
   // Listed before the journals are read: whatever is found belongs to an epoch that they know already.
@@ -34,11 +35,12 @@ function whyNot(error: unknown): 'gone' | 'unreadable' {
 
 /** Whether something made in an epoch of a run has no attempt any more that could use it. */
 export function wasAbandoned(
-  state: Pick<RunState, 'status' | 'epoch'> | 'gone' | 'unreadable',
+  state: Pick<RunState, 'status' | 'stories'> | 'gone' | 'unreadable',
   epoch: number,
 ): boolean {
   if (state === 'unreadable') return false;
-  return state === 'gone' || state.status === 'ended' || epoch < state.epoch;
+  if (state === 'gone' || state.status === 'ended') return true;
+  return !state.stories.some((story) => story.epoch === epoch && story.progress === 'in_progress');
 }
 
 interface Folder {

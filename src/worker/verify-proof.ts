@@ -110,6 +110,7 @@ async function openProof(worker: WorkerContext, request: VerifyRequest): Promise
     // No id of a run looks like this, so that a worker's sweep leaves it alone.
     runId: 'verifying',
     state: { repo: { mirror: name }, tip: commit } as RunState,
+    base: commit,
     prd: { stories: [] } as Partial<Prd> as Prd,
     story: { ...story, status: 'pending', notes: '', extra: {} },
     number: 1,

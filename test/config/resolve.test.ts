@@ -50,6 +50,7 @@ describe('defaults', () => {
       sandbox: { runtime: 'auto' },
       network: { allow: [] },
       tests: { removed: 'report', baseline: 'auto', reports: [] },
+      run: { parallel: 1, onFailure: 'stop' },
       retry: { attempts: 3, backoffMs: 30_000, maxBackoffMs: 300_000 },
       land: { mode: 'branch', protect: [] },
       git: {

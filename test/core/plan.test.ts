@@ -15,7 +15,9 @@ function stateAfter(...entries: JournalEntry[]): RunState {
 
 function plan(...entries: JournalEntry[]) {
   const next = planNext(stateAfter(...entries));
-  return next.kind === 'attempt' ? [next.story.id, next.attempt] : [next.stopReason, next.detail];
+  return next.kind === 'attempts'
+    ? next.attempts.flatMap(({ story, attempt }) => [story.id, attempt])
+    : [next.stopReason, next.detail];
 }
 
 describe('planNext', () => {
@@ -76,6 +78,71 @@ describe('planNext', () => {
       usage: NO_USAGE,
     };
     expect(plan(created('r', 2), ...attempted('US-001'), asked)).toEqual(['NEEDS_HUMAN', 'US-001: Which color?']);
+  });
+
+  describe('with several stories at once', () => {
+    const four = (more: object = {}) => {
+      const entry = created('r', 4);
+      if (entry.type !== 'run.created') throw new Error('unexpected');
+      const [, , third, fourth] = entry.prd.stories;
+      Object.assign(third!, { dependsOn: ['US-001'] });
+      Object.assign(fourth!, { dependsOn: ['US-001', 'US-002'] });
+      return { ...entry, parallel: 3, ...more };
+    };
+    const twice = (story: string) => [...failed(story), ...failed(story, 2)];
+
+    it('starts a story as soon as all that it needs has landed, and no earlier', () => {
+      expect(plan(four())).toEqual(['US-001', 1, 'US-002', 1]);
+      expect(plan(four(), ...attempted('US-002'), ...passed('US-001'))).toEqual(['US-002', 1, 'US-003', 1]);
+      expect(plan(four(), ...passed('US-001'), ...passed('US-002'))).toEqual(['US-003', 1, 'US-004', 1]);
+    });
+
+    it('never has more under way than it may, and gives those in progress their place', () => {
+      expect(plan(four({ parallel: 1 }), ...attempted('US-002'))).toEqual(['US-002', 1]);
+      expect(plan(four({ parallel: 2 }), ...passed('US-001'), ...attempted('US-003'))).toEqual([
+        'US-002',
+        1,
+        'US-003',
+        1,
+      ]);
+    });
+
+    it('lets what is under way end when another has failed for good, but starts nothing more', () => {
+      expect(plan(four(), ...twice('US-001'), ...attempted('US-002'))).toEqual(['US-002', 1]);
+      expect(plan(four(), ...twice('US-001'), ...passed('US-002'))[0]).toBe('ATTEMPTS_EXHAUSTED');
+    });
+
+    it('or holds back only what depends on it, and ends with PARTIAL', () => {
+      const goesOn = four({ onFailure: 'continue' });
+      expect(plan(goesOn, ...twice('US-002'))).toEqual(['US-001', 1]);
+      expect(plan(goesOn, ...twice('US-002'), ...passed('US-001'))).toEqual(['US-003', 1]);
+      expect(plan(goesOn, ...twice('US-002'), ...passed('US-001'), ...passed('US-003'))).toEqual([
+        'PARTIAL',
+        '2 of 4 stories landed; US-002: GATE_FAILED; not started: US-004',
+      ]);
+    });
+
+    it('that went on after failures ends as its first failure when nothing landed, and for a person when one waits', () => {
+      const goesOn = four({ onFailure: 'continue' });
+      expect(plan(goesOn, ...twice('US-001'), ...twice('US-002'))[0]).toBe('ATTEMPTS_EXHAUSTED');
+      expect(plan(goesOn, ...twice('US-001'), ...held('US-002'))[0]).toBe('NEEDS_HUMAN');
+    });
+
+    it('does not count an attempt that only met what had landed meanwhile', () => {
+      const met: JournalEntry = {
+        type: 'story.ended',
+        story: 'US-001',
+        attempt: 1,
+        verdict: 'failed',
+        stopReason: 'CONFLICT',
+        summary: 'met',
+        usage: NO_USAGE,
+        conflicts: ['a.txt'],
+      };
+      const once = four({ attempts: 1, parallel: 1 });
+      expect(plan(once, ...attempted('US-001'), met)).toEqual(['US-001', 2]);
+      expect(plan(once, ...attempted('US-001'), met, ...failed('US-001', 2))[0]).toBe('ATTEMPTS_EXHAUSTED');
+    });
   });
 
   it('ends with success when all have landed', () => {

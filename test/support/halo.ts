@@ -28,17 +28,19 @@ export interface TestStory {
   id: string;
   title?: string;
   passes?: boolean;
+  dependsOn?: string[];
 }
 
 /** A PRD of the ralph dialect as a submit request wants it. */
 export function prdOf(stories: TestStory[]): SubmitRequest['prd'] {
-  const userStories = stories.map(({ id, title, passes }, index) => ({
+  const userStories = stories.map(({ id, title, passes, dependsOn }, index) => ({
     id,
     title: title ?? `Story ${id}`,
     description: '',
     acceptanceCriteria: ['It works.'],
     priority: index + 1,
     passes: passes ?? false,
+    ...(dependsOn === undefined ? {} : { dependsOn }),
   }));
   const document = { project: 'Test', description: 'A test.', userStories };
   return { path: '/tmp/prd.json', bytes: new TextEncoder().encode(JSON.stringify(document)) };

@@ -47,7 +47,7 @@ export function openMemory(): MemoryOperations {
       throw new HaloError('LAND_REFUSED', `Story ${storyId} does not wait for approval.`, { hint: 'Look at it.' });
     const { commit } = story.held;
     append(runId, entryOf({ story: storyId, attempt: story.attempts, commit }));
-    return { story: storyId, commit, goesOn: planNext(stateOf(find(runId))).kind === 'attempt' };
+    return { story: storyId, commit, goesOn: planNext(stateOf(find(runId))).kind === 'attempts' };
   }
 
   return {

@@ -62,7 +62,11 @@ async function run(file: string, flags: Flags, cli: Cli): Promise<void> {
     if (submitted === undefined) return;
     const worker = remote
       ? undefined
-      : await cli.services.startWorker({ concurrency: 1, log: 'file', owner: submitted.owner });
+      : await cli.services.startWorker({
+          concurrency: await parallelOf(submitted, operations),
+          log: 'file',
+          owner: submitted.owner,
+        });
     try {
       await follow(submitted, { operations, worker, cli, json: flags.json === true });
     } finally {
@@ -71,6 +75,11 @@ async function run(file: string, flags: Flags, cli: Cli): Promise<void> {
   } finally {
     await operations.close();
   }
+}
+
+/** As many stories at once as the run may have. */
+async function parallelOf({ runId }: Submitted, operations: Operations): Promise<number> {
+  return (await operations.get(runId)).state.parallel;
 }
 
 interface Following {

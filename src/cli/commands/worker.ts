@@ -5,7 +5,7 @@ import { parseCount, untilStopped } from '../until-stopped.ts';
 export const define: Define = (command, cli) => {
   command
     .description(
-      'Executes queued runs until it is stopped: stories of one run in order, several runs in parallel. Start as many workers as you like, on one machine or on several that share HALO_REDIS_URL and HALO_HOME.',
+      'Executes queued runs until it is stopped: stories of one run in order, unless `run.parallel` allows more at once, and several runs in parallel. Start as many workers as you like, on one machine or on several that share HALO_REDIS_URL and HALO_HOME.',
     )
     .option('--concurrency <n>', 'stories at a time', parseCount, 2)
     .addHelpText('after', HELP)

@@ -1,0 +1,39 @@
+import type { Config } from '../config/config.ts';
+import type { JournalEntry } from '../core/events.ts';
+import type { RunState, StoryState } from '../core/run-state.ts';
+import { findLanded } from '../git/land.ts';
+import type { Store } from '../store/store.ts';
+import { noteProof } from './keep-proof.ts';
+import { runRef } from './phases/land.ts';
+import { endedEntry } from './story-end.ts';
+
+export interface Unsettled {
+  state: RunState;
+  /** Those in question; default all that are in progress. */
+  stories?: readonly StoryState[];
+  hostGitDir: string;
+  config: Pick<Config, 'git'>;
+}
+
+/**
+ * What the journal lacks of stories that have landed: a worker may have died between the landing and its word on it,
+ * and the branch of the run knows. Ask it in the transaction that writes the answer down.
+ */
+export async function recoverLanded(
+  store: Store,
+  { state, hostGitDir, config, stories }: Unsettled,
+): Promise<JournalEntry[]> {
+  const { runId, repo } = state;
+  const entries: JournalEntry[] = [];
+  const asked = stories ?? state.stories.filter(({ progress }) => progress === 'in_progress');
+  for (const { id, key, attempts } of asked) {
+    const commit = await findLanded({ hostGitDir, ref: runRef(runId), base: repo.base, runId, storyId: id });
+    if (commit === undefined) continue;
+    const whose = { story: id, attempt: attempts };
+    const place = { runId, storyKey: key, attempt: attempts };
+    const noted = await noteProof({ store, place, whose, gitDir: hostGitDir, commit, git: config.git });
+    const summary = 'landed before the worker stopped';
+    entries.push(...noted, endedEntry(whose, { verdict: 'passed', stopReason: 'SUCCESS', summary, commit }));
+  }
+  return entries;
+}
