@@ -23,6 +23,8 @@ export interface Submitted {
   runId: string;
   repo: string;
   warnings: string[];
+  /** Most of its stories at once. */
+  parallel: number;
   /** The worker that has the run for itself; absent: any worker takes it. */
   owner?: string;
 }

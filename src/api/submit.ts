@@ -53,7 +53,13 @@ export async function submitRuns(context: SubmitContext, request: SubmitRequest)
       owner,
     });
     first.push(...nextJobs(await context.store.readState(runId), config));
-    submitted.push({ runId, repo: run.repo.source, warnings: prd.warnings, ...(owner === undefined ? {} : { owner }) });
+    submitted.push({
+      runId,
+      repo: run.repo.source,
+      warnings: prd.warnings,
+      parallel: config.run.parallel,
+      ...(owner === undefined ? {} : { owner }),
+    });
   }
   for (const job of first) await queue.enqueue(job);
   return submitted;

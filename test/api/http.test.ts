@@ -36,8 +36,8 @@ const WAYS: [string, () => Operations][] = [
 describe.each(WAYS)('operations %s', (_name, open) => {
   it('submits a PRD byte for byte and returns a run per repository', async () => {
     expect(await open().submit(REQUEST)).toEqual([
-      { runId: 'new-1', repo: '/x/a', warnings: ['a warning'] },
-      { runId: 'new-2', repo: 'https://example.com/b.git', warnings: ['a warning'] },
+      { runId: 'new-1', repo: '/x/a', warnings: ['a warning'], parallel: 1 },
+      { runId: 'new-2', repo: 'https://example.com/b.git', warnings: ['a warning'], parallel: 1 },
     ]);
     expect(memory.submitted).toEqual([REQUEST]);
   });

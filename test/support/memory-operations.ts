@@ -68,7 +68,12 @@ export function openMemory(): MemoryOperations {
         );
       submitted.push(request);
       return Promise.resolve(
-        request.repos.map((repo, index): Submitted => ({ runId: `new-${index + 1}`, repo, warnings: ['a warning'] })),
+        request.repos.map((repo, index): Submitted => ({
+          runId: `new-${index + 1}`,
+          repo,
+          warnings: ['a warning'],
+          parallel: 1,
+        })),
       );
     },
     list: () => Promise.resolve([...runs.values()].map(stateOf).reverse()),

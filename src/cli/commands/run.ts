@@ -63,7 +63,7 @@ async function run(file: string, flags: Flags, cli: Cli): Promise<void> {
     const worker = remote
       ? undefined
       : await cli.services.startWorker({
-          concurrency: await parallelOf(submitted, operations),
+          concurrency: submitted.parallel,
           log: 'file',
           owner: submitted.owner,
         });
@@ -75,11 +75,6 @@ async function run(file: string, flags: Flags, cli: Cli): Promise<void> {
   } finally {
     await operations.close();
   }
-}
-
-/** As many stories at once as the run may have. */
-async function parallelOf({ runId }: Submitted, operations: Operations): Promise<number> {
-  return (await operations.get(runId)).state.parallel;
 }
 
 interface Following {
