@@ -8,7 +8,6 @@
  * 125 when the arguments are wrong or the port is taken.
  */
 #define _GNU_SOURCE
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -16,29 +15,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "listen.h"
 #include "relay.h"
 
 static void die(const char *what, const char *why) {
   dprintf(STDERR_FILENO, "forward: %s: %s\n", what, why);
   exit(125);
-}
-
-static int listen_on(const char *text) {
-  char *end;
-  long port = strtol(text, &end, 10);
-  if (*end != '\0' || port < 1 || port > 65535) die(text, "not a port");
-  struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  int on = 1;
-  if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) < 0 ||
-      bind(fd, (struct sockaddr *)&address, sizeof address) < 0 || listen(fd, 512) < 0)
-    die(text, strerror(errno));
-  return fd;
 }
 
 /* Neither helper may outlive this process, however it ends. */
@@ -97,7 +82,7 @@ static int supervise(pid_t command, const sigset_t *signals) {
 int main(int argc, char **argv) {
   if (argc < 5 || strcmp(argv[3], "--") != 0) die("usage", "forward PORT SOCKET -- COMMAND [ARGUMENT...]");
   if (strlen(argv[2]) > RELAY_MAX_PATH) die(argv[2], "too long for the path of a socket");
-  int listener = listen_on(argv[1]);
+  int listener = listen_on("forward", argv[1]);
   sigset_t signals, inherited;
   sigemptyset(&signals);
   const int passed_on[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCHLD};

@@ -1,26 +1,17 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { createServer, connect, type AddressInfo, type Server, type Socket } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { pipeline } from 'node:stream/promises';
-import Docker from 'dockerode';
-import { extract } from 'tar-fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { buildSandboxImage } from '../../src/sandbox/docker/image.ts';
+import { takeTools } from '../support/image-tools.ts';
 
 let dir: string;
 
 // The two programs are static, so what the image has can be tried here, with real pipes and signals.
 beforeAll(async () => {
-  const docker = new Docker();
-  await buildSandboxImage({ docker, log: () => undefined });
-  dir = await mkdtemp(join(tmpdir(), 'halo-tools-'));
-  const container = await docker.createContainer({ Image: 'halo-sandbox' });
-  await pipeline(await container.getArchive({ path: '/opt/halo/bin' }), extract(dir));
-  await container.remove();
+  dir = await takeTools();
 }, 600_000);
 
 afterAll(() => rm(dir, { recursive: true, force: true }));
