@@ -5,7 +5,8 @@ import type { RunState } from '../core/run-state.ts';
 import { readFrames, type RequestOptions, type Server } from './http-request.ts';
 import { request, requestJson } from './http-request.ts';
 import type { Decided, FollowOptions, Landed, Operations, Replayed, RunView, Submitted } from './operations.ts';
-import type { EventFrame, RawFrame, SubmitBody } from './wire.ts';
+import { userName } from './user-name.ts';
+import { toWirePrd, type BatchBody, type EventFrame, type RawFrame, type SubmitBody } from './wire.ts';
 
 /** How often in a row a broken event stream is taken up again without a new event in between. */
 const RESUMES = 5;
@@ -15,10 +16,13 @@ const RESUME_WAIT_MS = 500;
 export function openHttp(server: Server): Operations {
   return {
     async submit({ prd, ...rest }) {
-      const content = Buffer.from(prd.bytes).toString('base64');
-      const body: SubmitBody = { ...rest, prd: { path: prd.path, content } };
-      const answer = await requestJson<{ runs: Submitted[] }>(server, '/v1/runs', { body });
-      return answer.runs;
+      const body: SubmitBody = { user: userName(), ...rest, prd: toWirePrd(prd) };
+      return (await requestJson<{ runs: Submitted[] }>(server, '/v1/runs', { body })).runs;
+    },
+    async submitBatch({ members, ...rest }) {
+      const wired = members.map((member) => ({ ...member, prd: toWirePrd(member.prd) }));
+      const body: BatchBody = { user: userName(), ...rest, members: wired };
+      return (await requestJson<{ runs: Submitted[] }>(server, '/v1/batches', { body })).runs;
     },
     async list() {
       return (await requestJson<{ runs: RunState[] }>(server, '/v1/runs')).runs;

@@ -4,9 +4,12 @@ import * as z from 'zod';
 import { refuseRemoteOptions } from '../config/remote.ts';
 import { HaloError, toHaloError, type ErrorCode } from '../core/errors.ts';
 import { streamFrames } from './http-stream.ts';
-import type { Operations } from './operations.ts';
+import type { Operations, SubmitOptions } from './operations.ts';
+import { REMOTE_USER } from './user-name.ts';
 import {
   APPROVE_BODY,
+  BATCH_BODY,
+  fromWirePrd,
   DIFF_QUERY,
   EVENTS_QUERY,
   RAW_QUERY,
@@ -62,10 +65,17 @@ function addRoutes(app: FastifyInstance, operations: Operations, closing: AbortS
   app.get('/v1/runs', async () => ({ runs: await operations.list() }));
 
   app.post('/v1/runs', async (request, reply) => {
-    const { prd, profile, ...rest } = parse(SUBMIT_BODY, request.body);
-    refuseRemoteOptions(rest.set);
-    const bytes = new Uint8Array(Buffer.from(prd.content, 'base64'));
-    const runs = await operations.submit({ ...rest, profile, prd: { path: prd.path, bytes } });
+    const { prd, repos, ...options } = parse(SUBMIT_BODY, request.body);
+    refuseRemoteOptions(options.set);
+    const runs = await operations.submit({ ...fromWire(options), repos, prd: fromWirePrd(prd) });
+    return reply.code(201).send({ runs });
+  });
+
+  app.post('/v1/batches', async (request, reply) => {
+    const { members, ...options } = parse(BATCH_BODY, request.body);
+    refuseRemoteOptions(options.set);
+    const entries = members.map(({ prd, ...member }) => ({ ...member, prd: fromWirePrd(prd) }));
+    const runs = await operations.submitBatch({ ...fromWire(options), members: entries });
     return reply.code(201).send({ runs });
   });
 
@@ -111,6 +121,13 @@ function addRoutes(app: FastifyInstance, operations: Operations, closing: AbortS
     return operations.reject(request.params.runId, story, reason);
   });
 }
+
+/** Options of a submit as the operations want them; who does not say who it is, is `api`. */
+function fromWire({ profile, ...rest }: WireOptions): SubmitOptions {
+  return { ...rest, profile, user: rest.user ?? REMOTE_USER };
+}
+
+type WireOptions = Omit<z.infer<typeof SUBMIT_BODY>, 'prd' | 'repos'>;
 
 interface RunRoute {
   Params: { runId: string };

@@ -17,7 +17,9 @@ import { landRun } from '../worker/land-run.ts';
 import { pino } from 'pino';
 import { approveStory, rejectStory } from '../worker/decide-held.ts';
 import type { Operations } from './operations.ts';
-import { submitRuns } from './submit.ts';
+import { submitBatch, submitRuns } from './submit.ts';
+import type { SubmitContext } from './submit-context.ts';
+import { userName } from './user-name.ts';
 
 export interface LocalOptions {
   host: Host;
@@ -43,20 +45,19 @@ export function openLocal({ host, args = [], preflight, owning = false }: LocalO
     storyId,
     openQueue: async () => (await redis.get()).queue,
   });
+  const submitting: SubmitContext = {
+    host,
+    env: processEnv(),
+    store,
+    args,
+    user: userName(),
+    preflight,
+    openQueue: async () => (await redis.get()).queue,
+    ownerId: async () => (owning ? (await presence.get()).id : undefined),
+  };
   return {
-    submit: (request) =>
-      submitRuns(
-        {
-          host,
-          env: processEnv(),
-          store,
-          args,
-          preflight,
-          openQueue: async () => (await redis.get()).queue,
-          ownerId: async () => (owning ? (await presence.get()).id : undefined),
-        },
-        request,
-      ),
+    submit: (request) => submitRuns(submitting, request),
+    submitBatch: (request) => submitBatch(submitting, request),
     list: async () => (await store.list()).runs,
     get: async (prefix) => {
       const runId = await store.find(prefix);

@@ -7,21 +7,57 @@ export interface ReplayOptions {
   signal?: AbortSignal;
 }
 
-export interface SubmitRequest {
-  /** The PRD file: where it is (shown to people) and its bytes. */
-  prd: { path: string; bytes: Uint8Array };
+/** A PRD file: where it is (shown to people) and its bytes. */
+export interface PrdBytes {
+  path: string;
+  bytes: Uint8Array;
+}
+
+export interface SubmitRequest extends SubmitOptions {
+  prd: PrdBytes;
   /** Paths or URLs of repositories; each becomes a run. */
   repos: string[];
+}
+
+/** Runs of several repositories, some after others. */
+export interface BatchRequest extends SubmitOptions {
+  members: BatchEntry[];
+}
+
+export interface BatchEntry {
+  /** Unique in the batch. */
+  name: string;
+  /** Path or URL of the repository. */
+  repo: string;
+  prd: PrdBytes;
+  /** Names of the members whose runs must end with SUCCESS first. */
+  deps: string[];
+  /** Instead of that of the whole submit. */
+  priority?: number | undefined;
+}
+
+/** What goes for all runs of a submit. */
+export interface SubmitOptions {
   profile: string | undefined;
   /** `key=value` settings, later wins. */
   set: string[];
   /** Accept a repository with uncommitted changes; they are not part of the run. */
   allowDirty: boolean;
+  /** Smaller goes first; 0 when absent. */
+  priority?: number | undefined;
+  /** Runs, by unique prefixes, that must end with SUCCESS first. */
+  after?: string[] | undefined;
+  /** Submits with the same key are one: the first makes the runs, the others are answered with them. */
+  key?: string | undefined;
+  /** Who asks, when that is not the user of this process. */
+  user?: string | undefined;
 }
 
 export interface Submitted {
   runId: string;
   repo: string;
+  /** The batch, when the submit made several runs. */
+  batch?: string;
   warnings: string[];
   /** Most of its stories at once. */
   parallel: number;
@@ -77,6 +113,8 @@ export interface Decided {
 export interface Operations {
   /** Validates everything first: either all runs are queued or none. */
   submit(request: SubmitRequest): Promise<Submitted[]>;
+  /** The same for several repositories with a PRD each; answers in the order in which they run. */
+  submitBatch(request: BatchRequest): Promise<Submitted[]>;
   /** Newest first. */
   list(): Promise<RunState[]>;
   /** `runId` may be a unique prefix. Throws RUN_NOT_FOUND. */

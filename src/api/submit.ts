@@ -1,153 +1,113 @@
 import { randomBytes } from 'node:crypto';
-import { mkdir, realpath } from 'node:fs/promises';
-import { isAbsolute, join, relative, sep } from 'node:path';
-import type { Config, Host } from '../config/config.ts';
-import type { Env } from '../config/host.ts';
-import { findRepoConfig, parseConfigFile, readConfigFile, type ConfigFile } from '../config/load.ts';
-import { resolveConfig } from '../config/resolve.ts';
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import { orderBatch } from '../core/batch.ts';
 import { HaloError } from '../core/errors.ts';
-import type { RunRepo } from '../core/events.ts';
+import type { JournalEntry } from '../core/events.ts';
+import { unmetNeeds } from '../core/needs.ts';
 import type { Prd } from '../core/prd.ts';
 import { mirrorPath, updateMirror } from '../git/mirror.ts';
-import { inspectRepo, listChanges, readFileAt } from '../git/repo.ts';
-import { isUrl, mirrorName, withoutCredentials } from '../git/source.ts';
 import { newRunId } from '../lib/id.ts';
 import { version } from '../lib/version.ts';
 import { parsePrd } from '../prd/parse.ts';
-import type { Enqueue, StoryQueue } from '../queue/queue.ts';
+import type { StoryQueue } from '../queue/queue.ts';
 import { nextJobs } from '../worker/next-job.ts';
-import type { Store } from '../store/store.ts';
-import type { Submitted, SubmitRequest } from './operations.ts';
+import { settleNeeds } from '../worker/settle-needs.ts';
+import type { BatchEntry, BatchRequest, PrdBytes, SubmitOptions, Submitted, SubmitRequest } from './operations.ts';
+import { planRun, type PlannedRun } from './plan-run.ts';
 import { isFileHere } from './prd-file.ts';
+import { submitOnce } from './submit-once.ts';
+import type { SubmitContext } from './submit-context.ts';
 
-export interface SubmitContext {
-  host: Host;
-  env: Env;
-  store: Store;
-  args: readonly string[];
-  preflight: ((config: Config) => Promise<void>) | undefined;
-  openQueue(): Promise<StoryQueue>;
-  /** The worker that shall have these runs for itself, if any; asked only when they are about to be made. */
-  ownerId(): Promise<string | undefined>;
+/** Makes and queues one run per repository. Everything is validated first: all runs are made or none. */
+export function submitRuns(context: SubmitContext, { prd, repos, ...options }: SubmitRequest): Promise<Submitted[]> {
+  return submitBatch(context, { ...options, members: repos.map((repo) => ({ name: repo, repo, prd, deps: [] })) });
 }
 
-/** Makes and queues one run per repository. Everything is validated first, and nothing is left behind when it fails. */
-export async function submitRuns(context: SubmitContext, request: SubmitRequest): Promise<Submitted[]> {
-  const prd = parsePrd(request.prd.bytes, request.prd.path);
-  const planned = await Promise.all(request.repos.map((source) => planRun(context, { request, source })));
-  refuseTwice(planned);
-  const queue = await context.openQueue();
-  await Promise.all(planned.map((run) => fetchBase(context.host.home, run)));
-  const owner = await context.ownerId();
-  const submitted: Submitted[] = [];
-  const first: Enqueue[] = [];
-  // For several repositories, the PRD is done only when it is done in all of them.
-  const isOurs = request.repos.length === 1 && (await isFileHere(request.prd));
-  for (const run of planned) {
-    const writeBack = isOurs && run.config.prd.writeBack;
-    const config = { ...run.config, prd: { writeBack } };
-    const runId = await createRun(context, {
-      run: { ...run, config },
-      prd,
-      prdPath: request.prd.path,
-      owner,
+/** The same for repositories that have a PRD each, in the order in which they run. */
+export async function submitBatch(context: SubmitContext, request: BatchRequest): Promise<Submitted[]> {
+  const { members, ...options } = request;
+  const prds = new Map(members.map(({ prd }) => [prd, parsePrd(prd.bytes, prd.path)]));
+  const ordered = orderBatch(members.map((member) => ({ ...member, priority: priorityOf(member, options) })));
+  const make = async (announce: (submitted: Submitted[]) => Promise<void>) => {
+    const after = await findNeeded(context, options.after ?? []);
+    const planned = await Promise.all(
+      ordered.map(async (member): Promise<Planned> => {
+        const plan = { request: options, source: member.repo, prdPath: member.prd.path };
+        return { member, run: await planRun(context, plan), runId: newRunId(new Date(), randomBytes) };
+      }),
+    );
+    refuseTwice(planned);
+    await refuseTwoBases(context, { planned, after });
+    const queue = await context.openQueue();
+    await Promise.all(planned.map(({ run }) => fetchBase(context.host.home, run)));
+    const owner = await context.ownerId();
+    const owned = owner === undefined ? {} : { owner };
+    const batch = planned.length === 1 ? {} : { batch: newRunId(new Date(), randomBytes) };
+    const submitted = planned.map(({ member, run, runId }): Submitted => {
+      const warnings = prds.get(member.prd)?.warnings ?? [];
+      return { runId, repo: run.repo.source, ...batch, ...owned, parallel: run.config.run.parallel, warnings };
     });
-    first.push(...nextJobs(await context.store.readState(runId), config));
-    submitted.push({
-      runId,
-      repo: run.repo.source,
-      warnings: prd.warnings,
-      parallel: config.run.parallel,
-      ...(owner === undefined ? {} : { owner }),
-    });
-  }
-  for (const job of first) await queue.enqueue(job);
-  return submitted;
-}
-
-interface PlannedRun {
-  repo: RunRepo;
-  config: Config;
-  /** Where git can read the base commit now: a git directory or a URL. */
-  from: string;
-}
-
-async function planRun(
-  context: SubmitContext,
-  { request, source }: { request: SubmitRequest; source: string },
-): Promise<PlannedRun> {
-  const place = isUrl(source) ? await lookAtUrl(context.host.home, source) : await lookAtFolder(source, request);
-  const { config } = resolveConfig({
-    home: await readConfigFile(join(context.host.home, 'config.toml')),
-    repo: place.file,
-    profile: request.profile,
-    env: context.env,
-    set: request.set,
-    flags: { agent: undefined },
-    cwd: process.cwd(),
-  });
-  if (config.gates === undefined) {
-    throw new HaloError('NO_GATES', `No gates are configured for ${place.repo.source}: nothing would prove a story.`, {
-      hint: '`halo init` writes a halo.toml with gates that fit the repository; or pass -c \'gates=["npm test"]\'.',
-    });
-  }
-  await context.preflight?.(config);
-  return { repo: place.repo, from: place.from, config };
-}
-
-interface Place {
-  repo: RunRepo;
-  from: string;
-  file: ConfigFile | undefined;
-}
-
-async function lookAtFolder(source: string, request: SubmitRequest): Promise<Place> {
-  const { root, gitDir, branch, head } = await inspectRepo(source);
-  if (!request.allowDirty) await refuseChanges(root, request.prd.path);
-  return {
-    repo: { source: root, mirror: mirrorName(gitDir), branch, base: head },
-    from: gitDir,
-    file: await findRepoConfig(root),
+    await announce(submitted);
+    await createRuns(context, { planned, prds, after, options, ...batch, ...owned });
+    // The runs are made: from here on nothing may fail the submit, for the workers' reconcilers queue what is not.
+    for (const { run, runId } of planned) await enqueueReady(context, { run, runId, queue }).catch(ignore);
+    return submitted;
   };
+  const { key } = options;
+  if (key === undefined) return make(() => Promise.resolve());
+  return submitOnce(context, { key, request }, make);
 }
 
-/** halo's own inputs may be new or changed: they are read as they are now, not from a commit. */
-async function refuseChanges(root: string, prdPath: string): Promise<void> {
-  const prd = relative(root, await realpath(prdPath).catch(() => prdPath));
-  const changes = await listChanges(root, ['halo.toml', '.halo/config.toml', ...(isBelow(prd) ? [prd] : [])]);
-  if (changes.length === 0) return;
-  const shown = changes.slice(0, 5).join(', ') + (changes.length > 5 ? ` and ${changes.length - 5} more` : '');
-  throw new HaloError('DIRTY_WORKTREE', `${root} has uncommitted changes: ${shown}.`, {
-    hint: 'Commit or stash them, because halo works on commits; --allow-dirty goes on without them.',
-  });
+interface Planned {
+  member: BatchEntry & { priority: number };
+  run: PlannedRun;
+  runId: string;
 }
 
-function isBelow(path: string): boolean {
-  return path !== '' && !isAbsolute(path) && path.split(sep)[0] !== '..';
+function priorityOf(member: BatchEntry, { priority = 0 }: SubmitOptions): number {
+  return member.priority ?? priority;
 }
 
-async function lookAtUrl(home: string, url: string): Promise<Place> {
-  const name = mirrorName(url);
-  const { dir, head, branch } = await updateMirror({ home, name, from: url });
-  const text = await readFileAt({ gitDir: dir, commit: head, path: 'halo.toml', maxBytes: 1024 * 1024 });
-  const source = withoutCredentials(url);
-  return {
-    repo: { source, mirror: name, branch, base: head },
-    from: url,
-    file: text === undefined ? undefined : parseConfigFile(`${source}:halo.toml`, text),
-  };
+async function findNeeded({ store }: SubmitContext, prefixes: readonly string[]): Promise<string[]> {
+  return [...new Set(await Promise.all(prefixes.map((prefix) => store.find(prefix))))];
 }
 
-function refuseTwice(planned: PlannedRun[]): void {
+function refuseTwice(planned: readonly Planned[]): void {
   const seen = new Set<string>();
-  for (const { repo } of planned) {
-    if (seen.has(repo.mirror)) {
-      throw new HaloError('USAGE', `The repository ${repo.source} is named twice.`, {
-        hint: 'Name each repository once: a run has its own branch, so runs of one repository are submitted one by one.',
+  for (const { run } of planned) {
+    if (seen.has(run.repo.mirror)) {
+      throw new HaloError('USAGE', `The repository ${run.repo.source} is named twice.`, {
+        hint: 'Name each repository once: a run has its own branch, so runs of one repository are submitted one by one, with --after where the order matters.',
       });
     }
-    seen.add(repo.mirror);
+    seen.add(run.repo.mirror);
   }
+}
+
+/** A run builds on the run of its own repository that it waits for: with two, there would be two commits to build on. */
+async function refuseTwoBases(
+  { store }: SubmitContext,
+  { planned, after }: { planned: readonly Planned[]; after: readonly string[] },
+): Promise<void> {
+  const needed = await Promise.all(after.map((runId) => store.readState(runId)));
+  for (const { run } of planned) {
+    const same = needed.filter(({ repo }) => repo.mirror === run.repo.mirror).map(({ runId }) => runId);
+    if (same.length < 2) continue;
+    throw new HaloError('USAGE', `${same.join(' and ')} are runs of ${run.repo.source}: it can build on one alone.`, {
+      hint: 'Name the one to build on with --after; runs that shall build on each other wait for each other.',
+    });
+  }
+}
+
+async function enqueueReady(
+  { store }: SubmitContext,
+  { run, runId, queue }: Pick<Planned, 'run' | 'runId'> & { queue: StoryQueue },
+): Promise<void> {
+  const state = await settleNeeds({ store, log: pino({ level: 'silent' }) }, await store.readState(runId));
+  if (unmetNeeds(state).length > 0) return;
+  for (const job of nextJobs(state, run.config)) await queue.enqueue(job);
 }
 
 async function fetchBase(home: string, { repo, from }: PlannedRun): Promise<void> {
@@ -155,24 +115,45 @@ async function fetchBase(home: string, { repo, from }: PlannedRun): Promise<void
   await updateMirror({ home, name: repo.mirror, from, commit: repo.base });
 }
 
-async function createRun(
-  { store, args }: SubmitContext,
-  { run, prd, prdPath, owner }: { run: PlannedRun; prd: Prd; prdPath: string; owner: string | undefined },
-): Promise<string> {
-  const runId = newRunId(new Date(), randomBytes);
-  const { repo, config } = run;
-  await store.createRun(
-    {
+interface Making {
+  planned: readonly Planned[];
+  prds: ReadonlyMap<PrdBytes, Prd>;
+  after: readonly string[];
+  options: SubmitOptions;
+  batch?: string;
+  owner?: string;
+}
+
+async function createRuns(
+  context: SubmitContext,
+  { planned, prds, after, options, batch, owner }: Making,
+): Promise<void> {
+  const idOf = new Map(planned.map(({ member, runId }) => [member.name, runId]));
+  const made = planned.map(async ({ member, run, runId }, place) => {
+    const prd = prds.get(member.prd);
+    if (prd === undefined) throw new HaloError('INTERNAL', `the PRD of ${member.name} was not read`);
+    // For several repositories, a PRD is done only when it is done in all of them.
+    const sharers = planned.filter((other) => other.member.prd.path === member.prd.path).length;
+    const writeBack = run.config.prd.writeBack && sharers === 1 && (await isFileHere(member.prd));
+    const config = { ...run.config, prd: { writeBack } };
+    const needs = [...after, ...member.deps.flatMap((name) => idOf.get(name) ?? [])];
+    const created: JournalEntry & { type: 'run.created' } = {
       type: 'run.created',
       runId,
-      repo,
-      prdPath,
+      repo: run.repo,
+      prdPath: member.prd.path,
       prd,
       attempts: config.retry.attempts,
       ...config.run,
+      user: options.user ?? context.user,
+      priority: member.priority,
       ...(owner === undefined ? {} : { owner }),
-    },
-    { haloVersion: version(), agent: { name: config.agent }, args, config },
-  );
-  return runId;
+      ...(needs.length === 0 ? {} : { after: needs }),
+      ...(batch === undefined ? {} : { batch: { id: batch, name: member.name, place } }),
+    };
+    return { created, origin: { haloVersion: version(), agent: { name: config.agent }, args: context.args, config } };
+  });
+  await context.store.createRuns(await Promise.all(made));
 }
+
+function ignore(): void {}

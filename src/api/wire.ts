@@ -1,6 +1,9 @@
 import * as z from 'zod';
 import { ERRORS, HaloError, type ErrorCode } from '../core/errors.ts';
 import type { JournalEvent } from '../core/events.ts';
+import { isPriority } from '../core/priority.ts';
+import type { PrdBytes } from './operations.ts';
+import { USER_NAME } from './user-name.ts';
 
 /** An error as it goes over HTTP. */
 export interface WireError {
@@ -15,14 +18,51 @@ export type RawFrame = { raw: string } | { error: WireError };
 
 export const STREAM_TYPE = 'application/x-ndjson';
 
-export const SUBMIT_BODY = z.strictObject({
-  prd: z.strictObject({ path: z.string().min(1), content: z.base64() }),
-  repos: z.array(z.string().min(1)).min(1),
+const PRD = z.strictObject({ path: z.string().min(1), content: z.base64() });
+
+const PRIORITY = z.number().refine(isPriority, 'must be a priority').optional();
+
+/** What goes for all runs of a submit. `user` is taken at its word: all who have the token are trusted alike. */
+const OPTIONS = {
   profile: z.string().optional(),
   set: z.array(z.string()),
   allowDirty: z.boolean(),
+  priority: PRIORITY,
+  after: z.array(z.string()).optional(),
+  key: z.string().min(1).optional(),
+  user: z.string().regex(USER_NAME).optional(),
+};
+
+export const SUBMIT_BODY = z.strictObject({
+  prd: PRD,
+  repos: z.array(z.string().min(1)).min(1),
+  ...OPTIONS,
 });
 export type SubmitBody = z.infer<typeof SUBMIT_BODY>;
+
+export const BATCH_BODY = z.strictObject({
+  members: z
+    .array(
+      z.strictObject({
+        name: z.string().min(1),
+        repo: z.string().min(1),
+        prd: PRD,
+        deps: z.array(z.string()),
+        priority: PRIORITY,
+      }),
+    )
+    .min(1),
+  ...OPTIONS,
+});
+export type BatchBody = z.infer<typeof BATCH_BODY>;
+
+export function fromWirePrd({ path, content }: z.infer<typeof PRD>): PrdBytes {
+  return { path, bytes: new Uint8Array(Buffer.from(content, 'base64')) };
+}
+
+export function toWirePrd({ path, bytes }: PrdBytes): z.infer<typeof PRD> {
+  return { path, content: Buffer.from(bytes).toString('base64') };
+}
 
 const FLAG = z.enum(['true', 'false']).transform((text) => text === 'true');
 

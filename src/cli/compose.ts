@@ -1,5 +1,5 @@
 import type { Finding } from '../api/finding.ts';
-import type { Operations } from '../api/operations.ts';
+import type { BatchEntry, Operations } from '../api/operations.ts';
 import type { Initialised } from '../api/repo-config.ts';
 import type { Served } from '../api/serve.ts';
 import type { Verified, VerifyQuery } from '../api/verify.ts';
@@ -46,6 +46,8 @@ export interface Services {
   readConfig(query: { folder: string; profile: string | undefined; set: string[] }): Promise<ShownConfig>;
   /** Throws PRD_INVALID, and USAGE when there is no such dialect. */
   parsePrd(file: PrdFile & { as: string | undefined }): Promise<Prd>;
+  /** Reads a batch file, and the PRDs of its repositories. Throws USAGE, PRD_UNREADABLE. */
+  readBatch(path: string): Promise<BatchEntry[]>;
   convertPrd(file: PrdFile & { to: string }): Promise<{ text: string; warnings: string[]; lost: string[] }>;
   initConfig(options: { folder: string; force: boolean }): Promise<Initialised>;
   /** Answers with the image's id. */
@@ -103,6 +105,10 @@ export function composeServices(args: readonly string[]): Services {
         import('../prd/registry.ts'),
       ]);
       return readPrdFile(bytes, path, as === undefined ? undefined : requireDialect(as)).prd;
+    },
+    async readBatch(path) {
+      const { readBatch } = await import('../api/read-batch.ts');
+      return readBatch(path);
     },
     async convertPrd({ path, bytes, to }) {
       const [{ convertPrd }, { requireDialect }] = await Promise.all([

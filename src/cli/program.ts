@@ -19,6 +19,7 @@ export const COMMANDS: readonly Entry[] = [
     load: () => import('./commands/status.ts'),
   },
   { name: 'logs', summary: 'read or follow what a run does', load: () => import('./commands/logs.ts') },
+  { name: 'batch', summary: 'show the runs of one submit', load: () => import('./commands/batch.ts') },
   { name: 'ls', summary: 'list all runs', load: () => import('./commands/ls.ts') },
   { name: 'diff', summary: 'show what a run changed', load: () => import('./commands/diff.ts') },
   { name: 'land', summary: 'fast-forward your branch to what a run made', load: () => import('./commands/land.ts') },

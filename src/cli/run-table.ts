@@ -1,4 +1,6 @@
 import { formatDuration, msBetween } from '../core/duration.ts';
+import { failedNeeds, unmetNeeds } from '../core/needs.ts';
+import { priorityText } from '../core/priority.ts';
 import type { RunState } from '../core/run-state.ts';
 import { safeLine } from '../core/safe-text.ts';
 import type { Tone } from '../core/transcript.ts';
@@ -11,8 +13,19 @@ export const NO_RUNS = 'no runs yet: halo run prd.json';
 /** Runs as a table, one a row. */
 export function runTable(runs: RunState[], cli: Cli): string[] {
   const now = new Date().toISOString();
-  const heading = ['RUN', 'STATE', 'STORIES', 'TIME', 'STARTED', 'PROJECT', 'REPOSITORY'].map((text) => ({ text }));
-  return table([heading, ...runs.map((run) => runRow(run, now))], { paint: cli.paint, width: widthOf(cli) });
+  const extra = extraColumns(runs);
+  const heading = [
+    'RUN',
+    'STATE',
+    'STORIES',
+    'TIME',
+    'STARTED',
+    ...extra.map(({ name }) => name),
+    'PROJECT',
+    'REPOSITORY',
+  ];
+  const rows = runs.map((run) => runRow(run, { now, extra: extra.map(({ text }) => ({ text: text(run) })) }));
+  return table([heading.map((text) => ({ text })), ...rows], { paint: cli.paint, width: widthOf(cli) });
 }
 
 /** Columns of the terminal; undefined where nothing needs to be cut. */
@@ -20,25 +33,54 @@ export function widthOf(cli: Cli): number | undefined {
   return cli.terminal.shown ? (cli.stdout.columns ?? 80) : undefined;
 }
 
-function runRow(run: RunState, now: string): Cell[] {
-  const landed = run.stories.filter(({ progress }) => progress === 'passed' || progress === 'done').length;
+interface Column {
+  name: string;
+  text: (run: RunState) => string;
+}
+
+/** Columns that only say something where runs differ. */
+function extraColumns(runs: readonly RunState[]): Column[] {
+  const columns: Column[] = [];
+  if (runs.some(({ priority }) => priority !== 0))
+    columns.push({ name: 'PRIORITY', text: ({ priority }) => priorityText(priority) ?? 'normal' });
+  if (new Set(runs.map(({ user }) => user)).size > 1)
+    columns.push({ name: 'USER', text: ({ user }) => safeLine(user ?? '-', 24) });
+  return columns;
+}
+
+function runRow(run: RunState, { now, extra }: { now: string; extra: Cell[] }): Cell[] {
   return [
     { text: run.runId, tone: 'strong' },
     { text: stateText(run), tone: stateTone(run) },
-    { text: `${landed}/${run.stories.length}` },
-    { text: run.startedAt === undefined ? '-' : formatDuration(msBetween(run.startedAt, run.endedAt ?? now)) },
+    { text: storyCount(run) },
+    { text: timeText(run, now) },
     { text: run.startedAt === undefined ? '-' : `${formatAge(msBetween(run.startedAt, now))} ago` },
+    ...extra,
     { text: safeLine(run.project, 24) },
     { text: safeLine(run.repo.source) },
   ];
 }
 
-function stateText(run: RunState): string {
+/** Stories that are done, of all. */
+export function storyCount({ stories }: RunState): string {
+  const landed = stories.filter(({ progress }) => progress === 'passed' || progress === 'done').length;
+  return `${landed}/${stories.length}`;
+}
+
+export function timeText({ startedAt, endedAt }: RunState, now: string): string {
+  return startedAt === undefined ? '-' : formatDuration(msBetween(startedAt, endedAt ?? now));
+}
+
+/** How a run stands, in a word or two. */
+export function stateText(run: RunState): string {
+  if (failedNeeds(run).length > 0) return 'blocked';
+  if (unmetNeeds(run).length > 0) return 'waits';
   if (run.status !== 'ended') return run.status;
   return `${run.stopReason ?? 'ended'}${run.landed === undefined ? '' : ', landed'}`;
 }
 
 export function stateTone(run: RunState): Tone {
+  if (run.status !== 'ended' && failedNeeds(run).length > 0) return 'warn';
   if (run.status !== 'ended') return 'plain';
   if (run.stopReason === 'SUCCESS') return 'good';
   return run.stopReason === 'NEEDS_HUMAN' ? 'warn' : 'bad';

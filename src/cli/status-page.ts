@@ -1,6 +1,8 @@
 import type { RunView } from '../api/operations.ts';
 import { formatDuration, msBetween } from '../core/duration.ts';
-import type { StoryProgress, StoryState } from '../core/run-state.ts';
+import { needsText } from '../core/needs.ts';
+import { priorityText } from '../core/priority.ts';
+import type { RunState, StoryProgress, StoryState } from '../core/run-state.ts';
 import { safeLine } from '../core/safe-text.ts';
 import { testsText, type Paint, type Tone } from '../core/transcript.ts';
 import { nextSteps } from '../tui/next-steps.ts';
@@ -25,14 +27,14 @@ const MOST_PATHS = 20;
 export function statusPage({ state, dir }: RunView, cli: Cli): string[] {
   const now = new Date().toISOString();
   const { paint } = cli;
-  const end = state.status === 'ended' ? (state.stopReason ?? 'ended') : state.status;
-  const detail = state.detail === undefined ? '' : `  ${safeLine(state.detail)}`;
+  const detail = needsText(state) ?? state.detail;
   const facts: [string, string][] = [
     ['run', state.runId],
-    ['state', `${paint(stateTone(state), end)}${detail}`],
+    ['state', `${paint(stateTone(state), stateWord(state))}${detail === undefined ? '' : `  ${safeLine(detail)}`}`],
     ['project', safeLine(state.project)],
     ['repo', safeLine(`${state.repo.source}${state.repo.branch === undefined ? '' : ` (${state.repo.branch})`}`)],
     ['prd', safeLine(state.prdPath)],
+    ...submissionFacts(state),
     ['time', state.startedAt === undefined ? '-' : formatDuration(msBetween(state.startedAt, state.endedAt ?? now))],
     ['used', usageText(state.usage) || '-'],
     ['commits', commitsText({ state })],
@@ -50,6 +52,20 @@ export function statusPage({ state, dir }: RunView, cli: Cli): string[] {
     ...waitingLines(state.stories, paint),
     ...(steps.length > 0 ? [''] : []),
     ...steps.map(({ command, why }) => `${command.padEnd(stepWidth)}  ${paint('quiet', why)}`),
+  ];
+}
+
+function stateWord({ status, stopReason }: RunState): string {
+  return status === 'ended' ? (stopReason ?? 'ended') : status;
+}
+
+/** Whose run it is, and what of its place among the others is not as usual. */
+function submissionFacts({ user, priority, batch }: RunState): [string, string][] {
+  const level = priorityText(priority);
+  return [
+    ...(user === undefined ? [] : [['user', safeLine(user)] as [string, string]]),
+    ...(level === undefined ? [] : [['priority', level] as [string, string]]),
+    ...(batch === undefined ? [] : [['batch', `${batch.id}, as ${safeLine(batch.name)}`] as [string, string]]),
   ];
 }
 

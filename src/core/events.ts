@@ -52,6 +52,29 @@ export interface CommandResult {
   tail?: string;
 }
 
+/** Whose run it is and when its turn comes; journals from before this was kept lack all of it. */
+export interface Submission {
+  /** Who submitted it: a user of the operating system, or the name that came with the API request. */
+  user?: string;
+  /** Smaller goes first; 0 when absent. */
+  priority?: number;
+  /** Ids of the runs that must end with SUCCESS before this one starts. */
+  after?: string[];
+  batch?: BatchRef;
+}
+
+/** One repository's place in the runs made by one submit. */
+export interface BatchRef {
+  id: string;
+  /** What the batch calls this run. */
+  name: string;
+  /** Its place in the order of the batch, from 0. */
+  place: number;
+}
+
+/** `met`: it ended with SUCCESS; `failed`: with anything else, until a person makes it go on. */
+export type NeedStatus = 'open' | 'met' | 'failed';
+
 /** What happened, without the envelope. */
 export type JournalEntry =
   | ({
@@ -63,7 +86,10 @@ export type JournalEntry =
       attempts: number;
       /** The `halo run` that works on it, as store/presence.ts names it; for as long as that lives, nobody else does. */
       owner?: string;
-    } & Partial<Scheduling>)
+    } & Partial<Scheduling> &
+      Submission)
+  /** A run that this one waits for ended, or goes on again. `base`: what this run now builds on. */
+  | { type: 'need.changed'; run: string; now: NeedStatus; stopReason?: StopReason; base?: string }
   | { type: 'run.started' }
   | { type: 'run.ended'; stopReason: StopReason; detail: string }
   | { type: 'run.landed'; branch: string; from: string; to: string }

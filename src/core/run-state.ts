@@ -1,5 +1,6 @@
 import { addUsage, NO_USAGE, type Usage } from './agent.ts';
-import type { HeldCommit, JournalEvent, Phase, RunRepo, Scheduling } from './events.ts';
+import type { BatchRef, HeldCommit, JournalEvent, Phase, RunRepo, Scheduling } from './events.ts';
+import { changeNeed, openNeeds, type Need } from './needs.ts';
 import type { Story } from './prd.ts';
 import type { StopReason } from './stop-reason.ts';
 import { storyKey } from './story-key.ts';
@@ -52,6 +53,13 @@ export interface RunState extends Scheduling {
   /** The newest fencing epoch handed out to any story. */
   epoch: number;
   usage: Usage;
+  /** Who submitted it, where that is known. */
+  user?: string;
+  /** Smaller goes first. */
+  priority: number;
+  /** The runs that it starts after. */
+  needs: Need[];
+  batch?: BatchRef;
   createdAt: string;
   /** The worker that has the run for itself while it lives. */
   owner?: string;
@@ -78,6 +86,8 @@ export function applyEvent(state: RunState | undefined, event: JournalEvent): Ru
   if (state === undefined) return undefined;
   const next = { ...state, seq: event.seq };
   switch (event.type) {
+    case 'need.changed':
+      return changeNeed(next, event);
     case 'run.started':
       return { ...next, status: 'running', startedAt: state.startedAt ?? event.at };
     case 'run.ended':
@@ -178,6 +188,10 @@ function createState(event: JournalEvent & { type: 'run.created' }): RunState {
     tip: event.repo.base,
     epoch: 0,
     usage: NO_USAGE,
+    ...(event.user === undefined ? {} : { user: event.user }),
+    priority: event.priority ?? 0,
+    needs: openNeeds(event.after ?? []),
+    ...(event.batch === undefined ? {} : { batch: event.batch }),
     createdAt: event.at,
     ...(event.owner === undefined ? {} : { owner: event.owner }),
     seq: event.seq,

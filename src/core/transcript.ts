@@ -67,12 +67,25 @@ export function describe(event: JournalEvent): TranscriptLine[] {
     }
     case 'run.started':
       return [];
+    case 'need.changed':
+      return needLine(event);
     case 'run.ended':
       return runLine(event.stopReason === 'SUCCESS' ? 'good' : 'bad', event.stopReason, event.detail);
     case 'run.landed':
       return runLine('good', 'LANDED', `${event.branch} moved from ${short(event.from)} to ${short(event.to)}`);
     default:
       return storyLines(event).map(({ label, tone, text }) => ({ story: safeLine(event.story), label, tone, text }));
+  }
+}
+
+function needLine({ run, now, stopReason }: JournalEvent & { type: 'need.changed' }): TranscriptLine[] {
+  switch (now) {
+    case 'met':
+      return runLine('plain', 'waited', `for ${run}, which ended with SUCCESS`);
+    case 'failed':
+      return runLine('warn', 'BLOCKED', `${run} ended with ${stopReason ?? 'a failure'}`);
+    case 'open':
+      return runLine('plain', 'waits', `for ${run}, which goes on again`);
   }
 }
 

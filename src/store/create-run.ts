@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto';
-import { mkdir, open, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, open, readdir, rename, rm, rmdir, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { HaloError } from '../core/errors.ts';
 import { JOURNAL_VERSION, type JournalEntry, type JournalEvent } from '../core/events.ts';
 import { foldRun } from '../core/run-state.ts';
 import { syncFolder } from '../lib/atomic-write.ts';
 import { historyText, progressText } from './chronicle.ts';
-import { onDisk } from './disk.ts';
+import { isMissing, onDisk } from './disk.ts';
 import { pathsIn, type RunPaths } from './layout.ts';
 import { checkpointText } from './load.ts';
 import { recordOf, type RunOrigin } from './run-record.ts';
@@ -22,31 +22,62 @@ export interface NewRun {
   log: (event: JournalEvent) => string;
 }
 
-/** Names of folders that are still being filled begin like this. */
+/** Names of folders whose runs are still being filled begin like this. */
 const UNFINISHED = '.new-';
+/** Names of folders whose runs are all complete, and are being moved to their places. */
+const COMPLETE = '.ready-';
 
-/** Makes a run directory that is complete from its first moment: filled under another name, then renamed. */
-export async function createRunFolder(paths: RunPaths, run: NewRun): Promise<JournalEvent> {
-  const event: JournalEvent = { v: JOURNAL_VERSION, seq: 1, at: run.at, ...run.created };
-  const runs = dirname(paths.dir);
-  const temp = join(runs, `${UNFINISHED}${run.created.runId}-${randomBytes(4).toString('hex')}`);
-  await onDisk(paths.dir, async () => {
-    await mkdir(runs, { recursive: true, mode: 0o700 });
-    if ((await stat(paths.dir).catch(() => undefined)) !== undefined)
-      throw new HaloError('INTERNAL', `The run directory ${paths.dir} exists already.`);
+/**
+ * Makes the directories of runs, all of them or none, each complete from its first moment: they are filled in a folder
+ * aside, whose renaming decides; whoever dies after that leaves the rest to `placeRuns`.
+ */
+export async function createRunFolders(runs: string, made: readonly NewRun[]): Promise<void> {
+  const name = randomBytes(8).toString('hex');
+  const temp = join(runs, `${UNFINISHED}${name}`);
+  await onDisk(runs, async () => {
+    await mkdir(temp, { recursive: true, mode: 0o700 });
     try {
-      await fill(pathsIn(temp), event, run);
-      await rename(temp, paths.dir);
+      for (const run of made) {
+        const dir = join(runs, run.created.runId);
+        if ((await stat(dir).catch(() => undefined)) !== undefined)
+          throw new HaloError('INTERNAL', `The run directory ${dir} exists already.`);
+        await fill(pathsIn(join(temp, run.created.runId)), run);
+      }
+      await syncFolder(temp);
+      await rename(temp, join(runs, `${COMPLETE}${name}`));
     } catch (error) {
       await rm(temp, { recursive: true, force: true });
       throw error;
     }
     await syncFolder(runs);
+    await placeRuns(runs);
   });
-  return event;
 }
 
-async function fill(paths: RunPaths, event: JournalEvent, run: NewRun): Promise<void> {
+/** Moves complete runs to their places: the last step of making them, which anybody may finish. */
+export async function placeRuns(runs: string): Promise<void> {
+  const names = await readdir(runs).catch((error: unknown) => {
+    if (isMissing(error)) return [];
+    throw error;
+  });
+  for (const folder of names.filter((name) => name.startsWith(COMPLETE)).map((name) => join(runs, name))) {
+    for (const runId of await unlessMissing(readdir(folder), []))
+      await unlessMissing(rename(join(folder, runId), join(runs, runId)), undefined);
+    await syncFolder(runs);
+    await unlessMissing(rmdir(folder), undefined);
+  }
+}
+
+/** Somebody else may be placing the same runs. */
+async function unlessMissing<T>(work: Promise<T>, instead: T): Promise<T> {
+  return work.catch((error: unknown) => {
+    if (isMissing(error)) return instead;
+    throw error;
+  });
+}
+
+async function fill(paths: RunPaths, run: NewRun): Promise<void> {
+  const event: JournalEvent = { v: JOURNAL_VERSION, seq: 1, at: run.at, ...run.created };
   const state = foldRun([event]);
   if (state === undefined) throw new HaloError('INTERNAL', 'A run begins with run.created.');
   const { hash, specHash, dialect } = run.created.prd;

@@ -6,20 +6,23 @@ import type { JournalEntry, JournalEvent } from '../core/events.ts';
 import type { RunState } from '../core/run-state.ts';
 import { writeAtomic } from '../lib/atomic-write.ts';
 import { amendRecord, appendToRun, readConstants, type Append, type Decision } from './append-run.ts';
-import { createRunFolder, type RunCreated } from './create-run.ts';
+import { createRunFolders, placeRuns, type RunCreated } from './create-run.ts';
 import { writeBundle, type BundleFacts } from './debug-bundle.ts';
 import { asDiskError, onDisk } from './disk.ts';
 import { findRun, listRuns, runIds, type RunList } from './find-run.ts';
 import { followJournal, followRawOutput, type FollowJournal, type FollowRaw } from './follow.ts';
-import { artifactPath, runPaths, type AttemptPlace } from './layout.ts';
+import { artifactPath, runPaths, runsFolder, type AttemptPlace } from './layout.ts';
 import { loadEvents, loadRun, type Folded } from './load.ts';
 import { openRawOutput } from './raw-output.ts';
 import { recordOf, type RunOrigin } from './run-record.ts';
 
 /** The run directories of one HALO_HOME. Every function may throw DISK_FAILED, and RUN_NOT_FOUND for its run. */
 export interface Store {
-  /** Makes the run's directory, complete or not at all. */
-  createRun(created: RunCreated, origin: RunOrigin): Promise<JournalEvent>;
+  createRun(created: RunCreated, origin: RunOrigin): Promise<void>;
+  /** Makes the directories of runs: all of them, complete, or none. */
+  createRuns(runs: readonly { created: RunCreated; origin: RunOrigin }[]): Promise<void>;
+  /** Finishes what a process left that died while it made runs. */
+  placeRuns(): Promise<void>;
   /** Adds to the journal; several processes may append to one run. Durable when it resolves. */
   append(runId: string, entries: readonly JournalEntry[]): Promise<JournalEvent[]>;
   /**
@@ -86,11 +89,18 @@ export function openStore(home: string, options: StoreOptions): Store {
       return appended;
     });
 
+  const createRuns: Store['createRuns'] = (runs) => {
+    const at = now().toISOString();
+    return createRunFolders(
+      runsFolder(home),
+      runs.map((run) => ({ ...run, at, log: (event) => log(event, at) })),
+    );
+  };
+
   return {
-    createRun(created, origin) {
-      const at = now().toISOString();
-      return createRunFolder(paths(created.runId), { created, origin, at, log: (event) => log(event, at) });
-    },
+    createRun: (created, origin) => createRuns([{ created, origin }]),
+    createRuns,
+    placeRuns: () => placeRuns(runsFolder(home)),
     append: async (runId, entries) => (await decideInLine(runId, () => ({ entries, result: undefined }))).events,
     transact: async (runId, decide) => (await decideInLine(runId, decide)).result,
     amend: (runId, change) => inLine(runId, () => amendRecord(paths(runId), change)),

@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import { processEnv, readSecret } from '../config/host.ts';
 import type { Config, Host } from '../config/config.ts';
 import { HaloError, toHaloError } from '../core/errors.ts';
+import { unmetNeeds } from '../core/needs.ts';
 import type { RunEnd } from '../core/plan.ts';
 import type { StopReason } from '../core/stop-reason.ts';
 import { transcribe } from '../core/transcript.ts';
@@ -57,15 +58,18 @@ export async function startWorker({ host, concurrency, log, owner }: WorkerOptio
   const worker = openContext({ host, homeId, log, cleaning });
   const queue = await openQueue(link, openLanes(host.home, worker.store));
 
+  const reconciler = startReconciler(worker, queue, owner);
   const handle = async (job: StoryJob, signal: AbortSignal, lastTry: boolean): Promise<void> => {
     const { runId } = job;
     const stop = new AbortController();
     const mine = { runId, controller: stop };
     stops.add(mine);
     try {
+      if (unmetNeeds(await worker.store.readState(runId)).length > 0) return;
       const next = await advanceRun(worker, job, AbortSignal.any([signal, stop.signal]));
       if (stop.signal.aborted) return await endStoppedRun(worker, runId);
       for (const following of next) await queue.enqueue(following);
+      if (next.length === 0) await reconciler.wake(runId);
     } catch (error) {
       if (stop.signal.aborted) return await endStoppedRun(worker, runId);
       if (signal.aborted) throw error;
@@ -87,7 +91,6 @@ export async function startWorker({ host, concurrency, log, owner }: WorkerOptio
   });
   await consumer.ready;
   const presence = owner === undefined ? await announceWorker(host.home, 'any') : undefined;
-  const reconciler = startReconciler(worker, queue, owner);
   return {
     stopRun: async (runId) => {
       const under = [...stops].filter((each) => each.runId === runId);

@@ -1,8 +1,10 @@
 import type { Config } from '../config/config.ts';
+import { unmetNeeds } from '../core/needs.ts';
 import type { StoryQueue } from '../queue/queue.ts';
 import { forgetDead } from '../store/presence.ts';
 import { laneOf } from './lane.ts';
 import { nextJobs } from './next-job.ts';
+import { settleNeeds } from './settle-needs.ts';
 import { sweepOrphans } from './sweep.ts';
 import type { WorkerContext } from './worker-context.ts';
 
@@ -11,6 +13,8 @@ const EVERY_MS = 10_000;
 const SWEEP_EVERY = 6;
 
 export interface Reconciler {
+  /** A run ended: looks at those that wait for it. */
+  wake(runId: string): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -21,15 +25,19 @@ export interface Reconciler {
 export function startReconciler(worker: WorkerContext, queue: StoryQueue, owner: string | undefined): Reconciler {
   // With the size of its journal: a person may reopen a run.
   const ended = new Map<string, number>();
+  /** What each run starts after, which never changes. */
+  const needs = new Map<string, string[]>();
   let turns = 0;
   const once = async () => {
     if (turns++ % SWEEP_EVERY === 0) await sweepOrphans(worker);
     if (owner === undefined) for (const lane of await forgetDead(worker.home)) await queue.dropLane(lane);
-    for (const runId of await worker.store.runIds()) {
-      const bytes = await worker.store.journalBytes(runId);
-      if (ended.get(runId) === bytes) continue;
-      if ((await requeue(worker, queue, { runId, owner })) === 'ended') ended.set(runId, bytes);
-    }
+    await worker.store.placeRuns();
+    for (const runId of await worker.store.runIds()) await look(runId);
+  };
+  const look = async (runId: string) => {
+    const bytes = await worker.store.journalBytes(runId);
+    if (ended.get(runId) === bytes) return;
+    if ((await requeue(worker, queue, { runId, owner })) === 'ended') ended.set(runId, bytes);
   };
   const guarded = () =>
     once().catch((error: unknown) => {
@@ -41,6 +49,12 @@ export function startReconciler(worker: WorkerContext, queue: StoryQueue, owner:
   }, EVERY_MS);
   timer.unref();
   return {
+    wake: async (endedId) => {
+      for (const runId of await worker.store.runIds()) {
+        if (!needs.has(runId)) needs.set(runId, await needsOf(worker, runId));
+        if (needs.get(runId)?.includes(endedId)) await look(runId);
+      }
+    },
     stop: () => {
       clearInterval(timer);
       return current;
@@ -48,19 +62,29 @@ export function startReconciler(worker: WorkerContext, queue: StoryQueue, owner:
   };
 }
 
-/** Does nothing for a run whose job waits or runs. A run that cannot be read must not keep the others waiting. */
+/**
+ * Does nothing for a run whose job waits or runs, nor for one that waits for other runs.
+ * A run that cannot be read must not keep the others waiting.
+ */
 async function requeue(
-  { home, store, log }: WorkerContext,
+  worker: WorkerContext,
   queue: StoryQueue,
   { runId, owner }: { runId: string; owner: string | undefined },
 ): Promise<'open' | 'ended'> {
+  const { home, store, log } = worker;
   const state = await store.readState(runId).catch((error: unknown) => {
     log.warn({ runId, err: error }, 'a run cannot be read');
   });
   if (state === undefined) return 'open';
   if (state.status === 'ended') return 'ended';
   if ((await laneOf(home, state)) !== owner) return 'open';
+  if (unmetNeeds(await settleNeeds(worker, state)).length > 0) return 'open';
   const { config } = await store.readRecord(runId);
   for (const job of nextJobs(state, config as Config)) await queue.enqueue(job);
   return 'open';
+}
+
+async function needsOf({ store }: WorkerContext, runId: string): Promise<string[]> {
+  const state = await store.readState(runId).catch(() => undefined);
+  return state?.needs.map(({ run }) => run) ?? [];
 }

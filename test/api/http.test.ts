@@ -33,13 +33,14 @@ const WAYS: [string, () => Operations][] = [
   ['over HTTP', () => openHttp({ url, token: TOKEN })],
 ];
 
-describe.each(WAYS)('operations %s', (_name, open) => {
+describe.each(WAYS)('operations %s', (name, open) => {
   it('submits a PRD byte for byte and returns a run per repository', async () => {
     expect(await open().submit(REQUEST)).toEqual([
       { runId: 'new-1', repo: '/x/a', warnings: ['a warning'], parallel: 1 },
       { runId: 'new-2', repo: 'https://example.com/b.git', warnings: ['a warning'], parallel: 1 },
     ]);
-    expect(memory.submitted).toEqual([REQUEST]);
+    const user = name === 'over HTTP' ? { user: expect.any(String) as string } : {};
+    expect(memory.submitted).toEqual([{ ...REQUEST, ...user }]);
   });
 
   it('lists runs newest first and shows one by a prefix of its id', async () => {

@@ -50,6 +50,7 @@ export async function runCli(words: string[], options: CliOptions): Promise<CliR
       },
       readConfig: notHere,
       parsePrd: notHere,
+      readBatch: notHere,
       convertPrd: notHere,
       initConfig: notHere,
       buildImage: notHere,

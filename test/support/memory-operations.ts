@@ -76,6 +76,17 @@ export function openMemory(): MemoryOperations {
         })),
       );
     },
+    submitBatch({ members }) {
+      return Promise.resolve(
+        members.map(({ repo }, index): Submitted => ({
+          runId: `new-${index + 1}`,
+          repo,
+          parallel: 1,
+          batch: 'batch-1',
+          warnings: [],
+        })),
+      );
+    },
     list: () => Promise.resolve([...runs.values()].map(stateOf).reverse()),
     get: (runId) =>
       attempt(() => {

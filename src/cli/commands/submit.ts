@@ -1,3 +1,7 @@
+import { resolve } from 'node:path';
+import type { Operations, Submitted, SubmitOptions } from '../../api/operations.ts';
+import { HaloError } from '../../core/errors.ts';
+import { parsePriority } from '../../core/priority.ts';
 import { safeLine } from '../../core/safe-text.ts';
 import type { Cli } from '../cli.ts';
 import type { Define } from '../define.ts';
@@ -6,6 +10,10 @@ import { addSettingOptions, collect, repoSource, settingsOf, type SettingFlags }
 
 interface Flags extends SettingFlags {
   repo?: string[];
+  batch?: string;
+  priority?: number;
+  after?: string[];
+  key?: string;
   allowDirty?: true;
   json?: true;
 }
@@ -16,13 +24,17 @@ export const define: Define = (command, cli) => {
       .description(
         'Queues a PRD for one or more repositories and prints one run id per line. Everything is checked first: either all runs are queued or none. Workers (`halo worker`, `halo up`) execute them.',
       )
-      .argument('<prd>', 'the PRD file, or - for stdin')
-      .option('--repo <repo>', 'path or URL of a repository, by default the one here (repeatable)', collect),
+      .argument('[prd]', 'the PRD file, or - for stdin')
+      .option('--repo <repo>', 'path or URL of a repository, by default the one here (repeatable)', collect)
+      .option('--batch <file>', 'the repositories of a batch file instead, each with its PRD')
+      .option('--priority <n>', 'high, normal, low or a number; smaller goes first', parsePriority)
+      .option('--after <runId>', 'start when that run ended with SUCCESS (repeatable)', collect)
+      .option('--key <key>', 'make the runs once, however often this key is submitted'),
   )
     .option('--allow-dirty', 'accept uncommitted changes; they are not part of the run')
     .option('--json', 'print the runs as JSON')
     .addHelpText('after', HELP)
-    .action((prd: string, flags: Flags) => submit(prd, flags, cli));
+    .action((prd: string | undefined, flags: Flags) => submit(prd, flags, cli));
 };
 
 const HELP = `
@@ -30,6 +42,8 @@ Examples:
   halo submit prd.json
   halo submit prd.json --repo ../shop --repo ../api --repo https://git.example.com/web.git
   id=$(halo submit prd.json) && halo logs "$id" -f
+  halo submit ui.json --repo ../ui --after "$id" --priority high
+  halo submit --batch batch.toml
 
 Only run ids are written to stdout; everything else goes to stderr.
 
@@ -37,24 +51,48 @@ Exit codes:
   0 queued                  2 wrong usage
   5 something is missing    6 the PRD, the settings or a repository is not fit
 
-See also: halo run, halo worker, halo status`;
+See also: halo run, halo worker, halo status, halo batch`;
 
-async function submit(file: string, flags: Flags, cli: Cli): Promise<void> {
-  const prd = await readPrd(file, cli);
-  const repos = flags.repo ?? ['.'];
-  const runs = await cli.withOperations((operations) =>
-    operations.submit({
-      prd,
-      repos: repos.map((repo) => repoSource(cli.cwd, repo)),
-      profile: flags.profile,
-      set: settingsOf(flags),
-      allowDirty: flags.allowDirty === true,
-    }),
-  );
+async function submit(file: string | undefined, flags: Flags, cli: Cli): Promise<void> {
+  const work = await prepare(file, flags, cli);
+  const runs = await cli.withOperations(work);
   if (flags.json) return cli.printJson(runs);
-  for (const { runId, repo, warnings } of runs) {
-    await cli.note(...warnings.map((text) => `${cli.paintErr('warn', 'warning:')} ${safeLine(text, 500)}`));
-    await cli.note(cli.paintErr('quiet', `queued ${runId} for ${repo}`));
-  }
+  // Runs that share a PRD share its warnings, too.
+  const warnings = new Set(runs.flatMap((run) => run.warnings));
+  for (const text of warnings) await cli.note(`${cli.paintErr('warn', 'warning:')} ${safeLine(text, 500)}`);
+  for (const { runId, repo } of runs) await cli.note(cli.paintErr('quiet', `queued ${runId} for ${safeLine(repo)}`));
+  const batch = runs[0]?.batch;
+  if (batch !== undefined) await cli.note(cli.paintErr('quiet', `halo batch ${batch} shows them together`));
   await cli.print(...runs.map(({ runId }) => runId));
+}
+
+/** Reads all files; what is asked of the operations then. */
+async function prepare(
+  file: string | undefined,
+  flags: Flags,
+  cli: Cli,
+): Promise<(operations: Operations) => Promise<Submitted[]>> {
+  const options: SubmitOptions = {
+    profile: flags.profile,
+    set: settingsOf(flags),
+    allowDirty: flags.allowDirty === true,
+    ...(flags.priority === undefined ? {} : { priority: flags.priority }),
+    ...(flags.after === undefined ? {} : { after: flags.after }),
+    ...(flags.key === undefined ? {} : { key: flags.key }),
+  };
+  if (flags.batch !== undefined) {
+    if (file !== undefined || flags.repo !== undefined)
+      throw new HaloError('USAGE', '--batch names repositories and PRDs: there is no room for others.', {
+        hint: 'Leave out the PRD and --repo, or --batch.',
+      });
+    const members = await cli.services.readBatch(resolve(cli.cwd, flags.batch));
+    return (operations) => operations.submitBatch({ ...options, members });
+  }
+  if (file === undefined)
+    throw new HaloError('USAGE', 'There is nothing to submit.', {
+      hint: 'Name a PRD, as in `halo submit prd.json`, or a batch file with --batch.',
+    });
+  const prd = await readPrd(file, cli);
+  const repos = (flags.repo ?? ['.']).map((repo) => repoSource(cli.cwd, repo));
+  return (operations) => operations.submit({ ...options, prd, repos });
 }

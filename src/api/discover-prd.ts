@@ -1,0 +1,37 @@
+import { stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { HaloError } from '../core/errors.ts';
+import { isUrl } from '../git/source.ts';
+
+/** Where tools keep the PRD of a repository, from its top. */
+const PLACES = [
+  '.hank/IMPLEMENTATION_PLAN.md',
+  'prd.json',
+  'scripts/ralph/prd.json',
+  '.halo/prd.json',
+  'PRD.md',
+  'prd.md',
+  'IMPLEMENTATION_PLAN.md',
+];
+
+/** The one PRD of a repository. Throws PRD_UNREADABLE when there is none, or more than one. */
+export async function discoverPrd({ name, repo }: { name: string; repo: string }): Promise<string> {
+  const hint = 'Name it in the batch file: prd = "…".';
+  if (isUrl(repo)) {
+    throw new HaloError('PRD_UNREADABLE', `The PRD of ${name} cannot be looked for in ${repo}.`, { hint });
+  }
+  const found: string[] = [];
+  const seen = new Set<number>();
+  for (const place of PLACES) {
+    const file = await stat(join(repo, place)).catch(() => undefined);
+    // On disks that ignore case, two names are one file.
+    if (file?.isFile() !== true || seen.has(file.ino)) continue;
+    seen.add(file.ino);
+    found.push(place);
+  }
+  // A repository that hank manages keeps its plan there, whatever else lies about.
+  const [first] = found;
+  if (first !== undefined && (found.length === 1 || first.startsWith('.hank/'))) return join(repo, first);
+  const what = first === undefined ? `has no PRD: ${PLACES.join(', ')}` : `has several PRDs: ${found.join(', ')}`;
+  throw new HaloError('PRD_UNREADABLE', `${name} (${repo}) ${what}.`, { hint });
+}

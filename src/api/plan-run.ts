@@ -1,0 +1,90 @@
+import { realpath } from 'node:fs/promises';
+import { isAbsolute, join, relative, sep } from 'node:path';
+import type { Config } from '../config/config.ts';
+import { findRepoConfig, parseConfigFile, readConfigFile, type ConfigFile } from '../config/load.ts';
+import { resolveConfig } from '../config/resolve.ts';
+import { HaloError } from '../core/errors.ts';
+import type { RunRepo } from '../core/events.ts';
+import { updateMirror } from '../git/mirror.ts';
+import { inspectRepo, listChanges, readFileAt } from '../git/repo.ts';
+import { isUrl, mirrorName, withoutCredentials } from '../git/source.ts';
+import type { SubmitOptions } from './operations.ts';
+import type { SubmitContext } from './submit-context.ts';
+
+/** A run that could be made: the repository is fit and its settings hold. */
+export interface PlannedRun {
+  repo: RunRepo;
+  config: Config;
+  /** Where git can read the base commit now: a git directory or a URL. */
+  from: string;
+}
+
+/** Looks at a repository and puts its settings together. `prdPath` may have uncommitted changes. */
+export async function planRun(
+  context: SubmitContext,
+  { request, source, prdPath }: { request: SubmitOptions; source: string; prdPath: string },
+): Promise<PlannedRun> {
+  const place = isUrl(source)
+    ? await lookAtUrl(context.host.home, source)
+    : await lookAtFolder(source, request.allowDirty ? undefined : prdPath);
+  const { config } = resolveConfig({
+    home: await readConfigFile(join(context.host.home, 'config.toml')),
+    repo: place.file,
+    profile: request.profile,
+    env: context.env,
+    set: request.set,
+    flags: { agent: undefined },
+    cwd: process.cwd(),
+  });
+  if (config.gates === undefined) {
+    throw new HaloError('NO_GATES', `No gates are configured for ${place.repo.source}: nothing would prove a story.`, {
+      hint: '`halo init` writes a halo.toml with gates that fit the repository; or pass -c \'gates=["npm test"]\'.',
+    });
+  }
+  await context.preflight?.(config);
+  return { repo: place.repo, from: place.from, config };
+}
+
+interface Place {
+  repo: RunRepo;
+  from: string;
+  file: ConfigFile | undefined;
+}
+
+/** `cleanBut`: uncommitted changes are refused, but for those of this file. */
+async function lookAtFolder(source: string, cleanBut: string | undefined): Promise<Place> {
+  const { root, gitDir, branch, head } = await inspectRepo(source);
+  if (cleanBut !== undefined) await refuseChanges(root, cleanBut);
+  return {
+    repo: { source: root, mirror: mirrorName(gitDir), branch, base: head },
+    from: gitDir,
+    file: await findRepoConfig(root),
+  };
+}
+
+/** halo's own inputs may be new or changed: they are read as they are now, not from a commit. */
+async function refuseChanges(root: string, prdPath: string): Promise<void> {
+  const prd = relative(root, await realpath(prdPath).catch(() => prdPath));
+  const changes = await listChanges(root, ['halo.toml', '.halo/config.toml', ...(isBelow(prd) ? [prd] : [])]);
+  if (changes.length === 0) return;
+  const shown = changes.slice(0, 5).join(', ') + (changes.length > 5 ? ` and ${changes.length - 5} more` : '');
+  throw new HaloError('DIRTY_WORKTREE', `${root} has uncommitted changes: ${shown}.`, {
+    hint: 'Commit or stash them, because halo works on commits; --allow-dirty goes on without them.',
+  });
+}
+
+function isBelow(path: string): boolean {
+  return path !== '' && !isAbsolute(path) && path.split(sep)[0] !== '..';
+}
+
+async function lookAtUrl(home: string, url: string): Promise<Place> {
+  const name = mirrorName(url);
+  const { dir, head, branch } = await updateMirror({ home, name, from: url });
+  const text = await readFileAt({ gitDir: dir, commit: head, path: 'halo.toml', maxBytes: 1024 * 1024 });
+  const source = withoutCredentials(url);
+  return {
+    repo: { source, mirror: name, branch, base: head },
+    from: url,
+    file: text === undefined ? undefined : parseConfigFile(`${source}:halo.toml`, text),
+  };
+}

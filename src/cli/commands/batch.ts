@@ -1,0 +1,117 @@
+import { addUsage, NO_USAGE } from '../../core/agent.ts';
+import { HaloError } from '../../core/errors.ts';
+import type { RunState } from '../../core/run-state.ts';
+import { safeLine } from '../../core/safe-text.ts';
+import { usageText } from '../../tui/usage-text.ts';
+import type { Cli } from '../cli.ts';
+import type { Define } from '../define.ts';
+import { stateText, stateTone, storyCount, timeText, widthOf } from '../run-table.ts';
+import { table, type Cell } from '../table.ts';
+
+export const define: Define = (command, cli) => {
+  command
+    .description(
+      'Shows the runs that one submit made for several repositories, in the order in which they run: how each stands, what it waits for, and what all of them used. Without an id, lists the batches.',
+    )
+    .argument('[batchId]', 'a batch, or the start of its id')
+    .option('--json', 'print the same as JSON')
+    .addHelpText('after', HELP)
+    .action((batchId: string | undefined, flags: { json?: true }) => show(batchId, flags, cli));
+};
+
+const HELP = `
+Examples:
+  halo batch
+  halo batch 0tbq
+  halo batch 0tbq --json | jq -r '.runs[] | select(.stopReason != "SUCCESS") | .runId'
+
+See also: halo submit, halo status`;
+
+async function show(prefix: string | undefined, flags: { json?: true }, cli: Cli): Promise<void> {
+  const batches = groupRuns(await cli.withOperations((operations) => operations.list()));
+  if (prefix === undefined) {
+    if (flags.json) return cli.printJson([...batches].map(([id, runs]) => toJson(id, runs)));
+    if (batches.size === 0) return cli.note('no batches yet: halo submit --batch batch.toml');
+    const heading = ['BATCH', 'STATE', 'RUNS', 'REPOSITORIES'].map((text) => ({ text }));
+    const rows = [...batches].map(([id, runs]) => batchRow(id, runs));
+    return cli.print(...table([heading, ...rows], { paint: cli.paint, width: widthOf(cli) }));
+  }
+  const [id, runs] = findBatch(batches, prefix);
+  return flags.json ? cli.printJson(toJson(id, runs)) : cli.print(...page(id, runs, cli));
+}
+
+/** The batches, newest first, each in the order in which its runs run. */
+function groupRuns(runs: readonly RunState[]): Map<string, RunState[]> {
+  const batches = new Map<string, RunState[]>();
+  for (const run of runs) {
+    if (run.batch === undefined) continue;
+    batches.set(run.batch.id, [...(batches.get(run.batch.id) ?? []), run]);
+  }
+  for (const members of batches.values()) members.sort((a, b) => placeOf(a) - placeOf(b));
+  return batches;
+}
+
+function placeOf({ batch }: RunState): number {
+  return batch?.place ?? 0;
+}
+
+function findBatch(batches: ReadonlyMap<string, RunState[]>, prefix: string): [string, RunState[]] {
+  const found = [...batches].filter(([id]) => id.startsWith(prefix.toLowerCase()));
+  const [only] = found;
+  if (only !== undefined && found.length === 1) return only;
+  const what = only === undefined ? 'There is no batch' : `${found.length} batches begin with`;
+  throw new HaloError('RUN_NOT_FOUND', `${what} ${JSON.stringify(prefix.slice(0, 64))}.`, {
+    hint: '`halo batch` lists them.',
+  });
+}
+
+function page(id: string, runs: RunState[], cli: Cli): string[] {
+  const { paint } = cli;
+  const { state, usage } = summarize(runs);
+  const names = new Map(runs.map((run) => [run.runId, run.batch?.name ?? run.runId]));
+  const heading = ['NAME', 'RUN', 'STATE', 'STORIES', 'TIME', 'AFTER'].map((text) => ({ text }));
+  const now = new Date().toISOString();
+  const rows = runs.map((run): Cell[] => [
+    { text: shortName(run), tone: 'strong' },
+    { text: run.runId },
+    { text: stateText(run), tone: stateTone(run) },
+    { text: storyCount(run) },
+    { text: timeText(run, now) },
+    { text: run.needs.map((need) => safeLine(names.get(need.run) ?? need.run)).join(', ') || '-' },
+  ]);
+  return [
+    `${paint('quiet', 'batch'.padEnd(8))} ${id}`,
+    `${paint('quiet', 'state'.padEnd(8))} ${state}`,
+    `${paint('quiet', 'used'.padEnd(8))} ${usageText(usage) || '-'}`,
+    '',
+    ...table([heading, ...rows], { paint, width: widthOf(cli) }),
+  ];
+}
+
+function batchRow(id: string, runs: RunState[]): Cell[] {
+  return [
+    { text: id, tone: 'strong' },
+    { text: summarize(runs).state },
+    { text: String(runs.length) },
+    { text: runs.map(shortName).join(', ') },
+  ];
+}
+
+function shortName({ batch, repo }: RunState): string {
+  const name = batch?.name ?? repo.source;
+  return safeLine(name.split('/').at(-1) || name, 32);
+}
+
+function summarize(runs: readonly RunState[]) {
+  const ended = runs.filter(({ status }) => status === 'ended').length;
+  const good = runs.filter(({ stopReason }) => stopReason === 'SUCCESS').length;
+  const failed = ended - good === 0 ? '' : `, ${ended - good} failed`;
+  return {
+    state: `${good} of ${runs.length} done${failed}`,
+    usage: runs.reduce((sum, run) => addUsage(sum, run.usage), NO_USAGE),
+  };
+}
+
+function toJson(id: string, runs: RunState[]) {
+  return { batch: id, ...summarize(runs), runs };
+}

@@ -1,0 +1,174 @@
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { openLocal } from '../../src/api/local.ts';
+import type { BatchRequest, Operations, SubmitRequest } from '../../src/api/operations.ts';
+import { readBatch } from '../../src/api/read-batch.ts';
+import { OK, prdOf, scripted } from '../support/halo.ts';
+import { makeRepository, type TestRepository } from '../support/repository.ts';
+
+let home: string;
+let operations: Operations;
+let repositories: TestRepository[];
+
+beforeEach(() => {
+  home = mkdtempSync(join(tmpdir(), 'halo-home-'));
+  operations = openLocal({ host: { home, redisUrl: undefined, apiUrl: undefined, apiToken: undefined } });
+  repositories = [];
+});
+afterEach(async () => {
+  await operations.close();
+  for (const repository of repositories) repository.remove();
+  rmSync(home, { recursive: true, force: true });
+});
+
+function newRepository(files: Record<string, string> = {}): TestRepository {
+  const repository = makeRepository(files);
+  repositories.push(repository);
+  return repository;
+}
+
+const OPTIONS = { profile: undefined, set: scripted(OK), allowDirty: false };
+
+function request(more: Partial<SubmitRequest> = {}): SubmitRequest {
+  return { ...OPTIONS, prd: prdOf([{ id: 'A' }]), repos: [newRepository().root], ...more };
+}
+
+function batch(members: [name: string, deps: string[]][], more: Partial<BatchRequest> = {}): BatchRequest {
+  const prd = prdOf([{ id: 'A' }]);
+  return {
+    ...OPTIONS,
+    members: members.map(([name, deps]) => ({ name, deps, prd, repo: newRepository().root })),
+    ...more,
+  };
+}
+
+function runFolders(): string[] {
+  try {
+    return readdirSync(join(home, 'runs'));
+  } catch {
+    return [];
+  }
+}
+
+test('a run knows who submitted it, its priority and what it waits for', async () => {
+  const [first] = await operations.submit(request());
+  const after = [first!.runId.slice(0, 12)];
+  const [second] = await operations.submit(request({ priority: -10, user: 'ann', after }));
+  expect((await operations.get(first!.runId)).state).toMatchObject({ priority: 0, needs: [] });
+  const { state, record } = await operations.get(second!.runId);
+  expect(state).toMatchObject({ user: 'ann', priority: -10, needs: [{ run: first!.runId, now: 'open' }] });
+  expect(record).toMatchObject({ user: 'ann', priority: -10, after: [first!.runId] });
+});
+
+test('a run to wait for that is not there is refused, and nothing is made', async () => {
+  await expect(operations.submit(request({ after: ['zzzzzzzz'] }))).rejects.toMatchObject({ code: 'RUN_NOT_FOUND' });
+  expect(runFolders()).toEqual([]);
+});
+
+test('a run can build on one run of its repository alone', async () => {
+  const { root } = newRepository();
+  const ids: string[] = [];
+  for (const id of ['A', 'B'])
+    ids.push((await operations.submit(request({ repos: [root], prd: prdOf([{ id }]) })))[0]!.runId);
+  await expect(operations.submit(request({ repos: [root], after: ids }))).rejects.toMatchObject({ code: 'USAGE' });
+  expect(await operations.submit(request({ after: ids }))).toHaveLength(1);
+});
+
+test('twenty submits with one key at the same moment make one run, and all have its id', async () => {
+  const same = request({ key: 'release 1' });
+  const answers = await Promise.all(Array.from({ length: 20 }, () => operations.submit(same)));
+  expect(new Set(answers.map(([run]) => run!.runId)).size).toBe(1);
+  expect(await operations.submit(same)).toEqual(answers[0]);
+  expect(await operations.list()).toHaveLength(1);
+});
+
+test('a key that was used for other runs is refused, and one whose submit failed is free', async () => {
+  const good = request({ key: 'k' });
+  await expect(operations.submit({ ...good, set: ['gates=1'] })).rejects.toMatchObject({ code: 'CONFIG_INVALID' });
+  const [run] = await operations.submit(good);
+  await expect(operations.submit({ ...good, prd: prdOf([{ id: 'B' }]) })).rejects.toMatchObject({
+    code: 'USAGE',
+    hint: expect.stringContaining(run!.runId) as string,
+  });
+});
+
+test('a batch makes its runs in order, each after what it needs, and knows them together', async () => {
+  const submitted = await operations.submitBatch(
+    batch([
+      ['ui', ['api']],
+      ['api', ['core']],
+      ['core', []],
+    ]),
+  );
+  const states = await Promise.all(submitted.map(async ({ runId }) => (await operations.get(runId)).state));
+  expect(states.map((state) => state.batch)).toEqual(
+    ['core', 'api', 'ui'].map((name, place) => ({ id: submitted[0]!.batch, name, place })),
+  );
+  const [core, api, ui] = states;
+  expect(core!.needs).toEqual([]);
+  expect(api!.needs).toEqual([{ run: core!.runId, now: 'open' }]);
+  expect(ui!.needs).toEqual([{ run: api!.runId, now: 'open' }]);
+});
+
+test('nothing of a batch is made when one repository of it is not fit, or its order leads round', async () => {
+  const dirty = batch([
+    ['a', []],
+    ['b', []],
+  ]);
+  repositories[1]!.write('README.md', 'changed');
+  await expect(operations.submitBatch(dirty)).rejects.toMatchObject({ code: 'DIRTY_WORKTREE' });
+  const round = batch([
+    ['a', ['b']],
+    ['b', ['a']],
+  ]);
+  await expect(operations.submitBatch(round)).rejects.toThrow('a → b → a');
+  expect(runFolders()).toEqual([]);
+});
+
+test('a batch file is read in TOML, in JSON and as hank writes it, with the PRD of each repository', async () => {
+  const prd = new TextDecoder().decode(prdOf([{ id: 'A' }]).bytes);
+  const plan = '# Plan\n\n- [ ] [#42] Do it\n';
+  const core = newRepository({ 'prd.json': prd });
+  const api = newRepository({ '.hank/IMPLEMENTATION_PLAN.md': plan, 'prd.json': prd });
+  mkdirSync(join(home, '.hank'));
+  const file = (name: string, text: string) => {
+    writeFileSync(join(home, name), text);
+    return join(home, name);
+  };
+  const toml = `[[repositories]]\nname = "core"\npath = ${JSON.stringify(core.root)}\npriority = "high"\n
+    [[repositories]]\nname = "api"\npath = ${JSON.stringify(api.root)}\nprd = "own.json"\ndeps = ["core"]\n`;
+  const own = file('own.json', prd);
+  expect(await readBatch(file('b.toml', toml))).toMatchObject([
+    { name: 'core', repo: core.root, prd: { path: join(core.root, 'prd.json') }, deps: [], priority: -10 },
+    { name: 'api', repo: api.root, prd: { path: own }, deps: ['core'] },
+  ]);
+  const repositories = [{ name: 'core', path: core.root, prd: 'own.json' }];
+  expect(await readBatch(file('b.json', JSON.stringify({ repositories })))).toMatchObject([{ prd: { path: own } }]);
+  const hanks = [
+    { name: 'core', path: core.root, deps: [], priority: 1 },
+    { name: 'api', path: api.root, deps: ['core'], priority: 2 },
+  ];
+  expect(await readBatch(file('.hank/.repos.json', JSON.stringify(hanks)))).toMatchObject([
+    { name: 'core', prd: { path: join(core.root, 'prd.json') }, priority: 1 },
+    { name: 'api', prd: { path: join(api.root, '.hank/IMPLEMENTATION_PLAN.md') }, deps: ['core'], priority: 2 },
+  ]);
+});
+
+test.each([
+  ['no TOML', '[[repositories', 'USAGE', 'neither TOML nor JSON'],
+  ['an unknown key', '[[repositories]]\nname = "a"\npath = "."\nafter = []', 'USAGE', 'repositories.0'],
+  ['no repository', 'prd = "x"', 'USAGE', 'repositories'],
+  ['a priority that is none', '[[repositories]]\nname = "a"\npath = "."\npriority = 1.5', 'USAGE', 'priority'],
+  ['a repository without a PRD', '[[repositories]]\nname = "a"\npath = "empty"', 'PRD_UNREADABLE', 'has no PRD'],
+  ['a PRD that is not there', 'prd = "x.md"\n[[repositories]]\nname = "a"\npath = "."', 'PRD_UNREADABLE', 'x.md'],
+])('a batch file with %s is refused with what is wrong', async (_what, text, code, says) => {
+  const file = join(home, 'batch.toml');
+  writeFileSync(file, text);
+  await expect(readBatch(file)).rejects.toMatchObject({
+    code,
+    message: expect.stringContaining(says) as string,
+    hint: expect.stringMatching(/./) as string,
+  });
+});

@@ -1,0 +1,59 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { OK, openHalo, prdOf, scripted, type TestHalo } from '../support/halo.ts';
+import { makeRepository, type TestRepository } from '../support/repository.ts';
+
+let halo: TestHalo;
+let repositories: TestRepository[];
+
+beforeEach(async () => {
+  halo = await openHalo();
+  repositories = [];
+});
+afterEach(async () => {
+  await halo.close();
+  for (const repository of repositories) repository.remove();
+});
+
+function newRepository(files: Record<string, string> = {}): TestRepository {
+  const repository = makeRepository(files);
+  repositories.push(repository);
+  return repository;
+}
+
+const options = (script: string) => ({ profile: undefined, set: scripted(script), allowDirty: false });
+const prd = prdOf([{ id: 'A' }]);
+
+test('a run starts when the one it waits for has landed, and builds on it in the same repository', async () => {
+  const { root } = newRepository();
+  const [first] = await halo.operations.submit({ ...options(`echo 1 > first; ${OK}`), prd, repos: [root] });
+  const script = `test -f first && echo 2 > second; ${OK}`;
+  const after = [first!.runId];
+  const [same] = await halo.operations.submit({ ...options(script), prd, repos: [root], after });
+  const elsewhere = { ...options(`echo 3 > third; ${OK}`), prd, repos: [newRepository().root], after };
+  const [other] = await halo.operations.submit(elsewhere);
+  const ends = await Promise.all([first, same, other].map((run) => halo.untilEnd(run!.runId)));
+  expect(ends.map(({ stopReason }) => stopReason)).toEqual(['SUCCESS', 'SUCCESS', 'SUCCESS']);
+  expect(ends[1]!.repo.base).toBe(ends[0]!.tip);
+  for (const later of ends.slice(1))
+    expect(Date.parse(later.startedAt!)).toBeGreaterThanOrEqual(Date.parse(ends[0]!.endedAt!));
+  const files = repositories[0]!.git('ls-tree', '--name-only', `halo/${same!.runId}`).split('\n');
+  expect(files).toEqual(['README.md', 'first', 'second']);
+});
+
+test('what needs a failed repository of a batch is blocked, and the rest of the batch is done', async () => {
+  const roots = { core: newRepository().root, api: newRepository({ bad: '' }).root, ui: newRepository().root };
+  const members = [
+    { name: 'ui', repo: roots.ui, deps: ['api'], prd },
+    { name: 'api', repo: roots.api, deps: ['core'], prd },
+    { name: 'core', repo: roots.core, deps: [], prd },
+  ];
+  const script = `test -f bad && exit 3; echo x > done; ${OK}`;
+  const [core, api, ui] = await halo.operations.submitBatch({ ...options(script), members });
+  expect(await halo.untilEnd(core!.runId)).toMatchObject({ stopReason: 'SUCCESS' });
+  expect(await halo.untilEnd(api!.runId)).toMatchObject({ stopReason: 'ENGINE_ERROR' });
+  const needs = async () => (await halo.operations.get(ui!.runId)).state.needs;
+  await expect
+    .poll(needs, { timeout: 30_000 })
+    .toEqual([{ run: api!.runId, now: 'failed', stopReason: 'ENGINE_ERROR' }]);
+  expect((await halo.operations.get(ui!.runId)).state.status).toBe('queued');
+});
