@@ -1,8 +1,10 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
+import { pipeline, Readable } from 'node:stream';
 import { fastify, type FastifyError, type FastifyInstance, type FastifyRequest } from 'fastify';
 import * as z from 'zod';
 import { refuseRemoteOptions } from '../config/remote.ts';
 import { HaloError, toHaloError, type ErrorCode } from '../core/errors.ts';
+import type { Masker } from '../lib/secrets/masker.ts';
 import { streamFrames } from './http-stream.ts';
 import type { Operations, SubmitOptions } from './operations.ts';
 import { REMOTE_USER } from './user-name.ts';
@@ -34,6 +36,8 @@ export interface AppOptions {
   token: string;
   /** Names that the Host header may hold, without port; any name when absent. Guards loopback against DNS rebinding. */
   hosts?: readonly string[];
+  /** Goes over every answer. */
+  masker?: Masker;
 }
 
 /** The HTTP API, not yet listening. Closing it ends open streams; the operations stay open. */
@@ -44,6 +48,8 @@ export function buildApp(options: AppOptions): FastifyInstance {
     void reply.headers(FOR_BROWSERS);
     done(refusal(request, options));
   });
+  const { masker } = options;
+  if (masker !== undefined) app.addHook('onSend', async (_request, _reply, payload) => maskPayload(masker, payload));
   app.addHook('preClose', (done) => {
     closing.abort();
     done();
@@ -128,6 +134,16 @@ function fromWire({ profile, ...rest }: WireOptions): SubmitOptions {
 }
 
 type WireOptions = Omit<z.infer<typeof SUBMIT_BODY>, 'prd' | 'repos'>;
+
+/** Documents and streams of lines alike. */
+function maskPayload(masker: Masker, payload: unknown): unknown {
+  if (typeof payload === 'string') return masker.text(payload);
+  if (!(payload instanceof Readable)) return payload;
+  const masked = masker.stream();
+  // Whoever reads hears of an error by the end of the connection.
+  pipeline(payload, masked, () => undefined);
+  return masked;
+}
 
 interface RunRoute {
   Params: { runId: string };

@@ -1,5 +1,6 @@
 import { processEnv } from '../config/host.ts';
 import type { Config, Host } from '../config/config.ts';
+import type { Masker } from '../lib/secrets/masker.ts';
 import { HaloError } from '../core/errors.ts';
 import type { RunState } from '../core/run-state.ts';
 import { storyKey } from '../core/story-key.ts';
@@ -13,6 +14,7 @@ import { findRedis } from '../worker/find-redis.ts';
 import { openStore } from '../store/store.ts';
 import { announceWorker } from '../store/presence.ts';
 import { openLanes } from '../worker/lane.ts';
+import { learnSecrets, openProcessMasker } from '../worker/secrets.ts';
 import { landRun } from '../worker/land-run.ts';
 import { pino } from 'pino';
 import { approveStory, rejectStory } from '../worker/decide-held.ts';
@@ -29,11 +31,14 @@ export interface LocalOptions {
   preflight?: (config: Config) => Promise<void>;
   /** What is submitted is for a worker of this process alone, for as long as these operations are open. */
   owning?: boolean;
+  /** Knows the secrets of this process; by default one of its own. */
+  masker?: Masker;
 }
 
 /** The operations in this process. Redis is only looked for when something is submitted. */
-export function openLocal({ host, args = [], preflight, owning = false }: LocalOptions): Operations {
-  const store = openStore(host.home, { transcribe });
+export function openLocal(options: LocalOptions): Operations {
+  const { host, args = [], preflight, owning = false, masker = openProcessMasker(host, processEnv()) } = options;
+  const store = openStore(host.home, { transcribe, masker });
   const redis = lazily(async () => {
     const link = await findRedis(host);
     return { link, queue: await openQueue(link, openLanes(host.home, store)) };
@@ -73,7 +78,12 @@ export function openLocal({ host, args = [], preflight, owning = false }: LocalO
       const key = storyId === undefined ? {} : { storyKey: storyKey(storyId) };
       yield* store.followRaw(runId, { ...key, follow, ...(signal === undefined ? {} : { signal }) });
     },
-    diff: async (prefix, storyId) => diffRun(host.home, await store.readState(await store.find(prefix)), storyId),
+    diff: async (prefix, storyId) => {
+      const runId = await store.find(prefix);
+      const { config } = await store.readRecord(runId);
+      await learnSecrets(masker, { config: config as Config, home: host.home, env: processEnv() });
+      return masker.text(await diffRun(host.home, await store.readState(runId), storyId));
+    },
     land: async (prefix) => landRun(store, host.home, await store.find(prefix)),
     approve: async (prefix, storyId) => approveStory(keeper, await decide(prefix, storyId)),
     reject: async (prefix, storyId, reason) => rejectStory(keeper, { ...(await decide(prefix, storyId)), reason }),

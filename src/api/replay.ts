@@ -31,7 +31,7 @@ export async function replayAttempt(
     const { place } = recorded;
     const cassettes = join(scratch, 'cassettes');
     await fetchCassette(store, recorded, join(cassettes, `${place.storyKey}.jsonl`));
-    const copy = openStore(scratch, { transcribe });
+    const copy = openStore(scratch, { transcribe, masker: worker.masker });
     await copyFailures(store, copy, place);
     const hostGitDir = await hostGitDirOf(host.home, recorded.state.repo);
     return await replayStory(

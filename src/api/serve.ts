@@ -1,4 +1,5 @@
 import type { Host } from '../config/config.ts';
+import { openMasker, type Masker } from '../lib/secrets/masker.ts';
 import { HaloError } from '../core/errors.ts';
 import { buildApp } from './http-server.ts';
 import type { Operations } from './operations.ts';
@@ -12,6 +13,15 @@ export interface Served {
   close(): Promise<void>;
 }
 
+export interface ServeOptions {
+  operations: Operations;
+  /** `host:port` */
+  listen: string;
+  host: Host;
+  /** Goes over every answer; by default it knows only what looks like a secret. */
+  masker?: Masker;
+}
+
 interface Address {
   host: string;
   port: number;
@@ -21,7 +31,7 @@ interface Address {
  * Serves the operations at `listen` (`host:port`, port 0 for any). Beyond loopback a token must be set on purpose.
  * Throws USAGE, DISK_FAILED.
  */
-export async function serveApi(options: { operations: Operations; listen: string; host: Host }): Promise<Served> {
+export async function serveApi(options: ServeOptions): Promise<Served> {
   const address = parseAddress(options.listen);
   const loopback = isLoopback(address.host);
   const given = options.host.apiToken;
@@ -32,7 +42,9 @@ export async function serveApi(options: { operations: Operations; listen: string
   const { token, path } =
     given === undefined ? await ensureToken(options.host.home) : { token: given, path: undefined };
   const hosts = ['127.0.0.1', 'localhost', '::1', address.host];
-  const app = buildApp({ operations: options.operations, token, ...(loopback ? { hosts } : {}) });
+  const { operations, masker = openMasker() } = options;
+  masker.learn([token]);
+  const app = buildApp({ operations, token, masker, ...(loopback ? { hosts } : {}) });
   const url = await app.listen(address).catch((cause: NodeJS.ErrnoException) => {
     throw new HaloError('USAGE', `halo cannot listen on ${options.listen} (${cause.code ?? cause.message}).`, {
       hint: 'Choose another address with --listen host:port.',

@@ -5,6 +5,7 @@ import type { Served } from '../api/serve.ts';
 import type { Verified, VerifyQuery } from '../api/verify.ts';
 import type { Host } from '../config/config.ts';
 import type { Prd } from '../core/prd.ts';
+import type { Masker } from '../lib/secrets/masker.ts';
 
 export interface Worker {
   /** Ends a run with USER_ABORT. */
@@ -61,9 +62,17 @@ export function composeServices(args: readonly string[]): Services {
     const { processEnv, readHost } = await import('../config/host.ts');
     return readHost(processEnv());
   };
+  let opened: Promise<Masker> | undefined;
+  /** One for all parts of the process: what one of them learns, none of them tells. */
+  const masker = () => (opened ??= openMasker(readHost()));
   const openLocal = async ({ executesHere = false }: OpenOptions = {}) => {
     const [{ openLocal }, host] = await Promise.all([import('../api/local.ts'), readHost()]);
-    return openLocal({ host, args, ...(executesHere ? { preflight: await machineCheck(), owning: true } : {}) });
+    return openLocal({
+      host,
+      args,
+      masker: await masker(),
+      ...(executesHere ? { preflight: await machineCheck(), owning: true } : {}),
+    });
   };
   return {
     readHost,
@@ -77,11 +86,18 @@ export function composeServices(args: readonly string[]): Services {
     async startWorker({ concurrency, log, owner }) {
       const [{ startWorker }, host] = await Promise.all([import('../worker/main.ts'), readHost()]);
       const mine = owner === undefined ? {} : { owner };
-      return startWorker({ host, concurrency, log: await openLog(log, host.home), ...mine });
+      const knowing = { masker: await masker() };
+      return startWorker({
+        host,
+        concurrency,
+        log: await openLog(log, { home: host.home, ...knowing }),
+        ...knowing,
+        ...mine,
+      });
     },
     async serveApi(options) {
       const { serveApi } = await import('../api/serve.ts');
-      return serveApi({ ...options, host: await readHost() });
+      return serveApi({ ...options, host: await readHost(), masker: await masker() });
     },
     async *verify(query) {
       const { verify } = await import('../api/verify.ts');
@@ -129,6 +145,15 @@ export function composeServices(args: readonly string[]): Services {
   };
 }
 
+async function openMasker(reading: Promise<Host>): Promise<Masker> {
+  const [{ openProcessMasker }, { processEnv }, host] = await Promise.all([
+    import('../worker/secrets.ts'),
+    import('../config/host.ts'),
+    reading,
+  ]);
+  return openProcessMasker(host, processEnv());
+}
+
 async function machineCheck() {
   const [{ checkMachine }, { openDocker }, { processEnv }] = await Promise.all([
     import('../api/preflight.ts'),
@@ -138,8 +163,9 @@ async function machineCheck() {
   return checkMachine.bind(undefined, openDocker(), processEnv());
 }
 
-async function openLog(log: 'stderr' | 'file', home: string) {
+async function openLog(log: 'stderr' | 'file', { home, masker }: { home: string; masker: Masker }) {
   const { destination, pino } = await import('pino');
-  if (log === 'stderr') return pino({ level: 'info' }, destination(2));
-  return pino({ level: 'info' }, destination({ dest: `${home}/worker.log`, mkdir: true, sync: true }));
+  const options = { level: 'info', hooks: { streamWrite: (line: string) => masker.text(line) } };
+  if (log === 'stderr') return pino(options, destination(2));
+  return pino(options, destination({ dest: `${home}/worker.log`, mkdir: true, sync: true }));
 }

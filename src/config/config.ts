@@ -59,6 +59,16 @@ export interface Config {
     /** PEM file of further certificate authorities for setup, absolute. */
     caFile: string | undefined;
   };
+  secrets: {
+    /** Names of variables of the worker that hold secrets although they do not sound like it. */
+    env: readonly string[];
+    /** Files on the worker's machine whose contents are secret, absolute. */
+    files: readonly string[];
+    /** Regular expressions of what is secret. */
+    patterns: readonly string[];
+    /** What happens to a story that adds what looks like a token or a private key. */
+    added: 'report' | 'block';
+  };
   tests: {
     /** What happens to a story that removes, skips or empties tests that were there. */
     removed: 'report' | 'block';

@@ -3,12 +3,12 @@ import { readOptions } from './layers.ts';
 import { GUARDED } from './provider.ts';
 
 /**
- * Refuses `-c` options from elsewhere that would choose where a key of this machine comes from or goes to, or run a
- * command here to get one. Throws CONFIG_INVALID; what else is wrong with an option is told when it is used.
+ * Refuses `-c` options from elsewhere that would choose where a key of this machine comes from or goes to, run a command
+ * here to get one, or say what is secret here. Throws CONFIG_INVALID; what else is wrong with an option is told when it is used.
  */
 export function refuseRemoteOptions(options: string[]): void {
   const settings = readOptions(options, '/', []);
-  const guarded = settings.map(({ key }) => key).filter((key) => GUARDED.includes(key));
+  const guarded = settings.map(({ key }) => key).filter((key) => GUARDED.includes(key) || key.startsWith('secrets.'));
   if (guarded.length === 0) return;
   throw new HaloError('CONFIG_INVALID', `${[...new Set(guarded)].join(', ')} cannot be set from another machine.`, {
     hint: 'Set it in config.toml of HALO_HOME, or as a variable, where the server and its workers run.',

@@ -7,7 +7,7 @@ import { apiOf, GUARDED, mergeSettings, settleModel, type Layer } from './provid
 import { readFileLayers, readOptions, readVariables, type FileLayers } from './layers.ts';
 import type { ConfigFile } from './load.ts';
 import { HaloToml } from './schema.ts';
-import { refuseForeignSigning } from './signing.ts';
+import { refuseForeignChoices } from './own-choices.ts';
 import { toSettings, type Setting } from './settings.ts';
 
 /** Everything that may set a key. */
@@ -58,7 +58,7 @@ export function resolveConfig(sources: ConfigSources): ResolvedConfig {
   const { agent, agents } = HaloToml.parse(nest(merged));
   const api = apiOf(agent, agents.command.model);
   const settled = settleModel(layers, api);
-  const foreign = [...settled.problems, ...refuseForeignSigning(layers)];
+  const foreign = [...settled.problems, ...refuseForeignChoices(layers)];
   if (foreign.length > 0) throw invalid(foreign);
   const settings = merged.map((setting) => settled.settings.find(({ key }) => key === setting.key) ?? unset(setting));
   const config = toConfig(HaloToml.parse(nest(settings)), api);
@@ -126,6 +126,7 @@ function toConfig(toml: HaloToml, api: ModelApi | undefined): Config {
     limits,
     sandbox,
     network,
+    secrets,
     tests,
     run,
     retry,
@@ -166,6 +167,7 @@ function toConfig(toml: HaloToml, api: ModelApi | undefined): Config {
     },
     sandbox,
     network: { allow: network.allow, caFile: network.ca_file },
+    secrets,
     tests,
     run: { parallel: run.parallel, onFailure: run.on_failure },
     retry: { attempts: retry.attempts, backoffMs: retry.backoff, maxBackoffMs: retry.max_backoff },

@@ -1,6 +1,7 @@
 import { isIP } from 'node:net';
 import { z } from 'zod';
 import { parseDuration } from '../lib/duration.ts';
+import { compilePattern } from '../lib/secrets/pattern.ts';
 import { parseSize } from '../lib/size.ts';
 
 /** A string that is not blank. */
@@ -8,6 +9,16 @@ export const Text = z
   .string({ error: 'must be a string' })
   .refine((text) => text.trim() !== '', 'must not be empty')
   .refine((text) => !text.includes('\0'), 'must not hold a NUL character');
+
+/** A regular expression of something secret. */
+export const SecretPattern = Text.superRefine((source, context) => {
+  try {
+    compilePattern(source);
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    context.addIssue({ code: 'custom', message: `is no regular expression that halo can use: ${why}` });
+  }
+});
 
 /** Shell commands, in order. */
 export const Commands = z.array(Text, { error: 'must be a list of commands, like ["npm test"]' });

@@ -9,6 +9,7 @@ import {
   Message,
   oneOf,
   ReportPaths,
+  SecretPattern,
   Size,
   Text,
   VariableName,
@@ -146,6 +147,28 @@ export const HaloToml = z.strictObject({
       'word',
       'stop',
       'After a story failed for good: `stop` starting others, or `continue` with all that do not depend on it.',
+    ]),
+  }),
+  secrets: z.strictObject({
+    env: key(z.array(VariableName, { error: 'must be a list of names' }), [
+      'list of variable names',
+      [],
+      'Variables of the worker that hold secrets, besides those whose names say so; they are [masked](security.md#secrets) wherever they turn up.',
+    ]),
+    files: key(z.array(Text, { error: 'must be a list of paths' }), [
+      'list of paths',
+      [],
+      'Files on the worker’s machine that are masked, as a whole and line by line. A relative path starts at the file that names it.',
+    ]),
+    patterns: key(z.array(SecretPattern, { error: 'must be a list of regular expressions' }), [
+      'list of regular expressions',
+      [],
+      'What else is masked, within a line. The syntax is RE2’s, which has no backreferences and no look-around.',
+    ]),
+    added: key(oneOf('report', 'block'), [
+      'word',
+      'report',
+      'A story that adds what looks like a token or a private key: `report` it, or `block` it until a person approves.',
     ]),
   }),
   retry: z.strictObject({

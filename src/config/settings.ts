@@ -53,7 +53,10 @@ function findFault(schema: z.ZodType | undefined, key: string, value: unknown): 
 }
 
 function toAbsolute(key: string, value: unknown, baseDir: string): unknown {
-  return PATHS.includes(key) && typeof value === 'string' ? resolve(baseDir, value) : value;
+  if (!PATHS.includes(key)) return value;
+  if (Array.isArray(value))
+    return value.map((path) => (typeof path === 'string' ? resolve(baseDir, path) : path) as unknown);
+  return typeof value === 'string' ? resolve(baseDir, value) : value;
 }
 
 function isTable(value: unknown): value is Record<string, unknown> {
@@ -68,4 +71,5 @@ const PATHS = [
   'providers.anthropic.key_file',
   'network.ca_file',
   'git.signing_key',
+  'secrets.files',
 ];

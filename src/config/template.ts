@@ -1,6 +1,6 @@
 import type { Guess } from './guess/repository.ts';
 import { CONFIG_KEYS } from './keys.ts';
-import { SIGNING } from './signing.ts';
+import { isOwnChoice } from './own-choices.ts';
 
 /** The commented `halo.toml` that `halo init` writes, with what was guessed from the repository. */
 export function renderTemplate(guess: Guess): string {
@@ -43,7 +43,7 @@ function renderGates({ gates, reasons }: Guess): string[] {
 function renderTable(table: string, { setup }: Guess): string[] {
   // A key without a default has no line that could just be switched on, and signing is not the repository's to choose.
   const keys = [...CONFIG_KEYS.values()]
-    .filter((key) => key.name.startsWith(`${table}.`) && key.default !== undefined && !SIGNING.includes(key.name))
+    .filter((key) => key.name.startsWith(`${table}.`) && key.default !== undefined && !isOwnChoice(key.name))
     .map(({ name }) => name);
   const lines = keys.flatMap((key) => [...about(key), ...renderKey(key)]);
   const hint = '# The setup above downloads packages: allow the exact host:port of each registry that it uses.';

@@ -48,22 +48,15 @@ export interface CassetteWriter {
   close(): Promise<void>;
 }
 
-export interface CassetteOptions {
-  /** The kind of provider, for people. */
-  api: string;
-  /** Takes secrets out of a line; it stays JSON. */
-  clean: (line: string) => string;
-}
-
 /** Begins a new cassette that only its owner can read. Throws DISK_FAILED. */
-export async function createCassette(path: string, { api, clean }: CassetteOptions): Promise<CassetteWriter> {
+export async function createCassette(path: string, { api }: { api: string }): Promise<CassetteWriter> {
   try {
     await mkdir(dirname(path), { recursive: true });
     const file = await open(path, 'w', 0o600);
     await file.appendFile(`${JSON.stringify({ halo_cassette: 1, api })}\n`);
     let last: Promise<void> = Promise.resolve();
     const write = (line: Exchange) => {
-      last = last.then(() => file.appendFile(`${clean(JSON.stringify(line))}\n`));
+      last = last.then(() => file.appendFile(`${JSON.stringify(line)}\n`));
       return last;
     };
     const close = async () => {

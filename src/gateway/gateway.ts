@@ -120,7 +120,7 @@ function createGatewayServer(doors: Doors): { server: Server; inside: Set<Duplex
 
 async function openModel(route: ModelRoute | undefined, ledger: Ledger): Promise<ModelHandler | undefined> {
   if (route === undefined) return undefined;
-  return route.mode === 'replay' ? createReplay(route.cassette, ledger) : createLive(route, ledger);
+  return route.mode === 'replay' ? createReplay(route, ledger) : createLive(route, ledger);
 }
 
 function checkSocketPath(path: string): void {

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import { openMasker } from '../lib/secrets/masker.ts';
 import { answerError, errorBody } from './answers.ts';
 import { modelAnswerHeaders } from './headers.ts';
 import { hideSecret } from './hide-secret.ts';
@@ -18,9 +19,13 @@ const NO_TAKE: Take = { start: () => {}, push: () => {}, end: () => Promise.reso
 /** Answers by asking the provider, with the key that only the gateway knows. Throws CONFIG_INVALID, DISK_FAILED. */
 export async function createLive(route: ModelRoute, ledger: Ledger): Promise<ModelHandler> {
   const key = route.key === '' ? undefined : route.key;
+  const { masker = openMasker() } = route;
+  if (key !== undefined) masker.learn([key]);
   const provider = openProvider({ ...route, key });
   const recorder =
-    route.mode === 'record' ? await createRecorder({ path: route.cassette, api: route.api, key }, ledger) : undefined;
+    route.mode === 'record'
+      ? await createRecorder({ path: route.cassette, api: route.api, masker }, ledger)
+      : undefined;
   return {
     answer: (request, res) => serve({ provider, ledger, key, take: recorder?.begin(request) ?? NO_TAKE, request, res }),
     async close() {

@@ -4,7 +4,8 @@ import { readCassette, type Exchange } from './cassette.ts';
 import { describeDifference, firstDifference } from './difference.ts';
 import type { Ledger } from './ledger.ts';
 import { createMeter } from './meter.ts';
-import type { ModelHandler, ModelRequest } from './model-route.ts';
+import { openMasker, type Masker } from '../lib/secrets/masker.ts';
+import type { ModelHandler, ModelRequest, ModelRoute } from './model-route.ts';
 import { requestFacts, type RequestFacts } from './normalise.ts';
 import { steady } from './steady.ts';
 
@@ -12,7 +13,10 @@ import { steady } from './steady.ts';
  * Answers from a cassette, the n-th request with the n-th exchange. After the first mismatch everything is refused:
  * an agent that tries again must not reach later answers. Smaller differences are only noted. Throws CASSETTE_MISSING.
  */
-export async function createReplay(cassette: string, ledger: Ledger): Promise<ModelHandler> {
+export async function createReplay(
+  { cassette, masker = openMasker() }: Pick<ModelRoute, 'cassette' | 'masker'>,
+  ledger: Ledger,
+): Promise<ModelHandler> {
   const exchanges = await readCassette(cassette);
   const name = basename(cassette);
   let count = 0;
@@ -23,7 +27,7 @@ export async function createReplay(cassette: string, ledger: Ledger): Promise<Mo
       const exchange = exchanges[count];
       count += 1;
       const { method } = request.operation;
-      mismatch ??= findMismatch(request, exchange, { name, count, total: exchanges.length, ledger });
+      mismatch ??= findMismatch(request, exchange, { name, count, total: exchanges.length, ledger, masker });
       if (mismatch !== undefined || exchange === undefined) {
         const sentence = mismatch ?? 'Replay: nothing is left to answer with.';
         ledger.reportProblem(sentence, 'lasting');
@@ -49,17 +53,18 @@ interface Place {
   count: number;
   total: number;
   ledger: Ledger;
+  masker: Masker;
 }
 
 function findMismatch(request: ModelRequest, exchange: Exchange | undefined, place: Place): string | undefined {
-  const { name, count, total, ledger } = place;
+  const { name, count, total, ledger, masker } = place;
   const where = `request ${count}`;
   if (exchange === undefined) return `Replay: the agent makes ${where}, but the cassette ${name} holds only ${total}.`;
   const { method, path } = request.operation;
   const recorded = exchange.request;
   if (recorded.method !== method || recorded.path !== path)
     return `Replay: ${where} is ${method} ${path}, but the cassette ${name} has ${recorded.method} ${recorded.path} there.`;
-  const facts = requestFacts(request);
+  const facts = requestFacts(request, masker);
   if (facts.model !== recorded.model)
     return `Replay: ${where} asks for the model "${facts.model}", but the cassette ${name} was recorded with "${recorded.model}".`;
   const difference = describeFirst(recorded, facts);

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
 import type { ModelApi } from '../core/model-api.ts';
+import type { Masker } from '../lib/secrets/masker.ts';
 import type { ModelOperation } from './model-api.ts';
 
 /** Where the model's answers come from. */
@@ -16,6 +17,8 @@ export interface ModelRoute {
   models: readonly string[];
   /** Path of the cassette: written in `record`, read in `replay`. */
   cassette: string;
+  /** Takes secrets out of what a cassette keeps; absent: it knows the key alone. */
+  masker?: Masker;
 }
 
 /** A model request that was read whole, parsed, and made anew of what may pass. */

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import type { Masker } from '../lib/secrets/masker.ts';
 import type { ModelRequest } from './model-route.ts';
 
 /** Keys that differ from one run of the same story to the next, or that say nothing about it. */
@@ -16,8 +17,9 @@ export interface RequestFacts {
   body: unknown;
 }
 
-export function requestFacts(request: ModelRequest): RequestFacts {
-  const kept = Object.entries(request.body).filter(([key]) => !VOLATILE.includes(key));
+/** Masked first: what is cut in the middle is no longer found. */
+export function requestFacts(request: ModelRequest, masker: Masker): RequestFacts {
+  const kept = Object.entries(masker.value(request.body)).filter(([key]) => !VOLATILE.includes(key));
   const body = Object.fromEntries(kept.map(([key, value]) => [key, key === 'tools' ? toolNames(value) : cut(value)]));
   return {
     model: request.model,

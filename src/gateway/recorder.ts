@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { createCassette, type Exchange } from './cassette.ts';
-import { withoutSecret } from './hide-secret.ts';
 import type { Ledger } from './ledger.ts';
 import type { ModelApi } from '../core/model-api.ts';
+import type { Masker } from '../lib/secrets/masker.ts';
 import type { ModelRequest } from './model-route.ts';
 import { codeOf } from './network-error.ts';
 import { requestFacts } from './normalise.ts';
@@ -25,10 +25,10 @@ export interface Recorder {
 
 /** Records to a new cassette at `path`; what cannot be written later becomes the gateway's problem. Throws DISK_FAILED. */
 export async function createRecorder(
-  { path, api, key }: { path: string; api: ModelApi; key: string | undefined },
+  { path, api, masker }: { path: string; api: ModelApi; masker: Masker },
   ledger: Ledger,
 ): Promise<Recorder> {
-  const cassette = await createCassette(path, { api, clean: (line) => withoutSecret(line, key) });
+  const cassette = await createCassette(path, { api });
   let count = 0;
   const orReport = async (writing: Promise<void>) => {
     try {
@@ -41,7 +41,11 @@ export async function createRecorder(
     close: () => orReport(cassette.close()),
     begin(request) {
       const seq = ++count;
-      const facts = { method: request.operation.method, path: request.operation.path, ...requestFacts(request) };
+      const facts = {
+        method: request.operation.method,
+        path: request.operation.path,
+        ...requestFacts(request, masker),
+      };
       const chunks: Buffer[] = [];
       let size = 0;
       let response: Omit<Exchange['response'], 'body' | 'complete'> | undefined;
@@ -62,7 +66,7 @@ export async function createRecorder(
             );
             return;
           }
-          const body = Buffer.concat(chunks).toString('utf8');
+          const body = masker.text(Buffer.concat(chunks).toString('utf8'));
           await orReport(cassette.write({ seq, request: facts, response: { ...response, body, complete } }));
         },
       };

@@ -6,6 +6,7 @@ import { safeLine, safeText } from '../core/safe-text.ts';
 import { STOP_REASONS, type StopReason } from '../core/stop-reason.ts';
 import { writeAtomic } from '../lib/atomic-write.ts';
 import { readConstants } from './append-run.ts';
+import type { Masker } from '../lib/secrets/masker.ts';
 import { onDisk } from './disk.ts';
 import { recordOf } from './run-record.ts';
 import type { RunPaths } from './layout.ts';
@@ -27,11 +28,12 @@ export interface BundleFacts {
 const TAIL_BYTES = 256 * 1024;
 
 /** Collects in debug_bundle/ what one needs to understand a failure, and returns that folder. */
-export async function writeBundle(paths: RunPaths, facts: BundleFacts): Promise<string> {
+export async function writeBundle(paths: RunPaths, facts: BundleFacts, masker: Masker): Promise<string> {
   const state = endedAs(facts.end, (await loadRun(paths)).state);
   await onDisk(paths.bundle, async () => {
     await mkdir(paths.bundle, { recursive: true, mode: 0o700 });
-    const put = (name: string, data: string | Uint8Array) => writeAtomic(join(paths.bundle, name), data);
+    const put = (name: string, data: string | Uint8Array) =>
+      writeAtomic(join(paths.bundle, name), masker.bytes(typeof data === 'string' ? Buffer.from(data) : data));
     await put('run.json', `${JSON.stringify(recordOf(state, await readConstants(paths)), null, 2)}\n`);
     await put('events.tail.jsonl', await tailOf(paths.raw));
     await put('journal.tail.jsonl', await tailOf(paths.journal));

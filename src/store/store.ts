@@ -5,6 +5,8 @@ import type { Writable } from 'node:stream';
 import type { JournalEntry, JournalEvent } from '../core/events.ts';
 import type { RunState } from '../core/run-state.ts';
 import { writeAtomic } from '../lib/atomic-write.ts';
+import { maskInto } from '../lib/secrets/masked-sink.ts';
+import { openMasker, type Masker } from '../lib/secrets/masker.ts';
 import { amendRecord, appendToRun, readConstants, type Append, type Decision } from './append-run.ts';
 import { createRunFolders, placeRuns, type RunCreated } from './create-run.ts';
 import { writeBundle, type BundleFacts } from './debug-bundle.ts';
@@ -13,6 +15,7 @@ import { findRun, listRuns, runIds, type RunList } from './find-run.ts';
 import { followJournal, followRawOutput, type FollowJournal, type FollowRaw } from './follow.ts';
 import { artifactPath, runPaths, runsFolder, type AttemptPlace } from './layout.ts';
 import { loadEvents, loadRun, type Folded } from './load.ts';
+import { maskEntry } from './masked-entry.ts';
 import { openRawOutput } from './raw-output.ts';
 import { recordOf, type RunOrigin } from './run-record.ts';
 
@@ -68,21 +71,27 @@ export interface StoreOptions {
   /** The lines of agent.log for an event; elapsed time counts from `startedAt`, ISO 8601. */
   transcribe: (event: JournalEvent, startedAt: string) => string[];
   now?: () => Date;
+  /** Everything that is written goes through it; by default it knows only what looks like a secret. */
+  masker?: Masker;
 }
 
 /** Opens the store under `home`, an absolute path. Nothing is written before the first run. */
 export function openStore(home: string, options: StoreOptions): Store {
-  const now = options.now ?? (() => new Date());
+  const { masker = openMasker(), now = () => new Date() } = options;
   const known = new Map<string, Folded>();
   const inLine = lineUp();
   const log = (event: JournalEvent, startedAt: string) =>
     options
       .transcribe(event, startedAt)
-      .map((line) => `${line}\n`)
+      .map((line) => `${masker.text(line)}\n`)
       .join('');
   const paths = (runId: string) => runPaths(home, runId);
-  const decideInLine = <T>(runId: string, decide: Append<T>['decide']) =>
+  const decideInLine = <T>(runId: string, propose: Append<T>['decide']) =>
     inLine(runId, async () => {
+      const decide = async (state: RunState) => {
+        const { entries, result } = await propose(state);
+        return { entries: entries.map((entry) => maskEntry(masker, entry)), result };
+      };
       const appended = await appendToRun(paths(runId), { decide, known: known.get(runId), now, log });
       if (appended.state.status === 'ended') known.delete(runId);
       else known.set(runId, { state: appended.state, end: appended.end });
@@ -93,7 +102,13 @@ export function openStore(home: string, options: StoreOptions): Store {
     const at = now().toISOString();
     return createRunFolders(
       runsFolder(home),
-      runs.map((run) => ({ ...run, at, log: (event) => log(event, at) })),
+      runs.map(({ created, origin }) => ({
+        created: maskEntry(masker, created),
+        // The configuration is what the run goes by: it names where secrets are, and holds none.
+        origin: { ...origin, args: masker.value(origin.args) },
+        at,
+        log: (event) => log(event, at),
+      })),
     );
   };
 
@@ -117,20 +132,21 @@ export function openStore(home: string, options: StoreOptions): Store {
     find: (prefix) => findRun(home, prefix),
     follow: (runId, how) => followJournal(paths(runId), how),
     followRaw: (runId, how) => followRawOutput(paths(runId), how),
-    openRaw: (place) => openRawOutput(artifactPath(home, place, 'events.jsonl'), paths(place.runId).raw),
+    openRaw: (place) =>
+      maskInto(masker, openRawOutput(artifactPath(home, place, 'events.jsonl'), paths(place.runId).raw)),
     runFolder: (runId) => paths(runId).dir,
     artifactPath: (place, name) => artifactPath(home, place, name),
     async writeArtifact(place, name, data) {
       const path = artifactPath(home, place, name);
       await onDisk(path, async () => {
         await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-        await writeAtomic(path, data);
+        await writeAtomic(path, typeof data === 'string' ? masker.text(data) : masker.bytes(data));
       });
       return path.slice(paths(place.runId).dir.length + 1);
     },
-    openArtifact: (place, name) => openArtifact(artifactPath(home, place, name)),
+    openArtifact: (place, name) => maskInto(masker, openArtifact(artifactPath(home, place, name))),
     readArtifact: (place, name) => readIfThere(artifactPath(home, place, name)),
-    writeDebugBundle: async (runId, facts) => writeBundle(paths(runId), facts),
+    writeDebugBundle: async (runId, facts) => writeBundle(paths(runId), facts, masker),
   };
 }
 

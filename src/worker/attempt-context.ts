@@ -89,6 +89,7 @@ export async function openAttempt(worker: WorkerContext, request: AttemptRequest
     worker.transport(config),
     worker.prove(config),
     worker.engine.usersInUse(),
+    worker.learnSecrets(config),
   ]);
   const { user, release } = takeUser(id, inUse);
   const candidateDir = candidatePath(scratchDir);

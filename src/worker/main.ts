@@ -5,6 +5,7 @@ import { HaloError, toHaloError } from '../core/errors.ts';
 import { unmetNeeds } from '../core/needs.ts';
 import type { RunEnd } from '../core/plan.ts';
 import type { StopReason } from '../core/stop-reason.ts';
+import type { Masker } from '../lib/secrets/masker.ts';
 import { transcribe } from '../core/transcript.ts';
 import { consume } from '../queue/consume.ts';
 import type { StoryJob } from '../queue/job.ts';
@@ -20,6 +21,7 @@ import { endRun } from './end-run.ts';
 import { openLanes } from './lane.ts';
 import { startReconciler } from './reconcile.ts';
 import { openModelKeys } from './model-key.ts';
+import { learnSecrets, openProcessMasker } from './secrets.ts';
 import type { WorkerContext } from './worker-context.ts';
 
 export interface Worker {
@@ -31,6 +33,8 @@ export interface Worker {
 
 export interface WorkerOptions {
   host: Host;
+  /** Learns what the worker learns; by default one of its own. */
+  masker?: Masker;
   /** How many stories, of one run or several, are worked on at once. */
   concurrency: number;
   log: Logger;
@@ -50,12 +54,13 @@ const ENDS_RUN: readonly (StopReason | undefined)[] = [
 ];
 
 /** Starts taking stories from the queue. The only place that puts a worker's parts together. */
-export async function startWorker({ host, concurrency, log, owner }: WorkerOptions): Promise<Worker> {
+export async function startWorker(options: WorkerOptions): Promise<Worker> {
+  const { host, concurrency, log, owner, masker = openProcessMasker(host, processEnv()) } = options;
   const link = await findRedis(host);
   const cleaning = new Set<Promise<void>>();
   const stops = new Set<{ runId: string; controller: AbortController }>();
   const homeId = await readHomeId(host.home);
-  const worker = openContext({ host, homeId, log, cleaning });
+  const worker = openContext({ host, homeId, log, masker, cleaning });
   const queue = await openQueue(link, openLanes(host.home, worker.store));
 
   const reconciler = startReconciler(worker, queue, owner);
@@ -113,12 +118,15 @@ interface Parts {
   host: Host;
   homeId: string;
   log: Logger;
+  masker: Masker;
   /** Cleaning that goes on while the next story runs. */
   cleaning: Set<Promise<void>>;
 }
 
-function openContext({ host, homeId, log, cleaning }: Parts): WorkerContext {
+function openContext({ host, homeId, log, cleaning, masker }: Parts): WorkerContext {
   const engine = openDocker();
+  const env = processEnv();
+  const modelKey = openModelKeys((name) => readSecret(env, name));
   let mountable: Promise<boolean> | undefined;
   const prove = openProver(engine, host.home);
   // Ahead of the first story, which then finds it done; a failure is that story's to tell.
@@ -130,11 +138,17 @@ function openContext({ host, homeId, log, cleaning }: Parts): WorkerContext {
   return {
     home: host.home,
     homeId,
-    store: openStore(host.home, { transcribe }),
+    store: openStore(host.home, { transcribe, masker }),
     engine,
     log,
-    modelKey: openModelKeys((name) => readSecret(processEnv(), name)),
-    caFile: readSecret(processEnv(), 'NODE_EXTRA_CA_CERTS'),
+    masker,
+    learnSecrets: (config) => learnSecrets(masker, { config, home: host.home, env }),
+    modelKey: async (source) => {
+      const key = await modelKey(source);
+      masker.learn([key]);
+      return key;
+    },
+    caFile: readSecret(env, 'NODE_EXTRA_CA_CERTS'),
     transport: async ({ workspace }: Config) => {
       if (workspace.transport !== 'auto') return workspace.transport;
       return (await (mountable ??= engine.canMount(host.home))) ? 'mount' : 'stream';
@@ -150,9 +164,9 @@ function openContext({ host, homeId, log, cleaning }: Parts): WorkerContext {
 }
 
 /** What a worker works with, for who takes no work from the queue but needs sandboxes. */
-export function openIdle(parts: { host: Host; log: Logger; cleaning: Set<Promise<void>> }): WorkerContext {
+export function openIdle(parts: Omit<Parts, 'homeId' | 'masker'>): WorkerContext {
   // An id of its own: a worker's sweep leaves alone what it makes.
-  return openContext({ ...parts, homeId: 'verify' });
+  return openContext({ ...parts, homeId: 'verify', masker: openProcessMasker(parts.host, processEnv()) });
 }
 
 async function endStoppedRun(worker: WorkerContext, runId: string): Promise<void> {

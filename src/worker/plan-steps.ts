@@ -59,7 +59,7 @@ async function openModelChannel(attempt: Attempt, api: ModelApi): Promise<Channe
   const key = mode === 'replay' ? undefined : await attempt.worker.modelKey(attempt.config.model);
   const models = [name, ...allow];
   return openChannel(channelPlace(attempt), {
-    model: { mode, api, baseUrl, key, models, cassette: cassettePath(attempt) },
+    model: { mode, api, baseUrl, key, models, cassette: cassettePath(attempt), masker: attempt.worker.masker },
   });
 }
 

@@ -1,5 +1,6 @@
 import type { Writable } from 'node:stream';
 import type { CommandResult } from '../core/events.ts';
+import { maskInto } from '../lib/secrets/masked-sink.ts';
 import { shellQuote } from '../lib/shell-quote.ts';
 import type { SandboxExit } from '../sandbox/sandbox.ts';
 import type { Attempt } from './attempt-context.ts';
@@ -11,7 +12,7 @@ export interface StepResult {
   exit: SandboxExit;
   /** The last bytes of its output, as text. */
   tail: string;
-  /** Of its whole output. */
+  /** Of its whole output, without secrets. */
   sha256: string;
 }
 
@@ -22,11 +23,13 @@ export async function runStep(
   { command, log }: { command: string; log: Writable },
 ): Promise<StepResult> {
   const { wallMs, idleMs, outputBytes } = attempt.config.limits;
+  const { masker } = attempt.worker;
   const output = openStepLog(log);
   const exit = await sandbox.run({
     script: channel === undefined ? command : throughGateway(command),
-    stdout: output.stdout,
-    stderr: output.stderr,
+    // Before anything is cut: of half a secret nobody knows what it is.
+    stdout: maskInto(masker, output.stdout),
+    stderr: maskInto(masker, output.stderr),
     wallMs,
     idleMs,
     outputBytes,

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import type { Config, ModelSource } from '../config/config.ts';
+import type { Masker } from '../lib/secrets/masker.ts';
 import type { Proof } from '../sandbox/proof.ts';
 import type { SandboxEngine } from '../sandbox/sandbox.ts';
 import type { Store } from '../store/store.ts';
@@ -12,6 +13,10 @@ export interface WorkerContext {
   store: Store;
   engine: SandboxEngine;
   log: Logger;
+  /** Knows every secret that this worker knows. */
+  masker: Masker;
+  /** Teaches it what the configuration of a run names. Throws CONFIG_INVALID. */
+  learnSecrets(config: Config): Promise<void>;
   /** The key of a model provider. Throws MODEL_KEY_MISSING. */
   modelKey(source: ModelSource): Promise<string>;
   /** Certificate authorities that this worker trusts besides the common ones (NODE_EXTRA_CA_CERTS). */

@@ -48,6 +48,7 @@ describe('defaults', () => {
         outputBytes: 64 * 1024 ** 2,
       },
       sandbox: { runtime: 'auto' },
+      secrets: { env: [], files: [], patterns: [], added: 'report' },
       network: { allow: [] },
       tests: { removed: 'report', baseline: 'auto', reports: [] },
       run: { parallel: 1, onFailure: 'stop' },

@@ -3,7 +3,7 @@ import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
-import { secretForms } from '../../src/lib/secret-forms.ts';
+import { secretForms } from '../../src/lib/secrets/forms.ts';
 import { openHalo, type TestHalo } from '../support/halo.ts';
 import { startModelServer, type ModelServer } from '../support/model-server.ts';
 import { makeRepository, type TestRepository } from '../support/repository.ts';

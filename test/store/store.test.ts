@@ -230,7 +230,7 @@ describe('raw output and artifacts', () => {
     await expect(store.writeArtifact(place, 'x', '')).rejects.toMatchObject({ code: 'DISK_FAILED' });
     await expect(store.writeArtifact(place, 'x', '')).rejects.toThrow(join(home, 'runs', runId, 'artifacts', 's-1'));
     const stream = store.openRaw(place);
-    stream.write('x');
+    stream.write('x\n');
     await expect(finished(stream)).rejects.toMatchObject({ code: 'DISK_FAILED' });
   });
 });

@@ -2,6 +2,7 @@ import { buildPrompt, type PromptInput } from '../../agents/prompt.ts';
 import { joinSayings, NO_USAGE, type AgentActivity, type AgentAnswer, type Usage } from '../../core/agent.ts';
 import { readFileAt } from '../../git/repo.ts';
 import { collectText } from '../../lib/sinks.ts';
+import { maskInto } from '../../lib/secrets/masked-sink.ts';
 import { splitLines } from '../../lib/split-lines.ts';
 import type { Attempt } from '../attempt-context.ts';
 import { GATEWAY_SOCKET, MODEL_PORT } from '../places.ts';
@@ -47,8 +48,8 @@ async function followAgent(attempt: Attempt, { sandbox, channel }: StartedStep):
   const exit = await sandbox.run({
     script: agentScript(attempt, channel !== undefined),
     stdin: prompt,
-    stdout,
-    stderr: stderr.sink,
+    stdout: maskInto(worker.masker, stdout),
+    stderr: maskInto(worker.masker, stderr.sink),
     wallMs,
     idleMs,
     outputBytes,

@@ -49,7 +49,9 @@ export async function importWork(
   return { commit, tree, changed };
 }
 
-function commitWork({ candidateDir, base, config, story, runId, number }: Attempt, tree: string, summary: string) {
+function commitWork(attempt: Attempt, tree: string, summary: string) {
+  const { candidateDir, base, config, story, runId, number } = attempt;
+  const { masker } = attempt.worker;
   const { message, authorName, authorEmail } = config.git;
   return makeCommit({
     candidateDir,
@@ -58,9 +60,9 @@ function commitWork({ candidateDir, base, config, story, runId, number }: Attemp
     message: commitMessage({
       template: message,
       id: story.id,
-      title: story.title,
+      title: masker.text(story.title),
       run: runId,
-      body: summary,
+      body: masker.text(summary),
       trailers: { 'Halo-Run': runId, 'Halo-Story': story.id, 'Halo-Attempt': String(number) },
     }),
     author: { name: authorName, email: authorEmail },

@@ -1,5 +1,6 @@
 import type { TestCase } from '../../core/test-case.ts';
 import { readTests } from '../../core/test-report.ts';
+import { maskInto } from '../../lib/secrets/masked-sink.ts';
 import { collectText, discard } from '../../lib/sinks.ts';
 import { TRUSTED_IMAGE } from '../../sandbox/docker/trusted-image.ts';
 import type { Attempt } from '../attempt-context.ts';
@@ -44,7 +45,7 @@ async function readFile(attempt: Attempt, clean: Workspace, path: string): Promi
   const file = `'${path}'`;
   const exit = await sandbox.run({
     script: `test -f ${file} && test "$(wc -c < ${file})" -le ${FILE_BYTES} && cat -- ${file}`,
-    stdout: stdout.sink,
+    stdout: maskInto(attempt.worker.masker, stdout.sink),
     stderr: discard(),
     wallMs,
     idleMs,

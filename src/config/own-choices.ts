@@ -1,0 +1,33 @@
+import type { Layer } from './provider.ts';
+import type { Setting } from './settings.ts';
+
+/** Settings of whoever runs halo, and why the file of a repository, which others write, may not make them. */
+const OWN_CHOICES: Record<string, string> = {
+  'git.sign': 'choose the key that signs',
+  'git.signing_key': 'choose the key that signs',
+  'secrets.env': 'choose what of this machine is secret',
+  'secrets.files': 'choose what of this machine is secret',
+  'secrets.patterns': 'choose what people do not get to see',
+};
+
+export function isOwnChoice(key: string): boolean {
+  return Object.hasOwn(OWN_CHOICES, key);
+}
+
+/** What a repository's file sets although it is not its to decide; it may ask for more care, never for less. */
+export function refuseForeignChoices(layers: readonly Layer[]): string[] {
+  return layers
+    .flatMap(({ settings, trusted }) => (trusted ? [] : settings))
+    .flatMap((setting) => {
+      const what = foreignChoice(setting);
+      const way = 'set it in config.toml of HALO_HOME, as a variable or with -c';
+      return what === undefined
+        ? []
+        : [`${setting.origin}: ${setting.key}: the file of a repository may not ${what}; ${way}`];
+    });
+}
+
+function foreignChoice({ key, value }: Setting): string | undefined {
+  if (key === 'secrets.added' && value === 'report') return 'let secrets land';
+  return OWN_CHOICES[key];
+}

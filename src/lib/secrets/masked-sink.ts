@@ -1,0 +1,25 @@
+import { Writable } from 'node:stream';
+import type { Masker } from './masker.ts';
+
+/** A sink that passes everything on to another one, which it ends or destroys with itself, without the secrets. */
+export function maskInto(masker: Masker, sink: Writable): Writable {
+  const cleaner = masker.cleaner();
+  const pass = (bytes: Buffer, done: (error?: Error | null) => void) => {
+    if (bytes.length === 0) done();
+    else sink.write(bytes, done);
+  };
+  const masked = new Writable({
+    write: (chunk: Buffer, _encoding, done) => pass(cleaner.push(chunk), done),
+    final: (done) =>
+      pass(cleaner.end(), (error) => {
+        if (error) done(error);
+        else sink.end(done);
+      }),
+    destroy: (error, done) => {
+      sink.destroy();
+      done(error);
+    },
+  });
+  sink.on('error', (error) => masked.destroy(error));
+  return masked;
+}

@@ -1,0 +1,33 @@
+import { isUtf8 } from 'node:buffer';
+import { RE2JS } from 're2js';
+
+/** A pattern of the user's: its matching takes time that grows with the text alone, whatever it says. */
+export interface Pattern {
+  source: string;
+  /** `[from, to)` in bytes of each match. */
+  find(data: Buffer): [from: number, to: number][];
+}
+
+/** Throws an Error that says what is wrong with a pattern, also with one that matches nothing at all. */
+export function compilePattern(source: string): Pattern {
+  const compiled = RE2JS.compile(source, RE2JS.MULTILINE);
+  if (compiled.matcher('').find()) throw new Error('it matches the empty text');
+  return {
+    source,
+    find(data) {
+      const encoding = isUtf8(data) ? 'utf8' : 'latin1';
+      const text = data.toString(encoding);
+      const matcher = compiled.matcher(text);
+      const found: [number, number][] = [];
+      let [character, byte] = [0, 0];
+      const toByte = (to: number) => {
+        byte += Buffer.byteLength(text.slice(character, to), encoding);
+        character = to;
+        return byte;
+      };
+      while (matcher.find())
+        if (matcher.end() > matcher.start()) found.push([toByte(matcher.start()), toByte(matcher.end())]);
+      return found;
+    },
+  };
+}

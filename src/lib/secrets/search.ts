@@ -1,0 +1,104 @@
+import type { Needles } from './needles.ts';
+import type { Pattern } from './pattern.ts';
+import { findBlocks, LONGEST_TOKEN, mayHoldToken, PRIVATE_KEY, TOKEN_SHAPES } from './shapes.ts';
+
+/** What is searched for. */
+export interface Wanted {
+  needles: Needles;
+  patterns: readonly Pattern[];
+}
+
+/** What was found: a secret of the worker's (`known`), what a pattern of the user's describes, or what looks like one. */
+export interface Found {
+  kind: 'known' | 'pattern' | 'shape';
+  /** For people. */
+  name: string;
+  /** The same secret has the same id; may hold it. */
+  id: string;
+}
+
+export interface Searched {
+  /** What is done, in order, with asterisks in place of secrets. */
+  bytes: Buffer;
+  found: Found[];
+}
+
+/** A longer line is searched in parts. */
+const LONGEST_LINE = 64 * 1024;
+
+/**
+ * Searches a stream for secrets. It looks at whole lines, so that nothing is missed where the stream is cut into
+ * pieces: a line that has only begun is held back, and so is what may be the beginning of a secret that goes on in the
+ * next one. `wanted` may differ from call to call.
+ */
+export function openSearch(): (chunk: Buffer, wanted: Wanted, isLast: boolean) => Searched {
+  const blocks = findBlocks();
+  let pending: Buffer[] = [];
+  let size = 0;
+  /** Whether the last byte that was given out belongs to a token that may go on. */
+  let inToken = false;
+
+  return (chunk, wanted, isLast) => {
+    pending.push(chunk);
+    size += chunk.length;
+    if (!isLast && size <= LONGEST_LINE && !chunk.includes(LF)) return { bytes: Buffer.alloc(0), found: [] };
+    const cover = openCover(pending.length === 1 ? chunk : Buffer.concat(pending));
+    wanted.needles.find(cover.bytes(), (from, to, secret) => cover.add('known', `secret ${secret}`, [from, to]));
+    const done = isLast ? size : endOfDone(cover.bytes(), wanted);
+    const rest = cover.bytes().subarray(done);
+    pending = rest.length === 0 ? [] : [rest];
+    size = rest.length;
+    const whole = cover.bytes().subarray(0, done);
+    for (const pattern of wanted.patterns)
+      for (const range of pattern.find(whole)) cover.add('pattern', pattern.source, range);
+    coverShapes(cover, whole.toString('latin1'));
+    return { bytes: cover.bytes().subarray(0, done), found: cover.found };
+  };
+
+  function coverShapes(cover: Cover, text: string): void {
+    const goesOn = inToken ? (/^[\w-]*/.exec(text)?.[0].length ?? 0) : 0;
+    if (goesOn > 0) cover.add('shape', 'a token', [0, goesOn]);
+    if (text.length > 0) inToken = goesOn === text.length;
+    for (const { name, pattern } of mayHoldToken(text) ? TOKEN_SHAPES : []) {
+      for (const match of text.matchAll(pattern)) {
+        const to = match.index + match[0].length;
+        cover.add('shape', name, [match.index, to]);
+        inToken ||= to === text.length;
+      }
+    }
+    for (const range of blocks(text)) cover.add('shape', PRIVATE_KEY, range);
+  }
+}
+
+const [LF, CR, ASTERISK] = [0x0a, 0x0d, 0x2a];
+
+interface Cover {
+  bytes(): Buffer;
+  found: Found[];
+  add(kind: Found['kind'], name: string, range: readonly [from: number, to: number]): void;
+}
+
+/** Puts asterisks over ranges of bytes, in a copy; line ends stay, so that lines remain lines. */
+function openCover(original: Buffer): Cover {
+  const found: Found[] = [];
+  let bytes = original;
+  return {
+    bytes: () => bytes,
+    found,
+    add(kind, name, [from, to]) {
+      found.push({ kind, name, id: kind === 'known' ? name : `${name}: ${bytes.toString('latin1', from, to)}` });
+      if (bytes === original) bytes = Buffer.from(original);
+      for (let at = from; at < to; at++) if (bytes[at] !== LF && bytes[at] !== CR) bytes[at] = ASTERISK;
+    },
+  };
+}
+
+/** Up to where nothing depends on what comes next; a line that is too long to wait for is cut between two words. */
+function endOfDone(data: Buffer, { needles }: Wanted): number {
+  const sure = needles.beginning(data);
+  const lines = sure === 0 ? 0 : data.lastIndexOf(LF, sure - 1) + 1;
+  if (data.length - lines <= LONGEST_LINE) return lines;
+  const tail = data.toString('latin1', Math.max(0, sure - LONGEST_TOKEN), sure);
+  const token = /[\w-]+$/.exec(tail)?.[0].length ?? 0;
+  return token < tail.length ? sure - token : sure;
+}

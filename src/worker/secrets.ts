@@ -1,0 +1,58 @@
+import { readFileSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Config, Host } from '../config/config.ts';
+import type { Env } from '../config/host.ts';
+import { secretsOf } from '../config/secret-variables.ts';
+import { HaloError } from '../core/errors.ts';
+import { openMasker, type Masker } from '../lib/secrets/masker.ts';
+
+/** A masker that knows what is secret to this process whatever it works on. */
+export function openProcessMasker(host: Host, env: Env): Masker {
+  const masker = openMasker();
+  masker.learn(secretsOf(env));
+  masker.learn([host.apiToken ?? '', readToken(host.home)]);
+  return masker;
+}
+
+/**
+ * Teaches a masker what the configuration of a run names: variables, files, patterns and the key that signs. Keys of
+ * models are learned where they are read. Throws CONFIG_INVALID for a file that cannot be read: what is not known
+ * cannot be hidden.
+ */
+export async function learnSecrets(
+  masker: Masker,
+  { config, home, env }: { config: Pick<Config, 'secrets' | 'git' | 'env' | 'model'>; home: string; env: Env },
+): Promise<void> {
+  const { git, model } = config;
+  // Absent in runs that an older halo made.
+  const { secrets = NONE } = config as Partial<Config>;
+  const named = [...secrets.env, ...(model.keyEnv === undefined ? [] : [model.keyEnv])];
+  masker.learn([readToken(home), ...named.map((name) => env[name] ?? ''), ...secretsOf(config.env)]);
+  masker.learn(await Promise.all(secrets.files.map(readSecretFile)));
+  if (git.signingKey !== undefined) masker.learn([await readFile(git.signingKey, 'utf8').catch(() => '')]);
+  masker.learnPatterns(secrets.patterns);
+}
+
+const NONE = { env: [], files: [], patterns: [] };
+
+/** Made by the first server of this home, perhaps later than this process began. */
+function readToken(home: string): string {
+  try {
+    return readFileSync(join(home, 'api-token'), 'utf8');
+  } catch {
+    return '';
+  }
+}
+
+async function readSecretFile(path: string): Promise<string> {
+  try {
+    return await readFile(path, 'utf8');
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code ?? 'unknown error';
+    throw new HaloError('CONFIG_INVALID', `The file ${path}, which [secrets] files names, cannot be read (${code}).`, {
+      hint: 'Take it out of the list, or make it readable for the worker.',
+      cause: error,
+    });
+  }
+}
