@@ -20,8 +20,13 @@ export type GateProof = z.infer<typeof GateProof>;
 export const Proof = z.object({
   v: z.literal(1),
   commit: ObjectId,
-  /** The commit that it was built on: its only parent. */
+  /** Its only parent. */
   base: ObjectId,
+  /**
+   * The commit that the agent worked on, where that is not `base`: other stories of the run landed meanwhile, its
+   * change was merged onto theirs, and the gates ran on what came of it.
+   */
+  startedFrom: ObjectId.optional(),
   tree: ObjectId,
   run: z.string(),
   story: z.object({ id: z.string(), title: z.string(), attempt: z.number().int() }),

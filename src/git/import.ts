@@ -68,7 +68,7 @@ export async function importTree(request: ImportRequest): Promise<Imported> {
     const blobs = await checkChanges({ gitDir: quarantine, base, tree, changes, limits, signal });
     await allSettled([moveBlobs({ from: quarantine, to: candidate, blobs, signal }), updateIndex(index, changes)]);
     await writeTree(index, tree);
-    return { tree, changed: changes.map(describe) };
+    return { tree, changed: changes.map(describeChange) };
   } finally {
     pack.resume();
     await rm(quarantine, { recursive: true, force: true });
@@ -82,7 +82,7 @@ async function allSettled(jobs: Promise<unknown>[]): Promise<void> {
   for (const result of results) if (result.status === 'rejected') throw result.reason;
 }
 
-function describe({ oldMode, newMode, path }: RawChange): Change {
+export function describeChange({ oldMode, newMode, path }: RawChange): Change {
   if (newMode === ABSENT) return { path, change: 'delete', mode: oldMode };
   return { path, change: oldMode === ABSENT ? 'add' : 'update', mode: newMode };
 }

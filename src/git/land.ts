@@ -39,7 +39,10 @@ export async function moveBranch(request: Omit<LandRequest, 'candidateDir'>): Pr
   assertObjectId(commit, 'The commit');
   if (expected !== undefined) assertObjectId(expected, 'The expected commit');
   if (!REF.test(ref)) throw new HaloError('INTERNAL', 'The ref is not one that halo may move.');
-  for (const gitDir of storesOf(request)) await swapRef({ gitDir, ref, commit, expected });
+  const { hostGitDir, mirrorDir } = request;
+  await swapRef({ gitDir: hostGitDir, ref, commit, expected });
+  // The mirror follows, also where a worker that died between the two has left it behind.
+  if (mirrorDir !== hostGitDir) await git(['update-ref', '--no-deref', ref, commit], { gitDir: mirrorDir });
 }
 
 function storesOf({ hostGitDir, mirrorDir }: Pick<LandRequest, 'hostGitDir' | 'mirrorDir'>): string[] {

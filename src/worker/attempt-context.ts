@@ -27,13 +27,17 @@ export interface Attempt {
   number: number;
   /** Its fencing epoch: no other attempt of the run has it, and a later one has a higher one. */
   epoch: number;
-  /** The commit that the story builds on. */
+  /** The commit that the story builds on: the one that its agent began with, or one that it was merged onto since. */
   base: string;
+  /** The commit that its agent began with. */
+  startedFrom: string;
   config: Config;
   adapter: AgentAdapter;
   launch: AgentLaunch;
   /** Where its artifacts are kept. */
   place: AttemptPlace;
+  /** Among them, the logs of its gates. */
+  gatesFolder: string;
   transport: 'mount' | 'stream';
   /** User and group id inside its sandboxes, its own among concurrent attempts. */
   user: number;
@@ -122,6 +126,8 @@ export async function openAttempt(worker: WorkerContext, request: AttemptRequest
       commandLine: config.agentCommand,
     }),
     place: { runId, storyKey: key, attempt: number },
+    startedFrom: request.base,
+    gatesFolder: 'gates',
     transport,
     user,
     mirrorDir,

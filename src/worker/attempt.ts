@@ -1,18 +1,16 @@
 import type { AgentAnswer } from '../core/agent.ts';
 import { HaloError } from '../core/errors.ts';
-import type { GateProof } from '../core/proof.ts';
 import { openAttempt, type Attempt, type AttemptRequest } from './attempt-context.ts';
 import { openBaseline, type Baseline } from './baseline.ts';
 import { refuseOvertaken } from './fence.ts';
-import { keepProof } from './keep-proof.ts';
+import { landProven, type Proven } from './land-proven.ts';
 import { keepPartialWork } from './partial-work.ts';
 import { planSteps } from './plan-steps.ts';
 import { runAgent } from './phases/agent.ts';
 import { exportTree, openExporter } from './phases/export.ts';
 import { runGates } from './phases/gates.ts';
-import { holdProtected } from './phases/hold.ts';
 import { importCandidate, type Candidate } from './phases/import.ts';
-import { landCandidate } from './phases/land.ts';
+import { mergeWithTip, type Based } from './phases/merge.ts';
 import { prepareWorkspace } from './phases/prepare.ts';
 import { runSetup } from './phases/setup.ts';
 import { endedEntry, endOfError, type StoryEnd } from './story-end.ts';
@@ -36,7 +34,7 @@ export async function attemptStory(worker: WorkerContext, request: AttemptReques
 
 /** Goes the same way up to the gates: nothing of it leaves the attempt. The caller closes it. */
 export async function rehearseStory(attempt: Attempt): Promise<StoryEnd> {
-  const summaryOf = async () => (await proveWork(attempt)).answer.summary;
+  const summaryOf = async () => (await proveWork(attempt, asItIs)).answer.summary;
   return summaryOf().then(
     (summary) => ({ verdict: 'passed', stopReason: 'SUCCESS', summary, usage: attempt.usage }),
     (error: unknown) => ({ ...endOrThrow(error), usage: attempt.usage }),
@@ -44,28 +42,31 @@ export async function rehearseStory(attempt: Attempt): Promise<StoryEnd> {
 }
 
 async function runPhases(attempt: Attempt): Promise<StoryEnd> {
-  const { answer, candidate, gates } = await proveWork(attempt);
-  await keepProof(attempt, candidate, gates);
-  await holdProtected(attempt, candidate);
-  return landCandidate(attempt, candidate, answer.summary);
+  const { answer, ...proven } = await proveWork(attempt, mergeWithTip);
+  return landProven(proven, answer.summary);
 }
 
-interface ProvenWork {
+interface ProvenWork extends Proven {
   answer: AgentAnswer;
-  candidate: Candidate;
-  gates: GateProof[];
 }
 
-async function proveWork(attempt: Attempt): Promise<ProvenWork> {
+/** On which commit the gates see the work: where other stories landed while the agent worked, together with theirs. */
+type Rebase = (attempt: Attempt, candidate: Candidate, summary: string) => Promise<Based>;
+
+function asItIs(attempt: Attempt, candidate: Candidate): Promise<Based> {
+  return Promise.resolve({ attempt, candidate });
+}
+
+async function proveWork(attempt: Attempt, rebase: Rebase): Promise<ProvenWork> {
   const baseline = openBaseline(attempt);
   try {
-    return await workAndProve(attempt, baseline);
+    return await workAndProve(attempt, baseline, rebase);
   } finally {
     baseline.stop();
   }
 }
 
-async function workAndProve(attempt: Attempt, baseline: Baseline): Promise<ProvenWork> {
+async function workAndProve(attempt: Attempt, baseline: Baseline, rebase: Rebase): Promise<ProvenWork> {
   const { workSteps, cleanSteps } = planSteps(attempt);
   const work = openWorkspace(attempt, 'work', workSteps);
   await prepareWorkspace(attempt, work);
@@ -77,8 +78,13 @@ async function workAndProve(attempt: Attempt, baseline: Baseline): Promise<Prove
   baseline.start();
   const answer = await answering.catch((error: unknown) => keepPartialWork(attempt, exporter, error));
   const exported = await exportTree(attempt, exporter);
-  const candidate = await importCandidate(attempt, exported, answer);
-  return { answer, candidate, gates: await runGates(attempt, clean, { candidate, baseline }) };
+  const done = await importCandidate(attempt, exported, answer);
+  const based = await rebase(attempt, done, answer.summary);
+  const gates = await runGates(based.attempt, clean, {
+    candidate: based.candidate,
+    baseline: based.attempt === attempt ? baseline : openBaseline(based.attempt),
+  });
+  return { answer, ...based, gates };
 }
 
 function endOrThrow(error: unknown): StoryEnd {

@@ -9,7 +9,7 @@ import { endRun, planEnd, type RunKeeper } from './end-run.ts';
 import { hostGitDirOf } from './host-repo.ts';
 import { noteProof } from './keep-proof.ts';
 import { nextJobs } from './next-job.ts';
-import { runRef } from './phases/land.ts';
+import { runRef } from './run-ref.ts';
 import { readRun } from './read-run.ts';
 
 export interface Decided {

@@ -13,12 +13,13 @@ const ARTIFACT = 'proof.json';
 
 /** Writes down what stands behind a candidate whose gates have passed, before it lands or waits for a person. */
 export async function keepProof(attempt: Attempt, candidate: Candidate, gates: GateProof[]): Promise<void> {
-  const { worker, config, runId, story, number, prd, base, usage } = attempt;
+  const { worker, config, runId, story, number, prd, usage, startedFrom } = attempt;
   const id = await worker.engine.imageId(config.image);
   const proof: Proof = {
     v: 1,
     commit: candidate.commit,
-    base,
+    base: candidate.parent,
+    ...(startedFrom === candidate.parent ? {} : { startedFrom }),
     tree: candidate.tree,
     run: runId,
     story: { id: story.id, title: story.title, attempt: number },

@@ -4,7 +4,7 @@ import type { RunState, StoryState } from '../core/run-state.ts';
 import { findLanded } from '../git/land.ts';
 import type { Store } from '../store/store.ts';
 import { noteProof } from './keep-proof.ts';
-import { runRef } from './phases/land.ts';
+import { runRef } from './run-ref.ts';
 import { endedEntry } from './story-end.ts';
 
 export interface Unsettled {

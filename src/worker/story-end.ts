@@ -13,6 +13,8 @@ export interface StoryEnd {
   commit?: string;
   /** What waits for a person's approval. */
   held?: HeldCommit;
+  /** Paths that another story changed as well and landed first. */
+  conflicts?: string[];
   usage?: Usage;
   /** The end of the log that tells why, for the next attempt's prompt and the debug bundle. */
   tail?: string;
@@ -20,7 +22,7 @@ export interface StoryEnd {
 
 /** An attempt's end as the journal keeps it. */
 export function endedEntry({ story, attempt }: AttemptRef, end: StoryEnd): JournalEntry {
-  const { verdict, stopReason, summary, usage, commit, held } = end;
+  const { verdict, stopReason, summary, usage, commit, held, conflicts } = end;
   return {
     type: 'story.ended',
     story,
@@ -31,6 +33,7 @@ export function endedEntry({ story, attempt }: AttemptRef, end: StoryEnd): Journ
     usage: usage ?? NO_USAGE,
     ...(commit === undefined ? {} : { commit }),
     ...(held === undefined ? {} : { held }),
+    ...(conflicts === undefined ? {} : { conflicts }),
   };
 }
 

@@ -18,7 +18,7 @@ export async function runGates(
   { candidate, baseline }: { candidate: Candidate; baseline: Baseline },
 ): Promise<GateProof[]> {
   return attempt.phase('gates', async () => {
-    const { config, id, candidateDir, worker, place } = attempt;
+    const { config, id, candidateDir, gatesFolder, worker, place } = attempt;
     const gates = config.gates ?? [];
     const proofs: GateProof[] = [];
     if (gates.length === 0) return proofs;
@@ -26,7 +26,7 @@ export async function runGates(
     await installDependencies(attempt, clean, 'gates');
     for (const [index, command] of gates.entries()) {
       await attempt.report({ type: 'gate.started', command });
-      const log = logOf(index);
+      const log = `${gatesFolder}/${index + 1}.log`;
       const output = worker.store.openArtifact(place, log);
       const { exit, tail, sha256 } = await runStep(attempt, await clean.take(), { command, log: output });
       await attempt.report({ type: 'gate.ended', ...resultOf(command, exit, tail), log, sha256 });
@@ -40,16 +40,12 @@ export async function runGates(
     const tests = await readReports(
       attempt,
       clean,
-      gates.map((_command, index) => logOf(index)),
+      gates.map((_command, index) => `${gatesFolder}/${index + 1}.log`),
     );
     await reportTests(attempt, tests, baseline);
     await keepEvidence(attempt, candidate.commit, { v: 1, setupFailed: false, gates: proofs, tests });
     return proofs;
   });
-}
-
-function logOf(index: number): string {
-  return `gates/${index + 1}.log`;
 }
 
 /** Tells a broken base from a broken story. */

@@ -12,6 +12,8 @@ import type { Exported } from './export.ts';
 /** What the gates judge and, when they agree, what lands. */
 export interface Candidate {
   commit: string;
+  /** The commit that it builds on: its only parent. */
+  parent: string;
   tree: string;
   changed: Change[];
 }
@@ -43,20 +45,27 @@ export async function importWork(
     signal,
   });
   if (changed.length === 0) return undefined;
-  const commit = await commitWork(attempt, tree, summary);
+  const commit = await commitTree(attempt, { tree, parent: base, summary });
   const patch = await diffCommits({ gitDir: candidateDir, from: base, to: commit });
   await worker.store.writeArtifact(place, 'diff.patch', patch);
-  return { commit, tree, changed };
+  return { commit, parent: base, tree, changed };
 }
 
-function commitWork(attempt: Attempt, tree: string, summary: string) {
-  const { candidateDir, base, config, story, runId, number } = attempt;
+export interface NewCommit {
+  tree: string;
+  parent: string;
+  summary: string;
+}
+
+/** The commit of a story as it will land. */
+export function commitTree(attempt: Attempt, { tree, parent, summary }: NewCommit): Promise<string> {
+  const { candidateDir, config, story, runId, number } = attempt;
   const { masker } = attempt.worker;
   const { message, authorName, authorEmail } = config.git;
   return makeCommit({
     candidateDir,
     tree,
-    parent: base,
+    parent,
     message: commitMessage({
       template: message,
       id: story.id,

@@ -1,17 +1,28 @@
+import type { JournalEntry } from '../../core/events.ts';
+import type { RunState } from '../../core/run-state.ts';
 import { bringCommit, moveBranch } from '../../git/land.ts';
 import type { Attempt } from '../attempt-context.ts';
 import { refuseOvertaken } from '../fence.ts';
 import { noteProof } from '../keep-proof.ts';
+import { recoverLanded } from '../recover-landed.ts';
+import { runRef } from '../run-ref.ts';
 import { endedEntry, type StoryEnd } from '../story-end.ts';
 import type { Candidate } from './import.ts';
+
+/** Overtaken: another story of the run landed first, and `tip` is the newest commit now; nothing has moved. */
+export type Landing = { kind: 'landed'; end: StoryEnd } | { kind: 'overtaken'; tip: string };
 
 /**
  * Moves the candidate's objects into the host repository, and then, in one transaction of the run's journal, the
  * run's branch onto it by compare-and-swap and the word of it: whoever ends or stops the run comes before or after
  * that, never between. Throws RUN_ABORTED for an attempt that was overtaken, CONFLICT when the branch moved.
  */
-export async function landCandidate(attempt: Attempt, { commit }: Candidate, summary: string): Promise<StoryEnd> {
-  const { candidateDir, mirrorDir, hostGitDir, runId, state, base, signal, worker, place, story, config } = attempt;
+export async function landCandidate(
+  attempt: Attempt,
+  { commit, parent }: Candidate,
+  summary: string,
+): Promise<Landing> {
+  const { candidateDir, mirrorDir, hostGitDir, runId, state, signal, worker, place, story, config } = attempt;
   const started = Date.now();
   await attempt.report({ type: 'phase.started', phase: 'land' });
   const landing = {
@@ -20,24 +31,43 @@ export async function landCandidate(attempt: Attempt, { commit }: Candidate, sum
     hostGitDir,
     ref: runRef(runId),
     commit,
-    expected: base === state.repo.base ? undefined : base,
+    expected: parent === state.repo.base ? undefined : parent,
   };
   await bringCommit(landing);
   const end: StoryEnd = { verdict: 'passed', stopReason: 'SUCCESS', summary, commit, usage: attempt.usage };
-  await worker.store.transact(runId, async (now) => {
+  return worker.store.transact<Landing>(runId, async (now) => {
     refuseOvertaken(now, attempt);
     // A person who stopped the run must not see a commit appear after it.
     signal.throwIfAborted();
-    await moveBranch(landing);
+    if (now.tip !== parent) return { entries: [], result: { kind: 'overtaken', tip: now.tip } };
+    const unsettled = await moveBranch(landing).then(
+      () => [],
+      (error: unknown) => settleFirst(attempt, now, error),
+    );
+    if (unsettled.length > 0)
+      return { entries: unsettled, result: { kind: 'overtaken', tip: tipAfter(unsettled, now) } };
     const whose = { story: story.id, attempt: attempt.number };
     const noted = await noteProof({ store: worker.store, place, whose, gitDir: hostGitDir, commit, git: config.git });
     const ended = { type: 'phase.ended' as const, phase: 'land' as const, ms: Date.now() - started, ...whose };
-    return { entries: [ended, ...noted, endedEntry(whose, end)], result: undefined };
+    return { entries: [ended, ...noted, endedEntry(whose, end)], result: { kind: 'landed', end } };
   });
-  return end;
 }
 
-/** The branch of a run in the host repository. */
-export function runRef(runId: string): string {
-  return `refs/heads/halo/${runId}`;
+/**
+ * The branch is not where the journal says. Perhaps a worker died between the landing of another story and its word
+ * on it, which is made up for. Else somebody else wrote to the branch: throws their CONFLICT, nothing is overwritten.
+ */
+async function settleFirst(
+  { worker, story, hostGitDir, config }: Attempt,
+  now: RunState,
+  error: unknown,
+): Promise<JournalEntry[]> {
+  const stories = now.stories.filter(({ id, progress }) => progress === 'in_progress' && id !== story.id);
+  const landed = await recoverLanded(worker.store, { state: now, stories, hostGitDir, config });
+  if (landed.length === 0) throw error;
+  return landed;
+}
+
+function tipAfter(entries: JournalEntry[], { tip }: RunState): string {
+  return entries.reduce((newest, entry) => (entry.type === 'story.ended' ? (entry.commit ?? newest) : newest), tip);
 }

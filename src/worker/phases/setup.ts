@@ -16,7 +16,7 @@ export async function installDependencies(
   phase: 'setup' | 'gates',
 ): Promise<void> {
   for (const [index, command] of attempt.config.setup.entries()) {
-    const log = `${phase === 'setup' ? 'setup' : 'gates'}/setup-${index + 1}.log`;
+    const log = `${phase === 'setup' ? 'setup' : attempt.gatesFolder}/setup-${index + 1}.log`;
     const started = await workspace.take();
     const output = attempt.worker.store.openArtifact(attempt.place, log);
     const { exit, tail } = await runStep(attempt, started, { command, log: output });
