@@ -22,6 +22,11 @@ export const COMMANDS: readonly Entry[] = [
   { name: 'batch', summary: 'show the runs of one submit', load: () => import('./commands/batch.ts') },
   { name: 'ls', summary: 'list all runs', load: () => import('./commands/ls.ts') },
   { name: 'diff', summary: 'show what a run changed', load: () => import('./commands/diff.ts') },
+  {
+    name: 'network',
+    summary: 'list what a run asked the network for',
+    load: () => import('./commands/network.ts'),
+  },
   { name: 'land', summary: 'fast-forward your branch to what a run made', load: () => import('./commands/land.ts') },
   {
     name: 'approve',

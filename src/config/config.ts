@@ -1,5 +1,6 @@
 import type { AgentId } from '../agents/adapter.ts';
 import type { ModelApi } from '../core/model-api.ts';
+import type { RegistryName } from '../core/network.ts';
 
 /** Where the provider is, and where the worker takes the key from: exactly one of the three. */
 export interface ModelSource {
@@ -56,7 +57,16 @@ export interface Config {
   network: {
     /** Exact `host:port`s that setup may reach. */
     allow: readonly string[];
-    /** PEM file of further certificate authorities for setup, absolute. */
+    /** Those of the allowed names that may have an address which is not public. */
+    mayBePrivate: readonly string[];
+    /** Package registries that setup may read. */
+    registries: readonly RegistryName[];
+    agentRegistries: readonly RegistryName[];
+    /** Further `host:port`s to which answers of a registry may lead. */
+    registryHosts: readonly string[];
+    /** What the mirrors read from, where it was named. */
+    upstreams: Readonly<Partial<Record<RegistryName, string | undefined>>>;
+    /** PEM file of further certificate authorities for setup and the mirrors, absolute. */
     caFile: string | undefined;
   };
   secrets: {

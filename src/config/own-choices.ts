@@ -1,5 +1,8 @@
+import { allowsInside, TRUSTED_NETWORK } from './network.ts';
 import type { Layer } from './provider.ts';
 import type { Setting } from './settings.ts';
+
+const OPENS = 'open a way to this network';
 
 /** Settings of whoever runs halo, and why the file of a repository, which others write, may not make them. */
 const OWN_CHOICES: Record<string, string> = {
@@ -8,6 +11,7 @@ const OWN_CHOICES: Record<string, string> = {
   'secrets.env': 'choose what of this machine is secret',
   'secrets.files': 'choose what of this machine is secret',
   'secrets.patterns': 'choose what people do not get to see',
+  ...Object.fromEntries(TRUSTED_NETWORK.map((key) => [key, OPENS])),
 };
 
 export function isOwnChoice(key: string): boolean {
@@ -27,7 +31,9 @@ export function refuseForeignChoices(layers: readonly Layer[]): string[] {
     });
 }
 
-function foreignChoice({ key, value }: Setting): string | undefined {
+function foreignChoice(setting: Setting): string | undefined {
+  const { key, value } = setting;
+  if (allowsInside(setting)) return OPENS;
   if (key === 'secrets.added' && value === 'report') return 'let secrets land';
   return OWN_CHOICES[key];
 }

@@ -1,16 +1,24 @@
 import { HaloError } from '../core/errors.ts';
 import { readOptions } from './layers.ts';
+import { allowsInside, OWN_NETWORK } from './network.ts';
 import { GUARDED } from './provider.ts';
+import type { Setting } from './settings.ts';
 
 /**
  * Refuses `-c` options from elsewhere that would choose where a key of this machine comes from or goes to, run a command
- * here to get one, or say what is secret here. Throws CONFIG_INVALID; what else is wrong with an option is told when it is used.
+ * here to get one, say what is secret here, or open a way into the network around it. Throws CONFIG_INVALID; what else
+ * is wrong with an option is told when it is used.
  */
 export function refuseRemoteOptions(options: string[]): void {
   const settings = readOptions(options, '/', []);
-  const guarded = settings.map(({ key }) => key).filter((key) => GUARDED.includes(key) || key.startsWith('secrets.'));
+  const guarded = settings.filter((setting) => isGuarded(setting)).map(({ key }) => key);
   if (guarded.length === 0) return;
   throw new HaloError('CONFIG_INVALID', `${[...new Set(guarded)].join(', ')} cannot be set from another machine.`, {
     hint: 'Set it in config.toml of HALO_HOME, or as a variable, where the server and its workers run.',
   });
+}
+
+function isGuarded(setting: Setting): boolean {
+  const { key } = setting;
+  return [...GUARDED, ...OWN_NETWORK].includes(key) || key.startsWith('secrets.') || allowsInside(setting);
 }

@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 import { z } from 'zod';
+import { REGISTRIES } from '../core/network.ts';
 import { parseDuration } from '../lib/duration.ts';
 import { compilePattern } from '../lib/secrets/pattern.ts';
 import { parseSize } from '../lib/size.ts';
@@ -54,6 +55,9 @@ export const Size = parsed('a size, like "512m" or "4g"', (text) => {
 
 /** `host:port`, the host in lower case. */
 export const HostPort = parsed('exactly host:port, like "packages.example.com:443", without wildcards', parseHostPort);
+
+/** Names of package registries. */
+export const Registries = z.array(oneOf(...REGISTRIES), { error: 'must be a list like ["npm", "pypi"]' });
 
 /** `Name <email>`. */
 export const Author = parsed('of the form "Name <email>"', (text) => {

@@ -41,12 +41,12 @@ function renderGates({ gates, reasons }: Guess): string[] {
 }
 
 function renderTable(table: string, { setup }: Guess): string[] {
-  // A key without a default has no line that could just be switched on, and signing is not the repository's to choose.
+  // A key without a default has no line that could just be switched on, and some are not the repository's to choose.
   const keys = [...CONFIG_KEYS.values()]
     .filter((key) => key.name.startsWith(`${table}.`) && key.default !== undefined && !isOwnChoice(key.name))
     .map(({ name }) => name);
   const lines = keys.flatMap((key) => [...about(key), ...renderKey(key)]);
-  const hint = '# The setup above downloads packages: allow the exact host:port of each registry that it uses.';
+  const hint = '# The setup above downloads packages: name the registries, or the exact host:port, that it uses.';
   const needsHosts = table === 'network' && setup.length > 0;
   return [`[${table}]`, ...(needsHosts ? [hint] : []), ...lines, ''];
 }

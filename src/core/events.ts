@@ -1,4 +1,5 @@
 import type { AgentActivity, Usage } from './agent.ts';
+import type { NetworkAsked } from './network.ts';
 import type { Prd } from './prd.ts';
 import type { StopReason } from './stop-reason.ts';
 import type { TestChanges } from './test-report.ts';
@@ -99,6 +100,8 @@ export type JournalEntry =
   | ({ type: 'phase.ended'; phase: Phase; ms: number } & AttemptRef)
   | ({ type: 'setup.ended'; phase: 'setup' | 'gates'; log: string } & CommandResult & AttemptRef)
   | ({ type: 'agent.activity'; activity: AgentActivity } & AttemptRef)
+  /** Requests of one sandbox to its gateway that were alike. */
+  | ({ type: 'network.asked'; phase: 'setup' | 'agent' } & NetworkAsked & AttemptRef)
   | ({ type: 'gate.started'; command: string } & AttemptRef)
   /** `sha256` is that of the output, hex. */
   | ({ type: 'gate.ended'; log: string; sha256?: string } & CommandResult & AttemptRef)

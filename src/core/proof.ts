@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { REGISTRIES } from './network.ts';
 
 const Hash = z.string().regex(/^[0-9a-f]{64}$/);
 const ObjectId = z.string().regex(/^(?:[0-9a-f]{40}|[0-9a-f]{64})$/);
@@ -40,6 +41,8 @@ export const Proof = z.object({
   env: z.record(z.string(), z.string()),
   /** Where setup might connect to, `host:port`. */
   allow: z.array(z.string()),
+  /** Package registries that setup might read; absent in proofs of older versions. */
+  registries: z.array(z.enum(REGISTRIES)).optional(),
   gates: z.array(GateProof),
   usage: z.object({
     requests: z.number(),

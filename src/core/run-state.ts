@@ -134,6 +134,7 @@ export function applyEvent(state: RunState | undefined, event: JournalEvent): Ru
     case 'phase.ended':
     case 'setup.ended':
     case 'agent.activity':
+    case 'network.asked':
     case 'gate.started':
     case 'gate.ended':
     case 'story.merged':

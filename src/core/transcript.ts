@@ -108,6 +108,12 @@ function storyLines(event: StoryEvent): StoryLine[] {
       return commandLines(event, 'gate');
     case 'agent.activity':
       return activityLines(event.activity);
+    case 'network.asked': {
+      if (event.outcome !== 'refused') return [];
+      const times = event.count === 1 ? '' : `  (${event.count} times)`;
+      const what = safeLine(`${event.method} ${event.target}`, LINE_LENGTH);
+      return [{ label: 'network', tone: 'warn', text: `refused ${what}${times}` }];
+    }
     case 'story.ended': {
       const { word, tone } = VERDICTS[event.verdict];
       const what = event.commit === undefined ? event.stopReason : short(event.commit);

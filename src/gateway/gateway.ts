@@ -1,9 +1,11 @@
 import { chmod, rm } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
-import type { Socket } from 'node:net';
+import { isIP, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { createSecureContext, rootCertificates } from 'node:tls';
 import type { Usage } from '../core/agent.ts';
 import { HaloError } from '../core/errors.ts';
+import type { NetworkAsked } from '../core/network.ts';
 import { createLedger, type GatewayRecord, type Ledger, type OnRefused } from './ledger.ts';
 import { createLive } from './model-live.ts';
 import { createReplay } from './model-replay.ts';
@@ -11,8 +13,12 @@ import { LIMITS, MAX_HEADER_BYTES, type GatewayLimits } from './limits.ts';
 import type { ModelHandler, ModelRoute } from './model-route.ts';
 import { codeOf } from './network-error.ts';
 import { serveRequest, type Doors } from './serve-request.ts';
-import { parseAllowList } from './target.ts';
-import { openTunnel, type Network } from './tunnel.ts';
+import { openAddressBook, type Lookup } from './addresses.ts';
+import type { Network } from './network.ts';
+import { openOutside } from './outside-request.ts';
+import { openRegistries, type RegistryRoute } from './registry.ts';
+import { parseAllowList, parseTarget } from './target.ts';
+import { openTunnel } from './tunnel.ts';
 
 /** The longest path that a unix socket can have, in bytes. */
 const MAX_SOCKET_PATH = 107;
@@ -24,6 +30,14 @@ export interface GatewayOptions {
   model?: ModelRoute;
   /** Exact `host:port`s for CONNECT and plain-HTTP proxy requests; absent or empty: none. */
   allow?: readonly string[];
+  /** Those `host:port`s that may have addresses that are not public. An entry of `allow` that is an address may. */
+  mayBePrivate?: readonly string[];
+  /** Package registries that may be read; absent or empty: none. */
+  registries?: readonly RegistryRoute[];
+  /** Certificate authorities for those besides the common ones, as PEM. */
+  authorities?: string;
+  /** Resolves names; the system's way when absent. */
+  lookup?: Lookup;
   onRefused?: OnRefused;
   limits?: Partial<GatewayLimits>;
 }
@@ -33,6 +47,8 @@ export interface Gateway {
   /** Tokens so far; aborted answers count as far as they told. */
   usage(): Usage;
   requests(): GatewayRecord[];
+  /** The same with those that are alike counted together, as a journal wants them. */
+  traffic(): NetworkAsked[];
   /** What went wrong and was not mended by a later success: one sentence for people. */
   problem(): string | undefined;
   /** In a replay that went through: where a request first differed from the recorded one, as a sentence. */
@@ -48,12 +64,13 @@ export interface Gateway {
 export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   checkSocketPath(options.socketPath);
   const ledger = createLedger(options.onRefused);
-  const network: Network = { allow: parseAllowList(options.allow ?? []), ledger, outside: new Set() };
-  const model = await openModel(options.model, ledger);
   const limits = { ...LIMITS, ...options.limits };
+  const network = openNetwork(options, ledger, limits);
+  const outside = openOutside(network);
+  const model = await openModel(options.model, ledger);
   const doors: Doors = {
     ledger,
-    network,
+    world: { network, outside },
     limits,
     route: options.model,
     model,
@@ -71,6 +88,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const close = async () => {
     const closed = new Promise<void>((resolve) => server.close(() => resolve()));
     for (const socket of [...inside, ...network.outside]) socket.destroy();
+    outside.close();
     await closed;
     await Promise.all(doors.running);
     await model?.close();
@@ -80,6 +98,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   return {
     usage: () => ledger.usage(),
     requests: () => ledger.requests(),
+    traffic: () => ledger.traffic(),
     problem: () => ledger.problem(),
     divergence: () => ledger.divergence(),
     close: () => (closing ??= close()),
@@ -110,12 +129,33 @@ function createGatewayServer(doors: Doors): { server: Server; inside: Set<Duplex
     doors.running.add(work);
     void work.finally(() => doors.running.delete(work));
   });
-  server.on('connect', (req, socket, head) => openTunnel(doors.network, { req, socket, head }));
+  server.on('connect', (req, socket, head) => void openTunnel(doors.world.network, { req, socket, head }));
   server.on('clientError', (_error, socket) => {
     if (socket.writable) socket.end('HTTP/1.1 400 Bad Request\r\nconnection: close\r\n\r\n');
     else socket.destroy();
   });
   return { server, inside };
+}
+
+function openNetwork(options: GatewayOptions, ledger: Ledger, limits: GatewayLimits): Network {
+  const { allow = [], mayBePrivate = [], registries = [], authorities, lookup } = options;
+  const allowed = parseAllowList(allow);
+  const opened = openRegistries(registries);
+  // Whoever writes an address means exactly that one, and whoever names an upstream knows where it is.
+  const addresses = [...allowed].filter((name) => isIP(parseTarget(name)?.host ?? '') !== 0);
+  const named = [...opened.values()].flatMap((registry) => (registry.named ? [registry.authority] : []));
+  return {
+    allow: allowed,
+    registries: opened,
+    addresses: openAddressBook({
+      mayBePrivate: new Set([...parseAllowList(mayBePrivate, 'private'), ...addresses, ...named]),
+      ...(lookup === undefined ? {} : { lookup }),
+    }),
+    ledger,
+    limits,
+    trust: authorities === undefined ? undefined : createSecureContext({ ca: [...rootCertificates, authorities] }),
+    outside: new Set(),
+  };
 }
 
 async function openModel(route: ModelRoute | undefined, ledger: Ledger): Promise<ModelHandler | undefined> {

@@ -78,6 +78,11 @@ function anthropicHeaders(headers: IncomingHttpHeaders): OutgoingHttpHeaders {
   };
 }
 
+/** Whether a request brings a body. */
+export function hasBody({ headers }: { headers: IncomingHttpHeaders }): boolean {
+  return headers['transfer-encoding'] !== undefined || !['0', undefined].includes(headers['content-length']);
+}
+
 /** Headers of a plain proxied request as they go on to the server. */
 export function forwardedHeaders(headers: IncomingHttpHeaders): OutgoingHttpHeaders {
   return without(headers, SECRETS_OF_CLIENT);

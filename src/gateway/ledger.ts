@@ -1,5 +1,7 @@
 import { addUsage, NO_USAGE, type Usage } from '../core/agent.ts';
+import type { Door, NetworkAsked } from '../core/network.ts';
 import { safeLine } from '../core/safe-text.ts';
+import { createTraffic } from './traffic.ts';
 
 /** One request that reached the gateway. `target` is a path, a URL or a host:port, made safe to print. */
 export interface GatewayRecord {
@@ -9,6 +11,12 @@ export interface GatewayRecord {
   status: number;
 }
 
+/** Where a request is counted, when it is not one to the model. */
+export interface Place {
+  door: Door;
+  target: string;
+}
+
 /** Told of each refused network target; `reason` is a sentence for people. */
 export type OnRefused = (target: string, reason: string) => void;
 
@@ -16,9 +24,10 @@ const MAX_RECORDS = 10_000;
 
 /** What a gateway remembers of its requests. */
 export interface Ledger {
-  record(entry: GatewayRecord): void;
+  /** Gives what is called when bytes of this request have been carried. */
+  record(entry: GatewayRecord, place?: Place, reason?: string): (bytes: number) => void;
   /** Records a refused network target and tells whoever listens. */
-  refuse(entry: Omit<GatewayRecord, 'outcome'>, reason: string): void;
+  refuse(entry: Omit<GatewayRecord, 'outcome'>, reason: string, place: Place): void;
   addUsage(usage: Usage): void;
   /** `lasting`: no later success can mend it. */
   reportProblem(sentence: string, lasting?: 'lasting'): void;
@@ -27,6 +36,7 @@ export interface Ledger {
   noteDivergence(sentence: string): void;
   usage(): Usage;
   requests(): GatewayRecord[];
+  traffic(): NetworkAsked[];
   problem(): string | undefined;
   divergence(): string | undefined;
 }
@@ -37,14 +47,16 @@ export function createLedger(onRefused: OnRefused | undefined): Ledger {
   let passing: string | undefined;
   let lasting: string | undefined;
   let divergence: string | undefined;
-  const record = (entry: GatewayRecord) => {
+  const traffic = createTraffic();
+  const record: Ledger['record'] = (entry, place = { door: 'model', target: entry.target }, reason = undefined) => {
     // The sandbox decides how many requests there are, so the list has an end.
     if (records.length < MAX_RECORDS) records.push({ ...entry, target: safeLine(entry.target, 300) });
+    return traffic.add({ ...entry, ...place, ...(reason === undefined ? {} : { reason }) });
   };
   return {
     record,
-    refuse(entry, reason) {
-      record({ ...entry, outcome: 'refused' });
+    refuse(entry, reason, place) {
+      record({ ...entry, outcome: 'refused' }, place, reason);
       onRefused?.(safeLine(entry.target, 300), safeLine(reason, 400));
     },
     addUsage(more) {
@@ -62,6 +74,7 @@ export function createLedger(onRefused: OnRefused | undefined): Ledger {
     },
     usage: () => usage,
     requests: () => [...records],
+    traffic: () => traffic.rows(),
     problem: () => lasting ?? passing,
     divergence: () => divergence,
   };

@@ -11,6 +11,13 @@ export interface GatewayLimits {
   bodyBytes: number;
   /** Of all bodies that are being read at once. */
   allBodiesBytes: number;
+  /** Through one tunnel, from the sandbox and to it. */
+  tunnelUpBytes: number;
+  tunnelDownBytes: number;
+  /** Of one answer of a registry or a plain HTTP server. */
+  answerBytes: number;
+  /** Most time until a tunnel says whether it is TLS, and for what server. */
+  helloMs: number;
 }
 
 export const LIMITS: GatewayLimits = {
@@ -22,6 +29,11 @@ export const LIMITS: GatewayLimits = {
   idleMs: 20 * 60_000,
   bodyBytes: 32 * 1024 * 1024,
   allBodiesBytes: 96 * 1024 * 1024,
+  // Downloads need a few KiB upwards; more is somebody carrying things out.
+  tunnelUpBytes: 64 * 1024 * 1024,
+  tunnelDownBytes: 4 * 1024 * 1024 * 1024,
+  answerBytes: 2 * 1024 * 1024 * 1024,
+  helloMs: 30_000,
 };
 
 export const MAX_HEADER_BYTES = 16_384;

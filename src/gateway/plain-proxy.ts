@@ -1,63 +1,58 @@
-import { request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
 import { answerText } from './answers.ts';
-import { answerHeaders, forwardedHeaders } from './headers.ts';
+import { capBytes } from './cap-bytes.ts';
+import { answerHeaders, forwardedHeaders, hasBody } from './headers.ts';
+import { serveDebian, type MirrorDoor } from './mirror.ts';
+import { checkTarget } from './network.ts';
 import { describeNetworkError } from './network-error.ts';
 import { formatTarget } from './target.ts';
-import { checkTarget, type Network } from './tunnel.ts';
-
-const IDLE_MS = 10 * 60_000;
 
 /** Serves `GET http://host[:port]/path` and HEAD to an allowed target: nothing can be sent out but the URL. */
-export async function servePlainProxy(network: Network, req: IncomingMessage, res: ServerResponse): Promise<void> {
+export async function servePlainProxy(door: MirrorDoor, req: IncomingMessage, res: ServerResponse): Promise<void> {
+  const { network, outside } = door;
   const method = req.method ?? '';
   const url = req.url ?? '';
+  const parts = /^http:\/\/([^/?#]*)([/?][^#]*)?$/i.exec(url);
+  const authority = parts?.[1] === undefined || /:\d+$/.test(parts[1]) ? parts?.[1] : `${parts[1]}:80`;
+  const entry = { method, target: url };
+  const place = { door: 'plain', target: authority ?? url } as const;
   const refuse = (status: number, reason: string) => {
-    network.ledger.refuse({ method, target: url, status }, reason);
+    network.ledger.refuse({ ...entry, status }, reason, place);
     answerText(res, status, reason);
   };
-  const parts = /^http:\/\/([^/?#]*)([/?][^#]*)?$/i.exec(url);
-  if (parts?.[1] === undefined) return refuse(403, 'network: only http:// addresses can be asked for this way');
-  const authority = /:\d+$/.test(parts[1]) ? parts[1] : `${parts[1]}:80`;
+  if (authority === undefined) return refuse(403, 'network: only http:// addresses can be asked for this way');
   const target = checkTarget(authority, network.allow);
-  if ('reason' in target) return refuse(403, target.reason);
+  if ('reason' in target) {
+    const isApt = network.registries.has('debian') && /\/(?:dists|pool)\//.test(parts?.[2] ?? '');
+    return isApt ? serveDebian(door, req, res) : refuse(403, target.reason);
+  }
   if (method !== 'GET' && method !== 'HEAD')
     return refuse(405, `network: ${method} refused; only GET and HEAD may go out`);
   if (hasBody(req)) return refuse(400, `network: ${method} with a body refused`);
 
-  const path = parts[2] ?? '/';
-  const upstream = httpRequest({
-    host: target.host,
-    port: target.port,
-    path: path.startsWith('?') ? `/${path}` : path,
-    method,
-    headers: { ...forwardedHeaders(req.headers), host: formatTarget(target).replace(/:80$/, '') },
-    agent: false,
-    timeout: IDLE_MS,
-  });
-  upstream.on('socket', (socket) => {
-    network.outside.add(socket);
-    socket.once('close', () => network.outside.delete(socket));
-  });
-  upstream.on('timeout', () => upstream.destroy());
-  res.once('close', () => upstream.destroy());
-  upstream.end();
+  const abort = new AbortController();
+  res.once('close', () => abort.abort());
+  const path = parts?.[2] ?? '/';
   try {
-    const answer = await new Promise<IncomingMessage>((resolve, reject) => {
-      upstream.once('response', resolve);
-      upstream.on('error', reject);
+    const found = await network.addresses.find(target);
+    if ('reason' in found) return refuse(403, found.reason);
+    const answer = await outside.ask({
+      method,
+      target,
+      protocol: 'http:',
+      path: path.startsWith('?') ? `/${path}` : path,
+      headers: { ...forwardedHeaders(req.headers), host: formatTarget(target).replace(/:80$/, '') },
+      found,
+      signal: abort.signal,
     });
     const status = answer.statusCode ?? 502;
-    network.ledger.record({ method, target: url, outcome: 'served', status });
+    const carried = network.ledger.record({ ...entry, outcome: 'served', status }, place);
     res.writeHead(status, answerHeaders(answer.headers));
-    await pipeline(answer, res);
+    await pipeline(answer, capBytes(network.limits.answerBytes, carried), res);
   } catch (error) {
-    if (res.headersSent) return void res.destroy();
-    network.ledger.record({ method, target: url, outcome: 'failed', status: 502 });
+    if (res.headersSent || res.destroyed) return void res.destroy();
+    network.ledger.record({ ...entry, outcome: 'failed', status: 502 }, place);
     answerText(res, 502, `network: ${formatTarget(target)} not reached: ${describeNetworkError(error)}`);
   }
-}
-
-function hasBody(req: IncomingMessage): boolean {
-  return req.headers['transfer-encoding'] !== undefined || !['0', undefined].includes(req.headers['content-length']);
 }

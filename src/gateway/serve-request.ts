@@ -4,14 +4,14 @@ import type { Ledger } from './ledger.ts';
 import type { GatewayLimits } from './limits.ts';
 import { describeOperations, findOperation } from './model-api.ts';
 import type { ModelHandler, ModelRoute } from './model-route.ts';
+import { isForMirror, serveMirror, type MirrorDoor } from './mirror.ts';
 import { servePlainProxy } from './plain-proxy.ts';
 import { readModelRequest } from './read-model-request.ts';
-import type { Network } from './tunnel.ts';
 
 /** What the doors of one gateway share. */
 export interface Doors {
   ledger: Ledger;
-  network: Network;
+  world: MirrorDoor;
   limits: GatewayLimits;
   route: ModelRoute | undefined;
   model: ModelHandler | undefined;
@@ -29,7 +29,8 @@ export async function serveRequest(doors: Doors, req: IncomingMessage, res: Serv
   const url = req.url ?? '';
   const oddity = findOddity(req);
   if (oddity !== undefined) return refuse(ledger, { req, res, status: 400, reason: oddity });
-  if (!url.startsWith('/')) return servePlainProxy(doors.network, req, res);
+  if (!url.startsWith('/')) return servePlainProxy(doors.world, req, res);
+  if (isForMirror(doors.world, url)) return serveMirror(doors.world, req, res);
   const operation = route === undefined ? undefined : findOperation(route.api, req.method ?? '', url);
   if (model === undefined || route === undefined || operation === undefined) {
     const served = route === undefined ? 'no model route' : `only ${describeOperations(route.api)}`;

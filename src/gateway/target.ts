@@ -23,13 +23,18 @@ export function formatTarget({ host, port }: Target): string {
   return `${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
-/** The entries of an allow list in canonical form. Throws CONFIG_INVALID for an entry that is no `host:port`. */
-export function parseAllowList(entries: readonly string[]): ReadonlySet<string> {
+/** Where an http or https URL leads. */
+export function targetOf({ protocol, hostname, port }: URL): Target | undefined {
+  return parseTarget(`${hostname}:${port || (protocol === 'https:' ? '443' : '80')}`);
+}
+
+/** The entries of an allow list in canonical form; `key` is the name of the list. Throws CONFIG_INVALID for an entry that is no `host:port`. */
+export function parseAllowList(entries: readonly string[], key = 'allow'): ReadonlySet<string> {
   return new Set(
     entries.map((entry) => {
       const target = parseTarget(entry);
       if (target !== undefined) return formatTarget(target);
-      throw new HaloError('CONFIG_INVALID', `[network] allow holds "${entry}", which is not a host:port.`, {
+      throw new HaloError('CONFIG_INVALID', `[network] ${key} holds "${entry}", which is not a host:port.`, {
         hint: 'Write it like "packages.example.com:443": one exact host name or IP address, and a port.',
       });
     }),

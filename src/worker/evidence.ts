@@ -39,7 +39,8 @@ async function pathOf(attempt: Attempt, commit: string): Promise<string> {
   const { config, worker, state } = attempt;
   const image = await worker.engine.imageId(config.image);
   const { gates, setup, env, tests } = config;
-  const facts = [state.repo.mirror, commit, image, gates, setup, env, tests.reports, config.network.allow];
+  const { allow, registries, upstreams } = config.network;
+  const facts = [state.repo.mirror, commit, image, gates, setup, env, tests.reports, allow, registries, upstreams];
   return join(folderOf(attempt), `${createHash('sha256').update(JSON.stringify(facts)).digest('hex')}.json`);
 }
 

@@ -29,6 +29,7 @@ export async function keepProof(attempt: Attempt, candidate: Candidate, gates: G
     setup: [...config.setup],
     env: { ...config.env },
     allow: [...config.network.allow],
+    registries: [...config.network.registries],
     gates,
     usage,
     halo: version(),

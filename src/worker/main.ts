@@ -20,6 +20,7 @@ import { advanceRun } from './advance-run.ts';
 import { endRun } from './end-run.ts';
 import { openLanes } from './lane.ts';
 import { startReconciler } from './reconcile.ts';
+import { openRoutes } from './mirrors.ts';
 import { openModelKeys } from './model-key.ts';
 import { learnSecrets, openProcessMasker } from './secrets.ts';
 import type { WorkerContext } from './worker-context.ts';
@@ -148,6 +149,7 @@ function openContext({ host, homeId, log, cleaning, masker }: Parts): WorkerCont
       masker.learn([key]);
       return key;
     },
+    findRoutes: openRoutes(host.home),
     caFile: readSecret(env, 'NODE_EXTRA_CA_CERTS'),
     transport: async ({ workspace }: Config) => {
       if (workspace.transport !== 'auto') return workspace.transport;

@@ -1,10 +1,14 @@
 import { join } from 'node:path';
 import { HaloError } from '../core/errors.ts';
 import type { ModelApi } from '../core/model-api.ts';
+import type { RegistryName } from '../core/network.ts';
+import type { ModelRoute } from '../gateway/model-route.ts';
 import type { Attempt } from './attempt-context.ts';
-import { openChannel, type Channel, type ChannelPlace } from './channel.ts';
-import { EGRESS_PORT, GATEWAY_DIR } from './places.ts';
-import type { Step } from './workspace.ts';
+import { openChannel, type ChannelOptions, type ChannelPlace } from './channel.ts';
+import { readAuthorities } from './mirrors.ts';
+import { EGRESS_PORT, GATEWAY_DIR, MODEL_PORT } from './places.ts';
+import { clientSettings } from './registry-clients.ts';
+import type { Step, Way } from './workspace.ts';
 
 /** The commands of an attempt, in order: setup and agent in the work tree, setup and gates in the clean one. */
 export function planSteps(attempt: Attempt): { workSteps: Step[]; cleanSteps: Step[] } {
@@ -18,17 +22,36 @@ export function planSteps(attempt: Attempt): { workSteps: Step[]; cleanSteps: St
 
 /** Setup may reach what the configuration allows, and has no way out at all when it allows nothing. */
 function setupStep(attempt: Attempt): Step {
-  const { allow, caFile = attempt.worker.caFile } = attempt.config.network;
-  if (allow.length === 0) return { phase: 'setup', env: {} };
+  const { allow, registries, mayBePrivate, caFile = attempt.worker.caFile } = attempt.config.network;
+  if (allow.length === 0 && registries.length === 0) return { phase: 'setup', env: {} };
   const proxy = `http://127.0.0.1:${EGRESS_PORT}`;
+  const trusted = caFile === undefined ? {} : { caFile };
   return {
     phase: 'setup',
     env: {
-      ...sameFor(['HTTP_PROXY', 'HTTPS_PROXY', 'http_proxy', 'https_proxy'], proxy),
+      ...(allow.length === 0 ? {} : sameFor(['HTTP_PROXY', 'HTTPS_PROXY', 'http_proxy', 'https_proxy'], proxy)),
+      ...(allow.length === 0 ? {} : sameFor(['NO_PROXY', 'no_proxy'], '127.0.0.1,localhost')),
       ...(caFile === undefined ? {} : sameFor(CA_VARIABLES, `${GATEWAY_DIR}/ca.pem`)),
     },
-    openChannel: () => openChannel(channelPlace(attempt), { allow, ...(caFile === undefined ? {} : { caFile }) }),
+    openWay: () => openWay(attempt, { names: registries, port: EGRESS_PORT }, { allow, mayBePrivate, ...trusted }),
   };
+}
+
+interface Mirrors {
+  names: readonly RegistryName[];
+  /** On which the sandbox finds its gateway. */
+  port: number;
+}
+
+/** A channel with the mirrors of registries, and what tells the clients of them. */
+async function openWay(attempt: Attempt, { names, port }: Mirrors, options: ChannelOptions): Promise<Way> {
+  const { network } = attempt.config;
+  const { caFile = attempt.worker.caFile } = network;
+  if (names.length === 0) return { channel: await openChannel(channelPlace(attempt), options), env: {}, script: '' };
+  const registries = await attempt.worker.findRoutes(names, network);
+  const trusted = caFile === undefined ? {} : { authorities: await readAuthorities(caFile) };
+  const channel = await openChannel(channelPlace(attempt), { ...options, registries, ...trusted });
+  return { channel, ...clientSettings(registries, port) };
 }
 
 /** Where the common programs look for certificate authorities: Node and npm, OpenSSL, curl, pip and requests, git, cargo. */
@@ -47,20 +70,27 @@ function sameFor(names: readonly string[], value: string): Record<string, string
   return Object.fromEntries(names.map((name) => [name, value]));
 }
 
+/** The agent may reach its model, and those registries that are allowed to it by name. */
 function agentStep(attempt: Attempt): Step {
   const { env } = attempt.launch;
-  const { api } = attempt.config.model;
-  if (api === undefined) return { phase: 'agent', env };
-  return { phase: 'agent', env, openChannel: () => openModelChannel(attempt, api) };
+  const { model, network } = attempt.config;
+  const names = network.agentRegistries;
+  if (model.api === undefined && names.length === 0) return { phase: 'agent', env };
+  return {
+    phase: 'agent',
+    env,
+    openWay: async () => {
+      const route = model.api === undefined ? {} : { model: await modelRoute(attempt, model.api) };
+      return openWay(attempt, { names, port: MODEL_PORT }, route);
+    },
+  };
 }
 
-async function openModelChannel(attempt: Attempt, api: ModelApi): Promise<Channel> {
+async function modelRoute(attempt: Attempt, api: ModelApi): Promise<ModelRoute> {
   const { mode, baseUrl, name, allow } = attempt.config.model;
   const key = mode === 'replay' ? undefined : await attempt.worker.modelKey(attempt.config.model);
-  const models = [name, ...allow];
-  return openChannel(channelPlace(attempt), {
-    model: { mode, api, baseUrl, key, models, cassette: cassettePath(attempt), masker: attempt.worker.masker },
-  });
+  const { masker } = attempt.worker;
+  return { mode, api, baseUrl, key, models: [name, ...allow], cassette: cassettePath(attempt), masker };
 }
 
 /** Recorded beside the attempt's other artifacts; replayed from the configured folder, one file a story. */

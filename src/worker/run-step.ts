@@ -5,6 +5,7 @@ import { shellQuote } from '../lib/shell-quote.ts';
 import type { SandboxExit } from '../sandbox/sandbox.ts';
 import type { Attempt } from './attempt-context.ts';
 import { EGRESS_PORT, GATEWAY_SOCKET } from './places.ts';
+import { reportNetwork } from './report-network.ts';
 import { openStepLog } from './step-log.ts';
 import type { StartedStep } from './workspace.ts';
 
@@ -19,14 +20,14 @@ export interface StepResult {
 /** Runs one of the user's commands (setup or gate) as the main process of its sandbox; its output goes to `log`. */
 export async function runStep(
   attempt: Attempt,
-  { sandbox, channel }: StartedStep,
+  { sandbox, way }: StartedStep,
   { command, log }: { command: string; log: Writable },
 ): Promise<StepResult> {
   const { wallMs, idleMs, outputBytes } = attempt.config.limits;
   const { masker } = attempt.worker;
   const output = openStepLog(log);
   const exit = await sandbox.run({
-    script: channel === undefined ? command : throughGateway(command),
+    script: way === undefined ? command : throughGateway(`${way.script}${command}`),
     // Before anything is cut: of half a secret nobody knows what it is.
     stdout: maskInto(masker, output.stdout),
     stderr: maskInto(masker, output.stderr),
@@ -35,7 +36,9 @@ export async function runStep(
     outputBytes,
     signal: attempt.signal,
   });
-  await Promise.all([sandbox.remove(), channel?.close(), output.close()]);
+  await Promise.all([sandbox.remove(), way?.channel.close(), output.close()]);
+  // Of the commands here only those of setup have a way out.
+  if (way !== undefined) await reportNetwork(attempt, 'setup', way.channel);
   return { exit, tail: output.tail(), sha256: output.digest() };
 }
 

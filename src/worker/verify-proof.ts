@@ -66,7 +66,7 @@ export async function verifyProof(worker: WorkerContext, request: VerifyRequest)
     env: proof.env,
     setup: proof.setup,
     gates: proof.gates.map(({ command }) => command),
-    network: { ...config.network, allow: proof.allow },
+    network: { ...config.network, allow: proof.allow, registries: proof.registries ?? [] },
   };
   const attempt = await openProof(worker, { ...request, config: again });
   try {

@@ -4,6 +4,7 @@ import type { Masker } from '../lib/secrets/masker.ts';
 import type { Proof } from '../sandbox/proof.ts';
 import type { SandboxEngine } from '../sandbox/sandbox.ts';
 import type { Store } from '../store/store.ts';
+import type { FindRoutes } from './mirrors.ts';
 
 /** What a worker process has, whatever it works on. */
 export interface WorkerContext {
@@ -19,6 +20,8 @@ export interface WorkerContext {
   learnSecrets(config: Config): Promise<void>;
   /** The key of a model provider. Throws MODEL_KEY_MISSING. */
   modelKey(source: ModelSource): Promise<string>;
+  /** Where package registries are read from. Throws CONFIG_INVALID. */
+  findRoutes: FindRoutes;
   /** Certificate authorities that this worker trusts besides the common ones (NODE_EXTRA_CA_CERTS). */
   caFile: string | undefined;
   /** How a repository gets into a sandbox here; `auto` is settled by a probe, once. */

@@ -13,12 +13,21 @@ export interface Step {
   phase: string;
   env: Record<string, string>;
   /** Opens its way out; none: no network whatever. */
-  openChannel?: () => Promise<Channel>;
+  openWay?: () => Promise<Way>;
+}
+
+/** A way out of a sandbox. */
+export interface Way {
+  channel: Channel;
+  /** What tells the programs in the sandbox of it; the user's own variables go before these. */
+  env: Record<string, string>;
+  /** Shell lines to the same end, run before the command. */
+  script: string;
 }
 
 export interface StartedStep {
   sandbox: Sandbox;
-  channel: Channel | undefined;
+  way: Way | undefined;
 }
 
 /** A tree in a volume, and the sandboxes that run one command each in it, the next always started ahead. */
@@ -36,10 +45,10 @@ export function openWorkspace(attempt: Attempt, name: string, steps: readonly St
   const volumeName = `halo-${attempt.id}-${name}`;
   const start = async (step: Step): Promise<StartedStep> => {
     await volume;
-    const channel = await step.openChannel?.();
-    if (channel !== undefined) attempt.atClose(() => channel.close());
-    const sandbox = await attempt.startSandbox(describeSandbox(attempt, volumeName, step, channel));
-    return { sandbox, channel };
+    const way = await step.openWay?.();
+    if (way !== undefined) attempt.atClose(() => way.channel.close());
+    const sandbox = await attempt.startSandbox(describeSandbox(attempt, volumeName, step, way));
+    return { sandbox, way };
   };
   let taken = 0;
   let ahead = startNext();
@@ -72,15 +81,15 @@ export function openWorkspace(attempt: Attempt, name: string, steps: readonly St
   };
 }
 
-function describeSandbox(attempt: Attempt, volume: string, step: Step, channel: Channel | undefined): SandboxSpec {
-  const way: Mount[] =
-    channel === undefined ? [] : [{ kind: 'bind', source: channel.dir, target: GATEWAY_DIR, readOnly: true }];
+function describeSandbox(attempt: Attempt, volume: string, step: Step, way: Way | undefined): SandboxSpec {
+  const gateway: Mount[] =
+    way === undefined ? [] : [{ kind: 'bind', source: way.channel.dir, target: GATEWAY_DIR, readOnly: true }];
   return {
     image: attempt.config.image,
     labels: attempt.labels(step.phase),
     user: attempt.user,
     workdir: WORKSPACE,
-    env: { ...attempt.config.env, ...step.env },
+    env: { ...way?.env, ...attempt.config.env, ...step.env },
     mounts: [
       ...attempt.repositoryMounts,
       {
@@ -90,7 +99,7 @@ function describeSandbox(attempt: Attempt, volume: string, step: Step, channel: 
         readOnly: false,
         copyUp: attempt.config.image === TRUSTED_IMAGE,
       },
-      ...way,
+      ...gateway,
     ],
     limits: attempt.config.limits,
   };

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { HaloError } from '../../src/core/errors.ts';
 import { parseConfigFile } from '../../src/config/load.ts';
+import { refuseRemoteOptions } from '../../src/config/remote.ts';
 import { resolveConfig, type ConfigSources } from '../../src/config/resolve.ts';
 
 const NOTHING: ConfigSources = {
@@ -49,7 +50,14 @@ describe('defaults', () => {
       },
       sandbox: { runtime: 'auto' },
       secrets: { env: [], files: [], patterns: [], added: 'report' },
-      network: { allow: [] },
+      network: {
+        allow: [],
+        mayBePrivate: [],
+        registries: [],
+        agentRegistries: [],
+        registryHosts: [],
+        upstreams: {},
+      },
       tests: { removed: 'report', baseline: 'auto', reports: [] },
       run: { parallel: 1, onFailure: 'stop' },
       retry: { attempts: 3, backoffMs: 30_000, maxBackoffMs: 300_000 },
@@ -237,6 +245,34 @@ describe('errors', () => {
   ])('the host %s is refused', (host) => {
     expect(refusal({ repo: repo(`[network]\nallow = ["${host}"]`) })).toContain(
       'network.allow[0]: must be exactly host:port',
+    );
+  });
+
+  test.each([
+    ['private = ["packages.example.com:443"]', 'network.private'],
+    ['agent_registries = ["npm"]', 'network.agent_registries'],
+    ['registry_hosts = ["files.example.com:443"]', 'network.registry_hosts'],
+    ['upstreams.npm = "http://packages.example.com"', 'network.upstreams.npm'],
+    ['allow = ["packages.example.com:443", "169.254.169.254:80"]', 'network.allow'],
+    ['allow = ["[::1]:6379"]', 'network.allow'],
+  ])('a way into the network around the worker is not the repository’s to open: %s', (line, key) => {
+    const way = `halo.toml:2: ${key}: the file of a repository may not open a way to this network`;
+    expect(refusal({ repo: repo(`[network]\n${line}`) })).toContain(way);
+    expect(() => resolve({ home: home(`[network]\n${line}`) })).not.toThrow();
+    const option = `network.${line.replace(' = ', '=')}`;
+    const refuseRemote = () => refuseRemoteOptions([option]);
+    if (key === 'network.agent_registries') expect(refuseRemote).not.toThrow();
+    else expect(refuseRemote).toThrow(`${key} cannot be set from another machine`);
+  });
+
+  test('public addresses and registries are the repository’s to name', () => {
+    const text = '[network]\nallow = ["203.0.113.9:443"]\nregistries = ["npm", "go"]';
+    expect(resolve({ repo: repo(text) }).config.network).toMatchObject({
+      allow: ['203.0.113.9:443'],
+      registries: ['npm', 'go'],
+    });
+    expect(refusal({ repo: repo('[network]\nregistries = ["cpan"]') })).toContain(
+      'network.registries[0]: must be one of "npm", "pypi", "crates", "go", "debian"',
     );
   });
 

@@ -30,7 +30,7 @@ test('is valid with every commented setting switched on, and then gives the defa
     ...resolve(''),
     setup: ['npm ci'],
     gates: ['npm run lint', 'npm test'],
-    network: { allow: ['packages.example.com:443'], caFile: undefined },
+    network: { ...resolve('').network, allow: ['packages.example.com:443'] },
   });
 });
 

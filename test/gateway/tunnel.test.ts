@@ -9,6 +9,9 @@ import { gateway, httpServer, listening, localhost } from './fixture.ts';
 const echoServer = () =>
   listening(createServer({ allowHalfOpen: true }, (socket) => socket.on('error', () => {}).pipe(socket)));
 
+/** The same server by the name of this machine. */
+const named = (target: string) => target.replace('127.0.0.1', 'localhost');
+
 describe('a tunnel', () => {
   it('carries bytes unchanged both ways and keeps half-closed sides apart', async () => {
     const target = await echoServer();
@@ -32,10 +35,45 @@ describe('a tunnel', () => {
   });
 
   it('carries TLS that ends at the server', async () => {
-    const target = await listening(createTlsServer(localhost, (socket) => socket.end('secret hello')));
-    const gate = await gateway({ allow: [target] });
+    const target = named(await listening(createTlsServer(localhost, (socket) => socket.end('secret hello'))));
+    const gate = await gateway({ allow: [target], mayBePrivate: [target] });
     const { socket } = await connectTo(gate.socket, target);
     expect(await text(connectTls({ socket, ca: localhost.cert, servername: 'localhost' }))).toBe('secret hello');
+  });
+
+  it.each([
+    ['another name', 'other.example', /cut off; its TLS is for "other\.example"/],
+    ['no name', '', /cut off; its TLS names no server/],
+  ])('is cut when its TLS asks for %s', async (_what, servername, reason) => {
+    let reached = 0;
+    const server = createTlsServer(localhost, (socket) => socket.end('hello'));
+    server.on('connection', (socket: Socket) => socket.on('data', () => (reached += 1)));
+    const target = named(await listening(server));
+    const refused: string[] = [];
+    const options = { allow: [target], mayBePrivate: [target] };
+    const gate = await gateway({ ...options, onRefused: (_target, said) => refused.push(said) });
+    const { socket } = await connectTo(gate.socket, target);
+    const tls = connectTls({ socket, ca: localhost.cert, servername });
+    await new Promise((resolve) => tls.on('error', () => {}).once('close', resolve));
+    expect(reached).toBe(0);
+    expect(refused).toEqual([expect.stringMatching(reason)]);
+    expect(gate.traffic()).toMatchObject([
+      { door: 'tunnel', target, outcome: 'served', count: 1 },
+      { door: 'tunnel', target, outcome: 'refused', count: 1, reason: expect.stringMatching(reason) as string },
+    ]);
+  });
+
+  it.each([
+    ['out', { tunnelUpBytes: 1000 }],
+    ['in', { tunnelDownBytes: 1000 }],
+  ])('is cut when more goes %s than it may', async (way, limits) => {
+    const target = await echoServer();
+    const refused: string[] = [];
+    const gate = await gateway({ allow: [target], limits, onRefused: (_target, said) => refused.push(said) });
+    const { socket } = await connectTo(gate.socket, target);
+    socket.on('error', () => {}).write(Buffer.alloc(2000, 'x'));
+    await new Promise((resolve) => socket.resume().once('close', resolve));
+    expect(refused).toEqual([expect.stringContaining(`cut off; more than 1000 bytes went ${way}`)]);
   });
 
   it.each([

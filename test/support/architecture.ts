@@ -42,7 +42,14 @@ const ONLY_IN: Record<string, string[]> = {
   bullmq: ['queue/'],
   ioredis: ['queue/'],
   'node:child_process': ['queue/', 'sandbox/docker/image', 'sandbox/docker/base'],
-  execa: ['git/git.ts', 'queue/', 'sandbox/docker/image', 'sandbox/docker/base', 'gateway/key-command'],
+  execa: [
+    'git/git.ts',
+    'queue/',
+    'sandbox/docker/image',
+    'sandbox/docker/base',
+    'gateway/key-command',
+    'gateway/machine-upstream',
+  ],
 };
 
 /** Other ways to start a program or to touch a repository: nobody has them, so that git is only run by git/git.ts. */

@@ -7,7 +7,8 @@ import { splitLines } from '../../lib/split-lines.ts';
 import type { Attempt } from '../attempt-context.ts';
 import { GATEWAY_SOCKET, MODEL_PORT } from '../places.ts';
 import { AttemptOver, failed, refuseBrokenExit } from '../story-end.ts';
-import type { StartedStep, Workspace } from '../workspace.ts';
+import { reportNetwork } from '../report-network.ts';
+import type { StartedStep, Way, Workspace } from '../workspace.ts';
 
 const GUIDANCE_BYTES = 64 * 1024;
 
@@ -23,7 +24,7 @@ export async function runAgent(attempt: Attempt, work: Workspace): Promise<Agent
   });
 }
 
-async function followAgent(attempt: Attempt, { sandbox, channel }: StartedStep): Promise<AgentAnswer> {
+async function followAgent(attempt: Attempt, { sandbox, way }: StartedStep): Promise<AgentAnswer> {
   const { adapter, config, worker, place } = attempt;
   const prompt = await writePrompt(attempt);
   const raw = worker.store.openRaw(place);
@@ -46,7 +47,7 @@ async function followAgent(attempt: Attempt, { sandbox, channel }: StartedStep):
   });
   const { wallMs, idleMs, outputBytes } = config.limits;
   const exit = await sandbox.run({
-    script: agentScript(attempt, channel !== undefined),
+    script: agentScript(attempt, way),
     stdin: prompt,
     stdout: maskInto(worker.masker, stdout),
     stderr: maskInto(worker.masker, stderr.sink),
@@ -63,7 +64,7 @@ async function followAgent(attempt: Attempt, { sandbox, channel }: StartedStep):
     case 'invalid':
       throw failed('INVALID_OUTPUT', outcome.error, answerText ?? tail);
     case 'error':
-      throw failed('ENGINE_ERROR', channel?.gateway.problem() ?? outcome.error, tail);
+      throw failed('ENGINE_ERROR', way?.channel.gateway.problem() ?? outcome.error, tail);
     case 'answer':
       await worker.store.writeArtifact(place, 'result.json', `${JSON.stringify(outcome.answer, null, 2)}\n`);
       return requireOk(outcome.answer);
@@ -119,14 +120,15 @@ async function readGuidance({ adapter, mirrorDir, base }: Attempt): Promise<Prom
 const REFERENCES = ['AGENTS.md', '@AGENTS.md', 'CLAUDE.md', '@CLAUDE.md'];
 
 /** Writes the agent's files into its own home, in memory, and starts it behind the forwarder when it needs a model. */
-function agentScript({ launch }: Attempt, forwarded: boolean): string {
+function agentScript({ launch }: Attempt, way: Way | undefined): string {
   const files = Object.entries(launch.files).map(([path, content]) => {
     const encoded = Buffer.from(content).toString('base64');
     return `mkdir -p "$(dirname ${path})" && printf %s ${encoded} | base64 -d > ${path}`;
   });
-  if (!forwarded) return [...files, launch.script].join('\n');
+  if (way === undefined) return [...files, launch.script].join('\n');
   return [
     ...files,
+    way.script,
     "agent=$(cat <<'HALO_AGENT'",
     launch.script,
     'HALO_AGENT',
@@ -136,7 +138,8 @@ function agentScript({ launch }: Attempt, forwarded: boolean): string {
 }
 
 /** Metered by the gateway, whatever the agent says of itself. */
-async function keepUsage(attempt: Attempt, { sandbox, channel }: StartedStep): Promise<void> {
+async function keepUsage(attempt: Attempt, { sandbox, way }: StartedStep): Promise<void> {
+  const channel = way?.channel;
   const usage: Usage = channel?.gateway.usage() ?? NO_USAGE;
   attempt.usage = usage;
   await attempt.worker.store.writeArtifact(attempt.place, 'usage.json', `${JSON.stringify(usage, null, 2)}\n`);
@@ -144,5 +147,6 @@ async function keepUsage(attempt: Attempt, { sandbox, channel }: StartedStep): P
   if (divergence !== undefined)
     await attempt.worker.store.writeArtifact(attempt.place, 'divergence.txt', `${divergence}\n`);
   await channel?.close();
+  if (channel !== undefined) await reportNetwork(attempt, 'agent', channel);
   attempt.worker.inBackground(sandbox.remove());
 }

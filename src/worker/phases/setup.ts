@@ -24,7 +24,7 @@ export async function installDependencies(
     const what = `setup \`${command}\``;
     refuseBrokenExit(exit, what, tail);
     if (exit.exitCode === 0) continue;
-    const refusals = [...(started.channel?.refusals ?? [])].slice(0, 3);
+    const refusals = [...(started.way?.channel.refusals ?? [])].slice(0, 3);
     throw failed('GATE_FAILED', [`${what} ${describeExit(exit, tail)}`, ...refusals].join('; '), tail);
   }
 }

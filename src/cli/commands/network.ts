@@ -1,0 +1,85 @@
+import type { JournalEvent } from '../../core/events.ts';
+import { reportNetwork, type NetworkProposal, type NetworkRow } from '../../core/network-report.ts';
+import { safeLine } from '../../core/safe-text.ts';
+import type { Tone } from '../../core/transcript.ts';
+import { formatSize } from '../../lib/size.ts';
+import type { Cli } from '../cli.ts';
+import type { Define } from '../define.ts';
+import { widthOf } from '../run-table.ts';
+import { table, type Cell } from '../table.ts';
+
+interface Flags {
+  story?: string;
+  json?: true;
+}
+
+export const define: Define = (command, cli) => {
+  command
+    .description(
+      'Lists what a run asked the network for, story by story: what was served, what was refused and why. Proposes the smallest [network] settings that would let it through.',
+    )
+    .argument('<runId>', 'a run, or the start of its id')
+    .option('--story <id>', 'only what this story asked for')
+    .option('--json', 'print rows and proposal as JSON')
+    .addHelpText('after', HELP)
+    .action((runId: string, flags: Flags) => network(runId, flags, cli));
+};
+
+const HELP = `
+Examples:
+  halo network 0tbq
+  halo network 0tbq --story US-002
+  halo network 0tbq --json | jq -r '.rows[] | select(.outcome == "refused") | .target'
+
+See also: halo logs, halo config show`;
+
+async function network(runId: string, { story, json }: Flags, cli: Cli): Promise<void> {
+  const events = await cli.withOperations(async (operations) => {
+    const all: JournalEvent[] = [];
+    for await (const event of operations.follow(runId, { after: 0, follow: false })) all.push(event);
+    return all;
+  });
+  const report = reportNetwork(events, story);
+  if (json) return cli.printJson(report);
+  if (report.rows.length === 0) return cli.note('nothing was asked for');
+  await cli.print(
+    ...rowTable(report.rows, cli),
+    ...reasons(report.rows, cli),
+    '',
+    ...proposalText(report.proposal, cli),
+  );
+}
+
+const TONES: Record<NetworkRow['outcome'], Tone> = { served: 'plain', refused: 'bad', failed: 'warn' };
+
+function rowTable(rows: NetworkRow[], cli: Cli): string[] {
+  const heading = ['STORY', 'TRY', 'PHASE', 'OUTCOME', 'TIMES', 'BYTES', 'DOOR', 'REQUEST'].map((text) => ({ text }));
+  const cells = rows.map((row): Cell[] => [
+    { text: safeLine(row.story, 16), tone: 'quiet' },
+    { text: String(row.attempt), tone: 'quiet' },
+    { text: row.phase },
+    { text: row.outcome, tone: TONES[row.outcome] },
+    { text: String(row.count) },
+    { text: row.bytes === 0 ? '-' : formatSize(row.bytes) },
+    { text: row.door },
+    { text: `${safeLine(row.method, 20)} ${safeLine(row.target)}`, tone: TONES[row.outcome] },
+  ]);
+  return table([heading, ...cells], { paint: cli.paint, width: widthOf(cli) });
+}
+
+function reasons(rows: NetworkRow[], cli: Cli): string[] {
+  const told = [...new Set(rows.flatMap(({ reason }) => (reason === undefined ? [] : [safeLine(reason, 400)])))];
+  return told.length === 0 ? [] : ['', ...told.map((reason) => cli.paint('bad', reason))];
+}
+
+function proposalText({ allow, registries, agentRegistries }: NetworkProposal, cli: Cli): string[] {
+  const lines = Object.entries({ allow, registries, agent_registries: agentRegistries })
+    .filter(([, names]) => names.length > 0)
+    .map(([key, names]) => `${key} = [${names.map((name) => JSON.stringify(name)).join(', ')}]`);
+  if (lines.length === 0) return [cli.paint('quiet', 'no [network] settings are needed')];
+  const heading = cli.paint(
+    'quiet',
+    '# the smallest settings for what was asked; look at each line before you allow it',
+  );
+  return [heading, '[network]', ...lines];
+}

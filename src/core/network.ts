@@ -1,0 +1,23 @@
+/** The ways out of a sandbox: its model, the mirror of a package registry, a tunnel, a plain HTTP request. */
+export const DOORS = ['model', 'registry', 'tunnel', 'plain'] as const;
+export type Door = (typeof DOORS)[number];
+
+/** Package registries that a gateway can mirror. */
+export const REGISTRIES = ['npm', 'pypi', 'crates', 'go', 'debian'] as const;
+export type RegistryName = (typeof REGISTRIES)[number];
+
+/** Requests of one sandbox that were alike. */
+export interface NetworkAsked {
+  door: Door;
+  method: string;
+  /** A path of the model's API, `registry:package`, or a `host:port`; made safe to print. */
+  target: string;
+  outcome: 'served' | 'refused' | 'failed';
+  /** Of the first of them. */
+  status: number;
+  /** Why the first of them was refused, a sentence for people. */
+  reason?: string;
+  /** Carried both ways through a tunnel, else of the answers' bodies; not counted for the model. */
+  bytes: number;
+  count: number;
+}

@@ -1,0 +1,37 @@
+import { BlockList, isIPv4 } from 'node:net';
+
+/** Ranges that are not the public internet (IANA's special-purpose registries), with a word for each. */
+const RANGES: readonly [word: string, ...subnets: string[]][] = [
+  ['unspecified', '0.0.0.0/8', '::/128'],
+  ['loopback', '127.0.0.0/8', '::1/128'],
+  ['private', '10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', 'fc00::/7', 'fec0::/10'],
+  ['link-local, where clouds keep their metadata', '169.254.0.0/16', 'fe80::/10'],
+  ['shared by a carrier', '100.64.0.0/10'],
+  ['multicast', '224.0.0.0/4', 'ff00::/8'],
+  ['reserved', '192.0.0.0/24', '198.18.0.0/15', '240.0.0.0/4', '100::/64', '2001::/23', '2001:db8::/32'],
+  // Forms of IPv6 that carry an IPv4 address, which a router on the way may take out again.
+  ['an IPv4 address in disguise', '::/96', '::ffff:0:0:0/96', '64:ff9b::/96', '64:ff9b:1::/48', '2002::/16'],
+];
+
+/** Node's list takes ::ffff:1.2.3.4 for 1.2.3.4, so that form is found by its text. */
+const MAPPED = /^::ffff:/i;
+
+const LISTS = RANGES.map(([word, ...subnets]) => ({ word, list: listOf(subnets) }));
+
+/** What keeps an IP address from being one of the public internet, as a word for people; undefined: nothing does. */
+export function describeNonPublic(address: string): string | undefined {
+  if (address.includes('%')) return 'bound to an interface';
+  const plain = address.includes(':') ? new URL(`http://[${address}]`).hostname.slice(1, -1) : address;
+  if (MAPPED.test(plain)) return 'an IPv4 address in disguise';
+  const family = isIPv4(plain) ? 'ipv4' : 'ipv6';
+  return LISTS.find(({ list }) => list.check(plain, family))?.word;
+}
+
+function listOf(subnets: string[]): BlockList {
+  const list = new BlockList();
+  for (const subnet of subnets) {
+    const [net = '', bits] = subnet.split('/');
+    list.addSubnet(net, Number(bits), isIPv4(net) ? 'ipv4' : 'ipv6');
+  }
+  return list;
+}
