@@ -1,11 +1,12 @@
-import type { AgentActivity, AgentOutcome } from '../core/agent.ts';
-
-export type AgentId = 'codex' | 'claude' | 'command';
+import type { AgentActivity, AgentId, AgentOutcome } from '../core/agent.ts';
+import type { ModelApi } from '../core/model-api.ts';
 
 /** What an agent is to do, in terms of no agent. */
 export interface AgentIntent {
   /** Model name for agents that take one. */
   model: string;
+  /** The provider behind the gateway's model route. */
+  api: ModelApi | undefined;
   /** Where the gateway's model route is inside the sandbox, e.g. http://127.0.0.1:4000/v1; undefined: no model route. */
   modelUrl: string | undefined;
   /** A writable folder of the agent's own. */
@@ -31,6 +32,9 @@ export interface ParsedLine {
   error?: string;
 }
 
+/** Never throws: a line that is no event gives no activity. */
+export type LineReader = (line: string) => ParsedLine;
+
 export interface AgentEnd {
   exitCode: number | undefined;
   answerText: string | undefined;
@@ -47,7 +51,7 @@ export interface AgentAdapter {
   /** Files in the root of the repository with guidance for agents that it does not read by itself: the prompt carries them. */
   guidanceFiles: readonly string[];
   launch(intent: AgentIntent): AgentLaunch;
-  /** Never throws: a line that is no event gives no activity. */
-  parseLine(line: string): ParsedLine;
+  /** A reader for the lines of one run, in order. */
+  createReader(): LineReader;
   outcome(end: AgentEnd): AgentOutcome;
 }

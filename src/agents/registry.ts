@@ -1,10 +1,13 @@
-import type { AgentAdapter, AgentId } from './adapter.ts';
+import type { AgentId } from '../core/agent.ts';
+import type { AgentAdapter } from './adapter.ts';
 import { claude } from './claude/index.ts';
 import { codex } from './codex/index.ts';
 import { command } from './command/index.ts';
+import { gemini } from './gemini/index.ts';
+import { opencode } from './opencode/index.ts';
 
 /** Every agent that halo can run. A new one is a folder beside these and a line here. */
-export const AGENTS = { codex, claude, command } satisfies Record<AgentId, AgentAdapter>;
+export const AGENTS = { codex, claude, opencode, gemini, command } satisfies Record<AgentId, AgentAdapter>;
 
 /** The adapter of an agent. */
 export function agentAdapter(id: AgentId): AgentAdapter {

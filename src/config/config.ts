@@ -1,4 +1,4 @@
-import type { AgentId } from '../agents/adapter.ts';
+import type { AgentId } from '../core/agent.ts';
 import type { ModelApi } from '../core/model-api.ts';
 import type { RegistryName } from '../core/network.ts';
 

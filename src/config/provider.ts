@@ -1,4 +1,4 @@
-import type { AgentId } from '../agents/adapter.ts';
+import type { AgentId } from '../core/agent.ts';
 import type { ModelApi } from '../core/model-api.ts';
 import type { Setting } from './settings.ts';
 
@@ -17,10 +17,15 @@ interface Preset {
 const PRESETS: Record<ModelApi, Preset> = {
   openai: { name: 'gpt-5.5', base_url: 'https://api.openai.com/v1', key_env: 'OPENAI_API_KEY' },
   anthropic: { name: 'claude-sonnet-5-5', base_url: 'https://api.anthropic.com/v1', key_env: 'ANTHROPIC_API_KEY' },
+  google: {
+    name: 'gemini-2.5-pro',
+    base_url: 'https://generativelanguage.googleapis.com/v1beta',
+    key_env: 'GEMINI_API_KEY',
+  },
 };
 
 const KEY_SOURCES = ['key_env', 'key_file', 'key_command'] as const;
-const TABLES = ['model', 'providers.openai', 'providers.anthropic'] as const;
+const TABLES = ['model', 'providers.openai', 'providers.anthropic', 'providers.google'] as const;
 
 /** Settings that decide who gets to see a key of the user's. */
 export const GUARDED: readonly string[] = TABLES.flatMap((table) =>
@@ -28,9 +33,22 @@ export const GUARDED: readonly string[] = TABLES.flatMap((table) =>
 );
 
 /** The kind of provider that an agent talks to; undefined: it has no model route. */
-export function apiOf(agent: AgentId, ofCommand: 'none' | ModelApi): ModelApi | undefined {
-  if (agent === 'command') return ofCommand === 'none' ? undefined : ofCommand;
-  return agent === 'claude' ? 'anthropic' : 'openai';
+export function apiOf(
+  agent: AgentId,
+  chosen: { command: 'none' | ModelApi; opencode: ModelApi },
+): ModelApi | undefined {
+  switch (agent) {
+    case 'codex':
+      return 'openai';
+    case 'claude':
+      return 'anthropic';
+    case 'gemini':
+      return 'google';
+    case 'opencode':
+      return chosen.opencode;
+    case 'command':
+      return chosen.command === 'none' ? undefined : chosen.command;
+  }
 }
 
 /** The last setting of each key. Of the three sources of a key, a later layer's one replaces an earlier layer's other. */

@@ -56,7 +56,7 @@ export function resolveConfig(sources: ConfigSources): ResolvedConfig {
   if (problems.length > 0) throw invalid(problems);
   const merged = mergeLayers(layers);
   const { agent, agents } = HaloToml.parse(nest(merged));
-  const api = apiOf(agent, agents.command.model);
+  const api = apiOf(agent, { command: agents.command.model, opencode: agents.opencode.model });
   const settled = settleModel(layers, api);
   const foreign = [...settled.problems, ...refuseForeignChoices(layers)];
   if (foreign.length > 0) throw invalid(foreign);

@@ -1,5 +1,7 @@
 import { z } from 'zod';
 import { REGISTRIES, type RegistryName } from '../core/network.ts';
+import { AGENT_IDS } from '../core/agent.ts';
+import { MODEL_APIS } from '../core/model-api.ts';
 import {
   Author,
   BaseUrl,
@@ -34,7 +36,11 @@ const CPUS = 'must be a number from 0.1 to 1024';
 
 /** `halo.toml` once all layers are put together. Durations become ms and sizes bytes. */
 export const HaloToml = z.strictObject({
-  agent: key(oneOf('codex', 'claude', 'command'), ['word', 'codex', 'The agent: `codex`, `claude` or `command`.']),
+  agent: key(oneOf(...AGENT_IDS), [
+    'word',
+    'codex',
+    'The agent: `codex`, `claude`, `opencode`, `gemini` or `command`.',
+  ]),
   agents: z.strictObject({
     command: z.strictObject({
       run: key(Text.optional(), [
@@ -42,10 +48,17 @@ export const HaloToml = z.strictObject({
         undefined,
         'Command line of the `command` agent; it reads the prompt on stdin.',
       ]),
-      model: key(oneOf('none', 'openai', 'anthropic'), [
+      model: key(oneOf('none', ...MODEL_APIS), [
         'word',
         'none',
-        'Which model API the `command` agent may use, at the address in HALO_MODEL_URL: `none`, `openai` or `anthropic`.',
+        'Which model API the `command` agent may use, at the address in HALO_MODEL_URL: `none`, `openai`, `anthropic` or `google`.',
+      ]),
+    }),
+    opencode: z.strictObject({
+      model: key(oneOf('openai', 'anthropic'), [
+        'word',
+        'anthropic',
+        'Whose model opencode works with: `anthropic` or `openai`.',
       ]),
     }),
   }),
@@ -72,7 +85,7 @@ export const HaloToml = z.strictObject({
     name: key(Text.optional(), [
       'string',
       undefined,
-      'Name of the model. Without it, `gpt-5.5` or, for Anthropic’s API, `claude-sonnet-5-5`.',
+      'Name of the model. Without it, `gpt-5.5` or, for Anthropic’s API, `claude-sonnet-5-5`, for Google’s, `gemini-2.5-pro`.',
     ]),
     allow: key(z.array(Text, { error: 'must be a list of names' }), [
       'list of strings',
@@ -94,6 +107,7 @@ export const HaloToml = z.strictObject({
   providers: z.strictObject({
     openai: z.strictObject(provider('The same for OpenAI’s API alone, unless `[model]` says it.')),
     anthropic: z.strictObject(provider('The same for Anthropic’s API alone, unless `[model]` says it.')),
+    google: z.strictObject(provider('The same for Google’s API alone, unless `[model]` says it.')),
   }),
   limits: z.strictObject({
     cpus: key(z.number({ error: CPUS }).min(0.1, CPUS).max(1024, CPUS), ['number', 2, 'CPUs of a sandbox.']),

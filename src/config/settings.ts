@@ -69,6 +69,7 @@ const PATHS = [
   'model.key_file',
   'providers.openai.key_file',
   'providers.anthropic.key_file',
+  'providers.google.key_file',
   'network.ca_file',
   'git.signing_key',
   'secrets.files',

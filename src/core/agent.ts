@@ -1,3 +1,7 @@
+/** The agents that halo knows. */
+export const AGENT_IDS = ['codex', 'claude', 'opencode', 'gemini', 'command'] as const;
+export type AgentId = (typeof AGENT_IDS)[number];
+
 /** What an agent did, for people: one entry of the cooked log. */
 export type AgentActivity =
   | { kind: 'say'; text: string }

@@ -6,6 +6,7 @@ import type { ModelApi } from '../core/model-api.ts';
 const TO_PROVIDER: Record<ModelApi, readonly string[]> = {
   openai: ['accept', 'user-agent', 'originator', 'session-id', 'session_id', 'thread-id', 'conversation_id'],
   anthropic: ['accept', 'user-agent', 'x-app', 'x-claude-code-session-id'],
+  google: ['accept', 'user-agent', 'x-goog-api-client'],
 };
 
 /**
@@ -64,8 +65,19 @@ export function providerHeaders(
     // A compressed answer could be neither metered nor searched for the key.
     'accept-encoding': 'identity',
     ...(api === 'anthropic' ? anthropicHeaders(headers) : {}),
-    ...(key === undefined ? {} : api === 'anthropic' ? { 'x-api-key': key } : { authorization: `Bearer ${key}` }),
+    ...(key === undefined ? {} : credential(api, key)),
   };
+}
+
+function credential(api: ModelApi, key: string): OutgoingHttpHeaders {
+  switch (api) {
+    case 'openai':
+      return { authorization: `Bearer ${key}` };
+    case 'anthropic':
+      return { 'x-api-key': key };
+    case 'google':
+      return { 'x-goog-api-key': key };
+  }
 }
 
 function anthropicHeaders(headers: IncomingHttpHeaders): OutgoingHttpHeaders {

@@ -23,7 +23,7 @@ function meterStream(reader: UsageReader): Meter {
   const line = createBuffer();
   const endLine = () => {
     const text = line.take();
-    if (text?.startsWith('data:') === true && text.includes('"usage"'))
+    if (text?.startsWith('data:') === true && text.includes('"usage'))
       usage = reader.event(parseJson(text.slice(5))) ?? usage;
   };
   return {

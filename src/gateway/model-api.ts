@@ -1,6 +1,7 @@
 import type * as z from 'zod';
 import type { ModelApi } from '../core/model-api.ts';
 import { ChatBody } from './capabilities/chat.ts';
+import { CountGeminiTokensBody, GenerateContentBody } from './capabilities/gemini.ts';
 import { CountTokensBody, MessagesBody } from './capabilities/messages.ts';
 import { ResponsesBody } from './capabilities/responses.ts';
 
@@ -14,12 +15,14 @@ export interface ModelOperation {
   /** Queries that may follow the path, each exactly so; they go on to the provider. */
   queries: readonly string[];
   /** How its answers tell what they used. */
-  answers: 'responses' | 'chat' | 'messages';
+  answers: 'responses' | 'chat' | 'messages' | 'gemini';
+  /** The model that is asked for, where the path names it and the body does not. */
+  model?: string;
   /** What its body may hold. */
   body: z.ZodType<Record<string, unknown>>;
 }
 
-const OPERATIONS: Record<ModelApi, readonly ModelOperation[]> = {
+const OPERATIONS: Record<Exclude<ModelApi, 'google'>, readonly ModelOperation[]> = {
   openai: [
     describe('/responses', { answers: 'responses', body: ResponsesBody }),
     describe('/chat/completions', { answers: 'chat', body: ChatBody }),
@@ -30,8 +33,9 @@ const OPERATIONS: Record<ModelApi, readonly ModelOperation[]> = {
   ],
 };
 
-/** The operation behind a request line, or undefined: method and path must be exactly one of those above. */
+/** The operation behind a request line, or undefined: method and path must be exactly one of those known. */
 export function findOperation(api: ModelApi, method: string, url: string): ModelOperation | undefined {
+  if (api === 'google') return findGoogleOperation(method, url);
   return OPERATIONS[api].find(
     (operation) =>
       method === operation.method && ['', ...operation.queries].some((query) => url === `${operation.path}${query}`),
@@ -40,7 +44,23 @@ export function findOperation(api: ModelApi, method: string, url: string): Model
 
 /** What a gateway serves, as the end of a sentence. */
 export function describeOperations(api: ModelApi): string {
+  if (api === 'google') return `POST /v1beta/models/MODEL:${Object.keys(GOOGLE_BODIES).join(', :')}`;
   return OPERATIONS[api].map(({ method, path }) => `${method} ${path}`).join(' and ');
+}
+
+const GOOGLE_BODIES: Record<string, ModelOperation['body']> = {
+  generateContent: GenerateContentBody,
+  streamGenerateContent: GenerateContentBody,
+  countTokens: CountGeminiTokensBody,
+};
+
+/** Google's paths name the model: `/v1beta/models/<model>:<method>`. */
+function findGoogleOperation(method: string, url: string): ModelOperation | undefined {
+  const [, path = '', suffix = '', model = '', name = ''] =
+    /^(\/v1beta(\/models\/([\w.-]+):([A-Za-z]+)))(\?alt=sse)?$/.exec(url) ?? [];
+  const body = Object.hasOwn(GOOGLE_BODIES, name) ? GOOGLE_BODIES[name] : undefined;
+  if (method !== 'POST' || body === undefined) return undefined;
+  return { method, path, suffix, model, queries: ['?alt=sse'], answers: 'gemini', body };
 }
 
 function describe(

@@ -29,9 +29,9 @@ export function requestFacts(request: ModelRequest, masker: Masker): RequestFact
   };
 }
 
-function countToolResults({ input, messages }: Record<string, unknown>): number {
-  return [...listOf(input), ...listOf(messages)]
-    .flatMap((item) => [item, ...listOf(item?.content)])
+function countToolResults({ input, messages, contents }: Record<string, unknown>): number {
+  return [...listOf(input), ...listOf(messages), ...listOf(contents)]
+    .flatMap((item) => [item, ...listOf(item?.content), ...listOf(item?.parts)])
     .filter(isToolResult).length;
 }
 
@@ -39,15 +39,22 @@ interface Item {
   type?: unknown;
   role?: unknown;
   content?: unknown;
+  parts?: unknown;
+  functionResponse?: unknown;
 }
 
 function listOf(value: unknown): (Item | null)[] {
   return Array.isArray(value) ? (value as (Item | null)[]) : [];
 }
 
-/** In the words of the Responses, Messages and Chat Completions APIs. */
+/** In the words of the Responses, Messages, Chat Completions and Gemini APIs. */
 function isToolResult(item: Item | null): boolean {
-  return String(item?.type).endsWith('_call_output') || item?.type === 'tool_result' || item?.role === 'tool';
+  return (
+    String(item?.type).endsWith('_call_output') ||
+    item?.type === 'tool_result' ||
+    item?.role === 'tool' ||
+    item?.functionResponse !== undefined
+  );
 }
 
 interface Tool {
@@ -55,18 +62,27 @@ interface Tool {
   name?: unknown;
   function?: { name?: unknown };
   custom?: { name?: unknown };
+  functionDeclarations?: { name?: unknown }[];
 }
 
 function toolNames(tools: unknown): unknown {
   if (!Array.isArray(tools)) return tools;
   return (tools as (Tool | null)[]).map(
-    (tool) => tool?.name ?? tool?.function?.name ?? tool?.custom?.name ?? tool?.type ?? null,
+    (tool) =>
+      tool?.functionDeclarations?.map(({ name }) => name) ??
+      tool?.name ??
+      tool?.function?.name ??
+      tool?.custom?.name ??
+      tool?.type ??
+      null,
   );
 }
 
 function cut(value: unknown): unknown {
   if (typeof value === 'string') {
-    if (value.startsWith('<environment_context>')) return '<environment_context>…';
+    // What Codex and Gemini say of the day and the folder.
+    const context = /^<(environment|session)_context>/.exec(value)?.[0];
+    if (context !== undefined) return `${context}…`;
     return value.length <= MAX_TEXT ? value : `${value.slice(0, MAX_TEXT)}…`;
   }
   if (Array.isArray(value)) return value.map(cut);

@@ -31,7 +31,7 @@ export async function readModelRequest(req: IncomingMessage, reading: Reading): 
   const checked = checkBody(reading.operation.body, parsed.value);
   if ('reason' in checked) return { status: 400, reason: checked.reason };
   const { body } = checked;
-  const model = body.model as string;
+  const model = reading.operation.model ?? (body.model as string);
   if (!reading.models.includes(model)) return { status: 400, reason: describeModel(model, reading.models) };
   return { operation: reading.operation, url: req.url ?? '', headers: req.headers, body, model };
 }

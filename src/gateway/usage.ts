@@ -32,6 +32,15 @@ const messagesEvent = z.discriminatedUnion('type', [
   z.object({ type: z.literal('message_delta'), usage: messagesUsage }),
 ]);
 
+/** The input holds what came from the cache; thoughts are paid for as output. */
+const geminiUsage = z.object({
+  promptTokenCount: count,
+  cachedContentTokenCount: count,
+  toolUsePromptTokenCount: count,
+  candidatesTokenCount: count,
+  thoughtsTokenCount: count,
+});
+
 /** Reads what an event of a stream, or a whole document, tells of its usage; undefined when it tells nothing. */
 export interface UsageReader {
   event(event: unknown): Usage | undefined;
@@ -52,6 +61,11 @@ export function createUsageReader(answers: ModelOperation['answers']): UsageRead
     }
     case 'messages':
       return readMessages();
+    case 'gemini': {
+      const read = (body: unknown) =>
+        fromGemini(z.object({ usageMetadata: geminiUsage }).safeParse(body).data?.usageMetadata);
+      return { event: read, document: read };
+    }
   }
 }
 
@@ -98,5 +112,16 @@ function fromChat(usage: z.infer<typeof chatUsage> | undefined): Usage | undefin
     inputTokens: usage.prompt_tokens,
     cachedTokens: usage.prompt_tokens_details.cached_tokens,
     outputTokens: usage.completion_tokens,
+  };
+}
+
+function fromGemini(usage: z.infer<typeof geminiUsage> | undefined): Usage | undefined {
+  if (usage === undefined) return undefined;
+  return {
+    ...NO_USAGE,
+    requests: 1,
+    inputTokens: usage.promptTokenCount + usage.toolUsePromptTokenCount,
+    cachedTokens: usage.cachedContentTokenCount,
+    outputTokens: usage.candidatesTokenCount + usage.thoughtsTokenCount,
   };
 }

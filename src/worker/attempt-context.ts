@@ -121,6 +121,7 @@ export async function openAttempt(worker: WorkerContext, request: AttemptRequest
     adapter,
     launch: adapter.launch({
       model: config.model.name,
+      api: config.model.api,
       modelUrl: config.model.api !== undefined ? `http://127.0.0.1:${MODEL_PORT}/v1` : undefined,
       home: AGENT_HOME,
       commandLine: config.agentCommand,

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import type { AgentId, AgentIntent } from '../../src/agents/adapter.ts';
+import type { AgentIntent } from '../../src/agents/adapter.ts';
+import type { AgentId } from '../../src/core/agent.ts';
 import { agentAdapter, AGENTS } from '../../src/agents/registry.ts';
 import { expectOutcome, readRun } from './read-run.ts';
 
@@ -14,11 +15,22 @@ const PRINT: Record<AgentId, (answer: string) => string> = {
       is_error: false,
       structured_output: JSON.parse(text) as unknown,
     }),
+  opencode: (text) => JSON.stringify({ type: 'text', part: { type: 'text', text } }),
+  // In two pieces, as a stream may bring it.
+  gemini: (text) =>
+    [
+      { type: 'message', role: 'assistant', content: text.slice(0, 5), delta: true },
+      { type: 'message', role: 'assistant', content: text.slice(5), delta: true },
+      { type: 'result', status: 'success' },
+    ]
+      .map((event) => JSON.stringify(event))
+      .join('\n'),
   command: (text) => text,
 };
 
 const INTENT: AgentIntent = {
   model: 'some-model',
+  api: 'openai',
   modelUrl: 'http://127.0.0.1:4000/v1',
   home: '/home/some one',
   commandLine: 'cat',
@@ -45,6 +57,11 @@ const ODD_LINES = [
   '{"type":"assistant","message":{"content":[null]}}',
   '{"type":"assistant","message":{"content":[{"type":"tool_use","name":"Bash","input":{"command":7}}]}}',
   '{"type":"user","tool_use_result":{"stdout":7}}',
+  '{"type":"text","part":{"text":7}}',
+  '{"type":"tool_use","part":{"tool":"bash","state":{"input":{}}}}',
+  '{"type":"tool_use","tool_name":"run_shell_command","tool_id":"x","parameters":{"command":7}}',
+  '{"type":"message","role":"assistant","content":7}',
+  '{"type":"error","error":{}}',
   '\u0000\u001b[2J\ud800',
   '['.repeat(100_000),
   JSON.stringify({ type: 'item.completed', item: { type: 'command_execution', aggregated_output: 'x'.repeat(2e6) } }),
@@ -73,13 +90,14 @@ describe.each(Object.keys(AGENTS) as AgentId[])('the agent %s', (id) => {
   });
 
   it('gets no secret', () => {
-    // Claude Code does not start without something that it takes for a key.
-    const launch = JSON.stringify(adapter.launch(INTENT)).replace('"ANTHROPIC_API_KEY":"halo"', '');
-    expect(launch).not.toMatch(/api_key|env_key|authorization|bearer/i);
+    // Some do not start without something that they take for a key.
+    const launch = JSON.stringify(adapter.launch(INTENT)).replaceAll(/\b(\w+_API_KEY|apiKey)\\?":\\?"halo\\?"/g, '');
+    expect(launch).not.toMatch(/api_?key|env_key|authorization|bearer/i);
   });
 
   it('never throws on a line, whatever it is', () => {
-    for (const line of ODD_LINES) expect(Array.isArray(adapter.parseLine(line).activities)).toBe(true);
+    const read = adapter.createReader();
+    for (const line of ODD_LINES) expect(Array.isArray(read(line).activities)).toBe(true);
   });
 
   it.each(['ok', 'needs_human', 'failed'] as const)('takes the answer %s, white space around it or not', (status) => {
@@ -146,7 +164,7 @@ const recordedBy = (id: AgentId) => {
   return { read, recordings: JSON.parse(read('index.json')) as Recording[] };
 };
 
-describe.each(['codex', 'claude'] as const)('recordings of the real %s', (id) => {
+describe.each(['codex', 'claude', 'opencode', 'gemini'] as const)('recordings of the real %s', (id) => {
   const { read, recordings } = recordedBy(id);
 
   it.each(recordings)('are read as they ended: $name', ({ name, exitCode, stderrTail, outcome }) => {
@@ -187,7 +205,7 @@ describe('recordings of the real Claude Code', () => {
 
   it('tell what its own tools wrote', () => {
     const result = (value: object) => JSON.stringify({ type: 'user', tool_use_result: value });
-    const parseLine = (line: string) => agentAdapter('claude').parseLine(line);
+    const parseLine = (line: string) => agentAdapter('claude').createReader()(line);
     expect(parseLine(result({ type: 'create', filePath: '/workspace/a b.txt' })).activities).toEqual([
       { kind: 'edit', path: 'a b.txt', change: 'add' },
     ]);

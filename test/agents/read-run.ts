@@ -7,11 +7,12 @@ export function readRun(
   adapter: AgentAdapter,
   run: { stdout: string; stderrTail: string; exitCode: number | undefined },
 ): { activities: AgentActivity[]; outcome: AgentOutcome } {
+  const read = adapter.createReader();
   const activities: AgentActivity[] = [];
   let answerText: string | undefined;
   let error: string | undefined;
   for (const line of run.stdout.split('\n')) {
-    const parsed = adapter.parseLine(line);
+    const parsed = read(line);
     activities.push(...parsed.activities);
     answerText = parsed.answerText ?? answerText;
     error = parsed.error ?? error;

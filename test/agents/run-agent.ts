@@ -1,15 +1,20 @@
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { mkdir, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
+import type { ModelApi } from '../../src/core/model-api.ts';
 import type { AgentAdapter } from '../../src/agents/adapter.ts';
 
 /** Where a program is in the sandbox, and on this host: tests of it outside a sandbox run only where it is named. */
 const PROGRAMS: Record<string, { inside: string; here: string | undefined }> = {
   codex: { inside: '/opt/halo/agents/codex/bin/codex', here: process.env.HALO_TEST_CODEX },
   claude: { inside: '/opt/halo/agents/claude/claude', here: process.env.HALO_TEST_CLAUDE },
+  opencode: { inside: '/opt/halo/agents/opencode/opencode', here: process.env.HALO_TEST_OPENCODE },
+  gemini: { inside: '/opt/halo/agents/gemini/bundle/gemini.js', here: process.env.HALO_TEST_GEMINI },
 };
+
+const GEMINI_SETTINGS = new URL('../../docker/sandbox/gemini-settings.json', import.meta.url).pathname;
 
 export function hasAgent(id: string): boolean {
   const here = PROGRAMS[id]?.here;
@@ -20,17 +25,21 @@ export function hasAgent(id: string): boolean {
 export async function runAgent(
   adapter: AgentAdapter,
   dir: string,
-  { modelUrl, model }: { modelUrl: string; model: string },
+  { modelUrl, model, api }: { modelUrl: string; model: string; api: ModelApi },
 ) {
   const [home, workspace] = [join(dir, 'home'), join(dir, 'workspace')];
   await mkdir(workspace, { recursive: true });
-  const launch = adapter.launch({ model, modelUrl, home, commandLine: undefined });
+  const launch = adapter.launch({ model, api, modelUrl, home, commandLine: undefined });
   for (const [path, content] of Object.entries(launch.files)) {
     await mkdir(dirname(path), { recursive: true });
     await writeFile(path, content);
   }
+  // Where Gemini CLI has its settings on a host; in the image they stand beside it.
+  await mkdir(join(home, '.gemini'), { recursive: true });
+  await copyFile(GEMINI_SETTINGS, join(home, '.gemini', 'settings.json'));
   const { inside = '', here = '' } = PROGRAMS[adapter.id] ?? {};
-  const child = spawn('sh', ['-c', launch.script.replaceAll(inside, here)], {
+  const script = launch.script.replaceAll(inside, here).replaceAll('/opt/halo/agents/node/bin/node', process.execPath);
+  const child = spawn('sh', ['-c', script], {
     cwd: workspace,
     // Claude Code does not work for root outside of a sandbox.
     env: { PATH: process.env.PATH, HOME: home, IS_SANDBOX: '1', ...launch.env },

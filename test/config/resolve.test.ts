@@ -200,7 +200,7 @@ describe('errors', () => {
     ['[budget]\nrun_usd = 3', ':1: budget: unknown key'],
     ['limits = 3', ':1: limits: must be a table'],
     ['profiles = 3', ':1: profiles: must be a table'],
-    ['agent = "claud"', ':1: agent: must be one of "codex", "claude", "command"'],
+    ['agent = "claud"', ':1: agent: must be one of "codex", "claude", "opencode", "gemini", "command"'],
     ['setup = "npm ci"', ':1: setup: must be a list of commands, like ["npm test"]'],
     ['gates = ["npm test", " "]', ':1: gates[1]: must not be empty'],
     ['image = ""', ':1: image: must not be empty'],
@@ -312,7 +312,7 @@ describe('errors', () => {
   });
 
   test('the --agent flag must name an agent', () => {
-    expect(refusal({ flags: { agent: 'cursor' } })).toBe('--agent: agent: must be one of "codex", "claude", "command"');
+    expect(refusal({ flags: { agent: 'cursor' } })).toBe('--agent: agent: must be one of "codex", "claude", "opencode", "gemini", "command"');
   });
 });
 

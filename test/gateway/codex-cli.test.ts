@@ -62,7 +62,11 @@ async function run(dir: string, route: ModelRoute, model = 'gpt-5.5') {
     socket.on('error', () => inside.destroy()).pipe(inside);
     inside.on('error', () => socket.destroy()).pipe(socket);
   });
-  const ended = await runAgent(codex, dir, { model, modelUrl: `http://${await listening(forwarder)}/v1` });
+  const ended = await runAgent(codex, dir, {
+    api: 'openai',
+    model,
+    modelUrl: `http://${await listening(forwarder)}/v1`,
+  });
   await gate.close();
   return { outcome: readRun(codex, ended).outcome, usage: gate.usage(), problem: gate.problem() };
 }

@@ -13,12 +13,15 @@ interface Tool {
   name?: string;
   type?: string;
   function?: { name: string };
+  functionDeclarations?: { name: string }[];
 }
 
 /** The names of the tools that a request offers, in any of the APIs. */
 export function toolNames(body: unknown): string[] {
   const tools = (body as { tools?: Tool[] }).tools ?? [];
-  return tools.map((tool) => tool.name ?? tool.function?.name ?? tool.type ?? '');
+  return tools.flatMap(
+    (tool) => tool.functionDeclarations?.map(({ name }) => name) ?? tool.name ?? tool.function?.name ?? tool.type ?? '',
+  );
 }
 
 /** What a response holds: a message, a tool call, or the one before the other. */

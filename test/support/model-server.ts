@@ -1,7 +1,9 @@
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { chatChunks, chatDocument } from './chat-events.ts';
+import { geminiDocument, geminiEvents, startedGemini } from './gemini-events.ts';
 import { messageDocument, messageEvents, startedMessage } from './messages-events.ts';
 import {
   completedEvents,
@@ -65,7 +67,7 @@ export interface ModelServer {
 }
 
 /**
- * A server of the Responses, Chat Completions and Messages APIs without a model: it follows a script. It answers 400
+ * A server of the Responses, Chat Completions, Messages and Gemini APIs without a model: it follows a script. It answers 400
  * when the script has no turn left.
  */
 export async function startModelServer(script: { turns: Turn[] } | { lanes: Lane[] }): Promise<ModelServer> {
@@ -150,6 +152,8 @@ interface Api {
 
 const APIS: [Api, ...Api[]] = [
   { end: '/responses', events: completedEvents, started: startedEvents },
+  { end: ':streamGenerateContent', events: geminiEvents, started: startedGemini },
+  { end: ':generateContent', events: geminiEvents, started: startedGemini, document: geminiDocument },
   { end: '/messages', events: messageEvents, started: startedMessage, document: messageDocument },
   {
     end: '/chat/completions',
@@ -174,13 +178,15 @@ function content(turn: Turn, offered: string[]): Content {
 }
 
 function shellCall(command: string, offered: string[]): ToolCall {
-  if (offered.includes('Bash')) return { name: 'Bash', args: { command, description: 'Runs a command' } };
+  const shell = ['Bash', 'bash', 'run_shell_command'].find((name) => offered.includes(name));
+  if (shell !== undefined) return { name: shell, args: { command, description: 'Runs a command' } };
   if (!offered.includes('exec_command')) throw new Error(`no shell tool is offered, only ${offered.join(', ')}`);
   return { name: 'exec_command', args: { cmd: command, yield_time_ms: 30_000 } };
 }
 
 function writeCommand(path: string, text: string): string {
-  return `mkdir -p "$(dirname '${path}')" && printf %s ${Buffer.from(text).toString('base64')} | base64 -d > '${path}'`;
+  // Without command substitution, which Gemini CLI refuses to run.
+  return `mkdir -p '${dirname(path)}' && printf %s ${Buffer.from(text).toString('base64')} | base64 -d > '${path}'`;
 }
 
 function startStream(res: ServerResponse): void {

@@ -9,6 +9,6 @@ export const claude: AgentAdapter = {
   title: 'Claude Code',
   guidanceFiles: ['CLAUDE.md', 'AGENTS.md'],
   launch: launchClaude,
-  parseLine: parseClaudeLine,
+  createReader: () => parseClaudeLine,
   outcome: readClaudeOutcome,
 };

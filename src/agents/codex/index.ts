@@ -9,6 +9,6 @@ export const codex: AgentAdapter = {
   title: 'Codex',
   guidanceFiles: [],
   launch: launchCodex,
-  parseLine: parseCodexLine,
+  createReader: () => parseCodexLine,
   outcome: readCodexOutcome,
 };

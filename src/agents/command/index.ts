@@ -9,6 +9,6 @@ export const command: AgentAdapter = {
   title: 'The agent command',
   guidanceFiles: ['AGENTS.md'],
   launch: launchCommand,
-  parseLine: parseCommandLine,
+  createReader: () => parseCommandLine,
   outcome: readCommandOutcome,
 };

@@ -29,6 +29,7 @@ async function followAgent(attempt: Attempt, { sandbox, way }: StartedStep): Pro
   const prompt = await writePrompt(attempt);
   const raw = worker.store.openRaw(place);
   const stderr = collectText(8_192);
+  const read = adapter.createReader();
   let answerText: string | undefined;
   let error: string | undefined;
   const stdout = splitLines({
@@ -36,7 +37,7 @@ async function followAgent(attempt: Attempt, { sandbox, way }: StartedStep): Pro
     onLines: async (lines) => {
       const activities: AgentActivity[] = [];
       for (const line of lines) {
-        const parsed = adapter.parseLine(line);
+        const parsed = read(line);
         answerText = parsed.answerText ?? answerText;
         error = parsed.error ?? error;
         activities.push(...parsed.activities);

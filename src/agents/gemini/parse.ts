@@ -1,0 +1,98 @@
+import * as z from 'zod';
+import type { AgentActivity } from '../../core/agent.ts';
+import type { LineReader, ParsedLine } from '../adapter.ts';
+import { isAnswer } from '../answer.ts';
+import { capText } from '../cap.ts';
+
+const event = z.discriminatedUnion('type', [
+  z.object({ type: z.literal('message'), role: z.string(), content: z.string() }),
+  z.object({
+    type: z.literal('tool_use'),
+    tool_name: z.string(),
+    tool_id: z.string(),
+    parameters: z.record(z.string(), z.unknown()).default({}),
+  }),
+  z.object({
+    type: z.literal('tool_result'),
+    tool_id: z.string(),
+    status: z.string(),
+    output: z.string().default(''),
+  }),
+  z.object({
+    type: z.literal('result'),
+    status: z.string(),
+    error: z.object({ message: z.string() }).nullish(),
+  }),
+  z.object({ type: z.literal('error'), severity: z.string().optional(), message: z.string() }),
+]);
+
+/** No message of a run is longer, or it is not the answer. */
+const LONGEST_MESSAGE = 1_000_000;
+
+/** Reads the lines of `gemini --output-format stream-json`: a message comes in pieces, until something else does. */
+export function createGeminiReader(): LineReader {
+  let message = '';
+  const commands = new Map<string, string>();
+
+  const endMessage = (): ParsedLine => {
+    const text = message;
+    message = '';
+    if (text.trim() === '') return { activities: [] };
+    return { activities: isAnswer(text) ? [] : [{ kind: 'say', text: capText(text) }], answerText: text };
+  };
+
+  return (line) => {
+    const parsed = event.safeParse(parseJson(line));
+    if (!parsed.success) return { activities: [] };
+    const { data } = parsed;
+    switch (data.type) {
+      case 'message':
+        if (data.role === 'assistant' && message.length < LONGEST_MESSAGE) message += data.content;
+        return { activities: [] };
+      case 'tool_use': {
+        const ended = endMessage();
+        return { ...ended, activities: [...ended.activities, ...readTool(data, commands)] };
+      }
+      case 'tool_result':
+        return { activities: readResult(data, commands) };
+      case 'error':
+        return { activities: [{ kind: 'warn', text: capText(data.message) }] };
+      case 'result': {
+        const ended = endMessage();
+        if (data.status === 'success') return ended;
+        return { ...ended, error: data.error?.message ?? 'it gave no reason' };
+      }
+    }
+  };
+}
+
+type Event = z.infer<typeof event>;
+
+function readTool(tool: Event & { type: 'tool_use' }, commands: Map<string, string>): AgentActivity[] {
+  const { command, file_path: path } = tool.parameters;
+  if (tool.tool_name === 'run_shell_command' && typeof command === 'string') {
+    commands.set(tool.tool_id, capText(command));
+    return [{ kind: 'run', command: capText(command) }];
+  }
+  if (typeof path !== 'string' || !['write_file', 'replace'].includes(tool.tool_name)) return [];
+  const change = tool.tool_name === 'write_file' ? 'add' : 'update';
+  return [{ kind: 'edit', path: path.replace(/^\/workspace\//, ''), change }];
+}
+
+/** Of a command's result only a failure tells its exit code, in words. */
+function readResult(result: Event & { type: 'tool_result' }, commands: Map<string, string>): AgentActivity[] {
+  const command = commands.get(result.tool_id);
+  if (command === undefined) return [];
+  commands.delete(result.tool_id);
+  const code = /Exit Code: (\d+)/.exec(result.output)?.[1];
+  const exitCode = code !== undefined ? Number(code) : result.status === 'success' ? 0 : undefined;
+  return [{ kind: 'ran', command, exitCode, output: capText(result.output) }];
+}
+
+function parseJson(line: string): unknown {
+  try {
+    return JSON.parse(line) as unknown;
+  } catch {
+    return undefined;
+  }
+}

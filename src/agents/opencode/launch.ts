@@ -1,0 +1,47 @@
+import { HaloError } from '../../core/errors.ts';
+import { shellQuote } from '../../lib/shell-quote.ts';
+import type { AgentIntent, AgentLaunch } from '../adapter.ts';
+
+const PROGRAM = '/opt/halo/agents/opencode/opencode';
+
+/** Starts `opencode run` with settings of halo's own and none of the repository's. Throws INTERNAL without a model route. */
+export function launchOpencode(intent: AgentIntent): AgentLaunch {
+  const { api, model, modelUrl } = intent;
+  if (api === undefined || modelUrl === undefined)
+    throw new HaloError('INTERNAL', 'opencode was to be started without a model route.');
+  const name = `${api}/${model}`;
+  return {
+    script: `if [ ! -x ${PROGRAM} ]; then
+  echo 'opencode is not in this sandbox (looked for ${PROGRAM}); build the image anew with: halo image build' >&2
+  exit 127
+fi
+exec ${PROGRAM} run --format json --auto --title story -m ${shellQuote(name)}
+`,
+    env: { ...QUIET, OPENCODE_CONFIG_CONTENT: JSON.stringify(settings(name, { api, model, modelUrl })) },
+    files: {},
+  };
+}
+
+/** Settings of the repository could start programs and send the traffic elsewhere. Nothing else is asked for outside. */
+const QUIET = {
+  OPENCODE_DISABLE_PROJECT_CONFIG: '1',
+  OPENCODE_DISABLE_CLAUDE_CODE: '1',
+  OPENCODE_DISABLE_EXTERNAL_SKILLS: '1',
+  OPENCODE_DISABLE_DEFAULT_PLUGINS: '1',
+  OPENCODE_DISABLE_MODELS_FETCH: '1',
+  OPENCODE_DISABLE_AUTOUPDATE: '1',
+  OPENCODE_DISABLE_LSP_DOWNLOAD: '1',
+};
+
+/** The gateway puts the key in and lets the configured model through and no other, so that small work is done with it, too. */
+function settings(name: string, { api, model, modelUrl }: { api: string; model: string; modelUrl: string }): object {
+  return {
+    autoupdate: false,
+    share: 'disabled',
+    model: name,
+    small_model: name,
+    enabled_providers: [api],
+    permission: { webfetch: 'deny', websearch: 'deny' },
+    provider: { [api]: { options: { baseURL: modelUrl, apiKey: 'halo' }, models: { [model]: {} } } },
+  };
+}

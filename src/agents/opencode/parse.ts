@@ -1,0 +1,68 @@
+import * as z from 'zod';
+import type { AgentActivity } from '../../core/agent.ts';
+import type { ParsedLine } from '../adapter.ts';
+import { isAnswer } from '../answer.ts';
+import { capText } from '../cap.ts';
+
+const tool = z.union([
+  z.object({
+    tool: z.literal('bash'),
+    state: z.object({
+      input: z.object({ command: z.string() }),
+      output: z.string().default(''),
+      metadata: z.object({ exit: z.number().nullish() }).nullish(),
+    }),
+  }),
+  z.object({
+    tool: z.enum(['write', 'edit']),
+    state: z.object({ status: z.literal('completed'), input: z.object({ filePath: z.string() }) }),
+  }),
+]);
+
+const event = z.discriminatedUnion('type', [
+  z.object({ type: z.literal('text'), part: z.object({ text: z.string() }) }),
+  z.object({ type: z.literal('tool_use'), part: tool }),
+  z.object({
+    type: z.literal('error'),
+    error: z.object({ name: z.string().default('Error'), data: z.object({ message: z.string() }).nullish() }),
+  }),
+]);
+
+/** Reads one line of `opencode run --format json`; unknown events and broken lines mean nothing. */
+export function parseOpencodeLine(line: string): ParsedLine {
+  const parsed = event.safeParse(parseJson(line));
+  if (!parsed.success) return { activities: [] };
+  const { data } = parsed;
+  switch (data.type) {
+    case 'text': {
+      const { text } = data.part;
+      const silent = text.trim() === '' || isAnswer(text);
+      return { activities: silent ? [] : [{ kind: 'say', text: capText(text) }], answerText: text };
+    }
+    case 'tool_use':
+      return { activities: readTool(data.part) };
+    case 'error':
+      return { activities: [], error: data.error.data?.message ?? data.error.name };
+  }
+}
+
+function readTool(part: z.infer<typeof tool>): AgentActivity[] {
+  if (part.tool !== 'bash') {
+    const path = part.state.input.filePath.replace(/^\/workspace\//, '');
+    return [{ kind: 'edit', path, change: part.tool === 'write' ? 'add' : 'update' }];
+  }
+  const command = capText(part.state.input.command);
+  const exitCode = part.state.metadata?.exit ?? undefined;
+  return [
+    { kind: 'run', command },
+    { kind: 'ran', command, exitCode, output: capText(part.state.output) },
+  ];
+}
+
+function parseJson(line: string): unknown {
+  try {
+    return JSON.parse(line) as unknown;
+  } catch {
+    return undefined;
+  }
+}

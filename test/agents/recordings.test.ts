@@ -1,0 +1,51 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, it } from 'vitest';
+import { agentAdapter } from '../../src/agents/registry.ts';
+import { startModelServer } from '../support/model-server.ts';
+import { SCENARIOS as CLAUDE } from './claude-scenarios.ts';
+import { SCENARIOS as CODEX } from './codex-scenarios.ts';
+import { SCENARIOS as GEMINI } from './gemini-scenarios.ts';
+import { SCENARIOS as OPENCODE } from './opencode-scenarios.ts';
+import { expectOutcome, readRun } from './read-run.ts';
+import { hasAgent, runAgent } from './run-agent.ts';
+
+const AGENTS = [
+  { id: 'codex', api: 'openai', model: 'gpt-5.5', scenarios: CODEX },
+  { id: 'claude', api: 'anthropic', model: 'claude-sonnet-5-5', scenarios: CLAUDE },
+  { id: 'opencode', api: 'anthropic', model: 'claude-sonnet-5-5', scenarios: OPENCODE },
+  { id: 'gemini', api: 'google', model: 'gemini-2.5-pro', scenarios: GEMINI },
+] as const;
+
+/** With HALO_TEST_RECORD these tests write the fixtures anew. */
+const recording = process.env.HALO_TEST_RECORD !== undefined;
+
+describe.each(AGENTS)('the real $id on the host', ({ id, api, model, scenarios }) => {
+  const adapter = agentAdapter(id);
+  const fixtures = new URL(`fixtures/${id}/`, import.meta.url).pathname;
+  const index: object[] = [];
+  let dir: string;
+  beforeAll(async () => {
+    dir = await mkdtemp(join(tmpdir(), `halo-${id}-`));
+    if (recording && hasAgent(id)) await mkdir(fixtures, { recursive: true });
+  });
+  afterAll(async () => {
+    await rm(dir, { recursive: true, force: true });
+    if (recording && index.length > 0)
+      await writeFile(join(fixtures, 'index.json'), `${JSON.stringify(index, null, 2)}\n`);
+  });
+
+  it.skipIf(!hasAgent(id)).each([...scenarios])('ends as expected: $name', async (scenario) => {
+    const server = await startModelServer({ turns: scenario.turns });
+    const options = { api, modelUrl: server.url, model: scenario.model ?? model };
+    const run = await runAgent(adapter, join(dir, scenario.name), options);
+    await server.close();
+    if (recording) {
+      await writeFile(join(fixtures, `${scenario.name}.jsonl`), run.stdout.replaceAll(`${dir}/${scenario.name}/`, '/'));
+      index.push({ name: scenario.name, exitCode: run.exitCode, stderrTail: '', outcome: scenario.outcome });
+    }
+    const { outcome } = readRun(adapter, run);
+    expectOutcome(outcome, scenario.outcome);
+  });
+});
