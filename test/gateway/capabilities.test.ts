@@ -2,12 +2,12 @@ import { describe, expect, it } from 'vitest';
 import type { ModelRoute } from '../../src/gateway/model-route.ts';
 import type { ModelServer } from '../support/model-server.ts';
 import { ask } from './client.ts';
-import { ANTHROPIC, gateway, modelServer, OPENAI } from './fixture.ts';
+import { ANTHROPIC, gateway, GOOGLE, modelServer, OPENAI } from './fixture.ts';
 
 const KEY = 'sk-canary-0123456789abcdef';
 const say = { say: 'hello' };
 
-async function open(api: typeof OPENAI | typeof ANTHROPIC) {
+async function open(api: typeof OPENAI | typeof ANTHROPIC | typeof GOOGLE) {
   const model = await modelServer([say]);
   const route: ModelRoute = { ...api, mode: 'live', baseUrl: model.url, key: KEY, cassette: '' };
   return { model, gate: await gateway({ model: route }) };
@@ -116,7 +116,37 @@ const REFUSED: Record<string, [path: string, bodies: [what: string, more: object
       ['another model', { model: 'claude-expensive' }, 'not one that may be asked for'],
     ],
   ],
+  google: [
+    '/v1beta/models/m:generateContent',
+    [
+      ...['googleSearch', 'googleSearchRetrieval', 'codeExecution', 'urlContext', 'fileSearch', 'mcpServers'].map(
+        (name): [string, object, string] => [
+          `the tool ${name} beside functions`,
+          { tools: [{ functionDeclarations: [], [name]: {} }] },
+          'tools[0]',
+        ],
+      ),
+      ['the tool googleSearch alone', { tools: [{ googleSearch: {} }] }, 'tools[0]'],
+      ['a file by URL', part({ fileData: { fileUri: 'https://evil.example/x' } }), 'parts[0]'],
+      ['code that the provider runs', part({ executableCode: { language: 'PYTHON', code: '1' } }), 'parts[0]'],
+      [
+        'a file by URL in a result',
+        part({ functionResponse: { name: 'x', response: {}, parts: [{ fileData: { fileUri: 'https://x' } }] } }),
+        'functionResponse.parts[0].inlineData',
+      ],
+      ['a stored context', { cachedContent: 'cachedContents/x' }, 'cachedContent'],
+      ['many answers', { generationConfig: { candidateCount: 8 } }, 'candidateCount'],
+    ],
+  ],
 };
+
+function part(one: object) {
+  return { contents: [{ role: 'user', parts: [one] }] };
+}
+
+function apiOf(kind: string) {
+  return kind === 'anthropic' ? ANTHROPIC : kind === 'google' ? GOOGLE : OPENAI;
+}
 
 function content(block: object) {
   return { messages: [{ role: 'user', content: [block] }] };
@@ -126,11 +156,12 @@ const BASE: Record<string, object> = {
   openai: { model: 'm', input: [] },
   chat: { model: 'm', messages: [] },
   anthropic: { model: 'm', max_tokens: 10, messages: [] },
+  google: { contents: [] },
 };
 
 describe.each(Object.entries(REFUSED))('what would make the provider act on its own (%s)', (kind, [path, bodies]) => {
   it.each(bodies)('is refused: %s', async (_what, more, place) => {
-    const { model, gate } = await open(kind === 'anthropic' ? ANTHROPIC : OPENAI);
+    const { model, gate } = await open(apiOf(kind));
     const answer = await ask(gate.socket, { path, body: { ...BASE[kind], ...more } });
     expect(answer.status).toBe(400);
     expect(answer.body).toContain(place);
@@ -140,7 +171,7 @@ describe.each(Object.entries(REFUSED))('what would make the provider act on its 
   });
 
   it('lets a plain request through', async () => {
-    const { model, gate } = await open(kind === 'anthropic' ? ANTHROPIC : OPENAI);
+    const { model, gate } = await open(apiOf(kind));
     expect((await ask(gate.socket, { path, body: BASE[kind] })).status).toBe(200);
     expect(model.requests).toHaveLength(1);
   });
@@ -293,4 +324,33 @@ describe('Anthropic’s API', () => {
       expect(model.requests).toEqual([]);
     },
   );
+});
+
+describe('Google’s API', () => {
+  it('gets the key in its own header and nothing else of the client’s; usage is metered with thoughts', async () => {
+    const { model, gate } = await open(GOOGLE);
+    const headers = { 'x-goog-api-key': 'sk-of-the-attacker', authorization: 'Bearer x', 'x-goog-user-project': 'p' };
+    const path = '/v1beta/models/m:streamGenerateContent?alt=sse';
+    expect((await ask(gate.socket, { path, headers, body: { contents: [] } })).status).toBe(200);
+    expect(model.requests[0]?.headers).toMatchObject({ 'x-goog-api-key': KEY });
+    expect(model.requests[0]?.headers).not.toHaveProperty('authorization');
+    expect(model.requests[0]?.headers).not.toHaveProperty('x-goog-user-project');
+    expect(model.requests[0]?.path).toBe('/v1/models/m:streamGenerateContent?alt=sse');
+    expect(gate.usage()).toMatchObject({ requests: 1, inputTokens: 100, outputTokens: 10 });
+  });
+
+  it.each([
+    '/v1beta/models/other:generateContent',
+    '/v1beta/models/m:batchGenerateContent',
+    '/v1beta/models/m:generateContent?key=sk-of-the-attacker',
+    '/v1beta/models/../files:generateContent',
+    '/v1beta/models/m%2F..:generateContent',
+    '/v1beta/files',
+    '/upload/v1beta/files',
+    '/v1beta/models/m:toString',
+  ])('is not asked for %s', async (path) => {
+    const { model, gate } = await open(GOOGLE);
+    expect([400, 404]).toContain((await ask(gate.socket, { path, body: { contents: [] } })).status);
+    expect(model.requests).toEqual([]);
+  });
 });

@@ -16,6 +16,7 @@ export const localhost = { key: pem('key'), cert: pem('cert') };
 /** A route to a provider that speaks OpenAI’s APIs, and may be asked for these models. */
 export const OPENAI = { api: 'openai', models: ['m', 'other', 'gpt-5.5', 'house-model'] } as const;
 export const ANTHROPIC = { api: 'anthropic', models: ['m', 'claude-test'] } as const;
+export const GOOGLE = { api: 'google', models: ['m'] } as const;
 
 const undo: (() => Promise<void>)[] = [];
 
