@@ -52,7 +52,7 @@ export async function submitBatch(context: SubmitContext, request: BatchRequest)
     await announce(submitted);
     await createRuns(context, { planned, prds, after, options, ...batch, ...owned });
     // The runs are made: from here on nothing may fail the submit, for the workers' reconcilers queue what is not.
-    for (const { run, runId } of planned) await enqueueReady(context, { run, runId, queue }).catch(ignore);
+    for (const { runId } of planned) await enqueueReady(context, { runId, queue }).catch(ignore);
     return submitted;
   };
   const { key } = options;
@@ -103,11 +103,11 @@ async function refuseTwoBases(
 
 async function enqueueReady(
   { store }: SubmitContext,
-  { run, runId, queue }: Pick<Planned, 'run' | 'runId'> & { queue: StoryQueue },
+  { runId, queue }: Pick<Planned, 'runId'> & { queue: StoryQueue },
 ): Promise<void> {
   const state = await settleNeeds({ store, log: pino({ level: 'silent' }) }, await store.readState(runId));
   if (unmetNeeds(state).length > 0) return;
-  for (const job of nextJobs(state, run.config)) await queue.enqueue(job);
+  for (const job of nextJobs(state)) await queue.enqueue(job);
 }
 
 async function fetchBase(home: string, { repo, from }: PlannedRun): Promise<void> {

@@ -1,4 +1,6 @@
 import type { AgentId } from '../core/agent.ts';
+import type { BreakerPolicy } from '../core/breaker.ts';
+import type { RetryPolicy } from '../core/failure.ts';
 import type { ModelApi } from '../core/model-api.ts';
 import type { RegistryName } from '../core/network.ts';
 
@@ -93,7 +95,8 @@ export interface Config {
     /** Whether a story that failed for good keeps others from starting that do not depend on it. */
     onFailure: 'stop' | 'continue';
   };
-  retry: { attempts: number; backoffMs: number; maxBackoffMs: number };
+  retry: RetryPolicy;
+  breaker: BreakerPolicy;
   /** Whether stories that have landed are marked as done in the user's PRD file. */
   prd: { writeBack: boolean };
   /** `ff`: fast-forward the branch of the checkout when the run ends with SUCCESS. */

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { findNearest } from '../lib/nearest.ts';
-import { HaloToml, keyFacts, type KeyFacts } from './schema.ts';
+import { keyFacts, type KeyFacts } from './key-facts.ts';
+import { HaloToml } from './schema.ts';
 
 /** One key of the configuration, by its dotted name. */
 export interface ConfigKey extends KeyFacts {

@@ -15,7 +15,7 @@ const OWN_CHOICES: Record<string, string> = {
 };
 
 export function isOwnChoice(key: string): boolean {
-  return Object.hasOwn(OWN_CHOICES, key);
+  return ownChoice(key) !== undefined;
 }
 
 /** What a repository's file sets although it is not its to decide; it may ask for more care, never for less. */
@@ -35,5 +35,9 @@ function foreignChoice(setting: Setting): string | undefined {
   const { key, value } = setting;
   if (allowsInside(setting)) return OPENS;
   if (key === 'secrets.added' && value === 'report') return 'let secrets land';
-  return OWN_CHOICES[key];
+  return ownChoice(key);
+}
+
+function ownChoice(key: string): string | undefined {
+  return key.startsWith('breaker.') ? 'decide when halo stops trying' : OWN_CHOICES[key];
 }

@@ -6,6 +6,7 @@ import { CONFIG_KEYS, OPEN_TABLE } from './keys.ts';
 import { apiOf, GUARDED, mergeSettings, settleModel, type Layer } from './provider.ts';
 import { readFileLayers, readOptions, readVariables, type FileLayers } from './layers.ts';
 import type { ConfigFile } from './load.ts';
+import { toBreakerPolicy, toRetryPolicy } from './failure-policy.ts';
 import { HaloToml } from './schema.ts';
 import { refuseForeignChoices } from './own-choices.ts';
 import { toSettings, type Setting } from './settings.ts';
@@ -178,7 +179,8 @@ function toConfig(toml: HaloToml, api: ModelApi | undefined): Config {
     secrets,
     tests,
     run: { parallel: run.parallel, onFailure: run.on_failure },
-    retry: { attempts: retry.attempts, backoffMs: retry.backoff, maxBackoffMs: retry.max_backoff },
+    retry: toRetryPolicy(retry),
+    breaker: toBreakerPolicy(toml.breaker),
     prd: { writeBack: prd.write_back },
     land,
     git: {

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { REGISTRIES, type RegistryName } from '../core/network.ts';
 import { AGENT_IDS } from '../core/agent.ts';
 import { MODEL_APIS } from '../core/model-api.ts';
+import { key } from './key-facts.ts';
 import {
   Author,
   BaseUrl,
@@ -20,17 +21,7 @@ import {
   Variables,
   wholeNumber,
 } from './rules.ts';
-
-/** What people need to know of a key; the reference page lists exactly this. */
-export interface KeyFacts {
-  type: string;
-  /** As it would be written in the file; undefined: none. */
-  default: unknown;
-  meaning: string;
-}
-
-/** The facts of every key of `HaloToml`. */
-export const keyFacts = z.registry<KeyFacts>();
+import { BreakerTable, RetryTable } from './schema-failures.ts';
 
 const CPUS = 'must be a number from 0.1 to 1024';
 
@@ -209,11 +200,8 @@ export const HaloToml = z.strictObject({
       'A story that adds what looks like a token or a private key: `report` it, or `block` it until a person approves.',
     ]),
   }),
-  retry: z.strictObject({
-    attempts: key(wholeNumber(1, 100), ['whole number', 3, 'Most attempts at one story.']),
-    backoff: key(Duration, ['duration', '30s', 'Wait before the second attempt; it doubles with each further one.']),
-    max_backoff: key(Duration, ['duration', '5m', 'Longest wait between two attempts.']),
-  }),
+  retry: RetryTable,
+  breaker: BreakerTable,
   prd: z.strictObject({
     write_back: key(z.boolean({ error: 'must be true or false' }), [
       'true or false',
@@ -302,10 +290,4 @@ function provider(baseUrl: string) {
       'Command on the worker’s machine that prints the key; run once per worker.',
     ]),
   };
-}
-
-function key<S extends z.ZodType>(schema: S, [type, preset, meaning]: [string, unknown, string]): S {
-  const own = schema.clone();
-  keyFacts.add(own, { type, default: preset, meaning });
-  return own;
 }

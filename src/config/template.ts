@@ -43,7 +43,9 @@ function renderGates({ gates, reasons }: Guess): string[] {
 function renderTable(table: string, { setup }: Guess): string[] {
   // A key without a default has no line that could just be switched on, and some are not the repository's to choose.
   const keys = [...CONFIG_KEYS.values()]
-    .filter((key) => key.name.startsWith(`${table}.`) && key.default !== undefined && !isOwnChoice(key.name))
+    .filter((key) => key.default !== undefined && !isOwnChoice(key.name))
+    // What only few want to change is in the docs.
+    .filter(({ name }) => name.startsWith(`${table}.`) && name.split('.').length === 2)
     .map(({ name }) => name);
   const lines = keys.flatMap((key) => [...about(key), ...renderKey(key)]);
   const hint = '# The setup above downloads packages: name the registries, or the exact host:port, that it uses.';

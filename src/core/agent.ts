@@ -1,3 +1,5 @@
+import type { FailureCause } from './failure.ts';
+
 /** The agents that halo knows. */
 export const AGENT_IDS = ['codex', 'claude', 'opencode', 'gemini', 'command'] as const;
 export type AgentId = (typeof AGENT_IDS)[number];
@@ -31,7 +33,9 @@ export interface AgentAnswer {
 
 /** How the agent program ended, as its adapter reads it. `error` is one sentence for people. */
 export type AgentOutcome =
-  { kind: 'answer'; answer: AgentAnswer } | { kind: 'invalid'; error: string } | { kind: 'error'; error: string };
+  | { kind: 'answer'; answer: AgentAnswer }
+  | { kind: 'invalid'; error: string }
+  | { kind: 'error'; error: string; cause?: FailureCause };
 
 /** Tokens that an attempt used, metered by the gateway. */
 export interface Usage {

@@ -1,14 +1,14 @@
 import type { AgentActivity, Usage } from './agent.ts';
 import type { NetworkAsked } from './network.ts';
+import type { FailureSign } from './breaker.ts';
+import type { FailureCause, FailureClass, RetryRule } from './failure.ts';
+import type { Phase } from './phase.ts';
 import type { Prd } from './prd.ts';
 import type { StopReason } from './stop-reason.ts';
 import type { TestChanges } from './test-report.ts';
 
 /** The version of the journal's schema; raised when an event changes its meaning. */
 export const JOURNAL_VERSION = 1;
-
-export const PHASES = ['prepare', 'setup', 'agent', 'export', 'import', 'gates', 'land'] as const;
-export type Phase = (typeof PHASES)[number];
 
 export type Verdict = 'passed' | 'failed' | 'needs_human';
 
@@ -42,6 +42,15 @@ export interface AttemptRef {
 export interface HeldCommit {
   commit: string;
   paths: string[];
+}
+
+/** Whose fault a failed attempt was, how it is met, and what it says about trying on. */
+export interface FailureNote {
+  class: FailureClass;
+  /** `halt`: there is no retry. */
+  rule: RetryRule;
+  cause?: FailureCause;
+  sign: Omit<FailureSign, 'by'>;
 }
 
 export interface CommandResult {
@@ -117,7 +126,29 @@ export type JournalEntry =
       held?: HeldCommit;
       /** Paths that another story of the run changed as well and landed first: the attempt costs none. */
       conflicts?: string[];
+      /** When the verdict is failed; journals of older versions lack it. */
+      failure?: FailureNote;
     } & AttemptRef)
+  /** Something around the story failed and cut the attempt short: no verdict on the story. */
+  | ({ type: 'story.disturbed'; class: FailureClass; stopReason: StopReason; summary: string } & AttemptRef)
+  /** Its worker stopped in good order in the middle of it: nobody's fault. */
+  | ({ type: 'story.returned' } & AttemptRef)
+  /** The attempt that failed is followed by another, the `nth` retry of at most `of`, not before a time (ISO 8601). */
+  | ({
+      type: 'retry.scheduled';
+      class: FailureClass;
+      rule: RetryRule;
+      nth: number;
+      of: number;
+      notBefore: string;
+      why: string;
+    } & AttemptRef)
+  /** A breaker that runs share is open: the attempt waits until it is asked again (ISO 8601). */
+  | ({ type: 'breaker.held'; key: string; why: string; notBefore: string } & AttemptRef)
+  /** The breaker of the run: no story of it is tried any more. */
+  | { type: 'breaker.opened'; reason: string }
+  /** A person closed the breaker of the run. */
+  | { type: 'breaker.reset' }
   /** Tests after the story against those of its base; the lists of names may be cut. */
   | ({ type: 'tests.compared' } & TestChanges & AttemptRef)
   /** Others landed meanwhile: the change of `commit` was merged onto `onto` as `merged`, which has to prove itself. */

@@ -1,3 +1,4 @@
+import { consumesAttempt } from './failure.ts';
 import type { RunState, StoryState } from './run-state.ts';
 import type { StopReason } from './stop-reason.ts';
 
@@ -7,6 +8,8 @@ export type Plan = { kind: 'attempts'; attempts: PlannedAttempt[] } | ({ kind: '
 export interface PlannedAttempt {
   story: StoryState;
   attempt: number;
+  /** ISO 8601; undefined: at once. */
+  notBefore?: string;
 }
 
 export interface RunEnd {
@@ -17,13 +20,17 @@ export interface RunEnd {
 /**
  * Decides what may run now: whatever is in progress, and as many more as `parallel` allows of the stories that need
  * another attempt or whose dependencies have all landed. Nothing new starts after a story failed for good or waits for
- * a person, unless the run goes on after failures: then only what depends on that story is left out.
+ * a person, unless the run goes on after failures: then only what depends on that story is left out. Nothing at all
+ * starts while the breaker of the run is open.
  */
 export function planNext(state: RunState): Plan {
   const under = state.stories.filter(({ progress }) => progress === 'in_progress');
   const stopped = state.onFailure === 'stop' && state.stories.some((story) => isStuck(story, state));
-  const next = stopped ? [] : state.stories.filter((story) => isStartable(story, state));
+  const startable = stopped ? [] : state.stories.filter((story) => isStartable(story, state));
+  const next = state.breaker === undefined ? startable : [];
   const chosen = new Set([...under, ...next.slice(0, Math.max(0, state.parallel - under.length))]);
+  if (chosen.size === 0 && startable.length > 0)
+    return { kind: 'end', stopReason: 'CIRCUIT_OPEN', detail: state.breaker ?? '' };
   if (chosen.size === 0) return { kind: 'end', ...endOf(state) };
   const attempts = state.stories.filter((story) => chosen.has(story)).map(planAttempt);
   return { kind: 'attempts', attempts };
@@ -31,7 +38,9 @@ export function planNext(state: RunState): Plan {
 
 /** One that never ended was left by a worker that died or handed it back, which costs no attempt. */
 function planAttempt(story: StoryState): PlannedAttempt {
-  return { story, attempt: story.progress === 'in_progress' ? story.attempts : story.attempts + 1 };
+  const { progress, attempts, waiting } = story;
+  const attempt = progress === 'in_progress' ? attempts : attempts + 1;
+  return { story, attempt, ...(waiting === undefined ? {} : { notBefore: waiting.notBefore }) };
 }
 
 function isStartable(story: StoryState, state: RunState): boolean {
@@ -44,9 +53,11 @@ function isStuck(story: StoryState, state: RunState): boolean {
   return story.progress === 'needs_human' || (story.progress === 'failed' && !mayTryAgain(story, state));
 }
 
-/** An attempt whose change met what had landed meanwhile is no fault of the story: it costs none. */
-function mayTryAgain({ stopReason, attempts, conflicts }: StoryState, { maxAttempts }: RunState): boolean {
-  return stopReason !== 'APPROVAL_DENIED' && attempts - conflicts < maxAttempts;
+/** Journals of older versions do not say whether a failure is followed by a retry: there most attempts counted. */
+function mayTryAgain(story: StoryState, { maxAttempts }: RunState): boolean {
+  const { stopReason, lastFailure, attempts, conflicts } = story;
+  if (stopReason === 'APPROVAL_DENIED') return false;
+  return lastFailure === undefined ? attempts - conflicts < maxAttempts : lastFailure.rule !== 'halt';
 }
 
 function neededBy({ dependsOn }: StoryState, { stories }: RunState): StoryState[] {
@@ -82,7 +93,9 @@ function endOfStuck(story: StoryState): RunEnd {
   const detail = `${story.id}: ${story.summary ?? ''}`;
   const last = story.stopReason ?? 'UNKNOWN_ERROR';
   if (waits(story)) return { stopReason: 'NEEDS_HUMAN', detail };
-  if (story.attempts === 1 || last === 'APPROVAL_DENIED') return { stopReason: last, detail };
+  const { lastFailure } = story;
+  const own = lastFailure === undefined || consumesAttempt(lastFailure.class);
+  if (!own || story.attempts === 1 || last === 'APPROVAL_DENIED') return { stopReason: last, detail };
   return { stopReason: 'ATTEMPTS_EXHAUSTED', detail: `${detail} (${last}, ${story.attempts} attempts)` };
 }
 

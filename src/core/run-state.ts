@@ -1,6 +1,19 @@
 import { addUsage, NO_USAGE, type Usage } from './agent.ts';
-import type { BatchRef, HeldCommit, JournalEvent, Phase, RunRepo, Scheduling } from './events.ts';
+import type { BatchRef, HeldCommit, JournalEvent, RunRepo, Scheduling } from './events.ts';
+import {
+  afterDisturbance,
+  afterEnd,
+  afterHold,
+  afterReturn,
+  afterSchedule,
+  afterStart,
+  countForBreaker,
+  withoutBreaker,
+  type RunFailures,
+  type StoryFailures,
+} from './fold-failure.ts';
 import { changeNeed, openNeeds, type Need } from './needs.ts';
+import type { Phase } from './phase.ts';
 import type { Story } from './prd.ts';
 import type { StopReason } from './stop-reason.ts';
 import { storyKey } from './story-key.ts';
@@ -9,7 +22,7 @@ import type { TestChanges } from './test-report.ts';
 /** `done` was already done in the PRD; `skipped` the PRD says to leave out. */
 export type StoryProgress = 'pending' | 'in_progress' | 'passed' | 'failed' | 'needs_human' | 'done' | 'skipped';
 
-export interface StoryState {
+export interface StoryState extends StoryFailures {
   id: string;
   key: string;
   title: string;
@@ -38,7 +51,7 @@ export interface StoryState {
 }
 
 /** What a run's journal adds up to. */
-export interface RunState extends Scheduling {
+export interface RunState extends Scheduling, RunFailures {
   runId: string;
   status: 'queued' | 'running' | 'ended';
   repo: RunRepo;
@@ -97,7 +110,7 @@ export function applyEvent(state: RunState | undefined, event: JournalEvent): Ru
     case 'story.started':
       return {
         ...withStory(next, event.story, (story) => ({
-          ...story,
+          ...afterStart(story),
           progress: 'in_progress',
           attempts: event.attempt,
           epoch: event.epoch,
@@ -110,8 +123,8 @@ export function applyEvent(state: RunState | undefined, event: JournalEvent): Ru
       return withStory(next, event.story, (story) => ({ ...story, phase: event.phase }));
     case 'story.ended':
       return {
-        ...withStory(next, event.story, (story) => ({
-          ...withoutPhase(story),
+        ...withStory(countForBreaker(next, event), event.story, (story) => ({
+          ...afterEnd(withoutPhase(story), event),
           progress: event.verdict,
           stopReason: event.stopReason,
           summary: event.summary,
@@ -128,6 +141,18 @@ export function applyEvent(state: RunState | undefined, event: JournalEvent): Ru
       const tests = { before, after, removed, skipped, emptied };
       return withStory(next, event.story, (story) => ({ ...story, tests }));
     }
+    case 'story.disturbed':
+      return withStory(next, event.story, (story) => afterDisturbance(story, event));
+    case 'story.returned':
+      return withStory(next, event.story, afterReturn);
+    case 'retry.scheduled':
+      return withStory(next, event.story, (story) => afterSchedule(story, event));
+    case 'breaker.held':
+      return withStory(next, event.story, (story) => afterHold(story, event));
+    case 'breaker.opened':
+      return { ...next, breaker: event.reason };
+    case 'breaker.reset':
+      return withoutBreaker(next);
     case 'story.approved':
     case 'story.rejected':
       return decideHeld(next, event);

@@ -1,6 +1,7 @@
 import type { AgentActivity } from './agent.ts';
 import { formatDuration, msBetween } from './duration.ts';
-import type { CommandResult, JournalEvent, Phase, Verdict } from './events.ts';
+import type { CommandResult, JournalEvent, Verdict } from './events.ts';
+import type { Phase } from './phase.ts';
 import { readsOnly } from './reads-only.ts';
 import { clip, safeLine, safeText } from './safe-text.ts';
 import type { TestChanges } from './test-report.ts';
@@ -73,6 +74,10 @@ export function describe(event: JournalEvent): TranscriptLine[] {
       return runLine(event.stopReason === 'SUCCESS' ? 'good' : 'bad', event.stopReason, event.detail);
     case 'run.landed':
       return runLine('good', 'LANDED', `${event.branch} moved from ${short(event.from)} to ${short(event.to)}`);
+    case 'breaker.opened':
+      return runLine('bad', 'STOPPED TRYING', event.reason);
+    case 'breaker.reset':
+      return runLine('good', 'TRIES AGAIN', 'the breaker of the run was closed by a person');
     default:
       return storyLines(event).map(({ label, tone, text }) => ({ story: safeLine(event.story), label, tone, text }));
   }
@@ -119,6 +124,23 @@ function storyLines(event: StoryEvent): StoryLine[] {
       const what = event.commit === undefined ? event.stopReason : short(event.commit);
       const [first = '', ...rest] = cap(event.summary, SAID_LINES);
       return [{ label: 'story', tone, text: `${word}  ${what}  ${first}`.trimEnd() }, ...continued(rest, 'plain', '')];
+    }
+    case 'story.disturbed': {
+      const [first = '', ...rest] = cap(event.summary, SAID_LINES);
+      const lead: StoryLine = { label: 'story', tone: 'warn', text: `INTERRUPTED  ${event.stopReason}  ${first}` };
+      return [lead, ...continued(rest, 'plain', '')];
+    }
+    case 'story.returned':
+      return [{ label: 'story', tone: 'quiet', text: 'handed back: its worker stops' }];
+    case 'retry.scheduled': {
+      const wait = formatDuration(msBetween(event.at, event.notBefore));
+      const text = `${event.nth} of ${event.of} in ${wait}: ${safeLine(event.why, LINE_LENGTH)}`;
+      return [{ label: 'retry', tone: 'warn', text }];
+    }
+    case 'breaker.held': {
+      const wait = formatDuration(msBetween(event.at, event.notBefore));
+      const text = `${wait} for the breaker ${safeLine(event.key)}: ${safeLine(event.why, LINE_LENGTH)}`;
+      return [{ label: 'waits', tone: 'warn', text }];
     }
     case 'tests.compared': {
       const lost = [...event.removed, ...event.skipped, ...event.emptied].length > 0;

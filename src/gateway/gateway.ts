@@ -6,7 +6,7 @@ import { createSecureContext, rootCertificates } from 'node:tls';
 import type { Usage } from '../core/agent.ts';
 import { HaloError } from '../core/errors.ts';
 import type { NetworkAsked } from '../core/network.ts';
-import { createLedger, type GatewayRecord, type Ledger, type OnRefused } from './ledger.ts';
+import { createLedger, type GatewayRecord, type Ledger, type OnRefused, type Problem } from './ledger.ts';
 import { createLive } from './model-live.ts';
 import { createReplay } from './model-replay.ts';
 import { LIMITS, MAX_HEADER_BYTES, type GatewayLimits } from './limits.ts';
@@ -49,8 +49,8 @@ export interface Gateway {
   requests(): GatewayRecord[];
   /** The same with those that are alike counted together, as a journal wants them. */
   traffic(): NetworkAsked[];
-  /** What went wrong and was not mended by a later success: one sentence for people. */
-  problem(): string | undefined;
+  /** What went wrong and was not mended by a later success. */
+  problem(): Problem | undefined;
   /** In a replay that went through: where a request first differed from the recorded one, as a sentence. */
   divergence(): string | undefined;
   /** Ends open connections and removes the socket; safe to call again. */

@@ -1,4 +1,5 @@
 import { addUsage, NO_USAGE, type Usage } from '../core/agent.ts';
+import type { FailureCause } from '../core/failure.ts';
 import type { Door, NetworkAsked } from '../core/network.ts';
 import { safeLine } from '../core/safe-text.ts';
 import { createTraffic } from './traffic.ts';
@@ -22,6 +23,12 @@ export type OnRefused = (target: string, reason: string) => void;
 
 const MAX_RECORDS = 10_000;
 
+/** What went wrong, as one sentence for people; `cause` where it is the provider's doing. */
+export interface Problem {
+  sentence: string;
+  cause?: FailureCause;
+}
+
 /** What a gateway remembers of its requests. */
 export interface Ledger {
   /** Gives what is called when bytes of this request have been carried. */
@@ -30,22 +37,22 @@ export interface Ledger {
   refuse(entry: Omit<GatewayRecord, 'outcome'>, reason: string, place: Place): void;
   addUsage(usage: Usage): void;
   /** `lasting`: no later success can mend it. */
-  reportProblem(sentence: string, lasting?: 'lasting'): void;
+  reportProblem(problem: Problem, lasting?: 'lasting'): void;
   clearProblem(): void;
   /** In a replay: how a request differs from the recorded one although it fits; the first one stays. */
   noteDivergence(sentence: string): void;
   usage(): Usage;
   requests(): GatewayRecord[];
   traffic(): NetworkAsked[];
-  problem(): string | undefined;
+  problem(): Problem | undefined;
   divergence(): string | undefined;
 }
 
 export function createLedger(onRefused: OnRefused | undefined): Ledger {
   const records: GatewayRecord[] = [];
   let usage = NO_USAGE;
-  let passing: string | undefined;
-  let lasting: string | undefined;
+  let passing: Problem | undefined;
+  let lasting: Problem | undefined;
   let divergence: string | undefined;
   const traffic = createTraffic();
   const record: Ledger['record'] = (entry, place = { door: 'model', target: entry.target }, reason = undefined) => {
@@ -62,9 +69,9 @@ export function createLedger(onRefused: OnRefused | undefined): Ledger {
     addUsage(more) {
       usage = addUsage(usage, more);
     },
-    reportProblem(sentence, kind) {
-      if (kind === 'lasting') lasting ??= sentence;
-      else passing = sentence;
+    reportProblem(problem, kind) {
+      if (kind === 'lasting') lasting ??= problem;
+      else passing = problem;
     },
     clearProblem() {
       passing = undefined;

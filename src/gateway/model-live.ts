@@ -9,7 +9,7 @@ import type { Ledger } from './ledger.ts';
 import { createMeter } from './meter.ts';
 import type { ModelHandler, ModelRequest, ModelRoute } from './model-route.ts';
 import { describeNetworkError } from './network-error.ts';
-import { describeProviderError, ERROR_BYTES } from './provider-error.ts';
+import { causeOf, ERROR_BYTES, readProviderError } from './provider-error.ts';
 import { openProvider, type Provider } from './provider.ts';
 import { createRecorder, type Take } from './recorder.ts';
 
@@ -61,7 +61,7 @@ async function serve(service: Service): Promise<void> {
   } catch (error) {
     if (res.destroyed) return note(service, 'failed', 499);
     const sentence = `The model provider ${provider.name} could not be reached: ${describeNetworkError(error)}.`;
-    ledger.reportProblem(sentence);
+    ledger.reportProblem({ sentence, cause: 'unreachable' });
     note(service, 'failed', 502);
     answerError(res, 502, sentence);
   }
@@ -92,7 +92,7 @@ async function passOn({ provider, ledger, key, take, request, res }: Service, an
   } catch {
     res.destroy();
   }
-  if (status >= 400) ledger.reportProblem(describeProviderError({ provider: provider.name, status, body: errorText }));
+  if (status >= 400) ledger.reportProblem(readProviderError({ provider: provider.name, status, body: errorText }));
   ledger.addUsage(meter.end());
   await take.end(complete);
 }
@@ -122,7 +122,7 @@ function findRefusal(answer: IncomingMessage, provider: string): Refusal | undef
 
 async function refuse(service: Service, { status, sentence }: Refusal): Promise<void> {
   const { ledger, take, res } = service;
-  ledger.reportProblem(sentence);
+  ledger.reportProblem({ sentence, ...causeOf(status) });
   note(service, 'failed', status);
   take.start(status, { 'content-type': 'application/json' });
   take.push(Buffer.from(errorBody(sentence)));

@@ -30,7 +30,7 @@ export async function createReplay(
       mismatch ??= findMismatch(request, exchange, { name, count, total: exchanges.length, ledger, masker });
       if (mismatch !== undefined || exchange === undefined) {
         const sentence = mismatch ?? 'Replay: nothing is left to answer with.';
-        ledger.reportProblem(sentence, 'lasting');
+        ledger.reportProblem({ sentence }, 'lasting');
         ledger.record({ method, target: request.url, outcome: 'failed', status: 400 });
         answerError(res, 400, sentence);
         return Promise.resolve();

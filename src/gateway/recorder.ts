@@ -34,7 +34,8 @@ export async function createRecorder(
     try {
       await writing;
     } catch (error) {
-      ledger.reportProblem(`The cassette ${path} could not be written (${codeOf(error) ?? 'unknown'}).`, 'lasting');
+      const sentence = `The cassette ${path} could not be written (${codeOf(error) ?? 'unknown'}).`;
+      ledger.reportProblem({ sentence }, 'lasting');
     }
   };
   return {
@@ -60,10 +61,8 @@ export async function createRecorder(
         async end(complete) {
           if (response === undefined) return;
           if (size > MAX_BODY) {
-            ledger.reportProblem(
-              `Request ${seq} could not be recorded: its answer is larger than ${MAX_BODY} bytes.`,
-              'lasting',
-            );
+            const sentence = `Request ${seq} could not be recorded: its answer is larger than ${MAX_BODY} bytes.`;
+            ledger.reportProblem({ sentence }, 'lasting');
             return;
           }
           const body = masker.text(Buffer.concat(chunks).toString('utf8'));

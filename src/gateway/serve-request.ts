@@ -45,7 +45,7 @@ export async function serveRequest(doors: Doors, req: IncomingMessage, res: Serv
     const { bodyBytes } = limits;
     const request = await readModelRequest(req, { operation, models: route.models, bodyBytes, pool });
     if ('reason' in request) {
-      ledger.reportProblem(request.reason);
+      ledger.reportProblem({ sentence: request.reason });
       return refuse(ledger, { req, res, ...request });
     }
     await model.answer(request, res);

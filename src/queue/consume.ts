@@ -11,12 +11,19 @@ export interface ConsumeOptions {
   lane?: string;
   /**
    * Resolves when nothing is left to do for the job, whatever the verdict; that also holds after an abort.
+   * With `againMs` the same job comes again after that time, as often as it likes.
    * Throws on infrastructure faults (the job is tried again later, unless this is its last try) and when the
    * signal cut it short.
    */
-  handle: (job: StoryJob, signal: AbortSignal, turn: { lastTry: boolean }) => Promise<void>;
+  handle: (job: StoryJob, signal: AbortSignal, turn: Turn) => Promise<{ againMs: number } | undefined | void>;
   /** Told of faults nobody else sees: lost connections, bad jobs, what `handle` threw. */
   onError: (error: Error) => void;
+}
+
+export interface Turn {
+  /** The job's own id, as of `jobIdOf`. */
+  jobId: string;
+  lastTry: boolean;
 }
 
 export interface Consumer {
@@ -38,14 +45,21 @@ export function consume(link: Pick<RedisLink, 'address' | 'prefix'>, options: Co
     const parsed = StoryJob.safeParse(job.data);
     if (!parsed.success) throw new UnrecoverableError(`Job ${job.id} is not one of halo's: it is dropped.`);
     const stop = AbortSignal.any(signal === undefined ? [closing.signal] : [signal, closing.signal]);
-    try {
-      stop.throwIfAborted();
-      await options.handle(parsed.data, stop, { lastTry: job.attemptsMade + 1 >= (job.opts.attempts ?? 1) });
-    } catch (error) {
-      if (!closing.signal.aborted) throw error;
-      await job.moveToDelayed(Date.now() + HAND_BACK_DELAY_MS, token);
+    const comeAgain = async (delayMs: number): Promise<never> => {
+      await job.moveToDelayed(Date.now() + delayMs, token);
       throw new DelayedError();
-    }
+    };
+    const lastTry = job.attemptsMade + 1 >= (job.opts.attempts ?? 1);
+    const again = await Promise.resolve()
+      .then(() => {
+        stop.throwIfAborted();
+        return options.handle(parsed.data, stop, { jobId: job.id ?? '', lastTry });
+      })
+      .catch((error: unknown) => {
+        if (!closing.signal.aborted) throw error;
+        return { againMs: HAND_BACK_DELAY_MS };
+      });
+    if (typeof again === 'object') await comeAgain(again.againMs);
   };
   const connection = openClient(link.address, { maxRetriesPerRequest: null });
   const worker = new Worker<unknown>(

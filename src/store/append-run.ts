@@ -129,5 +129,5 @@ function mustLast({ type }: JournalEvent): boolean {
 }
 
 function changesRecord({ type }: JournalEvent): boolean {
-  return type.startsWith('run.') || type.startsWith('story.');
+  return /^(run|story|retry|breaker)\./.test(type);
 }

@@ -1,23 +1,28 @@
+import type { Config } from '../config/config.ts';
 import { HaloError } from '../core/errors.ts';
 import type { JournalEntry } from '../core/events.ts';
-import { planNext } from '../core/plan.ts';
+import { judgeFailure } from '../core/judge-failure.ts';
+import { planNext, type PlannedAttempt } from '../core/plan.ts';
+import type { RunState } from '../core/run-state.ts';
 import type { StoryJob } from '../queue/job.ts';
 import type { Enqueue } from '../queue/queue.ts';
 import type { AttemptRequest } from './attempt-context.ts';
 import { attemptStory } from './attempt.ts';
+import { guardAttempt } from './disturbance.ts';
 import { endRun, planEnd } from './end-run.ts';
 import { hostGitDirOf } from './host-repo.ts';
 import { nextJobs } from './next-job.ts';
 import { readRun, type Run } from './read-run.ts';
 import { recoverLanded } from './recover-landed.ts';
+import { endedEntry, type StoryEnd } from './story-end.ts';
 import { sweepOrphans } from './sweep.ts';
 import type { WorkerContext } from './worker-context.ts';
 import { writeBackProgress } from './write-back.ts';
 
 /**
  * Takes a run further by one job: an attempt at one of its stories, when the journal says that it may run now, or the
- * end of the run. Answers with the jobs that go on from there. Throws what is no verdict on the story; the journal then
- * still says that the story is in progress.
+ * end of the run. Answers with the jobs that go on from there. Throws when the attempt was taken from this worker, and
+ * when the journal cannot be read or written.
  */
 export async function advanceRun(
   worker: WorkerContext,
@@ -27,11 +32,20 @@ export async function advanceRun(
   const state = await worker.store.readState(runId);
   if (state.status === 'ended') return [];
   const run = await readRun(worker, runId);
-  if (state.status === 'queued') await startRun(worker, run);
-  const hostGitDir = await hostGitDirOf(worker.home, state.repo);
-  const started = await startAttempt(worker, run, { ordinal, hostGitDir });
-  if (started !== undefined) await attemptStory(worker, { ...run, ...started, hostGitDir, signal });
-  return goOn(worker, run);
+  const plan = planNext(state);
+  const planned =
+    plan.kind === 'attempts' ? plan.attempts.find(({ story }) => story === state.stories[ordinal]) : undefined;
+  if (planned === undefined) return goOn(worker, run);
+  const whose = { story: planned.story.id, attempt: planned.attempt };
+  const fatal = await guardAttempt(worker, { ...run, whose, signal }, async () => {
+    if (state.status === 'queued') await startRun(worker, run);
+    const hostGitDir = await hostGitDirOf(worker.home, state.repo);
+    const started = await startAttempt(worker, run, { ordinal, hostGitDir });
+    if (started !== undefined) await attemptStory(worker, { ...run, ...started, hostGitDir, signal });
+  });
+  if (fatal === undefined) return goOn(worker, run);
+  await endRun(worker, run, () => fatal);
+  return [];
 }
 
 /** The agent's version is known where the run is worked on, and not where it was submitted. */
@@ -63,13 +77,16 @@ async function startAttempt(
       state.status === 'running' && plan.kind === 'attempts'
         ? plan.attempts.find(({ story }) => story === state.stories[ordinal])
         : undefined;
-    if (planned === undefined) return { entries: [], result: undefined };
+    // A job may come early, e.g. when the queue was made anew from the journals.
+    if (planned === undefined || isEarly(planned)) return { entries: [], result: undefined };
     const { id, progress } = planned.story;
     const story = prd.stories.find((each) => each.id === id);
     if (story === undefined) throw new HaloError('RUN_UNREADABLE', `run ${runId} lost its story ${id}`);
     if (progress === 'in_progress') {
       const landed = await recoverLanded(worker.store, { state, stories: [planned.story], hostGitDir, config });
       if (landed.length > 0) return { entries: landed, result: undefined };
+      const poisoned = refusePoison(state, planned, config);
+      if (poisoned !== undefined) return { entries: [poisoned], result: undefined };
     }
     const started = { story, number: planned.attempt, epoch: state.epoch + 1, base: state.tip };
     const entry: JournalEntry = {
@@ -87,6 +104,21 @@ async function startAttempt(
   return begun;
 }
 
+function isEarly({ notBefore }: PlannedAttempt): boolean {
+  return notBefore !== undefined && Date.parse(notBefore) > Date.now();
+}
+
+/** A story in the middle of which workers die again and again fails, instead of taking down one worker after the other. */
+function refusePoison(state: RunState, { story, attempt }: PlannedAttempt, config: Config): JournalEntry | undefined {
+  const { starts = 0 } = story;
+  if (starts < config.retry.crashes) return undefined;
+  const whose = { story: story.id, attempt };
+  const summary = `workers died in the middle of this story, ${starts} times in a row`;
+  const end: StoryEnd = { verdict: 'failed', stopReason: 'INFRASTRUCTURE', cause: 'worker-died', summary };
+  const { failure } = judgeFailure(state, { ...whose, ...end }, { policies: config, now: Date.now() });
+  return endedEntry(whose, end, failure);
+}
+
 async function goOn(worker: WorkerContext, run: Run): Promise<Enqueue[]> {
   const state = await worker.store.readState(run.runId);
   if (planNext(state).kind === 'end') {
@@ -94,5 +126,5 @@ async function goOn(worker: WorkerContext, run: Run): Promise<Enqueue[]> {
     return [];
   }
   await writeBackProgress(worker, run);
-  return state.status === 'ended' ? [] : nextJobs(state, run.config);
+  return state.status === 'ended' ? [] : nextJobs(state);
 }

@@ -2,7 +2,8 @@ import type { AgentAdapter, AgentLaunch } from '../agents/adapter.ts';
 import { agentAdapter } from '../agents/registry.ts';
 import type { Config } from '../config/config.ts';
 import { NO_USAGE, type Usage } from '../core/agent.ts';
-import type { JournalEntry, Phase } from '../core/events.ts';
+import type { JournalEntry } from '../core/events.ts';
+import type { Phase } from '../core/phase.ts';
 import type { Prd, Story } from '../core/prd.ts';
 import type { RunState } from '../core/run-state.ts';
 import { storyKey } from '../core/story-key.ts';
@@ -50,6 +51,8 @@ export interface Attempt {
   repositoryMounts: Mount[];
   /** Metered while the agent ran. */
   usage: Usage;
+  /** What it came to, as far as it came. */
+  measured: Measured;
   /** ISO 8601 */
   startedAt: string;
   signal: AbortSignal;
@@ -62,6 +65,14 @@ export interface Attempt {
   /** Runs when the attempt closes, in reverse order. */
   atClose(action: () => Promise<void>): void;
   close(): Promise<void>;
+}
+
+/** Tells whether trying on makes sense. */
+export interface Measured {
+  /** Whether the agent left a changed file. */
+  changed?: boolean;
+  /** Characters that it printed. */
+  output?: number;
 }
 
 /** A journal entry of an attempt, to which the attempt adds whose it is. */
@@ -136,6 +147,7 @@ export async function openAttempt(worker: WorkerContext, request: AttemptRequest
     candidateDir,
     repositoryMounts: transport === 'mount' ? mountRepositories(id, mirrorDir, candidateDir) : [],
     usage: NO_USAGE,
+    measured: {},
     startedAt: new Date().toISOString(),
     labels,
     report,

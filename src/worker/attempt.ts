@@ -1,5 +1,6 @@
 import type { AgentAnswer } from '../core/agent.ts';
 import { HaloError } from '../core/errors.ts';
+import { judgeFailure } from '../core/judge-failure.ts';
 import { openAttempt, type Attempt, type AttemptRequest } from './attempt-context.ts';
 import { openBaseline, type Baseline } from './baseline.ts';
 import { refuseOvertaken } from './fence.ts';
@@ -27,6 +28,9 @@ export async function attemptStory(worker: WorkerContext, request: AttemptReques
     const end = await runPhases(attempt).catch(endOrThrow);
     // What landed is in the journal since that moment.
     if (end.commit === undefined) await recordEnd(attempt, end);
+  } catch (error) {
+    if (request.signal.aborted && !isPersons(request.signal.reason)) await giveBack(attempt);
+    throw error;
   } finally {
     worker.inBackground(attempt.close());
   }
@@ -99,10 +103,24 @@ async function recordEnd(attempt: Attempt, end: StoryEnd): Promise<void> {
   // Its worker stops, and no person wants that: another worker does the attempt again.
   if (end.stopReason === 'USER_ABORT' && !isPersons(signal.reason)) throw signal.reason;
   if (end.tail !== undefined) await worker.store.writeArtifact(place, 'failure.log', end.tail);
+  const whose = { story: story.id, attempt: number };
   await worker.store.transact(runId, (state) => {
     refuseOvertaken(state, attempt);
-    return { entries: [endedEntry({ story: story.id, attempt: number }, { ...end, usage })], result: undefined };
+    if (end.verdict !== 'failed') return { entries: [endedEntry(whose, { ...end, usage })], result: undefined };
+    const failed = { ...whose, ...attempt.measured, ...end };
+    const { failure, entries } = judgeFailure(state, failed, { policies: attempt.config, now: Date.now() });
+    return { entries: [endedEntry(whose, { ...end, usage }, failure), ...entries], result: undefined };
   });
+}
+
+/** Another worker does the attempt again, and knows that this one did not die of it. */
+async function giveBack(attempt: Attempt): Promise<void> {
+  const { worker, runId, story, number } = attempt;
+  const giving = worker.store.transact(runId, (state) => {
+    refuseOvertaken(state, attempt);
+    return { entries: [{ type: 'story.returned', story: story.id, attempt: number }], result: undefined };
+  });
+  await giving.catch((error: unknown) => worker.log.info({ runId, err: error }, 'the story could not be handed back'));
 }
 
 function isPersons(reason: unknown): boolean {

@@ -96,7 +96,7 @@ async function goOn(keeper: RunKeeper, decision: Decision): Promise<boolean> {
     return false;
   }
   const queue = await decision.openQueue();
-  for (const job of nextJobs(state, run.config)) await queue.enqueue(job);
+  for (const job of nextJobs(state)) await queue.enqueue(job);
   return true;
 }
 

@@ -7,8 +7,8 @@ import type { RunEnd } from '../core/plan.ts';
 import type { StopReason } from '../core/stop-reason.ts';
 import type { Masker } from '../lib/secrets/masker.ts';
 import { transcribe } from '../core/transcript.ts';
-import { consume } from '../queue/consume.ts';
-import type { StoryJob } from '../queue/job.ts';
+import { consume, type Turn } from '../queue/consume.ts';
+import { jobIdOf, type StoryJob } from '../queue/job.ts';
 import { readHomeId } from '../queue/home-id.ts';
 import { openQueue } from '../queue/queue.ts';
 import { findRedis } from './find-redis.ts';
@@ -65,7 +65,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   const queue = await openQueue(link, openLanes(host.home, worker.store));
 
   const reconciler = startReconciler(worker, queue, owner);
-  const handle = async (job: StoryJob, signal: AbortSignal, lastTry: boolean): Promise<void> => {
+  const handle = async (job: StoryJob, signal: AbortSignal, { jobId, lastTry }: Turn) => {
     const { runId } = job;
     const stop = new AbortController();
     const mine = { runId, controller: stop };
@@ -73,17 +73,20 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     try {
       if (unmetNeeds(await worker.store.readState(runId)).length > 0) return;
       const next = await advanceRun(worker, job, AbortSignal.any([signal, stop.signal]));
-      if (stop.signal.aborted) return await endStoppedRun(worker, runId);
-      for (const following of next) await queue.enqueue(following);
+      if (stop.signal.aborted) return void (await endStoppedRun(worker, runId));
+      // A job cannot be queued while it runs: it comes again instead.
+      const own = next.find((following) => jobIdOf(following) === jobId);
+      for (const following of next) if (following !== own) await queue.enqueue(following);
       if (next.length === 0) await reconciler.wake(runId);
+      return own && { againMs: own.delayMs ?? 0 };
     } catch (error) {
-      if (stop.signal.aborted) return await endStoppedRun(worker, runId);
+      if (stop.signal.aborted) return void (await endStoppedRun(worker, runId));
       if (signal.aborted) throw error;
       const failure = toHaloError(error);
-      if (failure.code === 'RUN_ABORTED') return;
-      log.error({ runId, code: failure.code, err: error }, 'a story could not be worked on');
+      if (failure.code === 'RUN_ABORTED') return undefined;
+      log.error({ runId, code: failure.code, err: error }, 'a run could not be taken further');
       if (!lastTry && !ENDS_RUN.includes(failure.stopReason)) throw error;
-      await endFaultyRun(worker, runId, failure);
+      return void (await endFaultyRun(worker, runId, failure));
     } finally {
       stops.delete(mine);
     }
@@ -92,7 +95,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   const consumer = consume(link, {
     concurrency,
     ...(owner === undefined ? {} : { lane: owner }),
-    handle: (job, signal, { lastTry }) => handle(job, signal, lastTry),
+    handle,
     onError: (error) => log.warn({ err: error }, 'the queue reports a fault'),
   });
   await consumer.ready;

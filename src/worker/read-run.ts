@@ -1,3 +1,4 @@
+import { completeConfig } from '../config/complete.ts';
 import type { Config } from '../config/config.ts';
 import { HaloError } from '../core/errors.ts';
 import type { JournalEvent } from '../core/events.ts';
@@ -16,5 +17,5 @@ export async function readRun(worker: Pick<WorkerContext, 'store'>, runId: strin
   const [events, record] = await Promise.all([worker.store.readJournal(runId), worker.store.readRecord(runId)]);
   const created = events.find((event): event is JournalEvent & { type: 'run.created' } => event.type === 'run.created');
   if (created === undefined) throw new HaloError('RUN_UNREADABLE', `the journal of run ${runId} has no beginning`);
-  return { runId, prd: created.prd, config: record.config as Config };
+  return { runId, prd: created.prd, config: completeConfig(record.config) };
 }

@@ -1,4 +1,3 @@
-import type { Config } from '../config/config.ts';
 import { unmetNeeds } from '../core/needs.ts';
 import type { StoryQueue } from '../queue/queue.ts';
 import { forgetDead } from '../store/presence.ts';
@@ -79,8 +78,7 @@ async function requeue(
   if (state.status === 'ended') return 'ended';
   if ((await laneOf(home, state)) !== owner) return 'open';
   if (unmetNeeds(await settleNeeds(worker, state)).length > 0) return 'open';
-  const { config } = await store.readRecord(runId);
-  for (const job of nextJobs(state, config as Config)) await queue.enqueue(job);
+  for (const job of nextJobs(state)) await queue.enqueue(job);
   return 'open';
 }
 

@@ -1,5 +1,6 @@
 import { NO_USAGE, type Usage } from '../core/agent.ts';
-import type { AttemptRef, HeldCommit, JournalEntry, Verdict } from '../core/events.ts';
+import type { AttemptRef, FailureNote, HeldCommit, JournalEntry, Verdict } from '../core/events.ts';
+import type { FailureCause } from '../core/failure.ts';
 import { HaloError } from '../core/errors.ts';
 import type { StopReason } from '../core/stop-reason.ts';
 import type { SandboxExit } from '../sandbox/sandbox.ts';
@@ -16,12 +17,14 @@ export interface StoryEnd {
   /** Paths that another story changed as well and landed first. */
   conflicts?: string[];
   usage?: Usage;
+  /** What the stop reason alone does not tell of a failure. */
+  cause?: FailureCause;
   /** The end of the log that tells why, for the next attempt's prompt and the debug bundle. */
   tail?: string;
 }
 
 /** An attempt's end as the journal keeps it. */
-export function endedEntry({ story, attempt }: AttemptRef, end: StoryEnd): JournalEntry {
+export function endedEntry({ story, attempt }: AttemptRef, end: StoryEnd, failure?: FailureNote): JournalEntry {
   const { verdict, stopReason, summary, usage, commit, held, conflicts } = end;
   return {
     type: 'story.ended',
@@ -34,6 +37,7 @@ export function endedEntry({ story, attempt }: AttemptRef, end: StoryEnd): Journ
     ...(commit === undefined ? {} : { commit }),
     ...(held === undefined ? {} : { held }),
     ...(conflicts === undefined ? {} : { conflicts }),
+    ...(failure === undefined ? {} : { failure }),
   };
 }
 
@@ -49,6 +53,11 @@ export class AttemptOver extends Error {
 
 export function failed(stopReason: StopReason, summary: string, tail?: string): AttemptOver {
   return new AttemptOver({ verdict: 'failed', stopReason, summary, ...(tail === undefined ? {} : { tail }) });
+}
+
+/** The same where the cause decides what follows. */
+export function failedBy(cause: FailureCause | undefined, { end }: AttemptOver): AttemptOver {
+  return new AttemptOver({ ...end, ...(cause === undefined ? {} : { cause }) });
 }
 
 /** Stop reasons that an attempt can end with by an error; every other error is the worker's, not the story's. */
@@ -74,10 +83,13 @@ export function refuseBrokenExit(exit: SandboxExit, what: string, tail: string):
     case 'disk':
       throw failed('ENGINE_ERROR', `${what} was stopped: the workspace holds more than [limits] disk allows`, tail);
     case 'disk-floor':
-      throw failed(
-        'ENGINE_ERROR',
-        `${what} was stopped: less than [limits] free_disk was left on the machine’s disk, and its workspace was the largest`,
-        tail,
+      throw failedBy(
+        'disk-floor',
+        failed(
+          'ENGINE_ERROR',
+          `${what} was stopped: less than [limits] free_disk was left on the machine’s disk, and its workspace was the largest`,
+          tail,
+        ),
       );
     case 'aborted':
       throw failed('USER_ABORT', `${what} was stopped by a person`, tail);

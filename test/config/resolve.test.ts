@@ -60,7 +60,25 @@ describe('defaults', () => {
       },
       tests: { removed: 'report', baseline: 'auto', reports: [] },
       run: { parallel: 1, onFailure: 'stop' },
-      retry: { attempts: 3, backoffMs: 30_000, maxBackoffMs: 300_000 },
+      retry: {
+        attempts: 3,
+        backoffMs: 30_000,
+        maxBackoffMs: 300_000,
+        multiplier: 2,
+        jitter: 0.2,
+        crashes: 10,
+        classes: {
+          agent: { rule: 'hint', retries: 0 },
+          story: { rule: 'hint', retries: 0 },
+          gate: { rule: 'hint', retries: 0 },
+          policy: { rule: 'hint', retries: 1 },
+          environment: { rule: 'wait', retries: 2 },
+          infrastructure: { rule: 'wait', retries: 6, backoffMs: 5000 },
+          provider: { rule: 'wait', retries: 10 },
+          budget: { rule: 'halt', retries: 0 },
+        },
+      },
+      breaker: { noChange: 3, sameError: 5, outputDecline: 70, permissionDenials: 2, cooldownMs: 30 * 60_000 },
       land: { mode: 'branch', protect: [] },
       git: {
         authorName: 'halo',
@@ -223,6 +241,12 @@ describe('errors', () => {
       '[git]\nsign = "ssh"',
       ':2: git.sign: the file of a repository may not choose the key that signs; set it in config.toml of HALO_HOME, as a variable or with -c',
     ],
+    [
+      '[breaker]\ncooldown = "1s"',
+      ':2: breaker.cooldown: the file of a repository may not decide when halo stops trying; set it in config.toml of HALO_HOME, as a variable or with -c',
+    ],
+    ['[retry.provider]\nrule = "again"', ':2: retry.provider.rule: must be one of "hint", "fresh", "wait", "halt"'],
+    ['[retry]\njitter = 2', ':2: retry.jitter: must be a number from 0 to 1'],
     ['[land]\nmode = "merge"', ':2: land.mode: must be one of "branch", "ff"'],
     ['[profiles.ci]\nagnt = "codex"', ':2 [profiles.ci]: agnt: unknown key; did you mean "agent"?'],
     ['agent = "command"', ':1: agent: "command" needs agents.command.run, the command line to start'],
@@ -312,7 +336,9 @@ describe('errors', () => {
   });
 
   test('the --agent flag must name an agent', () => {
-    expect(refusal({ flags: { agent: 'cursor' } })).toBe('--agent: agent: must be one of "codex", "claude", "opencode", "gemini", "command"');
+    expect(refusal({ flags: { agent: 'cursor' } })).toBe(
+      '--agent: agent: must be one of "codex", "claude", "opencode", "gemini", "command"',
+    );
   });
 });
 

@@ -166,7 +166,7 @@ describe.each(Object.entries(REFUSED))('what would make the provider act on its 
     expect(answer.status).toBe(400);
     expect(answer.body).toContain(place);
     expect(model.requests).toEqual([]);
-    expect(gate.problem()).toContain(place);
+    expect(gate.problem()?.sentence).toContain(place);
     expect(gate.requests()).toMatchObject([{ outcome: 'refused', status: 400 }]);
   });
 

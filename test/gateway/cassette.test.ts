@@ -28,7 +28,7 @@ async function record(turns: Turn[]): Promise<{ cassette: string; answers: Answe
   const answers: Answer[] = [];
   for (const body of bodies) answers.push(await ask(gate.socket, { body, headers: { cookie: 'foreign' } }));
   await gate.close();
-  expect(gate.problem()).toBeUndefined();
+  expect(gate.problem()?.sentence).toBeUndefined();
   return { cassette, answers };
 }
 
@@ -51,7 +51,7 @@ describe('a cassette', () => {
       expect(answer.headers['content-type']).toBe('text/event-stream');
     }
     expect(gate.usage()).toEqual({ requests: 2, inputTokens: 105, cachedTokens: 0, outputTokens: 12 });
-    expect(gate.problem()).toBeUndefined();
+    expect(gate.problem()?.sentence).toBeUndefined();
   });
 
   it('replays errors with their status', async () => {
@@ -128,9 +128,9 @@ describe('a replay that does not fit', () => {
     const answer = await ask(gate.socket, { body });
     expect(answer.status).toBe(400);
     expect(answer.body).toMatch(/story\.jsonl/);
-    expect(gate.problem()).toMatch(sentence);
+    expect(gate.problem()?.sentence).toMatch(sentence);
     expect((await ask(gate.socket, { body: bodies[1] })).status).toBe(400);
-    expect(gate.problem()).toMatch(sentence);
+    expect(gate.problem()?.sentence).toMatch(sentence);
   });
 
   it('refuses a request too many', async () => {
@@ -138,7 +138,7 @@ describe('a replay that does not fit', () => {
     const gate = await gateway({ model: replay(cassette) });
     for (const body of bodies) expect((await ask(gate.socket, { body })).status).toBe(200);
     expect((await ask(gate.socket, { body: bodies[0] })).status).toBe(400);
-    expect(gate.problem()).toMatch(/makes request 3, but the cassette story\.jsonl holds only 2/);
+    expect(gate.problem()?.sentence).toMatch(/makes request 3, but the cassette story\.jsonl holds only 2/);
   });
 
   it('does not count what is no model request', async () => {

@@ -68,5 +68,5 @@ async function run(dir: string, route: ModelRoute, model = 'gpt-5.5') {
     modelUrl: `http://${await listening(forwarder)}/v1`,
   });
   await gate.close();
-  return { outcome: readRun(codex, ended).outcome, usage: gate.usage(), problem: gate.problem() };
+  return { outcome: readRun(codex, ended).outcome, usage: gate.usage(), problem: gate.problem()?.sentence };
 }

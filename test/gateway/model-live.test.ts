@@ -99,7 +99,7 @@ describe('the live model route', () => {
     expect(answer.status).toBe(shown);
     expect(answer.all).not.toContain(KEY);
     expect(answer.body).toMatch(sentence);
-    expect(gate.problem()).toMatch(sentence);
+    expect(gate.problem()?.sentence).toMatch(sentence);
   });
 
   it('passes other errors on, and forgets them after a success', async () => {
@@ -108,9 +108,9 @@ describe('the live model route', () => {
     const refused = await ask(gate.socket);
     expect([refused.status, refused.headers['retry-after']]).toEqual([429, '7']);
     expect(refused.body).toContain('scripted failure 429');
-    expect(gate.problem()).toMatch(/limits requests, .* \(HTTP status 429\): scripted failure 429/);
+    expect(gate.problem()?.sentence).toMatch(/limits requests, .* \(HTTP status 429\): scripted failure 429/);
     await ask(gate.socket);
-    expect(gate.problem()).toBeUndefined();
+    expect(gate.problem()?.sentence).toBeUndefined();
     expect(gate.requests().map(({ status }) => status)).toEqual([429, 200]);
   });
 
@@ -129,7 +129,7 @@ describe('the live model route', () => {
     const answer = await ask(gate.socket);
     expect(answer.status).toBe(502);
     expect(answer.body).toContain('127.0.0.1:1 could not be reached: the connection was refused (ECONNREFUSED)');
-    expect(gate.problem()).toContain('could not be reached');
+    expect(gate.problem()?.sentence).toContain('could not be reached');
   });
 
   it('does not give the key to a provider whose certificate is not trusted', async () => {

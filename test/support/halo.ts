@@ -53,6 +53,8 @@ export function scripted(script: string, gates: string[] = ['true'], more: strin
     `agents.command.run=${JSON.stringify(script)}`,
     `gates=${JSON.stringify(gates)}`,
     'retry.attempts=1',
+    'retry.policy.retries=0',
+    'retry.environment.retries=0',
     'retry.backoff="10ms"',
     ...more,
   ];

@@ -38,7 +38,9 @@ export async function readSandboxRecipe(): Promise<SandboxRecipe> {
       hint: `halo supports ${Object.keys(packages.npm).join(' and ')}`,
     });
   }
-  const sources = (await readdir(SANDBOX_DIR)).filter((name) => /^Dockerfile$|\.[ch]$|-settings\.json$/.test(name)).sort();
+  const sources = (await readdir(SANDBOX_DIR))
+    .filter((name) => /^Dockerfile$|\.[ch]$|-settings\.json$/.test(name))
+    .sort();
   const texts = await Promise.all(sources.map((name) => readFile(join(SANDBOX_DIR, name), 'utf8')));
   const labels = versionLabels(npm);
   return {

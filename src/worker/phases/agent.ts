@@ -1,12 +1,21 @@
 import { buildPrompt, type PromptInput } from '../../agents/prompt.ts';
-import { joinSayings, NO_USAGE, type AgentActivity, type AgentAnswer, type Usage } from '../../core/agent.ts';
+import {
+  joinSayings,
+  NO_USAGE,
+  type AgentActivity,
+  type AgentAnswer,
+  type AgentOutcome,
+  type Usage,
+} from '../../core/agent.ts';
+import type { Problem } from '../../gateway/ledger.ts';
 import { readFileAt } from '../../git/repo.ts';
+import type { Hint } from '../../core/fold-failure.ts';
 import { collectText } from '../../lib/sinks.ts';
 import { maskInto } from '../../lib/secrets/masked-sink.ts';
 import { splitLines } from '../../lib/split-lines.ts';
 import type { Attempt } from '../attempt-context.ts';
 import { GATEWAY_SOCKET, MODEL_PORT } from '../places.ts';
-import { AttemptOver, failed, refuseBrokenExit } from '../story-end.ts';
+import { AttemptOver, failed, failedBy, refuseBrokenExit } from '../story-end.ts';
 import { reportNetwork } from '../report-network.ts';
 import type { StartedStep, Way, Workspace } from '../workspace.ts';
 
@@ -37,6 +46,7 @@ async function followAgent(attempt: Attempt, { sandbox, way }: StartedStep): Pro
     onLines: async (lines) => {
       const activities: AgentActivity[] = [];
       for (const line of lines) {
+        attempt.measured.output = (attempt.measured.output ?? 0) + line.length;
         const parsed = read(line);
         answerText = parsed.answerText ?? answerText;
         error = parsed.error ?? error;
@@ -65,11 +75,17 @@ async function followAgent(attempt: Attempt, { sandbox, way }: StartedStep): Pro
     case 'invalid':
       throw failed('INVALID_OUTPUT', outcome.error, answerText ?? tail);
     case 'error':
-      throw failed('ENGINE_ERROR', way?.channel.gateway.problem() ?? outcome.error, tail);
+      throw explain(outcome, way?.channel.gateway.problem(), tail);
     case 'answer':
       await worker.store.writeArtifact(place, 'result.json', `${JSON.stringify(outcome.answer, null, 2)}\n`);
       return requireOk(outcome.answer);
   }
+}
+
+/** What the gateway saw goes before what the agent says: only that is not the sandbox's own word. */
+function explain({ error, cause }: AgentOutcome & { kind: 'error' }, problem: Problem | undefined, tail: string) {
+  if (problem === undefined) return failedBy(cause, failed('ENGINE_ERROR', error, tail));
+  return failedBy(problem.cause ?? cause, failed('ENGINE_ERROR', problem.sentence, tail));
 }
 
 function requireOk(answer: AgentAnswer): AgentAnswer {
@@ -79,13 +95,13 @@ function requireOk(answer: AgentAnswer): AgentAnswer {
     case 'needs_human':
       throw new AttemptOver({ verdict: 'needs_human', stopReason: 'NEEDS_HUMAN', summary: answer.summary });
     case 'failed':
-      throw failed('ENGINE_ERROR', `the agent gave up: ${answer.summary}`);
+      throw failedBy('gave-up', failed('ENGINE_ERROR', `the agent gave up: ${answer.summary}`));
   }
 }
 
 async function writePrompt(attempt: Attempt): Promise<string> {
   const { prd, state, story, config, worker, place } = attempt;
-  const previous = state.stories.find(({ id }) => id === story.id);
+  const hint = state.stories.find(({ id }) => id === story.id)?.hint;
   const prompt = buildPrompt({
     prd,
     story,
@@ -94,18 +110,15 @@ async function writePrompt(attempt: Attempt): Promise<string> {
       .map(({ id, title, summary }) => ({ id, title, summary: summary ?? '' })),
     guidance: await readGuidance(attempt),
     gates: config.gates ?? [],
-    ...(previous?.stopReason === undefined
-      ? {}
-      : {
-          lastFailure: {
-            reason: previous.stopReason,
-            summary: previous.summary ?? '',
-            tail: (await worker.store.readArtifact({ ...place, attempt: previous.attempts }, 'failure.log')) ?? '',
-          },
-        }),
+    ...(hint === undefined ? {} : { lastFailure: await readFailure(attempt, hint) }),
   });
   await worker.store.writeArtifact(place, 'prompt.md', prompt);
   return prompt;
+}
+
+async function readFailure({ worker, place }: Attempt, { attempt, reason, summary, withLog }: Hint) {
+  const log = withLog ? await worker.store.readArtifact({ ...place, attempt }, 'failure.log') : undefined;
+  return { reason, summary, tail: log ?? '' };
 }
 
 /** What the agent does not read by itself. A file that is only a link or a reference to the other one says nothing new. */

@@ -44,6 +44,7 @@ export async function importWork(
     pack: createReadStream(exported.packFile),
     signal,
   });
+  attempt.measured.changed = changed.length > 0;
   if (changed.length === 0) return undefined;
   const commit = await commitTree(attempt, { tree, parent: base, summary });
   const patch = await diffCommits({ gitDir: candidateDir, from: base, to: commit });

@@ -1,0 +1,59 @@
+import { toHaloError, type ErrorCode, type HaloError } from '../core/errors.ts';
+import type { AttemptRef } from '../core/events.ts';
+import type { FailureCause } from '../core/failure.ts';
+import { judgeDisturbance } from '../core/judge-failure.ts';
+import type { StopReason } from '../core/stop-reason.ts';
+import type { Run } from './read-run.ts';
+import type { WorkerContext } from './worker-context.ts';
+
+export interface Guarded extends Pick<Run, 'runId' | 'config'> {
+  whose: AttemptRef;
+  signal: AbortSignal;
+}
+
+/**
+ * Does the work of an attempt. A fault of what is around it goes into the journal, with the retry that follows.
+ * Answers with the end of the run when there is none. Throws when the attempt was taken from this worker, and when the
+ * journal cannot be written.
+ */
+export async function guardAttempt(
+  worker: WorkerContext,
+  { runId, config, whose, signal }: Guarded,
+  work: () => Promise<void>,
+): Promise<{ stopReason: StopReason; detail: string } | undefined> {
+  try {
+    await work();
+    return undefined;
+  } catch (error) {
+    const fault = toHaloError(error);
+    if (signal.aborted || fault.code === 'RUN_ABORTED') throw error;
+    worker.log.error({ runId, code: fault.code, err: error }, 'a story could not be worked on');
+    const stopReason = fault.stopReason ?? 'UNKNOWN_ERROR';
+    const summary = fault.hint === undefined ? fault.message : `${fault.message} (${fault.hint})`;
+    return worker.store.transact(runId, (state) => {
+      const open = state.stories.some(({ id, progress }) => id === whose.story && OPEN.includes(progress));
+      if (state.status === 'ended' || !open) return { entries: [], result: undefined };
+      const disturbed = { ...whose, stopReason, summary, cause: causeOf(fault) };
+      const entries = judgeDisturbance(state, disturbed, { policies: config, now: Date.now() });
+      const goesOn = entries.some(({ type }) => type === 'retry.scheduled');
+      return { entries, result: goesOn ? undefined : { stopReason, detail: `${whose.story}: ${summary}` } };
+    });
+  }
+}
+
+const OPEN: readonly string[] = ['pending', 'in_progress', 'failed'];
+
+/** What comes back by itself, unlike the rest of what is missing. */
+const SERVERS: readonly ErrorCode[] = ['DOCKER_UNAVAILABLE', 'REDIS_UNAVAILABLE'];
+
+const MISCONFIGURED: readonly (StopReason | undefined)[] = [
+  'MISSING_DEPENDENCY',
+  'NOT_A_GIT_REPO',
+  'CANNOT_START',
+  'VALIDATION_FAILED',
+];
+
+function causeOf({ code, stopReason }: HaloError): FailureCause | undefined {
+  if (SERVERS.includes(code)) return 'server-away';
+  return MISCONFIGURED.includes(stopReason) ? 'misconfigured' : undefined;
+}
