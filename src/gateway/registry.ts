@@ -56,7 +56,8 @@ export function findItem(registries: Registries, path: string): RegistryItem | {
   if (registry === undefined) {
     return { reason: `network: the registry ${JSON.stringify(name)} refused; add it to [network] registries` };
   }
-  const target = parseTarget(host);
+  // pip writes the colon of what it follows as %3A.
+  const target = parseTarget(host.replace(/%3a/i, ':'));
   const authority = target === undefined ? undefined : formatTarget(target);
   if (authority === undefined || !registry.protocols.has(authority)) {
     return {
