@@ -216,6 +216,55 @@ it('halo status tells which tests are gone', async () => {
   expect(stdout).toContain('tests    US-001: 3 before, 2 after; removed: adds\n');
 });
 
+describe('halo network', () => {
+  beforeEach(() => {
+    const of = { type: 'network.asked', story: 'US-001', attempt: 1, phase: 'setup' } as const;
+    const tunnel = { ...of, door: 'tunnel', method: 'CONNECT', bytes: 0, count: 1 } as const;
+    const refused = { outcome: 'refused', status: 403 } as const;
+    const reason = (host: string) => `network: ${host} refused; add it to [network] allow`;
+    const npm = { ...of, door: 'registry', method: 'GET', target: 'npm:is-number', outcome: 'served' } as const;
+    operations.addRun([
+      created('r1', 2),
+      { ...npm, status: 200, bytes: 2048, count: 2 },
+      { ...npm, status: 200, bytes: 1024, count: 1 },
+      { ...tunnel, ...refused, target: 'files.example.com:443', reason: reason('files.example.com:443') },
+      { ...tunnel, ...refused, target: 'pypi.org:443', reason: reason('pypi.org:443') },
+      { ...tunnel, ...refused, target: 'a\u001b]0;x:443', reason: 'network: "a" refused; it is not a plain host:port' },
+      { ...tunnel, story: 'US-002', outcome: 'served', status: 200, target: 'git.example.com:443' },
+      { ...npm, phase: 'agent', target: 'crates:serde', status: 200, bytes: 1, count: 1 },
+    ]);
+  });
+
+  it('lists what was asked, once each, and proposes the smallest settings', async () => {
+    const { stdout } = await halo(['network', 'r1']);
+    expect(stdout).toMatch(/^US-001 +1 +setup +served +3 +3k +registry +GET npm:is-number$/m);
+    expect(stdout).toMatch(/^US-001 +1 +setup +refused +1 +- +tunnel +CONNECT files\.example\.com:443$/m);
+    expect(stdout).toContain('network: files.example.com:443 refused; add it to [network] allow');
+    expect(stdout).not.toContain('\u001b');
+    const [, proposal] = stdout.split('[network]\n');
+    expect(proposal).not.toContain('a:443');
+    expect(stdout.trimEnd().split('\n').slice(-4)).toEqual([
+      '[network]',
+      'allow = ["files.example.com:443", "git.example.com:443"]',
+      'registries = ["npm", "pypi"]',
+      'agent_registries = ["crates"]',
+    ]);
+  });
+
+  it('gives the same as JSON, also of one story', async () => {
+    const { stdout } = await halo(['network', 'r1', '--story', 'US-002', '--json']);
+    expect(JSON.parse(stdout)).toMatchObject({
+      rows: [{ story: 'US-002', target: 'git.example.com:443', outcome: 'served', count: 1 }],
+      proposal: { allow: ['git.example.com:443'], registries: [], agentRegistries: [] },
+    });
+  });
+
+  it('says when nothing was asked for', async () => {
+    operations.addRun([created('r2', 1)]);
+    expect((await halo(['network', 'r2'])).stderr).toContain('nothing was asked for');
+  });
+});
+
 describe('halo diff and halo land', () => {
   it('print the diff untouched into a pipe', async () => {
     operations.addRun(succeeded('r1'));
