@@ -92,7 +92,7 @@ async function tell(paths: RunPaths, { after, events, log }: Told): Promise<void
   try {
     await appendFile(paths.log, events.map((event) => log(event, startedAt)).join(''));
     if (events.some(changesRecord)) await refresh(paths, after);
-    if (events.some((event) => event.type === 'story.ended')) await retell(paths, after);
+    if (events.some(({ type }) => type === 'story.ended' || type === 'story.started')) await retell(paths, after);
   } catch (error) {
     if (!isDiskError(error)) throw error;
   }

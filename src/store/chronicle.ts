@@ -15,7 +15,9 @@ interface Ended {
 export function progressText(state: RunState, events: readonly JournalEvent[]): string {
   const last = new Map(endedAttempts(events).map((ended) => [ended.event.story, ended]));
   const landed = state.stories.filter((story) => story.progress === 'passed').length;
-  const head = `# Progress: ${safeLine(state.project)}\n\nRun ${state.runId}: ${landed} of ${state.stories.length} stories landed.\n`;
+  const under = state.stories.filter((story) => story.progress === 'in_progress').map(({ id }) => safeLine(id));
+  const goesOn = under.length === 0 ? '' : ` In progress: ${under.join(', ')}.`;
+  const head = `# Progress: ${safeLine(state.project)}\n\nRun ${state.runId}: ${landed} of ${state.stories.length} stories landed.${goesOn}\n`;
   const titles = new Map(state.stories.map((story) => [story.id, story.title]));
   return head + [...last.values()].map((ended) => section(ended, titles.get(ended.event.story) ?? '')).join('');
 }

@@ -25,6 +25,7 @@ const MOST_WIDTH = 120;
 const STATE_WIDTH = 20;
 const TIME_WIDTH = 8;
 const RECENT_LINES = 6;
+const WHOSE_WIDTH = 8;
 /** Lines of a frame that are no stories. */
 const CHROME_LINES = RECENT_LINES + 7;
 
@@ -34,7 +35,8 @@ export function view(input: ViewInput): string[] {
   const { state } = input;
   const lines = [headLine(input, width), '', ...storyLines(input, width), ''];
   if (state.status === 'ended') return ['', ...lines, ...verdictBlock({ ...input, width }), ''];
-  const recent = input.recent.slice(-RECENT_LINES).map((line) => recentLine(line, width, input.paint));
+  const several = state.stories.filter(({ progress }) => progress === 'in_progress').length > 1;
+  const recent = input.recent.slice(-RECENT_LINES).map((line) => recentLine(line, { ...input, width, several }));
   if (recent.length > 0) lines.push(...recent, '');
   return ['', ...lines, ...footLines(input, width)];
 }
@@ -121,9 +123,12 @@ function timeOf(story: StoryState, now: string): string {
   return formatDuration(msBetween(story.startedAt, until));
 }
 
-function recentLine(line: TranscriptLine, width: number, paint: Paint): string {
-  const label = paint('quiet', line.label.padEnd(7));
-  return `     ${label}  ${paint(line.tone, cutToWidth(line.text, Math.max(1, width - 14)))}`.trimEnd();
+/** With several stories under way, a line says whose it is. */
+function recentLine(line: TranscriptLine, { paint, width, several }: ViewInput & { several: boolean }): string {
+  const whose = several ? `${fitToWidth(line.story, WHOSE_WIDTH)}  ` : '';
+  const label = paint('quiet', `${whose}${line.label.padEnd(7)}`);
+  const room = Math.max(1, width - 14 - whose.length);
+  return `     ${label}  ${paint(line.tone, cutToWidth(line.text, room))}`.trimEnd();
 }
 
 function footLines({ state, paint }: ViewInput, width: number): string[] {

@@ -4,6 +4,8 @@ import type { JournalEntry } from '../core/events.ts';
 import { judgeFailure } from '../core/judge-failure.ts';
 import { planNext, type PlannedAttempt } from '../core/plan.ts';
 import type { RunState } from '../core/run-state.ts';
+import { mirrorPath } from '../git/mirror.ts';
+import { repackMirror } from '../git/repack.ts';
 import type { StoryJob } from '../queue/job.ts';
 import type { Enqueue } from '../queue/queue.ts';
 import type { AttemptRequest } from './attempt-context.ts';
@@ -43,6 +45,7 @@ export async function advanceRun(
     const started = await startAttempt(worker, run, { ordinal, hostGitDir });
     if (started !== undefined) await attemptStory(worker, { ...run, ...started, hostGitDir, signal });
   });
+  worker.inBackground(repackMirror(mirrorPath(worker.home, state.repo.mirror)));
   if (fatal === undefined) return goOn(worker, run);
   await endRun(worker, run, () => fatal);
   return [];

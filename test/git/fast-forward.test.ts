@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { fastForward, pushFastForward } from '../../src/git/fast-forward.ts';
@@ -82,6 +82,17 @@ it('refuses in the middle of a merge or a rebase', async () => {
   mkdirSync(join(gitDir, 'rebase-merge'));
   writeFileSync(join(gitDir, 'rebase-merge/head-name'), 'refs/heads/main\n');
   await expect(fastForward({ ...request, branch: 'main' })).rejects.toMatchObject(refused('rebase of main'));
+});
+
+it('refuses while another git writes to the checkout, and lands when that is done', async () => {
+  const { root, gitDir, base, to, request } = makeShop();
+  writeFileSync(join(gitDir, 'index.lock'), '');
+  await expect(fastForward({ ...request, branch: 'main' })).rejects.toMatchObject(refused('index.lock'));
+  expect(run(root, ['rev-parse', 'main'])).toBe(base);
+  expect(readFileSync(join(root, 'a'), 'utf8')).toBe('1\n');
+  rmSync(join(gitDir, 'index.lock'));
+  expect(await fastForward({ ...request, branch: 'main' })).toMatchObject({ to });
+  expect(readFileSync(join(root, 'a'), 'utf8')).toBe('2\n');
 });
 
 it('pushes to an address without force', async () => {

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { mirrorPath, updateMirror } from '../../src/git/mirror.ts';
 import { streamCommit } from '../../src/git/pack-stream.ts';
+import { repackMirror } from '../../src/git/repack.ts';
 import { isUrl, mirrorName, withoutCredentials } from '../../src/git/source.ts';
 import { commitFiles, makeRepo, run, runBytes, tempDir } from './fixture.ts';
 
@@ -36,6 +37,27 @@ it('mirrors a commit with its history, and holds no address, hook or FETCH_HEAD'
   expect(readdirSync(mirror.dir).sort()).toEqual(['HEAD', 'config', 'objects', 'refs']);
   expect(readFileSync(join(mirror.dir, 'config'), 'utf8')).not.toContain('Quelle');
   run(mirror.dir, ['fsck', '--strict']);
+});
+
+it('brings many packs together, loses nothing, and leaves few ones alone', async () => {
+  const home = tempDir();
+  const from = join(home, 'src/.git');
+  const heads = [makeRepo(join(home, 'src'))];
+  for (const n of [1, 2, 3]) heads.push(commitFiles(join(home, 'src'), { [`f${n}`]: `${n}` }, `commit ${n}`));
+  for (const commit of heads) await updateMirror({ home, name: 'm', from, commit });
+  const dir = mirrorPath(home, 'm');
+  const packs = () => readdirSync(join(dir, 'objects/pack')).filter((name) => name.endsWith('.pack')).length;
+  // Brought by a story that is just about to land: no ref has it yet.
+  const blob = run(join(home, 'src'), ['hash-object', '-w', '--stdin'], 'not referred to');
+  const pack = runBytes(join(home, 'src'), ['pack-objects', '--stdout', '-q'], `${blob}\n`);
+  runBytes(dir, ['index-pack', '--stdin'], pack);
+  expect(packs()).toBe(5);
+  await repackMirror(dir);
+  expect(packs()).toBe(5);
+  await Promise.all([repackMirror(dir, 3), repackMirror(dir, 3)]);
+  expect(packs()).toBe(1);
+  for (const id of [...heads, blob]) run(dir, ['cat-file', '-e', id]);
+  run(dir, ['fsck', '--strict']);
 });
 
 it('fetches nothing when the commit is there already', async () => {

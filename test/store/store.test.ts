@@ -94,6 +94,8 @@ describe('append', () => {
     expect(read(runId, 'progress.md')).toContain(
       `- commit: ${COMMIT}\n- gate \`npm test\`: passed in 1.2 s\n\n> Added it.`,
     );
+    await store.append(runId, attempt('S-2').slice(0, 1));
+    expect(read(runId, 'progress.md')).toContain('1 of 2 stories landed. In progress: S-2.');
     expect(read(runId, 'history.md').match(/^- .*$/gm)).toHaveLength(2);
     expect(read(runId, 'agent.log')).toContain('S-2');
   });

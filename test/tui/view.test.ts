@@ -56,6 +56,19 @@ describe('view', () => {
     ]);
   });
 
+  it('says whose each line is while several stories are under way', () => {
+    const running: JournalEntry[] = [
+      created('r1', 2),
+      { type: 'run.started' },
+      ...attempted('US-001'),
+      ...attempted('US-002').slice(0, 5),
+    ];
+    const lines = frame(running);
+    expect(lines.filter((line) => line.includes('⠋'))).toHaveLength(2);
+    expect(lines).toContain('     US-001    agent    edited  src/cart.ts');
+    expect(lines).toContain('     US-002    agent    Looking at the tests first.');
+  });
+
   it('ends with what landed, what failed and why, and what to do next', () => {
     const ended: JournalEntry[] = [
       created('r1', 3),
