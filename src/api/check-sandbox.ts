@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { isOlder } from '../lib/version-order.ts';
 import { probeSandbox } from '../sandbox/prove.ts';
 import type { DiskRung, EngineFacts, SandboxEngine } from '../sandbox/sandbox.ts';
@@ -6,12 +7,16 @@ import type { Finding } from './finding.ts';
 /** Oldest release that still gets mended. */
 const OLDEST_MAINTAINED_ENGINE = '25.0';
 
-/** What the engine shows of itself in a throwaway sandbox, promise by promise, also under runsc where it is there. */
-export async function checkSandbox(engine: SandboxEngine): Promise<Finding[]> {
+/**
+ * What the engine shows of itself in a throwaway sandbox, promise by promise, also under runsc where it is there.
+ * `home` is the HALO_HOME from which sandboxes are to reach their gateways.
+ */
+export async function checkSandbox(engine: SandboxEngine, home: string): Promise<Finding[]> {
   const facts = await engine.facts();
   const runtimes = [undefined, ...facts.runtimes.filter((name) => name === 'runsc')];
   const proven = await Promise.all(runtimes.map((runtime) => checkRuntime(engine, runtime)));
-  return [...proven.flat(), describeRung(await engine.diskRung()), ...checkAge(facts)];
+  const rung = describeRung(await engine.diskRung());
+  return [...proven.flat(), rung, await checkChannel(engine, home), ...checkAge(facts)];
 }
 
 async function checkRuntime(engine: SandboxEngine, runtime: string | undefined): Promise<Finding[]> {
@@ -21,6 +26,19 @@ async function checkRuntime(engine: SandboxEngine, runtime: string | undefined):
   if (broken.length === 0) return [{ name: `runtime ${runtime}`, ok: 'ok', says: 'passes, and is used' }];
   const says = `does not pass, and is not used: ${broken.map((fact) => `${fact.name}: ${fact.says}`).join('; ')}`;
   return [{ name: `runtime ${runtime}`, ok: 'warn', says }];
+}
+
+/** Also shown where nobody is stopped by it: over stdio, everything takes a little longer. */
+async function checkChannel(engine: SandboxEngine, home: string): Promise<Finding> {
+  const name = 'sandbox: channel';
+  if (await engine.canReach(join(home, 'sockets'), undefined)) {
+    return { name, ok: 'ok', says: 'socket: sandboxes reach the gateway through a mounted socket' };
+  }
+  if (await engine.canBridge()) {
+    return { name, ok: 'ok', says: 'stdio: no socket can be mounted here, a bridge in each sandbox stands in for it' };
+  }
+  const mend = '`halo image build`, then see whether the engine lets halo execute /opt/halo/bin/bridge in a container';
+  return { name, ok: 'fail', says: 'sandboxes reach the gateway neither through a socket nor over stdio', mend };
 }
 
 function describeRung(rung: DiskRung): Finding {

@@ -22,7 +22,7 @@ export async function diagnose(host: Host): Promise<Finding[]> {
     ['git', checkGit],
     ['docker', () => checkDocker(engine)],
     ['image', checkImage],
-    ['sandbox', () => checkSandbox(engine)],
+    ['sandbox', () => checkSandbox(engine, host.home)],
     ['agent', () => checkAgent(engine)],
     ['redis', () => checkQueue(host)],
     ['model key', () => Promise.resolve(checkKey())],

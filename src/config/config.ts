@@ -59,6 +59,8 @@ export interface Config {
   network: {
     /** Exact `host:port`s that setup may reach. */
     allow: readonly string[];
+    /** How a sandbox reaches its gateway; `auto`: through a socket where one can be mounted. */
+    channel: 'auto' | 'socket' | 'stdio';
     /** Those of the allowed names that may have an address which is not public. */
     mayBePrivate: readonly string[];
     /** Package registries that setup may read. */

@@ -169,6 +169,7 @@ function toConfig(toml: HaloToml, api: ModelApi | undefined): Config {
     sandbox,
     network: {
       allow: network.allow,
+      channel: network.channel,
       mayBePrivate: network.private,
       registries: network.registries,
       agentRegistries: network.agent_registries,

@@ -138,6 +138,7 @@ export const HaloToml = z.strictObject({
       [],
       'Where setup may connect to, through the gateway. Never the agent or the gates.',
     ]),
+    channel: key(oneOf('auto', 'socket', 'stdio'), ['word', 'auto', '[The way](security.md#the-channel) to halo.']),
     private: key(z.array(HostPort, { error: 'must be a list like ["packages.example.com:443"]' }), [
       'list of host:port',
       [],

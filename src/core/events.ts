@@ -100,7 +100,8 @@ export type JournalEntry =
       Submission)
   /** A run that this one waits for ended, or goes on again. `base`: what this run now builds on. */
   | { type: 'need.changed'; run: string; now: NeedStatus; stopReason?: StopReason; base?: string }
-  | { type: 'run.started' }
+  /** `channel`: how its sandboxes reach their gateways, from first to last. */
+  | { type: 'run.started'; channel?: 'socket' | 'stdio' }
   | { type: 'run.ended'; stopReason: StopReason; detail: string }
   | { type: 'run.landed'; branch: string; from: string; to: string }
   /** `image`: the id of the image that its commands run in. */

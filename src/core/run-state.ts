@@ -77,6 +77,8 @@ export interface RunState extends Scheduling, RunFailures {
   /** The worker that has the run for itself while it lives. */
   owner?: string;
   startedAt?: string;
+  /** How its sandboxes reach their gateways, once it has begun. */
+  channel?: 'socket' | 'stdio';
   endedAt?: string;
   stopReason?: StopReason;
   detail?: string;
@@ -102,7 +104,12 @@ export function applyEvent(state: RunState | undefined, event: JournalEvent): Ru
     case 'need.changed':
       return changeNeed(next, event);
     case 'run.started':
-      return { ...next, status: 'running', startedAt: state.startedAt ?? event.at };
+      return {
+        ...next,
+        status: 'running',
+        startedAt: state.startedAt ?? event.at,
+        ...(event.channel === undefined ? {} : { channel: event.channel }),
+      };
     case 'run.ended':
       return { ...next, status: 'ended', endedAt: event.at, stopReason: event.stopReason, detail: event.detail };
     case 'run.landed':

@@ -1,6 +1,6 @@
 import { chmod, rm } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
-import { isIP, type Socket } from 'node:net';
+import { isIP } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { createSecureContext, rootCertificates } from 'node:tls';
 import type { Usage } from '../core/agent.ts';
@@ -53,6 +53,10 @@ export interface Gateway {
   problem(): Problem | undefined;
   /** In a replay that went through: where a request first differed from the recorded one, as a sentence. */
   divergence(): string | undefined;
+  /** Serves a connection that came another way than through the socket, the same way; it must look like a socket. */
+  accept(connection: Duplex): void;
+  /** Notes why the sandbox gets no answers, for `problem`. */
+  reportProblem(sentence: string): void;
   /** Ends open connections and removes the socket; safe to call again. */
   close(): Promise<void>;
 }
@@ -101,6 +105,8 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     traffic: () => ledger.traffic(),
     problem: () => ledger.problem(),
     divergence: () => ledger.divergence(),
+    accept: (connection) => void (closing === undefined ? server.emit('connection', connection) : connection.destroy()),
+    reportProblem: (sentence) => ledger.reportProblem({ sentence }, 'lasting'),
     close: () => (closing ??= close()),
   };
 }
@@ -120,7 +126,7 @@ function createGatewayServer(doors: Doors): { server: Server; inside: Set<Duplex
   });
   server.maxConnections = limits.connections;
   server.setTimeout(limits.idleMs, (socket) => socket.destroy());
-  server.on('connection', (socket: Socket) => {
+  server.on('connection', (socket: Duplex) => {
     inside.add(socket);
     socket.once('close', () => inside.delete(socket));
   });

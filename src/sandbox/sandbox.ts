@@ -1,4 +1,4 @@
-import type { Readable, Writable } from 'node:stream';
+import type { Duplex, Readable, Writable } from 'node:stream';
 
 /** What a sandbox belongs to; written on containers and volumes at birth, so that a sweep can find them. */
 export interface SandboxLabels {
@@ -79,8 +79,27 @@ export interface Sandbox {
   /** Runs a script of halo's own ahead of the command, e.g. a checkout. Throws DOCKER_FAILED with what it complained of. */
   prepare(script: string): Promise<void>;
   run(command: Command): Promise<SandboxExit>;
+  /**
+   * Has 127.0.0.1:port in the sandbox lead to `accept`, over the stdio of the one program that is ever executed in a
+   * sandbox; resolves when the port listens. Throws DOCKER_FAILED when it does not come to that.
+   */
+  listen(door: Door): Promise<Listener>;
   /** Kills and removes it with its anonymous volumes; safe at any time and more than once. */
   remove(): Promise<void>;
+}
+
+/** Where connections go that a program in a sandbox makes. */
+export interface Door {
+  port: number;
+  /** Of each connection; it looks like a socket to Node's HTTP server. */
+  accept: (connection: Duplex) => void;
+  /** Told when all connections broke off: `again` when it is tried anew, `gone` when it was tried too often. */
+  onLoss: (why: string, then: 'again' | 'gone') => void;
+}
+
+export interface Listener {
+  /** Breaks off every connection, and makes no new ones; safe to call again. */
+  close(): void;
 }
 
 /** How the size of a workspace is limited: by the engine, by watching its disk, or by measuring it now and then. */
@@ -140,4 +159,8 @@ export interface SandboxEngine {
   imageId(name: string): Promise<string | undefined>;
   /** Whether containers see the files of this host folder when it is mounted. */
   canMount(dir: string): Promise<boolean>;
+  /** Whether they also reach who listens at a unix socket in it; `runtime` as in `SandboxSpec`. */
+  canReach(dir: string, runtime: string | undefined): Promise<boolean>;
+  /** Whether they reach halo over the stdio of a bridge. */
+  canBridge(): Promise<boolean>;
 }

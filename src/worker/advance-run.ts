@@ -53,9 +53,10 @@ export async function advanceRun(
 
 /** The agent's version is known where the run is worked on, and not where it was submitted. */
 async function startRun(worker: WorkerContext, { runId, config }: Run): Promise<void> {
+  const channel = await worker.channel(config);
   const isFirst = await worker.store.transact(runId, ({ status }) => {
     const isFirst = status === 'queued';
-    return { entries: isFirst ? [{ type: 'run.started' }] : [], result: isFirst };
+    return { entries: isFirst ? [{ type: 'run.started', channel }] : [], result: isFirst };
   });
   const version = isFirst ? await worker.engine.toolVersion(config.agent) : undefined;
   if (version !== undefined) await worker.store.amend(runId, { agent: { name: config.agent, version } });

@@ -13,6 +13,7 @@ import type { Mount, Sandbox, SandboxLabels, SandboxSpec } from '../sandbox/sand
 import type { AttemptPlace } from '../store/layout.ts';
 import { AGENT_HOME, candidateIn, MIRROR, MODEL_PORT } from './places.ts';
 import { takeUser } from './user-id.ts';
+import type { ChannelKind } from './carry.ts';
 import type { WorkerContext } from './worker-context.ts';
 
 /** What every phase of one attempt works with. */
@@ -40,6 +41,7 @@ export interface Attempt {
   /** Among them, the logs of its gates. */
   gatesFolder: string;
   transport: 'mount' | 'stream';
+  channel: ChannelKind;
   /** User and group id inside its sandboxes, its own among concurrent attempts. */
   user: number;
   mirrorDir: string;
@@ -99,9 +101,10 @@ export async function openAttempt(worker: WorkerContext, request: AttemptRequest
   const key = storyKey(story.id);
   const id = `${runId}-${key}-a${number}-e${epoch}`;
   const mirrorDir = mirrorPath(worker.home, state.repo.mirror);
-  const [scratchDir, transport, proof, inUse] = await Promise.all([
+  const [scratchDir, transport, channel, proof, inUse] = await Promise.all([
     createScratch({ mirrorDir, attemptId: id }),
     worker.transport(config),
+    state.channel ?? worker.channel(config),
     worker.prove(config),
     worker.engine.usersInUse(),
     worker.learnSecrets(config),
@@ -141,6 +144,7 @@ export async function openAttempt(worker: WorkerContext, request: AttemptRequest
     startedFrom: request.base,
     gatesFolder: 'gates',
     transport,
+    channel,
     user,
     mirrorDir,
     scratchDir,

@@ -7,13 +7,20 @@ import { startGateway, type Gateway, type GatewayOptions } from '../gateway/gate
 /** A sandbox's only way out: a folder with the gateway's socket in it, mounted read-only. */
 export interface Channel {
   dir: string;
+  /** On the loopback interface of the sandbox. */
+  port: number;
   gateway: Gateway;
+  /** Whether `ca.pem` is in `dir`. */
+  hasAuthorities: boolean;
   /** What the gateway refused, in sentences for people; each once. */
   refusals: ReadonlySet<string>;
+  /** Takes down why the sandbox gets no answers any more. */
+  reportProblem(sentence: string): void;
   close(): Promise<void>;
 }
 
 export interface ChannelOptions extends Omit<GatewayOptions, 'socketPath' | 'onRefused'> {
+  port: number;
   /** PEM file of certificate authorities that the sandbox finds beside the socket as `ca.pem`. */
   caFile?: string;
 }
@@ -26,7 +33,7 @@ export interface ChannelPlace {
 }
 
 /** Opens a gateway of its own for one sandbox. The folder may be passed through, but not listed, by others. */
-export async function openChannel(place: ChannelPlace, { caFile, ...options }: ChannelOptions): Promise<Channel> {
+export async function openChannel(place: ChannelPlace, { port, caFile, ...options }: ChannelOptions): Promise<Channel> {
   const name = `${place.runId}-e${place.epoch}-${randomBytes(3).toString('hex')}`;
   const dir = join(place.home, 'sockets', name);
   await mkdir(dir, { recursive: true, mode: 0o711 });
@@ -36,8 +43,14 @@ export async function openChannel(place: ChannelPlace, { caFile, ...options }: C
   const gateway = await startGateway({ ...options, onRefused, socketPath: join(dir, 'gateway.sock') });
   return {
     dir,
+    port,
     gateway,
+    hasAuthorities: caFile !== undefined,
     refusals,
+    reportProblem: (sentence) => {
+      refusals.add(sentence);
+      gateway.reportProblem(sentence);
+    },
     close: async () => {
       await gateway.close();
       await rm(dir, { recursive: true, force: true });

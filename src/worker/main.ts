@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { processEnv, readSecret } from '../config/host.ts';
 import type { Config, Host } from '../config/config.ts';
@@ -133,8 +134,17 @@ function openContext({ host, homeId, log, cleaning, masker }: Parts): WorkerCont
   const modelKey = openModelKeys((name) => readSecret(env, name));
   let mountable: Promise<boolean> | undefined;
   const prove = openProver(engine, host.home);
+  const reached = new Map<string | undefined, Promise<boolean>>();
+  const reachable = (runtime: string | undefined) => {
+    const found = reached.get(runtime) ?? engine.canReach(join(host.home, 'sockets'), runtime);
+    reached.set(runtime, found);
+    // An engine that does not answer now may answer the next one who asks.
+    found.catch(() => reached.delete(runtime));
+    return found;
+  };
   // Ahead of the first story, which then finds it done; a failure is that story's to tell.
   const proving = prove('auto')
+    .then(({ runtime }) => reachable(runtime))
     .then(ignore, ignore)
     .finally(() => cleaning.delete(proving));
   // A worker that closes at once still removes what it proved with.
@@ -157,6 +167,11 @@ function openContext({ host, homeId, log, cleaning, masker }: Parts): WorkerCont
     transport: async ({ workspace }: Config) => {
       if (workspace.transport !== 'auto') return workspace.transport;
       return (await (mountable ??= engine.canMount(host.home))) ? 'mount' : 'stream';
+    },
+    channel: async ({ network, sandbox }) => {
+      if (network.channel !== 'auto') return network.channel;
+      const { runtime } = await prove(sandbox.runtime);
+      return (await reachable(runtime)) ? 'socket' : 'stdio';
     },
     prove: ({ sandbox }) => prove(sandbox.runtime),
     inBackground: (work) => {

@@ -4,9 +4,10 @@ import type { ModelApi } from '../core/model-api.ts';
 import type { RegistryName } from '../core/network.ts';
 import type { ModelRoute } from '../gateway/model-route.ts';
 import type { Attempt } from './attempt-context.ts';
+import { authoritiesIn } from './carry.ts';
 import { openChannel, type ChannelOptions, type ChannelPlace } from './channel.ts';
 import { readAuthorities } from './mirrors.ts';
-import { EGRESS_PORT, GATEWAY_DIR, MODEL_PORT } from './places.ts';
+import { EGRESS_PORT, MODEL_PORT } from './places.ts';
 import { clientSettings } from './registry-clients.ts';
 import type { Step, Way } from './workspace.ts';
 
@@ -31,7 +32,7 @@ function setupStep(attempt: Attempt): Step {
     env: {
       ...(allow.length === 0 ? {} : sameFor(['HTTP_PROXY', 'HTTPS_PROXY', 'http_proxy', 'https_proxy'], proxy)),
       ...(allow.length === 0 ? {} : sameFor(['NO_PROXY', 'no_proxy'], '127.0.0.1,localhost')),
-      ...(caFile === undefined ? {} : sameFor(CA_VARIABLES, `${GATEWAY_DIR}/ca.pem`)),
+      ...(caFile === undefined ? {} : sameFor(CA_VARIABLES, authoritiesIn(attempt.channel))),
     },
     openWay: () => openWay(attempt, { names: registries, port: EGRESS_PORT }, { allow, mayBePrivate, ...trusted }),
   };
@@ -44,13 +45,18 @@ interface Mirrors {
 }
 
 /** A channel with the mirrors of registries, and what tells the clients of them. */
-async function openWay(attempt: Attempt, { names, port }: Mirrors, options: ChannelOptions): Promise<Way> {
+async function openWay(
+  attempt: Attempt,
+  { names, port }: Mirrors,
+  options: Omit<ChannelOptions, 'port'>,
+): Promise<Way> {
   const { network } = attempt.config;
   const { caFile = attempt.worker.caFile } = network;
-  if (names.length === 0) return { channel: await openChannel(channelPlace(attempt), options), env: {}, script: '' };
+  if (names.length === 0)
+    return { channel: await openChannel(channelPlace(attempt), { ...options, port }), env: {}, script: '' };
   const registries = await attempt.worker.findRoutes(names, network);
   const trusted = caFile === undefined ? {} : { authorities: await readAuthorities(caFile) };
-  const channel = await openChannel(channelPlace(attempt), { ...options, registries, ...trusted });
+  const channel = await openChannel(channelPlace(attempt), { ...options, port, registries, ...trusted });
   return { channel, ...clientSettings(registries, port) };
 }
 

@@ -1,10 +1,10 @@
 import type { Writable } from 'node:stream';
 import type { CommandResult } from '../core/events.ts';
 import { maskInto } from '../lib/secrets/masked-sink.ts';
-import { shellQuote } from '../lib/shell-quote.ts';
 import type { SandboxExit } from '../sandbox/sandbox.ts';
 import type { Attempt } from './attempt-context.ts';
-import { EGRESS_PORT, GATEWAY_SOCKET } from './places.ts';
+import { throughChannel } from './carry.ts';
+import { EGRESS_PORT } from './places.ts';
 import { reportNetwork } from './report-network.ts';
 import { openStepLog } from './step-log.ts';
 import type { StartedStep } from './workspace.ts';
@@ -27,7 +27,7 @@ export async function runStep(
   const { masker } = attempt.worker;
   const output = openStepLog(log);
   const exit = await sandbox.run({
-    script: way === undefined ? command : throughGateway(`${way.script}${command}`),
+    script: way === undefined ? command : throughChannel(attempt, EGRESS_PORT, `${way.script}${command}`),
     // Before anything is cut: of half a secret nobody knows what it is.
     stdout: maskInto(masker, output.stdout),
     stderr: maskInto(masker, output.stderr),
@@ -46,8 +46,4 @@ export async function runStep(
 export function resultOf(command: string, exit: SandboxExit, tail: string): CommandResult {
   const why = exit.exitCode === 0 || tail.trim() === '' ? {} : { tail };
   return { command, exitCode: exit.exitCode, ms: exit.ms, ...why };
-}
-
-function throughGateway(command: string): string {
-  return `exec /opt/halo/bin/forward ${EGRESS_PORT} ${GATEWAY_SOCKET} -- /bin/sh -c ${shellQuote(command)}`;
 }

@@ -26,6 +26,8 @@ export interface WorkerContext {
   caFile: string | undefined;
   /** How a repository gets into a sandbox here; `auto` is settled by a probe, once. */
   transport(config: Config): Promise<'mount' | 'stream'>;
+  /** How a sandbox reaches its gateway here; `auto` is settled by a probe, once per runtime. */
+  channel(config: Config): Promise<'socket' | 'stdio'>;
   /** What the container engine was proven to keep; proven once, before the first sandbox. Throws DOCKER_UNSAFE. */
   prove(config: Config): Promise<Proof>;
   /** Lets a story end before all of its sandboxes are removed; the worker waits for it before it exits. */

@@ -1,12 +1,13 @@
 import { HaloError } from '../core/errors.ts';
 import { collectText, discard } from '../lib/sinks.ts';
-import type { Mount, Sandbox, SandboxSpec } from '../sandbox/sandbox.ts';
+import type { Sandbox, SandboxSpec } from '../sandbox/sandbox.ts';
 import { TRUSTED_IMAGE } from '../sandbox/docker/trusted-image.ts';
 import { streamCommit } from '../git/pack-stream.ts';
 import type { Attempt } from './attempt-context.ts';
 import type { Channel } from './channel.ts';
 import { checkoutFromPack, checkoutScript } from './checkout.ts';
-import { GATEWAY_DIR, WORKSPACE } from './places.ts';
+import { WORKSPACE } from './places.ts';
+import { carryChannel, mountChannel } from './carry.ts';
 
 /** One command that will run in a workspace, as far as its sandbox must know at birth. */
 export interface Step {
@@ -48,6 +49,7 @@ export function openWorkspace(attempt: Attempt, name: string, steps: readonly St
     const way = await step.openWay?.();
     if (way !== undefined) attempt.atClose(() => way.channel.close());
     const sandbox = await attempt.startSandbox(describeSandbox(attempt, volumeName, step, way));
+    if (way !== undefined) await carryChannel(attempt, sandbox, way.channel);
     return { sandbox, way };
   };
   let taken = 0;
@@ -82,8 +84,6 @@ export function openWorkspace(attempt: Attempt, name: string, steps: readonly St
 }
 
 function describeSandbox(attempt: Attempt, volume: string, step: Step, way: Way | undefined): SandboxSpec {
-  const gateway: Mount[] =
-    way === undefined ? [] : [{ kind: 'bind', source: way.channel.dir, target: GATEWAY_DIR, readOnly: true }];
   return {
     image: attempt.config.image,
     labels: attempt.labels(step.phase),
@@ -99,7 +99,7 @@ function describeSandbox(attempt: Attempt, volume: string, step: Step, way: Way 
         readOnly: false,
         copyUp: attempt.config.image === TRUSTED_IMAGE,
       },
-      ...gateway,
+      ...mountChannel(attempt, way?.channel),
     ],
     limits: attempt.config.limits,
   };

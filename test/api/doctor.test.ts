@@ -11,7 +11,7 @@ const engine = openDocker();
 
 async function findings(changes: Partial<EngineFacts>, more: Partial<SandboxEngine> = {}) {
   const facts = { ...(await engine.facts()), ...changes };
-  return checkSandbox({ ...engine, facts: () => Promise.resolve(facts), ...more });
+  return checkSandbox({ ...engine, facts: () => Promise.resolve(facts), ...more }, tmpdir());
 }
 
 it('shows each promise of a sandbox and how disks are limited', async () => {
@@ -20,7 +20,7 @@ it('shows each promise of a sandbox and how disks are limited', async () => {
     const found = await diagnose({ home, redisUrl: undefined, apiUrl: undefined, apiToken: undefined });
     expect(found.filter(({ ok }) => ok === 'fail')).toEqual([]);
     const names = found.map(({ name }) => name);
-    for (const name of ['capabilities', 'system calls', 'network', 'memory', 'processes', 'cpu', 'disk']) {
+    for (const name of ['capabilities', 'system calls', 'network', 'memory', 'processes', 'cpu', 'disk', 'channel']) {
       expect(names).toContain(`sandbox: ${name}`);
     }
   } finally {
@@ -51,4 +51,16 @@ it('says that a runtime which does not pass is not used', async () => {
     engine.start({ ...spec, limits: { ...spec.limits, pids: runtime === undefined ? spec.limits.pids : 500 } });
   const found = await findings({ runtimes: ['runc', 'runsc'] }, { start });
   expect(found.find(({ name }) => name === 'runtime runsc')).toMatchObject({ ok: 'warn' });
+});
+
+it('says how sandboxes reach the gateway: over stdio where no socket can be mounted', async () => {
+  const channelOf = async (more: Partial<SandboxEngine>) =>
+    (await findings({}, more)).find(({ name }) => name === 'sandbox: channel');
+  const no = () => Promise.resolve(false);
+  expect(await channelOf({})).toMatchObject({ ok: 'ok', says: expect.stringMatching(/^socket/) as string });
+  expect(await channelOf({ canReach: no })).toMatchObject({
+    ok: 'ok',
+    says: expect.stringMatching(/^stdio/) as string,
+  });
+  expect(await channelOf({ canReach: no, canBridge: no })).toMatchObject({ ok: 'fail' });
 });

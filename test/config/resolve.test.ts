@@ -52,6 +52,7 @@ describe('defaults', () => {
       secrets: { env: [], files: [], patterns: [], added: 'report' },
       network: {
         allow: [],
+        channel: 'auto',
         mayBePrivate: [],
         registries: [],
         agentRegistries: [],

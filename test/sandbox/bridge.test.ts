@@ -167,7 +167,7 @@ describe('the bridge', () => {
     for (const socket of sockets) socket.on('error', () => undefined).write('x');
     await expect.poll(() => closed.length + sockets.filter(({ connecting }) => !connecting).length).toBe(2);
     child.kill('SIGKILL');
-    await Promise.all(sockets.map((socket) => once(socket, 'close')));
+    await Promise.all(sockets.map((socket) => new Promise((resolve) => socket.once('close', resolve))));
     await ended;
     const second = await openBridge(echo);
     second.child.stdin!.end();

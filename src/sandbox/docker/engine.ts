@@ -11,7 +11,9 @@ import { measureVolume } from './disk-meter.ts';
 import { openSpace } from './disk-space.ts';
 import { engineStatus, fromDocker, missingImage } from './docker-errors.ts';
 import { readFacts, usersInUse } from './engine-facts.ts';
+import { openBridge } from './bridge.ts';
 import { canMount } from './mount-probe.ts';
+import { canBridge, canReach } from './channel-probe.ts';
 import { openImageLookup } from './known-image.ts';
 import { prepareSandbox, runCommand, type Attached } from './run-command.ts';
 import { seccompProfile } from './seccomp.ts';
@@ -66,6 +68,8 @@ export function openDocker(docker: Docker = new Docker()): SandboxEngine {
         throw error;
       }),
     canMount: (dir) => canMount({ start }, dir),
+    canReach: (dir, runtime) => canReach({ start }, dir, runtime),
+    canBridge: () => canBridge({ start }),
   };
 }
 
@@ -100,6 +104,7 @@ async function startSandbox(docker: Docker, spec: SandboxSpec, { options, watchD
       id: container.id,
       prepare: (script) => prepareSandbox(attached, script),
       run: (command) => runCommand(attached, command),
+      listen: (door) => openBridge(container, door),
       remove,
     };
   } catch (error) {

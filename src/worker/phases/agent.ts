@@ -14,7 +14,7 @@ import { collectText } from '../../lib/sinks.ts';
 import { maskInto } from '../../lib/secrets/masked-sink.ts';
 import { splitLines } from '../../lib/split-lines.ts';
 import type { Attempt } from '../attempt-context.ts';
-import { GATEWAY_SOCKET, MODEL_PORT } from '../places.ts';
+import { throughChannel } from '../carry.ts';
 import { AttemptOver, failed, failedBy, refuseBrokenExit } from '../story-end.ts';
 import { reportNetwork } from '../report-network.ts';
 import type { StartedStep, Way, Workspace } from '../workspace.ts';
@@ -134,21 +134,14 @@ async function readGuidance({ adapter, mirrorDir, base }: Attempt): Promise<Prom
 const REFERENCES = ['AGENTS.md', '@AGENTS.md', 'CLAUDE.md', '@CLAUDE.md'];
 
 /** Writes the agent's files into its own home, in memory, and starts it behind the forwarder when it needs a model. */
-function agentScript({ launch }: Attempt, way: Way | undefined): string {
+function agentScript(attempt: Attempt, way: Way | undefined): string {
+  const { launch } = attempt;
   const files = Object.entries(launch.files).map(([path, content]) => {
     const encoded = Buffer.from(content).toString('base64');
     return `mkdir -p "$(dirname ${path})" && printf %s ${encoded} | base64 -d > ${path}`;
   });
   if (way === undefined) return [...files, launch.script].join('\n');
-  return [
-    ...files,
-    way.script,
-    "agent=$(cat <<'HALO_AGENT'",
-    launch.script,
-    'HALO_AGENT',
-    ')',
-    `exec /opt/halo/bin/forward ${MODEL_PORT} ${GATEWAY_SOCKET} -- /bin/sh -c "$agent"`,
-  ].join('\n');
+  return [...files, way.script, throughChannel(attempt, way.channel.port, launch.script)].join('\n');
 }
 
 /** Metered by the gateway, whatever the agent says of itself. */
