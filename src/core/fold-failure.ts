@@ -51,8 +51,9 @@ export function afterEnd<S extends StoryFailures>(story: S, event: Of<'story.end
   const hint: Hint = { attempt, reason, summary, withLog: failure?.rule !== 'fresh' };
   if (failure === undefined) return { ...counted, hint };
   const { class: whose, rule } = failure;
-  // As if nothing had happened: what was said of an earlier failure is said again.
-  return { ...counted, lastFailure: { class: whose, rule }, ...(rule === 'wait' ? {} : { hint }) };
+  // As if nothing had happened: what was said of an earlier failure is said again. Where it met another story it must know.
+  const silent = rule === 'wait' && conflicts === undefined;
+  return { ...counted, lastFailure: { class: whose, rule }, ...(silent ? {} : { hint }) };
 }
 
 /** What cut the attempt short is known, so that its start counts no more. */
