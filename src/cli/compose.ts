@@ -97,7 +97,13 @@ export function composeServices(args: readonly string[]): Services {
     },
     async serveApi(options) {
       const { serveApi } = await import('../api/serve.ts');
-      return serveApi({ ...options, host: await readHost(), masker: await masker() });
+      const [{ learnOwnSecrets }, { processEnv }] = await Promise.all([
+        import('../worker/secrets.ts'),
+        import('../config/host.ts'),
+      ]);
+      const host = await readHost();
+      await learnOwnSecrets(await masker(), { home: host.home, env: processEnv() });
+      return serveApi({ ...options, host, masker: await masker() });
     },
     async *verify(query) {
       const { verify } = await import('../api/verify.ts');

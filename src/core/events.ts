@@ -150,6 +150,8 @@ export type JournalEntry =
   | { type: 'breaker.opened'; reason: string }
   /** A person closed the breaker of the run. */
   | { type: 'breaker.reset' }
+  /** The story adds what looks like a secret; the list may be cut. */
+  | ({ type: 'secrets.suspected'; suspects: { path: string; names: string[] }[] } & AttemptRef)
   /** Tests after the story against those of its base; the lists of names may be cut. */
   | ({ type: 'tests.compared' } & TestChanges & AttemptRef)
   /** Others landed meanwhile: the change of `commit` was merged onto `onto` as `merged`, which has to prove itself. */

@@ -171,6 +171,7 @@ export function applyEvent(state: RunState | undefined, event: JournalEvent): Ru
     case 'gate.ended':
     case 'story.merged':
     case 'note.failed':
+    case 'secrets.suspected':
       return next;
   }
 }

@@ -150,6 +150,12 @@ function storyLines(event: StoryEvent): StoryLine[] {
       return [
         { label: 'merge', tone: 'quiet', text: `onto ${short(event.onto)}, which landed meanwhile; gates again` },
       ];
+    case 'secrets.suspected':
+      return event.suspects.map(({ path, names }) => ({
+        label: 'import',
+        tone: 'warn' as const,
+        text: `warning: ${safeLine(path)} adds ${safeLine(names.join(' and '))}`,
+      }));
     case 'note.failed': {
       const [reason = ''] = cap(event.reason, 1);
       return [{ label: 'land', tone: 'warn', text: `warning: no note on ${short(event.commit)}: ${reason}` }];

@@ -1,12 +1,14 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
+import type { Masker } from '../lib/secrets/masker.ts';
 import { checkChanges } from './change-policy.ts';
 import { IMPORT_LIMITS, type ImportLimits } from './import-limits.ts';
 import { assertObjectId, isObjectId } from './object-id.ts';
 import { receivePack } from './quarantine.ts';
 import { moveBlobs, readBaseIndex, updateIndex, writeTree } from './rebuild.ts';
 import { candidatePath, makeBesideMirror } from './scratch.ts';
+import { searchChanges, type Suspect } from './search-changes.ts';
 import { ABSENT, diffTrees, type RawChange } from './tree-diff.ts';
 import { violation } from './violation.ts';
 
@@ -21,6 +23,8 @@ export interface ImportRequest {
   /** The objects of `tree` that `base` lacks, thin: hostile. Drained to its end in any case. */
   pack: Readable;
   limits?: Partial<ImportLimits>;
+  /** Knows what must not land. */
+  masker: Pick<Masker, 'scan'>;
   signal?: AbortSignal;
 }
 
@@ -34,6 +38,8 @@ export interface Change {
 export interface Imported {
   tree: string;
   changed: Change[];
+  /** Where something was added that looks like a secret. */
+  suspects: Suspect[];
 }
 
 /**
@@ -42,7 +48,7 @@ export interface Imported {
  * malformed; the mirror is never written, and no rejected path is ever in a tree of the candidate.
  */
 export async function importTree(request: ImportRequest): Promise<Imported> {
-  const { mirrorDir, scratchDir, base, tree, pack, signal } = request;
+  const { mirrorDir, scratchDir, base, tree, pack, masker, signal } = request;
   const limits = { ...IMPORT_LIMITS, ...request.limits };
   assertObjectId(base, 'The base commit');
   pack.on('error', () => undefined); // it may break before git reads it; receivePack looks at `errored`
@@ -66,9 +72,11 @@ export async function importTree(request: ImportRequest): Promise<Imported> {
       signal,
     });
     const blobs = await checkChanges({ gitDir: quarantine, base, tree, changes, limits, signal });
+    // After the sizes are known.
+    const suspects = await searchChanges({ gitDir: quarantine, changes, masker, timeoutMs: limits.timeMs, signal });
     await allSettled([moveBlobs({ from: quarantine, to: candidate, blobs, signal }), updateIndex(index, changes)]);
     await writeTree(index, tree);
-    return { tree, changed: changes.map(describeChange) };
+    return { tree, changed: changes.map(describeChange), suspects };
   } finally {
     pack.resume();
     await rm(quarantine, { recursive: true, force: true });

@@ -5,6 +5,8 @@ import { violation } from './violation.ts';
 export interface RawChange {
   oldMode: string;
   newMode: string;
+  /** The object before the change; zeros when the path is new. */
+  oldId: string;
   /** The object after the change; zeros when the path goes away. */
   newId: string;
   path: string;
@@ -71,8 +73,8 @@ async function* pairs(stream: AsyncIterable<unknown>): AsyncGenerator<[Buffer, B
 }
 
 function parse(head: Buffer, path: Buffer): RawChange {
-  const [oldMode = '', newMode = '', , newId = ''] = head.toString('latin1').replace(/^:/, '').split(' ');
+  const [oldMode = '', newMode = '', oldId = '', newId = ''] = head.toString('latin1').replace(/^:/, '').split(' ');
   const text = path.toString('utf8');
   if (!Buffer.from(text).equals(path)) throw violation(text, 'the path is not valid UTF-8');
-  return { oldMode, newMode, newId, path: text };
+  return { oldMode, newMode, oldId, newId, path: text };
 }

@@ -3,6 +3,8 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Config, Host } from '../config/config.ts';
 import type { Env } from '../config/host.ts';
+import { readConfigFile } from '../config/load.ts';
+import { resolveConfig } from '../config/resolve.ts';
 import { secretsOf } from '../config/secret-variables.ts';
 import { HaloError } from '../core/errors.ts';
 import { openMasker, type Masker } from '../lib/secrets/masker.ts';
@@ -32,6 +34,20 @@ export async function learnSecrets(
   masker.learn(await Promise.all(secrets.files.map(readSecretFile)));
   if (git.signingKey !== undefined) masker.learn([await readFile(git.signingKey, 'utf8').catch(() => '')]);
   masker.learnPatterns(secrets.patterns);
+}
+
+/** Teaches it what the settings of this machine name, for a process that works on no run or on many. */
+export async function learnOwnSecrets(masker: Masker, { home, env }: { home: string; env: Env }): Promise<void> {
+  const { config } = resolveConfig({
+    home: await readConfigFile(join(home, 'config.toml')),
+    repo: undefined,
+    profile: undefined,
+    env,
+    set: [],
+    flags: { agent: undefined },
+    cwd: home,
+  });
+  await learnSecrets(masker, { config, home, env });
 }
 
 const NONE = { env: [], files: [], patterns: [] };

@@ -1,6 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
+import { openMasker } from '../../src/lib/secrets/masker.ts';
 import { importTree, type Imported, type ImportRequest } from '../../src/git/import.ts';
 import { updateMirror } from '../../src/git/mirror.ts';
 import { createScratch } from '../../src/git/scratch.ts';
@@ -77,5 +78,5 @@ export function packOf(shop: Workshop, tree: string): Buffer {
 export function importFrom(shop: Workshop, tree: string, extra: Partial<ImportRequest> = {}): Promise<Imported> {
   const { mirrorDir, scratchDir, base } = shop;
   const pack = extra.pack ?? Readable.from([packOf(shop, tree)]);
-  return importTree({ mirrorDir, scratchDir, base, tree, ...extra, pack });
+  return importTree({ mirrorDir, scratchDir, base, tree, masker: openMasker(), ...extra, pack });
 }

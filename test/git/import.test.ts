@@ -1,7 +1,8 @@
 import { readdirSync, renameSync, rmSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { openMasker } from '../../src/lib/secrets/masker.ts';
 import { candidatePath } from '../../src/git/scratch.ts';
 import { commitFiles, run, runBytes } from './fixture.ts';
 import { blob, importFrom, makeWorkshop, packOf, rawTree, snapshot, treeWith } from './import-fixture.ts';
@@ -21,6 +22,7 @@ it('takes over added, changed and deleted files, and the candidate stands on the
   const imported = await importFrom(shop, tree);
   expect(imported).toEqual({
     tree,
+    suspects: [],
     changed: [
       { path: '.github/w.yml', change: 'add', mode: '100644' },
       { path: '.gitignore', change: 'add', mode: '100644' },
@@ -48,7 +50,7 @@ it('takes over a file that became a folder, a folder that became a file, and an 
 it('says that nothing changed when the tree is the base tree', async () => {
   const shop = await makeWorkshop();
   const tree = snapshot(shop);
-  expect(await importFrom(shop, tree)).toEqual({ tree, changed: [] });
+  expect(await importFrom(shop, tree)).toEqual({ tree, changed: [], suspects: [] });
 });
 
 it('works on a shallow source', async () => {
@@ -198,4 +200,42 @@ it("passes on the stream's own failure and the caller's signal, and drains what 
   const ended = new Promise((resolve) => long.once('end', resolve));
   await expect(importFrom(shop, tree, { pack: long })).rejects.toMatchObject(refused(/pack/));
   await ended;
+});
+
+describe('secrets in what is imported', () => {
+  const masker = openMasker();
+  masker.learn(['secret-of-this-machine']);
+
+  it.each([
+    ['in a file', { 'a/b.txt': 'x secret-of-this-machine\n' }, 'a/b.txt'],
+    [
+      'in base64, wrapped',
+      {
+        b: Buffer.from('x'.repeat(50) + 'secret-of-this-machine')
+          .toString('base64')
+          .replace(/.{20}/g, '$&\n'),
+      },
+      '"b"',
+    ],
+    ['in a name', { 'secret-of-this-machine.txt': 'x' }, 'the name of a file'],
+    ['behind two megabytes', { big: 'x'.repeat(2_000_000) + 'secret-of-this-machine' }, 'big'],
+  ])('are refused %s', async (_where, files, named) => {
+    const shop = await makeWorkshop({ old: '1' });
+    await expect(importFrom(shop, snapshot(shop, files), { masker })).rejects.toMatchObject({
+      code: 'POLICY_VIOLATION',
+      message: expect.stringContaining(named) as string,
+    });
+  });
+
+  it('do not count when the file held them before, and what looks like one is named with its path', async () => {
+    const shop = await makeWorkshop({ old: 'secret-of-this-machine AKIAIOSFODNN7EXAMPLE\n' });
+    const files = {
+      old: 'secret-of-this-machine AKIAIOSFODNN7EXAMPLE\nmore\n',
+      new: 'AKIAIOSFODNN8EXAMPLE\n',
+      empty: '',
+    };
+    expect(await importFrom(shop, snapshot(shop, files), { masker })).toMatchObject({
+      suspects: [{ path: 'new', names: ['an AWS access key'] }],
+    });
+  });
 });

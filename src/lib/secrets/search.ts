@@ -50,7 +50,7 @@ export function openSearch(): (chunk: Buffer, wanted: Wanted, isLast: boolean) =
     size = rest.length;
     const whole = cover.bytes().subarray(0, done);
     for (const pattern of wanted.patterns)
-      for (const range of pattern.find(whole)) cover.add('pattern', pattern.source, range);
+      for (const range of pattern.find(whole)) cover.add('pattern', `what matches ${pattern.source}`, range);
     coverShapes(cover, whole.toString('latin1'));
     return { bytes: cover.bytes().subarray(0, done), found: cover.found };
   };

@@ -8,21 +8,28 @@ import type { Candidate } from './import.ts';
 const NAMED_PATHS = 5;
 
 /**
- * Ends the attempt, and keeps its proven commit for a person to decide on, when it changes protected paths. It comes
+ * Ends the attempt, and keeps its proven commit for a person to decide on, when it changes protected paths or, where that is
+ * configured, adds what looks like a secret. It comes
  * after the gates, so that their verdict is there to be read.
  */
-export async function holdProtected(attempt: Attempt, { commit, changed }: Candidate): Promise<void> {
+export async function holdProtected(attempt: Attempt, { commit, changed, suspects }: Candidate): Promise<void> {
   const { config, candidateDir, mirrorDir, runId, key } = attempt;
-  const paths = findProtected(
+  const guarded = findProtected(
     changed.map(({ path }) => path),
     config.land.protect,
   );
+  const secret = config.secrets.added === 'block' ? suspects.map(({ path }) => path) : [];
+  const paths = [...new Set([...guarded, ...secret])];
   if (paths.length === 0) return;
+  const reasons = [
+    ...(guarded.length === 0 ? [] : [`it changes protected paths: ${namesOf(guarded)}`]),
+    ...(secret.length === 0 ? [] : [`it adds what looks like a secret: ${namesOf(secret)}`]),
+  ];
   await holdCommit({ candidateDir, mirrorDir, runId, storyKey: key, commit });
   throw new AttemptOver({
     verdict: 'needs_human',
     stopReason: 'NEEDS_HUMAN',
-    summary: `the gates pass, but it changes protected paths: ${namesOf(paths)}`,
+    summary: `the gates pass, but ${reasons.join('; ')}`,
     held: { commit, paths },
   });
 }

@@ -5,6 +5,7 @@ import { makeCommit } from '../../git/commit.ts';
 import { diffCommits } from '../../git/diff.ts';
 import { importTree, type Change } from '../../git/import.ts';
 import type { Attempt } from '../attempt-context.ts';
+import type { Suspect } from '../../git/search-changes.ts';
 import { signingKey } from '../signing-key.ts';
 import { failed } from '../story-end.ts';
 import type { Exported } from './export.ts';
@@ -16,7 +17,11 @@ export interface Candidate {
   parent: string;
   tree: string;
   changed: Change[];
+  suspects: Suspect[];
 }
+
+/** More paths are not named. */
+const NAMED = 50;
 
 /** Checks the exported pack, rebuilds its tree from blobs alone, and makes the commit that the gates will judge. */
 export async function importCandidate(attempt: Attempt, exported: Exported, answer: AgentAnswer): Promise<Candidate> {
@@ -36,12 +41,13 @@ export async function importWork(
   summary: string,
 ): Promise<Candidate | undefined> {
   const { mirrorDir, scratchDir, candidateDir, base, worker, place, signal } = attempt;
-  const { tree, changed } = await importTree({
+  const { tree, changed, suspects } = await importTree({
     mirrorDir,
     scratchDir,
     base,
     tree: exported.tree,
     pack: createReadStream(exported.packFile),
+    masker: worker.masker,
     signal,
   });
   attempt.measured.changed = changed.length > 0;
@@ -49,7 +55,8 @@ export async function importWork(
   const commit = await commitTree(attempt, { tree, parent: base, summary });
   const patch = await diffCommits({ gitDir: candidateDir, from: base, to: commit });
   await worker.store.writeArtifact(place, 'diff.patch', patch);
-  return { commit, parent: base, tree, changed };
+  if (suspects.length > 0) await attempt.report({ type: 'secrets.suspected', suspects: suspects.slice(0, NAMED) });
+  return { commit, parent: base, tree, changed, suspects };
 }
 
 export interface NewCommit {

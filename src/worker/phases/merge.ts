@@ -35,7 +35,7 @@ export async function mergeCandidate({ attempt, candidate }: Based, onto: string
   await attempt.report({ type: 'story.merged', commit: candidate.commit, onto, merged: commit });
   return {
     attempt: { ...attempt, base: onto, gatesFolder: `gates/onto-${onto.slice(0, 12)}` },
-    candidate: { commit, parent: onto, tree, changed },
+    candidate: { ...candidate, commit, parent: onto, tree, changed },
   };
 }
 

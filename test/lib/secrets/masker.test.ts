@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it, test } from 'vitest';
+import { ENCODERS } from '../../support/encoders.ts';
 import { openMasker, type Masker } from '../../../src/lib/secrets/masker.ts';
 
 const SECRET = 'p"a$s&w\'or<d/0123+4567 \\x';
@@ -25,36 +26,6 @@ function inPieces(masker: Masker, text: string, cuts: number[]): string {
 }
 
 const wrapAt = (columns: number) => (text: string) => text.match(new RegExp(`.{1,${columns}}`, 'gs'))?.join('\n') ?? '';
-
-/** Each way of writing a secret, and what of the result must not be left. */
-const ENCODERS: [name: string, encode: (text: string) => string][] = [
-  ['as it is', (text) => text],
-  ['base64', (text) => Buffer.from(text).toString('base64')],
-  ['base64, one byte later', (text) => Buffer.from(`.${text}`).toString('base64')],
-  ['base64, two bytes later', (text) => Buffer.from(`..${text}`).toString('base64')],
-  ['base64 for URLs', (text) => Buffer.from(text).toString('base64url')],
-  ['base64 of an echo', (text) => Buffer.from(`${text}\n`).toString('base64')],
-  ['hex', (text) => Buffer.from(text).toString('hex')],
-  ['hex in capitals', (text) => Buffer.from(text).toString('hex').toUpperCase()],
-  ['JSON', (text) => JSON.stringify(text)],
-  ['JSON in JSON', (text) => JSON.stringify(JSON.stringify(text))],
-  ['a URL', encodeURIComponent],
-  ['a URL as forms write it', (text) => new URLSearchParams({ text }).toString().slice(5)],
-  [
-    'XML',
-    (text) =>
-      text.replace(/[&<>"']/g, (mark) => `&${{ '&': 'amp', '<': 'lt', '>': 'gt', '"': 'quot', "'": 'apos' }[mark]};`),
-  ],
-  [
-    'HTML',
-    (text) =>
-      text.replace(/[&<>"']/g, (mark) => `&${{ '&': 'amp', '<': 'lt', '>': 'gt', '"': '#34', "'": '#39' }[mark]};`),
-  ],
-  ['a command line', (text) => `"${text.replaceAll('"', '\\"')}"`],
-  ['a shell', (text) => `'${text.replaceAll("'", `'\\''`)}'`],
-  ['a shell, with double quotes', (text) => `"${text.replace(/["\\$`]/g, '\\$&')}"`],
-  ['a workflow expression', (text) => `'${text.replaceAll("'", "''")}'`],
-];
 
 describe('a secret', () => {
   test.each(ENCODERS)('is masked when it is written as %s, wherever the text is cut', (_name, encode) => {
