@@ -4,9 +4,20 @@ import type { JournalEvent } from '../core/events.ts';
 import type { RunState } from '../core/run-state.ts';
 import { readFrames, type RequestOptions, type Server } from './http-request.ts';
 import { request, requestJson } from './http-request.ts';
-import type { Decided, FollowOptions, Landed, Operations, Replayed, RunView, Submitted } from './operations.ts';
+import type {
+  Decided,
+  DecidedRun,
+  FollowOptions,
+  Landed,
+  Operations,
+  Replayed,
+  ResumeOptions,
+  RunView,
+  Steered,
+  Submitted,
+} from './operations.ts';
 import { userName } from './user-name.ts';
-import { toWirePrd, type BatchBody, type EventFrame, type RawFrame, type SubmitBody } from './wire.ts';
+import { toWirePrd, type BatchBody, type EventFrame, type RawFrame, type ResumeBody, type SubmitBody } from './wire.ts';
 
 /** How often in a row a broken event stream is taken up again without a new event in between. */
 const RESUMES = 5;
@@ -38,6 +49,15 @@ export function openHttp(server: Server): Operations {
       return (await request(server, runPath(runId, '/diff'), { query })).text();
     },
     land: (runId) => requestJson<Landed>(server, runPath(runId, '/land'), { body: {} }),
+    pause: (runId, { now }) => requestJson<Steered>(server, runPath(runId, '/pause'), { body: { now } }),
+    resume: (runId, { replan }) => {
+      const body: ResumeBody = replan === undefined ? {} : { replan: replanBody(replan) };
+      return requestJson<Steered>(server, runPath(runId, '/resume'), { body });
+    },
+    cancel: (runId, story) => requestJson<Steered>(server, runPath(runId, '/cancel'), { body: { story } }),
+    retry: (runId, story) => requestJson<Steered>(server, runPath(runId, '/retry'), { body: { story } }),
+    approveRun: (runId) => requestJson<DecidedRun>(server, runPath(runId, '/approve'), { body: {} }),
+    rejectRun: (runId, reason) => requestJson<DecidedRun>(server, runPath(runId, '/reject'), { body: { reason } }),
     approve: (runId, story) => requestJson<Decided>(server, runPath(runId, '/approve'), { body: { story } }),
     reject: (runId, story, reason) =>
       requestJson<Decided>(server, runPath(runId, '/reject'), { body: { story, reason } }),
@@ -46,8 +66,14 @@ export function openHttp(server: Server): Operations {
         body: { story: storyId, attempt },
         ...withSignal(signal),
       }),
+    actingAs: () => openHttp(server),
     close: () => Promise.resolve(),
   };
+}
+
+function replanBody({ prd }: NonNullable<ResumeOptions['replan']>): ResumeBody['replan'] {
+  if (prd === undefined) return {};
+  return { prd: toWirePrd(prd) };
 }
 
 /** Follows a run and takes up the stream after the last event seen whenever the connection breaks. */

@@ -9,14 +9,16 @@ import { streamFrames } from './http-stream.ts';
 import type { Operations, SubmitOptions } from './operations.ts';
 import { REMOTE_USER } from './user-name.ts';
 import {
-  APPROVE_BODY,
   BATCH_BODY,
   fromWirePrd,
   DIFF_QUERY,
   EVENTS_QUERY,
+  PAUSE_BODY,
   RAW_QUERY,
   REPLAY_BODY,
   REJECT_BODY,
+  RESUME_BODY,
+  STORY_BODY,
   SUBMIT_BODY,
   toWireError,
 } from './wire.ts';
@@ -118,13 +120,43 @@ function addRoutes(app: FastifyInstance, operations: Operations, closing: AbortS
     return operations.replay(request.params.runId, { storyId: story, ...which, signal: closing });
   });
 
-  app.post<RunRoute>('/v1/runs/:runId/approve', (request) => {
-    return operations.approve(request.params.runId, parse(APPROVE_BODY, request.body).story);
+  addSteering(app, operations.actingAs(TOKEN_HOLDER));
+}
+
+/** Who a request with the one token is by, in journals. */
+const TOKEN_HOLDER = 'api-token';
+
+function addSteering(app: FastifyInstance, operations: Operations): void {
+  app.post<RunRoute>('/v1/runs/:runId/pause', (request) => {
+    return operations.pause(request.params.runId, parse(PAUSE_BODY, request.body));
   });
 
-  app.post<RunRoute>('/v1/runs/:runId/reject', (request) => {
+  app.post<RunRoute>('/v1/runs/:runId/resume', (request) => {
+    const { replan } = parse(RESUME_BODY, request.body);
+    if (replan === undefined) return operations.resume(request.params.runId, {});
+    const { prd } = replan;
+    const given = prd === undefined ? {} : { prd: fromWirePrd(prd) };
+    return operations.resume(request.params.runId, { replan: given });
+  });
+
+  app.post<RunRoute>('/v1/runs/:runId/cancel', (request) => {
+    return operations.cancel(request.params.runId, parse(STORY_BODY, request.body).story);
+  });
+
+  app.post<RunRoute>('/v1/runs/:runId/retry', (request) => {
+    return operations.retry(request.params.runId, parse(STORY_BODY, request.body).story);
+  });
+
+  app.post<RunRoute>('/v1/runs/:runId/approve', async (request) => {
+    const { runId } = request.params;
+    const { story } = parse(STORY_BODY, request.body);
+    return story === undefined ? operations.approveRun(runId) : operations.approve(runId, story);
+  });
+
+  app.post<RunRoute>('/v1/runs/:runId/reject', async (request) => {
+    const { runId } = request.params;
     const { story, reason } = parse(REJECT_BODY, request.body);
-    return operations.reject(request.params.runId, story, reason);
+    return story === undefined ? operations.rejectRun(runId, reason) : operations.reject(runId, story, reason);
   });
 }
 
@@ -193,6 +225,7 @@ function statusOf(code: ErrorCode): number {
     case 'STORY_NOT_FOUND':
       return 404;
     case 'LAND_REFUSED':
+    case 'STEER_REFUSED':
     case 'CONFLICT':
     case 'DIRTY_WORKTREE':
       return 409;

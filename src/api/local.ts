@@ -13,11 +13,13 @@ import type { RedisLink } from '../queue/redis.ts';
 import { findRedis } from '../worker/find-redis.ts';
 import { openStore } from '../store/store.ts';
 import { announceWorker } from '../store/presence.ts';
-import { openLanes } from '../worker/lane.ts';
 import { learnSecrets, openProcessMasker } from '../worker/secrets.ts';
+import { findStory } from '../worker/find-story.ts';
+import { countWorkersFor, openLanes } from '../worker/lane.ts';
 import { landRun } from '../worker/land-run.ts';
 import { pino } from 'pino';
-import { approveStory, rejectStory } from '../worker/decide-held.ts';
+import { openSteering } from './local-steering.ts';
+import { whoAmI } from './whoami.ts';
 import type { Operations } from './operations.ts';
 import { submitBatch, submitRuns } from './submit.ts';
 import type { SubmitContext } from './submit-context.ts';
@@ -45,11 +47,7 @@ export function openLocal(options: LocalOptions): Operations {
   });
   const presence = lazily(() => announceWorker(host.home, 'own'));
   const keeper = { home: host.home, store, log: pino({ level: 'silent' }) };
-  const decide = async (prefix: string, storyId: string) => ({
-    runId: await store.find(prefix),
-    storyId,
-    openQueue: async () => (await redis.get()).queue,
-  });
+  const askQueue = async () => (await redis.get()).queue;
   const submitting: SubmitContext = {
     host,
     env: processEnv(),
@@ -57,24 +55,24 @@ export function openLocal(options: LocalOptions): Operations {
     args,
     user: userName(),
     preflight,
-    openQueue: async () => (await redis.get()).queue,
+    openQueue: askQueue,
     ownerId: async () => (owning ? (await presence.get()).id : undefined),
   };
-  return {
+  const local: Omit<Operations, keyof ReturnType<typeof openSteering> | 'actingAs'> = {
     submit: (request) => submitRuns(submitting, request),
     submitBatch: (request) => submitBatch(submitting, request),
     list: async () => (await store.list()).runs,
     get: async (prefix) => {
       const runId = await store.find(prefix);
       const [state, record] = await Promise.all([store.readState(runId), store.readRecord(runId)]);
-      return { state, record, dir: store.runFolder(runId) };
+      return { state, record, dir: store.runFolder(runId), workers: await countWorkersFor(host.home, state) };
     },
     async *follow(prefix, options) {
       yield* store.follow(await store.find(prefix), options);
     },
     async *raw(prefix, { storyId, follow, signal }) {
       const runId = await store.find(prefix);
-      if (storyId !== undefined) requireStory(await store.readState(runId), storyId);
+      if (storyId !== undefined) findStory(await store.readState(runId), storyId);
       const key = storyId === undefined ? {} : { storyKey: storyKey(storyId) };
       yield* store.followRaw(runId, { ...key, follow, ...(signal === undefined ? {} : { signal }) });
     },
@@ -85,8 +83,6 @@ export function openLocal(options: LocalOptions): Operations {
       return masker.text(await diffRun(host.home, await store.readState(runId), storyId));
     },
     land: async (prefix) => landRun(store, host.home, await store.find(prefix)),
-    approve: async (prefix, storyId) => approveStory(keeper, await decide(prefix, storyId)),
-    reject: async (prefix, storyId, reason) => rejectStory(keeper, { ...(await decide(prefix, storyId)), reason }),
     replay: async (prefix, options) => {
       const { replayAttempt } = await import('./replay.ts');
       return replayAttempt(host, { ...options, runId: await store.find(prefix) });
@@ -96,26 +92,23 @@ export function openLocal(options: LocalOptions): Operations {
       await redis.close(({ link, queue }) => closeRedis(link, queue));
     },
   };
+  const actAs = (by: string): Operations => ({
+    ...local,
+    ...openSteering({ keeper, by, openQueue: askQueue }),
+    actingAs: actAs,
+  });
+  return actAs(whoAmI());
 }
 
 /** What a run or one of its stories landed or, for a story that waits for a person, would land. The mirror has it all, wherever the user's repository went since. */
 async function diffRun(home: string, state: RunState, storyId: string | undefined): Promise<string> {
   const gitDir = mirrorPath(home, state.repo.mirror);
   if (storyId === undefined) return diffCommits({ gitDir, from: state.repo.base, to: state.tip });
-  const story = requireStory(state, storyId);
+  const story = findStory(state, storyId);
   const commit = story.commit ?? story.held?.commit;
   if (commit === undefined)
     throw new HaloError('STORY_NOT_FOUND', `Story ${storyId} has not landed, so there is no diff.`);
   return diffCommits({ gitDir, from: await parentOf(gitDir, commit), to: commit });
-}
-
-function requireStory(state: RunState, storyId: string): RunState['stories'][number] {
-  const story = state.stories.find(({ id }) => id === storyId);
-  if (story !== undefined) return story;
-  const known = state.stories.map(({ id }) => id).slice(0, 20);
-  throw new HaloError('STORY_NOT_FOUND', `Run ${state.runId} has no story ${JSON.stringify(storyId)}.`, {
-    hint: `Its stories: ${known.join(', ')}.`,
-  });
 }
 
 async function closeRedis(link: RedisLink, queue: StoryQueue): Promise<void> {

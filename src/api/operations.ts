@@ -70,6 +70,8 @@ export type RunRecord = Record<string, unknown>;
 
 export interface RunView {
   state: RunState;
+  /** How many workers live that would work on it. */
+  workers: number;
   record: RunRecord;
   /** Absolute path of the run directory, on the machine that keeps it. */
   dir: string;
@@ -109,6 +111,31 @@ export interface Decided {
   goesOn: boolean;
 }
 
+/** What a person's word did to a run. */
+export interface Steered {
+  runId: string;
+  /** False: it was so before. */
+  changed: boolean;
+  /** Ids of the stories that it is about. */
+  stories: string[];
+  /** How the run stands now, as a sentence; story ids in it are the user's own text. */
+  says: string;
+}
+
+/** What a person's decision on a whole run did. */
+export interface DecidedRun {
+  runId: string;
+  /** What the decision is about: everything up to this commit. */
+  tip: string;
+  /** The branch that moved at once, where `[land] mode` says so. */
+  landed?: Landed;
+}
+
+export interface ResumeOptions {
+  /** Take the PRD as it is now, this one or the file that the run came from, although its specification changed. */
+  replan?: { prd?: SubmitRequest['prd'] };
+}
+
 /** Everything a user can do. Served in-process (api/local.ts) or over HTTP (api/http-client.ts) alike. */
 export interface Operations {
   /** Validates everything first: either all runs are queued or none. */
@@ -129,8 +156,23 @@ export interface Operations {
   diff(runId: string, storyId: string | undefined): Promise<string>;
   /** Fast-forwards the branch that the run started from. Throws LAND_REFUSED with the reason. */
   land(runId: string): Promise<Landed>;
+  /** Starts no more stories, or with `now` interrupts those under way, at no cost. Throws STEER_REFUSED. */
+  pause(runId: string, options: { now: boolean }): Promise<Steered>;
+  /**
+   * Lets a paused run go on from its journal. Throws STEER_REFUSED, also when the PRD asks for something else by now;
+   * `replan` takes it as it is, for a run that ended, too.
+   */
+  resume(runId: string, options: ResumeOptions): Promise<Steered>;
+  /** Ends a run, or takes one story out of it; nothing of it lands any more. Throws STEER_REFUSED, STORY_NOT_FOUND. */
+  cancel(runId: string, storyId: string | undefined): Promise<Steered>;
+  /** Does anew, with fresh attempts, what failed or was cancelled. Throws STEER_REFUSED, STORY_NOT_FOUND. */
+  retry(runId: string, storyId: string | undefined): Promise<Steered>;
   /** Lands exactly the commit that waits for a person and lets the run go on. Throws LAND_REFUSED, CONFLICT. */
   approve(runId: string, storyId: string): Promise<Decided>;
+  /** Says yes to all that an ended run made; `[approval] mode = "run"` needs it before `land`. Throws LAND_REFUSED. */
+  approveRun(runId: string): Promise<DecidedRun>;
+  /** Says no to it: `land` refuses it. Throws LAND_REFUSED. */
+  rejectRun(runId: string, reason: string | undefined): Promise<DecidedRun>;
   /** Drops that commit; the run ends with APPROVAL_DENIED. Throws LAND_REFUSED. */
   reject(runId: string, storyId: string, reason: string | undefined): Promise<Decided>;
   /**
@@ -138,5 +180,7 @@ export interface Operations {
    * and in the same image; nothing lands. Throws STORY_NOT_FOUND, CASSETTE_MISSING, IMAGE_MISSING.
    */
   replay(runId: string, options: ReplayOptions): Promise<Replayed>;
+  /** The same operations, done in the name of somebody else: who asked over HTTP. */
+  actingAs(by: string): Operations;
   close(): Promise<void>;
 }

@@ -134,7 +134,8 @@ async function createRuns(
     if (prd === undefined) throw new HaloError('INTERNAL', `the PRD of ${member.name} was not read`);
     // For several repositories, a PRD is done only when it is done in all of them.
     const sharers = planned.filter((other) => other.member.prd.path === member.prd.path).length;
-    const writeBack = run.config.prd.writeBack && sharers === 1 && (await isFileHere(member.prd));
+    const prdIsHere = await isFileHere(member.prd);
+    const writeBack = run.config.prd.writeBack && sharers === 1 && prdIsHere;
     const config = { ...run.config, prd: { writeBack } };
     const needs = [...after, ...member.deps.flatMap((name) => idOf.get(name) ?? [])];
     const created: JournalEntry & { type: 'run.created' } = {
@@ -142,6 +143,7 @@ async function createRuns(
       runId,
       repo: run.repo,
       prdPath: member.prd.path,
+      prdIsHere,
       prd,
       attempts: config.retry.attempts,
       ...config.run,

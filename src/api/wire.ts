@@ -75,9 +75,15 @@ export const RAW_QUERY = z.strictObject({ story: z.string().optional(), follow: 
 
 export const DIFF_QUERY = z.strictObject({ story: z.string().optional() });
 
-export const APPROVE_BODY = z.strictObject({ story: z.string() });
+export const REJECT_BODY = z.strictObject({ story: z.string().optional(), reason: z.string().optional() });
 
-export const REJECT_BODY = z.strictObject({ story: z.string(), reason: z.string().optional() });
+/** A story, or the whole run. */
+export const STORY_BODY = z.strictObject({ story: z.string().optional() });
+
+export const PAUSE_BODY = z.strictObject({ now: z.boolean() });
+
+export const RESUME_BODY = z.strictObject({ replan: z.strictObject({ prd: PRD.optional() }).optional() });
+export type ResumeBody = z.infer<typeof RESUME_BODY>;
 
 export const REPLAY_BODY = z.strictObject({ story: z.string(), attempt: z.number().int().positive().optional() });
 

@@ -8,8 +8,6 @@ import type { Prd } from '../core/prd.ts';
 import type { Masker } from '../lib/secrets/masker.ts';
 
 export interface Worker {
-  /** Ends a run with USER_ABORT. */
-  stopRun(runId: string): Promise<void>;
   close(): Promise<void>;
 }
 

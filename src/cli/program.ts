@@ -28,12 +28,16 @@ export const COMMANDS: readonly Entry[] = [
     load: () => import('./commands/network.ts'),
   },
   { name: 'land', summary: 'fast-forward your branch to what a run made', load: () => import('./commands/land.ts') },
+  { name: 'pause', summary: 'let a run rest', load: () => import('./commands/pause.ts') },
+  { name: 'resume', summary: 'let a paused run go on', load: () => import('./commands/resume.ts') },
+  { name: 'cancel', summary: 'end a run, or take a story out of it', load: () => import('./commands/cancel.ts') },
+  { name: 'retry', summary: 'do again what failed or was cancelled', load: () => import('./commands/retry.ts') },
   {
     name: 'approve',
-    summary: 'let a story land that changes protected paths',
+    summary: 'say yes to a story or a run that waits',
     load: () => import('./commands/approve.ts'),
   },
-  { name: 'reject', summary: 'refuse such a story', load: () => import('./commands/reject.ts') },
+  { name: 'reject', summary: 'say no to it', load: () => import('./commands/reject.ts') },
   { name: 'verify', summary: 'prove landed commits again', load: () => import('./commands/verify.ts') },
   {
     name: 'replay',

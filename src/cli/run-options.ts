@@ -5,6 +5,7 @@ export interface SettingFlags {
   agent?: string;
   profile?: string;
   config?: string[];
+  askForApproval?: true;
 }
 
 /** Adds the options that change settings: --agent, --profile, -c. */
@@ -15,9 +16,16 @@ export function addSettingOptions(command: Command): Command {
     .option('-c, --config <key=value>', 'change one setting, e.g. -c retry.attempts=1 (repeatable)', collect);
 }
 
+/** What an option of `run` and `submit` says for `-c approval.mode=story`. */
+export const ASK: [string, string] = ['--ask-for-approval', 'let no story land before a person has seen it'];
+
 /** The flags as `key=value` settings, later wins. */
 export function settingsOf(flags: SettingFlags): string[] {
-  return [...(flags.config ?? []), ...(flags.agent === undefined ? [] : [`agent=${flags.agent}`])];
+  return [
+    ...(flags.config ?? []),
+    ...(flags.agent === undefined ? [] : [`agent=${flags.agent}`]),
+    ...(flags.askForApproval === undefined ? [] : ['approval.mode=story']),
+  ];
 }
 
 /** Collects a repeatable option. */

@@ -19,6 +19,7 @@ const TONES: Record<StoryProgress, Tone> = {
   needs_human: 'warn',
   done: 'quiet',
   skipped: 'quiet',
+  cancelled: 'warn',
 };
 
 const MOST_PATHS = 20;
@@ -86,7 +87,7 @@ function waitingLines(stories: StoryState[], paint: Paint): string[] {
     const more = held.paths.length - shown.length;
     return [
       '',
-      `${paint('warn', 'waits')}    ${safeLine(id)} for approval of ${held.commit.slice(0, 7)}, which changes protected paths:`,
+      `${paint('warn', 'waits')}    ${safeLine(id)} for approval of ${held.commit.slice(0, 7)}${held.paths.length === 0 ? '' : ', which changes protected paths:'}`,
       ...shown.map((line) => `       ${line}`),
       ...(more > 0 ? [`         and ${more} more`] : []),
     ];
@@ -124,6 +125,7 @@ function progressText(story: StoryState): string {
     case 'pending':
     case 'passed':
     case 'skipped':
+    case 'cancelled':
       return story.progress;
   }
 }

@@ -1,3 +1,4 @@
+import { createInterface } from 'node:readline/promises';
 import { readTerminal, type Terminal } from '../config/terminal.ts';
 import type { Screen } from '../tui/terminal.ts';
 import { composeServices, type Services } from './compose.ts';
@@ -11,6 +12,8 @@ export interface World {
   /** Absolute. */
   cwd: string;
   services: Services;
+  /** Asks the person at the terminal; undefined where there is none. Rejects when the signal comes first. */
+  ask: ((question: string, signal: AbortSignal) => Promise<string>) | undefined;
   /** Calls `listener` for each Ctrl-C and termination signal instead of ending; returns how to stop that. */
   onStop(listener: () => void): () => void;
   /** Ends the process at once. */
@@ -36,6 +39,7 @@ export function processWorld(words: readonly string[]): World {
     stderr: process.stderr,
     terminal: readTerminal(process),
     cwd: process.cwd(),
+    ask: process.stdin.isTTY && process.stdout.isTTY ? askPerson : undefined,
     services: composeServices(words),
     onStop(listener) {
       const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
@@ -48,4 +52,16 @@ export function processWorld(words: readonly string[]): World {
     },
     exitNow: (code) => process.exit(code),
   };
+}
+
+async function askPerson(question: string, signal: AbortSignal): Promise<string> {
+  // Not as a terminal: Ctrl-C stays a signal.
+  const lines = createInterface({ input: process.stdin, output: process.stdout, terminal: false });
+  const closed = new AbortController();
+  lines.once('close', () => closed.abort());
+  try {
+    return await lines.question(question, { signal: AbortSignal.any([signal, closed.signal]) });
+  } finally {
+    lines.close();
+  }
 }

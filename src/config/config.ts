@@ -101,6 +101,8 @@ export interface Config {
   breaker: BreakerPolicy;
   /** Whether stories that have landed are marked as done in the user's PRD file. */
   prd: { writeBack: boolean };
+  /** What waits for a person: nothing but protected paths, each story, or the run before it is taken over. */
+  approval: { mode: 'never' | 'story' | 'run' };
   /** `ff`: fast-forward the branch of the checkout when the run ends with SUCCESS. */
   land: {
     mode: 'branch' | 'ff';

@@ -3,6 +3,7 @@ import type { ModelApi } from '../core/model-api.ts';
 import { findNearest } from '../lib/nearest.ts';
 import type { Config } from './config.ts';
 import { CONFIG_KEYS, OPEN_TABLE } from './keys.ts';
+import { withoutLooserApproval } from './approval.ts';
 import { apiOf, GUARDED, mergeSettings, settleModel, type Layer } from './provider.ts';
 import { readFileLayers, readOptions, readVariables, type FileLayers } from './layers.ts';
 import type { ConfigFile } from './load.ts';
@@ -47,13 +48,13 @@ export function resolveConfig(sources: ConfigSources): ResolvedConfig {
     file ? [{ ...readFileLayers(file, problems), trusted: file !== sources.repo }] : [],
   );
   const own = (settings: Setting[]): Layer => ({ settings, trusted: true });
-  const layers: Layer[] = [
+  const layers = withoutLooserApproval([
     ...files.map(({ base, trusted }) => ({ settings: base, trusted })),
     ...pickProfile(files, sources.profile ?? sources.env.HALO_PROFILE),
     own(readVariables(sources.env, sources.cwd, problems)),
     own(readOptions(sources.set, sources.cwd, problems)),
     own(readFlags(sources.flags, problems)),
-  ];
+  ]);
   if (problems.length > 0) throw invalid(problems);
   const merged = mergeLayers(layers);
   const { agent, agents } = HaloToml.parse(nest(merged));
@@ -132,6 +133,7 @@ function toConfig(toml: HaloToml, api: ModelApi | undefined): Config {
     run,
     retry,
     prd,
+    approval,
     land,
     git,
     workspace,
@@ -183,6 +185,7 @@ function toConfig(toml: HaloToml, api: ModelApi | undefined): Config {
     retry: toRetryPolicy(retry),
     breaker: toBreakerPolicy(toml.breaker),
     prd: { writeBack: prd.write_back },
+    approval,
     land,
     git: {
       authorName: git.author.name,

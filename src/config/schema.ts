@@ -227,6 +227,13 @@ export const HaloToml = z.strictObject({
       'Files in which gates report their tests, JUnit XML or JSON of jest or vitest; what gates print is read in any case.',
     ]),
   }),
+  approval: z.strictObject({
+    mode: key(oneOf('never', 'story', 'run'), [
+      'word',
+      'never',
+      'What waits for a person besides protected paths: `story`: each proven commit, until `halo approve`; `run`: what the run made, before `halo land`. The file of a repository may ask for more than you do, and not for less.',
+    ]),
+  }),
   land: z.strictObject({
     mode: key(oneOf('branch', 'ff'), [
       'word',

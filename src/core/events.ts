@@ -38,9 +38,10 @@ export interface AttemptRef {
   attempt: number;
 }
 
-/** A proven commit that waits for a person, because it changes protected paths. */
+/** A proven commit that waits for a person. */
 export interface HeldCommit {
   commit: string;
+  /** The protected paths that it changes; none: every story of the run waits. */
   paths: string[];
 }
 
@@ -96,13 +97,26 @@ export type JournalEntry =
       attempts: number;
       /** The `halo run` that works on it, as store/presence.ts names it; for as long as that lives, nobody else does. */
       owner?: string;
+      /** Whether `prdPath` is a file of the machine that made the run, and not one elsewhere. */
+      prdIsHere?: boolean;
     } & Partial<Scheduling> &
       Submission)
   /** A run that this one waits for ended, or goes on again. `base`: what this run now builds on. */
   | { type: 'need.changed'; run: string; now: NeedStatus; stopReason?: StopReason; base?: string }
   /** `channel`: how its sandboxes reach their gateways, from first to last. */
   | { type: 'run.started'; channel?: 'socket' | 'stdio' }
-  | { type: 'run.ended'; stopReason: StopReason; detail: string }
+  /** `by`: the person who ended it, where one did. */
+  | { type: 'run.ended'; stopReason: StopReason; detail: string; by?: string }
+  /** A person lets the run rest; `now`: in the middle of its stories, which cost no attempt then. */
+  | { type: 'run.paused'; by: string; now: boolean }
+  | { type: 'run.resumed'; by: string }
+  /** A person lets a run that may have ended go on, and these stories be done anew with all of their attempts. */
+  | { type: 'run.retried'; by: string; stories: string[] }
+  /** A person gave the run another PRD; `changed` are ids of stories that it had before with another text. */
+  | { type: 'run.replanned'; by: string; prd: Prd; prdPath: string; changed: string[] }
+  /** A person decided on all that the run made up to `tip`; the last word counts. */
+  | { type: 'run.approved'; by: string; tip: string }
+  | { type: 'run.rejected'; by: string; tip: string; reason: string }
   | { type: 'run.landed'; branch: string; from: string; to: string }
   /** `image`: the id of the image that its commands run in. */
   | ({ type: 'story.started'; epoch: number; base: string; image?: string } & AttemptRef)
@@ -158,10 +172,14 @@ export type JournalEntry =
   | ({ type: 'story.merged'; commit: string; onto: string; merged: string } & AttemptRef)
   /** A commit has landed, but its record could not be attached to it. */
   | ({ type: 'note.failed'; commit: string; reason: string } & AttemptRef)
-  /** A person let a held commit land; the run goes on. */
-  | ({ type: 'story.approved'; commit: string } & AttemptRef)
+  /** A person let a held commit land; the run goes on. Journals of older versions do not say who. */
+  | ({ type: 'story.approved'; commit: string; by?: string } & AttemptRef)
   /** A person refused a held commit. */
-  | ({ type: 'story.rejected'; commit: string; reason: string } & AttemptRef);
+  | ({ type: 'story.rejected'; commit: string; reason: string; by?: string } & AttemptRef)
+  /** A person took the story out of the run. */
+  | ({ type: 'story.cancelled'; by: string } & AttemptRef)
+  /** The attempt was given up in the middle because a person said so: no verdict. It had used this much. */
+  | ({ type: 'story.stopped'; usage: Usage } & AttemptRef);
 
 /** One line of journal.jsonl. `seq` counts from 1 without gaps; `at` is ISO 8601 in UTC. */
 export type JournalEvent = { v: typeof JOURNAL_VERSION; seq: number; at: string } & JournalEntry;

@@ -55,9 +55,9 @@ function isStuck(story: StoryState, state: RunState): boolean {
 
 /** Journals of older versions do not say whether a failure is followed by a retry: there most attempts counted. */
 function mayTryAgain(story: StoryState, { maxAttempts }: RunState): boolean {
-  const { stopReason, lastFailure, attempts, conflicts } = story;
+  const { stopReason, lastFailure, attempts, conflicts, spent = 0 } = story;
   if (stopReason === 'APPROVAL_DENIED') return false;
-  return lastFailure === undefined ? attempts - conflicts < maxAttempts : lastFailure.rule !== 'halt';
+  return lastFailure === undefined ? attempts - conflicts - spent < maxAttempts : lastFailure.rule !== 'halt';
 }
 
 function neededBy({ dependsOn }: StoryState, { stories }: RunState): StoryState[] {
@@ -100,6 +100,11 @@ function endOfStuck(story: StoryState): RunEnd {
 }
 
 function endAfterAll(stories: StoryState[], landed: number): RunEnd {
+  const left = stories.filter((story) => story.progress === 'cancelled').length;
+  if (left > 0 && landed === 0) return { stopReason: 'USER_ABORT', detail: 'what was left of it was cancelled' };
+  if (left > 0) {
+    return { stopReason: 'PARTIAL', detail: `${landed} of ${stories.length} stories landed, ${left} cancelled` };
+  }
   if (landed > 0) return { stopReason: 'SUCCESS', detail: `${landed} of ${stories.length} stories landed` };
   const done = stories.filter((story) => story.progress === 'done').length;
   if (done > 0 && done === stories.length) return { stopReason: 'SUCCESS', detail: 'every story was done already' };

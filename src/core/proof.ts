@@ -54,8 +54,9 @@ export const Proof = z.object({
   /** ISO 8601 in UTC: when the attempt began, and when its last gate had passed. */
   startedAt: z.string(),
   provenAt: z.string(),
-  /** A person let it land although it changes protected paths. */
+  /** A person let it land, or said yes to the run that it is of. */
   approved: z.literal(true).optional(),
+  approvedBy: z.string().optional(),
 });
 export type Proof = z.infer<typeof Proof>;
 

@@ -1,3 +1,4 @@
+import { cancelled, progressInFile, reopened, steer, type Pause, type RunDecision } from './control.ts';
 import { addUsage, NO_USAGE, type Usage } from './agent.ts';
 import type { BatchRef, HeldCommit, JournalEvent, RunRepo, Scheduling } from './events.ts';
 import {
@@ -14,13 +15,14 @@ import {
 } from './fold-failure.ts';
 import { changeNeed, openNeeds, type Need } from './needs.ts';
 import type { Phase } from './phase.ts';
-import type { Story } from './prd.ts';
+import type { Prd, Story } from './prd.ts';
 import type { StopReason } from './stop-reason.ts';
 import { storyKey } from './story-key.ts';
 import type { TestChanges } from './test-report.ts';
 
-/** `done` was already done in the PRD; `skipped` the PRD says to leave out. */
-export type StoryProgress = 'pending' | 'in_progress' | 'passed' | 'failed' | 'needs_human' | 'done' | 'skipped';
+/** `done` was already done in the PRD; `skipped` the PRD says to leave out; `cancelled` a person did. */
+export type StoryProgress =
+  'pending' | 'in_progress' | 'passed' | 'failed' | 'needs_human' | 'done' | 'skipped' | 'cancelled';
 
 export interface StoryState extends StoryFailures {
   id: string;
@@ -36,6 +38,8 @@ export interface StoryState extends StoryFailures {
   /** The fencing epoch of its newest attempt, and the commit that one builds on. */
   epoch?: number;
   base?: string;
+  /** Attempts among them that a person's retry made up for. */
+  spent?: number;
   /** The phase under way, while in progress. */
   phase?: Phase;
   /** How the last attempt ended. */
@@ -76,6 +80,12 @@ export interface RunState extends Scheduling, RunFailures {
   createdAt: string;
   /** The worker that has the run for itself while it lives. */
   owner?: string;
+  /** Whether `prdPath` is on the machine that made the run. */
+  prdIsHere: boolean;
+  /** While a person lets it rest. */
+  paused?: Pause;
+  /** A person's word on all that the run made. */
+  decision?: RunDecision;
   startedAt?: string;
   /** How its sandboxes reach their gateways, once it has begun. */
   channel?: 'socket' | 'stdio';
@@ -111,7 +121,7 @@ export function applyEvent(state: RunState | undefined, event: JournalEvent): Ru
         ...(event.channel === undefined ? {} : { channel: event.channel }),
       };
     case 'run.ended':
-      return { ...next, status: 'ended', endedAt: event.at, stopReason: event.stopReason, detail: event.detail };
+      return endRun(next, event);
     case 'run.landed':
       return { ...next, landed: { branch: event.branch, to: event.to } };
     case 'story.started':
@@ -163,6 +173,19 @@ export function applyEvent(state: RunState | undefined, event: JournalEvent): Ru
     case 'story.approved':
     case 'story.rejected':
       return decideHeld(next, event);
+    case 'run.paused':
+    case 'run.resumed':
+    case 'run.retried':
+    case 'run.replanned':
+    case 'run.approved':
+    case 'run.rejected':
+    case 'story.cancelled':
+      return steer(event.type === 'run.retried' ? withoutBreaker(next) : next, event, createStories);
+    case 'story.stopped':
+      return {
+        ...withStory(next, event.story, (story) => afterReturn(withoutPhase(story))),
+        usage: addUsage(state.usage, event.usage),
+      };
     case 'phase.ended':
     case 'setup.ended':
     case 'agent.activity':
@@ -190,12 +213,15 @@ function decideHeld(state: RunState, event: JournalEvent & { type: 'story.approv
   return event.type === 'story.approved' ? { ...decided, tip: event.commit } : decided;
 }
 
-function reopened(state: RunState): RunState {
-  const open: RunState = { ...state, status: 'queued' };
-  delete open.endedAt;
-  delete open.stopReason;
-  delete open.detail;
-  return open;
+/** Nothing works on a run that a person ended. */
+function endRun(state: RunState, { at, stopReason, detail }: JournalEvent & { type: 'run.ended' }): RunState {
+  const ended: RunState = { ...state, status: 'ended', endedAt: at, stopReason, detail };
+  delete ended.paused;
+  if (stopReason !== 'USER_ABORT') return ended;
+  const stories = state.stories.map((story) =>
+    story.progress === 'in_progress' ? cancelled(story, detail, at) : story,
+  );
+  return { ...ended, stories };
 }
 
 function createState(event: JournalEvent & { type: 'run.created' }): RunState {
@@ -209,16 +235,7 @@ function createState(event: JournalEvent & { type: 'run.created' }): RunState {
     // Runs of an older halo did one story after the other.
     parallel: event.parallel ?? 1,
     onFailure: event.onFailure ?? 'stop',
-    stories: inOrder(event.prd.stories).map((story) => ({
-      id: story.id,
-      key: storyKey(story.id),
-      title: story.title,
-      progress: progressInFile(story),
-      // An older halo kept no dependencies.
-      dependsOn: (story as Partial<Story>).dependsOn ?? [],
-      attempts: 0,
-      conflicts: 0,
-    })),
+    stories: createStories(event.prd),
     tip: event.repo.base,
     epoch: 0,
     usage: NO_USAGE,
@@ -228,8 +245,22 @@ function createState(event: JournalEvent & { type: 'run.created' }): RunState {
     ...(event.batch === undefined ? {} : { batch: event.batch }),
     createdAt: event.at,
     ...(event.owner === undefined ? {} : { owner: event.owner }),
+    prdIsHere: event.prdIsHere ?? false,
     seq: event.seq,
   };
+}
+
+function createStories(prd: Prd): StoryState[] {
+  return inOrder(prd.stories).map((story) => ({
+    id: story.id,
+    key: storyKey(story.id),
+    title: story.title,
+    progress: progressInFile(story.status),
+    // An older halo kept no dependencies.
+    dependsOn: (story as Partial<Story>).dependsOn ?? [],
+    attempts: 0,
+    conflicts: 0,
+  }));
 }
 
 /** What decides when a story runs. */
@@ -271,19 +302,6 @@ function dependenciesFirst<S extends Ordered>(ranked: S[]): S[] {
 
 function compare(a: number, b: number): number {
   return a === b ? 0 : a < b ? -1 : 1;
-}
-
-function progressInFile(story: Story): StoryProgress {
-  switch (story.status) {
-    case 'done':
-      return 'done';
-    case 'skipped':
-    case 'blocked':
-      return 'skipped';
-    case 'pending':
-    case 'in_progress':
-      return 'pending';
-  }
 }
 
 function withoutPhase(story: StoryState): StoryState {

@@ -72,6 +72,18 @@ export function describe(event: JournalEvent): TranscriptLine[] {
       return needLine(event);
     case 'run.ended':
       return runLine(event.stopReason === 'SUCCESS' ? 'good' : 'bad', event.stopReason, event.detail);
+    case 'run.paused':
+      return runLine('warn', 'PAUSED', `by ${event.by}${event.now ? '' : ', after the story under way'}`);
+    case 'run.resumed':
+      return runLine('plain', 'RESUMED', `by ${event.by}`);
+    case 'run.retried':
+      return runLine('plain', 'RETRIED', `by ${event.by}: ${event.stories.join(', ') || 'what was not begun'}`);
+    case 'run.replanned':
+      return runLine('plain', 'REPLANNED', `by ${event.by}: ${event.prd.stories.length} stories of ${event.prdPath}`);
+    case 'run.approved':
+      return runLine('good', 'APPROVED', `${short(event.tip)} by ${event.by}`);
+    case 'run.rejected':
+      return runLine('bad', 'REJECTED', `${short(event.tip)} by ${event.by}: ${event.reason}`);
     case 'run.landed':
       return runLine('good', 'LANDED', `${event.branch} moved from ${short(event.from)} to ${short(event.to)}`);
     case 'breaker.opened':
@@ -161,12 +173,20 @@ function storyLines(event: StoryEvent): StoryLine[] {
       return [{ label: 'land', tone: 'warn', text: `warning: no note on ${short(event.commit)}: ${reason}` }];
     }
     case 'story.approved':
-      return [{ label: 'story', tone: 'good', text: `APPROVED  ${short(event.commit)}` }];
+      return [{ label: 'story', tone: 'good', text: `APPROVED  ${short(event.commit)}${byWhom(event)}` }];
+    case 'story.cancelled':
+      return [{ label: 'story', tone: 'warn', text: `CANCELLED ${byWhom(event)}` }];
+    case 'story.stopped':
+      return [{ label: 'story', tone: 'quiet', text: 'given up in the middle, at no cost of attempts' }];
     case 'story.rejected': {
       const [reason = ''] = cap(event.reason, 1);
-      return [{ label: 'story', tone: 'bad', text: `REJECTED  ${short(event.commit)}  ${reason}`.trimEnd() }];
+      return [{ label: 'story', tone: 'bad', text: `REJECTED  ${short(event.commit)}${byWhom(event)}  ${reason}` }];
     }
   }
+}
+
+function byWhom({ by }: { by?: string }): string {
+  return by === undefined ? '' : ` by ${safeLine(by)}`;
 }
 
 /** What became of the tests that were there, e.g. `12 before, 11 after; removed: adds`. */

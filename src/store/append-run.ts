@@ -9,7 +9,7 @@ import { isDiskError, isMissing, onDisk } from './disk.ts';
 import { appendEvents } from './journal-file.ts';
 import type { RunPaths } from './layout.ts';
 import { catchUp, checkpointText, foldOn, loadEvents, loadRun, runMissing, type Folded } from './load.ts';
-import { recordOf, type RunConstants, type RunOrigin } from './run-record.ts';
+import { recordOf, type RunConstants } from './run-record.ts';
 
 export interface Appended<T> extends Folded {
   events: JournalEvent[];
@@ -37,7 +37,7 @@ export async function appendToRun<T>(paths: RunPaths, append: Append<T>): Promis
 }
 
 /** Changes what events do not change in run.json, such as the agent's version. */
-export async function amendRecord(paths: RunPaths, change: Partial<RunOrigin>): Promise<void> {
+export async function amendRecord(paths: RunPaths, change: RunConstants): Promise<void> {
   await lockRun(paths, async () => {
     const { state } = await loadRun(paths);
     const constants = { ...(await readConstants(paths)), ...change };

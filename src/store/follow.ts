@@ -1,6 +1,7 @@
 import { open, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { JournalEvent } from '../core/events.ts';
+import type { RunState } from '../core/run-state.ts';
 import { isMissing, onDisk } from './disk.ts';
 import { readJournalPart } from './journal-file.ts';
 import type { RunPaths } from './layout.ts';
@@ -37,7 +38,7 @@ export async function* followJournal(paths: RunPaths, options: FollowJournal): A
       for (const event of part.events) {
         if (event.type === 'run.ended') ended = true;
         // A person's decision lets an ended run go on.
-        if (event.type === 'run.started' || event.type === 'story.approved') ended = false;
+        if (REOPENS.includes(event.type)) ended = false;
         if (event.seq > after) yield event;
       }
       if (part.events.length > 0) continue;
@@ -46,6 +47,26 @@ export async function* followJournal(paths: RunPaths, options: FollowJournal): A
     }
   } finally {
     watching?.close();
+    await file.close();
+  }
+}
+
+/** What lets a run that ended go on. */
+const REOPENS: JournalEvent['type'][] = ['run.started', 'story.approved', 'run.retried'];
+
+/** The state of a run, now and after each change, as far as they are seen one by one. Ends on abort alone. */
+export async function* followState(paths: RunPaths, signal: AbortSignal): AsyncGenerator<RunState> {
+  const file = await openOrMissing(paths);
+  const watching = watchFolder(paths.dir, signal);
+  try {
+    let known = await loadRun(paths);
+    for (let seen = 0; !signal.aborted; known = await catchUp(file, paths, known)) {
+      if (known.state.seq > seen) yield known.state;
+      seen = known.state.seq;
+      await watching.changed();
+    }
+  } finally {
+    watching.close();
     await file.close();
   }
 }

@@ -17,7 +17,7 @@ export interface RunOrigin {
   config: unknown;
 }
 
-/** The part of run.json that events do not change. */
+/** The part of run.json that events do not change by themselves. */
 export type RunConstants = Partial<RunOrigin> & { prd?: Pick<Prd, 'hash' | 'specHash' | 'dialect'> };
 
 /** run.json: what was run, where, how far it got and how it ended. Times are ISO 8601; null means not yet. */

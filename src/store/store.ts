@@ -12,12 +12,12 @@ import { createRunFolders, placeRuns, type RunCreated } from './create-run.ts';
 import { writeBundle, type BundleFacts } from './debug-bundle.ts';
 import { asDiskError, onDisk } from './disk.ts';
 import { findRun, listRuns, runIds, type RunList } from './find-run.ts';
-import { followJournal, followRawOutput, type FollowJournal, type FollowRaw } from './follow.ts';
+import { followJournal, followRawOutput, followState, type FollowJournal, type FollowRaw } from './follow.ts';
 import { artifactPath, runPaths, runsFolder, type AttemptPlace } from './layout.ts';
 import { loadEvents, loadRun, type Folded } from './load.ts';
 import { maskEntry } from './masked-entry.ts';
 import { openRawOutput } from './raw-output.ts';
-import { recordOf, type RunOrigin } from './run-record.ts';
+import { recordOf, type RunConstants, type RunOrigin } from './run-record.ts';
 
 /** The run directories of one HALO_HOME. Every function may throw DISK_FAILED, and RUN_NOT_FOUND for its run. */
 export interface Store {
@@ -35,7 +35,7 @@ export interface Store {
    */
   transact<T>(runId: string, decide: (state: RunState) => Decision<T> | Promise<Decision<T>>): Promise<T>;
   /** Notes in run.json what was not known at the creation, such as the agent's version. */
-  amend(runId: string, change: Partial<RunOrigin>): Promise<void>;
+  amend(runId: string, change: RunConstants): Promise<void>;
   readState(runId: string): Promise<RunState>;
   /** What run.json says, as of the journal's last event. */
   readRecord(runId: string): Promise<Record<string, unknown>>;
@@ -51,6 +51,8 @@ export interface Store {
   find(prefix: string): Promise<string>;
   follow(runId: string, options: FollowJournal): AsyncIterable<JournalEvent>;
   followRaw(runId: string, options: FollowRaw): AsyncIterable<Uint8Array>;
+  /** The state of the run, now and after each change by any process; ends on abort alone. */
+  followState(runId: string, signal: AbortSignal): AsyncIterable<RunState>;
   /** A stream that keeps an agent's raw output; end it, or destroy it, when the agent is gone. */
   openRaw(place: AttemptPlace): Writable;
   /** Absolute path of the run's directory. */
@@ -132,6 +134,7 @@ export function openStore(home: string, options: StoreOptions): Store {
     find: (prefix) => findRun(home, prefix),
     follow: (runId, how) => followJournal(paths(runId), how),
     followRaw: (runId, how) => followRawOutput(paths(runId), how),
+    followState: (runId, signal) => followState(paths(runId), signal),
     openRaw: (place) =>
       maskInto(masker, openRawOutput(artifactPath(home, place, 'events.jsonl'), paths(place.runId).raw)),
     runFolder: (runId) => paths(runId).dir,

@@ -9,7 +9,7 @@ export interface FolderWatch {
 }
 
 /** The system's notices can be missing (network file systems, watch limits), so a slow look goes with them. */
-const LOOK_EVERY_MS = 1000;
+const LOOK_EVERY_MS = 500;
 
 export function watchFolder(dir: string, signal: AbortSignal | undefined): FolderWatch {
   let dirty = false;

@@ -40,7 +40,7 @@ export function verdictBlock({ state, width, paint, dir }: VerdictInput): string
   }
 }
 
-const STORY_LABELS = ['landed', 'failed', 'human', 'not done'];
+const STORY_LABELS = ['landed', 'failed', 'human', 'left out', 'not done'];
 
 function storyRow(story: StoryState): [string, string][] {
   const id = safeLine(story.id);
@@ -51,6 +51,8 @@ function storyRow(story: StoryState): [string, string][] {
       return [['failed', `${story.stopReason ?? ''}  ${id}  ${safeLine(story.summary ?? '')}`]];
     case 'needs_human':
       return [['human', `${id}  ${safeLine(story.summary ?? '')}`]];
+    case 'cancelled':
+      return [['left out', `${id}  ${safeLine(story.title)}`]];
     case 'pending':
     case 'in_progress':
       return [['not done', `${id}  ${safeLine(story.title)}`]];

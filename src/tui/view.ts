@@ -93,6 +93,7 @@ function markOf(story: StoryState, now: string): { mark: string; tone: Tone } {
     case 'done':
       return { mark: '✓', tone: 'quiet' };
     case 'skipped':
+    case 'cancelled':
       return { mark: '-', tone: 'quiet' };
     case 'pending':
       return { mark: '·', tone: 'quiet' };
@@ -111,7 +112,8 @@ function rightOf(story: StoryState): string {
     case 'done':
       return 'done before';
     case 'skipped':
-      return 'skipped';
+    case 'cancelled':
+      return story.progress;
     case 'pending':
       return '';
   }

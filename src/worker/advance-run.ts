@@ -16,6 +16,7 @@ import { hostGitDirOf } from './host-repo.ts';
 import { nextJobs } from './next-job.ts';
 import { readRun, type Run } from './read-run.ts';
 import { recoverLanded } from './recover-landed.ts';
+import { watchControl } from './watch-control.ts';
 import { endedEntry, type StoryEnd } from './story-end.ts';
 import { sweepOrphans } from './sweep.ts';
 import type { WorkerContext } from './worker-context.ts';
@@ -32,7 +33,7 @@ export async function advanceRun(
   signal: AbortSignal,
 ): Promise<Enqueue[]> {
   const state = await worker.store.readState(runId);
-  if (state.status === 'ended') return [];
+  if (state.status === 'ended' || rests(state)) return [];
   const run = await readRun(worker, runId);
   const plan = planNext(state);
   const planned =
@@ -43,12 +44,30 @@ export async function advanceRun(
     if (state.status === 'queued') await startRun(worker, run);
     const hostGitDir = await hostGitDirOf(worker.home, state.repo);
     const started = await startAttempt(worker, run, { ordinal, hostGitDir });
-    if (started !== undefined) await attemptStory(worker, { ...run, ...started, hostGitDir, signal });
+    if (started !== undefined) await attemptWhileWanted(worker, { ...run, ...started, hostGitDir, signal });
   });
   worker.inBackground(repackMirror(mirrorPath(worker.home, state.repo.mirror)));
   if (fatal === undefined) return goOn(worker, run);
   await endRun(worker, run, () => fatal);
   return [];
+}
+
+/** Whether a person lets the run rest, and it has not come to its end all the same. */
+function rests(state: RunState): boolean {
+  return state.paused !== undefined && planEnd(state) === undefined;
+}
+
+/** What a person says while the attempt is under way reaches it through the journal, whoever wrote it there. */
+async function attemptWhileWanted(worker: WorkerContext, request: AttemptRequest): Promise<void> {
+  const control = watchControl(worker.store, request.runId, request);
+  try {
+    await attemptStory(worker, { ...request, signal: AbortSignal.any([request.signal, control.signal]) });
+  } catch (error) {
+    const unwanted = control.signal.aborted || (error instanceof HaloError && error.code === 'RUN_ABORTED');
+    if (!unwanted || request.signal.aborted) throw error;
+  } finally {
+    control.stop();
+  }
 }
 
 /** The agent's version is known where the run is worked on, and not where it was submitted. */
@@ -78,7 +97,7 @@ async function startAttempt(
   const begun = await worker.store.transact(runId, async (state) => {
     const plan = planNext(state);
     const planned =
-      state.status === 'running' && plan.kind === 'attempts'
+      state.status === 'running' && state.paused === undefined && plan.kind === 'attempts'
         ? plan.attempts.find(({ story }) => story === state.stories[ordinal])
         : undefined;
     // A job may come early, e.g. when the queue was made anew from the journals.

@@ -30,6 +30,7 @@ export async function attemptStory(worker: WorkerContext, request: AttemptReques
     if (end.commit === undefined) await recordEnd(attempt, end);
   } catch (error) {
     if (request.signal.aborted && !isPersons(request.signal.reason)) await giveBack(attempt);
+    if (isPersons(attempt.signal.reason)) await attempt.report({ type: 'story.stopped', usage: attempt.usage });
     throw error;
   } finally {
     worker.inBackground(attempt.close());
@@ -100,8 +101,8 @@ function endOrThrow(error: unknown): StoryEnd {
 /** Keeps what the next attempt and the debug bundle want to know, and writes the end down. */
 async function recordEnd(attempt: Attempt, end: StoryEnd): Promise<void> {
   const { worker, place, runId, story, number, signal, usage } = attempt;
-  // Its worker stops, and no person wants that: another worker does the attempt again.
-  if (end.stopReason === 'USER_ABORT' && !isPersons(signal.reason)) throw signal.reason;
+  // Who stopped it has written down what becomes of the story, or wants another worker to do it.
+  if (end.stopReason === 'USER_ABORT') throw signal.reason;
   if (end.tail !== undefined) await worker.store.writeArtifact(place, 'failure.log', end.tail);
   const whose = { story: story.id, attempt: number };
   await worker.store.transact(runId, (state) => {

@@ -6,6 +6,7 @@ import { landCommit } from '../git/land.ts';
 import { mirrorPath } from '../git/mirror.ts';
 import type { StoryQueue } from '../queue/queue.ts';
 import { endRun, planEnd, type RunKeeper } from './end-run.ts';
+import { findStory } from './find-story.ts';
 import { hostGitDirOf } from './host-repo.ts';
 import { noteProof } from './keep-proof.ts';
 import { nextJobs } from './next-job.ts';
@@ -21,6 +22,8 @@ export interface Decided {
 
 export interface Decision {
   runId: string;
+  /** Who decides, for the journal. */
+  by: string;
   storyId: string;
   openQueue(): Promise<Pick<StoryQueue, 'enqueue'>>;
 }
@@ -61,11 +64,11 @@ export async function approveStory(keeper: RunKeeper, decision: Decision): Promi
     expected: tip === repo.base ? undefined : tip,
   });
   const whose = { story: story.id, attempt: story.attempts };
-  await store.append(runId, [{ type: 'story.approved', ...whose, commit }]);
+  await store.append(runId, [{ type: 'story.approved', ...whose, commit, by: decision.by }]);
   await releaseCommit(mirrorDir, runId, story.key);
   const place = { runId, storyKey: story.key, attempt: story.attempts };
   const { git } = (await readRun(keeper, runId)).config;
-  const noted = await noteProof({ store, place, whose, gitDir: hostGitDir, commit, git, approved: true });
+  const noted = await noteProof({ store, place, whose, gitDir: hostGitDir, commit, git, approvedBy: decision.by });
   await store.append(runId, noted);
   return { story: story.id, commit, goesOn: await goOn(keeper, decision) };
 }
@@ -81,7 +84,9 @@ export async function rejectStory(
   const story = findStory(state, decision.storyId);
   const { commit } = requireHeld(state, story);
   const reason = safeLine(decision.reason ?? '', 500) || 'a person refused the change';
-  await store.append(runId, [{ type: 'story.rejected', story: story.id, attempt: story.attempts, commit, reason }]);
+  await store.append(runId, [
+    { type: 'story.rejected', story: story.id, attempt: story.attempts, commit, reason, by: decision.by },
+  ]);
   await releaseCommit(mirrorPath(home, state.repo.mirror), runId, story.key);
   return { story: story.id, commit, goesOn: await goOn(keeper, decision) };
 }
@@ -98,15 +103,6 @@ async function goOn(keeper: RunKeeper, decision: Decision): Promise<boolean> {
   const queue = await decision.openQueue();
   for (const job of nextJobs(state)) await queue.enqueue(job);
   return true;
-}
-
-function findStory(state: RunState, storyId: string): StoryState {
-  const story = state.stories.find(({ id }) => id === storyId);
-  if (story !== undefined) return story;
-  const known = state.stories.map(({ id }) => id).slice(0, 20);
-  throw new HaloError('STORY_NOT_FOUND', `Run ${state.runId} has no story ${JSON.stringify(storyId)}.`, {
-    hint: `Its stories: ${known.join(', ')}.`,
-  });
 }
 
 function requireHeld({ runId, stories }: RunState, story: StoryState): NonNullable<StoryState['held']> {

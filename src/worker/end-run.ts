@@ -49,7 +49,8 @@ interface Failure extends Pick<Run, 'runId' | 'config'> {
   end: RunEnd;
 }
 
-async function bundleFailure(worker: RunKeeper, { runId, config, end }: Failure): Promise<void> {
+/** Bundles up what explains an end. Never throws. */
+export async function bundleFailure(worker: RunKeeper, { runId, config, end }: Failure): Promise<void> {
   const { store, log } = worker;
   try {
     const state = await store.readState(runId);

@@ -54,7 +54,8 @@ export interface LandedProof {
   commit: string;
   /** Of the run's configuration. */
   git: Parameters<typeof signingKey>[0];
-  approved?: true;
+  /** The person who said yes to it. */
+  approvedBy?: string;
 }
 
 /**
@@ -62,12 +63,12 @@ export interface LandedProof {
  * written the answer tells the journal. Safe to repeat.
  */
 export async function noteProof(landed: LandedProof): Promise<JournalEntry[]> {
-  const { store, place, whose, gitDir, commit, git, approved } = landed;
+  const { store, place, whose, gitDir, commit, git, approvedBy } = landed;
   try {
     const proof = await readProof(store, place, commit);
     if (proof === undefined) return [];
-    const text = proofText(approved === undefined ? proof : { ...proof, approved });
-    if (approved !== undefined) await store.writeArtifact(place, ARTIFACT, text);
+    const text = proofText(approvedBy === undefined ? proof : { ...proof, approved: true, approvedBy });
+    if (approvedBy !== undefined) await store.writeArtifact(place, ARTIFACT, text);
     await writeNote({ gitDir, commit, text, key: signingKey(git) });
     return [];
   } catch (error) {

@@ -2,7 +2,7 @@ import { keepProof } from './keep-proof.ts';
 import { openBaseline } from './baseline.ts';
 import type { GateProof } from '../core/proof.ts';
 import { runGates } from './phases/gates.ts';
-import { holdProtected } from './phases/hold.ts';
+import { holdForPerson } from './phases/hold.ts';
 import { landCandidate } from './phases/land.ts';
 import { mergeCandidate, type Based } from './phases/merge.ts';
 import { planSteps } from './plan-steps.ts';
@@ -21,7 +21,7 @@ export async function landProven(work: Proven, summary: string): Promise<StoryEn
   let proven = work;
   for (let merges = 0; merges <= MOST_MERGES; merges += 1) {
     await keepProof(proven.attempt, proven.candidate, proven.gates);
-    await holdProtected(proven.attempt, proven.candidate);
+    await holdForPerson(proven.attempt, proven.candidate);
     const landing = await landCandidate(proven.attempt, proven.candidate, summary);
     if (landing.kind === 'landed') return landing.end;
     proven = await proveMerged(await mergeCandidate(proven, landing.tip, summary), merges + 1);

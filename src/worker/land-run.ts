@@ -1,10 +1,12 @@
 import { relative } from 'node:path';
+import type { Config } from '../config/config.ts';
 import { HaloError } from '../core/errors.ts';
 import type { RunRepo } from '../core/events.ts';
 import { fastForward, pushFastForward } from '../git/fast-forward.ts';
 import { mirrorPath } from '../git/mirror.ts';
 import { inspectRepo } from '../git/repo.ts';
 import { isUrl } from '../git/source.ts';
+import { refuseUnapproved } from './approval.ts';
 import type { Store } from '../store/store.ts';
 
 export interface LandedRun {
@@ -18,7 +20,8 @@ export interface LandedRun {
  * Throws LAND_REFUSED with the reason; then nothing has moved.
  */
 export async function landRun(store: Store, home: string, runId: string): Promise<LandedRun> {
-  const { repo, tip, status, prdPath } = await store.readState(runId);
+  const state = await store.readState(runId);
+  const { repo, tip, status, prdPath } = state;
   if (status !== 'ended') {
     throw new HaloError('LAND_REFUSED', `run ${runId} is still going on`, {
       hint: `wait for its end (halo logs ${runId} -f), or merge the branch halo/${runId} as it is`,
@@ -29,6 +32,7 @@ export async function landRun(store: Store, home: string, runId: string): Promis
       hint: `\`halo logs ${runId}\` shows why`,
     });
   }
+  refuseUnapproved(state, (await store.readRecord(runId)).config as Config);
   const landed = isUrl(repo.source)
     ? await pushRun(home, repo, tip)
     : await fastForwardCheckout(repo, { runId, tip, prdPath });

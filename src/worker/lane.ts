@@ -1,5 +1,5 @@
 import type { RunState } from '../core/run-state.ts';
-import { isPresent } from '../store/presence.ts';
+import { countWorkers, isPresent } from '../store/presence.ts';
 import type { Store } from '../store/store.ts';
 
 /**
@@ -16,4 +16,9 @@ export function openLanes(
   store: Pick<Store, 'readState'>,
 ): (runId: string) => Promise<string | undefined> {
   return async (runId) => laneOf(home, await store.readState(runId));
+}
+
+/** How many workers live that would work on the run. */
+export async function countWorkersFor(home: string, state: Pick<RunState, 'owner'>): Promise<number> {
+  return (await laneOf(home, state)) === undefined ? countWorkers(home) : 1;
 }

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { processEnv, readSecret } from '../config/host.ts';
 import type { Config, Host } from '../config/config.ts';
-import { HaloError, toHaloError } from '../core/errors.ts';
+import { toHaloError, type HaloError } from '../core/errors.ts';
 import { unmetNeeds } from '../core/needs.ts';
 import type { RunEnd } from '../core/plan.ts';
 import type { StopReason } from '../core/stop-reason.ts';
@@ -27,8 +27,6 @@ import { learnSecrets, openProcessMasker } from './secrets.ts';
 import type { WorkerContext } from './worker-context.ts';
 
 export interface Worker {
-  /** Ends a run of this worker at once with USER_ABORT. */
-  stopRun(runId: string): Promise<void>;
   /** Takes no more work, hands back what is under way, and removes its sandboxes. */
   close(): Promise<void>;
 }
@@ -60,7 +58,6 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   const { host, concurrency, log, owner, masker = openProcessMasker(host, processEnv()) } = options;
   const link = await findRedis(host);
   const cleaning = new Set<Promise<void>>();
-  const stops = new Set<{ runId: string; controller: AbortController }>();
   const homeId = await readHomeId(host.home);
   const worker = openContext({ host, homeId, log, masker, cleaning });
   const queue = await openQueue(link, openLanes(host.home, worker.store));
@@ -68,28 +65,20 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   const reconciler = startReconciler(worker, queue, owner);
   const handle = async (job: StoryJob, signal: AbortSignal, { jobId, lastTry }: Turn) => {
     const { runId } = job;
-    const stop = new AbortController();
-    const mine = { runId, controller: stop };
-    stops.add(mine);
     try {
       if (unmetNeeds(await worker.store.readState(runId)).length > 0) return;
-      const next = await advanceRun(worker, job, AbortSignal.any([signal, stop.signal]));
-      if (stop.signal.aborted) return void (await endStoppedRun(worker, runId));
+      const next = await advanceRun(worker, job, signal);
       // A job cannot be queued while it runs: it comes again instead.
       const own = next.find((following) => jobIdOf(following) === jobId);
       for (const following of next) if (following !== own) await queue.enqueue(following);
       if (next.length === 0) await reconciler.wake(runId);
       return own && { againMs: own.delayMs ?? 0 };
     } catch (error) {
-      if (stop.signal.aborted) return void (await endStoppedRun(worker, runId));
       if (signal.aborted) throw error;
       const failure = toHaloError(error);
-      if (failure.code === 'RUN_ABORTED') return undefined;
       log.error({ runId, code: failure.code, err: error }, 'a run could not be taken further');
       if (!lastTry && !ENDS_RUN.includes(failure.stopReason)) throw error;
       return void (await endFaultyRun(worker, runId, failure));
-    } finally {
-      stops.delete(mine);
     }
   };
 
@@ -102,11 +91,6 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   await consumer.ready;
   const presence = owner === undefined ? await announceWorker(host.home, 'any') : undefined;
   return {
-    stopRun: async (runId) => {
-      const under = [...stops].filter((each) => each.runId === runId);
-      if (under.length === 0) await endStoppedRun(worker, runId);
-      for (const { controller } of under) controller.abort(new HaloError('RUN_ABORTED', `run ${runId} was stopped`));
-    },
     close: async () => {
       await presence?.leave();
       await reconciler.stop();
@@ -187,10 +171,6 @@ function openContext({ host, homeId, log, cleaning, masker }: Parts): WorkerCont
 export function openIdle(parts: Omit<Parts, 'homeId' | 'masker'>): WorkerContext {
   // An id of its own: a worker's sweep leaves alone what it makes.
   return openContext({ ...parts, homeId: 'verify', masker: openProcessMasker(parts.host, processEnv()) });
-}
-
-async function endStoppedRun(worker: WorkerContext, runId: string): Promise<void> {
-  await endAnyway(worker, runId, { stopReason: 'USER_ABORT', detail: 'stopped by a person' });
 }
 
 async function endFaultyRun(worker: WorkerContext, runId: string, failure: HaloError): Promise<void> {

@@ -52,15 +52,14 @@ describe('halo submit', () => {
 
 describe('halo run', () => {
   /** A worker that plays the given events as the run that was submitted. */
-  function playing(play: (append: MemoryOperations['append']) => void, stopRun: () => Promise<void> = noStop) {
+  function playing(play: (append: MemoryOperations['append']) => void) {
     let closed = false;
     const startWorker = () => {
       play((runId, entry) => operations.append(runId, entry));
-      return Promise.resolve({ stopRun, close: () => Promise.resolve(void (closed = true)) });
+      return Promise.resolve({ close: () => Promise.resolve(void (closed = true)) });
     };
     return { services: { startWorker }, isClosed: () => closed };
   }
-  const noStop = () => Promise.resolve();
   beforeEach(() => operations.addRun([created('new-1', 2)]));
 
   it('prints plain lines, the verdict and, last, the run directory where stdout is no terminal', async () => {
@@ -99,11 +98,7 @@ describe('halo run', () => {
 
   it('stops the run at the first Ctrl-C, says so, and ends with 130', async () => {
     let pressCtrlC = () => {};
-    const worker = playing(
-      () => setImmediate(() => pressCtrlC()),
-      () =>
-        Promise.resolve(operations.append('new-1', { type: 'run.ended', stopReason: 'USER_ABORT', detail: 'stopped' })),
-    );
+    const worker = playing(() => setImmediate(() => pressCtrlC()));
     const result = await halo(['run', 'prd.json'], { ...worker, onReady: (press) => (pressCtrlC = press) });
     expect(result.code).toBe(130);
     expect(result.stderr).toContain('stopping:');
@@ -112,14 +107,11 @@ describe('halo run', () => {
 
   it('leaves at once at the second Ctrl-C', async () => {
     let pressCtrlC = () => {};
-    const worker = playing(
-      () =>
-        setImmediate(() => {
-          pressCtrlC();
-          pressCtrlC();
-          operations.append('new-1', { type: 'run.ended', stopReason: 'USER_ABORT', detail: '' });
-        }),
-      noStop,
+    const worker = playing(() =>
+      setImmediate(() => {
+        pressCtrlC();
+        pressCtrlC();
+      }),
     );
     const result = await halo(['run', 'prd.json'], { ...worker, onReady: (press) => (pressCtrlC = press) });
     expect(result.stderr).toContain('[left at once with 130]');
@@ -325,9 +317,53 @@ describe('halo approve and halo reject', () => {
     expect(JSON.parse(rejected.stdout)).toEqual({ story: 'US-001', commit: COMMIT, goesOn: false });
   });
 
-  it('say when nothing waits, and ask for the story', async () => {
+  it('say when nothing waits', async () => {
     expect(await halo(['approve', 'r1', '--story', 'US-002'])).toMatchObject({ code: 6, stdout: '' });
-    expect((await halo(['reject', 'r1'])).code).toBe(2);
+    expect((await halo(['reject', 'r1'])).code).toBe(6);
+  });
+
+  it('are about all that an ended run made without a story', async () => {
+    operations.addRun(succeeded('r2'));
+    expect(await halo(['approve', 'r2'])).toMatchObject({
+      code: 0,
+      stdout: `approved  r2  up to ${COMMIT.slice(0, 7)}\n`,
+      stderr: 'take it over: halo land r2\n',
+    });
+    expect(await halo(['reject', 'r2', '--reason', 'no'])).toMatchObject({
+      stdout: `rejected  r2  up to ${COMMIT.slice(0, 7)}\n`,
+    });
+    expect((await operations.get('r2')).state.decision).toMatchObject({ verdict: 'rejected', reason: 'no' });
+  });
+});
+
+describe('halo pause, resume, cancel and retry', () => {
+  beforeEach(() => operations.addRun([created('r1', 2), { type: 'run.started' }]));
+
+  it.each([
+    ['pause', [], 'paused  r1  Now it is so.\n', 'run.paused'],
+    ['pause', ['--now'], 'paused  r1  Now it is so.\n', 'run.paused'],
+    ['resume', [], 'resumed  r1  Now it is so.\n', 'run.resumed'],
+    ['cancel', [], 'cancelled  r1  Now it is so.\n', 'run.ended'],
+    ['cancel', ['--story', 'US-002'], 'cancelled  r1  Now it is so.\n', 'story.cancelled'],
+    ['retry', ['--story', 'US-001'], 'retried  r1  Now it is so.\n', 'run.retried'],
+  ])('say what they did: %s %j', async (command, more, stdout, type) => {
+    expect(await halo([command, 'r1', ...more])).toMatchObject({ code: 0, stdout });
+    const types = [];
+    for await (const event of operations.follow('r1', { after: 0, follow: false })) types.push(event.type);
+    expect(types.at(-1)).toBe(type);
+  });
+
+  it('tell when it was so before, and which story is not there', async () => {
+    await halo(['cancel', 'r1']);
+    expect((await halo(['cancel', 'r1'])).stdout).toBe('as before  r1  It was so before.\n');
+    expect((await halo(['cancel', 'r1', '--story', 'X'])).code).toBe(2);
+    expect(JSON.parse((await halo(['pause', 'r1', '--json'])).stdout)).toMatchObject({ changed: false });
+  });
+
+  it('send another PRD along with resume --replan', async () => {
+    expect((await halo(['resume', 'r1', '--replan', 'prd.json'])).code).toBe(0);
+    expect(operations.replanned.map(({ path }) => path)).toEqual([join(folder, 'prd.json')]);
+    expect((await halo(['resume', 'r1', '--replan', 'no.json'])).code).toBe(6);
   });
 });
 

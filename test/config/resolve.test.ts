@@ -89,6 +89,7 @@ describe('defaults', () => {
         signingKey: undefined,
       },
       prd: { writeBack: true },
+      approval: { mode: 'never' },
       workspace: { transport: 'auto' },
     });
   });

@@ -16,6 +16,8 @@ export interface CliOptions {
   terminal?: Partial<World['terminal']>;
   stdin?: string;
   cwd?: string;
+  /** The person at the terminal. */
+  ask?: World['ask'];
   /** Receives the way to press Ctrl-C. */
   onReady?: (pressCtrlC: () => void) => void;
 }
@@ -38,6 +40,7 @@ export async function runCli(words: string[], options: CliOptions): Promise<CliR
       ...options.terminal,
     },
     cwd: options.cwd ?? '/',
+    ask: options.ask,
     services: {
       readHost: () => Promise.resolve({ home: '/halo', redisUrl: undefined, apiUrl: undefined, apiToken: undefined }),
       openOperations: open,

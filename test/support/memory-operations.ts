@@ -1,5 +1,5 @@
 import { planNext } from '../../src/core/plan.ts';
-import type { Decided, Operations, Submitted, SubmitRequest } from '../../src/api/operations.ts';
+import type { Decided, DecidedRun, Operations, Steered, Submitted, SubmitRequest } from '../../src/api/operations.ts';
 import { HaloError } from '../../src/core/errors.ts';
 import type { JournalEntry, JournalEvent } from '../../src/core/events.ts';
 import { foldRun, type RunState } from '../../src/core/run-state.ts';
@@ -12,6 +12,8 @@ interface MemoryRun {
 
 export interface MemoryOperations extends Operations {
   readonly submitted: SubmitRequest[];
+  /** PRDs that came with `resume`. */
+  readonly replanned: SubmitRequest['prd'][];
   /** Adds a run with these events, one second apart from 2030 on; returns its id. */
   addRun(entries: JournalEntry[], raw?: MemoryRun['raw']): string;
   append(runId: string, entry: JournalEntry): void;
@@ -19,10 +21,17 @@ export interface MemoryOperations extends Operations {
   followers(runId: string): number;
 }
 
+interface Said {
+  by: string;
+  story: string | undefined;
+  attempt: number;
+}
+
 /** Operations over runs in memory: complete as the interface goes, but nothing is executed. */
 export function openMemory(): MemoryOperations {
   const runs = new Map<string, MemoryRun>();
   const submitted: SubmitRequest[] = [];
+  const replanned: SubmitRequest['prd'][] = [];
 
   function find(prefix: string): MemoryRun {
     const found = [...runs].filter(([id]) => id.startsWith(prefix)).map(([, run]) => run);
@@ -50,8 +59,27 @@ export function openMemory(): MemoryOperations {
     return { story: storyId, commit, goesOn: planNext(stateOf(find(runId))).kind === 'attempts' };
   }
 
-  return {
+  function say(runId: string, story: string | undefined, entryOf: (who: Said) => JournalEntry): Steered {
+    const state = stateOf(find(runId));
+    const about = state.stories.find(({ id }) => id === story);
+    if (story !== undefined && about === undefined) throw new HaloError('STORY_NOT_FOUND', `There is no ${story}.`);
+    if (state.status === 'ended' && state.stopReason === 'USER_ABORT')
+      return { runId: state.runId, changed: false, stories: [], says: 'It was so before.' };
+    append(runId, entryOf({ by: 'tester', story, attempt: about?.attempts ?? 0 }));
+    return { runId: state.runId, changed: true, stories: story === undefined ? [] : [story], says: 'Now it is so.' };
+  }
+
+  function decideRun(runId: string, entryOf: (tip: string) => JournalEntry): DecidedRun {
+    const { tip, status, runId: id, stories } = stateOf(find(runId));
+    if (status !== 'ended' || stories.some(({ held }) => held !== undefined))
+      throw new HaloError('LAND_REFUSED', `Run ${id} is still going on.`);
+    append(runId, entryOf(tip));
+    return { runId: id, tip };
+  }
+
+  const operations: MemoryOperations = {
     submitted,
+    replanned,
     append,
     followers: (runId) => find(runId).waiting.size,
     addRun(entries, raw = []) {
@@ -91,7 +119,8 @@ export function openMemory(): MemoryOperations {
     get: (runId) =>
       attempt(() => {
         const state = stateOf(find(runId));
-        return { state, record: { runId: state.runId, status: state.status }, dir: `/halo/runs/${state.runId}` };
+        const record = { runId: state.runId, status: state.status };
+        return { state, record, dir: `/halo/runs/${state.runId}`, workers: 0 };
       }),
     async *follow(runId, { after, follow, signal }) {
       const run = find(runId);
@@ -121,6 +150,31 @@ export function openMemory(): MemoryOperations {
           throw new HaloError('LAND_REFUSED', `Run ${state.runId} landed nothing.`, { hint: 'Look at its logs.' });
         return { branch: 'main', from: state.repo.base, to: state.tip };
       }),
+    pause: (runId, { now }) => attempt(() => say(runId, undefined, ({ by }) => ({ type: 'run.paused', by, now }))),
+    resume: (runId, { replan }) =>
+      attempt(() => {
+        if (replan?.prd !== undefined) replanned.push(replan.prd);
+        return say(runId, undefined, ({ by }) => ({ type: 'run.resumed', by }));
+      }),
+    cancel: (runId, storyId) =>
+      attempt(() =>
+        say(runId, storyId, ({ by, story, attempt }) =>
+          story === undefined
+            ? { type: 'run.ended', stopReason: 'USER_ABORT', detail: `cancelled by ${by}`, by }
+            : { type: 'story.cancelled', by, story, attempt },
+        ),
+      ),
+    retry: (runId, storyId) =>
+      attempt(() =>
+        say(runId, storyId, ({ by, story }) => ({
+          type: 'run.retried',
+          by,
+          stories: story === undefined ? [] : [story],
+        })),
+      ),
+    approveRun: (runId) => attempt(() => decideRun(runId, (tip) => ({ type: 'run.approved', by: 'tester', tip }))),
+    rejectRun: (runId, reason = 'refused') =>
+      attempt(() => decideRun(runId, (tip) => ({ type: 'run.rejected', by: 'tester', tip, reason }))),
     approve: (runId, storyId) => attempt(() => decide(runId, storyId, (held) => ({ type: 'story.approved', ...held }))),
     reject: (runId, storyId, reason = 'refused') =>
       attempt(() => decide(runId, storyId, (held) => ({ type: 'story.rejected', reason, ...held }))),
@@ -132,8 +186,10 @@ export function openMemory(): MemoryOperations {
         const image = `sha256:${'a'.repeat(64)}`;
         return { story: storyId, attempt: number, image, checks: [same] };
       }),
+    actingAs: () => operations,
     close: () => Promise.resolve(),
   };
+  return operations;
 }
 
 function stateOf(run: MemoryRun): RunState {

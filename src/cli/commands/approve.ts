@@ -4,17 +4,17 @@ import type { Cli } from '../cli.ts';
 import type { Define } from '../define.ts';
 
 interface Flags {
-  story: string;
+  story?: string;
   json?: true;
 }
 
 export const define: Define = (command, cli) => {
   command
     .description(
-      'Lands the commit of a story that waits because it changes protected paths: exactly the commit that the gates have judged, if the branch of the run is still where the story began. Then the run goes on.',
+      'Lands the commit of a story that waits for a person: exactly the commit that the gates have judged, if the branch of the run is still where the story began; then the run goes on. Without --story: says yes to all that an ended run made, for `halo land`.',
     )
     .argument('<runId>', 'a run, or the start of its id')
-    .requiredOption('--story <id>', 'the story that waits')
+    .option('--story <id>', 'the story that waits')
     .option('--json', 'print story, commit and whether the run goes on as JSON')
     .addHelpText('after', HELP)
     .action((runId: string, flags: Flags) => approve(runId, flags, cli));
@@ -23,17 +23,29 @@ export const define: Define = (command, cli) => {
 const HELP = `
 Examples:
   halo diff 0tbq --story US-002 && halo approve 0tbq --story US-002
+  halo diff 0tbq && halo approve 0tbq && halo land 0tbq
 
 Exit codes:
-  0 landed    2 no such run or story    6 nothing waits, with the reason    10 the branch moved
+  0 approved    2 no such run or story    6 nothing waits, with the reason    10 the branch moved
 
 See also: halo status, halo diff, halo reject`;
 
 async function approve(runId: string, { story, json }: Flags, cli: Cli): Promise<void> {
+  if (story === undefined) return approveRun(runId, json === true, cli);
   const decided = await cli.withOperations((operations) => operations.approve(runId, story));
   if (json) return cli.printJson(decided);
   await cli.print(`${cli.paint('good', 'approved')}  ${safeLine(decided.story)}  ${decided.commit.slice(0, 7)}`);
   await cli.note(whatNext(runId, decided));
+}
+
+async function approveRun(runId: string, json: boolean, cli: Cli): Promise<void> {
+  const decided = await cli.withOperations((operations) => operations.approveRun(runId));
+  if (json) return cli.printJson(decided);
+  const { tip, landed } = decided;
+  await cli.print(`${cli.paint('good', 'approved')}  ${decided.runId}  up to ${tip.slice(0, 7)}`);
+  await cli.note(
+    landed === undefined ? `take it over: halo land ${decided.runId}` : `it is on ${safeLine(landed.branch)} now`,
+  );
 }
 
 function whatNext(runId: string, { goesOn }: Decided): string {

@@ -1,7 +1,6 @@
-import { safeText } from '../../core/safe-text.ts';
-import type { Paint, Tone } from '../../core/transcript.ts';
 import type { Cli } from '../cli.ts';
 import type { Define } from '../define.ts';
+import { coloredDiff } from '../diff-text.ts';
 
 export const define: Define = (command, cli) => {
   command
@@ -23,19 +22,5 @@ See also: halo land, halo status`;
 async function diff(runId: string, story: string | undefined, cli: Cli): Promise<void> {
   const text = await cli.withOperations((operations) => operations.diff(runId, story));
   if (text === '') return cli.note('nothing was changed');
-  await cli.write(cli.terminal.shown ? colored(text, cli.paint) : text);
-}
-
-function colored(text: string, paint: Paint): string {
-  return text
-    .split('\n')
-    .map((line) => paint(toneOf(line), safeText(line)))
-    .join('\n');
-}
-
-function toneOf(line: string): Tone {
-  if (/^(diff|index|\+\+\+|---) /.test(line)) return 'strong';
-  if (line.startsWith('@@')) return 'quiet';
-  if (line.startsWith('+')) return 'good';
-  return line.startsWith('-') ? 'bad' : 'plain';
+  await cli.write(cli.terminal.shown ? coloredDiff(text, cli.paint) : text);
 }

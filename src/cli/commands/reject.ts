@@ -3,7 +3,7 @@ import type { Cli } from '../cli.ts';
 import type { Define } from '../define.ts';
 
 interface Flags {
-  story: string;
+  story?: string;
   reason?: string;
   json?: true;
 }
@@ -11,10 +11,10 @@ interface Flags {
 export const define: Define = (command, cli) => {
   command
     .description(
-      'Refuses the commit of a story that waits because it changes protected paths. The run ends with APPROVAL_DENIED; what landed before stays.',
+      'Refuses the commit of a story that waits for a person. The run ends with APPROVAL_DENIED; what landed before stays. Without --story: says no to all that an ended run made, and `halo land` refuses it.',
     )
     .argument('<runId>', 'a run, or the start of its id')
-    .requiredOption('--story <id>', 'the story that waits')
+    .option('--story <id>', 'the story that waits')
     .option('--reason <text>', 'why, for the journal and the summary')
     .option('--json', 'print story and commit as JSON')
     .addHelpText('after', HELP)
@@ -31,7 +31,18 @@ Exit codes:
 See also: halo status, halo diff, halo approve`;
 
 async function reject(runId: string, { story, reason, json }: Flags, cli: Cli): Promise<void> {
+  if (story === undefined) return rejectRun(runId, { reason, json: json === true }, cli);
   const decided = await cli.withOperations((operations) => operations.reject(runId, story, reason));
   if (json) return cli.printJson(decided);
   await cli.print(`${cli.paint('bad', 'rejected')}  ${safeLine(decided.story)}  ${decided.commit.slice(0, 7)}`);
+}
+
+async function rejectRun(
+  runId: string,
+  { reason, json }: { reason: string | undefined; json: boolean },
+  cli: Cli,
+): Promise<void> {
+  const decided = await cli.withOperations((operations) => operations.rejectRun(runId, reason));
+  if (json) return cli.printJson(decided);
+  await cli.print(`${cli.paint('bad', 'rejected')}  ${decided.runId}  up to ${decided.tip.slice(0, 7)}`);
 }

@@ -1,12 +1,13 @@
-import type { Operations, Submitted } from '../../api/operations.ts';
+import type { Operations } from '../../api/operations.ts';
 import { safeLine } from '../../core/safe-text.ts';
-import { exitCodeOf } from '../../core/stop-reason.ts';
+import { exitCodeOf, type StopReason } from '../../core/stop-reason.ts';
+import { askApproval } from '../ask-approval.ts';
 import type { Cli } from '../cli.ts';
 import type { Worker } from '../compose.ts';
 import { followRun } from '../follow-run.ts';
 import type { Define } from '../define.ts';
 import { readPrd } from '../read-prd.ts';
-import { addSettingOptions, repoSource, settingsOf, type SettingFlags } from '../run-options.ts';
+import { addSettingOptions, ASK, repoSource, settingsOf, type SettingFlags } from '../run-options.ts';
 
 interface Flags extends SettingFlags {
   repo: string;
@@ -25,6 +26,7 @@ export const define: Define = (command, cli) => {
       .argument('<prd>', 'the PRD file, or - for stdin')
       .option('--repo <path>', 'the repository', '.'),
   )
+    .option(...ASK)
     .option('--allow-dirty', 'accept uncommitted changes; they are not part of the run')
     .option('--json', 'print one journal event per line, for machines')
     .addHelpText('after', HELP)
@@ -68,7 +70,15 @@ async function run(file: string, flags: Flags, cli: Cli): Promise<void> {
           owner: submitted.owner,
         });
     try {
-      await follow(submitted, { operations, worker, cli, json: flags.json === true });
+      const { runId, warnings } = submitted;
+      await cli.note(...warnings.map((text) => `${cli.paintErr('warn', 'warning:')} ${safeLine(text, 500)}`));
+      const following = { operations, worker, cli, json: flags.json === true };
+      const asks = flags.askForApproval === true && !following.json;
+      let end = await follow(runId, following);
+      while (end === 'NEEDS_HUMAN' && asks && (await askApproval(operations, runId, cli)))
+        end = await follow(runId, following);
+      if (end !== undefined) end = (await operations.get(runId)).state.stopReason ?? end;
+      cli.exitCode = end === undefined ? ABORTED : exitCodeOf(end);
     } finally {
       await worker?.close();
     }
@@ -85,8 +95,8 @@ interface Following {
   json: boolean;
 }
 
-async function follow({ runId, warnings }: Submitted, { operations, worker, cli, json }: Following): Promise<void> {
-  await cli.note(...warnings.map((text) => `${cli.paintErr('warn', 'warning:')} ${safeLine(text, 500)}`));
+/** Follows the run to its end; undefined when it goes on without us. */
+async function follow(runId: string, { operations, worker, cli, json }: Following): Promise<StopReason | undefined> {
   let say = (line: string): void => void cli.note(line);
   const leave = new AbortController();
   let stopping: Promise<void> | undefined;
@@ -97,22 +107,18 @@ async function follow({ runId, warnings }: Submitted, { operations, worker, cli,
   async function stop(): Promise<void> {
     if (worker === undefined) {
       leave.abort();
-      return say(`no longer following; the run goes on. \`halo logs ${runId} -f\` follows it again.`);
+      return say(
+        `no longer following; the run goes on. \`halo logs ${runId} -f\` follows it again, \`halo cancel ${runId}\` ends it.`,
+      );
     }
     say('stopping: the attempt under way is given up, what landed stays. Ctrl-C again exits at once.');
-    await worker.stopRun(runId);
+    await operations.cancel(runId, undefined);
   }
   try {
-    const end = await followRun({
-      operations,
-      runId,
-      cli,
-      json,
-      signal: leave.signal,
-      onDrawn: (drawn) => (say = drawn),
-    });
+    const signal = leave.signal;
+    const end = await followRun({ operations, runId, cli, json, signal, onDrawn: (drawn) => (say = drawn) });
     await stopping;
-    cli.exitCode = end === undefined ? ABORTED : exitCodeOf(end);
+    return end;
   } finally {
     off();
   }

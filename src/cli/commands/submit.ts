@@ -6,7 +6,7 @@ import { safeLine } from '../../core/safe-text.ts';
 import type { Cli } from '../cli.ts';
 import type { Define } from '../define.ts';
 import { readPrd } from '../read-prd.ts';
-import { addSettingOptions, collect, repoSource, settingsOf, type SettingFlags } from '../run-options.ts';
+import { addSettingOptions, ASK, collect, repoSource, settingsOf, type SettingFlags } from '../run-options.ts';
 
 interface Flags extends SettingFlags {
   repo?: string[];
@@ -31,6 +31,7 @@ export const define: Define = (command, cli) => {
       .option('--after <runId>', 'start when that run ended with SUCCESS (repeatable)', collect)
       .option('--key <key>', 'make the runs once, however often this key is submitted'),
   )
+    .option(...ASK)
     .option('--allow-dirty', 'accept uncommitted changes; they are not part of the run')
     .option('--json', 'print the runs as JSON')
     .addHelpText('after', HELP)

@@ -8,11 +8,11 @@ import type { Candidate } from './import.ts';
 const NAMED_PATHS = 5;
 
 /**
- * Ends the attempt, and keeps its proven commit for a person to decide on, when it changes protected paths or, where that is
- * configured, adds what looks like a secret. It comes
- * after the gates, so that their verdict is there to be read.
+ * Ends the attempt, and keeps its proven commit for a person to decide on, when it changes protected paths, adds what
+ * looks like a secret where that is configured, or the configuration asks for a person with every story. It comes after
+ * the gates, so that their verdict is there to be read.
  */
-export async function holdProtected(attempt: Attempt, { commit, changed, suspects }: Candidate): Promise<void> {
+export async function holdForPerson(attempt: Attempt, { commit, changed, suspects }: Candidate): Promise<void> {
   const { config, candidateDir, mirrorDir, runId, key } = attempt;
   const guarded = findProtected(
     changed.map(({ path }) => path),
@@ -20,7 +20,9 @@ export async function holdProtected(attempt: Attempt, { commit, changed, suspect
   );
   const secret = config.secrets.added === 'block' ? suspects.map(({ path }) => path) : [];
   const paths = [...new Set([...guarded, ...secret])];
-  if (paths.length === 0) return;
+  // Runs of an older halo have no such setting.
+  const always = (config as Partial<typeof config>).approval?.mode === 'story';
+  if (paths.length === 0 && !always) return;
   const reasons = [
     ...(guarded.length === 0 ? [] : [`it changes protected paths: ${namesOf(guarded)}`]),
     ...(secret.length === 0 ? [] : [`it adds what looks like a secret: ${namesOf(secret)}`]),
@@ -29,7 +31,10 @@ export async function holdProtected(attempt: Attempt, { commit, changed, suspect
   throw new AttemptOver({
     verdict: 'needs_human',
     stopReason: 'NEEDS_HUMAN',
-    summary: `the gates pass, but ${reasons.join('; ')}`,
+    summary:
+      reasons.length === 0
+        ? 'the gates pass, and it waits for approval ([approval] mode)'
+        : `the gates pass, but ${reasons.join('; ')}`,
     held: { commit, paths },
   });
 }

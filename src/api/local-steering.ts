@@ -1,0 +1,43 @@
+import type { StoryQueue } from '../queue/queue.ts';
+import { approveStory, rejectStory } from '../worker/decide-held.ts';
+import { approveRun, rejectRun } from '../worker/decide-run.ts';
+import type { RunKeeper } from '../worker/end-run.ts';
+import { cancelRun, cancelStory, pauseRun, retryRun } from '../worker/steer-run.ts';
+import type { Operations } from './operations.ts';
+
+type Steering = Pick<
+  Operations,
+  'pause' | 'resume' | 'cancel' | 'retry' | 'approve' | 'reject' | 'approveRun' | 'rejectRun'
+>;
+
+export interface SteeringOptions {
+  keeper: RunKeeper;
+  /** Whose word it is that goes into journals. */
+  by: string;
+  openQueue(): Promise<StoryQueue>;
+}
+
+/** The operations by which people decide how runs go on. */
+export function openSteering({ keeper, ...whose }: SteeringOptions): Steering {
+  const { store } = keeper;
+  const { by } = whose;
+  const steer = async (prefix: string) => ({ runId: await store.find(prefix), ...whose });
+  const decide = async (prefix: string, storyId: string) => ({ ...(await steer(prefix)), storyId });
+  return {
+    pause: async (prefix, { now }) => pauseRun(keeper, await steer(prefix), now),
+    resume: async (prefix, { replan }) => {
+      const { replanRun, resumeUnchanged } = await import('../worker/replan-run.ts');
+      const steering = await steer(prefix);
+      return replan === undefined ? resumeUnchanged(keeper, steering) : replanRun(keeper, steering, replan.prd);
+    },
+    cancel: async (prefix, storyId) => {
+      const steering = await steer(prefix);
+      return storyId === undefined ? cancelRun(keeper, steering) : cancelStory(keeper, steering, storyId);
+    },
+    retry: async (prefix, storyId) => retryRun(keeper, await steer(prefix), storyId),
+    approve: async (prefix, storyId) => approveStory(keeper, await decide(prefix, storyId)),
+    reject: async (prefix, storyId, reason) => rejectStory(keeper, { ...(await decide(prefix, storyId)), reason }),
+    approveRun: async (prefix) => approveRun(keeper, await store.find(prefix), by),
+    rejectRun: async (prefix, reason) => rejectRun(keeper, await store.find(prefix), { by, reason }),
+  };
+}

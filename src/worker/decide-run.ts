@@ -1,0 +1,71 @@
+import { HaloError } from '../core/errors.ts';
+import type { RunState } from '../core/run-state.ts';
+import { safeLine } from '../core/safe-text.ts';
+import type { RunKeeper } from './end-run.ts';
+import { hostGitDirOf } from './host-repo.ts';
+import { noteProof } from './keep-proof.ts';
+import { landRun, type LandedRun } from './land-run.ts';
+import { readRun } from './read-run.ts';
+
+export interface DecidedRun {
+  runId: string;
+  tip: string;
+  landed?: LandedRun;
+}
+
+/**
+ * A person's yes to all that an ended run made: the notes of its commits say who, and with `[land] mode = "ff"` it is
+ * taken over at once. Repeating it is harmless. Throws LAND_REFUSED.
+ */
+export async function approveRun(keeper: RunKeeper, runId: string, by: string): Promise<DecidedRun> {
+  const { home, store } = keeper;
+  const state = await store.transact(runId, (state) => {
+    refuseUndecidable(state);
+    const { decision, tip } = state;
+    if (decision?.verdict === 'approved' && decision.tip === tip) return { entries: [], result: state };
+    return { entries: [{ type: 'run.approved', by, tip }], result: state };
+  });
+  const { config } = await readRun(keeper, runId);
+  const gitDir = await hostGitDirOf(home, state.repo);
+  for (const { id, key, attempts, commit, progress } of state.stories) {
+    if (commit === undefined || progress !== 'passed') continue;
+    const place = { runId, storyKey: key, attempt: attempts };
+    const whose = { story: id, attempt: attempts };
+    const noted = await noteProof({ store, place, whose, gitDir, commit, git: config.git, approvedBy: by });
+    if (noted.length > 0) await store.append(runId, noted);
+  }
+  const decided = { runId, tip: state.tip };
+  if (config.land.mode !== 'ff' || state.stopReason !== 'SUCCESS') return decided;
+  return { ...decided, landed: await landRun(store, home, runId) };
+}
+
+/** A person's no: `halo land` refuses it. Throws LAND_REFUSED. */
+export async function rejectRun(
+  keeper: RunKeeper,
+  runId: string,
+  { by, reason }: { by: string; reason: string | undefined },
+): Promise<DecidedRun> {
+  return keeper.store.transact(runId, (state) => {
+    refuseUndecidable(state);
+    const why = safeLine(reason ?? '', 500) || 'a person refused the change';
+    return {
+      entries: [{ type: 'run.rejected', by, tip: state.tip, reason: why }],
+      result: { runId, tip: state.tip },
+    };
+  });
+}
+
+function refuseUndecidable({ runId, status, tip, repo, landed, stories }: RunState): void {
+  const waiting = stories.filter(({ held }) => held !== undefined).map(({ id }) => id);
+  if (waiting.length > 0) {
+    throw new HaloError('LAND_REFUSED', `In run ${runId} single stories wait for a decision: ${waiting.join(', ')}.`, {
+      hint: `Name one with --story.`,
+    });
+  }
+  if (status !== 'ended')
+    throw new HaloError('LAND_REFUSED', `Run ${runId} is still going on.`, { hint: 'Decide on it when it has ended.' });
+  if (tip === repo.base)
+    throw new HaloError('LAND_REFUSED', `Run ${runId} has landed no story: there is nothing to decide on.`);
+  if (landed !== undefined)
+    throw new HaloError('LAND_REFUSED', `Run ${runId} is on ${landed.branch} already: there is nothing to decide on.`);
+}

@@ -1,0 +1,210 @@
+import { HaloError } from '../core/errors.ts';
+import type { JournalEntry } from '../core/events.ts';
+import type { RunState, StoryState } from '../core/run-state.ts';
+import { releaseCommit } from '../git/hold.ts';
+import { mirrorPath } from '../git/mirror.ts';
+import type { StoryQueue } from '../queue/queue.ts';
+import { bundleFailure, endRun, planEnd, type RunKeeper } from './end-run.ts';
+import { findStory } from './find-story.ts';
+import { nextJobs } from './next-job.ts';
+import { readRun } from './read-run.ts';
+import { writeBackProgress } from './write-back.ts';
+
+export interface Steering {
+  runId: string;
+  /** Who wants it, for the journal. */
+  by: string;
+  openQueue(): Promise<Pick<StoryQueue, 'enqueue'>>;
+}
+
+/** What a person's word did to a run. */
+export interface Steered {
+  runId: string;
+  /** False: it was so before. */
+  changed: boolean;
+  /** The stories that it is about. */
+  stories: string[];
+  /** How the run stands now, as a sentence. */
+  says: string;
+}
+
+type Said = Omit<Steered, 'runId'>;
+
+/** Lets a run rest after the stories under way, or in the middle of them with `now`. Throws STEER_REFUSED. */
+export async function pauseRun(keeper: RunKeeper, { runId, by }: Steering, now: boolean): Promise<Steered> {
+  return decide(keeper, runId, (state) => {
+    refuseEnded(state, 'there is nothing to pause', `\`halo retry ${runId}\` lets it go on.`);
+    const under = underWay(state);
+    const { paused } = state;
+    if (paused !== undefined && (paused.now || !now)) return unchanged(under, `It was paused before, by ${paused.by}.`);
+    const rests = under.length === 0 || now;
+    return {
+      entries: [{ type: 'run.paused', by, now }],
+      says: rests ? 'It rests.' : `It rests as soon as ${under.join(', ')} has ended; --now does not wait for that.`,
+      changed: true,
+      stories: under,
+    };
+  });
+}
+
+/** Lets a paused run go on. Throws STEER_REFUSED. */
+export async function resumeRun(keeper: RunKeeper, steering: Steering): Promise<Steered> {
+  const { runId, by } = steering;
+  const steered = await decide(keeper, runId, (state) => {
+    refuseEnded(state, 'there is nothing to resume', `\`halo retry ${runId}\` lets it go on.`);
+    if (state.paused === undefined) return unchanged([], 'It is not paused.');
+    return { entries: [{ type: 'run.resumed', by }], says: 'It goes on.', changed: true, stories: underWay(state) };
+  });
+  await goOn(keeper, steering);
+  return steered;
+}
+
+/**
+ * Ends a run at once: what landed before stays, and nothing lands any more when this resolves.
+ * Throws STEER_REFUSED for a run that ended otherwise.
+ */
+export async function cancelRun(keeper: RunKeeper, { runId, by }: Steering): Promise<Steered> {
+  const detail = `cancelled by ${by}`;
+  const steered = await decide(keeper, runId, (state) => {
+    const landed = landedText(state);
+    if (state.status === 'ended' && state.stopReason === 'USER_ABORT')
+      return unchanged([], `It was cancelled before; ${landed}.`);
+    refuseEnded(state, 'there is nothing to cancel', `\`halo status ${runId}\` shows what it came to.`);
+    return {
+      entries: [{ type: 'run.ended', stopReason: 'USER_ABORT', detail, by }],
+      says: `It is cancelled; ${landed}.`,
+      changed: true,
+      stories: underWay(state),
+    };
+  });
+  if (!steered.changed) return steered;
+  const run = await readRun(keeper, runId);
+  await writeBackProgress(keeper, run);
+  await bundleFailure(keeper, { ...run, end: { stopReason: 'USER_ABORT', detail } });
+  return steered;
+}
+
+/** Takes a story out of a run, which goes on without it. Throws STORY_NOT_FOUND, STEER_REFUSED. */
+export async function cancelStory(keeper: RunKeeper, steering: Steering, storyId: string): Promise<Steered> {
+  const { runId, by } = steering;
+  const { repo, stories } = await keeper.store.readState(runId);
+  const { key } = findStory({ runId, stories }, storyId);
+  const steered = await decide(keeper, runId, (state) => {
+    const story = findStory(state, storyId);
+    const whose = { story: story.id, attempt: story.attempts };
+    switch (story.progress) {
+      case 'cancelled':
+        return unchanged([story.id], `Story ${story.id} was cancelled before.`);
+      case 'passed':
+      case 'done':
+      case 'skipped':
+        throw refused(`Story ${story.id} is ${story.progress}: there is nothing to cancel.`);
+      case 'pending':
+      case 'in_progress':
+      case 'failed':
+      case 'needs_human':
+        refuseEnded(state, 'there is nothing to cancel', `\`halo status ${runId}\` shows what it came to.`);
+        return {
+          entries: [{ type: 'story.cancelled', by, ...whose }],
+          says: `Story ${story.id} is cancelled; the run goes on without it.`,
+          changed: true,
+          stories: [story.id],
+        };
+    }
+  });
+  await releaseCommit(mirrorPath(keeper.home, repo.mirror), runId, key);
+  await goOn(keeper, steering);
+  return steered;
+}
+
+/**
+ * Lets an ended run, or the stories of an open one that failed, be done anew with fresh attempts; what landed stays.
+ * Throws STORY_NOT_FOUND, and STEER_REFUSED when there is nothing to retry.
+ */
+export async function retryRun(keeper: RunKeeper, steering: Steering, storyId: string | undefined): Promise<Steered> {
+  const { runId, by } = steering;
+  const steered = await decide(keeper, runId, (state) => {
+    const again = storyId === undefined ? state.stories.filter(isStuck) : [requireStuck(state, storyId)];
+    const open = state.stories.filter(({ progress }) => progress === 'pending' || progress === 'in_progress');
+    if (again.length === 0 && state.status !== 'ended')
+      return unchanged([], 'It is going on; nothing of it has failed.');
+    if (again.length + open.length === 0) throw refused(nothingToRetry(state), approveHint(state));
+    const ids = again.map(({ id }) => id);
+    const left = state.status === 'ended' ? open.filter(({ progress }) => progress === 'in_progress') : [];
+    const stories = [...ids, ...left.map(({ id }) => id)];
+    return {
+      entries: [{ type: 'run.retried', by, stories }],
+      says: stories.length === 0 ? 'It goes on.' : `It goes on with ${stories.join(', ')}, with fresh attempts.`,
+      changed: true,
+      stories,
+    };
+  });
+  await goOn(keeper, steering);
+  return steered;
+}
+
+type Decided = Said & { entries: readonly JournalEntry[] };
+
+async function decide(keeper: RunKeeper, runId: string, how: (state: RunState) => Decided): Promise<Steered> {
+  return keeper.store.transact(runId, (state) => {
+    const { entries, ...said } = how(state);
+    return { entries, result: { runId, ...said } };
+  });
+}
+
+function unchanged(stories: string[], says: string): Decided {
+  return { entries: [], changed: false, stories, says };
+}
+
+/** Queues what comes next, or ends the run when nothing does. Repeating it is harmless: it mends a lost job, too. */
+export async function goOn(keeper: RunKeeper, { runId, openQueue }: Omit<Steering, 'by'>): Promise<boolean> {
+  const state = await keeper.store.readState(runId);
+  if (state.status === 'ended') return false;
+  const run = await readRun(keeper, runId);
+  if (planEnd(state) !== undefined) {
+    await endRun(keeper, run, planEnd);
+    return false;
+  }
+  const jobs = nextJobs(state);
+  const queue = jobs.length === 0 ? undefined : await openQueue();
+  for (const job of jobs) await queue?.enqueue(job);
+  return jobs.length > 0;
+}
+
+function refuseEnded({ runId, status, stopReason }: RunState, what: string, hint: string): void {
+  if (status === 'ended') throw refused(`Run ${runId} has ended with ${stopReason ?? 'no reason'}: ${what}.`, hint);
+}
+
+function requireStuck(state: RunState, storyId: string): StoryState {
+  const story = findStory(state, storyId);
+  if (isStuck(story)) return story;
+  if (story.held !== undefined) throw refused(`Story ${story.id} waits for approval.`, approveHint(state));
+  throw refused(`Story ${story.id} is ${story.progress.replace('_', ' ')}: there is nothing to retry.`);
+}
+
+/** What a retry does anew. */
+export function isStuck({ progress, held }: StoryState): boolean {
+  return progress === 'failed' || progress === 'cancelled' || (progress === 'needs_human' && held === undefined);
+}
+
+function nothingToRetry({ runId, stopReason }: RunState): string {
+  return `Run ${runId} has ended with ${stopReason ?? 'no reason'} and no story of it is open: there is nothing to retry.`;
+}
+
+function approveHint({ runId, stories }: RunState): string {
+  const waits = stories.some(({ held }) => held !== undefined);
+  return waits ? 'Decide on it with `halo approve` or `halo reject`.' : `\`halo status ${runId}\` shows how it stands.`;
+}
+
+function underWay({ stories }: RunState): string[] {
+  return stories.filter(({ progress }) => progress === 'in_progress').map(({ id }) => id);
+}
+
+function landedText({ runId, stories }: RunState): string {
+  const landed = stories.filter(({ progress }) => progress === 'passed').map(({ id }) => id);
+  return landed.length === 0 ? 'nothing had landed' : `what landed before is on halo/${runId}: ${landed.join(', ')}`;
+}
+
+function refused(message: string, hint?: string): HaloError {
+  return new HaloError('STEER_REFUSED', message, hint === undefined ? {} : { hint });
+}
