@@ -17,6 +17,7 @@ import { changeNeed, openNeeds, type Need } from './needs.ts';
 import type { Phase } from './phase.ts';
 import type { Prd, Story } from './prd.ts';
 import type { StopReason } from './stop-reason.ts';
+import { inOrder } from './story-order.ts';
 import { storyKey } from './story-key.ts';
 import type { TestChanges } from './test-report.ts';
 
@@ -261,47 +262,6 @@ function createStories(prd: Prd): StoryState[] {
     attempts: 0,
     conflicts: 0,
   }));
-}
-
-/** What decides when a story runs. */
-type Ordered = Pick<Story, 'id' | 'status' | 'priority'> & Partial<Pick<Story, 'dependsOn'>>;
-
-/**
- * A story in progress first, then by priority, then by place in the file;
- * but whatever a story depends on goes before it, however low its own priority.
- */
-export function inOrder<S extends Ordered>(stories: S[]): S[] {
-  const rank = (story: S) => (story.status === 'in_progress' ? -Infinity : (story.priority ?? Infinity));
-  const ranked = stories
-    .map((story, place) => ({ story, place }))
-    .sort((a, b) => compare(rank(a.story), rank(b.story)) || a.place - b.place)
-    .map(({ story }) => story);
-  return dependenciesFirst(ranked);
-}
-
-/** Keeps the order as far as dependencies allow. Ends also when stories depend on each other in a circle. */
-function dependenciesFirst<S extends Ordered>(ranked: S[]): S[] {
-  const byId = new Map(ranked.map((story) => [story.id, story]));
-  const ordered = new Set<S>();
-  const visited = new Set<S>();
-  // A stack of its own: chains of thousands of stories would overflow the one of the program.
-  const stack = [...ranked].reverse();
-  for (let story = stack.at(-1); story !== undefined; story = stack.at(-1)) {
-    const needed = (story.dependsOn ?? []).flatMap((id) => byId.get(id) ?? []).filter((each) => !visited.has(each));
-    if (visited.has(story) || needed.length === 0) {
-      visited.add(story);
-      ordered.add(story);
-      stack.pop();
-    } else {
-      visited.add(story);
-      stack.push(...needed.reverse());
-    }
-  }
-  return [...ordered];
-}
-
-function compare(a: number, b: number): number {
-  return a === b ? 0 : a < b ? -1 : 1;
 }
 
 function withoutPhase(story: StoryState): StoryState {

@@ -1,6 +1,6 @@
 import { HaloError, toHaloError } from '../core/errors.ts';
 import type { DialectId, Prd, Story } from '../core/prd.ts';
-import { inOrder } from '../core/run-state.ts';
+import { inOrder } from '../core/story-order.ts';
 import { describeWarnings, type Warning } from './findings.ts';
 import { parsePrd, readPrdFile } from './parse.ts';
 import { DIALECTS } from './registry.ts';

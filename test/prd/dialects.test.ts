@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { DialectId } from '../../src/core/prd.ts';
 import { HaloError } from '../../src/core/errors.ts';
-import { inOrder } from '../../src/core/run-state.ts';
+import { inOrder } from '../../src/core/story-order.ts';
 import { readPrdFile } from '../../src/prd/parse.ts';
 import { DIALECTS } from '../../src/prd/registry.ts';
 import { toBytes, writeSamples, type Sample } from '../support/prd-writers.ts';

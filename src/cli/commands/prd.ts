@@ -1,5 +1,5 @@
 import type { Prd, Story } from '../../core/prd.ts';
-import { inOrder } from '../../core/run-state.ts';
+import { inOrder } from '../../core/story-order.ts';
 import { safeLine, safeText } from '../../core/safe-text.ts';
 import type { Tone } from '../../core/transcript.ts';
 import type { Cli } from '../cli.ts';

@@ -1,5 +1,5 @@
 import type { Story } from '../../core/prd.ts';
-import { inOrder } from '../../core/run-state.ts';
+import { inOrder } from '../../core/story-order.ts';
 import type { JsonDialect } from '../dialect.ts';
 import type { JsonValue } from '../json.ts';
 import { addProblem, missing, nameKind, type MemberReader } from '../members.ts';

@@ -1,5 +1,5 @@
 import type { Story } from '../../core/prd.ts';
-import { inOrder } from '../../core/run-state.ts';
+import { inOrder } from '../../core/story-order.ts';
 import { toOneLine } from '../../lib/one-line.ts';
 import type { DraftStory, JsonDialect } from '../dialect.ts';
 import type { Findings } from '../findings.ts';

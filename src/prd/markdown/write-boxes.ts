@@ -1,5 +1,5 @@
 import type { Story } from '../../core/prd.ts';
-import { inOrder } from '../../core/run-state.ts';
+import { inOrder } from '../../core/story-order.ts';
 import type { PrdContent } from '../dialect.ts';
 import { findLeadingId } from './leading-id.ts';
 
