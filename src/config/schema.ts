@@ -228,11 +228,7 @@ export const HaloToml = z.strictObject({
     ]),
   }),
   approval: z.strictObject({
-    mode: key(oneOf('never', 'story', 'run'), [
-      'word',
-      'never',
-      'What waits for a person besides protected paths: `story`: each proven commit, until `halo approve`; `run`: what the run made, before `halo land`. The file of a repository may ask for more than you do, and not for less.',
-    ]),
+    mode: key(oneOf('never', 'story', 'run'), ['word', 'never', 'What [waits for a person](run-control.md#approval).']),
   }),
   land: z.strictObject({
     mode: key(oneOf('branch', 'ff'), [
