@@ -74,7 +74,8 @@ describe('every example in the documents is valid', () => {
     if (text.includes('[[repositories]]'))
       return expect(parseBatchFile(page, text).repositories.length).toBeGreaterThan(1);
     const file = parseConfigFile(join(root, page), text);
-    const config = { home: undefined, repo: file, profile: undefined, env: {}, set: [], cwd: root };
+    const where = text.includes('[fleet]') ? { home: file, repo: undefined } : { home: undefined, repo: file };
+    const config = { ...where, profile: undefined, env: {}, set: [], cwd: root };
     expect(() => resolveConfig({ ...config, flags: { agent: undefined } })).not.toThrow();
   });
 

@@ -13,9 +13,10 @@ import type { RedisLink } from '../queue/redis.ts';
 import { findRedis } from '../worker/find-redis.ts';
 import { openStore } from '../store/store.ts';
 import { announceWorker } from '../store/presence.ts';
+import { openLimits } from '../worker/fleet-limits.ts';
 import { learnSecrets, openProcessMasker } from '../worker/secrets.ts';
 import { findStory } from '../worker/find-story.ts';
-import { countWorkersFor, openLanes } from '../worker/lane.ts';
+import { countWorkersFor, openStandings } from '../worker/lane.ts';
 import { landRun } from '../worker/land-run.ts';
 import { pino } from 'pino';
 import { openSteering } from './local-steering.ts';
@@ -43,7 +44,10 @@ export function openLocal(options: LocalOptions): Operations {
   const store = openStore(host.home, { transcribe, masker });
   const redis = lazily(async () => {
     const link = await findRedis(host);
-    return { link, queue: await openQueue(link, openLanes(host.home, store)) };
+    return {
+      link,
+      queue: await openQueue(link, { standingOf: openStandings(host.home, store), limits: openLimits(host.home) }),
+    };
   });
   const presence = lazily(() => announceWorker(host.home, 'own'));
   const keeper = { home: host.home, store, log: pino({ level: 'silent' }) };

@@ -148,6 +148,7 @@ async function createRuns(
       attempts: config.retry.attempts,
       ...config.run,
       user: options.user ?? context.user,
+      agent: config.agent,
       priority: member.priority,
       ...(owner === undefined ? {} : { owner }),
       ...(needs.length === 0 ? {} : { after: needs }),

@@ -121,6 +121,15 @@ export interface Config {
   workspace: { transport: 'auto' | 'mount' | 'stream' };
 }
 
+/** Most stories at once; what is absent has no limit. One for all runs of a HALO_HOME, so no part of a run's configuration. */
+export interface FleetLimits {
+  max?: number;
+  perHost?: number;
+  perRepo?: number;
+  perUser?: number;
+  perAgent: Record<string, number>;
+}
+
 /** What belongs to this machine and process, not to a run. */
 export interface Host {
   /** HALO_HOME, absolute. */

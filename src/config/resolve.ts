@@ -1,7 +1,8 @@
 import { HaloError } from '../core/errors.ts';
 import type { ModelApi } from '../core/model-api.ts';
 import { findNearest } from '../lib/nearest.ts';
-import type { Config } from './config.ts';
+import type { Config, FleetLimits } from './config.ts';
+import { refuseMisplacedFleet, toFleet } from './fleet.ts';
 import { CONFIG_KEYS, OPEN_TABLE } from './keys.ts';
 import { withoutLooserApproval } from './approval.ts';
 import { apiOf, GUARDED, mergeSettings, settleModel, type Layer } from './provider.ts';
@@ -30,6 +31,7 @@ export interface ConfigSources {
 
 export interface ResolvedConfig {
   config: Config;
+  fleet: FleetLimits;
   /** Who set each key, by its dotted name. */
   origins: Record<string, string>;
   /** Each key with its value as written, in the order of the schema. */
@@ -60,14 +62,16 @@ export function resolveConfig(sources: ConfigSources): ResolvedConfig {
   const { agent, agents } = HaloToml.parse(nest(merged));
   const api = apiOf(agent, { command: agents.command.model, opencode: agents.opencode.model });
   const settled = settleModel(layers, api);
-  const foreign = [...settled.problems, ...refuseForeignChoices(layers)];
+  const hosts = sources.home === undefined ? undefined : layers[0];
+  const foreign = [...settled.problems, ...refuseForeignChoices(layers), ...refuseMisplacedFleet(layers, hosts)];
   if (foreign.length > 0) throw invalid(foreign);
   const settings = merged.map((setting) => settled.settings.find(({ key }) => key === setting.key) ?? unset(setting));
-  const config = toConfig(HaloToml.parse(nest(settings)), api);
+  const toml = HaloToml.parse(nest(settings));
+  const config = toConfig(toml, api);
   const origins = Object.fromEntries(settings.map(({ key, origin }) => [key, origin]));
   const conflicts = findConflicts(config, origins);
   if (conflicts.length > 0) throw invalid(conflicts);
-  return { config: deepFreeze(config), origins, settings };
+  return { config: deepFreeze(config), fleet: toFleet(toml), origins, settings };
 }
 
 /** What was settled otherwise, by a more special setting or by the user against the repository, is not in force. */

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { Fleet } from './fleet-schema.ts';
 import { REGISTRIES, type RegistryName } from '../core/network.ts';
 import { AGENT_IDS } from '../core/agent.ts';
 import { MODEL_APIS } from '../core/model-api.ts';
@@ -256,6 +257,7 @@ export const HaloToml = z.strictObject({
       'Private ssh key without a passphrase, on the worker’s machine. A relative path starts at the file that names it.',
     ]),
   }),
+  fleet: Fleet,
   workspace: z.strictObject({
     transport: key(oneOf('auto', 'mount', 'stream'), [
       'word',

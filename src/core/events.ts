@@ -67,6 +67,8 @@ export interface CommandResult {
 export interface Submission {
   /** Who submitted it: a user of the operating system, or the name that came with the API request. */
   user?: string;
+  /** The agent that works on it. */
+  agent?: string;
   /** Smaller goes first; 0 when absent. */
   priority?: number;
   /** Ids of the runs that must end with SUCCESS before this one starts. */

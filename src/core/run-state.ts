@@ -73,6 +73,8 @@ export interface RunState extends Scheduling, RunFailures {
   usage: Usage;
   /** Who submitted it, where that is known. */
   user?: string;
+  /** The agent that works on it, where that is known. */
+  agent?: string;
   /** Smaller goes first. */
   priority: number;
   /** The runs that it starts after. */
@@ -241,6 +243,7 @@ function createState(event: JournalEvent & { type: 'run.created' }): RunState {
     epoch: 0,
     usage: NO_USAGE,
     ...(event.user === undefined ? {} : { user: event.user }),
+    ...(event.agent === undefined ? {} : { agent: event.agent }),
     priority: event.priority ?? 0,
     needs: openNeeds(event.after ?? []),
     ...(event.batch === undefined ? {} : { batch: event.batch }),

@@ -1,14 +1,23 @@
+import { hostname } from 'node:os';
+import { randomBytes } from 'node:crypto';
 import { DelayedError, UnrecoverableError, Worker, type Job } from 'bullmq';
 import { sleep } from '../lib/sleep.ts';
+import { openDispatch } from './dispatch.ts';
 import { queueName, StoryJob } from './job.ts';
 import { openClient } from './redis-client.ts';
 import type { RedisLink } from './redis.ts';
+import { takeTurns } from './take-turns.ts';
+import { NO_LIMITS, type Limits } from './turns.ts';
 
 export interface ConsumeOptions {
   /** How many jobs are handled at once. */
   concurrency: number;
   /** Takes the jobs of this lane alone. */
   lane?: string;
+  /** Most jobs at once, of all workers; asked anew each time, so that a change counts at once. */
+  limits?: () => Promise<Limits>;
+  /** The machine, for the limit by host. */
+  host?: string;
   /**
    * Resolves when nothing is left to do for the job, whatever the verdict; that also holds after an abort.
    * With `againMs` the same job comes again after that time, as often as it likes.
@@ -37,62 +46,82 @@ const LOCK_MS = 30_000;
 const STALLED_EVERY_MS = 10_000;
 const HAND_BACK_DELAY_MS = 200;
 
-/** Takes story jobs and has them handled. A job whose worker dies is given to another one within 40 seconds. */
+/** Takes story jobs when it is their turn and has them handled. A job whose worker dies is given to another one within 40 seconds. */
 export function consume(link: Pick<RedisLink, 'address' | 'prefix'>, options: ConsumeOptions): Consumer {
+  const { concurrency, lane = '', limits = () => Promise.resolve(NO_LIMITS), host = hostname() } = options;
   // Of our own, because a job may be on its way from Redis when the worker is told to cancel all it has.
   const closing = new AbortController();
+  const connection = openClient(link.address, { maxRetriesPerRequest: null });
+  const dispatch = openDispatch(connection, { prefix: link.prefix, limits });
+  const me = { id: randomBytes(8).toString('hex'), lane, host, slots: concurrency };
+  const turns = takeTurns(dispatch, { worker: me, onError: options.onError });
+  /** Jobs that wait for another turn as soon as the queue has let go of them, in ms. */
+  const comingAgain = new Map<string, number>();
   const handleJob = async (job: Job<unknown>, token: string | undefined, signal: AbortSignal | undefined) => {
     const parsed = StoryJob.safeParse(job.data);
     if (!parsed.success) throw new UnrecoverableError(`Job ${job.id} is not one of halo's: it is dropped.`);
     const stop = AbortSignal.any(signal === undefined ? [closing.signal] : [signal, closing.signal]);
-    const comeAgain = async (delayMs: number): Promise<never> => {
-      await job.moveToDelayed(Date.now() + delayMs, token);
-      throw new DelayedError();
-    };
     const lastTry = job.attemptsMade + 1 >= (job.opts.attempts ?? 1);
-    const again = await Promise.resolve()
-      .then(() => {
-        stop.throwIfAborted();
-        return options.handle(parsed.data, stop, { jobId: job.id ?? '', lastTry });
-      })
-      .catch((error: unknown) => {
-        if (!closing.signal.aborted) throw error;
-        return { againMs: HAND_BACK_DELAY_MS };
-      });
-    if (typeof again === 'object') await comeAgain(again.againMs);
+    const id = job.id ?? '';
+    try {
+      stop.throwIfAborted();
+      // It lost its turn while it waited here: whoever gives it the next one queues it anew.
+      if (!(await turns.begin(id))) return;
+      const again = await options.handle(parsed.data, stop, { jobId: id, lastTry });
+      if (typeof again === 'object') comingAgain.set(id, again.againMs);
+      else await turns.finish(id);
+    } catch (error) {
+      if (closing.signal.aborted) {
+        turns.leave(id);
+        await job.moveToDelayed(Date.now() + HAND_BACK_DELAY_MS, token);
+        throw new DelayedError();
+      }
+      // Without its lock the job is another worker's, and so is its turn.
+      if (lastTry && signal?.aborted !== true) await turns.finish(id);
+      else turns.leave(id);
+      throw error;
+    }
   };
-  const connection = openClient(link.address, { maxRetriesPerRequest: null });
   const worker = new Worker<unknown>(
-    queueName(options.lane),
+    queueName(lane),
     // Three parameters, spelled out: the signal is only passed to a function that declares it.
     (job, token, signal) => handleJob(job, token, signal),
     {
       connection,
       prefix: link.prefix,
       skipVersionCheck: true,
-      concurrency: options.concurrency,
+      concurrency,
       lockDuration: LOCK_MS,
       stalledInterval: STALLED_EVERY_MS,
       maxStalledCount: 5,
     },
   );
   worker.on('error', options.onError);
+  worker.on('completed', ({ id = '' }) => {
+    const delayMs = comingAgain.get(id);
+    comingAgain.delete(id);
+    if (delayMs !== undefined) turns.later(id, delayMs).catch(options.onError);
+  });
   worker.on('failed', (_job, error) => options.onError(error));
   // Without its lock the job belongs to another worker by now: this one must stop.
   worker.on('lockRenewalFailed', (jobIds) => jobIds.forEach((id) => worker.cancelJob(id, 'lock lost')));
 
   return {
-    ready: worker.waitUntilReady().then(() => undefined),
+    ready: worker.waitUntilReady().then(() => turns.start()),
     async close(graceMs) {
       const deadline = new AbortController();
       const leave = async () => {
         await worker.pause(true);
+        await turns.retire();
         closing.abort(new Error('the worker stops'));
         await worker.close();
+        await turns.stop();
         deadline.abort();
       };
       await Promise.race([leave().catch(options.onError), sleep(graceMs, deadline.signal)]);
       if (!deadline.signal.aborted) await Promise.race([worker.close(true), sleep(1000)]);
+      void turns.stop();
+      await dispatch.close();
       connection.disconnect();
     },
   };

@@ -3,10 +3,10 @@ import { RUN_ID } from '../lib/id.ts';
 
 /**
  * The name of a queue: each job in it stands for the next story of a run. A lane is a queue that one worker has for
- * itself; without one, it is the queue of all others.
+ * itself; '' is the queue of all others.
  */
-export function queueName(lane: string | undefined): string {
-  return lane === undefined ? 'stories' : `stories-${lane}`;
+export function queueName(lane = ''): string {
+  return lane === '' ? 'stories' : `stories-${lane}`;
 }
 
 export const JOB_NAME = 'story';

@@ -1,8 +1,9 @@
-import { Queue } from 'bullmq';
 import { HaloError } from '../core/errors.ts';
-import { jobIdOf, JOB_NAME, queueName, type JobRef, type StoryJob } from './job.ts';
+import { openDispatch, type Dispatch } from './dispatch.ts';
+import { jobIdOf, type JobRef } from './job.ts';
 import { openTested } from './redis-client.ts';
 import type { RedisLink } from './redis.ts';
+import { NO_LIMITS, type Limits, type Standing } from './turns.ts';
 
 export interface Enqueue extends JobRef {
   /** Most a worker waits before it takes the job, in ms; none when absent. */
@@ -26,74 +27,63 @@ export interface StoryQueue {
   close(): Promise<void>;
 }
 
-const DAY_S = 86_400;
-/** How often a job is tried again after an infrastructure fault, with growing pauses. */
-const TRIES = 4;
-const FIRST_PAUSE_MS = 2000;
+export interface QueueOptions {
+  /** Whose the jobs of a run are, and how they rank. */
+  standingOf: (runId: string) => Promise<Standing>;
+  limits: () => Promise<Limits>;
+}
 
-/** Which worker has the jobs of a run for itself, if any. */
-export type LaneOf = (runId: string) => Promise<string | undefined>;
+/** A fleet without limits, and runs that are all alike. */
+const ALIKE: QueueOptions = {
+  standingOf: () => Promise.resolve({ lane: '', user: '', repo: '', agent: '', priority: 0 }),
+  limits: () => Promise.resolve(NO_LIMITS),
+};
 
 /** Opens the queue for producers: while Redis is away its functions fail at once with REDIS_UNAVAILABLE. */
 export async function openQueue(
   link: Pick<RedisLink, 'address' | 'prefix'>,
-  laneOf: LaneOf = () => Promise.resolve(undefined),
+  { standingOf, limits }: QueueOptions = ALIKE,
 ): Promise<StoryQueue> {
   const connection = await openTested(link.address);
   // From here on a lost connection fails commands instead of keeping them.
   connection.options.enableOfflineQueue = false;
-  const lanes = new Map<string | undefined, Queue<StoryJob>>();
-  const queueOf = (lane: string | undefined) => {
-    const open = lanes.get(lane);
-    if (open !== undefined) return open;
-    const queue = new Queue<StoryJob>(queueName(lane), { connection, prefix: link.prefix, skipVersionCheck: true });
-    queue.on('error', () => undefined);
-    lanes.set(lane, queue);
-    return queue;
-  };
+  const dispatch = openDispatch(connection, { prefix: link.prefix, limits });
   const ask = <T>(work: () => Promise<T>) =>
     // A queue that is opened while Redis is away would wait for it.
     (connection.status === 'ready' ? work() : Promise.reject(new Error('not connected'))).catch((error: unknown) => {
+      if (error instanceof HaloError) throw error;
       throw new HaloError('REDIS_UNAVAILABLE', `The queue in Redis at ${link.address.name} does not answer.`, {
         hint: 'Check that Redis runs, then try again: nothing is lost.',
         cause: error,
       });
     });
   return {
-    enqueue: async (job) => {
-      const lane = await laneOf(job.runId);
-      await ask(() => add(queueOf(lane), job));
+    enqueue: async ({ delayMs = 0, ...job }) => {
+      const standing = await standingOf(job.runId);
+      await ask(() => dispatch.tell(() => ({ offer: [{ id: jobIdOf(job), ...job, ...standing, delayMs }] })));
     },
-    counts: () => ask(() => countJobs(queueOf(undefined))),
-    dropLane: (lane) => ask(() => queueOf(lane).obliterate({ force: true })),
+    counts: () => ask(() => countJobs(dispatch)),
+    dropLane: (lane) =>
+      ask(async () => {
+        await dispatch.tell(() => ({ dropLane: lane }));
+        await dispatch.queueOf(lane).obliterate({ force: true });
+      }),
     async close() {
-      for (const queue of lanes.values()) await queue.close().catch(() => undefined);
+      await dispatch.close();
       connection.disconnect();
     },
   };
 }
 
-async function add(queue: Queue<StoryJob>, job: Enqueue): Promise<void> {
-  const jobId = jobIdOf(job);
-  const old = await queue.getJob(jobId);
-  // A job that ended would swallow a new one of the same id, and what is still to do only the journal knows.
-  if (old !== undefined && ((await old.isFailed()) || (await old.isCompleted()))) await old.remove();
-  await queue.add(
-    JOB_NAME,
-    { runId: job.runId, ordinal: job.ordinal },
-    {
-      jobId,
-      delay: job.delayMs ?? 0,
-      attempts: TRIES,
-      backoff: { type: 'exponential', delay: FIRST_PAUSE_MS },
-      removeOnComplete: { age: 7 * DAY_S, count: 5000 },
-      removeOnFail: { age: 30 * DAY_S },
-    },
-  );
-}
-
-async function countJobs(queue: Queue<StoryJob>): Promise<QueueCounts> {
-  const counts = await queue.getJobCounts('waiting', 'active', 'delayed', 'failed');
+async function countJobs(dispatch: Dispatch): Promise<QueueCounts> {
+  const counts = await dispatch.queueOf('').getJobCounts('waiting', 'active', 'delayed', 'failed');
   const count = (state: string) => counts[state] ?? 0;
-  return { waiting: count('waiting'), active: count('active'), delayed: count('delayed'), failed: count('failed') };
+  const idle = (await dispatch.list()).filter(({ entry, hasTurn }) => entry.lane === '' && !hasTurn);
+  const delayed = idle.filter(({ entry }) => entry.readyAt > Date.now()).length;
+  return {
+    waiting: count('waiting') + idle.length - delayed,
+    active: count('active'),
+    delayed: count('delayed') + delayed,
+    failed: count('failed'),
+  };
 }

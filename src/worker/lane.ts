@@ -1,4 +1,5 @@
 import type { RunState } from '../core/run-state.ts';
+import type { Standing } from '../queue/turns.ts';
 import { countWorkers, isPresent } from '../store/presence.ts';
 import type { Store } from '../store/store.ts';
 
@@ -10,12 +11,13 @@ export async function laneOf(home: string, { owner }: Pick<RunState, 'owner'>): 
   return owner !== undefined && (await isPresent(home, owner)) ? owner : undefined;
 }
 
-/** The same by the id of a run, for the queue. */
-export function openLanes(
-  home: string,
-  store: Pick<Store, 'readState'>,
-): (runId: string) => Promise<string | undefined> {
-  return async (runId) => laneOf(home, await store.readState(runId));
+/** How the jobs of a run rank among all others, by the id of the run. */
+export function openStandings(home: string, store: Pick<Store, 'readState'>): (runId: string) => Promise<Standing> {
+  return async (runId) => {
+    const state = await store.readState(runId);
+    const { user = '', agent = '', priority, repo } = state;
+    return { lane: (await laneOf(home, state)) ?? '', user, agent, priority, repo: repo.mirror };
+  };
 }
 
 /** How many workers live that would work on the run. */

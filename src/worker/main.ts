@@ -19,7 +19,8 @@ import { announceWorker } from '../store/presence.ts';
 import { openStore } from '../store/store.ts';
 import { advanceRun } from './advance-run.ts';
 import { endRun } from './end-run.ts';
-import { openLanes } from './lane.ts';
+import { openLimits } from './fleet-limits.ts';
+import { openStandings } from './lane.ts';
 import { startReconciler } from './reconcile.ts';
 import { openRoutes } from './mirrors.ts';
 import { openModelKeys } from './model-key.ts';
@@ -60,7 +61,8 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   const cleaning = new Set<Promise<void>>();
   const homeId = await readHomeId(host.home);
   const worker = openContext({ host, homeId, log, masker, cleaning });
-  const queue = await openQueue(link, openLanes(host.home, worker.store));
+  const limits = openLimits(host.home);
+  const queue = await openQueue(link, { standingOf: openStandings(host.home, worker.store), limits });
 
   const reconciler = startReconciler(worker, queue, owner);
   const handle = async (job: StoryJob, signal: AbortSignal, { jobId, lastTry }: Turn) => {
@@ -84,6 +86,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
 
   const consumer = consume(link, {
     concurrency,
+    limits,
     ...(owner === undefined ? {} : { lane: owner }),
     handle,
     onError: (error) => log.warn({ err: error }, 'the queue reports a fault'),
