@@ -244,7 +244,8 @@ test('a job that comes again gives its place to others meanwhile', async () => {
     limits: () => Promise.resolve(limits),
     handle: ({ runId }) => {
       seen.push(runId);
-      return Promise.resolve(seen.filter((each) => each === 'aaaa0000').length === 1 ? { againMs: 1500 } : undefined);
+      const first = runId === 'aaaa0000' && !seen.includes('bbbb0000');
+      return Promise.resolve(first ? { againMs: 1500 } : undefined);
     },
     onError: () => undefined,
   });
