@@ -9,6 +9,8 @@ export interface AgentIntent {
   api: ModelApi | undefined;
   /** Where the gateway's model route is inside the sandbox, e.g. http://127.0.0.1:4000/v1; undefined: no model route. */
   modelUrl: string | undefined;
+  /** What the gateway takes for a key: it goes with the attempt, and is no secret from the agent. */
+  modelKey: string;
   /** A writable folder of the agent's own. */
   home: string;
   /** The user's command line, for the `command` agent. */

@@ -13,6 +13,8 @@ export interface ModelRoute {
   baseUrl: string;
   /** Never leaves the gateway but to the provider; undefined: none is sent. */
   key: string | undefined;
+  /** What a request shows as its key: it belongs to one attempt and is worth nothing anywhere else. */
+  token: string;
   /** Names of the models that may be asked for. */
   models: readonly string[];
   /** Path of the cassette: written in `record`, read in `replay`. */

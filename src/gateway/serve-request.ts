@@ -5,6 +5,7 @@ import type { GatewayLimits } from './limits.ts';
 import { describeOperations, findOperation } from './model-api.ts';
 import type { ModelHandler, ModelRoute } from './model-route.ts';
 import { isForMirror, serveMirror, type MirrorDoor } from './mirror.ts';
+import { showsToken } from './token.ts';
 import { servePlainProxy } from './plain-proxy.ts';
 import { readModelRequest } from './read-model-request.ts';
 
@@ -37,6 +38,10 @@ export async function serveRequest(doors: Doors, req: IncomingMessage, res: Serv
     const reason = `There is nothing at ${req.method} ${url}: halo serves ${served} here.`;
     return refuse(ledger, { req, res, status: 404, reason });
   }
+  if (!showsToken(req.headers, route.token)) {
+    ledger.reportProblem({ sentence: NO_TOKEN });
+    return refuse(ledger, { req, res, status: 401, reason: NO_TOKEN });
+  }
   if (doors.modelRequests >= limits.requests) {
     return refuse(ledger, { req, res, status: 503, reason: `More than ${limits.requests} model requests at once.` });
   }
@@ -53,6 +58,8 @@ export async function serveRequest(doors: Doors, req: IncomingMessage, res: Serv
     doors.modelRequests -= 1;
   }
 }
+
+const NO_TOKEN = 'The request does not show the token of its attempt: its key must be what HALO_MODEL_KEY holds.';
 
 /** What Node's parser takes, although another reader could take it for something else. */
 function findOddity(req: IncomingMessage): string | undefined {

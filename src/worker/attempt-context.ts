@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import type { AgentAdapter, AgentLaunch } from '../agents/adapter.ts';
 import { agentAdapter } from '../agents/registry.ts';
 import type { Config } from '../config/config.ts';
@@ -36,6 +37,8 @@ export interface Attempt {
   config: Config;
   adapter: AgentAdapter;
   launch: AgentLaunch;
+  /** The token that its model route asks for, and that no other does. */
+  modelKey: string;
   /** Where its artifacts are kept. */
   place: AttemptPlace;
   /** Among them, the logs of its gates. */
@@ -110,6 +113,7 @@ export async function openAttempt(worker: WorkerContext, request: AttemptRequest
     worker.learnSecrets(config),
   ]);
   const { user, release } = takeUser(id, inUse);
+  const modelKey = `halo-${randomBytes(24).toString('base64url')}`;
   const candidateDir = candidatePath(scratchDir);
   const adapter = agentAdapter(config.agent);
   const closers: (() => Promise<void>)[] = [() => removeScratch(scratchDir), () => Promise.resolve(release())];
@@ -133,10 +137,12 @@ export async function openAttempt(worker: WorkerContext, request: AttemptRequest
     id,
     key,
     adapter,
+    modelKey,
     launch: adapter.launch({
       model: config.model.name,
       api: config.model.api,
       modelUrl: config.model.api !== undefined ? `http://127.0.0.1:${MODEL_PORT}/v1` : undefined,
+      modelKey,
       home: AGENT_HOME,
       commandLine: config.agentCommand,
     }),

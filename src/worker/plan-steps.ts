@@ -96,7 +96,16 @@ async function modelRoute(attempt: Attempt, api: ModelApi): Promise<ModelRoute> 
   const { mode, baseUrl, name, allow } = attempt.config.model;
   const key = mode === 'replay' ? undefined : await attempt.worker.modelKey(attempt.config.model);
   const { masker } = attempt.worker;
-  return { mode, api, baseUrl, key, models: [name, ...allow], cassette: cassettePath(attempt), masker };
+  return {
+    mode,
+    api,
+    baseUrl,
+    key,
+    token: attempt.modelKey,
+    models: [name, ...allow],
+    cassette: cassettePath(attempt),
+    masker,
+  };
 }
 
 /** Recorded beside the attempt's other artifacts; replayed from the configured folder, one file a story. */

@@ -14,7 +14,7 @@ describe('the command agent, run by sh', () => {
   afterEach(() => rmSync(home, { recursive: true, force: true }));
 
   function run(commandLine: string, prompt = 'Do it.') {
-    const launch = command.launch({ model: 'm', api: undefined, modelUrl: undefined, home, commandLine });
+    const launch = command.launch({ model: 'm', api: undefined, modelUrl: undefined, modelKey: '', home, commandLine });
     const env = { PATH: process.env.PATH, ...launch.env };
     const ended = spawnSync('sh', ['-c', launch.script], { input: prompt, env, encoding: 'utf8' });
     return readRun(command, { stdout: ended.stdout, stderrTail: ended.stderr, exitCode: ended.status ?? undefined });
@@ -53,7 +53,7 @@ describe('the command agent, run by sh', () => {
   });
 
   it('refuses to start without a command line', () => {
-    const intent = { model: '', api: undefined, modelUrl: undefined, home, commandLine: undefined };
+    const intent = { model: '', api: undefined, modelUrl: undefined, modelKey: '', home, commandLine: undefined };
     expect(() => command.launch(intent)).toThrow('The agent "command" has no command line.');
   });
 });

@@ -32,6 +32,7 @@ const INTENT: AgentIntent = {
   model: 'some-model',
   api: 'openai',
   modelUrl: 'http://127.0.0.1:4000/v1',
+  modelKey: 'halo-token',
   home: '/home/some one',
   commandLine: 'cat',
 };
@@ -89,9 +90,12 @@ describe.each(Object.keys(AGENTS) as AgentId[])('the agent %s', (id) => {
     for (const path of Object.keys(launch.files)) expect(path).toMatch(/^\/home\/some one\//);
   });
 
-  it('gets no secret', () => {
-    // Some do not start without something that they take for a key.
-    const launch = JSON.stringify(adapter.launch(INTENT)).replaceAll(/\b(\w+_API_KEY|apiKey)\\?":\\?"halo\\?"/g, '');
+  it('gets the token of its attempt to show as its key, and no secret', () => {
+    const told = JSON.stringify(adapter.launch(INTENT));
+    expect(told).toContain('halo-token');
+    const launch = told
+      .replaceAll(/\b(\w+_API_KEY|HALO_MODEL_KEY|apiKey)\\?":\\?"halo-token\\?"/g, '')
+      .replace('env_key = \\"HALO_MODEL_KEY\\"', '');
     expect(launch).not.toMatch(/api_?key|env_key|authorization|bearer/i);
   });
 

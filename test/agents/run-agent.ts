@@ -29,7 +29,7 @@ export async function runAgent(
 ) {
   const [home, workspace] = [join(dir, 'home'), join(dir, 'workspace')];
   await mkdir(workspace, { recursive: true });
-  const launch = adapter.launch({ model, api, modelUrl, home, commandLine: undefined });
+  const launch = adapter.launch({ model, api, modelUrl, modelKey: 'halo-test-token', home, commandLine: undefined });
   for (const [path, content] of Object.entries(launch.files)) {
     await mkdir(dirname(path), { recursive: true });
     await writeFile(path, content);

@@ -32,7 +32,7 @@ async function run(agent: string, gates: string[], settings: string[]): Promise<
 const ASKS = `node -e '
 fetch(process.env.HALO_MODEL_URL + "/responses", {
   method: "POST",
-  headers: { "content-type": "application/json" },
+  headers: { "content-type": "application/json", authorization: "Bearer " + process.env.HALO_MODEL_KEY },
   body: JSON.stringify({ model: process.env.HALO_MODEL, input: [{ role: "user", content: "hello" }] }),
 }).then((answer) => process.exit(answer.ok ? 0 : 1));
 ' || exit 1

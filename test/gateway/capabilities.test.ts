@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { ModelRoute } from '../../src/gateway/model-route.ts';
 import type { ModelServer } from '../support/model-server.ts';
 import { ask } from './client.ts';
-import { ANTHROPIC, gateway, GOOGLE, modelServer, OPENAI } from './fixture.ts';
+import { ANTHROPIC, gateway, GOOGLE, modelServer, OPENAI, TOKEN } from './fixture.ts';
 
 const KEY = 'sk-canary-0123456789abcdef';
 const say = { say: 'hello' };
@@ -282,6 +282,7 @@ describe('Anthropic’s API', () => {
       'anthropic-version': '2023-06-01',
       'anthropic-beta': 'claude-code-20250219, files-api-2025-04-14,mcp-client-2025-04-04,effort-2025-11-24',
       'anthropic-dangerous-direct-browser-access': 'true',
+      'x-goog-api-key': TOKEN,
     };
     expect((await ask(gate.socket, { path, headers, body })).status).toBe(200);
     const [request] = model.requests;
@@ -329,7 +330,12 @@ describe('Anthropic’s API', () => {
 describe('Google’s API', () => {
   it('gets the key in its own header and nothing else of the client’s; usage is metered with thoughts', async () => {
     const { model, gate } = await open(GOOGLE);
-    const headers = { 'x-goog-api-key': 'sk-of-the-attacker', authorization: 'Bearer x', 'x-goog-user-project': 'p' };
+    const headers = {
+      'x-api-key': TOKEN,
+      'x-goog-api-key': 'sk-of-the-attacker',
+      authorization: 'Bearer x',
+      'x-goog-user-project': 'p',
+    };
     const path = '/v1beta/models/m:streamGenerateContent?alt=sse';
     expect((await ask(gate.socket, { path, headers, body: { contents: [] } })).status).toBe(200);
     expect(model.requests[0]?.headers).toMatchObject({ 'x-goog-api-key': KEY });

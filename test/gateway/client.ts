@@ -2,6 +2,8 @@ import { request, type IncomingHttpHeaders, type IncomingMessage } from 'node:ht
 import type { Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 
+import { TOKEN } from './fixture.ts';
+
 export interface Asked {
   method?: string;
   path?: string;
@@ -27,7 +29,8 @@ export async function ask(socketPath: string, asked: Asked = {}): Promise<Answer
 
 /** The same, up to the headers. */
 export function open(socketPath: string, asked: Asked = {}): Promise<IncomingMessage> {
-  const { method = 'POST', path = '/v1/responses', headers = {} } = asked;
+  const { method = 'POST', path = '/v1/responses' } = asked;
+  const headers = { authorization: `Bearer ${TOKEN}`, ...asked.headers };
   const body = 'body' in asked ? asked.body : { model: 'm', stream: true, input: [] };
   return new Promise((resolve, reject) => {
     const outgoing = request({ socketPath, method, path, headers, agent: false }, resolve);

@@ -14,9 +14,11 @@ const pem = (name: string) => readFileSync(new URL(`fixtures/localhost-${name}.p
 export const localhost = { key: pem('key'), cert: pem('cert') };
 
 /** A route to a provider that speaks OpenAI’s APIs, and may be asked for these models. */
-export const OPENAI = { api: 'openai', models: ['m', 'other', 'gpt-5.5', 'house-model'] } as const;
-export const ANTHROPIC = { api: 'anthropic', models: ['m', 'claude-test'] } as const;
-export const GOOGLE = { api: 'google', models: ['m'] } as const;
+/** What the model routes of these tests take for a key; the client of these tests shows it unless told otherwise. */
+export const TOKEN = 'halo-test-token';
+export const OPENAI = { api: 'openai', token: TOKEN, models: ['m', 'other', 'gpt-5.5', 'house-model'] } as const;
+export const ANTHROPIC = { api: 'anthropic', token: TOKEN, models: ['m', 'claude-test'] } as const;
+export const GOOGLE = { api: 'google', token: TOKEN, models: ['m'] } as const;
 
 const undo: (() => Promise<void>)[] = [];
 

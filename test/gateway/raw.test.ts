@@ -1,10 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import type { ModelRoute } from '../../src/gateway/model-route.ts';
-import { gateway, modelServer, OPENAI } from './fixture.ts';
+import { gateway, modelServer, OPENAI, TOKEN } from './fixture.ts';
 import { openRaw, sendRaw } from './raw.ts';
 import { ask } from './client.ts';
 
 const KEY = 'sk-canary-0123456789abcdef';
+/** With what lets a request in: what is refused here is refused for another reason. */
+const HOST = `Host: x\r\nAuthorization: Bearer ${TOKEN}`;
 const BODY = '{"model":"m","input":[]}';
 
 async function open(limits = {}) {
@@ -14,26 +16,24 @@ async function open(limits = {}) {
 }
 
 const post = (line: string, headers: string[] = [], body = BODY) =>
-  [`${line}`, 'Host: x', `Content-Length: ${body.length}`, ...headers, '', body].join('\r\n');
+  [`${line}`, HOST, `Content-Length: ${body.length}`, ...headers, '', body].join('\r\n');
 const line = 'POST /v1/responses HTTP/1.1';
 const chunked = `18\r\n${BODY}\r\n0\r\n\r\n`;
 
 describe('bytes that two readers could read in two ways reach no provider', () => {
   it.each([
-    ['both lengths', [line, 'Host: x', 'Content-Length: 4', 'Transfer-Encoding: chunked', '', chunked].join('\r\n')],
+    ['both lengths', [line, HOST, 'Content-Length: 4', 'Transfer-Encoding: chunked', '', chunked].join('\r\n')],
     [
       'both, the other way round',
-      [line, 'Host: x', 'Transfer-Encoding: chunked', 'Content-Length: 4', '', chunked].join('\r\n'),
+      [line, HOST, 'Transfer-Encoding: chunked', 'Content-Length: 4', '', chunked].join('\r\n'),
     ],
     ['two lengths', post(line, ['Content-Length: 5'])],
-    ['a length with a sign', [line, 'Host: x', `Content-Length: +${BODY.length}`, '', BODY].join('\r\n')],
-    ['an unknown encoding', [line, 'Host: x', 'Transfer-Encoding: gzip, chunked, x', '', chunked].join('\r\n')],
-    ['a hidden encoding', [line, 'Host: x', 'Transfer-Encoding : chunked', '', chunked].join('\r\n')],
+    ['a length with a sign', [line, HOST, `Content-Length: +${BODY.length}`, '', BODY].join('\r\n')],
+    ['an unknown encoding', [line, HOST, 'Transfer-Encoding: gzip, chunked, x', '', chunked].join('\r\n')],
+    ['a hidden encoding', [line, HOST, 'Transfer-Encoding : chunked', '', chunked].join('\r\n')],
     [
       'a folded header',
-      [line, 'Host: x', 'X-A: b', ' Transfer-Encoding: chunked', `Content-Length: ${BODY.length}`, '', BODY].join(
-        '\r\n',
-      ),
+      [line, HOST, 'X-A: b', ' Transfer-Encoding: chunked', `Content-Length: ${BODY.length}`, '', BODY].join('\r\n'),
     ],
     ['bare line feeds', post(line).replaceAll('\r\n', '\n')],
     ['a NUL in a header', post(line, ['X-A: a\0b'])],
@@ -75,7 +75,7 @@ describe('bytes that two readers could read in two ways reach no provider', () =
   it('takes a plain request all the same, and a chunked one', async () => {
     const { model, gate } = await open();
     expect(await sendRaw(gate.socket, post(line))).toMatch(/^HTTP\/1\.1 200/);
-    const whole = [line, 'Host: x', 'Transfer-Encoding: chunked', '', chunked].join('\r\n');
+    const whole = [line, HOST, 'Transfer-Encoding: chunked', '', chunked].join('\r\n');
     expect(await sendRaw(gate.socket, whole)).toMatch(/^HTTP\/1\.1 200/);
     expect(model.requests.map(({ body }) => body)).toEqual(Array(2).fill('{"model":"m","input":[],"store":false}'));
   });
@@ -130,7 +130,7 @@ describe('one sandbox cannot take up the whole gateway', () => {
   it('holds only so many bytes of bodies at once, and takes them back', async () => {
     const { gate } = await open({ bodyBytes: 4096, allBodiesBytes: 4096 });
     const half = await openRaw(gate.socket);
-    half.write(`${line}\r\nHost: x\r\nContent-Length: 4000\r\n\r\n${'x'.repeat(3000)}`);
+    half.write(`${line}\r\n${HOST}\r\nContent-Length: 4000\r\n\r\n${'x'.repeat(3000)}`);
     const big = JSON.stringify({ model: 'm', input: 'x'.repeat(2000) });
     await expect.poll(async () => (await ask(gate.socket, { body: big })).status).toBe(503);
     half.destroy();

@@ -21,7 +21,7 @@ function send(bytes, quietMs = 1_500) {
   });
 }
 
-function post({ path, headers = [], body }) {
+function post({ path, headers = [], body, token = process.env.HALO_MODEL_KEY }) {
   const text = typeof body === 'string' ? body : JSON.stringify(body);
   const length = Buffer.byteLength(text);
   return [
@@ -29,10 +29,16 @@ function post({ path, headers = [], body }) {
     'Host: x',
     'Connection: close',
     `Content-Length: ${length}`,
+    `Authorization: Bearer ${token}`,
     ...headers,
     '',
     text,
   ].join('\r\n');
+}
+
+/** With the token: what is refused then is refused for another reason. */
+function admitted(raw) {
+  return raw.replace('Host: x\r\n', `Host: x\r\nAuthorization: Bearer ${process.env.HALO_MODEL_KEY}\r\n`);
 }
 
 /** Holds as many connections open as it gets, half of them in the middle of a request. */
@@ -40,7 +46,8 @@ async function flood() {
   const sockets = Array.from({ length: 2_000 }, (_, index) => {
     const socket = connect(PORT, '127.0.0.1');
     socket.on('error', () => {});
-    if (index % 2 === 0) socket.write('POST /v1/responses HTTP/1.1\r\nHost: x\r\nContent-Length: 30000000\r\n\r\n');
+    if (index % 2 === 0)
+      socket.write(admitted('POST /v1/responses HTTP/1.1\r\nHost: x\r\nContent-Length: 30000000\r\n\r\n'));
     if (index % 40 === 0) socket.write(Buffer.alloc(4 * 1024 * 1024, 'x'));
     return socket;
   });
@@ -91,7 +98,7 @@ for (const step of plan) {
   if (step.look) answers.push(look());
   else if (step.list) answers.push(list(step.list));
   else if (step.flood) answers.push(String(await flood()));
-  else answers.push(await send(step.raw ?? post(step)));
+  else answers.push(await send(step.raw === undefined ? post(step) : admitted(step.raw)));
 }
 writeFileSync('answers.json', JSON.stringify(answers));
 console.log(JSON.stringify({ status: 'ok', summary: 'Took what there was.' }));

@@ -34,6 +34,7 @@ interface Step {
   path?: string;
   headers?: string[];
   body?: unknown;
+  token?: string;
   raw?: string;
   look?: true;
   list?: string;
@@ -128,6 +129,18 @@ describe('attack 2: the way of another run', () => {
     }
     const sockets = join(halo.home, 'sockets');
     await expect.poll(() => (existsSync(sockets) ? readdirSync(sockets) : [])).toEqual([]);
+  });
+});
+
+describe('attack 2: the token of another run', () => {
+  it('opens nothing: each attempt has one of its own, which only its own gateway takes', async () => {
+    const server = await model();
+    const mine = await attack([{ look: true }, ask()], server.url);
+    const token = /halo-[\w-]{32}/.exec(mine.answers[0] ?? '')?.[0] ?? '';
+    expect(token).not.toBe('');
+    const stolen = await attack([{ ...ask(), token }, { ...ask(), token: '' }, ask()], server.url);
+    expect([...mine.answers.slice(1), ...stolen.answers].map(statusOf)).toEqual([200, 401, 401, 200]);
+    expect(server.requests).toHaveLength(2);
   });
 });
 

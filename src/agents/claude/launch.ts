@@ -37,12 +37,12 @@ exec ${PROGRAM} -p ${flags.join(' ')}
 `;
 }
 
-/** The gateway puts the key in: what is called a key here is a word, without which the program would not start. */
-function writeEnvironment({ model, home }: AgentIntent, modelUrl: string): Record<string, string> {
+/** The gateway puts the key in: what is called a key here is the token of the attempt. */
+function writeEnvironment({ model, modelKey, home }: AgentIntent, modelUrl: string): Record<string, string> {
   return {
     CLAUDE_CONFIG_DIR: `${home}/.claude`,
     ANTHROPIC_BASE_URL: modelUrl.replace(/\/v1$/, ''),
-    ANTHROPIC_API_KEY: 'halo',
+    ANTHROPIC_API_KEY: modelKey,
     // The gateway lets the configured model through and no other, so that all of its work is done with that one.
     ANTHROPIC_DEFAULT_OPUS_MODEL: model,
     ANTHROPIC_DEFAULT_SONNET_MODEL: model,

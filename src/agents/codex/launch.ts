@@ -13,7 +13,7 @@ export function launchCodex(intent: AgentIntent): AgentLaunch {
   const schemaFile = `${codexHome}/answer.schema.json`;
   return {
     script: writeScript(schemaFile),
-    env: { CODEX_HOME: codexHome },
+    env: { CODEX_HOME: codexHome, HALO_MODEL_KEY: intent.modelKey },
     files: {
       [`${codexHome}/config.toml`]: writeConfig(intent.model, intent.modelUrl),
       [schemaFile]: `${JSON.stringify(ANSWER_SCHEMA, null, 2)}\n`,
@@ -51,6 +51,7 @@ function writeConfig(model: string, modelUrl: string): string {
       halo: {
         name: 'halo',
         base_url: modelUrl,
+        env_key: 'HALO_MODEL_KEY',
         wire_api: 'responses',
         request_max_retries: 3,
         stream_max_retries: 4,

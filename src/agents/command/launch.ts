@@ -12,10 +12,26 @@ export function launchCommand(intent: AgentIntent): AgentLaunch {
     script: writeScript(intent.commandLine),
     env: {
       HALO_RESULT: `${intent.home}/result.json`,
-      ...(intent.modelUrl === undefined ? {} : { HALO_MODEL_URL: intent.modelUrl, HALO_MODEL: intent.model }),
+      ...(intent.modelUrl === undefined ? {} : modelVariables(intent, intent.modelUrl)),
     },
     files: {},
   };
+}
+
+/** halo's own names, and those that the clients of the provider look for by themselves. */
+function modelVariables({ api, model, modelKey }: AgentIntent, modelUrl: string): Record<string, string> {
+  const own = { HALO_MODEL_URL: modelUrl, HALO_MODEL_KEY: modelKey, HALO_MODEL: model };
+  const root = modelUrl.replace(/\/v1$/, '');
+  switch (api) {
+    case 'openai':
+      return { ...own, OPENAI_BASE_URL: modelUrl, OPENAI_API_KEY: modelKey };
+    case 'anthropic':
+      return { ...own, ANTHROPIC_BASE_URL: root, ANTHROPIC_API_KEY: modelKey };
+    case 'google':
+      return { ...own, GOOGLE_GEMINI_BASE_URL: root, GEMINI_API_KEY: modelKey };
+    case undefined:
+      return own;
+  }
 }
 
 /** The result file becomes the last line of stdout, on a line of its own whatever the command wrote before. */

@@ -10,7 +10,7 @@ const PROGRAM = `${FOLDER}/bundle/gemini.js`;
  * Starts `gemini`, whose prompt comes on stdin. Settings that the repository cannot override stand in a file of the
  * image: its hooks, servers and variables are not in force. Throws INTERNAL without a model route.
  */
-export function launchGemini({ model, modelUrl, home }: AgentIntent): AgentLaunch {
+export function launchGemini({ model, modelUrl, modelKey, home }: AgentIntent): AgentLaunch {
   if (modelUrl === undefined) throw new HaloError('INTERNAL', 'Gemini CLI was to be started without a model route.');
   return {
     script: `if [ ! -f ${PROGRAM} ]; then
@@ -25,8 +25,8 @@ exec ${NODE} ${PROGRAM} --yolo --output-format stream-json --model ${shellQuote(
       GEMINI_CLI_TRUST_WORKSPACE: 'true',
       GEMINI_CLI_NO_RELAUNCH: 'true',
       GOOGLE_GEMINI_BASE_URL: modelUrl.replace(/\/v1$/, ''),
-      // The gateway puts the key in: this is a word, without which the program would not start.
-      GEMINI_API_KEY: 'halo',
+      // The gateway puts the key in: this is the token of the attempt.
+      GEMINI_API_KEY: modelKey,
     },
     files: {},
   };

@@ -6,7 +6,7 @@ const PROGRAM = '/opt/halo/agents/opencode/opencode';
 
 /** Starts `opencode run` with settings of halo's own and none of the repository's. Throws INTERNAL without a model route. */
 export function launchOpencode(intent: AgentIntent): AgentLaunch {
-  const { api, model, modelUrl } = intent;
+  const { api, model, modelUrl, modelKey } = intent;
   if (api === undefined || modelUrl === undefined)
     throw new HaloError('INTERNAL', 'opencode was to be started without a model route.');
   const name = `${api}/${model}`;
@@ -17,7 +17,7 @@ export function launchOpencode(intent: AgentIntent): AgentLaunch {
 fi
 exec ${PROGRAM} run --format json --auto --title story -m ${shellQuote(name)}
 `,
-    env: { ...QUIET, OPENCODE_CONFIG_CONTENT: JSON.stringify(settings(name, { api, model, modelUrl })) },
+    env: { ...QUIET, OPENCODE_CONFIG_CONTENT: JSON.stringify(settings(name, { api, model, modelUrl, modelKey })) },
     files: {},
   };
 }
@@ -33,8 +33,15 @@ const QUIET = {
   OPENCODE_DISABLE_LSP_DOWNLOAD: '1',
 };
 
+interface Route {
+  api: string;
+  model: string;
+  modelUrl: string;
+  modelKey: string;
+}
+
 /** The gateway puts the key in and lets the configured model through and no other, so that small work is done with it, too. */
-function settings(name: string, { api, model, modelUrl }: { api: string; model: string; modelUrl: string }): object {
+function settings(name: string, { api, model, modelUrl, modelKey }: Route): object {
   return {
     autoupdate: false,
     share: 'disabled',
@@ -42,6 +49,6 @@ function settings(name: string, { api, model, modelUrl }: { api: string; model: 
     small_model: name,
     enabled_providers: [api],
     permission: { webfetch: 'deny', websearch: 'deny' },
-    provider: { [api]: { options: { baseURL: modelUrl, apiKey: 'halo' }, models: { [model]: {} } } },
+    provider: { [api]: { options: { baseURL: modelUrl, apiKey: modelKey }, models: { [model]: {} } } },
   };
 }
