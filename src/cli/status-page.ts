@@ -7,6 +7,7 @@ import { safeLine } from '../core/safe-text.ts';
 import { testsText, type Paint, type Tone } from '../core/transcript.ts';
 import { nextSteps } from '../tui/next-steps.ts';
 import { usageText } from '../tui/usage-text.ts';
+import { waitingFor } from './waiting-text.ts';
 import type { Cli } from './cli.ts';
 import { stateTone, widthOf } from './run-table.ts';
 import { table, type Cell } from './table.ts';
@@ -25,9 +26,10 @@ const TONES: Record<StoryProgress, Tone> = {
 const MOST_PATHS = 20;
 
 /** Everything about one run on a page. */
-export function statusPage({ state, dir }: RunView, cli: Cli): string[] {
+export function statusPage(view: RunView, cli: Cli): string[] {
   const now = new Date().toISOString();
   const { paint } = cli;
+  const { state, dir } = view;
   const detail = needsText(state) ?? state.detail;
   const facts: [string, string][] = [
     ['run', state.runId],
@@ -35,6 +37,7 @@ export function statusPage({ state, dir }: RunView, cli: Cli): string[] {
     ['project', safeLine(state.project)],
     ['repo', safeLine(`${state.repo.source}${state.repo.branch === undefined ? '' : ` (${state.repo.branch})`}`)],
     ['prd', safeLine(state.prdPath)],
+    ...waitingFor(view, now).map((text): [string, string] => ['waiting', paint('warn', text)]),
     ...submissionFacts(state),
     ['time', state.startedAt === undefined ? '-' : formatDuration(msBetween(state.startedAt, state.endedAt ?? now))],
     ['used', usageText(state.usage) || '-'],

@@ -27,7 +27,7 @@ export const NEXT_STEPS: Record<StopReason, string> = {
   ATTEMPTS_EXHAUSTED:
     'Read history.md: what failed each time? Make the story smaller or clearer, or raise `retry.attempts`.',
   PARTIAL: 'Look at what landed with `halo diff`; submit the remaining stories again.',
-  USER_ABORT: 'Nothing is lost: what landed is on the branch of the run. Submit again to go on.',
+  USER_ABORT: 'Nothing is lost: what landed is on the branch of the run. `halo retry` goes on from there.',
   INFRASTRUCTURE: 'Run `halo doctor`, mend what it finds, then submit again.',
   UNKNOWN_ERROR: 'Please report it with this folder: it is a fault in halo.',
 };

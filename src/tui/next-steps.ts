@@ -28,6 +28,8 @@ export function nextSteps(state: RunState): NextStep[] {
       { command: `halo diff ${runId}`, why: 'look at the change' },
       { command: `halo land ${runId}`, why: `fast-forward ${safeLine(state.repo.branch ?? 'the branch')} to it` },
     );
+  const again = state.stories.some(({ progress }) => ['failed', 'needs_human', 'cancelled'].includes(progress));
+  if (again) steps.push({ command: `halo retry ${runId}`, why: 'do it again, with fresh attempts' });
   if (steps.length === 0 && state.stopReason !== 'SUCCESS')
     steps.push({ command: `halo logs ${runId}`, why: 'see what happened' });
   return steps;

@@ -7,6 +7,7 @@ import { mirrorPath } from '../git/mirror.ts';
 import { inspectRepo } from '../git/repo.ts';
 import { isUrl } from '../git/source.ts';
 import { refuseUnapproved } from './approval.ts';
+import { countWorkersFor } from './lane.ts';
 import type { Store } from '../store/store.ts';
 
 export interface LandedRun {
@@ -24,7 +25,10 @@ export async function landRun(store: Store, home: string, runId: string): Promis
   const { repo, tip, status, prdPath } = state;
   if (status !== 'ended') {
     throw new HaloError('LAND_REFUSED', `run ${runId} is still going on`, {
-      hint: `wait for its end (halo logs ${runId} -f), or merge the branch halo/${runId} as it is`,
+      hint:
+        (await countWorkersFor(home, state)) === 0
+          ? 'no worker is running: start one with `halo worker`'
+          : `wait for its end (halo logs ${runId} -f), or merge the branch halo/${runId} as it is`,
     });
   }
   if (tip === repo.base) {

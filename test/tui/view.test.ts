@@ -88,6 +88,7 @@ describe('view', () => {
       '  next      halo logs r1 --story US-002  see what went wrong',
       '            halo diff r1                 look at the change',
       '            halo land r1                 fast-forward main to it',
+      '            halo retry r1                do it again, with fresh attempts',
       '',
     ]);
   });

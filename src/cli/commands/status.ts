@@ -4,6 +4,7 @@ import type { Cli } from '../cli.ts';
 import type { Define } from '../define.ts';
 import { NO_RUNS, runTable } from '../run-table.ts';
 import { statusPage } from '../status-page.ts';
+import { canGoOn, NO_WORKER } from '../waiting-text.ts';
 
 const RECENT_RUNS = 5;
 
@@ -36,8 +37,15 @@ async function status(runId: string | undefined, flags: { json?: true }, cli: Cl
   if (flags.json) return cli.printJson(shown);
   if (shown.length === 0) return cli.note(NO_RUNS);
   await cli.print(...runTable(shown, cli));
+  await noteMissingWorker(shown, cli);
   const more = runs.length - shown.length;
   if (more > 0) await cli.note(cli.paintErr('quiet', `${more} more: halo ls`));
+}
+
+async function noteMissingWorker(runs: RunState[], cli: Cli): Promise<void> {
+  const open = runs.filter(canGoOn);
+  const views = await cli.withOperations((operations) => Promise.all(open.map(({ runId }) => operations.get(runId))));
+  if (views.some(({ workers }) => workers === 0)) await cli.note(cli.paintErr('warn', NO_WORKER));
 }
 
 function current(runs: RunState[]): RunState[] {
