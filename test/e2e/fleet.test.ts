@@ -57,3 +57,20 @@ test('what needs a failed repository of a batch is blocked, and the rest of the 
     .toEqual([{ run: api!.runId, now: 'failed', stopReason: 'ENGINE_ERROR' }]);
   expect((await halo.operations.get(ui!.runId)).state.status).toBe('queued');
 });
+
+test('what is blocked starts by itself when the run that it waits for is retried and ends well', async () => {
+  const api = newRepository().root;
+  const slow = options(`sleep 2; echo x > done; ${OK}`);
+  const [needed] = await halo.operations.submit({ ...slow, prd, repos: [api] });
+  const after = [needed!.runId];
+  const [waiting] = await halo.operations.submit({ ...options(`echo y > y; ${OK}`), prd, repos: [api], after });
+  await halo.operations.cancel(needed!.runId, undefined);
+  const stateOf = async () => (await halo.operations.get(waiting!.runId)).state;
+  await expect
+    .poll(async () => (await stateOf()).needs, { timeout: 30_000 })
+    .toEqual([{ run: needed!.runId, now: 'failed', stopReason: 'USER_ABORT' }]);
+  await halo.operations.retry(needed!.runId, undefined);
+  const end = await halo.untilEnd(waiting!.runId);
+  expect(end).toMatchObject({ stopReason: 'SUCCESS', needs: [{ run: needed!.runId, now: 'met' }] });
+  expect(end.repo.base).toBe((await halo.operations.get(needed!.runId)).state.tip);
+});
