@@ -41,6 +41,7 @@ export function statusPage(view: RunView, cli: Cli): string[] {
     ...submissionFacts(state),
     ['time', state.startedAt === undefined ? '-' : formatDuration(msBetween(state.startedAt, state.endedAt ?? now))],
     ['used', usageText(state.usage) || '-'],
+    ...pauseRow({ state }, now),
     ['commits', commitsText({ state })],
     ['files', dir],
   ];
@@ -71,6 +72,14 @@ function submissionFacts({ user, priority, batch }: RunState): [string, string][
     ...(level === undefined ? [] : [['priority', level] as [string, string]]),
     ...(batch === undefined ? [] : [['batch', `${batch.id}, as ${safeLine(batch.name)}`] as [string, string]]),
   ];
+}
+
+/** While requests for a model are held back. */
+function pauseRow({ state }: Pick<RunView, 'state'>, now: string): [string, string][] {
+  const { modelPause: pause, status } = state;
+  if (pause === undefined || pause.until <= now || status === 'ended') return [];
+  const why = pause.why === 'rate' ? 'the configured rate is reached' : 'its provider wants a pause';
+  return [['waits', `requests for ${safeLine(pause.model)} until ${pause.until.slice(11, 19)} UTC: ${why}`]];
 }
 
 /** Stories after which tests are gone that were there. */

@@ -1,7 +1,9 @@
 import type { AgentId } from '../core/agent.ts';
 import type { BreakerPolicy } from '../core/breaker.ts';
 import type { RetryPolicy } from '../core/failure.ts';
+import type { Budget } from '../core/budget.ts';
 import type { ModelApi } from '../core/model-api.ts';
+import type { Price } from '../core/price.ts';
 import type { RegistryName } from '../core/network.ts';
 
 /** Where the provider is, and where the worker takes the key from: exactly one of the three. */
@@ -14,6 +16,12 @@ export interface ModelSource {
   keyFile: string | undefined;
   /** For `sh`. */
   keyCommand: string | undefined;
+}
+
+/** Most requests and tokens of a model in any minute. */
+export interface RateLimit {
+  rpm?: number | undefined;
+  tpm?: number | undefined;
 }
 
 export type ModelMode = 'live' | 'record' | 'replay';
@@ -40,6 +48,12 @@ export interface Config {
     /** Folder of cassettes for `replay`, absolute: `<storyKey>.jsonl` in it. */
     cassettes: string | undefined;
   };
+  /** What the model may cost; no limit where one is absent. */
+  budget: Budget;
+  /** Of the models that may be asked for, as far as they are known. */
+  prices: Readonly<Record<string, Price>>;
+  /** Most requests and tokens a minute of a model, over all workers. */
+  rate: Readonly<Record<string, RateLimit>>;
   limits: {
     cpus: number;
     memoryBytes: number;

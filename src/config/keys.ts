@@ -14,8 +14,15 @@ export const CONFIG_KEYS: ReadonlyMap<string, ConfigKey> = new Map(
   listKeys(HaloToml, '').map((key) => [key.name, key] as const),
 );
 
-/** The one key whose members users name themselves. */
-export const OPEN_TABLE = 'env';
+/** Keys whose members users name themselves: each member is a setting of its own. */
+export const OPEN_TABLES: readonly string[] = ['env', 'prices', 'rate'];
+
+/** The open table that a dotted name is a member of, and the member's own name, which may hold dots. */
+export function openMemberOf(name: string): { table: string; member: string } | undefined {
+  const table = OPEN_TABLES.find((open) => name.startsWith(`${open}.`));
+  if (table === undefined) return undefined;
+  return { table, member: name.slice(table.length + 1).replace(/^(["'])(.*)\1$/, '$2') };
+}
 
 /** Whether a dotted name is a table of the configuration. */
 export function isTableName(name: string): boolean {
@@ -29,7 +36,7 @@ export function variableOf(key: string): string {
 
 /** Whether values of a key are written as strings; those of `-c` and the environment then need no quotes. */
 export function holdsText(key: string): boolean {
-  if (key.startsWith(`${OPEN_TABLE}.`)) return true;
+  if (openMemberOf(key)?.table === 'env') return true;
   const type = CONFIG_KEYS.get(key)?.type;
   return type !== undefined && !/^(list|table|number|whole|true)/.test(type);
 }

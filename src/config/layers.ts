@@ -1,7 +1,7 @@
 import { dirname } from 'node:path';
 import { HaloError } from '../core/errors.ts';
 import { findNearest } from '../lib/nearest.ts';
-import { CONFIG_KEYS, holdsText, OPEN_TABLE, variableOf } from './keys.ts';
+import { CONFIG_KEYS, holdsText, variableOf } from './keys.ts';
 import { parseLiteral } from './literal.ts';
 import type { ConfigFile } from './load.ts';
 import { toSettings, type Setting } from './settings.ts';
@@ -45,11 +45,11 @@ export function readFileLayers(file: ConfigFile, problems: string[]): FileLayers
 /** Settings of `HALO_*` variables; an empty one counts as not set. One that looks misspelt is a problem. */
 export function readVariables(env: Record<string, string | undefined>, cwd: string, problems: string[]): Setting[] {
   const keys = new Map([...CONFIG_KEYS.keys()].map((key) => [variableOf(key), key]));
-  const openPrefix = `${variableOf(OPEN_TABLE)}_`;
+  const openPrefix = `${variableOf('env')}_`;
   return Object.entries(env).flatMap(([variable, text]) => {
     if (!variable.startsWith('HALO_') || HOST_VARIABLES.includes(variable)) return [];
     if (text === undefined || text === '') return [];
-    const openKey = variable.startsWith(openPrefix) ? `${OPEN_TABLE}.${variable.slice(openPrefix.length)}` : undefined;
+    const openKey = variable.startsWith(openPrefix) ? `env.${variable.slice(openPrefix.length)}` : undefined;
     const key = keys.get(variable) ?? openKey;
     if (key !== undefined) return readLiteral(key, text, { origin: variable, cwd, problems });
     const meant = findNearest(

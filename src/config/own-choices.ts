@@ -1,3 +1,4 @@
+import { openMemberOf } from './keys.ts';
 import { allowsInside, TRUSTED_NETWORK } from './network.ts';
 import type { Layer } from './provider.ts';
 import type { Setting } from './settings.ts';
@@ -10,6 +11,8 @@ const OWN_CHOICES: Record<string, string> = {
   'git.signing_key': 'choose the key that signs',
   'secrets.env': 'choose what of this machine is secret',
   'secrets.files': 'choose what of this machine is secret',
+  prices: 'say what models cost',
+  rate: 'say how often models are asked',
   'secrets.patterns': 'choose what people do not get to see',
   ...Object.fromEntries(TRUSTED_NETWORK.map((key) => [key, OPENS])),
 };
@@ -39,5 +42,5 @@ function foreignChoice(setting: Setting): string | undefined {
 }
 
 function ownChoice(key: string): string | undefined {
-  return key.startsWith('breaker.') ? 'decide when halo stops trying' : OWN_CHOICES[key];
+  return key.startsWith('breaker.') ? 'decide when halo stops trying' : OWN_CHOICES[openMemberOf(key)?.table ?? key];
 }

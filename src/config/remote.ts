@@ -1,4 +1,5 @@
 import { HaloError } from '../core/errors.ts';
+import { decidesSpending } from './budget.ts';
 import { readOptions } from './layers.ts';
 import { allowsInside, OWN_NETWORK } from './network.ts';
 import { GUARDED } from './provider.ts';
@@ -6,8 +7,8 @@ import type { Setting } from './settings.ts';
 
 /**
  * Refuses `-c` options from elsewhere that would choose where a key of this machine comes from or goes to, run a command
- * here to get one, say what is secret here, or open a way into the network around it. Throws CONFIG_INVALID; what else
- * is wrong with an option is told when it is used.
+ * here to get one, say what is secret here, open a way into the network around it, or raise what may be
+ * spent. Throws CONFIG_INVALID; what else is wrong with an option is told when it is used.
  */
 export function refuseRemoteOptions(options: string[]): void {
   const settings = readOptions(options, '/', []);
@@ -20,5 +21,6 @@ export function refuseRemoteOptions(options: string[]): void {
 
 function isGuarded(setting: Setting): boolean {
   const { key } = setting;
-  return [...GUARDED, ...OWN_NETWORK].includes(key) || key.startsWith('secrets.') || allowsInside(setting);
+  const named = [...GUARDED, ...OWN_NETWORK].includes(key) || key.startsWith('secrets.');
+  return named || decidesSpending(key) || allowsInside(setting);
 }

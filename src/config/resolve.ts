@@ -3,8 +3,9 @@ import type { ModelApi } from '../core/model-api.ts';
 import { findNearest } from '../lib/nearest.ts';
 import type { Config, FleetLimits } from './config.ts';
 import { refuseMisplacedFleet, toFleet } from './fleet.ts';
-import { CONFIG_KEYS, OPEN_TABLE } from './keys.ts';
 import { withoutLooserApproval } from './approval.ts';
+import { capByRepository, findUnpriced, toSpending } from './budget.ts';
+import { CONFIG_KEYS, OPEN_TABLES, openMemberOf } from './keys.ts';
 import { apiOf, GUARDED, mergeSettings, settleModel, type Layer } from './provider.ts';
 import { readFileLayers, readOptions, readVariables, type FileLayers } from './layers.ts';
 import type { ConfigFile } from './load.ts';
@@ -65,7 +66,9 @@ export function resolveConfig(sources: ConfigSources): ResolvedConfig {
   const hosts = sources.home === undefined ? undefined : layers[0];
   const foreign = [...settled.problems, ...refuseForeignChoices(layers), ...refuseMisplacedFleet(layers, hosts)];
   if (foreign.length > 0) throw invalid(foreign);
-  const settings = merged.map((setting) => settled.settings.find(({ key }) => key === setting.key) ?? unset(setting));
+  const settings = merged
+    .map((setting) => settled.settings.find(({ key }) => key === setting.key) ?? unset(setting))
+    .map((setting) => capByRepository(setting, layers));
   const toml = HaloToml.parse(nest(settings));
   const config = toConfig(toml, api);
   const origins = Object.fromEntries(settings.map(({ key, origin }) => [key, origin]));
@@ -99,19 +102,18 @@ function readFlags(flags: ConfigSources['flags'], problems: string[]): Setting[]
 /** The last setting of each key, in the order of the schema; keys that nothing sets have their default. */
 function mergeLayers(layers: readonly Layer[]): Setting[] {
   const last = mergeSettings(layers);
-  return [...CONFIG_KEYS.values()].flatMap((key) => {
-    if (key.name !== OPEN_TABLE) {
-      return [last.get(key.name) ?? { key: key.name, value: key.default, origin: DEFAULT_ORIGIN }];
-    }
-    return [...last.values()].filter((setting) => setting.key.startsWith(`${OPEN_TABLE}.`));
+  return [...CONFIG_KEYS.values()].flatMap(({ name, default: value }) => {
+    if (!OPEN_TABLES.includes(name)) return [last.get(name) ?? { key: name, value, origin: DEFAULT_ORIGIN }];
+    return [...last.values()].filter(({ key }) => openMemberOf(key)?.table === name);
   });
 }
 
 /** Dotted keys as nested tables, for the schema. */
 function nest(settings: Setting[]): Record<string, unknown> {
-  const root: Record<string, unknown> = { [OPEN_TABLE]: {} };
+  const root: Record<string, unknown> = Object.fromEntries(OPEN_TABLES.map((table) => [table, {}]));
   for (const { key, value } of settings) {
-    const parts = key.split('.');
+    const open = openMemberOf(key);
+    const parts = open === undefined ? key.split('.') : [open.table, open.member];
     const last = parts.pop() ?? key;
     let table = root;
     for (const part of parts) table = (table[part] ??= {}) as Record<string, unknown>;
@@ -160,6 +162,7 @@ function toConfig(toml: HaloToml, api: ModelApi | undefined): Config {
       mode: model.mode,
       cassettes: model.cassettes,
     },
+    ...toSpending(toml),
     limits: {
       cpus: limits.cpus,
       memoryBytes: limits.memory,
@@ -220,7 +223,7 @@ function findConflicts(config: Config, origins: Record<string, string>): string[
       `${at('retry.backoff')}: retry.backoff: must not be longer than retry.max_backoff (${at('retry.max_backoff')})`,
     );
   }
-  return conflicts;
+  return [...conflicts, ...findUnpriced(config, at)];
 }
 
 function invalid(problems: string[]): HaloError {

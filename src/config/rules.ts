@@ -98,6 +98,24 @@ export function wholeNumber(least: number, most: number) {
   return z.number({ error: rule }).int(rule).min(least, rule).max(most, rule);
 }
 
+/** Money in USD. */
+export const Usd = z
+  .number({ error: 'must be an amount in USD, like 5 or 0.5' })
+  .positive('must be more than 0')
+  .max(1_000_000, 'must be at most 1000000');
+
+/** A table from names of models; names with dots stand in quotes. */
+export function perModel<S extends z.ZodType>(example: string, member: S) {
+  const quoted = z.unknown().refine((table) => !holdsTable(table), 'holds a table: a name with dots needs quotes');
+  return z.record(z.string().regex(/^(?!__proto__$)[\w.:/@-]+$/, 'is not the name of a model'), quoted.pipe(member), {
+    error: `must be a table of models, like ${example}`,
+  });
+}
+
+function holdsTable(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && Object.values(value).some((part) => typeof part === 'object');
+}
+
 /** One of a few words. */
 export function oneOf<const T extends readonly [string, ...string[]]>(...words: T) {
   return z.enum(words, { error: `must be one of ${words.map((word) => `"${word}"`).join(', ')}` });

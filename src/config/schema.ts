@@ -23,6 +23,7 @@ import {
   wholeNumber,
 } from './rules.ts';
 import { BreakerTable, RetryTable } from './schema-failures.ts';
+import { spending } from './schema-spending.ts';
 
 const CPUS = 'must be a number from 0.1 to 1024';
 
@@ -101,6 +102,7 @@ export const HaloToml = z.strictObject({
     anthropic: z.strictObject(provider('The same for Anthropic’s API alone, unless `[model]` says it.')),
     google: z.strictObject(provider('The same for Google’s API alone, unless `[model]` says it.')),
   }),
+  ...spending,
   limits: z.strictObject({
     cpus: key(z.number({ error: CPUS }).min(0.1, CPUS).max(1024, CPUS), ['number', 2, 'CPUs of a sandbox.']),
     memory: key(

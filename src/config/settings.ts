@@ -1,10 +1,10 @@
 import { resolve } from 'node:path';
 import type { z } from 'zod';
-import { CONFIG_KEYS, describeUnknownKey, isTableName, OPEN_TABLE } from './keys.ts';
+import { CONFIG_KEYS, describeUnknownKey, isTableName, OPEN_TABLES, openMemberOf } from './keys.ts';
 
 /** One key set by one source. */
 export interface Setting {
-  /** Dotted; members of the open table are keys of their own (`env.TZ`). */
+  /** Dotted; members of open tables are keys of their own (`env.TZ`). */
   key: string;
   /** As it was written; only a relative path has become absolute. */
   value: unknown;
@@ -24,8 +24,8 @@ export interface SettingSource {
 /** Takes a value apart into the keys that it sets, each checked against the schema. */
 export function toSettings(key: string, value: unknown, source: SettingSource): Setting[] {
   const known = CONFIG_KEYS.get(key);
-  const isOpenMember = key.startsWith(`${OPEN_TABLE}.`);
-  if (isTable(value) && (key === '' || isTableName(key) || key === OPEN_TABLE)) {
+  const open = openMemberOf(key);
+  if (isTable(value) && (key === '' || isTableName(key) || OPEN_TABLES.includes(key))) {
     return Object.entries(value).flatMap(([part, member]) => {
       return toSettings(key === '' ? part : `${key}.${part}`, member, source);
     });
@@ -33,14 +33,15 @@ export function toSettings(key: string, value: unknown, source: SettingSource): 
   const rule =
     known !== undefined
       ? findFault(known.schema, key, value)
-      : isOpenMember
-        ? findFault(CONFIG_KEYS.get(OPEN_TABLE)?.schema, OPEN_TABLE, { [key.slice(OPEN_TABLE.length + 1)]: value })
+      : open !== undefined
+        ? findFault(CONFIG_KEYS.get(open.table)?.schema, open.table, { [open.member]: value })
         : `${key}: ${isTableName(key) ? 'must be a table' : describeUnknownKey(key)}`;
   if (rule !== undefined) {
     source.problems.push(`${source.originOf(key)}: ${rule}`);
     return [];
   }
-  return [{ key, value: toAbsolute(key, value, source.baseDir), origin: source.originOf(key) }];
+  const name = open === undefined ? key : `${open.table}.${open.member}`;
+  return [{ key: name, value: toAbsolute(key, value, source.baseDir), origin: source.originOf(key) }];
 }
 
 /** `key: rule broken` of the first rule that a value breaks. */

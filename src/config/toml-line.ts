@@ -17,10 +17,10 @@ export function findTomlLine(text: string, key: string): number | undefined {
   return best?.line;
 }
 
-/** `a . "b"` as `a.b`. */
+/** `a . "b.c"` as `a.b.c`. */
 function normalise(path: string): string {
-  return path
-    .split('.')
+  return (path.match(/"[^"]*"|'[^']*'|[^."']+/g) ?? [])
     .map((part) => part.trim().replace(/^(["'])(.*)\1$/, '$2'))
+    .filter((part) => part !== '')
     .join('.');
 }

@@ -42,7 +42,11 @@ export interface Usage {
   requests: number;
   inputTokens: number;
   cachedTokens: number;
+  /** Input that went into the provider's cache, where that has a price of its own. */
+  cacheWriteTokens?: number;
   outputTokens: number;
+  /** What it cost, as far as the models have a price; where an answer did not tell, what was held for it. */
+  costUsd?: number;
 }
 
 export const NO_USAGE: Usage = { requests: 0, inputTokens: 0, cachedTokens: 0, outputTokens: 0 };
@@ -52,6 +56,14 @@ export function addUsage(a: Usage, b: Usage): Usage {
     requests: a.requests + b.requests,
     inputTokens: a.inputTokens + b.inputTokens,
     cachedTokens: a.cachedTokens + b.cachedTokens,
+    ...sumOf('cacheWriteTokens', a, b),
     outputTokens: a.outputTokens + b.outputTokens,
+    ...sumOf('costUsd', a, b),
   };
+}
+
+/** Absent in both stays absent. Millionths are exact. */
+function sumOf(key: 'cacheWriteTokens' | 'costUsd', a: Usage, b: Usage): Partial<Usage> {
+  if (a[key] === undefined && b[key] === undefined) return {};
+  return { [key]: Math.round(((a[key] ?? 0) + (b[key] ?? 0)) * 1e6) / 1e6 };
 }

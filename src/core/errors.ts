@@ -32,6 +32,7 @@ export const ERRORS = {
   DOCKER_FAILED: 'INFRASTRUCTURE',
   DISK_FAILED: 'INFRASTRUCTURE',
   RUN_UNREADABLE: 'INFRASTRUCTURE',
+  BUDGET_UNKNOWN: 'INFRASTRUCTURE',
   INTERNAL: 'UNKNOWN_ERROR',
 } as const satisfies Record<string, StopReason | undefined>;
 

@@ -128,6 +128,13 @@ export type JournalEntry =
   | ({ type: 'agent.activity'; activity: AgentActivity } & AttemptRef)
   /** Requests of one sandbox to its gateway that were alike. */
   | ({ type: 'network.asked'; phase: 'setup' | 'agent' } & NetworkAsked & AttemptRef)
+  /**
+   * One answer of a model. `told`: whether it told all that it used; else `usage` has the cost of all that was held for
+   * it. `tokens` count against budgets.
+   */
+  | ({ type: 'model.used'; model: string; told: 'all' | 'part'; usage: Usage; tokens: number } & AttemptRef)
+  /** Requests for a model wait: its provider asked for a pause, or the configured rate is reached. `until`: ISO 8601. */
+  | ({ type: 'model.paused'; model: string; why: 'provider' | 'rate'; until: string } & AttemptRef)
   | ({ type: 'gate.started'; command: string } & AttemptRef)
   /** `sha256` is that of the output, hex. */
   | ({ type: 'gate.ended'; log: string; sha256?: string } & CommandResult & AttemptRef)

@@ -48,7 +48,9 @@ export const Proof = z.object({
     requests: z.number(),
     inputTokens: z.number(),
     cachedTokens: z.number(),
+    cacheWriteTokens: z.number().optional(),
     outputTokens: z.number(),
+    costUsd: z.number().optional(),
   }),
   halo: z.string(),
   /** ISO 8601 in UTC: when the attempt began, and when its last gate had passed. */

@@ -51,6 +51,8 @@ export interface StoryState extends StoryFailures {
   held?: HeldCommit;
   /** Tests of the last attempt that came that far, against those of its base. */
   tests?: TestChanges;
+  /** Its attempt under way has told its usage answer by answer. */
+  metered?: true;
   startedAt?: string;
   endedAt?: string;
 }
@@ -95,6 +97,8 @@ export interface RunState extends Scheduling, RunFailures {
   endedAt?: string;
   stopReason?: StopReason;
   detail?: string;
+  /** The last time that requests for a model had to wait. */
+  modelPause?: { model: string; why: 'provider' | 'rate'; until: string };
   /** The branch that `halo land` moved, and the commit it moved it to. */
   landed?: { branch: string; to: string };
   /** seq of the last event folded in. */
@@ -141,6 +145,15 @@ export function applyEvent(state: RunState | undefined, event: JournalEvent): Ru
       };
     case 'phase.started':
       return withStory(next, event.story, (story) => ({ ...story, phase: event.phase }));
+    case 'model.used':
+      return {
+        ...withStory(next, event.story, (story) => ({ ...story, metered: true })),
+        usage: addUsage(state.usage, event.usage),
+      };
+    case 'model.paused': {
+      const { model, why, until } = event;
+      return { ...next, modelPause: { model, why, until } };
+    }
     case 'story.ended':
       return {
         ...withStory(countForBreaker(next, event), event.story, (story) => ({
@@ -154,7 +167,8 @@ export function applyEvent(state: RunState | undefined, event: JournalEvent): Ru
           ...(event.held === undefined ? {} : { held: event.held }),
         })),
         tip: event.commit ?? state.tip,
-        usage: addUsage(state.usage, event.usage),
+        // The sum of what is counted already, unless a cassette answered.
+        usage: isMetered(state, event.story) ? state.usage : addUsage(state.usage, event.usage),
       };
     case 'tests.compared': {
       const { before, after, removed, skipped, emptied } = event;
@@ -267,9 +281,14 @@ function createStories(prd: Prd): StoryState[] {
   }));
 }
 
+function isMetered(state: RunState, id: string): boolean {
+  return state.stories.find((story) => story.id === id)?.metered === true;
+}
+
 function withoutPhase(story: StoryState): StoryState {
   const copy = { ...story };
   delete copy.phase;
+  delete copy.metered;
   return copy;
 }
 

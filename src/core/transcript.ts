@@ -115,7 +115,13 @@ function storyLines(event: StoryEvent): StoryLine[] {
       return [{ label: 'story', tone: 'strong', text: `attempt ${event.attempt}, on ${short(event.base)}` }];
     case 'phase.started':
     case 'gate.started':
+    case 'model.used':
       return [];
+    case 'model.paused': {
+      const why = event.why === 'rate' ? 'the configured rate is reached' : 'its provider wants a pause';
+      const text = `requests for ${safeLine(event.model)} wait until ${event.until.slice(11, 19)} UTC: ${why}`;
+      return [{ label: 'model', tone: 'warn', text }];
+    }
     case 'phase.ended':
       if (isUnremarkable(event.phase, event.ms)) return [];
       return [{ label: event.phase, tone: 'quiet', text: `done    ${formatDuration(event.ms)}` }];

@@ -6,7 +6,7 @@ import { createSecureContext, rootCertificates } from 'node:tls';
 import type { Usage } from '../core/agent.ts';
 import { HaloError } from '../core/errors.ts';
 import type { NetworkAsked } from '../core/network.ts';
-import { createLedger, type GatewayRecord, type Ledger, type OnRefused, type Problem } from './ledger.ts';
+import { createLedger, type GatewayRecord, type Ledger, type OnRefused, type Problem, type Stopped } from './ledger.ts';
 import { createLive } from './model-live.ts';
 import { createReplay } from './model-replay.ts';
 import { LIMITS, MAX_HEADER_BYTES, type GatewayLimits } from './limits.ts';
@@ -51,6 +51,8 @@ export interface Gateway {
   traffic(): NetworkAsked[];
   /** What went wrong and was not mended by a later success. */
   problem(): Problem | undefined;
+  /** Set when the gateway let no more model requests pass. */
+  stopped(): Stopped | undefined;
   /** In a replay that went through: where a request first differed from the recorded one, as a sentence. */
   divergence(): string | undefined;
   /** Serves a connection that came another way than through the socket, the same way; it must look like a socket. */
@@ -104,6 +106,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     requests: () => ledger.requests(),
     traffic: () => ledger.traffic(),
     problem: () => ledger.problem(),
+    stopped: () => ledger.stopped(),
     divergence: () => ledger.divergence(),
     accept: (connection) => void (closing === undefined ? server.emit('connection', connection) : connection.destroy()),
     reportProblem: (sentence) => ledger.reportProblem({ sentence }, 'lasting'),

@@ -21,6 +21,12 @@ export interface Place {
 /** Told of each refused network target; `reason` is a sentence for people. */
 export type OnRefused = (target: string, reason: string) => void;
 
+/** Why the gateway itself let no more requests pass: a budget is used up, or nobody knows whether it is. */
+export interface Stopped {
+  cause: 'budget' | 'fault';
+  sentence: string;
+}
+
 const MAX_RECORDS = 10_000;
 
 /** What went wrong, as one sentence for people; `cause` where it is the provider's doing. */
@@ -36,8 +42,8 @@ export interface Ledger {
   /** Records a refused network target and tells whoever listens. */
   refuse(entry: Omit<GatewayRecord, 'outcome'>, reason: string, place: Place): void;
   addUsage(usage: Usage): void;
-  /** `lasting`: no later success can mend it. */
-  reportProblem(problem: Problem, lasting?: 'lasting'): void;
+  /** `lasting` and `budget`: no later success can mend it. `fault`: of halo's surroundings, and nobody's in the sandbox. */
+  reportProblem(problem: Problem, kind?: 'lasting' | 'budget' | 'fault'): void;
   clearProblem(): void;
   /** In a replay: how a request differs from the recorded one although it fits; the first one stays. */
   noteDivergence(sentence: string): void;
@@ -45,6 +51,7 @@ export interface Ledger {
   requests(): GatewayRecord[];
   traffic(): NetworkAsked[];
   problem(): Problem | undefined;
+  stopped(): Stopped | undefined;
   divergence(): string | undefined;
 }
 
@@ -53,6 +60,7 @@ export function createLedger(onRefused: OnRefused | undefined): Ledger {
   let usage = NO_USAGE;
   let passing: Problem | undefined;
   let lasting: Problem | undefined;
+  let stopped: Stopped | undefined;
   let divergence: string | undefined;
   const traffic = createTraffic();
   const record: Ledger['record'] = (entry, place = { door: 'model', target: entry.target }, reason = undefined) => {
@@ -70,11 +78,14 @@ export function createLedger(onRefused: OnRefused | undefined): Ledger {
       usage = addUsage(usage, more);
     },
     reportProblem(problem, kind) {
-      if (kind === 'lasting') lasting ??= problem;
+      if (kind === 'lasting' || kind === 'budget') lasting ??= problem;
       else passing = problem;
+      if ((kind === 'budget' || kind === 'fault') && stopped?.cause !== 'budget')
+        stopped = { cause: kind, sentence: problem.sentence };
     },
     clearProblem() {
       passing = undefined;
+      if (stopped?.cause === 'fault') stopped = undefined;
     },
     noteDivergence(sentence) {
       divergence ??= sentence;
@@ -83,6 +94,7 @@ export function createLedger(onRefused: OnRefused | undefined): Ledger {
     requests: () => [...records],
     traffic: () => traffic.rows(),
     problem: () => lasting ?? passing,
+    stopped: () => stopped,
     divergence: () => divergence,
   };
 }

@@ -1,6 +1,6 @@
-import { NO_USAGE, type Usage } from '../core/agent.ts';
+import { NO_USAGE } from '../core/agent.ts';
 import type { ModelOperation } from './model-api.ts';
-import { createUsageReader, type UsageReader } from './usage.ts';
+import { createUsageReader, type Told, type UsageReader } from './usage.ts';
 
 /** A longer line or body is not metered: nothing may make the gateway buffer without end. */
 const MAX_BUFFER = 16 * 1024 * 1024;
@@ -8,9 +8,16 @@ const MAX_BUFFER = 16 * 1024 * 1024;
 /** Reads the tokens that a response used while its bytes pass by. */
 export interface Meter {
   push(chunk: Buffer): void;
+  /** The fewest tokens that the answer has so far: a stream has at most one event for each. */
+  outputSoFar(): number;
   /** Tokens seen, as one request; call it once, at the end. */
-  end(): Usage;
+  end(): Told;
 }
+
+const NOTHING_TOLD: Told = { usage: { ...NO_USAGE, requests: 1 }, last: false };
+
+/** An event that brings a piece of the answer, in each of the APIs. */
+const DELTA = /"(?:[a-z_.]*\.delta|content_block_delta|delta)"/;
 
 /** Of an event stream only the current line is kept, of a JSON body the whole. */
 export function createMeter(answers: ModelOperation['answers'], contentType: string): Meter {
@@ -19,12 +26,14 @@ export function createMeter(answers: ModelOperation['answers'], contentType: str
 }
 
 function meterStream(reader: UsageReader): Meter {
-  let usage: Usage = { ...NO_USAGE, requests: 1 };
+  let told = NOTHING_TOLD;
+  let deltas = 0;
   const line = createBuffer();
   const endLine = () => {
     const text = line.take();
-    if (text?.startsWith('data:') === true && text.includes('"usage'))
-      usage = reader.event(parseJson(text.slice(5))) ?? usage;
+    if (text?.startsWith('data:') !== true) return;
+    if (DELTA.test(text)) deltas += 1;
+    if (text.includes('"usage')) told = reader.event(parseJson(text.slice(5))) ?? told;
   };
   return {
     push(chunk) {
@@ -36,9 +45,10 @@ function meterStream(reader: UsageReader): Meter {
       }
       line.add(chunk.subarray(from));
     },
+    outputSoFar: () => Math.max(deltas, told.usage.outputTokens),
     end() {
       endLine();
-      return usage;
+      return told;
     },
   };
 }
@@ -47,7 +57,8 @@ function meterDocument(reader: UsageReader): Meter {
   const body = createBuffer();
   return {
     push: (chunk) => body.add(chunk),
-    end: () => reader.document(parseJson(body.take() ?? '')) ?? { ...NO_USAGE, requests: 1 },
+    outputSoFar: () => 0,
+    end: () => reader.document(parseJson(body.take() ?? '')) ?? NOTHING_TOLD,
   };
 }
 

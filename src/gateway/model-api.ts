@@ -18,6 +18,8 @@ export interface ModelOperation {
   answers: 'responses' | 'chat' | 'messages' | 'gemini';
   /** The model that is asked for, where the path names it and the body does not. */
   model?: string;
+  /** It costs nothing and has no answer of a model in it. */
+  free: boolean;
   /** What its body may hold. */
   body: z.ZodType<Record<string, unknown>>;
 }
@@ -29,7 +31,12 @@ const OPERATIONS: Record<Exclude<ModelApi, 'google'>, readonly ModelOperation[]>
   ],
   anthropic: [
     describe('/messages', { answers: 'messages', body: MessagesBody, queries: ['?beta=true'] }),
-    describe('/messages/count_tokens', { answers: 'messages', body: CountTokensBody, queries: ['?beta=true'] }),
+    describe('/messages/count_tokens', {
+      answers: 'messages',
+      body: CountTokensBody,
+      queries: ['?beta=true'],
+      free: true,
+    }),
   ],
 };
 
@@ -60,12 +67,12 @@ function findGoogleOperation(method: string, url: string): ModelOperation | unde
     /^(\/v1beta(\/models\/([\w.-]+):([A-Za-z]+)))(\?alt=sse)?$/.exec(url) ?? [];
   const body = Object.hasOwn(GOOGLE_BODIES, name) ? GOOGLE_BODIES[name] : undefined;
   if (method !== 'POST' || body === undefined) return undefined;
-  return { method, path, suffix, model, queries: ['?alt=sse'], answers: 'gemini', body };
+  return { method, path, suffix, model, queries: ['?alt=sse'], answers: 'gemini', free: name === 'countTokens', body };
 }
 
 function describe(
   suffix: string,
-  rest: Pick<ModelOperation, 'answers' | 'body'> & { queries?: readonly string[] },
+  rest: Pick<ModelOperation, 'answers' | 'body'> & { queries?: readonly string[]; free?: boolean },
 ): ModelOperation {
-  return { method: 'POST', path: `/v1${suffix}`, suffix, queries: [], ...rest };
+  return { method: 'POST', path: `/v1${suffix}`, suffix, queries: [], free: false, ...rest };
 }

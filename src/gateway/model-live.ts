@@ -2,19 +2,36 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { openMasker } from '../lib/secrets/masker.ts';
+import { NO_USAGE, type Usage } from '../core/agent.ts';
+import { admit, HOLD_MS, type Refusal } from './admit.ts';
+import type { Allowance, Grant } from './allowance.ts';
 import { answerError, errorBody } from './answers.ts';
 import { modelAnswerHeaders } from './headers.ts';
 import { hideSecret } from './hide-secret.ts';
 import type { Ledger } from './ledger.ts';
 import { createMeter } from './meter.ts';
 import type { ModelHandler, ModelRequest, ModelRoute } from './model-route.ts';
-import { describeNetworkError } from './network-error.ts';
+import { describeNetworkError, neverLeft } from './network-error.ts';
+import { readPause } from './pause.ts';
 import { causeOf, ERROR_BYTES, readProviderError } from './provider-error.ts';
 import { openProvider, type Provider } from './provider.ts';
 import { createRecorder, type Take } from './recorder.ts';
+import { limitAnswer } from './worst-case.ts';
 
 /** A take for when nothing is recorded. */
 const NO_TAKE: Take = { start: () => {}, push: () => {}, end: () => Promise.resolve() };
+
+const NOTHING_USED: Usage = { ...NO_USAGE, requests: 1 };
+
+/** An allowance without limits. */
+const EVERYTHING: Allowance = {
+  reserve: () =>
+    Promise.resolve({
+      kind: 'granted',
+      grant: { outputTokens: Infinity, settle: (usage) => Promise.resolve(usage) },
+    }),
+  cool: () => Promise.resolve(),
+};
 
 /** Answers by asking the provider, with the key that only the gateway knows. Throws CONFIG_INVALID, DISK_FAILED. */
 export async function createLive(route: ModelRoute, ledger: Ledger): Promise<ModelHandler> {
@@ -27,7 +44,10 @@ export async function createLive(route: ModelRoute, ledger: Ledger): Promise<Mod
       ? await createRecorder({ path: route.cassette, api: route.api, masker }, ledger)
       : undefined;
   return {
-    answer: (request, res) => serve({ provider, ledger, key, take: recorder?.begin(request) ?? NO_TAKE, request, res }),
+    answer(request, res) {
+      const allowance = request.operation.free ? EVERYTHING : (route.allowance ?? EVERYTHING);
+      return serve({ provider, ledger, key, allowance, take: recorder?.begin(request) ?? NO_TAKE, request, res });
+    },
     async close() {
       provider.close();
       await recorder?.close();
@@ -39,36 +59,68 @@ interface Service {
   provider: Provider;
   ledger: Ledger;
   key: string | undefined;
+  allowance: Allowance;
   take: Take;
   request: ModelRequest;
   res: ServerResponse;
 }
 
 async function serve(service: Service): Promise<void> {
-  const { provider, ledger, request, res } = service;
+  const { request, res, ledger, allowance } = service;
   const abort = new AbortController();
   res.once('close', () => {
     if (!res.writableFinished) abort.abort();
   });
-  try {
-    const answer = await provider.ask(request, abort.signal);
-    const refusal = findRefusal(answer, provider.name);
-    if (refusal === undefined) await passOn(service, answer);
-    else {
-      answer.destroy();
-      await refuse(service, refusal);
-    }
-  } catch (error) {
-    if (res.destroyed) return note(service, 'failed', 499);
-    const sentence = `The model provider ${provider.name} could not be reached: ${describeNetworkError(error)}.`;
-    ledger.reportProblem({ sentence, cause: 'unreachable' });
-    note(service, 'failed', 502);
-    answerError(res, 502, sentence);
+  const { signal } = abort;
+  const patience = { ms: HOLD_MS };
+  for (;;) {
+    const grant = await admit({ allowance, request, ledger, patience, signal }).catch(() => undefined);
+    if (grant === undefined) return note(service, 'failed', 499);
+    if ('sentence' in grant) return refuse(service, grant);
+    const answer = await askProvider(service, grant, signal);
+    if (answer === undefined) return;
+    const pauseMs = readPause(answer);
+    if (pauseMs !== undefined) await allowance.cool(request.model, pauseMs);
+    if (pauseMs === undefined || pauseMs > patience.ms || allowance === EVERYTHING)
+      return reply(service, answer, grant);
+    answer.destroy();
+    await grant.settle(NOTHING_USED, 'all');
   }
 }
 
+/** Undefined: there is no answer, and the client knows. */
+async function askProvider(service: Service, grant: Grant, signal: AbortSignal): Promise<IncomingMessage | undefined> {
+  const { provider, ledger, request, res } = service;
+  let asked = false;
+  try {
+    signal.throwIfAborted();
+    asked = true;
+    return await provider.ask(limitAnswer(request, grant.outputTokens), signal);
+  } catch (error) {
+    // What never left costs nothing; of all else nobody knows.
+    ledger.addUsage(await grant.settle(NOTHING_USED, asked && !neverLeft(error) ? 'part' : 'all'));
+    if (res.destroyed) note(service, 'failed', 499);
+    else {
+      const sentence = `The model provider ${provider.name} could not be reached: ${describeNetworkError(error)}.`;
+      ledger.reportProblem({ sentence, cause: 'unreachable' });
+      note(service, 'failed', 502);
+      answerError(res, 502, sentence);
+    }
+    return undefined;
+  }
+}
+
+async function reply(service: Service, answer: IncomingMessage, grant: Grant): Promise<void> {
+  const refusal = findRefusal(answer, service.provider.name);
+  if (refusal === undefined) return passOn(service, answer, grant);
+  answer.destroy();
+  await grant.settle(NOTHING_USED, 'all');
+  return refuse(service, refusal);
+}
+
 /** Streams the answer through, metering and recording what the client gets, at the speed at which it reads. */
-async function passOn({ provider, ledger, key, take, request, res }: Service, answer: IncomingMessage): Promise<void> {
+async function passOn(service: Service, answer: IncomingMessage, grant: Grant): Promise<void> {
+  const { provider, ledger, key, take, request, res } = service;
   const status = answer.statusCode ?? 502;
   const meter = createMeter(request.operation.answers, answer.headers['content-type'] ?? '');
   if (status < 400) ledger.clearProblem();
@@ -78,6 +130,7 @@ async function passOn({ provider, ledger, key, take, request, res }: Service, an
   const tap = new Transform({
     transform(chunk: Buffer, _encoding, done) {
       meter.push(chunk);
+      if (meter.outputSoFar() > grant.outputTokens) return done(new Error('the answer is longer than it may be'));
       take.push(chunk);
       if (status >= 400 && errorText.length < ERROR_BYTES) errorText += chunk.toString();
       done(null, chunk);
@@ -93,13 +146,10 @@ async function passOn({ provider, ledger, key, take, request, res }: Service, an
     res.destroy();
   }
   if (status >= 400) ledger.reportProblem(readProviderError({ provider: provider.name, status, body: errorText }));
-  ledger.addUsage(meter.end());
+  const { usage, last } = meter.end();
+  // A refused request costs nothing.
+  ledger.addUsage(await grant.settle(usage, last || status >= 400 ? 'all' : 'part'));
   await take.end(complete);
-}
-
-interface Refusal {
-  status: number;
-  sentence: string;
 }
 
 /** Answers that are not passed on, because they may hold the key or lead elsewhere. */
@@ -120,12 +170,13 @@ function findRefusal(answer: IncomingMessage, provider: string): Refusal | undef
   return undefined;
 }
 
-async function refuse(service: Service, { status, sentence }: Refusal): Promise<void> {
+async function refuse(service: Service, { status, sentence, retryAfter }: Refusal): Promise<void> {
   const { ledger, take, res } = service;
   ledger.reportProblem({ sentence, ...causeOf(status) });
   note(service, 'failed', status);
   take.start(status, { 'content-type': 'application/json' });
   take.push(Buffer.from(errorBody(sentence)));
+  if (retryAfter !== undefined && !res.headersSent) res.setHeader('retry-after', retryAfter);
   answerError(res, status, sentence);
   await take.end(true);
 }

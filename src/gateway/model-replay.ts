@@ -38,7 +38,7 @@ export async function createReplay(
       const { status, headers, body, complete } = exchange.response;
       const meter = createMeter(request.operation.answers, headers['content-type'] ?? '');
       meter.push(Buffer.from(body));
-      ledger.addUsage(meter.end());
+      ledger.addUsage(meter.end().usage);
       ledger.record({ method, target: request.url, outcome: 'served', status });
       res.writeHead(status, headers);
       if (complete) res.end(body);

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
 import type { ModelApi } from '../core/model-api.ts';
 import type { Masker } from '../lib/secrets/masker.ts';
+import type { Allowance } from './allowance.ts';
 import type { ModelOperation } from './model-api.ts';
 
 /** Where the model's answers come from. */
@@ -21,6 +22,8 @@ export interface ModelRoute {
   cassette: string;
   /** Takes secrets out of what a cassette keeps; absent: it knows the key alone. */
   masker?: Masker;
+  /** Decides what may be spent and when; absent: everything, at once. A replay costs nothing. */
+  allowance?: Allowance;
 }
 
 /** A model request that was read whole, parsed, and made anew of what may pass. */

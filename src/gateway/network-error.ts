@@ -17,6 +17,12 @@ export function describeNetworkError(error: unknown): string {
   return `${words ?? 'the connection failed'} (${code})`;
 }
 
+/** Whether a connection failed before anything of the request was sent. */
+export function neverLeft(error: unknown): boolean {
+  const code = codeOf(error) ?? '';
+  return code !== 'ECONNRESET' && code !== 'ETIMEDOUT' && code in WORDS;
+}
+
 export function codeOf(error: unknown): string | undefined {
   const code = (error as { code?: unknown } | null)?.code;
   return typeof code === 'string' ? code : undefined;

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { NO_USAGE, type Usage } from '../core/agent.ts';
+import type { Usage } from '../core/agent.ts';
 import type { ModelOperation } from './model-api.ts';
 
 const count = z.number().int().nonnegative().catch(0);
@@ -40,11 +40,22 @@ const geminiUsage = z.object({
   candidatesTokenCount: count,
   thoughtsTokenCount: count,
 });
+const geminiAnswer = z.object({
+  usageMetadata: geminiUsage,
+  candidates: z.array(z.object({ finishReason: z.unknown().optional() })).catch([]),
+  promptFeedback: z.unknown().optional(),
+});
+
+/** What an answer tells of its usage; `last`: it is the whole of it. */
+export interface Told {
+  usage: Usage;
+  last: boolean;
+}
 
 /** Reads what an event of a stream, or a whole document, tells of its usage; undefined when it tells nothing. */
 export interface UsageReader {
-  event(event: unknown): Usage | undefined;
-  document(body: unknown): Usage | undefined;
+  event(event: unknown): Told | undefined;
+  document(body: unknown): Told | undefined;
 }
 
 /** A reader for the answer to one request. */
@@ -62,8 +73,7 @@ export function createUsageReader(answers: ModelOperation['answers']): UsageRead
     case 'messages':
       return readMessages();
     case 'gemini': {
-      const read = (body: unknown) =>
-        fromGemini(z.object({ usageMetadata: geminiUsage }).safeParse(body).data?.usageMetadata);
+      const read = (body: unknown) => fromGemini(geminiAnswer.safeParse(body).data);
       return { event: read, document: read };
     }
   }
@@ -72,56 +82,51 @@ export function createUsageReader(answers: ModelOperation['answers']): UsageRead
 /** The beginning of a stream tells of the input, its end of the output; the later word counts. */
 function readMessages(): UsageReader {
   let known: z.infer<typeof messagesUsage> = {};
-  const add = (usage: z.infer<typeof messagesUsage> | undefined): Usage | undefined => {
+  const add = (usage: z.infer<typeof messagesUsage> | undefined, last: boolean): Told | undefined => {
     if (usage === undefined) return undefined;
     known = { ...known, ...Object.fromEntries(Object.entries(usage).filter(([, value]) => value !== undefined)) };
     const { input_tokens = 0, cache_read_input_tokens = 0, cache_creation_input_tokens = 0, output_tokens = 0 } = known;
-    return {
-      ...NO_USAGE,
+    const told: Usage = {
       requests: 1,
       inputTokens: input_tokens + cache_read_input_tokens + cache_creation_input_tokens,
       cachedTokens: cache_read_input_tokens,
+      ...(cache_creation_input_tokens === 0 ? {} : { cacheWriteTokens: cache_creation_input_tokens }),
       outputTokens: output_tokens,
     };
+    return { usage: told, last };
   };
   return {
     event: (event) => {
       const { data } = messagesEvent.safeParse(event);
-      return add(data?.type === 'message_start' ? data.message.usage : data?.usage);
+      return data?.type === 'message_start' ? add(data.message.usage, false) : add(data?.usage, true);
     },
-    document: (body) => add(z.object({ usage: messagesUsage }).safeParse(body).data?.usage),
+    document: (body) => add(z.object({ usage: messagesUsage }).safeParse(body).data?.usage, true),
   };
 }
 
-function fromResponses(usage: z.infer<typeof responsesUsage> | undefined): Usage | undefined {
+function fromResponses(usage: z.infer<typeof responsesUsage> | undefined): Told | undefined {
   if (usage === undefined) return undefined;
-  return {
-    ...NO_USAGE,
-    requests: 1,
-    inputTokens: usage.input_tokens,
-    cachedTokens: usage.input_tokens_details.cached_tokens,
-    outputTokens: usage.output_tokens,
-  };
+  const { input_tokens: inputTokens, output_tokens: outputTokens } = usage;
+  const cachedTokens = usage.input_tokens_details.cached_tokens;
+  return { usage: { requests: 1, inputTokens, cachedTokens, outputTokens }, last: true };
 }
 
-function fromChat(usage: z.infer<typeof chatUsage> | undefined): Usage | undefined {
+function fromChat(usage: z.infer<typeof chatUsage> | undefined): Told | undefined {
   if (usage === undefined) return undefined;
-  return {
-    ...NO_USAGE,
-    requests: 1,
-    inputTokens: usage.prompt_tokens,
-    cachedTokens: usage.prompt_tokens_details.cached_tokens,
-    outputTokens: usage.completion_tokens,
-  };
+  const { prompt_tokens: inputTokens, completion_tokens: outputTokens } = usage;
+  const cachedTokens = usage.prompt_tokens_details.cached_tokens;
+  return { usage: { requests: 1, inputTokens, cachedTokens, outputTokens }, last: true };
 }
 
-function fromGemini(usage: z.infer<typeof geminiUsage> | undefined): Usage | undefined {
-  if (usage === undefined) return undefined;
-  return {
-    ...NO_USAGE,
+/** Every piece of a stream tells what was used so far, and the last one why it is the last. */
+function fromGemini(answer: z.infer<typeof geminiAnswer> | undefined): Told | undefined {
+  if (answer === undefined) return undefined;
+  const { usageMetadata: used, candidates, promptFeedback } = answer;
+  const usage: Usage = {
     requests: 1,
-    inputTokens: usage.promptTokenCount + usage.toolUsePromptTokenCount,
-    cachedTokens: usage.cachedContentTokenCount,
-    outputTokens: usage.candidatesTokenCount + usage.thoughtsTokenCount,
+    inputTokens: used.promptTokenCount + used.toolUsePromptTokenCount,
+    cachedTokens: used.cachedContentTokenCount,
+    outputTokens: used.candidatesTokenCount + used.thoughtsTokenCount,
   };
+  return { usage, last: candidates.some(({ finishReason }) => finishReason != null) || promptFeedback != null };
 }

@@ -1,11 +1,13 @@
 import type { Usage } from '../core/agent.ts';
+import { formatUsd } from '../core/budget.ts';
 
-/** Tokens for people, e.g. `12.3k tokens in (4.0k cached), 678 out, 3 requests`; empty when there are none. */
+/** Cost and tokens for people, e.g. `$0.12, 12.3k tokens in (4.0k cached), 678 out, 3 requests`; empty when there are none. */
 export function usageText(usage: Usage): string {
   if (usage.requests === 0) return '';
   const cached = usage.cachedTokens === 0 ? '' : ` (${count(usage.cachedTokens)} cached)`;
   const requests = `${usage.requests} ${usage.requests === 1 ? 'request' : 'requests'}`;
-  return `${count(usage.inputTokens)} tokens in${cached}, ${count(usage.outputTokens)} out, ${requests}`;
+  const cost = usage.costUsd === undefined ? '' : `${formatUsd(usage.costUsd)}, `;
+  return `${cost}${count(usage.inputTokens)} tokens in${cached}, ${count(usage.outputTokens)} out, ${requests}`;
 }
 
 function count(tokens: number): string {

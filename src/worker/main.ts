@@ -8,6 +8,7 @@ import type { RunEnd } from '../core/plan.ts';
 import type { StopReason } from '../core/stop-reason.ts';
 import type { Masker } from '../lib/secrets/masker.ts';
 import { transcribe } from '../core/transcript.ts';
+import { openAllowance, type SharedAllowance } from '../queue/allowance.ts';
 import { consume, type Turn } from '../queue/consume.ts';
 import { jobIdOf, type StoryJob } from '../queue/job.ts';
 import { readHomeId } from '../queue/home-id.ts';
@@ -60,7 +61,8 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   const link = await findRedis(host);
   const cleaning = new Set<Promise<void>>();
   const homeId = await readHomeId(host.home);
-  const worker = openContext({ host, homeId, log, masker, cleaning });
+  const shared = await openAllowance(link);
+  const worker = openContext({ host, homeId, log, masker, cleaning, shared });
   const limits = openLimits(host.home);
   const queue = await openQueue(link, { standingOf: openStandings(host.home, worker.store), limits });
 
@@ -101,6 +103,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
       await Promise.allSettled(cleaning);
       if (owner !== undefined) await queue.dropLane(owner).catch(ignore);
       await queue.close();
+      shared.close();
       await link.close();
     },
   };
@@ -113,9 +116,10 @@ interface Parts {
   masker: Masker;
   /** Cleaning that goes on while the next story runs. */
   cleaning: Set<Promise<void>>;
+  shared: SharedAllowance | undefined;
 }
 
-function openContext({ host, homeId, log, cleaning, masker }: Parts): WorkerContext {
+function openContext({ host, homeId, log, cleaning, masker, shared }: Parts): WorkerContext {
   const engine = openDocker();
   const env = processEnv();
   const modelKey = openModelKeys((name) => readSecret(env, name));
@@ -142,6 +146,7 @@ function openContext({ host, homeId, log, cleaning, masker }: Parts): WorkerCont
     store: openStore(host.home, { transcribe, masker }),
     engine,
     log,
+    shared,
     masker,
     learnSecrets: (config) => learnSecrets(masker, { config, home: host.home, env }),
     modelKey: async (source) => {
@@ -171,9 +176,10 @@ function openContext({ host, homeId, log, cleaning, masker }: Parts): WorkerCont
 }
 
 /** What a worker works with, for who takes no work from the queue but needs sandboxes. */
-export function openIdle(parts: Omit<Parts, 'homeId' | 'masker'>): WorkerContext {
+export function openIdle(parts: Omit<Parts, 'homeId' | 'masker' | 'shared'>): WorkerContext {
   // An id of its own: a worker's sweep leaves alone what it makes.
-  return openContext({ ...parts, homeId: 'verify', masker: openProcessMasker(parts.host, processEnv()) });
+  const masker = openProcessMasker(parts.host, processEnv());
+  return openContext({ ...parts, homeId: 'verify', masker, shared: undefined });
 }
 
 async function endFaultyRun(worker: WorkerContext, runId: string, failure: HaloError): Promise<void> {

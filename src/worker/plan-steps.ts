@@ -3,6 +3,7 @@ import { HaloError } from '../core/errors.ts';
 import type { ModelApi } from '../core/model-api.ts';
 import type { RegistryName } from '../core/network.ts';
 import type { ModelRoute } from '../gateway/model-route.ts';
+import { openAllowance } from './allowance.ts';
 import type { Attempt } from './attempt-context.ts';
 import { authoritiesIn } from './carry.ts';
 import { openChannel, type ChannelOptions, type ChannelPlace } from './channel.ts';
@@ -96,7 +97,7 @@ async function modelRoute(attempt: Attempt, api: ModelApi): Promise<ModelRoute> 
   const { mode, baseUrl, name, allow } = attempt.config.model;
   const key = mode === 'replay' ? undefined : await attempt.worker.modelKey(attempt.config.model);
   const { masker } = attempt.worker;
-  return {
+  const route = {
     mode,
     api,
     baseUrl,
@@ -106,6 +107,8 @@ async function modelRoute(attempt: Attempt, api: ModelApi): Promise<ModelRoute> 
     cassette: cassettePath(attempt),
     masker,
   };
+  // A cassette answers at no cost.
+  return mode === 'replay' ? route : { ...route, allowance: await openAllowance(attempt) };
 }
 
 /** Recorded beside the attempt's other artifacts; replayed from the configured folder, one file a story. */

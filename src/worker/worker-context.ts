@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import type { Config, ModelSource } from '../config/config.ts';
 import type { Masker } from '../lib/secrets/masker.ts';
+import type { SharedAllowance } from '../queue/allowance.ts';
 import type { Proof } from '../sandbox/proof.ts';
 import type { SandboxEngine } from '../sandbox/sandbox.ts';
 import type { Store } from '../store/store.ts';
@@ -18,6 +19,8 @@ export interface WorkerContext {
   masker: Masker;
   /** Teaches it what the configuration of a run names. Throws CONFIG_INVALID. */
   learnSecrets(config: Config): Promise<void>;
+  /** Budgets and rates of all workers; undefined where no model is asked. */
+  shared: SharedAllowance | undefined;
   /** The key of a model provider. Throws MODEL_KEY_MISSING. */
   modelKey(source: ModelSource): Promise<string>;
   /** Where package registries are read from. Throws CONFIG_INVALID. */

@@ -36,6 +36,9 @@ describe('defaults', () => {
         mode: 'live',
         cassettes: undefined,
       },
+      budget: { story: {}, run: {}, day: {} },
+      prices: { 'gpt-5.5': { input: 5, cached: 0.5, cacheWrite: 5, output: 30 } },
+      rate: {},
       limits: {
         cpus: 2,
         memoryBytes: 4 * 1024 ** 3,
@@ -217,7 +220,7 @@ describe('errors', () => {
     ['memory = "4g"', ':1: memory: unknown key; did you mean "limits.memory"?'],
     ['agent = "codex"\n\n[limit]\ncpus = 1', ':3: limit: unknown key; did you mean "limits"?'],
     ['[limits]\ncpus = 1\nmemroy = "4g"', ':3: limits.memroy: unknown key; did you mean "limits.memory"?'],
-    ['[budget]\nrun_usd = 3', ':1: budget: unknown key'],
+    ['[money]\nrun_usd = 3', ':1: money: unknown key'],
     ['limits = 3', ':1: limits: must be a table'],
     ['profiles = 3', ':1: profiles: must be a table'],
     ['agent = "claud"', ':1: agent: must be one of "codex", "claude", "opencode", "gemini", "command"'],

@@ -7,7 +7,8 @@ import {
   type AgentOutcome,
   type Usage,
 } from '../../core/agent.ts';
-import type { Problem } from '../../gateway/ledger.ts';
+import { HaloError } from '../../core/errors.ts';
+import type { Problem, Stopped } from '../../gateway/ledger.ts';
 import { readFileAt } from '../../git/repo.ts';
 import type { Hint } from '../../core/fold-failure.ts';
 import { collectText } from '../../lib/sinks.ts';
@@ -69,8 +70,11 @@ async function followAgent(attempt: Attempt, { sandbox, way }: StartedStep): Pro
   });
   await worker.store.writeArtifact(place, 'agent.stderr.log', stderr.text());
   const tail = stderr.text();
+  const stopped = exit.ended === 'aborted' ? undefined : way?.channel.gateway.stopped();
+  if (exit.ended !== 'exited') refuseStopped(stopped, tail);
   refuseBrokenExit(exit, adapter.title, tail);
   const outcome = adapter.outcome({ exitCode: exit.exitCode, answerText, error, stderrTail: tail });
+  if (outcome.kind !== 'answer' || outcome.answer.status !== 'ok') refuseStopped(stopped, tail);
   switch (outcome.kind) {
     case 'invalid':
       throw failed('INVALID_OUTPUT', outcome.error, answerText ?? tail);
@@ -86,6 +90,12 @@ async function followAgent(attempt: Attempt, { sandbox, way }: StartedStep): Pro
 function explain({ error, cause }: AgentOutcome & { kind: 'error' }, problem: Problem | undefined, tail: string) {
   if (problem === undefined) return failedBy(cause, failed('ENGINE_ERROR', error, tail));
   return failedBy(problem.cause ?? cause, failed('ENGINE_ERROR', problem.sentence, tail));
+}
+
+/** An agent whose model requests were not let through could do nothing: that is why it ended as it did. */
+function refuseStopped(stopped: Stopped | undefined, tail: string): void {
+  if (stopped?.cause === 'budget') throw failed('BUDGET_EXCEEDED', stopped.sentence, tail);
+  if (stopped?.cause === 'fault') throw new HaloError('BUDGET_UNKNOWN', stopped.sentence);
 }
 
 function requireOk(answer: AgentAnswer): AgentAnswer {
@@ -147,13 +157,14 @@ function agentScript(attempt: Attempt, way: Way | undefined): string {
 /** Metered by the gateway, whatever the agent says of itself. */
 async function keepUsage(attempt: Attempt, { sandbox, way }: StartedStep): Promise<void> {
   const channel = way?.channel;
+  // First, because only then every request has told what it used.
+  await channel?.close();
   const usage: Usage = channel?.gateway.usage() ?? NO_USAGE;
   attempt.usage = usage;
   await attempt.worker.store.writeArtifact(attempt.place, 'usage.json', `${JSON.stringify(usage, null, 2)}\n`);
   const divergence = channel?.gateway.divergence();
   if (divergence !== undefined)
     await attempt.worker.store.writeArtifact(attempt.place, 'divergence.txt', `${divergence}\n`);
-  await channel?.close();
   if (channel !== undefined) await reportNetwork(attempt, 'agent', channel);
   attempt.worker.inBackground(sandbox.remove());
 }

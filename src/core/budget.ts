@@ -1,0 +1,51 @@
+/** What a budget is for: one story with all its attempts, one run, or all runs of a day. */
+export const BUDGET_SCOPES = ['story', 'run', 'day'] as const;
+export type BudgetScope = (typeof BUDGET_SCOPES)[number];
+
+/** Most that may be spent. */
+export interface BudgetLimit {
+  usd?: number | undefined;
+  tokens?: number | undefined;
+}
+export type Budget = Readonly<Record<BudgetScope, BudgetLimit>>;
+
+/** What was or may be spent; money in millionths of a USD, so that sums are exact. */
+export interface Charge {
+  microUsd: number;
+  tokens: number;
+}
+
+export const NO_CHARGE: Charge = { microUsd: 0, tokens: 0 };
+
+export function addCharges(a: Charge, b: Charge): Charge {
+  return { microUsd: a.microUsd + b.microUsd, tokens: a.tokens + b.tokens };
+}
+
+/** A budget in which a request had no room. Amounts are millionths of a USD, or tokens. */
+export interface Overrun {
+  scope: BudgetScope;
+  unit: keyof BudgetLimit;
+  limit: number;
+  spent: number;
+  /** Held for requests that are under way. */
+  reserved: number;
+  /** The least that the request needs. */
+  needed: number;
+}
+
+/** Which budget is used up, how far, and how to raise it: one sentence. */
+export function describeOverrun({ scope, unit, limit, spent, reserved, needed }: Overrun): string {
+  const number = (value: number) => (unit === 'usd' ? formatUsd(value / 1e6) : value.toLocaleString('en-US'));
+  const amount = (value: number) => `${number(value)}${unit === 'usd' ? '' : ' tokens'}`;
+  const whose = { story: 'the story', run: 'the run', day: 'this day (UTC)' }[scope];
+  const held = reserved > 0 ? `, ${amount(reserved)} are held for other requests` : '';
+  return (
+    `The budget of ${whose} is used up: ${number(spent)} of ${amount(limit)} are spent${held}, ` +
+    `and the next request may take ${amount(needed)}; raise budget.${scope}_${unit} to go on.`
+  );
+}
+
+/** Money for people: cents, and more digits where cents would say nothing. */
+export function formatUsd(usd: number): string {
+  return `$${usd === 0 || usd >= 0.1 ? usd.toFixed(2) : usd.toPrecision(2)}`;
+}

@@ -1,0 +1,116 @@
+import { describe, expect, test } from 'vitest';
+import { parseConfigFile } from '../../src/config/load.ts';
+import { refuseRemoteOptions } from '../../src/config/remote.ts';
+import { resolveConfig } from '../../src/config/resolve.ts';
+
+interface Sources {
+  home?: string;
+  repo?: string;
+  set?: string[];
+  env?: Record<string, string>;
+}
+
+function resolve({ home, repo, set = [], env = {} }: Sources) {
+  return resolveConfig({
+    home: home === undefined ? undefined : parseConfigFile('/home/ada/.halo/config.toml', home),
+    repo: repo === undefined ? undefined : parseConfigFile('/repo/halo.toml', repo),
+    profile: undefined,
+    env,
+    set,
+    flags: { agent: undefined },
+    cwd: '/work',
+  });
+}
+
+function refusal(sources: Sources): string {
+  try {
+    resolve(sources);
+  } catch (error) {
+    return (error as Error).message;
+  }
+  throw new Error('the configuration was accepted');
+}
+
+describe('a budget', () => {
+  test('of the user may be lowered by the repository, and not raised', () => {
+    const home = '[budget]\nstory_usd = 5\nrun_tokens = 1000';
+    const lower = resolve({ home, repo: '[budget]\nstory_usd = 2\nday_usd = 1' });
+    expect(lower.config.budget).toMatchObject({ story: { usd: 2 }, run: { tokens: 1000 }, day: { usd: 1 } });
+    expect(lower.origins['budget.story_usd']).toBe('/repo/halo.toml:2');
+    const higher = resolve({ home, repo: '[budget]\nstory_usd = 50\nrun_tokens = 9000' });
+    expect(higher.config.budget).toMatchObject({ story: { usd: 5 }, run: { tokens: 1000 } });
+    expect(higher.origins['budget.story_usd']).toBe('/home/ada/.halo/config.toml:2');
+    expect(resolve({ repo: '[budget]\nstory_usd = 2', set: ['budget.story_usd=9'] }).config.budget.story.usd).toBe(2);
+  });
+
+  test('may be raised by the user for one run', () => {
+    const home = '[budget]\nstory_usd = 5';
+    expect(resolve({ home, set: ['budget.story_usd=9.5'] }).config.budget.story.usd).toBe(9.5);
+    expect(resolve({ home, env: { HALO_BUDGET_STORY_USD: '7' } }).config.budget.story.usd).toBe(7);
+  });
+
+  test.each([
+    '[budget]\nrun_usd = 0',
+    '[budget]\nrun_usd = -1',
+    '[budget]\nrun_usd = "3"',
+    '[budget]\nrun_tokens = 1.5',
+  ])('is an amount: %j is refused', (home) => {
+    expect(refusal({ home })).toContain('/home/ada/.halo/config.toml:2: budget.run_');
+  });
+
+  test('of money needs a price for each model that may be asked for', () => {
+    const home = '[model]\nname = "house.model"\n[budget]\nrun_usd = 3';
+    expect(refusal({ home })).toMatch(
+      /config\.toml:4: budget\.run_usd: halo does not know what the model "house\.model" costs .*add \[prices\."house\.model"\]/,
+    );
+    const priced = resolve({ home: `${home}\n[prices."house.model"]\ninput = 1\noutput = 2` });
+    expect(priced.config.prices).toEqual({ 'house.model': { input: 1, cached: 1, cacheWrite: 1, output: 2 } });
+    expect(refusal({ home, set: ['model.name=gpt-5.5', 'model.allow=["other"]'] })).toContain(
+      'the model "other" costs',
+    );
+    expect(resolve({ home: '[model]\nname = "house.model"\n[budget]\nrun_tokens = 3' }).config.prices).toEqual({});
+  });
+
+  test('of money needs no price for a replay, which costs nothing', () => {
+    const set = ['model.name=free', 'model.mode=replay', 'model.cassettes=c', 'budget.run_usd=1'];
+    expect(resolve({ set }).config.model.mode).toBe('replay');
+  });
+});
+
+describe('prices and rates', () => {
+  test('are known for the usual models, also by a name with a date, and can be overruled', () => {
+    const priceOf = (name: string, home = '') =>
+      resolve({ home, set: [`model.name=${name}`, 'budget.run_usd=1'] }).config.prices[name];
+    expect(priceOf('claude-haiku-4-5-20251001')).toEqual({ input: 1, cached: 0.1, cacheWrite: 1.25, output: 5 });
+    const own = '[prices."gpt-5.5"]\ninput = 7\ncached = 1\noutput = 8';
+    expect(priceOf('gpt-5.5', own)).toEqual({ input: 7, cached: 1, cacheWrite: 7, output: 8 });
+  });
+
+  test('can be given as options and variables', () => {
+    const set = ['model.name=a.b', 'prices."a.b"={input=1,output=2}', 'rate."a.b"={rpm=5}'];
+    expect(resolve({ set }).config).toMatchObject({
+      prices: { 'a.b': { input: 1, output: 2 } },
+      rate: { 'a.b': { rpm: 5 } },
+    });
+    expect(resolve({ env: { HALO_RATE: '{"gpt-5.5"={tpm=9}}' } }).config.rate).toEqual({ 'gpt-5.5': { tpm: 9 } });
+  });
+
+  test('whose names lack quotes are refused with a word about it', () => {
+    expect(refusal({ home: '[prices.gpt-5.5]\ninput = 1\noutput = 2' })).toContain('a name with dots needs quotes');
+    expect(refusal({ home: '[rate."m"]\nrpm = 0' })).toContain('rate.m.rpm: must be a whole number');
+  });
+
+  test('of a repository are refused: it could lift every budget with them', () => {
+    expect(refusal({ repo: '[prices."gpt-5.5"]\ninput = 0\noutput = 0' })).toContain(
+      '/repo/halo.toml:1: prices.gpt-5.5: the file of a repository may not say what models cost',
+    );
+    expect(refusal({ repo: '[rate.m]\nrpm = 9' })).toContain('rate.m: the file of a repository may not');
+  });
+
+  test.each(['budget.day_usd=9', 'prices.m={input=0,output=0}', 'rate.m={rpm=1}'])(
+    'and budgets are refused from another machine: %s',
+    (option) => {
+      expect(() => refuseRemoteOptions([option])).toThrow('cannot be set from another machine');
+    },
+  );
+});

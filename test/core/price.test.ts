@@ -1,0 +1,58 @@
+import { describe, expect, test } from 'vitest';
+import { describeOverrun, formatUsd } from '../../src/core/budget.ts';
+import { builtInPrice, costOf, dearest } from '../../src/core/price.ts';
+
+const price = { input: 4, cached: 0.2, cacheWrite: 5, output: 20 };
+
+describe('the cost of an answer', () => {
+  test('counts input once: fresh, from the cache or into it', () => {
+    const usage = { requests: 1, inputTokens: 1_000, cachedTokens: 600, cacheWriteTokens: 100, outputTokens: 10 };
+    expect(costOf(usage, price)).toBe(300 * 4 + 600 * 0.2 + 100 * 5 + 10 * 20);
+  });
+
+  test('is rounded up to a millionth of a USD, and no higher by what floating point adds', () => {
+    const usage = { requests: 1, inputTokens: 3, cachedTokens: 3, outputTokens: 0 };
+    expect(costOf(usage, { ...price, cached: 0.1 })).toBe(1);
+    expect(costOf({ ...usage, inputTokens: 30, cachedTokens: 30 }, { ...price, cached: 0.1 })).toBe(3);
+  });
+
+  test('is never more than what is held for it', () => {
+    expect(dearest(price)).toBe(5);
+  });
+});
+
+test('every built-in price is complete, and the cache is never dearer than fresh input', () => {
+  for (const model of [
+    'gpt-5.5',
+    'claude-sonnet-5-5',
+    'gemini-2.5-pro',
+    'claude-haiku-4-5-20251001',
+    'gpt-5.1-codex',
+  ]) {
+    const { input, cached, cacheWrite, output } = builtInPrice(model)!;
+    expect(cached).toBeLessThanOrEqual(input);
+    expect(cacheWrite).toBeGreaterThanOrEqual(input);
+    expect(output).toBeGreaterThan(input);
+  }
+  expect(builtInPrice('toString')).toBeUndefined();
+  expect(builtInPrice('gpt-5.5-turbo')).toBeUndefined();
+});
+
+test('a used-up budget is told in one sentence, with what is held for others only where something is', () => {
+  const overrun = { scope: 'run', unit: 'usd', limit: 5e6, spent: 4.87e6, reserved: 0, needed: 310_000 } as const;
+  expect(describeOverrun(overrun)).toBe(
+    'The budget of the run is used up: $4.87 of $5.00 are spent, and the next request may take $0.31; raise budget.run_usd to go on.',
+  );
+  expect(describeOverrun({ ...overrun, unit: 'tokens', reserved: 1_200 })).toContain(
+    'are spent, 1,200 tokens are held for other requests, and',
+  );
+});
+
+test.each([
+  [0, '$0.00'],
+  [0.0031, '$0.0031'],
+  [0.05, '$0.050'],
+  [1.234, '$1.23'],
+])('%d USD are shown as %s', (usd, text) => {
+  expect(formatUsd(usd)).toBe(text);
+});

@@ -1,0 +1,147 @@
+import { describe, expect, it } from 'vitest';
+import { HaloError } from '../../src/core/errors.ts';
+import type { Usage } from '../../src/core/agent.ts';
+import type { Allowance, Permission, Worst } from '../../src/gateway/allowance.ts';
+import type { ModelRoute } from '../../src/gateway/model-route.ts';
+import { ask } from './client.ts';
+import { ANTHROPIC, gateway, httpServer, modelServer, OPENAI } from './fixture.ts';
+
+interface Asked {
+  asked: Worst[];
+  settled: { usage: Usage; told: string }[];
+  cooled: number[];
+}
+
+/** Answers as the list says, and then grants all that is asked for. */
+function allowance(script: (Permission | HaloError | { output: number })[] = []): Allowance & Asked {
+  const kept: Asked = { asked: [], settled: [], cooled: [] };
+  const grant = (outputTokens: number): Permission => ({
+    kind: 'granted',
+    grant: {
+      outputTokens,
+      settle: (usage, told) => {
+        kept.settled.push({ usage, told });
+        return Promise.resolve({ ...usage, costUsd: 1 });
+      },
+    },
+  });
+  return {
+    ...kept,
+    reserve(worst) {
+      kept.asked.push(worst);
+      const next = script.shift();
+      if (next instanceof HaloError) return Promise.reject(next);
+      if (next === undefined || 'output' in next) return Promise.resolve(grant(next?.output ?? worst.outputTokens));
+      return Promise.resolve(next);
+    },
+    cool: (_model, ms) => Promise.resolve(void kept.cooled.push(ms)),
+  };
+}
+
+function live(baseUrl: string, given: Allowance, api: typeof OPENAI | typeof ANTHROPIC = OPENAI): ModelRoute {
+  return { ...api, mode: 'live', baseUrl, key: 'sk-canary-allowance', cassette: '', allowance: given };
+}
+
+describe('a model request', () => {
+  it('is asked for with its worst case and settled with what it used', async () => {
+    const model = await modelServer([{ say: 'hello', usage: { input: 70, output: 7, cached: 20 } }]);
+    const given = allowance();
+    const gate = await gateway({ model: live(model.url, given) });
+    await ask(gate.socket, { body: { model: 'm', stream: true, input: 'ü'.repeat(500), max_output_tokens: 300 } });
+    const [worst] = given.asked;
+    expect(worst).toMatchObject({ model: 'm', outputTokens: 300, leastOutput: 300 });
+    expect(worst!.inputTokens).toBeGreaterThanOrEqual(1_000);
+    const usage = { requests: 1, inputTokens: 70, cachedTokens: 20, outputTokens: 7 };
+    expect(given.settled).toEqual([{ usage, told: 'all' }]);
+    expect(gate.usage()).toEqual({ ...usage, costUsd: 1 });
+  });
+
+  it('goes on with the limit of the answer that there is room for, in the words of its API', async () => {
+    const model = await modelServer([{ say: 'a' }, { say: 'b' }, { say: 'c' }]);
+    const openai = await gateway({ model: live(model.url, allowance([{ output: 2_000 }, { output: 2_000 }])) });
+    await ask(openai.socket);
+    await ask(openai.socket, { path: '/v1/chat/completions', body: { model: 'm', max_tokens: 5_000, messages: [] } });
+    const anthropic = await gateway({ model: live(model.url, allowance([{ output: 2_000 }]), ANTHROPIC) });
+    await ask(anthropic.socket, { path: '/v1/messages', body: { model: 'm', max_tokens: 9_000, messages: [] } });
+    const sent = model.requests.map(({ body }) => JSON.parse(body) as Record<string, unknown>);
+    expect(sent).toMatchObject([{ max_output_tokens: 2_000 }, { max_tokens: 2_000 }, { max_tokens: 2_000 }]);
+  });
+
+  it('is cut off when its answer runs past that, and told as not fully known', async () => {
+    const delta = 'data: {"type":"response.output_text.delta","delta":"x"}\n\n';
+    const provider = await httpServer((_req, res) => {
+      res.writeHead(200, { 'content-type': 'text/event-stream' });
+      res.end(delta.repeat(50));
+    });
+    const given = allowance([{ output: 20 }]);
+    const gate = await gateway({ model: live(`http://${provider}/v1`, given) });
+    await expect(ask(gate.socket)).rejects.toThrow();
+    expect(given.settled).toMatchObject([{ told: 'part' }]);
+  });
+
+  it('is refused when the budget is used up, in a way that no agent tries again', async () => {
+    const model = await modelServer([]);
+    const gate = await gateway({ model: live(model.url, allowance([{ kind: 'spent', reason: 'All is spent.' }])) });
+    const answer = await ask(gate.socket);
+    expect(answer.status).toBe(400);
+    expect(answer.body).toContain('All is spent.');
+    expect(gate.stopped()).toEqual({ cause: 'budget', sentence: 'All is spent.' });
+    expect(model.requests).toHaveLength(0);
+  });
+
+  it('is refused while nobody knows what is left, which a later success mends', async () => {
+    const model = await modelServer([{ say: 'hello' }]);
+    const gate = await gateway({
+      model: live(model.url, allowance([new HaloError('BUDGET_UNKNOWN', 'Redis is away.')])),
+    });
+    expect((await ask(gate.socket)).status).toBe(503);
+    expect(gate.stopped()).toEqual({ cause: 'fault', sentence: 'Redis is away.' });
+    expect(model.requests).toHaveLength(0);
+    expect((await ask(gate.socket)).status).toBe(200);
+    expect(gate.stopped()).toBeUndefined();
+  });
+
+  it('waits a short time in the gateway, and is sent away with a time when it is long', async () => {
+    const model = await modelServer([{ say: 'hello' }]);
+    const wait = (ms: number): Permission => ({ kind: 'wait', ms, reason: 'The provider wants a pause.' });
+    const gate = await gateway({ model: live(model.url, allowance([wait(5), wait(5)])) });
+    expect((await ask(gate.socket)).status).toBe(200);
+    const other = await gateway({ model: live(model.url, allowance([wait(90_500)])) });
+    const answer = await ask(other.socket);
+    expect(answer.status).toBe(429);
+    expect(answer.headers['retry-after']).toBe('91');
+    expect(answer.body).toContain('The provider wants a pause.');
+    expect(model.requests).toHaveLength(1);
+  });
+
+  it('is made again after a pause that its provider asked for, unless that is long', async () => {
+    const model = await modelServer([
+      { fail: 429, headers: { 'retry-after-ms': '5' } },
+      { fail: 503, headers: { 'retry-after': '1' } },
+      { say: 'hello' },
+      { fail: 429, headers: { 'retry-after': '300' } },
+      { fail: 429 },
+    ]);
+    const given = allowance();
+    const gate = await gateway({ model: live(model.url, given) });
+    expect((await ask(gate.socket)).status).toBe(200);
+    expect(given.cooled).toEqual([5, 1_000]);
+    expect(given.settled.map(({ told }) => told)).toEqual(['all', 'all', 'all']);
+    const long = await ask(gate.socket);
+    expect([long.status, long.headers['retry-after']]).toEqual([429, '300']);
+    expect((await ask(gate.socket)).status).toBe(429);
+    expect(given.cooled).toEqual([5, 1_000, 300_000]);
+  });
+
+  it('costs nothing when it was refused, never left or only counts tokens', async () => {
+    const model = await modelServer([{ fail: 400 }]);
+    const given = allowance();
+    const gate = await gateway({ model: live(model.url, given, ANTHROPIC) });
+    await ask(gate.socket, { path: '/v1/messages', body: { model: 'm', max_tokens: 10, messages: [] } });
+    await ask(gate.socket, { path: '/v1/messages/count_tokens', body: { model: 'm', messages: [] } });
+    expect(given.settled).toMatchObject([{ told: 'all', usage: { inputTokens: 0, outputTokens: 0 } }]);
+    const nobody = await gateway({ model: live('http://127.0.0.1:1/v1', given) });
+    expect((await ask(nobody.socket)).status).toBe(502);
+    expect(given.settled[1]).toMatchObject({ told: 'all' });
+  });
+});
