@@ -23,6 +23,7 @@ import {
   wholeNumber,
 } from './rules.ts';
 import { BreakerTable, RetryTable } from './schema-failures.ts';
+import { provider } from './schema-provider.ts';
 import { spending } from './schema-spending.ts';
 
 const CPUS = 'must be a number from 0.1 to 1024';
@@ -280,22 +281,4 @@ function upstream(name: RegistryName) {
     debian: 'The same for Debian: the part before `/debian`. Without it, that of the worker’s own apt.',
   };
   return key(BaseUrl.optional(), ['URL', undefined, meanings[name]]);
-}
-
-/** Where a provider is, and the key for it. Without any, what the provider's own tools use. */
-function provider(baseUrl: string) {
-  return {
-    base_url: key(BaseUrl.optional(), ['URL', undefined, baseUrl]),
-    key_env: key(VariableName.optional(), [
-      'variable name',
-      undefined,
-      'Name of the variable, in the environment of the worker, that holds the key.',
-    ]),
-    key_file: key(Text.optional(), ['path', undefined, 'File on the worker’s machine that holds the key.']),
-    key_command: key(Text.optional(), [
-      'string',
-      undefined,
-      'Command on the worker’s machine that prints the key; run once per worker.',
-    ]),
-  };
 }
