@@ -9,7 +9,8 @@ const KEY = 'sk-test-budget-7d1c';
 /** Asks the model; `ask(n)` gives the status of each of n answers to requests made at once. */
 const CLIENT = `
 const body = JSON.stringify({ model: 'm', max_tokens: 2000, messages: [{ role: 'user', content: 'hello' }] });
-const one = (signal) => fetch(process.env.HALO_MODEL_URL + '/chat/completions', { method: 'POST', body, signal });
+const headers = { authorization: 'Bearer ' + process.env.HALO_MODEL_KEY };
+const one = (signal) => fetch(process.env.HALO_MODEL_URL + '/chat/completions', { method: 'POST', headers, body, signal });
 const ask = (n) => Promise.all(Array.from({ length: n }, () => one().then(async (r) => [r.status, await r.text()])));
 const done = (summary) => {
   require('fs').appendFileSync('work.txt', summary + '\\n');
