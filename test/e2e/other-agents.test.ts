@@ -107,13 +107,14 @@ describe.each(AGENTS)('a story that $name implements', ({ agent, more, keyHeader
     expect(treeOf(again, replayed)).toBe(treeOf(repository, state));
   });
 
-  it('ends with the question when a human is needed', async () => {
+  // One provider is enough to see how each program ends.
+  it.skipIf(bearer !== '')('ends with the question when a human is needed', async () => {
     const { state } = await run([{ json: { status: 'needs_human', summary: 'Which language?' } }]);
     expect(state).toMatchObject({ stopReason: 'NEEDS_HUMAN' });
     expect(state.detail).toContain('Which language?');
   });
 
-  it('says in one sentence that the key was refused', async () => {
+  it.skipIf(bearer !== '')('says in one sentence that the key was refused', async () => {
     const { state } = await run(Array.from({ length: 10 }, () => ({ fail: 401 })));
     expect(state.detail).toContain('refused the key (HTTP status 401)');
   });
