@@ -47,6 +47,8 @@ export interface Config {
     mode: ModelMode;
     /** Folder of cassettes for `replay`, absolute: `<storyKey>.jsonl` in it. */
     cassettes: string | undefined;
+    /** `recorded`: cassettes keep the pace of answers, and replays repeat it. */
+    timing: 'off' | 'recorded';
   };
   /** What the model may cost; no limit where one is absent. */
   budget: Budget;

@@ -161,6 +161,7 @@ function toConfig(toml: HaloToml, api: ModelApi | undefined): Config {
       keyCommand: model.key_command,
       mode: model.mode,
       cassettes: model.cassettes,
+      timing: model.timing,
     },
     ...toSpending(toml),
     limits: {

@@ -97,6 +97,11 @@ export const HaloToml = z.strictObject({
       undefined,
       'Folder of the cassettes for `replay`. A relative path starts at the file that names it.',
     ]),
+    timing: key(oneOf('off', 'recorded'), [
+      'word',
+      'off',
+      '`recorded`: a cassette keeps when each piece of an answer came, and a replay repeats it; `off`: as fast as possible.',
+    ]),
   }),
   providers: z.strictObject({
     openai: z.strictObject(provider('The same for OpenAI’s API alone, unless `[model]` says it.')),

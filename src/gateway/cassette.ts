@@ -23,6 +23,8 @@ const exchange = z.object({
     body: z.string(),
     /** false: the connection broke off after `body`. */
     complete: z.boolean(),
+    /** For each event of a stream, the ms from the request to its end; only when timing was recorded. */
+    times: z.array(z.number().nonnegative()).optional(),
   }),
 });
 

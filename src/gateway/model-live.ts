@@ -41,7 +41,7 @@ export async function createLive(route: ModelRoute, ledger: Ledger): Promise<Mod
   const provider = openProvider({ ...route, key });
   const recorder =
     route.mode === 'record'
-      ? await createRecorder({ path: route.cassette, api: route.api, masker }, ledger)
+      ? await createRecorder({ path: route.cassette, api: route.api, masker, timed: route.timed === true }, ledger)
       : undefined;
   return {
     answer(request, res) {

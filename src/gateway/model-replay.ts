@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http';
 import { basename } from 'node:path';
 import { answerError } from './answers.ts';
 import { readCassette, type Exchange } from './cassette.ts';
@@ -7,6 +8,8 @@ import { createMeter } from './meter.ts';
 import { openMasker, type Masker } from '../lib/secrets/masker.ts';
 import type { ModelHandler, ModelRequest, ModelRoute } from './model-route.ts';
 import { requestFacts, type RequestFacts } from './normalise.ts';
+import { splitEvents } from './pace.ts';
+import { sleep } from '../lib/sleep.ts';
 import { steady } from './steady.ts';
 
 /**
@@ -14,7 +17,7 @@ import { steady } from './steady.ts';
  * an agent that tries again must not reach later answers. Smaller differences are only noted. Throws CASSETTE_MISSING.
  */
 export async function createReplay(
-  { cassette, masker = openMasker() }: Pick<ModelRoute, 'cassette' | 'masker'>,
+  { cassette, masker = openMasker(), timed = false }: Pick<ModelRoute, 'cassette' | 'masker' | 'timed'>,
   ledger: Ledger,
 ): Promise<ModelHandler> {
   const exchanges = await readCassette(cassette);
@@ -23,7 +26,7 @@ export async function createReplay(
   let mismatch: string | undefined;
   return {
     close: () => Promise.resolve(),
-    answer(request, res) {
+    async answer(request, res) {
       const exchange = exchanges[count];
       count += 1;
       const { method } = request.operation;
@@ -33,19 +36,33 @@ export async function createReplay(
         ledger.reportProblem({ sentence }, 'lasting');
         ledger.record({ method, target: request.url, outcome: 'failed', status: 400 });
         answerError(res, 400, sentence);
-        return Promise.resolve();
+        return;
       }
-      const { status, headers, body, complete } = exchange.response;
+      const { status, headers, body, complete, times } = exchange.response;
       const meter = createMeter(request.operation.answers, headers['content-type'] ?? '');
       meter.push(Buffer.from(body));
       ledger.addUsage(meter.end().usage);
       ledger.record({ method, target: request.url, outcome: 'served', status });
       res.writeHead(status, headers);
-      if (complete) res.end(body);
-      else res.write(body, () => res.destroy());
-      return Promise.resolve();
+      if (timed && times !== undefined) await writePaced(res, body, times);
+      else res.write(body);
+      if (complete) res.end();
+      else res.write('', () => res.destroy());
     },
   };
+}
+
+/** Writes each event when it came at first; a client that leaves ends the waiting. */
+async function writePaced(res: ServerResponse, body: string, times: readonly number[]): Promise<void> {
+  const begun = performance.now();
+  const gone = new AbortController();
+  res.once('close', () => gone.abort());
+  for (const [index, event] of splitEvents(body).entries()) {
+    const due = times[index] ?? times.at(-1) ?? 0;
+    await sleep(Math.max(0, due - (performance.now() - begun)), gone.signal);
+    if (gone.signal.aborted) return;
+    res.write(event);
+  }
 }
 
 interface Place {

@@ -20,6 +20,8 @@ export interface ModelRoute {
   models: readonly string[];
   /** Path of the cassette: written in `record`, read in `replay`. */
   cassette: string;
+  /** Whether the cassette keeps, and a replay repeats, when the pieces of an answer came. */
+  timed?: boolean;
   /** Takes secrets out of what a cassette keeps; absent: it knows the key alone. */
   masker?: Masker;
   /** Decides what may be spent and when; absent: everything, at once. A replay costs nothing. */

@@ -6,6 +6,7 @@ import type { Masker } from '../lib/secrets/masker.ts';
 import type { ModelRequest } from './model-route.ts';
 import { codeOf } from './network-error.ts';
 import { requestFacts } from './normalise.ts';
+import { createPace } from './pace.ts';
 
 const MAX_BODY = 64 * 1024 * 1024;
 const KEPT_HEADERS = ['content-type', 'retry-after'];
@@ -25,7 +26,7 @@ export interface Recorder {
 
 /** Records to a new cassette at `path`; what cannot be written later becomes the gateway's problem. Throws DISK_FAILED. */
 export async function createRecorder(
-  { path, api, masker }: { path: string; api: ModelApi; masker: Masker },
+  { path, api, masker, timed }: { path: string; api: ModelApi; masker: Masker; timed: boolean },
   ledger: Ledger,
 ): Promise<Recorder> {
   const cassette = await createCassette(path, { api });
@@ -47,15 +48,17 @@ export async function createRecorder(
         path: request.operation.path,
         ...requestFacts(request, masker),
       };
+      const pace = timed ? createPace(() => performance.now()) : undefined;
       const chunks: Buffer[] = [];
       let size = 0;
-      let response: Omit<Exchange['response'], 'body' | 'complete'> | undefined;
+      let response: Omit<Exchange['response'], 'body' | 'complete' | 'times'> | undefined;
       return {
         start(status, headers) {
           response = { status, headers: keptHeaders(headers) };
         },
         push(chunk) {
           size += chunk.length;
+          pace?.note(size);
           if (size <= MAX_BODY) chunks.push(Buffer.from(chunk));
         },
         async end(complete) {
@@ -65,8 +68,10 @@ export async function createRecorder(
             ledger.reportProblem({ sentence }, 'lasting');
             return;
           }
-          const body = masker.text(Buffer.concat(chunks).toString('utf8'));
-          await orReport(cassette.write({ seq, request: facts, response: { ...response, body, complete } }));
+          const bytes = Buffer.concat(chunks);
+          const times = pace === undefined ? {} : { times: pace.times(bytes) };
+          const body = masker.text(bytes.toString('utf8'));
+          await orReport(cassette.write({ seq, request: facts, response: { ...response, body, complete, ...times } }));
         },
       };
     },

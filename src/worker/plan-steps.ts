@@ -94,7 +94,7 @@ function agentStep(attempt: Attempt): Step {
 }
 
 async function modelRoute(attempt: Attempt, api: ModelApi): Promise<ModelRoute> {
-  const { mode, baseUrl, name, allow } = attempt.config.model;
+  const { mode, baseUrl, name, allow, timing } = attempt.config.model;
   const key = mode === 'replay' ? undefined : await attempt.worker.modelKey(attempt.config.model);
   const { masker } = attempt.worker;
   const route = {
@@ -105,6 +105,7 @@ async function modelRoute(attempt: Attempt, api: ModelApi): Promise<ModelRoute> 
     token: attempt.modelKey,
     models: [name, ...allow],
     cassette: cassettePath(attempt),
+    timed: timing === 'recorded',
     masker,
   };
   // A cassette answers at no cost.

@@ -35,6 +35,7 @@ describe('defaults', () => {
         keyCommand: undefined,
         mode: 'live',
         cassettes: undefined,
+        timing: 'off',
       },
       budget: { story: {}, run: {}, day: {} },
       prices: { 'gpt-5.5': { input: 5, cached: 0.5, cacheWrite: 5, output: 30 } },

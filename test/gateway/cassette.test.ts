@@ -21,10 +21,10 @@ const bodies = [
 ];
 
 /** Records one answer for each body and gives the cassette and what the client saw. */
-async function record(turns: Turn[]): Promise<{ cassette: string; answers: Answer[] }> {
+async function record(turns: Turn[], timed = false): Promise<{ cassette: string; answers: Answer[] }> {
   const cassette = join(await tempDir(), 'deep', 'story.jsonl');
   const model = await modelServer(turns);
-  const gate = await gateway({ model: { ...OPENAI, mode: 'record', baseUrl: model.url, key: KEY, cassette } });
+  const gate = await gateway({ model: { ...OPENAI, mode: 'record', baseUrl: model.url, key: KEY, cassette, timed } });
   const answers: Answer[] = [];
   for (const body of bodies) answers.push(await ask(gate.socket, { body, headers: { cookie: 'foreign' } }));
   await gate.close();
@@ -52,6 +52,21 @@ describe('a cassette', () => {
     }
     expect(gate.usage()).toEqual({ requests: 2, inputTokens: 105, cachedTokens: 0, outputTokens: 12 });
     expect(gate.problem()?.sentence).toBeUndefined();
+  });
+
+  it('keeps the pace of answers and repeats it, when asked to', async () => {
+    const { cassette, answers } = await record([{ say: 'slow', delayMs: 300 }, { say: 'done' }], true);
+    const exchange = JSON.parse((await readFile(cassette, 'utf8')).split('\n')[1] ?? '') as {
+      response: { times: number[] };
+    };
+    const { times } = exchange.response;
+    expect(times.length).toBe(answers[0]?.body.split('\n\n').filter((event) => event !== '').length);
+    expect(times).toEqual([...times].sort((a, b) => a - b));
+    expect(times[0]).toBeGreaterThanOrEqual(290);
+    const gate = await gateway({ model: { ...replay(cassette), timed: true } });
+    const begun = performance.now();
+    expect((await ask(gate.socket, { body: bodies[0] })).body).toBe(answers[0]?.body);
+    expect(performance.now() - begun).toBeGreaterThanOrEqual(290);
   });
 
   it('replays errors with their status', async () => {
