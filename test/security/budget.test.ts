@@ -92,7 +92,7 @@ function usedIn(runId: string): Used[] {
   return lines.map((line) => JSON.parse(line) as Used).filter(({ type }) => type === 'model.used');
 }
 
-describe('a budget', () => {
+describe('attack 8: a budget', () => {
   it('lets one of fifty requests pass that a container makes at once, and ends the run when it is used up', async () => {
     const model = await provider((res) => void setTimeout(() => tell(res, 100, 1_950), 300));
     const state = await run(model.url, 'await ask(50); process.exit(1);', ['budget.story_usd=3']);
