@@ -4,30 +4,31 @@ import type { Cli } from './cli.ts';
 import { coloredDiff } from './diff-text.ts';
 
 /**
- * Shows a person at the terminal each story that waits for approval and does what they say. Answers whether the run
- * goes on; false when they leave the decision for later, or nobody is there.
+ * Shows a person at the terminal each story that waits for approval and does what they say. Answers whether anything
+ * was decided; false when they leave it for later, or nobody is there.
  */
 export async function askApproval(operations: Operations, runId: string, cli: Cli): Promise<boolean> {
   const { ask } = cli;
   if (ask === undefined) return false;
   const { state } = await operations.get(runId);
-  let goesOn = false;
+  let decided = false;
   for (const { id, title } of state.stories.filter(({ held }) => held !== undefined)) {
     await cli.write(coloredDiff(await operations.diff(runId, id), cli.paint));
     const what = `Let ${safeLine(id)} (${safeLine(title)}) land?`;
     switch (await answerOf(ask, `${what} [y]es, [n]o, anything else: later  `, cli)) {
       case 'yes':
-        goesOn = (await operations.approve(runId, id)).goesOn;
+        await operations.approve(runId, id);
         break;
       case 'no':
-        goesOn = (await operations.reject(runId, id, undefined)).goesOn;
+        await operations.reject(runId, id, undefined);
         break;
       case 'later':
         await cli.note('Nothing is lost: `halo approve` and `halo reject` decide on it at any time.');
-        return goesOn;
+        return decided;
     }
+    decided = true;
   }
-  return goesOn;
+  return decided;
 }
 
 /** No answer, Ctrl-C or the end of the input leave it for later. */

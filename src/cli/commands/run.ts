@@ -77,7 +77,6 @@ async function run(file: string, flags: Flags, cli: Cli): Promise<void> {
       let end = await follow(runId, following);
       while (end === 'NEEDS_HUMAN' && asks && (await askApproval(operations, runId, cli)))
         end = await follow(runId, following);
-      if (end !== undefined) end = (await operations.get(runId)).state.stopReason ?? end;
       cli.exitCode = end === undefined ? ABORTED : exitCodeOf(end);
     } finally {
       await worker?.close();

@@ -1,0 +1,65 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { runCli } from '../support/cli-world.ts';
+import { openMemory, type MemoryOperations } from '../support/memory-operations.ts';
+import { created, held } from '../support/sample-run.ts';
+
+let operations: MemoryOperations;
+let folder: string;
+
+beforeEach(() => {
+  operations = openMemory();
+  folder = mkdtempSync(join(tmpdir(), 'halo-ask-'));
+  writeFileSync(join(folder, 'prd.json'), '{}');
+  operations.addRun([created('new-1', 1), { type: 'run.started' }, ...held('US-001')]);
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+/** `halo run --ask-for-approval` with a person who answers like this; the run ends as `then` says. */
+async function run(answer: string | undefined, then: 'SUCCESS' | 'APPROVAL_DENIED') {
+  const questions: string[] = [];
+  const ask = (question: string) => {
+    questions.push(question);
+    setTimeout(() => {
+      if (/^[yn]/.test(answer ?? '')) operations.append('new-1', { type: 'run.ended', stopReason: then, detail: '' });
+    }, 50);
+    return Promise.resolve(answer ?? '');
+  };
+  const services = { startWorker: () => Promise.resolve({ close: () => Promise.resolve() }) };
+  const more = answer === undefined ? {} : { ask };
+  const result = await runCli(['run', 'prd.json', '--ask-for-approval'], {
+    operations,
+    services,
+    cwd: folder,
+    ...more,
+  });
+  return { ...result, questions };
+}
+
+describe('halo run --ask-for-approval', () => {
+  it('shows the diff, asks the person at the terminal, and goes on with their yes', async () => {
+    const result = await run('y', 'SUCCESS');
+    expect(result.questions).toEqual(['Let US-001 (Story number 1) land? [y]es, [n]o, anything else: later  ']);
+    expect(result.stdout).toContain('+new of US-001');
+    expect(result.code).toBe(0);
+    expect(operations.submitted[0]?.set).toEqual(['approval.mode=story']);
+    expect((await operations.get('new-1')).state.stories[0]).toMatchObject({ progress: 'passed' });
+  });
+
+  it('ends with their no', async () => {
+    expect((await run('n', 'APPROVAL_DENIED')).code).toBe(4);
+    expect((await operations.get('new-1')).state.stories[0]).toMatchObject({ stopReason: 'APPROVAL_DENIED' });
+  });
+
+  it.each([
+    ['', 1],
+    [undefined, 0],
+  ])('leaves it for later with any other answer, or with nobody there', async (answer, asked) => {
+    const result = await run(answer, 'SUCCESS');
+    expect(result).toMatchObject({ code: 4, questions: { length: asked } });
+    expect(result.stdout).toContain('halo approve new-1 --story US-001');
+    expect((await operations.get('new-1')).state.stories[0]).toMatchObject({ progress: 'needs_human' });
+  });
+});
