@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { buildContainer } from '../../src/sandbox/docker/container-spec.ts';
-import type { SandboxSpec } from '../../src/sandbox/sandbox.ts';
+import type { Mount, SandboxSpec } from '../../src/sandbox/sandbox.ts';
 
 const spec: SandboxSpec = {
   image: 'sha256:1234',
@@ -102,6 +102,54 @@ describe('the description of a sandbox', () => {
         LogConfig: { Type: 'none', Config: {} },
       },
     });
+  });
+
+  it.each([
+    ['env', { env: { PRIVILEGED: 'true', HOME: '/', DOCKER_HOST: 'unix:///var/run/docker.sock' } }],
+    ['limits', { limits: { cpus: 1e9, memoryBytes: 1e15, pids: -1, files: 1e9, fileBytes: 1e15, diskBytes: 1e15 } }],
+    ['image', { image: 'evil --privileged' }],
+    ['runtime', { runtime: 'runc' }],
+    ['user', { user: 20_000 }],
+    ['labels', { labels: { run: '../..', storyKey: 'privileged', attempt: -1, phase: 'host' } }],
+    ['mounts', { mounts: [] }],
+  ] satisfies [string, Partial<SandboxSpec>][])(
+    'stays sealed whatever the configuration says of its %s',
+    (_what, odd) => {
+      const { HostConfig: host = {}, User } = buildContainer({ ...spec, ...odd }, '{}');
+      const sealed = buildContainer(spec, '{}').HostConfig ?? {};
+      const free = ['Mounts', 'PidsLimit', 'Memory', 'MemorySwap', 'NanoCpus', 'Ulimits', 'Runtime', 'Tmpfs'];
+      const rest = (config: object) =>
+        Object.fromEntries(Object.entries(config).filter(([key]) => !free.includes(key)));
+      expect(rest(host)).toEqual(rest(sealed));
+      expect(Object.keys(host).filter((key) => !(key in sealed))).toEqual('runtime' in odd ? ['Runtime'] : []);
+      expect(User).toMatch(/^[1-9]\d+:[1-9]\d+$/);
+      expect(host.MemorySwap).toBe(host.Memory);
+    },
+  );
+
+  it.each([
+    '/var/run/docker.sock',
+    '/run/docker.sock',
+    '/run/podman/podman.sock',
+    '/',
+    '/proc',
+    '/sys/fs/cgroup',
+    '/dev',
+    '/etc',
+    '/var/run',
+    '/run',
+    '/tmp/../var/run/docker.sock',
+    'relative',
+  ])('refuses to mount %s', (source) => {
+    const mounts = [{ kind: 'bind', source, target: '/mnt', readOnly: true }] as const;
+    expect(() => buildContainer({ ...spec, mounts: [...mounts] }, '{}')).toThrow('must not be mounted');
+  });
+
+  it('refuses a bind that can be written, and a volume named like a path', () => {
+    const bind = { kind: 'bind', source: '/halo/x', target: '/mnt', readOnly: false } as unknown as Mount;
+    expect(buildContainer({ ...spec, mounts: [bind] }, '{}').HostConfig?.Mounts?.[0]).toMatchObject({ ReadOnly: true });
+    const volume: Mount = { kind: 'volume', source: '/var/run', target: '/mnt', readOnly: true, copyUp: false };
+    expect(() => buildContainer({ ...spec, mounts: [volume] }, '{}')).toThrow('must not be mounted');
   });
 
   it('leaves masked paths, AppArmor and SELinux to the engine, whose lists are newer than ours', () => {

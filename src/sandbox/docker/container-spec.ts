@@ -1,3 +1,4 @@
+import { normalize } from 'node:path';
 import type { ContainerCreateOptions, HostConfig, MountSettings } from 'dockerode';
 import { HaloError } from '../../core/errors.ts';
 import type { Mount, SandboxLabels, SandboxSpec } from '../sandbox.ts';
@@ -122,7 +123,14 @@ export function containerLabels(labels: SandboxLabels, user?: number): Record<st
   };
 }
 
+/** What no sandbox has any business with, whoever asks for it: the engine's door, and the host's own folders. */
+const NEVER = /^\/(?:$|(?:proc|sys|dev|etc|boot)(?:\/|$)|(?:var\/)?run(?:$|\/(?:docker|podman|containerd)))|\.sock$/;
+
 function buildMount(mount: Mount): MountSettings {
+  const { kind, source } = mount;
+  const fits =
+    kind === 'bind' ? source.startsWith('/') && !NEVER.test(normalize(source)) : /^[\w][\w.-]*$/.test(source);
+  if (!fits) throw new HaloError('INTERNAL', `${JSON.stringify(source)} must not be mounted into a sandbox`);
   if (mount.kind === 'bind') {
     return {
       Type: 'bind',
