@@ -3,7 +3,10 @@ import { processEnv, readSecret } from '../config/host.ts';
 import type { Host } from '../config/config.ts';
 import { toHaloError } from '../core/errors.ts';
 import { gitText } from '../git/git.ts';
+import { safeLine } from '../core/safe-text.ts';
 import { checkRedis } from '../queue/check-redis.ts';
+import { describeDeadLetters, readDeadLetters } from '../queue/dead-letters.ts';
+import type { RedisLink } from '../queue/redis.ts';
 import { findRedis } from '../worker/find-redis.ts';
 import { openDocker } from '../sandbox/docker/engine.ts';
 import { sandboxImageStatus } from '../sandbox/docker/image.ts';
@@ -89,21 +92,38 @@ async function checkAgent(engine: SandboxEngine): Promise<Finding> {
   return { name: 'agent', ok: 'ok', says: `${await probeAgent(engine)} in halo-sandbox` };
 }
 
-async function checkQueue(host: Host): Promise<Finding[]> {
+/** The queue's server, and what is in the queue that is none of halo's. Throws REDIS_UNAVAILABLE. */
+export async function checkQueue(host: Host): Promise<Finding[]> {
   const link = await findRedis(host);
   try {
-    const findings = await checkRedis(link);
-    if (findings.length === 0)
-      return [{ name: 'redis', ok: 'ok', says: `${link.describe()}; keeps its data, evicts nothing` }];
-    return findings.map(({ level, what, hint }): Finding => ({
+    const findings = (await checkRedis(link)).map(({ level, what, hint }): Finding => ({
       name: 'redis',
       ok: level === 'bad' ? 'fail' : 'warn',
       says: what,
       mend: hint,
     }));
+    const well: Finding = { name: 'redis', ok: 'ok', says: `${link.describe()}; keeps its data, evicts nothing` };
+    return [...(findings.length === 0 ? [well] : findings), ...(await checkDeadLetters(link))];
   } finally {
     await link.close();
   }
+}
+
+/** Jobs that somebody else put into the queue, or that belong to runs which are gone. */
+async function checkDeadLetters(link: RedisLink): Promise<Finding[]> {
+  const letters = await readDeadLetters(link);
+  const [newest] = letters;
+  if (newest === undefined) return [];
+  const { look, clear } = describeDeadLetters(link.prefix);
+  const count = letters.length === 1 ? 'a job in the queue was' : `${letters.length} jobs in the queue were`;
+  return [
+    {
+      name: 'redis',
+      ok: 'warn',
+      says: `${count} none of halo’s and not done; the last one at ${safeLine(newest.at, 30)}: ${safeLine(newest.reason, 200)}`,
+      mend: `find out who else writes to ${link.address.name}; in redis-cli, \`${look}\` shows them and \`${clear}\` clears them`,
+    },
+  ];
 }
 
 function checkKey(): Finding {

@@ -1,9 +1,11 @@
 import { hostname } from 'node:os';
 import { randomBytes } from 'node:crypto';
 import { DelayedError, UnrecoverableError, Worker, type Job } from 'bullmq';
+import { safeLine } from '../core/safe-text.ts';
 import { sleep } from '../lib/sleep.ts';
 import { openDispatch } from './dispatch.ts';
-import { queueName, StoryJob } from './job.ts';
+import { buryJob } from './dead-letters.ts';
+import { queueName, readJob, type StoryJob } from './job.ts';
 import { openClient } from './redis-client.ts';
 import type { RedisLink } from './redis.ts';
 import { takeTurns } from './take-turns.ts';
@@ -20,11 +22,16 @@ export interface ConsumeOptions {
   host?: string;
   /**
    * Resolves when nothing is left to do for the job, whatever the verdict; that also holds after an abort.
-   * With `againMs` the same job comes again after that time, as often as it likes.
+   * With `againMs` the same job comes again after that time, as often as it likes. `unknown` says why it is no job of
+   * this home's: it goes to the dead letters.
    * Throws on infrastructure faults (the job is tried again later, unless this is its last try) and when the
    * signal cut it short.
    */
-  handle: (job: StoryJob, signal: AbortSignal, turn: Turn) => Promise<{ againMs: number } | undefined | void>;
+  handle: (
+    job: StoryJob,
+    signal: AbortSignal,
+    turn: Turn,
+  ) => Promise<{ againMs: number } | { unknown: string } | undefined | void>;
   /** Told of faults nobody else sees: lost connections, bad jobs, what `handle` threw. */
   onError: (error: Error) => void;
 }
@@ -57,9 +64,16 @@ export function consume(link: Pick<RedisLink, 'address' | 'prefix'>, options: Co
   const turns = takeTurns(dispatch, { worker: me, onError: options.onError });
   /** Jobs that wait for another turn as soon as the queue has let go of them, in ms. */
   const comingAgain = new Map<string, number>();
+  /** Ends a job that nobody will ever do; of its payload, which may be of any size, no more is kept than a beginning. */
+  const bury = async (job: Job<unknown>, reason: string): Promise<never> => {
+    const { id = '', name, data } = job;
+    await buryJob(connection, link.prefix, { reason, queue: queueName(lane), id, name, data });
+    job.opts.removeOnFail = true;
+    throw new UnrecoverableError(`Job ${safeLine(id, 100)} is not one of halo's and was not done: ${reason}.`);
+  };
   const handleJob = async (job: Job<unknown>, token: string | undefined, signal: AbortSignal | undefined) => {
-    const parsed = StoryJob.safeParse(job.data);
-    if (!parsed.success) throw new UnrecoverableError(`Job ${job.id} is not one of halo's: it is dropped.`);
+    const ours = readJob(job);
+    if (typeof ours === 'string') return bury(job, ours);
     const stop = AbortSignal.any(signal === undefined ? [closing.signal] : [signal, closing.signal]);
     const lastTry = job.attemptsMade + 1 >= (job.opts.attempts ?? 1);
     const id = job.id ?? '';
@@ -67,10 +81,12 @@ export function consume(link: Pick<RedisLink, 'address' | 'prefix'>, options: Co
       stop.throwIfAborted();
       // It lost its turn while it waited here: whoever gives it the next one queues it anew.
       if (!(await turns.begin(id))) return;
-      const again = await options.handle(parsed.data, stop, { jobId: id, lastTry });
-      if (typeof again === 'object') comingAgain.set(id, again.againMs);
+      const then = await options.handle(ours, stop, { jobId: id, lastTry });
+      if (typeof then === 'object' && 'againMs' in then) comingAgain.set(id, then.againMs);
       else await turns.finish(id);
+      if (typeof then === 'object' && 'unknown' in then) await bury(job, then.unknown);
     } catch (error) {
+      if (error instanceof UnrecoverableError) throw error;
       if (closing.signal.aborted) {
         turns.leave(id);
         await job.moveToDelayed(Date.now() + HAND_BACK_DELAY_MS, token);

@@ -70,7 +70,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   const handle = async (job: StoryJob, signal: AbortSignal, { jobId, lastTry }: Turn) => {
     const { runId } = job;
     try {
-      if (unmetNeeds(await worker.store.readState(runId)).length > 0) return;
+      if (unmetNeeds(await worker.store.readState(runId)).length > 0) return undefined;
       const next = await advanceRun(worker, job, signal);
       // A job cannot be queued while it runs: it comes again instead.
       const own = next.find((following) => jobIdOf(following) === jobId);
@@ -80,9 +80,11 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     } catch (error) {
       if (signal.aborted) throw error;
       const failure = toHaloError(error);
+      if (failure.code === 'RUN_NOT_FOUND') return { unknown: `there is no run ${runId} in ${host.home}` };
       log.error({ runId, code: failure.code, err: error }, 'a run could not be taken further');
       if (!lastTry && !ENDS_RUN.includes(failure.stopReason)) throw error;
-      return void (await endFaultyRun(worker, runId, failure));
+      await endFaultyRun(worker, runId, failure);
+      return undefined;
     }
   };
 

@@ -3,7 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { checkSandbox } from '../../src/api/check-sandbox.ts';
-import { diagnose } from '../../src/api/doctor.ts';
+import { checkQueue, diagnose } from '../../src/api/doctor.ts';
+import { buryJob } from '../../src/queue/dead-letters.ts';
+import { connectRedis } from '../../src/queue/redis.ts';
 import { openDocker } from '../../src/sandbox/docker/engine.ts';
 import type { EngineFacts, SandboxEngine } from '../../src/sandbox/sandbox.ts';
 
@@ -24,6 +26,28 @@ it('shows each promise of a sandbox and how disks are limited', async () => {
       expect(names).toContain(`sandbox: ${name}`);
     }
   } finally {
+    await rm(home, { recursive: true });
+  }
+});
+
+it('tells of jobs in the queue that are none of halo’s, and how to clear them', async () => {
+  const home = await mkdtemp(join(tmpdir(), 'halo-doctor-'));
+  const link = await connectRedis({ home, redisUrl: undefined });
+  try {
+    const forged = {
+      reason: 'its payload is not that of a job of halo',
+      queue: 'stories',
+      id: '1',
+      name: 'story',
+      data: {},
+    };
+    await buryJob(link.client, link.prefix, forged);
+    const found = await checkQueue({ home, redisUrl: undefined, apiUrl: undefined, apiToken: undefined });
+    expect(found.map(({ ok }) => ok)).toEqual(['ok', 'warn']);
+    expect(found[1]?.says).toContain('its payload is not that of a job of halo');
+    expect(found[1]?.mend).toContain(`del ${link.prefix}:dead-letters`);
+  } finally {
+    await link.close();
     await rm(home, { recursive: true });
   }
 });

@@ -1,9 +1,10 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Queue } from 'bullmq';
+import { Queue, type JobsOptions } from 'bullmq';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import { consume, type ConsumeOptions, type Consumer } from '../../src/queue/consume.ts';
+import { readDeadLetters } from '../../src/queue/dead-letters.ts';
 import { queueName } from '../../src/queue/job.ts';
 import { openQueue, type StoryQueue } from '../../src/queue/queue.ts';
 import { connectRedis, type RedisLink } from '../../src/queue/redis.ts';
@@ -68,22 +69,54 @@ test('an attempt whose job failed for good can be queued again', async () => {
   await raw.add('story', { runId: 7 }, { jobId: `s-${RUN}-0-a1` });
   const seen: string[] = [];
   await start((job) => Promise.resolve(void seen.push(job.runId)));
-  await expect.poll(() => queue.counts()).toMatchObject({ failed: 1 });
+  await expect.poll(() => readDeadLetters(link)).toHaveLength(1);
   await queue.enqueue(JOB);
   await expect.poll(() => seen).toEqual([RUN]);
   await raw.close();
 });
 
-test('a job that is not one of ours is dropped with a word, and the others go on', async () => {
+test('jobs that are none of halo’s go to the dead letters, with the reason, and nothing else is kept of them', async () => {
   const raw = rawQueue();
-  await raw.add('story', { runId: '../etc', extra: 1 }, { attempts: 5 });
-  await queue.enqueue(JOB);
+  const forged: [name: string, data: unknown, opts: JobsOptions, reason: string][] = [
+    ['story', { runId: '../etc', ordinal: 0 }, { attempts: 5 }, 'payload'],
+    ['story', { runId: RUN, ordinal: 0, command: 'rm -rf /' }, { jobId: `s-${RUN}-0-a2` }, 'payload'],
+    [
+      'story',
+      JSON.parse(`{"__proto__":{"polluted":1},"runId":"${RUN}","ordinal":0}`),
+      { jobId: `s-${RUN}-0-a3` },
+      'payload',
+    ],
+    ['story', { runId: RUN, ordinal: -1 }, {}, 'payload'],
+    ['story', ['story'], {}, 'payload'],
+    ['story', { runId: 'x'.repeat(5_000_000), ordinal: 0 }, {}, 'payload'],
+    ['shell', { runId: RUN, ordinal: 0 }, { jobId: `s-${RUN}-0-a4` }, 'name'],
+    ['story', { runId: RUN, ordinal: 0 }, { jobId: 'another' }, 'id'],
+    ['story', { runId: RUN, ordinal: 0 }, { jobId: `s-${RUN}-1-a1` }, 'id'],
+  ];
   const seen: string[] = [];
+  for (const [name, data, opts] of forged) await raw.add(name, data, opts);
   await start((job) => Promise.resolve(void seen.push(job.runId)));
+  await expect.poll(async () => (await readDeadLetters(link)).length).toBe(forged.length);
+  const letters = (await readDeadLetters(link)).reverse();
+  for (const [index, [name, , , reason]] of forged.entries()) {
+    expect(letters[index]).toMatchObject({ name, queue: 'stories', reason: expect.stringContaining(reason) as string });
+  }
+  expect(letters.every(({ data }) => data.length < 600)).toBe(true);
+  expect(({} as { polluted?: number }).polluted).toBeUndefined();
+  await expect.poll(() => raw.getJobCounts()).toMatchObject({ failed: 0, completed: 0, waiting: 0 });
+  expect(errors.join()).toContain('is not one of halo');
+  expect(seen).toEqual([]);
+  await queue.enqueue(JOB);
   await expect.poll(() => seen).toEqual([RUN]);
-  await expect.poll(() => queue.counts()).toMatchObject({ waiting: 0, delayed: 0, failed: 1 });
-  expect(errors.join()).toContain("is not one of halo's");
   await raw.close();
+});
+
+test('a job of a run that is not here goes to the dead letters, which are bounded', async () => {
+  await start(() => Promise.resolve({ unknown: 'there is no such run' }));
+  for (let attempt = 1; attempt <= 120; attempt++) await queue.enqueue({ ...JOB, attempt });
+  await expect.poll(async () => (await readDeadLetters(link)).at(0)?.id, { timeout: 60_000 }).toBe(`s-${RUN}-0-a120`);
+  expect(await readDeadLetters(link)).toHaveLength(100);
+  await expect.poll(() => queue.counts()).toMatchObject({ waiting: 0, active: 0, delayed: 0, failed: 0 });
 });
 
 test('an infrastructure fault is tried again after a pause', async () => {

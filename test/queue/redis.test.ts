@@ -1,6 +1,17 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, unlinkSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  statSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -44,6 +55,16 @@ function isAlive(pid: number): boolean {
   }
 }
 
+/** Inodes of the network sockets on which a process listens. */
+function listeners(pid: number): string[] {
+  const open = readdirSync(`/proc/${pid}/fd`).map((fd) => readlinkSync(`/proc/${pid}/fd/${fd}`));
+  return ['tcp', 'tcp6']
+    .flatMap((table) => readFileSync(`/proc/${pid}/net/${table}`, 'latin1').trim().split('\n').slice(1))
+    .map((line) => line.trim().split(/\s+/))
+    .filter(([, , , state, , , , , , inode]) => state === '0A' && open.includes(`socket:[${inode}]`))
+    .map((fields) => fields[9] ?? '');
+}
+
 /** A halo process: it connects, says so, and leaves when its stdin ends. */
 async function user(): Promise<ChildProcess> {
   const file = join(home, `user-${children.length}.mjs`);
@@ -77,6 +98,7 @@ describe('the embedded server', () => {
     expect(await checkRedis(link)).toEqual([]);
     expect(statSync(join(home, 'redis')).mode & 0o777).toBe(0o700);
     expect(await link.client.config('GET', 'port')).toEqual(['port', '0']);
+    expect(listeners(serverPid())).toEqual([]);
     expect(await link.client.config('GET', 'appendfsync')).toEqual(['appendfsync', 'everysec']);
     expect(link.describe()).toContain(join(home, 'redis/redis.sock'));
     await link.close();
