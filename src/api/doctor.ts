@@ -8,6 +8,7 @@ import { checkRedis } from '../queue/check-redis.ts';
 import { describeDeadLetters, readDeadLetters } from '../queue/dead-letters.ts';
 import type { RedisLink } from '../queue/redis.ts';
 import { findRedis } from '../worker/find-redis.ts';
+import { openBreakers } from '../store/breakers.ts';
 import { openDocker } from '../sandbox/docker/engine.ts';
 import { sandboxImageStatus } from '../sandbox/docker/image.ts';
 import { probeAgent } from '../sandbox/probe.ts';
@@ -30,6 +31,7 @@ export async function diagnose(host: Host): Promise<Finding[]> {
     ['redis', () => checkQueue(host)],
     ['model key', () => Promise.resolve(checkKey())],
     ['disk', () => checkDisk(host.home)],
+    ['breakers', () => checkBreakers(host)],
   ];
   const findings: Finding[] = [];
   for (const [name, check] of checks) findings.push(...(await settle(name, check)));
@@ -135,6 +137,17 @@ function checkKey(): Finding {
     says: `${name} is not set`,
     mend: 'set it where the worker starts; replaying cassettes and the command agent need none',
   };
+}
+
+async function checkBreakers({ home }: Host): Promise<Finding[]> {
+  const open = await openBreakers(home).list();
+  if (open.length === 0) return [{ name: 'breakers', ok: 'ok', says: 'none is open' }];
+  return open.map(({ key, status, reason }): Finding => ({
+    name: 'breakers',
+    ok: 'warn',
+    says: `${key} is ${status}: ${reason ?? ''}`,
+    mend: `mend the cause, then: halo breaker reset ${key}`,
+  }));
 }
 
 const GIB = 1024 ** 3;

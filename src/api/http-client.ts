@@ -5,6 +5,7 @@ import type { RunState } from '../core/run-state.ts';
 import { readFrames, type RequestOptions, type Server } from './http-request.ts';
 import { request, requestJson } from './http-request.ts';
 import type {
+  BreakerView,
   Decided,
   DecidedRun,
   FollowOptions,
@@ -66,6 +67,12 @@ export function openHttp(server: Server): Operations {
         body: { story: storyId, attempt },
         ...withSignal(signal),
       }),
+    async breakers() {
+      return (await requestJson<{ breakers: BreakerView[] }>(server, '/v1/breakers')).breakers;
+    },
+    async resetBreaker(key) {
+      return (await requestJson<{ key: string }>(server, '/v1/breakers/reset', { body: { key } })).key;
+    },
     actingAs: () => openHttp(server),
     close: () => Promise.resolve(),
   };

@@ -16,6 +16,7 @@ import {
   PAUSE_BODY,
   RAW_QUERY,
   REPLAY_BODY,
+  RESET_BODY,
   REJECT_BODY,
   RESUME_BODY,
   STORY_BODY,
@@ -118,6 +119,12 @@ function addRoutes(app: FastifyInstance, operations: Operations, closing: AbortS
     const { story, attempt } = parse(REPLAY_BODY, request.body);
     const which = attempt === undefined ? {} : { attempt };
     return operations.replay(request.params.runId, { storyId: story, ...which, signal: closing });
+  });
+
+  app.get('/v1/breakers', async () => ({ breakers: await operations.breakers() }));
+
+  app.post('/v1/breakers/reset', async (request) => {
+    return { key: await operations.resetBreaker(parse(RESET_BODY, request.body).key) };
   });
 
   addSteering(app, operations.actingAs(TOKEN_HOLDER));

@@ -11,6 +11,7 @@ import { mirrorPath } from '../git/mirror.ts';
 import { openQueue, type StoryQueue } from '../queue/queue.ts';
 import type { RedisLink } from '../queue/redis.ts';
 import { findRedis } from '../worker/find-redis.ts';
+import { openBreakers } from '../store/breakers.ts';
 import { openStore } from '../store/store.ts';
 import { announceWorker } from '../store/presence.ts';
 import { openLimits } from '../worker/fleet-limits.ts';
@@ -22,6 +23,7 @@ import { pino } from 'pino';
 import { openSteering } from './local-steering.ts';
 import { whoAmI } from './whoami.ts';
 import type { Operations } from './operations.ts';
+import { listBreakers, resetBreaker } from './breakers.ts';
 import { submitBatch, submitRuns } from './submit.ts';
 import type { SubmitContext } from './submit-context.ts';
 import { userName } from './user-name.ts';
@@ -42,6 +44,7 @@ export interface LocalOptions {
 export function openLocal(options: LocalOptions): Operations {
   const { host, args = [], preflight, owning = false, masker = openProcessMasker(host, processEnv()) } = options;
   const store = openStore(host.home, { transcribe, masker });
+  const breakers = openBreakers(host.home);
   const redis = lazily(async () => {
     const link = await findRedis(host);
     return {
@@ -91,6 +94,8 @@ export function openLocal(options: LocalOptions): Operations {
       const { replayAttempt } = await import('./replay.ts');
       return replayAttempt(host, { ...options, runId: await store.find(prefix) });
     },
+    breakers: () => listBreakers({ store, breakers }),
+    resetBreaker: (key) => resetBreaker({ store, breakers }, key),
     close: async () => {
       await presence.close((own) => own.leave());
       await redis.close(({ link, queue }) => closeRedis(link, queue));

@@ -136,6 +136,16 @@ export interface ResumeOptions {
   replan?: { prd?: SubmitRequest['prd'] };
 }
 
+/** A breaker that is not closed. */
+export interface BreakerView {
+  /** `run:<runId>`, `repository:<mirror>` or `provider:<host>`. */
+  key: string;
+  status: 'open' | 'half-open';
+  reason: string;
+  /** ISO 8601: when one story may try; null: when a person closes it. */
+  until: string | null;
+}
+
 /** Everything a user can do. Served in-process (api/local.ts) or over HTTP (api/http-client.ts) alike. */
 export interface Operations {
   /** Validates everything first: either all runs are queued or none. */
@@ -180,6 +190,10 @@ export interface Operations {
    * and in the same image; nothing lands. Throws STORY_NOT_FOUND, CASSETTE_MISSING, IMAGE_MISSING.
    */
   replay(runId: string, options: ReplayOptions): Promise<Replayed>;
+  /** Every breaker that is not closed. */
+  breakers(): Promise<BreakerView[]>;
+  /** Closes one, by its key or its run; answers with its whole key. Throws USAGE when it is not open, RUN_NOT_FOUND. */
+  resetBreaker(key: string): Promise<string>;
   /** The same operations, done in the name of somebody else: who asked over HTTP. */
   actingAs(by: string): Operations;
   close(): Promise<void>;

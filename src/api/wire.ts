@@ -85,6 +85,7 @@ export const PAUSE_BODY = z.strictObject({ now: z.boolean() });
 export const RESUME_BODY = z.strictObject({ replan: z.strictObject({ prd: PRD.optional() }).optional() });
 export type ResumeBody = z.infer<typeof RESUME_BODY>;
 
+export const RESET_BODY = z.strictObject({ key: z.string().min(1) });
 export const REPLAY_BODY = z.strictObject({ story: z.string(), attempt: z.number().int().positive().optional() });
 
 const WIRE_ERROR = z.object({ code: z.string(), message: z.string(), hint: z.string().optional() });

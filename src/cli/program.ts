@@ -38,6 +38,11 @@ export const COMMANDS: readonly Entry[] = [
     load: () => import('./commands/approve.ts'),
   },
   { name: 'reject', summary: 'say no to it', load: () => import('./commands/reject.ts') },
+  {
+    name: 'breaker',
+    summary: 'show and close what keeps halo from trying again',
+    load: () => import('./commands/breaker.ts'),
+  },
   { name: 'verify', summary: 'prove landed commits again', load: () => import('./commands/verify.ts') },
   {
     name: 'replay',

@@ -55,6 +55,7 @@ export function statusPage(view: RunView, cli: Cli): string[] {
     ...table(rows, { paint, width: widthOf(cli) }),
     ...testLines(state.stories, paint),
     ...waitingLines(state.stories, paint),
+    ...retryLines(state.stories, { paint, now }),
     ...(steps.length > 0 ? [''] : []),
     ...steps.map(({ command, why }) => `${command.padEnd(stepWidth)}  ${paint('quiet', why)}`),
   ];
@@ -104,6 +105,21 @@ function waitingLines(stories: StoryState[], paint: Paint): string[] {
       ...(more > 0 ? [`         and ${more} more`] : []),
     ];
   });
+}
+
+/** What is tried again, and when. */
+function retryLines(stories: StoryState[], { paint, now }: { paint: Paint; now: string }): string[] {
+  const lines = stories.flatMap(({ id, progress, waiting }) => {
+    if (waiting === undefined || progress === 'passed') return [];
+    const left = msBetween(now, waiting.notBefore);
+    const when = left > 0 ? `in ${formatDuration(left)}` : 'as soon as a worker takes it';
+    const what =
+      waiting.breaker === undefined
+        ? `retry ${waiting.nth ?? 1} of ${waiting.of ?? 1} ${when}`
+        : `for the breaker ${safeLine(waiting.breaker)}, asks again ${when}`;
+    return [`${paint('warn', 'waits')}    ${safeLine(id)}: ${what}: ${safeLine(waiting.why)}`];
+  });
+  return lines.length === 0 ? [] : ['', ...lines];
 }
 
 function commitsText({ state }: Pick<RunView, 'state'>): string {

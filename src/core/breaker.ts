@@ -45,7 +45,8 @@ export function findTrip(signs: Signs, policy: BreakerPolicy): string | undefine
   const inRow = (holds: (sign: FailureSign) => boolean) => signs.length - 1 - signs.findLastIndex((s) => !holds(s));
   const reached = (count: number, threshold: number) => threshold > 0 && count >= threshold;
   const idle = inRow(({ changed }) => changed === false);
-  if (reached(idle, policy.noChange)) return `${idle} failures in a row changed no file`;
+  if (reached(idle, policy.noChange))
+    return idle === 1 ? 'a failure changed no file' : `${idle} failures in a row changed no file`;
   const denied = inRow((sign) => sign.denied);
   if (reached(denied, policy.permissionDenials)) return `permission was denied ${denied} times in a row`;
   const same = inRow(({ error }) => error === last.error);

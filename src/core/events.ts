@@ -171,8 +171,8 @@ export type JournalEntry =
   | ({ type: 'breaker.held'; key: string; why: string; notBefore: string } & AttemptRef)
   /** The breaker of the run: no story of it is tried any more. */
   | { type: 'breaker.opened'; reason: string }
-  /** A person closed the breaker of the run. */
-  | { type: 'breaker.reset' }
+  /** A person closed a breaker: `run`, the run's own, or the shared one of that key. */
+  | { type: 'breaker.reset'; key: string }
   /** The story adds what looks like a secret; the list may be cut. */
   | ({ type: 'secrets.suspected'; suspects: { path: string; names: string[] }[] } & AttemptRef)
   /** Tests after the story against those of its base; the lists of names may be cut. */

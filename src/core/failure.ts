@@ -86,6 +86,11 @@ export function consumesAttempt(failure: FailureClass): boolean {
   return failure === 'agent' || failure === 'story' || failure === 'gate';
 }
 
+/** Whether a failure says something of the work on a story, and not only of what is around it. */
+export function isOfStory(failure: FailureClass): boolean {
+  return consumesAttempt(failure) || failure === 'policy';
+}
+
 /** How one class is met. */
 export interface ClassPolicy {
   rule: RetryRule;

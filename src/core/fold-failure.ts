@@ -1,6 +1,6 @@
 import { addSign, type FailureSign, type Signs } from './breaker.ts';
 import type { JournalEvent } from './events.ts';
-import type { FailureClass, FailureTally, RetryRule } from './failure.ts';
+import { isOfStory, type FailureClass, type FailureTally, type RetryRule } from './failure.ts';
 import type { StopReason } from './stop-reason.ts';
 
 /** What the next attempt at a story waits for. */
@@ -56,22 +56,29 @@ export function afterEnd<S extends StoryFailures>(story: S, event: Of<'story.end
   return { ...counted, lastFailure: { class: whose, rule }, ...(silent ? {} : { hint }) };
 }
 
-/** What cut the attempt short is known, so that its start counts no more. */
-export function afterDisturbance<S extends StoryFailures>(story: S, event: Of<'story.disturbed'>): S {
-  return afterReturn(count(story, event.class));
+/** What happens to a story between a failure and its next attempt. */
+export function foldFailure<S extends StoryFailures>(
+  story: S,
+  event: Of<'story.disturbed' | 'story.returned' | 'retry.scheduled' | 'breaker.held'>,
+): S {
+  switch (event.type) {
+    case 'story.disturbed':
+      // What cut the attempt short is known, so that its start counts no more.
+      return withoutStart(count(story, event.class));
+    case 'story.returned':
+      return withoutStart(story);
+    case 'retry.scheduled': {
+      const { notBefore, why, nth, of } = event;
+      return { ...story, waiting: { notBefore, why, nth, of } };
+    }
+    case 'breaker.held':
+      return { ...story, waiting: { notBefore: event.notBefore, why: event.why, breaker: event.key } };
+  }
 }
 
-export function afterReturn<S extends StoryFailures>(story: S): S {
+/** Its start was nobody’s death. */
+export function withoutStart<S extends StoryFailures>(story: S): S {
   return { ...story, starts: Math.max(0, (story.starts ?? 0) - 1) };
-}
-
-export function afterSchedule<S extends StoryFailures>(story: S, event: Of<'retry.scheduled'>): S {
-  const { notBefore, why, nth, of } = event;
-  return { ...story, waiting: { notBefore, why, nth, of } };
-}
-
-export function afterHold<S extends StoryFailures>(story: S, { notBefore, why, key }: Of<'breaker.held'>): S {
-  return { ...story, waiting: { notBefore, why, breaker: key } };
 }
 
 /** The part of a run's state that its own breaker needs. */
@@ -86,7 +93,7 @@ export interface RunFailures {
 export function countForBreaker<R extends RunFailures>(run: R, event: Of<'story.ended'>): R {
   const { verdict, failure, story, attempt } = event;
   if (verdict === 'passed') return withoutBreaker(run);
-  if (failure === undefined) return run;
+  if (failure === undefined || !isOfStory(failure.class)) return run;
   const sign: FailureSign = { by: attemptName(story, attempt), ...failure.sign };
   return { ...run, signs: addSign(run.signs ?? [], sign) };
 }
@@ -94,6 +101,11 @@ export function countForBreaker<R extends RunFailures>(run: R, event: Of<'story.
 /** Names an attempt among all of its run. */
 export function attemptName(story: string, attempt: number): string {
   return `${story}/${attempt}`;
+}
+
+/** A person closed the run's own breaker, or one that held stories of it back. */
+export function waitNoMore<S extends StoryFailures>(story: S, key: string): S {
+  return story.waiting?.breaker === key ? withoutWaiting(story) : story;
 }
 
 export function withoutBreaker<R extends RunFailures>(run: R): R {

@@ -1,6 +1,13 @@
 import { addSign, errorSignature, findTrip, type BreakerPolicy, type FailureSign } from './breaker.ts';
 import type { AttemptRef, FailureNote, JournalEntry } from './events.ts';
-import { classify, decideRetry, type FailureCause, type RetryDecision, type RetryPolicy } from './failure.ts';
+import {
+  classify,
+  decideRetry,
+  isOfStory,
+  type FailureCause,
+  type RetryDecision,
+  type RetryPolicy,
+} from './failure.ts';
 import { attemptName } from './fold-failure.ts';
 import type { RunState } from './run-state.ts';
 import type { StopReason } from './stop-reason.ts';
@@ -51,7 +58,8 @@ export function judgeFailure(
     ...(cause === undefined ? {} : { cause }),
     sign,
   };
-  return { failure, entries: [...retry, ...tripEntry(state, { failed, sign, retry, policy: policies.breaker })] };
+  const trip = isOfStory(failure.class) ? tripEntry(state, { failed, sign, retry, policy: policies.breaker }) : [];
+  return { failure, entries: [...retry, ...trip] };
 }
 
 /** What is to follow a fault of the surroundings: nothing, when no retry is left. */

@@ -2,13 +2,12 @@ import { cancelled, progressInFile, reopened, steer, type Pause, type RunDecisio
 import { addUsage, NO_USAGE, type Usage } from './agent.ts';
 import type { BatchRef, HeldCommit, JournalEvent, RunRepo, Scheduling } from './events.ts';
 import {
-  afterDisturbance,
   afterEnd,
-  afterHold,
-  afterReturn,
-  afterSchedule,
   afterStart,
   countForBreaker,
+  foldFailure,
+  waitNoMore,
+  withoutStart,
   withoutBreaker,
   type RunFailures,
   type StoryFailures,
@@ -176,17 +175,14 @@ export function applyEvent(state: RunState | undefined, event: JournalEvent): Ru
       return withStory(next, event.story, (story) => ({ ...story, tests }));
     }
     case 'story.disturbed':
-      return withStory(next, event.story, (story) => afterDisturbance(story, event));
     case 'story.returned':
-      return withStory(next, event.story, afterReturn);
     case 'retry.scheduled':
-      return withStory(next, event.story, (story) => afterSchedule(story, event));
     case 'breaker.held':
-      return withStory(next, event.story, (story) => afterHold(story, event));
+      return withStory(next, event.story, (story) => foldFailure(story, event));
     case 'breaker.opened':
       return { ...next, breaker: event.reason };
     case 'breaker.reset':
-      return withoutBreaker(next);
+      return resetBreaker(next, event.key);
     case 'story.approved':
     case 'story.rejected':
       return decideHeld(next, event);
@@ -200,7 +196,7 @@ export function applyEvent(state: RunState | undefined, event: JournalEvent): Ru
       return steer(event.type === 'run.retried' ? withoutBreaker(next) : next, event, createStories);
     case 'story.stopped':
       return {
-        ...withStory(next, event.story, (story) => afterReturn(withoutPhase(story))),
+        ...withStory(next, event.story, (story) => withoutStart(withoutPhase(story))),
         usage: addUsage(state.usage, event.usage),
       };
     case 'phase.ended':
@@ -214,6 +210,12 @@ export function applyEvent(state: RunState | undefined, event: JournalEvent): Ru
     case 'secrets.suspected':
       return next;
   }
+}
+
+/** A run that had ended for its breaker goes on. */
+function resetBreaker(state: RunState, key: string): RunState {
+  if (key !== 'run') return { ...state, stories: state.stories.map((story) => waitNoMore(story, key)) };
+  return withoutBreaker(state.stopReason === 'CIRCUIT_OPEN' ? reopened(state) : state);
 }
 
 /** A decision counts once, and only on the commit that it was made on. Both let a run that ended go on. */

@@ -89,7 +89,7 @@ export function describe(event: JournalEvent): TranscriptLine[] {
     case 'breaker.opened':
       return runLine('bad', 'STOPPED TRYING', event.reason);
     case 'breaker.reset':
-      return runLine('good', 'TRIES AGAIN', 'the breaker of the run was closed by a person');
+      return runLine('good', 'TRIES AGAIN', `the breaker ${event.key} was closed by a person`);
     default:
       return storyLines(event).map(({ label, tone, text }) => ({ story: safeLine(event.story), label, tone, text }));
   }

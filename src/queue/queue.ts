@@ -33,6 +33,8 @@ export interface QueueOptions {
   limits: () => Promise<Limits>;
 }
 
+const ROOM_MS = 1000;
+
 /** A fleet without limits, and runs that are all alike. */
 const ALIKE: QueueOptions = {
   standingOf: () => Promise.resolve({ lane: '', user: '', repo: '', agent: '', priority: 0 }),
@@ -52,6 +54,7 @@ export async function openQueue(
     // A queue that is opened while Redis is away would wait for it.
     (connection.status === 'ready' ? work() : Promise.reject(new Error('not connected'))).catch((error: unknown) => {
       if (error instanceof HaloError) throw error;
+      if (isFull(error)) throw full(link.address.name, error);
       throw new HaloError('REDIS_UNAVAILABLE', `The queue in Redis at ${link.address.name} does not answer.`, {
         hint: 'Check that Redis runs, then try again: nothing is lost.',
         cause: error,
@@ -60,7 +63,11 @@ export async function openQueue(
   return {
     enqueue: async ({ delayMs = 0, ...job }) => {
       const standing = await standingOf(job.runId);
-      await ask(() => dispatch.tell(() => ({ offer: [{ id: jobIdOf(job), ...job, ...standing, delayMs }] })));
+      await ask(async () => {
+        // A script that has written something is let through by a full server, so room is asked for first.
+        await connection.set(`${link.prefix}:room`, '', 'PX', ROOM_MS);
+        await dispatch.tell(() => ({ offer: [{ id: jobIdOf(job), ...job, ...standing, delayMs }] }));
+      });
     },
     counts: () => ask(() => countJobs(dispatch)),
     dropLane: (lane) =>
@@ -73,6 +80,17 @@ export async function openQueue(
       connection.disconnect();
     },
   };
+}
+
+function isFull(error: unknown): boolean {
+  return error instanceof Error && /\bOOM\b/.test(error.message);
+}
+
+function full(name: string, cause: unknown): HaloError {
+  return new HaloError('REDIS_UNAVAILABLE', `The memory of Redis at ${name} is full: it takes no more jobs.`, {
+    hint: 'Raise its maxmemory, then try again: nothing is lost, and runs that are under way go on.',
+    cause,
+  });
 }
 
 async function countJobs(dispatch: Dispatch): Promise<QueueCounts> {

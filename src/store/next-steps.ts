@@ -23,7 +23,8 @@ export const NEXT_STEPS: Record<StopReason, string> = {
   TIMEOUT: 'Make the story smaller, or raise `limits.wall` or `limits.idle`.',
   OUT_OF_MEMORY: 'Raise `limits.memory`, or have the commands run fewer things at once.',
   BUDGET_EXCEEDED: 'Raise the budget, or make the story smaller.',
-  CIRCUIT_OPEN: 'Look at the failures that came before, mend their common cause, then go on.',
+  CIRCUIT_OPEN:
+    'Look at the failures that came before and mend their common cause; `halo breaker reset <runId>` lets the run go on.',
   ATTEMPTS_EXHAUSTED:
     'Read history.md: what failed each time? Make the story smaller or clearer, or raise `retry.attempts`.',
   PARTIAL: 'Look at what landed with `halo diff`; submit the remaining stories again.',

@@ -16,6 +16,7 @@ import { hostGitDirOf } from './host-repo.ts';
 import { nextJobs } from './next-job.ts';
 import { readRun, type Run } from './read-run.ts';
 import { recoverLanded } from './recover-landed.ts';
+import { askBreakers } from './shared-breakers.ts';
 import { watchControl } from './watch-control.ts';
 import { endedEntry, type StoryEnd } from './story-end.ts';
 import { sweepOrphans } from './sweep.ts';
@@ -42,6 +43,7 @@ export async function advanceRun(
   const whose = { story: planned.story.id, attempt: planned.attempt };
   const fatal = await guardAttempt(worker, { ...run, whose, signal }, async () => {
     if (state.status === 'queued') await startRun(worker, run);
+    if (await isHeldBack(worker, run, { state, planned })) return;
     const hostGitDir = await hostGitDirOf(worker.home, state.repo);
     const started = await startAttempt(worker, run, { ordinal, hostGitDir });
     if (started !== undefined) await attemptWhileWanted(worker, { ...run, ...started, hostGitDir, signal });
@@ -125,6 +127,20 @@ async function startAttempt(
   // Taken over from a worker that may be dead: what it left of an older epoch goes while this attempt begins.
   if (begun?.progress === 'in_progress') worker.inBackground(sweepOrphans(worker));
   return begun;
+}
+
+/** Whether a breaker that runs share keeps an attempt from beginning; the journal then says until when. */
+async function isHeldBack(
+  worker: WorkerContext,
+  { runId, config }: Run,
+  { state, planned }: { state: RunState; planned: PlannedAttempt },
+): Promise<boolean> {
+  // One that is under way already was let through, and one that waits asks when its time has come.
+  if (planned.story.progress === 'in_progress' || isEarly(planned)) return false;
+  const { story, attempt } = planned;
+  const held = await askBreakers(worker, { state, config, story: story.id, attempt });
+  if (held !== undefined) await worker.store.append(runId, [held]);
+  return held !== undefined;
 }
 
 function isEarly({ notBefore }: PlannedAttempt): boolean {

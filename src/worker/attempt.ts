@@ -1,11 +1,13 @@
 import type { AgentAnswer } from '../core/agent.ts';
 import { HaloError } from '../core/errors.ts';
+import type { FailureNote } from '../core/events.ts';
 import { judgeFailure } from '../core/judge-failure.ts';
 import { openAttempt, type Attempt, type AttemptRequest } from './attempt-context.ts';
 import { openBaseline, type Baseline } from './baseline.ts';
 import { refuseOvertaken } from './fence.ts';
 import { landProven, type Proven } from './land-proven.ts';
 import { keepPartialWork } from './partial-work.ts';
+import { tellBreakers } from './shared-breakers.ts';
 import { planSteps } from './plan-steps.ts';
 import { runAgent } from './phases/agent.ts';
 import { exportTree, openExporter } from './phases/export.ts';
@@ -27,7 +29,8 @@ export async function attemptStory(worker: WorkerContext, request: AttemptReques
   try {
     const end = await runPhases(attempt).catch(endOrThrow);
     // What landed is in the journal since that moment.
-    if (end.commit === undefined) await recordEnd(attempt, end);
+    const failure = end.commit === undefined ? await recordEnd(attempt, end) : undefined;
+    await tell(attempt, failure);
   } catch (error) {
     if (request.signal.aborted && !isPersons(request.signal.reason)) await giveBack(attempt);
     if (isPersons(attempt.signal.reason)) await attempt.report({ type: 'story.stopped', usage: attempt.usage });
@@ -99,19 +102,26 @@ function endOrThrow(error: unknown): StoryEnd {
 }
 
 /** Keeps what the next attempt and the debug bundle want to know, and writes the end down. */
-async function recordEnd(attempt: Attempt, end: StoryEnd): Promise<void> {
+async function recordEnd(attempt: Attempt, end: StoryEnd): Promise<FailureNote | undefined> {
   const { worker, place, runId, story, number, signal, usage } = attempt;
   // Who stopped it has written down what becomes of the story, or wants another worker to do it.
   if (end.stopReason === 'USER_ABORT') throw signal.reason;
   if (end.tail !== undefined) await worker.store.writeArtifact(place, 'failure.log', end.tail);
   const whose = { story: story.id, attempt: number };
-  await worker.store.transact(runId, (state) => {
+  return worker.store.transact(runId, (state) => {
     refuseOvertaken(state, attempt);
     if (end.verdict !== 'failed') return { entries: [endedEntry(whose, { ...end, usage })], result: undefined };
     const failed = { ...whose, ...attempt.measured, ...end };
     const { failure, entries } = judgeFailure(state, failed, { policies: attempt.config, now: Date.now() });
-    return { entries: [endedEntry(whose, { ...end, usage }, failure), ...entries], result: undefined };
+    return { entries: [endedEntry(whose, { ...end, usage }, failure), ...entries], result: failure };
   });
+}
+
+/** The verdict is written down: breakers that cannot be told do not change it. */
+async function tell(attempt: Attempt, failure: FailureNote | undefined): Promise<void> {
+  const { worker, state, config, story, number } = attempt;
+  const telling = tellBreakers(worker, { state, config, story: story.id, attempt: number, failure });
+  await telling.catch((error: unknown) => worker.log.warn({ err: error }, 'the breakers could not be told'));
 }
 
 /** Another worker does the attempt again, and knows that this one did not die of it. */

@@ -2,21 +2,24 @@ import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { processEnv, readSecret } from '../config/host.ts';
 import type { Config, Host } from '../config/config.ts';
-import { toHaloError, type HaloError } from '../core/errors.ts';
+import { HaloError, toHaloError } from '../core/errors.ts';
 import { unmetNeeds } from '../core/needs.ts';
 import type { RunEnd } from '../core/plan.ts';
 import type { StopReason } from '../core/stop-reason.ts';
 import type { Masker } from '../lib/secrets/masker.ts';
 import { transcribe } from '../core/transcript.ts';
 import { openAllowance, type SharedAllowance } from '../queue/allowance.ts';
+import { checkRedis } from '../queue/check-redis.ts';
 import { consume, type Turn } from '../queue/consume.ts';
 import { jobIdOf, type StoryJob } from '../queue/job.ts';
+import type { RedisLink } from '../queue/redis.ts';
 import { readHomeId } from '../queue/home-id.ts';
 import { openQueue } from '../queue/queue.ts';
 import { findRedis } from './find-redis.ts';
 import { openDocker } from '../sandbox/docker/engine.ts';
 import { openProver } from '../sandbox/prove.ts';
 import { announceWorker } from '../store/presence.ts';
+import { openBreakers } from '../store/breakers.ts';
 import { openStore } from '../store/store.ts';
 import { advanceRun } from './advance-run.ts';
 import { endRun } from './end-run.ts';
@@ -59,6 +62,7 @@ const ENDS_RUN: readonly (StopReason | undefined)[] = [
 export async function startWorker(options: WorkerOptions): Promise<Worker> {
   const { host, concurrency, log, owner, masker = openProcessMasker(host, processEnv()) } = options;
   const link = await findRedis(host);
+  await refuseForgetful(link, log);
   const cleaning = new Set<Promise<void>>();
   const homeId = await readHomeId(host.home);
   const shared = await openAllowance(link);
@@ -67,6 +71,9 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   const queue = await openQueue(link, { standingOf: openStandings(host.home, worker.store), limits });
 
   const reconciler = startReconciler(worker, queue, owner);
+  // What follows is in the journal already: while Redis is away it waits for the reconciler, and nothing fails.
+  const inQueue = (work: Promise<void>) =>
+    work.catch((error: unknown) => log.warn({ err: error }, 'what follows could not be queued yet'));
   const handle = async (job: StoryJob, signal: AbortSignal, { jobId, lastTry }: Turn) => {
     const { runId } = job;
     try {
@@ -74,8 +81,8 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
       const next = await advanceRun(worker, job, signal);
       // A job cannot be queued while it runs: it comes again instead.
       const own = next.find((following) => jobIdOf(following) === jobId);
-      for (const following of next) if (following !== own) await queue.enqueue(following);
-      if (next.length === 0) await reconciler.wake(runId);
+      for (const following of next) if (following !== own) await inQueue(queue.enqueue(following));
+      if (next.length === 0) await inQueue(reconciler.wake(runId));
       return own && { againMs: own.delayMs ?? 0 };
     } catch (error) {
       if (signal.aborted) throw error;
@@ -109,6 +116,16 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
       await link.close();
     },
   };
+}
+
+/** A server that drops jobs when it is full is refused; one that only forgets them when it restarts is warned of. */
+async function refuseForgetful(link: RedisLink, log: Logger): Promise<void> {
+  const findings = await checkRedis(link);
+  for (const { what, hint } of findings) log.warn({ hint }, what);
+  const bad = findings.find(({ level }) => level === 'bad');
+  if (bad === undefined) return;
+  await link.close();
+  throw new HaloError('REDIS_UNAVAILABLE', bad.what, { hint: bad.hint });
 }
 
 interface Parts {
@@ -145,6 +162,7 @@ function openContext({ host, homeId, log, cleaning, masker, shared }: Parts): Wo
   return {
     home: host.home,
     homeId,
+    breakers: openBreakers(host.home),
     store: openStore(host.home, { transcribe, masker }),
     engine,
     log,

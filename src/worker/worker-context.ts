@@ -4,6 +4,7 @@ import type { Masker } from '../lib/secrets/masker.ts';
 import type { SharedAllowance } from '../queue/allowance.ts';
 import type { Proof } from '../sandbox/proof.ts';
 import type { SandboxEngine } from '../sandbox/sandbox.ts';
+import type { Breakers } from '../store/breakers.ts';
 import type { Store } from '../store/store.ts';
 import type { FindRoutes } from './mirrors.ts';
 
@@ -13,6 +14,8 @@ export interface WorkerContext {
   /** The id of that HALO_HOME, whatever path it is seen at. */
   homeId: string;
   store: Store;
+  /** The breakers that runs share. */
+  breakers: Breakers;
   engine: SandboxEngine;
   log: Logger;
   /** Knows every secret that this worker knows. */

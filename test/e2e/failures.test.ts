@@ -1,9 +1,15 @@
-import { readFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { pino } from 'pino';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { openLocal } from '../../src/api/local.ts';
 import type { JournalEvent } from '../../src/core/events.ts';
 import type { RunState } from '../../src/core/run-state.ts';
-import { OK, openHalo, scripted, type TestHalo } from '../support/halo.ts';
+import { transcribe } from '../../src/core/transcript.ts';
+import { openStore } from '../../src/store/store.ts';
+import { startWorker } from '../../src/worker/main.ts';
+import { OK, openHalo, prdOf, scripted, type TestHalo } from '../support/halo.ts';
 import { startModelServer, type ModelServer, type Turn } from '../support/model-server.ts';
 import { makeRepository, type TestRepository } from '../support/repository.ts';
 
@@ -22,10 +28,14 @@ afterAll(async () => {
   await Promise.all(servers.map((server) => server.close()));
 });
 
-async function run(agent: string, gates: string[], settings: string[]): Promise<RunState> {
+function newRepository(): string {
   const repository = makeRepository();
   repositories.push(repository);
-  return halo.run(repository.root, [{ id: 'A' }], scripted(agent, gates, settings));
+  return repository.root;
+}
+
+async function run(agent: string, gates: string[], settings: string[]): Promise<RunState> {
+  return halo.run(newRepository(), [{ id: 'A' }], scripted(agent, gates, settings));
 }
 
 /** An agent that asks its model once, and does its work when it gets an answer. */
@@ -142,4 +152,109 @@ it('a run that goes in circles ends with CIRCUIT_OPEN before its attempts are us
     detail: '3 failures in a row changed no file',
     stories: [{ attempts: 3 }],
   });
+});
+
+it('a fault around the story that passes is waited for, and costs no attempt', async () => {
+  const root = newRepository();
+  const settings = scripted(`echo x >> x; ${OK}`, ['true'], ['retry.infrastructure.backoff="100ms"']);
+  const first = await halo.run(root, [{ id: 'A' }], settings);
+  const attempts = join(halo.home, 'repos', first.repo.mirror, 'attempts');
+  await vi.waitFor(() => expect(readdirSync(attempts)).toEqual([]), { timeout: 20_000 });
+  rmSync(attempts, { recursive: true });
+  writeFileSync(attempts, 'in the way');
+  const runId = await halo.submit(root, [{ id: 'B' }], settings);
+  for await (const { type } of halo.operations.follow(runId, { after: 0, follow: true })) {
+    if (type === 'retry.scheduled') break;
+    expect(type).not.toBe('run.ended');
+  }
+  rmSync(attempts);
+  const state = await halo.untilEnd(runId);
+  expect(state).toMatchObject({ stopReason: 'SUCCESS', stories: [{ attempts: 1 }] });
+  expect(state.stories[0]!.failures?.infrastructure).toBeGreaterThan(0);
+  expect(halo.readFile(runId, 'agent.log')).toContain('INTERRUPTED');
+});
+
+async function openBreaker(key: string) {
+  return (await halo.operations.breakers()).find((each) => each.key === key);
+}
+
+describe('a breaker', () => {
+  it('of a repository holds other runs back until a person closes it', async () => {
+    const root = newRepository();
+    const breaker = ['breaker.no_change=1', 'breaker.cooldown="1h"'];
+    const broken = await halo.run(root, [{ id: 'A' }], scripted('exit 9', ['true'], breaker));
+    const key = `repository:${broken.repo.mirror}`;
+    const runId = await halo.submit(root, [{ id: 'B' }], scripted(`echo x > x; ${OK}`, ['true'], breaker));
+    for await (const { type } of halo.operations.follow(runId, { after: 0, follow: true }))
+      if (type === 'breaker.held') break;
+    const { state } = await halo.operations.get(runId);
+    expect(state.stories[0]).toMatchObject({ attempts: 0, waiting: { breaker: key } });
+    expect(await openBreaker(key)).toMatchObject({ status: 'open', reason: 'a failure changed no file' });
+    expect(await halo.operations.resetBreaker(key)).toBe(key);
+    expect(await halo.untilEnd(runId)).toMatchObject({ stopReason: 'SUCCESS', stories: [{ attempts: 1 }] });
+    expect(await openBreaker(key)).toBeUndefined();
+    await expect(halo.operations.resetBreaker(key)).rejects.toMatchObject({ code: 'USAGE' });
+  });
+
+  it('of a provider opens for all who ask it, lets one try after its cooldown, and closes when that goes well', async () => {
+    const settings = ['breaker.same_error=2', 'breaker.cooldown="200ms"'];
+    const state = await ask([{ fail: 503 }, { fail: 503 }, { say: 'hello' }], settings);
+    expect(state).toMatchObject({ stopReason: 'SUCCESS', stories: [{ failures: { provider: 2 } }] });
+    const held = journal(state).flatMap((event) => (event.type === 'breaker.held' ? [event.why] : []));
+    expect(held).toContain('the same failure 2 times in a row: provider-failed');
+    expect((await halo.operations.breakers()).filter((each) => each.key.startsWith('provider:'))).toEqual([]);
+  });
+
+  it('of a run, closed by a person, lets the run go on where it ended', async () => {
+    const agent = `if grep -q 'ENGINE_ERROR'; then echo x > x; ${OK}; else exit 9; fi`;
+    const settings = scripted(agent, ['true'], ['retry.attempts=9', 'breaker.no_change=1']);
+    const ended = await halo.run(newRepository(), [{ id: 'A' }], settings);
+    expect(ended).toMatchObject({ stopReason: 'CIRCUIT_OPEN' });
+    expect(await openBreaker(`run:${ended.runId}`)).toMatchObject({ until: null });
+    await halo.operations.resetBreaker(ended.runId);
+    await vi.waitFor(
+      async () =>
+        expect((await halo.operations.get(ended.runId)).state).toMatchObject({
+          status: 'ended',
+          stopReason: 'SUCCESS',
+        }),
+      { timeout: 60_000, interval: 200 },
+    );
+  });
+});
+
+it('a story in the middle of which workers die again and again fails after a limit', async () => {
+  const home = mkdtempSync(join(tmpdir(), 'halo-poison-'));
+  const host = { home, redisUrl: undefined, apiUrl: undefined, apiToken: undefined };
+  const operations = openLocal({ host });
+  try {
+    const settings = scripted(`echo x > x; ${OK}`, ['true'], ['retry.crashes=3']);
+    const [submitted] = await operations.submit({
+      prd: prdOf([{ id: 'A' }]),
+      repos: [newRepository()],
+      profile: undefined,
+      set: settings,
+      allowDirty: false,
+    });
+    const { runId } = submitted!;
+    const store = openStore(home, { transcribe });
+    const base = (await store.readState(runId)).tip;
+    const started = (epoch: number) => ({ type: 'story.started' as const, story: 'A', attempt: 1, epoch, base });
+    // Its second worker stopped in good order, which does not count.
+    const returned = { type: 'story.returned' as const, story: 'A', attempt: 1 };
+    await store.append(runId, [{ type: 'run.started' }, started(1), started(2), returned, started(3), started(4)]);
+    const worker = await startWorker({ host, concurrency: 1, log: pino({ level: 'silent' }) });
+    try {
+      for await (const { type } of operations.follow(runId, { after: 0, follow: true }))
+        if (type === 'run.ended') break;
+    } finally {
+      await worker.close();
+    }
+    const { state } = await operations.get(runId);
+    expect(state).toMatchObject({ stopReason: 'INFRASTRUCTURE', epoch: 4 });
+    expect(state.detail).toContain('workers died in the middle of this story, 3 times in a row');
+  } finally {
+    await operations.close();
+    rmSync(home, { recursive: true, force: true });
+  }
 });

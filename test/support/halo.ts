@@ -56,6 +56,7 @@ export function scripted(script: string, gates: string[] = ['true'], more: strin
     'retry.policy.retries=0',
     'retry.environment.retries=0',
     'retry.backoff="10ms"',
+    'breaker.cooldown="10ms"',
     ...more,
   ];
 }

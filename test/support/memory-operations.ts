@@ -186,6 +186,20 @@ export function openMemory(): MemoryOperations {
         const image = `sha256:${'a'.repeat(64)}`;
         return { story: storyId, attempt: number, image, checks: [same] };
       }),
+    breakers: () =>
+      Promise.resolve(
+        [...runs.values()].map(stateOf).flatMap(({ runId, breaker }) => {
+          if (breaker === undefined) return [];
+          return [{ key: `run:${runId}`, status: 'open' as const, reason: breaker, until: null }];
+        }),
+      ),
+    resetBreaker: (key) =>
+      attempt(() => {
+        const { runId, breaker } = stateOf(find(key.replace('run:', '')));
+        if (breaker === undefined) throw new HaloError('USAGE', `There is no open breaker "run:${runId}".`);
+        append(runId, { type: 'breaker.reset', key: 'run' });
+        return `run:${runId}`;
+      }),
     actingAs: () => operations,
     close: () => Promise.resolve(),
   };

@@ -1,5 +1,6 @@
 import type { RunView } from '../../api/operations.ts';
 import type { RunState } from '../../core/run-state.ts';
+import { safeLine } from '../../core/safe-text.ts';
 import type { Cli } from '../cli.ts';
 import type { Define } from '../define.ts';
 import { NO_RUNS, runTable } from '../run-table.ts';
@@ -32,12 +33,19 @@ async function status(runId: string | undefined, flags: { json?: true }, cli: Cl
     const view: RunView = await cli.withOperations((operations) => operations.get(runId));
     return flags.json ? cli.printJson(view) : cli.print(...statusPage(view, cli));
   }
-  const runs = await cli.withOperations((operations) => operations.list());
+  const [runs, breakers] = await cli.withOperations((operations) =>
+    Promise.all([operations.list(), operations.breakers()]),
+  );
   const shown = current(runs);
   if (flags.json) return cli.printJson(shown);
   if (shown.length === 0) return cli.note(NO_RUNS);
   await cli.print(...runTable(shown, cli));
   await noteMissingWorker(shown, cli);
+  const shared = breakers.filter(({ key }) => !key.startsWith('run:'));
+  for (const { key, status, reason } of shared)
+    await cli.note(
+      `${cli.paintErr('warn', 'breaker')}  ${safeLine(key)} is ${status}: ${safeLine(reason)} (halo breaker list)`,
+    );
   const more = runs.length - shown.length;
   if (more > 0) await cli.note(cli.paintErr('quiet', `${more} more: halo ls`));
 }
