@@ -1,4 +1,7 @@
+import { homedir } from 'node:os';
 import type { Finding } from '../api/finding.ts';
+import type { TaskOptions, TaskWorld } from '../api/lever/perform-task.ts';
+import type { LoopOptions, LoopWorld } from '../api/lever/run-loop.ts';
 import type { BatchEntry, Operations } from '../api/operations.ts';
 import type { Initialised } from '../api/repo-config.ts';
 import type { Served } from '../api/serve.ts';
@@ -48,6 +51,10 @@ export interface Services {
   /** Reads a batch file, and the PRDs of its repositories. Throws USAGE, PRD_UNREADABLE. */
   readBatch(path: string): Promise<BatchEntry[]>;
   convertPrd(file: PrdFile & { to: string }): Promise<{ text: string; warnings: string[]; lost: string[] }>;
+  /** Runs the next task of a tasks file. Answers with the exit code. */
+  performTask(options: Omit<TaskOptions, 'userHome'>, world: Omit<TaskWorld, 'host'>): Promise<number>;
+  /** Has a program run one task after the other. Answers with the exit code. */
+  runLoop(options: Omit<LoopOptions, 'userHome'>, world: Omit<LoopWorld, 'env'>): Promise<number>;
   initConfig(options: { folder: string; force: boolean }): Promise<Initialised>;
   /** Answers with the image's id. */
   /** `server`: the image of the services in compose.yaml, instead of the sandbox's. */
@@ -136,6 +143,17 @@ export function composeServices(args: readonly string[]): Services {
         import('../prd/registry.ts'),
       ]);
       return convertPrd(bytes, path, requireDialect(to));
+    },
+    async performTask(options, world) {
+      const { performTask } = await import('../api/lever/perform-task.ts');
+      return performTask({ ...options, userHome: homedir() }, { ...world, host: await readHost() });
+    },
+    async runLoop(options, world) {
+      const [{ runLoop }, { processEnv }] = await Promise.all([
+        import('../api/lever/run-loop.ts'),
+        import('../config/host.ts'),
+      ]);
+      return runLoop({ ...options, userHome: homedir() }, { ...world, env: processEnv() });
     },
     async initConfig(options) {
       const { initConfig } = await import('../api/repo-config.ts');

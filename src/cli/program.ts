@@ -49,6 +49,8 @@ export const COMMANDS: readonly Entry[] = [
     summary: 'repeat an attempt offline from its cassette',
     load: () => import('./commands/replay.ts'),
   },
+  { name: 'loop', summary: 'run one task of a tasks file after the other', load: () => import('./commands/loop.ts') },
+  { name: 'task', summary: 'run the next task of a tasks file', load: () => import('./commands/task.ts') },
   { name: 'worker', summary: 'execute queued runs', load: () => import('./commands/worker.ts') },
   { name: 'serve', summary: 'serve the HTTP API', load: () => import('./commands/serve.ts') },
   { name: 'up', summary: 'Redis, API and workers in one process', load: () => import('./commands/up.ts') },

@@ -5,7 +5,7 @@ import { composeServices, type Services } from './compose.ts';
 
 /** Everything outside that a command touches; tests bring their own. */
 export interface World {
-  stdin: AsyncIterable<Uint8Array>;
+  stdin: AsyncIterable<Uint8Array> & { isTTY?: boolean };
   stdout: Screen;
   stderr: NodeJS.WritableStream;
   terminal: Terminal;
@@ -14,8 +14,8 @@ export interface World {
   services: Services;
   /** Asks the person at the terminal; undefined where there is none. Rejects when the signal comes first. */
   ask: ((question: string, signal: AbortSignal) => Promise<string>) | undefined;
-  /** Calls `listener` for each Ctrl-C and termination signal instead of ending; returns how to stop that. */
-  onStop(listener: () => void): () => void;
+  /** Calls `listener` for each Ctrl-C and termination signal, which it names, instead of ending; returns how to stop that. */
+  onStop(listener: (signal?: NodeJS.Signals) => void): () => void;
   /** Ends the process at once. */
   exitNow(code: number): void;
 }

@@ -2,6 +2,7 @@ import type { Edit } from './edits.ts';
 import type { JsonValue } from './json.ts';
 import { FLAG_KEYS, STARTED_KEYS, STATUS_KEY } from './keys.ts';
 import { isLifeCycleWord, statusOfWord } from './read-status.ts';
+import { setMembers } from './set-members.ts';
 
 export interface MarkOptions {
   text: string;
@@ -20,7 +21,7 @@ export function markJson(story: JsonValue, options: MarkOptions): Edit[] {
     ...(word === undefined || !isProgress(word, flag) ? [] : [replace(word, JSON.stringify(wordLike(options)))]),
   ];
   const started = STARTED_KEYS.flatMap((key) => story.members.get(key) ?? []).filter(({ value }) => value === true);
-  const marks = edits.length > 0 ? edits : [insertFlag(story, options.text)];
+  const marks = edits.length > 0 ? edits : setMembers(story, { passes: true }, options.text);
   return [...marks, ...started.map((each) => replace(each, 'false'))];
 }
 
@@ -53,15 +54,4 @@ function wordLike({ done, doneWord }: MarkOptions): string {
   }
   const [most] = [...counts].sort(([, a], [, b]) => b - a);
   return most?.[0] ?? doneWord;
-}
-
-/** `passes` as the last member, set off as the last one is. */
-function insertFlag(story: JsonValue, text: string): Edit {
-  const last = [...story.members.values()].reduce((a, b) => (b.end > a.end ? b : a));
-  const key = last.keyOffset ?? last.offset;
-  const before = text.slice(0, key);
-  const space = before.slice(before.trimEnd().length);
-  const colon = text.slice(key, last.offset);
-  const gap = colon.slice(colon.lastIndexOf(':') + 1);
-  return { from: last.end, to: last.end, text: `,${space}"passes":${gap}true` };
 }

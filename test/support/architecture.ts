@@ -49,6 +49,7 @@ const ONLY_IN: Record<string, string[]> = {
     'sandbox/docker/base',
     'gateway/key-command',
     'gateway/machine-upstream',
+    'api/lever/task-agent.ts',
   ],
 };
 

@@ -55,6 +55,8 @@ export async function runCli(words: string[], options: CliOptions): Promise<CliR
       parsePrd: notHere,
       readBatch: notHere,
       convertPrd: notHere,
+      performTask: notHere,
+      runLoop: notHere,
       initConfig: notHere,
       buildImage: notHere,
       ...options.services,

@@ -1,12 +1,8 @@
-import type { Operations } from '../../api/operations.ts';
-import { safeLine } from '../../core/safe-text.ts';
-import { exitCodeOf, type StopReason } from '../../core/stop-reason.ts';
-import { askApproval } from '../ask-approval.ts';
+import { exitCodeOf } from '../../core/stop-reason.ts';
 import type { Cli } from '../cli.ts';
-import type { Worker } from '../compose.ts';
-import { followRun } from '../follow-run.ts';
 import type { Define } from '../define.ts';
 import { readPrd } from '../read-prd.ts';
+import { runHere } from '../run-here.ts';
 import { addSettingOptions, ASK, repoSource, settingsOf, type SettingFlags } from '../run-options.ts';
 
 interface Flags extends SettingFlags {
@@ -14,8 +10,6 @@ interface Flags extends SettingFlags {
   allowDirty?: true;
   json?: true;
 }
-
-const ABORTED = exitCodeOf('USER_ABORT');
 
 export const define: Define = (command, cli) => {
   addSettingOptions(
@@ -50,75 +44,19 @@ Exit codes:
 See also: halo submit, halo status, halo land`;
 
 async function run(file: string, flags: Flags, cli: Cli): Promise<void> {
-  const prd = await readPrd(file, cli);
-  const remote = (await cli.services.readHost()).apiUrl !== undefined;
-  const operations = await cli.services.openOperations({ executesHere: true });
-  try {
-    const [submitted] = await operations.submit({
-      prd,
-      repos: [repoSource(cli.cwd, flags.repo)],
-      profile: flags.profile,
-      set: settingsOf(flags),
-      allowDirty: flags.allowDirty === true,
-    });
-    if (submitted === undefined) return;
-    const worker = remote
-      ? undefined
-      : await cli.services.startWorker({
-          concurrency: submitted.parallel,
-          log: 'file',
-          owner: submitted.owner,
-        });
-    try {
-      const { runId, warnings } = submitted;
-      await cli.note(...warnings.map((text) => `${cli.paintErr('warn', 'warning:')} ${safeLine(text, 500)}`));
-      const following = { operations, worker, cli, json: flags.json === true };
-      const asks = flags.askForApproval === true && !following.json;
-      let end = await follow(runId, following);
-      while (end === 'NEEDS_HUMAN' && asks && (await askApproval(operations, runId, cli)))
-        end = await follow(runId, following);
-      cli.exitCode = end === undefined ? ABORTED : exitCodeOf(end);
-    } finally {
-      await worker?.close();
-    }
-  } finally {
-    await operations.close();
-  }
-}
-
-interface Following {
-  operations: Operations;
-  /** Absent when the run is executed elsewhere. */
-  worker: Worker | undefined;
-  cli: Cli;
-  json: boolean;
-}
-
-/** Follows the run to its end; undefined when it goes on without us. */
-async function follow(runId: string, { operations, worker, cli, json }: Following): Promise<StopReason | undefined> {
-  let say = (line: string): void => void cli.note(line);
-  const leave = new AbortController();
-  let stopping: Promise<void> | undefined;
-  const off = cli.onStop(() => {
-    if (stopping !== undefined) return cli.exitNow(ABORTED);
-    stopping = stop().catch((error: unknown) => leave.abort(error));
+  const request = {
+    prd: await readPrd(file, cli),
+    repos: [repoSource(cli.cwd, flags.repo)],
+    profile: flags.profile,
+    set: settingsOf(flags),
+    allowDirty: flags.allowDirty === true,
+  };
+  const json = flags.json === true;
+  const end = await runHere(request, {
+    cli,
+    json,
+    asks: flags.askForApproval === true && !json,
+    finish: ({ end }) => Promise.resolve(end),
   });
-  async function stop(): Promise<void> {
-    if (worker === undefined) {
-      leave.abort();
-      return say(
-        `no longer following; the run goes on. \`halo logs ${runId} -f\` follows it again, \`halo cancel ${runId}\` ends it.`,
-      );
-    }
-    say('stopping: the attempt under way is given up, what landed stays. Ctrl-C again exits at once.');
-    await operations.cancel(runId, undefined);
-  }
-  try {
-    const signal = leave.signal;
-    const end = await followRun({ operations, runId, cli, json, signal, onDrawn: (drawn) => (say = drawn) });
-    await stopping;
-    return end;
-  } finally {
-    off();
-  }
+  cli.exitCode = exitCodeOf(end ?? 'USER_ABORT');
 }

@@ -1,0 +1,173 @@
+import { realpath, readFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import type { Config, Host } from '../../config/config.ts';
+import { HaloError } from '../../core/errors.ts';
+import { inspectRepo, type RepoFacts } from '../../git/repo.ts';
+import { sleep } from '../../lib/sleep.ts';
+import type { Operations, SubmitRequest } from '../operations.ts';
+import { readConfig } from '../repo-config.ts';
+import { checkTask, type RunnableTask } from './check-task.ts';
+import { chooseTask } from './choose-task.ts';
+import { finishTask, type EndedRun } from './finish-task.ts';
+import { MAX_RUN_ATTEMPTS } from './judge-end.ts';
+import { countRun, limitOf, pauseFor, readRateCache, writeRateCache, type RateLimit } from './rate-limit.ts';
+import { openRalphFolder, openRunFolder } from './run-folder.ts';
+import { taskPrd } from './task-prd.ts';
+import { findPrompt, findTasksFile, readTasks, writeProgress } from './tasks-file.ts';
+import { findVerification } from './verification.ts';
+
+/** Where `halo task` and `halo loop` work, as the flags say it. */
+export interface Where {
+  /** Where relative workspaces start; absolute. */
+  cwd: string;
+  /** The home folder, which has the usual prompt. */
+  userHome: string;
+  workspace?: string | undefined;
+  tasks?: string | undefined;
+  prompt?: string | undefined;
+}
+
+export interface TaskOptions extends Where {
+  /** Run this one, which must be next; without it, whichever is next. */
+  taskId?: string | undefined;
+  /** Begin anew: as if the task had never been tried. */
+  reset: boolean;
+}
+
+/** Executes one run on this machine; `begin` is called before its first step, `finish` after its end. */
+export type Execute = <T>(
+  request: SubmitRequest,
+  steps: { begin: (runId: string, operations: Operations) => Promise<void>; finish: (run: EndedRun) => Promise<T> },
+) => Promise<T>;
+
+export interface TaskWorld {
+  host: Host;
+  execute: Execute;
+  log: (line: string) => Promise<void>;
+}
+
+/** Absolute paths of everything that a task needs. */
+export interface Places {
+  workspace: string;
+  tasks: string;
+  prompt: string;
+}
+
+/** Throws PRD_UNREADABLE, PROMPT_MISSING, and NOT_A_GIT_REPO for a workspace that is not there. */
+export async function findPlaces(where: Where): Promise<Places> {
+  const named = resolve(where.cwd, where.workspace ?? '.');
+  const workspace = await realpath(named).catch((cause: unknown) => {
+    throw new HaloError('NOT_A_GIT_REPO', `There is no workspace ${named}.`, {
+      hint: '--workspace names the folder of a git checkout.',
+      cause,
+    });
+  });
+  const tasks = await findTasksFile(workspace, where.tasks);
+  return { workspace, tasks, prompt: await findPrompt(where.prompt, { workspace, home: where.userHome }) };
+}
+
+/** Runs the next task as a run of its own and answers with the exit code. Throws what keeps it from starting. */
+export async function performTask(options: TaskOptions, world: TaskWorld): Promise<number> {
+  const { log } = world;
+  const places = await findPlaces(options);
+  const choice = chooseTask(await readTasks(places.tasks), options.taskId);
+  if (choice.kind === 'none') {
+    await log(`no runnable task: all of ${places.tasks} are completed`);
+    return 3;
+  }
+  if (choice.kind === 'human') {
+    await log(`human input required: ${choice.task.id} is for a person`);
+    return 4;
+  }
+  const repo = await inspectRepo(places.workspace);
+  const task = checkTask(options.reset ? { ...choice.task, runAttempts: 0 } : choice.task);
+  if (task.runAttempts >= MAX_RUN_ATTEMPTS) return refuseMoreRuns(task, { places, log });
+  const { config } = await readConfig({ host: world.host, folder: places.workspace, profile: undefined, set: [] });
+  const rate = { path: join(await openRalphFolder(places.workspace), 'rate_limit.json'), limit: limitOf(task.model) };
+  await waitForRate(task.model, { ...rate, log });
+  const request = await describeRun(task, { places, repo, config });
+  await log(`${task.id}: ${task.title} (${task.model}, run ${task.runAttempts + 1} of ${MAX_RUN_ATTEMPTS})`);
+  return executeTask(task, { places, repo, rate, request, world });
+}
+
+async function refuseMoreRuns(
+  task: RunnableTask,
+  { places, log }: { places: Places; log: TaskWorld['log'] },
+): Promise<number> {
+  const note = `blocked after ${task.runAttempts} runs; --reset-task begins anew`;
+  await writeProgress(places.tasks, task.id, {
+    status: 'blocked',
+    observability: { last_update_utc: new Date().toISOString(), last_note: note },
+  });
+  await log(`${task.id}: ${note}`);
+  return 11;
+}
+
+async function waitForRate(
+  model: string,
+  { path, limit, log }: { path: string; limit: RateLimit; log: TaskWorld['log'] },
+): Promise<void> {
+  const pause = pauseFor(await readRateCache(path), { model, limit, now: new Date() });
+  if (pause === 0) return;
+  await log(`${model} is at its limit of ${limit.rpm} requests or ${limit.tpm} tokens a minute: waiting ${pause} ms`);
+  await sleep(pause);
+}
+
+/** One attempt at one story; what proves it is decided before the agent works. */
+async function describeRun(
+  task: RunnableTask,
+  { places, repo, config }: { places: Places; repo: RepoFacts; config: Config },
+): Promise<SubmitRequest> {
+  const verification = await findVerification({ gitDir: repo.gitDir, commit: repo.head });
+  const gates = verification === undefined ? (config.gates ?? []) : [verification];
+  return {
+    prd: taskPrd(task, { path: places.tasks, prompt: await readFile(places.prompt, 'utf8') }),
+    repos: [repo.root],
+    profile: undefined,
+    set: [
+      'retry.attempts=1',
+      'prd.write_back=false',
+      'land.mode="branch"',
+      `gates=${JSON.stringify(gates)}`,
+      // Other providers have no such models.
+      ...(config.model.api === 'openai' ? [`model.name=${JSON.stringify(task.model)}`] : []),
+    ],
+    allowDirty: true,
+  };
+}
+
+interface Executing {
+  places: Places;
+  repo: RepoFacts;
+  rate: { path: string; limit: RateLimit };
+  request: SubmitRequest;
+  world: TaskWorld;
+}
+
+function executeTask(task: RunnableTask, { places, repo, rate, request, world }: Executing): Promise<number> {
+  const runAttempts = task.runAttempts + 1;
+  const stop = new AbortController();
+  let folder: Awaited<ReturnType<typeof openRunFolder>> | undefined;
+  let logging: Promise<void> | undefined;
+  return world
+    .execute(request, {
+      async begin(runId, operations) {
+        folder = await openRunFolder(places.workspace, { taskId: task.id, runId, task: task.json });
+        await writeProgress(places.tasks, task.id, {
+          status: 'started',
+          observability: { last_run_id: runId, last_update_utc: new Date().toISOString(), run_attempts: runAttempts },
+        });
+        const raw = operations.raw(runId, { storyId: undefined, follow: true, signal: stop.signal });
+        logging = folder.keepLog(raw);
+      },
+      async finish(run) {
+        if (folder === undefined) throw new HaloError('INTERNAL', `run ${run.runId} ended before it began`);
+        await logging;
+        const { model } = task;
+        const counted = { model, limit: rate.limit, now: new Date(), usage: run.view.state.usage };
+        await writeRateCache(rate.path, countRun(await readRateCache(rate.path), counted));
+        return finishTask({ task: { ...task, runAttempts }, run, folder, places, repo, log: world.log });
+      },
+    })
+    .finally(() => stop.abort());
+}

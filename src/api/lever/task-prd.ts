@@ -1,0 +1,24 @@
+import type { PrdBytes } from '../operations.ts';
+import type { RunnableTask } from './check-task.ts';
+
+/** A PRD of this one task. The prompt file comes first, the entry of the tasks file as it is goes with the story. */
+export function taskPrd(task: RunnableTask, { path, prompt }: { path: string; prompt: string }): PrdBytes {
+  const { description } = task.json;
+  const own = typeof description === 'string' ? description.trim() : '';
+  const entry = `The task as the tasks file has it, which counts:\n\`\`\`json\n${JSON.stringify(task.json, null, 2)}\n\`\`\``;
+  const document = {
+    description: prompt,
+    tasks: [
+      {
+        task_id: task.id,
+        title: task.title,
+        description: [own, entry].filter((part) => part !== '').join('\n\n'),
+        definition_of_done: task.definitionOfDone,
+        recommended: { approach: task.approach },
+        model: task.model,
+        status: 'unstarted',
+      },
+    ],
+  };
+  return { path, bytes: new TextEncoder().encode(JSON.stringify(document)) };
+}

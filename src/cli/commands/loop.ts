@@ -1,0 +1,72 @@
+import { InvalidArgumentError } from 'commander';
+import type { Cli } from '../cli.ts';
+import type { Define } from '../define.ts';
+import { addTaskOptions, labelled, type TaskFlags } from '../task-options.ts';
+
+interface Flags extends TaskFlags {
+  taskAgent?: string;
+  delay: number;
+  loop?: number | true;
+}
+
+export const define: Define = (command, cli) => {
+  addTaskOptions(
+    command.description(
+      'Runs one task of a tasks file after the other, each by a program of its own: `halo task`, or the one that --task-agent names. It goes on until all are completed, a task needs a person, or a task is blocked.',
+    ),
+    'ralph-loop',
+  )
+    .option('--task-agent <program>', 'what runs a task: with a slash a file of the workspace, else from the PATH')
+    .option('--delay <seconds>', 'pause between two cycles', parseSeconds, 0)
+    .option('--loop [count]', 'most cycles; 0 or no number: until there is a reason to stop', parseCycles, 0)
+    .addHelpText('after', HELP)
+    .action((flags: Flags) => loop(flags, cli));
+};
+
+const HELP = `
+Examples:
+  halo loop
+  halo loop --loop 3 --delay 10
+  lever loop --tasks tasks.json --task-agent ./scripts/agent.sh
+
+The program gets --tasks, --task-id, --workspace, --prompt and --assignee. What its exit
+code means:
+  0 next task        3 nothing to do, the loop ends with 0
+  4 needs a person   5, 6 cannot start   10, 11 blocked: the loop ends with that code
+  130 interrupted    above 11: next cycle; all others: the loop fails with that code
+
+See also: halo task, halo run`;
+
+async function loop(flags: Flags, cli: Cli): Promise<void> {
+  cli.exitCode = await cli.services.runLoop(
+    {
+      cwd: cli.cwd,
+      workspace: flags.workspace,
+      tasks: flags.tasks,
+      prompt: flags.prompt,
+      assignee: flags.assignee,
+      taskAgent: flags.taskAgent,
+      delayMs: flags.delay * 1000,
+      most: flags.loop === true ? 0 : (flags.loop ?? 0),
+    },
+    {
+      log: labelled(flags.assignee, cli),
+      onStop: (listener) =>
+        // A terminal's Ctrl-C reaches the task agent by itself; a second one would make it leave at once.
+        cli.onStop((signal = 'SIGTERM') =>
+          listener({ signal, passOn: signal === 'SIGTERM' || cli.stdin.isTTY !== true }),
+        ),
+    },
+  );
+}
+
+function parseSeconds(text: string): number {
+  const seconds = /^[0-9]+(\.[0-9]+)?$/.test(text) ? Number(text) : NaN;
+  if (seconds <= 86_400) return seconds;
+  throw new InvalidArgumentError('It is a number of seconds from 0 to 86400.');
+}
+
+function parseCycles(text: string): number {
+  if (/^[0-9]{1,6}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError('It is a whole number from 0 on.');
+}

@@ -1,0 +1,71 @@
+import { HaloError } from '../../core/errors.ts';
+import type { Cli } from '../cli.ts';
+import type { Define } from '../define.ts';
+import { addTaskOptions, labelled, type TaskFlags } from '../task-options.ts';
+import { runHere } from '../run-here.ts';
+
+interface Flags extends TaskFlags {
+  taskId?: string;
+  next?: true;
+  resetTask?: true;
+}
+
+export const define: Define = (command, cli) => {
+  addTaskOptions(
+    command
+      .description(
+        'Runs one task of a tasks file as a run of its own: agent and checks in containers, the commit on the branch ralph/<task_id>, your branch fast-forwarded to it, and status and observability written back into the file. Tasks run in the order of the file.',
+      )
+      .option('--task-id <id>', 'run this task, which must be the first that is not completed')
+      .option('--next', 'run the first task that is not completed (the default)'),
+    'task-agent',
+  )
+    .option('--reset-task', 'begin anew: status unstarted, no attempts')
+    .addHelpText('after', HELP)
+    .action((flags: Flags) => task(flags, cli));
+};
+
+const HELP = `
+Examples:
+  halo task --next
+  halo task --task-id T-3 --reset-task
+  lever task --tasks tasks.json --workspace ../shop
+
+What proves a task is the first that the repository has of ./scripts/ci.sh, make ci,
+./tests/run.sh and pytest -q, else the gates of halo.toml.
+
+Exit codes:
+  0 completed              3 all are completed      4 needs a person
+  5 something is missing   6 cannot start, or another task is before it
+  10 no result             11 tried too often       12 not completed yet
+  2 wrong usage            130 stopped by Ctrl-C    1 infrastructure
+
+See also: halo loop, halo prd validate`;
+
+async function task(flags: Flags, cli: Cli): Promise<void> {
+  if (flags.next && flags.taskId !== undefined)
+    throw new HaloError('USAGE', '--next and --task-id do not go together.', { hint: 'Leave one of them out.' });
+  cli.exitCode = await cli.services.performTask(
+    {
+      cwd: cli.cwd,
+      workspace: flags.workspace,
+      tasks: flags.tasks,
+      prompt: flags.prompt,
+      taskId: flags.taskId,
+      reset: flags.resetTask === true,
+    },
+    {
+      log: labelled(flags.assignee, cli),
+      execute: (request, { begin, finish }) =>
+        runHere(request, {
+          cli,
+          json: false,
+          asks: false,
+          local: true,
+          begin,
+          finish: async ({ operations, runId, end }) =>
+            finish({ operations, runId, end, view: await operations.get(runId) }),
+        }),
+    },
+  );
+}

@@ -1,0 +1,23 @@
+import { fastForward } from './fast-forward.ts';
+import { git } from './git.ts';
+import { readRef } from './land.ts';
+import { zeroId } from './object-id.ts';
+
+export interface NameRequest {
+  root: string;
+  gitDir: string;
+  /** Short name of the branch. */
+  branch: string;
+  commit: string;
+}
+
+/** Makes a branch at a commit, or moves it forward to it. Throws LAND_REFUSED where that would lose something. */
+export async function nameCommit({ root, gitDir, branch, commit }: NameRequest): Promise<void> {
+  const ref = `refs/heads/${branch}`;
+  if ((await readRef(gitDir, ref)) !== undefined) {
+    await fastForward({ root, gitDir, branch, to: commit });
+    return;
+  }
+  const env = { GIT_COMMITTER_NAME: 'halo', GIT_COMMITTER_EMAIL: 'halo@localhost' };
+  await git(['update-ref', '--no-deref', '-m', 'halo: task completed', ref, commit, zeroId(commit)], { gitDir, env });
+}

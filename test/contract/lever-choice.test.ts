@@ -1,0 +1,188 @@
+import { execFile } from 'node:child_process';
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { openHome, type HaloHome } from '../support/halo-process.ts';
+import { entry, linkLever, openWorkspace, type LeverWorkspace } from '../support/lever.ts';
+
+let home: HaloHome;
+let work: LeverWorkspace;
+
+beforeEach(() => {
+  home = openHome();
+  work = openWorkspace(home);
+});
+afterEach(async () => {
+  await home.close();
+  work.repository.remove();
+});
+
+const DONE = { status: 'completed' };
+
+async function expectStop(words: string[], code: number, ...says: string[]): Promise<void> {
+  const end = await work.run(words);
+  for (const text of says) expect(end.stderr).toContain(text);
+  expect(end.code, end.stderr).toBe(code);
+}
+
+describe('the tasks file', () => {
+  it('is prd.json before tasks.json', async () => {
+    work.writeTasks([entry('A', DONE)]);
+    work.writeTasks([entry('A', { model: 'human' })], 'tasks.json');
+    await expectStop(['task'], 3, join(work.root, 'prd.json'));
+    await expectStop(['loop'], 0, 'no runnable task');
+  });
+
+  it('is tasks.json where there is no prd.json', async () => {
+    work.writeTasks([entry('A', DONE)], 'tasks.json');
+    await expectStop(['task'], 3, join(work.root, 'tasks.json'));
+    await expectStop(['loop'], 0, 'no runnable task');
+  });
+
+  it('has to be there', async () => {
+    await expectStop(['task'], 6, `There is neither prd.json nor tasks.json in ${work.root}`);
+    await expectStop(['loop'], 6, 'There is neither prd.json nor tasks.json');
+    await expectStop(['task', '--tasks', 'mine.json'], 6, join(work.root, 'mine.json'));
+  });
+
+  it('is the one that --tasks names, relative to the workspace', async () => {
+    work.writeTasks([entry('A')]);
+    work.repository.write('plans/mine.json', JSON.stringify([entry('B', DONE)]));
+    await expectStop(['task', '--tasks', 'plans/mine.json'], 3, join(work.root, 'plans', 'mine.json'));
+    const from = await home.halo(['task', '--workspace', work.root, '--tasks', 'plans/mine.json'], {
+      cwd: home.dir,
+      env: { HOME: work.userHome },
+    });
+    expect(from.code).toBe(3);
+  });
+
+  it.each([
+    ['a bare list', [entry('A', DONE)]],
+    ['an object with tasks', { project: 'P', tasks: [entry('A', DONE)] }],
+  ])('may be %s', async (_what, content) => {
+    work.writeTasks(content);
+    await expectStop(['task'], 3, 'no runnable task');
+  });
+
+  it.each([
+    ['{"stories": []}', 'neither a list of tasks nor an object with `tasks`'],
+    ['[{"title": "x"}]', 'task 1 has no task_id'],
+    ['[{"task_id": "A"}, {"task_id": "A"}]', 'two tasks have the task_id "A"'],
+    ['[{"task_id": "A",}]', 'not valid JSON'],
+  ])('is refused when it is %s', async (text, says) => {
+    work.repository.write('prd.json', text);
+    await expectStop(['task'], 6, says);
+  });
+});
+
+describe('the prompt file', () => {
+  it('has to be there before a task starts', async () => {
+    work.writeTasks([entry('A')]);
+    await expectStop(['task', '--prompt', 'nowhere.md'], 5, join(work.root, 'nowhere.md'));
+    await expectStop(['loop', '--prompt', 'nowhere.md'], 5, join(work.root, 'nowhere.md'));
+    rmSync(join(work.userHome, '.prompts'), { recursive: true });
+    const usual = join(work.userHome, '.prompts', 'autonomous-senior-engineer.prompt.md');
+    await expectStop(['task'], 5, usual);
+    await expectStop(['loop'], 5, usual);
+  });
+});
+
+describe('lever task', () => {
+  it('ends with 3 when all tasks are completed', async () => {
+    work.writeTasks([entry('A', DONE), entry('B', DONE)]);
+    await expectStop(['task', '--next'], 3, 'no runnable task', '[task-agent]');
+  });
+
+  it('ends with 4 when the first task that is not completed is for a person', async () => {
+    work.writeTasks([entry('A', DONE), entry('B', { model: 'human' }), entry('C')]);
+    await expectStop(['task'], 4, 'human input required: B');
+    await expectStop(['task', '--task-id', 'B'], 4, 'human input required: B');
+  });
+
+  it('counts a missing status, and any other than completed, as not completed', async () => {
+    for (const status of [undefined, 'unstarted', 'started', 'blocked', 'done']) {
+      work.writeTasks([entry('A', { status, model: 'human' })]);
+      await expectStop(['task'], 4, 'human input required: A');
+    }
+  });
+
+  it('ends with 6 for a task that is not the first, and names the one before it', async () => {
+    work.writeTasks([entry('A', DONE), entry('B', { status: 'blocked' }), entry('C')]);
+    await expectStop(['task', '--task-id', 'C'], 6, 'The task "C" has to wait: B before it is blocked');
+    work.writeTasks([entry('B', { model: 'human' }), entry('C')]);
+    await expectStop(['task', '--task-id', 'C'], 6, 'The task "C" has to wait: B before it is unstarted');
+  });
+
+  it('ends with 6 for a task that is completed or not there', async () => {
+    work.writeTasks([entry('A', DONE), entry('B')]);
+    await expectStop(['task', '--task-id', 'A'], 6, 'The task "A" is completed already');
+    await expectStop(['task', '--task-id', 'X'], 6, 'There is no task "X"');
+  });
+
+  it('does not take --next and --task-id together', async () => {
+    work.writeTasks([entry('A')]);
+    await expectStop(['task', '--next', '--task-id', 'A'], 2, '--next and --task-id do not go together');
+  });
+
+  it('knows nothing of --loop', async () => {
+    work.writeTasks([entry('A')]);
+    await expectStop(['task', '--loop', '1'], 2, "Unknown option '--loop'");
+  });
+
+  it('names --assignee in its log, and not in the tasks file', async () => {
+    work.writeTasks([entry('A', DONE)]);
+    await expectStop(['task', '--assignee', 'tess'], 3, '[tess]');
+    expect(work.read('prd.json')).not.toContain('tess');
+  });
+
+  it.each([
+    ['title', { title: '' }],
+    ['definition_of_done', { definition_of_done: [] }],
+    ['definition_of_done', { definition_of_done: 'all' }],
+    ['recommended.approach', { recommended: {} }],
+    ['model (one of gpt-5.1-codex-mini, gpt-5.1-codex, gpt-5.2-codex, or human)', { model: 'gpt-4' }],
+    ['model', { model: undefined }],
+  ])('refuses a task without a good %s', async (says, more) => {
+    work.writeTasks([entry('A', more)]);
+    await expectStop(['task'], 6, `The task "A" lacks ${says}`);
+    expect(work.task('A').status).toBeUndefined();
+  });
+
+  it('refuses a workspace that is no git repository, and one that is not there', async () => {
+    work.writeTasks([entry('A')]);
+    rmSync(join(work.root, '.git'), { recursive: true });
+    await expectStop(['task'], 6, 'not a git repository');
+    await expectStop(['task', '--workspace', 'nowhere'], 6, 'There is no workspace');
+  });
+
+  it('blocks a task that was run three times, and ends with 11', async () => {
+    work.writeTasks([entry('A', { status: 'started', observability: { run_attempts: 3, last_run_id: 'r' } })]);
+    await expectStop(['task'], 11, 'blocked after 3 runs');
+    const { status, observability } = work.task('A');
+    expect(status).toBe('blocked');
+    expect(observability).toMatchObject({ run_attempts: 3, last_run_id: 'r' });
+    expect(observability?.['last_note']).toContain('--reset-task');
+    expect(observability?.['last_update_utc']).toMatch(/^\d{4}-\d\d-\d\dT.*Z$/);
+  });
+});
+
+describe('halo by the name lever', () => {
+  it('has the same commands', async () => {
+    work.writeTasks([entry('A', DONE)]);
+    const lever = linkLever(join(work.root, '..'));
+    const run = (...words: string[]) =>
+      promisify(execFile)(lever, words, { cwd: work.root, env: { ...process.env, HOME: work.userHome } }).then(
+        ({ stderr }) => ({ code: 0, stderr }),
+        ({ code, stderr }: { code: number; stderr: string }) => ({ code, stderr }),
+      );
+    expect(await run('loop')).toMatchObject({ code: 0, stderr: expect.stringContaining('no runnable task') as string });
+    expect(await run('task')).toMatchObject({ code: 3 });
+  });
+
+  it('is called with the word task when it is the task agent', async () => {
+    work.writeTasks([entry('A', { title: '' })]);
+    linkLever(join(work.root, '..'));
+    await expectStop(['loop', '--task-agent', '../lever'], 6, 'The task "A" lacks title');
+  });
+});

@@ -1,0 +1,114 @@
+import { execFileSync } from 'node:child_process';
+import { afterEach, describe, expect, it } from 'vitest';
+import { judgeEnd } from '../../src/api/lever/judge-end.ts';
+import { countRun, limitOf, pauseFor } from '../../src/api/lever/rate-limit.ts';
+import { taskName } from '../../src/api/lever/run-folder.ts';
+import { findVerification } from '../../src/api/lever/verification.ts';
+import { STOP_REASONS, type StopReason } from '../../src/core/stop-reason.ts';
+import { inspectRepo } from '../../src/git/repo.ts';
+import { makeRepository, type TestRepository } from '../support/repository.ts';
+
+let repository: TestRepository | undefined;
+afterEach(() => repository?.remove());
+
+describe('verification', () => {
+  const ALL = ['scripts/ci.sh', 'Makefile', 'tests/run.sh', 'tests/test_it.py'];
+
+  it.each([
+    ['./scripts/ci.sh', ALL],
+    ['make ci', ALL.slice(1)],
+    ['./tests/run.sh', ALL.slice(2)],
+    ['pytest -q', ALL.slice(3)],
+    [undefined, ['src/it.py']],
+  ])('is %s, the first that is there', async (command, paths) => {
+    expect(await verificationOf(paths)).toBe(command);
+  });
+
+  it('passes over a script that may not be executed and a Makefile without the target', async () => {
+    repository = makeRepository({ 'scripts/ci.sh': 'x', Makefile: 'all:\nci := 1\n', 'it_test.py': '' });
+    expect(await find(repository)).toBe('pytest -q');
+  });
+
+  it('is looked up in the commit, not in the checkout', async () => {
+    await verificationOf(['src/it.py']);
+    repository!.write('tests/test_it.py', '');
+    expect(await find(repository!)).toBeUndefined();
+  });
+
+  async function verificationOf(paths: string[]): Promise<string | undefined> {
+    repository = makeRepository(Object.fromEntries(paths.map((path) => [path, 'all:\nlint ci: all\n'])));
+    const programs = paths.filter((path) => path.endsWith('.sh'));
+    for (const path of programs) execFileSync('chmod', ['+x', path], { cwd: repository.root });
+    if (programs.length > 0) repository.commit('programs');
+    return find(repository);
+  }
+
+  async function find({ root }: TestRepository): Promise<string | undefined> {
+    const { gitDir, head } = await inspectRepo(root);
+    return findVerification({ gitDir, commit: head });
+  }
+});
+
+describe('the end of a run', () => {
+  it.each<[StopReason, boolean, number, string, number]>([
+    ['SUCCESS', true, 3, 'completed', 0],
+    ['NEEDS_HUMAN', true, 1, 'blocked', 4],
+    ['INVALID_OUTPUT', false, 1, 'blocked', 10],
+    ['ENGINE_ERROR', false, 1, 'blocked', 10],
+    ['ENGINE_ERROR', true, 1, 'started', 12],
+    ['GATE_FAILED', true, 2, 'started', 12],
+    ['GATE_FAILED', true, 3, 'blocked', 11],
+    ['USER_ABORT', true, 3, 'started', 130],
+    ['INFRASTRUCTURE', false, 3, 'started', 1],
+    ['MISSING_DEPENDENCY', false, 1, 'started', 5],
+  ])(
+    'with %s (answered: %s, run %i) makes the task %s and exits with %i',
+    (stopReason, answered, runs, status, exit) => {
+      expect(judgeEnd({ stopReason, answered, runAttempts: runs })).toEqual({ status, exit });
+    },
+  );
+
+  it('has an exit code that the loop knows for every stop reason', () => {
+    const codes = (Object.keys(STOP_REASONS) as StopReason[]).flatMap((stopReason) =>
+      [true, false].map((answered) => judgeEnd({ stopReason, answered, runAttempts: 1 }).exit),
+    );
+    expect([...new Set(codes)].sort((a, b) => a - b)).toEqual([0, 1, 3, 4, 5, 6, 10, 12, 130]);
+  });
+});
+
+describe('the rate-limit cache', () => {
+  const limit = { rpm: 10, tpm: 1000 };
+  const usage = { requests: 4, inputTokens: 300, cachedTokens: 0, outputTokens: 100 };
+  const at = (second: number) => new Date(Date.UTC(2026, 0, 1, 0, 0, second));
+  const count = (cache: Parameters<typeof countRun>[0], second: number) =>
+    countRun(cache, { model: 'm', limit, now: at(second), usage });
+
+  it('adds up requests and tokens of a minute by model, and starts anew after it', () => {
+    const twice = count(count({}, 0), 30);
+    expect(twice).toEqual({
+      m: { window_start: at(0).toISOString(), requests: 8, tokens: 800, rpm: 10, tpm: 1000 },
+    });
+    expect(count(twice, 60)['m']).toMatchObject({ window_start: at(60).toISOString(), requests: 4, tokens: 400 });
+  });
+
+  it('has a run wait for the rest of the minute once requests or tokens are used up, and for its model alone', () => {
+    const full = count(count(count({}, 0), 10), 20);
+    const pause = (model: string, second: number) => pauseFor(full, { model, limit, now: at(second) });
+    expect([pause('m', 20), pause('m', 59), pause('m', 60), pause('other', 20)]).toEqual([40_000, 1_000, 0, 0]);
+    expect(pauseFor(count({}, 0), { model: 'm', limit, now: at(1) })).toBe(0);
+    expect(pauseFor(count({}, 0), { model: 'm', limit: { rpm: 4, tpm: 1000 }, now: at(1) })).toBe(59_000);
+  });
+
+  it('has limits of its own for each model, and settings go before them', () => {
+    expect(limitOf('gpt-5.1-codex-mini').tpm).toBeLessThan(limitOf('gpt-5.1-codex').tpm);
+    expect(limitOf('gpt-5.1-codex', { rpm: 7 })).toEqual({ ...limitOf('gpt-5.1-codex'), rpm: 7 });
+  });
+});
+
+describe('the name of a task in paths and branches', () => {
+  it.each(['T-1', 'a_b.c'])('is its id, %s, where that is safe', (id) => expect(taskName(id)).toBe(id));
+
+  it.each(['../up', 'a b', 'x/y', '.hidden', 'a..b', 'x.lock', '-f', ''])('is another for %j', (id) => {
+    expect(taskName(id)).toMatch(/^[a-z0-9-]+$/);
+  });
+});
