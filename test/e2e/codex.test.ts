@@ -54,6 +54,7 @@ function settings(url: string, more: string[] = []): string[] {
     'model.key_env=HALO_TEST_KEY',
     'gates=["true"]',
     'retry.attempts=1',
+    'retry.provider.retries=0',
     'retry.backoff="10ms"',
     ...more,
   ];

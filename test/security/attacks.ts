@@ -66,7 +66,7 @@ const ROWS: [id: string, attack: string, defence: string][] = [
     'an address that halo is made to call',
     'halo calls no address that a PRD, a repository or an agent names',
   ],
-  ['attack 36', 'forged jobs in Redis', 'ids only, validated and signed; the rest is set aside'],
+  ['attack 36', 'forged jobs in Redis', 'ids only, each validated; the rest is set aside'],
   ['attack 37', 'ids and file names that climb out of folders', 'keys of halo’s own; owner-only folders'],
   ['attack 38', 'a PRD or README that turns the agent', 'assumed: no secret, no way out, limits, gates, people'],
   ['attack 39', 'a worker’s hold on the engine', 'descriptions can hold no host mounts, devices or namespaces'],
