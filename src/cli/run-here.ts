@@ -30,8 +30,8 @@ export interface RunHere<T> {
 export async function runHere<T>(request: SubmitRequest, { cli, json, asks, ...how }: RunHere<T>): Promise<T> {
   const { services } = cli;
   const remote = how.local !== true && (await services.readHost()).apiUrl !== undefined;
-  const open = how.local === true ? services.openLocal : services.openOperations;
-  const operations = await open({ executesHere: true });
+  const here = { executesHere: true };
+  const operations = await (how.local === true ? services.openLocal(here) : services.openOperations(here));
   try {
     const [submitted] = await operations.submit(request);
     if (submitted === undefined) throw new Error('the submit made no run');

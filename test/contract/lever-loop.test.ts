@@ -164,6 +164,14 @@ describe('lever loop', () => {
     expect(calls()).toEqual(['told']);
   });
 
+  it('takes the task agent from TASK_AGENT_BIN when there is no flag, by the same rules', async () => {
+    work.writeTasks(TWO);
+    agent(3);
+    expect((await work.run(['loop'], { TASK_AGENT_BIN: './agent.sh' })).code).toBe(0);
+    expect(calls()).toHaveLength(1);
+    expect((await work.run(['loop'], { TASK_AGENT_BIN: 'no-such-agent' })).code).toBe(5);
+  });
+
   it('takes a task agent without a slash from the PATH', async () => {
     work.writeTasks(TWO);
     agent(3);

@@ -160,23 +160,39 @@ describe('lever task that does not complete', () => {
     expect(work.repository.git('branch', '--list', 'ralph/*')).toBe('');
   });
 
-  it('is blocked with 10 when the agent gives no result', LONG, async () => {
-    work.writeTasks([entry('A')]);
-    const end = await work.run(['task'], agentOf('echo nothing of use'));
-    expect(end.code, end.stderr).toBe(10);
-    expect(work.task('A')).toMatchObject({ status: 'blocked', observability: { run_attempts: 1 } });
-    expect(readdirSync(runFolder('A'))).not.toContain('result.json');
-  });
+  it(
+    'is blocked with 10 when the agent gives no result; the model of its run is the one of the task',
+    LONG,
+    async () => {
+      work.writeTasks([entry('A', { model: 'gpt-5.2-codex' })]);
+      const env = {
+        ...agentOf('echo nothing of use'),
+        HALO_AGENTS_COMMAND_MODEL: 'openai',
+        OPENAI_API_KEY: 'not-a-key',
+      };
+      const end = await work.run(['task'], env);
+      expect(end.code, end.stderr).toBe(10);
+      const { status, observability } = work.task('A');
+      expect(status).toBe('blocked');
+      expect(observability).toMatchObject({ run_attempts: 1 });
+      expect(readdirSync(runFolder('A'))).not.toContain('result.json');
+      const runId = observability?.['last_run_id'] as string;
+      const record = JSON.parse(readFileSync(join(home.dir, 'runs', runId, 'run.json'), 'utf8')) as object;
+      expect(record).toMatchObject({ config: { model: { name: 'gpt-5.2-codex' } } });
+    },
+  );
 
   it('is blocked with 4 when the agent asks for a person; --reset-task begins anew', LONG, async () => {
     work.writeTasks([entry('A', { status: 'blocked', observability: { run_attempts: 3, last_run_id: 'old' } })]);
     const asks = agentOf(`echo '{"status":"needs_human","summary":"Which color?"}'`);
-    const end = await work.run(['task', '--task-id', 'A', '--reset-task'], asks);
+    work.repository.write('own.md', 'Think twice.\n');
+    const end = await work.run(['task', '--task-id', 'A', '--reset-task', '--prompt', 'own.md'], asks);
     expect(end.code, end.stderr).toBe(4);
     const { status, observability } = work.task('A');
     expect(status).toBe('blocked');
     expect(observability).toMatchObject({ run_attempts: 1, last_note: 'Which color?' });
     expect(observability?.['last_run_id']).not.toBe('old');
+    expect(inRun('A', 'prompt.md')).toContain('Think twice.');
   });
 
   it('ends with 130 when it is interrupted, and stays started', LONG, async () => {

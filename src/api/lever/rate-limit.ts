@@ -71,7 +71,7 @@ export async function readRateCache(path: string): Promise<RateCache> {
   try {
     const parsed = JSON.parse(await readFile(path, 'utf8')) as unknown;
     if (typeof parsed !== 'object' || parsed === null) return {};
-    return Object.fromEntries(Object.entries(parsed).filter(([, window]) => isWindow(window))) as RateCache;
+    return Object.fromEntries(Object.entries(parsed).filter((entry): entry is [string, Window] => isWindow(entry[1])));
   } catch {
     return {};
   }

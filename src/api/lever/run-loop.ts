@@ -8,6 +8,7 @@ import { readTasks } from './tasks-file.ts';
 
 export interface LoopOptions extends Where {
   assignee: string;
+  /** Without it the variable TASK_AGENT_BIN counts, without that `halo task`. */
   taskAgent: string | undefined;
   /** Between two cycles. */
   delayMs: number;
@@ -27,7 +28,8 @@ const INTERRUPTED = 130;
 /** Has the task agent run one task after the other and answers with the exit code. */
 export async function runLoop(options: LoopOptions, world: LoopWorld): Promise<number> {
   const places = await findPlaces(options);
-  const agent = await findTaskAgent(options.taskAgent, { workspace: places.workspace, env: world.env });
+  const named = options.taskAgent ?? (world.env['TASK_AGENT_BIN'] || undefined);
+  const agent = await findTaskAgent(named, { workspace: places.workspace, env: world.env });
   const stopping = new AbortController();
   let tell: ((signal: NodeJS.Signals) => void) | undefined;
   const off = world.onStop(({ signal, passOn }) => {

@@ -58,7 +58,7 @@ export function startTaskAgent({ program, words }: TaskAgent, flags: string[], w
   return {
     ended: child.then((result) => {
       if (result.exitCode !== undefined) return result.exitCode;
-      if (result.signal !== undefined) return 128 + system.signals[result.signal as NodeJS.Signals];
+      if (result.signal !== undefined) return 128 + system.signals[result.signal];
       throw new HaloError('TASK_AGENT_MISSING', `The task agent ${program} cannot be started.`, {
         hint: 'Check that it is a program of this machine.',
         cause: result.cause,

@@ -1,0 +1,50 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { describe, expect, it } from 'vitest';
+
+const docs = resolve(import.meta.dirname, '../../docs/contracts');
+const contracts = readdirSync(docs).filter((name) => name.endsWith('.md'));
+
+/** The rows of all tables of a page, without headings; a cell may hold a bar in code. */
+function rowsOf(page: string): string[][] {
+  return page
+    .split('\n')
+    .filter((line) => line.startsWith('| ') && !/^\| (-+ \||the contract +\|)/.test(line))
+    .map((line) =>
+      line
+        .slice(1, -1)
+        .split(' | ')
+        .map((cell) => cell.trim()),
+    );
+}
+
+/** The titles of the tests in a file. */
+function titlesOf(file: string): Set<string> {
+  const text = readFileSync(join(import.meta.dirname, `${file}.test.ts`), 'utf8');
+  const quoted = [...text.matchAll(/(?:\b(?:it|test)|\))\(\s*(['"`])(.+?)\1,\s*(?:[A-Z]+,|async|\()/g)];
+  return new Set(quoted.map((match) => match[2] ?? ''));
+}
+
+describe.each(contracts)('docs/contracts/%s', (name) => {
+  const rows = rowsOf(readFileSync(join(docs, name), 'utf8'));
+
+  it('says of each sentence what halo does, and names its tests', () => {
+    expect(rows.length).toBeGreaterThan(10);
+    for (const row of rows) {
+      expect(row, row.join(' | ')).toHaveLength(3);
+      expect(row[1]?.length, row[0]).toBeGreaterThan(5);
+      expect(row[2], row[0]).toMatch(/^`[\w-]+: .+`$/);
+    }
+  });
+
+  it('names tests that are there, and each test of the contract', () => {
+    const named = new Set(rows.flatMap((row) => row[2]?.split(/(?<=`), (?=`)/) ?? []).map((each) => each.slice(1, -1)));
+    const prefix = name.replace('.md', '-');
+    const files = readdirSync(import.meta.dirname).flatMap((file) =>
+      file.startsWith(prefix) ? [file.replace('.test.ts', '')] : [],
+    );
+    const there = new Set(files.flatMap((file) => [...titlesOf(file)].map((title) => `${file}: ${title}`)));
+    expect([...named].filter((each) => !there.has(each))).toEqual([]);
+    expect([...there].filter((each) => !named.has(each))).toEqual([]);
+  });
+});
