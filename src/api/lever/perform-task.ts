@@ -83,7 +83,10 @@ export async function performTask(options: TaskOptions, world: TaskWorld): Promi
   const task = checkTask(options.reset ? { ...choice.task, runAttempts: 0 } : choice.task);
   if (task.runAttempts >= MAX_RUN_ATTEMPTS) return refuseMoreRuns(task, { places, log });
   const { config } = await readConfig({ host: world.host, folder: places.workspace, profile: undefined, set: [] });
-  const rate = { path: join(await openRalphFolder(places.workspace), 'rate_limit.json'), limit: limitOf(task.model) };
+  const rate = {
+    path: join(await openRalphFolder(places.workspace), 'rate_limit.json'),
+    limit: limitOf(task.model, config.rate[task.model]),
+  };
   await waitForRate(task.model, { ...rate, log });
   const request = await describeRun(task, { places, repo, config });
   await log(`${task.id}: ${task.title} (${task.model}, run ${task.runAttempts + 1} of ${MAX_RUN_ATTEMPTS})`);

@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import type { RateLimit as SetLimit } from '../../config/config.ts';
 import type { Usage } from '../../core/agent.ts';
 import { writeAtomic } from '../../lib/atomic-write.ts';
 
@@ -29,8 +30,8 @@ export type RateCache = Record<string, Window>;
 
 const WINDOW_MS = 60_000;
 
-/** What is set for a model goes before what is usual. */
-export function limitOf(model: string, set: Partial<RateLimit> = {}): RateLimit {
+/** What `[rate]` sets for a model goes before what is usual. */
+export function limitOf(model: string, set: SetLimit = {}): RateLimit {
   const usual = DEFAULTS[model] ?? OTHERS;
   return { rpm: set.rpm ?? usual.rpm, tpm: set.tpm ?? usual.tpm };
 }
