@@ -1,5 +1,5 @@
 import { realpath, readFile } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { basename, join, resolve } from 'node:path';
 import type { Config, Host } from '../../config/config.ts';
 import { HaloError } from '../../core/errors.ts';
 import { inspectRepo, type RepoFacts } from '../../git/repo.ts';
@@ -97,12 +97,10 @@ async function refuseMoreRuns(
   task: RunnableTask,
   { places, log }: { places: Places; log: TaskWorld['log'] },
 ): Promise<number> {
-  const note = `blocked after ${task.runAttempts} runs; --reset-task begins anew`;
-  await writeProgress(places.tasks, task.id, {
-    status: 'blocked',
-    observability: { last_update_utc: new Date().toISOString(), last_note: note },
-  });
-  await log(`${task.id}: ${note}`);
+  // The note of the last run stays: it says why.
+  const observability = { last_update_utc: new Date().toISOString() };
+  await writeProgress(places.tasks, task.id, { status: 'blocked', observability });
+  await log(`${task.id}: blocked after ${task.runAttempts} runs; --reset-task begins anew`);
   return 11;
 }
 
@@ -124,7 +122,11 @@ async function describeRun(
   const verification = await findVerification({ gitDir: repo.gitDir, commit: repo.head });
   const gates = verification === undefined ? (config.gates ?? []) : [verification];
   return {
-    prd: taskPrd(task, { path: places.tasks, prompt: await readFile(places.prompt, 'utf8') }),
+    prd: taskPrd(task, {
+      path: places.tasks,
+      project: basename(repo.root),
+      prompt: await readFile(places.prompt, 'utf8'),
+    }),
     repos: [repo.root],
     profile: undefined,
     set: [

@@ -2,11 +2,15 @@ import type { PrdBytes } from '../operations.ts';
 import type { RunnableTask } from './check-task.ts';
 
 /** A PRD of this one task. The prompt file comes first, the entry of the tasks file as it is goes with the story. */
-export function taskPrd(task: RunnableTask, { path, prompt }: { path: string; prompt: string }): PrdBytes {
+export function taskPrd(
+  task: RunnableTask,
+  { path, project, prompt }: { path: string; project: string; prompt: string },
+): PrdBytes {
   const { description } = task.json;
   const own = typeof description === 'string' ? description.trim() : '';
   const entry = `The task as the tasks file has it, which counts:\n\`\`\`json\n${JSON.stringify(task.json, null, 2)}\n\`\`\``;
   const document = {
+    project,
     description: prompt,
     tasks: [
       {
