@@ -65,6 +65,29 @@ describe.each(WAYS)('operations %s', (name, open) => {
     await expect(open().approve('r1', 'US-001')).rejects.toMatchObject({ code: 'LAND_REFUSED' });
   });
 
+  it('pauses, resumes, retries and cancels runs and stories', async () => {
+    memory.addRun([created('r1', 2), { type: 'run.started' }]);
+    const types = async () => (await collect(memory.follow('r1', { after: 2, follow: false }))).map(({ type }) => type);
+    await open().pause('r1', { now: true });
+    expect((await collect(memory.follow('r1', { after: 2, follow: false })))[0]).toMatchObject({ now: true });
+    await open().resume('r1', {});
+    await open().resume('r1', { replan: { prd: REQUEST.prd } });
+    expect(memory.replanned).toEqual([REQUEST.prd]);
+    await open().cancel('r1', 'US-002');
+    await open().retry('r1', 'US-002');
+    await open().cancel('r1', undefined);
+    expect(await types()).toEqual([
+      'run.paused',
+      'run.resumed',
+      'run.resumed',
+      'story.cancelled',
+      'run.retried',
+      'run.ended',
+    ]);
+    expect((await open().get('r1')).state).toMatchObject({ status: 'ended', stopReason: 'USER_ABORT' });
+    await expect(open().cancel('nowhere', undefined)).rejects.toMatchObject({ code: 'RUN_NOT_FOUND' });
+  });
+
   it('follows a run until it ends', async () => {
     memory.addRun([created('r1', 1), { type: 'run.started' }]);
     const seen: string[] = [];
