@@ -8,6 +8,6 @@ export default defineConfig({
     hookTimeout: 300_000,
     pool: 'forks',
     maxWorkers: 2,
-    reporters: ['default', './test/security/table-reporter.ts'],
+    reporters: ['default', './test/security/table-reporter.ts', './test/chaos/matrix-reporter.ts'],
   },
 });

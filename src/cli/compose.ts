@@ -64,7 +64,11 @@ export interface Services {
 /** The services of a real process: the only place of the CLI that knows how halo is put together. */
 export function composeServices(args: readonly string[]): Services {
   const readHost = async () => {
-    const { processEnv, readHost } = await import('../config/host.ts');
+    const [{ processEnv, readFailpoints, readHost }, { armFailpoints }] = await Promise.all([
+      import('../config/host.ts'),
+      import('../lib/failpoint.ts'),
+    ]);
+    armFailpoints(readFailpoints(processEnv()));
     return readHost(processEnv());
   };
   let opened: Promise<Masker> | undefined;

@@ -155,4 +155,6 @@ export interface Host {
   /** HALO_URL and HALO_TOKEN: the API server that commands talk to instead of working here. */
   apiUrl: string | undefined;
   apiToken: string | undefined;
+  /** HALO_TAKEOVER: how long a silent worker keeps its stories, in ms; absent is the default. */
+  takeoverMs?: number | undefined;
 }

@@ -1,6 +1,8 @@
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { HaloError } from '../core/errors.ts';
+import { parseFailpoints, type ArmedFault } from '../core/failpoint.ts';
+import { parseDuration } from '../lib/duration.ts';
 import type { Host } from './config.ts';
 
 export type Env = Record<string, string | undefined>;
@@ -18,7 +20,27 @@ export function readHost(env: Env): Host {
     redisUrl: readUrl(env, 'HALO_REDIS_URL', ['redis:', 'rediss:', 'unix:']),
     apiUrl: readUrl(env, 'HALO_URL', ['http:', 'https:']),
     apiToken: readSecret(env, 'HALO_TOKEN'),
+    takeoverMs: readTakeover(env),
   };
+}
+
+/** The faults that this process shall have, for tests of its reliability; usually none. Throws CONFIG_INVALID. */
+export function readFailpoints(env: Env): ArmedFault[] {
+  const text = readSecret(env, 'HALO_FAILPOINT');
+  return text === undefined ? [] : parseFailpoints(text);
+}
+
+/** Shorter, and a busy machine would take a living worker for dead. */
+const SHORTEST_TAKEOVER_MS = 2000;
+
+function readTakeover(env: Env): number | undefined {
+  const text = readSecret(env, 'HALO_TAKEOVER');
+  if (text === undefined) return undefined;
+  const ms = parseDuration(text);
+  if (ms !== undefined && ms >= SHORTEST_TAKEOVER_MS) return ms;
+  throw new HaloError('CONFIG_INVALID', `HALO_TAKEOVER=${text} is not a duration of at least 2s`, {
+    hint: 'Write it like 30s or 1m, the same for all workers, or unset it.',
+  });
 }
 
 /** The value of a variable that may be secret; undefined when it is not set or empty. Never log it. */

@@ -1,5 +1,6 @@
 import { PassThrough } from 'node:stream';
 import { HaloError } from '../core/errors.ts';
+import { reach } from '../lib/failpoint.ts';
 import { trailerValue } from './commit-message.ts';
 import { git, gitStream, gitText, tryGit } from './git.ts';
 import { assertObjectId, zeroId } from './object-id.ts';
@@ -30,7 +31,9 @@ export async function landCommit(request: LandRequest): Promise<void> {
 /** The slow part of landing: the objects are there afterwards, and no ref has moved. Throws CONFLICT. */
 export async function bringCommit({ candidateDir, ref, commit, ...places }: LandRequest): Promise<void> {
   assertObjectId(commit, 'The commit');
+  await reach('objects.before');
   await Promise.all([refuseCheckedOut(places.hostGitDir, ref), sendCommit(candidateDir, storesOf(places), commit)]);
+  await reach('objects.after');
 }
 
 /** The quick part of landing: compare-and-swap of `ref` to a commit whose objects are there. Throws CONFLICT. */
@@ -40,9 +43,12 @@ export async function moveBranch(request: Omit<LandRequest, 'candidateDir'>): Pr
   if (expected !== undefined) assertObjectId(expected, 'The expected commit');
   if (!REF.test(ref)) throw new HaloError('INTERNAL', 'The ref is not one that halo may move.');
   const { hostGitDir, mirrorDir } = request;
+  await reach('ref.before');
   await swapRef({ gitDir: hostGitDir, ref, commit, expected });
+  await reach('ref.after');
   // The mirror follows, also where a worker that died between the two has left it behind.
   if (mirrorDir !== hostGitDir) await git(['update-ref', '--no-deref', ref, commit], { gitDir: mirrorDir });
+  await reach('mirror.after');
 }
 
 function storesOf({ hostGitDir, mirrorDir }: Pick<LandRequest, 'hostGitDir' | 'mirrorDir'>): string[] {

@@ -20,6 +20,8 @@ export interface ConsumeOptions {
   limits?: () => Promise<Limits>;
   /** The machine, for the limit by host. */
   host?: string;
+  /** How long a job whose worker is silent stays with it, in ms; default 30 s. The same for all workers. */
+  takeoverMs?: number | undefined;
   /**
    * Resolves when nothing is left to do for the job, whatever the verdict; that also holds after an abort.
    * With `againMs` the same job comes again after that time, as often as it likes. `unknown` says why it is no job of
@@ -49,13 +51,15 @@ export interface Consumer {
   close(graceMs: number): Promise<void>;
 }
 
-const LOCK_MS = 30_000;
-const STALLED_EVERY_MS = 10_000;
+const TAKEOVER_MS = 30_000;
+/** Looked at this often in that time. */
+const LOOKS = 3;
 const HAND_BACK_DELAY_MS = 200;
 
 /** Takes story jobs when it is their turn and has them handled. A job whose worker dies is given to another one within 40 seconds. */
 export function consume(link: Pick<RedisLink, 'address' | 'prefix'>, options: ConsumeOptions): Consumer {
   const { concurrency, lane = '', limits = () => Promise.resolve(NO_LIMITS), host = hostname() } = options;
+  const { takeoverMs = TAKEOVER_MS } = options;
   // Of our own, because a job may be on its way from Redis when the worker is told to cancel all it has.
   const closing = new AbortController();
   const connection = openClient(link.address, { maxRetriesPerRequest: null });
@@ -107,8 +111,8 @@ export function consume(link: Pick<RedisLink, 'address' | 'prefix'>, options: Co
       prefix: link.prefix,
       skipVersionCheck: true,
       concurrency,
-      lockDuration: LOCK_MS,
-      stalledInterval: STALLED_EVERY_MS,
+      lockDuration: takeoverMs,
+      stalledInterval: Math.round(takeoverMs / LOOKS),
       maxStalledCount: 5,
     },
   );

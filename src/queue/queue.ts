@@ -1,4 +1,5 @@
 import { HaloError } from '../core/errors.ts';
+import { reach } from '../lib/failpoint.ts';
 import { openDispatch, type Dispatch } from './dispatch.ts';
 import { jobIdOf, type JobRef } from './job.ts';
 import { openTested } from './redis-client.ts';
@@ -63,11 +64,13 @@ export async function openQueue(
   return {
     enqueue: async ({ delayMs = 0, ...job }) => {
       const standing = await standingOf(job.runId);
+        await reach('enqueue.before');
       await ask(async () => {
         // A script that has written something is let through by a full server, so room is asked for first.
         await connection.set(`${link.prefix}:room`, '', 'PX', ROOM_MS);
         await dispatch.tell(() => ({ offer: [{ id: jobIdOf(job), ...job, ...standing, delayMs }] }));
       });
+        await reach('enqueue.after');
     },
     counts: () => ask(() => countJobs(dispatch)),
     dropLane: (lane) =>

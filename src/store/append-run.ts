@@ -1,6 +1,7 @@
 import { appendFile, open, readFile, type FileHandle } from 'node:fs/promises';
 import { JOURNAL_VERSION, type JournalEntry, type JournalEvent } from '../core/events.ts';
 import type { RunState } from '../core/run-state.ts';
+import { reach } from '../lib/failpoint.ts';
 import { writeAtomic } from '../lib/atomic-write.ts';
 import { withLock } from '../lib/lock.ts';
 import { historyText, progressText } from './chronicle.ts';
@@ -68,8 +69,10 @@ async function appendLocked<T>(paths: RunPaths, append: Append<T>): Promise<Appe
       at,
       ...entry,
     }));
+    for (const { type } of events.filter(hasFailpoint)) await reach(`${type}.before`);
     const end = await appendEvents(file, { events, end: before.end }, events.some(mustLast));
     const after = { state: foldOn(before.state, events), end };
+    for (const { type } of events.filter(hasFailpoint)) await reach(`${type}.after`);
     await tell(paths, { after, events, log: append.log });
     return { ...after, events, result };
   } finally {
@@ -126,6 +129,10 @@ export async function readConstants(paths: RunPaths): Promise<RunConstants> {
 /** Whether the event must be on the disk before halo goes on; the others can be lost without harm. */
 function mustLast({ type }: JournalEvent): boolean {
   return type !== 'agent.activity' && type !== 'gate.started' && type !== 'phase.started' && type !== 'phase.ended';
+}
+
+function hasFailpoint({ type }: JournalEvent): boolean {
+  return ['run.started', 'story.started', 'story.ended', 'run.ended'].includes(type);
 }
 
 function changesRecord({ type }: JournalEvent): boolean {

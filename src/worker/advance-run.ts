@@ -3,7 +3,7 @@ import { HaloError } from '../core/errors.ts';
 import type { JournalEntry } from '../core/events.ts';
 import { judgeFailure } from '../core/judge-failure.ts';
 import { planNext, type PlannedAttempt } from '../core/plan.ts';
-import type { RunState } from '../core/run-state.ts';
+import type { RunState, StoryProgress } from '../core/run-state.ts';
 import { mirrorPath } from '../git/mirror.ts';
 import { repackMirror } from '../git/repack.ts';
 import type { StoryJob } from '../queue/job.ts';
@@ -15,7 +15,7 @@ import { endRun, planEnd } from './end-run.ts';
 import { hostGitDirOf } from './host-repo.ts';
 import { nextJobs } from './next-job.ts';
 import { readRun, type Run } from './read-run.ts';
-import { recoverLanded } from './recover-landed.ts';
+import { recoverLanded, wasBegun } from './recover-landed.ts';
 import { askBreakers } from './shared-breakers.ts';
 import { watchControl } from './watch-control.ts';
 import { endedEntry, type StoryEnd } from './story-end.ts';
@@ -84,6 +84,8 @@ async function startRun(worker: WorkerContext, { runId, config }: Run): Promise<
 }
 
 type Started = Pick<AttemptRequest, 'state' | 'story' | 'number' | 'epoch' | 'base'>;
+/** With what the story was before; or it had landed already. */
+type Begun = (Started & { progress: StoryProgress }) | 'landed' | undefined;
 
 /**
  * Begins an attempt on the newest commit of the run, unless the journal says that it may not run now: another worker
@@ -96,7 +98,7 @@ async function startAttempt(
   { ordinal, hostGitDir }: { ordinal: number; hostGitDir: string },
 ): Promise<Started | undefined> {
   const image = await worker.engine.imageId(config.image);
-  const begun = await worker.store.transact(runId, async (state) => {
+  const begun = await worker.store.transact<Begun>(runId, async (state) => {
     const plan = planNext(state);
     const planned =
       state.status === 'running' && state.paused === undefined && plan.kind === 'attempts'
@@ -107,9 +109,11 @@ async function startAttempt(
     const { id, progress } = planned.story;
     const story = prd.stories.find((each) => each.id === id);
     if (story === undefined) throw new HaloError('RUN_UNREADABLE', `run ${runId} lost its story ${id}`);
-    if (progress === 'in_progress') {
+    if (wasBegun(planned.story)) {
       const landed = await recoverLanded(worker.store, { state, stories: [planned.story], hostGitDir, config });
-      if (landed.length > 0) return { entries: landed, result: undefined };
+      if (landed.length > 0) return { entries: landed, result: 'landed' };
+    }
+    if (progress === 'in_progress') {
       const poisoned = refusePoison(state, planned, config);
       if (poisoned !== undefined) return { entries: [poisoned], result: undefined };
     }
@@ -125,8 +129,9 @@ async function startAttempt(
     return { entries: [entry], result: { ...started, state, progress } };
   });
   // Taken over from a worker that may be dead: what it left of an older epoch goes while this attempt begins.
-  if (begun?.progress === 'in_progress') worker.inBackground(sweepOrphans(worker));
-  return begun;
+  const taken = begun === 'landed' || begun?.progress === 'in_progress';
+  if (taken) worker.inBackground(sweepOrphans(worker));
+  return begun === 'landed' ? undefined : begun;
 }
 
 /** Whether a breaker that runs share keeps an attempt from beginning; the journal then says until when. */

@@ -8,6 +8,7 @@ import type { Phase } from '../core/phase.ts';
 import type { Prd, Story } from '../core/prd.ts';
 import type { RunState } from '../core/run-state.ts';
 import { storyKey } from '../core/story-key.ts';
+import { reach } from '../lib/failpoint.ts';
 import { candidatePath, createScratch, removeScratch } from '../git/scratch.ts';
 import { mirrorPath } from '../git/mirror.ts';
 import type { Mount, Sandbox, SandboxLabels, SandboxSpec } from '../sandbox/sandbox.ts';
@@ -163,9 +164,11 @@ export async function openAttempt(worker: WorkerContext, request: AttemptRequest
     report,
     phase: async (phase, action) => {
       const started = Date.now();
+      await reach(`${phase}.before`);
       await report({ type: 'phase.started', phase });
       const result = await action();
       await report({ type: 'phase.ended', phase, ms: Date.now() - started });
+      await reach(`${phase}.after`);
       return result;
     },
     createVolume: async (name) => {
@@ -198,5 +201,7 @@ function mountRepositories(id: string, mirrorDir: string, candidateDir: string):
 
 /** Sandboxes first and together, then what they used; a failure does not keep the rest from being closed. */
 async function closeAll(closers: (() => Promise<void>)[]): Promise<void> {
+  await reach('close.before');
   for (const close of closers.splice(0).reverse()) await close();
+  await reach('close.after');
 }

@@ -3,6 +3,7 @@ import { planNext, type RunEnd } from '../core/plan.ts';
 import type { RunState } from '../core/run-state.ts';
 import { inspectRepo, listChanges } from '../git/repo.ts';
 import { landRun } from './land-run.ts';
+import { settleLanded } from './recover-landed.ts';
 import type { Run } from './read-run.ts';
 import type { WorkerContext } from './worker-context.ts';
 import { writeBackProgress } from './write-back.ts';
@@ -31,10 +32,12 @@ export async function endRun(
   await writeBackProgress(worker, { runId, config });
   // The bundle first: whoever sees the end finds it, too.
   if (expected.stopReason !== 'SUCCESS') await bundleFailure(worker, { runId, config, end: expected });
-  const end = await worker.store.transact(runId, (now) => {
+  const end = await worker.store.transact(runId, async (now) => {
     const end = now.status === 'ended' ? undefined : decide(now);
     if (end === undefined) return { entries: [], result: undefined };
-    return { entries: [{ type: 'run.ended', stopReason: end.stopReason, detail: end.detail }], result: end };
+    const landed = await settleLanded(worker, now, config);
+    const { stopReason, detail } = end;
+    return { entries: [...landed, { type: 'run.ended', stopReason, detail }], result: end };
   });
   if (end?.stopReason !== 'SUCCESS' || config.land.mode !== 'ff') return;
   try {

@@ -1,6 +1,7 @@
 import { parseProof, proofText, type GateProof, type Proof } from '../core/proof.ts';
 import { toHaloError } from '../core/errors.ts';
 import type { AttemptRef, JournalEntry } from '../core/events.ts';
+import { reach } from '../lib/failpoint.ts';
 import { writeNote } from '../git/notes.ts';
 import { version } from '../lib/version.ts';
 import type { AttemptPlace } from '../store/layout.ts';
@@ -36,7 +37,9 @@ export async function keepProof(attempt: Attempt, candidate: Candidate, gates: G
     startedAt: attempt.startedAt,
     provenAt: new Date().toISOString(),
   };
+  await reach('proof.before');
   await worker.store.writeArtifact(attempt.place, ARTIFACT, proofText(proof));
+  await reach('proof.after');
 }
 
 /** The proof of an attempt, when it is of this commit. */
@@ -69,7 +72,9 @@ export async function noteProof(landed: LandedProof): Promise<JournalEntry[]> {
     if (proof === undefined) return [];
     const text = proofText(approvedBy === undefined ? proof : { ...proof, approved: true, approvedBy });
     if (approvedBy !== undefined) await store.writeArtifact(place, ARTIFACT, text);
+    await reach('note.before');
     await writeNote({ gitDir, commit, text, key: signingKey(git) });
+    await reach('note.after');
     return [];
   } catch (error) {
     const { message } = toHaloError(error);

@@ -2,6 +2,7 @@ import { relative } from 'node:path';
 import type { Config } from '../config/config.ts';
 import { HaloError } from '../core/errors.ts';
 import type { RunRepo } from '../core/events.ts';
+import { reach } from '../lib/failpoint.ts';
 import { fastForward, pushFastForward } from '../git/fast-forward.ts';
 import { mirrorPath } from '../git/mirror.ts';
 import { inspectRepo } from '../git/repo.ts';
@@ -37,9 +38,11 @@ export async function landRun(store: Store, home: string, runId: string): Promis
     });
   }
   refuseUnapproved(state, (await store.readRecord(runId)).config as Config);
+  await reach('ff.before');
   const landed = isUrl(repo.source)
     ? await pushRun(home, repo, tip)
     : await fastForwardCheckout(repo, { runId, tip, prdPath });
+  await reach('ff.after');
   await store.append(runId, [{ type: 'run.landed', ...landed }]);
   return landed;
 }

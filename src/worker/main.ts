@@ -8,6 +8,7 @@ import type { RunEnd } from '../core/plan.ts';
 import type { StopReason } from '../core/stop-reason.ts';
 import type { Masker } from '../lib/secrets/masker.ts';
 import { transcribe } from '../core/transcript.ts';
+import { reach } from '../lib/failpoint.ts';
 import { openAllowance, type SharedAllowance } from '../queue/allowance.ts';
 import { checkRedis } from '../queue/check-redis.ts';
 import { consume, type Turn } from '../queue/consume.ts';
@@ -77,12 +78,14 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   const handle = async (job: StoryJob, signal: AbortSignal, { jobId, lastTry }: Turn) => {
     const { runId } = job;
     try {
+      await reach('job.taken');
       if (unmetNeeds(await worker.store.readState(runId)).length > 0) return undefined;
       const next = await advanceRun(worker, job, signal);
       // A job cannot be queued while it runs: it comes again instead.
       const own = next.find((following) => jobIdOf(following) === jobId);
       for (const following of next) if (following !== own) await inQueue(queue.enqueue(following));
       if (next.length === 0) await inQueue(reconciler.wake(runId));
+      await reach('job.done');
       return own && { againMs: own.delayMs ?? 0 };
     } catch (error) {
       if (signal.aborted) throw error;
@@ -99,6 +102,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     concurrency,
     limits,
     ...(owner === undefined ? {} : { lane: owner }),
+    takeoverMs: host.takeoverMs,
     handle,
     onError: (error) => log.warn({ err: error }, 'the queue reports a fault'),
   });

@@ -3,16 +3,37 @@ import type { JournalEntry } from '../core/events.ts';
 import type { RunState, StoryState } from '../core/run-state.ts';
 import { findLanded } from '../git/land.ts';
 import type { Store } from '../store/store.ts';
+import type { RunKeeper } from './end-run.ts';
+import { hostGitDirOf } from './host-repo.ts';
 import { noteProof } from './keep-proof.ts';
 import { runRef } from './run-ref.ts';
 import { endedEntry } from './story-end.ts';
 
 export interface Unsettled {
   state: RunState;
-  /** Those in question; default all that are in progress. */
+  /** Those in question; default all that were begun and have not landed. */
   stories?: readonly StoryState[];
   hostGitDir: string;
   config: Pick<Config, 'git'>;
+}
+
+/** Whether it may have landed without the journal knowing it. */
+export function wasBegun({ progress, attempts }: StoryState): boolean {
+  return attempts > 0 && progress !== 'passed' && progress !== 'done';
+}
+
+/**
+ * The same of a run that ends now: nobody looks at its branch any more. Never throws: where the repository cannot be
+ * read, a run must be able to end.
+ */
+export async function settleLanded({ home, store, log }: RunKeeper, state: RunState, config: Unsettled['config']) {
+  if (!state.stories.some(wasBegun)) return [];
+  try {
+    return await recoverLanded(store, { state, hostGitDir: await hostGitDirOf(home, state.repo), config });
+  } catch (error) {
+    log.warn({ runId: state.runId, err: error }, 'what has landed could not be looked up');
+    return [];
+  }
 }
 
 /**
@@ -25,7 +46,7 @@ export async function recoverLanded(
 ): Promise<JournalEntry[]> {
   const { runId, repo } = state;
   const entries: JournalEntry[] = [];
-  const asked = stories ?? state.stories.filter(({ progress }) => progress === 'in_progress');
+  const asked = stories ?? state.stories.filter(wasBegun);
   for (const { id, key, attempts } of asked) {
     const commit = await findLanded({ hostGitDir, ref: runRef(runId), base: repo.base, runId, storyId: id });
     if (commit === undefined) continue;

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { open, realpath, rename, rm, stat, type FileHandle } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { open, readdir, realpath, rename, rm, stat, type FileHandle } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { reach } from '../lib/failpoint.ts';
 import { syncFolder } from '../lib/atomic-write.ts';
 
 const MOST_TRIES = 3;
@@ -16,7 +17,7 @@ export type Change = (bytes: Uint8Array) => Uint8Array | undefined;
 export async function replaceFile(path: string, change: Change): Promise<void> {
   const target = await realpath(path);
   for (let tries = 1; ; tries++) {
-    const temp = `${target}.${randomBytes(4).toString('hex')}.tmp`;
+    const temp = `${target}.${process.pid}-${randomBytes(4).toString('hex')}.tmp`;
     try {
       if (await tryReplace({ target, temp, change })) return;
     } finally {
@@ -41,13 +42,34 @@ async function tryReplace({
   const bytes = await file.readFile().finally(() => file.close());
   const changed = change(bytes);
   if (changed === undefined) return true;
+  await clearDead(target);
   const fresh = await open(temp, 'wx', 0o600);
   await fill(fresh, changed, before).finally(() => fresh.close());
   const now = await stat(target);
   if (now.mtimeMs !== before.mtimeMs || now.ino !== before.ino || now.size !== before.size) return false;
+  await reach('write-back.written');
   await rename(temp, target);
   await syncFolder(dirname(target));
   return true;
+}
+
+/** Removes what a process left beside the file that died before it could rename it. Its work is done here anew. */
+async function clearDead(target: string): Promise<void> {
+  const folder = dirname(target);
+  const start = `${basename(target)}.`;
+  for (const name of await readdir(folder)) {
+    const [, pid] = (name.startsWith(start) && /^(\d+)-[0-9a-f]{8}\.tmp$/.exec(name.slice(start.length))) || [];
+    if (pid !== undefined && !isAlive(Number(pid))) await rm(join(folder, name), { force: true });
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
 }
 
 async function fill(file: FileHandle, content: Uint8Array, like: { uid: number; gid: number; mode: number }) {

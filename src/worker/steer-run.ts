@@ -8,6 +8,7 @@ import { bundleFailure, endRun, planEnd, type RunKeeper } from './end-run.ts';
 import { findStory } from './find-story.ts';
 import { nextJobs } from './next-job.ts';
 import { readRun } from './read-run.ts';
+import { settleLanded } from './recover-landed.ts';
 import { writeBackProgress } from './write-back.ts';
 
 export interface Steering {
@@ -65,20 +66,21 @@ export async function resumeRun(keeper: RunKeeper, steering: Steering): Promise<
  */
 export async function cancelRun(keeper: RunKeeper, { runId, by }: Steering): Promise<Steered> {
   const detail = `cancelled by ${by}`;
-  const steered = await decide(keeper, runId, (state) => {
-    const landed = landedText(state);
+  const run = await readRun(keeper, runId);
+  const steered = await decide(keeper, runId, async (state) => {
+    const settled = await settleLanded(keeper, state, run.config);
+    const landed = landedText(state, settled);
     if (state.status === 'ended' && state.stopReason === 'USER_ABORT')
       return unchanged([], `It was cancelled before; ${landed}.`);
     refuseEnded(state, 'there is nothing to cancel', `\`halo status ${runId}\` shows what it came to.`);
     return {
-      entries: [{ type: 'run.ended', stopReason: 'USER_ABORT', detail, by }],
+      entries: [...settled, { type: 'run.ended', stopReason: 'USER_ABORT', detail, by }],
       says: `It is cancelled; ${landed}.`,
       changed: true,
       stories: underWay(state),
     };
   });
   if (!steered.changed) return steered;
-  const run = await readRun(keeper, runId);
   await writeBackProgress(keeper, run);
   await bundleFailure(keeper, { ...run, end: { stopReason: 'USER_ABORT', detail } });
   return steered;
@@ -145,9 +147,13 @@ export async function retryRun(keeper: RunKeeper, steering: Steering, storyId: s
 
 type Decided = Said & { entries: readonly JournalEntry[] };
 
-async function decide(keeper: RunKeeper, runId: string, how: (state: RunState) => Decided): Promise<Steered> {
-  return keeper.store.transact(runId, (state) => {
-    const { entries, ...said } = how(state);
+async function decide(
+  keeper: RunKeeper,
+  runId: string,
+  how: (state: RunState) => Decided | Promise<Decided>,
+): Promise<Steered> {
+  return keeper.store.transact(runId, async (state) => {
+    const { entries, ...said } = await how(state);
     return { entries, result: { runId, ...said } };
   });
 }
@@ -200,8 +206,9 @@ function underWay({ stories }: RunState): string[] {
   return stories.filter(({ progress }) => progress === 'in_progress').map(({ id }) => id);
 }
 
-function landedText({ runId, stories }: RunState): string {
-  const landed = stories.filter(({ progress }) => progress === 'passed').map(({ id }) => id);
+function landedText({ runId, stories }: RunState, settled: readonly JournalEntry[]): string {
+  const known = stories.filter(({ progress }) => progress === 'passed').map(({ id }) => id);
+  const landed = [...known, ...settled.flatMap((entry) => (entry.type === 'story.ended' ? [entry.story] : []))];
   return landed.length === 0 ? 'nothing had landed' : `what landed before is on halo/${runId}: ${landed.join(', ')}`;
 }
 

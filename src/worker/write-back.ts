@@ -3,6 +3,7 @@ import { mkdir, realpath } from 'node:fs/promises';
 import { isAbsolute, join } from 'node:path';
 import type { Prd } from '../core/prd.ts';
 import type { RunState, StoryState } from '../core/run-state.ts';
+import { reach } from '../lib/failpoint.ts';
 import { withLock } from '../lib/lock.ts';
 import { markDone, type Progress } from '../prd/mark-done.ts';
 import type { RunKeeper } from './end-run.ts';
@@ -24,7 +25,9 @@ export async function writeBackProgress(keeper: RunKeeper, run: Pick<Run, 'runId
     if (!isAbsolute(state.prdPath) || !state.stories.some(hasLanded)) return;
     const progress = progressOf(state, (await readRun(keeper, runId)).prd);
     const path = await realpath(state.prdPath);
+    await reach('write-back.before');
     const gone = await withFileLock(home, path, () => mark(path, progress));
+    await reach('write-back.after');
     if (gone.length > 0) log.warn({ runId, path, stories: gone }, 'stories that landed are no longer in the PRD file');
   } catch (error) {
     log.warn({ runId, err: error }, 'progress could not be written back into the PRD file');

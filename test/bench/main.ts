@@ -1,7 +1,8 @@
 import { parseArgs } from 'node:util';
 import { measureOverhead } from './overhead.ts';
+import { measureThroughput } from './throughput.ts';
 
-const BENCHMARKS = { overhead: measureOverhead };
+const BENCHMARKS = { overhead: measureOverhead, throughput: measureThroughput };
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openHalo, OK, scripted } from '../support/halo.ts';
 import { makeRepository } from '../support/repository.ts';
+import { CLONE, EXPORT, SEALED } from './bare-sequence.ts';
 import { median, print, type Measure } from './report.ts';
 
 const STORIES = 4;
@@ -54,30 +55,20 @@ function openFloor(root: string): Floor {
   return { mirror, pack: join(dir, 'pack'), close: () => rmSync(dir, { recursive: true, force: true }) };
 }
 
-const SEALED = [
-  ...['-i', '--init', '--network', 'none', '--read-only', '--cap-drop', 'ALL', '--security-opt', 'no-new-privileges'],
-  ...['--user', '23456:23456', '--memory', '4g', '--memory-swap', '4g', '--pids-limit', '512', '--cpus', '2'],
-  ...['--tmpfs', '/tmp:exec,mode=1777', '--tmpfs', '/home/agent:exec,uid=23456', '-e', 'HOME=/home/agent'],
-];
-
 /** Create, start, clone and run; export; clone and gate in a second workspace; remove. In ms. */
 function timeFloor({ mirror, pack }: Floor): number {
   const docker = (...args: string[]) =>
     execFileSync('docker', args, { maxBuffer: 1e8, stdio: ['ignore', 'pipe', 'pipe'] });
   const [work, clean] = ['halo-bench-work', 'halo-bench-clean'];
   const at = (volume: string, mode = '') => ['-v', `${volume}:/workspace${mode}`, '-v', `${mirror}:/m:ro`];
-  const clone = 'cd /workspace && git clone -q --shared /m .';
-  const exporting =
-    'export GIT_DIR=/tmp/x GIT_WORK_TREE=/workspace; git init -q; echo /m/objects > /tmp/x/objects/info/alternates; ' +
-    'cd /workspace; git add -A; t=$(git write-tree); echo $t | git pack-objects --revs --stdout -q';
   const started = performance.now();
   docker('volume', 'create', work);
   docker('volume', 'create', clean);
-  const agent = docker('create', ...SEALED, ...at(work), 'halo-sandbox', 'sh', '-c', `${clone} && date +%N > file`);
+  const agent = docker('create', ...SEALED, ...at(work), 'halo-sandbox', 'sh', '-c', `${CLONE} && date +%N > file`);
   docker('start', '-a', agent.toString().trim());
-  const exporter = docker('create', ...SEALED, ...at(work, ':ro'), 'halo-sandbox', 'sh', '-c', exporting);
+  const exporter = docker('create', ...SEALED, ...at(work, ':ro'), 'halo-sandbox', 'sh', '-c', EXPORT);
   writeFileSync(pack, docker('start', '-a', exporter.toString().trim()));
-  const gate = docker('create', ...SEALED, ...at(clean), 'halo-sandbox', 'sh', '-c', `${clone} && true`);
+  const gate = docker('create', ...SEALED, ...at(clean), 'halo-sandbox', 'sh', '-c', `${CLONE} && true`);
   docker('start', '-a', gate.toString().trim());
   docker('rm', ...[agent, exporter, gate].map((id) => id.toString().trim()));
   docker('volume', 'rm', work, clean);

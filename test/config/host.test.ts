@@ -1,7 +1,7 @@
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { expect, test } from 'vitest';
-import { processEnv, readHost, readSecret } from '../../src/config/host.ts';
+import { processEnv, readFailpoints, readHost, readSecret } from '../../src/config/host.ts';
 
 test('without variables the home is ~/.halo and nothing else is set', () => {
   const expected = { home: join(homedir(), '.halo'), redisUrl: undefined, apiUrl: undefined, apiToken: undefined };
@@ -35,4 +35,16 @@ test('a secret that is empty counts as not set', () => {
 
 test('the environment is that of the process', () => {
   expect(processEnv().PATH).toBe(process.env.PATH);
+});
+
+test('how long a silent worker keeps its stories may be said, within reason', () => {
+  expect(readHost({ HALO_TAKEOVER: '5s' })).toMatchObject({ takeoverMs: 5000 });
+  for (const value of ['1s', 'soon', '5']) {
+    expect(() => readHost({ HALO_TAKEOVER: value })).toThrow(`HALO_TAKEOVER=${value} is not a duration of at least 2s`);
+  }
+});
+
+test('no failpoint is armed unless the environment says so', () => {
+  expect(readFailpoints({ HALO_FAILPOINT: '' })).toEqual([]);
+  expect(readFailpoints({ HALO_FAILPOINT: 'agent.after:hang' })).toMatchObject([{ at: 'agent.after', fault: 'hang' }]);
 });

@@ -26,6 +26,8 @@ export interface HaloProcess {
 export interface Start {
   cwd: string;
   env?: Record<string, string | undefined>;
+  /** A command that executes another one, to start it elsewhere, such as in a network namespace. */
+  via?: string[];
 }
 
 /** A HALO_HOME of its own for real processes. */
@@ -68,8 +70,9 @@ const NOT_INHERITED = {
   OPENAI_API_KEY: undefined,
 };
 
-function startHalo(words: string[], { cwd, env }: Start): HaloProcess {
-  const child = spawn(process.execPath, [BIN, ...words], {
+function startHalo(words: string[], { cwd, env, via = [] }: Start): HaloProcess {
+  const [program = '', ...args] = [...via, process.execPath, BIN, ...words];
+  const child = spawn(program, args, {
     cwd,
     env: { ...process.env, ...NOT_INHERITED, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -1,0 +1,94 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Redis } from 'ioredis';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import type { TestRepository } from '../support/repository.ts';
+import { checkInvariants } from './check-invariants.ts';
+import { openWorld, stopWorker, tidyUp, type World } from './world.ts';
+
+let world: World;
+let repository: TestRepository;
+
+beforeEach(() => {
+  world = openWorld();
+  repository = world.addRepository();
+});
+afterEach(() => world.close());
+
+const STORIES = [{ id: 'A' }, { id: 'B' }];
+
+/** Held at the failpoint long enough for what the test does meanwhile. */
+const holdAt = (at: string) => ({ HALO_FAILPOINT: `${at}@1:delay=6000` });
+
+async function finish(runId: string, stopReason = 'SUCCESS', landed = ['A', 'B']): Promise<void> {
+  await tidyUp(world);
+  await checkInvariants(world, [{ runId, repository, main: 'unchanged', landed, stopReason }]);
+}
+
+it('a worker that is stopped and overtaken writes nothing when it goes on', { timeout: 300_000 }, async () => {
+  const runId = await world.submit(repository, STORIES);
+  const first = world.startWorker(holdAt('objects.before'));
+  await first.says('failpoint objects.before');
+  first.process.kill('SIGSTOP');
+  const second = world.startWorker();
+  await world.untilEnded(runId);
+  const seen = world.journal(runId).length;
+  first.process.kill('SIGCONT');
+  await first.says('failpoint objects.before: delay');
+  await stopWorker(first);
+  await stopWorker(second);
+  expect(world.journal(runId)).toHaveLength(seen);
+  await finish(runId);
+});
+
+it(
+  'Redis killed in the middle of a landing: started again, and nothing is repeated',
+  { timeout: 300_000 },
+  async () => {
+    const runId = await world.submit(repository, STORIES);
+    const worker = world.startWorker(holdAt('ref.before'));
+    await worker.says('failpoint ref.before');
+    process.kill(Number(readFileSync(join(world.home.dir, 'redis', 'redis.pid'), 'utf8')), 'SIGKILL');
+    await world.untilEnded(runId);
+    await stopWorker(worker);
+    expect(world.journal(runId).filter(({ type }) => type === 'story.started')).toHaveLength(2);
+    await finish(runId);
+  },
+);
+
+it('Redis loses its data in the middle of a story, and once more between two', { timeout: 300_000 }, async () => {
+  const runId = await world.submit(repository, STORIES);
+  const worker = world.startWorker(holdAt('gates.before'));
+  await worker.says('failpoint gates.before');
+  const client = new Redis({ path: join(world.home.dir, 'redis', 'redis.sock') });
+  await client.flushall();
+  await vi.waitFor(() => expect(world.journal(runId).some(({ type }) => type === 'story.ended')).toBe(true), {
+    timeout: 120_000,
+    interval: 50,
+  });
+  await client.flushall();
+  client.disconnect();
+  await world.untilEnded(runId);
+  await stopWorker(worker);
+  await finish(runId);
+});
+
+it('a story in which every worker dies fails, and says so', { timeout: 300_000 }, async () => {
+  const runId = await world.submit(repository, STORIES, ['retry.crashes=2']);
+  for (const _death of [1, 2]) await world.startWorker({ HALO_FAILPOINT: 'agent.before:kill' }).ended;
+  const worker = world.startWorker({ HALO_FAILPOINT: 'agent.before:kill' });
+  await world.untilEnded(runId);
+  await stopWorker(worker);
+  expect(world.journal(runId).at(-1)).toMatchObject({ detail: expect.stringContaining('workers died') as string });
+  await finish(runId, 'INFRASTRUCTURE', []);
+});
+
+it('a run that is cancelled tells what landed without the journal knowing it', { timeout: 300_000 }, async () => {
+  const runId = await world.submit(repository, STORIES);
+  await world.startWorker({ HALO_FAILPOINT: 'mirror.after:kill' }).ended;
+  const { says } = await world.operations.cancel(runId, undefined);
+  expect(says).toContain(`what landed before is on halo/${runId}: A`);
+  const { state } = await world.operations.get(runId);
+  expect(state).toMatchObject({ stopReason: 'USER_ABORT', stories: [{ progress: 'passed' }, { progress: 'pending' }] });
+  await finish(runId, 'USER_ABORT', ['A']);
+});
