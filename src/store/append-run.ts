@@ -46,6 +46,19 @@ export async function amendRecord(paths: RunPaths, change: RunConstants): Promis
   });
 }
 
+/** Brings the files that are made from the journal up to date with the end of a run, whose writer may have died. */
+export async function freshenRun(paths: RunPaths): Promise<void> {
+  const isStale = async ({ state }: Folded) =>
+    state.status === 'ended' && (await readConstants(paths)).stopReason !== state.stopReason;
+  if (!(await isStale(await loadRun(paths)))) return;
+  await lockRun(paths, async () => {
+    const folded = await loadRun(paths);
+    if (!(await isStale(folded))) return;
+    await refresh(paths, folded);
+    await retell(paths, folded);
+  });
+}
+
 async function lockRun<T>(paths: RunPaths, work: () => Promise<T>): Promise<T> {
   return onDisk(paths.dir, () =>
     withLock(paths.lock, work).catch((error: unknown) => {

@@ -18,7 +18,11 @@ export interface RunOrigin {
 }
 
 /** The part of run.json that events do not change by themselves. */
-export type RunConstants = Partial<RunOrigin> & { prd?: Pick<Prd, 'hash' | 'specHash' | 'dialect'> };
+export type RunConstants = Partial<RunOrigin> & {
+  prd?: Pick<Prd, 'hash' | 'specHash' | 'dialect'>;
+  /** As of the last time that the file was written. */
+  stopReason?: string | null;
+};
 
 /** run.json: what was run, where, how far it got and how it ended. Times are ISO 8601; null means not yet. */
 export function recordOf(state: RunState, constants: RunConstants): Record<string, unknown> {

@@ -7,7 +7,7 @@ import type { RunState } from '../core/run-state.ts';
 import { writeAtomic } from '../lib/atomic-write.ts';
 import { maskInto } from '../lib/secrets/masked-sink.ts';
 import { openMasker, type Masker } from '../lib/secrets/masker.ts';
-import { amendRecord, appendToRun, readConstants, type Append, type Decision } from './append-run.ts';
+import { amendRecord, appendToRun, freshenRun, readConstants, type Append, type Decision } from './append-run.ts';
 import { createRunFolders, placeRuns, type RunCreated } from './create-run.ts';
 import { writeBundle, type BundleFacts } from './debug-bundle.ts';
 import { asDiskError, onDisk } from './disk.ts';
@@ -36,6 +36,8 @@ export interface Store {
   transact<T>(runId: string, decide: (state: RunState) => Decision<T> | Promise<Decision<T>>): Promise<T>;
   /** Notes in run.json what was not known at the creation, such as the agent's version. */
   amend(runId: string, change: RunConstants): Promise<void>;
+  /** Writes anew what a process that died left behind the end of its run. */
+  freshen(runId: string): Promise<void>;
   readState(runId: string): Promise<RunState>;
   /** What run.json says, as of the journal's last event. */
   readRecord(runId: string): Promise<Record<string, unknown>>;
@@ -121,6 +123,7 @@ export function openStore(home: string, options: StoreOptions): Store {
     append: async (runId, entries) => (await decideInLine(runId, () => ({ entries, result: undefined }))).events,
     transact: async (runId, decide) => (await decideInLine(runId, decide)).result,
     amend: (runId, change) => inLine(runId, () => amendRecord(paths(runId), change)),
+    freshen: (runId) => inLine(runId, () => freshenRun(paths(runId))),
     readState: async (runId) => (await loadRun(paths(runId))).state,
     readRecord: async (runId) => {
       const [{ state }, constants] = await Promise.all([loadRun(paths(runId)), readConstants(paths(runId))]);

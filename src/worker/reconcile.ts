@@ -75,7 +75,12 @@ async function requeue(
     log.warn({ runId, err: error }, 'a run cannot be read');
   });
   if (state === undefined) return 'open';
-  if (state.status === 'ended') return 'ended';
+  if (state.status === 'ended') {
+    await store.freshen(runId).catch((error: unknown) => {
+      log.warn({ runId, err: error }, 'the files of a run could not be brought up to date');
+    });
+    return 'ended';
+  }
   if ((await laneOf(home, state)) !== owner) return 'open';
   if (unmetNeeds(await settleNeeds(worker, state)).length > 0) return 'open';
   for (const job of nextJobs(state)) await queue.enqueue(job);
