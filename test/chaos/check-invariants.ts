@@ -1,12 +1,10 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { Queue } from 'bullmq';
 import Docker from 'dockerode';
-import { Redis } from 'ioredis';
 import { expect, vi } from 'vitest';
 import { filesWith } from '../support/files-with.ts';
 import type { TestRepository } from '../support/repository.ts';
-import { CANARY, type World } from './world.ts';
+import { activeJobs, CANARY, type World } from './world.ts';
 
 /** What must hold of a run, whatever happened while it was worked on. */
 export interface Promised {
@@ -31,7 +29,8 @@ export async function checkInvariants(world: World, promised: Promised[]): Promi
     checkEnd(world, run);
   }
   await checkLeftovers(world);
-  await checkJobs(world);
+  // All workers are gone.
+  expect(await activeJobs(world), 'I3: jobs under way without a worker').toEqual([]);
   expect(await filesWith(world.home.dir, CANARY), 'I5: files with the secret').toEqual([]);
 }
 
@@ -95,19 +94,4 @@ export async function findLeftovers(home: string, docker = new Docker()): Promis
     ...inside(join(home, 'repos')).flatMap((mirror) => inside(join(mirror, 'attempts'))),
     ...inside(join(home, 'sockets')),
   ];
-}
-
-/** All workers are gone: no job may be under way. */
-async function checkJobs({ home, redisSocket }: World): Promise<void> {
-  const prefix = `halo-${readFileSync(join(home.dir, 'id'), 'utf8').trim()}`;
-  const connection = new Redis({ path: redisSocket, maxRetriesPerRequest: null });
-  const queue = new Queue('stories', { connection, prefix });
-  try {
-    const active = await queue.getActive();
-    const unlocked = active.filter(({ id }) => id !== undefined).map(({ id }) => id);
-    expect(unlocked, 'I3: jobs under way without a worker').toEqual([]);
-  } finally {
-    await queue.close();
-    connection.disconnect();
-  }
 }

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { checkInvariants } from './check-invariants.ts';
 import { FULL, LEVEL } from './level.ts';
-import { openWorld, stopWorker, type World } from './world.ts';
+import { openWorld, stopWorker, tidyUp, type World } from './world.ts';
 
 /** Two machines as far as the network goes, joined by one cable; the first one has Redis. */
 const NEAR = `halo-near-${process.pid}`;
@@ -62,9 +62,7 @@ describe.skipIf(LEVEL < FULL || !possible)('two machines', () => {
       expect(world.journal(runId)).toHaveLength(told);
       expect(world.journal(runId).filter(({ type }) => type === 'story.started')).toHaveLength(3);
       await stopWorker(near);
-      const last = world.startWorker(env, { via: inside(FAR) });
-      await last.says('working on');
-      await stopWorker(last);
+      await tidyUp(world, env, { via: inside(FAR) });
       await checkInvariants(world, [{ runId, repository, main: 'unchanged', landed: ['A', 'B'] }]);
     },
   );

@@ -1,7 +1,9 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { vi } from 'vitest';
+import { Queue } from 'bullmq';
+import { Redis } from 'ioredis';
+import { expect, vi } from 'vitest';
 import { openLocal } from '../../src/api/local.ts';
 import type { Operations } from '../../src/api/operations.ts';
 import type { JournalEvent } from '../../src/core/events.ts';
@@ -120,8 +122,22 @@ export async function killWorker(worker: HaloProcess): Promise<void> {
 }
 
 /** A worker that finds what is left to do, and to clean up, before it stops. */
-export async function tidyUp(world: World): Promise<void> {
-  const worker = world.startWorker();
+export async function tidyUp(world: World, ...how: Parameters<World['startWorker']>): Promise<void> {
+  const worker = world.startWorker(...how);
   await worker.says('working on');
+  await vi.waitFor(async () => expect(await activeJobs(world)).toEqual([]), { timeout: 120_000, interval: 300 });
   await stopWorker(worker);
+}
+
+/** Ids of the jobs that Redis takes for being under way. */
+export async function activeJobs({ home, redisSocket }: World): Promise<string[]> {
+  const prefix = `halo-${readFileSync(join(home.dir, 'id'), 'utf8').trim()}`;
+  const connection = new Redis({ path: redisSocket, maxRetriesPerRequest: null });
+  const queue = new Queue('stories', { connection, prefix });
+  try {
+    return (await queue.getActive()).map(({ id }) => id ?? '');
+  } finally {
+    await queue.close();
+    connection.disconnect();
+  }
 }
