@@ -64,13 +64,13 @@ export async function openQueue(
   return {
     enqueue: async ({ delayMs = 0, ...job }) => {
       const standing = await standingOf(job.runId);
-        await reach('enqueue.before');
+      await reach('enqueue.before');
       await ask(async () => {
         // A script that has written something is let through by a full server, so room is asked for first.
         await connection.set(`${link.prefix}:room`, '', 'PX', ROOM_MS);
         await dispatch.tell(() => ({ offer: [{ id: jobIdOf(job), ...job, ...standing, delayMs }] }));
       });
-        await reach('enqueue.after');
+      await reach('enqueue.after');
     },
     counts: () => ask(() => countJobs(dispatch)),
     dropLane: (lane) =>

@@ -75,7 +75,7 @@ it('Redis loses its data in the middle of a story, and once more between two', {
 
 it('a story in which every worker dies fails, and says so', { timeout: 300_000 }, async () => {
   const runId = await world.submit(repository, STORIES, ['retry.crashes=2', 'retry.infrastructure.retries=0']);
-  for (const _death of [1, 2]) await world.startWorker({ HALO_FAILPOINT: 'agent.before:kill' }).ended;
+  for (let deaths = 0; deaths < 2; deaths += 1) await world.startWorker({ HALO_FAILPOINT: 'agent.before:kill' }).ended;
   const worker = world.startWorker({ HALO_FAILPOINT: 'agent.before:kill' });
   await world.untilEnded(runId);
   await stopWorker(worker);
