@@ -16,7 +16,7 @@ const PATIENT = [
   'retry.infrastructure.retries=20',
   'retry.environment.retries=20',
   'retry.crashes=50',
-  'breaker.same_error=500',
+  'breaker.same_error=100',
   'retry.infrastructure.backoff="10ms"',
 ];
 
