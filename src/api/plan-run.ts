@@ -5,6 +5,7 @@ import { findRepoConfig, parseConfigFile, readConfigFile, type ConfigFile } from
 import { resolveConfig } from '../config/resolve.ts';
 import { HaloError } from '../core/errors.ts';
 import type { RunRepo } from '../core/events.ts';
+import { PRDS_FOLDER } from '../core/named-prd.ts';
 import { updateMirror } from '../git/mirror.ts';
 import { inspectRepo, listChanges, readFileAt } from '../git/repo.ts';
 import { isUrl, mirrorName, withoutCredentials } from '../git/source.ts';
@@ -65,7 +66,12 @@ async function lookAtFolder(source: string, cleanBut: string | undefined): Promi
 /** halo's own inputs may be new or changed: they are read as they are now, not from a commit. */
 async function refuseChanges(root: string, prdPath: string): Promise<void> {
   const prd = relative(root, await realpath(prdPath).catch(() => prdPath));
-  const changes = await listChanges(root, ['halo.toml', '.halo/config.toml', ...(isBelow(prd) ? [prd] : [])]);
+  const changes = await listChanges(root, [
+    'halo.toml',
+    '.halo/config.toml',
+    PRDS_FOLDER,
+    ...(isBelow(prd) ? [prd] : []),
+  ]);
   if (changes.length === 0) return;
   const shown = changes.slice(0, 5).join(', ') + (changes.length > 5 ? ` and ${changes.length - 5} more` : '');
   throw new HaloError('DIRTY_WORKTREE', `${root} has uncommitted changes: ${shown}.`, {

@@ -16,6 +16,7 @@ import { nextJobs } from '../worker/next-job.ts';
 import { settleNeeds } from '../worker/settle-needs.ts';
 import type { BatchEntry, BatchRequest, PrdBytes, SubmitOptions, Submitted, SubmitRequest } from './operations.ts';
 import { planRun, type PlannedRun } from './plan-run.ts';
+import { linkRunFiles } from './link-run-files.ts';
 import { isFileHere } from './prd-file.ts';
 import { submitOnce } from './submit-once.ts';
 import type { SubmitContext } from './submit-context.ts';
@@ -135,7 +136,8 @@ async function createRuns(
     // For several repositories, a PRD is done only when it is done in all of them.
     const sharers = planned.filter((other) => other.member.prd.path === member.prd.path).length;
     const prdIsHere = await isFileHere(member.prd);
-    const writeBack = run.config.prd.writeBack && sharers === 1 && prdIsHere;
+    const alone = sharers === 1 && prdIsHere;
+    const writeBack = run.config.prd.writeBack && alone;
     const config = { ...run.config, prd: { writeBack } };
     const needs = [...after, ...member.deps.flatMap((name) => idOf.get(name) ?? [])];
     const created: JournalEntry & { type: 'run.created' } = {
@@ -154,9 +156,16 @@ async function createRuns(
       ...(needs.length === 0 ? {} : { after: needs }),
       ...(batch === undefined ? {} : { batch: { id: batch, name: member.name, place } }),
     };
-    return { created, origin: { haloVersion: version(), agent: { name: config.agent }, args: context.args, config } };
+    return {
+      alone,
+      created,
+      origin: { haloVersion: version(), agent: { name: config.agent }, args: context.args, config },
+    };
   });
-  await context.store.createRuns(await Promise.all(made));
+  const runs = await Promise.all(made);
+  await context.store.createRuns(runs);
+  for (const { created } of runs.filter(({ alone }) => alone))
+    await linkRunFiles(created.prdPath, context.store.runFolder(created.runId));
 }
 
 function ignore(): void {}

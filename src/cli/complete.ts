@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { safeLine } from '../core/safe-text.ts';
 import type { Cli } from './cli.ts';
+import { listPrdNames } from './named-prds.ts';
 import { buildProgram } from './program.ts';
 
 interface Candidate {
@@ -40,7 +41,8 @@ async function candidates(before: string[], current: string, cli: Cli): Promise<
     return positionals > 0 ? [] : command.commands.map((each) => ({ word: each.name(), meaning: each.summary() }));
   const argument = command.registeredArguments[positionals];
   if (argument?.argChoices !== undefined) return argument.argChoices.map((word) => ({ word, meaning: '' }));
-  return argument?.name() === 'runId' ? runIds(cli) : [];
+  if (argument?.name() === 'runId') return runIds(cli);
+  return takesPrdName(argument?.name(), command) ? prdNames(cli) : [];
 }
 
 function optionsOf(command: Command): Candidate[] {
@@ -48,6 +50,15 @@ function optionsOf(command: Command): Candidate[] {
     .createHelp()
     .visibleOptions(command)
     .map((option) => ({ word: option.long ?? option.short ?? '', meaning: option.description }));
+}
+
+/** A new PRD has a name that is not there yet. */
+function takesPrdName(argument: string | undefined, command: Command): boolean {
+  return argument === 'prd' || (argument === 'name' && command.name() !== 'new');
+}
+
+async function prdNames({ cwd }: Cli): Promise<Candidate[]> {
+  return (await listPrdNames(cwd)).map((word) => ({ word, meaning: 'a PRD of this repository' }));
 }
 
 async function runIds(cli: Cli): Promise<Candidate[]> {

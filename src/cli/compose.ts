@@ -55,6 +55,8 @@ export interface Services {
   performTask(options: Omit<TaskOptions, 'userHome'>, world: Omit<TaskWorld, 'host'>): Promise<number>;
   /** Has a program run one task after the other. Answers with the exit code. */
   runLoop(options: Omit<LoopOptions, 'userHome'>, world: Omit<LoopWorld, 'env'>): Promise<number>;
+  /** Lets the person change a file in their editor. Throws USAGE. */
+  editFile(path: string): Promise<void>;
   initConfig(options: { folder: string; force: boolean }): Promise<Initialised>;
   /** Answers with the image's id. */
   /** `server`: the image of the services in compose.yaml, instead of the sandbox's. */
@@ -158,6 +160,14 @@ export function composeServices(args: readonly string[]): Services {
         import('../config/host.ts'),
       ]);
       return runLoop({ ...options, userHome: homedir() }, { ...world, env: processEnv() });
+    },
+    async editFile(path) {
+      const [{ editFile }, { readEditor }, { processEnv }] = await Promise.all([
+        import('./edit-file.ts'),
+        import('../config/editor.ts'),
+        import('../config/host.ts'),
+      ]);
+      return editFile(readEditor(processEnv()), path);
     },
     async initConfig(options) {
       const { initConfig } = await import('../api/repo-config.ts');

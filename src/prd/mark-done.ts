@@ -2,7 +2,7 @@ import type { Story } from '../core/prd.ts';
 import type { DraftStory, PrdDocument } from './dialect.ts';
 import { applyEdits, type Edit } from './edits.ts';
 import { markBoxes } from './mark-boxes.ts';
-import { markJson } from './mark-json.ts';
+import { markJson, markStarted } from './mark-json.ts';
 import { readPrdFile, type ReadPrd } from './parse.ts';
 import { digestStory } from './spec-hash.ts';
 
@@ -14,6 +14,8 @@ export interface Progress {
   landed: StoryIdentity[];
   /** Those that were done before: they tell twins without ids apart. */
   before: StoryIdentity[];
+  /** Ids of stories that were begun and have not landed: told where the file has a field of its own for that. */
+  begun?: readonly string[];
 }
 
 export interface Marked {
@@ -24,7 +26,7 @@ export interface Marked {
 }
 
 /**
- * Marks stories as done in the text of their PRD, in the file's own field, word or box. The file may have changed since
+ * Marks stories as done, or as begun, in the text of their PRD, in the file's own field, word or box. The file may have changed since
  * they were read: each is found again by its id, or by its texts where it has none. Pure: `path` is for messages.
  * Throws PRD_INVALID when the file cannot be read any more, or not after it was marked.
  */
@@ -32,12 +34,17 @@ export function markDone(bytes: Uint8Array, path: string, progress: Progress): M
   const read = readPrdFile(bytes, path);
   const { drafts, gone } = findAgain(read.draft.stories, progress);
   const open = drafts.filter(({ status }) => status !== 'done');
-  if (open.length === 0) return { bytes: undefined, gone };
-  const edits = open.flatMap((draft) => findEdits(read, draft));
+  const begun = read.draft.stories.filter((story) => story.status === 'pending' && isBegun(story, progress));
+  const edits = [...open.flatMap((draft) => findEdits(read, draft)), ...begun.flatMap(({ mark }) => markStarted(mark))];
+  if (edits.length === 0) return { bytes: undefined, gone };
   const text = applyEdits(read.document.text, edits);
   const marked = new TextEncoder().encode(`${read.hadMark ? '\uFEFF' : ''}${text}`);
   assertMarked(readPrdFile(marked, path), { open, before: read });
   return { bytes: marked, gone };
+}
+
+function isBegun({ ownId }: DraftStory, { begun = [] }: Progress): boolean {
+  return ownId !== undefined && begun.includes(ownId);
 }
 
 function findAgain(stories: DraftStory[], progress: Progress): { drafts: DraftStory[]; gone: string[] } {

@@ -1,5 +1,6 @@
 import type { Edit } from './edits.ts';
 import type { JsonValue } from './json.ts';
+import type { Mark } from './dialect.ts';
 import { FLAG_KEYS, STARTED_KEYS, STATUS_KEY } from './keys.ts';
 import { isLifeCycleWord, statusOfWord } from './read-status.ts';
 import { setMembers } from './set-members.ts';
@@ -23,6 +24,13 @@ export function markJson(story: JsonValue, options: MarkOptions): Edit[] {
   const started = STARTED_KEYS.flatMap((key) => story.members.get(key) ?? []).filter(({ value }) => value === true);
   const marks = edits.length > 0 ? edits : setMembers(story, { passes: true }, options.text);
   return [...marks, ...started.map((each) => replace(each, 'false'))];
+}
+
+/** Sets the first flag for stories under way that a story has; one without any stays as it is. */
+export function markStarted(mark: Mark): Edit[] {
+  const flags = mark.kind === 'json' ? STARTED_KEYS.flatMap((key) => mark.at.members.get(key) ?? []) : [];
+  const [flag] = flags.filter(({ kind }) => kind === 'boolean');
+  return flag === undefined || flag.value === true ? [] : [replace(flag, 'true')];
 }
 
 function replace({ offset, end }: JsonValue, text: string): Edit {

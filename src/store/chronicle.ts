@@ -11,6 +11,9 @@ interface Ended {
   tests: TestChanges | undefined;
 }
 
+/** Most lines of a failed gate's output; all of it is among the artifacts. */
+const MOST_TAIL_LINES = 20;
+
 /** progress.md: a section for each story that ended, as the next agent and people read it. */
 export function progressText(state: RunState, events: readonly JournalEvent[]): string {
   const last = new Map(endedAttempts(events).map((ended) => [ended.event.story, ended]));
@@ -32,10 +35,16 @@ function section({ event, gates, tests }: Ended, title: string): string {
   const facts = [
     `- verdict: ${event.verdict} (${event.stopReason}), attempt ${event.attempt}`,
     ...commit,
-    ...gates.map((gate) => `- gate \`${safeLine(gate.command)}\`: ${gateWord(gate)}`),
+    ...gates.flatMap((gate) => [`- gate \`${safeLine(gate.command)}\`: ${gateWord(gate)}`, ...tailOf(gate)]),
     ...(tests === undefined ? [] : [`- tests: ${testsText(tests)}`]),
   ];
   return `\n## ${safeLine(`${event.story}: ${title}`)}\n\n${facts.join('\n')}\n\n${quote(event.summary)}\n`;
+}
+
+/** What a gate said last before it failed, indented below it. */
+function tailOf({ tail = '' }: CommandResult): string[] {
+  const lines = quote(tail).split('\n').slice(-MOST_TAIL_LINES);
+  return tail.trim() === '' ? [] : ['', ...lines.map((line) => `  ${line}`), ''];
 }
 
 function historyLine({ event }: Ended): string {

@@ -46,7 +46,9 @@ export async function advanceRun(
     if (await isHeldBack(worker, run, { state, planned })) return;
     const hostGitDir = await hostGitDirOf(worker.home, state.repo);
     const started = await startAttempt(worker, run, { ordinal, hostGitDir });
-    if (started !== undefined) await attemptWhileWanted(worker, { ...run, ...started, hostGitDir, signal });
+    if (started === undefined) return;
+    await writeBackProgress(worker, run);
+    await attemptWhileWanted(worker, { ...run, ...started, hostGitDir, signal });
   });
   worker.inBackground(repackMirror(mirrorPath(worker.home, state.repo.mirror)));
   if (fatal === undefined) return goOn(worker, run);

@@ -11,7 +11,8 @@ import { readRun, type Run } from './read-run.ts';
 import { replaceFile } from './replace-file.ts';
 
 /**
- * Marks every story that has landed so far as done in the user's own PRD file, where that is on this machine.
+ * Marks every story that has landed so far as done in the user's own PRD file, where that is on this machine, and
+ * every story that was begun as under way, where the file has a field for it.
  * Safe to repeat: what a worker that died has left out is made up for. Never throws: the verdict on a story stands,
  * whatever becomes of the file.
  */
@@ -22,7 +23,7 @@ export async function writeBackProgress(keeper: RunKeeper, run: Pick<Run, 'runId
   if ((config as Partial<Run['config']>).prd?.writeBack !== true) return;
   try {
     const state = await store.readState(runId);
-    if (!isAbsolute(state.prdPath) || !state.stories.some(hasLanded)) return;
+    if (!isAbsolute(state.prdPath) || !state.stories.some((story) => hasLanded(story) || isBegun(story))) return;
     const progress = progressOf(state, (await readRun(keeper, runId)).prd);
     const path = await realpath(state.prdPath);
     await reach('write-back.before');
@@ -39,11 +40,17 @@ function progressOf(state: RunState, prd: Prd): Progress {
   return {
     landed: prd.stories.filter(({ id }) => landed.has(id)),
     before: prd.stories.filter(({ status }) => status === 'done'),
+    begun: state.stories.filter(isBegun).map(({ id }) => id),
   };
 }
 
 function hasLanded({ progress }: StoryState): boolean {
   return progress === 'passed';
+}
+
+/** A story that failed stays under way: the next run takes it up first. */
+function isBegun({ progress }: StoryState): boolean {
+  return progress === 'in_progress' || progress === 'failed' || progress === 'needs_human';
 }
 
 /** Answers with the ids of the stories that the file no longer holds. */

@@ -57,6 +57,7 @@ export async function runCli(words: string[], options: CliOptions): Promise<CliR
       convertPrd: notHere,
       performTask: notHere,
       runLoop: notHere,
+      editFile: notHere,
       initConfig: notHere,
       buildImage: notHere,
       ...options.services,

@@ -4,12 +4,23 @@ import { safeLine, safeText } from '../../core/safe-text.ts';
 import type { Tone } from '../../core/transcript.ts';
 import type { Cli } from '../cli.ts';
 import type { Define } from '../define.ts';
-import { readPrd } from '../read-prd.ts';
+import { requireNamedPrd } from '../named-prds.ts';
+import { defineEdit } from '../prds/edit.ts';
+import { defineList } from '../prds/list.ts';
+import { defineNew } from '../prds/new.ts';
+import { defineStatus } from '../prds/status.ts';
+import { isNamed, readPrd } from '../read-prd.ts';
 import { widthOf } from '../run-table.ts';
 import { table } from '../table.ts';
 
 export const define: Define = (command, cli) => {
-  command.description('Reads PRD files of all dialects, whoever wrote them.').addHelpText('after', HELP);
+  command
+    .description('Keeps PRDs under a name, and reads PRD files of all dialects, whoever wrote them.')
+    .addHelpText('after', HELP);
+  defineNew(command.command('new'), cli);
+  defineList(command.command('list'), cli);
+  defineEdit(command.command('edit'), cli);
+  defineStatus(command.command('status'), cli);
   command
     .command('validate')
     .summary('say how a PRD is read, or what is wrong with it')
@@ -17,11 +28,11 @@ export const define: Define = (command, cli) => {
       'Shows which dialect a PRD is written in, its stories in the order in which they run, and everything that was normalised or ignored. What is ambiguous is refused with file, line and how to write it.',
     )
     .helpOption('-h, --help', 'show help')
-    .argument('<prd>', 'the PRD file, or - for stdin')
-    .option('--as <dialect>', 'check it by the rules of this dialect')
+    .argument('[prd]', 'the PRD file, the name of a PRD, or - for stdin; by default the only one with a name')
+    .option('--as <dialect>', 'check it by the rules of this dialect; those of daedalus for a name')
     .option('--json', 'print the PRD as halo sees it, as JSON')
     .addHelpText('after', VALIDATE_HELP)
-    .action((file: string, flags: ValidateFlags) => validate(file, flags, cli));
+    .action((file: string | undefined, flags: ValidateFlags) => validate(file, flags, cli));
   command
     .command('convert')
     .summary('write a PRD anew in another dialect')
@@ -42,6 +53,8 @@ interface ValidateFlags {
 
 const HELP = `
 Examples:
+  halo prd new checkout
+  halo prd edit checkout && halo run checkout
   halo prd validate prd.json
   halo prd convert tasks.md --to ralph > prd.json
 
@@ -50,6 +63,7 @@ See also: halo run, halo submit`;
 const VALIDATE_HELP = `
 Examples:
   halo prd validate prd.json
+  halo prd validate checkout
   halo prd validate scripts/ralph/prd.json --as daedalus
   halo prd validate tasks.md --json | jq '.stories[].title'
 
@@ -68,9 +82,11 @@ Exit codes:
 
 See also: halo prd validate`;
 
-async function validate(file: string, flags: ValidateFlags, cli: Cli): Promise<void> {
+async function validate(wanted: string | undefined, flags: ValidateFlags, cli: Cli): Promise<void> {
+  const file = wanted ?? (await requireNamedPrd(cli.cwd, undefined)).name;
   const { path, bytes } = await readPrd(file, cli);
-  const prd = await cli.services.parsePrd({ path, bytes, as: flags.as });
+  const as = flags.as ?? ((await isNamed(file, cli.cwd)) ? 'daedalus' : undefined);
+  const prd = await cli.services.parsePrd({ path, bytes, as });
   if (flags.json) return cli.printJson(prd);
   await cli.print(...describe(prd), '', ...storyTable(prd.stories, cli), ...describeWarnings(prd, cli));
 }

@@ -1,0 +1,16 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { HaloError } from '../core/errors.ts';
+
+/**
+ * Lets a person edit a file at their terminal, and waits. `editor` may have arguments and is theirs, so a shell reads
+ * it; the path is no part of what the shell reads. Throws USAGE when the editor fails: nothing may be taken over then.
+ */
+export async function editFile(editor: string, path: string): Promise<void> {
+  const child = spawn('/bin/sh', ['-c', `${editor} "$@"`, 'halo', path], { stdio: 'inherit' });
+  const [code] = (await once(child, 'exit')) as [number | null];
+  if (code === 0) return;
+  throw new HaloError('USAGE', `The editor \`${editor}\` ended with ${code === null ? 'a signal' : `exit ${code}`}.`, {
+    hint: `Nothing was saved; what it left is ${path}.`,
+  });
+}

@@ -1,0 +1,55 @@
+import { readdir, stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { HaloError } from '../core/errors.ts';
+import { isPrdName, PRD_FILE, PRDS_FOLDER } from '../core/named-prd.ts';
+
+/** Where the named PRDs of the project around `cwd` are: at the top of its repository. */
+export async function findPrdsFolder(cwd: string): Promise<string> {
+  for (let folder = cwd; ; folder = dirname(folder)) {
+    if (await exists(join(folder, '.git'))) return join(folder, PRDS_FOLDER);
+    if (folder === dirname(folder)) return join(cwd, PRDS_FOLDER);
+  }
+}
+
+/** The names of all PRDs of the project, sorted. */
+export async function listPrdNames(cwd: string): Promise<string[]> {
+  const folder = await findPrdsFolder(cwd);
+  const names = (await readdir(folder).catch(() => [])).filter(isPrdName).sort();
+  const there = await Promise.all(names.map((name) => exists(join(folder, name, PRD_FILE))));
+  return names.filter((_name, place) => there[place]);
+}
+
+/** The file of a PRD that is there; undefined: none of that name is. */
+export async function findNamedPrd(cwd: string, name: string): Promise<string | undefined> {
+  if (!isPrdName(name)) return undefined;
+  const path = join(await findPrdsFolder(cwd), name, PRD_FILE);
+  return (await exists(path)) ? path : undefined;
+}
+
+export interface NamedPrd {
+  name: string;
+  path: string;
+}
+
+/** The PRD of that name, by default the only one. Throws USAGE, which names those that are there. */
+export async function requireNamedPrd(cwd: string, name: string | undefined): Promise<NamedPrd> {
+  const names = await listPrdNames(cwd);
+  const chosen = name ?? (names.length === 1 ? names[0] : undefined);
+  if (chosen !== undefined && names.includes(chosen))
+    return { name: chosen, path: join(await findPrdsFolder(cwd), chosen, PRD_FILE) };
+  const hint =
+    names.length === 0
+      ? '`halo prd new <name>` makes one.'
+      : `There ${names.length === 1 ? 'is' : 'are'} ${names.join(', ')}.`;
+  if (name !== undefined) throw new HaloError('USAGE', `There is no PRD ${JSON.stringify(name)}.`, { hint });
+  throw new HaloError('USAGE', names.length === 0 ? 'There is no PRD here.' : 'Several PRDs are here: name one.', {
+    hint,
+  });
+}
+
+async function exists(path: string): Promise<boolean> {
+  return stat(path).then(
+    () => true,
+    () => false,
+  );
+}

@@ -1,0 +1,56 @@
+import { join } from 'node:path';
+import { safeLine } from '../../core/safe-text.ts';
+import type { Cli } from '../cli.ts';
+import type { Define } from '../define.ts';
+import { listPrdNames, requireNamedPrd } from '../named-prds.ts';
+import { widthOf } from '../run-table.ts';
+import { table, type Cell } from '../table.ts';
+import { standingOf, type PrdStanding } from './standing.ts';
+
+export const defineList: Define = (command, cli) => {
+  command
+    .summary('list the PRDs of this repository')
+    .description('Lists the PRDs that have a name, with how far they are. One that cannot be read says so.')
+    .helpOption('-h, --help', 'show help')
+    .option('--json', 'print the same as JSON')
+    .addHelpText('after', HELP)
+    .action((flags: { json?: true }) => list(flags, cli));
+};
+
+const HELP = `
+Examples:
+  halo prd list
+  halo prd list --json | jq -r '.[].name'
+
+See also: halo prd new, halo prd status`;
+
+type Listed = PrdStanding | { name: string; path: string; problem: string };
+
+async function list(flags: { json?: true }, cli: Cli): Promise<void> {
+  const names = await listPrdNames(cli.cwd);
+  const listed = await Promise.all(names.map((name) => look(name, cli)));
+  if (flags.json) return cli.printJson(listed);
+  if (listed.length === 0)
+    return cli.note(`No PRDs yet. \`halo prd new <name>\` makes ${join('.halo', 'prds')}/<name>.`);
+  const heading = ['NAME', 'DONE', 'ACTIVE', 'PROJECT'].map((text) => ({ text }));
+  await cli.print(...table([heading, ...listed.map(rowOf)], { paint: cli.paint, width: widthOf(cli) }));
+}
+
+async function look(name: string, cli: Cli): Promise<Listed> {
+  const named = await requireNamedPrd(cli.cwd, name);
+  return standingOf(named, cli).catch((error: unknown) => ({
+    ...named,
+    problem: error instanceof Error ? error.message : String(error),
+  }));
+}
+
+function rowOf(prd: Listed): Cell[] {
+  const name: Cell = { text: prd.name, tone: 'strong' };
+  if ('problem' in prd) return [name, { text: '?' }, { text: '-' }, { text: safeLine(prd.problem), tone: 'warn' }];
+  return [
+    name,
+    { text: `${prd.done}/${prd.total}`, tone: prd.done === prd.total ? 'good' : 'plain' },
+    { text: prd.active.length === 0 ? '-' : safeLine(prd.active.map(({ id }) => id).join(', '), 40) },
+    { text: safeLine(prd.project) },
+  ];
+}

@@ -1,0 +1,239 @@
+import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { composeServices, type Services } from '../../src/cli/compose.ts';
+import { complete } from '../../src/cli/complete.ts';
+import { createCli } from '../../src/cli/cli.ts';
+import { processWorld } from '../../src/cli/world.ts';
+import { runCli } from '../support/cli-world.ts';
+import { openMemory } from '../support/memory-operations.ts';
+import { makeRepository, type TestRepository } from '../support/repository.ts';
+import { attempt, created } from '../support/runs.ts';
+
+let repository: TestRepository;
+let operations: ReturnType<typeof openMemory>;
+
+beforeEach(() => {
+  repository = makeRepository({ 'src/a.txt': 'a\n' }, 'shop ä');
+  operations = openMemory();
+});
+afterEach(() => {
+  vi.unstubAllEnvs();
+  repository.remove();
+});
+
+function halo(words: string[], cwd = repository.root) {
+  const real = composeServices([]);
+  const services: Partial<Services> = {
+    parsePrd: (file) => real.parsePrd(file),
+    editFile: (path) => real.editFile(path),
+  };
+  return runCli(words, { operations, services, cwd });
+}
+
+const inPrd = (name: string, file = 'prd.json') => join(repository.root, '.halo/prds', name, file);
+const read = (name: string) => readFileSync(inPrd(name), 'utf8');
+
+interface StoryFlags {
+  id: string;
+  priority: number;
+  passes?: boolean;
+  inProgress?: boolean;
+}
+
+function writePrd(name: string, stories: StoryFlags[]): void {
+  const userStories = stories.map((story) => ({
+    title: `Title of ${story.id}`,
+    description: 'As a user, I want it.',
+    acceptanceCriteria: ['it works'],
+    passes: false,
+    ...story,
+  }));
+  mkdirSync(inPrd(name, ''), { recursive: true });
+  writeFileSync(inPrd(name), JSON.stringify({ project: 'Shop', description: 'A shop.', userStories }, undefined, 2));
+}
+
+/** An editor that is a shell script; the file is `$1`. */
+function useEditor(script: string): void {
+  const path = join(repository.root, '..', 'my editor');
+  writeFileSync(path, `#!/bin/sh\n${script}\n`);
+  chmodSync(path, 0o755);
+  vi.stubEnv('VISUAL', '');
+  vi.stubEnv('EDITOR', `'${path}'`);
+}
+
+describe('halo prd new', () => {
+  it('scaffolds prd.md and prd.json that validate, from any folder of the repository', async () => {
+    const made = await halo(['prd', 'new', 'cart'], join(repository.root, 'src'));
+    expect(made).toMatchObject({ code: 0, stdout: '../.halo/prds/cart/prd.json\n' });
+    expect(readFileSync(inPrd('cart', 'prd.md'), 'utf8')).toContain('# cart');
+    expect(JSON.parse(read('cart'))).toMatchObject({
+      project: 'shop ä',
+      userStories: [{ id: 'US-001', priority: 1, passes: false, inProgress: false }],
+    });
+    expect(await halo(['prd', 'validate', 'cart'])).toMatchObject({ code: 0 });
+    expect(await halo(['prd', 'new'])).toMatchObject({ code: 0, stdout: '.halo/prds/main/prd.json\n' });
+  });
+
+  it('never writes over a PRD, and refuses names that are paths', async () => {
+    await halo(['prd', 'new', 'cart']);
+    writeFileSync(inPrd('cart'), 'mine');
+    expect(await halo(['prd', 'new', 'cart'])).toMatchObject({ code: 2, stdout: '' });
+    expect(read('cart')).toBe('mine');
+    for (const name of ['../cart', 'a/b', '.git', 'x'.repeat(65), ''])
+      expect((await halo(['prd', 'new', '--', name])).code, name).toBe(2);
+  });
+
+  it('keeps what runs write out of git', async () => {
+    await halo(['prd', 'new', 'cart']);
+    for (const file of ['agent.log', 'events.jsonl', 'progress.md', 'prd.draft.json'])
+      writeFileSync(inPrd('cart', file), 'x');
+    expect(repository.git('status', '--porcelain', '--untracked-files=all').split('\n').sort()).toEqual([
+      '?? .halo/prds/.gitignore',
+      '?? .halo/prds/cart/prd.json',
+      '?? .halo/prds/cart/prd.md',
+    ]);
+  });
+});
+
+describe('halo prd validate', () => {
+  it('holds a PRD with a name to every field of the schema, and shows the order of its stories', async () => {
+    writePrd('cart', [
+      { id: 'US-002', priority: 2 },
+      { id: 'US-003', priority: 3, inProgress: true },
+      { id: 'US-001', priority: 1 },
+    ]);
+    const good = await halo(['prd', 'validate']);
+    expect(good.stdout.split('\n').flatMap((line) => /^US-\d+/.exec(line)?.[0] ?? [])).toEqual([
+      'US-003',
+      'US-001',
+      'US-002',
+    ]);
+    writeFileSync(inPrd('cart'), read('cart').replace('"priority": 2', '"priority": 2.5').replace('"title"', '"name"'));
+    const bad = await halo(['prd', 'validate', 'cart']);
+    expect(bad).toMatchObject({ code: 6, stdout: '' });
+    expect(bad.stderr).toContain('userStories[0].title: is missing');
+    expect(bad.stderr).toContain('userStories[0].priority: must be a whole number');
+  });
+});
+
+describe('halo prd status', () => {
+  it('shows completion, the active story and the newest run', async () => {
+    writePrd('cart', [
+      { id: 'US-001', priority: 1, passes: true },
+      { id: 'US-002', priority: 2 },
+      { id: 'US-003', priority: 3, inProgress: true },
+    ]);
+    const run = operations.addRun([{ ...created(['US-002']), prdPath: inPrd('cart') }, ...attempt('US-002', false)]);
+    const { code, stdout } = await halo(['prd', 'status']);
+    expect(code).toBe(0);
+    expect(stdout).toContain('done     1 of 3 stories (33 %)\n');
+    expect(stdout).toContain('active   US-003  Title of US-003\n');
+    expect(stdout).toMatch(new RegExp(`^run {6}${run} `, 'm'));
+    const json = JSON.parse((await halo(['prd', 'status', 'cart', '--json'])).stdout) as unknown;
+    expect(json).toMatchObject({ done: 1, total: 3, active: [{ id: 'US-003' }], run: { runId: run } });
+  });
+
+  it('says what comes next where none is active: the lowest priority that has not passed', async () => {
+    writePrd('cart', [
+      { id: 'US-003', priority: 3 },
+      { id: 'US-001', priority: 1, passes: true },
+      { id: 'US-002', priority: 2 },
+    ]);
+    const { stdout } = await halo(['prd', 'status', 'cart']);
+    expect(stdout).toContain('active   none\nnext     US-002  Title of US-002\n');
+  });
+
+  it('asks for a name where there are several PRDs, and says which', async () => {
+    writePrd('cart', []);
+    writePrd('till', []);
+    expect(await halo(['prd', 'status'])).toMatchObject({ code: 2 });
+    expect((await halo(['prd', 'status', 'shop'])).stderr).toContain('There are cart, till.');
+  });
+});
+
+describe('halo prd list', () => {
+  it('lists all PRDs with how far they are, also those that cannot be read', async () => {
+    expect((await halo(['prd', 'list'])).stderr).toContain('No PRDs yet.');
+    writePrd('cart', [{ id: 'US-001', priority: 1, passes: true }]);
+    writePrd('till', []);
+    writeFileSync(inPrd('till'), '{');
+    const { code, stdout } = await halo(['prd', 'list']);
+    expect(code).toBe(0);
+    expect(stdout.split('\n').slice(1, 3)).toEqual([
+      expect.stringMatching(/^cart {2}1\/1 +- +Shop$/),
+      expect.stringMatching(/^till {2}\? /),
+    ]);
+  });
+});
+
+describe('halo prd edit', () => {
+  it('saves what the editor wrote once it validates', async () => {
+    await halo(['prd', 'new', 'cart']);
+    useEditor(`sed -i 's/"US-001"/"US-007"/' "$1"`);
+    expect(await halo(['prd', 'edit', 'cart'])).toMatchObject({ code: 0, stderr: 'saved cart: 1 stories\n' });
+    expect(read('cart')).toContain('"US-007"');
+    expect(existsSync(inPrd('cart', 'prd.draft.json'))).toBe(false);
+    useEditor('true');
+    expect((await halo(['prd', 'edit'])).stderr).toBe('nothing changed\n');
+  });
+
+  it('leaves the PRD as it is when the new text is no PRD, and keeps the text for the next edit', async () => {
+    await halo(['prd', 'new', 'cart']);
+    const before = read('cart');
+    useEditor(`sed -i 's/"US-001"/US-007"/' "$1"`);
+    const refused = await halo(['prd', 'edit', 'cart']);
+    expect(refused.code).toBe(6);
+    expect(refused.stderr).toContain('goes on with what you wrote');
+    expect(read('cart')).toBe(before);
+    useEditor(`sed -i 's/US-007"/"US-007"/' "$1"`);
+    expect(await halo(['prd', 'edit', 'cart'])).toMatchObject({ code: 0 });
+    expect(read('cart')).toContain('"US-007"');
+  });
+
+  it('takes nothing over from an editor that failed, nor over a change that a run made meanwhile', async () => {
+    await halo(['prd', 'new', 'cart']);
+    const before = read('cart');
+    useEditor(`echo ' ' >> "$1"; exit 3`);
+    expect((await halo(['prd', 'edit', 'cart'])).stderr).toContain('exit 3');
+    expect(read('cart')).toBe(before);
+    useEditor(`echo ' ' >> "$1"; echo >> '${inPrd('cart')}'`);
+    expect((await halo(['prd', 'edit', 'cart'])).stderr).toContain('changed by somebody else meanwhile');
+    expect(read('cart')).toBe(`${before}\n`);
+  });
+
+  it('hands the path to the editor as one word, whatever is in it', async () => {
+    await halo(['prd', 'new', 'cart']);
+    useEditor(`printf '%s|' "$#" "$1" > '${join(repository.root, 'seen')}'`);
+    await halo(['prd', 'edit', 'cart']);
+    expect(readFileSync(join(repository.root, 'seen'), 'utf8')).toBe(`1|${inPrd('cart', 'prd.draft.json')}|`);
+  });
+});
+
+describe('a name where a PRD file is expected', () => {
+  it('means the PRD of that name, and is refused where a file is called so, too', async () => {
+    writePrd('cart', [{ id: 'US-001', priority: 1 }]);
+    await halo(['submit', 'cart']);
+    expect(operations.submitted.map(({ prd }) => prd.path)).toEqual([inPrd('cart')]);
+    writeFileSync(join(repository.root, 'cart'), '- [ ] one\n');
+    const both = await halo(['submit', 'cart']);
+    expect(both).toMatchObject({ code: 2, stdout: '' });
+    expect(both.stderr).toContain('Say ./cart for the file');
+    await halo(['submit', './cart']);
+    expect(operations.submitted.at(-1)?.prd.path).toBe(join(repository.root, 'cart'));
+  });
+
+  it('is completed by the shell', async () => {
+    writePrd('cart', []);
+    const said: string[] = [];
+    const cli = { ...createCli({ ...processWorld([]), cwd: repository.root }) };
+    cli.print = (...lines) => Promise.resolve(void said.push(...lines));
+    for (const words of [
+      ['run', ''],
+      ['prd', 'status', 'ca'],
+      ['prd', 'new', ''],
+    ])
+      await complete(words, cli);
+    expect(said).toEqual(['cart\ta PRD of this repository', 'cart\ta PRD of this repository']);
+  });
+});
