@@ -1,4 +1,5 @@
 import { processEnv } from '../config/host.ts';
+import { completeConfig } from '../config/complete.ts';
 import type { Config, Host } from '../config/config.ts';
 import type { Masker } from '../lib/secrets/masker.ts';
 import { HaloError } from '../core/errors.ts';
@@ -86,7 +87,7 @@ export function openLocal(options: LocalOptions): Operations {
     diff: async (prefix, storyId) => {
       const runId = await store.find(prefix);
       const { config } = await store.readRecord(runId);
-      await learnSecrets(masker, { config: config as Config, home: host.home, env: processEnv() });
+      await learnSecrets(masker, { config: completeConfig(config), home: host.home, env: processEnv() });
       return masker.text(await diffRun(host.home, await store.readState(runId), storyId));
     },
     land: async (prefix) => landRun(store, host.home, await store.find(prefix)),

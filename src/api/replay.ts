@@ -2,7 +2,8 @@ import { cp, mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { pino } from 'pino';
-import type { Config, Host } from '../config/config.ts';
+import { completeConfig } from '../config/complete.ts';
+import type { Host } from '../config/config.ts';
 import { HaloError } from '../core/errors.ts';
 import type { JournalEvent } from '../core/events.ts';
 import { foldRun } from '../core/run-state.ts';
@@ -75,7 +76,7 @@ async function findAttempt(
   }
   const { verdict, stopReason, summary } = ended;
   const place = { runId, storyKey: storyKey(storyId), attempt: ended.attempt };
-  const config = record.config as Config;
+  const config = completeConfig(record.config);
   return { place, prd: first.prd, story, state, config, image: started.image, end: { verdict, stopReason, summary } };
 }
 

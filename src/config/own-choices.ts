@@ -14,6 +14,8 @@ const OWN_CHOICES: Record<string, string> = {
   prices: 'say what models cost',
   rate: 'say how often models are asked',
   'secrets.patterns': 'choose what people do not get to see',
+  'sandbox.runtime': 'choose how sandboxes are sealed',
+  'network.ca_file': 'choose a file of this machine that sandboxes get',
   ...Object.fromEntries(TRUSTED_NETWORK.map((key) => [key, OPENS])),
 };
 

@@ -7,8 +7,8 @@ import type { Setting } from './settings.ts';
 
 /**
  * Refuses `-c` options from elsewhere that would choose where a key of this machine comes from or goes to, run a command
- * here to get one, say what is secret here, open a way into the network around it, or raise what may be
- * spent. Throws CONFIG_INVALID; what else is wrong with an option is told when it is used.
+ * here to get one, sign with one, say what is secret here, open a way into the network around it, bring a file of it into
+ * a sandbox, choose how sandboxes are sealed, fill its disk, or raise what may be spent. Throws CONFIG_INVALID; what else is wrong with an option is told when it is used.
  */
 export function refuseRemoteOptions(options: string[]): void {
   const settings = readOptions(options, '/', []);
@@ -21,6 +21,9 @@ export function refuseRemoteOptions(options: string[]): void {
 
 function isGuarded(setting: Setting): boolean {
   const { key } = setting;
-  const named = [...GUARDED, ...OWN_NETWORK].includes(key) || key.startsWith('secrets.');
+  const named = [...GUARDED, ...OWN_NETWORK, ...OWN_MACHINE].includes(key) || key.startsWith('secrets.');
   return named || decidesSpending(key) || allowsInside(setting);
 }
+
+/** Settings that name files of this machine or say how it is protected. */
+const OWN_MACHINE = ['network.ca_file', 'git.sign', 'git.signing_key', 'sandbox.runtime', 'limits.free_disk'];

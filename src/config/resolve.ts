@@ -3,12 +3,12 @@ import type { ModelApi } from '../core/model-api.ts';
 import { findNearest } from '../lib/nearest.ts';
 import type { Config, FleetLimits } from './config.ts';
 import { refuseMisplacedFleet, toFleet } from './fleet.ts';
-import { withoutLooserApproval } from './approval.ts';
 import { capByRepository, findUnpriced, toSpending } from './budget.ts';
 import { CONFIG_KEYS, OPEN_TABLES, openMemberOf } from './keys.ts';
 import { apiOf, GUARDED, mergeSettings, settleModel, type Layer } from './provider.ts';
 import { readFileLayers, readOptions, readVariables, type FileLayers } from './layers.ts';
 import type { ConfigFile } from './load.ts';
+import { keepOwnProtection, withoutLessCare } from './no-less-care.ts';
 import { toBreakerPolicy, toRetryPolicy } from './failure-policy.ts';
 import { HaloToml } from './schema.ts';
 import { refuseForeignChoices } from './own-choices.ts';
@@ -51,7 +51,7 @@ export function resolveConfig(sources: ConfigSources): ResolvedConfig {
     file ? [{ ...readFileLayers(file, problems), trusted: file !== sources.repo }] : [],
   );
   const own = (settings: Setting[]): Layer => ({ settings, trusted: true });
-  const layers = withoutLooserApproval([
+  const layers = withoutLessCare([
     ...files.map(({ base, trusted }) => ({ settings: base, trusted })),
     ...pickProfile(files, sources.profile ?? sources.env.HALO_PROFILE),
     own(readVariables(sources.env, sources.cwd, problems)),
@@ -68,7 +68,7 @@ export function resolveConfig(sources: ConfigSources): ResolvedConfig {
   if (foreign.length > 0) throw invalid(foreign);
   const settings = merged
     .map((setting) => settled.settings.find(({ key }) => key === setting.key) ?? unset(setting))
-    .map((setting) => capByRepository(setting, layers));
+    .map((setting) => keepOwnProtection(capByRepository(setting, layers), layers));
   const toml = HaloToml.parse(nest(settings));
   const config = toConfig(toml, api);
   const origins = Object.fromEntries(settings.map(({ key, origin }) => [key, origin]));

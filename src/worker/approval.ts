@@ -3,14 +3,13 @@ import { HaloError } from '../core/errors.ts';
 import type { RunState } from '../core/run-state.ts';
 
 /** Throws LAND_REFUSED unless a person said yes to what the run made, where its configuration asks for that. */
-export function refuseUnapproved({ runId, tip, decision }: RunState, { approval }: Partial<Config>): void {
+export function refuseUnapproved({ runId, tip, decision }: RunState, { approval }: Pick<Config, 'approval'>): void {
   if (decision?.verdict === 'rejected' && decision.tip === tip) {
     throw new HaloError('LAND_REFUSED', `${decision.by} refused what run ${runId} made: ${decision.reason ?? ''}`, {
       hint: `\`halo approve ${runId}\` takes that back.`,
     });
   }
-  // Runs of an older halo have no such setting.
-  if (approval?.mode !== 'run' || (decision?.verdict === 'approved' && decision.tip === tip)) return;
+  if (approval.mode !== 'run' || (decision?.verdict === 'approved' && decision.tip === tip)) return;
   throw new HaloError('LAND_REFUSED', `Run ${runId} waits for approval.`, {
     hint: `Look at it, then say yes: \`halo diff ${runId}\`, \`halo approve ${runId}\`.`,
   });

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import { chmod, copyFile, mkdir, rm } from 'node:fs/promises';
+import { chmod, mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { HaloError } from '../core/errors.ts';
 import { startGateway, type Gateway, type GatewayOptions } from '../gateway/gateway.ts';
+import { readAuthorities } from './authorities.ts';
 
 /** A sandbox's only way out: a folder with the gateway's socket in it, mounted read-only. */
 export interface Channel {
@@ -37,7 +37,7 @@ export async function openChannel(place: ChannelPlace, { port, caFile, ...option
   const name = `${place.runId}-e${place.epoch}-${randomBytes(3).toString('hex')}`;
   const dir = join(place.home, 'sockets', name);
   await mkdir(dir, { recursive: true, mode: 0o711 });
-  if (caFile !== undefined) await copyAuthorities(caFile, join(dir, 'ca.pem'));
+  if (caFile !== undefined) await putAuthorities(await readAuthorities(caFile), join(dir, 'ca.pem'));
   const refusals = new Set<string>();
   const onRefused = (_target: string, reason: string) => refusals.add(reason);
   const gateway = await startGateway({ ...options, onRefused, socketPath: join(dir, 'gateway.sock') });
@@ -58,14 +58,7 @@ export async function openChannel(place: ChannelPlace, { port, caFile, ...option
   };
 }
 
-async function copyAuthorities(from: string, to: string): Promise<void> {
-  try {
-    await copyFile(from, to);
-    await chmod(to, 0o644);
-  } catch (error) {
-    throw new HaloError('CONFIG_INVALID', `The certificate authorities in ${from} cannot be read.`, {
-      hint: 'Mend [network] ca_file, or NODE_EXTRA_CA_CERTS of the worker.',
-      cause: error,
-    });
-  }
+async function putAuthorities(text: string, path: string): Promise<void> {
+  await writeFile(path, text);
+  await chmod(path, 0o644);
 }

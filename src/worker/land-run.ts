@@ -1,5 +1,5 @@
 import { relative } from 'node:path';
-import type { Config } from '../config/config.ts';
+import { completeConfig } from '../config/complete.ts';
 import { HaloError } from '../core/errors.ts';
 import type { RunRepo } from '../core/events.ts';
 import { reach } from '../lib/failpoint.ts';
@@ -37,7 +37,7 @@ export async function landRun(store: Store, home: string, runId: string): Promis
       hint: `\`halo logs ${runId}\` shows why`,
     });
   }
-  refuseUnapproved(state, (await store.readRecord(runId)).config as Config);
+  refuseUnapproved(state, completeConfig((await store.readRecord(runId)).config));
   await reach('ff.before');
   const landed = isUrl(repo.source)
     ? await pushRun(home, repo, tip)

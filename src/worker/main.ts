@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { processEnv, readSecret } from '../config/host.ts';
+import { completeConfig } from '../config/complete.ts';
 import type { Config, Host } from '../config/config.ts';
 import { HaloError, toHaloError } from '../core/errors.ts';
 import { unmetNeeds } from '../core/needs.ts';
@@ -214,7 +215,7 @@ async function endFaultyRun(worker: WorkerContext, runId: string, failure: HaloE
 
 async function endAnyway(worker: WorkerContext, runId: string, end: RunEnd): Promise<void> {
   const record = await worker.store.readRecord(runId);
-  await endRun(worker, { runId, config: record.config as Config }, () => end);
+  await endRun(worker, { runId, config: completeConfig(record.config) }, () => end);
 }
 
 function ignore(): void {}

@@ -1,6 +1,4 @@
-import { readFile } from 'node:fs/promises';
 import type { Config } from '../config/config.ts';
-import { HaloError } from '../core/errors.ts';
 import type { RegistryName } from '../core/network.ts';
 import { findUpstream } from '../gateway/machine-upstream.ts';
 import type { RegistryRoute } from '../gateway/registry.ts';
@@ -25,16 +23,4 @@ export function openRoutes(home: string): FindRoutes {
         return { name, ...found, hosts: [...found.hosts, ...registryHosts] };
       }),
     );
-}
-
-/** The text of a file of certificate authorities. Throws CONFIG_INVALID. */
-export async function readAuthorities(path: string): Promise<string> {
-  try {
-    return await readFile(path, 'utf8');
-  } catch (error) {
-    throw new HaloError('CONFIG_INVALID', `The certificate authorities in ${path} cannot be read.`, {
-      hint: 'Mend [network] ca_file, or NODE_EXTRA_CA_CERTS of the worker.',
-      cause: error,
-    });
-  }
 }

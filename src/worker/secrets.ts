@@ -26,9 +26,7 @@ export async function learnSecrets(
   masker: Masker,
   { config, home, env }: { config: Pick<Config, 'secrets' | 'git' | 'env' | 'model'>; home: string; env: Env },
 ): Promise<void> {
-  const { git, model } = config;
-  // Absent in runs that an older halo made.
-  const { secrets = NONE } = config as Partial<Config>;
+  const { git, model, secrets } = config;
   const named = [...secrets.env, ...(model.keyEnv === undefined ? [] : [model.keyEnv])];
   masker.learn([readToken(home), ...named.map((name) => env[name] ?? ''), ...secretsOf(config.env)]);
   masker.learn(await Promise.all(secrets.files.map(readSecretFile)));
@@ -49,8 +47,6 @@ export async function learnOwnSecrets(masker: Masker, { home, env }: { home: str
   });
   await learnSecrets(masker, { config, home, env });
 }
-
-const NONE = { env: [], files: [], patterns: [] };
 
 /** Made by the first server of this home, perhaps later than this process began. */
 function readToken(home: string): string {

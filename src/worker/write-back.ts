@@ -19,8 +19,7 @@ import { replaceFile } from './replace-file.ts';
 export async function writeBackProgress(keeper: RunKeeper, run: Pick<Run, 'runId' | 'config'>): Promise<void> {
   const { home, store, log } = keeper;
   const { runId, config } = run;
-  // Runs of an older halo have no such setting.
-  if ((config as Partial<Run['config']>).prd?.writeBack !== true) return;
+  if (!config.prd.writeBack) return;
   try {
     const state = await store.readState(runId);
     if (!isAbsolute(state.prdPath) || !state.stories.some((story) => hasLanded(story) || isBegun(story))) return;

@@ -131,7 +131,7 @@ describe('layers', () => {
 
   test('tables merge and lists replace', () => {
     const { config } = resolve({
-      home: home('setup = ["a"]\n[limits]\ncpus = 1\nmemory = "1g"\n[env]\nA = "1"\nB = "1"'),
+      home: home('setup = ["a"]\n[limits]\ncpus = 4\nmemory = "1g"\n[env]\nA = "1"\nB = "1"'),
       repo: repo('setup = ["b", "c"]\n[limits]\ncpus = 3.5\n[env]\nB = "2"'),
     });
     expect(config.setup).toEqual(['b', 'c']);

@@ -20,8 +20,7 @@ export async function holdForPerson(attempt: Attempt, { commit, changed, suspect
   );
   const secret = config.secrets.added === 'block' ? suspects.map(({ path }) => path) : [];
   const paths = [...new Set([...guarded, ...secret])];
-  // Runs of an older halo have no such setting.
-  const always = (config as Partial<typeof config>).approval?.mode === 'story';
+  const always = config.approval.mode === 'story';
   if (paths.length === 0 && !always) return;
   const reasons = [
     ...(guarded.length === 0 ? [] : [`it changes protected paths: ${namesOf(guarded)}`]),

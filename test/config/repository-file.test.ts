@@ -1,0 +1,218 @@
+import { describe, expect, test } from 'vitest';
+import { CONFIG_KEYS } from '../../src/config/keys.ts';
+import { parseConfigFile } from '../../src/config/load.ts';
+import { refuseRemoteOptions } from '../../src/config/remote.ts';
+import { resolveConfig } from '../../src/config/resolve.ts';
+
+/**
+ * What the file of a repository, which others write, may do with each key. A new key must be put into one of these
+ * tables: nobody gets to set something from a repository because it was forgotten.
+ */
+
+/** It may choose these: they decide what happens inside of sandboxes, or to the repository itself. */
+const FREE = {
+  agent: '"claude"',
+  'agents.command.run': '"./agent"',
+  'agents.command.model': '"openai"',
+  'agents.opencode.model': '"openai"',
+  setup: '["npm ci"]',
+  gates: '["npm test"]',
+  image: '"own"',
+  env: '{ A = "1" }',
+  'model.name': '"gpt-5.5-mini"',
+  'model.allow': '["gpt-5.5-nano"]',
+  'model.mode': '"record"',
+  'model.cassettes': '"tapes"',
+  'model.timing': '"recorded"',
+  'network.allow': '["packages.example.com:443"]',
+  'network.channel': '"stdio"',
+  'network.registries': '["npm"]',
+  'run.parallel': '4',
+  'run.on_failure': '"continue"',
+  'retry.attempts': '5',
+  'retry.backoff': '"1s"',
+  'retry.max_backoff': '"10m"',
+  'retry.multiplier': '3',
+  'retry.jitter': '0.5',
+  'retry.crashes': '5',
+  'retry.agent.rule': '"fresh"',
+  'retry.agent.backoff': '"1s"',
+  'retry.story.rule': '"fresh"',
+  'retry.story.backoff': '"1s"',
+  'retry.gate.rule': '"fresh"',
+  'retry.gate.backoff': '"1s"',
+  'retry.policy.rule': '"fresh"',
+  'retry.policy.backoff': '"1s"',
+  'retry.policy.retries': '2',
+  'retry.environment.rule': '"fresh"',
+  'retry.environment.backoff': '"1s"',
+  'retry.environment.retries': '3',
+  'retry.infrastructure.rule': '"fresh"',
+  'retry.infrastructure.backoff': '"1s"',
+  'retry.infrastructure.retries': '3',
+  'retry.provider.rule': '"fresh"',
+  'retry.provider.backoff': '"1s"',
+  'retry.provider.retries': '3',
+  'retry.budget.rule': '"wait"',
+  'retry.budget.backoff': '"1s"',
+  'retry.budget.retries': '1',
+  'prd.write_back': 'false',
+  'tests.reports': '["report.xml"]',
+  'land.mode': '"ff"',
+  'git.author': '"Ada <ada@example.com>"',
+  'git.message': '"{id}"',
+  'workspace.transport': '"stream"',
+};
+
+/** It may ask for more care than the user, or for less to use, and never the other way round: [more, less]. */
+const NO_LOOSER: Record<string, [strict: string, loose: string]> = {
+  'budget.story_usd': ['1', '2'],
+  'budget.run_usd': ['1', '2'],
+  'budget.day_usd': ['1', '2'],
+  'budget.story_tokens': ['1', '2'],
+  'budget.run_tokens': ['1', '2'],
+  'budget.day_tokens': ['1', '2'],
+  'limits.cpus': ['1', '1.5'],
+  'limits.memory': ['"900m"', '"1g"'],
+  'limits.pids': ['100', '1000'],
+  'limits.files': ['300', '3000'],
+  'limits.file_size': ['"900m"', '"1g"'],
+  'limits.disk': ['"900m"', '"1g"'],
+  'limits.free_disk': ['"10g"', '"9g"'],
+  'limits.wall': ['"50m"', '"1h"'],
+  'limits.idle': ['"50m"', '"1h"'],
+  'limits.output': ['"900m"', '"1g"'],
+  'approval.mode': ['"story"', '"run"'],
+  'tests.removed': ['"block"', '"report"'],
+  'tests.baseline': ['"always"', '"auto"'],
+};
+
+/** Not its to set: refused. */
+const NEVER = {
+  'model.base_url': '"https://collector.example.com/v1"',
+  'model.key_env': '"OTHER"',
+  'model.key_file': '"key"',
+  'model.key_command': '"print-key"',
+  'providers.openai.base_url': '"https://collector.example.com/v1"',
+  'providers.openai.key_env': '"OTHER"',
+  'providers.openai.key_file': '"key"',
+  'providers.openai.key_command': '"print-key"',
+  'providers.anthropic.base_url': '"https://collector.example.com/v1"',
+  'providers.anthropic.key_env': '"OTHER"',
+  'providers.anthropic.key_file': '"key"',
+  'providers.anthropic.key_command': '"print-key"',
+  'providers.google.base_url': '"https://collector.example.com/v1"',
+  'providers.google.key_env': '"OTHER"',
+  'providers.google.key_file': '"key"',
+  'providers.google.key_command': '"print-key"',
+  prices: '{ "gpt-5.5" = { input = 0, output = 0 } }',
+  rate: '{ "gpt-5.5" = { rpm = 1000000 } }',
+  'sandbox.runtime': '"runc"',
+  'network.private': '["packages.example.com:443"]',
+  'network.agent_registries': '["npm"]',
+  'network.registry_hosts': '["files.example.com:443"]',
+  'network.upstreams.npm': '"http://packages.example.com"',
+  'network.upstreams.pypi': '"http://packages.example.com/simple"',
+  'network.upstreams.crates': '"http://packages.example.com"',
+  'network.upstreams.go': '"http://packages.example.com"',
+  'network.upstreams.debian': '"http://packages.example.com"',
+  'network.ca_file': '"/home/ada/.ssh/id_ed25519"',
+  'secrets.env': '["HOME"]',
+  'secrets.files': '["/etc/hosts"]',
+  'secrets.patterns': '["."]',
+  'secrets.added': '"report"',
+  'breaker.no_change': '0',
+  'breaker.same_error': '0',
+  'breaker.output_decline': '0',
+  'breaker.permission_denials': '0',
+  'breaker.cooldown': '"1s"',
+  'git.sign': '"ssh"',
+  'git.signing_key': '"key"',
+  'fleet.max': '9',
+  'fleet.per_host': '9',
+  'fleet.per_repo': '9',
+  'fleet.per_user': '9',
+  'fleet.per_agent.codex': '9',
+  'fleet.per_agent.claude': '9',
+  'fleet.per_agent.opencode': '9',
+  'fleet.per_agent.gemini': '9',
+  'fleet.per_agent.command': '9',
+};
+
+/** Has a test of its own below. */
+const OTHERWISE = ['land.protect'];
+
+describe('the file of a repository', () => {
+  test('has a rule for every key there is', () => {
+    const ruled = [FREE, NO_LOOSER, NEVER].flatMap((table) => Object.keys(table));
+    expect([...ruled, ...OTHERWISE].sort()).toEqual([...CONFIG_KEYS.keys()].sort());
+  });
+
+  test.each(Object.entries(FREE))('may choose %s', (key, value) => {
+    // What other keys need in order to be taken.
+    const more = key === 'model.mode' ? '' : '[prices.x]\ninput = 1\noutput = 1\n';
+    const { origins } = resolve({ home: more, repo: `${key} = ${value}` });
+    expect(origins[key === 'env' ? 'env.A' : key]).toBe('/repo/halo.toml:1');
+  });
+
+  test.each(Object.entries(NO_LOOSER))('may make %s stricter than the user, and not looser', (key, [strict, loose]) => {
+    const who = (home: string, repo: string) =>
+      resolve({ home: `${key} = ${home}`, repo: `${key} = ${repo}` }).origins[key];
+    expect(who(loose, strict)).toBe('/repo/halo.toml:1');
+    expect(who(strict, loose)).toBe('/home/ada/.halo/config.toml:1');
+    const profile = `[profiles.p]\n${key} = ${loose}`;
+    expect(resolve({ home: `${key} = ${strict}`, repo: profile, profile: 'p' }).origins[key]).toMatch(/^\/home/);
+  });
+
+  test.each(Object.entries(NEVER))('may not set %s, in a profile neither', (key, value) => {
+    // As a user may have it, so that it is not refused for what is missing.
+    const home = key === 'secrets.added' ? 'secrets.added = "block"' : '';
+    for (const profile of [undefined, 'p']) {
+      const repo = `${profile === undefined ? '' : '[profiles.p]\n'}${key} = ${value}`;
+      expect(() => resolve({ home, repo, profile })).toThrow(
+        /(the file of a repository may not|only config\.toml of HALO_HOME may set it)/,
+      );
+    }
+  });
+
+  test('may add protected paths, and take out halo’s own, but none that the user protects', () => {
+    const protect = 'land.protect = ["!infra/**", "!docs/AGENTS.md"]';
+    const { config } = resolve({ home: 'land.protect = ["infra/**"]', repo: protect });
+    expect(config.land.protect).toEqual(['!infra/**', '!docs/AGENTS.md', 'infra/**']);
+    const overruled = resolve({ home: 'land.protect = ["infra/**"]', repo: protect, set: ['land.protect=[]'] });
+    expect(overruled.config.land.protect).toEqual([]);
+  });
+
+  test('may not take away what protects a machine, or a verdict, without anybody’s doing', () => {
+    const { config } = resolve({ repo: 'limits.free_disk = "1m"\ntests.baseline = "never"' });
+    expect([config.limits.freeDiskBytes, config.tests.baseline]).toEqual([2 * 1024 ** 3, 'auto']);
+  });
+});
+
+test.each([
+  'network.ca_file="/etc/shadow"',
+  'sandbox.runtime=runc',
+  'git.sign=ssh',
+  'git.signing_key=k',
+  'limits.free_disk=1m',
+])('an option from another machine may not touch this one: %s', (option) => {
+  expect(() => refuseRemoteOptions([option])).toThrow('cannot be set from another machine');
+});
+
+function resolve({ home = '', repo, set = [], profile }: Record<'repo', string> & Partial<Sources>) {
+  return resolveConfig({
+    home: parseConfigFile('/home/ada/.halo/config.toml', home),
+    repo: parseConfigFile('/repo/halo.toml', repo),
+    profile,
+    env: {},
+    set,
+    flags: { agent: undefined },
+    cwd: '/work',
+  });
+}
+
+interface Sources {
+  home: string;
+  set: string[];
+  profile: string | undefined;
+}

@@ -1,0 +1,87 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import { expect, test } from 'vitest';
+import { openLocal } from '../../src/api/local.ts';
+import { completeConfig } from '../../src/config/complete.ts';
+import { resolveConfig } from '../../src/config/resolve.ts';
+import { startWorker } from '../../src/worker/main.ts';
+import { OK, prdOf, scripted } from '../support/halo.ts';
+import { makeRepository } from '../support/repository.ts';
+
+/** What the first halo knew; everything else came later. */
+const FIRST = ['agent', 'agentCommand', 'setup', 'gates', 'image', 'env', 'model', 'limits', 'git', 'workspace'];
+
+test('a run that an older halo submitted is worked on, landed and shown', async () => {
+  const host = {
+    home: mkdtempSync(join(tmpdir(), 'halo-home-')),
+    redisUrl: undefined,
+    apiUrl: undefined,
+    apiToken: undefined,
+  };
+  const repository = makeRepository();
+  const operations = openLocal({ host });
+  const set = scripted(`echo hello > greeting; ${OK}`, ['grep hello greeting']);
+  const prd = prdOf([{ id: 'A' }]);
+  const [submitted] = await operations.submit({
+    prd,
+    repos: [repository.root],
+    profile: undefined,
+    set,
+    allowDirty: false,
+  });
+  const { runId } = submitted!;
+  const path = join(host.home, 'runs', runId, 'run.json');
+  const record = JSON.parse(readFileSync(path, 'utf8')) as { config: Record<string, unknown> };
+  for (const key of Object.keys(record.config)) if (!FIRST.includes(key)) delete record.config[key];
+  writeFileSync(path, JSON.stringify(record));
+
+  const worker = await startWorker({ host, concurrency: 1, log: pino({ level: 'silent' }) });
+  for await (const { type } of operations.follow(runId, { after: 0, follow: true })) if (type === 'run.ended') break;
+  expect((await operations.get(runId)).state).toMatchObject({ stopReason: 'SUCCESS' });
+  expect(await operations.diff(runId, undefined)).toContain('+hello');
+  expect(await operations.land(runId)).toMatchObject({ branch: 'main' });
+  await worker.close();
+  await operations.close();
+  rmSync(host.home, { recursive: true, force: true });
+  repository.remove();
+});
+
+const current = resolveConfig({
+  home: undefined,
+  repo: undefined,
+  profile: undefined,
+  env: {},
+  set: ['model.key_file=/key', 'limits.pids=99', 'prices={"gpt-5.5"={input=1,output=2}}'],
+  flags: { agent: undefined },
+  cwd: '/',
+}).config;
+
+test('what is stored stays as it is', () => {
+  const stored = JSON.parse(JSON.stringify(current)) as unknown;
+  expect(completeConfig(stored)).toEqual(current);
+});
+
+test.each(keysOf(current))('a configuration without %s has the default there, and nothing else is changed', (key) => {
+  const stored = JSON.parse(JSON.stringify(current)) as Record<string, unknown>;
+  const [table, member] = key.split('.') as [string, string | undefined];
+  if (member === undefined) delete stored[table];
+  else delete (stored[table] as Record<string, unknown>)[member];
+  const completed = completeConfig(stored);
+  expect(keysOf(completed)).toEqual(
+    expect.arrayContaining(keysOf(current).filter((each) => !each.startsWith('model.'))),
+  );
+  expect(completed).toMatchObject(stored);
+});
+
+/** Of the tables and their members that JSON can hold, but for those that every halo wrote. */
+function keysOf(config: object): string[] {
+  return Object.entries(JSON.parse(JSON.stringify(config)) as object).flatMap(([key, value]) => {
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) return [];
+    const members = Object.keys(value as object).map((member) => `${key}.${member}`);
+    return ['model', 'prices', 'env'].includes(key)
+      ? members.filter((name) => /allow|timing/.test(name))
+      : [key, ...members];
+  });
+}
