@@ -1,0 +1,131 @@
+import { lstatSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { parsePrd } from '../../src/prd/parse.ts';
+import { openHalo, OK, scripted, type TestHalo } from '../support/halo.ts';
+import { makeRepository, type TestRepository } from '../support/repository.ts';
+
+let halo: TestHalo;
+let repository: TestRepository;
+
+beforeAll(async () => {
+  halo = await openHalo();
+});
+afterAll(() => halo.close());
+beforeEach(() => {
+  repository = makeRepository();
+});
+afterEach(() => repository.remove());
+
+const inPrd = (file: string) => join(repository.root, '.halo/prds/cart', file);
+const statuses = () => parsePrd(readFileSync(inPrd('prd.json')), 'prd.json').stories.map(({ status }) => status);
+
+interface StoryFlags {
+  id: string;
+  priority: number;
+  inProgress?: boolean;
+}
+
+function writePrd(stories: StoryFlags[]): void {
+  const userStories = stories.map((story) => ({
+    title: `Title of ${story.id}`,
+    description: 'As a user, I want it.',
+    acceptanceCriteria: ['it works'],
+    passes: false,
+    inProgress: false,
+    ...story,
+  }));
+  repository.write('.halo/prds/cart/prd.json', JSON.stringify({ project: 'Shop', description: '', userStories }));
+}
+
+async function run(settings: string[]) {
+  const prd = { path: inPrd('prd.json'), bytes: new Uint8Array(readFileSync(inPrd('prd.json'))) };
+  const request = { prd, repos: [repository.root], set: settings, profile: undefined, allowDirty: false };
+  const [submitted] = await halo.operations.submit(request);
+  return halo.untilEnd(submitted!.runId);
+}
+
+const subjects = (runId: string) =>
+  repository.git('log', '--reverse', '--format=%s', `main..halo/${runId}`).split('\n');
+
+describe('a run of a PRD with a name', () => {
+  it('takes the story in progress first, then the lowest priority, and commits each as feat: [US-XXX] - [Title]', async () => {
+    writePrd([
+      { id: 'US-003', priority: 3 },
+      { id: 'US-001', priority: 1 },
+      { id: 'US-002', priority: 2, inProgress: true },
+    ]);
+    const state = await run(scripted(`echo "$$" >> log.txt; ${OK}`));
+    expect(state.stopReason).toBe('SUCCESS');
+    expect(subjects(state.runId)).toEqual([
+      'feat: [US-002] - Title of US-002',
+      'feat: [US-001] - Title of US-001',
+      'feat: [US-003] - Title of US-003',
+    ]);
+    expect(statuses()).toEqual(['done', 'done', 'done']);
+    expect(readFileSync(inPrd('prd.json'), 'utf8')).not.toContain('"inProgress":true');
+  });
+
+  it('persists pending, in_progress and passed in the file, where they are found when the run is over', async () => {
+    writePrd([
+      { id: 'US-001', priority: 1 },
+      { id: 'US-002', priority: 2 },
+      { id: 'US-003', priority: 3 },
+    ]);
+    const gate = '! grep -q second log.txt';
+    const script = `if grep -q US-002; then echo second >> log.txt; else echo other >> log.txt; fi; ${OK}`;
+    const failed = await run(scripted(script, [gate]));
+    expect(failed.stopReason).not.toBe('SUCCESS');
+    expect(statuses()).toEqual(['done', 'in_progress', 'pending']);
+    const again = await run(scripted(`echo more >> log.txt; ${OK}`));
+    expect(subjects(again.runId)).toEqual(['feat: [US-002] - Title of US-002', 'feat: [US-003] - Title of US-003']);
+    expect(statuses()).toEqual(['done', 'done', 'done']);
+  });
+
+  it('keeps agent.log, events.jsonl and progress.md in the folder of the PRD, and in the way of nobody', async () => {
+    writePrd([{ id: 'US-001', priority: 1 }]);
+    repository.write('.halo/prds/.gitignore', '/*/agent.log\n/*/events.jsonl\n/*/progress.md\n');
+    const first = await run(scripted(`echo more >> log.txt; ${OK}`));
+    for (const file of ['agent.log', 'events.jsonl', 'progress.md'])
+      expect(readFileSync(inPrd(file), 'utf8'), file).toBe(halo.readFile(first.runId, file));
+    expect(readFileSync(inPrd('progress.md'), 'utf8')).toContain('1 of 1 stories landed');
+    rmSync(inPrd('agent.log'));
+    writeFileSync(inPrd('agent.log'), 'mine');
+    writePrd([{ id: 'US-002', priority: 1 }]);
+    const second = await run(scripted(`echo more >> log.txt; ${OK}`));
+    expect(second.stopReason).toBe('SUCCESS');
+    expect(readFileSync(inPrd('agent.log'), 'utf8')).toBe('mine');
+    expect(lstatSync(inPrd('progress.md')).isSymbolicLink()).toBe(true);
+    expect(readlinkSync(inPrd('progress.md'))).toContain(second.runId);
+    await halo.operations.land(second.runId);
+    expect(repository.git('log', '-1', '--format=%s')).toBe('feat: [US-002] - Title of US-002');
+  });
+
+  it('runs every check before a story passes, and none that fails lets it commit; what it said is in log and report', async () => {
+    writePrd([{ id: 'US-001', priority: 1 }]);
+    const gates = ['echo first check', 'echo "expected 2 but got 3"; exit 4'];
+    const state = await run(scripted(`echo more >> log.txt; ${OK}`, gates));
+    expect(state).toMatchObject({ stopReason: 'GATE_FAILED', tip: state.repo.base });
+    expect(statuses()).toEqual(['in_progress']);
+    const journal = halo.readFile(state.runId, 'journal.jsonl').trim().split('\n');
+    const ended = journal
+      .map((line) => JSON.parse(line) as Record<string, unknown>)
+      .filter((e) => e['type'] === 'gate.ended');
+    expect(ended.map(({ command, exitCode }) => [command, exitCode])).toEqual([
+      [gates[0], 0],
+      [gates[1], 4],
+    ]);
+    expect(ended[1]?.['tail']).toContain('expected 2 but got 3');
+    expect(readFileSync(inPrd('agent.log'), 'utf8')).toContain('expected 2 but got 3');
+    expect(readFileSync(inPrd('progress.md'), 'utf8')).toContain('  > expected 2 but got 3\n');
+  });
+
+  it('starts a fresh session of the agent for each story and each attempt', async () => {
+    writePrd([
+      { id: 'US-001', priority: 1 },
+      { id: 'US-002', priority: 2 },
+    ]);
+    const script = `test ! -e "$HOME/session" || exit 1; touch "$HOME/session"; echo more >> log.txt; ${OK}`;
+    expect((await run(scripted(script))).stopReason).toBe('SUCCESS');
+  });
+});
