@@ -119,9 +119,9 @@ export interface Config {
   prd: { writeBack: boolean };
   /** What waits for a person: nothing but protected paths, each story, or the run before it is taken over. */
   approval: { mode: 'never' | 'story' | 'run' };
-  /** `ff`: fast-forward the branch of the checkout when the run ends with SUCCESS. */
+  /** When the run ends with SUCCESS: `ff` fast-forwards the branch of the checkout, `worktree` makes a checkout aside. */
   land: {
-    mode: 'branch' | 'ff';
+    mode: 'branch' | 'ff' | 'worktree';
     /** Globs of paths that only a person lets through, besides halo's own; `!` takes some out. */
     protect: readonly string[];
   };

@@ -240,10 +240,10 @@ export const HaloToml = z.strictObject({
     mode: key(oneOf('never', 'story', 'run'), ['word', 'never', 'What [waits for a person](run-control.md#approval).']),
   }),
   land: z.strictObject({
-    mode: key(oneOf('branch', 'ff'), [
+    mode: key(oneOf('branch', 'ff', 'worktree'), [
       'word',
       'branch',
-      '`branch`: leave the commits on the branch of the run; `ff`: fast-forward the branch of the checkout when all stories have landed.',
+      '`branch`: leave the commits on the branch of the run; `ff`: fast-forward the branch of the checkout when all stories have landed; `worktree`: check them out then in a worktree of their own, `<HALO_HOME>/worktrees/<runId>`.',
     ]),
     protect: key(Globs, [
       'list of globs',

@@ -1,6 +1,7 @@
-import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
-import { gitText } from './git.ts';
+import { mkdir, readFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { git, gitText } from './git.ts';
+import { assertObjectId } from './object-id.ts';
 
 export interface Worktree {
   path: string;
@@ -15,6 +16,31 @@ export async function listWorktrees(gitDir: string): Promise<Worktree[]> {
     const path = /^worktree (.*)$/m.exec(block)?.[1];
     return path === undefined ? [] : [{ path, branch: /^branch (.*)$/m.exec(block)?.[1] }];
   });
+}
+
+/**
+ * Checks a commit out in a worktree at `path`, an absolute path, as the operator and without hooks. One that is there
+ * already goes forward to it, and git refuses to overwrite what was changed in it. Throws GIT_FAILED.
+ */
+export async function checkOutAside({
+  gitDir,
+  commit,
+  path,
+}: {
+  gitDir: string;
+  commit: string;
+  path: string;
+}): Promise<void> {
+  assertObjectId(commit, 'The commit to check out');
+  if ((await listWorktrees(gitDir)).some((worktree) => worktree.path === path)) {
+    await git(['merge', '--ff-only', '--quiet', '--no-autostash', '--no-stat', commit], {
+      cwd: path,
+      trust: 'operator',
+    });
+    return;
+  }
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  await git(['worktree', 'add', '--quiet', '--detach', '--', path, commit], { gitDir, trust: 'operator' });
 }
 
 /** The operation that a checkout is in the middle of, in words, or undefined. `gitDir` is the checkout's own. */

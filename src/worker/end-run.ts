@@ -2,6 +2,7 @@ import { HaloError } from '../core/errors.ts';
 import { planNext, type RunEnd } from '../core/plan.ts';
 import type { RunState } from '../core/run-state.ts';
 import { inspectRepo, listChanges } from '../git/repo.ts';
+import { checkOutRun } from './check-out-run.ts';
 import { landRun } from './land-run.ts';
 import { settleLanded } from './recover-landed.ts';
 import type { Run } from './read-run.ts';
@@ -39,12 +40,13 @@ export async function endRun(
     const { stopReason, detail } = end;
     return { entries: [...landed, { type: 'run.ended', stopReason, detail }], result: end };
   });
-  if (end?.stopReason !== 'SUCCESS' || config.land.mode !== 'ff') return;
+  if (end?.stopReason !== 'SUCCESS' || config.land.mode === 'branch') return;
   try {
-    await landRun(worker.store, worker.home, runId);
+    if (config.land.mode === 'ff') await landRun(worker.store, worker.home, runId);
+    else await checkOutRun(worker, runId);
   } catch (error) {
     if (!(error instanceof HaloError)) throw error;
-    worker.log.warn({ runId, reason: error.message }, 'the run could not be fast-forwarded; its branch is there');
+    worker.log.warn({ runId, reason: error.message }, 'the run could not be taken over; its branch is there');
   }
 }
 

@@ -1,6 +1,6 @@
-import { lstatSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, lstatSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { parsePrd } from '../../src/prd/parse.ts';
 import { openHalo, OK, scripted, type TestHalo } from '../support/halo.ts';
 import { makeRepository, type TestRepository } from '../support/repository.ts';
@@ -118,6 +118,34 @@ describe('a run of a PRD with a name', () => {
     expect(ended[1]?.['tail']).toContain('expected 2 but got 3');
     expect(readFileSync(inPrd('agent.log'), 'utf8')).toContain('expected 2 but got 3');
     expect(readFileSync(inPrd('progress.md'), 'utf8')).toContain('  > expected 2 but got 3\n');
+  });
+
+  it('works on a branch of its own, and shows it in a worktree aside when [land] mode says so', async () => {
+    writePrd([{ id: 'US-001', priority: 1 }]);
+    const state = await run(scripted(`echo more >> log.txt; ${OK}`, ['true'], ['land.mode=worktree']));
+    const worktree = join(halo.home, 'worktrees', state.runId);
+    await vi.waitFor(() => expect(readFileSync(join(worktree, 'log.txt'), 'utf8')).toBe('more\n'), 10_000);
+    expect(repository.git('rev-parse', `halo/${state.runId}`)).toBe(state.tip);
+    expect(repository.git('-C', worktree, 'rev-parse', 'HEAD')).toBe(state.tip);
+    expect(repository.git('-C', worktree, 'status', '--porcelain')).toBe('');
+    expect(repository.git('log', '--format=%s', 'main')).toBe('start');
+    expect(existsSync(join(repository.root, 'log.txt'))).toBe(false);
+  });
+
+  it('keeps all of a large output, and every event with its number, its time and its type', async () => {
+    writePrd([{ id: 'US-001', priority: 1 }]);
+    const state = await run(scripted(`cat > /dev/null; seq 100000; echo more >> log.txt; ${OK}`));
+    expect(state.stopReason).toBe('SUCCESS');
+    const lines = readFileSync(inPrd('events.jsonl'), 'utf8').trim().split('\n');
+    expect(lines.slice(0, 100_000)).toEqual(Array.from({ length: 100_000 }, (_, index) => String(index + 1)));
+    const events = halo.readFile(state.runId, 'journal.jsonl').trim().split('\n');
+    for (const [index, line] of events.entries())
+      expect(JSON.parse(line)).toMatchObject({
+        v: 1,
+        seq: index + 1,
+        at: expect.stringMatching(/^\d{4}-.*Z$/) as string,
+        type: expect.stringMatching(/^\w+\.\w+$/) as string,
+      });
   });
 
   it('starts a fresh session of the agent for each story and each attempt', async () => {

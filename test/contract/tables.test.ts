@@ -20,8 +20,8 @@ function rowsOf(page: string): string[][] {
 
 /** The titles of the tests in a file. */
 function titlesOf(file: string): Set<string> {
-  const text = readFileSync(join(import.meta.dirname, `${file}.test.ts`), 'utf8');
-  const quoted = [...text.matchAll(/(?:\b(?:it|test)|\))\(\s*(['"`])(.+?)\1,\s*(?:[A-Z]+,|async|\()/g)];
+  const text = readFileSync(join(import.meta.dirname, file.includes('/') ? '..' : '.', `${file}.test.ts`), 'utf8');
+  const quoted = [...text.matchAll(/(?:\b(?:it|test)|\))\(\s*(['"`])(.+?)\1,\s*(?:[A-Z]+,|\{|async|\()/g)];
   return new Set(quoted.map((match) => match[2] ?? ''));
 }
 
@@ -33,18 +33,25 @@ describe.each(contracts)('docs/contracts/%s', (name) => {
     for (const row of rows) {
       expect(row, row.join(' | ')).toHaveLength(3);
       expect(row[1]?.length, row[0]).toBeGreaterThan(5);
-      expect(row[2], row[0]).toMatch(/^`[\w-]+: .+`$/);
+      // What is not there yet has its reason instead of a test.
+      if (row[1]?.startsWith('later: ')) expect(row[2], row[0]).toBe('-');
+      else expect(row[2], row[0]).toMatch(/^`[\w/-]+: .+`$/);
     }
   });
 
   it('names tests that are there, and each test of the contract', () => {
-    const named = new Set(rows.flatMap((row) => row[2]?.split(/(?<=`), (?=`)/) ?? []).map((each) => each.slice(1, -1)));
+    const cells = rows.map((row) => row[2] ?? '').filter((cell) => cell !== '-');
+    const named = new Set(cells.flatMap((cell) => cell.split(/(?<=`), (?=`)/)).map((each) => each.slice(1, -1)));
     const prefix = name.replace('.md', '-');
     const files = readdirSync(import.meta.dirname).flatMap((file) =>
       file.startsWith(prefix) ? [file.replace('.test.ts', '')] : [],
     );
-    const there = new Set(files.flatMap((file) => [...titlesOf(file)].map((title) => `${file}: ${title}`)));
+    const testsIn = (file: string) => [...titlesOf(file)].map((title) => `${file}: ${title}`);
+    const own = new Set(files.flatMap(testsIn));
+    // A test that says more than the contract may be elsewhere: `e2e/crash` is test/e2e/crash.test.ts.
+    const others = [...named].map((each) => each.slice(0, each.indexOf(':'))).filter((file) => file.includes('/'));
+    const there = new Set([...own, ...others.flatMap(testsIn)]);
     expect([...named].filter((each) => !there.has(each))).toEqual([]);
-    expect([...there].filter((each) => !named.has(each))).toEqual([]);
+    expect([...own].filter((each) => !named.has(each))).toEqual([]);
   });
 });
