@@ -63,7 +63,7 @@ async function submitRuns(world: World) {
       repos: some.map(({ root }) => root),
       profile: undefined,
       // Chance may kill the same story again and again.
-      set: [...SETTINGS, 'retry.crashes=1000'],
+      set: [...SETTINGS, 'retry.crashes=100'],
       allowDirty: false,
     });
     runs.push(...submitted.map(({ runId }, index) => ({ runId, repository: some[index]! })));

@@ -4,6 +4,7 @@ import { Redis } from 'ioredis';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import type { TestRepository } from '../support/repository.ts';
 import { checkInvariants } from './check-invariants.ts';
+import { FULL, LEVEL } from './level.ts';
 import { openWorld, stopWorker, tidyUp, type World } from './world.ts';
 
 let world: World;
@@ -25,21 +26,25 @@ async function finish(runId: string, stopReason = 'SUCCESS', landed = ['A', 'B']
   await checkInvariants(world, [{ runId, repository, main: 'unchanged', landed, stopReason }]);
 }
 
-it('a worker that is stopped and overtaken writes nothing when it goes on', { timeout: 300_000 }, async () => {
-  const runId = await world.submit(repository, STORIES);
-  const first = world.startWorker(holdAt('objects.before'));
-  await first.says('failpoint objects.before');
-  first.process.kill('SIGSTOP');
-  const second = world.startWorker();
-  await world.untilEnded(runId);
-  const seen = world.journal(runId).length;
-  first.process.kill('SIGCONT');
-  await first.says('failpoint objects.before: delay');
-  await stopWorker(first);
-  await stopWorker(second);
-  expect(world.journal(runId)).toHaveLength(seen);
-  await finish(runId);
-});
+it.skipIf(LEVEL < FULL)(
+  'a worker that is stopped and overtaken writes nothing when it goes on',
+  { timeout: 300_000 },
+  async () => {
+    const runId = await world.submit(repository, STORIES);
+    const first = world.startWorker(holdAt('objects.before'));
+    await first.says('failpoint objects.before');
+    first.process.kill('SIGSTOP');
+    const second = world.startWorker();
+    await world.untilEnded(runId);
+    const seen = world.journal(runId).length;
+    first.process.kill('SIGCONT');
+    await first.says('failpoint objects.before: delay');
+    await stopWorker(first);
+    await stopWorker(second);
+    expect(world.journal(runId)).toHaveLength(seen);
+    await finish(runId);
+  },
+);
 
 it(
   'Redis killed in the middle of a landing: started again, and nothing is repeated',
@@ -73,7 +78,7 @@ it('Redis loses its data in the middle of a story, and once more between two', {
   await finish(runId);
 });
 
-it('a story in which every worker dies fails, and says so', { timeout: 300_000 }, async () => {
+it.skipIf(LEVEL < FULL)('a story in which every worker dies fails, and says so', { timeout: 300_000 }, async () => {
   const runId = await world.submit(repository, STORIES, ['retry.crashes=2', 'retry.infrastructure.retries=0']);
   for (let deaths = 0; deaths < 2; deaths += 1) await world.startWorker({ HALO_FAILPOINT: 'agent.before:kill' }).ended;
   const worker = world.startWorker({ HALO_FAILPOINT: 'agent.before:kill' });
