@@ -2,7 +2,6 @@ import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { completeConfig } from '../config/complete.ts';
 import { processEnv, readSecret } from '../config/host.ts';
-import { completeConfig } from '../config/complete.ts';
 import type { Config, Host } from '../config/config.ts';
 import { HaloError, toHaloError } from '../core/errors.ts';
 import { unmetNeeds } from '../core/needs.ts';
