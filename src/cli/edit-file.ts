@@ -11,6 +11,6 @@ export async function editFile(editor: string, path: string): Promise<void> {
   const [code] = (await once(child, 'exit')) as [number | null];
   if (code === 0) return;
   throw new HaloError('USAGE', `The editor \`${editor}\` ended with ${code === null ? 'a signal' : `exit ${code}`}.`, {
-    hint: `Nothing was saved; what it left is ${path}.`,
+    hint: 'Nothing was saved; what you wrote stays in the draft.',
   });
 }

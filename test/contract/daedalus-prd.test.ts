@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { composeServices, type Services } from '../../src/cli/compose.ts';
@@ -197,9 +197,22 @@ describe('halo prd edit', () => {
     useEditor(`echo ' ' >> "$1"; exit 3`);
     expect((await halo(['prd', 'edit', 'cart'])).stderr).toContain('exit 3');
     expect(read('cart')).toBe(before);
+    expect(readFileSync(inPrd('cart', 'prd.draft.json'), 'utf8')).toBe(`${before} \n`);
+    rmSync(inPrd('cart', 'prd.draft.json'));
     useEditor(`echo ' ' >> "$1"; echo >> '${inPrd('cart')}'`);
     expect((await halo(['prd', 'edit', 'cart'])).stderr).toContain('changed by somebody else meanwhile');
     expect(read('cart')).toBe(`${before}\n`);
+    useEditor('true');
+    const stale = await halo(['prd', 'edit', 'cart']);
+    expect(stale.stderr).toContain('has changed since the draft of the last edit was begun');
+    expect(read('cart')).toBe(`${before}\n`);
+  });
+
+  it('leaves no draft behind when nothing was written', async () => {
+    await halo(['prd', 'new', 'cart']);
+    useEditor('exit 1');
+    expect((await halo(['prd', 'edit', 'cart'])).code).toBe(2);
+    expect(existsSync(inPrd('cart', 'prd.draft.json'))).toBe(false);
   });
 
   it('hands the path to the editor as one word, whatever is in it', async () => {
