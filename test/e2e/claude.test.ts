@@ -12,7 +12,7 @@ const OK = { json: { status: 'ok', summary: 'Added the greeting.' } };
 const GREET: Turn[] = [
   { saying: 'I look around first.', run: 'ls && cat README.md' },
   { call: 'Write', args: { file_path: '/workspace/greeting.txt', content: 'hello\n' } },
-  { run: 'grep hello greeting.txt' },
+  { run: 'grep hello greeting.txt; echo "interfaces: $(ls /sys/class/net | paste -sd,);"' },
   OK,
 ];
 
@@ -73,6 +73,8 @@ describe('a story that Claude Code implements', () => {
       expect(log).toContain(text);
 
     expect(server.remaining()).toBe(0);
+    // Nothing but loopback: what reached this server came through the gateway.
+    expect(server.requests.at(-1)!.body).toContain('interfaces: lo;');
     expect(server.requests.map(({ headers }) => headers['x-api-key'])).toEqual(Array(4).fill(KEY));
     expect(await filesWith(halo.home, KEY)).toEqual([]);
     // It reads neither file by itself, because it is kept from the repository's settings: the prompt carries them.

@@ -12,7 +12,7 @@ const OK = { json: { status: 'ok', summary: 'Added the greeting.' } };
 const GREET: Turn[] = [
   { saying: 'I look around first.', run: 'ls && cat README.md' },
   { patch: '*** Begin Patch\n*** Add File: greeting.txt\n+hello\n*** End Patch\n' },
-  { run: 'grep hello greeting.txt' },
+  { run: 'grep hello greeting.txt; echo "interfaces: $(ls /sys/class/net | paste -sd,);"' },
   OK,
 ];
 
@@ -91,6 +91,8 @@ describe('a story that Codex implements', () => {
       expect(log).toContain(text);
 
     expect(server.remaining()).toBe(0);
+    // Nothing but loopback: what reached this server came through the gateway.
+    expect(server.requests.at(-1)!.body).toContain('interfaces: lo;');
     expect(server.requests.map(({ headers }) => headers.authorization)).toEqual(Array(4).fill(`Bearer ${KEY}`));
     expect(await filesWith(halo.home, KEY)).toEqual([]);
     // Codex itself reads AGENTS.md: it is in what the model is asked, and not in halo's prompt.

@@ -3,6 +3,7 @@ import { statfs } from 'node:fs/promises';
 import Docker from 'dockerode';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { RunState } from '../../src/core/run-state.ts';
+import { storyKey } from '../../src/core/story-key.ts';
 import { openHalo, OK, scripted, type TestHalo } from '../support/halo.ts';
 import { makeRepository, type TestRepository } from '../support/repository.ts';
 
@@ -121,6 +122,15 @@ while True:
     expect(outcome(state).says).toContain('printed more than [limits] output allows');
     expect(halo.readFile(state.runId, 'events.jsonl').length).toBeLessThan(5 * MIB);
     expect(process.memoryUsage().rss).toBeLessThan(before + 300 * MIB);
+  });
+
+  it('complains without end: the last of it is kept, with how much is missing', async () => {
+    const state = await attack(`head -c 20000 /dev/zero | tr '\\0' x >&2; echo the end >&2; touch file; ${OK}`, []);
+    expect(outcome(state).stopReason).toBe('SUCCESS');
+    const kept = halo.readFile(state.runId, `artifacts/${storyKey('US-1')}/1/agent.stderr.log`);
+    // Of 20000 and the last line, all but 8 KiB.
+    expect(kept.slice(0, kept.indexOf(']') + 1)).toBe(`[halo: ${20_008 - 8_192} bytes are missing here]`);
+    expect(kept).toMatch(/xxxthe end\n$/);
   });
 
   it('ignores signals and never ends: its time does', async () => {

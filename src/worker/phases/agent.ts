@@ -68,8 +68,9 @@ async function followAgent(attempt: Attempt, { sandbox, way }: StartedStep): Pro
     outputBytes,
     signal: attempt.signal,
   });
-  await worker.store.writeArtifact(place, 'agent.stderr.log', stderr.text());
   const tail = stderr.text();
+  const missing = stderr.missing() === 0 ? '' : `[halo: ${stderr.missing()} bytes are missing here]\n`;
+  await worker.store.writeArtifact(place, 'agent.stderr.log', `${missing}${tail}`);
   const stopped = exit.ended === 'aborted' ? undefined : way?.channel.gateway.stopped();
   if (exit.ended !== 'exited') refuseStopped(stopped, tail);
   refuseBrokenExit(exit, adapter.title, tail);
