@@ -45,6 +45,14 @@ export interface AgentEnd {
   stderrTail: string;
 }
 
+/** How an agent's program tells of itself, for the record of a run. */
+export interface AgentAbout {
+  /** POSIX shell script. */
+  script: string;
+  /** What its output says. Never throws. */
+  read(output: string): { features: string[]; help: string };
+}
+
 /** A pure translator between halo and one agent CLI: it never spawns, reads or writes anything. */
 export interface AgentAdapter {
   id: AgentId;
@@ -53,6 +61,8 @@ export interface AgentAdapter {
   /** Files in the root of the repository with guidance for agents that it does not read by itself: the prompt carries them. */
   guidanceFiles: readonly string[];
   launch(intent: AgentIntent): AgentLaunch;
+  /** Absent for a program that has nothing to tell. */
+  about?: AgentAbout;
   /** A reader for the lines of one run, in order. */
   createReader(): LineReader;
   outcome(end: AgentEnd): AgentOutcome;

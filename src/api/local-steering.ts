@@ -15,10 +15,12 @@ export interface SteeringOptions {
   /** Whose word it is that goes into journals. */
   by: string;
   openQueue(): Promise<StoryQueue>;
+  /** Takes a run that may go on for the worker of this process, where it has one and nobody else lives for it. */
+  claim: (runId: string) => Promise<{ owner?: string }>;
 }
 
 /** The operations by which people decide how runs go on. */
-export function openSteering({ keeper, ...whose }: SteeringOptions): Steering {
+export function openSteering({ keeper, claim, ...whose }: SteeringOptions): Steering {
   const { store } = keeper;
   const { by } = whose;
   const steer = async (prefix: string) => ({ runId: await store.find(prefix), ...whose });
@@ -28,13 +30,19 @@ export function openSteering({ keeper, ...whose }: SteeringOptions): Steering {
     resume: async (prefix, { replan }) => {
       const { replanRun, resumeUnchanged } = await import('../worker/replan-run.ts');
       const steering = await steer(prefix);
-      return replan === undefined ? resumeUnchanged(keeper, steering) : replanRun(keeper, steering, replan.prd);
+      if (replan !== undefined) return replanRun(keeper, steering, replan.prd);
+      const owned = await claim(steering.runId);
+      return { ...(await resumeUnchanged(keeper, steering)), ...owned };
     },
     cancel: async (prefix, storyId) => {
       const steering = await steer(prefix);
       return storyId === undefined ? cancelRun(keeper, steering) : cancelStory(keeper, steering, storyId);
     },
-    retry: async (prefix, storyId) => retryRun(keeper, await steer(prefix), storyId),
+    retry: async (prefix, storyId) => {
+      const steering = await steer(prefix);
+      const owned = await claim(steering.runId);
+      return { ...(await retryRun(keeper, steering, storyId)), ...owned };
+    },
     approve: async (prefix, storyId) => approveStory(keeper, await decide(prefix, storyId)),
     reject: async (prefix, storyId, reason) => rejectStory(keeper, { ...(await decide(prefix, storyId)), reason }),
     approveRun: async (prefix) => approveRun(keeper, await store.find(prefix), by),

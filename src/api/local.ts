@@ -66,6 +66,14 @@ export function openLocal(options: LocalOptions): Operations {
     openQueue: askQueue,
     ownerId: async () => (owning ? (await presence.get()).id : undefined),
   };
+  const claim = async (runId: string) => {
+    if (!owning) return {};
+    const { id: owner } = await presence.get();
+    return store.transact<{ owner?: string }>(runId, async (state) => {
+      const needed = state.owner !== owner && (await countWorkersFor(host.home, state)) === 0;
+      return needed ? { entries: [{ type: 'run.claimed', owner }], result: { owner } } : { entries: [], result: {} };
+    });
+  };
   const local: Omit<Operations, keyof ReturnType<typeof openSteering> | 'actingAs'> = {
     submit: (request) => submitRuns(submitting, request),
     submitBatch: (request) => submitBatch(submitting, request),
@@ -86,9 +94,10 @@ export function openLocal(options: LocalOptions): Operations {
     },
     diff: async (prefix, storyId) => {
       const runId = await store.find(prefix);
-      const { config } = await store.readRecord(runId);
+      const [state, { config }] = await Promise.all([store.readState(runId), store.readRecord(runId)]);
+      if (state.refused !== undefined) return '';
       await learnSecrets(masker, { config: completeConfig(config), home: host.home, env: processEnv() });
-      return masker.text(await diffRun(host.home, await store.readState(runId), storyId));
+      return masker.text(await diffRun(host.home, state, storyId));
     },
     land: async (prefix) => landRun(store, host.home, await store.find(prefix)),
     replay: async (prefix, options) => {
@@ -104,7 +113,7 @@ export function openLocal(options: LocalOptions): Operations {
   };
   const actAs = (by: string): Operations => ({
     ...local,
-    ...openSteering({ keeper, by, openQueue: askQueue }),
+    ...openSteering({ keeper, by, openQueue: askQueue, claim }),
     actingAs: actAs,
   });
   return actAs(whoAmI());

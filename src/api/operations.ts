@@ -120,6 +120,8 @@ export interface Steered {
   stories: string[];
   /** How the run stands now, as a sentence; story ids in it are the user's own text. */
   says: string;
+  /** The worker that has the run for itself from now on, because nobody else was there to work on it. */
+  owner?: string;
 }
 
 /** What a person's decision on a whole run did. */

@@ -52,8 +52,8 @@ interface Place {
   file: ConfigFile | undefined;
 }
 
-/** `cleanBut`: uncommitted changes are refused, but for those of this file. */
-async function lookAtFolder(source: string, cleanBut: string | undefined): Promise<Place> {
+/** `cleanBut`: uncommitted changes are refused, but for those of this file. Throws NOT_A_GIT_REPO, NO_COMMITS, DIRTY_WORKTREE. */
+export async function lookAtFolder(source: string, cleanBut: string | undefined): Promise<Place> {
   const { root, gitDir, branch, head } = await inspectRepo(source);
   if (cleanBut !== undefined) await refuseChanges(root, cleanBut);
   return {

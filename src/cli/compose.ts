@@ -2,6 +2,8 @@ import { homedir } from 'node:os';
 import type { Finding } from '../api/finding.ts';
 import type { TaskOptions, TaskWorld } from '../api/lever/perform-task.ts';
 import type { LoopOptions, LoopWorld } from '../api/lever/run-loop.ts';
+import type { ResumeCheck } from '../api/check-resume.ts';
+import type { Refusal } from '../api/keep-refusal.ts';
 import type { BatchEntry, Operations } from '../api/operations.ts';
 import type { Initialised } from '../api/repo-config.ts';
 import type { Served } from '../api/serve.ts';
@@ -38,6 +40,10 @@ export interface Services {
   openOperations(options?: OpenOptions): Promise<Operations>;
   /** The operations in this process, whatever HALO_URL says. */
   openLocal(options?: OpenOptions): Promise<Operations>;
+  /** Throws what stands against letting a run go on from here. */
+  checkResume(check: ResumeCheck): Promise<void>;
+  /** Keeps a refused run on this machine; answers with its directory. */
+  keepRefusal(refusal: Refusal): Promise<string>;
   /** The worker's own log goes to stderr, or to <HALO_HOME>/worker.log where stderr is for people. */
   /** With an owner, it works only on the runs that were submitted for it. */
   startWorker(options: { concurrency: number; log: 'stderr' | 'file'; owner?: string | undefined }): Promise<Worker>;
@@ -93,6 +99,14 @@ export function composeServices(args: readonly string[]): Services {
       if (host.apiUrl === undefined) return openLocal(options);
       const { openHttp } = await import('../api/http-client.ts');
       return openHttp({ url: host.apiUrl, token: host.apiToken ?? '' });
+    },
+    async checkResume(check) {
+      const { checkResume } = await import('../api/check-resume.ts');
+      return checkResume(check);
+    },
+    async keepRefusal(refusal) {
+      const { keepRefusal } = await import('../api/keep-refusal.ts');
+      return keepRefusal({ host: await readHost(), args, masker: await masker() }, refusal);
     },
     async startWorker({ concurrency, log, owner }) {
       const [{ startWorker }, host] = await Promise.all([import('../worker/main.ts'), readHost()]);

@@ -11,6 +11,8 @@ export interface FollowRun {
   runId: string;
   cli: Cli;
   json: boolean;
+  /** Lines begin after this event; what is drawn needs them all. */
+  after: number;
   signal: AbortSignal;
   /** Called when progress is drawn: until it ends, notices must go through `say`, or they would tear the frame. */
   onDrawn: (say: (line: string) => void) => void;
@@ -18,18 +20,21 @@ export interface FollowRun {
 
 /** Shows a run until it ends: drawn on a terminal, as lines elsewhere. Answers undefined when the signal came first. */
 export async function followRun(options: FollowRun): Promise<StopReason | undefined> {
-  const { operations, runId, cli, json, signal } = options;
+  const { operations, runId, cli, json, after, signal } = options;
   const { dir } = await operations.get(runId);
-  const shown = json ? showJson(cli) : cli.terminal.drawable ? showDrawn(options, dir) : showLines(options);
+  const drawn = !json && cli.terminal.drawable;
+  const shown = json ? showJson(cli) : drawn ? showDrawn(options, dir) : showLines(options);
   let end: StopReason | undefined;
   try {
-    for await (const event of operations.follow(runId, { after: 0, follow: true, signal })) {
+    for await (const event of operations.follow(runId, { after: drawn ? 0 : after, follow: true, signal })) {
       await shown.show(event);
       if (event.type === 'run.ended') end = event.stopReason;
     }
   } finally {
     await shown.close();
   }
+  // It may have ended before.
+  if (end === undefined && !signal.aborted) return (await operations.get(runId)).state.stopReason;
   return end;
 }
 

@@ -27,20 +27,44 @@ export interface RunHere<T> {
 }
 
 /** Submits one run, executes it in this process unless a server does, shows it to its end and stops it on Ctrl-C. */
-export async function runHere<T>(request: SubmitRequest, { cli, json, asks, ...how }: RunHere<T>): Promise<T> {
-  const { services } = cli;
-  const remote = how.local !== true && (await services.readHost()).apiUrl !== undefined;
-  const here = { executesHere: true };
-  const operations = await (how.local === true ? services.openLocal(here) : services.openOperations(here));
-  try {
+export function runHere<T>(request: SubmitRequest, how: RunHere<T>): Promise<T> {
+  return carryOut(async (operations, remote) => {
     const [submitted] = await operations.submit(request);
     if (submitted === undefined) throw new Error('the submit made no run');
-    const { runId, warnings, owner, parallel } = submitted;
+    return { ...submitted, executed: !remote, after: 0 };
+  }, how);
+}
+
+/** A run that is there and may begin or go on. */
+export interface Startable {
+  runId: string;
+  warnings: string[];
+  parallel: number;
+  owner?: string;
+  /** Whether this process works on it. */
+  executed: boolean;
+  /** Lines tell of it from here on: the `seq` of an event. */
+  after: number;
+}
+
+/** The same for a run that `start` makes or finds; it is told whether the operations are those of a server. */
+export async function carryOut<T>(
+  start: (operations: Operations, remote: boolean) => Promise<Startable>,
+  { cli, json, asks, ...how }: RunHere<T>,
+): Promise<T> {
+  const { services } = cli;
+  const remote = how.local !== true && (await services.readHost()).apiUrl !== undefined;
+  const executesHere = { executesHere: true };
+  const operations = await (how.local === true
+    ? services.openLocal(executesHere)
+    : services.openOperations(executesHere));
+  try {
+    const { runId, warnings, owner, parallel, executed, after } = await start(operations, remote);
     await how.begin?.(runId, operations);
-    const worker = remote ? undefined : await services.startWorker({ concurrency: parallel, log: 'file', owner });
+    const worker = !executed ? undefined : await services.startWorker({ concurrency: parallel, log: 'file', owner });
     try {
       await cli.note(...warnings.map((text) => `${cli.paintErr('warn', 'warning:')} ${safeLine(text, 500)}`));
-      const following = { operations, worker, cli, json };
+      const following = { operations, worker, cli, json, after };
       let end = await follow(runId, following);
       while (end === 'NEEDS_HUMAN' && asks && (await askApproval(operations, runId, cli)))
         end = await follow(runId, following);
@@ -59,12 +83,14 @@ interface Following {
   worker: Worker | undefined;
   cli: Cli;
   json: boolean;
+  after: number;
 }
 
 const ABORTED = exitCodeOf('USER_ABORT');
 
 /** Follows the run to its end; undefined when it goes on without us. */
-async function follow(runId: string, { operations, worker, cli, json }: Following): Promise<StopReason | undefined> {
+async function follow(runId: string, { operations, worker, ...shown }: Following): Promise<StopReason | undefined> {
+  const { cli } = shown;
   let say = (line: string): void => void cli.note(line);
   const leave = new AbortController();
   let stopping: Promise<void> | undefined;
@@ -84,7 +110,7 @@ async function follow(runId: string, { operations, worker, cli, json }: Followin
   }
   try {
     const signal = leave.signal;
-    const end = await followRun({ operations, runId, cli, json, signal, onDrawn: (drawn) => (say = drawn) });
+    const end = await followRun({ operations, runId, ...shown, signal, onDrawn: (drawn) => (say = drawn) });
     await stopping;
     return end;
   } finally {

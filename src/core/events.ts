@@ -20,7 +20,7 @@ export interface RunRepo {
   mirror: string;
   /** Short name of the branch that was checked out; undefined when HEAD was detached. */
   branch: string | undefined;
-  /** The commit that the first story builds on, 40 or 64 hex digits. */
+  /** The commit that the first story builds on, 40 or 64 hex digits; empty for a refused run that found none. */
   base: string;
 }
 
@@ -101,12 +101,16 @@ export type JournalEntry =
       owner?: string;
       /** Whether `prdPath` is a file of the machine that made the run, and not one elsewhere. */
       prdIsHere?: boolean;
+      /** It is kept to say why it could not begin, and never will; its end follows at once. */
+      refused?: true;
     } & Partial<Scheduling> &
       Submission)
   /** A run that this one waits for ended, or goes on again. `base`: what this run now builds on. */
   | { type: 'need.changed'; run: string; now: NeedStatus; stopReason?: StopReason; base?: string }
   /** `channel`: how its sandboxes reach their gateways, from first to last. */
   | { type: 'run.started'; channel?: 'socket' | 'stdio' }
+  /** A `halo run` goes on with it and has it for itself, as with `owner` of `run.created`. */
+  | { type: 'run.claimed'; owner: string }
   /** `by`: the person who ended it, where one did. */
   | { type: 'run.ended'; stopReason: StopReason; detail: string; by?: string }
   /** A person lets the run rest; `now`: in the middle of its stories, which cost no attempt then. */

@@ -86,6 +86,8 @@ export interface RunState extends Scheduling, RunFailures {
   owner?: string;
   /** Whether `prdPath` is on the machine that made the run. */
   prdIsHere: boolean;
+  /** It never began and never will: it only says why. */
+  refused?: true;
   /** While a person lets it rest. */
   paused?: Pause;
   /** A person's word on all that the run made. */
@@ -119,13 +121,12 @@ export function applyEvent(state: RunState | undefined, event: JournalEvent): Ru
   switch (event.type) {
     case 'need.changed':
       return changeNeed(next, event);
-    case 'run.started':
-      return {
-        ...next,
-        status: 'running',
-        startedAt: state.startedAt ?? event.at,
-        ...(event.channel === undefined ? {} : { channel: event.channel }),
-      };
+    case 'run.started': {
+      const { channel, at } = event;
+      return { ...next, status: 'running', startedAt: state.startedAt ?? at, ...(channel && { channel }) };
+    }
+    case 'run.claimed':
+      return { ...next, owner: event.owner };
     case 'run.ended':
       return endRun(next, event);
     case 'run.landed':
@@ -149,10 +150,8 @@ export function applyEvent(state: RunState | undefined, event: JournalEvent): Ru
         ...withStory(next, event.story, (story) => ({ ...story, metered: true })),
         usage: addUsage(state.usage, event.usage),
       };
-    case 'model.paused': {
-      const { model, why, until } = event;
-      return { ...next, modelPause: { model, why, until } };
-    }
+    case 'model.paused':
+      return { ...next, modelPause: { model: event.model, why: event.why, until: event.until } };
     case 'story.ended':
       return {
         ...withStory(countForBreaker(next, event), event.story, (story) => ({
@@ -171,8 +170,10 @@ export function applyEvent(state: RunState | undefined, event: JournalEvent): Ru
       };
     case 'tests.compared': {
       const { before, after, removed, skipped, emptied } = event;
-      const tests = { before, after, removed, skipped, emptied };
-      return withStory(next, event.story, (story) => ({ ...story, tests }));
+      return withStory(next, event.story, (story) => ({
+        ...story,
+        tests: { before, after, removed, skipped, emptied },
+      }));
     }
     case 'story.disturbed':
     case 'story.returned':
@@ -266,6 +267,7 @@ function createState(event: JournalEvent & { type: 'run.created' }): RunState {
     createdAt: event.at,
     ...(event.owner === undefined ? {} : { owner: event.owner }),
     prdIsHere: event.prdIsHere ?? false,
+    ...(event.refused === undefined ? {} : { refused: event.refused }),
     seq: event.seq,
   };
 }

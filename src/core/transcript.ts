@@ -63,10 +63,11 @@ export function describe(event: JournalEvent): TranscriptLine[] {
       return runLine(
         'strong',
         event.runId,
-        `${stories} of ${event.prd.project}, ${event.repo.source} at ${short(event.repo.base)}`,
+        `${stories} of ${event.prd.project}, ${event.repo.source}${event.repo.base === '' ? '' : ` at ${short(event.repo.base)}`}`,
       );
     }
     case 'run.started':
+    case 'run.claimed':
       return [];
     case 'need.changed':
       return needLine(event);

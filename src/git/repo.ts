@@ -55,6 +55,15 @@ export async function listChanges(root: string, except: readonly string[] = []):
   throw new HaloError('GIT_FAILED', `git status failed in ${root}: ${lastWords(status.stderr) ?? 'no reason given'}`);
 }
 
+/**
+ * What a checkout has changed since its commit, as a patch that may be cut off at `maxBytes`; empty where git cannot say.
+ * No program that the repository configures is run.
+ */
+export async function diffCheckout(root: string, maxBytes: number): Promise<string> {
+  const args = ['diff', 'HEAD', '--no-ext-diff', '--no-textconv', '--no-color'];
+  return (await tryGit(args, { cwd: root, trust: 'operator', maxBytes })).stdout.toString('utf8');
+}
+
 export interface FileAt {
   gitDir: string;
   commit: string;

@@ -3,6 +3,7 @@ import { mkdir, open, readdir, rename, rm, rmdir, stat, writeFile } from 'node:f
 import { dirname, join } from 'node:path';
 import { HaloError } from '../core/errors.ts';
 import { JOURNAL_VERSION, type JournalEntry, type JournalEvent } from '../core/events.ts';
+import type { Prd } from '../core/prd.ts';
 import { foldRun } from '../core/run-state.ts';
 import { syncFolder } from '../lib/atomic-write.ts';
 import { historyText, progressText } from './chronicle.ts';
@@ -15,6 +16,8 @@ export type RunCreated = JournalEntry & { type: 'run.created' };
 
 export interface NewRun {
   created: RunCreated;
+  /** What follows at once. */
+  then: readonly JournalEntry[];
   origin: RunOrigin;
   /** ISO 8601. */
   at: string;
@@ -77,21 +80,27 @@ async function unlessMissing<T>(work: Promise<T>, instead: T): Promise<T> {
 }
 
 async function fill(paths: RunPaths, run: NewRun): Promise<void> {
-  const event: JournalEvent = { v: JOURNAL_VERSION, seq: 1, at: run.at, ...run.created };
-  const state = foldRun([event]);
+  const entries = [run.created, ...run.then];
+  const events = entries.map((entry, i): JournalEvent => ({ v: JOURNAL_VERSION, seq: 1 + i, at: run.at, ...entry }));
+  const state = foldRun(events);
   if (state === undefined) throw new HaloError('INTERNAL', 'A run begins with run.created.');
-  const { hash, specHash, dialect } = run.created.prd;
-  const line = `${JSON.stringify(event)}\n`;
+  const lines = events.map((event) => `${JSON.stringify(event)}\n`).join('');
   await mkdir(dirname(paths.checkpoint), { recursive: true, mode: 0o700 });
   await mkdir(paths.artifacts, { mode: 0o700 });
-  await writeDurable(paths.journal, line);
-  await writeDurable(paths.record, toJson(recordOf(state, { ...run.origin, prd: { hash, specHash, dialect } })));
-  await writeFile(paths.checkpoint, checkpointText({ state, end: Buffer.byteLength(line) }), { mode: 0o600 });
+  await writeDurable(paths.journal, lines);
+  await writeDurable(paths.record, toJson(recordOf(state, { ...run.origin, prd: namesOf(run.created.prd) })));
+  await writeFile(paths.checkpoint, checkpointText({ state, end: Buffer.byteLength(lines) }), { mode: 0o600 });
   await writeFile(paths.raw, '', { mode: 0o600 });
-  await writeFile(paths.log, run.log(event), { mode: 0o600 });
+  await writeFile(paths.log, events.map(run.log).join(''), { mode: 0o600 });
   await writeFile(paths.progress, progressText(state, []), { mode: 0o600 });
   await writeFile(paths.history, historyText([]), { mode: 0o600 });
   await syncFolder(paths.dir);
+}
+
+/** What is known of the PRD of a run that was refused may be less, or nothing. */
+function namesOf({ hash, specHash, dialect }: Prd): Partial<Pick<Prd, 'hash' | 'specHash' | 'dialect'>> {
+  if (hash === '') return {};
+  return specHash === '' ? { hash } : { hash, specHash, dialect };
 }
 
 export function toJson(value: unknown): string {

@@ -54,16 +54,17 @@ function summaryText(paths: RunPaths, state: RunState, facts: BundleFacts): stri
   const story = failedStory(state, facts.storyKey);
   const reason = story?.stopReason ?? state.stopReason ?? 'UNKNOWN_ERROR';
   const why = story?.summary ?? state.detail ?? '';
-  const place = story === undefined ? '' : `story ${safeLine(story.id)} (${safeLine(story.title)}), `;
   const attempt = facts.attempt ?? story?.attempts ?? 0;
+  const place =
+    story === undefined ? '' : `story ${safeLine(story.id)} (${safeLine(story.title)}), attempt ${attempt}: `;
   const artifacts = story === undefined ? '' : join('artifacts', story.key, String(attempt));
   const sections = [
     `# Run ${state.runId}: ${reason}`,
-    `## What happened\n\n${place}attempt ${attempt}: ${STOP_REASONS[reason].meaning}`,
+    `## What happened\n\n${place}${STOP_REASONS[reason].meaning}`,
     ...(why === '' ? [] : [`## Why\n\n${quote(why)}`]),
     `## What to try next\n\n${NEXT_STEPS[reason]}`,
     `## Where to look\n\n${whereToLook(facts, artifacts)}`,
-    `Run directory: ${paths.dir}\nRepository: ${safeLine(state.repo.source)}, commit ${state.repo.base}\nPRD: ${safeLine(state.prdPath)}`,
+    `Run directory: ${paths.dir}\nRepository: ${safeLine(state.repo.source)}${state.repo.base === '' ? '' : `, commit ${state.repo.base}`}\nPRD: ${safeLine(state.prdPath)}`,
   ];
   return `${sections.join('\n\n')}\n`;
 }

@@ -9,8 +9,8 @@ export const CONTRACT_VERSION = '0.1';
 /** What is known of a run besides its events; it must hold no secret. */
 export interface RunOrigin {
   haloVersion: string;
-  /** `version` is undefined as long as nobody has asked the agent for it. */
-  agent: { name: string; version?: string };
+  /** All but its name is undefined as long as nobody has asked the agent for it; null where no setting names one. */
+  agent: { name: string | null; version?: string; features?: string[]; help?: string };
   /** The command line as the user gave it, without the program. */
   args: readonly string[];
   /** The configuration the run goes by, as JSON. */
@@ -19,7 +19,7 @@ export interface RunOrigin {
 
 /** The part of run.json that events do not change by themselves. */
 export type RunConstants = Partial<RunOrigin> & {
-  prd?: Pick<Prd, 'hash' | 'specHash' | 'dialect'>;
+  prd?: Partial<Pick<Prd, 'hash' | 'specHash' | 'dialect'>>;
   /** As of the last time that the file was written. */
   stopReason?: string | null;
 };
@@ -37,9 +37,9 @@ export function recordOf(state: RunState, constants: RunConstants): Record<strin
     stopReason: state.stopReason ?? null,
     exitStatus: state.stopReason === undefined ? null : exitCodeOf(state.stopReason),
     detail: state.detail ?? null,
-    repo: { path: state.repo.source, branch: state.repo.branch ?? null, headSha: state.repo.base },
+    repo: { path: state.repo.source, branch: state.repo.branch ?? null, headSha: state.repo.base || null },
     prd: { path: state.prdPath, project: state.project, ...constants.prd },
-    agent: { name: constants.agent?.name ?? null, version: constants.agent?.version ?? null },
+    agent: { name: null, version: null, ...constants.agent },
     user: state.user ?? null,
     priority: state.priority,
     after: state.needs.map(({ run }) => run),
@@ -50,7 +50,7 @@ export function recordOf(state: RunState, constants: RunConstants): Record<strin
     landed: {
       branch: `halo/${state.runId}`,
       commits: state.stories.flatMap(({ id, commit }) => (commit === undefined ? [] : [{ story: id, commit }])),
-      tip: state.tip,
+      tip: state.tip || null,
       mergedInto: state.landed ?? null,
     },
     usage: state.usage,

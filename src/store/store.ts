@@ -8,7 +8,7 @@ import { writeAtomic } from '../lib/atomic-write.ts';
 import { maskInto } from '../lib/secrets/masked-sink.ts';
 import { openMasker, type Masker } from '../lib/secrets/masker.ts';
 import { amendRecord, appendToRun, freshenRun, readConstants, type Append, type Decision } from './append-run.ts';
-import { createRunFolders, placeRuns, type RunCreated } from './create-run.ts';
+import { createRunFolders, placeRuns, type NewRun, type RunCreated } from './create-run.ts';
 import { writeBundle, type BundleFacts } from './debug-bundle.ts';
 import { asDiskError, onDisk } from './disk.ts';
 import { findRun, listRuns, runIds, type RunList } from './find-run.ts';
@@ -22,6 +22,8 @@ import { recordOf, type RunConstants, type RunOrigin } from './run-record.ts';
 /** The run directories of one HALO_HOME. Every function may throw DISK_FAILED, and RUN_NOT_FOUND for its run. */
 export interface Store {
   createRun(created: RunCreated, origin: RunOrigin): Promise<void>;
+  /** Makes the directory of a run that has ended already. */
+  createEnded(created: RunCreated, end: JournalEntry & { type: 'run.ended' }, origin: RunOrigin): Promise<void>;
   /** Makes the directories of runs: all of them, complete, or none. */
   createRuns(runs: readonly { created: RunCreated; origin: RunOrigin }[]): Promise<void>;
   /** Finishes what a process left that died while it made runs. */
@@ -102,12 +104,13 @@ export function openStore(home: string, options: StoreOptions): Store {
       return appended;
     });
 
-  const createRuns: Store['createRuns'] = (runs) => {
+  const makeRuns = (runs: readonly (Pick<NewRun, 'created' | 'origin'> & Partial<Pick<NewRun, 'then'>>)[]) => {
     const at = now().toISOString();
     return createRunFolders(
       runsFolder(home),
-      runs.map(({ created, origin }) => ({
+      runs.map(({ created, origin, then = [] }) => ({
         created: maskEntry(masker, created),
+        then: then.map((entry) => maskEntry(masker, entry)),
         // The configuration is what the run goes by: it names where secrets are, and holds none.
         origin: { ...origin, args: masker.value(origin.args) },
         at,
@@ -117,8 +120,9 @@ export function openStore(home: string, options: StoreOptions): Store {
   };
 
   return {
-    createRun: (created, origin) => createRuns([{ created, origin }]),
-    createRuns,
+    createRun: (created, origin) => makeRuns([{ created, origin }]),
+    createEnded: (created, end, origin) => makeRuns([{ created, origin, then: [end] }]),
+    createRuns: makeRuns,
     placeRuns: () => placeRuns(runsFolder(home)),
     append: async (runId, entries) => (await decideInLine(runId, () => ({ entries, result: undefined }))).events,
     transact: async (runId, decide) => (await decideInLine(runId, decide)).result,

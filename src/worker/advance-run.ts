@@ -14,6 +14,7 @@ import { guardAttempt } from './disturbance.ts';
 import { endRun, planEnd } from './end-run.ts';
 import { hostGitDirOf } from './host-repo.ts';
 import { nextJobs } from './next-job.ts';
+import { noteAgent } from './note-agent.ts';
 import { readRun, type Run } from './read-run.ts';
 import { recoverLanded, wasBegun } from './recover-landed.ts';
 import { askBreakers } from './shared-breakers.ts';
@@ -74,15 +75,13 @@ async function attemptWhileWanted(worker: WorkerContext, request: AttemptRequest
   }
 }
 
-/** The agent's version is known where the run is worked on, and not where it was submitted. */
 async function startRun(worker: WorkerContext, { runId, config }: Run): Promise<void> {
   const channel = await worker.channel(config);
   const isFirst = await worker.store.transact(runId, ({ status }) => {
     const isFirst = status === 'queued';
     return { entries: isFirst ? [{ type: 'run.started', channel }] : [], result: isFirst };
   });
-  const version = isFirst ? await worker.engine.toolVersion(config.agent) : undefined;
-  if (version !== undefined) await worker.store.amend(runId, { agent: { name: config.agent, version } });
+  if (isFirst) await noteAgent(worker, runId, config);
 }
 
 type Started = Pick<AttemptRequest, 'state' | 'story' | 'number' | 'epoch' | 'base'>;

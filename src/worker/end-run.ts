@@ -1,8 +1,8 @@
 import { HaloError } from '../core/errors.ts';
 import { planNext, type RunEnd } from '../core/plan.ts';
 import type { RunState } from '../core/run-state.ts';
-import { inspectRepo, listChanges } from '../git/repo.ts';
 import { checkOutRun } from './check-out-run.ts';
+import { describeCheckout } from './describe-checkout.ts';
 import { landRun } from './land-run.ts';
 import { settleLanded } from './recover-landed.ts';
 import type { Run } from './read-run.ts';
@@ -72,15 +72,5 @@ export async function bundleFailure(worker: RunKeeper, { runId, config, end }: F
   } catch (error) {
     // The run's end is written already; a bundle that cannot be made must not undo it.
     log.error({ runId, err: error }, 'the debug bundle could not be written');
-  }
-}
-
-async function describeCheckout(source: string): Promise<string> {
-  try {
-    const { root, head, branch } = await inspectRepo(source);
-    const changes = await listChanges(root);
-    return [`HEAD ${head} (${branch ?? 'detached'})`, ...changes].join('\n') + '\n';
-  } catch (error) {
-    return `unknown: ${error instanceof Error ? error.message : String(error)}\n`;
   }
 }

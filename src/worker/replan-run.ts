@@ -5,7 +5,7 @@ import type { RunState } from '../core/run-state.ts';
 import { parsePrd } from '../prd/parse.ts';
 import type { RunKeeper } from './end-run.ts';
 import { readRun } from './read-run.ts';
-import { goOn, isStuck, resumeRun, type Steered, type Steering } from './steer-run.ts';
+import { goOn, isStuck, refuseNeverBegun, resumeRun, type Steered, type Steering } from './steer-run.ts';
 
 /** A PRD file: where it is, for people, and its bytes. */
 export interface PrdFile {
@@ -39,7 +39,9 @@ export async function resumeUnchanged(keeper: RunKeeper, steering: Steering): Pr
 export async function replanRun(keeper: RunKeeper, steering: Steering, given: PrdFile | undefined): Promise<Steered> {
   const { runId, by } = steering;
   const { store } = keeper;
-  const file = given ?? (await readOwnFile(await store.readState(runId)));
+  const before = await store.readState(runId);
+  refuseNeverBegun(before);
+  const file = given ?? (await readOwnFile(before));
   if (file === undefined) {
     throw new HaloError('STEER_REFUSED', `The PRD that run ${runId} came from is not on this machine.`, {
       hint: `Name it: \`halo resume ${runId} --replan prd.json\`.`,

@@ -126,6 +126,7 @@ export async function cancelStory(keeper: RunKeeper, steering: Steering, storyId
 export async function retryRun(keeper: RunKeeper, steering: Steering, storyId: string | undefined): Promise<Steered> {
   const { runId, by } = steering;
   const steered = await decide(keeper, runId, (state) => {
+    refuseNeverBegun(state);
     const again = storyId === undefined ? state.stories.filter(isStuck) : [requireStuck(state, storyId)];
     const open = state.stories.filter(({ progress }) => progress === 'pending' || progress === 'in_progress');
     if (again.length === 0 && state.status !== 'ended')
@@ -179,6 +180,15 @@ export async function goOn(keeper: RunKeeper, { runId, openQueue }: Omit<Steerin
 
 function refuseEnded({ runId, status, stopReason }: RunState, what: string, hint: string): void {
   if (status === 'ended') throw refused(`Run ${runId} has ended with ${stopReason ?? 'no reason'}: ${what}.`, hint);
+}
+
+/** Of a run that was refused, not even the base commit was brought here. */
+export function refuseNeverBegun({ runId, refused: never, stopReason }: RunState): void {
+  if (never === undefined) return;
+  throw refused(
+    `Run ${runId} was refused with ${stopReason ?? 'no reason'} before it began: it cannot go on.`,
+    'Mend what it says, then start anew with `halo run`.',
+  );
 }
 
 function requireStuck(state: RunState, storyId: string): StoryState {

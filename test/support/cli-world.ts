@@ -45,6 +45,8 @@ export async function runCli(words: string[], options: CliOptions): Promise<CliR
       readHost: () => Promise.resolve({ home: '/halo', redisUrl: undefined, apiUrl: undefined, apiToken: undefined }),
       openOperations: open,
       openLocal: open,
+      checkResume: notHere,
+      keepRefusal: notHere,
       startWorker: notHere,
       serveApi: notHere,
       diagnose: notHere,

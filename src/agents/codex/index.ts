@@ -1,4 +1,5 @@
 import type { AgentAdapter } from '../adapter.ts';
+import { aboutCodex } from './about.ts';
 import { launchCodex } from './launch.ts';
 import { readCodexOutcome } from './outcome.ts';
 import { parseCodexLine } from './parse.ts';
@@ -9,6 +10,7 @@ export const codex: AgentAdapter = {
   title: 'Codex',
   guidanceFiles: [],
   launch: launchCodex,
+  about: aboutCodex,
   createReader: () => parseCodexLine,
   outcome: readCodexOutcome,
 };

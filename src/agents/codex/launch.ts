@@ -6,6 +6,9 @@ import { shellQuote } from '../../lib/shell-quote.ts';
 
 const AGENT_DIR = '/opt/halo/agents/codex';
 
+/** The program lies in the layout of its package, because it looks for its helpers beside itself. */
+export const PROGRAMS = `${AGENT_DIR}/bin/codex ${AGENT_DIR}/vendor/*/bin/codex`;
+
 /** Starts `codex exec` with a configuration and an answer schema of its own. Throws INTERNAL without a model route. */
 export function launchCodex(intent: AgentIntent): AgentLaunch {
   if (intent.modelUrl === undefined) throw new HaloError('INTERNAL', 'Codex was to be started without a model route.');
@@ -21,9 +24,8 @@ export function launchCodex(intent: AgentIntent): AgentLaunch {
   };
 }
 
-/** The program lies in the layout of its package, because it looks for its helpers beside itself. */
 function writeScript(schemaFile: string): string {
-  return `for codex in ${AGENT_DIR}/bin/codex ${AGENT_DIR}/vendor/*/bin/codex; do
+  return `for codex in ${PROGRAMS}; do
   if [ -x "$codex" ]; then
     exec "$codex" exec --json --strict-config --skip-git-repo-check --output-schema ${shellQuote(schemaFile)} -
   fi

@@ -1,11 +1,19 @@
+import { resolve } from 'node:path';
+import type { PrdBytes } from '../../api/operations.ts';
+import { HaloError } from '../../core/errors.ts';
 import { exitCodeOf } from '../../core/stop-reason.ts';
 import type { Cli } from '../cli.ts';
 import type { Define } from '../define.ts';
+import { keepRefusal } from '../keep-refusal.ts';
 import { readPrd } from '../read-prd.ts';
-import { runHere } from '../run-here.ts';
+import { resumeHere } from '../resume-here.ts';
+import { runHere, type RunHere } from '../run-here.ts';
 import { addSettingOptions, ASK, repoSource, settingsOf, type SettingFlags } from '../run-options.ts';
+import type { StopReason } from '../../core/stop-reason.ts';
 
 interface Flags extends SettingFlags {
+  prd?: string;
+  resume?: string;
   repo: string;
   allowDirty?: true;
   json?: true;
@@ -17,20 +25,24 @@ export const define: Define = (command, cli) => {
       .description(
         'Runs a PRD against a git repository and follows it to its end: queue, worker and progress in this one process. What lands is on the branch halo/<runId>; your checkout stays untouched until `halo land`, but for the marks of landed stories in the PRD file.',
       )
-      .argument('<prd>', 'the PRD file, or - for stdin')
+      .argument('[prd]', 'the PRD file, or - for stdin')
+      .option('--prd <path>', 'the same; a run that is refused leaves a run directory, too')
+      .option('--resume <run>', 'go on with a run: its directory, or its id')
       .option('--repo <path>', 'the repository', '.'),
   )
     .option(...ASK)
+    .option('--sandbox', 'run agents in sandboxes, as halo always does')
     .option('--allow-dirty', 'accept uncommitted changes; they are not part of the run')
     .option('--json', 'print one journal event per line, for machines')
     .addHelpText('after', HELP)
-    .action((prd: string, flags: Flags) => run(prd, flags, cli));
+    .action((prd: string | undefined, flags: Flags) => run(prd, flags, cli));
 };
 
 const HELP = `
 Examples:
   halo run prd.json
   halo run prd.json --repo ../shop -c retry.attempts=1
+  halo run --prd prd.json --resume ~/.halo/runs/0tbq4m8k7xw2dhe
   halo run prd.json --json | jq -r 'select(.type == "story.ended") | .verdict'
 
 Ctrl-C stops the run in good order; a second one exits at once. When stdout is no
@@ -43,20 +55,52 @@ Exit codes:
 
 See also: halo submit, halo status, halo land`;
 
-async function run(file: string, flags: Flags, cli: Cli): Promise<void> {
-  const request = {
-    prd: await readPrd(file, cli),
-    repos: [repoSource(cli.cwd, flags.repo)],
-    profile: flags.profile,
-    set: settingsOf(flags),
-    allowDirty: flags.allowDirty === true,
-  };
+async function run(given: string | undefined, flags: Flags, cli: Cli): Promise<void> {
+  const file = choosePrd(given, flags);
   const json = flags.json === true;
-  const end = await runHere(request, {
+  const repo = repoSource(cli.cwd, flags.repo);
+  const set = settingsOf(flags);
+  let prd: PrdBytes | undefined;
+  let begun = false;
+  const how: RunHere<StopReason | undefined> = {
     cli,
     json,
     asks: flags.askForApproval === true && !json,
+    begin: () => Promise.resolve(void (begun = true)),
     finish: ({ end }) => Promise.resolve(end),
-  });
-  cli.exitCode = exitCodeOf(end ?? 'USER_ABORT');
+  };
+  try {
+    prd = file === undefined ? undefined : await readPrd(file, cli);
+    const end = await (prd === undefined || flags.resume !== undefined
+      ? resumeHere({ run: flags.resume ?? '', prd, repo, allowDirty: flags.allowDirty === true }, how)
+      : runHere({ prd, repos: [repo], profile: flags.profile, set, allowDirty: flags.allowDirty === true }, how));
+    cli.exitCode = exitCodeOf(end ?? 'USER_ABORT');
+  } catch (error) {
+    const prdPath = file === undefined || file === '-' ? '-' : resolve(cli.cwd, file);
+    const asked = { repo, prdPath, prd, profile: flags.profile, set };
+    if (flags.prd !== undefined && !begun) await keepRefusal(error, asked, cli, json);
+    throw error;
+  }
+}
+
+/** The PRD file; undefined for a run that goes on with the PRD that it has. Throws USAGE for words that do not fit together. */
+function choosePrd(given: string | undefined, flags: Flags): string | undefined {
+  if (given !== undefined && flags.prd !== undefined) {
+    throw new HaloError('USAGE', `Two PRDs are named: ${given} and ${flags.prd}.`, { hint: 'Name one of them.' });
+  }
+  const file = given ?? flags.prd;
+  if (flags.resume === undefined) {
+    if (file !== undefined) return file;
+    throw new HaloError('USAGE', 'No PRD is named.', { hint: '`halo run --help` shows how it is used.' });
+  }
+  if (flags.profile !== undefined || settingsOf(flags).length > 0) {
+    throw new HaloError(
+      'USAGE',
+      'A run goes on with the settings that it was made with: none can be given with --resume.',
+      {
+        hint: 'Leave out --agent, --profile, -c and --ask-for-approval, or start a new run.',
+      },
+    );
+  }
+  return file;
 }

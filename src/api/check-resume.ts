@@ -1,0 +1,37 @@
+import { HaloError } from '../core/errors.ts';
+import type { RunState } from '../core/run-state.ts';
+import { isUrl } from '../git/source.ts';
+import { parsePrd } from '../prd/parse.ts';
+import type { PrdBytes } from './operations.ts';
+import { lookAtFolder } from './plan-run.ts';
+
+export interface ResumeCheck {
+  state: Pick<RunState, 'runId' | 'repo' | 'prdPath'>;
+  /** `prd.specHash` of run.json. */
+  specHash: string | undefined;
+  /** Absent: the run goes on with the PRD that it has. */
+  prd: PrdBytes | undefined;
+  /** Path of the repository; absent where it is not on this machine. */
+  repo: string | undefined;
+  allowDirty: boolean;
+}
+
+/**
+ * Makes sure that a run may go on from here with this PRD: in its own repository, clean, and with the specification that
+ * it was made with. Throws NOT_A_GIT_REPO, DIRTY_WORKTREE, STEER_REFUSED, PRD_INVALID, PRD_CHANGED.
+ */
+export async function checkResume({ state, specHash, prd, repo, allowDirty }: ResumeCheck): Promise<void> {
+  const { runId } = state;
+  if (repo !== undefined && !isUrl(state.repo.source)) {
+    const { source } = (await lookAtFolder(repo, allowDirty ? undefined : (prd?.path ?? state.prdPath))).repo;
+    if (source !== state.repo.source) {
+      throw new HaloError('STEER_REFUSED', `Run ${runId} is of ${state.repo.source}, not of ${source}.`, {
+        hint: 'Go on with it there, or name that repository with --repo.',
+      });
+    }
+  }
+  if (prd === undefined || parsePrd(prd.bytes, prd.path).specHash === specHash) return;
+  throw new HaloError('PRD_CHANGED', `The PRD ${prd.path} asks for something else than run ${runId} was made for.`, {
+    hint: `Put back what was there; or \`halo resume ${runId} --replan\` takes it as it is now, and what landed stays.`,
+  });
+}

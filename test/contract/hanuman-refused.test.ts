@@ -1,0 +1,128 @@
+import { readdirSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import {
+  directoryOf,
+  expectRefused,
+  openWorld,
+  read,
+  recordOf,
+  settings,
+  story,
+  TWO,
+  writePrd,
+  type HanumanWorld,
+} from '../support/hanuman.ts';
+import { OK } from '../support/halo.ts';
+import type { TestRepository } from '../support/repository.ts';
+
+let world: HanumanWorld;
+
+beforeAll(() => void (world = openWorld()));
+afterAll(() => world.close());
+
+describe('a run that is refused', () => {
+  let repository: TestRepository;
+  const AGENT = settings(`echo x > x; ${OK}`);
+
+  beforeAll(() => void (repository = world.aRepository()));
+
+  it('outside of a git repository', async () => {
+    const prd = writePrd(repository, TWO);
+    const end = await world.home.halo(['run', '--prd', prd, ...AGENT], { cwd: dirname(repository.root) });
+    const dir = expectRefused(world.home, end, 6, 'NOT_A_GIT_REPO', 'not a git repository');
+    expect(recordOf(dir)).toMatchObject({ repo: { path: dirname(repository.root), branch: null, headSha: null } });
+    expect(recordOf(dir).progress).toMatchObject({ completed: [], next: 'S-1' });
+  });
+
+  it('because of uncommitted changes, which are in the debug bundle', async () => {
+    const dirty = world.aRepository();
+    const prd = writePrd(dirty, TWO);
+    dirty.write('README.md', 'Changed.\n');
+    const dir = expectRefused(
+      world.home,
+      await world.run(dirty, ['--prd', prd, ...AGENT]),
+      6,
+      'DIRTY_WORKTREE',
+      'README.md',
+    );
+    expect(read(dir, 'debug_bundle/git-status.txt')).toContain('README.md');
+    expect(read(dir, 'debug_bundle/git-diff.patch')).toContain('+Changed.');
+    expect(recordOf(dir)).toMatchObject({ config: { agent: 'command' }, agent: { name: 'command' } });
+  });
+
+  it.each([
+    ['another schema version', TWO, { schemaVersion: '9' }, 'must be "0.1"'],
+    ['more than ten stories', Array.from({ length: 11 }, (_, n) => story(`S-${n}`)), {}, 'at most 10'],
+    ['a size but S and M', [story('S-1', { size: 'L' })], {}, 'must be "S" or "M"'],
+    ['the same id twice', [story('S-1'), story('S-1')], {}, 'S-1'],
+    ['a story without acceptance', [story('S-1', { acceptance: [] })], {}, 'at least one criterion'],
+    ['a story without a title', [story('S-1', { title: undefined })], {}, 'title'],
+  ])('because the PRD has %s', async (_what, stories, more, says) => {
+    const prd = writePrd(repository, stories, more);
+    const dir = expectRefused(
+      world.home,
+      await world.run(repository, ['--prd', prd, ...AGENT]),
+      6,
+      'VALIDATION_FAILED',
+      says,
+    );
+    expect(recordOf(dir).repo.headSha).toBe(repository.git('rev-parse', 'main'));
+    expect(recordOf(dir).prd.hash).toMatch(/^[0-9a-f]{64}$/);
+  });
+
+  it('because there is no PRD', async () => {
+    const end = await world.run(repository, ['--prd', 'nowhere.json', ...AGENT]);
+    const dir = expectRefused(world.home, end, 6, 'VALIDATION_FAILED', 'There is no file');
+    expect(recordOf(dir).prd.path).toBe(join(repository.root, 'nowhere.json'));
+  });
+
+  it('because Docker is away', async () => {
+    const prd = writePrd(repository, TWO);
+    const env = { DOCKER_HOST: 'unix:///no/such/docker.sock' };
+    expectRefused(
+      world.home,
+      await world.run(repository, ['--prd', prd, ...AGENT], env),
+      5,
+      'MISSING_DEPENDENCY',
+      'Docker',
+    );
+  });
+
+  it('cannot go on, and other commands show it', async () => {
+    const prd = writePrd(repository, TWO);
+    const end = await world.home.halo(['run', '--prd', prd, ...AGENT], { cwd: dirname(repository.root) });
+    const runId = basename(directoryOf(end));
+    const at = { cwd: repository.root };
+    for (const words of [
+      ['retry', runId],
+      ['resume', runId, '--replan'],
+    ])
+      expect(await world.home.halo(words, at)).toMatchObject({
+        code: 6,
+        stderr: expect.stringContaining('before it began') as string,
+      });
+    expect((await world.home.halo(['status', runId], at)).stdout).toContain('NOT_A_GIT_REPO');
+    expect(await world.home.halo(['diff', runId], at)).toMatchObject({ code: 0, stdout: '' });
+  });
+
+  it('leaves no run directory in the form without --prd, nor for wrong words', async () => {
+    const prd = writePrd(repository, TWO);
+    const before = readdirSync(join(world.home.dir, 'runs')).length;
+    expect(await world.home.halo(['run', prd, ...AGENT], { cwd: dirname(repository.root) })).toMatchObject({
+      code: 6,
+      stdout: '',
+    });
+    expect(await world.run(repository, [prd, '--prd', prd])).toMatchObject({ code: 2, stdout: '' });
+    expect(await world.run(repository, [])).toMatchObject({ code: 2, stdout: '' });
+    expect(await world.run(repository, ['--prd', prd, '--resume', '/tmp/elsewhere'])).toMatchObject({
+      code: 2,
+      stdout: '',
+    });
+    expect(await world.run(repository, ['--prd', prd, '--resume', 'x', '-c', 'a=b'])).toMatchObject({
+      code: 2,
+      stdout: '',
+    });
+    expect(readdirSync(join(world.home.dir, 'runs')).length).toBe(before);
+  });
+});

@@ -1,0 +1,201 @@
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import {
+  directoryOf,
+  expectRefused,
+  openWorld,
+  read,
+  recordOf,
+  settings,
+  story,
+  TWO,
+  writePrd,
+  type HanumanWorld,
+} from '../support/hanuman.ts';
+import { OK } from '../support/halo.ts';
+import type { Ended } from '../support/halo-process.ts';
+import type { TestRepository } from '../support/repository.ts';
+
+let world: HanumanWorld;
+
+beforeAll(() => void (world = openWorld()));
+afterAll(() => world.close());
+
+describe('a run that succeeds', () => {
+  let repository: TestRepository;
+  let prd: string;
+  let words: string[];
+  let end: Ended;
+  let dir: string;
+
+  beforeAll(async () => {
+    repository = world.aRepository();
+    writeFileSync(join(world.home.dir, 'config.toml'), '[profiles.calm]\nrun.on_failure = "stop"\n');
+    prd = writePrd(repository, TWO);
+    const script = `echo '{"step":"one"}'; date +%s%N >> times; ls > seen; ${OK}`;
+    words = ['--prd', prd, '--sandbox', '--profile', 'calm', ...settings(script)];
+    end = await world.run(repository, words);
+    dir = directoryOf(end);
+  }, 180_000);
+
+  it('exits with 0 and names its run directory below HALO_HOME on the last line of stdout', () => {
+    expect(end).toMatchObject({ code: 0 });
+    expect(dirname(dir)).toBe(join(world.home.dir, 'runs'));
+    expect(recordOf(dir).runId).toBe(basename(dir));
+  });
+
+  it('leaves the structure of the contract', () => {
+    for (const name of ['run.json', 'events.jsonl', 'checkpoints/state.json', 'artifacts'])
+      expect(existsSync(join(dir, name)), name).toBe(true);
+  });
+
+  it('leaves no debug bundle', () => expect(existsSync(join(dir, 'debug_bundle'))).toBe(false));
+
+  it('says in run.json what was run, where, with what and how it ended', () => {
+    const record = recordOf(dir);
+    expect(record).toMatchObject({
+      contractVersion: '0.1',
+      status: 'ended',
+      stopReason: 'SUCCESS',
+      exitStatus: 0,
+      repo: { path: repository.root, branch: 'main', headSha: repository.git('rev-parse', 'main') },
+      prd: { path: prd },
+      agent: { name: 'command' },
+      args: ['run', ...words],
+      config: { agent: 'command', gates: ['true'] },
+    });
+    expect(record.prd.hash).toMatch(/^[0-9a-f]{64}$/);
+    expect(Date.parse(record.endTime ?? '')).toBeGreaterThan(Date.parse(record.startTime ?? ''));
+  });
+
+  it('says in run.json what is complete and that nothing is next', () => {
+    expect(recordOf(dir).progress).toMatchObject({ completed: ['S-1', 'S-2'], current: null, next: null });
+  });
+
+  it('does one story after the other, each on what landed before', () => {
+    const commits = repository.git('log', '--reverse', '--format=%s', `main..halo/${basename(dir)}`).split('\n');
+    expect(commits).toEqual(['feat: [S-1] - Title of S-1', 'feat: [S-2] - Title of S-2']);
+    expect(repository.git('show', `halo/${basename(dir)}:times`).split('\n')).toHaveLength(2);
+    const started = read(dir, 'journal.jsonl')
+      .split('\n')
+      .filter((line) => /"type":"story\.(started|ended)"/.test(line));
+    expect(started.map((line) => (JSON.parse(line) as { type: string }).type)).toEqual([
+      'story.started',
+      'story.ended',
+      'story.started',
+      'story.ended',
+    ]);
+  });
+
+  it('keeps the raw lines of the agent in events.jsonl in order', () => {
+    const line = '{"step":"one"}\n{"status":"ok","summary":"Did it."}\n';
+    expect(read(dir, 'events.jsonl')).toBe(line + line);
+  });
+
+  it('keeps in artifacts what each story came to', () => {
+    for (const id of ['s-1', 's-2']) {
+      const [key] = readdirSync(join(dir, 'artifacts')).filter((name) => name.startsWith(id));
+      expect(JSON.parse(read(dir, `artifacts/${key}/1/result.json`))).toEqual({ status: 'ok', summary: 'Did it.' });
+    }
+  });
+
+  it('keeps its state in checkpoints/state.json', () => {
+    const { state } = JSON.parse(read(dir, 'checkpoints/state.json')) as { state: { stories: { progress: string }[] } };
+    expect(state.stories.map(({ progress }) => progress)).toEqual(['passed', 'passed']);
+  });
+
+  it('can be resumed again and again, and does nothing then', async () => {
+    const again = await world.run(repository, ['--prd', prd, '--resume', basename(dir)]);
+    expect(again).toMatchObject({ code: 0 });
+    expect(directoryOf(again)).toBe(dir);
+    expect(recordOf(dir).progress.stories.map(({ attempts }) => attempts)).toEqual([1, 1]);
+  });
+});
+
+describe('a run whose agent gives no valid answer', () => {
+  /** Without an answer for S-2 at first; it learns from the failure. */
+  const SCRIPT = `p=$(cat); case "$p" in *"S-2: Title"*) case "$p" in *"last attempt failed"*) ;; *) echo half > half; exit 0;; esac;; esac; echo x >> x; ${OK}`;
+  let repository: TestRepository;
+  let prd: string;
+  let end: Ended;
+  let dir: string;
+
+  beforeAll(async () => {
+    repository = world.aRepository();
+    prd = writePrd(repository, TWO);
+    end = await world.run(repository, ['--prd', prd, ...settings(SCRIPT)]);
+    dir = directoryOf(end);
+  }, 180_000);
+
+  it('ends with a stop reason and does not count the story as complete', () => {
+    expect(end).toMatchObject({ code: 10 });
+    expect(recordOf(dir)).toMatchObject({ stopReason: 'INVALID_OUTPUT', exitStatus: 10 });
+    expect(recordOf(dir).progress).toMatchObject({ completed: ['S-1'] });
+    expect(repository.git('log', '--format=%s', `main..halo/${basename(dir)}`)).toBe('feat: [S-1] - Title of S-1');
+  });
+
+  it('leaves a debug bundle with summary, run.json, the end of the events, git status and diff', () => {
+    expect(read(dir, 'debug_bundle/summary.md')).toContain('INVALID_OUTPUT');
+    expect(recordOf(dir, 'debug_bundle')).toMatchObject({ stopReason: 'INVALID_OUTPUT' });
+    expect(read(dir, 'debug_bundle/events.tail.jsonl')).toBe(read(dir, 'events.jsonl'));
+    expect(read(dir, 'debug_bundle/git-status.txt')).toContain(repository.git('rev-parse', 'main'));
+    expect(read(dir, 'debug_bundle/git-diff.patch')).toContain('+half');
+  });
+
+  it('is not resumed with a PRD that asks for something else, and stays as it is', async () => {
+    const before = read(dir, 'journal.jsonl');
+    const text = readFileSync(prd, 'utf8');
+    writeFileSync(prd, text.replace('Title of S-2', 'Another title'));
+    const refused = await world.run(repository, ['--prd', prd, '--resume', dir]);
+    writeFileSync(prd, text);
+    expectRefused(world.home, refused, 6, 'VALIDATION_FAILED', 'asks for something else');
+    expect(read(dir, 'journal.jsonl')).toBe(before);
+  });
+
+  it('is resumed by its directory, and goes on with the next unfinished story alone', async () => {
+    const resumed = await world.run(repository, ['--prd', prd, '--resume', dir]);
+    expect(resumed).toMatchObject({ code: 0 });
+    expect(directoryOf(resumed)).toBe(dir);
+    const { stopReason, progress } = recordOf(dir);
+    expect(stopReason).toBe('SUCCESS');
+    expect(progress.stories.map(({ id, attempts }) => [id, attempts])).toEqual([
+      ['S-1', 1],
+      ['S-2', 2],
+    ]);
+    expect(repository.git('show', `halo/${basename(dir)}:x`)).toBe('x\nx');
+  });
+});
+
+describe('a run whose process is killed', () => {
+  it('is resumed by its id without losing what landed', async () => {
+    const repository = world.aRepository();
+    const prd = writePrd(repository, TWO);
+    const words = [
+      'run',
+      '--prd',
+      prd,
+      ...settings(`case $(cat) in *"S-2: Title"*) sleep 3;; esac; echo x >> x; ${OK}`),
+    ];
+    const started = world.home.start(words, { cwd: repository.root });
+    await started.says('PASSED');
+    started.process.kill('SIGKILL');
+    await started.ended;
+    const runId = /run +([0-9a-z]{15})/.exec(started.stdout())?.[1] ?? '';
+    const resumed = await world.run(repository, ['--prd', prd, '--resume', runId]);
+    expect(resumed).toMatchObject({ code: 0 });
+    const { progress } = recordOf(join(world.home.dir, 'runs', runId));
+    expect(progress.completed).toEqual(['S-1', 'S-2']);
+    expect(repository.git('show', `halo/${runId}:x`)).toBe('x\nx');
+  }, 180_000);
+});
+
+describe('a run with --ask-for-approval', () => {
+  it('waits for a person before a story lands', async () => {
+    const repository = world.aRepository();
+    const prd = writePrd(repository, [story('S-1')]);
+    const end = await world.run(repository, ['--prd', prd, '--ask-for-approval', ...settings(`echo x > x; ${OK}`)]);
+    expect(end).toMatchObject({ code: 4 });
+    expect(recordOf(directoryOf(end))).toMatchObject({ stopReason: 'NEEDS_HUMAN', progress: { completed: [] } });
+  }, 180_000);
+});
