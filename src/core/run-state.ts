@@ -170,10 +170,8 @@ export function applyEvent(state: RunState | undefined, event: JournalEvent): Ru
       };
     case 'tests.compared': {
       const { before, after, removed, skipped, emptied } = event;
-      return withStory(next, event.story, (story) => ({
-        ...story,
-        tests: { before, after, removed, skipped, emptied },
-      }));
+      const tests = { before, after, removed, skipped, emptied };
+      return withStory(next, event.story, (story) => ({ ...story, tests }));
     }
     case 'story.disturbed':
     case 'story.returned':

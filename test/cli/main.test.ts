@@ -37,7 +37,7 @@ describe('the command line', () => {
       ['run', '--help'],
       ['help', 'run'],
     ])
-      expect((await halo(words)).stdout).toContain('Usage: halo run [options] <prd>');
+      expect((await halo(words)).stdout).toContain('Usage: halo run [options] [prd]');
     expect((await halo(['--version'])).stdout).toMatch(/^halo \d+\.\d+\.\d+\n$/);
   });
 
