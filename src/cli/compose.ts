@@ -1,5 +1,6 @@
 import { homedir } from 'node:os';
 import type { Finding } from '../api/finding.ts';
+import type { Import, ImportRequest } from '../api/import-document.ts';
 import type { TaskOptions, TaskWorld } from '../api/lever/perform-task.ts';
 import type { LoopOptions, LoopWorld } from '../api/lever/run-loop.ts';
 import type { ResumeCheck } from '../api/check-resume.ts';
@@ -57,6 +58,8 @@ export interface Services {
   /** Reads a batch file, and the PRDs of its repositories. Throws USAGE, PRD_UNREADABLE. */
   readBatch(path: string): Promise<BatchEntry[]>;
   convertPrd(file: PrdFile & { to: string }): Promise<{ text: string; warnings: string[]; lost: string[] }>;
+  /** Prepares the run that turns a document into a PRD. Throws PRD_UNREADABLE. */
+  openImport(request: ImportRequest): Promise<Import>;
   /** Runs the next task of a tasks file. Answers with the exit code. */
   performTask(options: Omit<TaskOptions, 'userHome'>, world: Omit<TaskWorld, 'host'>): Promise<number>;
   /** Has a program run one task after the other. Answers with the exit code. */
@@ -163,6 +166,10 @@ export function composeServices(args: readonly string[]): Services {
         import('../prd/registry.ts'),
       ]);
       return convertPrd(bytes, path, requireDialect(to));
+    },
+    async openImport(request) {
+      const { openImport } = await import('../api/import-document.ts');
+      return openImport((await readHost()).home, request);
     },
     async performTask(options, world) {
       const { performTask } = await import('../api/lever/perform-task.ts');

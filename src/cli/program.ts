@@ -55,6 +55,7 @@ export const COMMANDS: readonly Entry[] = [
   { name: 'serve', summary: 'serve the HTTP API', load: () => import('./commands/serve.ts') },
   { name: 'up', summary: 'Redis, API and workers in one process', load: () => import('./commands/up.ts') },
   { name: 'prd', summary: 'make, check and track PRDs', load: () => import('./commands/prd.ts') },
+  { name: 'import', summary: 'turn a document into a PRD', load: () => import('./commands/import.ts') },
   { name: 'init', summary: 'write a commented halo.toml', load: () => import('./commands/init.ts') },
   { name: 'doctor', summary: 'check this machine and say how to mend it', load: () => import('./commands/doctor.ts') },
   { name: 'image', summary: 'build the sandbox image', load: () => import('./commands/image.ts') },

@@ -11,7 +11,7 @@ export interface SettingFlags {
 /** Adds the options that change settings: --agent, --profile, -c. */
 export function addSettingOptions(command: Command): Command {
   return command
-    .option('--agent <name>', 'the agent that works on the stories: codex, claude or command')
+    .option('--agent <name>', 'the agent that works on the stories: codex, claude, opencode, gemini or command')
     .option('--profile <name>', 'use [profiles.<name>] of the configuration')
     .option('-c, --config <key=value>', 'change one setting, e.g. -c retry.attempts=1 (repeatable)', collect);
 }

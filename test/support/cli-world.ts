@@ -57,6 +57,7 @@ export async function runCli(words: string[], options: CliOptions): Promise<CliR
       parsePrd: notHere,
       readBatch: notHere,
       convertPrd: notHere,
+      openImport: notHere,
       performTask: notHere,
       runLoop: notHere,
       editFile: notHere,
