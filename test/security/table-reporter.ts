@@ -12,6 +12,7 @@ export default class TableReporter implements Reporter {
     const rows = shown.map(({ id, attack, defence }) => [id, attack, defence, verdict(tried.get(id))]);
     const widths = [0, 1, 2].map((column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
     const line = (row: string[]) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  ');
+    if (whole && shown.some(({ id }) => !tried.has(id))) process.exitCode = 1;
     process.stdout.write(['', line(['', 'ATTACK', 'DEFENCE', 'HELD']), ...rows.map(line), ''].join('\n') + '\n');
   }
 }
