@@ -32,7 +32,10 @@ export function orderBatch<M extends BatchMember>(members: readonly M[]): M[] {
 function checkNames(members: readonly BatchMember[]): void {
   const names = new Set<string>();
   for (const { name } of members) {
-    if (names.has(name)) throw new HaloError('USAGE', `The batch has two repositories of the name ${quoted(name)}.`);
+    if (names.has(name))
+      throw new HaloError('USAGE', `The repository ${quoted(name)} is named twice.`, {
+        hint: 'Name each repository once; in a batch file, give each a name of its own.',
+      });
     names.add(name);
   }
   for (const { name, deps } of members) {

@@ -37,5 +37,5 @@ test('a dependency that the batch does not have is refused with the names that i
 });
 
 test('a name that two repositories have is refused', () => {
-  expect(() => orderBatch([member('api'), member('api')])).toThrow('two repositories of the name "api"');
+  expect(() => orderBatch([member('api'), member('api')])).toThrow('repository "api" is named twice');
 });

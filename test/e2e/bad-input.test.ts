@@ -153,7 +153,11 @@ describe('halo run refuses settings', () => {
   });
 
   it('with an agent that it does not know', async () => {
-    await expectRefusal(await run(['run', prd(), ...AGENT, '--agent', 'codx']), 6, '"codex", "claude", "command"');
+    await expectRefusal(
+      await run(['run', prd(), ...AGENT, '--agent', 'codx']),
+      6,
+      '"codex", "claude", "opencode", "gemini", "command"',
+    );
   });
 });
 
