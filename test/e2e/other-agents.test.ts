@@ -82,7 +82,8 @@ describe.each(AGENTS)('a story that $name implements', ({ agent, more, keyHeader
     const state = await halo.run(repository.root, [{ id: 'hello' }], settings(server.url, rest));
     return { state, server, repository };
   }
-  const treeOf = ({ git }: TestRepository, { runId }: RunState) => git('rev-parse', `halo/${runId}^{tree}`);
+  const treeOf = (repository: TestRepository, { runId }: RunState) =>
+    repository.git('rev-parse', `halo/${runId}^{tree}`);
 
   it('lands, whatever the repository sets; is metered, told in the log, and replayed without a key', async () => {
     const first = await run(GREET, ['model.mode=record'], repositoryWith(HOSTILE));
