@@ -253,7 +253,7 @@ describe('errors', () => {
     ],
     ['[retry.provider]\nrule = "again"', ':2: retry.provider.rule: must be one of "hint", "fresh", "wait", "halt"'],
     ['[retry]\njitter = 2', ':2: retry.jitter: must be a number from 0 to 1'],
-    ['[land]\nmode = "merge"', ':2: land.mode: must be one of "branch", "ff"'],
+    ['[land]\nmode = "merge"', ':2: land.mode: must be one of "branch", "ff", "worktree"'],
     ['[profiles.ci]\nagnt = "codex"', ':2 [profiles.ci]: agnt: unknown key; did you mean "agent"?'],
     ['agent = "command"', ':1: agent: "command" needs agents.command.run, the command line to start'],
     ['[model]\nmode = "replay"', ':2: model.mode: "replay" needs model.cassettes, the folder to replay from'],
