@@ -84,7 +84,7 @@ describe('npm run quickstart', () => {
 
   it('says in run.json which version of the agent worked', () => {
     const record = JSON.parse(readFileSync(join(home, 'runs', runId, 'run.json'), 'utf8')) as { agent: unknown };
-    expect(record.agent).toEqual({ name: 'codex', version: expect.stringMatching(/^\d+\.\d+\.\d+$/) as string });
+    expect(record.agent).toMatchObject({ name: 'codex', version: expect.stringMatching(/^\d+\.\d+\.\d+$/) as string });
   });
 
   it('can be taken over with halo land, marked PRD and all', async () => {
