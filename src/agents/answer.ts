@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import type { AgentOutcome } from '../core/agent.ts';
 import { safeLine } from '../core/safe-text.ts';
+import { parseJson } from '../lib/parse-json.ts';
 
 const MAX_SUMMARY = 8000;
 
@@ -34,14 +35,6 @@ export function readAnswer(text: string | undefined): AgentOutcome {
 /** Whether the text is a valid final answer. */
 export function isAnswer(text: string): boolean {
   return readAnswer(text).kind === 'answer';
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return undefined;
-  }
 }
 
 function describeNoJson(text: string): string {

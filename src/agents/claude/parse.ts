@@ -2,6 +2,7 @@ import * as z from 'zod';
 import type { AgentActivity } from '../../core/agent.ts';
 import type { ParsedLine } from '../adapter.ts';
 import { isAnswer } from '../answer.ts';
+import { parseJson } from '../../lib/parse-json.ts';
 import { capText } from '../cap.ts';
 
 const block = z.union([
@@ -112,12 +113,4 @@ function readResult(result: Event & { type: 'result' }): ParsedLine {
 
 function fromWorkspace(path: string): string {
   return path.startsWith('/workspace/') ? path.slice('/workspace/'.length) : path;
-}
-
-function parseJson(line: string): unknown {
-  try {
-    return JSON.parse(line) as unknown;
-  } catch {
-    return undefined;
-  }
 }

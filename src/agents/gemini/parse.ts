@@ -2,6 +2,7 @@ import * as z from 'zod';
 import type { AgentActivity } from '../../core/agent.ts';
 import type { LineReader, ParsedLine } from '../adapter.ts';
 import { isAnswer } from '../answer.ts';
+import { parseJson } from '../../lib/parse-json.ts';
 import { capText } from '../cap.ts';
 
 const event = z.discriminatedUnion('type', [
@@ -87,12 +88,4 @@ function readResult(result: Event & { type: 'tool_result' }, commands: Map<strin
   const code = /Exit Code: (\d+)/.exec(result.output)?.[1];
   const exitCode = code !== undefined ? Number(code) : result.status === 'success' ? 0 : undefined;
   return [{ kind: 'ran', command, exitCode, output: capText(result.output) }];
-}
-
-function parseJson(line: string): unknown {
-  try {
-    return JSON.parse(line) as unknown;
-  } catch {
-    return undefined;
-  }
 }

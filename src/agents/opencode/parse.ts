@@ -2,6 +2,7 @@ import * as z from 'zod';
 import type { AgentActivity } from '../../core/agent.ts';
 import type { ParsedLine } from '../adapter.ts';
 import { isAnswer } from '../answer.ts';
+import { parseJson } from '../../lib/parse-json.ts';
 import { capText } from '../cap.ts';
 
 const tool = z.union([
@@ -57,12 +58,4 @@ function readTool(part: z.infer<typeof tool>): AgentActivity[] {
     { kind: 'run', command },
     { kind: 'ran', command, exitCode, output: capText(part.state.output) },
   ];
-}
-
-function parseJson(line: string): unknown {
-  try {
-    return JSON.parse(line) as unknown;
-  } catch {
-    return undefined;
-  }
 }
