@@ -8,6 +8,11 @@ export default defineConfig({
     hookTimeout: 300_000,
     pool: 'forks',
     maxWorkers: 2,
-    reporters: ['default', './test/security/table-reporter.ts', './test/chaos/matrix-reporter.ts'],
+    reporters: [
+      'default',
+      './test/security/table-reporter.ts',
+      './test/chaos/matrix-reporter.ts',
+      './test/chaos/hazard-reporter.ts',
+    ],
   },
 });

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Faults of workers, Redis, Docker, network and disk, and the matrix of what became of each. `--all` adds what takes long;
+# Faults of workers, Redis, Docker, network and disk, and the tables of what became of each. `--all` adds what takes long;
 # other arguments go to vitest.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -10,4 +10,6 @@ for word in "$@"; do
   if [ "$word" = --all ]; then HALO_CHAOS_LEVEL=all; else rest+=("$word"); fi
 done
 bash scripts/setup.sh
-exec node_modules/.bin/vitest run test/chaos "${rest[@]}"
+# Tests of hazards that live beside what they are about.
+mapfile -t others < <(grep -rlE "'[^']*hazards? [0-9]" test --include='*.test.ts' | grep -v '^test/chaos/')
+exec node_modules/.bin/vitest run test/chaos "${others[@]}" "${rest[@]}"

@@ -22,6 +22,6 @@ const LEAN: Failpoint[] = [
 ];
 const points = LEVEL < FULL ? LEAN : (Object.keys(FAILPOINTS) as Failpoint[]);
 
-describe.concurrent('a worker killed at any border: another one finishes, one commit for each story', () => {
+describe.concurrent('hazard 1: a worker killed at any border: another one finishes, one commit for each story', () => {
   it.for(points)('%s', { timeout: 300_000 }, (at, context) => surviveKill(at, context));
 });

@@ -17,7 +17,7 @@ const SEED = Number(process.env.HALO_CHAOS_SEED ?? Date.now() % 1_000_000);
 const WORKERS = 3;
 
 it(
-  `${RUNS} runs over ${REPOS} repositories with random kills of workers: every story landed exactly once (HALO_CHAOS_SEED=${SEED})`,
+  `hazard 2: ${RUNS} runs over ${REPOS} repositories with random kills of workers: every story landed exactly once (HALO_CHAOS_SEED=${SEED})`,
   { timeout: 3_600_000 },
   async () => {
     const world = openWorld();

@@ -19,7 +19,7 @@ const inside = (name: string) => ['ip', 'netns', 'exec', name];
 const possible = spawnSync('ip', ['netns', 'add', `${NEAR}-probe`]).status === 0;
 if (possible) ip('netns', 'delete', `${NEAR}-probe`);
 
-describe.skipIf(LEVEL < FULL || !possible)('two machines', () => {
+describe.skipIf(LEVEL < FULL || !possible)('hazard 41: two machines', () => {
   let world: World;
   let redis: ChildProcess;
   let dir: string;
