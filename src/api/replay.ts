@@ -6,7 +6,7 @@ import { completeConfig } from '../config/complete.ts';
 import type { Host } from '../config/config.ts';
 import { HaloError } from '../core/errors.ts';
 import type { JournalEvent } from '../core/events.ts';
-import { foldRun } from '../core/run-state.ts';
+import { foldRun } from '../core/fold-run.ts';
 import { storyKey } from '../core/story-key.ts';
 import { transcribe } from '../core/transcript.ts';
 import type { AttemptPlace } from '../store/layout.ts';

@@ -1,6 +1,6 @@
 import type { Operations } from '../api/operations.ts';
 import { safeJson } from '../core/safe-text.ts';
-import type { Paint } from '../core/transcript.ts';
+import type { Paint } from '../core/transcript-line.ts';
 import { paintColor, paintPlain } from '../tui/paint.ts';
 import type { World } from './world.ts';
 

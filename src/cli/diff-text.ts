@@ -1,5 +1,5 @@
 import { safeText } from '../core/safe-text.ts';
-import type { Paint, Tone } from '../core/transcript.ts';
+import type { Paint, Tone } from '../core/transcript-line.ts';
 
 /** A unified diff for a terminal: colored, and made harmless whatever the agent wrote. */
 export function coloredDiff(text: string, paint: Paint): string {

@@ -3,7 +3,7 @@ import { failedNeeds, unmetNeeds } from '../core/needs.ts';
 import { priorityText } from '../core/priority.ts';
 import type { RunState } from '../core/run-state.ts';
 import { safeLine } from '../core/safe-text.ts';
-import type { Tone } from '../core/transcript.ts';
+import type { Tone } from '../core/transcript-line.ts';
 import type { Cli } from './cli.ts';
 import { table, type Cell } from './table.ts';
 

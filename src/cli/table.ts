@@ -1,4 +1,4 @@
-import type { Paint, Tone } from '../core/transcript.ts';
+import type { Paint, Tone } from '../core/transcript-line.ts';
 import { cutToWidth, fitToWidth, widthOf } from '../lib/width.ts';
 
 export interface Cell {

@@ -1,6 +1,7 @@
 import { msBetween } from '../core/duration.ts';
 import type { JournalEvent } from '../core/events.ts';
-import { describe, layOut, type TranscriptLine } from '../core/transcript.ts';
+import { describe } from '../core/transcript.ts';
+import { layOut, type TranscriptLine } from '../core/transcript-line.ts';
 import { widthOf } from '../lib/width.ts';
 import { wrapToWidth } from '../lib/wrap.ts';
 import type { Cli } from './cli.ts';

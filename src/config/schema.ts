@@ -1,32 +1,26 @@
 import { z } from 'zod';
 import { Fleet } from './fleet-schema.ts';
-import { REGISTRIES, type RegistryName } from '../core/network.ts';
 import { AGENT_IDS } from '../core/agent.ts';
 import { MODEL_APIS } from '../core/model-api.ts';
 import { key } from './key-facts.ts';
 import {
   Author,
-  BaseUrl,
   Commands,
-  Duration,
   Globs,
-  HostPort,
   Message,
   oneOf,
-  Registries,
   ReportPaths,
   SecretPattern,
-  Size,
   Text,
   VariableName,
   Variables,
   wholeNumber,
 } from './rules.ts';
 import { BreakerTable, RetryTable } from './schema-failures.ts';
+import { NetworkTable } from './schema-network.ts';
 import { provider } from './schema-provider.ts';
+import { LimitsTable, SandboxTable } from './schema-sandbox.ts';
 import { spending } from './schema-spending.ts';
-
-const CPUS = 'must be a number from 0.1 to 1024';
 
 /** `halo.toml` once all layers are put together. Durations become ms and sizes bytes. */
 export const HaloToml = z.strictObject({
@@ -109,73 +103,9 @@ export const HaloToml = z.strictObject({
     google: z.strictObject(provider('The same for Google’s API alone, unless `[model]` says it.')),
   }),
   ...spending,
-  limits: z.strictObject({
-    cpus: key(z.number({ error: CPUS }).min(0.1, CPUS).max(1024, CPUS), ['number', 2, 'CPUs of a sandbox.']),
-    memory: key(
-      Size.refine((bytes) => bytes >= 64 * 1024 * 1024, 'must be at least "64m"'),
-      ['size', '4g', 'Memory of a sandbox, without swap.'],
-    ),
-    pids: key(wholeNumber(16, 1_000_000), ['whole number', 512, 'Most processes and threads of a sandbox at once.']),
-    files: key(wholeNumber(256, 1_048_576), ['whole number', 8192, 'Most open files of one process.']),
-    file_size: key(Size, ['size', '1g', 'Largest file that can be written.']),
-    disk: key(
-      Size.refine((bytes) => bytes >= 16 * 1024 * 1024, 'must be at least "16m"'),
-      ['size', '10g', 'Most that the workspace may hold; each file and folder counts as at least 4 KiB.'],
-    ),
-    free_disk: key(Size, [
-      'size',
-      '2g',
-      'What must stay free on the disk of the engine: below it no sandbox starts, and the largest workspace is ended.',
-    ]),
-    wall: key(Duration, ['duration', '45m', 'Longest time of one command of a sandbox.']),
-    idle: key(Duration, ['duration', '10m', 'Longest time of one command without any output.']),
-    output: key(Size, ['size', '64m', 'Most output of one command.']),
-  }),
-  sandbox: z.strictObject({
-    runtime: key(
-      Text.refine((name) => /^[\w][\w.-]*$/.test(name), 'must be "auto" or the name of a runtime of the engine'),
-      [
-        'string',
-        'auto',
-        'Runtime of the sandboxes, as the engine names it: `runc`, `runsc`, …; `auto`: `runsc` where it is there and passes its probe, else the default of the engine.',
-      ],
-    ),
-  }),
-  network: z.strictObject({
-    allow: key(z.array(HostPort, { error: 'must be a list like ["packages.example.com:443"]' }), [
-      'list of host:port',
-      [],
-      'Where setup may connect to, through the gateway. Never the agent or the gates.',
-    ]),
-    channel: key(oneOf('auto', 'socket', 'stdio'), ['word', 'auto', '[The way](security.md#the-channel) to halo.']),
-    private: key(z.array(HostPort, { error: 'must be a list like ["packages.example.com:443"]' }), [
-      'list of host:port',
-      [],
-      'Those of the allowed names that may have an address which is [not public](network.md#addresses).',
-    ]),
-    registries: key(Registries, [
-      'list of words',
-      [],
-      'Package registries that setup may read through the gateway’s [mirror](network.md#registries): `npm`, `pypi`, `crates`, `go`, `debian`.',
-    ]),
-    agent_registries: key(Registries, ['list of words', [], 'The same for the agent.']),
-    registry_hosts: key(z.array(HostPort, { error: 'must be a list like ["files.example.com:443"]' }), [
-      'list of host:port',
-      [],
-      'Further hosts to which answers of a registry may lead, with TLS.',
-    ]),
-    upstreams: z.strictObject(
-      Object.fromEntries(REGISTRIES.map((name) => [name, upstream(name)])) as Record<
-        RegistryName,
-        ReturnType<typeof upstream>
-      >,
-    ),
-    ca_file: key(Text.optional(), [
-      'path',
-      undefined,
-      'PEM file of certificate authorities that setup and the gateway’s mirror trust besides the common ones, for networks with their own. Without it, the worker’s NODE_EXTRA_CA_CERTS.',
-    ]),
-  }),
+  limits: LimitsTable,
+  sandbox: SandboxTable,
+  network: NetworkTable,
   run: z.strictObject({
     parallel: key(wholeNumber(1, 64), [
       'whole number',
@@ -275,15 +205,3 @@ export const HaloToml = z.strictObject({
   }),
 });
 export type HaloToml = z.output<typeof HaloToml>;
-
-/** What the mirror of a registry reads from. */
-function upstream(name: RegistryName) {
-  const meanings: Record<RegistryName, string> = {
-    npm: 'Base URL of what the mirror of npm reads from. Without it, the registry of the worker’s own npm.',
-    pypi: 'The same for PyPI: its index, which ends with `/simple`. Without it, `https://pypi.org/simple`.',
-    crates: 'The same for crates.io: its sparse index. Without it, `https://index.crates.io`.',
-    go: 'The same for Go modules. Without it, `https://proxy.golang.org`.',
-    debian: 'The same for Debian: the part before `/debian`. Without it, that of the worker’s own apt.',
-  };
-  return key(BaseUrl.optional(), ['URL', undefined, meanings[name]]);
-}

@@ -2,7 +2,7 @@ import type { CommandResult, JournalEvent } from '../core/events.ts';
 import type { RunState } from '../core/run-state.ts';
 import { safeLine, safeText } from '../core/safe-text.ts';
 import type { TestChanges } from '../core/test-report.ts';
-import { testsText } from '../core/transcript.ts';
+import { testsText } from '../core/transcript-story.ts';
 
 /** One ended attempt with what its gates said. */
 interface Ended {

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { HaloError } from '../core/errors.ts';
 import { JOURNAL_VERSION, type JournalEntry, type JournalEvent } from '../core/events.ts';
 import type { Prd } from '../core/prd.ts';
-import { foldRun } from '../core/run-state.ts';
+import { foldRun } from '../core/fold-run.ts';
 import { syncFolder } from '../lib/atomic-write.ts';
 import { historyText, progressText } from './chronicle.ts';
 import { isMissing, onDisk } from './disk.ts';

@@ -1,7 +1,8 @@
 import { mkdir, open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { JOURNAL_VERSION } from '../core/events.ts';
-import { applyEvent, type RunState, type StoryState } from '../core/run-state.ts';
+import { applyEvent } from '../core/fold-run.ts';
+import type { RunState, StoryState } from '../core/run-state.ts';
 import { safeLine, safeText } from '../core/safe-text.ts';
 import { STOP_REASONS, type StopReason } from '../core/stop-reason.ts';
 import { writeAtomic } from '../lib/atomic-write.ts';

@@ -1,7 +1,8 @@
 import { open, readFile, type FileHandle } from 'node:fs/promises';
 import { HaloError } from '../core/errors.ts';
 import type { JournalEvent } from '../core/events.ts';
-import { applyEvent, foldRun, type RunState } from '../core/run-state.ts';
+import { applyEvent, foldRun } from '../core/fold-run.ts';
+import type { RunState } from '../core/run-state.ts';
 import { isMissing, onDisk } from './disk.ts';
 import { readJournalPart, unreadable } from './journal-file.ts';
 import type { RunPaths } from './layout.ts';

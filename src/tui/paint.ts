@@ -1,4 +1,4 @@
-import type { Paint, Tone } from '../core/transcript.ts';
+import type { Paint, Tone } from '../core/transcript-line.ts';
 
 const CODES: Record<Tone, [number, number] | undefined> = {
   plain: undefined,

@@ -1,7 +1,9 @@
 import { createLogUpdate } from 'log-update';
 import type { JournalEvent } from '../core/events.ts';
-import { applyEvent, type RunState } from '../core/run-state.ts';
-import { describe, type Paint, type TranscriptLine } from '../core/transcript.ts';
+import { applyEvent } from '../core/fold-run.ts';
+import type { RunState } from '../core/run-state.ts';
+import { describe } from '../core/transcript.ts';
+import type { Paint, TranscriptLine } from '../core/transcript-line.ts';
 import { view } from './view.ts';
 
 const FRAME_MS = 100;

@@ -1,7 +1,7 @@
 import { formatDuration, msBetween } from '../core/duration.ts';
 import type { RunState, StoryState } from '../core/run-state.ts';
 import { safeLine } from '../core/safe-text.ts';
-import type { Paint, Tone, TranscriptLine } from '../core/transcript.ts';
+import type { Paint, Tone, TranscriptLine } from '../core/transcript-line.ts';
 import { cutToWidth, fitToWidth } from '../lib/width.ts';
 import { usageText } from './usage-text.ts';
 import { verdictBlock } from './verdict.ts';

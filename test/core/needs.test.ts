@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 import type { JournalEntry } from '../../src/core/events.ts';
 import { needsText, unmetNeeds } from '../../src/core/needs.ts';
-import { foldRun, type RunState } from '../../src/core/run-state.ts';
+import { foldRun } from '../../src/core/fold-run.ts';
+import type { RunState } from '../../src/core/run-state.ts';
 import { created } from '../support/runs.ts';
 
 type NeedChange = JournalEntry & { type: 'need.changed' };

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { JournalEntry } from '../../src/core/events.ts';
 import { planNext } from '../../src/core/plan.ts';
-import { foldRun, type RunState } from '../../src/core/run-state.ts';
+import { foldRun } from '../../src/core/fold-run.ts';
+import type { RunState } from '../../src/core/run-state.ts';
 import { NO_USAGE } from '../../src/core/agent.ts';
 import { attempted, COMMIT, created, failed, held, passed } from '../support/sample-run.ts';
 

@@ -2,7 +2,8 @@ import { planNext } from '../../src/core/plan.ts';
 import type { Decided, DecidedRun, Operations, Steered, Submitted, SubmitRequest } from '../../src/api/operations.ts';
 import { HaloError } from '../../src/core/errors.ts';
 import type { JournalEntry, JournalEvent } from '../../src/core/events.ts';
-import { foldRun, type RunState } from '../../src/core/run-state.ts';
+import { foldRun } from '../../src/core/fold-run.ts';
+import type { RunState } from '../../src/core/run-state.ts';
 
 interface MemoryRun {
   events: JournalEvent[];

@@ -1,7 +1,7 @@
 import { PassThrough } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import type { JournalEntry, JournalEvent } from '../../src/core/events.ts';
-import { foldRun } from '../../src/core/run-state.ts';
+import { foldRun } from '../../src/core/fold-run.ts';
 import { describe as describeEvent } from '../../src/core/transcript.ts';
 import { widthOf } from '../../src/lib/width.ts';
 import { nextSteps } from '../../src/tui/next-steps.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { foldRun } from '../../src/core/run-state.ts';
+import { foldRun } from '../../src/core/fold-run.ts';
 import type { JournalEntry } from '../../src/core/events.ts';
 import { wasAbandoned } from '../../src/worker/sweep.ts';
 import { attempted, created, passed } from '../support/sample-run.ts';

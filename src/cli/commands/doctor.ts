@@ -1,6 +1,6 @@
 import type { Finding } from '../../api/finding.ts';
 import { exitCodeOf } from '../../core/stop-reason.ts';
-import type { Tone } from '../../core/transcript.ts';
+import type { Tone } from '../../core/transcript-line.ts';
 import type { Cli } from '../cli.ts';
 import type { Define } from '../define.ts';
 

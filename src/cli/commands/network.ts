@@ -1,7 +1,7 @@
 import type { JournalEvent } from '../../core/events.ts';
 import { reportNetwork, type NetworkProposal, type NetworkRow } from '../../core/network-report.ts';
 import { safeLine } from '../../core/safe-text.ts';
-import type { Tone } from '../../core/transcript.ts';
+import type { Tone } from '../../core/transcript-line.ts';
 import { formatSize } from '../../lib/size.ts';
 import type { Cli } from '../cli.ts';
 import type { Define } from '../define.ts';

@@ -1,7 +1,7 @@
 import type { Prd, Story } from '../../core/prd.ts';
 import { inOrder } from '../../core/story-order.ts';
 import { safeLine, safeText } from '../../core/safe-text.ts';
-import type { Tone } from '../../core/transcript.ts';
+import type { Tone } from '../../core/transcript-line.ts';
 import type { Cli } from '../cli.ts';
 import type { Define } from '../define.ts';
 import { requireNamedPrd } from '../named-prds.ts';

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { JournalEntry, JournalEvent } from '../../src/core/events.ts';
-import { applyEvent, foldRun, type RunState } from '../../src/core/run-state.ts';
+import { applyEvent, foldRun } from '../../src/core/fold-run.ts';
+import type { RunState } from '../../src/core/run-state.ts';
 import { attempted, BASE, COMMIT, created, failed, passed, succeeded } from '../support/sample-run.ts';
 
 function journal(entries: JournalEntry[]): JournalEvent[] {

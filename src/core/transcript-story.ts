@@ -1,0 +1,141 @@
+import { formatDuration, msBetween } from './duration.ts';
+import type { CommandResult, JournalEvent, Verdict } from './events.ts';
+import type { Phase } from './phase.ts';
+import { safeLine } from './safe-text.ts';
+import type { TestChanges } from './test-report.ts';
+import { activityLines } from './transcript-activity.ts';
+import type { StoryLine, Tone } from './transcript-line.ts';
+import {
+  cap,
+  continued,
+  exitText,
+  FAILED_OUTPUT_LINES,
+  LINE_LENGTH,
+  SAID_LINES,
+  short,
+  tail,
+} from './transcript-text.ts';
+
+type StoryEvent = Extract<JournalEvent, { story: string }>;
+
+const VERDICTS: Record<Verdict, { word: string; tone: Tone }> = {
+  passed: { word: 'PASSED', tone: 'good' },
+  failed: { word: 'FAILED', tone: 'bad' },
+  needs_human: { word: 'NEEDS HUMAN', tone: 'warn' },
+};
+
+/** The lines of an event that belongs to a story. */
+export function storyLines(event: StoryEvent): StoryLine[] {
+  switch (event.type) {
+    case 'story.started':
+      return [{ label: 'story', tone: 'strong', text: `attempt ${event.attempt}, on ${short(event.base)}` }];
+    case 'phase.started':
+    case 'gate.started':
+    case 'model.used':
+      return [];
+    case 'model.paused': {
+      const why = event.why === 'rate' ? 'the configured rate is reached' : 'its provider wants a pause';
+      const text = `requests for ${safeLine(event.model)} wait until ${event.until.slice(11, 19)} UTC: ${why}`;
+      return [{ label: 'model', tone: 'warn', text }];
+    }
+    case 'phase.ended':
+      if (isUnremarkable(event.phase, event.ms)) return [];
+      return [{ label: event.phase, tone: 'quiet', text: `done    ${formatDuration(event.ms)}` }];
+    case 'setup.ended':
+      return commandLines(event, 'setup');
+    case 'gate.ended':
+      return commandLines(event, 'gate');
+    case 'agent.activity':
+      return activityLines(event.activity);
+    case 'network.asked': {
+      if (event.outcome !== 'refused') return [];
+      const times = event.count === 1 ? '' : `  (${event.count} times)`;
+      const what = safeLine(`${event.method} ${event.target}`, LINE_LENGTH);
+      return [{ label: 'network', tone: 'warn', text: `refused ${what}${times}` }];
+    }
+    case 'story.ended': {
+      const { word, tone } = VERDICTS[event.verdict];
+      const what = event.commit === undefined ? event.stopReason : short(event.commit);
+      const [first = '', ...rest] = cap(event.summary, SAID_LINES);
+      return [{ label: 'story', tone, text: `${word}  ${what}  ${first}`.trimEnd() }, ...continued(rest, 'plain', '')];
+    }
+    case 'story.disturbed': {
+      const [first = '', ...rest] = cap(event.summary, SAID_LINES);
+      const lead: StoryLine = { label: 'story', tone: 'warn', text: `INTERRUPTED  ${event.stopReason}  ${first}` };
+      return [lead, ...continued(rest, 'plain', '')];
+    }
+    case 'story.returned':
+      return [{ label: 'story', tone: 'quiet', text: 'handed back: its worker stops' }];
+    case 'retry.scheduled': {
+      const wait = formatDuration(msBetween(event.at, event.notBefore));
+      const text = `${event.nth} of ${event.of} in ${wait}: ${safeLine(event.why, LINE_LENGTH)}`;
+      return [{ label: 'retry', tone: 'warn', text }];
+    }
+    case 'breaker.held': {
+      const wait = formatDuration(msBetween(event.at, event.notBefore));
+      const text = `${wait} for the breaker ${safeLine(event.key)}: ${safeLine(event.why, LINE_LENGTH)}`;
+      return [{ label: 'waits', tone: 'warn', text }];
+    }
+    case 'tests.compared': {
+      const lost = [...event.removed, ...event.skipped, ...event.emptied].length > 0;
+      return lost ? [{ label: 'tests', tone: 'warn', text: testsText(event) }] : [];
+    }
+    case 'story.merged':
+      return [
+        { label: 'merge', tone: 'quiet', text: `onto ${short(event.onto)}, which landed meanwhile; gates again` },
+      ];
+    case 'secrets.suspected':
+      return event.suspects.map(({ path, names }) => ({
+        label: 'import',
+        tone: 'warn' as const,
+        text: `warning: ${safeLine(path)} adds ${safeLine(names.join(' and '))}`,
+      }));
+    case 'note.failed': {
+      const [reason = ''] = cap(event.reason, 1);
+      return [{ label: 'land', tone: 'warn', text: `warning: no note on ${short(event.commit)}: ${reason}` }];
+    }
+    case 'story.approved':
+      return [{ label: 'story', tone: 'good', text: `APPROVED  ${short(event.commit)}${byWhom(event)}` }];
+    case 'story.cancelled':
+      return [{ label: 'story', tone: 'warn', text: `CANCELLED ${byWhom(event)}` }];
+    case 'story.stopped':
+      return [{ label: 'story', tone: 'quiet', text: 'given up in the middle, at no cost of attempts' }];
+    case 'story.rejected': {
+      const [reason = ''] = cap(event.reason, 1);
+      return [{ label: 'story', tone: 'bad', text: `REJECTED  ${short(event.commit)}${byWhom(event)}  ${reason}` }];
+    }
+  }
+}
+
+function byWhom({ by }: { by?: string }): string {
+  return by === undefined ? '' : ` by ${safeLine(by)}`;
+}
+
+/** What became of the tests that were there, e.g. `12 before, 11 after; removed: adds`. */
+export function testsText({ before, after, removed, skipped, emptied }: TestChanges): string {
+  const named = (what: string, names: string[]) =>
+    names.length === 0 ? [] : [`${what}: ${safeLine(names.join(', '), LINE_LENGTH)}`];
+  const parts = [...named('removed', removed), ...named('skipped', skipped), ...named('emptied', emptied)];
+  return [`${before} before, ${after} after`, ...parts].join('; ');
+}
+
+/** Gates have lines of their own, and short work of halo's own is noise. */
+function isUnremarkable(phase: Phase, ms: number): boolean {
+  return phase === 'gates' || (phase !== 'prepare' && phase !== 'agent' && ms < 1000);
+}
+
+function commandLines(event: CommandResult & { log: string }, label: string): StoryLine[] {
+  const output = continued(tail(event.tail ?? '', FAILED_OUTPUT_LINES), 'quiet', '  ');
+  return [commandLine(event, label), ...output];
+}
+
+function commandLine(event: CommandResult & { log: string }, label: string): StoryLine {
+  const command = safeLine(event.command);
+  const took = formatDuration(event.ms);
+  if (event.exitCode === 0) return { label, tone: 'good', text: `ok      ${took.padEnd(6)}  ${command}` };
+  return {
+    label,
+    tone: 'bad',
+    text: `FAILED  ${took.padEnd(6)}  ${command}  (${exitText(event.exitCode)}, ${event.log})`,
+  };
+}

@@ -1,0 +1,50 @@
+import { clip, safeText } from './safe-text.ts';
+import type { StoryLine, Tone } from './transcript-line.ts';
+
+/** Most characters of a line of a transcript. */
+export const LINE_LENGTH = 240;
+/** Most lines of what somebody said. */
+export const SAID_LINES = 12;
+/** Most lines of the output of a command that failed. */
+export const FAILED_OUTPUT_LINES = 8;
+
+/** Lines that go on with the one before. */
+export function continued(lines: string[], tone: Tone, indent: string): StoryLine[] {
+  return lines.map((line) => ({ label: '', tone, text: `${indent}${line}` }));
+}
+
+/** The first lines of a text that people wrote or read. */
+export function cap(text: string, most: number): string[] {
+  const lines = cleanLines(text);
+  if (lines.length <= most) return lines;
+  return [...lines.slice(0, most - 1), `… ${more(lines.length - most + 1)}`];
+}
+
+/** The last lines of a command's output: that is where its result is. */
+export function tail(text: string, most: number): string[] {
+  const lines = cleanLines(text);
+  if (lines.length <= most) return lines;
+  return [`… ${more(lines.length - most + 1)}`, ...lines.slice(1 - most)];
+}
+
+/** How a command ended, in words. */
+export function exitText(exitCode: number | undefined): string {
+  return exitCode === undefined ? 'killed' : `exit ${exitCode}`;
+}
+
+/** As much of a commit's id as people read. */
+export function short(commit: string): string {
+  return commit.slice(0, 7);
+}
+
+function more(count: number): string {
+  return `${count} more ${count === 1 ? 'line' : 'lines'}`;
+}
+
+/** The lines of a text that say something, safe to print and cut to length. */
+export function cleanLines(text: string): string[] {
+  return safeText(text)
+    .split('\n')
+    .map((line) => clip(line.replace(/\t/g, '  ').trimEnd(), LINE_LENGTH))
+    .filter((line) => line.trim() !== '');
+}
