@@ -91,10 +91,12 @@ async function startSandbox(docker: Docker, spec: SandboxSpec, { options, watchD
     if (engineStatus(error) === 404) throw missingImage(spec.image);
     throw fromDocker(error, 'create a container');
   });
-  const remove = onceOnly(() => removeContainer(docker, container.id));
+  let stream: Duplex | undefined;
+  // The engine keeps the connection to a container that has never started, and this process would never end.
+  const remove = onceOnly(() => removeContainer(docker, container.id).finally(() => stream?.destroy()));
   try {
     // Attached and waited for before the start, so that neither output nor a quick end is missed.
-    const stream = (await container.attach(ATTACH)) as Duplex;
+    stream = (await container.attach(ATTACH)) as Duplex;
     stream.on('error', ignore);
     const exited = container.wait({ condition: 'next-exit' });
     exited.catch(ignore);

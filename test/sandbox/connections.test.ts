@@ -1,0 +1,72 @@
+import Docker from 'dockerode';
+import { expect, it, vi } from 'vitest';
+import { discard } from '../../src/lib/sinks.ts';
+import { openDocker } from '../../src/sandbox/docker/engine.ts';
+import type { Sandbox, SandboxSpec } from '../../src/sandbox/sandbox.ts';
+
+const engine = openDocker();
+const spec: SandboxSpec = {
+  image: 'halo-sandbox',
+  labels: { run: 'test', storyKey: 'connections', attempt: 1, phase: 'test' },
+  user: 34567,
+  workdir: '/tmp',
+  env: {},
+  mounts: [],
+  limits: { cpus: 1, memoryBytes: 128 * 1024 * 1024, pids: 64 },
+};
+const SLEEP = {
+  script: 'sleep 60',
+  stdout: discard(),
+  stderr: discard(),
+  wallMs: 30_000,
+  idleMs: 30_000,
+  outputBytes: 1e6,
+};
+
+const FATES: Record<string, (sandbox: Sandbox) => Promise<unknown>> = {
+  'is removed without a command': (sandbox) => sandbox.remove(),
+  'is removed after it was prepared': (sandbox) => sandbox.prepare('true').then(() => sandbox.remove()),
+  'is removed while its command runs': (sandbox) => {
+    const running = sandbox.run(SLEEP);
+    return Promise.all([running, sandbox.remove()]);
+  },
+};
+
+it.for(Object.entries(FATES))('no connection to the engine is left of a sandbox that %s', async ([, end]) => {
+  const before = connections();
+  await end(await engine.start(spec));
+  await vi.waitFor(() => expect(connections()).toBe(before), { timeout: 10_000 });
+});
+
+it('no connection to the engine is left of a sandbox that somebody removes before it has started', async () => {
+  const docker = new Docker();
+  const before = connections();
+  const filters = { label: ['dev.halo.story=swept'] };
+  const labels = { ...spec.labels, storyKey: 'swept' };
+  for (let tries = 0; tries < 5; tries += 1) {
+    let over = false;
+    const starting = engine
+      .start({ ...spec, labels })
+      .then(
+        (sandbox) => sandbox.remove(),
+        () => {},
+      )
+      .finally(() => (over = true));
+    while (!over) {
+      const found = await docker.listContainers({ all: true, filters });
+      await Promise.all(
+        found.map(({ Id }) =>
+          docker
+            .getContainer(Id)
+            .remove({ force: true })
+            .catch(() => {}),
+        ),
+      );
+    }
+    await starting;
+  }
+  await vi.waitFor(() => expect(connections()).toBe(before), { timeout: 10_000 });
+});
+
+/** A process does not end as long as it has one. */
+const connections = () => process.getActiveResourcesInfo().filter((kind) => kind === 'PipeWrap').length;
