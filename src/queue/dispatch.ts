@@ -33,6 +33,8 @@ export function openDispatch(connection: Redis, { prefix, limits }: DispatchOpti
     const queue = new Queue<StoryJob>(queueName(lane), { connection, prefix, skipVersionCheck: true });
     queue.on('error', () => undefined);
     lanes.set(lane, queue);
+    // One that was opened while Redis did not answer stays unusable.
+    queue.waitUntilReady().catch(() => lanes.delete(lane));
     return queue;
   };
   return {

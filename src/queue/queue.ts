@@ -35,6 +35,8 @@ export interface QueueOptions {
 }
 
 const ROOM_MS = 1000;
+/** A producer that waited longer would keep its user, or a worker's slot, waiting. */
+const ANSWER_MS = 10_000;
 
 /** A fleet without limits, and runs that are all alike. */
 const ALIKE: QueueOptions = {
@@ -42,12 +44,15 @@ const ALIKE: QueueOptions = {
   limits: () => Promise.resolve(NO_LIMITS),
 };
 
-/** Opens the queue for producers: while Redis is away its functions fail at once with REDIS_UNAVAILABLE. */
+/**
+ * Opens the queue for producers: its functions fail with REDIS_UNAVAILABLE, at once while Redis is away, within seconds
+ * while it does not answer.
+ */
 export async function openQueue(
   link: Pick<RedisLink, 'address' | 'prefix'>,
   { standingOf, limits }: QueueOptions = ALIKE,
 ): Promise<StoryQueue> {
-  const connection = await openTested(link.address);
+  const connection = await openTested(link.address, { commandTimeout: ANSWER_MS });
   // From here on a lost connection fails commands instead of keeping them.
   connection.options.enableOfflineQueue = false;
   const dispatch = openDispatch(connection, { prefix: link.prefix, limits });

@@ -6,11 +6,18 @@ const ANSWER_MS = 4000;
 /** How long a connection that is left waits for the server's goodbye: it keeps the process alive meanwhile. */
 const GOODBYE_MS = 100;
 
+/**
+ * How long a server may owe an answer before its connection counts as dead and is opened anew: a peer that is gone
+ * without a word would be waited for for ever. Longer than the ten seconds for which a worker's wait for jobs blocks.
+ */
+const SILENCE_MS = 15_000;
+
 /** A client that reconnects for ever; its commands wait for the connection unless options say otherwise. */
 export function openClient(address: RedisAddress, options: RedisOptions = {}): Redis {
   const client = new Redis({
     retryStrategy: (times) => Math.min(50 * 2 ** Math.min(times, 6), 2000),
     disconnectTimeout: GOODBYE_MS,
+    socketTimeout: SILENCE_MS,
     ...address.options,
     ...options,
     replyMapping: 'legacy',

@@ -1,0 +1,87 @@
+import { describe, expect, it, vi } from 'vitest';
+import { sleep } from '../../src/lib/sleep.ts';
+import { openQueue } from '../../src/queue/queue.ts';
+import { FULL, LEVEL } from '../chaos/level.ts';
+import { openWorkerOnRedis, type WorkerOnRedis } from './worker-on-redis.ts';
+
+vi.setConfig({ maxConcurrency: 10 });
+
+/** Longer than an answer is waited for. */
+const LONG_MS = 20_000;
+
+interface Trouble {
+  what: string;
+  begin: (stage: WorkerOnRedis) => void;
+  /** What is mended after a while; absent: it stays as it is. */
+  mend?: (stage: WorkerOnRedis) => void;
+  level?: number;
+}
+
+const TROUBLES: Trouble[] = [
+  { what: 'its connections are forgotten on the way', begin: ({ proxy }) => proxy.forgetAll() },
+  {
+    what: 'nothing is answered, not even to new connections',
+    begin: ({ proxy }) => proxy.turn('black hole'),
+    mend({ proxy }) {
+      proxy.forgetAll();
+      proxy.turn('clear');
+    },
+    level: FULL,
+  },
+  {
+    what: 'all connections are reset, also new ones',
+    begin: ({ proxy }) => proxy.turn('reset'),
+    mend: ({ proxy }) => proxy.turn('clear'),
+    level: FULL,
+  },
+  {
+    what: 'every piece comes three seconds late',
+    begin: ({ proxy }) => proxy.turn({ slowMs: 3000 }),
+    mend: ({ proxy }) => proxy.turn('clear'),
+    level: FULL,
+  },
+  {
+    what: 'the server stands still',
+    begin: ({ server }) => server.signal('SIGSTOP'),
+    mend: ({ server }) => server.signal('SIGCONT'),
+    level: FULL,
+  },
+];
+
+describe.concurrent('hazard 7: a connection to Redis that is half dead', { timeout: 120_000 }, () => {
+  for (const { what, begin, mend, level = 0 } of TROUBLES) {
+    it.skipIf(LEVEL < level).for(['idle', 'busy'] as const)(
+      `a worker that is %s while ${what} takes the next job within 30 seconds`,
+      async (state) => {
+        const stage = await openWorkerOnRedis();
+        try {
+          if (state === 'busy') await stage.occupy();
+          begin(stage);
+          if (mend !== undefined) await sleep(LONG_MS / 2);
+          stage.finish();
+          if (mend !== undefined) await sleep(LONG_MS / 2);
+          mend?.(stage);
+          await stage.untilNextIsTaken();
+        } finally {
+          await stage.close();
+        }
+      },
+    );
+  }
+
+  it.skipIf(LEVEL < FULL)('a producer is told so, and can queue again as soon as it is mended', async () => {
+    const stage = await openWorkerOnRedis();
+    const queue = await openQueue(stage.near);
+    const job = { runId: 'abcdefgh03', ordinal: 0, attempt: 1 };
+    try {
+      stage.proxy.turn('black hole');
+      await expect(queue.enqueue(job)).rejects.toMatchObject({ code: 'REDIS_UNAVAILABLE' });
+      stage.proxy.forgetAll();
+      stage.proxy.turn('clear');
+      await vi.waitFor(() => queue.enqueue(job), { timeout: 30_000, interval: 500 });
+    } finally {
+      await queue.close();
+      await stage.close();
+    }
+  });
+});
