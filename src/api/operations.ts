@@ -105,8 +105,10 @@ export interface Landed {
 /** What a person's decision on a held story did. */
 export interface Decided {
   story: string;
-  /** The commit that landed, or that was dropped. */
+  /** The commit that it was about. */
   commit: string;
+  /** False: it was dropped, or a worker merges it onto what landed meanwhile and proves it again before it lands. */
+  landed: boolean;
   /** Whether the run has something left for a worker to do. */
   goesOn: boolean;
 }
@@ -179,7 +181,10 @@ export interface Operations {
   cancel(runId: string, storyId: string | undefined): Promise<Steered>;
   /** Does anew, with fresh attempts, what failed or was cancelled. Throws STEER_REFUSED, STORY_NOT_FOUND. */
   retry(runId: string, storyId: string | undefined): Promise<Steered>;
-  /** Lands exactly the commit that waits for a person and lets the run go on. Throws LAND_REFUSED, CONFLICT. */
+  /**
+   * Lands exactly the commit that waits for a person and lets the run go on; where other stories landed meanwhile, a
+   * worker merges it onto them, proves it again and lands it. Throws LAND_REFUSED, CONFLICT.
+   */
   approve(runId: string, storyId: string): Promise<Decided>;
   /** Says yes to all that an ended run made; `[approval] mode = "run"` needs it before `land`. Throws LAND_REFUSED. */
   approveRun(runId: string): Promise<DecidedRun>;

@@ -152,6 +152,7 @@ function progressText(story: StoryState): string {
     case 'done':
       return 'done before';
     case 'pending':
+      return story.approved === undefined ? 'pending' : 'approved, not landed';
     case 'passed':
     case 'skipped':
     case 'cancelled':

@@ -46,6 +46,7 @@ interface Steered extends StoryFailures {
   stopReason?: StopReason;
   summary?: string;
   held?: HeldCommit;
+  approved?: { commit: string; by: string };
   endedAt?: string;
 }
 
@@ -104,15 +105,19 @@ export function reopened<R extends Pick<Steerable<Steered>, 'status' | 'endedAt'
 
 /** Left out by a person, whatever it had come to. */
 export function cancelled<S extends Steered>(story: S, summary: string, at: string): S {
-  const ended = without(without(story, 'phase'), 'held');
+  const ended = undecided(story);
   return { ...ended, progress: 'cancelled', stopReason: 'USER_ABORT', summary, endedAt: at };
 }
 
-/** To be done anew with all of its attempts; what failed last is still known, as a hint for the next attempt. */
+/**
+ * To be done anew with all of its attempts; what failed last is still known, as a hint for the next attempt. One that
+ * something around it cut short, and that only waits, goes on with the attempt that it had.
+ */
 function refreshed<S extends Steered>(story: S): S {
-  const open: S = { ...without(without(without(story, 'phase'), 'held'), 'endedAt'), progress: 'pending' };
+  const cutShort = story.progress === 'in_progress' && story.waiting !== undefined;
+  const open: S = { ...without(undecided(story), 'endedAt'), progress: cutShort ? 'in_progress' : 'pending' };
   for (const key of ['failures', 'lastFailure', 'waiting', 'starts'] as const) delete open[key];
-  const fresh: S = { ...open, spent: story.attempts - story.conflicts };
+  const fresh: S = { ...open, spent: story.attempts - story.conflicts - (cutShort ? 1 : 0) };
   return story.stopReason === 'USER_ABORT' ? without(without(fresh, 'stopReason'), 'summary') : fresh;
 }
 
@@ -133,9 +138,14 @@ function replanned<S extends Steered, R extends Steerable<S>>(
     return changed.includes(story.id) || known.progress === 'skipped' ? refreshed(named) : named;
   });
   const gone = [...before.values()].map((story): S =>
-    hasLanded(story) ? story : { ...without(without(story, 'phase'), 'held'), progress: 'skipped' },
+    hasLanded(story) ? story : { ...undecided(story), progress: 'skipped' },
   );
   return { ...state, stories: [...kept, ...gone], project: prd.project, prdPath };
+}
+
+/** Nothing of it is under way, and nobody is asked about it. */
+function undecided<S extends Steered>(story: S): S {
+  return without(without(without(story, 'phase'), 'held'), 'approved');
 }
 
 function hasLanded({ progress }: Steered): boolean {

@@ -187,6 +187,11 @@ export type JournalEntry =
   | ({ type: 'note.failed'; commit: string; reason: string } & AttemptRef)
   /** A person let a held commit land; the run goes on. Journals of older versions do not say who. */
   | ({ type: 'story.approved'; commit: string; by?: string } & AttemptRef)
+  /**
+   * A person said yes to a held commit that no longer builds on the newest one of the run: a worker merges it onto that,
+   * proves it again and lands it.
+   */
+  | ({ type: 'approval.given'; commit: string; by: string } & AttemptRef)
   /** A person refused a held commit. */
   | ({ type: 'story.rejected'; commit: string; reason: string; by?: string } & AttemptRef)
   /** A person took the story out of the run. */

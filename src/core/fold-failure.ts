@@ -120,7 +120,8 @@ function count<S extends StoryFailures>(story: S, failure: FailureClass): S {
   return { ...story, failures: { ...failures, [failure]: (failures[failure] ?? 0) + 1 } };
 }
 
-function withoutWaiting<S extends StoryFailures>(story: S): S {
+/** It is not known to be tried again. */
+export function withoutWaiting<S extends StoryFailures>(story: S): S {
   const copy = { ...story };
   delete copy.waiting;
   return copy;

@@ -7,6 +7,7 @@ import {
   countForBreaker,
   foldFailure,
   waitNoMore,
+  withoutWaiting,
   withoutStart,
   withoutBreaker,
 } from './fold-failure.ts';
@@ -63,7 +64,7 @@ export function applyEvent(state: RunState | undefined, event: JournalEvent): Ru
     case 'story.ended':
       return {
         ...withStory(countForBreaker(next, event), event.story, (story) => ({
-          ...afterEnd(withoutPhase(story), event),
+          ...afterEnd(withoutDecision(withoutPhase(story)), event),
           progress: event.verdict,
           stopReason: event.stopReason,
           summary: event.summary,
@@ -90,6 +91,7 @@ export function applyEvent(state: RunState | undefined, event: JournalEvent): Ru
       return { ...next, breaker: event.reason };
     case 'breaker.reset':
       return resetBreaker(next, event.key);
+    case 'approval.given':
     case 'story.approved':
     case 'story.rejected':
       return decideHeld(next, event);
@@ -126,26 +128,37 @@ function resetBreaker(state: RunState, key: string): RunState {
 }
 
 /** A decision counts once, and only on the commit that it was made on. Both let a run that ended go on. */
-function decideHeld(state: RunState, event: JournalEvent & { type: 'story.approved' | 'story.rejected' }): RunState {
+function decideHeld(state: RunState, event: Decision): RunState {
   const waiting = state.stories.find(({ id }) => id === event.story)?.held?.commit;
   if (waiting !== event.commit) return state;
-  const decided = withStory(reopened(state), event.story, (story) => {
-    const ended = { ...story, endedAt: event.at };
-    delete ended.held;
-    return event.type === 'story.approved'
-      ? { ...ended, progress: 'passed', stopReason: 'SUCCESS', commit: event.commit }
-      : { ...ended, progress: 'failed', stopReason: 'APPROVAL_DENIED', summary: event.reason };
-  });
+  const decided = withStory(reopened(state), event.story, (story) => decideStory(withoutDecision(story), event));
   return event.type === 'story.approved' ? { ...decided, tip: event.commit } : decided;
 }
 
-/** Nothing works on a run that a person ended. */
+type Decision = JournalEvent & { type: 'approval.given' | 'story.approved' | 'story.rejected' };
+
+function decideStory(story: StoryState, event: Decision): StoryState {
+  const { commit, at: endedAt } = event;
+  switch (event.type) {
+    case 'approval.given':
+      return { ...story, progress: 'pending', approved: { commit, by: event.by } };
+    case 'story.approved':
+      return { ...story, progress: 'passed', stopReason: 'SUCCESS', commit, endedAt };
+    case 'story.rejected':
+      return { ...story, progress: 'failed', stopReason: 'APPROVAL_DENIED', summary: event.reason, endedAt };
+  }
+}
+
+/** Nothing works on a run that a person ended, and nothing of it waits for them any more. */
 function endRun(state: RunState, { at, stopReason, detail }: JournalEvent & { type: 'run.ended' }): RunState {
   const ended: RunState = { ...state, status: 'ended', endedAt: at, stopReason, detail };
   delete ended.paused;
-  if (stopReason !== 'USER_ABORT') return ended;
-  const stories = state.stories.map((story) =>
-    story.progress === 'in_progress' ? cancelled(story, detail, at) : story,
+  const atRest = state.stories.map(withoutWaiting);
+  if (stopReason !== 'USER_ABORT') return { ...ended, stories: atRest };
+  const stories = atRest.map((story) =>
+    story.progress === 'in_progress' || story.held !== undefined || story.approved !== undefined
+      ? cancelled(story, detail, at)
+      : story,
   );
   return { ...ended, stories };
 }
@@ -158,6 +171,13 @@ function withoutPhase(story: StoryState): StoryState {
   const copy = { ...story };
   delete copy.phase;
   delete copy.metered;
+  return copy;
+}
+
+function withoutDecision(story: StoryState): StoryState {
+  const copy = { ...story };
+  delete copy.held;
+  delete copy.approved;
   return copy;
 }
 

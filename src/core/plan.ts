@@ -20,13 +20,13 @@ export interface RunEnd {
 /**
  * Decides what may run now: whatever is in progress, and as many more as `parallel` allows of the stories that need
  * another attempt or whose dependencies have all landed. Nothing new starts after a story failed for good or waits for
- * a person, unless the run goes on after failures: then only what depends on that story is left out. Nothing at all
- * starts while the breaker of the run is open.
+ * a person, unless the run goes on after failures: then only what depends on that story is left out. What a person said
+ * yes to lands in any case. Nothing at all starts while the breaker of the run is open.
  */
 export function planNext(state: RunState): Plan {
   const under = state.stories.filter(({ progress }) => progress === 'in_progress');
   const stopped = state.onFailure === 'stop' && state.stories.some((story) => isStuck(story, state));
-  const startable = stopped ? [] : state.stories.filter((story) => isStartable(story, state));
+  const startable = state.stories.filter((story) => isStartable(story, state) && (!stopped || isApproved(story)));
   const next = state.breaker === undefined ? startable : [];
   const chosen = new Set([...under, ...next.slice(0, Math.max(0, state.parallel - under.length))]);
   if (chosen.size === 0 && startable.length > 0)
@@ -36,10 +36,13 @@ export function planNext(state: RunState): Plan {
   return { kind: 'attempts', attempts };
 }
 
-/** One that never ended was left by a worker that died or handed it back, which costs no attempt. */
+/**
+ * One that never ended was left by a worker that died or handed it back, which costs no attempt. Neither does landing
+ * what a person said yes to.
+ */
 function planAttempt(story: StoryState): PlannedAttempt {
   const { progress, attempts, waiting } = story;
-  const attempt = progress === 'in_progress' ? attempts : attempts + 1;
+  const attempt = progress === 'in_progress' || isApproved(story) ? attempts : attempts + 1;
   return { story, attempt, ...(waiting === undefined ? {} : { notBefore: waiting.notBefore }) };
 }
 
@@ -58,6 +61,10 @@ function mayTryAgain(story: StoryState, { maxAttempts }: RunState): boolean {
   const { stopReason, lastFailure, attempts, conflicts, spent = 0 } = story;
   if (stopReason === 'APPROVAL_DENIED') return false;
   return lastFailure === undefined ? attempts - conflicts - spent < maxAttempts : lastFailure.rule !== 'halt';
+}
+
+function isApproved({ approved }: StoryState): boolean {
+  return approved !== undefined;
 }
 
 function neededBy({ dependsOn }: StoryState, { stories }: RunState): StoryState[] {

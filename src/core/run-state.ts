@@ -11,6 +11,12 @@ import type { TestChanges } from './test-report.ts';
 export type StoryProgress =
   'pending' | 'in_progress' | 'passed' | 'failed' | 'needs_human' | 'done' | 'skipped' | 'cancelled';
 
+/** A person's yes to a commit. */
+export interface Approval {
+  commit: string;
+  by: string;
+}
+
 export interface StoryState extends StoryFailures {
   id: string;
   key: string;
@@ -35,6 +41,8 @@ export interface StoryState extends StoryFailures {
   commit?: string;
   /** What waits for a person's word, while it does. */
   held?: HeldCommit;
+  /** What they said yes to, until a worker has merged it onto the newest commit and landed it. */
+  approved?: Approval;
   /** Tests of the last attempt that came that far, against those of its base. */
   tests?: TestChanges;
   /** Its attempt under way has told its usage answer by answer. */

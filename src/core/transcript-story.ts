@@ -96,6 +96,10 @@ export function storyLines(event: StoryEvent): StoryLine[] {
     }
     case 'story.approved':
       return [{ label: 'story', tone: 'good', text: `APPROVED  ${short(event.commit)}${byWhom(event)}` }];
+    case 'approval.given': {
+      const what = 'merged onto what landed meanwhile and proven again, then it lands';
+      return [{ label: 'story', tone: 'good', text: `APPROVED  ${short(event.commit)}${byWhom(event)}: ${what}` }];
+    }
     case 'story.cancelled':
       return [{ label: 'story', tone: 'warn', text: `CANCELLED ${byWhom(event)}` }];
     case 'story.stopped':

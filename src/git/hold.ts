@@ -1,7 +1,10 @@
 import { HaloError } from '../core/errors.ts';
 import { git, gitText } from './git.ts';
+import { IMPORT_LIMITS } from './import-limits.ts';
+import { describeChange, type Change } from './import.ts';
 import { sendCommit } from './land.ts';
 import { assertObjectId } from './object-id.ts';
+import { diffTrees } from './tree-diff.ts';
 
 export interface HoldRequest {
   candidateDir: string;
@@ -27,6 +30,18 @@ export async function releaseCommit(mirrorDir: string, runId: string, storyKey: 
 export async function parentOf(gitDir: string, commit: string): Promise<string> {
   assertObjectId(commit, 'The commit');
   return gitText(['rev-parse', '--verify', '--end-of-options', `${commit}^1`], { gitDir });
+}
+
+/** What a held commit changes of which commit. Throws GIT_FAILED when it is not there. */
+export async function readHeld(
+  gitDir: string,
+  commit: string,
+): Promise<{ parent: string; tree: string; changed: Change[] }> {
+  const parent = await parentOf(gitDir, commit);
+  const tree = await gitText(['rev-parse', '--verify', '--end-of-options', `${commit}^{tree}`], { gitDir });
+  const { entries: maxEntries, timeMs: timeoutMs } = IMPORT_LIMITS;
+  const changes = await diffTrees({ gitDir, from: parent, to: commit, maxEntries, timeoutMs });
+  return { parent, tree, changed: changes.map(describeChange) };
 }
 
 function heldRef(runId: string, storyKey: string): string {

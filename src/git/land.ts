@@ -29,7 +29,12 @@ export async function landCommit(request: LandRequest): Promise<void> {
 }
 
 /** The slow part of landing: the objects are there afterwards, and no ref has moved. Throws CONFLICT. */
-export async function bringCommit({ candidateDir, ref, commit, ...places }: LandRequest): Promise<void> {
+export async function bringCommit({
+  candidateDir,
+  ref,
+  commit,
+  ...places
+}: Omit<LandRequest, 'expected'>): Promise<void> {
   assertObjectId(commit, 'The commit');
   await reach('objects.before');
   await Promise.all([refuseCheckedOut(places.hostGitDir, ref), sendCommit(candidateDir, storesOf(places), commit)]);

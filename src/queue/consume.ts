@@ -5,7 +5,7 @@ import { safeLine } from '../core/safe-text.ts';
 import { sleep } from '../lib/sleep.ts';
 import { openDispatch } from './dispatch.ts';
 import { buryJob } from './dead-letters.ts';
-import { queueName, readJob, type StoryJob } from './job.ts';
+import { queueName, readJob, type JobRef } from './job.ts';
 import { openClient } from './redis-client.ts';
 import type { RedisLink } from './redis.ts';
 import { takeTurns } from './take-turns.ts';
@@ -30,7 +30,7 @@ export interface ConsumeOptions {
    * signal cut it short.
    */
   handle: (
-    job: StoryJob,
+    job: JobRef,
     signal: AbortSignal,
     turn: Turn,
   ) => Promise<{ againMs: number } | { unknown: string } | undefined | void>;

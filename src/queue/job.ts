@@ -29,13 +29,14 @@ export function jobIdOf({ runId, ordinal, attempt }: JobRef): string {
 }
 
 /** What a job from Redis says, or why it is none of halo's: anybody who can reach Redis may have written it. */
-export function readJob(job: { id?: string | undefined; name: string; data: unknown }): StoryJob | string {
+export function readJob(job: { id?: string | undefined; name: string; data: unknown }): JobRef | string {
   if (job.name !== JOB_NAME) return 'it has another name than jobs of halo';
   const parsed = StoryJob.safeParse(job.data);
   if (!parsed.success) return 'its payload is not that of a job of halo';
   const { runId, ordinal } = parsed.data;
   const start = `s-${runId}-${ordinal}-a`;
   const id = job.id ?? '';
-  if (!id.startsWith(start) || !/^\d{1,9}$/.test(id.slice(start.length))) return 'its id belongs to another payload';
-  return parsed.data;
+  const attempt = id.slice(start.length);
+  if (!id.startsWith(start) || !/^\d{1,9}$/.test(attempt)) return 'its id belongs to another payload';
+  return { ...parsed.data, attempt: Number(attempt) };
 }

@@ -149,5 +149,5 @@ function hasFailpoint({ type }: JournalEvent): boolean {
 }
 
 function changesRecord({ type }: JournalEvent): boolean {
-  return /^(run|story|retry|breaker)\./.test(type);
+  return /^(run|story|approval|retry|breaker)\./.test(type);
 }

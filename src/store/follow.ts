@@ -52,7 +52,7 @@ export async function* followJournal(paths: RunPaths, options: FollowJournal): A
 }
 
 /** What lets a run that ended go on. */
-const REOPENS: JournalEvent['type'][] = ['run.started', 'story.approved', 'run.retried'];
+const REOPENS: JournalEvent['type'][] = ['run.started', 'story.approved', 'approval.given', 'run.retried'];
 
 /** The state of a run, now and after each change, as far as they are seen one by one. Ends on abort alone. */
 export async function* followState(paths: RunPaths, signal: AbortSignal): AsyncGenerator<RunState> {

@@ -71,7 +71,7 @@ function storyLines(input: ViewInput, width: number): string[] {
 function storyLine(story: StoryState, input: ViewInput & { idWidth: number }): string {
   const { paint, idWidth, width, now } = input;
   const { mark, tone } = markOf(story, now);
-  const right = `${fitToWidth(rightOf(story), STATE_WIDTH)}  ${timeOf(story, now).padStart(TIME_WIDTH)}`;
+  const right = `${fitToWidth(rightOf(story, now), STATE_WIDTH)}  ${timeOf(story, now).padStart(TIME_WIDTH)}`;
   const roomy = width >= 64;
   const text = `${fitToWidth(safeLine(story.id), idWidth)}  ${safeLine(story.title)}`;
   const left = fitToWidth(text, Math.max(1, width - 5 - (roomy ? 2 + STATE_WIDTH + 2 + TIME_WIDTH : 0)));
@@ -81,6 +81,7 @@ function storyLine(story: StoryState, input: ViewInput & { idWidth: number }): s
 }
 
 function markOf(story: StoryState, now: string): { mark: string; tone: Tone } {
+  if (story.waiting !== undefined) return { mark: '…', tone: 'warn' };
   switch (story.progress) {
     case 'passed':
       return { mark: '✓', tone: 'good' };
@@ -100,7 +101,8 @@ function markOf(story: StoryState, now: string): { mark: string; tone: Tone } {
   }
 }
 
-function rightOf(story: StoryState): string {
+function rightOf(story: StoryState, now: string): string {
+  if (story.waiting !== undefined) return againText(msBetween(now, story.waiting.notBefore));
   switch (story.progress) {
     case 'passed':
       return story.commit?.slice(0, 7) ?? 'passed';
@@ -115,8 +117,13 @@ function rightOf(story: StoryState): string {
     case 'cancelled':
       return story.progress;
     case 'pending':
-      return '';
+      return story.approved === undefined ? '' : 'approved';
   }
+}
+
+/** When a story that waits is tried again, in whole seconds. */
+function againText(ms: number): string {
+  return ms > 0 ? `again in ${formatDuration(Math.ceil(ms / 1000) * 1000).replace('.0s', 's')}` : 'again at once';
 }
 
 function timeOf(story: StoryState, now: string): string {

@@ -6,7 +6,7 @@ import { planNext, type PlannedAttempt } from '../core/plan.ts';
 import type { RunState, StoryProgress } from '../core/run-state.ts';
 import { mirrorPath } from '../git/mirror.ts';
 import { repackMirror } from '../git/repack.ts';
-import type { StoryJob } from '../queue/job.ts';
+import type { JobRef } from '../queue/job.ts';
 import type { Enqueue } from '../queue/queue.ts';
 import type { AttemptRequest } from './attempt-context.ts';
 import { attemptStory } from './attempt.ts';
@@ -31,7 +31,7 @@ import { writeBackProgress } from './write-back.ts';
  */
 export async function advanceRun(
   worker: WorkerContext,
-  { runId, ordinal }: StoryJob,
+  { runId, ordinal, attempt }: JobRef,
   signal: AbortSignal,
 ): Promise<Enqueue[]> {
   const state = await worker.store.readState(runId);
@@ -40,7 +40,8 @@ export async function advanceRun(
   const plan = planNext(state);
   const planned =
     plan.kind === 'attempts' ? plan.attempts.find(({ story }) => story === state.stories[ordinal]) : undefined;
-  if (planned === undefined) return goOn(worker, run);
+  // A job may outlive its attempt, such as one that waited while a person had the story done anew.
+  if (planned?.attempt !== attempt) return goOn(worker, run);
   const whose = { story: planned.story.id, attempt: planned.attempt };
   const fatal = await guardAttempt(worker, { ...run, whose, signal }, async () => {
     if (state.status === 'queued') await startRun(worker, run);
@@ -143,6 +144,8 @@ async function isHeldBack(
 ): Promise<boolean> {
   // One that is under way already was let through, and one that waits asks when its time has come.
   if (planned.story.progress === 'in_progress' || isEarly(planned)) return false;
+  // Its agent is not asked any more.
+  if (planned.story.approved !== undefined) return false;
   const { story, attempt } = planned;
   const held = await askBreakers(worker, { state, config, story: story.id, attempt });
   if (held !== undefined) await worker.store.append(runId, [held]);

@@ -6,6 +6,7 @@ import { NO_USAGE, type Usage } from '../core/agent.ts';
 import type { JournalEntry } from '../core/events.ts';
 import type { Phase } from '../core/phase.ts';
 import type { Prd, Story } from '../core/prd.ts';
+import type { Proof } from '../core/proof.ts';
 import type { RunState } from '../core/run-state.ts';
 import { storyKey } from '../core/story-key.ts';
 import { reach } from '../lib/failpoint.ts';
@@ -40,6 +41,8 @@ export interface Attempt {
   launch: AgentLaunch;
   /** The token that its model route asks for, and that no other does. */
   modelKey: string;
+  /** A person's yes to its work, as far as it changes these paths, and what that work had used. */
+  approval?: { by: string; paths: ReadonlySet<string>; used: Proof['usage'] | undefined };
   /** Where its artifacts are kept. */
   place: AttemptPlace;
   /** Among them, the logs of its gates. */

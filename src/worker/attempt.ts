@@ -2,10 +2,13 @@ import type { AgentAnswer } from '../core/agent.ts';
 import { HaloError } from '../core/errors.ts';
 import type { FailureNote } from '../core/events.ts';
 import { judgeFailure } from '../core/judge-failure.ts';
+import type { Approval } from '../core/run-state.ts';
+import { releaseCommit } from '../git/hold.ts';
 import { openAttempt, type Attempt, type AttemptRequest } from './attempt-context.ts';
 import { openBaseline, type Baseline } from './baseline.ts';
 import { refuseOvertaken } from './fence.ts';
 import { landProven, type Proven } from './land-proven.ts';
+import { proveApproved } from './prove-approved.ts';
 import { keepPartialWork } from './partial-work.ts';
 import { tellBreakers } from './shared-breakers.ts';
 import { planSteps } from './plan-steps.ts';
@@ -26,11 +29,13 @@ import { openWorkspace } from './workspace.ts';
  */
 export async function attemptStory(worker: WorkerContext, request: AttemptRequest): Promise<void> {
   const attempt = await openAttempt(worker, request);
+  const approval = request.state.stories.find(({ id }) => id === request.story.id)?.approved;
   try {
-    const end = await runPhases(attempt).catch(endOrThrow);
+    const end = await (approval === undefined ? runPhases(attempt) : landApproved(attempt, approval)).catch(endOrThrow);
     // What landed is in the journal since that moment.
     const failure = end.commit === undefined ? await recordEnd(attempt, end) : undefined;
-    await tell(attempt, failure);
+    if (approval === undefined) await tell(attempt, failure);
+    else if (end.held === undefined) await releaseCommit(attempt.mirrorDir, attempt.runId, attempt.key);
   } catch (error) {
     if (request.signal.aborted && !isPersons(request.signal.reason)) await giveBack(attempt);
     if (isPersons(attempt.signal.reason)) await attempt.report({ type: 'story.stopped', usage: attempt.usage });
@@ -52,6 +57,12 @@ export async function rehearseStory(attempt: Attempt): Promise<StoryEnd> {
 async function runPhases(attempt: Attempt): Promise<StoryEnd> {
   const { answer, ...proven } = await proveWork(attempt, mergeWithTip);
   return landProven(proven, answer.summary);
+}
+
+/** The agent's work is done, and a person has said yes to it. */
+async function landApproved(attempt: Attempt, approval: Approval): Promise<StoryEnd> {
+  const { summary, ...proven } = await proveApproved(attempt, approval);
+  return landProven(proven, summary);
 }
 
 interface ProvenWork extends Proven {

@@ -1,8 +1,9 @@
 import { HaloError } from '../core/errors.ts';
+import type { JournalEntry } from '../core/events.ts';
 import type { RunState, StoryState } from '../core/run-state.ts';
 import { safeLine } from '../core/safe-text.ts';
 import { parentOf, releaseCommit } from '../git/hold.ts';
-import { landCommit } from '../git/land.ts';
+import { bringCommit, moveBranch } from '../git/land.ts';
 import { mirrorPath } from '../git/mirror.ts';
 import type { StoryQueue } from '../queue/queue.ts';
 import { endRun, planEnd, type RunKeeper } from './end-run.ts';
@@ -16,6 +17,8 @@ import { readRun } from './read-run.ts';
 export interface Decided {
   story: string;
   commit: string;
+  /** False: it was dropped, or a worker merges it onto the newest commit and proves it again before it lands. */
+  landed: boolean;
   /** Whether a worker has something left to do for the run. */
   goesOn: boolean;
 }
@@ -29,48 +32,43 @@ export interface Decision {
 }
 
 /**
- * Lands exactly the commit that a story was held with, and lets the run go on. Repeating it is harmless.
- * Throws STORY_NOT_FOUND, LAND_REFUSED when nothing waits for approval, CONFLICT when the branch moved.
+ * Lands exactly the commit that a story was held with, and lets the run go on. Where other stories have landed since,
+ * the person's yes goes into the journal, and a worker merges the commit onto theirs, proves it again and lands it.
+ * Repeating it is harmless.
+ * Throws STORY_NOT_FOUND, LAND_REFUSED when nothing waits for approval, CONFLICT when somebody else moved the branch.
  */
 export async function approveStory(keeper: RunKeeper, decision: Decision): Promise<Decided> {
   const { home, store } = keeper;
-  const { runId } = decision;
+  const { runId, storyId } = decision;
   const state = await store.readState(runId);
-  const story = findStory(state, decision.storyId);
+  const story = findStory(state, storyId);
   // Approved before, but whoever did it may have died before the run could go on.
-  if (story.held === undefined && story.commit !== undefined && state.status === 'queued') {
-    return { story: story.id, commit: story.commit, goesOn: await goOn(keeper, decision) };
+  const known = story.approved?.commit ?? (state.status === 'queued' ? story.commit : undefined);
+  if (story.held === undefined && known !== undefined) {
+    const landed = story.approved === undefined;
+    return { story: story.id, commit: known, landed, goesOn: await goOn(keeper, decision) };
   }
   const { commit } = requireHeld(state, story);
-  const { repo, tip } = state;
-  const mirrorDir = mirrorPath(home, repo.mirror);
+  const mirrorDir = mirrorPath(home, state.repo.mirror);
   const parent = await parentOf(mirrorDir, commit);
-  if (parent !== tip) {
-    throw new HaloError(
-      'CONFLICT',
-      `Story ${story.id} was built on ${parent.slice(0, 12)}, but the run is at ${tip.slice(0, 12)}.`,
-      {
-        hint: 'Submit the PRD again: the story is done anew on what is there now.',
-      },
-    );
-  }
-  const hostGitDir = await hostGitDirOf(home, repo);
-  await landCommit({
-    candidateDir: mirrorDir,
-    mirrorDir,
-    hostGitDir,
-    ref: runRef(runId),
-    commit,
-    expected: tip === repo.base ? undefined : tip,
-  });
-  const whose = { story: story.id, attempt: story.attempts };
-  await store.append(runId, [{ type: 'story.approved', ...whose, commit, by: decision.by }]);
-  await releaseCommit(mirrorDir, runId, story.key);
-  const place = { runId, storyKey: story.key, attempt: story.attempts };
+  const hostGitDir = await hostGitDirOf(home, state.repo);
   const { git } = (await readRun(keeper, runId)).config;
-  const noted = await noteProof({ store, place, whose, gitDir: hostGitDir, commit, git, approvedBy: decision.by });
-  await store.append(runId, noted);
-  return { story: story.id, commit, goesOn: await goOn(keeper, decision) };
+  const landing = { candidateDir: mirrorDir, mirrorDir, hostGitDir, ref: runRef(runId), commit };
+  if (parent === state.tip) await bringCommit(landing);
+  // Whoever ends the run, or lands another story of it, comes before or after this, never between.
+  const landed = await store.transact(runId, async (now) => {
+    const { attempts, key } = requireStill(now, { storyId, commit });
+    const whose = { story: story.id, attempt: attempts };
+    const yes = { ...whose, commit, by: decision.by };
+    if (parent !== now.tip) return { entries: [{ type: 'approval.given', ...yes }], result: false };
+    await moveBranch({ ...landing, expected: now.tip === now.repo.base ? undefined : now.tip });
+    const place = { runId, storyKey: key, attempt: attempts };
+    const noted = await noteProof({ store, place, whose, gitDir: hostGitDir, commit, git, approvedBy: decision.by });
+    const entries: JournalEntry[] = [{ type: 'story.approved', ...yes }, ...noted];
+    return { entries, result: true };
+  });
+  if (landed) await releaseCommit(mirrorDir, runId, story.key);
+  return { story: story.id, commit, landed, goesOn: await goOn(keeper, decision) };
 }
 
 /** Drops the commit that a story was held with; the run ends with APPROVAL_DENIED. Throws like approveStory. */
@@ -84,11 +82,13 @@ export async function rejectStory(
   const story = findStory(state, decision.storyId);
   const { commit } = requireHeld(state, story);
   const reason = safeLine(decision.reason ?? '', 500) || 'a person refused the change';
-  await store.append(runId, [
-    { type: 'story.rejected', story: story.id, attempt: story.attempts, commit, reason, by: decision.by },
-  ]);
+  await store.transact(runId, (now) => {
+    const { attempts } = requireStill(now, { storyId: story.id, commit });
+    const word = { story: story.id, attempt: attempts, commit, reason, by: decision.by };
+    return { entries: [{ type: 'story.rejected', ...word }], result: undefined };
+  });
   await releaseCommit(mirrorPath(home, state.repo.mirror), runId, story.key);
-  return { story: story.id, commit, goesOn: await goOn(keeper, decision) };
+  return { story: story.id, commit, landed: false, goesOn: await goOn(keeper, decision) };
 }
 
 /** Queues what comes next, or ends the run when nothing does. */
@@ -103,6 +103,15 @@ async function goOn(keeper: RunKeeper, decision: Decision): Promise<boolean> {
   const queue = await decision.openQueue();
   for (const job of nextJobs(state)) await queue.enqueue(job);
   return true;
+}
+
+/** Throws LAND_REFUSED when somebody was quicker with a word on it. */
+function requireStill(state: RunState, { storyId, commit }: { storyId: string; commit: string }): StoryState {
+  const story = findStory(state, storyId);
+  if (requireHeld(state, story).commit === commit) return story;
+  throw new HaloError('LAND_REFUSED', `Story ${story.id} of run ${state.runId} has another commit by now.`, {
+    hint: `\`halo diff ${state.runId} --story ${story.id}\` shows it.`,
+  });
 }
 
 function requireHeld({ runId, stories }: RunState, story: StoryState): NonNullable<StoryState['held']> {

@@ -14,7 +14,7 @@ const ARTIFACT = 'proof.json';
 
 /** Writes down what stands behind a candidate whose gates have passed, before it lands or waits for a person. */
 export async function keepProof(attempt: Attempt, candidate: Candidate, gates: GateProof[]): Promise<void> {
-  const { worker, config, runId, story, number, prd, usage, startedFrom } = attempt;
+  const { worker, config, runId, story, number, prd, startedFrom, approval } = attempt;
   const id = await worker.engine.imageId(config.image);
   const proof: Proof = {
     v: 1,
@@ -32,7 +32,7 @@ export async function keepProof(attempt: Attempt, candidate: Candidate, gates: G
     allow: [...config.network.allow],
     registries: [...config.network.registries],
     gates,
-    usage,
+    usage: approval?.used ?? attempt.usage,
     halo: version(),
     startedAt: attempt.startedAt,
     provenAt: new Date().toISOString(),
@@ -44,9 +44,14 @@ export async function keepProof(attempt: Attempt, candidate: Candidate, gates: G
 
 /** The proof of an attempt, when it is of this commit. */
 export async function readProof(store: Store, place: AttemptPlace, commit: string): Promise<Proof | undefined> {
-  const text = await store.readArtifact(place, ARTIFACT);
-  const proof = text === undefined ? undefined : parseProof(text);
+  const proof = await readProofOf(store, place);
   return proof?.commit === commit ? proof : undefined;
+}
+
+/** The newest proof of an attempt, whichever of its commits it is of. */
+export async function readProofOf(store: Store, place: AttemptPlace): Promise<Proof | undefined> {
+  const text = await store.readArtifact(place, ARTIFACT);
+  return text === undefined ? undefined : parseProof(text);
 }
 
 export interface LandedProof {

@@ -34,7 +34,8 @@ export async function landProven(work: Proven, summary: string): Promise<StoryEn
   });
 }
 
-async function proveMerged({ attempt, candidate }: Based, count: number): Promise<Proven> {
+/** `count` is that of the merges so far. */
+export async function proveMerged({ attempt, candidate }: Based, count: number): Promise<Proven> {
   const clean = openWorkspace(attempt, `merged-${count}`, planSteps(attempt).cleanSteps);
   const baseline = openBaseline(attempt);
   try {

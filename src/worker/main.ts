@@ -13,7 +13,7 @@ import { reach } from '../lib/failpoint.ts';
 import { openAllowance, type SharedAllowance } from '../queue/allowance.ts';
 import { checkRedis } from '../queue/check-redis.ts';
 import { consume, type Turn } from '../queue/consume.ts';
-import { jobIdOf, type StoryJob } from '../queue/job.ts';
+import { jobIdOf, type JobRef } from '../queue/job.ts';
 import type { RedisLink } from '../queue/redis.ts';
 import { readHomeId } from '../queue/home-id.ts';
 import { openQueue } from '../queue/queue.ts';
@@ -76,7 +76,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   // What follows is in the journal already: while Redis is away it waits for the reconciler, and nothing fails.
   const inQueue = (work: Promise<void>) =>
     work.catch((error: unknown) => log.warn({ err: error }, 'what follows could not be queued yet'));
-  const handle = async (job: StoryJob, signal: AbortSignal, { jobId, lastTry }: Turn) => {
+  const handle = async (job: JobRef, signal: AbortSignal, { jobId, lastTry }: Turn) => {
     const { runId } = job;
     try {
       await reach('job.taken');

@@ -66,7 +66,7 @@ export async function resumeRun(keeper: RunKeeper, steering: Steering): Promise<
  */
 export async function cancelRun(keeper: RunKeeper, { runId, by }: Steering): Promise<Steered> {
   const detail = `cancelled by ${by}`;
-  const run = await readRun(keeper, runId);
+  const [run, before] = await Promise.all([readRun(keeper, runId), keeper.store.readState(runId)]);
   const steered = await decide(keeper, runId, async (state) => {
     const settled = await settleLanded(keeper, state, run.config);
     const landed = landedText(state, settled);
@@ -81,6 +81,9 @@ export async function cancelRun(keeper: RunKeeper, { runId, by }: Steering): Pro
     };
   });
   if (!steered.changed) return steered;
+  for (const { key, held, approved } of before.stories)
+    if (held !== undefined || approved !== undefined)
+      await releaseCommit(mirrorPath(keeper.home, before.repo.mirror), runId, key);
   await writeBackProgress(keeper, run);
   await bundleFailure(keeper, { ...run, end: { stopReason: 'USER_ABORT', detail } });
   return steered;
@@ -198,8 +201,9 @@ function requireStuck(state: RunState, storyId: string): StoryState {
   throw refused(`Story ${story.id} is ${story.progress.replace('_', ' ')}: there is nothing to retry.`);
 }
 
-/** What a retry does anew. */
-export function isStuck({ progress, held }: StoryState): boolean {
+/** What a retry does anew, or at once. */
+export function isStuck({ progress, held, waiting }: StoryState): boolean {
+  if (progress === 'in_progress') return waiting !== undefined;
   return progress === 'failed' || progress === 'cancelled' || (progress === 'needs_human' && held === undefined);
 }
 

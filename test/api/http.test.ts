@@ -59,8 +59,8 @@ describe.each(WAYS)('operations %s', (name, open) => {
 
   it('approves and rejects what waits for a person', async () => {
     for (const id of ['r1', 'r2']) memory.addRun([created(id, 1), { type: 'run.started' }, ...held('US-001')]);
-    expect(await open().approve('r1', 'US-001')).toEqual({ story: 'US-001', commit: COMMIT, goesOn: false });
-    expect(await open().reject('r2', 'US-001', 'no')).toEqual({ story: 'US-001', commit: COMMIT, goesOn: false });
+    expect(await open().approve('r1', 'US-001')).toMatchObject({ story: 'US-001', commit: COMMIT, landed: true });
+    expect(await open().reject('r2', 'US-001', 'no')).toMatchObject({ story: 'US-001', landed: false });
     expect((await memory.get('r2')).state.stories[0]).toMatchObject({ stopReason: 'APPROVAL_DENIED', summary: 'no' });
     await expect(open().approve('r1', 'US-001')).rejects.toMatchObject({ code: 'LAND_REFUSED' });
   });

@@ -59,6 +59,47 @@ describe('planNext', () => {
     ).toEqual(['US-002', 1]);
   });
 
+  it('lands what a person said yes to in any case, at no cost of an attempt', () => {
+    const waiting = [created('r', 3), { type: 'run.started' as const }, ...held('US-001'), ...held('US-002')];
+    const given: JournalEntry = { type: 'approval.given', story: 'US-002', attempt: 1, commit: COMMIT, by: 'ann@desk' };
+    expect(plan(...waiting, given)).toEqual(['US-002', 1]);
+    const state = stateAfter(...waiting, given);
+    expect(state.stories[1]).toMatchObject({ progress: 'pending', approved: { commit: COMMIT, by: 'ann@desk' } });
+    expect(state.stories[1]).not.toHaveProperty('held');
+    expect(plan(...waiting, { ...given, commit: '9'.repeat(40) })[0]).toBe('NEEDS_HUMAN');
+    // Its worker died, and then it failed: the yes was to another commit than the next one.
+    const started = attempted('US-002').slice(0, 1);
+    expect(plan(...waiting, given, ...started)).toEqual(['US-002', 1]);
+    expect(stateAfter(...waiting, given, ...failed('US-002')).stories[1]).not.toHaveProperty('approved');
+    const cancelled: JournalEntry = { type: 'run.ended', stopReason: 'USER_ABORT', detail: 'cancelled' };
+    const ended = stateAfter(...waiting, given, cancelled).stories;
+    expect(ended.map(({ progress }) => progress)).toEqual(['cancelled', 'cancelled', 'pending']);
+    for (const story of ended) expect(Object.keys(story)).not.toEqual(expect.arrayContaining(['held', 'approved']));
+  });
+
+  it('tries a story again at once that a person does not want to wait for', () => {
+    const wait = {
+      class: 'gate' as const,
+      rule: 'hint' as const,
+      nth: 1,
+      of: 2,
+      notBefore: '2031-01-01T00:00:00Z',
+      why: 'x',
+    };
+    const ref = { story: 'US-001', attempt: 1 };
+    const later: JournalEntry = { type: 'retry.scheduled', ...wait, ...ref };
+    const retried: JournalEntry = { type: 'run.retried', by: 'ann', stories: ['US-001'] };
+    const nextOf = (...entries: JournalEntry[]) => {
+      const next = planNext(stateAfter(created('r', 1), { type: 'run.started' }, ...entries));
+      return next.kind === 'attempts' ? next.attempts.map(({ attempt, notBefore }) => [attempt, notBefore]) : [];
+    };
+    expect(nextOf(...failed('US-001'), later)).toEqual([[2, wait.notBefore]]);
+    expect(nextOf(...failed('US-001'), later, retried)).toEqual([[2, undefined]]);
+    // Something around it cut it short: the attempt that it has goes on.
+    expect(nextOf(...attempted('US-001'), later)).toEqual([[1, wait.notBefore]]);
+    expect(nextOf(...attempted('US-001'), later, retried)).toEqual([[1, undefined]]);
+  });
+
   it('takes up a story that was left in the middle at no cost of an attempt', () => {
     expect(plan(created('r', 2), ...attempted('US-001'))).toEqual(['US-001', 1]);
   });

@@ -67,7 +67,12 @@ describe('attack 38: a held story', () => {
     const waiting = await run(PLANT, ['A', 'P', 'B']);
     const { commit } = waiting.stories[1]!.held!;
     expect(waiting.tip).toBe(waiting.stories[0]!.commit);
-    expect(await halo.operations.approve(waiting.runId, 'P')).toEqual({ story: 'P', commit, goesOn: true });
+    expect(await halo.operations.approve(waiting.runId, 'P')).toEqual({
+      story: 'P',
+      commit,
+      landed: true,
+      goesOn: true,
+    });
     const state = await halo.untilEnd(waiting.runId);
     expect(state).toMatchObject({ status: 'ended', stopReason: 'SUCCESS' });
     expect(state.stories.map(({ progress, held }) => [progress, held])).toEqual(Array(3).fill(['passed', undefined]));
@@ -95,7 +100,12 @@ describe('attack 38: a held story', () => {
     const waiting = await run(PLANT, ['P', 'B']);
     const { commit } = waiting.stories[0]!.held!;
     const reason = 'no \u001b[31mway\u202e';
-    expect(await halo.operations.reject(waiting.runId, 'P', reason)).toEqual({ story: 'P', commit, goesOn: false });
+    expect(await halo.operations.reject(waiting.runId, 'P', reason)).toEqual({
+      story: 'P',
+      commit,
+      landed: false,
+      goesOn: false,
+    });
     const state = await halo.untilEnd(waiting.runId);
     expect(state).toMatchObject({ stopReason: 'APPROVAL_DENIED', detail: 'P: no way' });
     expect(branches()).toBe(`refs/heads/main ${repository.git('rev-parse', 'HEAD')}`);

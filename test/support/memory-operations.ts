@@ -56,8 +56,10 @@ export function openMemory(): MemoryOperations {
     if (story?.held === undefined)
       throw new HaloError('LAND_REFUSED', `Story ${storyId} does not wait for approval.`, { hint: 'Look at it.' });
     const { commit } = story.held;
-    append(runId, entryOf({ story: storyId, attempt: story.attempts, commit }));
-    return { story: storyId, commit, goesOn: planNext(stateOf(find(runId))).kind === 'attempts' };
+    const entry = entryOf({ story: storyId, attempt: story.attempts, commit });
+    append(runId, entry);
+    const goesOn = planNext(stateOf(find(runId))).kind === 'attempts';
+    return { story: storyId, commit, landed: entry.type === 'story.approved', goesOn };
   }
 
   function say(runId: string, story: string | undefined, entryOf: (who: Said) => JournalEntry): Steered {

@@ -8,7 +8,7 @@ import { nextSteps } from '../../src/tui/next-steps.ts';
 import { paintPlain } from '../../src/tui/paint.ts';
 import { openProgress } from '../../src/tui/terminal.ts';
 import { view } from '../../src/tui/view.ts';
-import { attempted, created, failed, passed, succeeded } from '../support/sample-run.ts';
+import { attempted, COMMIT, created, failed, held, passed, succeeded } from '../support/sample-run.ts';
 
 function journal(entries: JournalEntry[]): JournalEvent[] {
   return entries.map((entry, index) => ({
@@ -54,6 +54,34 @@ describe('view', () => {
       '  12.3k tokens in (4.0k cached), 678 out, 3 requests',
       '  run r1   halo logs r1 -f   Ctrl-C stops it',
     ]);
+  });
+
+  it('says when a story is tried again, and what is approved and has not landed', () => {
+    const waiting: JournalEntry[] = [
+      created('r1', 2),
+      { type: 'run.started' },
+      ...held('US-002'),
+      { type: 'approval.given', story: 'US-002', attempt: 1, commit: COMMIT, by: 'ann@desk' },
+      ...failed('US-001'),
+      {
+        ...{
+          type: 'retry.scheduled',
+          story: 'US-001',
+          attempt: 1,
+          class: 'gate',
+          rule: 'hint',
+          nth: 1,
+          of: 2,
+          why: 'x',
+        },
+        notBefore: new Date(Date.UTC(2030, 0, 1, 0, 1, 23, 400)).toISOString(),
+      },
+    ];
+    const lines = frame(waiting);
+    expect(lines.find((line) => line.includes('US-001'))).toMatch(/^ {2}… {2}US-001 .+ again in 24s /);
+    expect(lines.find((line) => line.includes('US-002'))).toContain('approved');
+    const ended = frame([...waiting, { type: 'run.ended', stopReason: 'USER_ABORT', detail: 'cancelled by ann' }]);
+    expect(ended.join('\n')).not.toContain('again in');
   });
 
   it('says whose each line is while several stories are under way', () => {

@@ -11,7 +11,7 @@ interface Flags {
 export const define: Define = (command, cli) => {
   command
     .description(
-      'Lands the commit of a story that waits for a person: exactly the commit that the gates have judged, if the branch of the run is still where the story began; then the run goes on. Without --story: says yes to all that an ended run made, for `halo land`.',
+      'Lands the commit of a story that waits for a person, exactly as the gates have judged it, and the run goes on. Where other stories landed meanwhile, a worker merges it onto them and proves it again first. Without --story: says yes to all that an ended run made, for `halo land`.',
     )
     .argument('<runId>', 'a run, or the start of its id')
     .option('--story <id>', 'the story that waits')
@@ -26,7 +26,7 @@ Examples:
   halo diff 0tbq && halo approve 0tbq && halo land 0tbq
 
 Exit codes:
-  0 approved    2 no such run or story    6 nothing waits, with the reason    10 the branch moved
+  0 approved    2 no such run or story    6 nothing waits, with the reason    10 others moved the branch
 
 See also: halo status, halo diff, halo reject`;
 
@@ -48,7 +48,11 @@ async function approveRun(runId: string, json: boolean, cli: Cli): Promise<void>
   );
 }
 
-function whatNext(runId: string, { goesOn }: Decided): string {
+function whatNext(runId: string, { goesOn, landed }: Decided): string {
+  if (!landed && goesOn) {
+    const why = 'other stories landed meanwhile: a worker merges it onto them, proves it again and lands it';
+    return `${why}: halo logs ${runId} -f`;
+  }
   if (!goesOn) return `the run has ended: halo status ${runId}`;
   return `the run goes on as soon as a worker takes it (halo worker, halo up): halo logs ${runId} -f`;
 }

@@ -1,4 +1,5 @@
 import { addUsage, NO_USAGE } from '../../core/agent.ts';
+import { formatUsd } from '../../core/budget.ts';
 import { HaloError } from '../../core/errors.ts';
 import type { RunState } from '../../core/run-state.ts';
 import { safeLine } from '../../core/safe-text.ts';
@@ -32,9 +33,10 @@ async function show(prefix: string | undefined, flags: { json?: true }, cli: Cli
   if (prefix === undefined) {
     if (flags.json) return cli.printJson([...batches].map(([id, runs]) => toJson(id, runs)));
     if (batches.size === 0) return cli.note('no batches yet: halo submit --batch batch.toml');
-    const heading = ['BATCH', 'STATE', 'RUNS', 'REPOSITORIES'].map((text) => ({ text }));
-    const rows = [...batches].map(([id, runs]) => batchRow(id, runs));
-    return cli.print(...table([heading, ...rows], { paint: cli.paint, width: widthOf(cli) }));
+    const priced = [...batches.values()].flat().some(isPriced);
+    const heading = ['BATCH', 'STATE', 'RUNS', ...(priced ? ['COST'] : []), 'REPOSITORIES'];
+    const rows = [...batches].map(([id, runs]) => batchRow(id, runs, priced));
+    return cli.print(...table([heading.map((text) => ({ text })), ...rows], { paint: cli.paint, width: widthOf(cli) }));
   }
   const [id, runs] = findBatch(batches, prefix);
   return flags.json ? cli.printJson(toJson(id, runs)) : cli.print(...page(id, runs, cli));
@@ -69,7 +71,9 @@ function page(id: string, runs: RunState[], cli: Cli): string[] {
   const { paint } = cli;
   const { state, usage } = summarize(runs);
   const names = new Map(runs.map((run) => [run.runId, run.batch?.name ?? run.runId]));
-  const heading = ['NAME', 'RUN', 'STATE', 'STORIES', 'TIME', 'AFTER'].map((text) => ({ text }));
+  const priced = runs.some(isPriced);
+  const cost = (run: RunState): Cell[] => (priced ? [{ text: costText(run) }] : []);
+  const heading = ['NAME', 'RUN', 'STATE', 'STORIES', 'TIME', ...(priced ? ['COST'] : []), 'AFTER'];
   const now = new Date().toISOString();
   const rows = runs.map((run): Cell[] => [
     { text: shortName(run), tone: 'strong' },
@@ -77,6 +81,7 @@ function page(id: string, runs: RunState[], cli: Cli): string[] {
     { text: stateText(run), tone: stateTone(run) },
     { text: storyCount(run) },
     { text: timeText(run, now) },
+    ...cost(run),
     { text: run.needs.map((need) => safeLine(names.get(need.run) ?? need.run)).join(', ') || '-' },
   ]);
   return [
@@ -84,17 +89,26 @@ function page(id: string, runs: RunState[], cli: Cli): string[] {
     `${paint('quiet', 'state'.padEnd(8))} ${state}`,
     `${paint('quiet', 'used'.padEnd(8))} ${usageText(usage) || '-'}`,
     '',
-    ...table([heading, ...rows], { paint, width: widthOf(cli) }),
+    ...table([heading.map((text) => ({ text })), ...rows], { paint, width: widthOf(cli) }),
   ];
 }
 
-function batchRow(id: string, runs: RunState[]): Cell[] {
+function batchRow(id: string, runs: RunState[], priced: boolean): Cell[] {
   return [
     { text: id, tone: 'strong' },
     { text: summarize(runs).state },
     { text: String(runs.length) },
+    ...(priced ? [{ text: costText(summarize(runs)) }] : []),
     { text: runs.map(shortName).join(', ') },
   ];
+}
+
+function isPriced({ usage }: RunState): boolean {
+  return usage.costUsd !== undefined;
+}
+
+function costText({ usage }: Pick<RunState, 'usage'>): string {
+  return usage.costUsd === undefined ? '-' : formatUsd(usage.costUsd);
 }
 
 function shortName({ batch, repo }: RunState): string {

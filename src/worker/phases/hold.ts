@@ -10,10 +10,13 @@ const NAMED_PATHS = 5;
 /**
  * Ends the attempt, and keeps its proven commit for a person to decide on, when it changes protected paths, adds what
  * looks like a secret where that is configured, or the configuration asks for a person with every story. It comes after
- * the gates, so that their verdict is there to be read.
+ * the gates, so that their verdict is there to be read. What a person has approved is not asked again, unless a merge
+ * has carried it into files that they did not see.
  */
 export async function holdForPerson(attempt: Attempt, { commit, changed, suspects }: Candidate): Promise<void> {
-  const { config, candidateDir, mirrorDir, runId, key } = attempt;
+  const { config, candidateDir, mirrorDir, runId, key, approval } = attempt;
+  const unseen = changed.filter(({ path }) => approval?.paths.has(path) !== true);
+  if (approval !== undefined && unseen.length === 0) return;
   const guarded = findProtected(
     changed.map(({ path }) => path),
     config.land.protect,
@@ -23,6 +26,9 @@ export async function holdForPerson(attempt: Attempt, { commit, changed, suspect
   const always = config.approval.mode === 'story';
   if (paths.length === 0 && !always) return;
   const reasons = [
+    ...(approval === undefined
+      ? []
+      : [`since ${approval.by} approved it, the merge moved it to ${namesOf(unseen.map(({ path }) => path))}`]),
     ...(guarded.length === 0 ? [] : [`it changes protected paths: ${namesOf(guarded)}`]),
     ...(secret.length === 0 ? [] : [`it adds what looks like a secret: ${namesOf(secret)}`]),
   ];

@@ -1,5 +1,5 @@
 import type { JournalEntry } from '../../core/events.ts';
-import type { RunState } from '../../core/run-state.ts';
+import type { RunState, StoryState } from '../../core/run-state.ts';
 import { bringCommit, moveBranch } from '../../git/land.ts';
 import type { Attempt } from '../attempt-context.ts';
 import { refuseOvertaken } from '../fence.ts';
@@ -22,7 +22,7 @@ export async function landCandidate(
   { commit, parent }: Candidate,
   summary: string,
 ): Promise<Landing> {
-  const { candidateDir, mirrorDir, hostGitDir, runId, state, signal, worker, place, story, config } = attempt;
+  const { candidateDir, mirrorDir, hostGitDir, runId, state, signal, worker, place, story, config, approval } = attempt;
   const started = Date.now();
   await attempt.report({ type: 'phase.started', phase: 'land' });
   const landing = {
@@ -47,7 +47,10 @@ export async function landCandidate(
     if (unsettled.length > 0)
       return { entries: unsettled, result: { kind: 'overtaken', tip: tipAfter(unsettled, now) } };
     const whose = { story: story.id, attempt: attempt.number };
-    const noted = await noteProof({ store: worker.store, place, whose, gitDir: hostGitDir, commit, git: config.git });
+    const noted = await noteProof({
+      ...{ store: worker.store, place, whose, gitDir: hostGitDir, commit, git: config.git },
+      ...(approval === undefined ? {} : { approvedBy: approval.by }),
+    });
     const ended = { type: 'phase.ended' as const, phase: 'land' as const, ms: Date.now() - started, ...whose };
     return { entries: [ended, ...noted, endedEntry(whose, end)], result: { kind: 'landed', end } };
   });
@@ -62,10 +65,14 @@ async function settleFirst(
   now: RunState,
   error: unknown,
 ): Promise<JournalEntry[]> {
-  const stories = now.stories.filter(({ id, progress }) => progress === 'in_progress' && id !== story.id);
+  const stories = now.stories.filter((other) => other.id !== story.id && mayHaveLanded(other));
   const landed = await recoverLanded(worker.store, { state: now, stories, hostGitDir, config });
   if (landed.length === 0) throw error;
   return landed;
+}
+
+function mayHaveLanded({ progress, held }: StoryState): boolean {
+  return progress === 'in_progress' || held !== undefined;
 }
 
 function tipAfter(entries: JournalEntry[], { tip }: RunState): string {
