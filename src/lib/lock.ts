@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { lstat, lutimes, readlink, rename, rm, symlink, unlink } from 'node:fs/promises';
 import { hostname } from 'node:os';
+import { isAlive, startOf } from './process-life.ts';
 import { sleep } from './sleep.ts';
 
 export interface LockOptions {
@@ -140,26 +140,4 @@ const HOST = hostname().replaceAll(':', '-');
 
 function describeMe(): string {
   return [HOST, process.pid, startOf(process.pid), randomBytes(6).toString('hex')].join(':');
-}
-
-/** Whether that very process lives: a process id alone may have been given to another one since. */
-function isAlive(pid: number, start: string): boolean {
-  try {
-    process.kill(pid, 0);
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM';
-  }
-  const now = startOf(pid);
-  return now === '' || start === '' || now === start;
-}
-
-/** The kernel's start time of a process, or '' where there is no /proc. A dead, unreaped process counts as gone. */
-function startOf(pid: number): string {
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
-    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-    return fields[0] === 'Z' ? 'dead' : (fields[19] ?? '');
-  } catch {
-    return '';
-  }
 }

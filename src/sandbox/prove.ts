@@ -4,13 +4,13 @@ import { dirname, join } from 'node:path';
 import { z } from 'zod';
 import { HaloError } from '../core/errors.ts';
 import { writeAtomic } from '../lib/atomic-write.ts';
-import { collectText, discard } from '../lib/sinks.ts';
 import { seccompProfile } from './docker/seccomp.ts';
 import { TRUSTED_IMAGE } from './docker/trusted-image.ts';
 import { judgeProbe } from './judge-probe.ts';
 import { PROBE_LIMITS, PROBE_SCRIPT } from './probe-script.ts';
 import type { Proof, ProvenFact } from './proof.ts';
 import type { EngineFacts, SandboxEngine } from './sandbox.ts';
+import { askSandbox } from './throwaway.ts';
 
 /** The runtime that `auto` prefers, because it keeps a kernel of its own between a sandbox and the machine's. */
 const PREFERRED = 'runsc';
@@ -81,24 +81,16 @@ function chooseRuntime({ runtimes }: EngineFacts, wanted: string): string | unde
 /** Runs the real specification once, with small limits, and judges what a program sees and reaches inside. */
 export async function probeSandbox(engine: SandboxEngine, runtime: string | undefined): Promise<ProvenFact[]> {
   const own = runtime !== undefined && /runsc|kata/.test(runtime);
-  const stdout = collectText(100_000);
-  const sandbox = await engine.start({
-    image: TRUSTED_IMAGE,
-    labels: { run: 'probe', storyKey: 'proof', attempt: 1, phase: 'probe' },
-    user: 65_534,
+  const { text } = await askSandbox(engine, {
+    about: 'proof',
+    script: PROBE_SCRIPT,
     workdir: '/tmp',
-    env: {},
-    mounts: [],
     limits: PROBE_LIMITS,
-    ...(runtime === undefined ? {} : { runtime }),
+    runtime,
+    wallMs: 60_000,
+    outputBytes: 100_000,
   });
-  try {
-    const limits = { wallMs: 60_000, idleMs: 60_000, outputBytes: 1_000_000 };
-    await sandbox.run({ script: PROBE_SCRIPT, stdout: stdout.sink, stderr: discard(), ...limits });
-  } finally {
-    await sandbox.remove();
-  }
-  return judgeProbe(stdout.text(), own);
+  return judgeProbe(text, own);
 }
 
 function describe(broken: ProvenFact[]): string {

@@ -154,7 +154,9 @@ export interface SandboxEngine {
   /** Everything on the engine that attempts of this HALO_HOME made and that is still there, containers first. */
   belongings(home: string): Promise<Belonging[]>;
   /** Kills and removes it; safe when it is gone. */
-  discard(belonging: Belonging): Promise<void>;
+  discard(belonging: Pick<Belonging, 'kind' | 'name'>): Promise<void>;
+  /** Removes sandboxes of no run (throwaway.ts) whose process died before it could. */
+  discardThrowaways(): Promise<void>;
   /** The id of a local image, or undefined. Throws CONFIG_INVALID for one that no sandbox may use. */
   imageId(name: string): Promise<string | undefined>;
   /** Whether containers see the files of this host folder when it is mounted. */

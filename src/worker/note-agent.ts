@@ -1,7 +1,7 @@
 import { agentAdapter } from '../agents/registry.ts';
 import type { AgentAbout } from '../agents/adapter.ts';
 import type { Config } from '../config/config.ts';
-import { collectText, discard } from '../lib/sinks.ts';
+import { askSandbox } from '../sandbox/throwaway.ts';
 import { AGENT_HOME } from './places.ts';
 import type { WorkerContext } from './worker-context.ts';
 
@@ -28,22 +28,14 @@ export async function noteAgent(worker: WorkerContext, runId: string, config: Co
 /** A sandbox like that of the agent, but with nothing in it and no way out. */
 async function listen(worker: WorkerContext, { script }: AgentAbout, config: Config): Promise<string> {
   const { runtime } = await worker.prove(config);
-  const sandbox = await worker.engine.start({
+  const { text } = await askSandbox(worker.engine, {
+    about: 'agent',
+    script,
     image: config.image,
-    labels: { run: 'probe', storyKey: 'agent', attempt: 1, phase: 'probe' },
-    user: 65_534,
-    workdir: '/',
     env: { HOME: AGENT_HOME },
-    mounts: [],
     limits: { cpus: 1, memoryBytes: 512 * 1024 * 1024, pids: 64 },
-    ...(runtime === undefined ? {} : { runtime }),
+    runtime,
+    outputBytes: MOST_BYTES,
   });
-  try {
-    const stdout = collectText(MOST_BYTES);
-    const limits = { wallMs: 20_000, idleMs: 20_000, outputBytes: MOST_BYTES };
-    await sandbox.run({ script, stdout: stdout.sink, stderr: discard(), ...limits });
-    return stdout.text();
-  } finally {
-    await sandbox.remove();
-  }
+  return text;
 }

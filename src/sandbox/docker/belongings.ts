@@ -21,7 +21,10 @@ export async function listBelongings(docker: Docker, home: string): Promise<Belo
 }
 
 /** Kills and removes a container, or removes a volume. Safe when it is gone or going. */
-export async function discardBelonging(docker: Docker, { kind, name }: Belonging): Promise<void> {
+export async function discardBelonging(
+  docker: Docker,
+  { kind, name }: Pick<Belonging, 'kind' | 'name'>,
+): Promise<void> {
   const removal: Promise<unknown> =
     kind === 'container'
       ? docker.getContainer(name).remove({ force: true, v: true })

@@ -17,6 +17,7 @@ import { canBridge, canReach } from './channel-probe.ts';
 import { openImageLookup } from './known-image.ts';
 import { prepareSandbox, runCommand, type Attached } from './run-command.ts';
 import { seccompProfile } from './seccomp.ts';
+import { discardThrowaways, processLabel } from './throwaways.ts';
 import { readToolVersion } from './tool-version.ts';
 import { openTools } from './tools-volume.ts';
 import { TRUSTED_IMAGE } from './trusted-image.ts';
@@ -62,6 +63,7 @@ export function openDocker(docker: Docker = new Docker()): SandboxEngine {
     toolVersion: (program) => readToolVersion(docker, program),
     belongings: (home) => listBelongings(docker, home),
     discard: (belonging) => discardBelonging(docker, belonging),
+    discardThrowaways: () => discardThrowaways(docker),
     imageId: (name) =>
       lookUp(name).catch((error: unknown) => {
         if (error instanceof HaloError && error.code === 'IMAGE_MISSING') return undefined;
@@ -87,10 +89,12 @@ interface Start {
 async function startSandbox(docker: Docker, spec: SandboxSpec, { options, watchDisk }: Start): Promise<Sandbox> {
   const { run, storyKey, attempt, phase } = spec.labels;
   const name = `halo-${run}-${storyKey}-a${attempt}-${phase}-${randomBytes(3).toString('hex')}`;
-  const container = await docker.createContainer({ name, ...options }).catch((error: unknown) => {
-    if (engineStatus(error) === 404) throw missingImage(spec.image);
-    throw fromDocker(error, 'create a container');
-  });
+  const container = await docker
+    .createContainer({ name, ...options, Labels: { ...options.Labels, ...processLabel() } })
+    .catch((error: unknown) => {
+      if (engineStatus(error) === 404) throw missingImage(spec.image);
+      throw fromDocker(error, 'create a container');
+    });
   let stream: Duplex | undefined;
   // The engine keeps the connection to a container that has never started, and this process would never end.
   const remove = onceOnly(() => removeContainer(docker, container.id).finally(() => stream?.destroy()));

@@ -1,0 +1,39 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { hostname } from 'node:os';
+
+/** Whether that very process of this machine lives: a process id alone may have been given to another one since. */
+export function isAlive(pid: number, start: string): boolean {
+  try {
+    process.kill(pid, 0);
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
+  const now = startOf(pid);
+  return now === '' || start === '' || now === start;
+}
+
+/** The kernel's start time of a process, or '' where there is no /proc. A dead, unreaped process counts as gone. */
+export function startOf(pid: number): string {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    return fields[0] === 'Z' ? 'dead' : (fields[19] ?? '');
+  } catch {
+    return '';
+  }
+}
+
+const HOST = createHash('sha256').update(hostname()).digest('hex').slice(0, 6);
+const MARK = /^([0-9a-f]{6})-(\d+)-(\d*)$/;
+
+/** Names this process for as long as it lives, in characters that suit file names and labels. */
+export function markProcess(): string {
+  return [HOST, process.pid, startOf(process.pid)].join('-');
+}
+
+/** Whether the process with that mark is gone; undefined when it cannot be told from here. */
+export function isGone(mark: string): boolean | undefined {
+  const [, host, pid, start = ''] = MARK.exec(mark) ?? [];
+  return host === HOST ? !isAlive(Number(pid), start) : undefined;
+}
