@@ -32,6 +32,8 @@ export interface ParsedLine {
   answerText?: string;
   /** The agent's own final error message. */
   error?: string;
+  /** What the agent was not permitted to do, as its program says it. */
+  denied?: string;
 }
 
 /** Never throws: a line that is no event gives no activity. */
@@ -65,5 +67,7 @@ export interface AgentAdapter {
   about?: AgentAbout;
   /** A reader for the lines of one run, in order. */
   createReader(): LineReader;
+  /** What `ParsedLine.denied` is, for a program that says so on stderr alone. */
+  deniedIn?(stderrTail: string): string | undefined;
   outcome(end: AgentEnd): AgentOutcome;
 }

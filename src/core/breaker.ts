@@ -20,7 +20,7 @@ export interface FailureSign {
   error: string;
   /** Whether any file was changed; undefined: nobody knows, e.g. because the agent was never started. */
   changed: boolean | undefined;
-  /** Bytes that the agent printed. */
+  /** Characters that the agent printed. */
   output?: number | undefined;
   /** Whether permission was lacking. */
   denied: boolean;

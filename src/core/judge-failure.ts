@@ -21,8 +21,10 @@ export interface FailedAttempt extends AttemptRef {
   changed?: boolean | undefined;
   /** Paths that another story changed as well and landed first. */
   conflicts?: readonly string[] | undefined;
-  /** Bytes that the agent printed. */
+  /** Characters that the agent printed. */
   output?: number | undefined;
+  /** What the agent was not permitted to do, by its own word. */
+  denied?: string | undefined;
 }
 
 export interface Policies {
@@ -44,9 +46,10 @@ export function judgeFailure(
 ): Judgement {
   const { stopReason, cause, summary, changed, output } = failed;
   const decision = failed.conflicts === undefined ? decide(state, failed, policies.retry) : AT_ONCE;
-  const denied = decision.class === 'policy' || cause === 'key-refused';
+  const denied = decision.class === 'policy' || cause === 'key-refused' || failed.denied !== undefined;
   const sign: FailureNote['sign'] = {
-    error: cause ?? `${stopReason}: ${errorSignature(summary)}`,
+    // What stories fail of has many reasons with the same cause, what is around them has one.
+    error: cause === undefined || isOfStory(decision.class) ? `${stopReason}: ${errorSignature(summary)}` : cause,
     changed,
     denied,
     ...(output === undefined ? {} : { output }),

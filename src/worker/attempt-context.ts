@@ -82,6 +82,8 @@ export interface Measured {
   changed?: boolean;
   /** Characters that it printed. */
   output?: number;
+  /** The first thing that its own rules did not permit it. */
+  denied?: string | undefined;
 }
 
 /** A journal entry of an attempt, to which the attempt adds whose it is. */

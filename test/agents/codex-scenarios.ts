@@ -7,12 +7,34 @@ export interface Scenario {
   model?: string;
   turns: Turn[];
   outcome: { kind: AgentOutcome['kind']; says?: string };
+  /** Files of a user in the home of the agent: path to content. */
+  home?: Record<string, string>;
+  /** Part of what it tells of a permission that it did not get. */
+  denied?: string;
 }
 
 const ANSWER = { status: 'ok', summary: 'Added the greeting.' };
+/** What comes of a model that may not do what it wants. */
+export const DENIED = {
+  name: 'denied',
+  outcome: { kind: 'answer', says: 'I may not push.' },
+  turns: [{ run: 'git push' }, { json: { status: 'failed', summary: 'I may not push.' } }],
+} satisfies Scenario;
+
 const repeat = (turn: Turn, times: number): Turn[] => Array.from({ length: times }, () => turn);
 
 export const SCENARIOS: Scenario[] = [
+  {
+    ...DENIED,
+    turns: [
+      {
+        call: 'exec_command',
+        args: { cmd: 'git push', sandbox_permissions: 'require_escalated', justification: 'push' },
+      },
+      ...DENIED.turns.slice(1),
+    ],
+    denied: 'you cannot ask for escalated permissions',
+  },
   {
     name: 'success',
     turns: [

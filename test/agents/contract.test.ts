@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { AgentIntent } from '../../src/agents/adapter.ts';
 import type { AgentId } from '../../src/core/agent.ts';
 import { agentAdapter, AGENTS } from '../../src/agents/registry.ts';
-import { expectOutcome, readRun } from './read-run.ts';
+import { expectDenied, expectOutcome, readRun } from './read-run.ts';
 
 /** How each agent's program prints its final message. */
 const PRINT: Record<AgentId, (answer: string) => string> = {
@@ -161,6 +161,7 @@ interface Recording {
   exitCode: number;
   stderrTail: string;
   outcome: { kind: string; says?: string };
+  denied?: string;
 }
 
 const recordedBy = (id: AgentId) => {
@@ -171,9 +172,14 @@ const recordedBy = (id: AgentId) => {
 describe.each(['codex', 'claude', 'opencode', 'gemini'] as const)('recordings of the real %s', (id) => {
   const { read, recordings } = recordedBy(id);
 
-  it.each(recordings)('are read as they ended: $name', ({ name, exitCode, stderrTail, outcome }) => {
+  it.each(recordings)('are read as they ended: $name', ({ name, exitCode, stderrTail, outcome, denied }) => {
     const run = readRun(agentAdapter(id), { stdout: read(`${name}.jsonl`), exitCode, stderrTail });
     expectOutcome(run.outcome, outcome);
+    expectDenied(run.denied, denied);
+  });
+
+  it('tell what the agent was not permitted to do', () => {
+    expect(recordings.filter(({ denied }) => denied !== undefined).map(({ name }) => name)).toEqual(['denied']);
   });
 });
 

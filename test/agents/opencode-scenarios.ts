@@ -1,11 +1,16 @@
 import type { Turn } from '../support/model-server.ts';
-import type { Scenario } from './codex-scenarios.ts';
+import { DENIED, type Scenario } from './codex-scenarios.ts';
 
 const ANSWER = { status: 'ok', summary: 'Added the greeting.' };
 const repeat = (turn: Turn, times: number): Turn[] => Array.from({ length: times }, () => turn);
 
 /** Runs of the real opencode against the scripted model server. */
 export const SCENARIOS: Scenario[] = [
+  {
+    ...DENIED,
+    home: { '.config/opencode/opencode.json': '{ "permission": { "bash": { "*": "allow", "git push*": "deny" } } }' },
+    denied: 'bash',
+  },
   {
     name: 'success',
     turns: [

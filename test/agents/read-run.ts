@@ -6,19 +6,26 @@ import type { AgentActivity, AgentOutcome } from '../../src/core/agent.ts';
 export function readRun(
   adapter: AgentAdapter,
   run: { stdout: string; stderrTail: string; exitCode: number | undefined },
-): { activities: AgentActivity[]; outcome: AgentOutcome } {
+): { activities: AgentActivity[]; outcome: AgentOutcome; denied: string | undefined } {
   const read = adapter.createReader();
   const activities: AgentActivity[] = [];
   let answerText: string | undefined;
   let error: string | undefined;
+  let denied: string | undefined;
   for (const line of run.stdout.split('\n')) {
     const parsed = read(line);
     activities.push(...parsed.activities);
     answerText = parsed.answerText ?? answerText;
     error = parsed.error ?? error;
+    denied ??= parsed.denied;
   }
   const outcome = adapter.outcome({ exitCode: run.exitCode, answerText, error, stderrTail: run.stderrTail });
-  return { activities, outcome };
+  return { activities, outcome, denied: denied ?? adapter.deniedIn?.(run.stderrTail) };
+}
+
+/** Looks for a part of what was denied; undefined: nothing was. */
+export function expectDenied(denied: string | undefined, wanted: string | undefined): void {
+  expect(denied).toEqual(wanted === undefined ? undefined : (expect.stringContaining(wanted) as string));
 }
 
 /** Compares the kind, and looks for a part of the summary or of the error. */

@@ -8,7 +8,7 @@ import { SCENARIOS as CLAUDE } from './claude-scenarios.ts';
 import { SCENARIOS as CODEX } from './codex-scenarios.ts';
 import { SCENARIOS as GEMINI } from './gemini-scenarios.ts';
 import { SCENARIOS as OPENCODE } from './opencode-scenarios.ts';
-import { expectOutcome, readRun } from './read-run.ts';
+import { expectDenied, expectOutcome, readRun } from './read-run.ts';
 import { hasAgent, runAgent } from './run-agent.ts';
 
 const AGENTS = [
@@ -38,14 +38,17 @@ describe.each(AGENTS)('the real $id on the host', ({ id, api, model, scenarios }
 
   it.skipIf(!hasAgent(id)).each([...scenarios])('ends as expected: $name', async (scenario) => {
     const server = await startModelServer({ turns: scenario.turns });
-    const options = { api, modelUrl: server.url, model: scenario.model ?? model };
+    const options = { api, modelUrl: server.url, model: scenario.model ?? model, files: scenario.home ?? {} };
     const run = await runAgent(adapter, join(dir, scenario.name), options);
     await server.close();
     if (recording) {
       await writeFile(join(fixtures, `${scenario.name}.jsonl`), run.stdout.replaceAll(`${dir}/${scenario.name}/`, '/'));
-      index.push({ name: scenario.name, exitCode: run.exitCode, stderrTail: '', outcome: scenario.outcome });
+      const { name, outcome, denied } = scenario;
+      const stderrTail = id === 'codex' && denied !== undefined ? run.stderrTail : '';
+      index.push({ name, exitCode: run.exitCode, stderrTail, outcome, denied });
     }
-    const { outcome } = readRun(adapter, run);
+    const { outcome, denied } = readRun(adapter, run);
     expectOutcome(outcome, scenario.outcome);
+    expectDenied(denied, scenario.denied);
   });
 });

@@ -25,12 +25,18 @@ export function hasAgent(id: string): boolean {
 export async function runAgent(
   adapter: AgentAdapter,
   dir: string,
-  { modelUrl, model, api }: { modelUrl: string; model: string; api: ModelApi },
+  {
+    modelUrl,
+    model,
+    api,
+    files = {},
+  }: { modelUrl: string; model: string; api: ModelApi; files?: Record<string, string> },
 ) {
   const [home, workspace] = [join(dir, 'home'), join(dir, 'workspace')];
   await mkdir(workspace, { recursive: true });
   const launch = adapter.launch({ model, api, modelUrl, modelKey: 'halo-test-token', home, commandLine: undefined });
-  for (const [path, content] of Object.entries(launch.files)) {
+  const ofUser = Object.entries(files).map(([path, content]) => [join(home, path), content] as const);
+  for (const [path, content] of [...Object.entries(launch.files), ...ofUser]) {
     await mkdir(dirname(path), { recursive: true });
     await writeFile(path, content);
   }

@@ -4,6 +4,7 @@ import type { ParsedLine } from '../adapter.ts';
 import { isAnswer } from '../answer.ts';
 import { parseJson } from '../../lib/parse-json.ts';
 import { capText } from '../cap.ts';
+import { denial } from '../denial.ts';
 
 const block = z.union([
   z.object({ type: z.literal('text'), text: z.string() }),
@@ -24,14 +25,23 @@ const outcome = z.union([
 ]);
 
 const event = z.discriminatedUnion('type', [
-  z.object({
-    type: z.literal('system'),
-    subtype: z.literal('api_retry'),
-    attempt: z.number(),
-    max_retries: z.number(),
-    error_status: z.number().nullish(),
-    error: z.string().nullish(),
-  }),
+  z.discriminatedUnion('subtype', [
+    z.object({
+      type: z.literal('system'),
+      subtype: z.literal('api_retry'),
+      attempt: z.number(),
+      max_retries: z.number(),
+      error_status: z.number().nullish(),
+      error: z.string().nullish(),
+    }),
+    z.object({
+      type: z.literal('system'),
+      subtype: z.literal('permission_denied'),
+      tool_name: z.string(),
+      message: z.string().default(''),
+      decision_reason: z.string().nullish(),
+    }),
+  ]),
   z.object({
     type: z.literal('assistant'),
     message: z.object({ model: z.string().nullish(), content: z.array(block) }),
@@ -59,7 +69,9 @@ export function parseClaudeLine(line: string): ParsedLine {
   const { data } = parsed;
   switch (data.type) {
     case 'system':
-      return { activities: [{ kind: 'warn', text: describeRetry(data) }] };
+      return data.subtype === 'api_retry'
+        ? { activities: [{ kind: 'warn', text: describeRetry(data) }] }
+        : denial(`${data.tool_name}: ${data.decision_reason ?? data.message}`);
     case 'assistant':
       // Its own words about an error come again in the result.
       return { activities: data.message.model === '<synthetic>' ? [] : data.message.content.flatMap(readBlock) };
@@ -70,7 +82,12 @@ export function parseClaudeLine(line: string): ParsedLine {
   }
 }
 
-function describeRetry({ attempt, max_retries, error_status, error }: Event & { type: 'system' }): string {
+function describeRetry({
+  attempt,
+  max_retries,
+  error_status,
+  error,
+}: Extract<Event, { subtype: 'api_retry' }>): string {
   const why = error_status ?? error ?? 'no connection';
   return capText(`Reconnecting... ${attempt}/${max_retries} (${why})`);
 }

@@ -1,5 +1,6 @@
 import type { AgentAdapter } from '../adapter.ts';
 import { aboutCodex } from './about.ts';
+import { deniedByCodex } from './denied.ts';
 import { launchCodex } from './launch.ts';
 import { readCodexOutcome } from './outcome.ts';
 import { parseCodexLine } from './parse.ts';
@@ -12,5 +13,6 @@ export const codex: AgentAdapter = {
   launch: launchCodex,
   about: aboutCodex,
   createReader: () => parseCodexLine,
+  deniedIn: deniedByCodex,
   outcome: readCodexOutcome,
 };

@@ -4,6 +4,7 @@ import type { LineReader, ParsedLine } from '../adapter.ts';
 import { isAnswer } from '../answer.ts';
 import { parseJson } from '../../lib/parse-json.ts';
 import { capText } from '../cap.ts';
+import { denial } from '../denial.ts';
 
 const event = z.discriminatedUnion('type', [
   z.object({ type: z.literal('message'), role: z.string(), content: z.string() }),
@@ -18,6 +19,7 @@ const event = z.discriminatedUnion('type', [
     tool_id: z.string(),
     status: z.string(),
     output: z.string().default(''),
+    error: z.object({ type: z.string().nullish(), message: z.string().default('') }).nullish(),
   }),
   z.object({
     type: z.literal('result'),
@@ -55,7 +57,7 @@ export function createGeminiReader(): LineReader {
         return { ...ended, activities: [...ended.activities, ...readTool(data, commands)] };
       }
       case 'tool_result':
-        return { activities: readResult(data, commands) };
+        return readResult(data, commands);
       case 'error':
         return { activities: [{ kind: 'warn', text: capText(data.message) }] };
       case 'result': {
@@ -80,8 +82,16 @@ function readTool(tool: Event & { type: 'tool_use' }, commands: Map<string, stri
   return [{ kind: 'edit', path: path.replace(/^\/workspace\//, ''), change }];
 }
 
+const DENIALS = ['policy_violation', 'permission_denied'];
+
+function readResult(result: Event & { type: 'tool_result' }, commands: Map<string, string>): ParsedLine {
+  const { error } = result;
+  if (error?.type != null && DENIALS.includes(error.type)) return denial(error.message);
+  return { activities: readOutput(result, commands) };
+}
+
 /** Of a command's result only a failure tells its exit code, in words. */
-function readResult(result: Event & { type: 'tool_result' }, commands: Map<string, string>): AgentActivity[] {
+function readOutput(result: Event & { type: 'tool_result' }, commands: Map<string, string>): AgentActivity[] {
   const command = commands.get(result.tool_id);
   if (command === undefined) return [];
   commands.delete(result.tool_id);

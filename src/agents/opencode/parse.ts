@@ -4,8 +4,16 @@ import type { ParsedLine } from '../adapter.ts';
 import { isAnswer } from '../answer.ts';
 import { parseJson } from '../../lib/parse-json.ts';
 import { capText } from '../cap.ts';
+import { denial } from '../denial.ts';
+
+const DENIED = /^The user (?:has specified a rule which prevents|rejected permission)/;
+
+const refused = z
+  .object({ tool: z.string(), state: z.object({ status: z.literal('error'), error: z.string().regex(DENIED) }) })
+  .transform(({ tool }) => ({ refused: tool }));
 
 const tool = z.union([
+  refused,
   z.object({
     tool: z.literal('bash'),
     state: z.object({
@@ -41,13 +49,18 @@ export function parseOpencodeLine(line: string): ParsedLine {
       return { activities: silent ? [] : [{ kind: 'say', text: capText(text) }], answerText: text };
     }
     case 'tool_use':
-      return { activities: readTool(data.part) };
+      return readTool(data.part);
     case 'error':
       return { activities: [], error: data.error.data?.message ?? data.error.name };
   }
 }
 
-function readTool(part: z.infer<typeof tool>): AgentActivity[] {
+function readTool(part: z.infer<typeof tool>): ParsedLine {
+  if ('refused' in part) return denial(part.refused);
+  return { activities: readUse(part) };
+}
+
+function readUse(part: Exclude<z.infer<typeof tool>, { refused: string }>): AgentActivity[] {
   if (part.tool !== 'bash') {
     const path = part.state.input.filePath.replace(/^\/workspace\//, '');
     return [{ kind: 'edit', path, change: part.tool === 'write' ? 'add' : 'update' }];

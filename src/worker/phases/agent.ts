@@ -8,6 +8,7 @@ import {
   type Usage,
 } from '../../core/agent.ts';
 import { HaloError } from '../../core/errors.ts';
+import { safeLine } from '../../core/safe-text.ts';
 import type { Problem, Stopped } from '../../gateway/ledger.ts';
 import { readFileAt } from '../../git/repo.ts';
 import type { Hint } from '../../core/fold-failure.ts';
@@ -35,20 +36,25 @@ export async function runAgent(attempt: Attempt, work: Workspace): Promise<Agent
 }
 
 async function followAgent(attempt: Attempt, { sandbox, way }: StartedStep): Promise<AgentAnswer> {
-  const { adapter, config, worker, place } = attempt;
+  const { adapter, config, worker, place, measured } = attempt;
   const prompt = await writePrompt(attempt);
   const raw = worker.store.openRaw(place);
   const stderr = collectText(8_192);
   const read = adapter.createReader();
   let answerText: string | undefined;
   let error: string | undefined;
+  /** What it was not permitted, if that was the last thing that it tried. */
+  let refused: string | undefined;
   const stdout = splitLines({
     keep: raw,
     onLines: async (lines) => {
       const activities: AgentActivity[] = [];
       for (const line of lines) {
-        attempt.measured.output = (attempt.measured.output ?? 0) + line.length;
+        measured.output = (measured.output ?? 0) + line.length;
         const parsed = read(line);
+        if (parsed.activities.some(({ kind }) => kind === 'ran' || kind === 'edit')) refused = undefined;
+        refused = parsed.denied ?? refused;
+        measured.denied ??= parsed.denied;
         answerText = parsed.answerText ?? answerText;
         error = parsed.error ?? error;
         activities.push(...parsed.activities);
@@ -71,6 +77,7 @@ async function followAgent(attempt: Attempt, { sandbox, way }: StartedStep): Pro
   const tail = stderr.text();
   const missing = stderr.missing() === 0 ? '' : `[halo: ${stderr.missing()} bytes are missing here]\n`;
   await worker.store.writeArtifact(place, 'agent.stderr.log', `${missing}${tail}`);
+  measured.denied ??= adapter.deniedIn?.(tail);
   const stopped = exit.ended === 'aborted' ? undefined : way?.channel.gateway.stopped();
   if (exit.ended !== 'exited') refuseStopped(stopped, tail);
   refuseBrokenExit(exit, adapter.title, tail);
@@ -78,12 +85,12 @@ async function followAgent(attempt: Attempt, { sandbox, way }: StartedStep): Pro
   if (outcome.kind !== 'answer' || outcome.answer.status !== 'ok') refuseStopped(stopped, tail);
   switch (outcome.kind) {
     case 'invalid':
-      throw failed('INVALID_OUTPUT', outcome.error, answerText ?? tail);
+      throw blamed(refused, failed('INVALID_OUTPUT', outcome.error, answerText ?? tail));
     case 'error':
       throw explain(outcome, way?.channel.gateway.problem(), tail);
     case 'answer':
       await worker.store.writeArtifact(place, 'result.json', `${JSON.stringify(outcome.answer, null, 2)}\n`);
-      return requireOk(outcome.answer);
+      return requireOk(outcome.answer, refused);
   }
 }
 
@@ -99,15 +106,22 @@ function refuseStopped(stopped: Stopped | undefined, tail: string): void {
   if (stopped?.cause === 'fault') throw new HaloError('BUDGET_UNKNOWN', stopped.sentence);
 }
 
-function requireOk(answer: AgentAnswer): AgentAnswer {
+function requireOk(answer: AgentAnswer, refused: string | undefined): AgentAnswer {
   switch (answer.status) {
     case 'ok':
       return answer;
     case 'needs_human':
       throw new AttemptOver({ verdict: 'needs_human', stopReason: 'NEEDS_HUMAN', summary: answer.summary });
     case 'failed':
-      throw failedBy('gave-up', failed('ENGINE_ERROR', `the agent gave up: ${answer.summary}`));
+      throw blamed(refused, failedBy('gave-up', failed('ENGINE_ERROR', `the agent gave up: ${answer.summary}`)));
   }
+}
+
+/** An agent that does not come to an end because it may not do what it wants will not do so in another attempt. */
+function blamed(refused: string | undefined, over: AttemptOver): AttemptOver {
+  if (refused === undefined) return over;
+  const summary = `${over.end.summary}\nIts own rules did not permit it: ${safeLine(refused, 300)}`;
+  return failedBy('permission-denied', new AttemptOver({ ...over.end, summary }));
 }
 
 async function writePrompt(attempt: Attempt): Promise<string> {
