@@ -1,11 +1,10 @@
-import { copyFileSync, mkdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { RunState } from '../../src/core/run-state.ts';
 import { filesWith } from '../support/files-with.ts';
-import { openHalo, type TestHalo } from '../support/halo.ts';
-import { startModelServer, type ModelServer, type Turn } from '../support/model-server.ts';
-import { makeRepository, type TestRepository } from '../support/repository.ts';
+import { openModelHalo, replaying, treeOf, type ModelHalo } from '../support/model-halo.ts';
+import type { Turn } from '../support/model-server.ts';
+import type { TestRepository } from '../support/repository.ts';
 import { withoutCost } from '../support/usage.ts';
 
 const KEY = 'sk-ant-test-8c1d5e7f20';
@@ -17,44 +16,14 @@ const GREET: Turn[] = [
   OK,
 ];
 
-let halo: TestHalo;
-const servers: ModelServer[] = [];
-const repositories: TestRepository[] = [];
-
+let halo: ModelHalo;
 beforeAll(async () => {
-  process.env.HALO_TEST_CLAUDE_KEY = KEY;
-  halo = await openHalo({ concurrency: 4 });
+  halo = await openModelHalo(KEY);
 });
-afterAll(async () => {
-  delete process.env.HALO_TEST_CLAUDE_KEY;
-  await halo.close();
-  for (const repository of repositories) repository.remove();
-  await Promise.all(servers.map((server) => server.close()));
-});
+afterAll(() => halo.close());
 
-function repositoryWith(files: Record<string, string> = {}): TestRepository {
-  const repository = makeRepository(files);
-  repositories.push(repository);
-  return repository;
-}
-
-function settings(url: string, more: string[] = []): string[] {
-  return [
-    'agent=claude',
-    `model.base_url=${url}`,
-    'model.key_env=HALO_TEST_CLAUDE_KEY',
-    'gates=["true"]',
-    'retry.attempts=1',
-    'retry.backoff="10ms"',
-    ...more,
-  ];
-}
-
-async function run(turns: Turn[], more: string[] = [], repository = repositoryWith()) {
-  const server = await startModelServer({ turns });
-  servers.push(server);
-  const state = await halo.run(repository.root, [{ id: 'hello' }], settings(server.url, more));
-  return { state, server, repository, read: (path: string) => halo.readFile(state.runId, path) };
+function run(turns: Turn[], more: string[] = [], repository?: TestRepository) {
+  return halo.implement(turns, ['agent=claude', ...more], repository);
 }
 
 describe('a story that Claude Code implements', () => {
@@ -62,7 +31,7 @@ describe('a story that Claude Code implements', () => {
     const { state, server, repository, read } = await run(
       GREET,
       ['gates=["grep hello greeting.txt"]'],
-      repositoryWith({ 'CLAUDE.md': '@AGENTS.md\n', 'AGENTS.md': 'Greet in lower case letters.' }),
+      halo.newRepository({ 'CLAUDE.md': '@AGENTS.md\n', 'AGENTS.md': 'Greet in lower case letters.' }),
     );
     expect(state).toMatchObject({ stopReason: 'SUCCESS', stories: [{ progress: 'passed', attempts: 1 }] });
     expect(repository.git('show', `halo/${state.runId}:greeting.txt`)).toBe('hello');
@@ -99,7 +68,7 @@ describe('a story that Claude Code implements', () => {
     } = await run(
       GREET,
       [],
-      repositoryWith({
+      halo.newRepository({
         '.claude/settings.json': JSON.stringify(hostile),
         '.claude/settings.local.json': JSON.stringify(hostile),
         '.mcp.json': JSON.stringify({ mcpServers: { evil: server } }),
@@ -147,27 +116,13 @@ describe('record and replay', () => {
     const recorded = await run(GREET, ['model.mode=record']);
     expect(recorded.state).toMatchObject({ stopReason: 'SUCCESS' });
     await recorded.server.close();
-    const cassettes = keepCassette(recorded.state);
+    const cassettes = halo.keepCassette(recorded.state);
     expect(readFileSync(join(cassettes, 'hello.jsonl'), 'utf8')).not.toContain(KEY);
 
-    const repository = repositoryWith();
-    const offline = settings('http://127.0.0.1:9/v1', [
-      'model.key_env=HALO_TEST_NO_KEY',
-      'model.mode=replay',
-      `model.cassettes=${JSON.stringify(cassettes)}`,
-    ]);
-    const state = await halo.run(repository.root, [{ id: 'hello' }], offline);
+    const repository = halo.newRepository();
+    const state = await halo.run(repository.root, [{ id: 'hello' }], replaying(cassettes, ['agent=claude']));
     expect(state).toMatchObject({ stopReason: 'SUCCESS' });
-    const tree = (of: TestRepository, { runId }: RunState) => of.git('rev-parse', `halo/${runId}^{tree}`);
-    expect(tree(repository, state)).toBe(tree(recorded.repository, recorded.state));
+    expect(treeOf(repository, state)).toBe(treeOf(recorded.repository, recorded.state));
     expect(state.usage).toEqual(withoutCost(recorded.state.usage));
   });
 });
-
-/** Puts the cassette of a recorded story where a replay finds it. */
-function keepCassette(state: RunState): string {
-  const folder = join(halo.home, `cassettes-${state.runId}`);
-  mkdirSync(folder);
-  copyFileSync(join(halo.home, 'runs', state.runId, 'artifacts/hello/1/cassette.jsonl'), join(folder, 'hello.jsonl'));
-  return folder;
-}

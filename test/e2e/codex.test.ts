@@ -1,11 +1,10 @@
-import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { RunState } from '../../src/core/run-state.ts';
 import { filesWith } from '../support/files-with.ts';
-import { openHalo, type TestHalo } from '../support/halo.ts';
-import { startModelServer, type Lane, type ModelServer, type Turn } from '../support/model-server.ts';
-import { makeRepository, type TestRepository } from '../support/repository.ts';
+import { modelAt, openModelHalo, replaying, treeOf, type ModelHalo } from '../support/model-halo.ts';
+import type { Lane, Turn } from '../support/model-server.ts';
+import type { TestRepository } from '../support/repository.ts';
 
 const KEY = 'sk-test-3f9c2a7be4';
 const OK = { json: { status: 'ok', summary: 'Added the greeting.' } };
@@ -16,58 +15,16 @@ const GREET: Turn[] = [
   OK,
 ];
 
-let halo: TestHalo;
-const servers: ModelServer[] = [];
-const repositories: TestRepository[] = [];
-
+let halo: ModelHalo;
 beforeAll(async () => {
-  process.env.HALO_TEST_KEY = KEY;
-  halo = await openHalo({ concurrency: 4 });
+  halo = await openModelHalo(KEY);
 });
-afterAll(async () => {
-  delete process.env.HALO_TEST_KEY;
-  await halo.close();
-  for (const repository of repositories) repository.remove();
-  await Promise.all(servers.map((server) => server.close()));
-});
+afterAll(() => halo.close());
 
-function repositoryWith(files: Record<string, string> = {}): TestRepository {
-  const repository = makeRepository(files);
-  repositories.push(repository);
-  return repository;
-}
+const CODEX = 'agent=codex';
 
-async function serve(script: Turn[] | Lane[]): Promise<ModelServer> {
-  const server = await startModelServer(isLanes(script) ? { lanes: script } : { turns: script });
-  servers.push(server);
-  return server;
-}
-
-function isLanes(script: Turn[] | Lane[]): script is Lane[] {
-  return script.every((entry) => 'turns' in entry);
-}
-
-function settings(url: string, more: string[] = []): string[] {
-  return [
-    'agent=codex',
-    `model.base_url=${url}`,
-    'model.key_env=HALO_TEST_KEY',
-    'gates=["true"]',
-    'retry.attempts=1',
-    'retry.provider.retries=0',
-    'retry.backoff="10ms"',
-    ...more,
-  ];
-}
-
-async function run(turns: Turn[], more: string[] = [], repository = repositoryWith()) {
-  const server = await serve(turns);
-  const state = await halo.run(repository.root, [{ id: 'hello' }], settings(server.url, more));
-  return { state, server, repository, read: (path: string) => halo.readFile(state.runId, path) };
-}
-
-function tree(repository: TestRepository, state: RunState): string {
-  return repository.git('rev-parse', `halo/${state.runId}^{tree}`);
+function run(turns: Turn[], more: string[] = [], repository?: TestRepository) {
+  return halo.implement(turns, [CODEX, ...more], repository);
 }
 
 describe('a story that Codex implements', () => {
@@ -76,7 +33,7 @@ describe('a story that Codex implements', () => {
     const { state, server, repository, read } = await run(
       GREET,
       ['gates=["grep hello greeting.txt"]'],
-      repositoryWith({ 'AGENTS.md': guidance }),
+      halo.newRepository({ 'AGENTS.md': guidance }),
     );
     expect(state).toMatchObject({ stopReason: 'SUCCESS', stories: [{ progress: 'passed', attempts: 1 }] });
     expect(repository.git('show', `halo/${state.runId}:greeting.txt`)).toBe('hello');
@@ -117,11 +74,11 @@ describe('a story that Codex implements', () => {
       match: `Say ${word}`,
       turns: [{ write: 'word.txt', content: word, expect: [`Say ${word}`] }, OK],
     });
-    const server = await serve([lane('red'), lane('blue')]);
+    const server = await halo.serve([lane('red'), lane('blue')]);
     const words = ['red', 'blue'].map(async (word) => {
-      const repository = repositoryWith();
+      const repository = halo.newRepository();
       const story = { id: word, title: `Say ${word}` };
-      const state = await halo.run(repository.root, [story], settings(server.url));
+      const state = await halo.run(repository.root, [story], modelAt(server.url, [CODEX]));
       return repository.git('show', `halo/${state.runId}:word.txt`);
     });
     expect(await Promise.all(words)).toEqual(['red', 'blue']);
@@ -185,9 +142,9 @@ describe.concurrent('a story that Codex does not finish', () => {
   );
 
   it('says that the provider could not be reached, and where it was looked for', async () => {
-    const server = await serve([]);
+    const server = await halo.serve([]);
     await server.close();
-    const state = await halo.run(repositoryWith().root, [{ id: 'hello' }], settings(server.url));
+    const state = await halo.run(halo.newRepository().root, [{ id: 'hello' }], modelAt(server.url, [CODEX]));
     expect(state).toMatchObject({ stopReason: 'ENGINE_ERROR' });
     expect(state.detail).toContain(`could not be reached`);
     expect(state.detail).toContain(new URL(server.url).host);
@@ -198,14 +155,14 @@ describe('record and replay', () => {
   it('lands the same tree again from the cassette, without a provider and without a key', async () => {
     const recorded = await run(GREET, ['model.mode=record']);
     expect(recorded.state).toMatchObject({ stopReason: 'SUCCESS' });
-    const cassettes = keepCassette(recorded.state);
+    const cassettes = halo.keepCassette(recorded.state);
     expect(readFileSync(join(cassettes, 'hello.jsonl'), 'utf8')).not.toContain(KEY);
     await recorded.server.close();
 
-    const repository = repositoryWith();
-    const state = await halo.run(repository.root, [{ id: 'hello' }], replaying(cassettes));
+    const repository = halo.newRepository();
+    const state = await halo.run(repository.root, [{ id: 'hello' }], replaying(cassettes, [CODEX]));
     expect(state).toMatchObject({ stopReason: 'SUCCESS' });
-    expect(tree(repository, state)).toBe(tree(recorded.repository, recorded.state));
+    expect(treeOf(repository, state)).toBe(treeOf(recorded.repository, recorded.state));
     const { costUsd, ...tokens } = recorded.state.usage;
     expect(costUsd).toBeGreaterThan(0);
     expect(state.usage).toEqual(tokens);
@@ -213,15 +170,15 @@ describe('record and replay', () => {
 
   it('says where an agent left the cassette', async () => {
     const recorded = await run(GREET, ['model.mode=record']);
-    const cassettes = keepCassette(recorded.state);
+    const cassettes = halo.keepCassette(recorded.state);
     const lines = readFileSync(join(cassettes, 'hello.jsonl'), 'utf8').split('\n');
     const replayOf = async (name: string, kept: string[], more: string[] = []) => {
       const folder = join(cassettes, name);
       mkdirSync(folder);
       writeFileSync(join(folder, 'hello.jsonl'), `${kept.join('\n')}\n`);
-      return halo.run(repositoryWith().root, [{ id: 'hello' }], [...replaying(folder), ...more]);
+      return halo.run(halo.newRepository().root, [{ id: 'hello' }], replaying(folder, [CODEX, ...more]));
     };
-    const nowhere = halo.run(repositoryWith().root, [{ id: 'other' }], replaying(cassettes));
+    const nowhere = halo.run(halo.newRepository().root, [{ id: 'other' }], replaying(cassettes, [CODEX]));
     const [short, skipped, otherModel] = await Promise.all([
       replayOf('short', lines.slice(0, 3)),
       replayOf('skipped', [lines[0]!, lines[1]!, lines[3]!, lines[4]!]),
@@ -238,17 +195,4 @@ describe('record and replay', () => {
 
 function fails(status: number): Turn[] {
   return Array.from({ length: 30 }, () => ({ fail: status }));
-}
-
-function replaying(cassettes: string): string[] {
-  const offline = settings('http://127.0.0.1:9/v1', ['model.key_env=HALO_TEST_NO_KEY']);
-  return [...offline, 'model.mode=replay', `model.cassettes=${JSON.stringify(cassettes)}`];
-}
-
-/** Puts the cassette of a recorded story where a replay finds it. */
-function keepCassette(state: RunState): string {
-  const folder = join(halo.home, `cassettes-${state.runId}`);
-  mkdirSync(folder);
-  copyFileSync(join(halo.home, 'runs', state.runId, 'artifacts/hello/1/cassette.jsonl'), join(folder, 'hello.jsonl'));
-  return folder;
 }

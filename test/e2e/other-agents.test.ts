@@ -1,11 +1,10 @@
-import { copyFileSync, mkdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { RunState } from '../../src/core/run-state.ts';
 import { filesWith } from '../support/files-with.ts';
-import { openHalo, type TestHalo } from '../support/halo.ts';
-import { startModelServer, type ModelServer, type Turn } from '../support/model-server.ts';
-import { makeRepository, type TestRepository } from '../support/repository.ts';
+import { openModelHalo, replaying, treeOf, type ModelHalo } from '../support/model-halo.ts';
+import type { Turn } from '../support/model-server.ts';
+import type { TestRepository } from '../support/repository.ts';
 import { withoutCost } from '../support/usage.ts';
 
 const KEY = 'sk-other-test-8c1d5e7f20';
@@ -16,26 +15,11 @@ const GREET: Turn[] = [
   OK,
 ];
 
-let halo: TestHalo;
-const servers: ModelServer[] = [];
-const repositories: TestRepository[] = [];
-
+let halo: ModelHalo;
 beforeAll(async () => {
-  process.env.HALO_TEST_OTHER_KEY = KEY;
-  halo = await openHalo({ concurrency: 4 });
+  halo = await openModelHalo(KEY);
 });
-afterAll(async () => {
-  delete process.env.HALO_TEST_OTHER_KEY;
-  await halo.close();
-  for (const repository of repositories) repository.remove();
-  await Promise.all(servers.map((server) => server.close()));
-});
-
-function repositoryWith(files: Record<string, string> = {}): TestRepository {
-  const repository = makeRepository(files);
-  repositories.push(repository);
-  return repository;
-}
+afterAll(() => halo.close());
 
 const AGENTS = [
   { name: 'opencode with Anthropic', agent: 'opencode', more: [], keyHeader: 'x-api-key', bearer: '' },
@@ -67,26 +51,12 @@ const HOSTILE = {
 };
 
 describe.each(AGENTS)('a story that $name implements', ({ agent, more, keyHeader, bearer }) => {
-  const settings = (url: string, rest: string[] = []): string[] => [
-    `agent=${agent}`,
-    `model.base_url=${url}`,
-    'model.key_env=HALO_TEST_OTHER_KEY',
-    'gates=["true"]',
-    'retry.attempts=1',
-    ...more,
-    ...rest,
-  ];
-  async function run(turns: Turn[], rest: string[] = [], repository = repositoryWith()) {
-    const server = await startModelServer({ turns });
-    servers.push(server);
-    const state = await halo.run(repository.root, [{ id: 'hello' }], settings(server.url, rest));
-    return { state, server, repository };
-  }
-  const treeOf = (repository: TestRepository, { runId }: RunState) =>
-    repository.git('rev-parse', `halo/${runId}^{tree}`);
+  const own = [`agent=${agent}`, ...more];
+  const run = (turns: Turn[], rest: string[] = [], repository?: TestRepository) =>
+    halo.implement(turns, [...own, ...rest], repository);
 
   it('lands, whatever the repository sets; is metered, told in the log, and replayed without a key', async () => {
-    const first = await run(GREET, ['model.mode=record'], repositoryWith(HOSTILE));
+    const first = await run(GREET, ['model.mode=record'], halo.newRepository(HOSTILE));
     const { state, server, repository } = first;
     expect(state).toMatchObject({ stopReason: 'SUCCESS', usage: { requests: 3, inputTokens: 300, outputTokens: 30 } });
     expect(repository.git('show', '--format=', '--name-only', `halo/${state.runId}`)).toBe('greeting.txt');
@@ -96,15 +66,10 @@ describe.each(AGENTS)('a story that $name implements', ({ agent, more, keyHeader
     expect(await filesWith(halo.home, KEY)).toEqual([]);
 
     await server.close();
-    const cassettes = join(halo.home, `cassettes-${state.runId}`);
-    mkdirSync(cassettes);
-    const [story] = state.stories;
-    const from = join(halo.home, 'runs', state.runId, 'artifacts', story!.key, '1', 'cassette.jsonl');
-    copyFileSync(from, join(cassettes, `${story!.key}.jsonl`));
-    expect(readFileSync(from, 'utf8')).not.toContain(KEY);
-    const again = repositoryWith(HOSTILE);
-    const offline = ['model.key_env=HALO_TEST_NO_KEY', 'model.mode=replay', `model.cassettes=${cassettes}`];
-    const replayed = await halo.run(again.root, [{ id: 'hello' }], settings('http://127.0.0.1:9/v1', offline));
+    const cassettes = halo.keepCassette(state);
+    expect(readFileSync(join(cassettes, 'hello.jsonl'), 'utf8')).not.toContain(KEY);
+    const again = halo.newRepository(HOSTILE);
+    const replayed = await halo.run(again.root, [{ id: 'hello' }], replaying(cassettes, own));
     expect(replayed).toMatchObject({ stopReason: 'SUCCESS', usage: withoutCost(state.usage) });
     expect(treeOf(again, replayed)).toBe(treeOf(repository, state));
   });
