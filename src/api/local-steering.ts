@@ -1,7 +1,7 @@
 import type { StoryQueue } from '../queue/queue.ts';
 import { approveStory, rejectStory } from '../worker/decide-held.ts';
 import { approveRun, rejectRun } from '../worker/decide-run.ts';
-import type { RunKeeper } from '../worker/end-run.ts';
+import type { RunKeeper } from '../worker/worker-context.ts';
 import { cancelRun, cancelStory, pauseRun, retryRun } from '../worker/steer-run.ts';
 import type { Operations } from './operations.ts';
 

@@ -16,8 +16,7 @@ import type { Mount, Sandbox, SandboxLabels, SandboxSpec } from '../sandbox/sand
 import type { AttemptPlace } from '../store/layout.ts';
 import { AGENT_HOME, candidateIn, MIRROR, MODEL_PORT } from './places.ts';
 import { takeUser } from './user-id.ts';
-import type { ChannelKind } from './carry.ts';
-import type { WorkerContext } from './worker-context.ts';
+import type { ChannelKind, WorkerContext } from './worker-context.ts';
 
 /** What every phase of one attempt works with. */
 export interface Attempt {

@@ -5,9 +5,7 @@ import type { Mount, Sandbox } from '../sandbox/sandbox.ts';
 import type { Attempt } from './attempt-context.ts';
 import type { Channel } from './channel.ts';
 import { AGENT_HOME, GATEWAY_DIR, GATEWAY_SOCKET } from './places.ts';
-
-/** How sandboxes of a run reach their gateways: through a mounted socket, or over the stdio of a bridge in the sandbox. */
-export type ChannelKind = 'socket' | 'stdio';
+import type { ChannelKind } from './worker-context.ts';
 
 /** What a sandbox is given at birth for its way out. */
 export function mountChannel(attempt: Attempt, channel: Channel | undefined): Mount[] {

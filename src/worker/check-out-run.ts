@@ -4,7 +4,7 @@ import { HaloError } from '../core/errors.ts';
 import { inspectRepo } from '../git/repo.ts';
 import { isUrl } from '../git/source.ts';
 import { checkOutAside } from '../git/worktrees.ts';
-import type { RunKeeper } from './end-run.ts';
+import type { RunKeeper } from './worker-context.ts';
 
 /**
  * Shows what a run landed in a worktree of the user's repository, below HALO_HOME. Detached, so that the branch of the

@@ -1,7 +1,7 @@
 import { HaloError } from '../core/errors.ts';
 import type { RunState } from '../core/run-state.ts';
 import { safeLine } from '../core/safe-text.ts';
-import type { RunKeeper } from './end-run.ts';
+import type { RunKeeper } from './worker-context.ts';
 import { hostGitDirOf } from './host-repo.ts';
 import { noteProof } from './keep-proof.ts';
 import { landRun, type LandedRun } from './land-run.ts';

@@ -6,11 +6,8 @@ import { describeCheckout } from './describe-checkout.ts';
 import { landRun } from './land-run.ts';
 import { settleLanded } from './recover-landed.ts';
 import type { Run } from './read-run.ts';
-import type { WorkerContext } from './worker-context.ts';
+import type { RunKeeper } from './worker-context.ts';
 import { writeBackProgress } from './write-back.ts';
-
-/** What ending a run takes; any process that has the run directory has it. */
-export type RunKeeper = Pick<WorkerContext, 'home' | 'store' | 'log'>;
 
 /** The end that the journal comes to; undefined while there is something left to do. */
 export function planEnd(state: RunState): RunEnd | undefined {

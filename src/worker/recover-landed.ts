@@ -3,7 +3,7 @@ import type { JournalEntry } from '../core/events.ts';
 import type { RunState, StoryState } from '../core/run-state.ts';
 import { findLanded } from '../git/land.ts';
 import type { Store } from '../store/store.ts';
-import type { RunKeeper } from './end-run.ts';
+import type { RunKeeper } from './worker-context.ts';
 import { hostGitDirOf } from './host-repo.ts';
 import { noteProof } from './keep-proof.ts';
 import { runRef } from './run-ref.ts';

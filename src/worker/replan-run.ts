@@ -3,7 +3,7 @@ import { HaloError, toHaloError } from '../core/errors.ts';
 import type { Prd, Story } from '../core/prd.ts';
 import type { RunState } from '../core/run-state.ts';
 import { parsePrd } from '../prd/parse.ts';
-import type { RunKeeper } from './end-run.ts';
+import type { RunKeeper } from './worker-context.ts';
 import { readRun } from './read-run.ts';
 import { goOn, isStuck, refuseNeverBegun, resumeRun, type Steered, type Steering } from './steer-run.ts';
 

@@ -8,6 +8,9 @@ import type { Breakers } from '../store/breakers.ts';
 import type { Store } from '../store/store.ts';
 import type { FindRoutes } from './mirrors.ts';
 
+/** How sandboxes of a run reach their gateways: through a mounted socket, or over the stdio of a bridge in the sandbox. */
+export type ChannelKind = 'socket' | 'stdio';
+
 /** What a worker process has, whatever it works on. */
 export interface WorkerContext {
   home: string;
@@ -33,9 +36,12 @@ export interface WorkerContext {
   /** How a repository gets into a sandbox here; `auto` is settled by a probe, once. */
   transport(config: Config): Promise<'mount' | 'stream'>;
   /** How a sandbox reaches its gateway here; `auto` is settled by a probe, once per runtime. */
-  channel(config: Config): Promise<'socket' | 'stdio'>;
+  channel(config: Config): Promise<ChannelKind>;
   /** What the container engine was proven to keep; proven once, before the first sandbox. Throws DOCKER_UNSAFE. */
   prove(config: Config): Promise<Proof>;
   /** Lets a story end before all of its sandboxes are removed; the worker waits for it before it exits. */
   inBackground(cleaning: Promise<void>): void;
 }
+
+/** What ending a run takes; any process that has the run directory has it. */
+export type RunKeeper = Pick<WorkerContext, 'home' | 'store' | 'log'>;

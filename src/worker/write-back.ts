@@ -6,7 +6,7 @@ import type { RunState, StoryState } from '../core/run-state.ts';
 import { reach } from '../lib/failpoint.ts';
 import { withLock } from '../lib/lock.ts';
 import { markDone, type Progress } from '../prd/mark-done.ts';
-import type { RunKeeper } from './end-run.ts';
+import type { RunKeeper } from './worker-context.ts';
 import { readRun, type Run } from './read-run.ts';
 import { replaceFile } from './replace-file.ts';
 

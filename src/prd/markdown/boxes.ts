@@ -1,4 +1,4 @@
-import type { Line } from './scan.ts';
+import type { Line } from './line.ts';
 import { trackSections, type Section } from './sections.ts';
 
 /** A checkbox that is not part of another one, with what stands below it. */

@@ -1,4 +1,4 @@
-import type { RawLine } from './scan.ts';
+import type { RawLine } from './line.ts';
 
 /**
  * Leaves out front matter and fenced code, and blanks HTML comments, so that offsets stay as they are.

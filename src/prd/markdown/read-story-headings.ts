@@ -7,7 +7,8 @@ import { addWarning } from '../members.ts';
 import { rankOfWord } from '../read-priority.ts';
 import { readAbout } from './about.ts';
 import { linkStory, resolver } from './depends-on.ts';
-import { placeOf, type Line, type MarkdownDocument } from './scan.ts';
+import type { Line } from './line.ts';
+import { placeOf, type MarkdownDocument } from './scan.ts';
 import { isSetAside, priorityOf } from './sections.ts';
 import { findStoryHeadings, isCriteriaLine, type StoryHeading } from './story-headings.ts';
 

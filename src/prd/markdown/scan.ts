@@ -1,24 +1,7 @@
 import type { Place } from '../findings.ts';
 import { findBoxes, type Box } from './boxes.ts';
 import { hideComments } from './hide-comments.ts';
-
-/** One visible line of a Markdown file. */
-export interface Line {
-  kind: 'heading' | 'item' | 'text' | 'blank';
-  /** What it says, without heading signs, bullet, box and outer spaces. */
-  text: string;
-  /** Counts from 1. */
-  number: number;
-  /** Offset of the line in the file, and behind its last character. */
-  offset: number;
-  end: number;
-  /** Columns before its first sign; a tab counts as four. */
-  indent: number;
-  /** 1 to 6, of a heading. */
-  level: number;
-  /** The character in the box of an item, and where it is. */
-  box: { mark: string; offset: number } | undefined;
-}
+import type { Line, RawLine } from './line.ts';
 
 export interface MarkdownDocument {
   format: 'markdown';
@@ -34,12 +17,6 @@ export function scanMarkdown(text: string): MarkdownDocument {
   const { lines: raw, ignored } = hideComments(splitLines(text));
   const lines = raw.map(toLine);
   return { format: 'markdown', text, lines, boxes: findBoxes(lines), ignored };
-}
-
-export interface RawLine {
-  number: number;
-  text: string;
-  offset: number;
 }
 
 function splitLines(text: string): RawLine[] {

@@ -1,5 +1,5 @@
 import { rankOfWord } from '../read-priority.ts';
-import type { Line } from './scan.ts';
+import type { Line } from './line.ts';
 
 /** The headings above a line, the nearest one first. */
 export type Section = readonly string[];

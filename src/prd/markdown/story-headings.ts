@@ -1,5 +1,6 @@
 import { findLeadingId } from './leading-id.ts';
-import type { Line, MarkdownDocument } from './scan.ts';
+import type { Line } from './line.ts';
+import type { MarkdownDocument } from './scan.ts';
 import { trackSections, type Section } from './sections.ts';
 
 /** A heading that is a story, with the lines below it. */
