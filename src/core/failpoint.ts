@@ -49,30 +49,32 @@ export const FAILPOINTS = {
 
 export type Failpoint = keyof typeof FAILPOINTS;
 
+/** What a run must survive at each failpoint: the columns of the table in docs/reliability.md. */
 export const FAULTS = ['kill', 'hang', 'throw', 'delay'] as const;
 export type Fault = (typeof FAULTS)[number];
 
 /** What happens at a failpoint. */
 export interface ArmedFault {
   at: Failpoint;
-  fault: Fault;
-  /** How long a delay takes. */
+  /** `block`: a loop in which the process does nothing else, not even renew its locks. */
+  fault: Fault | 'block';
+  /** How long a delay or a block takes. */
   ms: number;
   /** Only the n-th time that the process comes by; else every time. */
   nth: number | undefined;
 }
 
 const DELAY_MS = 1000;
-const FORM = /^([a-z.-]+)(?:@([1-9]\d*))?:(?:(kill|hang|throw)|(delay)(?:=(\d+))?)$/;
+const FORM = /^([a-z.-]+)(?:@([1-9]\d*))?:(?:(kill|hang|throw)|(delay|block)(?:=(\d+))?)$/;
 
-/** Reads `<failpoint>[@n]:<kill|hang|throw|delay[=ms]>`, several with commas. Throws CONFIG_INVALID. */
+/** Reads `<failpoint>[@n]:<kill|hang|throw|delay[=ms]|block[=ms]>`, several with commas. Throws CONFIG_INVALID. */
 export function parseFailpoints(text: string): ArmedFault[] {
   return text.split(',').map((part) => {
-    const [, at = '', nth, fault, delay, ms] = FORM.exec(part.trim()) ?? [];
-    const what = fault ?? delay;
+    const [, at = '', nth, fault, lasting, ms] = FORM.exec(part.trim()) ?? [];
+    const what = fault ?? lasting;
     if (what === undefined) {
       throw new HaloError('CONFIG_INVALID', `HALO_FAILPOINT: ${JSON.stringify(part.trim())} is no fault`, {
-        hint: `Write <failpoint>:<${FAULTS.join('|')}>, e.g. ref.before:kill, agent.after@2:throw or gates.before:delay=500.`,
+        hint: `Write <failpoint>:<${[...FAULTS, 'block'].join('|')}>, e.g. ref.before:kill, agent.after@2:throw or gates.before:delay=500.`,
       });
     }
     if (!isFailpoint(at)) {
@@ -82,7 +84,7 @@ export function parseFailpoints(text: string): ArmedFault[] {
     }
     return {
       at,
-      fault: what as Fault,
+      fault: what as ArmedFault['fault'],
       ms: ms === undefined ? DELAY_MS : Number(ms),
       nth: nth === undefined ? undefined : Number(nth),
     };

@@ -3,8 +3,8 @@ import { sleep } from './sleep.ts';
 /** What is to happen at a place of the program, for tests of its reliability. */
 export interface Armed {
   at: string;
-  fault: 'kill' | 'hang' | 'throw' | 'delay';
-  /** How long a delay takes. */
+  fault: 'kill' | 'hang' | 'throw' | 'delay' | 'block';
+  /** How long a delay or a block takes. */
   ms: number;
   /** Only the n-th time; else every time. */
   nth: number | undefined;
@@ -28,6 +28,13 @@ export async function reach(point: string): Promise<void> {
   if (found.fault === 'kill') process.kill(process.pid, 'SIGKILL');
   process.emitWarning(`failpoint ${point}: ${found.fault}`);
   if (found.fault === 'delay') await sleep(found.ms);
+  else if (found.fault === 'block') await block(found.ms);
   else if (found.fault === 'throw') throw new Error(`failpoint ${point}`);
   else await new Promise(() => undefined);
+}
+
+async function block(ms: number): Promise<void> {
+  // The warning is said first.
+  await sleep(0);
+  for (const until = performance.now() + ms; performance.now() < until;);
 }

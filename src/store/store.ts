@@ -1,4 +1,4 @@
-import { createWriteStream, mkdirSync } from 'node:fs';
+import { createWriteStream, mkdirSync, rmSync } from 'node:fs';
 import { mkdir, readFile, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Writable } from 'node:stream';
@@ -162,6 +162,8 @@ export function openStore(home: string, options: StoreOptions): Store {
 
 function openArtifact(path: string): Writable {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  // A file of its own: a worker that was overtaken may still hold the old one open.
+  rmSync(path, { force: true });
   return createWriteStream(path, { mode: 0o600 });
 }
 

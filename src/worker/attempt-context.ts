@@ -14,6 +14,7 @@ import { candidatePath, createScratch, removeScratch } from '../git/scratch.ts';
 import { mirrorPath } from '../git/mirror.ts';
 import type { Mount, Sandbox, SandboxLabels, SandboxSpec } from '../sandbox/sandbox.ts';
 import type { AttemptPlace } from '../store/layout.ts';
+import { refuseOutdated } from './fence.ts';
 import { AGENT_HOME, candidateIn, MIRROR, MODEL_PORT } from './places.ts';
 import { takeUser } from './user-id.ts';
 import type { ChannelKind, WorkerContext } from './worker-context.ts';
@@ -124,10 +125,11 @@ export async function openAttempt(worker: WorkerContext, request: AttemptRequest
   const closers: (() => Promise<void>)[] = [() => removeScratch(scratchDir), () => Promise.resolve(release())];
   const report = async (...entries: AttemptEntry[]) => {
     const whose = { story: story.id, attempt: number };
-    await worker.store.append(
-      runId,
-      entries.map((entry): JournalEntry => ({ ...entry, ...whose })),
-    );
+    await worker.store.transact(runId, (now) => {
+      // What was spent is spent, whoever has the story now.
+      if (entries.some(({ type }) => type !== 'model.used')) refuseOutdated(now, request);
+      return { entries: entries.map((entry): JournalEntry => ({ ...entry, ...whose })), result: undefined };
+    });
   };
   const labels = (phase: string): SandboxLabels => ({
     run: runId,

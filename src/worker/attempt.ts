@@ -6,7 +6,7 @@ import type { Approval } from '../core/run-state.ts';
 import { releaseCommit } from '../git/hold.ts';
 import { openAttempt, type Attempt, type AttemptRequest } from './attempt-context.ts';
 import { openBaseline, type Baseline } from './baseline.ts';
-import { refuseOvertaken } from './fence.ts';
+import { fenceArtifacts, refuseOvertaken } from './fence.ts';
 import { landProven, type Proven } from './land-proven.ts';
 import { proveApproved } from './prove-approved.ts';
 import { keepPartialWork } from './partial-work.ts';
@@ -28,7 +28,8 @@ import { openWorkspace } from './workspace.ts';
  * is a fault of the worker or its surroundings, or the story was taken from it (RUN_ABORTED): no verdict then.
  */
 export async function attemptStory(worker: WorkerContext, request: AttemptRequest): Promise<void> {
-  const attempt = await openAttempt(worker, request);
+  const store = fenceArtifacts(worker.store, request.runId, request);
+  const attempt = await openAttempt({ ...worker, store }, request);
   const approval = request.state.stories.find(({ id }) => id === request.story.id)?.approved;
   try {
     const end = await (approval === undefined ? runPhases(attempt) : landApproved(attempt, approval)).catch(endOrThrow);

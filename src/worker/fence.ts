@@ -1,5 +1,6 @@
 import { HaloError } from '../core/errors.ts';
 import type { RunState } from '../core/run-state.ts';
+import type { Store } from '../store/store.ts';
 
 /** What tells one attempt from all others. */
 export interface Fenced {
@@ -19,10 +20,26 @@ export function refuseOvertaken(state: RunState, { epoch, story }: Fenced): void
   const now = state.stories.find(({ id }) => id === story.id);
   if (now?.progress !== 'in_progress')
     throw new HaloError('RUN_ABORTED', `Story ${story.id} of run ${runId} was taken out; this try does not land.`);
-  if (now.epoch !== epoch) {
-    throw new HaloError(
-      'RUN_ABORTED',
-      `Another worker has taken ${story.id} of run ${runId} over; this try does not land.`,
-    );
-  }
+  refuseOutdated(state, { epoch, story });
+}
+
+/** Refuses the word of an attempt at a story that another worker has taken over, whatever became of it since. Throws RUN_ABORTED. */
+export function refuseOutdated({ runId, stories }: RunState, { epoch, story }: Fenced): void {
+  const newest = stories.find(({ id }) => id === story.id)?.epoch ?? epoch;
+  if (newest === epoch) return;
+  throw new HaloError(
+    'RUN_ABORTED',
+    `Another worker has taken ${story.id} of run ${runId} over; this try does not land.`,
+  );
+}
+
+/** The store of an attempt: what it keeps goes among the artifacts of the same attempt made anew, but not after that. */
+export function fenceArtifacts(store: Store, runId: string, attempt: Fenced): Store {
+  return {
+    ...store,
+    async writeArtifact(...artifact) {
+      refuseOutdated(await store.readState(runId), attempt);
+      return store.writeArtifact(...artifact);
+    },
+  };
 }

@@ -26,26 +26,6 @@ async function finish(runId: string, stopReason = 'SUCCESS', landed = ['A', 'B']
   await checkInvariants(world, [{ runId, repository, main: 'unchanged', landed, stopReason }]);
 }
 
-it.skipIf(LEVEL < FULL)(
-  'a worker that is stopped and overtaken writes nothing when it goes on',
-  { timeout: 300_000 },
-  async () => {
-    const runId = await world.submit(repository, STORIES);
-    const first = world.startWorker(holdAt('objects.before'));
-    await first.says('failpoint objects.before');
-    first.process.kill('SIGSTOP');
-    const second = world.startWorker();
-    await world.untilEnded(runId);
-    const seen = world.journal(runId).length;
-    first.process.kill('SIGCONT');
-    await first.says('failpoint objects.before: delay');
-    await stopWorker(first);
-    await stopWorker(second);
-    expect(world.journal(runId)).toHaveLength(seen);
-    await finish(runId);
-  },
-);
-
 it(
   'Redis killed in the middle of a landing: started again, and nothing is repeated',
   { timeout: 300_000 },
@@ -78,15 +58,29 @@ it('Redis loses its data in the middle of a story, and once more between two', {
   await finish(runId);
 });
 
-it.skipIf(LEVEL < FULL)('a story in which every worker dies fails, and says so', { timeout: 300_000 }, async () => {
-  const runId = await world.submit(repository, STORIES, ['retry.crashes=2', 'retry.infrastructure.retries=0']);
-  for (let deaths = 0; deaths < 2; deaths += 1) await world.startWorker({ HALO_FAILPOINT: 'agent.before:kill' }).ended;
-  const worker = world.startWorker({ HALO_FAILPOINT: 'agent.before:kill' });
-  await world.untilEnded(runId);
-  await stopWorker(worker);
-  expect(world.journal(runId).at(-1)).toMatchObject({ detail: expect.stringContaining('workers died') as string });
-  await finish(runId, 'INFRASTRUCTURE', []);
-});
+it.skipIf(LEVEL < FULL)(
+  'hazard 37: a story in which every worker dies fails and says so, and another repository goes on',
+  { timeout: 300_000 },
+  async () => {
+    const runId = await world.submit(repository, STORIES, ['retry.crashes=2', 'retry.infrastructure.retries=0']);
+    for (let deaths = 0; deaths < 2; deaths += 1) {
+      await world.startWorker({ HALO_FAILPOINT: 'agent.before:kill' }).ended;
+    }
+    const other = world.addRepository();
+    const otherId = await world.submit(other, STORIES);
+    const worker = world.startWorker();
+    await world.untilEnded(runId);
+    await world.untilEnded(otherId);
+    await stopWorker(worker);
+    expect(world.journal(runId).at(-1)).toMatchObject({ detail: expect.stringContaining('workers died') as string });
+    expect(world.journal(runId).filter(({ type }) => type === 'story.started')).toHaveLength(2);
+    await tidyUp(world);
+    await checkInvariants(world, [
+      { runId, repository, main: 'unchanged', landed: [], stopReason: 'INFRASTRUCTURE' },
+      { runId: otherId, repository: other, main: 'unchanged', landed: ['A', 'B'] },
+    ]);
+  },
+);
 
 it('a run that is cancelled tells what landed without the journal knowing it', { timeout: 300_000 }, async () => {
   const runId = await world.submit(repository, STORIES);

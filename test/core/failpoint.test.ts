@@ -2,11 +2,12 @@ import { expect, it } from 'vitest';
 import { parseFailpoints } from '../../src/core/failpoint.ts';
 
 it('reads failpoints with their faults, hits and delays', () => {
-  expect(parseFailpoints('ref.before:kill, agent.after@2:throw,gates.before:delay=500,job.taken:delay')).toEqual([
+  expect(parseFailpoints('ref.before:kill, agent.after@2:throw,gates.before:delay=500,job.taken:delay,job.done:block=70')).toEqual([
     { at: 'ref.before', fault: 'kill', ms: 1000, nth: undefined },
     { at: 'agent.after', fault: 'throw', ms: 1000, nth: 2 },
     { at: 'gates.before', fault: 'delay', ms: 500, nth: undefined },
     { at: 'job.taken', fault: 'delay', ms: 1000, nth: undefined },
+    { at: 'job.done', fault: 'block', ms: 70, nth: undefined },
   ]);
 });
 
