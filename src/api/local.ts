@@ -9,9 +9,8 @@ import { transcribe } from '../core/transcript.ts';
 import { diffCommits } from '../git/diff.ts';
 import { parentOf } from '../git/hold.ts';
 import { mirrorPath } from '../git/mirror.ts';
-import { openQueue, type StoryQueue } from '../queue/queue.ts';
+import type { StoryQueue } from '../queue/queue.ts';
 import type { RedisLink } from '../queue/redis.ts';
-import { findRedis } from '../worker/find-redis.ts';
 import { openBreakers } from '../store/breakers.ts';
 import { openStore } from '../store/store.ts';
 import { announceWorker } from '../store/presence.ts';
@@ -47,6 +46,11 @@ export function openLocal(options: LocalOptions): Operations {
   const store = openStore(host.home, { transcribe, masker });
   const breakers = openBreakers(host.home);
   const redis = lazily(async () => {
+    // Most commands need neither the queue nor the engine, and take twice as long with both.
+    const [{ findRedis }, { openQueue }] = await Promise.all([
+      import('../worker/find-redis.ts'),
+      import('../queue/queue.ts'),
+    ]);
     const link = await findRedis(host);
     return {
       link,
