@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { HaloError } from '../core/errors.ts';
+import { markProcess } from '../lib/process-life.ts';
 import { bareConfig, makeBareRepo } from './bare-repo.ts';
 import { git, gitText, lastWords, tryGit, type GitOptions } from './git.ts';
 import { assertObjectId, isObjectId } from './object-id.ts';
@@ -79,7 +80,7 @@ async function wantedCommit({ from, commit, branch, signal }: MirrorRequest): Pr
 async function createMirror(dir: string, hexLength: number): Promise<void> {
   if (await exists(dir)) return;
   await mkdir(dirname(dir), { recursive: true });
-  const aside = await mkdtemp(`${dir}.new-`);
+  const aside = await mkdtemp(`${dir}.new-${markProcess()}-`);
   await makeBareRepo(aside, { config: bareConfig(hexLength) });
   try {
     await rename(aside, dir);

@@ -6,6 +6,7 @@ import { JOURNAL_VERSION, type JournalEntry, type JournalEvent } from '../core/e
 import type { Prd } from '../core/prd.ts';
 import { foldRun } from '../core/fold-run.ts';
 import { syncFolder } from '../lib/atomic-write.ts';
+import { markProcess } from '../lib/process-life.ts';
 import { historyText, progressText } from './chronicle.ts';
 import { isMissing, onDisk } from './disk.ts';
 import { pathsIn, type RunPaths } from './layout.ts';
@@ -25,7 +26,7 @@ export interface NewRun {
   log: (event: JournalEvent) => string;
 }
 
-/** Names of folders whose runs are still being filled begin like this. */
+/** Names of folders whose runs are still being filled begin like this, and go on with the process that fills them. */
 const UNFINISHED = '.new-';
 /** Names of folders whose runs are all complete, and are being moved to their places. */
 const COMPLETE = '.ready-';
@@ -36,7 +37,7 @@ const COMPLETE = '.ready-';
  */
 export async function createRunFolders(runs: string, made: readonly NewRun[]): Promise<void> {
   const name = randomBytes(8).toString('hex');
-  const temp = join(runs, `${UNFINISHED}${name}`);
+  const temp = join(runs, `${UNFINISHED}${markProcess()}-${name}`);
   await onDisk(runs, async () => {
     await mkdir(temp, { recursive: true, mode: 0o700 });
     try {

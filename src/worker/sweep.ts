@@ -1,14 +1,14 @@
-import { readdir, rm, stat } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { HaloError } from '../core/errors.ts';
 import type { RunState } from '../core/run-state.ts';
-import { isGone } from '../lib/process-life.ts';
+import { listDeadFolders, namesIn } from './dead-folders.ts';
 import type { WorkerContext } from './worker-context.ts';
 
 /**
  * Removes what attempts left behind whose worker died: containers, volumes, scratch repositories and socket folders.
  * The journal decides: something of an epoch that is not that of a story in progress, or of a run that has ended or is gone, belongs
- * to nobody. Probes belong to no run, and go when their process has gone.
+ * to nobody. What belongs to no run but to a process (probes, folders that are still being filled) goes with that.
  */
 export async function sweepOrphans(worker: WorkerContext): Promise<void> {
   // Listed before the journals are read: whatever is found belongs to an epoch that they know already.
@@ -28,7 +28,7 @@ export async function sweepOrphans(worker: WorkerContext): Promise<void> {
     if (await isOrphan(folder)) await rm(folder.path, { recursive: true, force: true });
   }
   await worker.engine.discardThrowaways();
-  for (const path of await listDeadProbes(worker.home)) await rm(path, { recursive: true, force: true });
+  for (const path of await listDeadFolders(worker.home)) await rm(path, { recursive: true, force: true });
 }
 
 /** Only a run that is not there is gone; one that cannot be read just now may be alive. */
@@ -69,34 +69,4 @@ function describe(dir: string, name: string): Folder | undefined {
   const [, run, epoch] = FOLDER.exec(name) ?? [];
   if (run === undefined) return undefined;
   return { path: join(dir, name), run, epoch: Number(epoch) };
-}
-
-/** Folders of probes are `probe-<mark of the process>-<random>`. */
-const PROBE = /^probe-(.+)-[0-9a-f]+$/;
-
-/** Nobody waits for a probe that long. */
-const LONGEST_MS = 3_600_000;
-
-async function listDeadProbes(home: string): Promise<string[]> {
-  const dead: string[] = [];
-  for (const dir of [home, join(home, 'sockets')]) {
-    for (const name of await namesIn(dir)) {
-      const [, mark] = PROBE.exec(name) ?? [];
-      const path = join(dir, name);
-      if (mark !== undefined && (isGone(mark) ?? (await isOlder(path, LONGEST_MS)))) dead.push(path);
-    }
-  }
-  return dead;
-}
-
-async function isOlder(path: string, ms: number): Promise<boolean> {
-  const made = await stat(path).catch(() => undefined);
-  return made !== undefined && Date.now() - made.mtimeMs > ms;
-}
-
-async function namesIn(dir: string): Promise<string[]> {
-  return readdir(dir).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return [];
-    throw error;
-  });
 }

@@ -10,18 +10,46 @@ const PROCESS_LABEL = `${LABEL}.process`;
 /** Nobody waits for an answer that long. */
 const LONGEST_MS = 3_600_000;
 
-/** On every sandbox, for those that belong to no run. */
+/** On every sandbox, for those that belong to no run, and on the volumes of probes. */
 export const processLabel = (): Record<string, string> => ({ [PROCESS_LABEL]: markProcess() });
 
-/** Removes throwaway sandboxes (sandbox/throwaway.ts) whose process died before it could. */
+/** Removes throwaway sandboxes (sandbox/throwaway.ts) and volumes of probes whose process died before it could. */
 export async function discardThrowaways(docker: Docker): Promise<void> {
-  const found = await docker
-    .listContainers({ all: true, filters: { label: [`${LABEL}.run=probe`] } })
-    .catch((error: unknown) => {
-      throw fromDocker(error, 'list what probes left');
-    });
-  for (const { Id, Labels, Created } of found) {
-    const gone = isGone(Labels[PROCESS_LABEL] ?? '') ?? Date.now() - Created * 1000 > LONGEST_MS;
-    if (gone) await discardBelonging(docker, { kind: 'container', name: Id });
+  for (const { kind, name, labels, madeMs } of await listThrowaways(docker)) {
+    if (isGone(labels[PROCESS_LABEL] ?? '') ?? Date.now() - madeMs > LONGEST_MS)
+      await discardBelonging(docker, { kind, name });
   }
+}
+
+interface Throwaway {
+  kind: 'container' | 'volume';
+  name: string;
+  labels: Record<string, string>;
+  /** ms since 1970; NaN where the engine does not tell. */
+  madeMs: number;
+}
+
+async function listThrowaways(docker: Docker): Promise<Throwaway[]> {
+  const filters = { label: [`${LABEL}.run=probe`] };
+  const listed = Promise.all([
+    docker.listContainers({ all: true, filters }),
+    docker.listVolumes({ filters: JSON.stringify(filters) }),
+  ]);
+  const [containers, { Volumes: volumes }] = await listed.catch((error: unknown) => {
+    throw fromDocker(error, 'list what probes left');
+  });
+  return [
+    ...containers.map(({ Id, Labels, Created }) => ({
+      kind: 'container' as const,
+      name: Id,
+      labels: Labels,
+      madeMs: Created * 1000,
+    })),
+    ...(volumes ?? []).map((volume) => ({
+      kind: 'volume' as const,
+      name: volume.Name,
+      labels: volume.Labels,
+      madeMs: Date.parse((volume as { CreatedAt?: string }).CreatedAt ?? ''),
+    })),
+  ];
 }

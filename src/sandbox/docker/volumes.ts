@@ -3,6 +3,7 @@ import type Docker from 'dockerode';
 import type { SandboxLabels } from '../sandbox.ts';
 import { containerLabels } from './container-spec.ts';
 import { engineStatus, fromDocker } from './docker-errors.ts';
+import { processLabel } from './throwaways.ts';
 
 export interface NewVolume {
   name: string;
@@ -34,7 +35,8 @@ export async function hasQuota(docker: Docker): Promise<boolean> {
   const name = `halo-probe-${randomBytes(6).toString('hex')}`;
   const labels = { run: 'probe', storyKey: 'quota', attempt: 1, phase: 'probe' };
   try {
-    await docker.createVolume({ Name: name, Labels: containerLabels(labels), DriverOpts: { size: '67108864' } });
+    const Labels = { ...containerLabels(labels), ...processLabel() };
+    await docker.createVolume({ Name: name, Labels, DriverOpts: { size: '67108864' } });
   } catch (error) {
     if (engineStatus(error) === undefined) throw fromDocker(error, 'create a volume');
     return false;
