@@ -2,7 +2,6 @@ import { mkdir, statfs } from 'node:fs/promises';
 import { processEnv, readSecret } from '../config/host.ts';
 import type { Host } from '../config/config.ts';
 import { toHaloError } from '../core/errors.ts';
-import { gitText } from '../git/git.ts';
 import { safeLine } from '../core/safe-text.ts';
 import { checkRedis } from '../queue/check-redis.ts';
 import { describeDeadLetters, readDeadLetters } from '../queue/dead-letters.ts';
@@ -11,8 +10,10 @@ import { findRedis } from '../worker/find-redis.ts';
 import { openBreakers } from '../store/breakers.ts';
 import { openDocker } from '../sandbox/docker/engine.ts';
 import { sandboxImageStatus } from '../sandbox/docker/image.ts';
+import { tooOld } from '../sandbox/engine-age.ts';
 import { probeAgent } from '../sandbox/probe.ts';
 import type { SandboxEngine } from '../sandbox/sandbox.ts';
+import { checkGit } from './check-git.ts';
 import { checkSandbox } from './check-sandbox.ts';
 import type { Finding } from './finding.ts';
 
@@ -56,21 +57,15 @@ function checkNode(): Finding {
   return { name: 'node', ok: 'fail', says, mend: `halo needs Node ${OLDEST_NODE} or newer` };
 }
 
-async function checkGit(): Promise<Finding> {
-  return { name: 'git', ok: 'ok', says: (await gitText(['version'])).replace('git version ', '') };
-}
-
-const OLDEST_DOCKER = [20, 10] as const;
-
 async function checkDocker(engine: SandboxEngine): Promise<Finding[]> {
-  const { version, cgroupVersion, storageDriver, warnings } = await engine.facts();
-  const [major = 0, minor = 0] = version.split('.').map(Number);
-  const old = major < OLDEST_DOCKER[0] || (major === OLDEST_DOCKER[0] && minor < OLDEST_DOCKER[1]);
+  const facts = await engine.facts();
+  const { version, apiVersion, cgroupVersion, storageDriver, warnings } = facts;
+  const mend = tooOld(facts);
   const finding: Finding = {
     name: 'docker',
-    ok: old ? 'fail' : 'ok',
-    says: `engine ${version}, cgroup v${cgroupVersion}, ${storageDriver}`,
-    ...(old ? { mend: `halo needs Docker Engine ${OLDEST_DOCKER.join('.')} or newer` } : {}),
+    ok: mend === undefined ? 'ok' : 'fail',
+    says: `engine ${version}, API ${apiVersion}, cgroup v${cgroupVersion}, ${storageDriver}`,
+    ...(mend === undefined ? {} : { mend }),
   };
   // Swap accounting does not matter without swap; what the limits really do is probed below.
   const grave = warnings.filter((warning) => /No (memory|pids|cpu cfs) limit/i.test(warning));

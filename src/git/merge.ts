@@ -59,6 +59,6 @@ async function ignoreAttributes(gitDir: string): Promise<void> {
 
 function cannotMerge(gitDir: string, stderr: string): HaloError {
   return new HaloError('GIT_FAILED', `git merge-tree failed in ${gitDir}: ${lastWords(stderr) ?? 'no reason given'}`, {
-    hint: 'Stories that run at once need git 2.38 or newer; with run.parallel = 1 an older one does.',
+    hint: 'Stories that meet others need git 2.38 or newer: `halo doctor` checks it. With run.parallel = 1 an older one does.',
   });
 }

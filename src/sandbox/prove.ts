@@ -6,6 +6,7 @@ import { HaloError } from '../core/errors.ts';
 import { writeAtomic } from '../lib/atomic-write.ts';
 import { seccompProfile } from './docker/seccomp.ts';
 import { TRUSTED_IMAGE } from './docker/trusted-image.ts';
+import { tooOld } from './engine-age.ts';
 import { judgeProbe } from './judge-probe.ts';
 import { PROBE_LIMITS, PROBE_SCRIPT } from './probe-script.ts';
 import type { Proof, ProvenFact } from './proof.ts';
@@ -18,7 +19,7 @@ const PREFERRED = 'runsc';
 /**
  * Answers with the proof that the engine keeps what a sandbox promises under the wanted runtime. It is made once per
  * engine, runtime and version of halo, and kept in `home`. Throws DOCKER_UNSAFE with what is ignored, and with the
- * runtimes that there are when the wanted one is none of them.
+ * runtimes that there are when the wanted one is none of them, and where the engine is too old.
  */
 export function openProver(engine: SandboxEngine, home: string): (wanted: string) => Promise<Proof> {
   const proofs = new Map<string, Promise<Proof>>();
@@ -47,14 +48,19 @@ async function findProof(engine: SandboxEngine, home: string, wanted: string): P
 /** Whatever may change what the probe finds is part of the key. */
 async function describeEngine(engine: SandboxEngine, wanted: string): Promise<[EngineFacts, string]> {
   const [facts, image, seccomp] = await Promise.all([engine.facts(), engine.imageId(TRUSTED_IMAGE), seccompProfile()]);
-  const { id, version, kernel, runc, cgroupVersion, storageDriver, runtimes, security } = facts;
-  const parts = [id, version, kernel, runc, cgroupVersion, storageDriver, runtimes, security, image];
+  const { id, version, apiVersion, kernel, runc, cgroupVersion, storageDriver, runtimes, security } = facts;
+  const parts = [id, version, apiVersion, kernel, runc, cgroupVersion, storageDriver, runtimes, security, image];
   const text = JSON.stringify([...parts, seccomp, PROBE_SCRIPT, wanted]);
   return [facts, createHash('sha256').update(text).digest('hex').slice(0, 32)];
 }
 
 /** Proves anew, whatever was proven before; `auto` falls back to the engine's default. Throws DOCKER_UNSAFE. */
 export async function proveEngine(engine: SandboxEngine, facts: EngineFacts, wanted: string): Promise<Proof> {
+  const hint = tooOld(facts);
+  if (hint !== undefined) {
+    const says = `the container engine ${facts.version} is too old: it speaks API ${facts.apiVersion || 'of no version'}`;
+    throw new HaloError('DOCKER_UNSAFE', says, { hint });
+  }
   const runtime = chooseRuntime(facts, wanted);
   const [judged, disk] = await Promise.all([probeSandbox(engine, runtime), engine.diskRung()]);
   const broken = judged.filter(({ ok }) => ok === 'fail');

@@ -110,6 +110,8 @@ export interface EngineFacts {
   /** Its own id, which changes with its data. */
   id: string;
   version: string;
+  /** The newest version of its API that the engine speaks, e.g. `1.41`. */
+  apiVersion: string;
   /** Of the kernel. */
   kernel: string;
   /** Version of its default runtime's program, as far as it tells. */

@@ -16,6 +16,7 @@ interface Info {
 }
 
 interface Version {
+  ApiVersion?: string;
   Components?: { Name: string; Version: string }[] | null;
 }
 
@@ -27,6 +28,7 @@ export async function readFacts(docker: Docker): Promise<EngineFacts> {
   return {
     id: info.ID ?? '',
     version: info.ServerVersion,
+    apiVersion: version.ApiVersion ?? '',
     kernel: info.KernelVersion ?? '',
     runc: version.Components?.find(({ Name }) => Name === 'runc')?.Version,
     cgroupVersion: info.CgroupVersion ?? '1',
