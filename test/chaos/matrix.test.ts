@@ -24,6 +24,11 @@ it('docs/reliability.md has a row for every failpoint, and no other', () => {
   expect([...readMatrix().keys()]).toEqual(Object.keys(FAILPOINTS));
 });
 
+it('docs/reliability.md has no empty cell', () => {
+  const empty = [...readMatrix()].filter(([, outcomes]) => Object.values(outcomes).includes(''));
+  expect(empty.map(([at]) => at)).toEqual([]);
+});
+
 it('docs/reliability.md names only tests that exist', () => {
   const named = readFileSync(resolve(root, 'docs/reliability.md'), 'utf8').match(/test\/[\w/-]+\.test\.ts/g) ?? [];
   expect(named.length).toBeGreaterThan(5);
