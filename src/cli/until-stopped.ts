@@ -2,7 +2,13 @@ import { InvalidArgumentError } from 'commander';
 import { exitCodeOf } from '../core/stop-reason.ts';
 import type { Cli } from './cli.ts';
 
-/** Waits for the first Ctrl-C or termination signal; the next one ends the process at once. */
+/** A service manager kills after a minute: better an end of one's own. */
+const PATIENCE_MS = 40_000;
+
+/**
+ * Waits for the first Ctrl-C or termination signal; the next one ends the process at once. So does time, when what is
+ * to stop hangs.
+ */
 export function untilStopped(cli: Cli): Promise<void> {
   return new Promise((resolve) => {
     let stopping = false;
@@ -10,6 +16,7 @@ export function untilStopped(cli: Cli): Promise<void> {
       if (stopping) return cli.exitNow(exitCodeOf('USER_ABORT'));
       stopping = true;
       void cli.note('stopping in good order; Ctrl-C again exits at once');
+      setTimeout(() => cli.exitNow(exitCodeOf('INFRASTRUCTURE')), PATIENCE_MS).unref();
       resolve();
     });
   });

@@ -3,6 +3,7 @@ import type { AgentAdapter, AgentLaunch } from '../agents/adapter.ts';
 import { agentAdapter } from '../agents/registry.ts';
 import type { Config } from '../config/config.ts';
 import { NO_USAGE, type Usage } from '../core/agent.ts';
+import { HaloError } from '../core/errors.ts';
 import type { JournalEntry } from '../core/events.ts';
 import type { Phase } from '../core/phase.ts';
 import type { Prd, Story } from '../core/prd.ts';
@@ -123,6 +124,11 @@ export async function openAttempt(worker: WorkerContext, request: AttemptRequest
   const candidateDir = candidatePath(scratchDir);
   const adapter = agentAdapter(config.agent);
   const closers: (() => Promise<void>)[] = [() => removeScratch(scratchDir), () => Promise.resolve(release())];
+  let over = false;
+  // Work that goes on beside an attempt, such as its baseline, may not know yet that the attempt is over.
+  const refuseLate = () => {
+    if (over) throw new HaloError('RUN_ABORTED', `The attempt ${id} is over.`);
+  };
   const report = async (...entries: AttemptEntry[]) => {
     const whose = { story: story.id, attempt: number };
     await worker.store.transact(runId, (now) => {
@@ -178,12 +184,14 @@ export async function openAttempt(worker: WorkerContext, request: AttemptRequest
       return result;
     },
     createVolume: async (name) => {
+      refuseLate();
       const volume = `halo-${id}-${name}`;
       closers.push(() => worker.engine.removeVolume(volume));
       const quotaBytes = proof.disk === 'quota' ? config.limits.diskBytes : undefined;
       await worker.engine.createVolume(volume, labels(name), quotaBytes);
     },
     startSandbox: async (spec) => {
+      refuseLate();
       const starting = worker.engine.start(proof.runtime === undefined ? spec : { ...spec, runtime: proof.runtime });
       closers.push(() =>
         starting.then(
@@ -193,8 +201,14 @@ export async function openAttempt(worker: WorkerContext, request: AttemptRequest
       );
       return starting;
     },
-    atClose: (action) => void closers.push(action),
-    close: () => closeAll(closers),
+    atClose: (action) => {
+      if (over) worker.inBackground(action());
+      else closers.push(action);
+    },
+    close: () => {
+      over = true;
+      return closeAll(closers);
+    },
   };
 }
 
@@ -208,6 +222,8 @@ function mountRepositories(id: string, mirrorDir: string, candidateDir: string):
 /** Sandboxes first and together, then what they used; a failure does not keep the rest from being closed. */
 async function closeAll(closers: (() => Promise<void>)[]): Promise<void> {
   await reach('close.before');
-  for (const close of closers.splice(0).reverse()) await close();
+  const failures: unknown[] = [];
+  for (const close of closers.splice(0).reverse()) await close().catch((error: unknown) => failures.push(error));
   await reach('close.after');
+  if (failures.length > 0) throw failures[0];
 }

@@ -10,6 +10,7 @@ import type { StopReason } from '../core/stop-reason.ts';
 import type { Masker } from '../lib/secrets/masker.ts';
 import { transcribe } from '../core/transcript.ts';
 import { reach } from '../lib/failpoint.ts';
+import { sleep } from '../lib/sleep.ts';
 import { openAllowance, type SharedAllowance } from '../queue/allowance.ts';
 import { checkRedis } from '../queue/check-redis.ts';
 import { consume, type Turn } from '../queue/consume.ts';
@@ -49,8 +50,9 @@ export interface WorkerOptions {
   owner?: string;
 }
 
-/** How long a closing worker waits for what it has under way. */
+/** How long a closing worker waits for what it has under way, and then for its cleaning: whoever comes next sweeps up. */
 const CLOSE_MS = 20_000;
+const CLEAN_MS = 10_000;
 
 /** Stop reasons of errors that trying again will not mend: the run ends with them at once. */
 const ENDS_RUN: readonly (StopReason | undefined)[] = [
@@ -112,9 +114,9 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   return {
     close: async () => {
       await presence?.leave();
-      await reconciler.stop();
+      const reconciled = reconciler.stop();
       await consumer.close(CLOSE_MS);
-      await Promise.allSettled(cleaning);
+      await atMost(CLEAN_MS, Promise.allSettled([reconciled, ...cleaning]));
       if (owner !== undefined) await queue.dropLane(owner).catch(ignore);
       await queue.close();
       shared.close();
@@ -216,6 +218,12 @@ async function endFaultyRun(worker: WorkerContext, runId: string, failure: HaloE
 async function endAnyway(worker: WorkerContext, runId: string, end: RunEnd): Promise<void> {
   const record = await worker.store.readRecord(runId);
   await endRun(worker, { runId, config: completeConfig(record.config) }, () => end);
+}
+
+/** Waits for the work, but no longer: an engine that hangs must not keep a worker. */
+async function atMost(ms: number, work: Promise<unknown>): Promise<void> {
+  const done = new AbortController();
+  await Promise.race([work.finally(() => done.abort()), sleep(ms, done.signal)]);
 }
 
 function ignore(): void {}

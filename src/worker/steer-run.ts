@@ -73,7 +73,7 @@ export async function cancelRun(keeper: RunKeeper, { runId, by }: Steering): Pro
     const landed = landedText(state, settled);
     if (state.status === 'ended' && state.stopReason === 'USER_ABORT')
       return unchanged([], `It was cancelled before; ${landed}.`);
-    refuseEnded(state, 'there is nothing to cancel', `\`halo status ${runId}\` shows what it came to.`);
+    refuseEnded(state, 'there is nothing to cancel', endedHint(state));
     return {
       entries: [...settled, { type: 'run.ended', stopReason: 'USER_ABORT', detail, by }],
       says: `It is cancelled; ${landed}.`,
@@ -193,6 +193,13 @@ export function refuseNeverBegun({ runId, refused: never, stopReason }: RunState
     `Run ${runId} was refused with ${stopReason ?? 'no reason'} before it began: it cannot go on.`,
     'Mend what it says, then start anew with `halo run`.',
   );
+}
+
+/** A story that waits for a word lands only by that word. */
+function endedHint({ runId, stories }: RunState): string {
+  const waits = stories.find(({ held }) => held !== undefined);
+  if (waits === undefined) return `\`halo status ${runId}\` shows what it came to.`;
+  return `${waits.id} waits for approval: \`halo reject\` says no to it.`;
 }
 
 function requireStuck(state: RunState, storyId: string): StoryState {

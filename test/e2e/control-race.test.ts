@@ -3,10 +3,11 @@ import { openLocal } from '../../src/api/local.ts';
 import type { Operations } from '../../src/api/operations.ts';
 import { toHaloError } from '../../src/core/errors.ts';
 import { sleep } from '../../src/lib/sleep.ts';
+import { LEVEL } from '../chaos/level.ts';
 import { openHalo, OK, scripted, type TestHalo } from '../support/halo.ts';
 import { makeRepository, type TestRepository } from '../support/repository.ts';
 
-const RUNS = Number(process.env['HALO_TEST_RACES'] ?? 30);
+const RUNS = [12, 50, 200][LEVEL] ?? 200;
 const LANES = 3;
 
 let halo: TestHalo;
@@ -51,19 +52,23 @@ async function race(delayMs: number): Promise<string> {
   return runId;
 }
 
-it('a cancel that meets a landing: one end, as git has it, and nothing afterwards', { timeout: 300_000 }, async () => {
-  const ids: string[] = [];
-  const lane = async (first: number) => {
-    for (let n = first; n < RUNS; n += LANES) ids.push(await race((n * 997) % 600));
-  };
-  await Promise.all(Array.from({ length: LANES }, (_, first) => lane(first)));
-  const before = ids.map(commitsOf);
-  await sleep(1000);
-  expect(ids.map(commitsOf)).toEqual(before);
-  for (const runId of ids) {
-    const ends = [];
-    for await (const { type } of person.follow(runId, { after: 0, follow: false }))
-      if (type === 'run.ended') ends.push(type);
-    expect(ends).toHaveLength(1);
-  }
-});
+it(
+  'hazard 22: a cancel that meets a landing: one end, as git has it, nothing afterwards',
+  { timeout: 900_000 },
+  async () => {
+    const ids: string[] = [];
+    const lane = async (first: number) => {
+      for (let n = first; n < RUNS; n += LANES) ids.push(await race((n * 997) % 600));
+    };
+    await Promise.all(Array.from({ length: LANES }, (_, first) => lane(first)));
+    const before = ids.map(commitsOf);
+    await sleep(1000);
+    expect(ids.map(commitsOf)).toEqual(before);
+    for (const runId of ids) {
+      const ends = [];
+      for await (const { type } of person.follow(runId, { after: 0, follow: false }))
+        if (type === 'run.ended') ends.push(type);
+      expect(ends).toHaveLength(1);
+    }
+  },
+);
