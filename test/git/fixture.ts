@@ -29,7 +29,7 @@ export function run(dir: string, args: string[], input?: string | Buffer): strin
 
 export function runBytes(dir: string, args: string[], input?: string | Buffer): Buffer {
   const stdio: ['pipe', 'pipe', 'pipe'] = ['pipe', 'pipe', 'pipe'];
-  return execFileSync('git', args, { cwd: dir, env: ENV, input: input ?? '', stdio });
+  return execFileSync('git', args, { cwd: dir, env: ENV, input: input ?? '', stdio, maxBuffer: 256 * 1024 * 1024 });
 }
 
 /** A checkout with one commit of these files. */

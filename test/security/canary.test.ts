@@ -90,7 +90,7 @@ ask().catch((error) => seen.push(String(error))).then(() => {
 });
 `;
 
-describe('attack 33: a secret in logs: a canary of the worker', { timeout: 240_000 }, () => {
+describe('attack 33, hazard 30: a secret in logs: a canary of the worker', { timeout: 240_000 }, () => {
   it('is in no container, file, log, journal, cassette, bundle, commit, note or answer, in no encoding', async () => {
     const repository = keep(
       makeRepository({

@@ -91,7 +91,7 @@ describe('attack 18: a process that outlives the agent', () => {
   });
 });
 
-describe('attacks 19, 20: what is no plain file', () => {
+describe('attacks 19, 20, hazard 28: what is no plain file', () => {
   it('does not arrive: pipes, sockets, setuid, sparse files', async () => {
     const state = await attack('mkfifo p; echo x > s; chmod 6777 s; echo y > a; ln a b; truncate -s 50M sparse');
     expect(state).toMatchObject({ stopReason: 'SUCCESS' });
@@ -109,7 +109,7 @@ describe('attacks 19, 20: what is no plain file', () => {
   });
 });
 
-describe('attack 21, incident git-hooks: a hostile .git', () => {
+describe('attack 21, incident git-hooks, hazard 28: a hostile .git', () => {
   it.each([
     [
       'in every key that starts a program, and in hooks',
@@ -210,7 +210,7 @@ describe('attack 25: names that some file systems take for others', () => {
   });
 });
 
-describe('attack 26: bombs', () => {
+describe('attack 26, hazard 28: bombs', () => {
   it('of files stop at the cap', async () => {
     expectRefused(await attack('mkdir d && cd d && seq 10050 | xargs touch && cd ..'), 'more than 10000 files');
   });
