@@ -118,7 +118,8 @@ export const ATTACKS: readonly Attack[] = ROWS.map(([id, attack, defence]) => ({
 
 /** The ids that a test's full name begins with: `attacks 14, 15 and 40: …`, `attack 21, incident git-hooks: …`. */
 export function idsIn(name: string): string[] {
-  const head = /^([^:]*):/.exec(name)?.[1] ?? '';
+  // A test may be one of a hazard, too, which has numbers of its own.
+  const head = /^([^:]*):/.exec(name)?.[1]?.replace(/\bhazards? \d+(?:(?:, | and )\d+)*/g, '') ?? '';
   if (!/^(attacks?|incident) /.test(head)) return [];
   const numbers = [...head.matchAll(/\b\d+\b/g)].map(([number]) => `attack ${number}`);
   const incidents = [...head.matchAll(/incident ([a-z-]+)/g)].map(([, slug]) => `incident ${slug}`);
