@@ -52,10 +52,8 @@ export function openLocal(options: LocalOptions): Operations {
       import('../queue/queue.ts'),
     ]);
     const link = await findRedis(host);
-    return {
-      link,
-      queue: await openQueue(link, { standingOf: openStandings(host.home, store), limits: openLimits(host.home) }),
-    };
+    const standings = { standingOf: openStandings(host.home, store), limits: openLimits(host.home) };
+    return { link, queue: await openQueue(link, { ...standings, takeoverMs: host.takeoverMs }) };
   });
   const presence = lazily(() => announceWorker(host.home, 'own'));
   const keeper = { home: host.home, store, log: pino({ level: 'silent' }) };

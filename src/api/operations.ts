@@ -59,6 +59,8 @@ export interface Submitted {
   /** The batch, when the submit made several runs. */
   batch?: string;
   warnings: string[];
+  /** Why it is not in the queue yet; workers put it there as soon as they can. */
+  unqueued?: string;
   /** Most of its stories at once. */
   parallel: number;
   /** The worker that has the run for itself; absent: any worker takes it. */

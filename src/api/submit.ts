@@ -3,7 +3,7 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { orderBatch } from '../core/batch.ts';
-import { HaloError } from '../core/errors.ts';
+import { HaloError, toHaloError } from '../core/errors.ts';
 import type { JournalEntry } from '../core/events.ts';
 import { unmetNeeds } from '../core/needs.ts';
 import type { Prd } from '../core/prd.ts';
@@ -53,7 +53,11 @@ export async function submitBatch(context: SubmitContext, request: BatchRequest)
     await announce(submitted);
     await createRuns(context, { planned, prds, after, options, ...batch, ...owned });
     // The runs are made: from here on nothing may fail the submit, for the workers' reconcilers queue what is not.
-    for (const { runId } of planned) await enqueueReady(context, { runId, queue }).catch(ignore);
+    let unqueued: string | undefined;
+    for (const run of submitted) {
+      unqueued ??= await enqueueReady(context, { runId: run.runId, queue }).then(ignore, whyNot);
+      if (unqueued !== undefined) run.unqueued = unqueued;
+    }
     return submitted;
   };
   const { key } = options;
@@ -168,4 +172,8 @@ async function createRuns(
     await linkRunFiles(created.prdPath, context.store.runFolder(created.runId));
 }
 
-function ignore(): void {}
+function ignore(): undefined {}
+
+function whyNot(error: unknown): string {
+  return toHaloError(error).message;
+}

@@ -5,11 +5,13 @@ import { safeLine } from '../core/safe-text.ts';
 import { sleep } from '../lib/sleep.ts';
 import { openDispatch } from './dispatch.ts';
 import { buryJob } from './dead-letters.ts';
+import { holdLocks } from './hold-locks.ts';
 import { queueName, readJob, type JobRef } from './job.ts';
 import { openClient } from './redis-client.ts';
 import type { RedisLink } from './redis.ts';
+import { restWhenRefused } from './rest-when-refused.ts';
 import { takeTurns } from './take-turns.ts';
-import { NO_LIMITS, type Limits } from './turns.ts';
+import { NO_LIMITS, TAKEOVER_MS, type Limits } from './turns.ts';
 
 export interface ConsumeOptions {
   /** How many jobs are handled at once. */
@@ -20,7 +22,7 @@ export interface ConsumeOptions {
   limits?: () => Promise<Limits>;
   /** The machine, for the limit by host. */
   host?: string;
-  /** How long a job whose worker is silent stays with it, in ms; default 30 s. The same for all workers. */
+  /** How long a job whose worker is silent, and its turn, stay with it, in ms; default 30 s. The same for all workers. */
   takeoverMs?: number | undefined;
   /**
    * Resolves when nothing is left to do for the job, whatever the verdict; that also holds after an abort.
@@ -51,7 +53,6 @@ export interface Consumer {
   close(graceMs: number): Promise<void>;
 }
 
-const TAKEOVER_MS = 30_000;
 /** Looked at this often in that time. */
 const LOOKS = 3;
 const HAND_BACK_DELAY_MS = 200;
@@ -63,11 +64,13 @@ export function consume(link: Pick<RedisLink, 'address' | 'prefix'>, options: Co
   // Of our own, because a job may be on its way from Redis when the worker is told to cancel all it has.
   const closing = new AbortController();
   const connection = openClient(link.address, { maxRetriesPerRequest: null });
-  const dispatch = openDispatch(connection, { prefix: link.prefix, limits });
+  const dispatch = openDispatch(connection, { prefix: link.prefix, limits, takeoverMs });
   const me = { id: randomBytes(8).toString('hex'), lane, host, slots: concurrency };
   const turns = takeTurns(dispatch, { worker: me, onError: options.onError });
   /** Jobs that wait for another turn as soon as the queue has let go of them, in ms. */
   const comingAgain = new Map<string, number>();
+  /** The lock of each job that is handled. */
+  const tokens = new Map<string, string>();
   /** Ends a job that nobody will ever do; of its payload, which may be of any size, no more is kept than a beginning. */
   const bury = async (job: Job<unknown>, reason: string): Promise<never> => {
     const { id = '', name, data } = job;
@@ -81,6 +84,7 @@ export function consume(link: Pick<RedisLink, 'address' | 'prefix'>, options: Co
     const stop = AbortSignal.any(signal === undefined ? [closing.signal] : [signal, closing.signal]);
     const lastTry = job.attemptsMade + 1 >= (job.opts.attempts ?? 1);
     const id = job.id ?? '';
+    tokens.set(id, token ?? '');
     try {
       stop.throwIfAborted();
       // It lost its turn while it waited here: whoever gives it the next one queues it anew.
@@ -100,6 +104,8 @@ export function consume(link: Pick<RedisLink, 'address' | 'prefix'>, options: Co
       if (lastTry && signal?.aborted !== true) await turns.finish(id);
       else turns.leave(id);
       throw error;
+    } finally {
+      if (tokens.get(id) === token) tokens.delete(id);
     }
   };
   const worker = new Worker<unknown>(
@@ -123,12 +129,13 @@ export function consume(link: Pick<RedisLink, 'address' | 'prefix'>, options: Co
     if (delayMs !== undefined) turns.later(id, delayMs).catch(options.onError);
   });
   worker.on('failed', (_job, error) => options.onError(error));
-  // Without its lock the job belongs to another worker by now: this one must stop.
-  worker.on('lockRenewalFailed', (jobIds) => jobIds.forEach((id) => worker.cancelJob(id, 'lock lost')));
+  holdLocks(worker, { client: connection, takeoverMs, tokens });
+  const stopResting = restWhenRefused(worker);
 
   return {
     ready: worker.waitUntilReady().then(() => turns.start()),
     async close(graceMs) {
+      stopResting();
       const deadline = new AbortController();
       const leave = async () => {
         await worker.pause(true);

@@ -1,7 +1,7 @@
 import { Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { JOB_NAME, queueName, type StoryJob } from './job.ts';
-import { openTurns, type Answer, type Entry, type Limits, type Question, type Turns } from './turns.ts';
+import { openTurns, type Answer, type Entry, type Question, type Turns, type TurnsOptions } from './turns.ts';
 
 /** Jobs that wait for their turn, and the queues of those that have it. */
 export interface Dispatch {
@@ -18,14 +18,10 @@ const DAY_S = 86_400;
 const TRIES = 4;
 const FIRST_PAUSE_MS = 2000;
 
-export interface DispatchOptions {
-  prefix: string;
-  limits: () => Promise<Limits>;
-}
-
 /** Jobs wait in Redis, outside the queue: only those that a worker can take at once are in it, so that none blocks another. */
-export function openDispatch(connection: Redis, { prefix, limits }: DispatchOptions): Dispatch {
-  const turns = openTurns(connection, { prefix, limits });
+export function openDispatch(connection: Redis, options: TurnsOptions): Dispatch {
+  const { prefix } = options;
+  const turns = openTurns(connection, options);
   const lanes = new Map<string, Queue<StoryJob>>();
   const queueOf = (lane: string) => {
     const open = lanes.get(lane);

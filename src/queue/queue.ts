@@ -4,6 +4,7 @@ import { openDispatch, type Dispatch } from './dispatch.ts';
 import { jobIdOf, type JobRef } from './job.ts';
 import { openTested } from './redis-client.ts';
 import type { RedisLink } from './redis.ts';
+import { isFull, isRefusal } from './refusal.ts';
 import { NO_LIMITS, type Limits, type Standing } from './turns.ts';
 
 export interface Enqueue extends JobRef {
@@ -32,6 +33,8 @@ export interface QueueOptions {
   /** Whose the jobs of a run are, and how they rank. */
   standingOf: (runId: string) => Promise<Standing>;
   limits: () => Promise<Limits>;
+  /** As for `consume`. */
+  takeoverMs?: number | undefined;
 }
 
 const ROOM_MS = 1000;
@@ -50,17 +53,18 @@ const ALIKE: QueueOptions = {
  */
 export async function openQueue(
   link: Pick<RedisLink, 'address' | 'prefix'>,
-  { standingOf, limits }: QueueOptions = ALIKE,
+  { standingOf, limits, takeoverMs }: QueueOptions = ALIKE,
 ): Promise<StoryQueue> {
   const connection = await openTested(link.address, { commandTimeout: ANSWER_MS });
   // From here on a lost connection fails commands instead of keeping them.
   connection.options.enableOfflineQueue = false;
-  const dispatch = openDispatch(connection, { prefix: link.prefix, limits });
+  const dispatch = openDispatch(connection, { prefix: link.prefix, limits, takeoverMs });
   const ask = <T>(work: () => Promise<T>) =>
     // A queue that is opened while Redis is away would wait for it.
     (connection.status === 'ready' ? work() : Promise.reject(new Error('not connected'))).catch((error: unknown) => {
       if (error instanceof HaloError) throw error;
       if (isFull(error)) throw full(link.address.name, error);
+      if (isRefusal(error)) throw refused(link.address.name, error);
       throw new HaloError('REDIS_UNAVAILABLE', `The queue in Redis at ${link.address.name} does not answer.`, {
         hint: 'Check that Redis runs, then try again: nothing is lost.',
         cause: error,
@@ -90,13 +94,16 @@ export async function openQueue(
   };
 }
 
-function isFull(error: unknown): boolean {
-  return error instanceof Error && /\bOOM\b/.test(error.message);
-}
-
 function full(name: string, cause: unknown): HaloError {
   return new HaloError('REDIS_UNAVAILABLE', `The memory of Redis at ${name} is full: it takes no more jobs.`, {
     hint: 'Raise its maxmemory, then try again: nothing is lost, and runs that are under way go on.',
+    cause,
+  });
+}
+
+function refused(name: string, cause: Error): HaloError {
+  return new HaloError('REDIS_UNAVAILABLE', `Redis at ${name} takes no jobs: ${cause.message}.`, {
+    hint: 'Mend what it complains of, then try again: nothing is lost.',
     cause,
   });
 }

@@ -84,19 +84,27 @@ export interface Turns {
   list(): Promise<{ id: string; entry: Entry; hasTurn: boolean }[]>;
 }
 
-/** A turn whose worker does not renew it is over: as long as a job's lock. */
-export const LEASE_MS = 30_000;
+/** How long a silent worker keeps what it has, its jobs and its turns alike. */
+export const TAKEOVER_MS = 30_000;
 /** A worker that does not announce itself is given no more turns. */
 const WORKER_MS = 15_000;
 
-/** Who may be worked on, decided in Redis alone. `prefix` is that of all keys of this HALO_HOME. */
-export function openTurns(client: Redis, { prefix, limits }: { prefix: string; limits: () => Promise<Limits> }): Turns {
+export interface TurnsOptions {
+  /** Of all keys of this HALO_HOME. */
+  prefix: string;
+  limits: () => Promise<Limits>;
+  /** How long a turn lasts that its worker does not renew, in ms; default 30 s. */
+  takeoverMs?: number | undefined;
+}
+
+/** Who may be worked on, decided in Redis alone. */
+export function openTurns(client: Redis, { prefix, limits, takeoverMs = TAKEOVER_MS }: TurnsOptions): Turns {
   const keys = ['jobs', 'leases', 'served', 'workers', 'counter'].map((name) => `${prefix}:turns:${name}`);
   const [jobs = '', leases = ''] = keys;
   return {
     async ask(question) {
       const now = await limits();
-      const asked = { ...question(), limits: now, leaseMs: LEASE_MS, workerMs: WORKER_MS };
+      const asked = { ...question(), limits: now, leaseMs: takeoverMs, workerMs: WORKER_MS };
       return readAnswer(await client.eval(TURNS_SCRIPT, keys.length, ...keys, JSON.stringify(asked)));
     },
     async list() {

@@ -72,7 +72,8 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   const shared = await openAllowance(link);
   const worker = openContext({ host, homeId, log, masker, cleaning, shared });
   const limits = openLimits(host.home);
-  const queue = await openQueue(link, { standingOf: openStandings(host.home, worker.store), limits });
+  const { takeoverMs } = host;
+  const queue = await openQueue(link, { standingOf: openStandings(host.home, worker.store), limits, takeoverMs });
 
   const reconciler = startReconciler(worker, queue, owner);
   // What follows is in the journal already: while Redis is away it waits for the reconciler, and nothing fails.
@@ -105,7 +106,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     concurrency,
     limits,
     ...(owner === undefined ? {} : { lane: owner }),
-    takeoverMs: host.takeoverMs,
+    takeoverMs,
     handle,
     onError: (error) => log.warn({ err: error }, 'the queue reports a fault'),
   });

@@ -6,7 +6,7 @@ import { sleep } from '../../src/lib/sleep.ts';
 import { consume, type Consumer } from '../../src/queue/consume.ts';
 import { openQueue, type StoryQueue } from '../../src/queue/queue.ts';
 import { connectRedis, type RedisLink } from '../../src/queue/redis.ts';
-import { NO_LIMITS, openTurns, type Limits, type Standing } from '../../src/queue/turns.ts';
+import { NO_LIMITS, openTurns, TAKEOVER_MS, type Limits, type Standing } from '../../src/queue/turns.ts';
 
 let home: string;
 let link: RedisLink;
@@ -66,11 +66,12 @@ function watch() {
     most: () => most,
     done: () => started.length - now.size,
     /** `until`: jobs go on until so many are under way at once. */
-    async start({ concurrency = 2, host = 'here', ms = 15, until = 1 } = {}) {
+    async start({ concurrency = 2, host = 'here', ms = 15, until = 1, takeoverMs = TAKEOVER_MS } = {}) {
       const consumer = consume(link, {
         concurrency,
         host,
         limits: () => Promise.resolve(limits),
+        takeoverMs,
         async handle({ runId, ordinal }) {
           const job = { runId, ordinal, host };
           started.push(job);
@@ -89,7 +90,7 @@ function watch() {
   };
 }
 
-test('a user with one story does not wait for the hundred runs of another', async () => {
+test('hazard 31: a user with one story does not wait for the hundred runs of another', async () => {
   const seen = watch();
   for (const runId of runIds('aaaa', 100)) await enqueue(runId);
   await seen.start({ concurrency: 2, until: 2 });
@@ -104,7 +105,7 @@ test('a user with one story does not wait for the hundred runs of another', asyn
   expect(seen.most()).toBe(2);
 });
 
-test('the hundred stories of one run do not keep back the one story of another run of the same user', async () => {
+test('hazard 31: the hundred stories of one run do not keep back the one story of another run of the same user', async () => {
   const seen = watch();
   for (let ordinal = 0; ordinal < 100; ordinal++) await enqueue('aaaa0000', {}, ordinal);
   await enqueue('bbbb0000');
@@ -145,7 +146,7 @@ test.each<[string, Limits, Partial<Standing>]>([
   ['of a repository', { perRepo: 3, perAgent: {} }, { repo: 'shop' }],
   ['of an agent', { perAgent: { codex: 3 } }, { agent: 'codex' }],
   ['of a host', { perHost: 3, perAgent: {} }, {}],
-])('the limit %s is reached by several workers, and never passed', async (_what, most, standing) => {
+])('hazard 31: the limit %s is reached by several workers, and never passed', async (_what, most, standing) => {
   limits = most;
   const seen = watch();
   await Promise.all(Array.from({ length: 3 }, () => seen.start({ concurrency: 2, until: 3 })));
@@ -201,6 +202,7 @@ test('the turn of a worker that died lapses, and another one takes its place', a
   const turns = openTurns(link.client, {
     prefix: link.prefix,
     limits: () => Promise.resolve({ max: 1, perAgent: {} }),
+    takeoverMs: 5000,
   });
   const worker = (id: string) => ({ id, lane: '', host: 'here', slots: 1 });
   await enqueue('aaaa0000');
@@ -208,12 +210,37 @@ test('the turn of a worker that died lapses, and another one takes its place', a
   expect(given.turns.map(({ id }) => id)).toEqual(['s-aaaa0000-0-a1']);
   await enqueue('bbbb0000', { priority: -1 });
   expect((await turns.ask(() => ({ worker: worker('alive') }))).turns).toEqual([]);
-  // As if the time of its lease were over.
-  const key = `${link.prefix}:turns:leases`;
-  await link.client.zadd(key, 1, 's-aaaa0000-0-a1');
-  expect((await turns.ask(() => ({ worker: worker('alive') }))).turns.map(({ id }) => id)).toEqual(['s-bbbb0000-0-a1']);
+  await expect
+    .poll(async () => (await turns.ask(() => ({ worker: worker('alive') }))).turns.map(({ id }) => id), {
+      timeout: 20_000,
+      interval: 500,
+    })
+    .toEqual(['s-bbbb0000-0-a1']);
   // The dead one comes back, and may not begin: its place is taken.
   expect((await turns.ask(() => ({ begin: { id: 's-aaaa0000-0-a1', host: 'here' } }))).begun).toBeUndefined();
+});
+
+test('a turn lasts no longer than a silent worker keeps its jobs, whoever gave it', async () => {
+  const [id, takeoverMs] = ['s-aaaa0000-0-a1', 4000];
+  const ofAll = { standingOf, limits: () => Promise.resolve(limits), takeoverMs };
+  const left = async () => {
+    const until = await link.client.zscore(`${link.prefix}:turns:leases`, id);
+    const [seconds] = await link.client.time();
+    return Number(until) - Number(seconds) * 1000;
+  };
+  const turns = openTurns(link.client, { prefix: link.prefix, ...ofAll });
+  await turns.ask(() => ({ worker: { id: 'other', lane: '', host: 'there', slots: 1 } }));
+  const producer = await openQueue(link, ofAll);
+  await producer.enqueue({ runId: 'aaaa0000', ordinal: 0, attempt: 1 });
+  // A second more for the fraction that was cut off.
+  for (const at of ['given', 'taken']) {
+    const ms = await left();
+    expect(ms, at).toBeGreaterThan(0);
+    expect(ms, at).toBeLessThanOrEqual(takeoverMs + 1000);
+    if (at === 'given') await watch().start({ ms: 5000, takeoverMs });
+    await sleep(1500);
+  }
+  await producer.close();
 });
 
 test('what is being worked on counts even when Redis has lost everything', async () => {

@@ -1,12 +1,14 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Queue } from 'bullmq';
 import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { checkQueue } from '../../src/api/doctor.ts';
 import type { Host } from '../../src/config/config.ts';
 import { sleep } from '../../src/lib/sleep.ts';
 import { consume } from '../../src/queue/consume.ts';
+import { queueName } from '../../src/queue/job.ts';
 import { openQueue } from '../../src/queue/queue.ts';
 import { connectRedis, type RedisLink } from '../../src/queue/redis.ts';
 import { startWorker } from '../../src/worker/main.ts';
@@ -46,28 +48,70 @@ describe('hazard 9: Redis is full', () => {
     await queue.close();
   });
 
-  it('a worker does not ask again and again meanwhile, and takes the next job when there is room', async () => {
-    const taken: string[] = [];
-    const faults: string[] = [];
-    const consumer = consume(link, {
-      concurrency: 2,
-      handle: (_job, _signal, { jobId }) => Promise.resolve(void taken.push(jobId)),
-      onError: ({ message }) => void faults.push(message),
-    });
-    await consumer.ready;
-    const queue = await openQueue(link);
+  it('a job that runs longer than its lock lasts meanwhile goes on, and is done once', async () => {
+    const worker = await startConsumer();
+    await worker.queue.enqueue(job);
+    await expect.poll(() => worker.signals).toHaveLength(1);
     await link.client.config('SET', 'maxmemory', '1');
-    await sleep(8000);
+    await sleep(TAKEOVER_MS * 3);
     await link.client.config('SET', 'maxmemory', '0');
-    await queue.enqueue(job);
-    await expect.poll(() => taken, { timeout: 30_000 }).toEqual(['s-abcdefgh01-0-a1']);
-    expect(faults.join()).toContain('OOM');
-    // Once a second for its turns, and a few for the queue.
-    expect(faults.length).toBeLessThan(40);
-    await consumer.close(500);
-    await queue.close();
+    await sleep(TAKEOVER_MS * 2);
+    expect(worker.signals.map(({ aborted }) => aborted)).toEqual([false]);
+    worker.finish();
+    await expect.poll(() => worker.queue.counts()).toEqual({ waiting: 0, active: 0, delayed: 0, failed: 0 });
+    expect(worker.taken).toHaveLength(1);
+    await worker.close();
+  });
+
+  it('a worker whose job ends does not ask for the next one again and again, and takes it when there is room', async () => {
+    const worker = await startConsumer();
+    await worker.queue.enqueue(job);
+    await expect.poll(() => worker.signals).toHaveLength(1);
+    const raw = new Queue(queueName(), { connection: link.client, prefix: link.prefix, skipVersionCheck: true });
+    await raw.add('story', { runId: job.runId, ordinal: 1 }, { jobId: 's-abcdefgh01-1-a1' });
+    await link.client.config('SET', 'maxmemory', '1');
+    // Its lock is gone by then, which sends the worker to the next job, and that one it cannot take.
+    await sleep(TAKEOVER_MS * 3);
+    worker.finish();
+    await sleep(4000);
+    await link.client.config('SET', 'maxmemory', '0');
+    expect(worker.faults.join()).toContain('OOM');
+    // Once a second for its turns, and some for the queue; without a rest, ten thousands a second.
+    expect(worker.faults.length).toBeLessThan(50);
+    await worker.queue.enqueue({ ...job, attempt: 2 });
+    await expect.poll(() => worker.taken, { timeout: 30_000 }).toContain('s-abcdefgh01-0-a2');
+    await raw.close();
+    await worker.close();
   });
 });
+
+const TAKEOVER_MS = 2000;
+
+/** Takes jobs one by one; they go on until `finish`. */
+async function startConsumer() {
+  const taken: string[] = [];
+  const signals: AbortSignal[] = [];
+  const faults: string[] = [];
+  let finish = (): void => undefined;
+  const finished = new Promise<void>((resolve) => (finish = resolve));
+  const consumer = consume(link, {
+    concurrency: 1,
+    takeoverMs: TAKEOVER_MS,
+    handle: (_job, signal, { jobId }) => {
+      taken.push(jobId);
+      signals.push(signal);
+      return finished;
+    },
+    onError: ({ message }) => void faults.push(message),
+  });
+  await consumer.ready;
+  const queue = await openQueue(link);
+  const close = async () => {
+    await consumer.close(500);
+    await queue.close();
+  };
+  return { queue, taken, signals, faults, finish, close };
+}
 
 describe('hazard 10: Redis may forget', () => {
   it('what it drops when it is full: doctor fails, and no worker starts', async () => {

@@ -61,7 +61,12 @@ async function submit(file: string | undefined, flags: Flags, cli: Cli): Promise
   // Runs that share a PRD share its warnings, too.
   const warnings = new Set(runs.flatMap((run) => run.warnings));
   for (const text of warnings) await cli.note(`${cli.paintErr('warn', 'warning:')} ${safeLine(text, 500)}`);
-  for (const { runId, repo } of runs) await cli.note(cli.paintErr('quiet', `queued ${runId} for ${safeLine(repo)}`));
+  for (const { runId, repo, unqueued } of runs)
+    await cli.note(
+      unqueued === undefined
+        ? cli.paintErr('quiet', `queued ${runId} for ${safeLine(repo)}`)
+        : `${cli.paintErr('warn', 'kept')} ${runId} for ${safeLine(repo)}, not queued yet: ${safeLine(unqueued, 300)} A worker queues it as soon as it can.`,
+    );
   const batch = runs[0]?.batch;
   if (batch !== undefined) await cli.note(cli.paintErr('quiet', `halo batch ${batch} shows them together`));
   await cli.print(...runs.map(({ runId }) => runId));
