@@ -54,7 +54,7 @@ test('a job reaches a handler with its run id and a live signal, and is done', a
     return Promise.resolve();
   });
   await queue.enqueue(JOB);
-  await expect.poll(() => seen).toEqual([{ runId: RUN, ordinal: 0 }, true]);
+  await expect.poll(() => seen).toEqual([JOB, true]);
   await expect.poll(() => queue.counts()).toEqual({ waiting: 0, active: 0, delayed: 0, failed: 0 });
 });
 
