@@ -28,11 +28,13 @@ export function startReconciler(worker: WorkerContext, queue: StoryQueue, owner:
   const needs = new Map<string, string[]>();
   let turns = 0;
   const once = async () => {
-    if (turns++ % SWEEP_EVERY === 0) await sweepOrphans(worker);
+    if (turns++ % SWEEP_EVERY === 0) await sweepOrphans(worker).catch(complain);
     if (owner === undefined) for (const lane of await forgetDead(worker.home)) await queue.dropLane(lane);
     await worker.store.placeRuns();
     for (const runId of await worker.store.runIds()) await look(runId);
   };
+  // Runs are queued whether or not the engine answers.
+  const complain = (error: unknown) => worker.log.warn({ err: error }, 'what attempts left behind could not be swept');
   const look = async (runId: string) => {
     const bytes = await worker.store.journalBytes(runId);
     if (ended.get(runId) === bytes) return;

@@ -22,7 +22,10 @@ export async function sweepOrphans(worker: WorkerContext): Promise<void> {
   for (const belonging of belongings) {
     if (!(await isOrphan(belonging))) continue;
     worker.log.info({ ...belonging }, 'removing what an attempt left behind');
-    await worker.engine.discard(belonging);
+    // One that the engine cannot remove must not keep the others.
+    await worker.engine.discard(belonging).catch((error: unknown) => {
+      worker.log.warn({ ...belonging, err: error }, 'what an attempt left behind could not be removed');
+    });
   }
   for (const folder of folders) {
     if (await isOrphan(folder)) await rm(folder.path, { recursive: true, force: true });

@@ -2,6 +2,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Queue } from 'bullmq';
+import Docker from 'dockerode';
 import { Redis } from 'ioredis';
 import { expect, vi } from 'vitest';
 import { openLocal } from '../../src/api/local.ts';
@@ -22,6 +23,8 @@ export interface World {
   home: HaloHome;
   /** Redis listens here. */
   redisSocket: string;
+  /** The engine of the workers. */
+  docker: Docker;
   /** Temporary files of the workers. */
   tmp: string;
   operations: Operations;
@@ -41,8 +44,8 @@ export const NO_OP = `date +%N >> "$(grep -oE 'Story [A-Z0-9-]+' | head -n 1 | t
 /** Of a run of such stories. */
 export const SETTINGS = [...scripted(NO_OP, ['true']), 'secrets.env=["CHAOS_CANARY"]'];
 
-/** With a Redis of its own, which `socket` leads to, or with halo's. */
-export function openWorld({ socket }: { socket?: string } = {}): World {
+/** With a Redis of its own, which `socket` leads to, or with halo's; `engine` likewise is the engine's socket. */
+export function openWorld({ socket, engine }: { socket?: string; engine?: string | undefined } = {}): World {
   const home = openHome();
   const side = mkdtempSync(join(tmpdir(), 'halo-chaos-'));
   const tmp = join(side, 'tmp');
@@ -61,6 +64,7 @@ export function openWorld({ socket }: { socket?: string } = {}): World {
   return {
     home,
     redisSocket: socket ?? join(home.dir, 'redis', 'redis.sock'),
+    docker: new Docker(engine === undefined ? {} : { socketPath: engine }),
     tmp,
     operations,
     repositories,
@@ -87,7 +91,13 @@ export function openWorld({ socket }: { socket?: string } = {}): World {
     startWorker(env = {}, { concurrency = 1, via = [] } = {}) {
       return home.start(['worker', '--concurrency', String(concurrency)], {
         cwd: side,
-        env: { TMPDIR: tmp, HALO_TAKEOVER: TAKEOVER, CHAOS_CANARY: CANARY, ...env },
+        env: {
+          ...(engine === undefined ? {} : { DOCKER_HOST: `unix://${engine}` }),
+          TMPDIR: tmp,
+          HALO_TAKEOVER: TAKEOVER,
+          CHAOS_CANARY: CANARY,
+          ...env,
+        },
         via,
       });
     },

@@ -1,8 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import type { Duplex } from 'node:stream';
-import Docker, { type ContainerCreateOptions } from 'dockerode';
+import type Docker from 'dockerode';
+import type { ContainerCreateOptions } from 'dockerode';
 import { HaloError } from '../../core/errors.ts';
 import type { Sandbox, SandboxEngine, SandboxSpec } from '../sandbox.ts';
+import { openClient } from './client.ts';
 import { buildContainer } from './container-spec.ts';
 import { discardBelonging, listBelongings } from './belongings.ts';
 import { splitFrames } from './demultiplex.ts';
@@ -21,12 +23,13 @@ import { discardThrowaways, processLabel } from './throwaways.ts';
 import { readToolVersion } from './tool-version.ts';
 import { openTools } from './tools-volume.ts';
 import { TRUSTED_IMAGE } from './trusted-image.ts';
+import { remembersEnd } from './witness.ts';
 import { createVolume, hasQuota, removeVolume } from './volumes.ts';
 
 const ATTACH = { stream: true, hijack: true, stdin: true, stdout: true, stderr: true };
 
 /** Opens the Docker engine that the environment names (DOCKER_HOST, else the local socket). No API version is pinned. */
-export function openDocker(docker: Docker = new Docker()): SandboxEngine {
+export function openDocker(docker: Docker = openClient()): SandboxEngine {
   const lookUp = openImageLookup(docker);
   const tools = openTools(docker);
   const space = openSpace(docker);
@@ -89,23 +92,32 @@ interface Start {
 async function startSandbox(docker: Docker, spec: SandboxSpec, { options, watchDisk }: Start): Promise<Sandbox> {
   const { run, storyKey, attempt, phase } = spec.labels;
   const name = `halo-${run}-${storyKey}-a${attempt}-${phase}-${randomBytes(3).toString('hex')}`;
-  const container = await docker
-    .createContainer({ name, ...options, Labels: { ...options.Labels, ...processLabel() } })
-    .catch((error: unknown) => {
-      if (engineStatus(error) === 404) throw missingImage(spec.image);
-      throw fromDocker(error, 'create a container');
-    });
+  // dockerode would put all of it into the address as well, which proxies cut and keep in their logs.
+  const body = { ...options, Labels: { ...options.Labels, ...processLabel() } };
+  const request = { _query: { name }, _body: body } as ContainerCreateOptions;
+  const container = await docker.createContainer(request).catch((error: unknown) => {
+    if (engineStatus(error) === 404) throw missingImage(spec.image);
+    throw fromDocker(error, 'create a container');
+  });
+  const closing = new AbortController();
   let stream: Duplex | undefined;
-  // The engine keeps the connection to a container that has never started, and this process would never end.
-  const remove = onceOnly(() => removeContainer(docker, container.id).finally(() => stream?.destroy()));
+  // The engine keeps the connections to a container that has never started, or that it lost: this process would never end.
+  const remove = onceOnly(() =>
+    removeContainer(docker, container.id).finally(() => {
+      closing.abort();
+      stream?.destroy();
+    }),
+  );
   try {
     // Attached and waited for before the start, so that neither output nor a quick end is missed.
     stream = (await container.attach(ATTACH)) as Duplex;
     stream.on('error', ignore);
-    const exited = container.wait({ condition: 'next-exit' });
+    const exited = container.wait({ condition: 'next-exit', abortSignal: closing.signal });
     exited.catch(ignore);
     await container.start();
-    const attached: Attached = { container, stream, pieces: splitFrames(stream), exited, watchDisk };
+    const pieces = splitFrames(stream);
+    const witnessed = () => remembersEnd(docker, container.id);
+    const attached: Attached = { container, stream, pieces, exited, watchDisk, witnessed };
     return {
       id: container.id,
       prepare: (script) => prepareSandbox(attached, script),
@@ -114,7 +126,7 @@ async function startSandbox(docker: Docker, spec: SandboxSpec, { options, watchD
       remove,
     };
   } catch (error) {
-    await remove();
+    await remove().catch(ignore);
     throw fromDocker(error, 'start a container');
   }
 }

@@ -2,15 +2,22 @@ import { Readable, type Duplex } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { Container } from 'dockerode';
 import { HaloError } from '../../core/errors.ts';
+import { sleep } from '../../lib/sleep.ts';
 import type { Command, SandboxExit } from '../sandbox.ts';
 import type { DiskEnd } from './disk-guard.ts';
 import { engineStatus, fromDocker } from './docker-errors.ts';
 import { pump, type Piece } from './demultiplex.ts';
 import { watchForks } from './refused-forks.ts';
-import { watchLimits, type KillReason } from './watch-limits.ts';
+import { watchLimits, type KillReason, type Watch } from './watch-limits.ts';
 
 /** How long output may still come after the main process is gone: something else may hold the pipe. */
 const DRAIN_MS = 5_000;
+
+/** How long an engine under load may take to tell of an end after the output has ended. */
+const LOST_MS = 10_000;
+
+/** How long a preparing script may take: it may check out a large repository, and says nothing meanwhile. */
+const PREPARE_MS = 15 * 60_000;
 
 /** What the last line of a preparing script on stdout must be. */
 const READY = 'halo: ready\n';
@@ -25,10 +32,17 @@ export interface Attached {
   exited: Promise<unknown>;
   /** Watches what the sandbox writes to disk until the answer is called; none: it can write to no volume. */
   watchDisk: ((end: (why: DiskEnd) => void) => () => void) | undefined;
+  /** Whether the engine that is there now is the one under which the container ended. */
+  witnessed: () => Promise<boolean>;
 }
 
 /** Runs a trusted script in the waiting container, which then waits again. Throws DOCKER_FAILED with its stderr. */
-export async function prepareSandbox({ stream, pieces }: Attached, script: string): Promise<void> {
+export async function prepareSandbox(attached: Attached, script: string): Promise<void> {
+  const timer = setTimeout(() => attached.stream.destroy(), PREPARE_MS);
+  await followPreparation(attached, script).finally(() => clearTimeout(timer));
+}
+
+async function followPreparation({ stream, pieces }: Attached, script: string): Promise<void> {
   writeScript(stream, `set -e\n${script}\nprintf '${READY.trimEnd()}\\n'\nexec /opt/halo/bin/wait`);
   let heard = '';
   let complaint = '';
@@ -41,9 +55,12 @@ export async function prepareSandbox({ stream, pieces }: Attached, script: strin
   }
 }
 
-/** Hands a waiting container its command and follows it to its end. Limits end in a kill, never in a wait. */
+/**
+ * Hands a waiting container its command and follows it to its end. Limits end in a kill, never in a wait. Throws
+ * DOCKER_FAILED, DOCKER_UNAVAILABLE when the engine does not tell how it ended, or ended it itself.
+ */
 export async function runCommand(attached: Attached, command: Command): Promise<SandboxExit> {
-  const { container, stream, pieces, exited } = attached;
+  const { container, stream, pieces } = attached;
   const started = Date.now();
   const watch = watchLimits(command, () => void killContainer(container, stream));
   const leaveDisk = attached.watchDisk?.((why) => watch.end(why));
@@ -55,19 +72,14 @@ export async function runCommand(attached: Attached, command: Command): Promise<
       broken = error;
       void killContainer(container, stream);
     });
-    await exited.catch((error: unknown) => {
-      throw fromDocker(error, 'wait for a container');
-    });
+    await untilGone(attached, output, watch);
     if ((await withDeadline(output, DRAIN_MS)) === 'late') stream.destroy();
     else if (broken !== undefined && watch.reason() === undefined)
       throw fromDocker(broken, 'read the output of a container');
     await output;
     await feeding;
-    const facts = await container.inspect().catch((error: unknown) => {
-      if (engineStatus(error) === 404) return undefined;
-      throw fromDocker(error, 'inspect a container');
-    });
-    return { ...describeExit(watch.reason(), facts?.State, Date.now() - started), forksRefused: forks.refused() };
+    const exit = watch.reason() === undefined ? await readExit(attached) : undefined;
+    return { ...describeExit(watch.reason(), exit, Date.now() - started), forksRefused: forks.refused() };
   } finally {
     watch.stop();
     leaveDisk?.();
@@ -75,6 +87,47 @@ export async function runCommand(attached: Attached, command: Command): Promise<
     stream.destroy();
   }
 }
+
+/**
+ * The init holds both pipes until it ends: output that ends is the container's end, or else nobody listens any more, and
+ * what was said since is lost. dockerode does not tell of a wait that broke off.
+ */
+async function untilGone({ container, exited }: Attached, output: Promise<void>, watch: Watch): Promise<void> {
+  const done = new AbortController();
+  const told = exited.then(() => true);
+  const lost = output.then(() => sleep(LOST_MS, done.signal)).then(() => false);
+  const isTold = await Promise.race([told, lost]).catch(() => false);
+  done.abort();
+  if (isTold) return;
+  // Of what was to be killed anyway nothing more is wanted.
+  if (watch.reason() !== undefined && (await inspect(container))?.State.Running !== true) return;
+  await container.kill().catch(ignore);
+  throw new HaloError('DOCKER_FAILED', 'Docker lost the output of a container');
+}
+
+interface ExitState {
+  ExitCode?: number | null;
+  OOMKilled?: boolean;
+}
+
+/** What the engine says of an end that was not ours. */
+async function readExit({ container, witnessed }: Attached): Promise<ExitState> {
+  const [facts, isSame] = await Promise.all([inspect(container), witnessed()]);
+  if (!isSame) throw new HaloError('DOCKER_FAILED', 'Docker was restarted, and stopped a container');
+  if (!Number.isInteger(facts?.State.ExitCode))
+    throw new HaloError('DOCKER_FAILED', 'Docker does not tell how a container ended');
+  return facts!.State;
+}
+
+/** Undefined when somebody has removed it. */
+async function inspect(container: Container) {
+  return container.inspect().catch((error: unknown) => {
+    if (engineStatus(error) === 404) return undefined;
+    throw fromDocker(error, 'inspect a container');
+  });
+}
+
+function ignore(): void {}
 
 function writeScript(stream: Duplex, script: string): void {
   const bytes = Buffer.from(script);
@@ -101,7 +154,7 @@ function isClosedPipe(error: unknown): boolean {
 
 /** Never throws: when the engine refuses, or the stream does not end by itself, we stop listening all the same. */
 async function killContainer(container: Container, stream: Duplex): Promise<void> {
-  await container.kill().catch(() => {});
+  await container.kill().catch(ignore);
   setTimeout(() => stream.destroy(), DRAIN_MS).unref();
 }
 
@@ -120,10 +173,10 @@ async function withDeadline(promise: Promise<unknown>, ms: number): Promise<'in 
 /** Reads the engine's facts: an exit code counts only if nobody killed the container from outside. */
 export function describeExit(
   reason: KillReason | undefined,
-  state: { ExitCode?: number; OOMKilled?: boolean } | undefined,
+  state: ExitState | undefined,
   ms: number,
 ): Omit<SandboxExit, 'forksRefused'> {
-  const exitCode = reason === undefined ? state?.ExitCode : undefined;
+  const exitCode = reason === undefined ? (state?.ExitCode ?? undefined) : undefined;
   const flagged = state?.OOMKilled === true;
   return {
     ended: reason ?? 'exited',

@@ -1,0 +1,92 @@
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import type { JournalEvent } from '../../src/core/events.ts';
+import { openEngineProxy, type EngineProxy } from '../support/engine-proxy.ts';
+import { openEngine, type TestEngine } from '../support/engine.ts';
+import { OK, scripted } from '../support/halo.ts';
+import type { TestRepository } from '../support/repository.ts';
+import { checkInvariants } from './check-invariants.ts';
+import { ALL, FULL, LEVEL } from './level.ts';
+import { openWorld, stopWorker, tidyUp, type World } from './world.ts';
+
+const AGENT = `name=$(grep -oE 'Story [A-Z]' | head -n 1 | tr -d ' '); sleep 3; echo x > "$name"; ${OK}`;
+/** The wait is longer than an engine takes to come back. */
+const SETTINGS = [
+  ...scripted(AGENT, ['sleep 3']),
+  'setup=["sleep 1"]',
+  'retry.jitter=0',
+  'retry.infrastructure.backoff="8s"',
+];
+
+/** Where the engine is killed, story by story. */
+const PLACES: Record<string, (event: JournalEvent) => boolean> = {
+  A: (event) => event.type === 'phase.started' && event.phase === 'prepare',
+  B: (event) => event.type === 'phase.started' && event.phase === 'setup',
+  C: (event) => event.type === 'phase.started' && event.phase === 'agent',
+  D: (event) => event.type === 'gate.started',
+};
+const STORIES = LEVEL < ALL ? ['C'] : Object.keys(PLACES);
+
+interface Restart {
+  name: string;
+  liveRestore?: boolean;
+  signal: 'SIGKILL' | 'SIGTERM';
+  /** Whoever asks while it is away waits until it is back. */
+  kept?: boolean;
+}
+const RESTARTS: Restart[] = [
+  { name: 'killed, and its containers with it', signal: 'SIGKILL' },
+  { name: 'killed, while its containers live on', signal: 'SIGKILL', liveRestore: true },
+  { name: 'stopped in good order', signal: 'SIGTERM' },
+  { name: 'restarted by systemd, which keeps its socket open', signal: 'SIGTERM', kept: true },
+];
+
+describe.skipIf(LEVEL < FULL).each(RESTARTS)('hazard 11: an engine that is $name', ({ liveRestore, signal, kept }) => {
+  let engine: TestEngine | undefined;
+  let proxy: EngineProxy | undefined;
+  let world: World;
+  let repository: TestRepository;
+
+  beforeAll(async () => {
+    engine = await openEngine({ liveRestore });
+    if (engine !== undefined && kept === true) proxy = await openEngineProxy(engine.socket);
+    world = openWorld({ engine: proxy?.socket ?? engine?.socket });
+    repository = world.addRepository();
+  });
+  afterAll(async () => {
+    await world.close();
+    await proxy?.close();
+    await engine?.close();
+  });
+
+  it('costs one retry in each phase, and no attempt', { timeout: 300_000 }, async ({ skip }) => {
+    if (engine === undefined) return skip('no second engine can be started here');
+    const runId = await world.submit(
+      repository,
+      STORIES.map((id) => ({ id })),
+      SETTINGS,
+    );
+    const worker = world.startWorker();
+    const seen = (story: string, wanted: (event: JournalEvent) => boolean) =>
+      world.journal(runId).some((event) => 'story' in event && event.story === story && wanted(event));
+    for (const story of STORIES) {
+      await vi.waitUntil(() => seen(story, PLACES[story]!), { timeout: 100_000, interval: 20 });
+      await engine.stop(signal);
+      await engine.start();
+      await vi.waitUntil(() => seen(story, ({ type }) => type === 'story.disturbed'), {
+        timeout: 60_000,
+        interval: 50,
+      });
+    }
+    await world.untilEnded(runId);
+    await stopWorker(worker);
+    const told = world.journal(runId);
+    expect(told.flatMap((event) => (event.type === 'story.disturbed' ? [[event.story, event.class]] : []))).toEqual(
+      STORIES.map((story) => [story, 'infrastructure']),
+    );
+    expect(told.flatMap((event) => (event.type === 'story.ended' ? [[event.story, event.attempt]] : []))).toEqual(
+      STORIES.map((story) => [story, 1]),
+    );
+    await tidyUp(world);
+    await checkInvariants(world, [{ runId, repository, main: 'unchanged', landed: STORIES }]);
+  });
+});

@@ -1,0 +1,175 @@
+import { createServer, request, type IncomingMessage } from 'node:http';
+import { connect, type Socket } from 'node:net';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { once } from 'node:events';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Transform } from 'node:stream';
+
+/** What becomes of a request to the engine. */
+export type Misdeed =
+  /** Answered with this status, and never passed on. */
+  | { status: number }
+  /** Passed on after this time. */
+  | { delayMs: number }
+  /** Passed on; its answer breaks off after so many bytes of its body or stream, by a reset or by a plain end. */
+  | { cutAfter: number; by: 'reset' | 'end' }
+  /** Passed on; whoever asked never hears. */
+  | 'swallow'
+  /** Passed on; the answer is another one. */
+  | { rewrite: (body: string) => string };
+
+/** Decides on a request, such as `POST /v1.41/containers/create`. */
+export type Rule = (call: string) => Misdeed | undefined;
+
+/** Stands between halo and an engine. */
+export interface EngineProxy {
+  socket: string;
+  /** For all further requests. */
+  misbehave(rule: Rule): void;
+  close(): Promise<void>;
+}
+
+/**
+ * A proxy before the engine's socket. While nobody listens there it keeps who connects waiting, as systemd does for the
+ * engine that it starts.
+ */
+export async function openEngineProxy(upstream: string): Promise<EngineProxy> {
+  const dir = mkdtempSync(join(tmpdir(), 'halo-engine-proxy-'));
+  const socket = join(dir, 'docker.sock');
+  let decide: Rule = () => undefined;
+  const open = new Set<Socket>();
+  const reach = async (incoming: IncomingMessage, misdeed: Misdeed | undefined) => {
+    if (typeof misdeed === 'object' && 'delayMs' in misdeed) await pause(misdeed.delayMs);
+    const connection = await connectWhenThere(upstream, () => incoming.socket.destroyed);
+    open.add(connection);
+    connection.on('error', () => undefined);
+    return connection;
+  };
+  const server = createServer({ maxHeaderSize: 1_000_000 }, (incoming, answer) => {
+    const misdeed = decide(`${incoming.method} ${incoming.url}`);
+    if (typeof misdeed === 'object' && 'status' in misdeed) {
+      answer.writeHead(misdeed.status, { 'content-type': 'application/json' });
+      return void answer.end('{"message":"the proxy does not want to"}');
+    }
+    const go = async () => {
+      const connection = await reach(incoming, misdeed);
+      const { method, url, headers } = incoming;
+      const outgoing = request({ createConnection: () => connection, method, path: url, headers });
+      answer.on('close', () => outgoing.destroy());
+      outgoing.on('error', () => answer.destroy());
+      outgoing.on('response', (response) => {
+        response.on('error', () => answer.destroy());
+        if (misdeed === 'swallow') return void response.resume();
+        if (typeof misdeed === 'object' && 'rewrite' in misdeed) {
+          const chunks: Buffer[] = [];
+          response.on('data', (chunk: Buffer) => chunks.push(chunk));
+          return void response.on('end', () => {
+            answer.writeHead(response.statusCode ?? 500, { 'content-type': 'application/json' });
+            answer.end(misdeed.rewrite(Buffer.concat(chunks).toString()));
+          });
+        }
+        answer.writeHead(response.statusCode ?? 500, response.headers);
+        answer.flushHeaders();
+        response.pipe(cut(misdeed, answer.socket)).pipe(answer);
+      });
+      incoming.pipe(outgoing);
+    };
+    go().catch(() => answer.destroy());
+  });
+  server.on('upgrade', (incoming: IncomingMessage, client: Socket, head: Buffer) => {
+    const misdeed = decide(`${incoming.method} ${incoming.url}`);
+    client.on('error', () => undefined);
+    if (typeof misdeed === 'object' && 'status' in misdeed)
+      return void client.end(`HTTP/1.1 ${misdeed.status} No\r\nContent-Length: 0\r\n\r\n`);
+    const go = async () => {
+      const engine = await reach(incoming, misdeed);
+      client.on('close', () => engine.destroy());
+      engine.on('close', () => client.end());
+      // In one piece: whatever comes after the head of the request is stdin to the engine.
+      engine.write(Buffer.concat([headOf(incoming), head]));
+      const answer = await readHead(engine);
+      if (misdeed === 'swallow') return;
+      client.write(answer);
+      client.pipe(engine);
+      engine.pipe(cut(misdeed, client)).pipe(client);
+    };
+    go().catch(() => client.destroy());
+  });
+  server.on('connection', (connection) => {
+    open.add(connection);
+    connection.on('close', () => open.delete(connection));
+  });
+  server.listen(socket);
+  await once(server, 'listening');
+  return {
+    socket,
+    misbehave: (rule) => void (decide = rule),
+    close: async () => {
+      const closed = once(server, 'close');
+      server.close();
+      for (const connection of open) connection.destroy();
+      await closed;
+      rmSync(dir, { recursive: true, force: true });
+    },
+  };
+}
+
+async function connectWhenThere(path: string, givenUp: () => boolean): Promise<Socket> {
+  for (;;) {
+    const socket = connect(path);
+    const there = await Promise.race([
+      once(socket, 'connect').then(() => true),
+      once(socket, 'error').then(() => false),
+    ]).catch(() => false);
+    if (there) return socket;
+    if (givenUp()) throw new Error('nobody waits any more');
+    await pause(50);
+  }
+}
+
+function headOf({ method, url, rawHeaders }: IncomingMessage): Buffer {
+  const headers = rawHeaders.flatMap((name, index) =>
+    index % 2 === 0 ? [`${name}: ${rawHeaders[index + 1]}\r\n`] : [],
+  );
+  return Buffer.from(`${method} ${url} HTTP/1.1\r\n${headers.join('')}\r\n`, 'latin1');
+}
+
+/** Takes the head of the answer from the socket, and leaves the rest in it. */
+async function readHead(socket: Socket): Promise<Buffer> {
+  let got = Buffer.alloc(0);
+  for (;;) {
+    const arriving = once(socket, 'data') as Promise<[Buffer]>;
+    socket.resume();
+    const [chunk] = await arriving;
+    socket.pause();
+    got = Buffer.concat([got, chunk]);
+    const end = got.indexOf('\r\n\r\n');
+    if (end < 0) continue;
+    socket.unshift(got.subarray(end + 4));
+    return got.subarray(0, end + 4);
+  }
+}
+
+/** Lets through so many bytes, and breaks off. */
+function cut(misdeed: Misdeed | undefined, client: Socket | null): Transform {
+  let left = typeof misdeed === 'object' && 'cutAfter' in misdeed ? misdeed.cutAfter : Infinity;
+  const reset = typeof misdeed === 'object' && 'by' in misdeed && misdeed.by === 'reset';
+  return new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      if (left <= 0) return done();
+      const kept = chunk.subarray(0, left);
+      left -= kept.length;
+      this.push(kept);
+      if (left <= 0) {
+        if (reset) setImmediate(() => client?.destroy());
+        else this.push(null);
+      }
+      done();
+    },
+  });
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}

@@ -1,0 +1,135 @@
+import { execFileSync, spawn } from 'node:child_process';
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import Docker from 'dockerode';
+import { vi } from 'vitest';
+
+/** A Docker engine of the test's own, with halo's image in it: what happens to it happens to nobody else. */
+export interface TestEngine {
+  /** As DOCKER_HOST has it. */
+  host: string;
+  socket: string;
+  docker: Docker;
+  /** Resolves when it answers. */
+  start(): Promise<void>;
+  /** Ends the engine, not its containers: what becomes of them is for the engine to say. */
+  stop(signal: 'SIGKILL' | 'SIGTERM'): Promise<void>;
+  /** Removes everything of it. */
+  close(): Promise<void>;
+}
+
+/** halo's image without the agents, which no test here starts: a seventh of its size. */
+const SLIM = ['--exclude=./opt/halo/agents', '--exclude=./usr/share'];
+const AS_BUILT = ['WORKDIR /workspace', 'CMD ["bash"]', 'ENV PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin'];
+
+/**
+ * Starts an engine with folders, socket and containerd of its own and no bridge: it takes root and a kernel that lets it.
+ * Its networks come from a pool of two. Undefined where no second engine can be had.
+ */
+export async function openEngine({ liveRestore = false }: { liveRestore?: boolean | undefined } = {}): Promise<
+  TestEngine | undefined
+> {
+  const dir = mkdtempSync(join(tmpdir(), 'halo-engine-'));
+  const engine = describeEngine(dir, liveRestore);
+  try {
+    await engine.start();
+  } catch {
+    await engine.close();
+    return undefined;
+  }
+  const changes = AS_BUILT.map((change) => `-c '${change}'`).join(' ');
+  const pack = `docker run --rm --network none --user 0 --entrypoint tar halo-sandbox -C / --one-file-system ${SLIM.join(' ')} -cf - .`;
+  execFileSync(
+    'bash',
+    ['-o', 'pipefail', '-c', `${pack} | docker -H ${engine.host} import ${changes} - halo-sandbox`],
+    {
+      stdio: ['ignore', 'ignore', 'pipe'],
+    },
+  );
+  return engine;
+}
+
+function describeEngine(dir: string, liveRestore: boolean): TestEngine {
+  const socket = join(dir, 'docker.sock');
+  const host = `unix://${socket}`;
+  const docker = new Docker({ socketPath: socket });
+  const containerd = startProgram(dir, 'containerd', [
+    ...['--root', join(dir, 'containerd'), '--state', join(dir, 'containers')],
+    ...['--address', join(dir, 'containerd.sock'), '--config', '/dev/null'],
+  ]);
+  let dockerd: Program | undefined;
+  const start = async () => {
+    const started = startProgram(dir, 'dockerd', [
+      ...['--host', host, '--data-root', join(dir, 'data'), '--exec-root', join(dir, 'exec')],
+      ...['--pidfile', join(dir, 'docker.pid'), '--containerd', join(dir, 'containerd.sock')],
+      ...['--bridge', 'none', '--iptables=false', '--ip6tables=false'],
+      ...['--default-address-pool', 'base=10.231.80.0/29,size=30', ...(liveRestore ? ['--live-restore'] : [])],
+    ]);
+    dockerd = started;
+    await vi.waitUntil(async () => started.gone() || (await answers(docker)), { timeout: 60_000, interval: 50 });
+    if (started.gone()) throw new Error(readFileSync(join(dir, 'log'), 'utf8').slice(-2_000));
+  };
+  return {
+    host,
+    socket,
+    docker,
+    start,
+    stop: async (signal) => dockerd?.stop(signal),
+    close: async () => {
+      if (dockerd?.gone()) await start().catch(() => undefined);
+      if (await answers(docker)) {
+        for (const { Id } of await docker.listContainers({ all: true }))
+          await docker.getContainer(Id).remove({ force: true, v: true });
+      }
+      await dockerd?.stop('SIGTERM');
+      await containerd.stop('SIGTERM');
+      for (const mounted of mountsBelow(dir)) execFileSync('umount', ['--lazy', mounted]);
+      rmSync(dir, { recursive: true, force: true });
+    },
+  };
+}
+
+interface Program {
+  gone(): boolean;
+  /** Resolves when it has ended. */
+  stop(signal: NodeJS.Signals): Promise<void>;
+}
+
+function startProgram(dir: string, program: string, args: string[]): Program {
+  const log = openSync(join(dir, 'log'), 'a');
+  const child = spawn(program, args, { stdio: ['ignore', log, log] });
+  closeSync(log);
+  let gone = false;
+  const ended = new Promise<void>((resolve) => {
+    const end = () => {
+      gone = true;
+      resolve();
+    };
+    child.once('error', end);
+    child.once('exit', end);
+  });
+  return {
+    gone: () => gone,
+    stop: (signal) => {
+      child.kill(signal);
+      return ended;
+    },
+  };
+}
+
+async function answers(docker: Docker): Promise<boolean> {
+  return docker.ping().then(
+    () => true,
+    () => false,
+  );
+}
+
+/** The deepest first. */
+function mountsBelow(dir: string): string[] {
+  const mounts = readFileSync('/proc/self/mounts', 'utf8').split('\n');
+  return mounts
+    .flatMap((line) => line.split(' ')[1] ?? [])
+    .filter((path) => path.startsWith(`${dir}/`))
+    .reverse();
+}
