@@ -5,6 +5,9 @@ import { HaloError } from './errors.ts';
  * lasts. In the order in which a run comes by; docs/reliability.md tells what follows from a fault at each.
  */
 export const FAILPOINTS = {
+  'submit.filled': 'the runs are filled aside, nobody can see them',
+  'submit.ready': 'the runs are made, and not yet in their places',
+  'submit.placed': 'the runs are in their places, not in the queue',
   'job.taken': 'a worker has taken a job and done nothing about it',
   'run.started.before': 'the first word on a run is not yet in the journal',
   'run.started.after': 'the journal says that the run has begun',
@@ -45,6 +48,8 @@ export const FAILPOINTS = {
   'run.ended.after': 'the run has ended; the branch of the user waits to be fast-forwarded',
   'ff.before': 'the user’s branch is about to be fast-forwarded',
   'ff.after': 'the user’s branch has moved; the journal does not know it',
+  'word.before': 'what a person decided is not yet in the journal',
+  'word.after': 'it is in the journal, nothing that follows from it is done',
 } as const;
 
 export type Failpoint = keyof typeof FAILPOINTS;

@@ -82,10 +82,11 @@ async function appendLocked<T>(paths: RunPaths, append: Append<T>): Promise<Appe
       at,
       ...entry,
     }));
-    for (const { type } of events.filter(hasFailpoint)) await reach(`${type}.before`);
+    const failpoints = events.flatMap(failpointOf);
+    for (const at of failpoints) await reach(`${at}.before`);
     const end = await appendEvents(file, { events, end: before.end }, events.some(mustLast));
     const after = { state: foldOn(before.state, events), end };
-    for (const { type } of events.filter(hasFailpoint)) await reach(`${type}.after`);
+    for (const at of failpoints) await reach(`${at}.after`);
     await tell(paths, { after, events, log: append.log });
     return { ...after, events, result };
   } finally {
@@ -144,8 +145,14 @@ function mustLast({ type }: JournalEvent): boolean {
   return type !== 'agent.activity' && type !== 'gate.started' && type !== 'phase.started' && type !== 'phase.ended';
 }
 
-function hasFailpoint({ type }: JournalEvent): boolean {
-  return ['run.started', 'story.started', 'story.ended', 'run.ended'].includes(type);
+const MILESTONES = ['run.started', 'story.started', 'story.ended', 'run.ended'];
+const WORDS =
+  /^run\.(paused|resumed|retried|replanned|approved|rejected)$|^story\.(approved|rejected|cancelled)$|^approval\./;
+
+/** Its name among the failpoints (core/failpoint.ts), if any. */
+function failpointOf({ type }: JournalEvent): string[] {
+  if (MILESTONES.includes(type)) return [type];
+  return WORDS.test(type) ? ['word'] : [];
 }
 
 function changesRecord({ type }: JournalEvent): boolean {

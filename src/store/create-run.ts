@@ -6,6 +6,7 @@ import { JOURNAL_VERSION, type JournalEntry, type JournalEvent } from '../core/e
 import type { Prd } from '../core/prd.ts';
 import { foldRun } from '../core/fold-run.ts';
 import { syncFolder } from '../lib/atomic-write.ts';
+import { reach } from '../lib/failpoint.ts';
 import { markProcess } from '../lib/process-life.ts';
 import { historyText, progressText } from './chronicle.ts';
 import { isMissing, onDisk } from './disk.ts';
@@ -48,13 +49,16 @@ export async function createRunFolders(runs: string, made: readonly NewRun[]): P
         await fill(pathsIn(join(temp, run.created.runId)), run);
       }
       await syncFolder(temp);
+      await reach('submit.filled');
       await rename(temp, join(runs, `${COMPLETE}${name}`));
     } catch (error) {
       await rm(temp, { recursive: true, force: true });
       throw error;
     }
     await syncFolder(runs);
+    await reach('submit.ready');
     await placeRuns(runs);
+    await reach('submit.placed');
   });
 }
 

@@ -65,7 +65,8 @@ function checkCheckout(world: World, { repository, runId, main }: Promised): voi
 }
 
 function checkEnd(world: World, { runId, stopReason = 'SUCCESS' }: Promised): void {
-  const ends = world.journal(runId).filter(({ type }) => type === 'run.ended');
+  // A run that waits for a person ends, and goes on with what the person says.
+  const ends = world.journal(runId).filter((event) => event.type === 'run.ended' && event.stopReason !== 'NEEDS_HUMAN');
   expect(ends, `I6: the end of ${runId}`).toMatchObject([{ stopReason, detail: expect.any(String) as string }]);
   const record = JSON.parse(readFileSync(join(world.home.dir, 'runs', runId, 'run.json'), 'utf8')) as object;
   expect(record, 'I6: run.json').toMatchObject({ stopReason });

@@ -1,15 +1,14 @@
 import { describe, expect, it, vi, type TestContext } from 'vitest';
-import { FAILPOINTS, type Failpoint, type Fault } from '../../src/core/failpoint.ts';
+import type { Failpoint, Fault } from '../../src/core/failpoint.ts';
 import { checkInvariants } from './check-invariants.ts';
 import { FULL, LEVEL } from './level.ts';
+import { WORKER_POINTS } from './points.ts';
 import { killWorker, openWorld, stopWorker, tidyUp, type World } from './world.ts';
 
 vi.setConfig({ maxConcurrency: 4 });
 
 /** Failpoints dealt out to as many runs, each in the order in which a run comes by. */
-const RUNS = [0, 1, 2, 3].map((run) =>
-  (Object.keys(FAILPOINTS) as Failpoint[]).filter((_at, index) => index % 4 === run),
-);
+const RUNS = [0, 1, 2, 3].map((run) => WORKER_POINTS.filter((_at, index) => index % 4 === run));
 const STORIES = ['A', 'B', 'C', 'D', 'E', 'F', 'G', 'H'].map((id) => ({ id }));
 /** Each fault takes one; and all errors look the same here. */
 const PATIENT = [

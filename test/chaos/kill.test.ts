@@ -1,6 +1,7 @@
 import { describe, it, vi } from 'vitest';
-import { FAILPOINTS, type Failpoint } from '../../src/core/failpoint.ts';
+import type { Failpoint } from '../../src/core/failpoint.ts';
 import { FULL, LEVEL } from './level.ts';
+import { WORKER_POINTS } from './points.ts';
 import { surviveKill } from './survive-kill.ts';
 
 vi.setConfig({ maxConcurrency: 4 });
@@ -20,7 +21,7 @@ const LEAN: Failpoint[] = [
   'job.done',
   'run.ended.after',
 ];
-const points = LEVEL < FULL ? LEAN : (Object.keys(FAILPOINTS) as Failpoint[]);
+const points = LEVEL < FULL ? LEAN : WORKER_POINTS;
 
 describe.concurrent('hazard 1: a worker killed at any border: another one finishes, one commit for each story', () => {
   it.for(points)('%s', { timeout: 300_000 }, (at, context) => surviveKill(at, context));

@@ -8,14 +8,14 @@ import { readMatrix } from './matrix.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 const PHASES: Phase[] = ['prepare', 'setup', 'agent', 'export', 'import', 'gates'];
-const EVENTS = ['run.started', 'story.started', 'story.ended', 'run.ended'];
+const EVENTS = ['run.started', 'story.started', 'story.ended', 'run.ended', 'word'];
 
 it('the table of failpoints is that of the sources', () => {
   const reached = readSources(resolve(root, 'src'))
     .flatMap(({ text }) => [...text.matchAll(/await reach\(['`]([^'`]+)['`]\)/g)])
     .flatMap(([, name = '']) => {
       if (name.startsWith('${phase}')) return PHASES.map((phase) => name.replace('${phase}', phase));
-      return name.startsWith('${type}') ? EVENTS.map((type) => name.replace('${type}', type)) : [name];
+      return name.startsWith('${at}') ? EVENTS.map((type) => name.replace('${at}', type)) : [name];
     });
   expect(reached.toSorted()).toEqual(Object.keys(FAILPOINTS).toSorted());
 });
