@@ -1,23 +1,4 @@
-import type { Cli } from '../cli.ts';
-import type { Define } from '../define.ts';
-import { showSteered } from '../show-steered.ts';
-
-interface Flags {
-  story?: string;
-  json?: true;
-}
-
-export const define: Define = (command, cli) => {
-  command
-    .description(
-      'Lets a run that ended go on: what failed, was cancelled or asked for a person is done anew with fresh attempts, what landed stays. Or only one such story, also of a run that is going on.',
-    )
-    .argument('<runId>', 'a run, or the start of its id')
-    .option('--story <id>', 'only this story')
-    .option('--json', 'print what changed as JSON')
-    .addHelpText('after', HELP)
-    .action((runId: string, flags: Flags) => retry(runId, flags, cli));
-};
+import { steeringCommand } from '../steering-command.ts';
 
 const HELP = `
 Examples:
@@ -29,7 +10,10 @@ Exit codes:
 
 See also: halo status, halo logs, halo resume`;
 
-async function retry(runId: string, { story, json }: Flags, cli: Cli): Promise<void> {
-  const steered = await cli.withOperations((operations) => operations.retry(runId, story));
-  await showSteered(steered, { word: 'retried', json: json === true, cli });
-}
+export const define = steeringCommand({
+  description:
+    'Lets a run that ended go on: what failed, was cancelled or asked for a person is done anew with fresh attempts, what landed stays. Or only one such story, also of a run that is going on.',
+  help: HELP,
+  word: 'retried',
+  steer: (operations, runId, story) => operations.retry(runId, story),
+});
