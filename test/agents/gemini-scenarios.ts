@@ -1,5 +1,4 @@
-import { DENIED, type Scenario } from './codex-scenarios.ts';
-import { SCENARIOS as OPENCODE } from './opencode-scenarios.ts';
+import { COMMON, DENIED, repeat, SUCCESS, type Scenario } from './scenarios.ts';
 
 const POLICY = `[[rule]]
 toolName = "run_shell_command"
@@ -8,13 +7,11 @@ decision = "deny"
 priority = 999
 `;
 
-/** Runs of the real Gemini CLI: it ends as opencode does, but it does not repeat a stream that breaks off. */
+/** Runs of the real Gemini CLI, which does not repeat a stream that breaks off. */
 export const SCENARIOS: Scenario[] = [
-  ...OPENCODE.filter(({ name }) => name !== 'stream-cut-recovered' && name !== DENIED.name),
-  {
-    ...DENIED,
-    home: { '.gemini/policies/rules.toml': POLICY },
-    denied: 'denied by policy',
-  },
+  ...COMMON,
+  SUCCESS,
+  { ...DENIED, home: { '.gemini/policies/rules.toml': POLICY }, denied: 'denied by policy' },
+  { name: 'http-401', turns: repeat({ fail: 401 }, 30), outcome: { kind: 'error', says: 'scripted failure 401' } },
   { name: 'stream-cut', turns: [{ cut: 'middle' }], outcome: { kind: 'error', says: 'terminated' } },
 ];

@@ -1,12 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { directoryOf, openWorld, read, recordOf, TWO, writePrd, type HanumanWorld } from '../support/hanuman.ts';
+import { directoryOf, openWorld, read, recordOf, TWO, writePrd } from '../support/hanuman.ts';
 import type { Ended } from '../support/halo-process.ts';
 import { startModelServer, type ModelServer } from '../support/model-server.ts';
 
-let world: HanumanWorld;
-
-beforeAll(() => void (world = openWorld()));
-afterAll(() => world.close());
+const world = openWorld();
 
 describe('a run with Codex', () => {
   let server: ModelServer;

@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import {
   directoryOf,
   expectRefused,
@@ -11,16 +11,12 @@ import {
   story,
   TWO,
   writePrd,
-  type HanumanWorld,
 } from '../support/hanuman.ts';
 import { OK } from '../support/halo.ts';
 import type { Ended } from '../support/halo-process.ts';
 import type { TestRepository } from '../support/repository.ts';
 
-let world: HanumanWorld;
-
-beforeAll(() => void (world = openWorld()));
-afterAll(() => world.close());
+const world = openWorld();
 
 describe('a run that succeeds', () => {
   let repository: TestRepository;

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { openSafeStream } from '../../src/core/safe-stream.ts';
 import { safeText } from '../../src/core/safe-text.ts';
+import { openHostileText } from '../support/hostile-text.ts';
 
 /** What terminals obey: clipboard, links, titles, colors, C1 forms, directions, overlong and unfinished sequences. */
 export const CORPUS = [
@@ -30,35 +31,14 @@ describe('a safe stream', () => {
   });
 
   it('agrees with safeText on anything, in any pieces', () => {
-    let seed = 11;
-    const next = (most: number) => (seed = (seed * 1103515245 + 12345) & 0x7fffffff) % most;
-    const parts = [
-      '\u001b',
-      '[',
-      ']',
-      'P',
-      ';',
-      '0',
-      'm',
-      '\u009b',
-      '\u0007',
-      '\\',
-      'x',
-      '\n',
-      '\u202e',
-      '\r',
-      '\u0090',
-      '(',
-      '\u009c',
-      '漢',
-    ];
+    const hostile = openHostileText(11);
     for (let round = 0; round < 3000; round += 1) {
-      const text = Array.from({ length: 20 }, () => parts[next(parts.length)]).join('');
+      const text = hostile.text();
       const bytes = Buffer.from(text);
       const stream = openSafeStream();
       let shown = '';
       for (let at = 0; at < bytes.length;) {
-        const length = 1 + next(5);
+        const length = 1 + hostile.next(5);
         shown += stream.write(bytes.subarray(at, at + length));
         at += length;
       }

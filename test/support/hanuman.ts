@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { expect } from 'vitest';
+import { afterAll, expect } from 'vitest';
 import { scripted } from './halo.ts';
 import { openHome, type Ended, type HaloHome } from './halo-process.ts';
 import { makeRepository, type TestRepository } from './repository.ts';
@@ -33,12 +33,16 @@ export interface HanumanWorld {
   home: HaloHome;
   aRepository(): TestRepository;
   run(repository: TestRepository, words: string[], env?: Record<string, string>): Promise<Ended>;
-  close(): Promise<void>;
 }
 
+/** Closed after the tests of the file. */
 export function openWorld(): HanumanWorld {
   const home = openHome();
   const repositories: TestRepository[] = [];
+  afterAll(async () => {
+    await home.close();
+    for (const repository of repositories) repository.remove();
+  });
   return {
     home,
     aRepository() {
@@ -47,10 +51,6 @@ export function openWorld(): HanumanWorld {
       return repository;
     },
     run: (repository, words, env = {}) => home.halo(['run', ...words], { cwd: repository.root, env }),
-    async close() {
-      await home.close();
-      for (const repository of repositories) repository.remove();
-    },
   };
 }
 
