@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { HaloError } from '../core/errors.ts';
 import type { JournalEvent } from '../core/events.ts';
-import type { RunState } from '../core/run-state.ts';
 import { readFrames, type RequestOptions, type Server } from './http-request.ts';
 import { request, requestJson } from './http-request.ts';
 import type {
@@ -10,6 +9,7 @@ import type {
   DecidedRun,
   FollowOptions,
   Landed,
+  ListedRun,
   Operations,
   Replayed,
   ResumeOptions,
@@ -37,7 +37,7 @@ export function openHttp(server: Server): Operations {
       return (await requestJson<{ runs: Submitted[] }>(server, '/v1/batches', { body })).runs;
     },
     async list() {
-      return (await requestJson<{ runs: RunState[] }>(server, '/v1/runs')).runs;
+      return (await requestJson<{ runs: ListedRun[] }>(server, '/v1/runs')).runs;
     },
     get: (runId) => requestJson<RunView>(server, runPath(runId)),
     follow: (runId, options) => followEvents(server, runId, options),

@@ -20,6 +20,7 @@ import { findStory } from '../worker/find-story.ts';
 import { countWorkersFor, openStandings } from '../worker/lane.ts';
 import { landRun } from '../worker/land-run.ts';
 import { pino } from 'pino';
+import { openHeldRuns } from './held-runs.ts';
 import { openSteering } from './local-steering.ts';
 import { whoAmI } from './whoami.ts';
 import type { Operations } from './operations.ts';
@@ -55,6 +56,7 @@ export function openLocal(options: LocalOptions): Operations {
     const standings = { standingOf: openStandings(host.home, store), limits: openLimits(host.home) };
     return { link, queue: await openQueue(link, { ...standings, takeoverMs: host.takeoverMs }) };
   });
+  const held = openHeldRuns(host.home, store);
   const presence = lazily(() => announceWorker(host.home, 'own'));
   const keeper = { home: host.home, store, log: pino({ level: 'silent' }) };
   const askQueue = async () => (await redis.get()).queue;
@@ -79,11 +81,12 @@ export function openLocal(options: LocalOptions): Operations {
   const local: Omit<Operations, keyof ReturnType<typeof openSteering> | 'actingAs'> = {
     submit: (request) => submitRuns(submitting, request),
     submitBatch: (request) => submitBatch(submitting, request),
-    list: async () => (await store.list()).runs,
+    list: () => held.list(),
     get: async (prefix) => {
       const runId = await store.find(prefix);
       const [state, record] = await Promise.all([store.readState(runId), store.readRecord(runId)]);
-      return { state, record, dir: store.runFolder(runId), workers: await countWorkersFor(host.home, state) };
+      const [workers, why] = await Promise.all([countWorkersFor(host.home, state), held.of(state)]);
+      return { state, ...why, record, dir: store.runFolder(runId), workers };
     },
     async *follow(prefix, options) {
       yield* store.follow(await store.find(prefix), options);

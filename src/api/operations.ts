@@ -70,8 +70,16 @@ export interface Submitted {
 /** What run.json says, for people and machines (contracts: who, what, where, versions, progress, end). */
 export type RunRecord = Record<string, unknown>;
 
+/** A run among all others. */
+export interface ListedRun extends RunState {
+  /** The limit of the fleet that keeps a story of it from starting, e.g. `fleet.max = 2`. */
+  heldBy?: string;
+}
+
 export interface RunView {
   state: RunState;
+  /** As of ListedRun. */
+  heldBy?: string;
   /** How many workers live that would work on it. */
   workers: number;
   record: RunRecord;
@@ -159,7 +167,7 @@ export interface Operations {
   /** The same for several repositories with a PRD each; answers in the order in which they run. */
   submitBatch(request: BatchRequest): Promise<Submitted[]>;
   /** Newest first. */
-  list(): Promise<RunState[]>;
+  list(): Promise<ListedRun[]>;
   /** `runId` may be a unique prefix. Throws RUN_NOT_FOUND. */
   get(runId: string): Promise<RunView>;
   follow(runId: string, options: FollowOptions): AsyncIterable<JournalEvent>;

@@ -1,3 +1,4 @@
+import type { ListedRun } from '../api/operations.ts';
 import { formatDuration, msBetween } from '../core/duration.ts';
 import { failedNeeds, unmetNeeds } from '../core/needs.ts';
 import { priorityText } from '../core/priority.ts';
@@ -11,7 +12,7 @@ import { table, type Cell } from './table.ts';
 export const NO_RUNS = 'no runs yet: halo run prd.json';
 
 /** Runs as a table, one a row. */
-export function runTable(runs: RunState[], cli: Cli): string[] {
+export function runTable(runs: ListedRun[], cli: Cli): string[] {
   const now = new Date().toISOString();
   const extra = extraColumns(runs);
   const heading = [
@@ -48,7 +49,7 @@ function extraColumns(runs: readonly RunState[]): Column[] {
   return columns;
 }
 
-function runRow(run: RunState, { now, extra }: { now: string; extra: Cell[] }): Cell[] {
+function runRow(run: ListedRun, { now, extra }: { now: string; extra: Cell[] }): Cell[] {
   return [
     { text: run.runId, tone: 'strong' },
     { text: stateText(run), tone: stateTone(run) },
@@ -72,9 +73,10 @@ export function timeText({ startedAt, endedAt }: RunState, now: string): string 
 }
 
 /** How a run stands, in a word or two. */
-export function stateText(run: RunState): string {
+export function stateText(run: ListedRun): string {
   if (failedNeeds(run).length > 0) return 'blocked';
   if (unmetNeeds(run).length > 0) return 'waits';
+  if (run.heldBy !== undefined) return `held: ${run.heldBy}`;
   if (run.status !== 'ended') return run.status;
   return `${run.stopReason ?? 'ended'}${run.landed === undefined ? '' : ', landed'}`;
 }

@@ -7,11 +7,13 @@ import { safeLine } from '../core/safe-text.ts';
 export const NO_WORKER = 'no worker is running: start one with `halo worker`';
 
 /** Why a run that has not ended does not go on at the moment, a sentence each. `now` is ISO 8601. */
-export function waitingFor({ state, workers }: Pick<RunView, 'state' | 'workers'>, now: string): string[] {
+export function waitingFor({ state, workers, heldBy }: Omit<RunView, 'record' | 'dir'>, now: string): string[] {
   if (state.status === 'ended') return [];
   const { paused } = state;
   if (paused !== undefined) return [`paused by ${safeLine(paused.by)}: \`halo resume ${state.runId}\` lets it go on`];
-  return [...(canGoOn(state) && workers === 0 ? [NO_WORKER] : []), ...backOffs(state, now)];
+  const nobody = canGoOn(state) && workers === 0 ? [NO_WORKER] : [];
+  const held = heldBy === undefined ? [] : [`${heldBy} is reached: its next story starts when another one ends`];
+  return [...nobody, ...held, ...backOffs(state, now)];
 }
 
 /** Whether a worker would find something to do, now or later. */

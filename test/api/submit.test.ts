@@ -76,7 +76,7 @@ test('a run can build on one run of its repository alone', async () => {
   expect(await operations.submit(request({ after: ids }))).toHaveLength(1);
 });
 
-test('twenty submits with one key at the same moment make one run, and all have its id', async () => {
+test('hazard 25: twenty submits with one key at the same moment make one run, and all have its id', async () => {
   const same = request({ key: 'release 1' });
   const answers = await Promise.all(Array.from({ length: 20 }, () => operations.submit(same)));
   expect(new Set(answers.map(([run]) => run!.runId)).size).toBe(1);

@@ -27,7 +27,7 @@ async function finish(runId: string, stopReason = 'SUCCESS', landed = ['A', 'B']
 }
 
 it(
-  'Redis killed in the middle of a landing: started again, and nothing is repeated',
+  'hazard 8: Redis killed in the middle of a landing: started again, and nothing is repeated',
   { timeout: 300_000 },
   async () => {
     const runId = await world.submit(repository, STORIES);
@@ -41,22 +41,33 @@ it(
   },
 );
 
-it('Redis loses its data in the middle of a story, and once more between two', { timeout: 300_000 }, async () => {
-  const runId = await world.submit(repository, STORIES);
-  const worker = world.startWorker(holdAt('gates.before'));
-  await worker.says('failpoint gates.before');
-  const client = new Redis({ path: join(world.home.dir, 'redis', 'redis.sock') });
-  await client.flushall();
-  await vi.waitFor(() => expect(world.journal(runId).some(({ type }) => type === 'story.ended')).toBe(true), {
-    timeout: 120_000,
-    interval: 50,
-  });
-  await client.flushall();
-  client.disconnect();
-  await world.untilEnded(runId);
-  await stopWorker(worker);
-  await finish(runId);
-});
+it(
+  'hazards 8, 40: Redis loses its events, and then all its data, in the middle of a story and between two',
+  { timeout: 300_000 },
+  async () => {
+    const runId = await world.submit(repository, STORIES);
+    const worker = world.startWorker(holdAt('gates.before'));
+    await worker.says('failpoint gates.before');
+    const client = new Redis({ path: join(world.home.dir, 'redis', 'redis.sock') });
+    const logs = world.home.start(['logs', runId, '-f'], { cwd: world.home.dir });
+    for (const key of await client.keys('*:events')) await client.xtrim(key, 'MAXLEN', 0);
+    await client.flushall();
+    await vi.waitFor(() => expect(world.journal(runId).some(({ type }) => type === 'story.ended')).toBe(true), {
+      timeout: 120_000,
+      interval: 50,
+    });
+    await client.flushall();
+    client.disconnect();
+    await world.untilEnded(runId);
+    const late = setTimeout(() => logs.process.kill('SIGKILL'), 10_000);
+    expect(await logs.ended).toMatchObject({ code: 0, stdout: expect.stringContaining('SUCCESS') as string });
+    clearTimeout(late);
+    const status = await world.home.halo(['status', runId], { cwd: world.home.dir });
+    expect(status.stdout).toMatch(/^state +SUCCESS/m);
+    await stopWorker(worker);
+    await finish(runId);
+  },
+);
 
 it.skipIf(LEVEL < FULL)(
   'hazard 37: a story in which every worker dies fails and says so, and another repository goes on',

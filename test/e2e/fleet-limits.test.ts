@@ -24,7 +24,7 @@ async function halo(...words: string[]): Promise<string> {
   return end.stdout.trimEnd();
 }
 
-test('three worker processes reach the limit of the fleet and never pass it, as the journals tell', async () => {
+test('hazard 31: three worker processes reach the limit of the fleet and never pass it, as the journals tell', async () => {
   writeFileSync(join(home.dir, 'config.toml'), '[fleet]\nmax = 2\n');
   const prd = join(home.dir, 'prd.json');
   writeFileSync(prd, prdOf([{ id: 'A' }, { id: 'B' }]).bytes);
@@ -42,6 +42,31 @@ test('three worker processes reach the limit of the fleet and never pass it, as 
   );
   expect(journals.map((events) => events.at(-1))).toMatchObject(runIds.map(() => ({ stopReason: 'SUCCESS' })));
   expect(mostAtOnce(journals.flat())).toBe(2);
+});
+
+test('halo ls and halo status name the limit that holds a run back, and say that no worker is running', async () => {
+  writeFileSync(join(home.dir, 'config.toml'), '[fleet]\nper_repo = 1\n');
+  const prd = join(home.dir, 'prd.json');
+  writeFileSync(prd, prdOf([{ id: 'A' }]).bytes);
+  repositories = [makeRepository()];
+  const submit = (script: string) =>
+    halo('submit', prd, '--repo', repositories[0]!.root, ...scripted(script).flatMap((pair) => ['-c', pair]));
+  const [first, second] = [await submit('echo "I begin."; sleep 600'), await submit(`echo x >> log.txt; ${OK}`)];
+  const listed = await home.halo(['ls'], { cwd: home.dir });
+  expect(listed.stderr).toContain('no worker is running');
+  expect(await halo('status', second)).toContain('no worker is running');
+  const worker = home.start(['worker'], { cwd: home.dir });
+  const logs = home.start(['logs', '-f', first], { cwd: home.dir });
+  await logs.says('I begin.');
+  expect(await halo('ls')).toMatch(new RegExp(`^${second} +held: fleet.per_repo = 1 `, 'm'));
+  expect(await halo('status', second)).toContain('fleet.per_repo = 1 is reached');
+  expect(await halo('status', first)).not.toContain('is reached');
+  await halo('cancel', first);
+  await logs.ended;
+  await halo('logs', '-f', second);
+  expect(await halo('ls')).not.toContain('held');
+  worker.process.kill('SIGTERM');
+  await worker.ended;
 });
 
 /** How many stories were in progress at the same time, at most; one that ends makes room for one that starts. */

@@ -92,7 +92,7 @@ describe('stories that do not depend on each other', { timeout: 120_000 }, () =>
 });
 
 describe('the branch of a run', { timeout: 120_000 }, () => {
-  it('is never overwritten where somebody else has moved it', async () => {
+  it('hazard 26: is never overwritten where somebody else has moved it', async () => {
     const foreign = commitTree('main^{tree}', '-p', 'main', '-m', 'by hand');
     const script = each('sleep 3; echo $story > $story.txt');
     const runId = await halo.submit(repository.root, [{ id: 'A' }], scripted(script));
@@ -123,16 +123,20 @@ describe('the branch of a run', { timeout: 120_000 }, () => {
   });
 });
 
-it('of two runs in one repository at once have nothing to do with each other', { timeout: 120_000 }, async () => {
-  const settings = scripted(each('sleep 1; echo $story >> both.txt'));
-  const ids = [
-    await halo.submit(repository.root, [{ id: 'A' }], settings),
-    await halo.submit(repository.root, [{ id: 'B' }], settings),
-  ];
-  const states = await Promise.all(ids.map((id) => halo.untilEnd(id)));
-  expect(states).toMatchObject([{ stopReason: 'SUCCESS' }, { stopReason: 'SUCCESS' }]);
-  expect(ids.map((id) => repository.git('show', `halo/${id}:both.txt`))).toEqual(['A', 'B']);
-});
+it(
+  'hazard 24: stories of two runs in one repository at once have nothing to do with each other',
+  { timeout: 120_000 },
+  async () => {
+    const settings = scripted(each('sleep 1; echo $story >> both.txt'));
+    const ids = [
+      await halo.submit(repository.root, [{ id: 'A' }], settings),
+      await halo.submit(repository.root, [{ id: 'B' }], settings),
+    ];
+    const states = await Promise.all(ids.map((id) => halo.untilEnd(id)));
+    expect(states).toMatchObject([{ stopReason: 'SUCCESS' }, { stopReason: 'SUCCESS' }]);
+    expect(ids.map((id) => repository.git('show', `halo/${id}:both.txt`))).toEqual(['A', 'B']);
+  },
+);
 
 async function untilJournal(runId: string, text: string): Promise<void> {
   await vi.waitFor(() => expect(halo.readFile(runId, 'journal.jsonl')).toContain(text), { timeout: 30_000 });

@@ -26,7 +26,7 @@ afterEach(async () => {
   rmSync(host.home, { recursive: true, force: true });
 });
 
-it('finishes a run whose job was lost with the data of Redis', async () => {
+it('hazard 8: finishes a run whose job was lost with the data of Redis', async () => {
   const operations = openLocal({ host });
   const [submitted] = await operations.submit({
     prd: prdOf([{ id: 'A' }, { id: 'B' }]),

@@ -33,7 +33,7 @@ function startServer(): void {
 }
 
 it(
-  'a run whose Redis is away when a story ends, and comes back empty, goes on: each story lands once',
+  'hazards 6, 8: a run whose Redis is away when a story ends, and comes back empty, goes on: each story lands once',
   { timeout: 180_000 },
   async () => {
     home = mkdtempSync(join(tmpdir(), 'halo-away-'));

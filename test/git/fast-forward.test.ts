@@ -48,7 +48,7 @@ it('moves a branch that is not checked out, also in a bare repository', async ()
   expect(run(bare, ['rev-parse', 'main'])).toBe(to);
 });
 
-it('refuses a detached HEAD, a missing branch, and a branch that went another way', async () => {
+it('hazards 26, 27: refuses a detached HEAD, a missing branch, and a branch that went another way', async () => {
   const { root, base, request } = makeShop();
   const detached = fastForward({ ...request, branch: undefined });
   await expect(detached).rejects.toMatchObject({
@@ -62,18 +62,21 @@ it('refuses a detached HEAD, a missing branch, and a branch that went another wa
   expect(run(root, ['rev-parse', 'main', 'main^'])).toBe(`${own}\n${base}`);
 });
 
-it('refuses uncommitted changes and untracked files in the way, and leaves both', async () => {
+it('hazard 27: refuses changes, staged or not, and untracked files in the way, and leaves them', async () => {
   const { root, base, request } = makeShop();
   writeFileSync(join(root, 'b'), 'dirty');
   await expect(fastForward({ ...request, branch: 'main' })).rejects.toMatchObject(refused('uncommitted changes: b'));
-  run(root, ['checkout', '-q', 'b']);
+  run(root, ['add', 'b']);
+  await expect(fastForward({ ...request, branch: 'main' })).rejects.toMatchObject(refused('uncommitted changes: b'));
+  expect(run(root, ['diff', '--cached', '--name-only'])).toBe('b');
+  run(root, ['checkout', '-q', 'HEAD', 'b']);
   writeFileSync(join(root, 'new'), 'mine');
   await expect(fastForward({ ...request, branch: 'main' })).rejects.toMatchObject(refused('overwritten: new'));
   expect(readFileSync(join(root, 'new'), 'utf8')).toBe('mine');
   expect(run(root, ['rev-parse', 'HEAD'])).toBe(base);
 });
 
-it('refuses in the middle of a merge or a rebase', async () => {
+it('hazard 27: refuses in the middle of a merge or a rebase', async () => {
   const { root, gitDir, base, request } = makeShop();
   writeFileSync(join(gitDir, 'MERGE_HEAD'), `${base}\n`);
   await expect(fastForward({ ...request, branch: 'main' })).rejects.toMatchObject(refused('middle of a merge'));
@@ -84,7 +87,7 @@ it('refuses in the middle of a merge or a rebase', async () => {
   await expect(fastForward({ ...request, branch: 'main' })).rejects.toMatchObject(refused('rebase of main'));
 });
 
-it('refuses while another git writes to the checkout, and lands when that is done', async () => {
+it('hazard 27: refuses while another git writes to the checkout, and lands when that is done', async () => {
   const { root, gitDir, base, to, request } = makeShop();
   writeFileSync(join(gitDir, 'index.lock'), '');
   await expect(fastForward({ ...request, branch: 'main' })).rejects.toMatchObject(refused('index.lock'));

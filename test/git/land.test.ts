@@ -47,7 +47,7 @@ it('lands stories one on another in host and mirror, leaves the checkout alone, 
   expect(await findLanded({ ...query, storyId: 'US-1', ref: 'refs/heads/halo/none' })).toBeUndefined();
 });
 
-it('refuses a ref that moved or exists, and one that is checked out, and changes neither', async () => {
+it('hazard 26: refuses a ref that moved or exists, and one that is checked out, and changes neither', async () => {
   const shop = await makeWorkshop();
   const story = await makeStory(shop, 'US-1', { n: '1' });
   const other = commitFiles(shop.source, { z: '1' }, 'other');

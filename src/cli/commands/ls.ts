@@ -1,5 +1,6 @@
 import type { Cli } from '../cli.ts';
 import type { Define } from '../define.ts';
+import { noteMissingWorker } from '../note-missing-worker.ts';
 import { NO_RUNS, runTable } from '../run-table.ts';
 
 export const define: Define = (command, cli) => {
@@ -22,4 +23,5 @@ async function list(flags: { json?: true }, cli: Cli): Promise<void> {
   if (flags.json) return cli.printJson(runs);
   if (runs.length === 0) return cli.note(NO_RUNS);
   await cli.print(...runTable(runs, cli));
+  await noteMissingWorker(runs, cli);
 }

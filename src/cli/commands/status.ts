@@ -1,11 +1,10 @@
-import type { RunView } from '../../api/operations.ts';
-import type { RunState } from '../../core/run-state.ts';
+import type { ListedRun, RunView } from '../../api/operations.ts';
 import { safeLine } from '../../core/safe-text.ts';
 import type { Cli } from '../cli.ts';
 import type { Define } from '../define.ts';
+import { noteMissingWorker } from '../note-missing-worker.ts';
 import { NO_RUNS, runTable } from '../run-table.ts';
 import { statusPage } from '../status-page.ts';
-import { canGoOn, NO_WORKER } from '../waiting-text.ts';
 
 const RECENT_RUNS = 5;
 
@@ -50,13 +49,7 @@ async function status(runId: string | undefined, flags: { json?: true }, cli: Cl
   if (more > 0) await cli.note(cli.paintErr('quiet', `${more} more: halo ls`));
 }
 
-async function noteMissingWorker(runs: RunState[], cli: Cli): Promise<void> {
-  const open = runs.filter(canGoOn);
-  const views = await cli.withOperations((operations) => Promise.all(open.map(({ runId }) => operations.get(runId))));
-  if (views.some(({ workers }) => workers === 0)) await cli.note(cli.paintErr('warn', NO_WORKER));
-}
-
-function current(runs: RunState[]): RunState[] {
+function current(runs: ListedRun[]): ListedRun[] {
   const active = runs.filter((run) => run.status !== 'ended');
   return [...active, ...runs.filter((run) => run.status === 'ended').slice(0, RECENT_RUNS)];
 }
