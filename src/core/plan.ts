@@ -21,12 +21,12 @@ export interface RunEnd {
  * Decides what may run now: whatever is in progress, and as many more as `parallel` allows of the stories that need
  * another attempt or whose dependencies have all landed. Nothing new starts after a story failed for good or waits for
  * a person, unless the run goes on after failures: then only what depends on that story is left out. What a person said
- * yes to lands in any case. Nothing at all starts while the breaker of the run is open.
+ * yes to lands in any case, and what they want again is tried again. Nothing at all starts while the breaker of the run is open.
  */
 export function planNext(state: RunState): Plan {
   const under = state.stories.filter(({ progress }) => progress === 'in_progress');
   const stopped = state.onFailure === 'stop' && state.stories.some((story) => isStuck(story, state));
-  const startable = state.stories.filter((story) => isStartable(story, state) && (!stopped || isApproved(story)));
+  const startable = state.stories.filter((story) => isStartable(story, state) && (!stopped || isAskedFor(story)));
   const next = state.breaker === undefined ? startable : [];
   const chosen = new Set([...under, ...next.slice(0, Math.max(0, state.parallel - under.length))]);
   if (chosen.size === 0 && startable.length > 0)
@@ -61,6 +61,11 @@ function mayTryAgain(story: StoryState, { maxAttempts }: RunState): boolean {
   const { stopReason, lastFailure, attempts, conflicts, spent = 0 } = story;
   if (stopReason === 'APPROVAL_DENIED') return false;
   return lastFailure === undefined ? attempts - conflicts - spent < maxAttempts : lastFailure.rule !== 'halt';
+}
+
+/** By a person, after whatever stopped the run. */
+function isAskedFor(story: StoryState): boolean {
+  return isApproved(story) || story.spent !== undefined;
 }
 
 function isApproved({ approved }: StoryState): boolean {

@@ -5,7 +5,8 @@ import type { RunState } from '../core/run-state.ts';
 import { parsePrd } from '../prd/parse.ts';
 import type { RunKeeper } from './worker-context.ts';
 import { readRun } from './read-run.ts';
-import { goOn, isStuck, refuseNeverBegun, resumeRun, type Steered, type Steering } from './steer-run.ts';
+import { isStuck, refuseNeverBegun } from './refuse-word.ts';
+import { goOn, resumeRun, type Steered, type Steering } from './steer-run.ts';
 
 /** A PRD file: where it is, for people, and its bytes. */
 export interface PrdFile {
@@ -68,8 +69,9 @@ export async function replanRun(keeper: RunKeeper, steering: Steering, given: Pr
   });
   const { hash, specHash, dialect } = prd;
   await store.amend(runId, { prd: { hash, specHash, dialect } });
-  await goOn(keeper, steering);
-  return steered;
+  const goesOn = await goOn(keeper, steering);
+  const ended = !goesOn && (await store.readState(runId)).status === 'ended';
+  return ended ? { ...steered, says: `It has the PRD as it is now (${textOf(changes)}), and nothing to do.` } : steered;
 }
 
 /** The file that a run came from, where it is on this machine and still there. */

@@ -1,6 +1,6 @@
-import { HaloError } from '../core/errors.ts';
 import type { JournalEntry } from '../core/events.ts';
-import type { RunState, StoryState } from '../core/run-state.ts';
+import { needsText, unmetNeeds } from '../core/needs.ts';
+import type { RunState } from '../core/run-state.ts';
 import { releaseCommit } from '../git/hold.ts';
 import { mirrorPath } from '../git/mirror.ts';
 import type { StoryQueue } from '../queue/queue.ts';
@@ -10,6 +10,18 @@ import { findStory } from './find-story.ts';
 import { nextJobs } from './next-job.ts';
 import { readRun } from './read-run.ts';
 import { settleLanded } from './recover-landed.ts';
+import {
+  approveHint,
+  isStuck,
+  nothingFailed,
+  nothingToRetry,
+  progressText,
+  refused,
+  refuseEnded,
+  refuseNeverBegun,
+  refuseVain,
+  requireStuck,
+} from './refuse-word.ts';
 import { writeBackProgress } from './write-back.ts';
 
 export interface Steering {
@@ -35,7 +47,7 @@ type Said = Omit<Steered, 'runId'>;
 /** Lets a run rest after the stories under way, or in the middle of them with `now`. Throws STEER_REFUSED. */
 export async function pauseRun(keeper: RunKeeper, { runId, by }: Steering, now: boolean): Promise<Steered> {
   return decide(keeper, runId, (state) => {
-    refuseEnded(state, 'there is nothing to pause', `\`halo retry ${runId}\` lets it go on.`);
+    refuseEnded(state, 'pause');
     const under = underWay(state);
     const { paused } = state;
     if (paused !== undefined && (paused.now || !now)) return unchanged(under, `It was paused before, by ${paused.by}.`);
@@ -53,9 +65,11 @@ export async function pauseRun(keeper: RunKeeper, { runId, by }: Steering, now: 
 export async function resumeRun(keeper: RunKeeper, steering: Steering): Promise<Steered> {
   const { runId, by } = steering;
   const steered = await decide(keeper, runId, (state) => {
-    refuseEnded(state, 'there is nothing to resume', `\`halo retry ${runId}\` lets it go on.`);
+    refuseEnded(state, 'resume');
     if (state.paused === undefined) return unchanged([], 'It is not paused.');
-    return { entries: [{ type: 'run.resumed', by }], says: 'It goes on.', changed: true, stories: underWay(state) };
+    const says =
+      unmetNeeds(state).length === 0 ? 'It goes on.' : `It is no longer paused, but ${needsText(state) ?? ''}.`;
+    return { entries: [{ type: 'run.resumed', by }], says, changed: true, stories: underWay(state) };
   });
   await goOn(keeper, steering);
   return steered;
@@ -73,7 +87,7 @@ export async function cancelRun(keeper: RunKeeper, { runId, by }: Steering): Pro
     const landed = landedText(state, settled);
     if (state.status === 'ended' && state.stopReason === 'USER_ABORT')
       return unchanged([], `It was cancelled before; ${landed}.`);
-    refuseEnded(state, 'there is nothing to cancel', endedHint(state));
+    refuseEnded(state, 'cancel');
     return {
       entries: [...settled, { type: 'run.ended', stopReason: 'USER_ABORT', detail, by }],
       says: `It is cancelled; ${landed}.`,
@@ -104,12 +118,12 @@ export async function cancelStory(keeper: RunKeeper, steering: Steering, storyId
       case 'passed':
       case 'done':
       case 'skipped':
-        throw refused(`Story ${story.id} is ${story.progress}: there is nothing to cancel.`);
+        throw refused(`Story ${story.id} ${progressText(story)}: there is nothing to cancel.`);
       case 'pending':
       case 'in_progress':
       case 'failed':
       case 'needs_human':
-        refuseEnded(state, 'there is nothing to cancel', `\`halo status ${runId}\` shows what it came to.`);
+        refuseEnded(state, 'cancel');
         return {
           entries: [{ type: 'story.cancelled', by, ...whose }],
           says: `Story ${story.id} is cancelled; the run goes on without it.`,
@@ -133,14 +147,15 @@ export async function retryRun(keeper: RunKeeper, steering: Steering, storyId: s
     refuseNeverBegun(state);
     const again = storyId === undefined ? state.stories.filter(isStuck) : [requireStuck(state, storyId)];
     const open = state.stories.filter(({ progress }) => progress === 'pending' || progress === 'in_progress');
-    if (again.length === 0 && state.status !== 'ended')
-      return unchanged([], 'It is going on; nothing of it has failed.');
+    if (again.length === 0 && state.status !== 'ended') return unchanged([], nothingFailed(state));
     if (again.length + open.length === 0) throw refused(nothingToRetry(state), approveHint(state));
     const ids = again.map(({ id }) => id);
     const left = state.status === 'ended' ? open.filter(({ progress }) => progress === 'in_progress') : [];
     const stories = [...ids, ...left.map(({ id }) => id)];
+    const retried: JournalEntry = { type: 'run.retried', by, stories };
+    refuseVain(state, retried);
     return {
-      entries: [{ type: 'run.retried', by, stories }],
+      entries: [retried],
       says: stories.length === 0 ? 'It goes on.' : `It goes on with ${stories.join(', ')}, with fresh attempts.`,
       changed: true,
       stories,
@@ -182,48 +197,6 @@ export async function goOn(keeper: RunKeeper, { runId, openQueue }: Omit<Steerin
   return jobs.length > 0;
 }
 
-function refuseEnded({ runId, status, stopReason }: RunState, what: string, hint: string): void {
-  if (status === 'ended') throw refused(`Run ${runId} has ended with ${stopReason ?? 'no reason'}: ${what}.`, hint);
-}
-
-/** Of a run that was refused, not even the base commit was brought here. */
-export function refuseNeverBegun({ runId, refused: never, stopReason }: RunState): void {
-  if (never === undefined) return;
-  throw refused(
-    `Run ${runId} was refused with ${stopReason ?? 'no reason'} before it began: it cannot go on.`,
-    'Mend what it says, then start anew with `halo run`.',
-  );
-}
-
-/** A story that waits for a word lands only by that word. */
-function endedHint({ runId, stories }: RunState): string {
-  const waits = stories.find(({ held }) => held !== undefined);
-  if (waits === undefined) return `\`halo status ${runId}\` shows what it came to.`;
-  return `${waits.id} waits for approval: \`halo reject\` says no to it.`;
-}
-
-function requireStuck(state: RunState, storyId: string): StoryState {
-  const story = findStory(state, storyId);
-  if (isStuck(story)) return story;
-  if (story.held !== undefined) throw refused(`Story ${story.id} waits for approval.`, approveHint(state));
-  throw refused(`Story ${story.id} is ${story.progress.replace('_', ' ')}: there is nothing to retry.`);
-}
-
-/** What a retry does anew, or at once. */
-export function isStuck({ progress, held, waiting }: StoryState): boolean {
-  if (progress === 'in_progress') return waiting !== undefined;
-  return progress === 'failed' || progress === 'cancelled' || (progress === 'needs_human' && held === undefined);
-}
-
-function nothingToRetry({ runId, stopReason }: RunState): string {
-  return `Run ${runId} has ended with ${stopReason ?? 'no reason'} and no story of it is open: there is nothing to retry.`;
-}
-
-function approveHint({ runId, stories }: RunState): string {
-  const waits = stories.some(({ held }) => held !== undefined);
-  return waits ? 'Decide on it with `halo approve` or `halo reject`.' : `\`halo status ${runId}\` shows how it stands.`;
-}
-
 function underWay({ stories }: RunState): string[] {
   return stories.filter(({ progress }) => progress === 'in_progress').map(({ id }) => id);
 }
@@ -232,8 +205,4 @@ function landedText({ runId, stories }: RunState, settled: readonly JournalEntry
   const known = stories.filter(({ progress }) => progress === 'passed').map(({ id }) => id);
   const landed = [...known, ...settled.flatMap((entry) => (entry.type === 'story.ended' ? [entry.story] : []))];
   return landed.length === 0 ? 'nothing had landed' : `what landed before is on halo/${runId}: ${landed.join(', ')}`;
-}
-
-function refused(message: string, hint?: string): HaloError {
-  return new HaloError('STEER_REFUSED', message, hint === undefined ? {} : { hint });
 }

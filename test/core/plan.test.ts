@@ -35,6 +35,17 @@ describe('planNext', () => {
     ]);
   });
 
+  it('does what a person asks for, although another story failed for good, and begins nothing else', () => {
+    const twice = (story: string) => [...failed(story), ...failed(story, 2)];
+    const ended: JournalEntry = { type: 'run.ended', stopReason: 'ATTEMPTS_EXHAUSTED', detail: '' };
+    const first = { ...created('r', 3), parallel: 3 } as JournalEntry;
+    const stopped = [first, ...twice('US-001'), ...twice('US-002'), ended];
+    const retried = [...stopped, { type: 'run.retried' as const, by: 'me', stories: ['US-002'] }];
+    expect(plan(...retried)).toEqual(['US-002', 3]);
+    expect(plan(...retried, ...failed('US-002', 3))).toEqual(['US-002', 4]);
+    expect(plan(...retried, ...failed('US-002', 3), ...failed('US-002', 4))[0]).toBe('ATTEMPTS_EXHAUSTED');
+  });
+
   it('waits for a person where a commit is held, and goes on or ends by their word', () => {
     const waiting = [created('r', 2), { type: 'run.started' as const }, ...held('US-001')];
     const word = { story: 'US-001', attempt: 1, commit: COMMIT };

@@ -28,6 +28,9 @@ describe('[approval] mode', () => {
     const held = await halo.run(repository.root, [{ id: 'A' }, { id: 'B' }], settings);
     expect(held).toMatchObject({ stopReason: 'NEEDS_HUMAN', stories: [{ held: { paths: [] } }, {}] });
     expect(repository.git('for-each-ref', 'refs/heads/halo')).toBe('');
+    const decide = { code: 'STEER_REFUSED', hint: expect.stringContaining('`halo approve`') as string };
+    await expect(halo.operations.retry(held.runId, undefined)).rejects.toMatchObject(decide);
+    await expect(halo.operations.resume(held.runId, {})).rejects.toMatchObject(decide);
     await halo.operations.actingAs('ann@desk').approve(held.runId, 'A');
     const next = await halo.untilEnd(held.runId);
     expect(next).toMatchObject({ stories: [{ progress: 'passed' }, { progress: 'needs_human' }] });
@@ -92,6 +95,7 @@ describe('a PRD that has changed', () => {
       ['C', 'Story C', 'skipped'],
     ]);
     expect(Number(repository.git('rev-list', '--count', `main..halo/${runId}`))).toBe(3);
+    expect((await halo.operations.resume(runId, { replan: {} })).says).toContain('nothing to do');
   });
 
   it('is the same when only progress was marked', async () => {

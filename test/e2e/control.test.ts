@@ -147,6 +147,19 @@ describe('halo retry', () => {
     expect(await stateOf(runId)).toMatchObject({ stories: [{}, { attempts: 3 }, {}] });
   });
 
+  it('does one of several failed stories anew, and refuses what could not start', async () => {
+    const script = `case $(cat) in *"Story A"*) exit 1;; *) exit 2;; esac`;
+    const stories = [{ id: 'A' }, { id: 'B' }, { id: 'C', dependsOn: ['A', 'B'] }];
+    const ended = await halo.run(repository.root, stories, scripted(script, ['true'], ['run.on_failure=continue']));
+    const { runId } = ended;
+    expect(progress(ended)).toEqual(['failed', 'failed', 'pending']);
+    await person.retry(runId, 'B');
+    expect((await halo.untilEnd(runId)).stories.map(({ attempts }) => attempts)).toEqual([1, 2, 0]);
+    const hint = expect.stringContaining(`halo retry ${runId}`) as string;
+    await expect(person.retry(runId, 'C')).rejects.toMatchObject({ code: 'STEER_REFUSED', hint });
+    await expect(person.resume(runId, {})).rejects.toMatchObject({ code: 'STEER_REFUSED', hint });
+  });
+
   it('lets a cancelled run go on', async () => {
     const runId = await halo.submit(repository.root, [{ id: 'A' }], scripted(`sleep 2; ${QUICK}`));
     await untilPhase(runId, 'agent');

@@ -69,6 +69,10 @@ test('what is blocked starts by itself when the run that it waits for is retried
   await expect
     .poll(async () => (await stateOf()).needs, { timeout: 30_000 })
     .toEqual([{ run: needed!.runId, now: 'failed', stopReason: 'USER_ABORT' }]);
+  const says = expect.stringContaining(`${needed!.runId} ended with USER_ABORT`) as string;
+  expect(await halo.operations.retry(waiting!.runId, undefined)).toMatchObject({ changed: false, says });
+  await halo.operations.pause(waiting!.runId, { now: false });
+  expect(await halo.operations.resume(waiting!.runId, {})).toMatchObject({ changed: true, says });
   await halo.operations.retry(needed!.runId, undefined);
   const end = await halo.untilEnd(waiting!.runId);
   expect(end).toMatchObject({ stopReason: 'SUCCESS', needs: [{ run: needed!.runId, now: 'met' }] });
