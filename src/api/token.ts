@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { HaloError } from '../core/errors.ts';
 
@@ -8,11 +8,7 @@ export async function ensureToken(home: string): Promise<{ token: string; path: 
   const path = join(home, 'api-token');
   try {
     await mkdir(home, { recursive: true });
-    const fresh = randomBytes(32).toString('hex');
-    // Whoever comes second finds the file and uses it.
-    await writeFile(path, `${fresh}\n`, { mode: 0o600, flag: 'wx' }).catch((error: NodeJS.ErrnoException) => {
-      if (error.code !== 'EEXIST') throw error;
-    });
+    await makeToken(path);
     const token = (await readFile(path, 'utf8')).trim();
     if (token !== '') return { token, path };
   } catch (cause) {
@@ -24,4 +20,18 @@ export async function ensureToken(home: string): Promise<{ token: string; path: 
   throw new HaloError('DISK_FAILED', `The API token in ${path} is empty.`, {
     hint: 'Remove the file; the next start makes a new one.',
   });
+}
+
+/** Whoever comes second finds the file and uses it; whoever dies in between leaves no empty one. */
+async function makeToken(path: string): Promise<void> {
+  const fresh = randomBytes(32).toString('hex');
+  const aside = `${path}.${randomBytes(8).toString('hex')}`;
+  await writeFile(aside, `${fresh}\n`, { mode: 0o600, flag: 'wx' });
+  try {
+    await link(aside, path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+  } finally {
+    await rm(aside, { force: true });
+  }
 }

@@ -38,7 +38,7 @@ export function statusPage(view: RunView, cli: Cli): string[] {
     ['project', safeLine(state.project)],
     ['repo', safeLine(`${state.repo.source}${state.repo.branch === undefined ? '' : ` (${state.repo.branch})`}`)],
     ['prd', safeLine(state.prdPath)],
-    ...waitingFor(view, now).map((text): [string, string] => ['waiting', paint('warn', text)]),
+    ...waitingFor(view).map((text): [string, string] => ['waiting', paint('warn', text)]),
     ...submissionFacts(state),
     ['time', state.startedAt === undefined ? '-' : formatDuration(msBetween(state.startedAt, state.endedAt ?? now))],
     ['used', usageText(state.usage) || '-'],

@@ -9,17 +9,19 @@ export interface NextStep {
 /** What a person may want to do next with a run, most useful first. */
 export function nextSteps(state: RunState): NextStep[] {
   const { runId } = state;
-  if (state.status !== 'ended') return [{ command: `halo logs ${runId} -f`, why: 'watch it' }];
-  const steps: NextStep[] = [];
+  const goesOn = state.status !== 'ended';
   const held = state.stories.find((story) => story.held !== undefined);
   if (held !== undefined) {
     const story = `${runId} --story ${shellWord(held.id)}`;
     return [
       { command: `halo diff ${story}`, why: 'look at what waits for you' },
       { command: `halo approve ${story}`, why: 'let it land, and the run go on' },
-      { command: `halo reject ${story}`, why: 'refuse it, and end the run' },
+      { command: `halo reject ${story}`, why: goesOn ? 'refuse it' : 'refuse it, and end the run' },
+      ...(goesOn ? [watch(runId)] : []),
     ];
   }
+  if (goesOn) return [watch(runId)];
+  const steps: NextStep[] = [];
   const stuck = state.stories.find((story) => story.progress === 'failed' || story.progress === 'needs_human');
   if (stuck !== undefined)
     steps.push({ command: `halo logs ${runId} --story ${shellWord(stuck.id)}`, why: 'see what went wrong' });
@@ -33,6 +35,10 @@ export function nextSteps(state: RunState): NextStep[] {
   if (steps.length === 0 && state.stopReason !== 'SUCCESS')
     steps.push({ command: `halo logs ${runId}`, why: 'see what happened' });
   return steps;
+}
+
+function watch(runId: string): NextStep {
+  return { command: `halo logs ${runId} -f`, why: 'watch it' };
 }
 
 /** A word that a shell reads as one argument; what no terminal should see is spelled out, as bash and zsh read it. */

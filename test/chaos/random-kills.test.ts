@@ -3,6 +3,7 @@ import { sleep } from '../../src/lib/sleep.ts';
 import { prdOf } from '../support/halo.ts';
 import { checkInvariants } from './check-invariants.ts';
 import { ALL, FULL, LEVEL } from './level.ts';
+import { openRandom } from './random.ts';
 import { killWorker, openWorld, SETTINGS, stopWorker, tidyUp, type World } from './world.ts';
 
 const SIZES = [
@@ -73,15 +74,4 @@ async function submitRuns(world: World) {
 
 function countOpen(world: World, runs: { runId: string }[]): number {
   return runs.filter(({ runId }) => !world.journal(runId).some(({ type }) => type === 'run.ended')).length;
-}
-
-/** Numbers from 0 to 1, the same for the same seed (mulberry32). */
-function openRandom(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
 }
