@@ -1,5 +1,6 @@
 import { execa } from 'execa';
 import type { Readable, Writable } from 'node:stream';
+import { saysDiskFull } from '../core/disk-full.ts';
 import { HaloError } from '../core/errors.ts';
 import { environmentFor, type Trust } from './environment.ts';
 import { printable } from './printable.ts';
@@ -164,7 +165,13 @@ function failureOf(args: string[], outcome: GitOutcome, options: GitOptions): Ha
   }
   const where = options.gitDir ?? options.cwd;
   const words = lastWords(outcome.stderr) ?? `exit code ${outcome.exitCode ?? 'none, it was killed'}`;
-  return new HaloError('GIT_FAILED', `${command} failed${where === undefined ? '' : ` in ${where}`}: ${words}`);
+  return gitFailure(`${command} failed${where === undefined ? '' : ` in ${where}`}: ${words}`);
+}
+
+/** GIT_FAILED, or DISK_FAILED when git's words say that there is no room. */
+export function gitFailure(message: string): HaloError {
+  if (!saysDiskFull(message)) return new HaloError('GIT_FAILED', message);
+  return new HaloError('DISK_FAILED', message, { hint: 'The disk is full: free some space there.' });
 }
 
 /** The last thing that git said on stderr, safe to print; passwords in addresses are left out. */

@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import { HaloError } from '../core/errors.ts';
-import { lastWords, tryGit } from './git.ts';
+import { gitFailure, lastWords, tryGit } from './git.ts';
 import { violation } from './violation.ts';
 
 /** Windows small enough that the mirror's packs fit into the limited address space. */
@@ -16,8 +16,8 @@ export interface PackReceipt {
 }
 
 /**
- * Stores and checks a hostile thin pack. Throws POLICY_VIOLATION for what git refuses, GIT_FAILED when the
- * host is at fault (disk), RUN_ABORTED on the signal, and the stream's own error when it broke off.
+ * Stores and checks a hostile thin pack. Throws POLICY_VIOLATION for what git refuses, GIT_FAILED or
+ * DISK_FAILED when the host is at fault, RUN_ABORTED on the signal, and the stream's own error when it broke off.
  */
 export async function receivePack({ quarantine, pack, limits, signal }: PackReceipt): Promise<void> {
   const args = ['index-pack', '--stdin', '--strict', '--fix-thin', `--max-input-size=${limits.packBytes}`];
@@ -33,6 +33,6 @@ export async function receivePack({ quarantine, pack, limits, signal }: PackRece
   if (outcome.ended === 'aborted') throw new HaloError('RUN_ABORTED', 'The import was stopped on request.');
   if (outcome.ended === 'timeout') throw violation(undefined, `its pack took longer than ${limits.timeMs} ms to check`);
   const words = lastWords(outcome.stderr) ?? 'git could not read its pack';
-  if (OWN_FAULT.test(words)) throw new HaloError('GIT_FAILED', `git index-pack failed in ${quarantine}: ${words}`);
+  if (OWN_FAULT.test(words)) throw gitFailure(`git index-pack failed in ${quarantine}: ${words}`);
   throw violation(undefined, `git does not accept its pack (${words})`);
 }

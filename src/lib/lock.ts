@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { lstat, lutimes, readlink, rename, rm, symlink, unlink } from 'node:fs/promises';
+import { lstat, lutimes, readlink, rename, rm, symlink, unlink, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { isAlive, startOf } from './process-life.ts';
 import { sleep } from './sleep.ts';
@@ -46,7 +46,7 @@ export interface HeldLock {
 /** Takes the same kind of lock, to be held beyond one piece of work. Throws LockBusyError. */
 export async function holdLock(path: string, options: LockOptions = {}): Promise<HeldLock> {
   const staleMs = options.staleMs ?? STALE_MS;
-  const me = await takeLock(path, Date.now() + (options.waitMs ?? 30_000), staleMs);
+  const me = await takeLock(path, performance.now() + (options.waitMs ?? 30_000), staleMs);
   const renewal = setInterval(() => void renew(path), staleMs / 4).unref();
   return {
     async release() {
@@ -69,7 +69,7 @@ async function takeLock(path: string, deadline: number, staleMs: number): Promis
     const owner = await ownerOf(path);
     if (owner === undefined) continue;
     if (await isDead(path, owner, staleMs)) await clearDead(path, staleMs);
-    else if (Date.now() > deadline) throw new LockBusyError(path, owner.split(':').slice(0, 2).join(':'));
+    else if (performance.now() > deadline) throw new LockBusyError(path, owner.split(':').slice(0, 2).join(':'));
     else await sleep(pause * (0.5 + Math.random()));
   }
 }
@@ -125,15 +125,28 @@ async function isDead(path: string, owner: string, staleMs: number): Promise<boo
   const [host, pid, start] = owner.split(':');
   if (host === HOST) return !isAlive(Number(pid), start ?? '');
   try {
-    return Date.now() - (await lstat(path)).mtimeMs > staleMs;
+    return (await timeBeside(path)) - (await lstat(path)).mtimeMs > staleMs;
   } catch {
     return false;
   }
 }
 
 async function renew(path: string): Promise<void> {
-  const now = new Date();
-  await lutimes(path, now, now).catch(() => undefined);
+  const seconds = (await timeBeside(path)) / 1000;
+  await lutimes(path, seconds, seconds).catch(() => undefined);
+}
+
+/** What the file system of the lock takes for now, in ms: hosts that share it may differ. */
+async function timeBeside(path: string): Promise<number> {
+  const probe = `${path}.${randomBytes(4).toString('hex')}.now`;
+  try {
+    await writeFile(probe, '');
+    return (await lstat(probe)).mtimeMs;
+  } catch {
+    return Date.now();
+  } finally {
+    await rm(probe, { force: true }).catch(() => undefined);
+  }
 }
 
 const HOST = hostname().replaceAll(':', '-');

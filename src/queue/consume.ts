@@ -1,6 +1,6 @@
 import { hostname } from 'node:os';
 import { randomBytes } from 'node:crypto';
-import { DelayedError, UnrecoverableError, Worker, type Job } from 'bullmq';
+import { UnrecoverableError, WaitingError, Worker, type Job } from 'bullmq';
 import { safeLine } from '../core/safe-text.ts';
 import { sleep } from '../lib/sleep.ts';
 import { openDispatch } from './dispatch.ts';
@@ -55,7 +55,6 @@ export interface Consumer {
 
 /** Looked at this often in that time. */
 const LOOKS = 3;
-const HAND_BACK_DELAY_MS = 200;
 
 /** Takes story jobs when it is their turn and has them handled. A job whose worker dies is given to another one within 40 seconds. */
 export function consume(link: Pick<RedisLink, 'address' | 'prefix'>, options: ConsumeOptions): Consumer {
@@ -97,8 +96,9 @@ export function consume(link: Pick<RedisLink, 'address' | 'prefix'>, options: Co
       if (error instanceof UnrecoverableError) throw error;
       if (closing.signal.aborted) {
         turns.leave(id);
-        await job.moveToDelayed(Date.now() + HAND_BACK_DELAY_MS, token);
-        throw new DelayedError();
+        // At once: a time would be compared with the clocks of other machines. This worker takes nothing any more.
+        await job.moveToWait(token);
+        throw new WaitingError();
       }
       // Without its lock the job is another worker's, and so is its turn.
       if (lastTry && signal?.aborted !== true) await turns.finish(id);

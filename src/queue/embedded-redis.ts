@@ -59,7 +59,7 @@ export async function ensureServer(place: EmbeddedPlace, launcher?: Launcher): P
 
 /** Waits until the server, told to shut down, is gone. */
 export async function untilStopped(place: EmbeddedPlace): Promise<void> {
-  for (const deadline = Date.now() + 10_000; Date.now() < deadline; await sleep(20))
+  for (const deadline = performance.now() + 10_000; performance.now() < deadline; await sleep(20))
     if ((await serverPid(place)) === undefined && (await tryPing(place.address)) !== undefined) return;
 }
 
@@ -97,7 +97,7 @@ function flags(place: EmbeddedPlace): string[] {
 
 async function untilReady(place: EmbeddedPlace, ended: () => string | undefined): Promise<boolean> {
   let failure: Error | undefined;
-  for (const deadline = Date.now() + START_MS; Date.now() < deadline; await sleep(10)) {
+  for (const deadline = performance.now() + START_MS; performance.now() < deadline; await sleep(10)) {
     failure = await tryPing(place.address);
     if (failure === undefined) return true;
     const end = ended();
@@ -115,7 +115,7 @@ function notUp(place: EmbeddedPlace, why: string): HaloError {
 
 /** A server without its socket (somebody removed the file) cannot be reached, but would write the same files. */
 async function stopLost(place: EmbeddedPlace): Promise<void> {
-  for (const deadline = Date.now() + 10_000; Date.now() < deadline; await sleep(50)) {
+  for (const deadline = performance.now() + 10_000; performance.now() < deadline; await sleep(50)) {
     const pid = await serverPid(place);
     if (pid === undefined) return;
     process.kill(pid, 'SIGTERM');

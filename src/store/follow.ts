@@ -24,6 +24,8 @@ export interface FollowRaw {
 }
 
 const PART = 64 * 1024;
+/** A reader who stops reading holds no more than this of a journal. */
+const JOURNAL_PART = 1024 * 1024;
 
 /** The events of a run as they come, whichever process writes them. Throws RUN_NOT_FOUND, RUN_UNREADABLE. */
 export async function* followJournal(paths: RunPaths, options: FollowJournal): AsyncGenerator<JournalEvent> {
@@ -33,7 +35,9 @@ export async function* followJournal(paths: RunPaths, options: FollowJournal): A
   try {
     let ended = false;
     for (let from = 0; signal?.aborted !== true;) {
-      const part = await onDisk(paths.journal, () => readJournalPart(file, paths.journal, from));
+      const part = await onDisk(paths.journal, () =>
+        readJournalPart(file, paths.journal, { from, most: JOURNAL_PART }),
+      );
       from = part.end;
       for (const event of part.events) {
         if (event.type === 'run.ended') ended = true;

@@ -1,6 +1,7 @@
 import type { FileHandle } from 'node:fs/promises';
 import { HaloError } from '../core/errors.ts';
 import { JOURNAL_VERSION, type JournalEvent } from '../core/events.ts';
+import { isEventType } from '../core/event-types.ts';
 
 /** Events read from a journal, and the place (in bytes) where its last whole line ends. */
 export interface JournalPart {
@@ -8,13 +9,21 @@ export interface JournalPart {
   end: number;
 }
 
+/** Where to read: from the start of a line, at most so many bytes, unless the first line alone is longer. */
+export interface Extent {
+  from: number;
+  most?: number;
+}
+
 /**
- * Reads the events from byte `from` on, which must be the start of a line. A last line without its newline
- * is being written or was torn by a crash, and does not count. Throws RUN_UNREADABLE.
+ * Reads the events from a byte on. A last line without its newline is being written or was torn by a crash, and does
+ * not count. Throws RUN_UNREADABLE.
  */
-export async function readJournalPart(file: FileHandle, path: string, from: number): Promise<JournalPart> {
-  const bytes = await readAll(file, from);
+export async function readJournalPart(file: FileHandle, path: string, extent: Extent): Promise<JournalPart> {
+  const { from, most = Infinity } = extent;
+  const bytes = await readBytes(file, extent);
   const length = bytes.lastIndexOf(0x0a) + 1;
+  if (length === 0 && bytes.length >= most) return readJournalPart(file, path, { from, most: 2 * most });
   const lines = bytes.toString('utf8', 0, length).split('\n').slice(0, -1);
   return { events: lines.map((line) => parseEvent(line, path)), end: from + length };
 }
@@ -31,6 +40,8 @@ export function parseEvent(line: string, path: string): JournalEvent {
     throw unreadable(path, `the line "${line.slice(0, 60)}" is no event`);
   if (value.v !== JOURNAL_VERSION)
     throw unreadable(path, `event ${value.seq} has version ${String(value.v)}, this halo knows ${JOURNAL_VERSION}`);
+  if (!isEventType(value.type))
+    throw unreadable(path, `event ${value.seq} is "${value.type.slice(0, 60)}", which this halo does not know`);
   return value as JournalEvent;
 }
 
@@ -39,18 +50,26 @@ export function unreadable(path: string, what: string, cause?: unknown): HaloErr
   return new HaloError('RUN_UNREADABLE', `Could not read ${path}: ${what}.`, { hint, cause });
 }
 
-/** Adds events at `end` in one write, after cutting off what a crash left there. The caller holds the run's lock. */
+/**
+ * Adds events at `end` in one write, after cutting off what a crash left there: all of them, or, when the disk refuses,
+ * none. The caller holds the run's lock.
+ */
 export async function appendEvents(file: FileHandle, part: JournalPart, durable: boolean): Promise<number> {
   const bytes = Buffer.from(part.events.map((event) => `${JSON.stringify(event)}\n`).join(''));
   if ((await file.stat()).size > part.end) await file.truncate(part.end);
-  await file.writeFile(bytes);
-  if (durable) await file.datasync();
+  try {
+    await file.writeFile(bytes);
+    if (durable) await file.datasync();
+  } catch (error) {
+    await file.truncate(part.end).catch(() => undefined);
+    throw error;
+  }
   return part.end + bytes.length;
 }
 
-async function readAll(file: FileHandle, from: number): Promise<Buffer> {
+async function readBytes(file: FileHandle, { from, most = Infinity }: Extent): Promise<Buffer> {
   const { size } = await file.stat();
-  const bytes = Buffer.alloc(Math.max(0, size - from));
+  const bytes = Buffer.alloc(Math.min(most, Math.max(0, size - from)));
   let length = 0;
   while (length < bytes.length) {
     const { bytesRead } = await file.read(bytes, length, bytes.length - length, from + length);

@@ -31,7 +31,7 @@ export async function loadRun(paths: RunPaths): Promise<Folded> {
   return withJournal(paths, async (file) => {
     const known = await readCheckpoint(paths, file);
     if (known !== undefined) return catchUp(file, paths, known);
-    const { events, end } = await readJournalPart(file, paths.journal, 0);
+    const { events, end } = await readJournalPart(file, paths.journal, { from: 0 });
     const state = foldRun(events);
     if (state === undefined) throw unreadable(paths.journal, 'it does not begin with the creation of the run');
     return { state, end };
@@ -40,12 +40,12 @@ export async function loadRun(paths: RunPaths): Promise<Folded> {
 
 /** All events of a run. Throws RUN_NOT_FOUND, RUN_UNREADABLE. */
 export async function loadEvents(paths: RunPaths): Promise<JournalEvent[]> {
-  return withJournal(paths, async (file) => (await readJournalPart(file, paths.journal, 0)).events);
+  return withJournal(paths, async (file) => (await readJournalPart(file, paths.journal, { from: 0 })).events);
 }
 
 /** Folds in what was added to the journal since. */
 export async function catchUp(file: FileHandle, paths: RunPaths, known: Folded): Promise<Folded> {
-  const { events, end } = await readJournalPart(file, paths.journal, known.end);
+  const { events, end } = await readJournalPart(file, paths.journal, { from: known.end });
   return { state: foldOn(known.state, events), end };
 }
 

@@ -1,6 +1,7 @@
 import { mkdir, open, type FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { Writable } from 'node:stream';
+import { gatherBytes } from '../lib/gather-bytes.ts';
 import { asDiskError } from './disk.ts';
 
 const NEWLINE = 0x0a;
@@ -13,8 +14,7 @@ const LONGEST_LINE = 4 * 1024 * 1024;
  */
 export function openRawOutput(own: string, shared: string): Writable {
   let files: { own: FileHandle; shared: FileHandle } | undefined;
-  let line: Buffer[] = [];
-  let lineLength = 0;
+  const line = gatherBytes();
 
   const start = async () => {
     await mkdir(dirname(own), { recursive: true, mode: 0o700 });
@@ -24,17 +24,15 @@ export function openRawOutput(own: string, shared: string): Writable {
     files ??= await start();
     await files.own.writeFile(chunk);
     const cut = chunk.lastIndexOf(NEWLINE) + 1;
-    const whole = lineLength + chunk.length > LONGEST_LINE ? chunk.length : cut;
-    if (whole > 0) {
-      await files.shared.writeFile(Buffer.concat([...line, chunk.subarray(0, whole)]));
-      line = [];
-      lineLength = 0;
-    }
-    if (whole < chunk.length) line.push(Buffer.from(chunk.subarray(whole)));
-    lineLength += chunk.length - whole;
+    const whole = line.length() + chunk.length > LONGEST_LINE ? chunk.length : cut;
+    line.add(chunk.subarray(0, whole));
+    if (whole > 0) await files.shared.writeFile(line.take());
+    line.add(chunk.subarray(whole));
   };
   const end = async () => {
-    if (lineLength > 0) await files?.shared.writeFile(Buffer.concat([...line, Buffer.from('\n')]));
+    if (line.length() === 0) return;
+    line.add(Buffer.from('\n'));
+    await files?.shared.writeFile(line.take());
   };
   const close = async () => {
     await files?.own.close();

@@ -1,4 +1,3 @@
-import { createWriteStream, mkdirSync, rmSync } from 'node:fs';
 import { mkdir, readFile, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Writable } from 'node:stream';
@@ -11,6 +10,7 @@ import { amendRecord, appendToRun, freshenRun, readConstants, type Append, type 
 import { createRunFolders, placeRuns, type NewRun, type RunCreated } from './create-run.ts';
 import { writeBundle, type BundleFacts } from './debug-bundle.ts';
 import { asDiskError, onDisk } from './disk.ts';
+import { openFileSink } from './file-sink.ts';
 import { findRun, listRuns, runIds, type RunList } from './find-run.ts';
 import { followJournal, followRawOutput, followState, type FollowJournal, type FollowRaw } from './follow.ts';
 import { artifactPath, runPaths, runsFolder, type AttemptPlace } from './layout.ts';
@@ -154,17 +154,10 @@ export function openStore(home: string, options: StoreOptions): Store {
       });
       return path.slice(paths(place.runId).dir.length + 1);
     },
-    openArtifact: (place, name) => maskInto(masker, openArtifact(artifactPath(home, place, name))),
+    openArtifact: (place, name) => maskInto(masker, openFileSink(artifactPath(home, place, name))),
     readArtifact: (place, name) => readIfThere(artifactPath(home, place, name)),
     writeDebugBundle: async (runId, facts) => writeBundle(paths(runId), facts, masker),
   };
-}
-
-function openArtifact(path: string): Writable {
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-  // A file of its own: a worker that was overtaken may still hold the old one open.
-  rmSync(path, { force: true });
-  return createWriteStream(path, { mode: 0o600 });
 }
 
 async function readIfThere(path: string): Promise<string | undefined> {

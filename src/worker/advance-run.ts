@@ -107,7 +107,7 @@ async function startAttempt(
         ? plan.attempts.find(({ story }) => story === state.stories[ordinal])
         : undefined;
     // A job may come early, e.g. when the queue was made anew from the journals.
-    if (planned === undefined || isEarly(planned)) return { entries: [], result: undefined };
+    if (planned === undefined || isEarly(worker, planned)) return { entries: [], result: undefined };
     const { id, progress } = planned.story;
     const story = prd.stories.find((each) => each.id === id);
     if (story === undefined) throw new HaloError('RUN_UNREADABLE', `run ${runId} lost its story ${id}`);
@@ -143,7 +143,7 @@ async function isHeldBack(
   { state, planned }: { state: RunState; planned: PlannedAttempt },
 ): Promise<boolean> {
   // One that is under way already was let through, and one that waits asks when its time has come.
-  if (planned.story.progress === 'in_progress' || isEarly(planned)) return false;
+  if (planned.story.progress === 'in_progress' || isEarly(worker, planned)) return false;
   // Its agent is not asked any more.
   if (planned.story.approved !== undefined) return false;
   const { story, attempt } = planned;
@@ -152,8 +152,8 @@ async function isHeldBack(
   return held !== undefined;
 }
 
-function isEarly({ notBefore }: PlannedAttempt): boolean {
-  return notBefore !== undefined && Date.parse(notBefore) > Date.now();
+function isEarly({ now }: WorkerContext, { notBefore }: PlannedAttempt): boolean {
+  return notBefore !== undefined && Date.parse(notBefore) > now();
 }
 
 /** A story in the middle of which workers die again and again fails, instead of taking down one worker after the other. */
@@ -174,5 +174,5 @@ async function goOn(worker: WorkerContext, run: Run): Promise<Enqueue[]> {
     return [];
   }
   await writeBackProgress(worker, run);
-  return state.status === 'ended' ? [] : nextJobs(state);
+  return state.status === 'ended' ? [] : nextJobs(state, worker.now());
 }

@@ -23,7 +23,7 @@ export async function openAllowance(attempt: Attempt): Promise<Allowance> {
   await takeOver(attempt);
   let toldUntil = 0;
   const tellPause = async (model: string, ms: number, why: 'provider' | 'rate') => {
-    const until = Date.now() + ms;
+    const until = attempt.worker.now() + ms;
     if (ms < TOLD_MS || until <= toldUntil + TOLD_MS) return;
     toldUntil = until;
     await attempt.report({ type: 'model.paused', model, why, until: new Date(until).toISOString() });
@@ -80,7 +80,7 @@ function permit(attempt: Attempt, asked: Asked, reserved: Exclude<Reserved, { ki
     case 'granted':
       return { kind: 'granted', grant: grantOf(attempt, asked, reserved) };
     case 'wait': {
-      const until = new Date(Date.now() + reserved.ms).toISOString().slice(11, 19);
+      const until = new Date(attempt.worker.now() + reserved.ms).toISOString().slice(11, 19);
       const who = reserved.why === 'rate' ? 'The configured rate' : 'The model provider';
       const reason = `${who} allows no request to the model "${asked.model}" before ${until} UTC; all workers wait.`;
       return { kind: 'wait', ms: reserved.ms, reason };
@@ -139,8 +139,12 @@ function askFor(attempt: Attempt, worst: Worst): Ask {
 }
 
 /** All of them, also without a limit: another run may have one for the same day. */
-function scopesOf({ config, runId, key }: Attempt): SpendScope[] {
-  const keys = { story: `story:${runId}:${key}`, run: `run:${runId}`, day: `day:${today()}` };
+function scopesOf({ config, runId, key, worker }: Attempt): SpendScope[] {
+  const keys = {
+    story: `story:${runId}:${key}`,
+    run: `run:${runId}`,
+    day: `day:${new Date(worker.now()).toISOString().slice(0, 10)}`,
+  };
   return BUDGET_SCOPES.map((name) => {
     const { usd, tokens } = config.budget[name];
     return {
@@ -165,10 +169,6 @@ function limitedName({ model: { baseUrl } }: Config, model: string): string {
 
 function ownerOf({ runId, key }: Attempt): string {
   return `${runId}:${key}:`;
-}
-
-function today(): string {
-  return new Date().toISOString().slice(0, 10);
 }
 
 function warn({ worker, id }: Attempt, error: unknown): void {

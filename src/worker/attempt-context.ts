@@ -175,11 +175,11 @@ export async function openAttempt(worker: WorkerContext, request: AttemptRequest
     labels,
     report,
     phase: async (phase, action) => {
-      const started = Date.now();
+      const started = performance.now();
       await reach(`${phase}.before`);
       await report({ type: 'phase.started', phase });
       const result = await action();
-      await report({ type: 'phase.ended', phase, ms: Date.now() - started });
+      await report({ type: 'phase.ended', phase, ms: Math.round(performance.now() - started) });
       await reach(`${phase}.after`);
       return result;
     },

@@ -124,7 +124,7 @@ async function recordEnd(attempt: Attempt, end: StoryEnd): Promise<FailureNote |
     refuseOvertaken(state, attempt);
     if (end.verdict !== 'failed') return { entries: [endedEntry(whose, { ...end, usage })], result: undefined };
     const failed = { ...whose, ...attempt.measured, ...end };
-    const { failure, entries } = judgeFailure(state, failed, { policies: attempt.config, now: Date.now() });
+    const { failure, entries } = judgeFailure(state, failed, { policies: attempt.config, now: worker.now() });
     return { entries: [endedEntry(whose, { ...end, usage }, failure), ...entries], result: failure };
   });
 }

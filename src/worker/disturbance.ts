@@ -3,6 +3,7 @@ import type { AttemptRef } from '../core/events.ts';
 import type { FailureCause } from '../core/failure.ts';
 import { judgeDisturbance } from '../core/judge-failure.ts';
 import type { StopReason } from '../core/stop-reason.ts';
+import { asDiskError } from '../store/disk.ts';
 import type { Run } from './read-run.ts';
 import type { WorkerContext } from './worker-context.ts';
 
@@ -25,7 +26,7 @@ export async function guardAttempt(
     await work();
     return undefined;
   } catch (error) {
-    const fault = toHaloError(error);
+    const fault = toHaloError(asDiskError(worker.home, error));
     if (signal.aborted || fault.code === 'RUN_ABORTED') throw error;
     worker.log.error({ runId, code: fault.code, err: error }, 'a story could not be worked on');
     const stopReason = fault.stopReason ?? 'UNKNOWN_ERROR';
@@ -34,7 +35,7 @@ export async function guardAttempt(
       const open = state.stories.some(({ id, progress }) => id === whose.story && OPEN.includes(progress));
       if (state.status === 'ended' || !open) return { entries: [], result: undefined };
       const disturbed = { ...whose, stopReason, summary, cause: causeOf(fault) };
-      const entries = judgeDisturbance(state, disturbed, { policies: config, now: Date.now() });
+      const entries = judgeDisturbance(state, disturbed, { policies: config, now: worker.now() });
       const goesOn = entries.some(({ type }) => type === 'retry.scheduled');
       return { entries, result: goesOn ? undefined : { stopReason, detail: `${whose.story}: ${summary}` } };
     });

@@ -13,6 +13,7 @@ import { reach } from '../lib/failpoint.ts';
 import { sleep } from '../lib/sleep.ts';
 import { openAllowance, type SharedAllowance } from '../queue/allowance.ts';
 import { checkRedis } from '../queue/check-redis.ts';
+import { openFleetClock } from '../queue/fleet-clock.ts';
 import { consume, type Turn } from '../queue/consume.ts';
 import { jobIdOf, type JobRef } from '../queue/job.ts';
 import type { RedisLink } from '../queue/redis.ts';
@@ -21,6 +22,7 @@ import { openQueue } from '../queue/queue.ts';
 import { findRedis } from './find-redis.ts';
 import { openDocker } from '../sandbox/docker/engine.ts';
 import { openProver } from '../sandbox/prove.ts';
+import { asDiskError } from '../store/disk.ts';
 import { announceWorker } from '../store/presence.ts';
 import { openBreakers } from '../store/breakers.ts';
 import { openStore } from '../store/store.ts';
@@ -70,7 +72,8 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   const cleaning = new Set<Promise<void>>();
   const homeId = await readHomeId(host.home);
   const shared = await openAllowance(link);
-  const worker = openContext({ host, homeId, log, masker, cleaning, shared });
+  const clock = await openFleetClock(link);
+  const worker = openContext({ host, homeId, log, masker, cleaning, shared, now: clock.now });
   const limits = openLimits(host.home);
   const { takeoverMs } = host;
   const queue = await openQueue(link, { standingOf: openStandings(host.home, worker.store), limits, takeoverMs });
@@ -93,7 +96,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
       return own && { againMs: own.delayMs ?? 0 };
     } catch (error) {
       if (signal.aborted) throw error;
-      const failure = toHaloError(error);
+      const failure = toHaloError(asDiskError(host.home, error));
       if (failure.code === 'RUN_NOT_FOUND') return { unknown: `there is no run ${runId} in ${host.home}` };
       log.error({ runId, code: failure.code, err: error }, 'a run could not be taken further');
       if (!lastTry && !ENDS_RUN.includes(failure.stopReason)) throw error;
@@ -121,6 +124,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
       if (owner !== undefined) await queue.dropLane(owner).catch(ignore);
       await queue.close();
       shared.close();
+      clock.close();
       await link.close();
     },
   };
@@ -144,9 +148,10 @@ interface Parts {
   /** Cleaning that goes on while the next story runs. */
   cleaning: Set<Promise<void>>;
   shared: SharedAllowance | undefined;
+  now: () => number;
 }
 
-function openContext({ host, homeId, log, cleaning, masker, shared }: Parts): WorkerContext {
+function openContext({ host, homeId, log, cleaning, masker, shared, now }: Parts): WorkerContext {
   const engine = openDocker();
   const env = processEnv();
   const modelKey = openModelKeys((name) => readSecret(env, name));
@@ -171,9 +176,10 @@ function openContext({ host, homeId, log, cleaning, masker, shared }: Parts): Wo
     home: host.home,
     homeId,
     breakers: openBreakers(host.home),
-    store: openStore(host.home, { transcribe, masker }),
+    store: openStore(host.home, { transcribe, masker, now: () => new Date(now()) }),
     engine,
     log,
+    now,
     shared,
     masker,
     learnSecrets: (config) => learnSecrets(masker, { config, home: host.home, env }),
@@ -204,10 +210,10 @@ function openContext({ host, homeId, log, cleaning, masker, shared }: Parts): Wo
 }
 
 /** What a worker works with, for who takes no work from the queue but needs sandboxes. */
-export function openIdle(parts: Omit<Parts, 'homeId' | 'masker' | 'shared'>): WorkerContext {
+export function openIdle(parts: Omit<Parts, 'homeId' | 'masker' | 'shared' | 'now'>): WorkerContext {
   // An id of its own: a worker's sweep leaves alone what it makes.
   const masker = openProcessMasker(parts.host, processEnv());
-  return openContext({ ...parts, homeId: 'verify', masker, shared: undefined });
+  return openContext({ ...parts, homeId: 'verify', masker, shared: undefined, now: Date.now });
 }
 
 async function endFaultyRun(worker: WorkerContext, runId: string, failure: HaloError): Promise<void> {

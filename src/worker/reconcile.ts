@@ -85,7 +85,7 @@ async function requeue(
   }
   if ((await laneOf(home, state)) !== owner) return 'open';
   if (unmetNeeds(await settleNeeds(worker, state)).length > 0) return 'open';
-  for (const job of nextJobs(state)) await queue.enqueue(job);
+  for (const job of nextJobs(state, worker.now())) await queue.enqueue(job);
   return 'open';
 }
 

@@ -12,14 +12,14 @@ type Asked = AttemptRef & { state: RunState; config: Config };
  * has to wait; undefined: it may begin.
  */
 export async function askBreakers(
-  { breakers }: Pick<WorkerContext, 'breakers'>,
+  { breakers, now }: Pick<WorkerContext, 'breakers' | 'now'>,
   { state, config, story, attempt }: Asked,
 ): Promise<JournalEntry | undefined> {
   const who = storyName(state, story);
   for (const key of keysOf(state, config)) {
     if ((await breakers.read(key)).status === 'closed') continue;
     const answer = await breakers.update(key, (before) => {
-      const asked = admit(before, { who, now: Date.now(), policy: config.breaker });
+      const asked = admit(before, { who, now: now(), policy: config.breaker });
       return { breaker: asked.admitted ? asked.breaker : before, result: asked };
     });
     if (answer.admitted) continue;
@@ -37,7 +37,7 @@ const ANSWERED: readonly FailureNote['class'][] = ['story', 'gate', 'policy'];
 
 /** Tells the shared breakers how an attempt ended; `failure` undefined: its story has landed, or waits for a person. */
 export async function tellBreakers(
-  { breakers }: Pick<WorkerContext, 'breakers'>,
+  worker: Pick<WorkerContext, 'breakers' | 'now'>,
   { state, config, story, attempt, failure }: Asked & { failure: FailureNote | undefined },
 ): Promise<void> {
   const who = storyName(state, story);
@@ -49,8 +49,8 @@ export async function tellBreakers(
     if (failed) {
       // Of a repository's story only the last failure counts, so that one bad story does not keep the others out.
       const by = ofProvider ? `${state.runId}/${attemptName(story, attempt)}` : who;
-      await tellFailure(breakers, { key, who, sign: signOf(failure, by, ofProvider), config });
-    } else if (worked && (await breakers.read(key)) !== CLOSED) await breakers.reset(key);
+      await tellFailure(worker, { key, who, sign: signOf(failure, by, ofProvider), config });
+    } else if (worked && (await worker.breakers.read(key)) !== CLOSED) await worker.breakers.reset(key);
   }
 }
 
@@ -65,11 +65,11 @@ function signOf({ sign: { error, changed, denied } }: FailureNote, by: string, o
 }
 
 async function tellFailure(
-  breakers: WorkerContext['breakers'],
+  { breakers, now }: Pick<WorkerContext, 'breakers' | 'now'>,
   { key, who, sign, config }: { key: string; who: string; sign: FailureSign; config: Config },
 ): Promise<void> {
   await breakers.update(key, (before) => ({
-    breaker: afterFailure(before, { who, sign, now: Date.now(), policy: config.breaker }),
+    breaker: afterFailure(before, { who, sign, now: now(), policy: config.breaker }),
     result: undefined,
   }));
 }

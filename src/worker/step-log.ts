@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { finished } from 'node:stream/promises';
 import { Writable } from 'node:stream';
+import { gatherBytes } from '../lib/gather-bytes.ts';
 
 const TAIL_BYTES = 4_096;
 
@@ -23,6 +24,8 @@ export function openStepLog(log: Writable): {
   const hash = createHash('sha256');
   const end = keepEnd();
   let headBytes = 0;
+  // Who writes hears of a full disk, and so does who closes.
+  log.on('error', () => undefined);
   const join = () =>
     new Writable({
       write(chunk: Buffer, _encoding, done) {
@@ -50,22 +53,19 @@ export function openStepLog(log: Writable): {
 
 /** Remembers the last bytes of a stream, and how many of them came after the head. */
 function keepEnd() {
-  let chunks: Buffer[] = [];
-  let kept = 0;
+  const kept = gatherBytes();
   let afterHead = 0;
   const last = (bytes: number) => {
-    const all = Buffer.concat(chunks);
+    const all = kept.take();
+    kept.add(all);
     return all.subarray(Math.max(0, all.length - bytes));
   };
   return {
     last,
     add(chunk: Buffer, behindHead: number): void {
-      chunks.push(chunk);
-      kept += chunk.length;
+      kept.add(chunk);
       afterHead += behindHead;
-      if (kept < 2 * END_BYTES) return;
-      chunks = [Buffer.from(last(END_BYTES))];
-      kept = END_BYTES;
+      if (kept.length() >= 2 * END_BYTES) kept.add(kept.take().subarray(-END_BYTES));
     },
     close(): { missing: number; rest: Buffer } {
       const rest = last(Math.min(afterHead, END_BYTES));

@@ -21,6 +21,8 @@ export interface WorkerContext {
   breakers: Breakers;
   engine: SandboxEngine;
   log: Logger;
+  /** The time of all workers, in ms since 1970: what one writes down another one may compare. */
+  now: () => number;
   /** Knows every secret that this worker knows. */
   masker: Masker;
   /** Teaches it what the configuration of a run names. Throws CONFIG_INVALID. */

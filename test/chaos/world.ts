@@ -44,9 +44,16 @@ export const NO_OP = `date +%N >> "$(grep -oE 'Story [A-Z0-9-]+' | head -n 1 | t
 /** Of a run of such stories. */
 export const SETTINGS = [...scripted(NO_OP, ['true']), 'secrets.env=["CHAOS_CANARY"]'];
 
-/** With a Redis of its own, which `socket` leads to, or with halo's; `engine` likewise is the engine's socket. */
-export function openWorld({ socket, engine }: { socket?: string; engine?: string | undefined } = {}): World {
-  const home = openHome();
+/**
+ * With a Redis of its own, which `socket` leads to, or with halo's; `engine` likewise is the engine's socket. The
+ * HALO_HOME is made in `parent`.
+ */
+export function openWorld({
+  socket,
+  engine,
+  parent,
+}: { socket?: string; engine?: string | undefined; parent?: string } = {}): World {
+  const home = openHome(parent);
   const side = mkdtempSync(join(tmpdir(), 'halo-chaos-'));
   const tmp = join(side, 'tmp');
   mkdirSync(tmp);

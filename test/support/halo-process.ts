@@ -40,8 +40,9 @@ export interface HaloHome {
   close(): Promise<void>;
 }
 
-export function openHome(): HaloHome {
-  const dir = mkdtempSync(join(tmpdir(), 'halo-home-'));
+/** A new one in `parent`. */
+export function openHome(parent = tmpdir()): HaloHome {
+  const dir = mkdtempSync(join(parent, 'halo-home-'));
   const running = new Set<HaloProcess>();
   const start = (words: string[], options: Start): HaloProcess => {
     const started = startHalo(words, { ...options, env: { HALO_HOME: dir, ...options.env } });

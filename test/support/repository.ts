@@ -12,9 +12,13 @@ export interface TestRepository {
   remove(): void;
 }
 
-/** Makes a repository with a first commit. `name` may be strange on purpose. */
-export function makeRepository(files: Record<string, string> = {}, name = 'repository'): TestRepository {
-  const parent = mkdtempSync(join(tmpdir(), 'halo-repo-'));
+/** Makes a repository with a first commit, in a folder of its own in `where`. `name` may be strange on purpose. */
+export function makeRepository(
+  files: Record<string, string> = {},
+  name = 'repository',
+  where = tmpdir(),
+): TestRepository {
+  const parent = mkdtempSync(join(where, 'halo-repo-'));
   const root = join(parent, name);
   mkdirSync(root);
   const git = (...args: string[]) => execFileSync('git', args, { cwd: root, encoding: 'utf8' }).trim();

@@ -13,7 +13,7 @@ import { makeRepository } from '../support/repository.ts';
 /** What the first halo knew; everything else came later. */
 const FIRST = ['agent', 'agentCommand', 'setup', 'gates', 'image', 'env', 'model', 'limits', 'git', 'workspace'];
 
-test('a run that an older halo submitted is worked on, landed and shown', async () => {
+test('hazard 38: a run that an older halo submitted is worked on, landed and shown', async () => {
   const host = {
     home: mkdtempSync(join(tmpdir(), 'halo-home-')),
     redisUrl: undefined,

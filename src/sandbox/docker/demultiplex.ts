@@ -11,14 +11,15 @@ export interface Piece {
 
 /**
  * Splits the engine's attach stream (frames with an 8-byte header: type, 3 zero bytes, big-endian length) into pieces.
- * It loops instead of recursing and holds no frame as a whole, however large or small frames are; whoever stops
- * asking slows the sandbox down. Throws when the stream breaks off inside a frame.
+ * It loops instead of recursing and holds no frame as a whole, however large they are; tiny ones that come together are
+ * handed on together. Whoever stops asking slows the sandbox down. Throws when the stream breaks off inside a frame.
  */
 export async function* splitFrames(source: Readable): AsyncGenerator<Piece, void, void> {
   const header = Buffer.alloc(HEADER_BYTES);
   let headerBytes = 0;
   let left = 0;
   for await (const chunk of source as AsyncIterable<Buffer>) {
+    const pieces: Piece[] = [];
     let at = 0;
     while (at < chunk.length) {
       if (left === 0) {
@@ -34,10 +35,25 @@ export async function* splitFrames(source: Readable): AsyncGenerator<Piece, void
       const bytes = chunk.subarray(at, at + left);
       at += bytes.length;
       left -= bytes.length;
-      yield { from: header[0] === STDERR ? 'stderr' : 'stdout', bytes };
+      pieces.push({ from: header[0] === STDERR ? 'stderr' : 'stdout', bytes });
     }
+    yield* joinPieces(pieces);
   }
   if (left > 0 || headerBytes > 0) throw new Error('the output stream broke off inside a frame');
+}
+
+/** Neighbours of the same stream as one. */
+function joinPieces(pieces: Piece[]): Piece[] {
+  const joined: { from: Piece['from']; parts: Buffer[] }[] = [];
+  for (const { from, bytes } of pieces) {
+    const last = joined.at(-1);
+    if (last?.from === from) last.parts.push(bytes);
+    else joined.push({ from, parts: [bytes] });
+  }
+  return joined.map(({ from, parts: [first = Buffer.alloc(0), ...rest] }) => ({
+    from,
+    bytes: rest.length === 0 ? first : Buffer.concat([first, ...rest]),
+  }));
 }
 
 /**

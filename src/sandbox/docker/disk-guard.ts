@@ -78,7 +78,7 @@ export function openDiskGuard(space: () => Promise<Space | undefined>): DiskGuar
     const volume = holdOf(claim.volume, now);
     volume.written += shrunkBy(volume.last, now);
     volume.last = now;
-    const age = Date.now() - volume.at;
+    const age = performance.now() - volume.at;
     const due =
       now === undefined ? age >= BLIND_MS : volume.bytes + volume.written >= claim.limitBytes && age >= AGAIN_MS;
     // Not waited for: a tree that takes long to measure must not hide the others.
@@ -89,7 +89,7 @@ export function openDiskGuard(space: () => Promise<Space | undefined>): DiskGuar
   const holdOf = (name: string, now: Space | undefined): Held => {
     const known = held.get(name);
     if (known !== undefined) return known;
-    const at = now === undefined ? Date.now() : 0;
+    const at = now === undefined ? performance.now() : -Infinity;
     const fresh: Held = {
       bytes: 0,
       freeBytes: undefined,
@@ -112,7 +112,7 @@ export function openDiskGuard(space: () => Promise<Space | undefined>): DiskGuar
   const take = async (claim: DiskClaim, volume: Held, now: Space | undefined): Promise<void> => {
     const { bytes, complete, freeBytes } = await claim.measure(volume.gone.signal);
     const hidden = complete ? 0 : volume.bytes + shrunkBy(volume.then, now);
-    Object.assign(volume, { bytes: Math.max(bytes, hidden), freeBytes, then: now, written: 0, at: Date.now() });
+    Object.assign(volume, { bytes: Math.max(bytes, hidden), freeBytes, then: now, written: 0, at: performance.now() });
     if (volume.bytes >= claim.limitBytes) claim.end('disk');
   };
 

@@ -1,3 +1,4 @@
+import { saysDiskFull } from '../../core/disk-full.ts';
 import { HaloError } from '../../core/errors.ts';
 
 interface EngineError extends Error {
@@ -25,7 +26,15 @@ export function fromDocker(error: unknown, what: string): HaloError {
       cause: error,
     });
   }
-  return new HaloError('DOCKER_FAILED', `Docker could not ${what}: ${json?.message ?? message}`, { cause: error });
+  const why = json?.message ?? message;
+  if (saysDiskFull(why)) {
+    const hint = 'Free some space there, on this machine or on that of the container engine.';
+    return new HaloError('DISK_FAILED', `The disk is full, so Docker could not ${what}: ${why}`, {
+      hint,
+      cause: error,
+    });
+  }
+  return new HaloError('DOCKER_FAILED', `Docker could not ${what}: ${why}`, { cause: error });
 }
 
 export function missingImage(image: string): HaloError {

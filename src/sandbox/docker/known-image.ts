@@ -17,9 +17,9 @@ export function openImageLookup(docker: Docker): (name: string) => Promise<strin
   const known = new Map<string, { at: number; id: Promise<string> }>();
   return (name) => {
     const found = known.get(name);
-    if (found !== undefined && Date.now() - found.at < FRESH_MS) return found.id;
+    if (found !== undefined && performance.now() - found.at < FRESH_MS) return found.id;
     const id = inspectImage(docker, name);
-    known.set(name, { at: Date.now(), id });
+    known.set(name, { at: performance.now(), id });
     // A missing image may be there on the next try.
     id.catch(() => known.delete(name));
     return id;

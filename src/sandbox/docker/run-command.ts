@@ -61,7 +61,7 @@ async function followPreparation({ stream, pieces }: Attached, script: string): 
  */
 export async function runCommand(attached: Attached, command: Command): Promise<SandboxExit> {
   const { container, stream, pieces } = attached;
-  const started = Date.now();
+  const started = performance.now();
   const watch = watchLimits(command, () => void killContainer(container, stream));
   const leaveDisk = attached.watchDisk?.((why) => watch.end(why));
   const forks = watchForks(container.id);
@@ -79,7 +79,8 @@ export async function runCommand(attached: Attached, command: Command): Promise<
     await output;
     await feeding;
     const exit = watch.reason() === undefined ? await readExit(attached) : undefined;
-    return { ...describeExit(watch.reason(), exit, Date.now() - started), forksRefused: forks.refused() };
+    const ms = Math.round(performance.now() - started);
+    return { ...describeExit(watch.reason(), exit, ms), forksRefused: forks.refused() };
   } finally {
     watch.stop();
     leaveDisk?.();

@@ -16,7 +16,7 @@ export interface Watch {
 export function watchLimits(command: Command, kill: () => void): Watch {
   let reason: KillReason | undefined;
   let bytes = 0;
-  let lastHeard = Date.now();
+  let lastHeard = performance.now();
   const end = (why: KillReason) => {
     if (reason !== undefined) return;
     reason = why;
@@ -26,7 +26,7 @@ export function watchLimits(command: Command, kill: () => void): Watch {
   const wall = setTimeout(() => end('wall'), command.wallMs);
   const idle = setInterval(
     () => {
-      if (Date.now() - lastHeard >= command.idleMs) end('idle');
+      if (performance.now() - lastHeard >= command.idleMs) end('idle');
     },
     Math.min(1_000, Math.max(10, command.idleMs / 4)),
   );
@@ -36,7 +36,7 @@ export function watchLimits(command: Command, kill: () => void): Watch {
     reason: () => reason,
     end,
     heard: (size) => {
-      lastHeard = Date.now();
+      lastHeard = performance.now();
       bytes += size;
       if (bytes > command.outputBytes) end('output');
       return bytes <= command.outputBytes;

@@ -1,10 +1,10 @@
-import { createWriteStream } from 'node:fs';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { safeLine } from '../../core/safe-text.ts';
 import { collectText } from '../../lib/sinks.ts';
 import type { Sandbox } from '../../sandbox/sandbox.ts';
 import { TRUSTED_IMAGE } from '../../sandbox/docker/trusted-image.ts';
+import { openFileSink } from '../../store/file-sink.ts';
 import type { Attempt } from '../attempt-context.ts';
 import { MIRROR, WORKSPACE } from '../places.ts';
 import { failed, refuseBrokenExit } from '../story-end.ts';
@@ -57,7 +57,7 @@ export async function exportTree(attempt: Attempt, exporter: Promise<Sandbox>): 
 export async function readWorkspace(attempt: Attempt, exporter: Promise<Sandbox>): Promise<Exported> {
   const packFile = join(attempt.scratchDir, 'export.pack');
   const stderr = collectText(2_000);
-  const stdout = splitHead(createWriteStream(packFile, { mode: 0o600 }));
+  const stdout = splitHead(openFileSink(packFile));
   const sandbox = await exporter;
   const { wallMs, idleMs } = attempt.config.limits;
   const exit = await sandbox.run({
@@ -111,6 +111,8 @@ const LONGEST_HEAD = 100;
 function splitHead(rest: Writable): { sink: Writable; head: () => string } {
   let head = '';
   let complete = false;
+  // Whoever writes hears of it.
+  rest.on('error', () => undefined);
   const sink = new Writable({
     write(chunk: Buffer, _encoding, done) {
       if (complete) return void rest.write(chunk, done);

@@ -23,7 +23,7 @@ export async function landCandidate(
   summary: string,
 ): Promise<Landing> {
   const { candidateDir, mirrorDir, hostGitDir, runId, state, signal, worker, place, story, config, approval } = attempt;
-  const started = Date.now();
+  const started = performance.now();
   await attempt.report({ type: 'phase.started', phase: 'land' });
   const landing = {
     candidateDir,
@@ -51,7 +51,12 @@ export async function landCandidate(
       ...{ store: worker.store, place, whose, gitDir: hostGitDir, commit, git: config.git },
       ...(approval === undefined ? {} : { approvedBy: approval.by }),
     });
-    const ended = { type: 'phase.ended' as const, phase: 'land' as const, ms: Date.now() - started, ...whose };
+    const ended = {
+      type: 'phase.ended' as const,
+      phase: 'land' as const,
+      ms: Math.round(performance.now() - started),
+      ...whose,
+    };
     return { entries: [ended, ...noted, endedEntry(whose, end)], result: { kind: 'landed', end } };
   });
 }
