@@ -2,7 +2,7 @@ import type { ListedRun } from '../api/operations.ts';
 import { formatDuration, msBetween } from '../core/duration.ts';
 import { failedNeeds, unmetNeeds } from '../core/needs.ts';
 import { priorityText } from '../core/priority.ts';
-import type { RunState } from '../core/run-state.ts';
+import type { RunState, StoryState } from '../core/run-state.ts';
 import { safeLine } from '../core/safe-text.ts';
 import type { Tone } from '../core/transcript-line.ts';
 import type { Cli } from './cli.ts';
@@ -74,16 +74,26 @@ export function timeText({ startedAt, endedAt }: RunState, now: string): string 
 
 /** How a run stands, in a word or two. */
 export function stateText(run: ListedRun): string {
+  if (run.status === 'ended') return [run.stopReason ?? 'ended', ...afterwards(run)].join(', ');
+  if (run.paused !== undefined) return run.stories.some(isUnderWay) ? 'pausing' : 'paused';
   if (failedNeeds(run).length > 0) return 'blocked';
   if (unmetNeeds(run).length > 0) return 'waits';
-  if (run.heldBy !== undefined) return `held: ${run.heldBy}`;
-  if (run.status !== 'ended') return run.status;
-  return `${run.stopReason ?? 'ended'}${run.landed === undefined ? '' : ', landed'}`;
+  return run.heldBy === undefined ? run.status : `held: ${run.heldBy}`;
+}
+
+/** What people did with all that an ended run made. */
+function afterwards({ landed, decision, tip }: RunState): string[] {
+  if (landed !== undefined) return ['landed'];
+  return decision?.tip === tip ? [decision.verdict] : [];
+}
+
+function isUnderWay({ progress, phase, waiting }: StoryState): boolean {
+  return progress === 'in_progress' && phase !== undefined && waiting === undefined;
 }
 
 export function stateTone(run: RunState): Tone {
-  if (run.status !== 'ended' && failedNeeds(run).length > 0) return 'warn';
-  if (run.status !== 'ended') return 'plain';
+  if (run.status !== 'ended') return run.paused !== undefined || failedNeeds(run).length > 0 ? 'warn' : 'plain';
+  if (run.decision?.verdict === 'rejected' && run.decision.tip === run.tip) return 'bad';
   if (run.stopReason === 'SUCCESS') return 'good';
   return run.stopReason === 'NEEDS_HUMAN' ? 'warn' : 'bad';
 }

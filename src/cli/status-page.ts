@@ -1,4 +1,4 @@
-import type { RunView } from '../api/operations.ts';
+import type { ListedRun, RunView } from '../api/operations.ts';
 import { formatDuration, msBetween } from '../core/duration.ts';
 import { needsText } from '../core/needs.ts';
 import { priorityText } from '../core/priority.ts';
@@ -10,7 +10,7 @@ import { nextSteps } from '../tui/next-steps.ts';
 import { usageText } from '../tui/usage-text.ts';
 import { waitingFor } from './waiting-text.ts';
 import type { Cli } from './cli.ts';
-import { stateTone, widthOf } from './run-table.ts';
+import { stateText, stateTone, widthOf } from './run-table.ts';
 import { table, type Cell } from './table.ts';
 
 const TONES: Record<StoryProgress, Tone> = {
@@ -31,23 +31,23 @@ export function statusPage(view: RunView, cli: Cli): string[] {
   const now = new Date().toISOString();
   const { paint } = cli;
   const { state, dir } = view;
-  const detail = needsText(state) ?? state.detail;
   const facts: [string, string][] = [
     ['run', state.runId],
-    ['state', `${paint(stateTone(state), stateWord(state))}${detail === undefined ? '' : `  ${safeLine(detail)}`}`],
-    ['project', safeLine(state.project)],
+    ['state', standing(view, paint)],
+    ...row('project', safeLine(state.project)),
     ['repo', safeLine(`${state.repo.source}${state.repo.branch === undefined ? '' : ` (${state.repo.branch})`}`)],
     ['prd', safeLine(state.prdPath)],
+    ...decisionRow(state),
     ...waitingFor(view).map((text): [string, string] => ['waiting', paint('warn', text)]),
     ...submissionFacts(state),
     ['time', state.startedAt === undefined ? '-' : formatDuration(msBetween(state.startedAt, state.endedAt ?? now))],
-    ['used', usageText(state.usage) || '-'],
+    ...row('used', usageText(state.usage)),
     ...pauseRow({ state }, now),
-    ['commits', commitsText({ state })],
+    ...row('commits', commitsText({ state })),
     ['files', dir],
   ];
   const heading = ['STORY', 'VERDICT', 'TRIES', 'TIME', 'COMMIT', 'TITLE'].map((text) => ({ text }));
-  const rows = [heading, ...state.stories.map((story) => storyRow(story, now))];
+  const rows = [heading, ...state.stories.map((story) => storyRow(story, state, now))];
   const steps = nextSteps(state);
   const stepWidth = Math.max(0, ...steps.map(({ command }) => command.length));
   return [
@@ -62,8 +62,26 @@ export function statusPage(view: RunView, cli: Cli): string[] {
   ];
 }
 
-function stateWord({ status, stopReason }: RunState): string {
-  return status === 'ended' ? (stopReason ?? 'ended') : status;
+/** Nothing for what there is nothing to say of. */
+function row(name: string, text: string): [string, string][] {
+  return text === '' ? [] : [[name, text]];
+}
+
+/** The word of `halo ls`, and what there is to say about it. */
+function standing({ state, heldBy }: Pick<RunView, 'state' | 'heldBy'>, paint: Paint): string {
+  const listed: ListedRun = { ...state, ...(heldBy === undefined ? {} : { heldBy }) };
+  const word = paint(stateTone(state), stateText(listed));
+  const needs = state.status === 'ended' ? undefined : needsText(state);
+  if (needs !== undefined && state.paused === undefined) return paint(stateTone(state), safeLine(needs));
+  const detail = needs ?? state.detail;
+  return detail === undefined ? word : `${word}  ${safeLine(detail)}`;
+}
+
+/** A person's word on all that the run made. */
+function decisionRow({ decision, tip, status }: RunState): [string, string][] {
+  if (decision === undefined || decision.tip !== tip || status !== 'ended') return [];
+  const { verdict, by, reason } = decision;
+  return [['decided', safeLine(`${verdict} by ${by}${reason === undefined ? '' : `: ${reason}`}`)]];
 }
 
 /** Whose run it is, and what of its place among the others is not as usual. */
@@ -95,17 +113,17 @@ function testLines(stories: StoryState[], paint: Paint): string[] {
 
 /** Who waits for a person, and why. */
 function waitingLines(stories: StoryState[], paint: Paint): string[] {
-  return stories.flatMap(({ id, held }) => {
+  const lines = stories.flatMap(({ id, held }) => {
     if (held === undefined) return [];
     const shown = held.paths.slice(0, MOST_PATHS).map((path) => `  ${safeLine(path)}`);
     const more = held.paths.length - shown.length;
     return [
-      '',
       `${paint('warn', 'waits')}    ${safeLine(id)} for approval of ${held.commit.slice(0, 7)}${held.paths.length === 0 ? '' : ', which changes protected paths:'}`,
       ...shown.map((line) => `       ${line}`),
       ...(more > 0 ? [`         and ${more} more`] : []),
     ];
   });
+  return lines.length === 0 ? [] : ['', ...lines];
 }
 
 /** What is tried again, and when. */
@@ -124,27 +142,32 @@ function retryLines(stories: StoryState[], { paint, now }: { paint: Paint; now: 
 }
 
 function commitsText({ state }: Pick<RunView, 'state'>): string {
-  if (state.tip === state.repo.base) return '-';
+  if (state.tip === state.repo.base) return '';
   const range = `${state.repo.base.slice(0, 7)}..${state.tip.slice(0, 7)} on halo/${state.runId}`;
   return state.landed === undefined ? range : `${range}, landed on ${safeLine(state.landed.branch)}`;
 }
 
-function storyRow(story: StoryState, now: string): Cell[] {
+function storyRow(story: StoryState, run: RunState, now: string): Cell[] {
   const until = story.progress === 'in_progress' ? now : (story.endedAt ?? now);
   return [
     { text: safeLine(story.id, 24), tone: 'strong' },
-    { text: progressText(story), tone: TONES[story.progress] },
+    { text: progressText(story, run), tone: TONES[story.progress] },
     { text: story.attempts === 0 ? '-' : String(story.attempts) },
-    { text: story.startedAt === undefined ? '-' : formatDuration(msBetween(story.startedAt, until)) },
+    {
+      text:
+        story.startedAt === undefined || story.progress === 'pending'
+          ? '-'
+          : formatDuration(msBetween(story.startedAt, until)),
+    },
     { text: story.commit?.slice(0, 7) ?? '-' },
     { text: safeLine(story.title) },
   ];
 }
 
-function progressText(story: StoryState): string {
+function progressText(story: StoryState, run: RunState): string {
   switch (story.progress) {
     case 'in_progress':
-      return story.phase ?? 'starting';
+      return story.phase ?? (run.paused?.now === true ? 'interrupted' : 'starting');
     case 'failed':
       return `failed: ${story.stopReason ?? ''}`;
     case 'needs_human':
@@ -152,10 +175,18 @@ function progressText(story: StoryState): string {
     case 'done':
       return 'done before';
     case 'pending':
-      return story.approved === undefined ? 'pending' : 'approved, not landed';
+      return story.approved === undefined ? pendingText(story, run) : 'approved, not landed';
     case 'passed':
     case 'skipped':
     case 'cancelled':
       return story.progress;
   }
+}
+
+/** What it still needs, cut to a table's cell. */
+function pendingText({ dependsOn }: StoryState, { stories }: RunState): string {
+  const missing = stories.filter(
+    ({ id, progress }) => dependsOn.includes(id) && progress !== 'passed' && progress !== 'done',
+  );
+  return missing.length === 0 ? 'pending' : safeLine(`needs ${missing.map(({ id }) => id).join(', ')}`, 32);
 }

@@ -63,16 +63,20 @@ export function applyEvent(state: RunState | undefined, event: JournalEvent): Ru
       return { ...next, modelPause: { model: event.model, why: event.why, until: event.until } };
     case 'story.ended':
       return {
-        ...withStory(countForBreaker(next, event), event.story, (story) => ({
-          ...afterEnd(withoutDecision(withoutPhase(story)), event),
-          progress: event.verdict,
-          stopReason: event.stopReason,
-          summary: event.summary,
-          endedAt: event.at,
-          conflicts: story.conflicts + (event.conflicts === undefined ? 0 : 1),
-          ...(event.commit === undefined ? {} : { commit: event.commit }),
-          ...(event.held === undefined ? {} : { held: event.held }),
-        })),
+        ...withStory(
+          countForBreaker(event.commit === undefined ? next : withoutLanded(next), event),
+          event.story,
+          (story) => ({
+            ...afterEnd(withoutDecision(withoutPhase(story)), event),
+            progress: event.verdict,
+            stopReason: event.stopReason,
+            summary: event.summary,
+            endedAt: event.at,
+            conflicts: story.conflicts + (event.conflicts === undefined ? 0 : 1),
+            ...(event.commit === undefined ? {} : { commit: event.commit }),
+            ...(event.held === undefined ? {} : { held: event.held }),
+          }),
+        ),
         tip: event.commit ?? state.tip,
         // The sum of what is counted already, unless a cassette answered.
         usage: isMetered(state, event.story) ? state.usage : addUsage(state.usage, event.usage),
@@ -132,7 +136,7 @@ function decideHeld(state: RunState, event: Decision): RunState {
   const waiting = state.stories.find(({ id }) => id === event.story)?.held?.commit;
   if (waiting !== event.commit) return state;
   const decided = withStory(reopened(state), event.story, (story) => decideStory(withoutDecision(story), event));
-  return event.type === 'story.approved' ? { ...decided, tip: event.commit } : decided;
+  return event.type === 'story.approved' ? { ...withoutLanded(decided), tip: event.commit } : decided;
 }
 
 type Decision = JournalEvent & { type: 'approval.given' | 'story.approved' | 'story.rejected' };
@@ -161,6 +165,13 @@ function endRun(state: RunState, { at, stopReason, detail }: JournalEvent & { ty
       : story,
   );
   return { ...ended, stories };
+}
+
+/** What was taken over was not all. */
+function withoutLanded(state: RunState): RunState {
+  const copy = { ...state };
+  delete copy.landed;
+  return copy;
 }
 
 function isMetered(state: RunState, id: string): boolean {

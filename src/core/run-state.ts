@@ -95,7 +95,7 @@ export interface RunState extends Scheduling, RunFailures {
   detail?: string;
   /** The last time that requests for a model had to wait. */
   modelPause?: { model: string; why: 'provider' | 'rate'; until: string };
-  /** The branch that `halo land` moved, and the commit it moved it to. */
+  /** The branch that `halo land` moved, and the commit it moved it to, as long as it has all that the run made. */
   landed?: { branch: string; to: string };
   /** seq of the last event folded in. */
   seq: number;

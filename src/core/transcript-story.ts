@@ -67,8 +67,9 @@ export function storyLines(event: StoryEvent): StoryLine[] {
     case 'story.returned':
       return [{ label: 'story', tone: 'quiet', text: 'handed back: its worker stops' }];
     case 'retry.scheduled': {
-      const wait = formatDuration(msBetween(event.at, event.notBefore));
-      const text = `${event.nth} of ${event.of} in ${wait}: ${safeLine(event.why, LINE_LENGTH)}`;
+      const wait = msBetween(event.at, event.notBefore);
+      const when = wait > 0 ? `${event.nth} of ${event.of} in ${formatDuration(wait)}` : 'at once';
+      const text = `${when}: ${safeLine(event.why, LINE_LENGTH)}`;
       return [{ label: 'retry', tone: 'warn', text }];
     }
     case 'breaker.held': {

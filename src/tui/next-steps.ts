@@ -1,3 +1,4 @@
+import { failedNeeds } from '../core/needs.ts';
 import type { RunState } from '../core/run-state.ts';
 import { safeLine, safeText } from '../core/safe-text.ts';
 
@@ -17,19 +18,23 @@ export function nextSteps(state: RunState): NextStep[] {
       { command: `halo diff ${story}`, why: 'look at what waits for you' },
       { command: `halo approve ${story}`, why: 'let it land, and the run go on' },
       { command: `halo reject ${story}`, why: goesOn ? 'refuse it' : 'refuse it, and end the run' },
-      ...(goesOn ? [watch(runId)] : []),
+      ...(goesOn ? goingOn(state) : []),
     ];
   }
-  if (goesOn) return [watch(runId)];
+  if (goesOn) return goingOn(state);
   const steps: NextStep[] = [];
   const stuck = state.stories.find((story) => story.progress === 'failed' || story.progress === 'needs_human');
   if (stuck !== undefined)
     steps.push({ command: `halo logs ${runId} --story ${shellWord(stuck.id)}`, why: 'see what went wrong' });
-  if (state.tip !== state.repo.base && state.landed === undefined)
+  if (state.tip !== state.repo.base && state.landed === undefined) {
+    steps.push({ command: `halo diff ${runId}`, why: 'look at the change' });
+    const refused = state.decision?.verdict === 'rejected' && state.decision.tip === state.tip;
     steps.push(
-      { command: `halo diff ${runId}`, why: 'look at the change' },
-      { command: `halo land ${runId}`, why: `fast-forward ${safeLine(state.repo.branch ?? 'the branch')} to it` },
+      refused
+        ? { command: `halo approve ${runId}`, why: 'take the no back' }
+        : { command: `halo land ${runId}`, why: `fast-forward ${safeLine(state.repo.branch ?? 'the branch')} to it` },
     );
+  }
   const again = state.stories.some(({ progress }) => ['failed', 'needs_human', 'cancelled'].includes(progress));
   if (again) steps.push({ command: `halo retry ${runId}`, why: 'do it again, with fresh attempts' });
   if (steps.length === 0 && state.stopReason !== 'SUCCESS')
@@ -37,8 +42,14 @@ export function nextSteps(state: RunState): NextStep[] {
   return steps;
 }
 
-function watch(runId: string): NextStep {
-  return { command: `halo logs ${runId} -f`, why: 'watch it' };
+/** For an open run: what lets it go on where it does not by itself, then how to watch it. */
+function goingOn(state: RunState): NextStep[] {
+  const { runId, paused } = state;
+  return [
+    ...(paused === undefined ? [] : [{ command: `halo resume ${runId}`, why: 'let it go on' }]),
+    ...failedNeeds(state).map(({ run }) => ({ command: `halo retry ${run}`, why: 'do again what it waits for' })),
+    { command: `halo logs ${runId} -f`, why: 'watch it' },
+  ];
 }
 
 /** A word that a shell reads as one argument; what no terminal should see is spelled out, as bash and zsh read it. */

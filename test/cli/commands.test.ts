@@ -2,10 +2,12 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { NO_USAGE } from '../../src/core/agent.ts';
 import { HaloError } from '../../src/core/errors.ts';
+import type { JournalEntry } from '../../src/core/events.ts';
 import { runCli, type CliOptions } from '../support/cli-world.ts';
 import { openMemory, type MemoryOperations } from '../support/memory-operations.ts';
-import { attempted, COMMIT, created, failed, held, passed, succeeded } from '../support/sample-run.ts';
+import { attempted, BASE, COMMIT, created, failed, held, passed, succeeded } from '../support/sample-run.ts';
 
 let folder: string;
 let operations: MemoryOperations;
@@ -194,6 +196,79 @@ describe('halo status and halo ls', () => {
     expect(stdout).toMatch(/^US-001 +passed +1 +12\.0s +abcdef0 +Story number 1$/m);
     expect(stdout).toMatch(/^halo land r1 +fast-forward main to it$/m);
     expect(JSON.parse((await halo(['status', 'r1', '--json'])).stdout)).toMatchObject({ dir: '/halo/runs/r1' });
+  });
+});
+
+describe('how a run stands, in halo ls and halo status', () => {
+  const by = 'ann@desk';
+  const paused: JournalEntry = { type: 'run.paused', by, now: false };
+  const stateOf = async (...entries: JournalEntry[]) => {
+    operations.addRun([created('r1', 2), { type: 'run.started' }, ...entries]);
+    const [listed, page] = [await halo(['ls']), await halo(['status', 'r1'])];
+    const state = /^state +(.+)$/m.exec(page.stdout)?.[1] ?? '';
+    const cell = /^r1 +(\S.*?) {2}/m.exec(listed.stdout)?.[1] ?? '';
+    expect(state.startsWith(cell)).toBe(true);
+    return { cell, state, page: page.stdout };
+  };
+
+  it('pausing while a story is under way, then paused', async () => {
+    const { cell, page } = await stateOf(...attempted('US-001'), paused);
+    expect(cell).toBe('pausing');
+    expect(page).toMatch(/^halo resume r1 +let it go on$/m);
+    expect((await stateOf(...passed('US-001'), paused)).cell).toBe('paused');
+    const stopped: JournalEntry = { type: 'story.stopped', story: 'US-001', attempt: 1, usage: NO_USAGE };
+    const rests = await stateOf(...attempted('US-001'), { ...paused, now: true }, stopped);
+    expect(rests.cell).toBe('paused');
+    expect(rests.page).toMatch(/^US-001 +interrupted +1 /m);
+  });
+
+  it('blocked or waits, with the run that it needs, until it ends', async () => {
+    const needing = { ...created('r1', 1), after: ['r0'] } as JournalEntry;
+    const failed: JournalEntry = { type: 'need.changed', run: 'r0', now: 'failed', stopReason: 'GATE_FAILED' };
+    expect((await stateOf(needing)).state).toBe('waits for r0');
+    const blocked = await stateOf(needing, failed);
+    expect(blocked.state).toBe('blocked: r0 ended with GATE_FAILED');
+    expect(blocked.page).toMatch(/^halo retry r0 +do again what it waits for$/m);
+    const cancelled: JournalEntry = { type: 'run.ended', stopReason: 'USER_ABORT', detail: 'cancelled by me' };
+    expect(await stateOf(needing, failed, cancelled)).toMatchObject({
+      cell: 'USER_ABORT',
+      state: 'USER_ABORT  cancelled by me',
+    });
+  });
+
+  it('rejected, and then it is not proposed to land it', async () => {
+    const end: JournalEntry = { type: 'run.ended', stopReason: 'SUCCESS', detail: '1 of 2 stories landed' };
+    const no: JournalEntry = { type: 'run.rejected', by, tip: COMMIT, reason: 'too slow' };
+    const { cell, page } = await stateOf(...passed('US-001'), end, no);
+    expect(cell).toBe('SUCCESS, rejected');
+    expect(page).toMatch(/^decided +rejected by ann@desk: too slow$/m);
+    expect(page).not.toContain('halo land');
+    expect(page).toMatch(/^halo approve r1 +take the no back$/m);
+  });
+
+  it('landed only as long as nothing came after it', async () => {
+    const end: JournalEntry = { type: 'run.ended', stopReason: 'SUCCESS', detail: '' };
+    const landed: JournalEntry = { type: 'run.landed', branch: 'main', from: BASE, to: COMMIT };
+    const first = [...passed('US-001'), end, landed];
+    expect((await stateOf(...first)).cell).toBe('SUCCESS, landed');
+    const more = await stateOf(...first, { type: 'run.retried', by, stories: [] }, ...passed('US-002'), end);
+    expect(more.cell).toBe('SUCCESS');
+    expect(more.page).not.toContain('landed on main');
+    expect(more.page).toMatch(/^halo land r1 /m);
+  });
+
+  it('names what a story needs, and says each thing once', async () => {
+    const run = created('r1', 2);
+    if (run.type !== 'run.created') throw new Error('unexpected');
+    Object.assign(run.prd, { project: '' });
+    Object.assign(run.prd.stories[1] ?? {}, { dependsOn: ['US-001'] });
+    const notBefore = '2130-01-01T00:00:00Z';
+    const wait = { class: 'gate', rule: 'hint', nth: 1, of: 2, notBefore, why: 'the gate is red' } as const;
+    const retry: JournalEntry = { type: 'retry.scheduled', story: 'US-001', attempt: 1, ...wait };
+    const { page } = await stateOf(run, { type: 'run.started' }, ...failed('US-001'), retry);
+    expect(page).toMatch(/^US-002 +needs US-001 +- +- +- +Story number 2$/m);
+    expect(page.match(/the gate is red/g)).toHaveLength(1);
+    expect(page).not.toMatch(/^(project|commits) /m);
   });
 });
 
