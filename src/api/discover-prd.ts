@@ -18,7 +18,14 @@ const PLACES = [
 export async function discoverPrd({ name, repo }: { name: string; repo: string }): Promise<string> {
   const hint = 'Name it in the batch file: prd = "…".';
   if (isUrl(repo)) {
-    throw new HaloError('PRD_UNREADABLE', `The PRD of ${name} cannot be looked for in ${repo}.`, { hint });
+    throw new HaloError('PRD_UNREADABLE', `The PRD of the repository ${name} cannot be looked for in ${repo}.`, {
+      hint,
+    });
+  }
+  if ((await stat(repo).catch(() => undefined))?.isDirectory() !== true) {
+    throw new HaloError('NOT_A_GIT_REPO', `The repository ${name} is no folder: ${repo}.`, {
+      hint: 'Mend its path in the batch file; relative ones start at the folder of the file.',
+    });
   }
   const found: string[] = [];
   const seen = new Set<number>();
@@ -33,5 +40,5 @@ export async function discoverPrd({ name, repo }: { name: string; repo: string }
   const [first] = found;
   if (first !== undefined && (found.length === 1 || first.startsWith('.hank/'))) return join(repo, first);
   const what = first === undefined ? `has no PRD: ${PLACES.join(', ')}` : `has several PRDs: ${found.join(', ')}`;
-  throw new HaloError('PRD_UNREADABLE', `${name} (${repo}) ${what}.`, { hint });
+  throw new HaloError('PRD_UNREADABLE', `The repository ${name} (${repo}) ${what}.`, { hint });
 }

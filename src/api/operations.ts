@@ -117,6 +117,8 @@ export interface Decided {
   story: string;
   /** The commit that it was about. */
   commit: string;
+  /** False: the same was said before. */
+  changed: boolean;
   /** False: it was dropped, or a worker merges it onto what landed meanwhile and proves it again before it lands. */
   landed: boolean;
   /** Whether the run has something left for a worker to do. */

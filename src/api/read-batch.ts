@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { basename, dirname, resolve } from 'node:path';
 import { parse as parseToml } from 'smol-toml';
 import * as z from 'zod';
+import { orderBatch } from '../core/batch.ts';
 import { HaloError } from '../core/errors.ts';
 import { isPriority, parsePriority } from '../core/priority.ts';
 import { isUrl } from '../git/source.ts';
@@ -40,10 +41,12 @@ const HANK = BATCH.shape.repositories;
 /**
  * Reads a batch file, halo's own in TOML or JSON or hank's, with the PRD of each repository. Relative paths start at
  * the folder of the file; in hank's, which lies in `.hank`, at the folder above that.
- * Throws USAGE for a file that is none, PRD_UNREADABLE for a PRD that is not there.
+ * Throws USAGE for a file that is none, unknown dependencies and circles, PRD_UNREADABLE for a PRD that is not there.
  */
 export async function readBatch(path: string): Promise<BatchEntry[]> {
   const { prd, repositories } = parseBatchFile(path, await readText(path));
+  // What is wrong with the batch itself is told before what is wrong with its files.
+  orderBatch(repositories.map(({ name, deps, priority = 0 }) => ({ name, deps, priority })));
   const folder = basename(dirname(path)) === '.hank' ? dirname(dirname(path)) : dirname(path);
   const read = sharedReader();
   return Promise.all(

@@ -8,6 +8,7 @@ import { mirrorPath } from '../git/mirror.ts';
 import type { StoryQueue } from '../queue/queue.ts';
 import { endRun, planEnd } from './end-run.ts';
 import type { RunKeeper } from './worker-context.ts';
+import { decidedBefore } from './decided-before.ts';
 import { findStory } from './find-story.ts';
 import { hostGitDirOf } from './host-repo.ts';
 import { noteProof } from './keep-proof.ts';
@@ -18,6 +19,8 @@ import { readRun } from './read-run.ts';
 export interface Decided {
   story: string;
   commit: string;
+  /** False: the same was said before. */
+  changed: boolean;
   /** False: it was dropped, or a worker merges it onto the newest commit and proves it again before it lands. */
   landed: boolean;
   /** Whether a worker has something left to do for the run. */
@@ -43,11 +46,11 @@ export async function approveStory(keeper: RunKeeper, decision: Decision): Promi
   const { runId, storyId } = decision;
   const state = await store.readState(runId);
   const story = findStory(state, storyId);
-  // Approved before, but whoever did it may have died before the run could go on.
-  const known = story.approved?.commit ?? (state.status === 'queued' ? story.commit : undefined);
-  if (story.held === undefined && known !== undefined) {
-    const landed = story.approved === undefined;
-    return { story: story.id, commit: known, landed, goesOn: await goOn(keeper, decision) };
+  const known = await decidedBefore(keeper, { runId, story, verdict: 'approved' });
+  if (known !== undefined) {
+    // Whoever said it may have died before the run could go on.
+    const said = { story: story.id, commit: known, changed: false, landed: story.approved === undefined };
+    return { ...said, goesOn: state.status !== 'ended' && (await goOn(keeper, decision)) };
   }
   const { commit } = requireHeld(state, story);
   const mirrorDir = mirrorPath(home, state.repo.mirror);
@@ -69,10 +72,11 @@ export async function approveStory(keeper: RunKeeper, decision: Decision): Promi
     return { entries, result: true };
   });
   if (landed) await releaseCommit(mirrorDir, runId, story.key);
-  return { story: story.id, commit, landed, goesOn: await goOn(keeper, decision) };
+  return { story: story.id, commit, changed: true, landed, goesOn: await goOn(keeper, decision) };
 }
 
-/** Drops the commit that a story was held with; the run ends with APPROVAL_DENIED. Throws like approveStory. */
+/** Drops the commit that a story was held with; the run ends with APPROVAL_DENIED. Repeating it is harmless. Throws like
+ * approveStory. */
 export async function rejectStory(
   keeper: RunKeeper,
   decision: Decision & { reason: string | undefined },
@@ -81,6 +85,11 @@ export async function rejectStory(
   const { runId } = decision;
   const state = await store.readState(runId);
   const story = findStory(state, decision.storyId);
+  const known = await decidedBefore(keeper, { runId, story, verdict: 'rejected' });
+  if (known !== undefined) {
+    const goesOn = state.status !== 'ended' && (await goOn(keeper, decision));
+    return { story: story.id, commit: known, changed: false, landed: false, goesOn };
+  }
   const { commit } = requireHeld(state, story);
   const reason = safeLine(decision.reason ?? '', 500) || 'a person refused the change';
   await store.transact(runId, (now) => {
@@ -89,7 +98,7 @@ export async function rejectStory(
     return { entries: [{ type: 'story.rejected', ...word }], result: undefined };
   });
   await releaseCommit(mirrorPath(home, state.repo.mirror), runId, story.key);
-  return { story: story.id, commit, landed: false, goesOn: await goOn(keeper, decision) };
+  return { story: story.id, commit, changed: true, landed: false, goesOn: await goOn(keeper, decision) };
 }
 
 /** Queues what comes next, or ends the run when nothing does. */

@@ -47,6 +47,8 @@ export async function rejectRun(
 ): Promise<DecidedRun> {
   return keeper.store.transact(runId, (state) => {
     refuseUndecidable(state);
+    const { decision, tip } = state;
+    if (decision?.verdict === 'rejected' && decision.tip === tip) return { entries: [], result: { runId, tip } };
     const why = safeLine(reason ?? '', 500) || 'a person refused the change';
     return {
       entries: [{ type: 'run.rejected', by, tip: state.tip, reason: why }],

@@ -161,7 +161,14 @@ test.each([
   ['an unknown key', '[[repositories]]\nname = "a"\npath = "."\nafter = []', 'USAGE', 'repositories.0'],
   ['no repository', 'prd = "x"', 'USAGE', 'repositories'],
   ['a priority that is none', '[[repositories]]\nname = "a"\npath = "."\npriority = 1.5', 'USAGE', 'priority'],
-  ['a repository without a PRD', '[[repositories]]\nname = "a"\npath = "empty"', 'PRD_UNREADABLE', 'has no PRD'],
+  ['a repository that is not there', '[[repositories]]\nname = "a"\npath = "gone"', 'NOT_A_GIT_REPO', 'is no folder'],
+  [
+    'a circle, whose PRDs are missing too',
+    '[[repositories]]\nname = "a"\npath = "gone"\ndeps = ["a"]',
+    'USAGE',
+    'a → a',
+  ],
+  ['a repository without a PRD', '[[repositories]]\nname = "a"\npath = "."', 'PRD_UNREADABLE', 'has no PRD'],
   ['a PRD that is not there', 'prd = "x.md"\n[[repositories]]\nname = "a"\npath = "."', 'PRD_UNREADABLE', 'x.md'],
 ])('a batch file with %s is refused with what is wrong', async (_what, text, code, says) => {
   const file = join(home, 'batch.toml');

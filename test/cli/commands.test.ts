@@ -389,7 +389,12 @@ describe('halo approve and halo reject', () => {
     });
     operations.addRun([created('r2', 1), { type: 'run.started' }, ...held('US-001')]);
     const rejected = await halo(['reject', 'r2', '--story', 'US-001', '--reason', 'no', '--json']);
-    expect(JSON.parse(rejected.stdout)).toEqual({ story: 'US-001', commit: COMMIT, landed: false, goesOn: false });
+    expect(JSON.parse(rejected.stdout)).toMatchObject({
+      story: 'US-001',
+      commit: COMMIT,
+      landed: false,
+      goesOn: false,
+    });
   });
 
   it('say when nothing waits', async () => {

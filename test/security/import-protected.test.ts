@@ -70,6 +70,7 @@ describe('attack 38: a held story', () => {
     expect(await halo.operations.approve(waiting.runId, 'P')).toEqual({
       story: 'P',
       commit,
+      changed: true,
       landed: true,
       goesOn: true,
     });
@@ -84,7 +85,10 @@ describe('attack 38: a held story', () => {
     );
     expect(log.split('\n')[1]).toBe(`${commit} halo P`);
     expect(log.split('\n')).toHaveLength(3);
-    await expect(halo.operations.approve(state.runId, 'P')).rejects.toMatchObject({ code: 'LAND_REFUSED' });
+    const again = await halo.operations.approve(state.runId, 'P');
+    expect(again).toEqual({ story: 'P', commit, changed: false, landed: true, goesOn: false });
+    await expect(halo.operations.reject(state.runId, 'P', undefined)).rejects.toMatchObject({ code: 'LAND_REFUSED' });
+    await expect(halo.operations.approve(state.runId, 'A')).rejects.toMatchObject({ code: 'LAND_REFUSED' });
   });
 
   it('is not landed by approval when the branch moved meanwhile', async () => {
@@ -103,13 +107,15 @@ describe('attack 38: a held story', () => {
     expect(await halo.operations.reject(waiting.runId, 'P', reason)).toEqual({
       story: 'P',
       commit,
+      changed: true,
       landed: false,
       goesOn: false,
     });
     const state = await halo.untilEnd(waiting.runId);
     expect(state).toMatchObject({ stopReason: 'APPROVAL_DENIED', detail: 'P: no way' });
     expect(branches()).toBe(`refs/heads/main ${repository.git('rev-parse', 'HEAD')}`);
-    await expect(halo.operations.reject(state.runId, 'P', undefined)).rejects.toMatchObject({ code: 'LAND_REFUSED' });
+    expect(await halo.operations.reject(state.runId, 'P', 'again')).toMatchObject({ commit, changed: false });
+    await expect(halo.operations.approve(state.runId, 'P')).rejects.toMatchObject({ code: 'LAND_REFUSED' });
   });
 
   it('lands without a person where the configuration takes its path out', async () => {

@@ -59,7 +59,7 @@ export function openMemory(): MemoryOperations {
     const entry = entryOf({ story: storyId, attempt: story.attempts, commit });
     append(runId, entry);
     const goesOn = planNext(stateOf(find(runId))).kind === 'attempts';
-    return { story: storyId, commit, landed: entry.type === 'story.approved', goesOn };
+    return { story: storyId, commit, changed: true, landed: entry.type === 'story.approved', goesOn };
   }
 
   function say(runId: string, story: string | undefined, entryOf: (who: Said) => JournalEntry): Steered {

@@ -34,7 +34,8 @@ async function approve(runId: string, { story, json }: Flags, cli: Cli): Promise
   if (story === undefined) return approveRun(runId, json === true, cli);
   const decided = await cli.withOperations((operations) => operations.approve(runId, story));
   if (json) return cli.printJson(decided);
-  await cli.print(`${cli.paint('good', 'approved')}  ${safeLine(decided.story)}  ${decided.commit.slice(0, 7)}`);
+  const word = decided.changed ? cli.paint('good', 'approved') : cli.paint('quiet', 'as before');
+  await cli.print(`${word}  ${safeLine(decided.story)}  ${decided.commit.slice(0, 7)}`);
   await cli.note(whatNext(runId, decided));
 }
 
@@ -53,6 +54,6 @@ function whatNext(runId: string, { goesOn, landed }: Decided): string {
     const why = 'other stories landed meanwhile: a worker merges it onto them, proves it again and lands it';
     return `${why}: halo logs ${runId} -f`;
   }
-  if (!goesOn) return `the run has ended: halo status ${runId}`;
+  if (!goesOn) return `nothing else of the run can start, or others wait for your word: halo status ${runId}`;
   return `the run goes on as soon as a worker takes it (halo worker, halo up): halo logs ${runId} -f`;
 }

@@ -34,7 +34,8 @@ async function reject(runId: string, { story, reason, json }: Flags, cli: Cli): 
   if (story === undefined) return rejectRun(runId, { reason, json: json === true }, cli);
   const decided = await cli.withOperations((operations) => operations.reject(runId, story, reason));
   if (json) return cli.printJson(decided);
-  await cli.print(`${cli.paint('bad', 'rejected')}  ${safeLine(decided.story)}  ${decided.commit.slice(0, 7)}`);
+  const word = decided.changed ? cli.paint('bad', 'rejected') : cli.paint('quiet', 'as before');
+  await cli.print(`${word}  ${safeLine(decided.story)}  ${decided.commit.slice(0, 7)}`);
 }
 
 async function rejectRun(
