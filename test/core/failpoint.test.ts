@@ -2,7 +2,9 @@ import { expect, it } from 'vitest';
 import { parseFailpoints } from '../../src/core/failpoint.ts';
 
 it('reads failpoints with their faults, hits and delays', () => {
-  expect(parseFailpoints('ref.before:kill, agent.after@2:throw,gates.before:delay=500,job.taken:delay,job.done:block=70')).toEqual([
+  expect(
+    parseFailpoints('ref.before:kill, agent.after@2:throw,gates.before:delay=500,job.taken:delay,job.done:block=70'),
+  ).toEqual([
     { at: 'ref.before', fault: 'kill', ms: 1000, nth: undefined },
     { at: 'agent.after', fault: 'throw', ms: 1000, nth: 2 },
     { at: 'gates.before', fault: 'delay', ms: 500, nth: undefined },
