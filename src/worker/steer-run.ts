@@ -54,7 +54,9 @@ export async function pauseRun(keeper: RunKeeper, { runId, by }: Steering, now: 
     const rests = under.length === 0 || now;
     return {
       entries: [{ type: 'run.paused', by, now }],
-      says: rests ? 'It rests.' : `It rests as soon as ${under.join(', ')} has ended; --now does not wait for that.`,
+      says: rests
+        ? 'It rests.'
+        : `It starts no more stories; under way to the end: ${under.join(', ')}. With --now it does not wait for that.`,
       changed: true,
       stories: under,
     };
@@ -134,7 +136,11 @@ export async function cancelStory(keeper: RunKeeper, steering: Steering, storyId
   });
   await releaseCommit(mirrorPath(keeper.home, repo.mirror), runId, key);
   await goOn(keeper, steering);
-  return steered;
+  if (!steered.changed || (await keeper.store.readState(runId)).status !== 'ended') return steered;
+  return {
+    ...steered,
+    says: `Story ${steered.stories.join()} is cancelled; nothing else can start, so the run has ended.`,
+  };
 }
 
 /**

@@ -75,7 +75,7 @@ describe('halo cancel', () => {
     await untilPhase(runId, 'agent');
     await person.cancel(runId, 'B');
     expect(await person.cancel(runId, 'B')).toMatchObject({ changed: false });
-    await person.cancel(runId, 'A');
+    expect((await person.cancel(runId, 'A')).says).toContain('the run has ended');
     expect(await halo.untilEnd(runId)).toMatchObject({ stopReason: 'USER_ABORT' });
     await expect(person.cancel(runId, 'C')).rejects.toMatchObject({ code: 'STORY_NOT_FOUND' });
   });
@@ -97,7 +97,8 @@ describe('halo pause', () => {
     const script = `sleep 1; ${QUICK}`;
     const runId = await halo.submit(repository.root, [{ id: 'A' }, { id: 'B' }], scripted(script));
     await untilPhase(runId, 'agent');
-    expect(await person.pause(runId, { now: false })).toMatchObject({ changed: true, stories: ['A'] });
+    const says = expect.stringContaining('under way to the end: A.') as string;
+    expect(await person.pause(runId, { now: false })).toMatchObject({ changed: true, stories: ['A'], says });
     expect(await person.pause(runId, { now: false })).toMatchObject({ changed: false });
     const paused = await until(runId, ({ stories }) => stories[0]?.progress === 'passed');
     expect(paused).toMatchObject({ status: 'running', paused: { now: false } });
