@@ -125,7 +125,8 @@ async function refresh(paths: RunPaths, folded: Folded): Promise<void> {
 }
 
 async function retell(paths: RunPaths, { state }: Folded): Promise<void> {
-  const events = await loadEvents(paths);
+  // What agents said is most of a journal, and not told there.
+  const events = await loadEvents(paths, ({ type }) => type !== 'agent.activity');
   await writeAtomic(paths.progress, progressText(state, events));
   await writeAtomic(paths.history, historyText(events));
 }

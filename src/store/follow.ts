@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { JournalEvent } from '../core/events.ts';
 import type { RunState } from '../core/run-state.ts';
 import { isMissing, onDisk } from './disk.ts';
-import { readJournalPart } from './journal-file.ts';
+import { readJournal } from './journal-file.ts';
 import type { RunPaths } from './layout.ts';
 import { catchUp, loadRun, runMissing } from './load.ts';
 import { watchFolder } from './watch-files.ts';
@@ -24,8 +24,6 @@ export interface FollowRaw {
 }
 
 const PART = 64 * 1024;
-/** A reader who stops reading holds no more than this of a journal. */
-const JOURNAL_PART = 1024 * 1024;
 
 /** The events of a run as they come, whichever process writes them. Throws RUN_NOT_FOUND, RUN_UNREADABLE. */
 export async function* followJournal(paths: RunPaths, options: FollowJournal): AsyncGenerator<JournalEvent> {
@@ -35,17 +33,15 @@ export async function* followJournal(paths: RunPaths, options: FollowJournal): A
   try {
     let ended = false;
     for (let from = 0; signal?.aborted !== true;) {
-      const part = await onDisk(paths.journal, () =>
-        readJournalPart(file, paths.journal, { from, most: JOURNAL_PART }),
-      );
-      from = part.end;
-      for (const event of part.events) {
-        if (event.type === 'run.ended') ended = true;
-        // A person's decision lets an ended run go on.
-        if (REOPENS.includes(event.type)) ended = false;
-        if (event.seq > after) yield event;
+      for await (const part of readJournal(file, paths.journal, from)) {
+        from = part.end;
+        for (const event of part.events) {
+          if (event.type === 'run.ended') ended = true;
+          // A person's decision lets an ended run go on.
+          if (REOPENS.includes(event.type)) ended = false;
+          if (event.seq > after) yield event;
+        }
       }
-      if (part.events.length > 0) continue;
       if (watching === undefined || ended) return;
       await watching.changed();
     }

@@ -2,6 +2,7 @@ import type { FileHandle } from 'node:fs/promises';
 import { HaloError } from '../core/errors.ts';
 import { JOURNAL_VERSION, type JournalEvent } from '../core/events.ts';
 import { isEventType } from '../core/event-types.ts';
+import { onDisk } from './disk.ts';
 
 /** Events read from a journal, and the place (in bytes) where its last whole line ends. */
 export interface JournalPart {
@@ -10,22 +11,35 @@ export interface JournalPart {
 }
 
 /** Where to read: from the start of a line, at most so many bytes, unless the first line alone is longer. */
-export interface Extent {
+interface Extent {
   from: number;
-  most?: number;
+  most: number;
 }
 
 /**
  * Reads the events from a byte on. A last line without its newline is being written or was torn by a crash, and does
  * not count. Throws RUN_UNREADABLE.
  */
-export async function readJournalPart(file: FileHandle, path: string, extent: Extent): Promise<JournalPart> {
-  const { from, most = Infinity } = extent;
+async function readJournalPart(file: FileHandle, path: string, extent: Extent): Promise<JournalPart> {
+  const { from, most } = extent;
   const bytes = await readBytes(file, extent);
   const length = bytes.lastIndexOf(0x0a) + 1;
   if (length === 0 && bytes.length >= most) return readJournalPart(file, path, { from, most: 2 * most });
   const lines = bytes.toString('utf8', 0, length).split('\n').slice(0, -1);
   return { events: lines.map((line) => parseEvent(line, path)), end: from + length };
+}
+
+/** At most this much of a journal is in memory at once, however long it is. */
+const PART_BYTES = 1024 * 1024;
+
+/** The events that are there from a byte on, part by part. Throws RUN_UNREADABLE, DISK_FAILED. */
+export async function* readJournal(file: FileHandle, path: string, from: number): AsyncGenerator<JournalPart> {
+  for (let at = from; ;) {
+    const part = await onDisk(path, () => readJournalPart(file, path, { from: at, most: PART_BYTES }));
+    if (part.events.length === 0) return;
+    yield part;
+    at = part.end;
+  }
 }
 
 /** One line of a journal as an event. Throws RUN_UNREADABLE. */
@@ -67,7 +81,7 @@ export async function appendEvents(file: FileHandle, part: JournalPart, durable:
   return part.end + bytes.length;
 }
 
-async function readBytes(file: FileHandle, { from, most = Infinity }: Extent): Promise<Buffer> {
+async function readBytes(file: FileHandle, { from, most }: Extent): Promise<Buffer> {
   const { size } = await file.stat();
   const bytes = Buffer.alloc(Math.min(most, Math.max(0, size - from)));
   let length = 0;

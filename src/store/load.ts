@@ -1,10 +1,10 @@
 import { open, readFile, type FileHandle } from 'node:fs/promises';
 import { HaloError } from '../core/errors.ts';
 import type { JournalEvent } from '../core/events.ts';
-import { applyEvent, foldRun } from '../core/fold-run.ts';
+import { applyEvent } from '../core/fold-run.ts';
 import type { RunState } from '../core/run-state.ts';
 import { isMissing, onDisk } from './disk.ts';
-import { readJournalPart, unreadable } from './journal-file.ts';
+import { readJournal, unreadable } from './journal-file.ts';
 import type { RunPaths } from './layout.ts';
 
 /** A state, and how many bytes of the journal are folded into it. */
@@ -31,22 +31,37 @@ export async function loadRun(paths: RunPaths): Promise<Folded> {
   return withJournal(paths, async (file) => {
     const known = await readCheckpoint(paths, file);
     if (known !== undefined) return catchUp(file, paths, known);
-    const { events, end } = await readJournalPart(file, paths.journal, { from: 0 });
-    const state = foldRun(events);
+    let state: RunState | undefined;
+    let end = 0;
+    for await (const part of readJournal(file, paths.journal, 0)) {
+      for (const event of part.events) state = applyEvent(state, event);
+      end = part.end;
+    }
     if (state === undefined) throw unreadable(paths.journal, 'it does not begin with the creation of the run');
     return { state, end };
   });
 }
 
-/** All events of a run. Throws RUN_NOT_FOUND, RUN_UNREADABLE. */
-export async function loadEvents(paths: RunPaths): Promise<JournalEvent[]> {
-  return withJournal(paths, async (file) => (await readJournalPart(file, paths.journal, { from: 0 })).events);
+/** All events of a run, or those that `wanted` takes. Throws RUN_NOT_FOUND, RUN_UNREADABLE. */
+export async function loadEvents(
+  paths: RunPaths,
+  wanted: (event: JournalEvent) => boolean = () => true,
+): Promise<JournalEvent[]> {
+  return withJournal(paths, async (file) => {
+    const events: JournalEvent[] = [];
+    for await (const part of readJournal(file, paths.journal, 0)) events.push(...part.events.filter(wanted));
+    return events;
+  });
 }
 
 /** Folds in what was added to the journal since. */
 export async function catchUp(file: FileHandle, paths: RunPaths, known: Folded): Promise<Folded> {
-  const { events, end } = await readJournalPart(file, paths.journal, { from: known.end });
-  return { state: foldOn(known.state, events), end };
+  let { state, end } = known;
+  for await (const part of readJournal(file, paths.journal, end)) {
+    state = foldOn(state, part.events);
+    end = part.end;
+  }
+  return { state, end };
 }
 
 export function foldOn(state: RunState, events: readonly JournalEvent[]): RunState {
