@@ -25,23 +25,20 @@ export function openBaseline(attempt: Attempt): Baseline {
   const stop = new AbortController();
   const without: Attempt = { ...attempt, signal: AbortSignal.any([attempt.signal, stop.signal]) };
   let running: Promise<Evidence | undefined> | undefined;
-  const run = () => {
-    running ??= runOnBase(without).catch((error: unknown) => {
-      if (!stop.signal.aborted)
-        attempt.worker.log.warn({ attempt: attempt.id, err: error }, 'no baseline of the gates');
-      return undefined;
-    });
-    return running;
+  const goWithout = (error: unknown) => {
+    if (!stop.signal.aborted) attempt.worker.log.warn({ attempt: attempt.id, err: error }, 'no baseline of the gates');
+    return undefined;
   };
+  const run = () => (running ??= runOnBase(without).catch(goWithout));
   const off = mode === 'never' || (config.gates ?? []).length === 0;
-  const known = off ? Promise.resolve(undefined) : readEvidence(attempt, base);
+  const known = off ? Promise.resolve(undefined) : readEvidence(attempt, base).catch(goWithout);
   const startWanted = async () => {
     const wanted = !off && (await known) === undefined && (mode === 'always' || !(await wereSilent(attempt)));
     if (wanted && !stop.signal.aborted) void run();
   };
   let started: Promise<void> | undefined;
   return {
-    start: () => void (started ??= startWanted()),
+    start: () => void (started ??= startWanted().catch(goWithout)),
     evidence: async () => {
       const evidence = await known;
       if (off || evidence !== undefined) return evidence;

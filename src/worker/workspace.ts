@@ -43,6 +43,7 @@ export interface Workspace {
 /** Creates the volume and starts the first step's sandbox; everything is removed when the attempt closes. */
 export function openWorkspace(attempt: Attempt, name: string, steps: readonly Step[]): Workspace {
   const volume = attempt.createVolume(name);
+  volume.catch(() => {}); // whoever fills it hears of it
   const volumeName = `halo-${attempt.id}-${name}`;
   const start = async (step: Step): Promise<StartedStep> => {
     await volume;

@@ -41,7 +41,7 @@ async function run(spec: SandboxSpec, script: string): Promise<SandboxExit> {
   }
 }
 
-describe('the limit of a workspace', () => {
+describe('hazard 17: the limit of a workspace', () => {
   it('ends a sandbox that fills it', async () => {
     const exit = await run(await workspace(), 'dd if=/dev/zero of=big bs=1M count=100 2>/dev/null; sleep 40');
     expect(exit).toMatchObject({ ended: 'disk', exitCode: undefined });
@@ -87,7 +87,7 @@ time.sleep(40)"`;
   });
 });
 
-describe('the free space of the engine’s disk', () => {
+describe('hazard 17: the free space of the engine’s disk', () => {
   it('keeps sandboxes from starting when too little is left', async () => {
     const spec = await workspace({ freeDiskBytes: 2 ** 60 });
     await expect(engine.start(spec)).rejects.toMatchObject({

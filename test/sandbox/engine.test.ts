@@ -98,15 +98,15 @@ describe('a sandbox', () => {
     expect(exit.ended).toBe('output');
   });
 
-  it('is killed when its command is aborted, also when it ignores signals', async () => {
+  it('is killed when its command is aborted, also when it ignores signals (hazard 20)', async () => {
     const abort = new AbortController();
     setTimeout(() => abort.abort(), 300);
     const { exit } = await run(await start(), `trap '' TERM INT; sleep 60`, { signal: abort.signal });
     expect(exit.ended).toBe('aborted');
   });
 
-  it('ends with its main process, whatever that left running', async () => {
-    const { exit, stdout } = await run(await start(), 'sleep 300 & echo done');
+  it('ends with its main process, whatever that left running (hazard 20)', async () => {
+    const { exit, stdout } = await run(await start(), 'sleep 300 & setsid sleep 300 & echo done');
     expect(stdout).toBe('done\n');
     expect(exit).toMatchObject({ ended: 'exited', exitCode: 0 });
   });

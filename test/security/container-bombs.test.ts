@@ -64,7 +64,7 @@ const outcome = ({ stories: [story], stopReason }: RunState) => ({
 });
 
 describe('attack 17: a hostile agent', () => {
-  it('forks without end: it stops at the limit of processes, and the machine has as many as before', async () => {
+  it('forks without end (hazard 14): it stops at the limit of processes, and the machine has as many as before', async () => {
     const before = processes();
     const bomb = `bash -c 'b() { b | b & }; b; sleep 5' 2>/dev/null; ${OK}`;
     const state = await attack(bomb, []);
@@ -72,8 +72,27 @@ describe('attack 17: a hostile agent', () => {
     expect(processes()).toBeLessThan(before + 200);
   });
 
-  it('eats memory: it ends with OUT_OF_MEMORY', async () => {
-    const state = await attack(`node -e 'const a=[];for(;;)a.push(Buffer.alloc(8e6,1))'; exit 137`, []);
+  it('starts ten thousand processes that do nothing (hazard 14): they end with it, and another story is unharmed', async () => {
+    const other = makeRepository();
+    const idle = `i=0; while [ $i -lt 10000 ]; do sleep 600 & i=$((i+1)); done; wait`;
+    const [state, unharmed] = await Promise.all([
+      attack(idle, ['limits.wall="10s"']),
+      halo.run(other.root, [{ id: 'B' }], scripted(`echo x > x; ${OK}`, ['true'], ['limits.memory="256m"'])),
+    ]);
+    other.remove();
+    expect(['ENGINE_ERROR', 'TIMEOUT']).toContain(outcome(state).story);
+    expect(unharmed.stopReason).toBe('SUCCESS');
+    await residue(unharmed.runId);
+  });
+
+  const EAT = `node -e 'const a=[];for(;;)a.push(Buffer.alloc(8e6,1))'`;
+  it.each([
+    ['itself', `exec ${EAT}`, []],
+    ['in a child, and goes on', `${EAT}; echo "it ended with $?" >&2; exit 1`, []],
+    ['in a gate', `echo x > x; ${OK}`, [EAT]],
+    ['in a child of a gate', `echo x > x; ${OK}`, [`${EAT}; exit 1`]],
+  ])('eats memory %s (hazard 13): it ends with OUT_OF_MEMORY', async (_where, agent, gates) => {
+    const state = await attack(agent, [], gates.length === 0 ? ['true'] : gates);
     expect(outcome(state)).toMatchObject({ stopReason: 'OUT_OF_MEMORY', story: 'OUT_OF_MEMORY' });
     expect(outcome(state).says).toMatch(/ran out of memory|probably for its memory/);
   });
@@ -83,7 +102,7 @@ describe('attack 17: a hostile agent', () => {
     expect(['OUT_OF_MEMORY', 'SUCCESS']).toContain(outcome(state).stopReason);
   });
 
-  it('fills the disk: it is stopped, the disk is as free as before', async () => {
+  it('fills the disk (hazard 17): it is stopped, the disk is as free as before', async () => {
     const before = await freeBytes();
     const fill = 'i=0; while :; do i=$((i+1)); dd if=/dev/zero of=f$i bs=1M count=32 2>/dev/null; sleep 0.2; done';
     const state = await attack(fill, ['limits.disk="128m"']);
@@ -96,7 +115,7 @@ describe('attack 17: a hostile agent', () => {
     await expect.poll(freeBytes, { timeout: 10_000 }).toBeGreaterThan(before - 400 * MIB);
   });
 
-  it('makes files without end: it is stopped', async () => {
+  it('makes files without end (hazard 17): it is stopped', async () => {
     const fill = `python3 -c "
 import os
 n = 0
@@ -133,13 +152,13 @@ while True:
     expect(kept).toMatch(/xxxthe end\n$/);
   });
 
-  it('ignores signals and never ends: its time does', async () => {
+  it('ignores signals and never ends (hazards 19, 20): its time does', async () => {
     const state = await attack(`trap '' TERM INT HUP; while :; do echo .; sleep 1; done`, ['limits.wall="3s"']);
     expect(outcome(state)).toMatchObject({ story: 'TIMEOUT' });
     expect(outcome(state).says).toContain('ran longer than [limits] wall allows');
   });
 
-  it('is silent: its patience ends', async () => {
+  it('is silent (hazard 19): its patience ends', async () => {
     const state = await attack(`trap '' TERM; sleep 600`, ['limits.idle="2s"']);
     expect(outcome(state)).toMatchObject({ story: 'TIMEOUT' });
     expect(outcome(state).says).toContain('no output for as long as [limits] idle allows');

@@ -1,5 +1,5 @@
 import { createServer, request, type IncomingMessage } from 'node:http';
-import { connect, type Socket } from 'node:net';
+import { connect, createServer as createTcpServer, type AddressInfo, type Socket } from 'node:net';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { once } from 'node:events';
 import { tmpdir } from 'node:os';
@@ -25,6 +25,8 @@ export type Rule = (call: string) => Misdeed | undefined;
 /** Stands between halo and an engine. */
 export interface EngineProxy {
   socket: string;
+  /** As DOCKER_HOST has it: a port of the loopback interface, for which dockerode heeds DOCKER_CLIENT_TIMEOUT. */
+  host: string;
   /** For all further requests. */
   misbehave(rule: Rule): void;
   close(): Promise<void>;
@@ -56,7 +58,7 @@ export async function openEngineProxy(upstream: string): Promise<EngineProxy> {
       const connection = await reach(incoming, misdeed);
       const { method, url, headers } = incoming;
       const outgoing = request({ createConnection: () => connection, method, path: url, headers });
-      answer.on('close', () => outgoing.destroy());
+      answer.on('close', () => connection.destroy());
       outgoing.on('error', () => answer.destroy());
       outgoing.on('response', (response) => {
         response.on('error', () => answer.destroy());
@@ -89,7 +91,8 @@ export async function openEngineProxy(upstream: string): Promise<EngineProxy> {
       // In one piece: whatever comes after the head of the request is stdin to the engine.
       engine.write(Buffer.concat([headOf(incoming), head]));
       const answer = await readHead(engine);
-      if (misdeed === 'swallow') return;
+      // Read on, to hear of its end.
+      if (misdeed === 'swallow') return void client.resume().once('end', () => client.destroy());
       client.write(answer);
       client.pipe(engine);
       engine.pipe(cut(misdeed, client)).pipe(client);
@@ -102,12 +105,22 @@ export async function openEngineProxy(upstream: string): Promise<EngineProxy> {
   });
   server.listen(socket);
   await once(server, 'listening');
+  const port = createTcpServer({ allowHalfOpen: true }, (client) => {
+    open.add(client);
+    client.on('close', () => open.delete(client));
+    client.on('error', () => undefined);
+    server.emit('connection', client);
+  });
+  port.listen(0, '127.0.0.1');
+  await once(port, 'listening');
   return {
     socket,
+    host: `tcp://127.0.0.1:${(port.address() as AddressInfo).port}`,
     misbehave: (rule) => void (decide = rule),
     close: async () => {
       const closed = once(server, 'close');
       server.close();
+      port.close();
       for (const connection of open) connection.destroy();
       await closed;
       rmSync(dir, { recursive: true, force: true });
@@ -157,15 +170,17 @@ function cut(misdeed: Misdeed | undefined, client: Socket | null): Transform {
   const reset = typeof misdeed === 'object' && 'by' in misdeed && misdeed.by === 'reset';
   return new Transform({
     transform(chunk: Buffer, _encoding, done) {
-      if (left <= 0) return done();
       const kept = chunk.subarray(0, left);
       left -= kept.length;
-      this.push(kept);
-      if (left <= 0) {
-        if (reset) setImmediate(() => client?.destroy());
-        else this.push(null);
-      }
+      if (kept.length > 0) this.push(kept);
+      if (left > 0 || kept.length === 0) return done();
+      if (!reset) this.push(null);
+      // Once what is kept is on its way.
+      else setTimeout(() => client?.destroy(), 50);
       done();
+    },
+    flush: (done) => {
+      if (!reset) done();
     },
   });
 }

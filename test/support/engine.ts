@@ -19,6 +19,14 @@ export interface TestEngine {
   close(): Promise<void>;
 }
 
+interface EngineOptions {
+  liveRestore?: boolean | undefined;
+  /** Without any image. */
+  bare?: boolean;
+  /** The URL of a registry that is asked first. */
+  mirror?: string;
+}
+
 /** halo's image without the agents, which no test here starts: a seventh of its size. */
 const SLIM = ['--exclude=./opt/halo/agents', '--exclude=./usr/share'];
 const AS_BUILT = ['WORKDIR /workspace', 'CMD ["bash"]', 'ENV PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin'];
@@ -27,17 +35,16 @@ const AS_BUILT = ['WORKDIR /workspace', 'CMD ["bash"]', 'ENV PATH=/usr/local/bin
  * Starts an engine with folders, socket and containerd of its own and no bridge: it takes root and a kernel that lets it.
  * Its networks come from a pool of two. Undefined where no second engine can be had.
  */
-export async function openEngine({ liveRestore = false }: { liveRestore?: boolean | undefined } = {}): Promise<
-  TestEngine | undefined
-> {
+export async function openEngine(options: EngineOptions = {}): Promise<TestEngine | undefined> {
   const dir = mkdtempSync(join(tmpdir(), 'halo-engine-'));
-  const engine = describeEngine(dir, liveRestore);
+  const engine = describeEngine(dir, options);
   try {
     await engine.start();
   } catch {
     await engine.close();
     return undefined;
   }
+  if (options.bare === true) return engine;
   const changes = AS_BUILT.map((change) => `-c '${change}'`).join(' ');
   const pack = `docker run --rm --network none --user 0 --entrypoint tar halo-sandbox -C / --one-file-system ${SLIM.join(' ')} -cf - .`;
   execFileSync(
@@ -50,7 +57,7 @@ export async function openEngine({ liveRestore = false }: { liveRestore?: boolea
   return engine;
 }
 
-function describeEngine(dir: string, liveRestore: boolean): TestEngine {
+function describeEngine(dir: string, { liveRestore = false, mirror }: EngineOptions): TestEngine {
   const socket = join(dir, 'docker.sock');
   const host = `unix://${socket}`;
   const docker = new Docker({ socketPath: socket });
@@ -58,13 +65,16 @@ function describeEngine(dir: string, liveRestore: boolean): TestEngine {
     ...['--root', join(dir, 'containerd'), '--state', join(dir, 'containers')],
     ...['--address', join(dir, 'containerd.sock'), '--config', '/dev/null'],
   ]);
+  // Its own among tests that run at the same time.
+  const pool = `base=10.232.${process.pid % 256}.0/29,size=30`;
   let dockerd: Program | undefined;
   const start = async () => {
     const started = startProgram(dir, 'dockerd', [
       ...['--host', host, '--data-root', join(dir, 'data'), '--exec-root', join(dir, 'exec')],
       ...['--pidfile', join(dir, 'docker.pid'), '--containerd', join(dir, 'containerd.sock')],
       ...['--bridge', 'none', '--iptables=false', '--ip6tables=false'],
-      ...['--default-address-pool', 'base=10.231.80.0/29,size=30', ...(liveRestore ? ['--live-restore'] : [])],
+      ...['--default-address-pool', pool, ...(liveRestore ? ['--live-restore'] : [])],
+      ...(mirror === undefined ? [] : ['--registry-mirror', mirror]),
     ]);
     dockerd = started;
     await vi.waitUntil(async () => started.gone() || (await answers(docker)), { timeout: 60_000, interval: 50 });
@@ -81,6 +91,8 @@ function describeEngine(dir: string, liveRestore: boolean): TestEngine {
       if (await answers(docker)) {
         for (const { Id } of await docker.listContainers({ all: true }))
           await docker.getContainer(Id).remove({ force: true, v: true });
+        for (const { Id, Driver } of await docker.listNetworks())
+          if (Driver === 'bridge') await docker.getNetwork(Id).remove();
       }
       await dockerd?.stop('SIGTERM');
       await containerd.stop('SIGTERM');

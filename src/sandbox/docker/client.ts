@@ -9,7 +9,7 @@ type Answer = NonNullable<Parameters<Modem['dial']>[1]>;
 /**
  * A client of the engine, of the one that the environment names by default, whose every call ends: with an answer, with the engine's error, or
  * after a deadline. dockerode alone waits for ever for an engine that is stopped, and for one that dies in the middle of
- * an answer. DOCKER_CLIENT_TIMEOUT (ms) is that deadline here, and not, as dockerode has it, the longest silence of a
+ * an answer. DOCKER_CLIENT_TIMEOUT (ms; dockerode reads it for engines behind tcp://) is that deadline here, and not, as dockerode has it, the longest silence of a
  * stream: sandboxes may be silent.
  */
 export function openClient(docker: Docker = new Docker()): Docker {
@@ -26,7 +26,9 @@ export function openClient(docker: Docker = new Docker()): Docker {
       if (!open) return;
       open = false;
       clearTimeout(timer);
-      answer?.(error, result);
+      // What is no JSON comes as bytes.
+      const broken = Buffer.isBuffer(result) && result.length > 0;
+      answer?.(broken ? new Error('its answer broke off') : error, result);
     };
     const timer = setTimeout(() => {
       settle(new Error(`it did not answer within ${deadlineMs / 1_000} s`), null);

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
-import Docker from 'dockerode';
+import type Docker from 'dockerode';
 import { HaloError } from '../../core/errors.ts';
+import { openClient } from './client.ts';
 import { engineStatus, fromDocker } from './docker-errors.ts';
 import { SERVER_IMAGE } from './image-server.ts';
 
@@ -21,7 +22,7 @@ export interface RedisContainer {
  */
 export async function startRedisContainer(
   { folders, args }: RedisContainer,
-  docker: Docker = new Docker(),
+  docker: Docker = openClient(),
 ): Promise<void> {
   try {
     const image = await findImage(docker);

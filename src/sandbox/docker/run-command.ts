@@ -47,7 +47,9 @@ async function followPreparation({ stream, pieces }: Attached, script: string): 
   let heard = '';
   let complaint = '';
   while (!heard.endsWith(READY)) {
-    const { value, done } = await pieces.next();
+    const { value, done } = await pieces.next().catch((error: unknown) => {
+      throw fromDocker(error, 'prepare a sandbox');
+    });
     if (done) throw new HaloError('DOCKER_FAILED', `a sandbox could not be prepared: ${complaint.trim() || heard}`);
     const text = value.bytes.toString('utf8');
     if (value.from === 'stdout') heard = (heard + text).slice(-1_000);
@@ -95,7 +97,7 @@ export async function runCommand(attached: Attached, command: Command): Promise<
  */
 async function untilGone({ container, exited }: Attached, output: Promise<void>, watch: Watch): Promise<void> {
   const done = new AbortController();
-  const told = exited.then(() => true);
+  const told = exited.then((answer) => Number.isInteger((answer as { StatusCode?: number } | undefined)?.StatusCode));
   const lost = output.then(() => sleep(LOST_MS, done.signal)).then(() => false);
   const isTold = await Promise.race([told, lost]).catch(() => false);
   done.abort();
@@ -115,9 +117,9 @@ interface ExitState {
 async function readExit({ container, witnessed }: Attached): Promise<ExitState> {
   const [facts, isSame] = await Promise.all([inspect(container), witnessed()]);
   if (!isSame) throw new HaloError('DOCKER_FAILED', 'Docker was restarted, and stopped a container');
-  if (!Number.isInteger(facts?.State.ExitCode))
+  if (facts?.State.Running !== false || !Number.isInteger(facts.State.ExitCode))
     throw new HaloError('DOCKER_FAILED', 'Docker does not tell how a container ended');
-  return facts!.State;
+  return facts.State;
 }
 
 /** Undefined when somebody has removed it. */

@@ -1,0 +1,155 @@
+import { readdirSync } from 'node:fs';
+import Docker from 'dockerode';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { collectText } from '../../src/lib/sinks.ts';
+import { openClient } from '../../src/sandbox/docker/client.ts';
+import { openDocker } from '../../src/sandbox/docker/engine.ts';
+import type { Sandbox, SandboxEngine, SandboxSpec } from '../../src/sandbox/sandbox.ts';
+import { FULL, LEVEL } from '../chaos/level.ts';
+import { openEngineProxy, type EngineProxy, type Misdeed } from '../support/engine-proxy.ts';
+
+const spec: SandboxSpec = {
+  image: 'halo-sandbox',
+  labels: { run: 'test', storyKey: 'faults', attempt: 1, phase: 'test' },
+  user: 34568,
+  workdir: '/tmp',
+  env: {},
+  mounts: [],
+  limits: { cpus: 1, memoryBytes: 128 * 1024 * 1024, pids: 64 },
+};
+const LIMITS = { wallMs: 30_000, idleMs: 30_000, outputBytes: 10_000_000 };
+
+let proxy: EngineProxy;
+let engine: SandboxEngine;
+const open: Sandbox[] = [];
+
+beforeEach(async () => {
+  proxy = await openEngineProxy('/var/run/docker.sock');
+  engine = openDocker(openClient(new Docker({ socketPath: proxy.socket, timeout: 2_000 })));
+});
+afterEach(async () => {
+  proxy.misbehave(() => undefined);
+  await Promise.all(open.splice(0).map((sandbox) => sandbox.remove()));
+  await proxy.close();
+});
+
+/** From now on, for calls with this in their path. */
+const spoil = (path: string, misdeed: Misdeed) =>
+  proxy.misbehave((call) => (call.includes(path) ? misdeed : undefined));
+
+async function run(script: string) {
+  const sandbox = await engine.start(spec);
+  open.push(sandbox);
+  return follow(sandbox, script);
+}
+
+async function follow(sandbox: Sandbox, script: string) {
+  const [stdout, stderr] = [collectText(10_000), collectText(10_000)];
+  const exit = await sandbox.run({ script, stdout: stdout.sink, stderr: stderr.sink, ...LIMITS });
+  return { exit, stdout: stdout.text() };
+}
+
+/** Of this test process. */
+const openFiles = () => readdirSync('/proc/self/fd').length;
+
+it('a proxy before the engine is not seen while it does nothing', async () => {
+  const { exit, stdout } = await run('echo hello; exit 3');
+  expect([exit.exitCode, stdout]).toEqual([3, 'hello\n']);
+});
+
+describe('hazard 12: an engine', () => {
+  const CALLS = ['/images/', '/containers/create', '/attach', '/start', '/wait', '/events', '/json'];
+
+  it('that is slow is waited for', async () => {
+    proxy.misbehave(() => ({ delayMs: 500 }));
+    const { exit, stdout } = await run('echo hello');
+    expect([exit.exitCode, stdout]).toEqual([0, 'hello\n']);
+  });
+
+  it.each(CALLS.flatMap((call) => [500, 503].map((status) => [call, status] as const)))(
+    'that answers %s with %i is an error of the engine, not of the command',
+    async (call, status) => {
+      spoil(call, { status });
+      await expect(run('sleep 1; exit 1')).rejects.toMatchObject({ code: 'DOCKER_FAILED' });
+    },
+  );
+
+  it.skipIf(LEVEL < FULL).each([
+    ['/images/', 'reset'],
+    ['/images/', 'end'],
+    ['/containers/create', 'reset'],
+    ['/containers/create', 'end'],
+    ['/attach', 'reset'],
+    ['/wait', 'reset'],
+    ['/wait', 'end'],
+    ['/json', 'reset'],
+  ] as const)('that breaks off its answer to %s (%s) is an error of the engine', async (call, by) => {
+    spoil(call, { cutAfter: 1, by });
+    await expect(run('echo hello; sleep 1; exit 1')).rejects.toMatchObject({ code: 'DOCKER_FAILED' });
+  });
+
+  it.skipIf(LEVEL < FULL).each(['/images/', '/containers/create', '/attach', '/start', '/json'])(
+    'that never answers %s is given up after a deadline',
+    async (call) => {
+      spoil(call, 'swallow');
+      await expect(run('sleep 1')).rejects.toThrow('it did not answer within 2 s');
+    },
+  );
+
+  it.skipIf(LEVEL < FULL)('that is given up again and again leaves no connection open', async () => {
+    await run('true');
+    const before = openFiles();
+    for (const misdeed of [{ status: 500 }, { cutAfter: 1, by: 'reset' }, 'swallow'] as const) {
+      spoil('/attach', misdeed);
+      await Promise.all(Array.from({ length: 5 }, () => expect(run('echo hello')).rejects.toThrow('Docker could not')));
+    }
+    proxy.misbehave(() => undefined);
+    await Promise.all(open.splice(0).map((sandbox) => sandbox.remove()));
+    await vi.waitFor(() => expect(openFiles()).toBeLessThanOrEqual(before), { timeout: 20_000 });
+  });
+});
+
+describe('hazard 36: an end that nobody expects:', () => {
+  it.each([125, 126, 127, 143])('%i is the exit code, and nothing else', async (code) => {
+    const { exit } = await run(`exit ${code}`);
+    expect(exit).toMatchObject({ ended: 'exited', exitCode: code, outOfMemory: 'no' });
+  });
+
+  it('137 may be for want of memory', async () => {
+    const { exit } = await run('exit 137');
+    expect(exit).toMatchObject({ exitCode: 137, outOfMemory: 'maybe' });
+  });
+
+  it.each([null, undefined, 'unknown'])('an exit code that is %s is an error of the engine', async (ExitCode) => {
+    const sandbox = await engine.start(spec);
+    open.push(sandbox);
+    const rewrite = (body: string) => {
+      const facts = JSON.parse(body) as { State: object };
+      return JSON.stringify({ ...facts, State: { ...facts.State, ExitCode } });
+    };
+    spoil(`${sandbox.id}/json`, { rewrite });
+    await expect(follow(sandbox, 'true')).rejects.toThrow('Docker does not tell how a container ended');
+  });
+
+  it('a container that is gone before it could be asked is an error of the engine', async () => {
+    const sandbox = await engine.start(spec);
+    open.push(sandbox);
+    spoil(`${sandbox.id}/json`, { status: 404 });
+    await expect(follow(sandbox, 'true')).rejects.toThrow('Docker does not tell how a container ended');
+  });
+
+  // A frame is a head of eight bytes and `hello` with its line end.
+  it.each([
+    ['in the head of a frame', 3, 'end'],
+    ['inside a frame', 10, 'end'],
+    ['inside a frame, with a reset', 10, 'reset'],
+  ] as const)('output that breaks off %s is an error of the engine', async (_where, cutAfter, by) => {
+    spoil('/attach', { cutAfter, by });
+    await expect(run('echo hello; sleep 30')).rejects.toMatchObject({ code: 'DOCKER_FAILED' });
+  });
+
+  it.skipIf(LEVEL < FULL)('output that ends before the container does is an error of the engine', async () => {
+    spoil('/attach', { cutAfter: 14, by: 'end' });
+    await expect(run('echo hello; sleep 30')).rejects.toThrow('Docker lost the output of a container');
+  });
+});
