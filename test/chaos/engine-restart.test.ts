@@ -36,7 +36,7 @@ interface Restart {
 const RESTARTS: Restart[] = [
   { name: 'killed, and its containers with it', signal: 'SIGKILL' },
   { name: 'killed, while its containers live on', signal: 'SIGKILL', liveRestore: true },
-  { name: 'stopped in good order', signal: 'SIGTERM' },
+  ...(LEVEL < ALL ? [] : [{ name: 'stopped in good order', signal: 'SIGTERM' as const }]),
   { name: 'restarted by systemd, which keeps its socket open', signal: 'SIGTERM', kept: true },
 ];
 
