@@ -93,12 +93,19 @@ it.skipIf(LEVEL < FULL)(
   },
 );
 
-it('a run that is cancelled tells what landed without the journal knowing it', { timeout: 300_000 }, async () => {
-  const runId = await world.submit(repository, STORIES);
-  await world.startWorker({ HALO_FAILPOINT: 'mirror.after:kill' }).ended;
-  const { says } = await world.operations.cancel(runId, undefined);
-  expect(says).toContain(`what landed before is on halo/${runId}: A`);
-  const { state } = await world.operations.get(runId);
-  expect(state).toMatchObject({ stopReason: 'USER_ABORT', stories: [{ progress: 'passed' }, { progress: 'pending' }] });
-  await finish(runId, 'USER_ABORT', ['A']);
-});
+it(
+  'hazard 22: a run that is cancelled tells what landed without the journal knowing it',
+  { timeout: 300_000 },
+  async () => {
+    const runId = await world.submit(repository, STORIES);
+    await world.startWorker({ HALO_FAILPOINT: 'mirror.after:kill' }).ended;
+    const { says } = await world.operations.cancel(runId, undefined);
+    expect(says).toContain(`what landed before is on halo/${runId}: A`);
+    const { state } = await world.operations.get(runId);
+    expect(state).toMatchObject({
+      stopReason: 'USER_ABORT',
+      stories: [{ progress: 'passed' }, { progress: 'pending' }],
+    });
+    await finish(runId, 'USER_ABORT', ['A']);
+  },
+);
