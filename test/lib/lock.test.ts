@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { lstatSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:fs';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { LockBusyError, withLock } from '../../src/lib/lock.ts';
 import { sleep } from '../../src/lib/sleep.ts';
 
@@ -69,4 +69,16 @@ test('a lock of another host that nobody renews is given up for dead', async () 
   symlinkSync('elsewhere:1:1:abc', path);
   await sleep(20);
   await expect(withLock(path, () => Promise.resolve('in'), { staleMs: 5 })).resolves.toBe('in');
+});
+
+test('hazard 33: a lock of another host that is renewed is not given up, however wrong the clock here is', async () => {
+  const path = join(dir, 'renewed');
+  symlinkSync('elsewhere:1:1:abc', path);
+  const inAnHour = Date.now() + 3_600_000;
+  const clock = vi.spyOn(Date, 'now').mockReturnValue(inAnHour);
+  try {
+    await expect(withLock(path, () => Promise.resolve('in'), { waitMs: 50 })).rejects.toThrow('locked by elsewhere:1');
+  } finally {
+    clock.mockRestore();
+  }
 });
