@@ -25,13 +25,16 @@ const open: Sandbox[] = [];
 
 beforeEach(async () => {
   proxy = await openEngineProxy('/var/run/docker.sock');
-  engine = openDocker(openClient(new Docker({ socketPath: proxy.socket, timeout: 2_000 })));
+  engine = connect();
 });
 afterEach(async () => {
   proxy.misbehave(() => undefined);
   await Promise.all(open.splice(0).map((sandbox) => sandbox.remove()));
   await proxy.close();
 });
+
+/** Every call of this engine ends after `timeout` ms. */
+const connect = (timeout = 20_000) => openDocker(openClient(new Docker({ socketPath: proxy.socket, timeout })));
 
 /** From now on, for calls with this in their path. */
 const spoil = (path: string, misdeed: Misdeed) =>
@@ -84,6 +87,7 @@ describe('hazard 12: an engine', () => {
     ['/wait', 'end'],
     ['/json', 'reset'],
   ] as const)('that breaks off its answer to %s (%s) is an error of the engine', async (call, by) => {
+    engine = connect(2_000);
     spoil(call, { cutAfter: 1, by });
     await expect(run('echo hello; sleep 1; exit 1')).rejects.toMatchObject({ code: 'DOCKER_FAILED' });
   });
@@ -91,6 +95,7 @@ describe('hazard 12: an engine', () => {
   it.skipIf(LEVEL < FULL).each(['/images/', '/containers/create', '/attach', '/start', '/json'])(
     'that never answers %s is given up after a deadline',
     async (call) => {
+      engine = connect(2_000);
       spoil(call, 'swallow');
       await expect(run('sleep 1')).rejects.toThrow('it did not answer within 2 s');
     },
@@ -99,6 +104,7 @@ describe('hazard 12: an engine', () => {
   it.skipIf(LEVEL < FULL)('that is given up again and again leaves no connection open', async () => {
     await run('true');
     const before = openFiles();
+    engine = connect(2_000);
     for (const misdeed of [{ status: 500 }, { cutAfter: 1, by: 'reset' }, 'swallow'] as const) {
       spoil('/attach', misdeed);
       await Promise.all(Array.from({ length: 5 }, () => expect(run('echo hello')).rejects.toThrow('Docker could not')));

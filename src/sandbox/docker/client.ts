@@ -7,10 +7,10 @@ type Modem = Docker['modem'] & { timeout?: number | undefined };
 type Answer = NonNullable<Parameters<Modem['dial']>[1]>;
 
 /**
- * A client of the engine, of the one that the environment names by default, whose every call ends: with an answer, with the engine's error, or
- * after a deadline. dockerode alone waits for ever for an engine that is stopped, and for one that dies in the middle of
- * an answer. DOCKER_CLIENT_TIMEOUT (ms; dockerode reads it for engines behind tcp://) is that deadline here, and not, as dockerode has it, the longest silence of a
- * stream: sandboxes may be silent.
+ * A client of the engine, by default of the one that the environment names, whose every call ends: with an answer, with
+ * the engine's error, or after a deadline. dockerode alone waits for ever for an engine that is stopped, and for one that
+ * dies in the middle of an answer. DOCKER_CLIENT_TIMEOUT (ms; dockerode reads it for engines behind tcp://) is that
+ * deadline here and not, as dockerode has it, the longest silence of a stream: sandboxes may be silent.
  */
 export function openClient(docker: Docker = new Docker()): Docker {
   const modem = docker.modem as Modem;
