@@ -14,6 +14,10 @@ bash scripts/setup.sh
 if ! command -v faketime >/dev/null && [[ $EUID == 0 && ${HALO_SETUP_INSTALL:-yes} != no ]]; then
   DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends faketime >/dev/null 2>&1 || true
 fi
-# Tests of hazards that live beside what they are about.
+# Tests of hazards that live beside what they are about, and of these files nothing else.
+only=(-t hazard)
+for word in "${rest[@]}"; do
+  case $word in -t | --testNamePattern*) only=() ;; esac
+done
 mapfile -t others < <(grep -rlE "'[^']*hazards? [0-9]" test --include='*.test.ts' | grep -v '^test/chaos/')
-exec node_modules/.bin/vitest run test/chaos "${others[@]}" "${rest[@]}"
+exec node_modules/.bin/vitest run test/chaos "${others[@]}" "${only[@]}" "${rest[@]}"

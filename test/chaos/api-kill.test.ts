@@ -31,68 +31,74 @@ interface Run {
   repository: TestRepository;
 }
 
-describe.skipIf(LEVEL < FULL)('what a server was asked for that is killed at any moment', { timeout: 600_000 }, () => {
-  it(`took effect where it answered, and once or not at all where it did not (HALO_CHAOS_SEED=${SEED})`, async () => {
-    const world = openWorld();
-    try {
-      const random = openRandom(SEED);
-      const toApprove = await submitAll(world, HELD);
-      const maker = world.startWorker({}, { concurrency: 2 });
-      for (const { runId } of toApprove) await world.untilEnded(runId);
-      await stopWorker(maker);
-      const toCancel = await submitAll(world, QUICK);
-      const promised: Promised[] = [];
-      let answered = 0;
-      for (const [round, approving] of toApprove.entries()) {
-        const cancelling = toCancel[round]!;
-        const repository = world.addRepository();
-        const asks = (operations: Operations) => ({
-          submitted: operations.submit(requestOf(round, repository)),
-          cancelled: operations.cancel(cancelling.runId, undefined),
-          approved: operations.approve(approving.runId, 'A'),
-        });
-        const server = await serve(world);
-        const asked = asks(server.operations);
-        const outcomes = Promise.all([settle(asked.submitted), settle(asked.cancelled), settle(asked.approved)]);
-        const enough = Math.floor(random() * 4);
-        await firstOf(Object.values(asked), enough);
-        await sleep(random() * DEATH_MS);
-        server.process.process.kill('SIGKILL');
-        await server.process.ended;
-        const [submitted, cancelled, approved] = await outcomes;
-        answered += [submitted, cancelled, approved].filter(({ answer }) => answer !== undefined).length;
+describe.skipIf(LEVEL < FULL)(
+  'hazard 42: what a server was asked for that is killed at any moment',
+  { timeout: 600_000 },
+  () => {
+    it(`took effect where it answered, and once or not at all where it did not (HALO_CHAOS_SEED=${SEED})`, async () => {
+      const world = openWorld();
+      try {
+        const random = openRandom(SEED);
+        const toApprove = await submitAll(world, HELD);
+        const maker = world.startWorker({}, { concurrency: 2 });
+        for (const { runId } of toApprove) await world.untilEnded(runId);
+        await stopWorker(maker);
+        const toCancel = await submitAll(world, QUICK);
+        const promised: Promised[] = [];
+        let answered = 0;
+        for (const [round, approving] of toApprove.entries()) {
+          const cancelling = toCancel[round]!;
+          const repository = world.addRepository();
+          const asks = (operations: Operations) => ({
+            submitted: operations.submit(requestOf(round, repository)),
+            cancelled: operations.cancel(cancelling.runId, undefined),
+            approved: operations.approve(approving.runId, 'A'),
+          });
+          const server = await serve(world);
+          const asked = asks(server.operations);
+          const outcomes = Promise.all([settle(asked.submitted), settle(asked.cancelled), settle(asked.approved)]);
+          const enough = Math.floor(random() * 4);
+          await firstOf(Object.values(asked), enough);
+          await sleep(random() * DEATH_MS);
+          server.process.process.kill('SIGKILL');
+          await server.process.ended;
+          const [submitted, cancelled, approved] = await outcomes;
+          answered += [submitted, cancelled, approved].filter(({ answer }) => answer !== undefined).length;
 
-        // As it is before anybody asks again.
-        const made = await runsOf(world, round);
-        expect(made.length, 'runs of one submit').toBeLessThanOrEqual(1);
-        if (submitted.answer !== undefined) expect(made).toEqual([submitted.answer[0]?.runId]);
-        const stateOf = async ({ runId }: Run) => (await world.operations.get(runId)).state;
-        if (cancelled.answer !== undefined) expect((await stateOf(cancelling)).stopReason).toBe('USER_ABORT');
-        if (approved.answer !== undefined) expect((await stateOf(approving)).stories[0]?.progress).toBe('passed');
+          // As it is before anybody asks again.
+          const made = await runsOf(world, round);
+          expect(made.length, 'runs of one submit').toBeLessThanOrEqual(1);
+          if (submitted.answer !== undefined) expect(made).toEqual([submitted.answer[0]?.runId]);
+          const stateOf = async ({ runId }: Run) => (await world.operations.get(runId)).state;
+          if (cancelled.answer !== undefined) expect((await stateOf(cancelling)).stopReason).toBe('USER_ABORT');
+          if (approved.answer !== undefined) expect((await stateOf(approving)).stories[0]?.progress).toBe('passed');
 
-        // Asked again, it is as if it had been asked once.
-        const [again] = await world.operations.submit(requestOf(round, repository));
-        if (made.length > 0) expect(again?.runId).toBe(made[0]);
-        expect(await runsOf(world, round)).toEqual([again?.runId]);
-        await world.operations.cancel(cancelling.runId, undefined);
-        await approveAgain(world, approving);
-        promised.push(
-          { runId: again!.runId, repository, main: 'unchanged', landed: ['A'] },
-          { ...cancelling, main: 'unchanged', landed: [], stopReason: 'USER_ABORT' },
-          { ...approving, main: 'unchanged', landed: ['A'] },
+          // Asked again, it is as if it had been asked once.
+          const [again] = await world.operations.submit(requestOf(round, repository));
+          if (made.length > 0) expect(again?.runId).toBe(made[0]);
+          expect(await runsOf(world, round)).toEqual([again?.runId]);
+          await world.operations.cancel(cancelling.runId, undefined);
+          await approveAgain(world, approving);
+          promised.push(
+            { runId: again!.runId, repository, main: 'unchanged', landed: ['A'] },
+            { ...cancelling, main: 'unchanged', landed: [], stopReason: 'USER_ABORT' },
+            { ...approving, main: 'unchanged', landed: ['A'] },
+          );
+        }
+        const worker = world.startWorker({}, { concurrency: 2 });
+        for (const { runId, stopReason } of promised) if (stopReason === undefined) await world.untilEnded(runId);
+        await stopWorker(worker);
+        await tidyUp(world);
+        await checkInvariants(world, promised);
+        process.stdout.write(
+          `seed ${SEED}: ${ROUNDS} servers killed, ${answered} of ${ROUNDS * 3} requests answered\n`,
         );
+      } finally {
+        await world.close();
       }
-      const worker = world.startWorker({}, { concurrency: 2 });
-      for (const { runId, stopReason } of promised) if (stopReason === undefined) await world.untilEnded(runId);
-      await stopWorker(worker);
-      await tidyUp(world);
-      await checkInvariants(world, promised);
-      process.stdout.write(`seed ${SEED}: ${ROUNDS} servers killed, ${answered} of ${ROUNDS * 3} requests answered\n`);
-    } finally {
-      await world.close();
-    }
-  });
-});
+    });
+  },
+);
 
 /** Resolves when that many of the requests have come to an end. */
 function firstOf(requests: Promise<unknown>[], count: number): Promise<void> {

@@ -19,7 +19,7 @@ const PATIENT = [
   'retry.infrastructure.backoff="10ms"',
 ];
 
-describe.skipIf(LEVEL < FULL).concurrent('faults at many borders of one run', () => {
+describe.skipIf(LEVEL < FULL).concurrent('hazard 1: faults at many borders of one run', () => {
   it.for(RUNS)('a worker that hangs is killed, again and again: %s', { timeout: 1_200_000 }, (points, context) =>
     survive(points, 'hang', context, async (world) => {
       for (const at of points) {

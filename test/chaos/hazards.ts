@@ -47,6 +47,7 @@ const ROWS: [hazard: string, outcome: string][] = [
   ['an engine that is too old', 'refused, with a sentence'],
   ['events of Redis are lost', 'what is shown is right within 10 s'],
   ['one of two machines is cut off, and comes back', 'the other one finishes; one commit'],
+  ['the server, `halo approve` or `halo run` is killed', 'what was answered took effect, all else once or not at all'],
 ];
 
 export const HAZARDS: readonly Hazard[] = ROWS.map(([hazard, outcome], index) => ({

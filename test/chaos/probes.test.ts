@@ -6,7 +6,7 @@ import { killWorker, openWorld, stopWorker } from './world.ts';
 
 const docker = new Docker();
 
-it('what a worker asks the engine with is swept up when the worker is killed meanwhile', async () => {
+it('hazard 1: what a worker asks the engine with is swept up when the worker is killed meanwhile', async () => {
   const world = openWorld();
   try {
     const first = world.startWorker();

@@ -22,7 +22,7 @@ const HELD = scripted(
 const isSuccess = (event: JournalEvent) => event.type === 'run.ended' && event.stopReason === 'SUCCESS';
 
 describe.skipIf(LEVEL < FULL)(
-  'a person’s yes to a story, when others have landed meanwhile',
+  'hazard 42: a person’s yes to a story, when others have landed meanwhile',
   { timeout: 400_000 },
   () => {
     it.for(['gates.before', 'ref.after', 'story.ended.after'])(
@@ -75,7 +75,7 @@ describe.skipIf(LEVEL < FULL)(
   },
 );
 
-describe.skipIf(LEVEL < FULL)('a halo run that is killed', { timeout: 400_000 }, () => {
+describe.skipIf(LEVEL < FULL)('hazard 42: a halo run that is killed', { timeout: 400_000 }, () => {
   it.for(['enqueue.before', 'export.before', 'ref.before', 'run.ended.before'])(
     'at %s is finished by a worker',
     async (at) => {
