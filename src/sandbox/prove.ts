@@ -3,6 +3,7 @@ import { mkdir, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { z } from 'zod';
 import { HaloError } from '../core/errors.ts';
+import { askOnce } from '../lib/ask-once.ts';
 import { writeAtomic } from '../lib/atomic-write.ts';
 import { seccompProfile } from './docker/seccomp.ts';
 import { TRUSTED_IMAGE } from './docker/trusted-image.ts';
@@ -22,14 +23,8 @@ const PREFERRED = 'runsc';
  * runtimes that there are when the wanted one is none of them, and where the engine is too old.
  */
 export function openProver(engine: SandboxEngine, home: string): (wanted: string) => Promise<Proof> {
-  const proofs = new Map<string, Promise<Proof>>();
-  return (wanted) => {
-    const proof = proofs.get(wanted) ?? findProof(engine, home, wanted);
-    proofs.set(wanted, proof);
-    // An engine may be mended while a worker runs.
-    proof.catch(() => proofs.delete(wanted));
-    return proof;
-  };
+  // An engine may be mended while a worker runs.
+  return askOnce((wanted: string) => findProof(engine, home, wanted));
 }
 
 async function findProof(engine: SandboxEngine, home: string, wanted: string): Promise<Proof> {

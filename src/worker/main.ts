@@ -10,7 +10,8 @@ import type { StopReason } from '../core/stop-reason.ts';
 import type { Masker } from '../lib/secrets/masker.ts';
 import { transcribe } from '../core/transcript.ts';
 import { reach } from '../lib/failpoint.ts';
-import { sleep } from '../lib/sleep.ts';
+import { askOnce } from '../lib/ask-once.ts';
+import { atMost } from '../lib/at-most.ts';
 import { openAllowance, type SharedAllowance } from '../queue/allowance.ts';
 import { checkRedis } from '../queue/check-redis.ts';
 import { openFleetClock } from '../queue/fleet-clock.ts';
@@ -120,6 +121,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
       await presence?.leave();
       const reconciled = reconciler.stop();
       await consumer.close(CLOSE_MS);
+      // An engine that hangs must not keep a worker.
       await atMost(CLEAN_MS, Promise.allSettled([reconciled, ...cleaning]));
       if (owner !== undefined) await queue.dropLane(owner).catch(ignore);
       await queue.close();
@@ -155,16 +157,9 @@ function openContext({ host, homeId, log, cleaning, masker, shared, now }: Parts
   const engine = openDocker();
   const env = processEnv();
   const modelKey = openModelKeys((name) => readSecret(env, name));
-  let mountable: Promise<boolean> | undefined;
+  const mountable = askOnce((dir: string) => engine.canMount(dir));
   const prove = openProver(engine, host.home);
-  const reached = new Map<string | undefined, Promise<boolean>>();
-  const reachable = (runtime: string | undefined) => {
-    const found = reached.get(runtime) ?? engine.canReach(join(host.home, 'sockets'), runtime);
-    reached.set(runtime, found);
-    // An engine that does not answer now may answer the next one who asks.
-    found.catch(() => reached.delete(runtime));
-    return found;
-  };
+  const reachable = askOnce((runtime: string | undefined) => engine.canReach(join(host.home, 'sockets'), runtime));
   // Ahead of the first story, which then finds it done; a failure is that story's to tell.
   const proving = prove('auto')
     .then(({ runtime }) => reachable(runtime))
@@ -192,7 +187,7 @@ function openContext({ host, homeId, log, cleaning, masker, shared, now }: Parts
     caFile: readSecret(env, 'NODE_EXTRA_CA_CERTS'),
     transport: async ({ workspace }: Config) => {
       if (workspace.transport !== 'auto') return workspace.transport;
-      return (await (mountable ??= engine.canMount(host.home))) ? 'mount' : 'stream';
+      return (await mountable(host.home)) ? 'mount' : 'stream';
     },
     channel: async ({ network, sandbox }) => {
       if (network.channel !== 'auto') return network.channel;
@@ -225,12 +220,6 @@ async function endFaultyRun(worker: WorkerContext, runId: string, failure: HaloE
 async function endAnyway(worker: WorkerContext, runId: string, end: RunEnd): Promise<void> {
   const record = await worker.store.readRecord(runId);
   await endRun(worker, { runId, config: completeConfig(record.config) }, () => end);
-}
-
-/** Waits for the work, but no longer: an engine that hangs must not keep a worker. */
-async function atMost(ms: number, work: Promise<unknown>): Promise<void> {
-  const done = new AbortController();
-  await Promise.race([work.finally(() => done.abort()), sleep(ms, done.signal)]);
 }
 
 function ignore(): void {}

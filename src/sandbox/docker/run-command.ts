@@ -2,6 +2,7 @@ import { Readable, type Duplex } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { Container } from 'dockerode';
 import { HaloError } from '../../core/errors.ts';
+import { atMost } from '../../lib/at-most.ts';
 import { sleep } from '../../lib/sleep.ts';
 import type { Command, SandboxExit } from '../sandbox.ts';
 import type { DiskEnd } from './disk-guard.ts';
@@ -75,7 +76,7 @@ export async function runCommand(attached: Attached, command: Command): Promise<
       void killContainer(container, stream);
     });
     await untilGone(attached, output, watch);
-    if ((await withDeadline(output, DRAIN_MS)) === 'late') stream.destroy();
+    if ((await atMost(DRAIN_MS, output)) === 'late') stream.destroy();
     else if (broken !== undefined && watch.reason() === undefined)
       throw fromDocker(broken, 'read the output of a container');
     await output;
@@ -159,18 +160,6 @@ function isClosedPipe(error: unknown): boolean {
 async function killContainer(container: Container, stream: Duplex): Promise<void> {
   await container.kill().catch(ignore);
   setTimeout(() => stream.destroy(), DRAIN_MS).unref();
-}
-
-async function withDeadline(promise: Promise<unknown>, ms: number): Promise<'in time' | 'late'> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<'late'>((resolve) => {
-    timer = setTimeout(() => resolve('late'), ms);
-  });
-  try {
-    return await Promise.race([promise.then(() => 'in time' as const), late]);
-  } finally {
-    clearTimeout(timer);
-  }
 }
 
 /** Reads the engine's facts: an exit code counts only if nobody killed the container from outside. */

@@ -1,4 +1,5 @@
 import type Docker from 'dockerode';
+import { askOnce } from '../../lib/ask-once.ts';
 import type { Mount } from '../sandbox.ts';
 import { fromDocker } from './docker-errors.ts';
 import { TOOLS_DIR, TRUSTED_IMAGE } from './trusted-image.ts';
@@ -8,14 +9,11 @@ import { TOOLS_DIR, TRUSTED_IMAGE } from './trusted-image.ts';
  * Takes image ids and answers with the mounts that `wanted` needs: none when it is halo's image itself.
  */
 export function openTools(docker: Docker): (wanted: string, trusted: string) => Promise<Mount[]> {
-  const filled = new Map<string, Promise<void>>();
+  const fill = askOnce((volume: string) => fillVolume(docker, volume));
   return async (wanted, trusted) => {
     if (wanted === trusted) return [];
     const volume = `halo-tools-${trusted.replace('sha256:', '').slice(0, 12)}`;
-    const filling = filled.get(volume) ?? fillVolume(docker, volume);
-    filled.set(volume, filling);
-    filling.catch(() => filled.delete(volume));
-    await filling;
+    await fill(volume);
     return [{ kind: 'volume', source: volume, target: TOOLS_DIR, readOnly: true, copyUp: false }];
   };
 }

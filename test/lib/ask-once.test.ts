@@ -1,0 +1,17 @@
+import { expect, it } from 'vitest';
+import { askOnce } from '../../src/lib/ask-once.ts';
+
+it('asks once for each key, also for those who ask meanwhile', async () => {
+  const asked: string[] = [];
+  const ask = askOnce((key: string) => Promise.resolve(asked.push(key)));
+  await Promise.all([ask('a'), ask('a'), ask('b')]);
+  expect(await ask('a')).toBe(1);
+  expect(asked).toEqual(['a', 'b']);
+});
+
+it('asks again after a failure', async () => {
+  let times = 0;
+  const ask = askOnce(() => ((times += 1) === 1 ? Promise.reject(new Error('away')) : Promise.resolve('here')));
+  await expect(ask('a')).rejects.toThrow('away');
+  expect(await ask('a')).toBe('here');
+});
