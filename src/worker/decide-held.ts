@@ -6,13 +6,12 @@ import { parentOf, releaseCommit } from '../git/hold.ts';
 import { bringCommit, moveBranch } from '../git/land.ts';
 import { mirrorPath } from '../git/mirror.ts';
 import type { StoryQueue } from '../queue/queue.ts';
-import { endRun, planEnd } from './end-run.ts';
 import type { RunKeeper } from './worker-context.ts';
 import { decidedBefore } from './decided-before.ts';
 import { findStory } from './find-story.ts';
+import { goOn } from './go-on.ts';
 import { hostGitDirOf } from './host-repo.ts';
 import { noteProof } from './keep-proof.ts';
-import { nextJobs } from './next-job.ts';
 import { runRef } from './run-ref.ts';
 import { readRun } from './read-run.ts';
 
@@ -50,7 +49,7 @@ export async function approveStory(keeper: RunKeeper, decision: Decision): Promi
   if (known !== undefined) {
     // Whoever said it may have died before the run could go on.
     const said = { story: story.id, commit: known, changed: false, landed: story.approved === undefined };
-    return { ...said, goesOn: state.status !== 'ended' && (await goOn(keeper, decision)) };
+    return { ...said, goesOn: (await goOn(keeper, decision)) !== 'ended' };
   }
   const { commit } = requireHeld(state, story);
   const mirrorDir = mirrorPath(home, state.repo.mirror);
@@ -72,11 +71,13 @@ export async function approveStory(keeper: RunKeeper, decision: Decision): Promi
     return { entries, result: true };
   });
   if (landed) await releaseCommit(mirrorDir, runId, story.key);
-  return { story: story.id, commit, changed: true, landed, goesOn: await goOn(keeper, decision) };
+  return { story: story.id, commit, changed: true, landed, goesOn: (await goOn(keeper, decision)) !== 'ended' };
 }
 
-/** Drops the commit that a story was held with; the run ends with APPROVAL_DENIED. Repeating it is harmless. Throws like
- * approveStory. */
+/**
+ * Drops the commit that a story was held with; the run ends with APPROVAL_DENIED. Repeating it is harmless. Throws like
+ * approveStory.
+ */
 export async function rejectStory(
   keeper: RunKeeper,
   decision: Decision & { reason: string | undefined },
@@ -87,7 +88,7 @@ export async function rejectStory(
   const story = findStory(state, decision.storyId);
   const known = await decidedBefore(keeper, { runId, story, verdict: 'rejected' });
   if (known !== undefined) {
-    const goesOn = state.status !== 'ended' && (await goOn(keeper, decision));
+    const goesOn = (await goOn(keeper, decision)) !== 'ended';
     return { story: story.id, commit: known, changed: false, landed: false, goesOn };
   }
   const { commit } = requireHeld(state, story);
@@ -98,21 +99,7 @@ export async function rejectStory(
     return { entries: [{ type: 'story.rejected', ...word }], result: undefined };
   });
   await releaseCommit(mirrorPath(home, state.repo.mirror), runId, story.key);
-  return { story: story.id, commit, changed: true, landed: false, goesOn: await goOn(keeper, decision) };
-}
-
-/** Queues what comes next, or ends the run when nothing does. */
-async function goOn(keeper: RunKeeper, decision: Decision): Promise<boolean> {
-  const { runId } = decision;
-  const state = await keeper.store.readState(runId);
-  const run = await readRun(keeper, runId);
-  if (planEnd(state) !== undefined) {
-    await endRun(keeper, run, planEnd);
-    return false;
-  }
-  const queue = await decision.openQueue();
-  for (const job of nextJobs(state)) await queue.enqueue(job);
-  return true;
+  return { story: story.id, commit, changed: true, landed: false, goesOn: (await goOn(keeper, decision)) !== 'ended' };
 }
 
 /** Throws LAND_REFUSED when somebody was quicker with a word on it. */

@@ -6,7 +6,8 @@ import { parsePrd } from '../prd/parse.ts';
 import type { RunKeeper } from './worker-context.ts';
 import { readRun } from './read-run.ts';
 import { isStuck, refuseNeverBegun } from './refuse-word.ts';
-import { goOn, resumeRun, type Steered, type Steering } from './steer-run.ts';
+import { goOn } from './go-on.ts';
+import { resumeRun, type Steered, type Steering } from './steer-run.ts';
 
 /** A PRD file: where it is, for people, and its bytes. */
 export interface PrdFile {
@@ -69,8 +70,7 @@ export async function replanRun(keeper: RunKeeper, steering: Steering, given: Pr
   });
   const { hash, specHash, dialect } = prd;
   await store.amend(runId, { prd: { hash, specHash, dialect } });
-  const goesOn = await goOn(keeper, steering);
-  const ended = !goesOn && (await store.readState(runId)).status === 'ended';
+  const ended = (await goOn(keeper, steering)) === 'ended';
   return ended ? { ...steered, says: `It has the PRD as it is now (${textOf(changes)}), and nothing to do.` } : steered;
 }
 

@@ -4,10 +4,10 @@ import type { RunState } from '../core/run-state.ts';
 import { releaseCommit } from '../git/hold.ts';
 import { mirrorPath } from '../git/mirror.ts';
 import type { StoryQueue } from '../queue/queue.ts';
-import { bundleFailure, endRun, planEnd } from './end-run.ts';
+import { bundleFailure } from './end-run.ts';
 import type { RunKeeper } from './worker-context.ts';
 import { findStory } from './find-story.ts';
-import { nextJobs } from './next-job.ts';
+import { goOn } from './go-on.ts';
 import { readRun } from './read-run.ts';
 import { settleLanded } from './recover-landed.ts';
 import {
@@ -186,21 +186,6 @@ async function decide(
 
 function unchanged(stories: string[], says: string): Decided {
   return { entries: [], changed: false, stories, says };
-}
-
-/** Queues what comes next, or ends the run when nothing does. Repeating it is harmless: it mends a lost job, too. */
-export async function goOn(keeper: RunKeeper, { runId, openQueue }: Omit<Steering, 'by'>): Promise<boolean> {
-  const state = await keeper.store.readState(runId);
-  if (state.status === 'ended') return false;
-  const run = await readRun(keeper, runId);
-  if (planEnd(state) !== undefined) {
-    await endRun(keeper, run, planEnd);
-    return false;
-  }
-  const jobs = nextJobs(state);
-  const queue = jobs.length === 0 ? undefined : await openQueue();
-  for (const job of jobs) await queue?.enqueue(job);
-  return jobs.length > 0;
 }
 
 function underWay({ stories }: RunState): string[] {
