@@ -116,7 +116,7 @@ async function startAttempt(
       if (landed.length > 0) return { entries: landed, result: 'landed' };
     }
     if (progress === 'in_progress') {
-      const poisoned = refusePoison(state, planned, config);
+      const poisoned = refusePoison(state, planned, { policies: config, now: worker.now() });
       if (poisoned !== undefined) return { entries: [poisoned], result: undefined };
     }
     const started = { story, number: planned.attempt, epoch: state.epoch + 1, base: state.tip };
@@ -157,13 +157,17 @@ function isEarly({ now }: WorkerContext, { notBefore }: PlannedAttempt): boolean
 }
 
 /** A story in the middle of which workers die again and again fails, instead of taking down one worker after the other. */
-function refusePoison(state: RunState, { story, attempt }: PlannedAttempt, config: Config): JournalEntry | undefined {
+function refusePoison(
+  state: RunState,
+  { story, attempt }: PlannedAttempt,
+  facts: { policies: Config; now: number },
+): JournalEntry | undefined {
   const { starts = 0 } = story;
-  if (starts < config.retry.crashes) return undefined;
+  if (starts < facts.policies.retry.crashes) return undefined;
   const whose = { story: story.id, attempt };
   const summary = `workers died in the middle of this story, ${starts} times in a row`;
   const end: StoryEnd = { verdict: 'failed', stopReason: 'INFRASTRUCTURE', cause: 'worker-died', summary };
-  const { failure } = judgeFailure(state, { ...whose, ...end }, { policies: config, now: Date.now() });
+  const { failure } = judgeFailure(state, { ...whose, ...end }, facts);
   return endedEntry(whose, end, failure);
 }
 
