@@ -32,8 +32,11 @@ export function markProcess(): string {
   return [HOST, process.pid, startOf(process.pid)].join('-');
 }
 
-/** Whether the process with that mark is gone; undefined when it cannot be told from here. */
-export function isGone(mark: string): boolean | undefined {
+/** No process takes that long over what bears its mark. */
+const LONGEST_MS = 3_600_000;
+
+/** Whether the process with that mark is gone; where that cannot be told from here, by when it made the thing (ms since 1970). */
+export function isLeftBehind(mark: string, madeMs: number): boolean {
   const [, host, pid, start = ''] = MARK.exec(mark) ?? [];
-  return host === HOST ? !isAlive(Number(pid), start) : undefined;
+  return host === HOST ? !isAlive(Number(pid), start) : Date.now() - madeMs > LONGEST_MS;
 }

@@ -1,12 +1,9 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { isGone } from '../lib/process-life.ts';
+import { isLeftBehind } from '../lib/process-life.ts';
 
 /** Folders of one process alone: probes, and runs and mirrors that are still being filled. */
 const OF_A_PROCESS = /(?:^probe|\.new)-([0-9a-f]{6}-\d+-\d*)-\w+$/;
-
-/** Nobody fills a folder or waits for a probe that long. */
-const LONGEST_MS = 3_600_000;
 
 /** Folders below a HALO_HOME whose process died before it could remove them or give them their name. */
 export async function listDeadFolders(home: string): Promise<string[]> {
@@ -16,15 +13,15 @@ export async function listDeadFolders(home: string): Promise<string[]> {
     for (const name of await namesIn(dir)) {
       const [, mark] = OF_A_PROCESS.exec(name) ?? [];
       const path = join(dir, name);
-      if (mark !== undefined && (isGone(mark) ?? (await isOlder(path, LONGEST_MS)))) dead.push(path);
+      if (mark !== undefined && isLeftBehind(mark, await madeMs(path))) dead.push(path);
     }
   }
   return dead;
 }
 
-async function isOlder(path: string, ms: number): Promise<boolean> {
-  const made = await stat(path).catch(() => undefined);
-  return made !== undefined && Date.now() - made.mtimeMs > ms;
+/** NaN where somebody was quicker to remove it. */
+async function madeMs(path: string): Promise<number> {
+  return (await stat(path).catch(() => undefined))?.mtimeMs ?? NaN;
 }
 
 /** What a folder holds; nothing where there is none. */

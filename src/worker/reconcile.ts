@@ -18,8 +18,9 @@ export interface Reconciler {
 }
 
 /**
- * Of the runs that nobody has for himself, or of those that `owner` has for itself. Queues, now and every ten seconds, what the journals say is open and the queue has lost: Redis may have been wiped,
- * or a process may have died between its word in the journal and the job that follows from it. Sweeps orphans, too.
+ * Queues, now and every ten seconds, what the journals say is open and the queue has lost: Redis may have been wiped, or a
+ * process may have died between its word in the journal and the job that follows from it. It looks at the runs that nobody
+ * has for himself, or at those that `owner` has for itself. Sweeps orphans, too.
  */
 export function startReconciler(worker: WorkerContext, queue: StoryQueue, owner: string | undefined): Reconciler {
   // With the size of its journal: a person may reopen a run.

@@ -1,5 +1,5 @@
 import type Docker from 'dockerode';
-import { isGone, markProcess } from '../../lib/process-life.ts';
+import { isLeftBehind, markProcess } from '../../lib/process-life.ts';
 import { discardBelonging } from './belongings.ts';
 import { LABEL } from './container-spec.ts';
 import { fromDocker } from './docker-errors.ts';
@@ -7,17 +7,13 @@ import { fromDocker } from './docker-errors.ts';
 /** Which process waits for a sandbox. */
 const PROCESS_LABEL = `${LABEL}.process`;
 
-/** Nobody waits for an answer that long. */
-const LONGEST_MS = 3_600_000;
-
 /** On every sandbox, for those that belong to no run, and on the volumes of probes. */
 export const processLabel = (): Record<string, string> => ({ [PROCESS_LABEL]: markProcess() });
 
 /** Removes throwaway sandboxes (sandbox/throwaway.ts) and volumes of probes whose process died before it could. */
 export async function discardThrowaways(docker: Docker): Promise<void> {
   for (const { kind, name, labels, madeMs } of await listThrowaways(docker)) {
-    if (isGone(labels[PROCESS_LABEL] ?? '') ?? Date.now() - madeMs > LONGEST_MS)
-      await discardBelonging(docker, { kind, name });
+    if (isLeftBehind(labels[PROCESS_LABEL] ?? '', madeMs)) await discardBelonging(docker, { kind, name });
   }
 }
 
