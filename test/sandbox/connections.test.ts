@@ -2,18 +2,11 @@ import Docker from 'dockerode';
 import { expect, it, vi } from 'vitest';
 import { discard } from '../../src/lib/sinks.ts';
 import { openDocker } from '../../src/sandbox/docker/engine.ts';
-import type { Sandbox, SandboxSpec } from '../../src/sandbox/sandbox.ts';
+import type { Sandbox } from '../../src/sandbox/sandbox.ts';
+import { smallSandbox } from '../support/sandbox-spec.ts';
 
 const engine = openDocker();
-const spec: SandboxSpec = {
-  image: 'halo-sandbox',
-  labels: { run: 'test', storyKey: 'connections', attempt: 1, phase: 'test' },
-  user: 34567,
-  workdir: '/tmp',
-  env: {},
-  mounts: [],
-  limits: { cpus: 1, memoryBytes: 128 * 1024 * 1024, pids: 64 },
-};
+const spec = smallSandbox('connections', 34_567);
 const SLEEP = {
   script: 'sleep 60',
   stdout: discard(),

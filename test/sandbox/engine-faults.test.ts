@@ -4,19 +4,12 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { collectText } from '../../src/lib/sinks.ts';
 import { openClient } from '../../src/sandbox/docker/client.ts';
 import { openDocker } from '../../src/sandbox/docker/engine.ts';
-import type { Sandbox, SandboxEngine, SandboxSpec } from '../../src/sandbox/sandbox.ts';
+import type { Sandbox, SandboxEngine } from '../../src/sandbox/sandbox.ts';
 import { FULL, LEVEL } from '../chaos/level.ts';
 import { openEngineProxy, type EngineProxy, type Misdeed } from '../support/engine-proxy.ts';
+import { smallSandbox } from '../support/sandbox-spec.ts';
 
-const spec: SandboxSpec = {
-  image: 'halo-sandbox',
-  labels: { run: 'test', storyKey: 'faults', attempt: 1, phase: 'test' },
-  user: 34568,
-  workdir: '/tmp',
-  env: {},
-  mounts: [],
-  limits: { cpus: 1, memoryBytes: 128 * 1024 * 1024, pids: 64 },
-};
+const spec = smallSandbox('faults', 34_568);
 const LIMITS = { wallMs: 30_000, idleMs: 30_000, outputBytes: 10_000_000 };
 
 let proxy: EngineProxy;

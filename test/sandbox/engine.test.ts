@@ -7,18 +7,11 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { collectText, discard } from '../../src/lib/sinks.ts';
 import { openDocker } from '../../src/sandbox/docker/engine.ts';
 import type { Command, Sandbox, SandboxSpec } from '../../src/sandbox/sandbox.ts';
+import { smallSandbox } from '../support/sandbox-spec.ts';
 
 const engine = openDocker();
-const labels = { run: 'test', storyKey: 'engine', attempt: 1, phase: 'test' };
-const spec: SandboxSpec = {
-  image: 'halo-sandbox',
-  labels,
-  user: 34567,
-  workdir: '/tmp',
-  env: { GREETING: 'hello' },
-  mounts: [],
-  limits: { cpus: 1, memoryBytes: 128 * 1024 * 1024, pids: 64 },
-};
+const spec: SandboxSpec = { ...smallSandbox('engine', 34_567), env: { GREETING: 'hello' } };
+const { labels } = spec;
 const LIMITS = { wallMs: 30_000, idleMs: 30_000, outputBytes: 10_000_000 };
 
 const open: Sandbox[] = [];
