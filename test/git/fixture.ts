@@ -15,10 +15,14 @@ const ENV = {
   GIT_COMMITTER_EMAIL: 'ada@example.com',
 };
 
+const folders: string[] = [];
+
+afterAll(() => folders.splice(0).forEach((dir) => rmSync(dir, { recursive: true, force: true })));
+
 /** A fresh folder, removed after the tests of the file. */
 export function tempDir(name = 'halo git'): string {
   const dir = mkdtempSync(join(tmpdir(), `${name}-`));
-  afterAll(() => rmSync(dir, { recursive: true, force: true }));
+  folders.push(dir);
   return dir;
 }
 
