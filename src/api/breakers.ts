@@ -38,6 +38,7 @@ export async function resetBreaker({ store, breakers }: BreakerKeeper, key: stri
     await releaseRuns(store, key);
     return key;
   }
+  if (key.includes(':') && !key.startsWith(RUN)) throw notOpen(key);
   const runId = await store.find(key.startsWith(RUN) ? key.slice(RUN.length) : key);
   const wasOpen = await store.transact(runId, ({ breaker }) => {
     const isOpen = breaker !== undefined;

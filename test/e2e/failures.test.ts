@@ -193,11 +193,15 @@ describe('a breaker', () => {
     expect(await halo.operations.resetBreaker(key)).toBe(key);
     expect(await halo.untilEnd(runId)).toMatchObject({ stopReason: 'SUCCESS', stories: [{ attempts: 1 }] });
     expect(await openBreaker(key)).toBeUndefined();
-    await expect(halo.operations.resetBreaker(key)).rejects.toMatchObject({ code: 'USAGE' });
+    for (const unknown of [key, 'repo:nope'])
+      await expect(halo.operations.resetBreaker(unknown)).rejects.toMatchObject({
+        code: 'USAGE',
+        message: `There is no open breaker "${unknown}".`,
+      });
   });
 
   it('of a provider opens for all who ask it, lets one try after its cooldown, and closes when that goes well', async () => {
-    const settings = ['breaker.same_error=2', 'breaker.cooldown="200ms"'];
+    const settings = ['breaker.same_error=2', 'breaker.cooldown="4s"'];
     const state = await ask([{ fail: 503 }, { fail: 503 }, { say: 'hello' }], settings);
     expect(state).toMatchObject({ stopReason: 'SUCCESS', stories: [{ failures: { provider: 2 } }] });
     const held = journal(state).flatMap((event) => (event.type === 'breaker.held' ? [event.why] : []));
