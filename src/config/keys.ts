@@ -46,7 +46,7 @@ export function describeUnknownKey(name: string): string {
   const last = name.split('.').at(-1) ?? name;
   const known = [...CONFIG_KEYS.keys()];
   const tables = known.flatMap((key) => (key.includes('.') ? [key.slice(0, key.lastIndexOf('.'))] : []));
-  const sameEnd = known.find((key) => key.endsWith(`.${last}`));
+  const sameEnd = [...tables, ...known].find((key) => key.endsWith(`.${last}`));
   const meant = sameEnd ?? findNearest(name, [...known, ...tables]);
   return meant === undefined ? 'unknown key' : `unknown key; did you mean "${meant}"?`;
 }

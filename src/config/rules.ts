@@ -42,7 +42,7 @@ export const ReportPaths = z
   .max(20, 'must be at most 20 paths');
 
 /** `45m`, in ms. */
-export const Duration = parsed('a duration, like "45m", "30s" or "1h30m"', (text) => {
+export const Duration = parsed('a duration above 0, like "45m", "30s" or "1h30m"', (text) => {
   const ms = parseDuration(text);
   return ms === 0 ? undefined : ms;
 });

@@ -220,6 +220,7 @@ describe('errors', () => {
   test.each([
     ['memory = "4g"', ':1: memory: unknown key; did you mean "limits.memory"?'],
     ['agent = "codex"\n\n[limit]\ncpus = 1', ':3: limit: unknown key; did you mean "limits"?'],
+    ['[command]\nrun = ["./agent"]', ':1: command: unknown key; did you mean "agents.command"?'],
     ['[limits]\ncpus = 1\nmemroy = "4g"', ':3: limits.memroy: unknown key; did you mean "limits.memory"?'],
     ['[money]\nrun_usd = 3', ':1: money: unknown key'],
     ['limits = 3', ':1: limits: must be a table'],
@@ -230,7 +231,8 @@ describe('errors', () => {
     ['image = ""', ':1: image: must not be empty'],
     ['[limits]\nmemory = 4', ':2: limits.memory: must be a size, like "512m" or "4g"'],
     ['[limits]\nmemory = "1m"', ':2: limits.memory: must be at least "64m"'],
-    ['[limits]\nwall = "45"', ':2: limits.wall: must be a duration, like "45m", "30s" or "1h30m"'],
+    ['[limits]\nwall = "45"', ':2: limits.wall: must be a duration above 0, like "45m", "30s" or "1h30m"'],
+    ['[retry]\nbackoff = "0s"', ':2: retry.backoff: must be a duration above 0, like "45m", "30s" or "1h30m"'],
     ['[limits]\npids = 1.5', ':2: limits.pids: must be a whole number from 16 to 1000000'],
     ['[limits]\ncpus = 0', ':2: limits.cpus: must be a number from 0.1 to 1024'],
     ['[env]\nPORT = 3000', ':2: env.PORT: must be a string; put numbers in quotes'],
