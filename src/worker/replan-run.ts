@@ -45,7 +45,8 @@ export async function replanRun(keeper: RunKeeper, steering: Steering, given: Pr
   refuseNeverBegun(before);
   const file = given ?? (await readOwnFile(before));
   if (file === undefined) {
-    throw new HaloError('STEER_REFUSED', `The PRD that run ${runId} came from is not on this machine.`, {
+    const what = before.prdIsHere ? before.prdPath : `that run ${runId} came from`;
+    throw new HaloError('STEER_REFUSED', `The PRD ${what} is not on this machine.`, {
       hint: `Name it: \`halo resume ${runId} --replan prd.json\`.`,
     });
   }
