@@ -153,6 +153,7 @@ async function createRuns(
       prd,
       attempts: config.retry.attempts,
       ...config.run,
+      ...(config.approval.mode === 'run' ? { needsApproval: true } : {}),
       user: options.user ?? context.user,
       agent: config.agent,
       priority: member.priority,

@@ -1,4 +1,5 @@
 import type { ListedRun } from '../api/operations.ts';
+import { decisionOn } from '../core/decision.ts';
 import { formatDuration, msBetween } from '../core/duration.ts';
 import { failedNeeds, unmetNeeds } from '../core/needs.ts';
 import { priorityText } from '../core/priority.ts';
@@ -82,9 +83,11 @@ export function stateText(run: ListedRun): string {
 }
 
 /** What people did with all that an ended run made. */
-function afterwards({ landed, decision, tip }: RunState): string[] {
-  if (landed !== undefined) return ['landed'];
-  return decision?.tip === tip ? [decision.verdict] : [];
+function afterwards(run: RunState): string[] {
+  if (run.landed !== undefined) return ['landed'];
+  const verdict = decisionOn(run)?.verdict;
+  if (verdict !== undefined) return [verdict];
+  return run.needsApproval && run.tip !== run.repo.base ? ['to approve'] : [];
 }
 
 function isUnderWay({ progress, phase, waiting }: StoryState): boolean {
@@ -93,7 +96,7 @@ function isUnderWay({ progress, phase, waiting }: StoryState): boolean {
 
 export function stateTone(run: RunState): Tone {
   if (run.status !== 'ended') return run.paused !== undefined || failedNeeds(run).length > 0 ? 'warn' : 'plain';
-  if (run.decision?.verdict === 'rejected' && run.decision.tip === run.tip) return 'bad';
+  if (decisionOn(run)?.verdict === 'rejected') return 'bad';
   if (run.stopReason === 'SUCCESS') return 'good';
   return run.stopReason === 'NEEDS_HUMAN' ? 'warn' : 'bad';
 }

@@ -101,6 +101,8 @@ export type JournalEntry =
       owner?: string;
       /** Whether `prdPath` is a file of the machine that made the run, and not one elsewhere. */
       prdIsHere?: boolean;
+      /** What it makes is taken over only after a person said yes to all of it. */
+      needsApproval?: true;
       /** It is kept to say why it could not begin, and never will; its end follows at once. */
       refused?: true;
     } & Partial<Scheduling> &

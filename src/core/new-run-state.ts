@@ -31,6 +31,7 @@ export function createState(event: JournalEvent & { type: 'run.created' }): RunS
     createdAt: event.at,
     ...(event.owner === undefined ? {} : { owner: event.owner }),
     prdIsHere: event.prdIsHere ?? false,
+    ...(event.needsApproval === undefined ? {} : { needsApproval: event.needsApproval }),
     ...(event.refused === undefined ? {} : { refused: event.refused }),
     seq: event.seq,
   };

@@ -81,6 +81,8 @@ export interface RunState extends Scheduling, RunFailures {
   owner?: string;
   /** Whether `prdPath` is on the machine that made the run. */
   prdIsHere: boolean;
+  /** `halo land` waits for a person's yes to all that the run made; not known of runs of an older halo. */
+  needsApproval?: true;
   /** It never began and never will: it only says why. */
   refused?: true;
   /** While a person lets it rest. */

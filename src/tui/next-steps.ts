@@ -1,3 +1,4 @@
+import { decisionOn } from '../core/decision.ts';
 import { failedNeeds } from '../core/needs.ts';
 import type { RunState } from '../core/run-state.ts';
 import { safeLine, safeText } from '../core/safe-text.ts';
@@ -28,18 +29,27 @@ export function nextSteps(state: RunState): NextStep[] {
     steps.push({ command: `halo logs ${runId} --story ${shellWord(stuck.id)}`, why: 'see what went wrong' });
   if (state.tip !== state.repo.base && state.landed === undefined) {
     steps.push({ command: `halo diff ${runId}`, why: 'look at the change' });
-    const refused = state.decision?.verdict === 'rejected' && state.decision.tip === state.tip;
-    steps.push(
-      refused
-        ? { command: `halo approve ${runId}`, why: 'take the no back' }
-        : { command: `halo land ${runId}`, why: `fast-forward ${safeLine(state.repo.branch ?? 'the branch')} to it` },
-    );
+    steps.push(...takingOver(state));
   }
   const again = state.stories.some(({ progress }) => ['failed', 'needs_human', 'cancelled'].includes(progress));
   if (again) steps.push({ command: `halo retry ${runId}`, why: 'do it again, with fresh attempts' });
   if (steps.length === 0 && state.stopReason !== 'SUCCESS')
     steps.push({ command: `halo logs ${runId}`, why: 'see what happened' });
   return steps;
+}
+
+/** For an ended run: how its commits get onto the user's branch, once nobody stands in the way. */
+function takingOver(state: RunState): NextStep[] {
+  const { runId, repo } = state;
+  const verdict = decisionOn(state)?.verdict;
+  if (verdict === 'rejected') return [{ command: `halo approve ${runId}`, why: 'take the no back' }];
+  if (state.needsApproval && verdict === undefined) {
+    return [
+      { command: `halo approve ${runId}`, why: 'say yes to all of it, so that it can land' },
+      { command: `halo reject ${runId}`, why: 'refuse it' },
+    ];
+  }
+  return [{ command: `halo land ${runId}`, why: `fast-forward ${safeLine(repo.branch ?? 'the branch')} to it` }];
 }
 
 /** For an open run: what lets it go on where it does not by itself, then how to watch it. */

@@ -1,3 +1,4 @@
+import { decisionOn } from '../core/decision.ts';
 import { HaloError } from '../core/errors.ts';
 import type { RunState } from '../core/run-state.ts';
 import { safeLine } from '../core/safe-text.ts';
@@ -21,9 +22,8 @@ export async function approveRun(keeper: RunKeeper, runId: string, by: string): 
   const { home, store } = keeper;
   const state = await store.transact(runId, (state) => {
     refuseUndecidable(state);
-    const { decision, tip } = state;
-    if (decision?.verdict === 'approved' && decision.tip === tip) return { entries: [], result: state };
-    return { entries: [{ type: 'run.approved', by, tip }], result: state };
+    if (decisionOn(state)?.verdict === 'approved') return { entries: [], result: state };
+    return { entries: [{ type: 'run.approved', by, tip: state.tip }], result: state };
   });
   const { config } = await readRun(keeper, runId);
   const gitDir = await hostGitDirOf(home, state.repo);
@@ -47,12 +47,12 @@ export async function rejectRun(
 ): Promise<DecidedRun> {
   return keeper.store.transact(runId, (state) => {
     refuseUndecidable(state);
-    const { decision, tip } = state;
-    if (decision?.verdict === 'rejected' && decision.tip === tip) return { entries: [], result: { runId, tip } };
+    const { tip } = state;
+    if (decisionOn(state)?.verdict === 'rejected') return { entries: [], result: { runId, tip } };
     const why = safeLine(reason ?? '', 500) || 'a person refused the change';
     return {
-      entries: [{ type: 'run.rejected', by, tip: state.tip, reason: why }],
-      result: { runId, tip: state.tip },
+      entries: [{ type: 'run.rejected', by, tip, reason: why }],
+      result: { runId, tip },
     };
   });
 }

@@ -43,6 +43,7 @@ describe('[approval] mode', () => {
     const settings = scripted(QUICK, ['true'], ['approval.mode=run']);
     const { runId, tip } = await halo.run(repository.root, [{ id: 'A' }], settings);
     const { operations } = halo;
+    expect((await operations.get(runId)).state).toMatchObject({ needsApproval: true });
     await expect(operations.land(runId)).rejects.toMatchObject({ code: 'LAND_REFUSED' });
     await operations.rejectRun(runId, 'not yet');
     await expect(operations.land(runId)).rejects.toMatchObject({
@@ -96,6 +97,11 @@ describe('a PRD that has changed', () => {
     ]);
     expect(Number(repository.git('rev-list', '--count', `main..halo/${runId}`))).toBe(3);
     expect((await halo.operations.resume(runId, { replan: {} })).says).toContain('nothing to do');
+    rmSync(join(folder, 'prd.json'));
+    await expect(halo.operations.resume(runId, { replan: {} })).rejects.toMatchObject({
+      code: 'STEER_REFUSED',
+      message: `The PRD ${join(folder, 'prd.json')} is not on this machine.`,
+    });
   });
 
   it('is the same when only progress was marked', async () => {

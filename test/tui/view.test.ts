@@ -151,6 +151,20 @@ describe('nextSteps', () => {
     const state = foldRun(journal([first, ...rest, { type: 'run.ended', stopReason: 'GATE_FAILED', detail: '' }]));
     expect(state && nextSteps(state)[0]?.command).toBe(String.raw`halo logs r1 --story 'it'\''s; rm -rf'`);
   });
+
+  it('names landing only once nobody has to say yes before', () => {
+    const [first, ...rest] = succeeded('r1');
+    const entries = [{ ...first, needsApproval: true } as JournalEntry, ...rest];
+    const commands = (more: JournalEntry[]) => {
+      const state = foldRun(journal([...entries, ...more]));
+      return state && nextSteps(state).map(({ command }) => command);
+    };
+    const word = { by: 'ann@desk', tip: COMMIT };
+    expect(commands([])).toEqual(['halo diff r1', 'halo approve r1', 'halo reject r1']);
+    expect(commands([{ type: 'run.approved', ...word }])).toEqual(['halo diff r1', 'halo land r1']);
+    const no: JournalEntry = { type: 'run.rejected', ...word, reason: 'not yet' };
+    expect(commands([no])).toEqual(['halo diff r1', 'halo approve r1']);
+  });
 });
 
 describe('openProgress', () => {
