@@ -10,7 +10,12 @@ export async function editFile(editor: string, path: string): Promise<void> {
   const child = spawn('/bin/sh', ['-c', `${editor} "$@"`, 'halo', path], { stdio: 'inherit' });
   const [code] = (await once(child, 'exit')) as [number | null];
   if (code === 0) return;
+  // So a shell says that there is no such program, or none that it may run.
+  if (code === 126 || code === 127)
+    throw new HaloError('USAGE', `The editor \`${editor}\` could not be started.`, {
+      hint: 'Set VISUAL or EDITOR to one that is installed, as in `EDITOR=nano halo prd edit`.',
+    });
   throw new HaloError('USAGE', `The editor \`${editor}\` ended with ${code === null ? 'a signal' : `exit ${code}`}.`, {
-    hint: 'Nothing was saved; what you wrote stays in the draft.',
+    hint: 'The PRD is as it was; what you wrote stays in a draft, which the next edit goes on with.',
   });
 }

@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { composeServices, type Services } from '../../src/cli/compose.ts';
@@ -33,6 +33,7 @@ function halo(words: string[], cwd = repository.root) {
 
 const inPrd = (name: string, file = 'prd.json') => join(repository.root, '.halo/prds', name, file);
 const read = (name: string) => readFileSync(inPrd(name), 'utf8');
+const draftsOf = (name: string) => readdirSync(inPrd(name, '')).filter((file) => file.startsWith('prd.draft'));
 
 interface StoryFlags {
   id: string;
@@ -80,14 +81,25 @@ describe('halo prd new', () => {
     writeFileSync(inPrd('cart'), 'mine');
     expect(await halo(['prd', 'new', 'cart'])).toMatchObject({ code: 2, stdout: '' });
     expect(read('cart')).toBe('mine');
-    for (const name of ['../cart', 'a/b', '.git', 'x'.repeat(65), ''])
+    for (const name of ['../cart', 'a/b', '.git', 'cart.json', 'my cart', 'käse', '-rf', 'x'.repeat(65), ''])
       expect((await halo(['prd', 'new', '--', name])).code, name).toBe(2);
+    mkdirSync(inPrd('till', ''));
+    writeFileSync(inPrd('till', 'prd.md'), 'thoughts');
+    expect((await halo(['prd', 'new', 'till'])).code).toBe(0);
+    expect(readFileSync(inPrd('till', 'prd.md'), 'utf8')).toBe('thoughts');
+    writeFileSync(inPrd('gate', ''), 'a file');
+    expect(await halo(['prd', 'new', 'gate'])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('cannot be made: a file is in its place') as string,
+    });
   });
 
   it('keeps what runs write out of git', async () => {
     await halo(['prd', 'new', 'cart']);
-    for (const file of ['agent.log', 'events.jsonl', 'progress.md', 'prd.draft.json'])
-      writeFileSync(inPrd('cart', file), 'x');
+    for (const file of ['agent.log', 'events.jsonl', 'progress.md']) writeFileSync(inPrd('cart', file), 'x');
+    useEditor(`echo ' ' >> "$1"; exit 3`);
+    await halo(['prd', 'edit', 'cart']);
+    expect(draftsOf('cart')).toHaveLength(1);
     expect(repository.git('status', '--porcelain', '--untracked-files=all').split('\n').sort()).toEqual([
       '?? .halo/prds/.gitignore',
       '?? .halo/prds/cart/prd.json',
@@ -134,6 +146,19 @@ describe('halo prd status', () => {
     expect(json).toMatchObject({ done: 1, total: 3, active: [{ id: 'US-003' }], run: { runId: run } });
   });
 
+  it('shows the story that the run is at, also where the file has no field for that', async () => {
+    writePrd('cart', [
+      { id: 'US-001', priority: 1 },
+      { id: 'US-002', priority: 2 },
+    ]);
+    const begun = attempt('US-001').slice(0, 2);
+    const run = operations.addRun([{ ...created(['US-001', 'US-002']), prdPath: inPrd('cart') }, ...begun]);
+    operations.append(run, { type: 'run.paused', by: 'ada', now: false });
+    const { stdout } = await halo(['prd', 'status']);
+    expect(stdout).toContain(`active   US-001  Title of US-001\nrun      ${run}  pausing\n`);
+    expect((await halo(['prd', 'list'])).stdout).toMatch(/^cart {2}0\/2 +US-001 /m);
+  });
+
   it('says what comes next where none is active: the lowest priority that has not passed', async () => {
     writePrd('cart', [
       { id: 'US-003', priority: 3 },
@@ -149,6 +174,10 @@ describe('halo prd status', () => {
     writePrd('till', []);
     expect(await halo(['prd', 'status'])).toMatchObject({ code: 2 });
     expect((await halo(['prd', 'status', 'shop'])).stderr).toContain('There are cart, till.');
+    rmSync(inPrd('till'));
+    mkdirSync(inPrd('till'));
+    const damaged = await halo(['prd', 'status', 'till']);
+    expect(damaged).toMatchObject({ code: 6, stderr: expect.stringContaining('it is a folder') as string });
   });
 });
 
@@ -173,7 +202,7 @@ describe('halo prd edit', () => {
     useEditor(`sed -i 's/"US-001"/"US-007"/' "$1"`);
     expect(await halo(['prd', 'edit', 'cart'])).toMatchObject({ code: 0, stderr: 'saved cart: 1 stories\n' });
     expect(read('cart')).toContain('"US-007"');
-    expect(existsSync(inPrd('cart', 'prd.draft.json'))).toBe(false);
+    expect(draftsOf('cart')).toEqual([]);
     useEditor('true');
     expect((await halo(['prd', 'edit'])).stderr).toBe('nothing changed\n');
   });
@@ -186,6 +215,8 @@ describe('halo prd edit', () => {
     expect(refused.code).toBe(6);
     expect(refused.stderr).toContain('goes on with what you wrote');
     expect(read('cart')).toBe(before);
+    // As a checkout of the same content does.
+    utimesSync(inPrd('cart'), 1, 1);
     useEditor(`sed -i 's/US-007"/"US-007"/' "$1"`);
     expect(await halo(['prd', 'edit', 'cart'])).toMatchObject({ code: 0 });
     expect(read('cart')).toContain('"US-007"');
@@ -197,14 +228,15 @@ describe('halo prd edit', () => {
     useEditor(`echo ' ' >> "$1"; exit 3`);
     expect((await halo(['prd', 'edit', 'cart'])).stderr).toContain('exit 3');
     expect(read('cart')).toBe(before);
-    expect(readFileSync(inPrd('cart', 'prd.draft.json'), 'utf8')).toBe(`${before} \n`);
-    rmSync(inPrd('cart', 'prd.draft.json'));
+    const [draft = ''] = draftsOf('cart');
+    expect(readFileSync(inPrd('cart', draft), 'utf8')).toBe(`${before} \n`);
+    rmSync(inPrd('cart', draft));
     useEditor(`echo ' ' >> "$1"; echo >> '${inPrd('cart')}'`);
     expect((await halo(['prd', 'edit', 'cart'])).stderr).toContain('changed by somebody else meanwhile');
     expect(read('cart')).toBe(`${before}\n`);
     useEditor('true');
     const stale = await halo(['prd', 'edit', 'cart']);
-    expect(stale.stderr).toContain('has changed since the draft of the last edit was begun');
+    expect(stale.stderr).toContain(`has changed since the draft ${inPrd('cart', draft)} was begun`);
     expect(read('cart')).toBe(`${before}\n`);
   });
 
@@ -212,14 +244,23 @@ describe('halo prd edit', () => {
     await halo(['prd', 'new', 'cart']);
     useEditor('exit 1');
     expect((await halo(['prd', 'edit', 'cart'])).code).toBe(2);
-    expect(existsSync(inPrd('cart', 'prd.draft.json'))).toBe(false);
+    useEditor('rm "$1"');
+    expect(await halo(['prd', 'edit', 'cart'])).toMatchObject({ code: 0, stderr: 'nothing changed\n' });
+    vi.stubEnv('EDITOR', 'no-such-editor --wait');
+    expect((await halo(['prd', 'edit', 'cart'])).stderr).toContain('`no-such-editor --wait` could not be started');
+    vi.stubEnv('EDITOR', '');
+    expect((await halo(['prd', 'edit', 'cart'])).stderr).toContain('No editor is set');
+    expect(draftsOf('cart')).toEqual([]);
   });
 
   it('hands the path to the editor as one word, whatever is in it', async () => {
     await halo(['prd', 'new', 'cart']);
     useEditor(`printf '%s|' "$#" "$1" > '${join(repository.root, 'seen')}'`);
     await halo(['prd', 'edit', 'cart']);
-    expect(readFileSync(join(repository.root, 'seen'), 'utf8')).toBe(`1|${inPrd('cart', 'prd.draft.json')}|`);
+    const place = inPrd('cart', 'prd.draft-');
+    expect(readFileSync(join(repository.root, 'seen'), 'utf8')).toMatch(
+      new RegExp(`^1\\|${place}[0-9a-f]{8}\\.json\\|$`),
+    );
   });
 });
 

@@ -1,13 +1,15 @@
-import { copyFile, readFile, realpath, rename, rm, stat, utimes } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
+import { copyFile, readdir, readFile, realpath, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { HaloError } from '../../core/errors.ts';
 import { safeLine } from '../../core/safe-text.ts';
 import type { Cli } from '../cli.ts';
 import type { Define } from '../define.ts';
 import { requireNamedPrd } from '../named-prds.ts';
+import { readPrd } from '../read-prd.ts';
 
-/** The copy that is being edited; it stays when what was written cannot be a PRD. */
-export const DRAFT_FILE = 'prd.draft.json';
+/** Drafts as git's rules for files to ignore name them. */
+export const DRAFT_FILES = 'prd.draft-*.json';
 
 export const defineEdit: Define = (command, cli) => {
   command
@@ -33,27 +35,39 @@ See also: halo prd validate, halo prd status`;
 
 async function edit(wanted: string | undefined, cli: Cli): Promise<void> {
   const { name, path } = await requireNamedPrd(cli.cwd, wanted);
-  const draft = join(dirname(path), DRAFT_FILE);
-  const { mtimeMs } = await stat(path);
-  const before = await readFile(path);
-  if (await goesOn(draft, { path, mtimeMs })) await cli.note('going on with the draft of the last edit');
+  const before = Buffer.from((await readPrd(path, cli)).bytes);
+  const draft = draftOf(path, before);
+  if (await goesOn(draft, path)) await cli.note('going on with the draft of the last edit');
   else await copyFile(path, draft);
+  // What Ctrl-C means while the editor is open is for the editor to say.
+  const off = cli.onStop(() => undefined);
   try {
     await cli.services.editFile(draft);
     const count = await takeOver(draft, { name, path, before, cli });
     await cli.note(count === undefined ? 'nothing changed' : `saved ${safeLine(name)}: ${count} stories`);
   } finally {
-    await settleDraft(draft, { before, mtimeMs });
+    off();
+    if ((await readIfThere(draft))?.equals(before)) await rm(draft);
   }
 }
 
-/** A draft has the time of the PRD that it began with: it may be saved over that one alone. Throws USAGE. */
-async function goesOn(draft: string, { path, mtimeMs }: { path: string; mtimeMs: number }): Promise<boolean> {
-  const there = await stat(draft).catch(() => undefined);
-  if (there === undefined) return false;
-  if (Math.abs(there.mtimeMs - mtimeMs) < 2) return true;
-  throw new HaloError('USAGE', `${path} has changed since the draft of the last edit was begun.`, {
-    hint: `Take what you need from ${draft}, delete it, and edit again.`,
+/**
+ * The copy that is edited; it stays when what was written cannot be a PRD. Its name holds what the PRD said when it was
+ * begun: it may be saved over that alone, whoever died meanwhile.
+ */
+function draftOf(path: string, before: Buffer): string {
+  const digest = createHash('sha256').update(before).digest('hex').slice(0, 8);
+  return join(dirname(path), DRAFT_FILES.replace('*', digest));
+}
+
+/** Whether the draft is there already. Throws USAGE when there is one of a PRD that said something else. */
+async function goesOn(draft: string, path: string): Promise<boolean> {
+  const folder = dirname(path);
+  const drafts = (await readdir(folder)).filter((file) => /^prd\.draft-[0-9a-f]{8}\.json$/.test(file));
+  const other = drafts.map((file) => join(folder, file)).find((each) => each !== draft);
+  if (other === undefined) return drafts.length > 0;
+  throw new HaloError('USAGE', `${path} has changed since the draft ${other} was begun.`, {
+    hint: 'Take what you need from the draft, delete it, and edit again.',
   });
 }
 
@@ -66,8 +80,8 @@ interface Edited {
 
 /** Saves the draft when it can be run; gives the number of its stories, or undefined when it says nothing new. */
 async function takeOver(draft: string, { name, path, before, cli }: Edited): Promise<number | undefined> {
-  const after = await readFile(draft);
-  if (after.equals(before)) return undefined;
+  const after = await readIfThere(draft);
+  if (after === undefined || after.equals(before)) return undefined;
   const prd = await cli.services.parsePrd({ path: draft, bytes: after, as: 'daedalus' }).catch((error: unknown) => {
     if (!(error instanceof HaloError)) throw error;
     const stays = `${path} is as it was; \`halo prd edit ${name}\` goes on with what you wrote.`;
@@ -81,10 +95,7 @@ async function takeOver(draft: string, { name, path, before, cli }: Edited): Pro
   return prd.stories.length;
 }
 
-/** A draft that says nothing new goes, another one is kept with the time of the PRD that it began with. */
-async function settleDraft(draft: string, { before, mtimeMs }: { before: Buffer; mtimeMs: number }): Promise<void> {
-  const left = await readFile(draft).catch(() => undefined);
-  if (left === undefined) return;
-  if (left.equals(before)) await rm(draft);
-  else await utimes(draft, mtimeMs / 1000, mtimeMs / 1000);
+/** Some editors remove what they are told to forget. */
+async function readIfThere(path: string): Promise<Buffer | undefined> {
+  return readFile(path).catch(() => undefined);
 }

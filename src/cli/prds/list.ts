@@ -1,4 +1,6 @@
 import { join } from 'node:path';
+import type { ListedRun } from '../../api/operations.ts';
+import { toHaloError } from '../../core/errors.ts';
 import { safeLine } from '../../core/safe-text.ts';
 import type { Cli } from '../cli.ts';
 import type { Define } from '../define.ts';
@@ -28,7 +30,8 @@ type Listed = PrdStanding | { name: string; path: string; problem: string };
 
 async function list(flags: { json?: true }, cli: Cli): Promise<void> {
   const names = await listPrdNames(cli.cwd);
-  const listed = await Promise.all(names.map((name) => look(name, cli)));
+  const runs = names.length === 0 ? [] : await cli.withOperations((operations) => operations.list());
+  const listed = await Promise.all(names.map((name) => look(name, runs, cli)));
   if (flags.json) return cli.printJson(listed);
   if (listed.length === 0)
     return cli.note(`No PRDs yet. \`halo prd new <name>\` makes ${join('.halo', 'prds')}/<name>.`);
@@ -36,12 +39,9 @@ async function list(flags: { json?: true }, cli: Cli): Promise<void> {
   await cli.print(...table([heading, ...listed.map(rowOf)], { paint: cli.paint, width: widthOf(cli) }));
 }
 
-async function look(name: string, cli: Cli): Promise<Listed> {
+async function look(name: string, runs: readonly ListedRun[], cli: Cli): Promise<Listed> {
   const named = await requireNamedPrd(cli.cwd, name);
-  return standingOf(named, cli).catch((error: unknown) => ({
-    ...named,
-    problem: error instanceof Error ? error.message : String(error),
-  }));
+  return standingOf(named, runs, cli).catch((error: unknown) => ({ ...named, problem: toHaloError(error).message }));
 }
 
 function rowOf(prd: Listed): Cell[] {

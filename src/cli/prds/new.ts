@@ -6,7 +6,7 @@ import { safeLine } from '../../core/safe-text.ts';
 import type { Cli } from '../cli.ts';
 import type { Define } from '../define.ts';
 import { findPrdsFolder } from '../named-prds.ts';
-import { DRAFT_FILE } from './edit.ts';
+import { DRAFT_FILES } from './edit.ts';
 
 export const defineNew: Define = (command, cli) => {
   command
@@ -34,7 +34,9 @@ async function makePrd(name: string, cli: Cli): Promise<void> {
     });
   const prds = await findPrdsFolder(cli.cwd);
   const folder = join(prds, name);
-  await mkdir(folder, { recursive: true });
+  await mkdir(folder, { recursive: true }).catch((cause: unknown) => {
+    throw notMade(folder, cause);
+  });
   const project = basename(dirname(dirname(prds))) || name;
   await writeNew(join(folder, PRD_FILE), scaffoldJson(project));
   // The rest is only made where it is not there yet: somebody may have written it.
@@ -46,7 +48,7 @@ async function makePrd(name: string, cli: Cli): Promise<void> {
 
 async function writeNew(path: string, text: string): Promise<void> {
   await writeFile(path, text, { flag: 'wx' }).catch((cause: unknown) => {
-    if ((cause as NodeJS.ErrnoException).code !== 'EEXIST') throw cause;
+    if ((cause as NodeJS.ErrnoException).code !== 'EEXIST') throw notMade(path, cause);
     throw new HaloError('USAGE', `There is a PRD ${path} already.`, {
       hint: `\`halo prd edit\` changes it; choose another name for a new one.`,
       cause,
@@ -54,12 +56,22 @@ async function writeNew(path: string, text: string): Promise<void> {
   });
 }
 
+function notMade(path: string, cause: unknown): HaloError {
+  const { code = 'unknown' } = cause as NodeJS.ErrnoException;
+  const reasons: Record<string, string> = {
+    EEXIST: 'a file is in its place',
+    ENOTDIR: 'a part of the path is a file',
+    EACCES: 'permission denied',
+  };
+  return new HaloError('DISK_FAILED', `${path} cannot be made: ${reasons[code] ?? code}.`, { cause });
+}
+
 function ignoreExisting(error: unknown): void {
-  if (!(error instanceof HaloError)) throw error;
+  if (!(error instanceof HaloError) || error.code !== 'USAGE') throw error;
 }
 
 /** What runs write is no part of the repository. */
-const IGNORED = [...RUN_FILES, DRAFT_FILE].map((file) => `/*/${file}\n`).join('');
+const IGNORED = [...RUN_FILES, DRAFT_FILES].map((file) => `/*/${file}\n`).join('');
 
 function scaffoldJson(project: string): string {
   const story = {

@@ -1,5 +1,3 @@
-import { realpath } from 'node:fs/promises';
-import type { RunState } from '../../core/run-state.ts';
 import { safeLine } from '../../core/safe-text.ts';
 import type { Cli } from '../cli.ts';
 import type { Define } from '../define.ts';
@@ -26,10 +24,10 @@ See also: halo prd list, halo status`;
 
 async function showStatus(wanted: string | undefined, flags: { json?: true }, cli: Cli): Promise<void> {
   const named = await requireNamedPrd(cli.cwd, wanted);
-  const standing = await standingOf(named, cli);
-  const run = await newestRun(named.path, cli);
-  if (flags.json) return cli.printJson({ ...standing, run: run === undefined ? undefined : runFacts(run) });
-  const { name, path, project, done, total, active, next } = standing;
+  const runs = await cli.withOperations((operations) => operations.list());
+  const standing = await standingOf(named, runs, cli);
+  if (flags.json) return cli.printJson(standing);
+  const { name, path, project, done, total, active, next, run } = standing;
   const title = (story: { id: string; title: string }) => `${safeLine(story.id, 40)}  ${safeLine(story.title)}`;
   const percent = total === 0 ? '' : ` (${Math.floor((100 * done) / total)} %)`;
   await cli.print(
@@ -38,17 +36,6 @@ async function showStatus(wanted: string | undefined, flags: { json?: true }, cl
     `done     ${done} of ${total} stories${percent}`,
     ...(active.length === 0 ? ['active   none'] : active.map((story) => `active   ${title(story)}`)),
     ...(active.length > 0 || next === undefined ? [] : [`next     ${title(next)}`]),
-    ...(run === undefined ? [] : [`run      ${run.runId}  ${run.stopReason ?? run.status}`]),
+    ...(run === undefined ? [] : [`run      ${run.runId}  ${run.state}`]),
   );
-}
-
-/** The newest run of the file, also when it was submitted through a link. */
-async function newestRun(path: string, cli: Cli): Promise<RunState | undefined> {
-  const real = await realpath(path);
-  const runs = await cli.withOperations((operations) => operations.list());
-  return runs.find(({ prdPath }) => prdPath === path || prdPath === real);
-}
-
-function runFacts({ runId, status, stopReason }: RunState) {
-  return { runId, status, stopReason };
 }
