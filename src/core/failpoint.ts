@@ -84,7 +84,7 @@ export function parseFailpoints(text: string): ArmedFault[] {
     }
     if (!isFailpoint(at)) {
       throw new HaloError('CONFIG_INVALID', `HALO_FAILPOINT: there is no failpoint ${at}`, {
-        hint: `There are: ${Object.keys(FAILPOINTS).join(', ')}.`,
+        hint: `There are: ${namesLike(at).join(', ')}.`,
       });
     }
     return {
@@ -94,6 +94,13 @@ export function parseFailpoints(text: string): ArmedFault[] {
       nth: nth === undefined ? undefined : Number(nth),
     };
   });
+}
+
+/** Those of a phase, where it was named alone; else all. */
+function namesLike(at: string): string[] {
+  const names = Object.keys(FAILPOINTS);
+  const ofPhase = names.filter((name) => name.startsWith(`${at}.`));
+  return ofPhase.length > 0 ? ofPhase : names;
 }
 
 function isFailpoint(name: string): name is Failpoint {

@@ -20,7 +20,13 @@ it.each(['', 'ref.before', 'ref.before:explode', 'ref.before@0:kill', 'ref.befor
   },
 );
 
-it('refuses a name that is none, with the list', () => {
+it('refuses a name that is none, with the list, or those of a phase that was named', () => {
   expect(() => parseFailpoints('land.behind:kill')).toThrow('HALO_FAILPOINT: there is no failpoint land.behind');
+  expect(() => parseFailpoints('land:kill')).toThrow(
+    expect.objectContaining({ hint: expect.stringMatching(/^There are: submit.filled, .*word.after\.$/) as string }),
+  );
+  expect(() => parseFailpoints('gates:kill')).toThrow(
+    expect.objectContaining({ hint: 'There are: gates.before, gates.after.' }),
+  );
   expect(() => parseFailpoints('toString:kill')).toThrow('"toString:kill" is no fault');
 });

@@ -78,6 +78,8 @@ describe('hazard 23: SIGTERM, twice, and many deployments', { timeout: 400_000 }
     expect(cancelled).toMatchObject({ code: 0, stdout: `cancelled  ${runId}  It is cancelled; nothing had landed.\n` });
     const { state } = JSON.parse((await halo('status', runId, '--json')).stdout) as RunView;
     expect(state).toMatchObject({ status: 'ended', stopReason: 'USER_ABORT' });
+    await tidyUp(world);
+    await checkInvariants(world, [{ runId, repository, main: 'unchanged', landed: [], stopReason: 'USER_ABORT' }]);
   });
 
   it.skipIf(LEVEL < FULL)('a worker whose cleaning hangs goes in time, and the next one cleans up', async () => {

@@ -1,6 +1,6 @@
 import { readdirSync } from 'node:fs';
 import Docker from 'dockerode';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { collectText } from '../../src/lib/sinks.ts';
 import { openClient } from '../../src/sandbox/docker/client.ts';
 import { openDocker } from '../../src/sandbox/docker/engine.ts';
@@ -24,6 +24,16 @@ afterEach(async () => {
   proxy.misbehave(() => undefined);
   await Promise.all(open.splice(0).map((sandbox) => sandbox.remove()));
   await proxy.close();
+});
+
+/** What the engine made without saying so is swept by a worker, and here there is none. */
+afterAll(async () => {
+  const docker = new Docker();
+  const left = await docker.listContainers({
+    all: true,
+    filters: { label: [`dev.halo.story=${spec.labels.storyKey}`] },
+  });
+  await Promise.all(left.map(({ Id }) => docker.getContainer(Id).remove({ force: true })));
 });
 
 /** Every call of this engine ends after `timeout` ms. */
