@@ -10,7 +10,8 @@ export function readCommandOutcome(end: AgentEnd): AgentOutcome {
   if (end.answerText === undefined)
     return {
       kind: 'invalid',
-      error: 'The agent command gave no answer: neither the file $HALO_RESULT nor a line of stdout holds one.',
+      error:
+        'The agent command gave no answer, such as {"status":"ok","summary":"…"} as a line or in the file $HALO_RESULT.',
     };
   return readAnswer(end.answerText);
 }
