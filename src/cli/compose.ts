@@ -150,11 +150,11 @@ export function composeServices(args: readonly string[]): Services {
       return { text: showConfig(config), json: showConfigJson(config) };
     },
     async parsePrd({ path, bytes, as }) {
-      const [{ readPrdFile }, { requireDialect }] = await Promise.all([
+      const [{ parsePrd }, { requireDialect }] = await Promise.all([
         import('../prd/parse.ts'),
         import('../prd/registry.ts'),
       ]);
-      return readPrdFile(bytes, path, as === undefined ? undefined : requireDialect(as)).prd;
+      return parsePrd(bytes, path, as === undefined ? undefined : requireDialect(as));
     },
     async readBatch(path) {
       const { readBatch } = await import('../api/read-batch.ts');

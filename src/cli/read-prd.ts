@@ -25,11 +25,6 @@ export async function readPrd(file: string, world: World): Promise<{ path: strin
   }
 }
 
-/** Whether a word where a PRD is expected is the name of one. */
-export async function isNamed(word: string, cwd: string): Promise<boolean> {
-  return (await findByName(word, cwd)) !== undefined;
-}
-
 async function findByName(word: string, cwd: string): Promise<string | undefined> {
   const named = await findNamedPrd(cwd, word);
   if (named === undefined) return undefined;

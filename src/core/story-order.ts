@@ -4,14 +4,15 @@ import type { Story } from './prd.ts';
 type Ordered = Pick<Story, 'id' | 'status' | 'priority'> & Partial<Pick<Story, 'dependsOn'>>;
 
 /**
- * A story in progress first, then by priority, then by place in the file;
+ * Stories in progress first, among them and then by priority, then by place in the file;
  * but whatever a story depends on goes before it, however low its own priority.
  */
 export function inOrder<S extends Ordered>(stories: S[]): S[] {
-  const rank = (story: S) => (story.status === 'in_progress' ? -Infinity : (story.priority ?? Infinity));
+  const begun = (story: S) => (story.status === 'in_progress' ? 0 : 1);
+  const rank = (story: S) => story.priority ?? Infinity;
   const ranked = stories
     .map((story, place) => ({ story, place }))
-    .sort((a, b) => compare(rank(a.story), rank(b.story)) || a.place - b.place)
+    .sort((a, b) => begun(a.story) - begun(b.story) || compare(rank(a.story), rank(b.story)) || a.place - b.place)
     .map(({ story }) => story);
   return dependenciesFirst(ranked);
 }

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { HaloError } from '../core/errors.ts';
+import { folderOfNamedPrd } from '../core/named-prd.ts';
 import type { DialectId, Prd, Story } from '../core/prd.ts';
 import { toOneLine } from '../lib/one-line.ts';
 import type { Dialect, Draft, DraftStory, PrdDocument } from './dialect.ts';
@@ -20,14 +21,17 @@ export interface ReadPrd {
 }
 
 /**
- * Parses a PRD file in whichever dialect it is written; `path` is only for messages.
+ * Parses a PRD file in whichever dialect it is written; one with a name is held to the rules of daedalus.
  * Throws PRD_INVALID, which names each problem as `path:line: where: rule broken`.
  */
-export function parsePrd(bytes: Uint8Array, path: string): Prd {
-  return readPrdFile(bytes, path).prd;
+export function parsePrd(bytes: Uint8Array, path: string, as?: DialectId): Prd {
+  return readPrdFile(bytes, path, as ?? (folderOfNamedPrd(path) === undefined ? undefined : 'daedalus')).prd;
 }
 
-/** As `parsePrd`, with places. `as`: the dialect whose rules count, which the file must have the shape of. */
+/**
+ * As `parsePrd`, with places; `path` is only for messages.
+ * `as`: the dialect whose rules count, which the file must have the shape of.
+ */
 export function readPrdFile(bytes: Uint8Array, path: string, as?: DialectId): ReadPrd {
   const findings: Findings = { problems: [], warnings: [] };
   const { document, hadMark } = openDocument(bytes, path, findings);

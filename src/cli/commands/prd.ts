@@ -9,7 +9,7 @@ import { defineEdit } from '../prds/edit.ts';
 import { defineList } from '../prds/list.ts';
 import { defineNew } from '../prds/new.ts';
 import { defineStatus } from '../prds/status.ts';
-import { isNamed, readPrd } from '../read-prd.ts';
+import { readPrd } from '../read-prd.ts';
 import { widthOf } from '../run-table.ts';
 import { table } from '../table.ts';
 
@@ -84,9 +84,7 @@ See also: halo prd validate`;
 
 async function validate(wanted: string | undefined, flags: ValidateFlags, cli: Cli): Promise<void> {
   const file = wanted ?? (await requireNamedPrd(cli.cwd, undefined)).name;
-  const { path, bytes } = await readPrd(file, cli);
-  const as = flags.as ?? ((await isNamed(file, cli.cwd)) ? 'daedalus' : undefined);
-  const prd = await cli.services.parsePrd({ path, bytes, as });
+  const prd = await cli.services.parsePrd({ ...(await readPrd(file, cli)), as: flags.as });
   if (flags.json) return cli.printJson(prd);
   await cli.print(...describe(prd), '', ...storyTable(prd.stories, cli), ...describeWarnings(prd, cli));
 }

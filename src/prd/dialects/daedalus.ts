@@ -1,13 +1,17 @@
 import type { Story } from '../../core/prd.ts';
 import { inOrder } from '../../core/story-order.ts';
-import type { JsonDialect } from '../dialect.ts';
+import type { DraftStory, JsonDialect } from '../dialect.ts';
+import type { Findings } from '../findings.ts';
 import type { JsonValue } from '../json.ts';
-import { addProblem, missing, nameKind, type MemberReader } from '../members.ts';
+import { addProblem, addWarning, missing, nameKind, readMembers, type MemberReader } from '../members.ts';
 import { readJsonPrd } from '../read-json.ts';
 import { writeJson, writeStory } from '../write-json.ts';
 import { hasUserStories } from './ralph.ts';
 
-const REQUIRED: Record<string, JsonValue['kind']> = {
+type Fields = Record<string, JsonValue['kind']>;
+
+const DOCUMENT: Fields = { project: 'string', description: 'string' };
+const STORY: Fields = {
   id: 'string',
   title: 'string',
   description: 'string',
@@ -15,6 +19,7 @@ const REQUIRED: Record<string, JsonValue['kind']> = {
   priority: 'number',
   passes: 'boolean',
 };
+const OPTIONAL: Fields = { inProgress: 'boolean' };
 
 /** Like ralph, with every field required: so it is read as ralph unless it is asked for. */
 export const daedalus: JsonDialect = {
@@ -23,11 +28,16 @@ export const daedalus: JsonDialect = {
   title: 'daedalus (userStories, every field required)',
   doneWord: 'done',
   detects: hasUserStories,
-  read: (document, findings) =>
-    readJsonPrd(document, findings, (story, reader) => {
-      checkFields(reader);
+  read(document, findings) {
+    requireFields(readMembers(document.json, findings), DOCUMENT);
+    const draft = readJsonPrd(document, findings, (story, reader) => {
+      requireFields(reader, STORY);
+      checkFields(reader, OPTIONAL);
       return story;
-    }),
+    });
+    warnOfOrder(draft.stories, findings);
+    return draft;
+  },
   write: ({ project, description, stories }) =>
     writeJson({
       project,
@@ -36,13 +46,34 @@ export const daedalus: JsonDialect = {
     }),
 };
 
-function checkFields(reader: MemberReader): void {
-  for (const [key, kind] of Object.entries(REQUIRED)) {
+function requireFields(reader: MemberReader, fields: Fields): void {
+  for (const key of Object.keys(fields).filter((name) => !reader.at.members.has(name)))
+    addProblem(reader, missing(reader.at, key), 'is missing');
+  checkFields(reader, fields);
+}
+
+function checkFields(reader: MemberReader, fields: Fields): void {
+  for (const [key, kind] of Object.entries(fields)) {
     const member = reader.at.members.get(key);
-    if (member === undefined) addProblem(reader, missing(reader.at, key), 'is missing');
-    else if (member.kind !== kind) addProblem(reader, member, `must be ${ARTICLES[kind]}, not ${nameKind(member)}`);
+    if (member === undefined) continue;
+    if (member.kind !== kind) addProblem(reader, member, `must be ${ARTICLES[kind]}, not ${nameKind(member)}`);
     else if (kind === 'number' && !Number.isInteger(member.value)) addProblem(reader, member, 'must be a whole number');
+    // Objects with a text count elsewhere.
+    for (const item of member.items.filter((each) => each.kind === 'object'))
+      addProblem(reader, item, `must be a string, not ${nameKind(item)}`);
   }
+}
+
+/** What the priorities leave open of the order in which the stories run. */
+function warnOfOrder(stories: DraftStory[], findings: Findings): void {
+  const pending = stories.filter(({ status }) => status === 'pending');
+  const counts = new Map<number | undefined, number>();
+  for (const { priority } of pending) counts.set(priority, (counts.get(priority) ?? 0) + 1);
+  for (const { id, priority } of pending)
+    if (priority !== undefined && (counts.get(priority) ?? 0) > 1)
+      addWarning({ findings }, id, `the same priority ${priority}, so they run in the order of the file`);
+  const begun = stories.filter(({ status }) => status === 'in_progress');
+  if (begun.length > 1) for (const { id } of begun) addWarning({ findings }, id, 'more than one story is in progress');
 }
 
 /** Where a story has no whole number for a priority, all are numbered in the order in which they run. */

@@ -1,0 +1,106 @@
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { openLocal } from '../../src/api/local.ts';
+import { composeServices, type Services } from '../../src/cli/compose.ts';
+import { runCli } from '../support/cli-world.ts';
+import { scripted } from '../support/halo.ts';
+import { openMemory } from '../support/memory-operations.ts';
+import { makeRepository, type TestRepository } from '../support/repository.ts';
+
+let repository: TestRepository;
+let path: string;
+
+beforeEach(() => {
+  repository = makeRepository();
+  path = join(repository.root, '.halo/prds/cart/prd.json');
+  mkdirSync(join(path, '..'), { recursive: true });
+});
+afterEach(() => repository.remove());
+
+const STORY = {
+  id: 'US-001',
+  title: 'Add the cart',
+  description: 'As a user, I want it.',
+  acceptanceCriteria: ['It adds.'],
+  priority: 1,
+  passes: false,
+};
+
+const bytesOf = (document: object) => new TextEncoder().encode(JSON.stringify(document));
+const prdOf = (stories: object[], about: object = {}) => ({
+  project: 'Shop',
+  description: 'A shop.',
+  ...about,
+  userStories: stories.map((story, index) => ({ ...STORY, id: `US-00${index + 1}`, priority: index + 1, ...story })),
+});
+
+function halo(words: string[], document: object) {
+  writeFileSync(path, bytesOf(document));
+  const real = composeServices([]);
+  const services: Partial<Services> = { parsePrd: (file) => real.parsePrd(file) };
+  return runCli(words, { operations: openMemory(), services, cwd: repository.root });
+}
+
+const validate = (document: object) => halo(['prd', 'validate', 'cart'], document);
+
+describe('halo prd validate <name>', () => {
+  it.each([
+    ['a project', prdOf([{}], { project: undefined }), 'project: is missing'],
+    ['a description', prdOf([{}], { description: 7 }), 'description: must be a string'],
+    ['an id', prdOf([{ id: undefined }]), 'userStories[0].id: is missing'],
+    ['a title', prdOf([{ title: undefined, name: 'Cart' }]), 'userStories[0].title: is missing'],
+    ['descriptions of stories', prdOf([{}, { description: null }]), 'userStories[1].description: must be a string'],
+    ['criteria', prdOf([{ acceptanceCriteria: 'It adds.' }]), 'userStories[0].acceptanceCriteria: must be a list'],
+    ['criteria that are texts', prdOf([{ acceptanceCriteria: [7] }]), 'acceptanceCriteria[0]: must be a string'],
+    ['no other criteria', prdOf([{ acceptanceCriteria: [{ text: 'It adds.' }] }]), 'acceptanceCriteria[0]: must be a'],
+    ['a priority', prdOf([{ priority: 'high' }]), 'userStories[0].priority: must be a number'],
+    ['a whole priority', prdOf([{ priority: 2.5 }]), 'userStories[0].priority: must be a whole number'],
+    ['passes', prdOf([{ passes: 'yes' }]), 'userStories[0].passes: must be true or false'],
+    ['inProgress, if it is there', prdOf([{ inProgress: 'yes' }]), 'userStories[0].inProgress: must be true or false'],
+  ])('holds a PRD with a name to the schema: it has %s', async (_what, document, says) => {
+    expect((await validate(prdOf([{}, { inProgress: true }, { passes: true }]))).code).toBe(0);
+    expect(await validate(document)).toMatchObject({
+      code: 6,
+      stdout: '',
+      stderr: expect.stringContaining(says) as string,
+    });
+  });
+
+  it('shows the order in which the stories run, and says where the file leaves it open', async () => {
+    const stories = [
+      { id: 'US-002', priority: 2 },
+      { id: 'US-004', priority: 4, inProgress: true },
+      { id: 'US-003', priority: 3, inProgress: true },
+      { id: 'US-001', priority: 2 },
+      { id: 'US-000', priority: 2, passes: true },
+    ];
+    const { code, stdout } = await validate(prdOf(stories));
+    expect(code).toBe(0);
+    expect(stdout.split('\n').flatMap((line) => /^US-\d+(?= )/.exec(line)?.[0] ?? [])).toEqual([
+      'US-003',
+      'US-004',
+      'US-002',
+      'US-001',
+      'US-000',
+    ]);
+    expect(stdout).toContain('- US-002, US-001: the same priority 2, so they run in the order of the file\n');
+    expect(stdout).toContain('- US-004, US-003: more than one story is in progress\n');
+    const circle = await validate(prdOf([{ dependsOn: ['US-002'] }, { dependsOn: ['US-001'] }]));
+    expect(circle).toMatchObject({ code: 6, stderr: expect.stringContaining('US-001') as string });
+  });
+
+  it('is the reading of all commands: what it refuses is not run, and shows as damaged', async () => {
+    const lax = prdOf([{ description: undefined }]);
+    expect((await halo(['prd', 'list'], lax)).stdout).toMatch(/^cart {2}\? .*description: is missing/m);
+    expect((await halo(['prd', 'status'], lax)).code).toBe(6);
+    const home = join(repository.root, '..', 'home');
+    const operations = openLocal({ host: { home, redisUrl: undefined, apiUrl: undefined, apiToken: undefined } });
+    const request = { repos: [repository.root], profile: undefined, set: scripted('true'), allowDirty: false };
+    await expect(operations.submit({ ...request, prd: { path, bytes: bytesOf(lax) } })).rejects.toMatchObject({
+      code: 'PRD_INVALID',
+    });
+    await operations.close();
+    rmSync(home, { recursive: true, force: true });
+  });
+});
