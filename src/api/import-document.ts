@@ -1,11 +1,13 @@
 import { randomBytes } from 'node:crypto';
-import { rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { access, constants, mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { folderOfNamedPrd } from '../core/named-prd.ts';
 import type { RunState } from '../core/run-state.ts';
 import { HaloError } from '../core/errors.ts';
 import { makeRepo } from '../git/make-repo.ts';
 import { readFileAt } from '../git/repo.ts';
 import { parsePrd } from '../prd/parse.ts';
+import { replaceFile } from '../worker/replace-file.ts';
 import type { SubmitRequest } from './operations.ts';
 
 const DOCUMENT = 'document.md';
@@ -16,10 +18,10 @@ export interface ImportRequest {
   /** The document: where it is (for messages) and its bytes. */
   path: string;
   bytes: Uint8Array;
-  /** The PRD that is there already and will be changed. */
-  before: Uint8Array | undefined;
-  /** The text of a halo.toml that says which agent and model. */
-  config: string | undefined;
+  /** The PRD to write, an absolute path; one that is there already will be changed. */
+  out: string;
+  /** Where a halo.toml may say which agent and model. */
+  folder: string;
   profile: string | undefined;
   /** `key=value` settings, later wins. */
   set: string[];
@@ -30,20 +32,29 @@ export interface Import {
   request: SubmitRequest;
   /** What the agent wrote, once its run has landed. Throws PRD_INVALID. */
   read(state: RunState): Promise<{ text: string; stories: number }>;
+  /** Writes the text, unless somebody has changed the PRD meanwhile. Throws PRD_UNREADABLE, DISK_FAILED. */
+  save(text: string): Promise<void>;
   /** Removes the repository; the run stays. */
   close(): Promise<void>;
 }
 
-/** Prepares the import of a document. Throws PRD_UNREADABLE for what is no text, DISK_FAILED, GIT_FAILED. */
+/**
+ * Prepares the import of a document. Throws PRD_UNREADABLE for what is no text and for a PRD that could not be written
+ * in the end, DISK_FAILED, GIT_FAILED.
+ */
 export async function openImport(home: string, request: ImportRequest): Promise<Import> {
   requireText(request);
+  const { out, folder } = request;
+  await requireWritable(out);
+  const before = await readIfThere(out);
+  const config = await readIfThere(join(folder, 'halo.toml'));
   const dir = join(home, 'imports', randomBytes(6).toString('hex'));
   const close = () => rm(dir, { recursive: true, force: true });
   try {
     await makeRepo(dir, {
       [DOCUMENT]: request.bytes,
-      ...(request.before === undefined ? {} : { [RESULT]: request.before }),
-      ...(request.config === undefined ? {} : { 'halo.toml': request.config }),
+      ...(before === undefined ? {} : { [RESULT]: before }),
+      ...(config === undefined ? {} : { 'halo.toml': config }),
     });
   } catch (error) {
     await close();
@@ -58,8 +69,10 @@ export async function openImport(home: string, request: ImportRequest): Promise<
       const gitDir = join(dir, '.git');
       const text = await readFileAt({ gitDir, commit: tip, path: RESULT, maxBytes: 8 * MOST_BYTES });
       if (text === undefined) throw new HaloError('PRD_INVALID', `The agent wrote no ${RESULT}.`);
-      return { text, stories: parsePrd(new TextEncoder().encode(text), RESULT).stories.length };
+      const as = folderOfNamedPrd(out) === undefined ? undefined : 'daedalus';
+      return { text, stories: parsePrd(new TextEncoder().encode(text), RESULT, as).stories.length };
     },
+    save: (text) => save(text, out, before),
     close,
   };
 }
@@ -89,6 +102,52 @@ const STORY = {
     },
   ],
 };
+
+/** Before an agent works on it for minutes, and is paid. */
+async function requireWritable(out: string): Promise<void> {
+  let place = out;
+  while ((await stat(place).catch(() => undefined)) === undefined) place = dirname(place);
+  const isFolder = (await stat(place)).isDirectory();
+  const may = await access(place, constants.W_OK).then(
+    () => true,
+    () => false,
+  );
+  if (may && isFolder === (place !== out)) return;
+  const why = !may ? 'permission denied' : isFolder ? 'it is a folder' : `${place} is a file`;
+  throw new HaloError('PRD_UNREADABLE', `${out} cannot be written: ${why}.`, { hint: 'Name another file with --out.' });
+}
+
+/** A new file, or the old one with its rights and links as they were. */
+async function save(text: string, out: string, before: Uint8Array | undefined): Promise<void> {
+  const bytes = new TextEncoder().encode(text);
+  const changed = (cause?: unknown) =>
+    new HaloError('PRD_UNREADABLE', `${out} was changed by somebody else meanwhile; it stays as it is.`, {
+      hint: 'Import the document again: the agent then begins with what is there now.',
+      cause,
+    });
+  try {
+    if (before !== undefined) {
+      return await replaceFile(out, (now) => {
+        if (Buffer.compare(now, before) !== 0) throw changed();
+        return bytes;
+      });
+    }
+    await mkdir(dirname(out), { recursive: true });
+    await writeFile(out, bytes, { flag: 'wx' });
+  } catch (error) {
+    if (error instanceof HaloError) throw error;
+    const { code = 'unknown' } = error as NodeJS.ErrnoException;
+    if (code === 'EEXIST' || code === 'ENOENT') throw changed(error);
+    throw new HaloError('DISK_FAILED', `${out} cannot be written (${code}).`, { cause: error });
+  }
+}
+
+async function readIfThere(path: string): Promise<Buffer | undefined> {
+  return readFile(path).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined;
+    throw new HaloError('PRD_UNREADABLE', `${path} cannot be read (${error.code ?? 'unknown'}).`, { cause: error });
+  });
+}
 
 function requireText({ path, bytes }: ImportRequest): void {
   const fault = findFault(bytes);

@@ -1,5 +1,6 @@
 import type { Operations } from '../api/operations.ts';
 import { safeLine } from '../core/safe-text.ts';
+import { askPerson } from './ask-person.ts';
 import type { Cli } from './cli.ts';
 import { coloredDiff } from './diff-text.ts';
 
@@ -8,14 +9,13 @@ import { coloredDiff } from './diff-text.ts';
  * was decided; false when they leave it for later, or nobody is there.
  */
 export async function askApproval(operations: Operations, runId: string, cli: Cli): Promise<boolean> {
-  const { ask } = cli;
-  if (ask === undefined) return false;
+  if (cli.ask === undefined) return false;
   const { state } = await operations.get(runId);
   let decided = false;
   for (const { id, title } of state.stories.filter(({ held }) => held !== undefined)) {
     await cli.write(coloredDiff(await operations.diff(runId, id), cli.paint));
     const what = `Let ${safeLine(id)} (${safeLine(title)}) land?`;
-    switch (await answerOf(ask, `${what} [y]es, [n]o, anything else: later  `, cli)) {
+    switch (await decisionOf(`${what} [y]es, [n]o, anything else: later  `, cli)) {
       case 'yes':
         await operations.approve(runId, id);
         break;
@@ -31,16 +31,8 @@ export async function askApproval(operations: Operations, runId: string, cli: Cl
   return decided;
 }
 
-/** No answer, Ctrl-C or the end of the input leave it for later. */
-async function answerOf(ask: NonNullable<Cli['ask']>, question: string, cli: Cli): Promise<'yes' | 'no' | 'later'> {
-  const stop = new AbortController();
-  const off = cli.onStop(() => stop.abort());
-  try {
-    const answer = (await ask(question, stop.signal)).trim().toLowerCase();
-    return answer === 'y' || answer === 'yes' ? 'yes' : answer === 'n' || answer === 'no' ? 'no' : 'later';
-  } catch {
-    return 'later';
-  } finally {
-    off();
-  }
+/** No answer leaves it for later. */
+async function decisionOf(question: string, cli: Cli): Promise<'yes' | 'no' | 'later'> {
+  const answer = await askPerson(question, cli);
+  return answer === 'y' || answer === 'yes' ? 'yes' : answer === 'n' || answer === 'no' ? 'no' : 'later';
 }

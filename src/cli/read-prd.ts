@@ -4,26 +4,43 @@ import { HaloError } from '../core/errors.ts';
 import { findNamedPrd } from './named-prds.ts';
 import type { World } from './world.ts';
 
+interface InputFile {
+  path: string;
+  bytes: Uint8Array;
+}
+
 /** The PRD's path and bytes; `-` is stdin, and a name is a PRD of this project. Throws PRD_UNREADABLE and USAGE. */
-export async function readPrd(file: string, world: World): Promise<{ path: string; bytes: Uint8Array }> {
+export async function readPrd(file: string, world: World): Promise<InputFile> {
+  const hint = 'Name the PRD file, e.g. `halo run prd.json`, or a PRD of `halo prd list`.';
+  const named = file === '-' ? undefined : await findByName(file, world.cwd);
+  return readInput(named ?? file, { what: 'PRD', hint }, world);
+}
+
+/** A document that is to become a PRD; `-` is stdin. Throws PRD_UNREADABLE. */
+export async function readDocument(file: string, world: World): Promise<InputFile> {
+  return readInput(file, { what: 'document', hint: 'Name a text file, e.g. `halo import idea.md`.' }, world);
+}
+
+async function readInput(file: string, { what, hint }: { what: string; hint: string }, world: World) {
   if (file === '-') return { path: '-', bytes: await readAll(world.stdin) };
-  const path = (await findByName(file, world.cwd)) ?? resolve(world.cwd, file);
+  const path = resolve(world.cwd, file);
   try {
     return { path, bytes: new Uint8Array(await readFile(path)) };
   } catch (cause) {
-    const { code } = cause as NodeJS.ErrnoException;
-    if (code === 'ENOENT')
-      throw new HaloError('PRD_UNREADABLE', `There is no file ${path}.`, {
-        hint: 'Name the PRD file, e.g. `halo run prd.json`, or a PRD of `halo prd list`.',
-        cause,
-      });
-    const why = code === 'EISDIR' ? 'it is a folder' : code === 'EACCES' ? 'permission denied' : (code ?? 'no reason');
-    throw new HaloError('PRD_UNREADABLE', `The PRD ${path} cannot be read: ${why}.`, {
-      hint: 'Name a PRD file that you may read.',
+    const { code = 'no reason' } = cause as NodeJS.ErrnoException;
+    if (code === 'ENOENT') throw new HaloError('PRD_UNREADABLE', `There is no file ${path}.`, { hint, cause });
+    throw new HaloError('PRD_UNREADABLE', `The ${what} ${path} cannot be read: ${REASONS[code] ?? code}.`, {
+      hint: `Name a ${what} that you may read.`,
       cause,
     });
   }
 }
+
+const REASONS: Record<string, string> = {
+  EISDIR: 'it is a folder',
+  EACCES: 'permission denied',
+  ERR_FS_FILE_TOO_LARGE: 'it is too large',
+};
 
 async function findByName(word: string, cwd: string): Promise<string | undefined> {
   const named = await findNamedPrd(cwd, word);

@@ -1,12 +1,11 @@
-import { readFile } from 'node:fs/promises';
-import { basename, resolve } from 'node:path';
+import { relative, resolve } from 'node:path';
 import { exitCodeOf } from '../../core/stop-reason.ts';
 import { HaloError } from '../../core/errors.ts';
-import { writeAtomic } from '../../lib/atomic-write.ts';
+import { askPerson } from '../ask-person.ts';
 import type { Cli } from '../cli.ts';
 import type { Define } from '../define.ts';
 import { coloredDiff } from '../diff-text.ts';
-import { readPrd } from '../read-prd.ts';
+import { readDocument } from '../read-prd.ts';
 import { runHere, type Followed } from '../run-here.ts';
 import { addSettingOptions, settingsOf, type SettingFlags } from '../run-options.ts';
 
@@ -36,6 +35,10 @@ Examples:
 
 Agent, model and image are those of halo.toml in this folder and of your own settings.
 
+Exit codes:
+  0 written    2 wrong usage    4 you said no    6 no document, or no PRD came of it
+  130 stopped  others as of halo run
+
 See also: halo prd validate, halo run`;
 
 async function importDocument(document: string, flags: Flags, cli: Cli): Promise<void> {
@@ -47,9 +50,9 @@ async function importDocument(document: string, flags: Flags, cli: Cli): Promise
   if (!out.endsWith('.json'))
     throw new HaloError('USAGE', `${flags.out} is no name of a JSON file.`, { hint: 'Say e.g. --out prd.json.' });
   const imported = await cli.services.openImport({
-    ...(await readPrd(document, cli)),
-    before: await readIfThere(out),
-    config: (await readIfThere(resolve(cli.cwd, 'halo.toml')))?.toString('utf8'),
+    ...(await readDocument(document, cli)),
+    out,
+    folder: cli.cwd,
     profile: flags.profile,
     set: settingsOf(flags),
   });
@@ -58,33 +61,18 @@ async function importDocument(document: string, flags: Flags, cli: Cli): Promise
       if (end !== 'SUCCESS') return void (cli.exitCode = exitCodeOf(end ?? 'USER_ABORT'));
       const { text, stories } = await imported.read((await operations.get(runId)).state);
       await cli.write(`${coloredDiff(await operations.diff(runId, undefined), cli.paint)}\n`);
-      if (flags.yes !== true && !(await agree(cli, `Write ${stories} stories to ${out}? [y]es, anything else: no  `)))
-        return void (await cli.note('Nothing was written.'));
-      await writeAtomic(out, text);
-      await cli.note(`Wrote ${out}. Next: halo prd validate ${basename(out)}`);
+      if (flags.yes !== true) {
+        const answer = await askPerson(`Write ${stories} stories to ${out}? [y]es, anything else: no  `, cli);
+        if (answer !== 'y' && answer !== 'yes') {
+          cli.exitCode = exitCodeOf(answer === undefined ? 'USER_ABORT' : 'APPROVAL_DENIED');
+          return cli.note('Nothing was written.');
+        }
+      }
+      await imported.save(text);
+      await cli.note(`Wrote ${out}. Next: halo prd validate ${relative(cli.cwd, out)}`);
     };
     await runHere(imported.request, { cli, json: false, asks: false, local: true, finish });
   } finally {
     await imported.close();
   }
-}
-
-async function agree(cli: Cli, question: string): Promise<boolean> {
-  const stop = new AbortController();
-  const off = cli.onStop(() => stop.abort());
-  try {
-    return /^y(es)?$/i.test(((await cli.ask?.(question, stop.signal)) ?? '').trim());
-  } catch (error) {
-    if (stop.signal.aborted) return false;
-    throw error;
-  } finally {
-    off();
-  }
-}
-
-async function readIfThere(path: string): Promise<Buffer | undefined> {
-  return readFile(path).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return undefined;
-    throw new HaloError('PRD_UNREADABLE', `${path} cannot be read (${error.code ?? 'unknown'}).`, { cause: error });
-  });
 }
