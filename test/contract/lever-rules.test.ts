@@ -25,8 +25,14 @@ describe('verification', () => {
   });
 
   it('passes over a script that may not be executed and a Makefile without the target', async () => {
-    repository = makeRepository({ 'scripts/ci.sh': 'x', Makefile: 'all:\nci := 1\n', 'it_test.py': '' });
+    const makefile = `.PHONY: ci\nci := 1\nci ::= 2\ndeps: ci\n\tci: x\n${'ci '.repeat(100_000)}\n`;
+    repository = makeRepository({ 'scripts/ci.sh': 'x', Makefile: makefile, 'it_test.py': '' });
     expect(await find(repository)).toBe('pytest -q');
+  });
+
+  it.each(['ci:', 'lint ci : all', 'ci:: all', '  ci: # comment'])('finds the target in %j', async (line) => {
+    repository = makeRepository({ GNUmakefile: `${line}\n`, Makefile: 'all:\n' });
+    expect(await find(repository)).toBe('make ci');
   });
 
   it('is looked up in the commit, not in the checkout', async () => {
@@ -45,7 +51,7 @@ describe('verification', () => {
 
   async function find({ root }: TestRepository): Promise<string | undefined> {
     const { gitDir, head } = await inspectRepo(root);
-    return findVerification({ gitDir, commit: head });
+    return (await findVerification({ gitDir, commit: head }))?.command;
   }
 });
 

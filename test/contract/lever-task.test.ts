@@ -195,6 +195,19 @@ describe('lever task that does not complete', () => {
     expect(inRun('A', 'prompt.md')).toContain('Think twice.');
   });
 
+  it('waits for a person with 4 when the agent has rewritten what verifies its work', LONG, async () => {
+    commitPrograms({ 'scripts/ci.sh': '#!/bin/sh\nexit 1\n' });
+    const before = work.repository.git('rev-parse', 'HEAD');
+    work.writeTasks([entry('A')]);
+    const end = await work.run(['task'], agentOf(`printf '#!/bin/sh\\n' > scripts/ci.sh; ${OK}`));
+    expect(end.code, end.stderr).toBe(4);
+    expect(end.stderr).toContain('passed: ./scripts/ci.sh');
+    const { status, observability } = work.task('A');
+    expect(status).toBe('blocked');
+    expect(observability?.['last_note']).toContain('it changes protected paths: scripts/ci.sh');
+    expect(work.repository.git('rev-parse', 'main')).toBe(before);
+  });
+
   it('ends with 130 when it is interrupted, and stays started', LONG, async () => {
     work.writeTasks([entry('A')]);
     const task = work.start(['task'], agentOf('echo begun; sleep 600'));

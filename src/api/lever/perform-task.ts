@@ -120,7 +120,9 @@ async function describeRun(
   { places, repo, config }: { places: Places; repo: RepoFacts; config: Config },
 ): Promise<SubmitRequest> {
   const verification = await findVerification({ gitDir: repo.gitDir, commit: repo.head });
-  const gates = verification === undefined ? (config.gates ?? []) : [verification];
+  const gates = verification === undefined ? (config.gates ?? []) : [verification.command];
+  // In this order, so that whoever wants to can take the files out again.
+  const protect = [...(verification?.files ?? []), ...config.land.protect];
   return {
     prd: taskPrd(task, {
       path: places.tasks,
@@ -134,6 +136,7 @@ async function describeRun(
       'prd.write_back=false',
       'land.mode="branch"',
       `gates=${JSON.stringify(gates)}`,
+      `land.protect=${JSON.stringify(protect)}`,
       // Other providers have no such models.
       ...(config.model.api === 'openai' ? [`model.name=${JSON.stringify(task.model)}`] : []),
     ],
