@@ -68,6 +68,7 @@ describe('the tasks file', () => {
   it.each([
     ['{"stories": []}', 'neither a list of tasks nor an object with `tasks`'],
     ['[{"title": "x"}]', 'task 1 has no task_id'],
+    ['[{"task_id": "A"}, {"task_id": 2}]', 'task 2 has no task_id that is a text'],
     ['[{"task_id": "A"}, {"task_id": "A"}]', 'two tasks have the task_id "A"'],
     ['[{"task_id": "A",}]', 'not valid JSON'],
   ])('is refused when it is %s', async (text, says) => {
@@ -85,6 +86,9 @@ describe('the prompt file', () => {
     const usual = join(work.userHome, '.prompts', 'autonomous-senior-engineer.prompt.md');
     await expectStop(['task'], 5, usual);
     await expectStop(['loop'], 5, usual);
+    work.repository.write('prompts/own.md', 'Be kind.\n');
+    await expectStop(['task', '--prompt', 'prompts'], 5, `${join(work.root, 'prompts')} is a folder`);
+    await expectStop(['loop', '--prompt', 'prompts'], 5, `${join(work.root, 'prompts')} is a folder`);
   });
 });
 
@@ -96,8 +100,9 @@ describe('lever task', () => {
 
   it('ends with 4 when the first task that is not completed is for a person', async () => {
     work.writeTasks([entry('A', DONE), entry('B', { model: 'human' }), entry('C')]);
-    await expectStop(['task'], 4, 'human input required: B');
+    await expectStop(['task'], 4, 'human input required: B', `set its status to "completed" in ${work.root}`);
     await expectStop(['task', '--task-id', 'B'], 4, 'human input required: B');
+    await expectStop(['task', '--reset-task'], 4, 'human input required: B');
   });
 
   it('counts a missing status, and any other than completed, as not completed', async () => {
@@ -111,13 +116,15 @@ describe('lever task', () => {
     work.writeTasks([entry('A', DONE), entry('B', { status: 'blocked' }), entry('C')]);
     await expectStop(['task', '--task-id', 'C'], 6, 'The task "C" has to wait: B before it is blocked');
     work.writeTasks([entry('B', { model: 'human' }), entry('C')]);
-    await expectStop(['task', '--task-id', 'C'], 6, 'The task "C" has to wait: B before it is unstarted');
+    await expectStop(['task', '--task-id', 'C'], 6, 'The task "C" has to wait: B before it is for a person');
   });
 
   it('ends with 6 for a task that is completed or not there', async () => {
     work.writeTasks([entry('A', DONE), entry('B')]);
     await expectStop(['task', '--task-id', 'A'], 6, 'The task "A" is completed already');
-    await expectStop(['task', '--task-id', 'X'], 6, 'There is no task "X"');
+    await expectStop(['task', '--task-id', 'X'], 6, 'There is no task "X"', 'Its tasks: A, B.');
+    work.writeTasks([]);
+    await expectStop(['task', '--task-id', 'X'], 6, 'There is no task "X"', 'It has none.');
   });
 
   it('does not take --next and --task-id together', async () => {
@@ -131,8 +138,9 @@ describe('lever task', () => {
   });
 
   it('names --assignee in its log, and not in the tasks file', async () => {
-    work.writeTasks([entry('A', DONE)]);
-    await expectStop(['task', '--assignee', 'tess'], 3, '[tess]');
+    work.writeTasks([entry('A', { observability: { run_attempts: 3 } })]);
+    await expectStop(['task', '--assignee', 'tess'], 11, '[tess]');
+    expect(work.task('A').status).toBe('blocked');
     expect(work.read('prd.json')).not.toContain('tess');
   });
 
@@ -145,8 +153,48 @@ describe('lever task', () => {
     ['model', { model: undefined }],
   ])('refuses a task without a good %s', async (says, more) => {
     work.writeTasks([entry('A', more)]);
+    const before = work.read('prd.json');
     await expectStop(['task'], 6, `The task "A" lacks ${says}`);
+    await expectStop(['task', '--reset-task'], 6, `The task "A" lacks ${says}`);
+    expect(work.read('prd.json')).toBe(before);
+  });
+
+  it('works in the repository of --workspace, from wherever it is called', async () => {
+    work.writeTasks([entry('A', { title: '' })]);
+    const words = ['task', '--workspace', work.root, '--prompt', 'README.md'];
+    const end = await home.halo(words, { cwd: home.dir });
+    expect(end.stderr).toContain('The task "A" lacks title');
+  });
+
+  it('needs git, and the image that the agent works in', async () => {
+    work.writeTasks([entry('A')]);
+    const before = work.read('prd.json');
+    const without = await work.run(['task'], { PATH: join(work.root, 'no-programs') });
+    expect(without.stderr).toContain('git');
+    expect(without.code, without.stderr).toBe(5);
+    const imageless = await work.run(['task'], { HALO_IMAGE: 'halo-test-no-such-image' });
+    expect(imageless.stderr).toContain('halo-test-no-such-image');
+    expect(imageless.code, imageless.stderr).toBe(5);
+    expect(work.read('prd.json')).toBe(before);
+  });
+
+  it('refuses a checkout without a branch, which could not be moved to the result', async () => {
+    work.writeTasks([entry('A')]);
+    work.repository.git('checkout', '-q', '--detach');
+    await expectStop(['task'], 6, 'no branch checked out', 'git switch');
     expect(work.task('A').status).toBeUndefined();
+  });
+
+  it('waits for the rest of a minute in which its model was asked as often as it may be', async () => {
+    work.writeTasks([entry('A')]);
+    const window = { window_start: new Date().toISOString(), requests: 500, tokens: 1 };
+    work.repository.write('.ralph/rate_limit.json', JSON.stringify({ 'gpt-5.1-codex': window }));
+    const task = work.start(['task'], { HALO_IMAGE: 'halo-test-no-such-image' });
+    await task.says('gpt-5.1-codex is at its limit of 500 requests or 500000 tokens a minute: waiting');
+    task.process.kill('SIGINT');
+    await task.ended;
+    expect(task.process.signalCode).toBe('SIGINT');
+    expect(task.stderr()).toMatch(/waiting \d+ s\n$/);
   });
 
   it('refuses a workspace that is no git repository, and one that is not there', async () => {
@@ -165,6 +213,16 @@ describe('lever task', () => {
     expect(status).toBe('blocked');
     expect(observability).toMatchObject({ run_attempts: 3, last_run_id: 'r', last_note: 'why' });
     expect(observability?.['last_update_utc']).toMatch(/^\d{4}-\d\d-\d\dT.*Z$/);
+  });
+
+  it('changes nothing in the file but status and observability, whatever its form', async () => {
+    const own = JSON.stringify({ title: 'T', definition_of_done: ['d'], recommended: { approach: 'a' } }).slice(1, -1);
+    const text = (status: string, update: string) =>
+      `\uFEFF{ "note" : "mine",\r\n\t"tasks":[\r\n\t{"z":1.50, "task_id":"A",   "status" : "${status}", ${own},"model":"gpt-5.1-codex",\r\n\t\t"observability":{"run_attempts":3,"mine":"\\u00e9"${update}}},\r\n\t{"task_id":"B"}]}`;
+    work.repository.write('prd.json', text('started', ''));
+    await expectStop(['task'], 11);
+    const after = work.read('prd.json').replace(/,"last_update_utc":"[^"]*Z"/, ',UPDATE');
+    expect(after).toBe(text('blocked', ',UPDATE'));
   });
 });
 

@@ -1,4 +1,3 @@
-import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { openHome, type HaloHome } from '../support/halo-process.ts';
@@ -58,6 +57,7 @@ describe('lever loop', () => {
     const end = await work.run(['loop', '--workspace', work.root, ...flags, ...AGENT]);
     expect(end.stderr).toContain('[tess]');
     const at = (name: string) => join(work.root, name);
+    expect(end.stderr).toContain(`tasks ${at('other.json')}, prompt ${at('own.md')}`);
     expect(calls()).toEqual([
       `--tasks ${at('other.json')} --task-id A --workspace ${work.root} --prompt ${at('own.md')} --assignee tess`,
     ]);
@@ -147,11 +147,19 @@ describe('lever loop', () => {
     expect(end.code).toBe(10);
     const [first, second] = calls().map((line) => Number(BigInt(line) / 1_000_000n));
     expect(second! - first!).toBeGreaterThanOrEqual(1500);
-    agent(0);
-    work.writeTasks([entry('A')]);
-    // Would outlast the test.
-    const last = await work.run(['loop', '--delay', '3600', ...AGENT]);
-    expect(last.stderr).toContain('stopped: no runnable task');
+  });
+
+  it.each([
+    ['after the last task', 0, [entry('A')], 'stopped: no runnable task'],
+    ['before a task for a person', 0, [entry('A'), entry('B', { model: 'human' })], 'stopped: human input required'],
+    ['when there is a reason to stop', 10, [entry('A')], 'stopped: blocked'],
+    ['when the limit is reached', 12, [entry('A')], 'stopped: the limit of 1 cycle is reached'],
+  ])('does not sleep %s', async (_when, code, tasks, says) => {
+    work.writeTasks(tasks);
+    agent(code);
+    // An hour would outlast the test.
+    const end = await work.run(['loop', '--delay', '3600', ...(code === 12 ? ['--loop', '1'] : []), ...AGENT]);
+    expect(end.stderr).toContain(says);
   });
 
   it('passes a signal on to the task agent, and ends with 130', async () => {
@@ -185,8 +193,12 @@ describe('lever loop', () => {
     ['./nowhere.sh', 'is no executable file'],
     ['./README.md', 'is no executable file'],
     ['no-such-agent', 'is not on the PATH'],
+    ['./', 'is no executable file'],
+    ['./no-interpreter', 'cannot be started (ENOENT)'],
   ])('refuses the task agent %s', async (name, says) => {
     work.writeTasks(TWO);
+    work.program('no-interpreter', '');
+    work.repository.write('no-interpreter', '#!/no/such/program\n');
     const end = await work.run(['loop', '--task-agent', name]);
     expect(end.stderr).toContain(says);
     expect(end.code).toBe(5);
@@ -204,6 +216,7 @@ describe('lever loop', () => {
     ['--loop', '-1'],
     ['--loop', '1.5'],
     ['--delay', 'soon'],
+    ['--delay', '-1'],
   ])('refuses %s %s', async (flag, value) => {
     work.writeTasks(TWO);
     const end = await work.run(['loop', `${flag}=${value}`]);
@@ -213,9 +226,10 @@ describe('lever loop', () => {
 
   it('never writes the assignee into the tasks file', async () => {
     work.writeTasks(TWO);
-    agent(0);
-    await work.run(['loop', '--assignee', 'somebody-special', ...AGENT]);
-    expect(readFileSync(join(work.root, 'prd.json'), 'utf8')).not.toContain('somebody-special');
-    expect(existsSync(join(work.root, 'calls'))).toBe(true);
+    work.writeTasks([entry('A', { observability: { run_attempts: 3 } })]);
+    const end = await work.run(['loop', '--assignee', 'somebody-special']);
+    expect(end.stderr).toMatch(/\[somebody-special\] A: blocked/);
+    expect(work.task('A').status).toBe('blocked');
+    expect(work.read('prd.json')).not.toContain('somebody-special');
   });
 });

@@ -25,16 +25,24 @@ function refuseUnlessNext(tasks: readonly Task[], wanted: string, first: Task | 
   const task = tasks.find(({ id }) => id === wanted);
   if (task === undefined)
     throw new HaloError('TASK_NOT_NEXT', `There is no task ${name} in the tasks file.`, {
-      hint: `Its tasks: ${tasks
-        .slice(0, 20)
-        .map(({ id }) => id)
-        .join(', ')}.`,
+      hint: tasks.length === 0 ? 'It has none.' : `Its tasks: ${namesOf(tasks)}.`,
     });
   if (!isOpen(task))
     throw new HaloError('TASK_NOT_NEXT', `The task ${name} is completed already.`, {
       hint: 'Set its status to "unstarted" in the tasks file to run it again.',
     });
-  throw new HaloError('TASK_NOT_NEXT', `The task ${name} has to wait: ${first?.id} before it is ${first?.status}.`, {
-    hint: `Run ${first?.id} first; tasks run in the order of the file.`,
+  const forPerson = first?.model === 'human';
+  const stands = forPerson ? 'for a person' : first?.status;
+  throw new HaloError('TASK_NOT_NEXT', `The task ${name} has to wait: ${first?.id} before it is ${stands}.`, {
+    hint: forPerson
+      ? `Do ${first.id}, then set its status to "completed" in the tasks file.`
+      : `Run ${first?.id} first; tasks run in the order of the file.`,
   });
+}
+
+const MOST_NAMED = 20;
+
+function namesOf(tasks: readonly Task[]): string {
+  const more = tasks.length > MOST_NAMED ? [`${tasks.length - MOST_NAMED} more`] : [];
+  return [...tasks.slice(0, MOST_NAMED).map(({ id }) => id), ...more].join(', ');
 }

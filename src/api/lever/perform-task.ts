@@ -76,10 +76,11 @@ export async function performTask(options: TaskOptions, world: TaskWorld): Promi
     return 3;
   }
   if (choice.kind === 'human') {
-    await log(`human input required: ${choice.task.id} is for a person`);
+    await log(`human input required: ${describeHuman(choice.task, places.tasks)}`);
     return 4;
   }
   const repo = await inspectRepo(places.workspace);
+  refuseDetached(repo);
   const task = checkTask(options.reset ? { ...choice.task, runAttempts: 0 } : choice.task);
   if (task.runAttempts >= MAX_RUN_ATTEMPTS) return refuseMoreRuns(task, { places, log });
   const { config } = await readConfig({ host: world.host, folder: places.workspace, profile: undefined, set: [] });
@@ -91,6 +92,19 @@ export async function performTask(options: TaskOptions, world: TaskWorld): Promi
   const request = await describeRun(task, { places, repo, config });
   await log(`${task.id}: ${task.title} (${task.model}, run ${task.runAttempts + 1} of ${MAX_RUN_ATTEMPTS})`);
   return executeTask(task, { places, repo, rate, request, world });
+}
+
+/** A task that only a person can do, and how the next one gets its turn. */
+export function describeHuman({ id }: { id: string }, tasksFile: string): string {
+  return `${id} is for a person; when it is done, set its status to "completed" in ${tasksFile}`;
+}
+
+/** A result that cannot land is not worth an agent's time. */
+function refuseDetached({ root, branch }: RepoFacts): void {
+  if (branch !== undefined) return;
+  throw new HaloError('LAND_REFUSED', `${root} has no branch checked out (detached HEAD).`, {
+    hint: 'What a task makes is put on the branch that is checked out: git switch <branch>',
+  });
 }
 
 async function refuseMoreRuns(
@@ -110,7 +124,8 @@ async function waitForRate(
 ): Promise<void> {
   const pause = pauseFor(await readRateCache(path), { model, limit, now: new Date() });
   if (pause === 0) return;
-  await log(`${model} is at its limit of ${limit.rpm} requests or ${limit.tpm} tokens a minute: waiting ${pause} ms`);
+  const seconds = Math.ceil(pause / 1000);
+  await log(`${model} is at its limit of ${limit.rpm} requests or ${limit.tpm} tokens a minute: waiting ${seconds} s`);
   await sleep(pause);
 }
 

@@ -2,7 +2,7 @@ import type { Env } from '../../config/host.ts';
 import { sleep } from '../../lib/sleep.ts';
 import { chooseTask } from './choose-task.ts';
 import { judgeExit } from './judge-exit.ts';
-import { findPlaces, type Places, type Where } from './perform-task.ts';
+import { describeHuman, findPlaces, type Places, type Where } from './perform-task.ts';
 import { findTaskAgent, startTaskAgent } from './task-agent.ts';
 import { readTasks } from './tasks-file.ts';
 
@@ -29,7 +29,11 @@ const INTERRUPTED = 130;
 export async function runLoop(options: LoopOptions, world: LoopWorld): Promise<number> {
   const places = await findPlaces(options);
   const named = options.taskAgent ?? (world.env['TASK_AGENT_BIN'] || undefined);
-  const agent = await findTaskAgent(named, { workspace: places.workspace, env: world.env });
+  const agent = await findTaskAgent(named, {
+    cwd: options.cwd,
+    workspace: places.workspace,
+    env: world.env,
+  });
   const stopping = new AbortController();
   let tell: ((signal: NodeJS.Signals) => void) | undefined;
   const off = world.onStop(({ signal, passOn }) => {
@@ -44,6 +48,7 @@ export async function runLoop(options: LoopOptions, world: LoopWorld): Promise<n
     return stopping.signal.aborted ? INTERRUPTED : code;
   };
   try {
+    await world.log(`tasks ${places.tasks}, prompt ${places.prompt}`);
     return await cycle({ options, places, invoke, signal: stopping.signal, log: world.log });
   } finally {
     off();
@@ -66,7 +71,7 @@ async function cycle({ options, places, invoke, signal, log }: Cycling): Promise
       return 0;
     }
     if (choice.kind === 'human') {
-      await log(`stopped: human input required, ${choice.task.id} is for a person`);
+      await log(`stopped: human input required, ${describeHuman(choice.task, places.tasks)}`);
       return 4;
     }
     await log(`cycle ${count}: ${choice.task.id}`);

@@ -1,6 +1,6 @@
 import { access, constants, stat } from 'node:fs/promises';
 import { constants as system } from 'node:os';
-import { basename, delimiter, join, resolve } from 'node:path';
+import { basename, delimiter, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
 import type { Env } from '../../config/host.ts';
@@ -22,12 +22,12 @@ const OWN_NAMES = ['halo', 'lever'];
  */
 export async function findTaskAgent(
   name: string | undefined,
-  { workspace, env }: { workspace: string; env: Env },
+  { cwd, workspace, env }: { cwd: string; workspace: string; env: Env },
 ): Promise<TaskAgent> {
   if (name === undefined) return { program: process.execPath, words: [HALO, 'task'] };
   const places = name.includes('/')
     ? [resolve(workspace, name)]
-    : (env['PATH'] ?? '').split(delimiter).flatMap((folder) => (folder === '' ? [] : [join(folder, name)]));
+    : (env['PATH'] ?? '').split(delimiter).flatMap((folder) => (folder === '' ? [] : [resolve(cwd, folder, name)]));
   for (const program of places)
     if (await isProgram(program)) return { program, words: OWN_NAMES.includes(basename(program)) ? ['task'] : [] };
   const where = name.includes('/')
@@ -59,8 +59,8 @@ export function startTaskAgent({ program, words }: TaskAgent, flags: string[], w
     ended: child.then((result) => {
       if (result.exitCode !== undefined) return result.exitCode;
       if (result.signal !== undefined) return 128 + system.signals[result.signal];
-      throw new HaloError('TASK_AGENT_MISSING', `The task agent ${program} cannot be started.`, {
-        hint: 'Check that it is a program of this machine.',
+      throw new HaloError('TASK_AGENT_MISSING', `The task agent ${program} cannot be started (${result.code}).`, {
+        hint: 'It has to be a program of this machine; the first line of a script names one, like #!/bin/sh.',
         cause: result.cause,
       });
     }),

@@ -1,4 +1,4 @@
-import { access, readFile } from 'node:fs/promises';
+import { access, constants, readFile, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { HaloError } from '../../core/errors.ts';
 import { applyEdits, type Edit } from '../../prd/edits.ts';
@@ -94,7 +94,9 @@ function findEntries(text: string, path: string): readonly JsonValue[] {
 function toTask(at: JsonValue, where: string): Task {
   const id = idOf(at);
   if (id === undefined)
-    throw new HaloError('PRD_INVALID', `${where} has no task_id.`, { hint: 'Give it one, as in "task_id": "T-1".' });
+    throw new HaloError('PRD_INVALID', `${where} has no task_id that is a text.`, {
+      hint: 'Give it one, as in "task_id": "T-1".',
+    });
   const { status, model } = at.value as Record<string, unknown>;
   const attempts = at.members.get('observability')?.members.get('run_attempts')?.value;
   return {
@@ -125,11 +127,23 @@ export async function findPrompt(
 ): Promise<string> {
   const standard = join(from.home, '.prompts', 'autonomous-senior-engineer.prompt.md');
   const path = named === undefined ? standard : resolve(from.workspace, named);
-  if (await isThere(path)) return path;
-  throw new HaloError('PROMPT_MISSING', `There is no prompt file ${path}.`, {
+  const problem = await whyUnreadable(path);
+  if (problem === undefined) return path;
+  throw new HaloError('PROMPT_MISSING', problem, {
     hint:
       named === undefined
         ? 'Write one there, or name another with --prompt.'
         : '--prompt names a file; a relative path starts at the workspace.',
   });
+}
+
+/** It is not read: what is no regular file, such as a pipe, could be read only once. */
+async function whyUnreadable(path: string): Promise<string | undefined> {
+  try {
+    await access(path, constants.R_OK);
+    return (await stat(path)).isDirectory() ? `The prompt file ${path} is a folder.` : undefined;
+  } catch (error) {
+    const { code = '' } = error as NodeJS.ErrnoException;
+    return code === 'ENOENT' ? `There is no prompt file ${path}.` : `The prompt file ${path} cannot be read (${code}).`;
+  }
 }

@@ -67,6 +67,6 @@ function parseSeconds(text: string): number {
 }
 
 function parseCycles(text: string): number {
-  if (/^[0-9]{1,6}$/.test(text)) return Number(text);
+  if (/^[0-9]+$/.test(text)) return Number(text);
   throw new InvalidArgumentError('It is a whole number from 0 on.');
 }

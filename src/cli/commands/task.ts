@@ -32,7 +32,8 @@ Examples:
   lever task --tasks tasks.json --workspace ../shop
 
 What proves a task is the first that the repository has of ./scripts/ci.sh, make ci,
-./tests/run.sh and pytest -q, else the gates of halo.toml.
+./tests/run.sh and pytest -q, else the gates of halo.toml. A task that changes that
+script, or the makefile, waits for a person.
 
 Exit codes:
   0 completed              3 all are completed      4 needs a person
