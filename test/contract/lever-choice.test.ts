@@ -1,10 +1,10 @@
 import { execFile } from 'node:child_process';
-import { rmSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { openHome, type HaloHome } from '../support/halo-process.ts';
-import { entry, linkLever, openWorkspace, type LeverWorkspace } from '../support/lever.ts';
+import { agentOf, entry, linkLever, openWorkspace, type LeverWorkspace } from '../support/lever.ts';
 
 let home: HaloHome;
 let work: LeverWorkspace;
@@ -21,7 +21,7 @@ afterEach(async () => {
 const DONE = { status: 'completed' };
 
 async function expectStop(words: string[], code: number, ...says: string[]): Promise<void> {
-  const end = await work.run(words);
+  const end = await work.run(words, agentOf('true'));
   for (const text of says) expect(end.stderr).toContain(text);
   expect(end.code, end.stderr).toBe(code);
 }
@@ -195,6 +195,16 @@ describe('lever task', () => {
     await task.ended;
     expect(task.process.signalCode).toBe('SIGINT');
     expect(task.stderr()).toMatch(/waiting \d+ s\n$/);
+  });
+
+  it('leaves no run behind when the folder of its run cannot be made', async () => {
+    work.writeTasks([entry('A')]);
+    work.repository.write('.ralph/runs', 'a file\n');
+    await expectStop(['task'], 1, `${join(work.root, '.ralph', 'runs', 'A')}`, 'cannot be written (ENOTDIR)');
+    expect(work.task('A').status).toBeUndefined();
+    const [run, ...others] = readdirSync(join(home.dir, 'runs'));
+    expect(others).toEqual([]);
+    expect(readFileSync(join(home.dir, 'runs', run!, 'run.json'), 'utf8')).toContain('"USER_ABORT"');
   });
 
   it('refuses a workspace that is no git repository, and one that is not there', async () => {

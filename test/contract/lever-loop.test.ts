@@ -168,7 +168,9 @@ describe('lever loop', () => {
     const loop = work.start(['loop', ...AGENT]);
     await loop.says('begun');
     loop.process.kill('SIGINT');
-    expect((await loop.ended).code).toBe(130);
+    const end = await loop.ended;
+    expect(end.code).toBe(130);
+    expect(end.stderr).toMatch(/waiting for the task agent to end\n.*stopped: interrupted/);
     expect(calls()).toEqual(['told']);
   });
 

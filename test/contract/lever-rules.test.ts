@@ -1,9 +1,10 @@
 import { execFileSync } from 'node:child_process';
 import { afterEach, describe, expect, it } from 'vitest';
 import { judgeEnd } from '../../src/api/lever/judge-end.ts';
-import { countRun, limitOf, pauseFor } from '../../src/api/lever/rate-limit.ts';
+import { countRun, limitOf, pauseFor, recentUsage } from '../../src/api/lever/rate-limit.ts';
 import { taskName } from '../../src/api/lever/run-folder.ts';
 import { findVerification } from '../../src/api/lever/verification.ts';
+import type { JournalEvent } from '../../src/core/events.ts';
 import { STOP_REASONS, type StopReason } from '../../src/core/stop-reason.ts';
 import { inspectRepo } from '../../src/git/repo.ts';
 import { makeRepository, type TestRepository } from '../support/repository.ts';
@@ -95,6 +96,21 @@ describe('the rate-limit cache', () => {
       m: { window_start: at(0).toISOString(), requests: 8, tokens: 800, rpm: 10, tpm: 1000 },
     });
     expect(count(twice, 60)['m']).toMatchObject({ window_start: at(60).toISOString(), requests: 4, tokens: 400 });
+  });
+
+  it('counts of a run what was used in its last minute', async () => {
+    const used = (second: number) => ({
+      ...({ v: 1, seq: 1, type: 'model.used', story: 'S', attempt: 1, model: 'm', told: 'all', tokens: 400 } as const),
+      at: at(second).toISOString(),
+      usage,
+    });
+    async function* events(): AsyncGenerator<JournalEvent> {
+      yield await Promise.resolve(used(0));
+      yield { v: 1, seq: 2, at: at(61).toISOString(), type: 'run.started' };
+      yield used(61);
+      yield used(100);
+    }
+    expect(await recentUsage(events(), at(120))).toMatchObject({ requests: 8, inputTokens: 600, outputTokens: 200 });
   });
 
   it('has a run wait for the rest of the minute once requests or tokens are used up, and for its model alone', () => {

@@ -147,13 +147,15 @@ describe('lever task that does not complete', () => {
     const before = work.repository.git('rev-parse', 'HEAD');
     work.writeTasks([entry('A', { observability: { run_attempts: 1, own: true } })]);
     const useless = agentOf(`echo x > other.txt; ${OK}`);
-    expect((await work.run(['task'], useless)).code).toBe(12);
+    const first = await work.run(['task'], useless);
+    expect(first.code, first.stderr).toBe(12);
     expect(work.task('A')).toMatchObject({ status: 'started', observability: { run_attempts: 2, own: true } });
     expect(JSON.parse(inRun('A', 'result.json'))).toMatchObject({
       outcome: 'started',
       dod_met: false,
       tests: [{ command: './scripts/ci.sh', passed: false }],
     });
+    expect(first.stderr).toMatch(/failed: \.\/scripts\/ci\.sh \(log: \/.*\.log\)/);
     expect((await work.run(['task'], useless)).code).toBe(11);
     expect(work.task('A')).toMatchObject({ status: 'blocked', observability: { run_attempts: 3 } });
     expect(work.repository.git('rev-parse', 'main')).toBe(before);
@@ -192,7 +194,27 @@ describe('lever task that does not complete', () => {
     expect(status).toBe('blocked');
     expect(observability).toMatchObject({ run_attempts: 1, last_note: 'Which color?' });
     expect(observability?.['last_run_id']).not.toBe('old');
-    expect(inRun('A', 'prompt.md')).toContain('Think twice.');
+    const prompt = inRun('A', 'prompt.md');
+    expect(prompt).toContain('Think twice.');
+    expect(prompt).not.toContain('blocked');
+    const snapshot = { status: 'unstarted', observability: { run_attempts: 0, last_run_id: 'old' } };
+    expect(JSON.parse(inRun('A', 'task.json'))).toMatchObject(snapshot);
+  });
+
+  it('ends with 6 and stays started when what it made cannot land; that is on ralph/<task_id>', LONG, async () => {
+    commitPrograms(CI);
+    const before = work.repository.git('rev-parse', 'HEAD');
+    work.writeTasks([entry('A')]);
+    work.repository.write('A.txt', 'mine\n');
+    const end = await work.run(['task'], agentOf(WRITES));
+    expect(end.code, end.stderr).toBe(6);
+    expect(end.stderr).toContain('would be overwritten: A.txt');
+    const { status, observability } = work.task('A');
+    expect(status).toBe('started');
+    expect(observability?.['last_note']).toContain('completed, but not landed: ');
+    expect(work.read('A.txt')).toBe('mine\n');
+    expect(work.repository.git('rev-parse', 'main')).toBe(before);
+    expect(work.repository.git('show', 'ralph/A:A.txt')).toBe('made');
   });
 
   it('waits for a person with 4 when the agent has rewritten what verifies its work', LONG, async () => {

@@ -15,6 +15,11 @@ export function chooseTask(tasks: readonly Task[], wanted?: string): Choice {
   return first.model === 'human' ? { kind: 'human', task: first } : { kind: 'task', task: first };
 }
 
+/** A task that only a person can do, and how the next one gets its turn. */
+export function describeHuman({ id }: { id: string }, tasksFile: string): string {
+  return `${id} is for a person; when it is done, set its status to "completed" in ${tasksFile}`;
+}
+
 function isOpen({ status }: Task): boolean {
   return status !== 'completed';
 }

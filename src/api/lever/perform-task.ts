@@ -1,5 +1,5 @@
-import { realpath, readFile } from 'node:fs/promises';
-import { basename, join, resolve } from 'node:path';
+import { readFile } from 'node:fs/promises';
+import { basename, join } from 'node:path';
 import type { Config, Host } from '../../config/config.ts';
 import { HaloError } from '../../core/errors.ts';
 import { inspectRepo, type RepoFacts } from '../../git/repo.ts';
@@ -7,25 +7,23 @@ import { sleep } from '../../lib/sleep.ts';
 import type { Operations, SubmitRequest } from '../operations.ts';
 import { readConfig } from '../repo-config.ts';
 import { checkTask, type RunnableTask } from './check-task.ts';
-import { chooseTask } from './choose-task.ts';
+import { chooseTask, describeHuman } from './choose-task.ts';
 import { finishTask, type EndedRun } from './finish-task.ts';
 import { MAX_RUN_ATTEMPTS } from './judge-end.ts';
-import { countRun, limitOf, pauseFor, readRateCache, writeRateCache, type RateLimit } from './rate-limit.ts';
+import { findPlaces, type Places, type Where } from './places.ts';
+import {
+  countRun,
+  limitOf,
+  pauseFor,
+  readRateCache,
+  recentUsage,
+  writeRateCache,
+  type RateLimit,
+} from './rate-limit.ts';
 import { openRalphFolder, openRunFolder } from './run-folder.ts';
 import { taskPrd } from './task-prd.ts';
-import { findPrompt, findTasksFile, readTasks, writeProgress } from './tasks-file.ts';
+import { readTasks, resetTask, writeProgress } from './tasks-file.ts';
 import { findVerification } from './verification.ts';
-
-/** Where `halo task` and `halo loop` work, as the flags say it. */
-export interface Where {
-  /** Where relative workspaces start; absolute. */
-  cwd: string;
-  /** The home folder, which has the usual prompt. */
-  userHome: string;
-  workspace?: string | undefined;
-  tasks?: string | undefined;
-  prompt?: string | undefined;
-}
 
 export interface TaskOptions extends Where {
   /** Run this one, which must be next; without it, whichever is next. */
@@ -46,26 +44,6 @@ export interface TaskWorld {
   log: (line: string) => Promise<void>;
 }
 
-/** Absolute paths of everything that a task needs. */
-export interface Places {
-  workspace: string;
-  tasks: string;
-  prompt: string;
-}
-
-/** Throws PRD_UNREADABLE, PROMPT_MISSING, and NOT_A_GIT_REPO for a workspace that is not there. */
-export async function findPlaces(where: Where): Promise<Places> {
-  const named = resolve(where.cwd, where.workspace ?? '.');
-  const workspace = await realpath(named).catch((cause: unknown) => {
-    throw new HaloError('NOT_A_GIT_REPO', `There is no workspace ${named}.`, {
-      hint: '--workspace names the folder of a git checkout.',
-      cause,
-    });
-  });
-  const tasks = await findTasksFile(workspace, where.tasks);
-  return { workspace, tasks, prompt: await findPrompt(where.prompt, { workspace, home: where.userHome }) };
-}
-
 /** Runs the next task as a run of its own and answers with the exit code. Throws what keeps it from starting. */
 export async function performTask(options: TaskOptions, world: TaskWorld): Promise<number> {
   const { log } = world;
@@ -81,7 +59,7 @@ export async function performTask(options: TaskOptions, world: TaskWorld): Promi
   }
   const repo = await inspectRepo(places.workspace);
   refuseDetached(repo);
-  const task = checkTask(options.reset ? { ...choice.task, runAttempts: 0 } : choice.task);
+  const task = checkTask(options.reset ? resetTask(choice.task) : choice.task);
   if (task.runAttempts >= MAX_RUN_ATTEMPTS) return refuseMoreRuns(task, { places, log });
   const { config } = await readConfig({ host: world.host, folder: places.workspace, profile: undefined, set: [] });
   const rate = {
@@ -92,11 +70,6 @@ export async function performTask(options: TaskOptions, world: TaskWorld): Promi
   const request = await describeRun(task, { places, repo, config });
   await log(`${task.id}: ${task.title} (${task.model}, run ${task.runAttempts + 1} of ${MAX_RUN_ATTEMPTS})`);
   return executeTask(task, { places, repo, rate, request, world });
-}
-
-/** A task that only a person can do, and how the next one gets its turn. */
-export function describeHuman({ id }: { id: string }, tasksFile: string): string {
-  return `${id} is for a person; when it is done, set its status to "completed" in ${tasksFile}`;
 }
 
 /** A result that cannot land is not worth an agent's time. */
@@ -175,11 +148,17 @@ function executeTask(task: RunnableTask, { places, repo, rate, request, world }:
   return world
     .execute(request, {
       async begin(runId, operations) {
-        folder = await openRunFolder(places.workspace, { taskId: task.id, runId, task: task.json });
-        await writeProgress(places.tasks, task.id, {
-          status: 'started',
-          observability: { last_run_id: runId, last_update_utc: new Date().toISOString(), run_attempts: runAttempts },
-        });
+        try {
+          folder = await openRunFolder(places.workspace, { taskId: task.id, runId, task: task.json });
+          await writeProgress(places.tasks, task.id, {
+            status: 'started',
+            observability: { last_run_id: runId, last_update_utc: new Date().toISOString(), run_attempts: runAttempts },
+          });
+        } catch (error) {
+          // Else a worker would take it up some day, and nobody would see what came of it.
+          await operations.cancel(runId, undefined).catch(() => undefined);
+          throw error;
+        }
         const raw = operations.raw(runId, { storyId: undefined, follow: true, signal: stop.signal });
         logging = folder.keepLog(raw);
       },
@@ -187,7 +166,9 @@ function executeTask(task: RunnableTask, { places, repo, rate, request, world }:
         if (folder === undefined) throw new HaloError('INTERNAL', `run ${run.runId} ended before it began`);
         await logging;
         const { model } = task;
-        const counted = { model, limit: rate.limit, now: new Date(), usage: run.view.state.usage };
+        const now = new Date();
+        const usage = await recentUsage(run.operations.follow(run.runId, { after: 0, follow: false }), now);
+        const counted = { model, limit: rate.limit, now, usage };
         await writeRateCache(rate.path, countRun(await readRateCache(rate.path), counted));
         return finishTask({ task: { ...task, runAttempts }, run, folder, places, repo, log: world.log });
       },

@@ -1,7 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import type { RateLimit as SetLimit } from '../../config/config.ts';
-import type { Usage } from '../../core/agent.ts';
+import { addUsage, NO_USAGE, type Usage } from '../../core/agent.ts';
+import type { JournalEvent } from '../../core/events.ts';
 import { writeAtomic } from '../../lib/atomic-write.ts';
+import { cannotWrite } from './cannot-write.ts';
 
 /** Most requests and tokens a minute. */
 export interface RateLimit {
@@ -48,6 +50,15 @@ export function pauseFor(
   return isFull && left > 0 ? Math.min(left, WINDOW_MS) : 0;
 }
 
+/** What a run has used in its last minute. */
+export async function recentUsage(events: AsyncIterable<JournalEvent>, now: Date): Promise<Usage> {
+  const since = now.getTime() - WINDOW_MS;
+  let usage = NO_USAGE;
+  for await (const event of events)
+    if (event.type === 'model.used' && Date.parse(event.at) > since) usage = addUsage(usage, event.usage);
+  return usage;
+}
+
 /** The cache after a run has ended. */
 export function countRun(
   cache: RateCache,
@@ -79,7 +90,7 @@ export async function readRateCache(path: string): Promise<RateCache> {
 }
 
 export async function writeRateCache(path: string, cache: RateCache): Promise<void> {
-  await writeAtomic(path, `${JSON.stringify(cache, null, 2)}\n`);
+  await writeAtomic(path, `${JSON.stringify(cache, null, 2)}\n`).catch(cannotWrite(path));
 }
 
 function isWindow(value: unknown): value is Window {

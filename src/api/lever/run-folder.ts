@@ -2,6 +2,7 @@ import { appendFile, copyFile, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { storyKey } from '../../core/story-key.ts';
 import { writeAtomic } from '../../lib/atomic-write.ts';
+import { cannotWrite } from './cannot-write.ts';
 
 /** The files of one run of one task, below `.ralph` of the workspace. */
 export interface RunFolder {
@@ -13,14 +14,15 @@ export interface RunFolder {
   keepResult(result: object): Promise<void>;
 }
 
-/** Makes `.ralph/runs/<task>/<run>` with the snapshot of the task; git ignores all of `.ralph`. */
+/** Makes `.ralph/runs/<task>/<run>` with the snapshot of the task; git ignores all of `.ralph`. Throws DISK_FAILED. */
 export async function openRunFolder(
   workspace: string,
   { taskId, runId, task }: { taskId: string; runId: string; task: object },
 ): Promise<RunFolder> {
   const dir = join(await openRalphFolder(workspace), 'runs', taskName(taskId), runId);
-  await mkdir(dir, { recursive: true });
-  await writeAtomic(join(dir, 'task.json'), `${JSON.stringify(task, null, 2)}\n`);
+  await mkdir(dir, { recursive: true }).catch(cannotWrite(dir));
+  const snapshot = join(dir, 'task.json');
+  await writeAtomic(snapshot, `${JSON.stringify(task, null, 2)}\n`).catch(cannotWrite(snapshot));
   return {
     dir,
     async keepLog(lines) {
@@ -37,12 +39,12 @@ export async function openRunFolder(
   };
 }
 
-/** `.ralph` of a workspace. */
+/** `.ralph` of a workspace. Throws DISK_FAILED. */
 export async function openRalphFolder(workspace: string): Promise<string> {
   const dir = join(workspace, '.ralph');
-  await mkdir(dir, { recursive: true });
+  await mkdir(dir, { recursive: true }).catch(cannotWrite(dir));
   await writeFile(join(dir, '.gitignore'), '*\n', { flag: 'wx' }).catch((error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EEXIST') throw error;
+    if (error.code !== 'EEXIST') cannotWrite(dir)(error);
   });
   return dir;
 }

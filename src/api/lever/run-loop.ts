@@ -1,8 +1,8 @@
 import type { Env } from '../../config/host.ts';
 import { sleep } from '../../lib/sleep.ts';
-import { chooseTask } from './choose-task.ts';
+import { chooseTask, describeHuman } from './choose-task.ts';
 import { judgeExit } from './judge-exit.ts';
-import { describeHuman, findPlaces, type Places, type Where } from './perform-task.ts';
+import { findPlaces, type Places, type Where } from './places.ts';
 import { findTaskAgent, startTaskAgent } from './task-agent.ts';
 import { readTasks } from './tasks-file.ts';
 
@@ -38,7 +38,9 @@ export async function runLoop(options: LoopOptions, world: LoopWorld): Promise<n
   let tell: ((signal: NodeJS.Signals) => void) | undefined;
   const off = world.onStop(({ signal, passOn }) => {
     stopping.abort();
-    if (passOn) tell?.(signal);
+    if (tell === undefined) return;
+    void world.log('stopping: waiting for the task agent to end');
+    if (passOn) tell(signal);
   });
   const invoke = async (taskId: string) => {
     const running = startTaskAgent(agent, flagsOf(taskId, { places, assignee: options.assignee }), places.workspace);

@@ -1,11 +1,12 @@
-import { access, constants, readFile, stat } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { access, readFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
 import { HaloError } from '../../core/errors.ts';
 import { applyEdits, type Edit } from '../../prd/edits.ts';
 import { decodePrd } from '../../prd/decode.ts';
 import { parseJson, type JsonValue } from '../../prd/json.ts';
 import { setMembers } from '../../prd/set-members.ts';
 import { replaceFile } from '../../worker/replace-file.ts';
+import { cannotWrite } from './cannot-write.ts';
 
 /** One entry of a tasks file, as far as the choice of a task goes. */
 export interface Task {
@@ -56,12 +57,23 @@ export async function readTasks(path: string): Promise<Task[]> {
   return tasks;
 }
 
+/** The task as if it had never been run; the notes of its runs stay. */
+export function resetTask(task: Task): Task {
+  const { observability } = task.json;
+  const seen = typeof observability === 'object' && observability !== null && !Array.isArray(observability);
+  const fresh = seen ? { observability: { ...observability, run_attempts: 0 } } : {};
+  return { ...task, status: 'unstarted', runAttempts: 0, json: { ...task.json, status: 'unstarted', ...fresh } };
+}
+
 export interface Progress {
   status: 'unstarted' | 'started' | 'blocked' | 'completed';
   observability: Record<string, unknown>;
 }
 
-/** Writes progress of one task into the file, in place: nothing else of it changes. Throws PRD_INVALID when it is gone. */
+/**
+ * Writes progress of one task into the file, in place: nothing else of it changes.
+ * Throws PRD_INVALID when the task is gone, DISK_FAILED.
+ */
 export async function writeProgress(path: string, id: string, progress: Progress): Promise<void> {
   await replaceFile(path, (bytes) => {
     const { text, hadMark } = decodePrd(bytes, path);
@@ -71,7 +83,7 @@ export async function writeProgress(path: string, id: string, progress: Progress
         hint: 'Put it back, or start again.',
       });
     return new TextEncoder().encode((hadMark ? '\uFEFF' : '') + applyEdits(text, editsOf(at, progress, text)));
-  });
+  }).catch(cannotWrite(path));
 }
 
 function editsOf(at: JsonValue, { status, observability }: Progress, text: string): Edit[] {
@@ -118,32 +130,4 @@ function isThere(path: string): Promise<boolean> {
     () => true,
     () => false,
   );
-}
-
-/** The prompt that every run begins with, an absolute path. Throws PROMPT_MISSING. */
-export async function findPrompt(
-  named: string | undefined,
-  from: { workspace: string; home: string },
-): Promise<string> {
-  const standard = join(from.home, '.prompts', 'autonomous-senior-engineer.prompt.md');
-  const path = named === undefined ? standard : resolve(from.workspace, named);
-  const problem = await whyUnreadable(path);
-  if (problem === undefined) return path;
-  throw new HaloError('PROMPT_MISSING', problem, {
-    hint:
-      named === undefined
-        ? 'Write one there, or name another with --prompt.'
-        : '--prompt names a file; a relative path starts at the workspace.',
-  });
-}
-
-/** It is not read: what is no regular file, such as a pipe, could be read only once. */
-async function whyUnreadable(path: string): Promise<string | undefined> {
-  try {
-    await access(path, constants.R_OK);
-    return (await stat(path)).isDirectory() ? `The prompt file ${path} is a folder.` : undefined;
-  } catch (error) {
-    const { code = '' } = error as NodeJS.ErrnoException;
-    return code === 'ENOENT' ? `There is no prompt file ${path}.` : `The prompt file ${path} cannot be read (${code}).`;
-  }
 }
