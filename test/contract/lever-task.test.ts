@@ -90,6 +90,7 @@ describe('lever task that completes', () => {
         '- A is tested',
         'The way to A',
         '"extra": 1',
+        'Progress in prd.json is kept for you: do not change that file.',
       ])
         expect(prompt).toContain(text);
       expect(inRun('A', 'codex.jsonl')).toContain('"status":"ok"');

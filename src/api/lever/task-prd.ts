@@ -1,3 +1,4 @@
+import { basename } from 'node:path';
 import type { PrdBytes } from '../operations.ts';
 import type { RunnableTask } from './check-task.ts';
 
@@ -9,6 +10,8 @@ export function taskPrd(
   const { description } = task.json;
   const own = typeof description === 'string' ? description.trim() : '';
   const entry = `The task as the tasks file has it, which counts:\n\`\`\`json\n${JSON.stringify(task.json, null, 2)}\n\`\`\``;
+  // With a change of its own the result could not land: the file in the checkout has changed, too.
+  const kept = `Progress in ${basename(path)} is kept for you: do not change that file.`;
   const document = {
     project,
     description: prompt,
@@ -16,7 +19,7 @@ export function taskPrd(
       {
         task_id: task.id,
         title: task.title,
-        description: [own, entry].filter((part) => part !== '').join('\n\n'),
+        description: [own, entry, kept].filter((part) => part !== '').join('\n\n'),
         definition_of_done: task.definitionOfDone,
         recommended: { approach: task.approach },
         model: task.model,
