@@ -4,6 +4,7 @@ import type { RunState } from '../core/run-state.ts';
 import { reach } from '../lib/failpoint.ts';
 import { writeAtomic } from '../lib/atomic-write.ts';
 import { withLock } from '../lib/lock.ts';
+import { parseJson } from '../lib/parse-json.ts';
 import { historyText, progressText } from './chronicle.ts';
 import { toJson } from './create-run.ts';
 import { isDiskError, isMissing, onDisk } from './disk.ts';
@@ -131,14 +132,13 @@ async function retell(paths: RunPaths, { state }: Folded): Promise<void> {
   await writeAtomic(paths.history, historyText(events));
 }
 
-/** A damaged run.json must not stop the run: what events know is written anew. */
+/** A run.json that is damaged or gone must not stop the run: what events know is written anew. */
 export async function readConstants(paths: RunPaths): Promise<RunConstants> {
-  const text = await readFile(paths.record, 'utf8');
-  try {
-    return JSON.parse(text) as RunConstants;
-  } catch {
-    return {};
-  }
+  const text = await readFile(paths.record, 'utf8').catch((error: unknown) => {
+    if (isMissing(error)) return '';
+    throw error;
+  });
+  return (parseJson(text) as RunConstants | null | undefined) ?? {};
 }
 
 /** Whether the event must be on the disk before halo goes on; the others can be lost without harm. */

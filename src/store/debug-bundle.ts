@@ -1,4 +1,4 @@
-import { mkdir, open } from 'node:fs/promises';
+import { mkdir, open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { JOURNAL_VERSION } from '../core/events.ts';
 import { applyEvent } from '../core/fold-run.ts';
@@ -28,9 +28,10 @@ export interface BundleFacts {
 
 const TAIL_BYTES = 256 * 1024;
 
-/** Collects in debug_bundle/ what one needs to understand a failure, and returns that folder. */
+/** Collects in debug_bundle/ what one needs to understand a failure, and returns that folder. Nothing of an earlier one stays. */
 export async function writeBundle(paths: RunPaths, facts: BundleFacts, masker: Masker): Promise<string> {
   const state = endedAs(facts.end, (await loadRun(paths)).state);
+  await dropBundle(paths);
   await onDisk(paths.bundle, async () => {
     await mkdir(paths.bundle, { recursive: true, mode: 0o700 });
     const put = (name: string, data: string | Uint8Array) =>
@@ -44,6 +45,11 @@ export async function writeBundle(paths: RunPaths, facts: BundleFacts, masker: M
     await put('summary.md', summaryText(paths, state, facts));
   });
   return paths.bundle;
+}
+
+/** Removes what explained a failure that has been mended. */
+export async function dropBundle({ bundle }: RunPaths): Promise<void> {
+  await onDisk(bundle, () => rm(bundle, { recursive: true, force: true }));
 }
 
 function endedAs(end: BundleFacts['end'], state: RunState): RunState {

@@ -1,5 +1,5 @@
 import { planNext } from '../core/plan.ts';
-import type { RunState } from '../core/run-state.ts';
+import type { RunState, StoryProgress } from '../core/run-state.ts';
 import { exitCodeOf } from '../core/stop-reason.ts';
 import type { Prd } from '../core/prd.ts';
 
@@ -71,12 +71,15 @@ function progressOf(state: RunState): Record<string, unknown> {
   };
 }
 
-/** What would run next, after the stories under way if those land. */
+/** What is done next: after the stories under way if those land, and of a run that has ended when it is resumed. */
 function nextStory(state: RunState): string | undefined {
-  if (state.status === 'ended' && state.stopReason === 'SUCCESS') return undefined;
   const landed = state.stories.map((story) =>
     story.progress === 'in_progress' ? { ...story, progress: 'passed' as const } : story,
   );
   const plan = planNext({ ...state, stories: landed });
-  return plan.kind === 'attempts' ? plan.attempts[0]?.story.id : undefined;
+  if (plan.kind === 'attempts') return plan.attempts[0]?.story.id;
+  const left = state.status === 'ended' ? landed.filter(({ progress }) => !FINISHED.includes(progress)) : [];
+  return (left.find(({ progress }) => progress !== 'pending') ?? left[0])?.id;
 }
+
+const FINISHED: StoryProgress[] = ['passed', 'done', 'skipped'];

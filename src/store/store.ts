@@ -8,7 +8,7 @@ import { maskInto } from '../lib/secrets/masked-sink.ts';
 import { openMasker, type Masker } from '../lib/secrets/masker.ts';
 import { amendRecord, appendToRun, freshenRun, readConstants, type Append, type Decision } from './append-run.ts';
 import { createRunFolders, placeRuns, type NewRun, type RunCreated } from './create-run.ts';
-import { writeBundle, type BundleFacts } from './debug-bundle.ts';
+import { dropBundle, writeBundle, type BundleFacts } from './debug-bundle.ts';
 import { asDiskError, onDisk } from './disk.ts';
 import { openFileSink } from './file-sink.ts';
 import { findRun, listRuns, runIds, type RunList } from './find-run.ts';
@@ -71,6 +71,7 @@ export interface Store {
   readArtifact(place: AttemptPlace, name: string): Promise<string | undefined>;
   /** Fills debug_bundle/ after a failure, and returns its path. */
   writeDebugBundle(runId: string, facts: BundleFacts): Promise<string>;
+  dropDebugBundle(runId: string): Promise<void>;
 }
 
 export interface StoreOptions {
@@ -157,6 +158,7 @@ export function openStore(home: string, options: StoreOptions): Store {
     openArtifact: (place, name) => maskInto(masker, openFileSink(artifactPath(home, place, name))),
     readArtifact: (place, name) => readIfThere(artifactPath(home, place, name)),
     writeDebugBundle: async (runId, facts) => writeBundle(paths(runId), facts, masker),
+    dropDebugBundle: (runId) => dropBundle(paths(runId)),
   };
 }
 

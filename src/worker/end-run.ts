@@ -28,8 +28,8 @@ export async function endRun(
   const expected = state.status === 'ended' ? undefined : decide(state);
   if (expected === undefined) return;
   await writeBackProgress(worker, { runId, config });
-  // The bundle first: whoever sees the end finds it, too.
-  if (expected.stopReason !== 'SUCCESS') await bundleFailure(worker, { runId, config, end: expected });
+  // The bundle first: whoever sees the end finds that of this failure or, after a success, none.
+  await refreshBundle(worker, { runId, config, end: expected });
   const end = await worker.store.transact(runId, async (now) => {
     const end = now.status === 'ended' ? undefined : decide(now);
     if (end === undefined) return { entries: [], result: undefined };
@@ -47,14 +47,15 @@ export async function endRun(
   }
 }
 
-interface Failure extends Pick<Run, 'runId' | 'config'> {
+interface Ending extends Pick<Run, 'runId' | 'config'> {
   end: RunEnd;
 }
 
-/** Bundles up what explains an end. Never throws. */
-export async function bundleFailure(worker: RunKeeper, { runId, config, end }: Failure): Promise<void> {
+/** Bundles up what explains an end that is no success; what explained an earlier one goes. Never throws. */
+export async function refreshBundle(worker: RunKeeper, { runId, config, end }: Ending): Promise<void> {
   const { store, log } = worker;
   try {
+    if (end.stopReason === 'SUCCESS') return await store.dropDebugBundle(runId);
     const state = await store.readState(runId);
     const story = state.stories.find(({ progress }) => ['failed', 'needs_human', 'in_progress'].includes(progress));
     const place = story && { runId, storyKey: story.key, attempt: Math.max(1, story.attempts) };

@@ -4,7 +4,7 @@ import type { RunState } from '../core/run-state.ts';
 import { releaseCommit } from '../git/hold.ts';
 import { mirrorPath } from '../git/mirror.ts';
 import type { StoryQueue } from '../queue/queue.ts';
-import { bundleFailure } from './end-run.ts';
+import { refreshBundle } from './end-run.ts';
 import type { RunKeeper } from './worker-context.ts';
 import { findStory } from './find-story.ts';
 import { goOn } from './go-on.ts';
@@ -102,7 +102,7 @@ export async function cancelRun(keeper: RunKeeper, { runId, by }: Steering): Pro
     if (held !== undefined || approved !== undefined)
       await releaseCommit(mirrorPath(keeper.home, before.repo.mirror), runId, key);
   await writeBackProgress(keeper, run);
-  await bundleFailure(keeper, { ...run, end: { stopReason: 'USER_ABORT', detail } });
+  await refreshBundle(keeper, { ...run, end: { stopReason: 'USER_ABORT', detail } });
   return steered;
 }
 

@@ -157,6 +157,26 @@ describe('append', () => {
     expect(json(runId, 'run.json')).toMatchObject({ stopReason: 'SUCCESS' });
   });
 
+  test.each([
+    ['gone', undefined],
+    ['no object', 'null'],
+  ])('a run.json that is %s is written anew', async (_what, text) => {
+    const runId = await newRun();
+    rmSync(join(home, 'runs', runId, 'run.json'));
+    if (text !== undefined) writeFileSync(join(home, 'runs', runId, 'run.json'), text);
+    expect(await store.readRecord(runId)).toMatchObject({ runId, status: 'queued', args: [], config: {} });
+    await store.append(runId, [{ type: 'run.ended', stopReason: 'USER_ABORT', detail: '' }]);
+    expect(json(runId, 'run.json')).toMatchObject({ stopReason: 'USER_ABORT' });
+  });
+
+  test('names in run.json the story that an ended run would go on with', async () => {
+    const entry = { ...created(['S-1', 'S-2', 'S-3']), attempts: 1 };
+    await store.createRun(entry, ORIGIN);
+    await store.append(entry.runId, [...attempt('S-1'), ...attempt('S-2', false)]);
+    await store.append(entry.runId, [{ type: 'run.ended', stopReason: 'GATE_FAILED', detail: '' }]);
+    expect(json(entry.runId, 'run.json').progress).toMatchObject({ completed: ['S-1'], current: null, next: 'S-2' });
+  });
+
   test('to a run that is not there fails with RUN_NOT_FOUND, also for a path instead of an id', async () => {
     for (const runId of ['0123456789', '../../etc'])
       await expect(store.append(runId, [{ type: 'run.started' }])).rejects.toMatchObject({ code: 'RUN_NOT_FOUND' });
@@ -260,4 +280,8 @@ test('the debug bundle says what happened, why, what to try and where to look', 
   const summary = readFileSync(join(dir, 'summary.md'), 'utf8');
   for (const part of ['GATE_FAILED', '> npm test: exit 1', 'What to try next', 'artifacts/s-1-', 'git-diff.patch'])
     expect(summary).toContain(part);
+  await store.writeDebugBundle(runId, { end: { stopReason: 'USER_ABORT', detail: '' } });
+  expect(readdirSync(dir), 'nothing of an earlier failure').not.toContain('git-diff.patch');
+  await store.dropDebugBundle(runId);
+  expect(readdirSync(join(home, 'runs', runId))).not.toContain('debug_bundle');
 });
