@@ -2,13 +2,15 @@ import { HaloError } from '../core/errors.ts';
 import type { RunState } from '../core/run-state.ts';
 import { isUrl } from '../git/source.ts';
 import { parsePrd } from '../prd/parse.ts';
+import { requireSettings } from '../worker/read-run.ts';
+import { refuseNeverBegun } from '../worker/refuse-word.ts';
 import type { PrdBytes } from './operations.ts';
 import { lookAtFolder } from './plan-run.ts';
 
 export interface ResumeCheck {
-  state: Pick<RunState, 'runId' | 'repo' | 'prdPath'>;
-  /** `prd.specHash` of run.json. */
-  specHash: string | undefined;
+  state: Pick<RunState, 'runId' | 'repo' | 'prdPath' | 'refused' | 'stopReason'>;
+  /** run.json. */
+  record: Record<string, unknown>;
   /** Absent: the run goes on with the PRD that it has. */
   prd: PrdBytes | undefined;
   /** Path of the repository; absent where it is not on this machine. */
@@ -18,10 +20,12 @@ export interface ResumeCheck {
 
 /**
  * Makes sure that a run may go on from here with this PRD: in its own repository, clean, and with the specification that
- * it was made with. Throws NOT_A_GIT_REPO, DIRTY_WORKTREE, STEER_REFUSED, PRD_INVALID, PRD_CHANGED.
+ * it was made with. Throws STEER_REFUSED, RUN_UNREADABLE, NOT_A_GIT_REPO, DIRTY_WORKTREE, PRD_INVALID, PRD_CHANGED.
  */
-export async function checkResume({ state, specHash, prd, repo, allowDirty }: ResumeCheck): Promise<void> {
+export async function checkResume({ state, record, prd, repo, allowDirty }: ResumeCheck): Promise<void> {
   const { runId } = state;
+  refuseNeverBegun(state);
+  requireSettings(runId, record.config);
   if (repo !== undefined && !isUrl(state.repo.source)) {
     const { source } = (await lookAtFolder(repo, allowDirty ? undefined : (prd?.path ?? state.prdPath))).repo;
     if (source !== state.repo.source) {
@@ -30,6 +34,7 @@ export async function checkResume({ state, specHash, prd, repo, allowDirty }: Re
       });
     }
   }
+  const { specHash } = record.prd as { specHash?: string };
   if (prd === undefined || parsePrd(prd.bytes, prd.path).specHash === specHash) return;
   throw new HaloError('PRD_CHANGED', `The PRD ${prd.path} asks for something else than run ${runId} was made for.`, {
     hint: `Put back what was there; or \`halo resume ${runId} --replan\` takes it as it is now, and what landed stays.`,

@@ -20,10 +20,9 @@ export interface ResumeRequest {
 export function resumeHere<T>(request: ResumeRequest, how: RunHere<T>): Promise<T> {
   const { cli } = how;
   return carryOut(async (operations, remote): Promise<Startable> => {
-    const { state, record } = await operations.get(await findRun(request.run, cli));
+    const { state, record } = await operations.get(remote ? basename(request.run) : await findRun(request.run, cli));
     const { prd, repo, allowDirty } = request;
-    const { specHash } = record.prd as { specHash?: string };
-    await cli.services.checkResume({ state, specHash, prd, repo: remote ? undefined : repo, allowDirty });
+    await cli.services.checkResume({ state, record, prd, repo: remote ? undefined : repo, allowDirty });
     const owned = await letGoOn(operations, state);
     const { runId, parallel, seq: after } = state;
     return { runId, parallel, after, warnings: [], ...owned, executed: owned.owner !== undefined };
@@ -32,23 +31,29 @@ export function resumeHere<T>(request: ResumeRequest, how: RunHere<T>): Promise<
 
 /** What ended goes on where something of it is left to do; the worker that shall do it is named when it is ours. */
 async function letGoOn(operations: Operations, state: RunState): Promise<{ owner?: string }> {
-  const { runId, status, stories, refused } = state;
+  const { runId, status, stories } = state;
   const left = stories.some(({ progress, held }) => held === undefined && !FINISHED.includes(progress));
-  if (status === 'ended' && !left && refused === undefined) return {};
+  if (status === 'ended' && !left) return {};
   const { owner } = status === 'ended' ? await operations.retry(runId, undefined) : await operations.resume(runId, {});
   return owner === undefined ? {} : { owner };
 }
 
 const FINISHED: RunState['stories'][number]['progress'][] = ['passed', 'done', 'skipped'];
 
-/** The id that is meant. Throws RUN_NOT_FOUND for a folder that is no run of this home. */
+/** The id that is meant: of the folder of that name, where it is a run's, else the text itself. Throws RUN_NOT_FOUND. */
 async function findRun(run: string, { cwd, services }: Cli): Promise<string> {
-  if (!run.includes('/')) return run;
   const runs = join((await services.readHost()).home, 'runs');
   const folder = resolve(cwd, run);
-  const [found, expected] = await Promise.all([folder, runs].map((path) => realpath(path).catch(() => path)));
-  if (found !== undefined && expected === dirname(found)) return basename(found);
+  const [home, found, parent] = await Promise.all([runs, folder, dirname(folder)].map(withoutLinks));
+  // A run directory may be a link to a larger disk, and a link may lead to one.
+  if (parent === home) return basename(folder);
+  if (found !== undefined && dirname(found) === home) return basename(found);
+  if (!run.includes('/')) return run;
   throw new HaloError('RUN_NOT_FOUND', `${folder} is not a run directory below ${runs}.`, {
     hint: '`halo ls` shows all runs; HALO_HOME says where they are.',
   });
+}
+
+function withoutLinks(path: string): Promise<string> {
+  return realpath(path).catch(() => path);
 }

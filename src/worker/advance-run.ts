@@ -15,7 +15,7 @@ import { endRun, planEnd } from './end-run.ts';
 import { hostGitDirOf } from './host-repo.ts';
 import { nextJobs } from './next-job.ts';
 import { noteAgent } from './note-agent.ts';
-import { readRun, type Run } from './read-run.ts';
+import { readRun, requireSettings, type Run } from './read-run.ts';
 import { recoverLanded, wasBegun } from './recover-landed.ts';
 import { askBreakers } from './shared-breakers.ts';
 import { watchControl } from './watch-control.ts';
@@ -37,6 +37,7 @@ export async function advanceRun(
   const state = await worker.store.readState(runId);
   if (state.status === 'ended' || rests(state)) return [];
   const run = await readRun(worker, runId);
+  requireSettings(runId, run.config);
   const plan = planNext(state);
   const planned =
     plan.kind === 'attempts' ? plan.attempts.find(({ story }) => story === state.stories[ordinal]) : undefined;

@@ -9,6 +9,7 @@ import { inspectRepo } from '../git/repo.ts';
 import { isUrl } from '../git/source.ts';
 import { refuseUnapproved } from './approval.ts';
 import { countWorkersFor } from './lane.ts';
+import { requireSettings } from './read-run.ts';
 import type { Store } from '../store/store.ts';
 
 export interface LandedRun {
@@ -37,7 +38,9 @@ export async function landRun(store: Store, home: string, runId: string): Promis
       hint: `\`halo logs ${runId}\` shows why`,
     });
   }
-  refuseUnapproved(state, completeConfig((await store.readRecord(runId)).config));
+  const { config } = await store.readRecord(runId);
+  requireSettings(runId, config);
+  refuseUnapproved(state, completeConfig(config));
   await reach('ff.before');
   const landed = isUrl(repo.source)
     ? await pushRun(home, repo, tip)

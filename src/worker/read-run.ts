@@ -18,3 +18,14 @@ export async function readRun(worker: Pick<WorkerContext, 'store'>, runId: strin
   if (given === undefined) throw new HaloError('RUN_UNREADABLE', `the journal of run ${runId} has no beginning`);
   return { runId, prd: given.prd, config: completeConfig(record.config) };
 }
+
+/**
+ * Throws RUN_UNREADABLE for a run whose run.json has lost the settings that it was made with: no gate would prove what
+ * is made. The journal does not hold them.
+ */
+export function requireSettings(runId: string, config: unknown): void {
+  if ((config as { gates?: unknown } | null | undefined)?.gates !== undefined) return;
+  throw new HaloError('RUN_UNREADABLE', `The run.json of run ${runId} is damaged: the settings of the run are gone.`, {
+    hint: 'Put the file back from a backup, or run the PRD anew.',
+  });
+}

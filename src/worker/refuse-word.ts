@@ -14,7 +14,11 @@ export function refuseEnded(state: RunState, verb: 'pause' | 'resume' | 'cancel'
 }
 
 /** Of a run that was refused, not even the base commit was brought here. */
-export function refuseNeverBegun({ runId, refused: never, stopReason }: RunState): void {
+export function refuseNeverBegun({
+  runId,
+  refused: never,
+  stopReason,
+}: Pick<RunState, 'runId' | 'refused' | 'stopReason'>): void {
   if (never === undefined) return;
   throw refused(
     `Run ${runId} was refused with ${stopReason ?? 'no reason'} before it began: it cannot go on.`,

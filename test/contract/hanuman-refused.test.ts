@@ -1,4 +1,4 @@
-import { readdirSync } from 'node:fs';
+import { readdirSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import {
@@ -93,6 +93,8 @@ describe('a run that is refused', () => {
     for (const words of [
       ['retry', runId],
       ['resume', runId, '--replan'],
+      ['run', '--resume', runId],
+      ['run', '--prd', prd, '--resume', directoryOf(end)],
     ])
       expect(await world.home.halo(words, at)).toMatchObject({
         code: 6,
@@ -100,6 +102,17 @@ describe('a run that is refused', () => {
       });
     expect((await world.home.halo(['status', runId], at)).stdout).toContain('NOT_A_GIT_REPO');
     expect(await world.home.halo(['diff', runId], at)).toMatchObject({ code: 0, stdout: '' });
+  });
+
+  it('because run.json has lost the settings of the run that shall go on', async () => {
+    const prd = writePrd(repository, TWO);
+    const submitted = await world.home.halo(['submit', prd, ...AGENT], { cwd: repository.root });
+    const runId = submitted.stdout.trim();
+    const dir = join(world.home.dir, 'runs', runId);
+    writeFileSync(join(dir, 'run.json'), '{"config": ');
+    const end = await world.run(repository, ['--prd', prd, '--resume', runId]);
+    expectRefused(world.home, end, 1, 'INFRASTRUCTURE', 'is damaged');
+    expect(read(dir, 'journal.jsonl').trimEnd().split('\n')).toHaveLength(1);
   });
 
   it('leaves no run directory in the form without --prd, nor for wrong words', async () => {

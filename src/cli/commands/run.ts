@@ -76,7 +76,7 @@ async function run(given: string | undefined, flags: Flags, cli: Cli): Promise<v
       : runHere({ prd, repos: [repo], profile: flags.profile, set, allowDirty: flags.allowDirty === true }, how));
     cli.exitCode = exitCodeOf(end ?? 'USER_ABORT');
   } catch (error) {
-    const prdPath = file === undefined || file === '-' ? '-' : resolve(cli.cwd, file);
+    const prdPath = prd?.path ?? (file === undefined || file === '-' ? '-' : resolve(cli.cwd, file));
     const asked = { repo, prdPath, prd, profile: flags.profile, set };
     if (flags.prd !== undefined && !begun) await keepRefusal(error, asked, cli, json);
     throw error;
