@@ -48,11 +48,12 @@ export function openLocal(options: LocalOptions): Operations {
   const breakers = openBreakers(host.home);
   const redis = lazily(async () => {
     // Most commands need neither the queue nor the engine, and take twice as long with both.
-    const [{ findRedis }, { openQueue }] = await Promise.all([
+    const [{ findQueueServer }, { openQueue }] = await Promise.all([
       import('../worker/find-redis.ts'),
       import('../queue/queue.ts'),
     ]);
-    const link = await findRedis(host);
+    // What is odd of it but no danger is the worker's to tell, and doctor's.
+    const link = await findQueueServer(host, () => undefined);
     const standings = { standingOf: openStandings(host.home, store), limits: openLimits(host.home) };
     return { link, queue: await openQueue(link, { ...standings, takeoverMs: host.takeoverMs }) };
   });

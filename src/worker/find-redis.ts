@@ -1,4 +1,6 @@
 import type { Host } from '../config/config.ts';
+import { HaloError } from '../core/errors.ts';
+import { checkRedis, type RedisFinding } from '../queue/check-redis.ts';
 import { connectRedis, type RedisLink } from '../queue/redis.ts';
 
 /** Redis for this host: configured, embedded, or in a container where the machine has no program for it. */
@@ -7,4 +9,15 @@ export function findRedis(host: Host): Promise<RedisLink> {
     const { startRedisContainer } = await import('../sandbox/docker/redis-container.ts');
     return startRedisContainer(place);
   });
+}
+
+/** The same to put jobs into: a server that drops them when it is full is refused. Throws REDIS_UNAVAILABLE. */
+export async function findQueueServer(host: Host, warn: (finding: RedisFinding) => void): Promise<RedisLink> {
+  const link = await findRedis(host);
+  const findings = await checkRedis(link);
+  findings.forEach(warn);
+  const bad = findings.find(({ level }) => level === 'bad');
+  if (bad === undefined) return link;
+  await link.close();
+  throw new HaloError('REDIS_UNAVAILABLE', bad.what, { hint: bad.hint });
 }

@@ -3,7 +3,8 @@ import type { Logger } from 'pino';
 import { completeConfig } from '../config/complete.ts';
 import { processEnv, readSecret } from '../config/host.ts';
 import type { Config, Host } from '../config/config.ts';
-import { HaloError, toHaloError } from '../core/errors.ts';
+import type { HaloError} from '../core/errors.ts';
+import { toHaloError } from '../core/errors.ts';
 import { unmetNeeds } from '../core/needs.ts';
 import type { RunEnd } from '../core/plan.ts';
 import type { StopReason } from '../core/stop-reason.ts';
@@ -13,14 +14,12 @@ import { reach } from '../lib/failpoint.ts';
 import { askOnce } from '../lib/ask-once.ts';
 import { atMost } from '../lib/at-most.ts';
 import { openAllowance, type SharedAllowance } from '../queue/allowance.ts';
-import { checkRedis } from '../queue/check-redis.ts';
 import { openFleetClock } from '../queue/fleet-clock.ts';
 import { consume, type Turn } from '../queue/consume.ts';
 import { jobIdOf, type JobRef } from '../queue/job.ts';
-import type { RedisLink } from '../queue/redis.ts';
 import { readHomeId } from '../queue/home-id.ts';
 import { openQueue } from '../queue/queue.ts';
-import { findRedis } from './find-redis.ts';
+import { findQueueServer } from './find-redis.ts';
 import { openDocker } from '../sandbox/docker/engine.ts';
 import { openProver } from '../sandbox/prove.ts';
 import { asDiskError } from '../store/disk.ts';
@@ -68,8 +67,7 @@ const ENDS_RUN: readonly (StopReason | undefined)[] = [
 /** Starts taking stories from the queue. The only place that puts a worker's parts together. */
 export async function startWorker(options: WorkerOptions): Promise<Worker> {
   const { host, concurrency, log, owner, masker = openProcessMasker(host, processEnv()) } = options;
-  const link = await findRedis(host);
-  await refuseForgetful(link, log);
+  const link = await findQueueServer(host, ({ what, hint }) => log.warn({ hint }, what));
   const cleaning = new Set<Promise<void>>();
   const homeId = await readHomeId(host.home);
   const shared = await openAllowance(link);
@@ -130,16 +128,6 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
       await link.close();
     },
   };
-}
-
-/** A server that drops jobs when it is full is refused; one that only forgets them when it restarts is warned of. */
-async function refuseForgetful(link: RedisLink, log: Logger): Promise<void> {
-  const findings = await checkRedis(link);
-  for (const { what, hint } of findings) log.warn({ hint }, what);
-  const bad = findings.find(({ level }) => level === 'bad');
-  if (bad === undefined) return;
-  await link.close();
-  throw new HaloError('REDIS_UNAVAILABLE', bad.what, { hint: bad.hint });
 }
 
 interface Parts {

@@ -5,6 +5,7 @@ import { Queue } from 'bullmq';
 import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { checkQueue } from '../../src/api/doctor.ts';
+import { openLocal } from '../../src/api/local.ts';
 import type { Host } from '../../src/config/config.ts';
 import { sleep } from '../../src/lib/sleep.ts';
 import { consume } from '../../src/queue/consume.ts';
@@ -12,6 +13,8 @@ import { queueName } from '../../src/queue/job.ts';
 import { openQueue } from '../../src/queue/queue.ts';
 import { connectRedis, type RedisLink } from '../../src/queue/redis.ts';
 import { startWorker } from '../../src/worker/main.ts';
+import { OK, prdOf, scripted } from '../support/halo.ts';
+import { makeRepository } from '../support/repository.ts';
 import { openRedisServer, type RedisServer } from '../support/redis-server.ts';
 
 const containing = (text: string) => expect.stringContaining(text) as string;
@@ -114,16 +117,21 @@ async function startConsumer() {
 }
 
 describe('hazard 10: Redis may forget', () => {
-  it('what it drops when it is full: doctor fails, and no worker starts', async () => {
+  it('what it drops when it is full: doctor fails, no worker starts, and no run is made', async () => {
     await link.client.config('SET', 'maxmemory-policy', 'allkeys-lru');
     expect(await checkQueue(host)).toMatchObject([
       { ok: 'fail', says: containing('is allkeys-lru'), mend: containing('noeviction') },
     ]);
+    const refusal = { code: 'REDIS_UNAVAILABLE', message: containing('maxmemory-policy is allkeys-lru') };
     const starting = startWorker({ host, concurrency: 1, log: pino({ level: 'silent' }) });
-    await expect(starting).rejects.toMatchObject({
-      code: 'REDIS_UNAVAILABLE',
-      message: containing('maxmemory-policy is allkeys-lru'),
-    });
+    await expect(starting).rejects.toMatchObject(refusal);
+    const repository = makeRepository();
+    const operations = openLocal({ host });
+    const request = { repos: [repository.root], set: scripted(OK), profile: undefined, allowDirty: false };
+    await expect(operations.submit({ ...request, prd: prdOf([{ id: 'A' }]) })).rejects.toMatchObject(refusal);
+    expect(await operations.list()).toEqual([]);
+    await operations.close();
+    repository.remove();
   });
 
   it('what it has no log of on disk: doctor and the worker warn', async () => {
