@@ -35,6 +35,7 @@ describe('a run that is refused', () => {
     const dirty = world.aRepository();
     const prd = writePrd(dirty, TWO);
     dirty.write('README.md', 'Changed.\n');
+    dirty.write('new.txt', 'New.\n');
     const dir = expectRefused(
       world.home,
       await world.run(dirty, ['--prd', prd, ...AGENT]),
@@ -42,7 +43,7 @@ describe('a run that is refused', () => {
       'DIRTY_WORKTREE',
       'README.md',
     );
-    expect(read(dir, 'debug_bundle/git-status.txt')).toContain('README.md');
+    expect(read(dir, 'debug_bundle/git-status.txt')).toMatch(/README\.md\nnew\.txt/);
     expect(read(dir, 'debug_bundle/git-diff.patch')).toContain('+Changed.');
     expect(recordOf(dir)).toMatchObject({ config: { agent: 'command' }, agent: { name: 'command' } });
   });
@@ -63,6 +64,7 @@ describe('a run that is refused', () => {
       'VALIDATION_FAILED',
       says,
     );
+    expect(recordOf(dir).detail).toMatch(/prd\.json:\d+: /);
     expect(recordOf(dir).repo.headSha).toBe(repository.git('rev-parse', 'main'));
     expect(recordOf(dir).prd.hash).toMatch(/^[0-9a-f]{64}$/);
   });
@@ -71,6 +73,14 @@ describe('a run that is refused', () => {
     const end = await world.run(repository, ['--prd', 'nowhere.json', ...AGENT]);
     const dir = expectRefused(world.home, end, 6, 'VALIDATION_FAILED', 'There is no file');
     expect(recordOf(dir).prd.path).toBe(join(repository.root, 'nowhere.json'));
+  });
+
+  it('because of its settings, and keeps where the PRD is that was named by its name', async () => {
+    const named = world.aRepository();
+    named.write('.halo/prds/cart/prd.json', JSON.stringify({ schemaVersion: '0.1', stories: TWO }));
+    const end = await world.run(named, ['--prd', 'cart', ...AGENT, '-c', 'no.such=1']);
+    const dir = expectRefused(world.home, end, 6, 'VALIDATION_FAILED', 'no.such');
+    expect(recordOf(dir).prd.path).toBe(join(named.root, '.halo/prds/cart/prd.json'));
   });
 
   it('because Docker is away', async () => {

@@ -4,6 +4,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import {
   directoryOf,
   expectRefused,
+  expectStructure,
   openWorld,
   read,
   recordOf,
@@ -27,10 +28,10 @@ describe('a run that succeeds', () => {
 
   beforeAll(async () => {
     repository = world.aRepository();
-    writeFileSync(join(world.home.dir, 'config.toml'), '[profiles.calm]\nrun.on_failure = "stop"\n');
+    writeFileSync(join(world.home.dir, 'config.toml'), '[profiles.calm]\nlimits.pids = 77\n');
     prd = writePrd(repository, TWO);
-    const script = `echo '{"step":"one"}'; date +%s%N >> times; ls > seen; ${OK}`;
-    words = ['--prd', prd, '--sandbox', '--profile', 'calm', ...settings(script)];
+    const script = `echo '{"step":"one"}'; date +%s%N >> times; ${OK}`;
+    words = ['--prd', prd, '--sandbox', '--profile', 'calm', ...settings(script, ['limits.cpus=2', 'limits.cpus=1'])];
     end = await world.run(repository, words);
     dir = directoryOf(end);
   }, 180_000);
@@ -41,10 +42,7 @@ describe('a run that succeeds', () => {
     expect(recordOf(dir).runId).toBe(basename(dir));
   });
 
-  it('leaves the structure of the contract', () => {
-    for (const name of ['run.json', 'events.jsonl', 'checkpoints/state.json', 'artifacts'])
-      expect(existsSync(join(dir, name)), name).toBe(true);
-  });
+  it('leaves the structure of the contract', () => expectStructure(dir));
 
   it('leaves no debug bundle', () => expect(existsSync(join(dir, 'debug_bundle'))).toBe(false));
 
@@ -59,7 +57,7 @@ describe('a run that succeeds', () => {
       prd: { path: prd },
       agent: { name: 'command' },
       args: ['run', ...words],
-      config: { agent: 'command', gates: ['true'] },
+      config: { agent: 'command', gates: ['true'], limits: { pids: 77, cpus: 1 } },
     });
     expect(record.prd.hash).toMatch(/^[0-9a-f]{64}$/);
     expect(Date.parse(record.endTime ?? '')).toBeGreaterThan(Date.parse(record.startTime ?? ''));
@@ -127,7 +125,7 @@ describe('a run whose agent gives no valid answer', () => {
   it('ends with a stop reason and does not count the story as complete', () => {
     expect(end).toMatchObject({ code: 10 });
     expect(recordOf(dir)).toMatchObject({ stopReason: 'INVALID_OUTPUT', exitStatus: 10 });
-    expect(recordOf(dir).progress).toMatchObject({ completed: ['S-1'] });
+    expect(recordOf(dir).progress).toMatchObject({ completed: ['S-1'], next: 'S-2' });
     expect(repository.git('log', '--format=%s', `main..halo/${basename(dir)}`)).toBe('feat: [S-1] - Title of S-1');
   });
 
@@ -150,9 +148,12 @@ describe('a run whose agent gives no valid answer', () => {
   });
 
   it('is resumed by its directory, and goes on with the next unfinished story alone', async () => {
+    const said = read(dir, 'events.jsonl');
     const resumed = await world.run(repository, ['--prd', prd, '--resume', dir]);
     expect(resumed).toMatchObject({ code: 0 });
     expect(directoryOf(resumed)).toBe(dir);
+    expect(read(dir, 'events.jsonl')).toBe(`${said}{"status":"ok","summary":"Did it."}\n`);
+    expect(existsSync(join(dir, 'debug_bundle'))).toBe(false);
     const { stopReason, progress } = recordOf(dir);
     expect(stopReason).toBe('SUCCESS');
     expect(progress.stories.map(({ id, attempts }) => [id, attempts])).toEqual([
@@ -161,6 +162,25 @@ describe('a run whose agent gives no valid answer', () => {
     ]);
     expect(repository.git('show', `halo/${basename(dir)}:x`)).toBe('x\nx');
   });
+});
+
+describe('a run whose agent says how it went', () => {
+  it('takes each status, and an agent that fails, for what it is', async () => {
+    const repository = world.aRepository();
+    const prd = writePrd(repository, [...TWO, story('S-3')]);
+    const answers = `*"S-1: Title"*) echo '{"status":"needs_human","summary":"Which color?"}';; *"S-2: Title"*) echo '{"status":"failed","summary":"Too hard."}';; *) exit 7;;`;
+    const script = `p=$(cat); echo x > x; case "$p" in ${answers} esac`;
+    const end = await world.run(repository, ['--prd', prd, ...settings(script, ['run.on_failure="continue"'])]);
+    expect(end).toMatchObject({ code: 4 });
+    const { stopReason, detail, progress } = recordOf(directoryOf(end));
+    expect({ stopReason, detail }).toEqual({ stopReason: 'NEEDS_HUMAN', detail: 'S-1: Which color?' });
+    expect(progress.completed).toEqual([]);
+    expect(progress.stories.map((each) => [each.id, each.stopReason])).toEqual([
+      ['S-1', 'NEEDS_HUMAN'],
+      ['S-2', 'ENGINE_ERROR'],
+      ['S-3', 'ENGINE_ERROR'],
+    ]);
+  }, 180_000);
 });
 
 describe('a run whose process is killed', () => {
@@ -187,11 +207,19 @@ describe('a run whose process is killed', () => {
 });
 
 describe('a run with --ask-for-approval', () => {
-  it('waits for a person before a story lands', async () => {
+  it('waits for a person before a story lands, and goes on with their yes', async () => {
     const repository = world.aRepository();
-    const prd = writePrd(repository, [story('S-1')]);
-    const end = await world.run(repository, ['--prd', prd, '--ask-for-approval', ...settings(`echo x > x; ${OK}`)]);
+    const prd = writePrd(repository, TWO);
+    const end = await world.run(repository, ['--prd', prd, '--ask-for-approval', ...settings(`echo x >> x; ${OK}`)]);
     expect(end).toMatchObject({ code: 4 });
-    expect(recordOf(directoryOf(end))).toMatchObject({ stopReason: 'NEEDS_HUMAN', progress: { completed: [] } });
+    const dir = directoryOf(end);
+    const runId = basename(dir);
+    expect(recordOf(dir)).toMatchObject({ stopReason: 'NEEDS_HUMAN', progress: { completed: [], next: 'S-1' } });
+    expect(repository.git('branch', '--list', 'halo/*')).toBe('');
+    const approved = await world.home.halo(['approve', runId, '--story', 'S-1'], { cwd: repository.root });
+    expect(approved).toMatchObject({ code: 0 });
+    expect(await world.run(repository, ['--prd', prd, '--resume', dir])).toMatchObject({ code: 4 });
+    expect(recordOf(dir).progress).toMatchObject({ completed: ['S-1'], next: 'S-2' });
+    expect(repository.git('show', `halo/${runId}:x`)).toBe('x');
   }, 180_000);
 });

@@ -19,12 +19,12 @@ export interface RunRecord {
   prd: { path: string; hash?: string; specHash?: string };
   agent: { name: string | null; version: string | null; features?: string[]; help?: string };
   args: string[];
-  config: { agent?: string; gates?: string[]; approval?: string };
+  config: { agent?: string; gates?: string[]; limits?: { cpus: number; pids: number } };
   progress: {
     completed: string[];
     current: string | null;
     next: string | null;
-    stories: { id: string; attempts: number; progress: string }[];
+    stories: { id: string; attempts: number; progress: string; stopReason: string | null }[];
   };
 }
 
@@ -80,12 +80,19 @@ export const directoryOf = ({ stdout }: Ended) => stdout.trimEnd().split('\n').a
 export const read = (dir: string, name: string) => readFileSync(join(dir, name), 'utf8');
 export const recordOf = (dir: string, folder = '.') => JSON.parse(read(dir, join(folder, 'run.json'))) as RunRecord;
 
+/** What is in every run directory; the debug bundle comes and goes. */
+export function expectStructure(dir: string): void {
+  for (const name of ['run.json', 'journal.jsonl', 'events.jsonl', 'checkpoints/state.json', 'artifacts'])
+    expect(existsSync(join(dir, name)), name).toBe(true);
+}
+
 /** A refusal has its own run directory, which says why and has a debug bundle. */
 export function expectRefused(home: HaloHome, end: Ended, code: number, stopReason: string, says: string): string {
   expect(end.stderr).toContain(says);
   expect(end.code).toBe(code);
   const dir = directoryOf(end);
   expect(dirname(dir)).toBe(join(home.dir, 'runs'));
+  expectStructure(dir);
   expect(recordOf(dir)).toMatchObject({ status: 'ended', stopReason, exitStatus: code });
   expect(recordOf(dir).detail).toContain(says);
   expect(recordOf(dir).endTime).not.toBeNull();

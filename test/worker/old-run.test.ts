@@ -2,50 +2,75 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
-import { expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { openLocal } from '../../src/api/local.ts';
+import type { Operations } from '../../src/api/operations.ts';
+import type { Host } from '../../src/config/config.ts';
 import { completeConfig } from '../../src/config/complete.ts';
 import { resolveConfig } from '../../src/config/resolve.ts';
 import { startWorker } from '../../src/worker/main.ts';
 import { OK, prdOf, scripted } from '../support/halo.ts';
-import { makeRepository } from '../support/repository.ts';
+import { makeRepository, type TestRepository } from '../support/repository.ts';
 
 /** What the first halo knew; everything else came later. */
 const FIRST = ['agent', 'agentCommand', 'setup', 'gates', 'image', 'env', 'model', 'limits', 'git', 'workspace'];
 
-test('hazard 38: a run that an older halo submitted is worked on, landed and shown', async () => {
-  const host = {
-    home: mkdtempSync(join(tmpdir(), 'halo-home-')),
-    redisUrl: undefined,
-    apiUrl: undefined,
-    apiToken: undefined,
-  };
-  const repository = makeRepository();
-  const operations = openLocal({ host });
+let host: Host;
+let repository: TestRepository;
+let operations: Operations;
+
+/** Submits a run and changes the configuration in its run.json before a worker sees it. */
+async function submitted(change: (config: Record<string, unknown>) => void): Promise<string> {
   const set = scripted(`echo hello > greeting; ${OK}`, ['grep hello greeting']);
-  const prd = prdOf([{ id: 'A' }]);
-  const [submitted] = await operations.submit({
-    prd,
-    repos: [repository.root],
-    profile: undefined,
-    set,
-    allowDirty: false,
-  });
-  const { runId } = submitted!;
+  const request = { prd: prdOf([{ id: 'A' }]), repos: [repository.root], profile: undefined, set, allowDirty: false };
+  const [{ runId } = { runId: '' }] = await operations.submit(request);
   const path = join(host.home, 'runs', runId, 'run.json');
   const record = JSON.parse(readFileSync(path, 'utf8')) as { config: Record<string, unknown> };
-  for (const key of Object.keys(record.config)) if (!FIRST.includes(key)) delete record.config[key];
+  change(record.config);
   writeFileSync(path, JSON.stringify(record));
+  return runId;
+}
 
+/** A worker takes the run to its end. */
+async function workOn(runId: string): Promise<void> {
   const worker = await startWorker({ host, concurrency: 1, log: pino({ level: 'silent' }) });
   for await (const { type } of operations.follow(runId, { after: 0, follow: true })) if (type === 'run.ended') break;
-  expect((await operations.get(runId)).state).toMatchObject({ stopReason: 'SUCCESS' });
-  expect(await operations.diff(runId, undefined)).toContain('+hello');
-  expect(await operations.land(runId)).toMatchObject({ branch: 'main' });
   await worker.close();
-  await operations.close();
-  rmSync(host.home, { recursive: true, force: true });
-  repository.remove();
+}
+
+describe('a run that was submitted before', () => {
+  beforeEach(() => {
+    const home = mkdtempSync(join(tmpdir(), 'halo-home-'));
+    host = { home, redisUrl: undefined, apiUrl: undefined, apiToken: undefined };
+    repository = makeRepository();
+    operations = openLocal({ host });
+  });
+  afterEach(async () => {
+    await operations.close();
+    rmSync(host.home, { recursive: true, force: true });
+    repository.remove();
+  });
+
+  test('hazard 38: a run that an older halo submitted is worked on, landed and shown', async () => {
+    const runId = await submitted((config) => {
+      for (const key of Object.keys(config)) if (!FIRST.includes(key)) delete config[key];
+    });
+    await workOn(runId);
+    expect((await operations.get(runId)).state).toMatchObject({ stopReason: 'SUCCESS' });
+    expect(await operations.diff(runId, undefined)).toContain('+hello');
+    expect(await operations.land(runId)).toMatchObject({ branch: 'main' });
+  });
+
+  test('a run that has lost its settings ends with the reason, and nothing lands that no gate has proven', async () => {
+    const runId = await submitted((config) => {
+      for (const key of Object.keys(config)) delete config[key];
+    });
+    await workOn(runId);
+    const { state } = await operations.get(runId);
+    expect(state).toMatchObject({ stopReason: 'INFRASTRUCTURE', tip: repository.git('rev-parse', 'main') });
+    expect(state.detail).toContain('the settings of the run are gone');
+    expect(repository.git('branch', '--list', 'halo/*')).toBe('');
+  });
 });
 
 const current = resolveConfig({
