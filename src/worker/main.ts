@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import { completeConfig } from '../config/complete.ts';
 import { processEnv, readSecret } from '../config/host.ts';
 import type { Config, Host } from '../config/config.ts';
-import type { HaloError} from '../core/errors.ts';
+import type { HaloError } from '../core/errors.ts';
 import { toHaloError } from '../core/errors.ts';
 import { unmetNeeds } from '../core/needs.ts';
 import type { RunEnd } from '../core/plan.ts';
