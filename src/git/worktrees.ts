@@ -1,4 +1,4 @@
-import { mkdir, readFile } from 'node:fs/promises';
+import { mkdir, readFile, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { git, gitText } from './git.ts';
 import { assertObjectId } from './object-id.ts';
@@ -20,7 +20,8 @@ export async function listWorktrees(gitDir: string): Promise<Worktree[]> {
 
 /**
  * Checks a commit out in a worktree at `path`, an absolute path, as the operator and without hooks. One that is there
- * already goes forward to it, and git refuses to overwrite what was changed in it. Throws GIT_FAILED.
+ * already goes forward to it, and git refuses to overwrite what was changed in it, or what is there and no worktree.
+ * Throws GIT_FAILED.
  */
 export async function checkOutAside({
   gitDir,
@@ -32,7 +33,8 @@ export async function checkOutAside({
   path: string;
 }): Promise<void> {
   assertObjectId(commit, 'The commit to check out');
-  if ((await listWorktrees(gitDir)).some((worktree) => worktree.path === path)) {
+  const isThere = await stat(path).catch(() => undefined);
+  if (isThere && (await listWorktrees(gitDir)).some((worktree) => worktree.path === path)) {
     await git(['merge', '--ff-only', '--quiet', '--no-autostash', '--no-stat', commit], {
       cwd: path,
       trust: 'operator',
@@ -40,7 +42,8 @@ export async function checkOutAside({
     return;
   }
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-  await git(['worktree', 'add', '--quiet', '--detach', '--', path, commit], { gitDir, trust: 'operator' });
+  // By force where git still knows one whose folder was deleted; it never writes over a folder.
+  await git(['worktree', 'add', '--quiet', '--detach', '--force', '--', path, commit], { gitDir, trust: 'operator' });
 }
 
 /** The operation that a checkout is in the middle of, in words, or undefined. `gitDir` is the checkout's own. */
