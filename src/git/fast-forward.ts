@@ -18,7 +18,7 @@ export interface FastForwardRequest {
   /** When given, the branch must still be there. */
   from?: string;
   to: string;
-  /** Files, relative to the top, that may have changes; git still refuses to overwrite them. */
+  /** Files and folders, relative to the top, that may have changes; git still refuses to overwrite them. */
   except?: readonly string[];
   /** How people call `to`, for messages: `halo/<runId>`. Default the commit id. */
   name?: string;

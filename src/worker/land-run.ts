@@ -2,6 +2,7 @@ import { relative } from 'node:path';
 import { completeConfig } from '../config/complete.ts';
 import { HaloError } from '../core/errors.ts';
 import type { RunRepo } from '../core/events.ts';
+import { PRDS_FOLDER } from '../core/named-prd.ts';
 import { reach } from '../lib/failpoint.ts';
 import { fastForward, pushFastForward } from '../git/fast-forward.ts';
 import { mirrorPath } from '../git/mirror.ts';
@@ -64,9 +65,9 @@ interface RunToLand {
   prdPath: string;
 }
 
-/** The PRD may have changed: halo itself marks in it what has landed. */
+/** PRDs may have changed: halo itself marks in them what has landed. */
 async function fastForwardCheckout(repo: RunRepo, { runId, tip, prdPath }: RunToLand): Promise<LandedRun> {
   const { root, gitDir } = await inspectRepo(repo.source);
-  const except = [relative(root, prdPath)].filter((path) => !path.startsWith('..'));
+  const except = [PRDS_FOLDER, relative(root, prdPath)].filter((path) => !path.startsWith('..'));
   return fastForward({ root, gitDir, branch: repo.branch, to: tip, name: `halo/${runId}`, except });
 }
