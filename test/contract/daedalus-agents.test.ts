@@ -6,6 +6,7 @@ import { parseConfigFile } from '../../src/config/load.ts';
 import { resolveConfig, type ConfigSources } from '../../src/config/resolve.ts';
 import { AGENT_IDS } from '../../src/core/agent.ts';
 import { classify, decideRetry, type FailureFacts } from '../../src/core/failure.ts';
+import { causeOf } from '../../src/gateway/provider-error.ts';
 import { readRun } from '../agents/read-run.ts';
 
 const REAL = ['codex', 'claude', 'opencode', 'gemini'] as const;
@@ -40,10 +41,10 @@ const NOTHING: ConfigSources = {
 const configOf = (sources: Partial<ConfigSources>) => resolveConfig({ ...NOTHING, ...sources }).config;
 const repo = (text: string) => parseConfigFile('/repo/halo.toml', text);
 
-const decide = (facts: FailureFacts, agentFailures = 0) =>
+const decide = (facts: FailureFacts, failures = 0) =>
   decideRetry({
     kind: classify(facts),
-    before: { agent: agentFailures },
+    before: { [classify(facts).class]: failures },
     policy: { ...configOf({}).retry, attempts: 3, jitter: 0 },
     seed: 'x',
   });
@@ -68,17 +69,24 @@ describe('the boundary to agents', () => {
       expect(recorded(id, 'http-401').outcome.kind, id).toBe('error');
     }
     expect(decide({ stopReason: 'INVALID_OUTPUT' })).toMatchObject({ class: 'agent', retry: { nth: 1, of: 2 } });
-    expect(decide({ stopReason: 'ENGINE_ERROR', cause: 'rate-limited' })).toMatchObject({
-      class: 'provider',
-      rule: 'wait',
-    });
-    expect(decide({ stopReason: 'ENGINE_ERROR', cause: 'key-refused' })).toEqual({ class: 'provider', rule: 'halt' });
+    // The gateway sees what the provider answered, whatever the agent makes of it.
+    const answered = (status: number) => decide({ stopReason: 'ENGINE_ERROR', ...causeOf(status) });
+    expect(answered(429)).toMatchObject({ class: 'provider', rule: 'wait' });
+    expect(answered(503)).toMatchObject({ class: 'provider', rule: 'wait' });
+    expect(answered(401)).toEqual({ class: 'provider', rule: 'halt' });
   });
 
   it('retries a bounded number of times, each after a longer wait', () => {
     const [first, second, third] = [0, 1, 2].map((failures) => decide({ stopReason: 'INVALID_OUTPUT' }, failures));
     expect(second?.retry?.waitMs).toBeGreaterThan(first?.retry?.waitMs ?? Infinity);
     expect(third).toEqual({ class: 'agent', rule: 'halt' });
+    // What will pass by itself has a number of its own.
+    const passing: FailureFacts = { stopReason: 'ENGINE_ERROR', ...causeOf(429) };
+    const { retries } = configOf({}).retry.classes.provider;
+    const waits = Array.from({ length: retries + 1 }, (_, failures) => decide(passing, failures).retry?.waitMs);
+    const [once = Infinity, twice = 0] = waits;
+    expect(twice).toBeGreaterThan(once);
+    expect(waits.indexOf(undefined)).toBe(retries);
   });
 
   it('has no agent named on its other side: what works on stories knows none', () => {

@@ -92,18 +92,23 @@ describe('a run of a PRD with a name', () => {
     rmSync(inPrd('agent.log'));
     writeFileSync(inPrd('agent.log'), 'mine');
     writePrd([{ id: 'US-002', priority: 1 }]);
+    repository.write('.halo/prds/cart/prd.md', 'thoughts');
+    repository.git('add', '.halo');
+    repository.git('commit', '-qm', 'the PRD');
     const second = await run(scripted(`echo more >> log.txt; ${OK}`));
     expect(second.stopReason).toBe('SUCCESS');
     expect(readFileSync(inPrd('agent.log'), 'utf8')).toBe('mine');
     expect(lstatSync(inPrd('progress.md')).isSymbolicLink()).toBe(true);
     expect(readlinkSync(inPrd('progress.md'))).toContain(second.runId);
+    repository.write('.halo/prds/cart/prd.md', 'more thoughts');
     await halo.operations.land(second.runId);
+    expect(readFileSync(inPrd('prd.md'), 'utf8')).toBe('more thoughts');
     expect(repository.git('log', '-1', '--format=%s')).toBe('feat: [US-002] - Title of US-002');
   });
 
   it('runs every check before a story passes, and none that fails lets it commit; what it said is in log and report', async () => {
     writePrd([{ id: 'US-001', priority: 1 }]);
-    const gates = ['echo first check', 'echo "expected 2 but got 3"; exit 4'];
+    const gates = ['echo first check', 'echo "expected 2 but got 3"; exit 4', 'true'];
     const state = await run(scripted(`echo more >> log.txt; ${OK}`, gates));
     expect(state).toMatchObject({ stopReason: 'GATE_FAILED', tip: state.repo.base });
     expect(statuses()).toEqual(['in_progress']);
@@ -111,7 +116,7 @@ describe('a run of a PRD with a name', () => {
     const ended = journal
       .map((line) => JSON.parse(line) as Record<string, unknown>)
       .filter((e) => e['type'] === 'gate.ended');
-    expect(ended.map(({ command, exitCode }) => [command, exitCode])).toEqual([
+    expect(ended.slice(0, 2).map(({ command, exitCode }) => [command, exitCode])).toEqual([
       [gates[0], 0],
       [gates[1], 4],
     ]);
@@ -148,12 +153,21 @@ describe('a run of a PRD with a name', () => {
       });
   });
 
-  it('starts a fresh session of the agent for each story and each attempt', async () => {
+  it('starts a fresh session of the agent for each story and each attempt, and tells it what came before', async () => {
     writePrd([
       { id: 'US-001', priority: 1 },
       { id: 'US-002', priority: 2 },
     ]);
-    const script = `test ! -e "$HOME/session" || exit 1; touch "$HOME/session"; echo more >> log.txt; ${OK}`;
-    expect((await run(scripted(script))).stopReason).toBe('SUCCESS');
+    const fresh = 'test ! -e "$HOME/session" && test ! -e bad.txt || exit 1; touch "$HOME/session"';
+    const work = 'if grep -q "last attempt failed"; then echo more >> log.txt; else echo bad > bad.txt; fi';
+    const gate = '! cat bad.txt || { echo "there is a bad file"; exit 1; }';
+    const state = await run(scripted(`${fresh}; ${work}; ${OK}`, [gate], ['retry.attempts=2']));
+    expect(state).toMatchObject({ stopReason: 'SUCCESS', stories: [{ attempts: 2 }, { attempts: 2 }] });
+    const prompt = (story: string, attempt: number) =>
+      halo.readFile(state.runId, `artifacts/${state.stories.find(({ id }) => id === story)?.key}/${attempt}/prompt.md`);
+    expect(prompt('US-001', 1)).not.toMatch(/Done so far|last attempt/);
+    expect(prompt('US-001', 2)).toMatch(/The last attempt failed\nGATE_FAILED[^]*there is a bad file/);
+    expect(prompt('US-002', 1)).toContain('Done so far, committed already\n- US-001: Title of US-001. Did it.');
+    expect(prompt('US-002', 1)).not.toContain('last attempt');
   });
 });
