@@ -1,6 +1,7 @@
 import { open, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { JournalEvent } from '../core/events.ts';
+import { applyEvent } from '../core/fold-run.ts';
 import type { RunState } from '../core/run-state.ts';
 import { isMissing, onDisk } from './disk.ts';
 import { readJournal } from './journal-file.ts';
@@ -31,18 +32,17 @@ export async function* followJournal(paths: RunPaths, options: FollowJournal): A
   const file = await openOrMissing(paths);
   const watching = follow ? watchFolder(paths.dir, signal) : undefined;
   try {
-    let ended = false;
+    let state: RunState | undefined;
     for (let from = 0; signal?.aborted !== true;) {
       for await (const part of readJournal(file, paths.journal, from)) {
         from = part.end;
         for (const event of part.events) {
-          if (event.type === 'run.ended') ended = true;
-          // A person's decision lets an ended run go on.
-          if (REOPENS.includes(event.type)) ended = false;
+          state = applyEvent(state, event);
           if (event.seq > after) yield event;
         }
       }
-      if (watching === undefined || ended) return;
+      // A person may let an ended run go on.
+      if (watching === undefined || state?.status === 'ended') return;
       await watching.changed();
     }
   } finally {
@@ -50,9 +50,6 @@ export async function* followJournal(paths: RunPaths, options: FollowJournal): A
     await file.close();
   }
 }
-
-/** What lets a run that ended go on. */
-const REOPENS: JournalEvent['type'][] = ['run.started', 'story.approved', 'approval.given', 'run.retried'];
 
 /** The state of a run, now and after each change, as far as they are seen one by one. Ends on abort alone. */
 export async function* followState(paths: RunPaths, signal: AbortSignal): AsyncGenerator<RunState> {

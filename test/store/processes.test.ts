@@ -4,10 +4,10 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import type { JournalEvent } from '../../src/core/events.ts';
+import type { JournalEntry, JournalEvent } from '../../src/core/events.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { buildSources, type Built } from '../support/build.ts';
-import { created } from '../support/runs.ts';
+import { attempt, COMMIT, created } from '../support/runs.ts';
 
 const ORIGIN = { haloVersion: '0.1.0', agent: { name: 'codex' }, args: [], config: {} };
 
@@ -96,6 +96,24 @@ test('following the raw output gives every byte of a story, over all attempts', 
   const lines = [1, 2].flatMap((n) => [0, 1, 2, 3, 4].map((i) => `{"attempt":${n},"i":${i}}\n`));
   expect(texts).toEqual([lines.join(''), lines.join('')]);
   await exit;
+});
+
+test.each<[string, JournalEntry]>([
+  ['closed its breaker', { type: 'breaker.reset', key: 'run' }],
+  [
+    'refused a commit of it',
+    { type: 'story.rejected', story: 'S-1', attempt: 1, commit: COMMIT, reason: 'no', by: 'ada' },
+  ],
+])('a run that had ended is followed to its next end after a person %s', async (_what, word) => {
+  const entry = created();
+  await store.createRun(entry, ORIGIN);
+  const ended: JournalEntry = { type: 'run.ended', stopReason: 'CIRCUIT_OPEN', detail: '' };
+  const held = { verdict: 'needs_human', stopReason: 'NEEDS_HUMAN', held: { commit: COMMIT, paths: [] } } as const;
+  const [started, , , end] = attempt('S-1');
+  await store.append(entry.runId, [started!, { ...end, ...held } as JournalEntry, ended, word]);
+  const following = collectEvents(store.follow(entry.runId, { after: 0, follow: true }));
+  await store.append(entry.runId, [ended]);
+  expect((await following).at(-1)).toMatchObject({ seq: 6, type: 'run.ended' });
 });
 
 test('a follower stops when it is told to, and one that does not follow stops at what is there', async () => {
