@@ -34,7 +34,6 @@ export async function planRun(
     profile: request.profile,
     env: context.env,
     set: request.set,
-    flags: { agent: undefined },
     cwd: process.cwd(),
   });
   if (config.gates === undefined) {

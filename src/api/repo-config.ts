@@ -26,7 +26,6 @@ export async function readConfig({ host, folder, profile, set }: ConfigQuery): P
     profile,
     env: processEnv(),
     set,
-    flags: { agent: undefined },
     cwd: folder,
   });
 }

@@ -46,15 +46,8 @@ interface Landed {
 export async function* verify(host: Host, { target, folder, signal }: VerifyQuery): AsyncGenerator<Verified> {
   const cleaning = new Set<Promise<void>>();
   const worker = openIdle({ host, log: pino({ level: 'silent' }), cleaning });
-  const { config } = resolveConfig({
-    home: await readConfigFile(join(host.home, 'config.toml')),
-    repo: undefined,
-    profile: undefined,
-    env: processEnv(),
-    set: [],
-    flags: { agent: undefined },
-    cwd: folder,
-  });
+  const home = await readConfigFile(join(host.home, 'config.toml'));
+  const { config } = resolveConfig({ home, env: processEnv(), cwd: folder });
   try {
     for (const { commit, gitDir, kept } of await findLanded(openStore(host.home, { transcribe }), host.home, {
       target,

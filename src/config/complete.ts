@@ -3,15 +3,7 @@ import { resolveConfig } from './resolve.ts';
 
 /** The configuration that a run was submitted with; what the version of halo that wrote it did not know yet has its default. */
 export function completeConfig(stored: unknown): Config {
-  const { model: preset, ...defaults } = resolveConfig({
-    home: undefined,
-    repo: undefined,
-    profile: undefined,
-    env: {},
-    set: [],
-    flags: { agent: undefined },
-    cwd: '/',
-  }).config;
+  const { model: preset, ...defaults } = resolveConfig({ cwd: '/' }).config;
   const config = complete(stored, defaults) as Config;
   // Where the model is and whose key it takes belong together: an absent one of these says something.
   const { allow, mode, timing } = preset;

@@ -12,20 +12,19 @@ import { keepOwnProtection, withoutLessCare } from './no-less-care.ts';
 import { toBreakerPolicy, toRetryPolicy } from './failure-policy.ts';
 import { HaloToml } from './schema.ts';
 import { refuseForeignChoices } from './own-choices.ts';
-import { toSettings, type Setting } from './settings.ts';
+import type { Setting } from './settings.ts';
 
 /** Everything that may set a key. */
 export interface ConfigSources {
   /** `<HALO_HOME>/config.toml` */
-  home: ConfigFile | undefined;
+  home?: ConfigFile | undefined;
   /** The file of the repository. */
-  repo: ConfigFile | undefined;
+  repo?: ConfigFile | undefined;
   /** `--profile`; HALO_PROFILE stands in for it. */
-  profile: string | undefined;
-  env: Record<string, string | undefined>;
+  profile?: string | undefined;
+  env?: Record<string, string | undefined>;
   /** `-c key=value` options, in order. */
-  set: string[];
-  flags: { agent: string | undefined };
+  set?: string[];
   /** Absolute; where relative paths of variables and options start. */
   cwd: string;
 }
@@ -42,28 +41,27 @@ export interface ResolvedConfig {
 const DEFAULT_ORIGIN = 'default';
 
 /**
- * Puts all sources together, later ones win: defaults, home, repository, profile, environment, `-c`, flags.
+ * Puts all sources together, later ones win: defaults, home, repository, profile, environment, `-c`.
  * Tables merge, lists replace. Throws CONFIG_INVALID, which names each problem with its place, and USAGE for a bad `-c`.
  */
-export function resolveConfig(sources: ConfigSources): ResolvedConfig {
+export function resolveConfig({ home, repo, profile, env = {}, set = [], cwd }: ConfigSources): ResolvedConfig {
   const problems: string[] = [];
-  const files = [sources.home, sources.repo].flatMap((file) =>
-    file ? [{ ...readFileLayers(file, problems), trusted: file !== sources.repo }] : [],
+  const files = [home, repo].flatMap((file) =>
+    file ? [{ ...readFileLayers(file, problems), trusted: file !== repo }] : [],
   );
   const own = (settings: Setting[]): Layer => ({ settings, trusted: true });
   const layers = withoutLessCare([
     ...files.map(({ base, trusted }) => ({ settings: base, trusted })),
-    ...pickProfile(files, sources.profile ?? sources.env.HALO_PROFILE),
-    own(readVariables(sources.env, sources.cwd, problems)),
-    own(readOptions(sources.set, sources.cwd, problems)),
-    own(readFlags(sources.flags, problems)),
+    ...pickProfile(files, profile ?? env.HALO_PROFILE),
+    own(readVariables(env, cwd, problems)),
+    own(readOptions(set, cwd, problems)),
   ]);
   if (problems.length > 0) throw invalid(problems);
   const merged = mergeLayers(layers);
   const { agent, agents } = HaloToml.parse(nest(merged));
   const api = apiOf(agent, { command: agents.command.model, opencode: agents.opencode.model });
   const settled = settleModel(layers, api);
-  const hosts = sources.home === undefined ? undefined : layers[0];
+  const hosts = home === undefined ? undefined : layers[0];
   const foreign = [...settled.problems, ...refuseForeignChoices(layers), ...refuseMisplacedFleet(layers, hosts)];
   if (foreign.length > 0) throw invalid(foreign);
   const settings = merged
@@ -92,11 +90,6 @@ function pickProfile(files: (FileLayers & { trusted: boolean })[], name: string 
   throw new HaloError('CONFIG_INVALID', `There is no profile "${name}"${meant ? `; did you mean "${meant}"?` : ''}`, {
     hint: known.length === 0 ? 'No file defines a profile.' : `Profiles that exist: ${known.join(', ')}.`,
   });
-}
-
-function readFlags(flags: ConfigSources['flags'], problems: string[]): Setting[] {
-  if (flags.agent === undefined) return [];
-  return toSettings('agent', flags.agent, { originOf: () => '--agent', baseDir: '/', problems });
 }
 
 /** The last setting of each key, in the order of the schema; keys that nothing sets have their default. */

@@ -20,7 +20,5 @@ export function openLimits(home: string): () => Promise<FleetLimits> {
 }
 
 async function readLimits(path: string): Promise<FleetLimits> {
-  const home = await readConfigFile(path);
-  const nothing = { repo: undefined, profile: undefined, env: {}, set: [], flags: { agent: undefined }, cwd: '/' };
-  return resolveConfig({ home, ...nothing }).fleet;
+  return resolveConfig({ home: await readConfigFile(path), cwd: '/' }).fleet;
 }

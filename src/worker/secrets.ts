@@ -36,15 +36,7 @@ export async function learnSecrets(
 
 /** Teaches it what the settings of this machine name, for a process that works on no run or on many. */
 export async function learnOwnSecrets(masker: Masker, { home, env }: { home: string; env: Env }): Promise<void> {
-  const { config } = resolveConfig({
-    home: await readConfigFile(join(home, 'config.toml')),
-    repo: undefined,
-    profile: undefined,
-    env,
-    set: [],
-    flags: { agent: undefined },
-    cwd: home,
-  });
+  const { config } = resolveConfig({ home: await readConfigFile(join(home, 'config.toml')), env, cwd: home });
   await learnSecrets(masker, { config, home, env });
 }
 

@@ -14,10 +14,8 @@ function resolve({ home, repo, set = [], env = {} }: Sources) {
   return resolveConfig({
     home: home === undefined ? undefined : parseConfigFile('/home/ada/.halo/config.toml', home),
     repo: repo === undefined ? undefined : parseConfigFile('/repo/halo.toml', repo),
-    profile: undefined,
     env,
     set,
-    flags: { agent: undefined },
     cwd: '/work',
   });
 }

@@ -2,21 +2,12 @@ import { expect, test } from 'vitest';
 import { parseConfigFile } from '../../src/config/load.ts';
 import { resolveConfig, type ConfigSources } from '../../src/config/resolve.ts';
 
-const NOTHING: ConfigSources = {
-  home: undefined,
-  repo: undefined,
-  profile: undefined,
-  env: {},
-  set: [],
-  flags: { agent: undefined },
-  cwd: '/',
-};
 const file = (text: string) => parseConfigFile('/somewhere/config.toml', text);
 
 test('limits come from config.toml of HALO_HOME, and what it does not name has none', () => {
   const home = file('[fleet]\nmax = 3\nper_user = 2\n[fleet.per_agent]\nclaude = 1\n');
-  expect(resolveConfig({ ...NOTHING, home }).fleet).toEqual({ max: 3, perUser: 2, perAgent: { claude: 1 } });
-  expect(resolveConfig(NOTHING).fleet).toEqual({ perAgent: {} });
+  expect(resolveConfig({ cwd: '/', home }).fleet).toEqual({ max: 3, perUser: 2, perAgent: { claude: 1 } });
+  expect(resolveConfig({ cwd: '/' }).fleet).toEqual({ perAgent: {} });
 });
 
 test.each<[string, Partial<ConfigSources>]>([
@@ -26,5 +17,5 @@ test.each<[string, Partial<ConfigSources>]>([
   ['a variable', { env: { HALO_FLEET_MAX: '99' } }],
   ['-c', { set: ['fleet.per_user=99'] }],
 ])('%s may not set a limit', (_who, sources) => {
-  expect(() => resolveConfig({ ...NOTHING, ...sources })).toThrow('only config.toml of HALO_HOME may set it');
+  expect(() => resolveConfig({ cwd: '/', ...sources })).toThrow('only config.toml of HALO_HOME may set it');
 });

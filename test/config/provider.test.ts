@@ -7,10 +7,6 @@ const resolve = (more: { home?: string; repo?: string } & Partial<Omit<ConfigSou
   return resolveConfig({
     home: home === undefined ? undefined : parseConfigFile('/home/ada/.halo/config.toml', home),
     repo: repo === undefined ? undefined : parseConfigFile('/repo/halo.toml', repo),
-    profile: undefined,
-    env: {},
-    set: [],
-    flags: { agent: undefined },
     cwd: '/work',
     ...rest,
   });

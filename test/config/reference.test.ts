@@ -44,12 +44,8 @@ test('the examples in the docs are valid', () => {
   expect(examples.length).toBeGreaterThan(0);
   for (const text of examples) {
     const { config } = resolveConfig({
-      home: undefined,
       repo: parseConfigFile('/repo/halo.toml', text),
       profile: text.includes('[profiles.offline') ? 'offline' : undefined,
-      env: {},
-      set: [],
-      flags: { agent: undefined },
       cwd: '/',
     });
     expect(config.gates).not.toHaveLength(0);

@@ -204,9 +204,7 @@ function resolve({ home = '', repo, set = [], profile }: Record<'repo', string> 
     home: parseConfigFile('/home/ada/.halo/config.toml', home),
     repo: parseConfigFile('/repo/halo.toml', repo),
     profile,
-    env: {},
     set,
-    flags: { agent: undefined },
     cwd: '/work',
   });
 }

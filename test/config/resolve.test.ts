@@ -4,15 +4,6 @@ import { parseConfigFile } from '../../src/config/load.ts';
 import { refuseRemoteOptions } from '../../src/config/remote.ts';
 import { resolveConfig, type ConfigSources } from '../../src/config/resolve.ts';
 
-const NOTHING: ConfigSources = {
-  home: undefined,
-  repo: undefined,
-  profile: undefined,
-  env: {},
-  set: [],
-  flags: { agent: undefined },
-  cwd: '/place',
-};
 const home = (text: string) => parseConfigFile('/home/ada/.halo/config.toml', text);
 const repo = (text: string) => parseConfigFile('/repo/halo.toml', text);
 
@@ -119,14 +110,6 @@ describe('layers', () => {
     const env = { HALO_RETRY_ATTEMPTS: '5' };
     expect(attempts({ profile: 'ci', env })).toEqual([5, 'HALO_RETRY_ATTEMPTS']);
     expect(attempts({ env, set: ['retry.attempts=6', 'retry.attempts=7'] })).toEqual([7, '-c']);
-  });
-
-  test('the --agent flag wins over all', () => {
-    const { config, origins } = resolve({
-      set: ['agent=codex', 'agents.command.run=./a'],
-      flags: { agent: 'command' },
-    });
-    expect([config.agent, origins.agent]).toEqual(['command', '--agent']);
   });
 
   test('tables merge and lists replace', () => {
@@ -343,15 +326,15 @@ describe('errors', () => {
     expect(config.git).toMatchObject({ sign: 'ssh', signingKey: '/home/ada/.halo/key' });
   });
 
-  test('the --agent flag must name an agent', () => {
-    expect(refusal({ flags: { agent: 'cursor' } })).toBe(
-      '--agent: agent: must be one of "codex", "claude", "opencode", "gemini", "command"',
+  test('the agent must be one that there is', () => {
+    expect(refusal({ set: ['agent=cursor'] })).toBe(
+      '-c: agent: must be one of "codex", "claude", "opencode", "gemini", "command"',
     );
   });
 });
 
 function resolve(more: Partial<ConfigSources>) {
-  return resolveConfig({ ...NOTHING, ...more });
+  return resolveConfig({ cwd: '/place', ...more });
 }
 
 function failure(more: Partial<ConfigSources>): HaloError {

@@ -4,12 +4,8 @@ import { resolveConfig } from '../../src/config/resolve.ts';
 import { showConfig, showConfigJson } from '../../src/config/show.ts';
 
 const resolved = resolveConfig({
-  home: undefined,
   repo: parseConfigFile('/repo/halo.toml', 'gates = ["npm test"]\n[env]\nTZ = "UTC"'),
-  profile: undefined,
   env: { HALO_LIMITS_MEMORY: '2g' },
-  set: [],
-  flags: { agent: undefined },
   cwd: '/',
 });
 

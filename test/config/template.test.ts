@@ -35,13 +35,5 @@ test('is valid with every commented setting switched on, and then gives the defa
 });
 
 function resolve(text: string) {
-  return resolveConfig({
-    home: undefined,
-    repo: parseConfigFile('/repo/halo.toml', text),
-    profile: undefined,
-    env: {},
-    set: [],
-    flags: { agent: undefined },
-    cwd: '/',
-  }).config;
+  return resolveConfig({ repo: parseConfigFile('/repo/halo.toml', text), cwd: '/' }).config;
 }

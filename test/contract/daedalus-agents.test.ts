@@ -29,16 +29,7 @@ function recorded(id: (typeof REAL)[number], name: string) {
   });
 }
 
-const NOTHING: ConfigSources = {
-  home: undefined,
-  repo: undefined,
-  profile: undefined,
-  env: {},
-  set: [],
-  flags: { agent: undefined },
-  cwd: '/place',
-};
-const configOf = (sources: Partial<ConfigSources>) => resolveConfig({ ...NOTHING, ...sources }).config;
+const configOf = (sources: Partial<ConfigSources>) => resolveConfig({ cwd: '/place', ...sources }).config;
 const repo = (text: string) => parseConfigFile('/repo/halo.toml', text);
 
 const decide = (facts: FailureFacts, failures = 0) =>

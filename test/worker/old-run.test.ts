@@ -74,12 +74,7 @@ describe('a run that was submitted before', () => {
 });
 
 const current = resolveConfig({
-  home: undefined,
-  repo: undefined,
-  profile: undefined,
-  env: {},
   set: ['model.key_file=/key', 'limits.pids=99', 'prices={"gpt-5.5"={input=1,output=2}}'],
-  flags: { agent: undefined },
   cwd: '/',
 }).config;
 
