@@ -1,8 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { HaloError } from '../core/errors.ts';
 import type { JournalEvent } from '../core/events.ts';
-import { readFrames, type RequestOptions, type Server } from './http-request.ts';
-import { request, requestJson } from './http-request.ts';
+import { readFrames, request, requestJson, type RequestOptions, type Server } from './http-request.ts';
 import type {
   BreakerView,
   Decided,

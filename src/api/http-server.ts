@@ -3,7 +3,8 @@ import { pipeline, Readable } from 'node:stream';
 import { fastify, type FastifyError, type FastifyInstance, type FastifyRequest } from 'fastify';
 import * as z from 'zod';
 import { refuseRemoteOptions } from '../config/remote.ts';
-import { HaloError, toHaloError, type ErrorCode } from '../core/errors.ts';
+import { ERRORS, HaloError, toHaloError, type ErrorCode } from '../core/errors.ts';
+import type { StopReason } from '../core/stop-reason.ts';
 import type { Masker } from '../lib/secrets/masker.ts';
 import { streamFrames } from './http-stream.ts';
 import type { Operations, SubmitOptions } from './operations.ts';
@@ -237,11 +238,11 @@ function statusOf(code: ErrorCode): number {
     case 'DIRTY_WORKTREE':
       return 409;
     default:
-      return new HaloError(code, '').stopReason === 'MISSING_DEPENDENCY' ? 503 : isOurFault(code) ? 500 : 422;
+      return statusOfReason(ERRORS[code]);
   }
 }
 
-function isOurFault(code: ErrorCode): boolean {
-  const reason = new HaloError(code, '').stopReason;
-  return reason === 'INFRASTRUCTURE' || reason === 'UNKNOWN_ERROR';
+function statusOfReason(reason: StopReason | undefined): number {
+  if (reason === 'MISSING_DEPENDENCY') return 503;
+  return reason === 'INFRASTRUCTURE' || reason === 'UNKNOWN_ERROR' ? 500 : 422;
 }

@@ -102,7 +102,7 @@ export function stateTone(run: RunState): Tone {
 }
 
 /** `42s`, `5m`, `3h`, `12d` */
-export function formatAge(ms: number): string {
+function formatAge(ms: number): string {
   const seconds = Math.max(0, Math.floor(ms / 1000));
   if (seconds < 60) return `${seconds}s`;
   if (seconds < 3600) return `${Math.floor(seconds / 60)}m`;

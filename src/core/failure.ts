@@ -148,7 +148,7 @@ export function decideRetry({ kind, before, policy, seed }: RetryRequest): Retry
 }
 
 /** Attempts that a story has used up by failures of its own. */
-export function spentAttempts(tally: FailureTally): number {
+function spentAttempts(tally: FailureTally): number {
   return FAILURE_CLASSES.filter(consumesAttempt).reduce((sum, each) => sum + (tally[each] ?? 0), 0);
 }
 

@@ -1,6 +1,5 @@
 /** The ways out of a sandbox: its model, the mirror of a package registry, a tunnel, a plain HTTP request. */
-export const DOORS = ['model', 'registry', 'tunnel', 'plain'] as const;
-export type Door = (typeof DOORS)[number];
+export type Door = 'model' | 'registry' | 'tunnel' | 'plain';
 
 /** Package registries that a gateway can mirror. */
 export const REGISTRIES = ['npm', 'pypi', 'crates', 'go', 'debian'] as const;

@@ -1,10 +1,10 @@
 import { HaloError } from './errors.ts';
 
 /** Words for priorities; as with nice, the smaller number goes first. */
-export const PRIORITY_WORDS = { high: -10, normal: 0, low: 10 } as const;
+const PRIORITY_WORDS = { high: -10, normal: 0, low: 10 } as const;
 
 /** Smallest and largest priority of a run. */
-export const PRIORITY_LIMIT = 1000;
+const PRIORITY_LIMIT = 1000;
 
 /** `high`, `normal`, `low` or a whole number. Throws USAGE. */
 export function parsePriority(text: string): number {

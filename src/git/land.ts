@@ -20,15 +20,9 @@ export interface LandRequest {
 }
 
 /**
- * Brings a commit into the host repository and its mirror and moves `ref` there by compare-and-swap.
- * Doing it again is harmless. Throws CONFLICT when the ref moved or is checked out: then no ref was touched.
+ * The slow part of landing: the objects are there afterwards, and no ref has moved. Doing either part again is
+ * harmless. Throws CONFLICT when the ref is checked out.
  */
-export async function landCommit(request: LandRequest): Promise<void> {
-  await bringCommit(request);
-  await moveBranch(request);
-}
-
-/** The slow part of landing: the objects are there afterwards, and no ref has moved. Throws CONFLICT. */
 export async function bringCommit({
   candidateDir,
   ref,
@@ -41,7 +35,7 @@ export async function bringCommit({
   await reach('objects.after');
 }
 
-/** The quick part of landing: compare-and-swap of `ref` to a commit whose objects are there. Throws CONFLICT. */
+/** The quick part: compare-and-swap of `ref` to a commit whose objects are there. Throws CONFLICT when it moved. */
 export async function moveBranch(request: Omit<LandRequest, 'candidateDir'>): Promise<void> {
   const { ref, commit, expected } = request;
   assertObjectId(commit, 'The commit');

@@ -14,7 +14,7 @@ export interface ScratchRequest {
 }
 
 /** `<repos>/<mirror>/attempts/<attemptId>` */
-export function scratchPath({ mirrorDir, attemptId }: ScratchRequest): string {
+function scratchPath({ mirrorDir, attemptId }: ScratchRequest): string {
   if (!/^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/.test(attemptId)) {
     throw new HaloError('INTERNAL', 'The attempt id cannot name a folder.');
   }

@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import { HaloError } from '../core/errors.ts';
 
 /** Most bytes of a PRD file. */
-export const MOST_BYTES = 4 * 1024 * 1024;
+const MOST_BYTES = 4 * 1024 * 1024;
 
 /**
  * The text of a PRD file, without its byte order mark.

@@ -43,7 +43,7 @@ export async function* readJournal(file: FileHandle, path: string, from: number)
 }
 
 /** One line of a journal as an event. Throws RUN_UNREADABLE. */
-export function parseEvent(line: string, path: string): JournalEvent {
+function parseEvent(line: string, path: string): JournalEvent {
   let value: Partial<JournalEvent> | null;
   try {
     value = JSON.parse(line) as Partial<JournalEvent> | null;

@@ -4,7 +4,7 @@ import { exitCodeOf } from '../core/stop-reason.ts';
 import type { Prd } from '../core/prd.ts';
 
 /** Version of what run.json means. */
-export const CONTRACT_VERSION = '0.1';
+const CONTRACT_VERSION = '0.1';
 
 /** What is known of a run besides its events; it must hold no secret. */
 export interface RunOrigin {

@@ -106,7 +106,7 @@ function refuseChanged(before: Prd, now: Prd, { runId, prdPath }: RunState): voi
 }
 
 /** What another specification means for the stories; the order and the progress of stories are no change of them. */
-export function comparePrds(before: Prd, now: Prd): PrdChanges {
+function comparePrds(before: Prd, now: Prd): PrdChanges {
   const old = new Map(before.stories.map((story) => [story.id, story]));
   const ids = new Set(now.stories.map(({ id }) => id));
   return {

@@ -4,7 +4,7 @@ import { safeText } from '../../src/core/safe-text.ts';
 import { openHostileText } from '../support/hostile-text.ts';
 
 /** What terminals obey: clipboard, links, titles, colors, C1 forms, directions, overlong and unfinished sequences. */
-export const CORPUS = [
+const CORPUS = [
   '\u001b]52;c;ZXZpbA==\u0007text',
   '\u001b]8;;http://evil\u001b\\click\u001b]8;;\u001b\\',
   '\u001b]0;title\u009ctext\u009d0;t\u0007x',

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { commitMessage } from '../../src/git/commit-message.ts';
 import { makeCommit } from '../../src/git/commit.ts';
-import { findLanded, landCommit } from '../../src/git/land.ts';
+import { bringCommit, findLanded, moveBranch, type LandRequest } from '../../src/git/land.ts';
 import { updateMirror } from '../../src/git/mirror.ts';
 import { candidatePath, createScratch, removeScratch } from '../../src/git/scratch.ts';
 import { commitFiles, run } from './fixture.ts';
@@ -20,6 +20,11 @@ async function makeStory(shop: Workshop, story: string, files: Record<string, st
   const candidateDir = candidatePath(shop.scratchDir);
   const commit = await makeCommit({ candidateDir, tree, parent: shop.base, message, author, date: new Date(0) });
   return { candidateDir, mirrorDir: shop.mirrorDir, hostGitDir: join(shop.source, '.git'), ref, commit };
+}
+
+async function landCommit(request: LandRequest): Promise<void> {
+  await bringCommit(request);
+  await moveBranch(request);
 }
 
 it('lands stories one on another in host and mirror, leaves the checkout alone, and finds them again', async () => {

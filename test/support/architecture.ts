@@ -69,7 +69,7 @@ const WORDS: { what: string; pattern: RegExp; allowed: string[] }[] = [
 const MOST_LINES = 300;
 
 /** The files that put the program together: they may construct adapters. */
-export function isCompositionRoot(path: string): boolean {
+function isCompositionRoot(path: string): boolean {
   return /(^|\/)(main|compose)\.ts$/.test(path);
 }
 

@@ -157,7 +157,7 @@ export function writeSamples(dialect: DialectId, stories: Sample[]): string {
   return `${JSON.stringify(document(stories.map(story)), null, 2)}\n`;
 }
 
-export function isJson(dialect: DialectId): dialect is JsonId {
+function isJson(dialect: DialectId): dialect is JsonId {
   return Object.hasOwn(JSON_WRITERS, dialect);
 }
 

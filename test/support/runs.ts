@@ -7,12 +7,12 @@ import { newRunId } from '../../src/lib/id.ts';
 export const BASE = '1'.repeat(40);
 export const COMMIT = '2'.repeat(40);
 
-export function aStory(id: string): Story {
+function aStory(id: string): Story {
   const rest = { description: '', acceptance: ['it works'], priority: undefined, status: 'pending' as const };
   return { id, title: `Title of ${id}`, notes: '', dependsOn: [], extra: {}, ...rest };
 }
 
-export function aPrd(ids: string[]): Prd {
+function aPrd(ids: string[]): Prd {
   const stories = ids.map(aStory);
   return {
     dialect: 'hanuman',

@@ -10,7 +10,7 @@ export interface RunnableTask extends Task {
 }
 
 /** The models that a task may name. */
-export const MODELS = ['gpt-5.1-codex-mini', 'gpt-5.1-codex', 'gpt-5.2-codex'];
+const MODELS = ['gpt-5.1-codex-mini', 'gpt-5.1-codex', 'gpt-5.2-codex'];
 
 /** The task with all that a run needs of it. Throws TASK_INVALID, which names everything that is missing. */
 export function checkTask(task: Task): RunnableTask {

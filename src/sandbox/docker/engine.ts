@@ -103,7 +103,7 @@ async function startSandbox(docker: Docker, spec: SandboxSpec, { options, watchD
   let stream: Duplex | undefined;
   // The engine keeps the connections to a container that has never started, or that it lost: this process would never end.
   const remove = onceOnly(() =>
-    removeContainer(docker, container.id).finally(() => {
+    discardBelonging(docker, { kind: 'container', name: container.id }).finally(() => {
       closing.abort();
       stream?.destroy();
     }),
@@ -129,16 +129,6 @@ async function startSandbox(docker: Docker, spec: SandboxSpec, { options, watchD
     await remove().catch(ignore);
     throw fromDocker(error, 'start a container');
   }
-}
-
-async function removeContainer(docker: Docker, id: string): Promise<void> {
-  await docker
-    .getContainer(id)
-    .remove({ force: true, v: true })
-    .catch((error: unknown) => {
-      // 404: gone; 409: its removal is under way.
-      if (![404, 409].includes(engineStatus(error) ?? 0)) throw fromDocker(error, 'remove a container');
-    });
 }
 
 function onceOnly(action: () => Promise<void>): () => Promise<void> {

@@ -163,7 +163,7 @@ async function killContainer(container: Container, stream: Duplex): Promise<void
 }
 
 /** Reads the engine's facts: an exit code counts only if nobody killed the container from outside. */
-export function describeExit(
+function describeExit(
   reason: KillReason | undefined,
   state: ExitState | undefined,
   ms: number,

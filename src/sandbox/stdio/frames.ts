@@ -1,5 +1,5 @@
 /** What `bridge` and halo tell each other; `docker/sandbox/bridge.c` says what each frame means. */
-export const FRAME = { hello: 1, open: 2, data: 3, end: 4, reset: 5, credit: 6 } as const;
+const FRAME = { hello: 1, open: 2, data: 3, end: 4, reset: 5, credit: 6 } as const;
 export type FrameType = keyof typeof FRAME;
 
 export const PROTOCOL_VERSION = 1;
