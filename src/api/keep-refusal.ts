@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { Host } from '../config/config.ts';
-import type { HaloError } from '../core/errors.ts';
+import { withHint, type HaloError } from '../core/errors.ts';
 import type { RunRepo } from '../core/events.ts';
 import type { Prd } from '../core/prd.ts';
 import { transcribe } from '../core/transcript.ts';
@@ -52,8 +52,7 @@ export async function keepRefusal({ host, args, masker }: RefusalContext, refusa
       () => undefined,
     ),
   ]);
-  const detail = error.hint === undefined ? error.message : `${error.message} (${error.hint})`;
-  const end = { stopReason: error.stopReason ?? 'UNKNOWN_ERROR', detail };
+  const end = { stopReason: error.stopReason ?? 'UNKNOWN_ERROR', detail: withHint(error) };
   await store.createEnded(
     {
       type: 'run.created',

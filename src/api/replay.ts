@@ -12,7 +12,7 @@ import { transcribe } from '../core/transcript.ts';
 import type { AttemptPlace } from '../store/layout.ts';
 import { openStore, type Store } from '../store/store.ts';
 import { hostGitDirOf } from '../worker/host-repo.ts';
-import { openIdle } from '../worker/main.ts';
+import { openIdle } from '../worker/open-context.ts';
 import { replayStory, type Recorded } from '../worker/replay-story.ts';
 import type { Replayed, ReplayOptions } from './operations.ts';
 

@@ -14,7 +14,7 @@ import { inspectRepo } from '../git/repo.ts';
 import { openStore, type Store } from '../store/store.ts';
 import { hostGitDirOf } from '../worker/host-repo.ts';
 import { readProof } from '../worker/keep-proof.ts';
-import { openIdle } from '../worker/main.ts';
+import { openIdle } from '../worker/open-context.ts';
 import { verifyProof, type Check } from '../worker/verify-proof.ts';
 
 export interface VerifyQuery {

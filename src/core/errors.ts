@@ -71,6 +71,11 @@ export class HaloError extends Error {
   }
 }
 
+/** All that an error says, in one line of a journal or a log. */
+export function withHint({ message, hint }: HaloError): string {
+  return hint === undefined ? message : `${message} (${hint})`;
+}
+
 /** Any thrown value as a HaloError; what was not one already is a fault of ours. */
 export function toHaloError(error: unknown): HaloError {
   if (error instanceof HaloError) return error;

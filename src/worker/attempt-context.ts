@@ -10,6 +10,7 @@ import type { Prd, Story } from '../core/prd.ts';
 import type { Proof } from '../core/proof.ts';
 import type { RunState } from '../core/run-state.ts';
 import { storyKey } from '../core/story-key.ts';
+import { closeAll } from '../lib/close-all.ts';
 import { reach } from '../lib/failpoint.ts';
 import { candidatePath, createScratch, removeScratch } from '../git/scratch.ts';
 import { mirrorPath } from '../git/mirror.ts';
@@ -123,7 +124,7 @@ export async function openAttempt(worker: WorkerContext, request: AttemptRequest
   const modelKey = `halo-${randomBytes(24).toString('base64url')}`;
   const candidateDir = candidatePath(scratchDir);
   const adapter = agentAdapter(config.agent);
-  const closers: (() => Promise<void>)[] = [() => removeScratch(scratchDir), () => Promise.resolve(release())];
+  const closers: (() => unknown)[] = [() => removeScratch(scratchDir), release];
   let over = false;
   // Work that goes on beside an attempt, such as its baseline, may not know yet that the attempt is over.
   const refuseLate = () => {
@@ -205,9 +206,12 @@ export async function openAttempt(worker: WorkerContext, request: AttemptRequest
       if (over) worker.inBackground(action());
       else closers.push(action);
     },
-    close: () => {
+    close: async () => {
       over = true;
-      return closeAll(closers);
+      await reach('close.before');
+      // Sandboxes first, then what they used.
+      await closeAll(closers);
+      await reach('close.after');
     },
   };
 }
@@ -217,13 +221,4 @@ function mountRepositories(id: string, mirrorDir: string, candidateDir: string):
     { kind: 'bind', source: mirrorDir, target: MIRROR, readOnly: true },
     { kind: 'bind', source: candidateDir, target: candidateIn(id), readOnly: true },
   ];
-}
-
-/** Sandboxes first and together, then what they used; a failure does not keep the rest from being closed. */
-async function closeAll(closers: (() => Promise<void>)[]): Promise<void> {
-  await reach('close.before');
-  const failures: unknown[] = [];
-  for (const close of closers.splice(0).reverse()) await close().catch((error: unknown) => failures.push(error));
-  await reach('close.after');
-  if (failures.length > 0) throw failures[0];
 }

@@ -1,4 +1,4 @@
-import { toHaloError, type ErrorCode, type HaloError } from '../core/errors.ts';
+import { toHaloError, withHint, type ErrorCode, type HaloError } from '../core/errors.ts';
 import type { AttemptRef } from '../core/events.ts';
 import type { FailureCause } from '../core/failure.ts';
 import { judgeDisturbance } from '../core/judge-failure.ts';
@@ -30,7 +30,7 @@ export async function guardAttempt(
     if (signal.aborted || fault.code === 'RUN_ABORTED') throw error;
     worker.log.error({ runId, code: fault.code, err: error }, 'a story could not be worked on');
     const stopReason = fault.stopReason ?? 'UNKNOWN_ERROR';
-    const summary = fault.hint === undefined ? fault.message : `${fault.message} (${fault.hint})`;
+    const summary = withHint(fault);
     return worker.store.transact(runId, (state) => {
       const open = state.stories.some(({ id, progress }) => id === whose.story && OPEN.includes(progress));
       if (state.status === 'ended' || !open) return { entries: [], result: undefined };
@@ -54,7 +54,12 @@ const MISCONFIGURED: readonly (StopReason | undefined)[] = [
   'VALIDATION_FAILED',
 ];
 
-function causeOf({ code, stopReason }: HaloError): FailureCause | undefined {
-  if (SERVERS.includes(code)) return 'server-away';
-  return MISCONFIGURED.includes(stopReason) ? 'misconfigured' : undefined;
+function causeOf(fault: HaloError): FailureCause | undefined {
+  if (SERVERS.includes(fault.code)) return 'server-away';
+  return isMisconfigured(fault) ? 'misconfigured' : undefined;
+}
+
+/** Whether trying again will not mend it. */
+export function isMisconfigured({ stopReason }: HaloError): boolean {
+  return MISCONFIGURED.includes(stopReason);
 }

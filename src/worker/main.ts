@@ -1,39 +1,31 @@
-import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { completeConfig } from '../config/complete.ts';
-import { processEnv, readSecret } from '../config/host.ts';
-import type { Config, Host } from '../config/config.ts';
-import type { HaloError } from '../core/errors.ts';
-import { toHaloError } from '../core/errors.ts';
+import { processEnv } from '../config/host.ts';
+import type { Host } from '../config/config.ts';
+import { toHaloError, withHint, type HaloError } from '../core/errors.ts';
 import { unmetNeeds } from '../core/needs.ts';
 import type { RunEnd } from '../core/plan.ts';
-import type { StopReason } from '../core/stop-reason.ts';
 import type { Masker } from '../lib/secrets/masker.ts';
-import { transcribe } from '../core/transcript.ts';
 import { reach } from '../lib/failpoint.ts';
-import { askOnce } from '../lib/ask-once.ts';
 import { atMost } from '../lib/at-most.ts';
-import { openAllowance, type SharedAllowance } from '../queue/allowance.ts';
+import { closeAll } from '../lib/close-all.ts';
+import { openAllowance } from '../queue/allowance.ts';
 import { openFleetClock } from '../queue/fleet-clock.ts';
-import { consume, type Turn } from '../queue/consume.ts';
-import { jobIdOf, type JobRef } from '../queue/job.ts';
+import { consume, type ConsumeOptions } from '../queue/consume.ts';
+import { jobIdOf } from '../queue/job.ts';
 import { readHomeId } from '../queue/home-id.ts';
-import { openQueue } from '../queue/queue.ts';
+import { openQueue, type StoryQueue } from '../queue/queue.ts';
 import { findQueueServer } from './find-redis.ts';
-import { openDocker } from '../sandbox/docker/engine.ts';
-import { openProver } from '../sandbox/prove.ts';
 import { asDiskError } from '../store/disk.ts';
 import { announceWorker } from '../store/presence.ts';
-import { openBreakers } from '../store/breakers.ts';
-import { openStore } from '../store/store.ts';
 import { advanceRun } from './advance-run.ts';
+import { isMisconfigured } from './disturbance.ts';
 import { endRun } from './end-run.ts';
 import { openLimits } from './fleet-limits.ts';
 import { openStandings } from './lane.ts';
-import { startReconciler } from './reconcile.ts';
-import { openRoutes } from './mirrors.ts';
-import { openModelKeys } from './model-key.ts';
-import { learnSecrets, openProcessMasker } from './secrets.ts';
+import { startReconciler, type Reconciler } from './reconcile.ts';
+import { openContext } from './open-context.ts';
+import { openProcessMasker } from './secrets.ts';
 import type { WorkerContext } from './worker-context.ts';
 
 export interface Worker {
@@ -56,32 +48,71 @@ export interface WorkerOptions {
 const CLOSE_MS = 20_000;
 const CLEAN_MS = 10_000;
 
-/** Stop reasons of errors that trying again will not mend: the run ends with them at once. */
-const ENDS_RUN: readonly (StopReason | undefined)[] = [
-  'MISSING_DEPENDENCY',
-  'NOT_A_GIT_REPO',
-  'CANNOT_START',
-  'VALIDATION_FAILED',
-];
-
-/** Starts taking stories from the queue. The only place that puts a worker's parts together. */
+/** Starts taking stories from the queue. What was opened is closed again when it cannot. */
 export async function startWorker(options: WorkerOptions): Promise<Worker> {
+  const opened: (() => unknown)[] = [];
+  const close = () => closeAll(opened);
+  try {
+    await openWorker(options, opened);
+    return { close };
+  } catch (error) {
+    await close().catch((fault: unknown) => options.log.warn({ err: fault }, 'the worker could not be closed'));
+    throw error;
+  }
+}
+
+/** Notes in `opened` how to close it, step by step. */
+async function openWorker(options: WorkerOptions, opened: (() => unknown)[]): Promise<void> {
   const { host, concurrency, log, owner, masker = openProcessMasker(host, processEnv()) } = options;
   const link = await findQueueServer(host, ({ what, hint }) => log.warn({ hint }, what));
+  opened.push(() => link.close());
   const cleaning = new Set<Promise<void>>();
   const homeId = await readHomeId(host.home);
   const shared = await openAllowance(link);
+  opened.push(() => shared.close());
   const clock = await openFleetClock(link);
+  opened.push(() => clock.close());
   const worker = openContext({ host, homeId, log, masker, cleaning, shared, now: clock.now });
   const limits = openLimits(host.home);
   const { takeoverMs } = host;
   const queue = await openQueue(link, { standingOf: openStandings(host.home, worker.store), limits, takeoverMs });
+  opened.push(() => queue.close());
+  if (owner !== undefined) opened.push(() => queue.dropLane(owner).catch(ignore));
 
   const reconciler = startReconciler(worker, queue, owner);
+  // An engine that hangs must not keep a worker.
+  opened.push(() => atMost(CLEAN_MS, Promise.allSettled([reconciler.stop(), ...cleaning])));
+  const handle = makeHandler(worker, { host, queue, reconciler });
+  const consumer = consume(link, {
+    concurrency,
+    limits,
+    ...(owner === undefined ? {} : { lane: owner }),
+    takeoverMs,
+    handle,
+    onError: (error) => log.warn({ err: error }, 'the queue reports a fault'),
+  });
+  opened.push(() => consumer.close(CLOSE_MS));
+  // From the first moment of closing on.
+  opened.push(() => void reconciler.stop());
+  await consumer.ready;
+  if (owner !== undefined) return;
+  const presence = await announceWorker(host.home, 'any');
+  opened.push(() => presence.leave());
+}
+
+interface Handling {
+  host: Host;
+  queue: StoryQueue;
+  reconciler: Reconciler;
+}
+
+/** What is done for a job: the run is taken further, and what follows is queued. */
+function makeHandler(worker: WorkerContext, { host, queue, reconciler }: Handling): ConsumeOptions['handle'] {
+  const { log } = worker;
   // What follows is in the journal already: while Redis is away it waits for the reconciler, and nothing fails.
   const inQueue = (work: Promise<void>) =>
     work.catch((error: unknown) => log.warn({ err: error }, 'what follows could not be queued yet'));
-  const handle = async (job: JobRef, signal: AbortSignal, { jobId, lastTry }: Turn) => {
+  return async (job, signal, { jobId, lastTry }) => {
     const { runId } = job;
     try {
       await reach('job.taken');
@@ -98,114 +129,15 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
       const failure = toHaloError(asDiskError(host.home, error));
       if (failure.code === 'RUN_NOT_FOUND') return { unknown: `there is no run ${runId} in ${host.home}` };
       log.error({ runId, code: failure.code, err: error }, 'a run could not be taken further');
-      if (!lastTry && !ENDS_RUN.includes(failure.stopReason)) throw error;
+      if (!lastTry && !isMisconfigured(failure)) throw error;
       await endFaultyRun(worker, runId, failure);
       return undefined;
     }
   };
-
-  const consumer = consume(link, {
-    concurrency,
-    limits,
-    ...(owner === undefined ? {} : { lane: owner }),
-    takeoverMs,
-    handle,
-    onError: (error) => log.warn({ err: error }, 'the queue reports a fault'),
-  });
-  await consumer.ready;
-  const presence = owner === undefined ? await announceWorker(host.home, 'any') : undefined;
-  return {
-    close: async () => {
-      await presence?.leave();
-      const reconciled = reconciler.stop();
-      await consumer.close(CLOSE_MS);
-      // An engine that hangs must not keep a worker.
-      await atMost(CLEAN_MS, Promise.allSettled([reconciled, ...cleaning]));
-      if (owner !== undefined) await queue.dropLane(owner).catch(ignore);
-      await queue.close();
-      shared.close();
-      clock.close();
-      await link.close();
-    },
-  };
-}
-
-interface Parts {
-  host: Host;
-  homeId: string;
-  log: Logger;
-  masker: Masker;
-  /** Cleaning that goes on while the next story runs. */
-  cleaning: Set<Promise<void>>;
-  shared: SharedAllowance | undefined;
-  now: () => number;
-}
-
-function openContext({ host, homeId, log, cleaning, masker, shared, now }: Parts): WorkerContext {
-  const engine = openDocker();
-  const env = processEnv();
-  const modelKey = openModelKeys((name) => readSecret(env, name));
-  const mountable = askOnce((dir: string) => engine.canMount(dir));
-  const prove = openProver(engine, host.home);
-  const reachable = askOnce((runtime: string | undefined) => engine.canReach(join(host.home, 'sockets'), runtime));
-  // Ahead of the first story, which then finds it done; a failure is that story's to tell.
-  const proving = prove('auto')
-    .then(({ runtime }) => reachable(runtime))
-    .then(ignore, ignore)
-    .finally(() => cleaning.delete(proving));
-  // A worker that closes at once still removes what it proved with.
-  cleaning.add(proving);
-  return {
-    home: host.home,
-    homeId,
-    breakers: openBreakers(host.home),
-    store: openStore(host.home, { transcribe, masker, now: () => new Date(now()) }),
-    engine,
-    log,
-    now,
-    shared,
-    masker,
-    learnSecrets: (config) => learnSecrets(masker, { config, home: host.home, env }),
-    modelKey: async (source) => {
-      const key = await modelKey(source);
-      masker.learn([key]);
-      return key;
-    },
-    findRoutes: openRoutes(host.home),
-    caFile: readSecret(env, 'NODE_EXTRA_CA_CERTS'),
-    transport: async ({ workspace }: Config) => {
-      if (workspace.transport !== 'auto') return workspace.transport;
-      return (await mountable(host.home)) ? 'mount' : 'stream';
-    },
-    channel: async ({ network, sandbox }) => {
-      if (network.channel !== 'auto') return network.channel;
-      const { runtime } = await prove(sandbox.runtime);
-      return (await reachable(runtime)) ? 'socket' : 'stdio';
-    },
-    prove: ({ sandbox }) => prove(sandbox.runtime),
-    inBackground: (work) => {
-      const tracked = work
-        .catch((error: unknown) => log.warn({ err: error }, 'something could not be cleaned up'))
-        .finally(() => cleaning.delete(tracked));
-      cleaning.add(tracked);
-    },
-  };
-}
-
-/** What a worker works with, for who takes no work from the queue but needs sandboxes. */
-export function openIdle(parts: Omit<Parts, 'homeId' | 'masker' | 'shared' | 'now'>): WorkerContext {
-  // An id of its own: a worker's sweep leaves alone what it makes.
-  const masker = openProcessMasker(parts.host, processEnv());
-  return openContext({ ...parts, homeId: 'verify', masker, shared: undefined, now: Date.now });
 }
 
 async function endFaultyRun(worker: WorkerContext, runId: string, failure: HaloError): Promise<void> {
-  const hint = failure.hint === undefined ? '' : ` (${failure.hint})`;
-  const stopReason = failure.stopReason ?? 'UNKNOWN_ERROR';
-  await endAnyway(worker, runId, { stopReason, detail: `${failure.message}${hint}` });
-}
-
-async function endAnyway(worker: WorkerContext, runId: string, end: RunEnd): Promise<void> {
+  const end: RunEnd = { stopReason: failure.stopReason ?? 'UNKNOWN_ERROR', detail: withHint(failure) };
   const record = await worker.store.readRecord(runId);
   await endRun(worker, { runId, config: completeConfig(record.config) }, () => end);
 }
