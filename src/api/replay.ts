@@ -13,6 +13,7 @@ import type { AttemptPlace } from '../store/layout.ts';
 import { openStore, type Store } from '../store/store.ts';
 import { hostGitDirOf } from '../worker/host-repo.ts';
 import { openIdle } from '../worker/open-context.ts';
+import { lastPrd } from '../worker/read-run.ts';
 import { replayStory, type Recorded } from '../worker/replay-story.ts';
 import type { Replayed, ReplayOptions } from './operations.ts';
 
@@ -28,10 +29,10 @@ export async function replayAttempt(
   const scratch = await mkdtemp(join(tmpdir(), 'halo-replay-'));
   const cleaning = new Set<Promise<void>>();
   try {
-    const worker = openIdle({ host, log: pino({ level: 'silent' }), cleaning });
     const { place } = recorded;
     const cassettes = join(scratch, 'cassettes');
     await fetchCassette(store, recorded, join(cassettes, `${place.storyKey}.jsonl`));
+    const worker = openIdle({ host, log: pino({ level: 'silent' }), cleaning });
     const copy = openStore(scratch, { transcribe, masker: worker.masker });
     await copyFailures(store, copy, place);
     const hostGitDir = await hostGitDirOf(host.home, recorded.state.repo);
@@ -61,10 +62,11 @@ async function findAttempt(
   const started = events.findLast(
     (event): event is Started => event.type === 'story.started' && of(event) && event.attempt === ended?.attempt,
   );
-  const first = events[0];
-  const state = started === undefined ? undefined : foldRun(events.filter(({ seq }) => seq < started.seq));
-  const story = first?.type === 'run.created' ? first.prd.stories.find(({ id }) => id === storyId) : undefined;
-  if (first?.type !== 'run.created' || ended === undefined || started === undefined || !state || !story) {
+  const before = events.filter(({ seq }) => started !== undefined && seq < started.seq);
+  const state = foldRun(before);
+  const prd = lastPrd(before);
+  const story = prd?.stories.find(({ id }) => id === storyId);
+  if (ended === undefined || started === undefined || !state || !prd || !story) {
     const which = attempt === undefined ? 'attempt' : `attempt ${attempt}`;
     throw new HaloError(
       'STORY_NOT_FOUND',
@@ -77,7 +79,7 @@ async function findAttempt(
   const { verdict, stopReason, summary } = ended;
   const place = { runId, storyKey: storyKey(storyId), attempt: ended.attempt };
   const config = completeConfig(record.config);
-  return { place, prd: first.prd, story, state, config, image: started.image, end: { verdict, stopReason, summary } };
+  return { place, prd, story, state, config, image: started.image, end: { verdict, stopReason, summary } };
 }
 
 /** The one that the attempt recorded, or else the one that it was replayed from itself. */

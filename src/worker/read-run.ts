@@ -1,6 +1,7 @@
 import { completeConfig } from '../config/complete.ts';
 import type { Config } from '../config/config.ts';
 import { HaloError } from '../core/errors.ts';
+import type { JournalEvent } from '../core/events.ts';
 import type { Prd } from '../core/prd.ts';
 import type { WorkerContext } from './worker-context.ts';
 
@@ -14,9 +15,14 @@ export interface Run {
 /** Throws RUN_NOT_FOUND and RUN_UNREADABLE. */
 export async function readRun(worker: Pick<WorkerContext, 'store'>, runId: string): Promise<Run> {
   const [events, record] = await Promise.all([worker.store.readJournal(runId), worker.store.readRecord(runId)]);
-  const given = events.findLast((event) => event.type === 'run.created' || event.type === 'run.replanned');
-  if (given === undefined) throw new HaloError('RUN_UNREADABLE', `the journal of run ${runId} has no beginning`);
-  return { runId, prd: given.prd, config: completeConfig(record.config) };
+  const prd = lastPrd(events);
+  if (prd === undefined) throw new HaloError('RUN_UNREADABLE', `the journal of run ${runId} has no beginning`);
+  return { runId, prd, config: completeConfig(record.config) };
+}
+
+/** The PRD that a run went by after these events. */
+export function lastPrd(events: readonly JournalEvent[]): Prd | undefined {
+  return events.findLast((event) => event.type === 'run.created' || event.type === 'run.replanned')?.prd;
 }
 
 /**
