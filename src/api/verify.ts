@@ -15,7 +15,8 @@ import { openStore, type Store } from '../store/store.ts';
 import { hostGitDirOf } from '../worker/host-repo.ts';
 import { readProof } from '../worker/keep-proof.ts';
 import { openIdle } from '../worker/open-context.ts';
-import { verifyProof, type Check } from '../worker/verify-proof.ts';
+import type { Check } from '../worker/check.ts';
+import { verifyProof } from '../worker/verify-proof.ts';
 
 export interface VerifyQuery {
   /** A run, the start of its id, or a commit in any spelling that git knows. */

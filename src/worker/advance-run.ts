@@ -38,9 +38,7 @@ export async function advanceRun(
   if (state.status === 'ended' || rests(state)) return [];
   const run = await readRun(worker, runId);
   requireSettings(runId, run.config);
-  const plan = planNext(state);
-  const planned =
-    plan.kind === 'attempts' ? plan.attempts.find(({ story }) => story === state.stories[ordinal]) : undefined;
+  const planned = planFor(state, ordinal);
   // A job may outlive its attempt, such as one that waited while a person had the story done anew.
   if (planned?.attempt !== attempt) return goOn(worker, run);
   const whose = { story: planned.story.id, attempt: planned.attempt };
@@ -57,6 +55,12 @@ export async function advanceRun(
   if (fatal === undefined) return goOn(worker, run);
   await endRun(worker, run, () => fatal);
   return [];
+}
+
+/** The attempt that may be under way now at a story. */
+function planFor(state: RunState, ordinal: number): PlannedAttempt | undefined {
+  const plan = planNext(state);
+  return plan.kind === 'end' ? undefined : plan.attempts.find(({ story }) => story === state.stories[ordinal]);
 }
 
 /** Whether a person lets the run rest, and it has not come to its end all the same. */
@@ -102,11 +106,8 @@ async function startAttempt(
 ): Promise<Started | undefined> {
   const image = await worker.engine.imageId(config.image);
   const begun = await worker.store.transact<Begun>(runId, async (state) => {
-    const plan = planNext(state);
-    const planned =
-      state.status === 'running' && state.paused === undefined && plan.kind === 'attempts'
-        ? plan.attempts.find(({ story }) => story === state.stories[ordinal])
-        : undefined;
+    const open = state.status === 'running' && state.paused === undefined;
+    const planned = open ? planFor(state, ordinal) : undefined;
     // A job may come early, e.g. when the queue was made anew from the journals.
     if (planned === undefined || isEarly(worker, planned)) return { entries: [], result: undefined };
     const { id, progress } = planned.story;
@@ -174,7 +175,7 @@ function refusePoison(
 
 async function goOn(worker: WorkerContext, run: Run): Promise<Enqueue[]> {
   const state = await worker.store.readState(run.runId);
-  if (planNext(state).kind === 'end') {
+  if (planEnd(state) !== undefined) {
     await endRun(worker, run, planEnd);
     return [];
   }

@@ -49,7 +49,7 @@ export async function approveStory(keeper: RunKeeper, decision: Decision): Promi
   if (known !== undefined) {
     // Whoever said it may have died before the run could go on.
     const said = { story: story.id, commit: known, changed: false, landed: story.approved === undefined };
-    return { ...said, goesOn: (await goOn(keeper, decision)) !== 'ended' };
+    return { ...said, goesOn: await letGoOn(keeper, decision) };
   }
   const { commit } = requireHeld(state, story);
   const mirrorDir = mirrorPath(home, state.repo.mirror);
@@ -71,7 +71,7 @@ export async function approveStory(keeper: RunKeeper, decision: Decision): Promi
     return { entries, result: true };
   });
   if (landed) await releaseCommit(mirrorDir, runId, story.key);
-  return { story: story.id, commit, changed: true, landed, goesOn: (await goOn(keeper, decision)) !== 'ended' };
+  return { story: story.id, commit, changed: true, landed, goesOn: await letGoOn(keeper, decision) };
 }
 
 /**
@@ -88,18 +88,22 @@ export async function rejectStory(
   const story = findStory(state, decision.storyId);
   const known = await decidedBefore(keeper, { runId, story, verdict: 'rejected' });
   if (known !== undefined) {
-    const goesOn = (await goOn(keeper, decision)) !== 'ended';
+    const goesOn = await letGoOn(keeper, decision);
     return { story: story.id, commit: known, changed: false, landed: false, goesOn };
   }
   const { commit } = requireHeld(state, story);
-  const reason = safeLine(decision.reason ?? '', 500) || 'a person refused the change';
+  const reason = reasonOf(decision.reason);
   await store.transact(runId, (now) => {
     const { attempts } = requireStill(now, { storyId: story.id, commit });
     const word = { story: story.id, attempt: attempts, commit, reason, by: decision.by };
     return { entries: [{ type: 'story.rejected', ...word }], result: undefined };
   });
   await releaseCommit(mirrorPath(home, state.repo.mirror), runId, story.key);
-  return { story: story.id, commit, changed: true, landed: false, goesOn: (await goOn(keeper, decision)) !== 'ended' };
+  return { story: story.id, commit, changed: true, landed: false, goesOn: await letGoOn(keeper, decision) };
+}
+
+async function letGoOn(keeper: RunKeeper, decision: Decision): Promise<boolean> {
+  return (await goOn(keeper, decision)) !== 'ended';
 }
 
 /** Throws LAND_REFUSED when somebody was quicker with a word on it. */
@@ -109,6 +113,11 @@ function requireStill(state: RunState, { storyId, commit }: { storyId: string; c
   throw new HaloError('LAND_REFUSED', `Story ${story.id} of run ${state.runId} has another commit by now.`, {
     hint: `\`halo diff ${state.runId} --story ${story.id}\` shows it.`,
   });
+}
+
+/** A person's reason to refuse something, as journals keep it. */
+export function reasonOf(given: string | undefined): string {
+  return safeLine(given ?? '', 500) || 'a person refused the change';
 }
 
 function requireHeld({ runId, stories }: RunState, story: StoryState): NonNullable<StoryState['held']> {

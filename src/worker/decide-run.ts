@@ -1,8 +1,8 @@
 import { decisionOn } from '../core/decision.ts';
 import { HaloError } from '../core/errors.ts';
 import type { RunState } from '../core/run-state.ts';
-import { safeLine } from '../core/safe-text.ts';
 import type { RunKeeper } from './worker-context.ts';
+import { reasonOf } from './decide-held.ts';
 import { hostGitDirOf } from './host-repo.ts';
 import { noteProof } from './keep-proof.ts';
 import { landRun, type LandedRun } from './land-run.ts';
@@ -49,11 +49,7 @@ export async function rejectRun(
     refuseUndecidable(state);
     const { tip } = state;
     if (decisionOn(state)?.verdict === 'rejected') return { entries: [], result: { runId, tip } };
-    const why = safeLine(reason ?? '', 500) || 'a person refused the change';
-    return {
-      entries: [{ type: 'run.rejected', by, tip, reason: why }],
-      result: { runId, tip },
-    };
+    return { entries: [{ type: 'run.rejected', by, tip, reason: reasonOf(reason) }], result: { runId, tip } };
   });
 }
 
@@ -61,7 +57,7 @@ function refuseUndecidable({ runId, status, tip, repo, landed, stories }: RunSta
   const waiting = stories.filter(({ held }) => held !== undefined).map(({ id }) => id);
   if (waiting.length > 0) {
     throw new HaloError('LAND_REFUSED', `In run ${runId} single stories wait for a decision: ${waiting.join(', ')}.`, {
-      hint: `Name one with --story.`,
+      hint: 'Name one with --story.',
     });
   }
   if (status !== 'ended')

@@ -23,20 +23,6 @@ export function wasBegun({ progress, attempts }: StoryState): boolean {
 }
 
 /**
- * The same of a run that ends now: nobody looks at its branch any more. Never throws: where the repository cannot be
- * read, a run must be able to end.
- */
-export async function settleLanded({ home, store, log }: RunKeeper, state: RunState, config: Unsettled['config']) {
-  if (!state.stories.some(wasBegun)) return [];
-  try {
-    return await recoverLanded(store, { state, hostGitDir: await hostGitDirOf(home, state.repo), config });
-  } catch (error) {
-    log.warn({ runId: state.runId, err: error }, 'what has landed could not be looked up');
-    return [];
-  }
-}
-
-/**
  * What the journal lacks of stories that have landed: a worker may have died between the landing and its word on it,
  * and the branch of the run knows. Ask it in the transaction that writes the answer down.
  */
@@ -57,4 +43,18 @@ export async function recoverLanded(
     entries.push(...noted, endedEntry(whose, { verdict: 'passed', stopReason: 'SUCCESS', summary, commit }));
   }
   return entries;
+}
+
+/**
+ * The same of a run that ends now, after which nobody looks at its branch. Never throws: where the repository cannot be
+ * read, a run must be able to end, too.
+ */
+export async function settleLanded({ home, store, log }: RunKeeper, state: RunState, config: Unsettled['config']) {
+  if (!state.stories.some(wasBegun)) return [];
+  try {
+    return await recoverLanded(store, { state, hostGitDir: await hostGitDirOf(home, state.repo), config });
+  } catch (error) {
+    log.warn({ runId: state.runId, err: error }, 'what has landed could not be looked up');
+    return [];
+  }
 }

@@ -1,12 +1,12 @@
 import { createHash, randomInt } from 'node:crypto';
 import type { Config } from '../config/config.ts';
-import { HaloError } from '../core/errors.ts';
 import type { Prd, Story } from '../core/prd.ts';
 import type { RunState } from '../core/run-state.ts';
 import type { AttemptPlace } from '../store/layout.ts';
 import type { Store } from '../store/store.ts';
 import { openAttempt } from './attempt-context.ts';
 import { rehearseStory } from './attempt.ts';
+import { check, requireImage, unheard, type Check } from './check.ts';
 import type { StoryEnd } from './story-end.ts';
 import type { WorkerContext } from './worker-context.ts';
 
@@ -37,13 +37,17 @@ interface Found {
   attempt: number;
   image: string;
   divergence?: string;
-  checks: { what: string; recorded: string; found: string; ok: boolean }[];
+  checks: Check[];
 }
 
 /** Does an attempt again with the model's recorded answers, and compares. Nothing lands. Throws IMAGE_MISSING. */
 export async function replayStory(worker: WorkerContext, request: ReplayRequest): Promise<Found> {
-  const { place, originals, story, end } = request;
-  const image = await findImage(worker, request);
+  const { place, originals, story, end, config } = request;
+  // By its id: a name may mean another one by now.
+  const image = await requireImage(worker, request.image ?? config.image, {
+    whose: `story ${JSON.stringify(story.id)}`,
+    called: config.image,
+  });
   const again = await rehearse(worker, request, image);
   const [before, now, divergence] = await Promise.all([
     originals.readArtifact(place, 'diff.patch'),
@@ -76,33 +80,10 @@ async function rehearse(worker: WorkerContext, request: ReplayRequest, image: st
     config: { ...config, image, model: { ...config.model, mode: 'replay', cassettes } },
   });
   try {
-    return await rehearseStory({
-      ...attempt,
-      place,
-      report: () => Promise.resolve(),
-      phase: (_phase, action) => action(),
-    });
+    return await rehearseStory({ ...unheard(attempt), place });
   } finally {
     await attempt.close();
   }
-}
-
-/** The image by its id: a name may mean another one by now. */
-async function findImage(worker: WorkerContext, { image, config, story }: ReplayRequest): Promise<string> {
-  const id = await worker.engine.imageId(image ?? config.image);
-  if (id !== undefined) return id;
-  const name = image ?? config.image;
-  throw new HaloError(
-    'IMAGE_MISSING',
-    `The image of story ${JSON.stringify(story.id)}, ${name}, is not on this machine.`,
-    {
-      hint: `It was called ${config.image} then; an image that is built anew is another one.`,
-    },
-  );
-}
-
-function check(what: string, recorded: string, found: string): Found['checks'][number] {
-  return { what, recorded, found, ok: recorded === found };
 }
 
 function digest(patch: string | undefined): string {

@@ -1,6 +1,5 @@
 import { randomInt } from 'node:crypto';
 import type { Config } from '../config/config.ts';
-import { HaloError } from '../core/errors.ts';
 import type { Prd } from '../core/prd.ts';
 import type { Proof } from '../core/proof.ts';
 import type { RunState } from '../core/run-state.ts';
@@ -10,19 +9,12 @@ import { updateMirror } from '../git/mirror.ts';
 import { mirrorName } from '../git/source.ts';
 import { discard } from '../lib/sinks.ts';
 import { openAttempt, type Attempt } from './attempt-context.ts';
+import { check, requireImage, unheard, type Check } from './check.ts';
 import { MIRROR } from './places.ts';
 import { planSteps } from './plan-steps.ts';
 import { runStep } from './run-step.ts';
 import type { WorkerContext } from './worker-context.ts';
 import { openWorkspace } from './workspace.ts';
-
-/** One thing that a record says, and what is found now. */
-export interface Check {
-  what: string;
-  recorded: string;
-  found: string;
-  ok: boolean;
-}
 
 export interface VerifyRequest {
   proof: Proof;
@@ -49,15 +41,7 @@ export async function verifyProof(worker: WorkerContext, request: VerifyRequest)
     check('base', proof.base, parent),
     check('tree', proof.tree, tree),
   ];
-  if ((await worker.engine.imageId(proof.image.id)) === undefined) {
-    throw new HaloError(
-      'IMAGE_MISSING',
-      `The image of ${commit.slice(0, 12)}, ${proof.image.id}, is not on this machine.`,
-      {
-        hint: `It was called ${proof.image.name} then; an image that is built anew is another one.`,
-      },
-    );
-  }
+  await requireImage(worker, proof.image.id, { whose: commit.slice(0, 12), called: proof.image.name });
   const again: Config = {
     ...config,
     agent: 'command',
@@ -92,10 +76,6 @@ async function proveAgain(attempt: Attempt, { proof, commit }: VerifyRequest): P
   return checks;
 }
 
-function check(what: string, recorded: string, found: string): Check {
-  return { what, recorded, found, ok: recorded === found };
-}
-
 function exitWord(exitCode: number | undefined): string {
   return exitCode === undefined ? 'stopped' : `exit ${exitCode}`;
 }
@@ -119,5 +99,5 @@ async function openProof(worker: WorkerContext, request: VerifyRequest): Promise
     hostGitDir: gitDir,
     signal,
   });
-  return { ...attempt, report: () => Promise.resolve(), phase: (_phase, action) => action() };
+  return unheard(attempt);
 }

@@ -56,9 +56,9 @@ export async function exportTree(attempt: Attempt, exporter: Promise<Sandbox>): 
 
 export async function readWorkspace(attempt: Attempt, exporter: Promise<Sandbox>): Promise<Exported> {
   const packFile = join(attempt.scratchDir, 'export.pack');
+  const sandbox = await exporter;
   const stderr = collectText(2_000);
   const stdout = splitHead(openFileSink(packFile));
-  const sandbox = await exporter;
   const { wallMs, idleMs } = attempt.config.limits;
   const exit = await sandbox.run({
     script: exportScript(attempt),

@@ -47,16 +47,10 @@ export async function landCandidate(
     if (unsettled.length > 0)
       return { entries: unsettled, result: { kind: 'overtaken', tip: tipAfter(unsettled, now) } };
     const whose = { story: story.id, attempt: attempt.number };
-    const noted = await noteProof({
-      ...{ store: worker.store, place, whose, gitDir: hostGitDir, commit, git: config.git },
-      ...(approval === undefined ? {} : { approvedBy: approval.by }),
-    });
-    const ended = {
-      type: 'phase.ended' as const,
-      phase: 'land' as const,
-      ms: Math.round(performance.now() - started),
-      ...whose,
-    };
+    const proof = { store: worker.store, place, whose, gitDir: hostGitDir, commit, git: config.git };
+    const noted = await noteProof({ ...proof, ...(approval && { approvedBy: approval.by }) });
+    const ms = Math.round(performance.now() - started);
+    const ended: JournalEntry = { type: 'phase.ended', phase: 'land', ms, ...whose };
     return { entries: [ended, ...noted, endedEntry(whose, end)], result: { kind: 'landed', end } };
   });
 }
