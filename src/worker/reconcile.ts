@@ -28,28 +28,33 @@ export function startReconciler(worker: WorkerContext, queue: StoryQueue, owner:
   /** What each run starts after, which never changes. */
   const needs = new Map<string, string[]>();
   let turns = 0;
+  // Beside the rest: runs are queued whether or not the engine answers.
+  const sweep = oneAtATime(() =>
+    sweepOrphans(worker).catch((error: unknown) => {
+      worker.log.warn({ err: error }, 'what attempts left behind could not be swept');
+    }),
+  );
+  let sweeping: Promise<void> | undefined;
   const once = async () => {
-    if (turns++ % SWEEP_EVERY === 0) await sweepOrphans(worker).catch(complain);
+    if (turns++ % SWEEP_EVERY === 0) sweeping = sweep();
     if (owner === undefined) for (const lane of await forgetDead(worker.home)) await queue.dropLane(lane);
     await worker.store.placeRuns();
     for (const runId of await worker.store.runIds()) await look(runId);
   };
-  // Runs are queued whether or not the engine answers.
-  const complain = (error: unknown) => worker.log.warn({ err: error }, 'what attempts left behind could not be swept');
   const look = async (runId: string) => {
     const bytes = await worker.store.journalBytes(runId);
     if (ended.get(runId) === bytes) return;
     if ((await requeue(worker, queue, { runId, owner })) === 'ended') ended.set(runId, bytes);
   };
-  const guarded = () =>
+  const compare = oneAtATime(() =>
     once().catch((error: unknown) => {
       worker.log.warn({ err: error }, 'the queue could not be compared with the journals');
-    });
-  let current = guarded();
+    }),
+  );
+  let comparing = compare();
   const timer = setInterval(() => {
-    current = current.then(guarded);
-  }, EVERY_MS);
-  timer.unref();
+    comparing = compare();
+  }, EVERY_MS).unref();
   return {
     wake: async (endedId) => {
       for (const runId of await worker.store.runIds()) {
@@ -57,11 +62,17 @@ export function startReconciler(worker: WorkerContext, queue: StoryQueue, owner:
         if (needs.get(runId)?.includes(endedId)) await look(runId);
       }
     },
-    stop: () => {
+    stop: async () => {
       clearInterval(timer);
-      return current;
+      await Promise.all([comparing, sweeping]);
     },
   };
+}
+
+/** Work that is under way is not begun again: whoever asks for it meanwhile waits for that. */
+function oneAtATime(work: () => Promise<void>): () => Promise<void> {
+  let running: Promise<void> | undefined;
+  return () => (running ??= work().finally(() => (running = undefined)));
 }
 
 /**
