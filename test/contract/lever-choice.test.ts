@@ -2,21 +2,12 @@ import { execFile } from 'node:child_process';
 import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { openHome, type HaloHome } from '../support/halo-process.ts';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { agentOf, entry, linkLever, openWorkspace, type LeverWorkspace } from '../support/lever.ts';
 
-let home: HaloHome;
 let work: LeverWorkspace;
 
-beforeEach(() => {
-  home = openHome();
-  work = openWorkspace(home);
-});
-afterEach(async () => {
-  await home.close();
-  work.repository.remove();
-});
+beforeEach(() => void (work = openWorkspace()));
 
 const DONE = { status: 'completed' };
 
@@ -50,8 +41,8 @@ describe('the tasks file', () => {
     work.writeTasks([entry('A')]);
     work.repository.write('plans/mine.json', JSON.stringify([entry('B', DONE)]));
     await expectStop(['task', '--tasks', 'plans/mine.json'], 3, join(work.root, 'plans', 'mine.json'));
-    const from = await home.halo(['task', '--workspace', work.root, '--tasks', 'plans/mine.json'], {
-      cwd: home.dir,
+    const from = await work.home.halo(['task', '--workspace', work.root, '--tasks', 'plans/mine.json'], {
+      cwd: work.home.dir,
       env: { HOME: work.userHome },
     });
     expect(from.code).toBe(3);
@@ -162,7 +153,7 @@ describe('lever task', () => {
   it('works in the repository of --workspace, from wherever it is called', async () => {
     work.writeTasks([entry('A', { title: '' })]);
     const words = ['task', '--workspace', work.root, '--prompt', 'README.md'];
-    const end = await home.halo(words, { cwd: home.dir });
+    const end = await work.home.halo(words, { cwd: work.home.dir });
     expect(end.stderr).toContain('The task "A" lacks title');
   });
 
@@ -202,9 +193,9 @@ describe('lever task', () => {
     work.repository.write('.ralph/runs', 'a file\n');
     await expectStop(['task'], 1, `${join(work.root, '.ralph', 'runs', 'A')}`, 'cannot be written (ENOTDIR)');
     expect(work.task('A').status).toBeUndefined();
-    const [run, ...others] = readdirSync(join(home.dir, 'runs'));
+    const [run, ...others] = readdirSync(join(work.home.dir, 'runs'));
     expect(others).toEqual([]);
-    expect(readFileSync(join(home.dir, 'runs', run!, 'run.json'), 'utf8')).toContain('"USER_ABORT"');
+    expect(readFileSync(join(work.home.dir, 'runs', run!, 'run.json'), 'utf8')).toContain('"USER_ABORT"');
   });
 
   it('refuses a workspace that is no git repository, and one that is not there', async () => {

@@ -1,19 +1,10 @@
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { openHome, type HaloHome } from '../support/halo-process.ts';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { entry, openWorkspace, type LeverWorkspace } from '../support/lever.ts';
 
-let home: HaloHome;
 let work: LeverWorkspace;
 
-beforeEach(() => {
-  home = openHome();
-  work = openWorkspace(home);
-});
-afterEach(async () => {
-  await home.close();
-  work.repository.remove();
-});
+beforeEach(() => void (work = openWorkspace()));
 
 const TWO = [entry('A'), entry('B')];
 
@@ -77,7 +68,7 @@ describe('lever loop', () => {
     work.repository.write('own.md', 'Be kind.\n');
     agent(3);
     const words = ['loop', '--workspace', work.root, '--tasks', 'prd.json', '--prompt', 'own.md', ...AGENT];
-    const end = await home.halo(words, { cwd: home.dir });
+    const end = await work.home.halo(words, { cwd: work.home.dir });
     expect(end.stderr).toContain('no runnable task');
     expect(calls()).toHaveLength(1);
   });

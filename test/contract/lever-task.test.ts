@@ -1,24 +1,15 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { OK } from '../support/halo.ts';
-import { openHome, type HaloHome } from '../support/halo-process.ts';
 import { agentOf, entry, openWorkspace, type LeverWorkspace } from '../support/lever.ts';
 
 const LONG = { timeout: 180_000 };
 const CI = { 'scripts/ci.sh': '#!/bin/sh\ntest -e A.txt || test -e B.txt\n' };
 
-let home: HaloHome;
 let work: LeverWorkspace;
 
-beforeEach(() => {
-  home = openHome();
-  work = openWorkspace(home);
-});
-afterEach(async () => {
-  await home.close();
-  work.repository.remove();
-});
+beforeEach(() => void (work = openWorkspace()));
 
 /** Commits files that may be executed. */
 function commitPrograms(files: Record<string, string>): void {
@@ -180,7 +171,7 @@ describe('lever task that does not complete', () => {
       expect(observability).toMatchObject({ run_attempts: 1 });
       expect(readdirSync(runFolder('A'))).not.toContain('result.json');
       const runId = observability?.['last_run_id'] as string;
-      const record = JSON.parse(readFileSync(join(home.dir, 'runs', runId, 'run.json'), 'utf8')) as object;
+      const record = JSON.parse(readFileSync(join(work.home.dir, 'runs', runId, 'run.json'), 'utf8')) as object;
       expect(record).toMatchObject({ config: { model: { name: 'gpt-5.2-codex' } } });
     },
   );

@@ -1,6 +1,7 @@
 import { chmodSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import type { Ended, HaloHome, HaloProcess } from './halo-process.ts';
+import { onTestFinished } from 'vitest';
+import { openHome, type Ended, type HaloHome, type HaloProcess } from './halo-process.ts';
 import { makeRepository, type TestRepository } from './repository.ts';
 
 /** A tasks file's entry, as far as tests look at it. */
@@ -14,6 +15,7 @@ export interface TaskEntry {
 
 /** A repository with tasks, a user's home folder with the usual prompt, and `halo task` and `halo loop` in it. */
 export interface LeverWorkspace {
+  home: HaloHome;
   repository: TestRepository;
   root: string;
   /** Variables that make an agent out of a shell script. */
@@ -28,8 +30,14 @@ export interface LeverWorkspace {
   userHome: string;
 }
 
-export function openWorkspace(home: HaloHome, files: Record<string, string> = {}): LeverWorkspace {
-  const repository = makeRepository({ '.gitignore': 'calls\nagent.sh\n', ...files });
+/** Closed when the test is over. */
+export function openWorkspace(): LeverWorkspace {
+  const home = openHome();
+  const repository = makeRepository({ '.gitignore': 'calls\nagent.sh\n' });
+  onTestFinished(async () => {
+    await home.close();
+    repository.remove();
+  });
   const { root } = repository;
   const userHome = join(root, '..', 'user');
   mkdirSync(join(userHome, '.prompts'), { recursive: true });
@@ -38,6 +46,7 @@ export function openWorkspace(home: HaloHome, files: Record<string, string> = {}
   const start = (words: string[], env: Record<string, string> = {}) =>
     home.start(words, { cwd: root, env: { HOME: userHome, ...env } });
   return {
+    home,
     repository,
     root,
     userHome,
