@@ -45,8 +45,10 @@ export interface Services {
   checkResume(check: ResumeCheck): Promise<void>;
   /** Keeps a refused run on this machine; answers with its directory. */
   keepRefusal(refusal: Refusal): Promise<string>;
-  /** The worker's own log goes to stderr, or to <HALO_HOME>/worker.log where stderr is for people. */
-  /** With an owner, it works only on the runs that were submitted for it. */
+  /**
+   * The worker's own log goes to stderr, or to <HALO_HOME>/worker.log where stderr is for people. With an owner, it works
+   * only on the runs that were submitted for it.
+   */
   startWorker(options: { concurrency: number; log: 'stderr' | 'file'; owner?: string | undefined }): Promise<Worker>;
   serveApi(options: { operations: Operations; listen: string }): Promise<Served>;
   diagnose(): Promise<Finding[]>;
@@ -67,8 +69,7 @@ export interface Services {
   /** Lets the person change a file in their editor. Throws USAGE. */
   editFile(path: string): Promise<void>;
   initConfig(options: { folder: string; force: boolean }): Promise<Initialised>;
-  /** Answers with the image's id. */
-  /** `server`: the image of the services in compose.yaml, instead of the sandbox's. */
+  /** Answers with the image's id. `server`: that of the services in compose.yaml, instead of the sandbox's. */
   buildImage(options: { force: boolean; server: boolean; log: (line: string) => void }): Promise<string>;
 }
 

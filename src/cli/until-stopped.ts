@@ -22,6 +22,17 @@ export function untilStopped(cli: Cli): Promise<void> {
   });
 }
 
+/** Does work that the first Ctrl-C or termination signal aborts, instead of ending the process. */
+export async function stoppable<T>(cli: Pick<Cli, 'onStop'>, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const stop = new AbortController();
+  const off = cli.onStop(() => stop.abort());
+  try {
+    return await work(stop.signal);
+  } finally {
+    off();
+  }
+}
+
 /** A whole number from 1 on, for an option. Throws the message that commander shows. */
 export function parseCount(text: string): number {
   if (/^[1-9][0-9]{0,2}$/.test(text)) return Number(text);

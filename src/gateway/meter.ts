@@ -1,4 +1,5 @@
 import { NO_USAGE } from '../core/agent.ts';
+import { parseJson } from '../lib/parse-json.ts';
 import type { ModelOperation } from './model-api.ts';
 import { createUsageReader, type Told, type UsageReader } from './usage.ts';
 
@@ -79,12 +80,4 @@ function createBuffer() {
       return text;
     },
   };
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return undefined;
-  }
 }

@@ -5,6 +5,7 @@ import { openSafeStream } from '../../core/safe-stream.ts';
 import type { Cli } from '../cli.ts';
 import type { Define } from '../define.ts';
 import { transcriptPrinter } from '../transcript-lines.ts';
+import { stoppable } from '../until-stopped.ts';
 
 interface Flags {
   follow?: true;
@@ -51,16 +52,8 @@ async function logs(runId: string, flags: Flags, cli: Cli): Promise<void> {
     throw new HaloError('USAGE', '--raw and --json exclude each other.', {
       hint: "--raw is the agent's output, --json is halo's journal.",
     });
-  const stop = new AbortController();
-  const off = cli.onStop(() => stop.abort());
-  try {
-    await cli.withOperations(async (operations) => {
-      const reading = { operations, runId, flags, cli, signal: stop.signal };
-      await (flags.raw ? showRaw(reading) : showEvents(reading));
-    });
-  } finally {
-    off();
-  }
+  const show = flags.raw ? showRaw : showEvents;
+  await stoppable(cli, (signal) => cli.withOperations((operations) => show({ operations, runId, flags, cli, signal })));
 }
 
 async function showEvents({ operations, runId, flags, cli, signal }: Reading): Promise<void> {

@@ -1,12 +1,10 @@
 import type { Replayed } from '../../api/operations.ts';
 import { safeLine } from '../../core/safe-text.ts';
 import { exitCodeOf } from '../../core/stop-reason.ts';
+import { checkTable } from '../check-table.ts';
 import type { Cli } from '../cli.ts';
-
 import type { Define } from '../define.ts';
-import { widthOf } from '../run-table.ts';
-import { table, type Cell } from '../table.ts';
-import { parseCount } from '../until-stopped.ts';
+import { parseCount, stoppable } from '../until-stopped.ts';
 
 interface Flags {
   story: string;
@@ -38,38 +36,21 @@ Exit codes:
 See also: halo verify, halo logs`;
 
 async function replay(runId: string, { story, attempt, json }: Flags, cli: Cli): Promise<void> {
-  const stop = new AbortController();
-  const off = cli.onStop(() => stop.abort());
-  try {
-    const which = attempt === undefined ? {} : { attempt };
-    const replayed = await cli.withOperations((operations) =>
-      operations.replay(runId, { storyId: story, ...which, signal: stop.signal }),
-    );
-    const same = replayed.checks.every(({ ok }) => ok);
-    if (!same) cli.exitCode = exitCodeOf('GATE_FAILED');
-    if (json) return await cli.printJson(replayed);
-    await cli.print(...page(replayed, cli), '');
-    await cli.print(same ? cli.paint('good', 'ended as recorded') : cli.paint('bad', 'did not end as recorded'));
-  } finally {
-    off();
-  }
+  const which = attempt === undefined ? { storyId: story } : { storyId: story, attempt };
+  const replayed = await stoppable(cli, (signal) =>
+    cli.withOperations((operations) => operations.replay(runId, { ...which, signal })),
+  );
+  const same = replayed.checks.every(({ ok }) => ok);
+  if (!same) cli.exitCode = exitCodeOf('GATE_FAILED');
+  if (json) return cli.printJson(replayed);
+  await cli.print(...page(replayed, cli), '');
+  await cli.print(same ? cli.paint('good', 'ended as recorded') : cli.paint('bad', 'did not end as recorded'));
 }
 
 function page({ story, attempt, divergence, checks }: Replayed, cli: Cli): string[] {
-  const heading = ['', 'WHAT', 'RECORDED', 'FOUND'].map((text) => ({ text }));
-  const rows = checks.map(({ what, recorded, found, ok }): Cell[] => [
-    { text: ok ? '✓' : '✗', tone: ok ? 'good' : 'bad' },
-    { text: what },
-    { text: shorten(recorded) },
-    { text: shorten(found), tone: ok ? 'plain' : 'bad' },
-  ]);
   return [
     `${cli.paint('strong', safeLine(story))}  attempt ${attempt}`,
-    ...table([heading, ...rows], { paint: cli.paint, width: widthOf(cli) }),
+    ...checkTable(checks, cli),
     divergence === undefined ? 'Every request was as recorded.' : safeLine(divergence, 400),
   ];
-}
-
-function shorten(text: string): string {
-  return /^[0-9a-f]{64}$/.test(text) ? text.slice(0, 12) : safeLine(text, 60);
 }

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import type { PrdBytes } from '../../api/operations.ts';
 import { HaloError } from '../../core/errors.ts';
-import { exitCodeOf } from '../../core/stop-reason.ts';
+import { exitCodeOf, type StopReason } from '../../core/stop-reason.ts';
 import type { Cli } from '../cli.ts';
 import type { Define } from '../define.ts';
 import { keepRefusal } from '../keep-refusal.ts';
@@ -9,7 +9,6 @@ import { readPrd } from '../read-prd.ts';
 import { resumeHere } from '../resume-here.ts';
 import { runHere, type RunHere } from '../run-here.ts';
 import { addSettingOptions, ASK, repoSource, settingsOf, type SettingFlags } from '../run-options.ts';
-import type { StopReason } from '../../core/stop-reason.ts';
 
 interface Flags extends SettingFlags {
   prd?: string;

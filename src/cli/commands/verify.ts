@@ -2,10 +2,10 @@ import { resolve } from 'node:path';
 import type { Verified } from '../../api/verify.ts';
 import { safeLine } from '../../core/safe-text.ts';
 import { exitCodeOf } from '../../core/stop-reason.ts';
+import { checkTable } from '../check-table.ts';
 import type { Cli } from '../cli.ts';
 import type { Define } from '../define.ts';
-import { widthOf } from '../run-table.ts';
-import { table, type Cell } from '../table.ts';
+import { stoppable } from '../until-stopped.ts';
 
 interface Flags {
   repo: string;
@@ -35,34 +35,19 @@ Exit codes:
 See also: halo status, halo diff`;
 
 async function verify(target: string, { repo, json }: Flags, cli: Cli): Promise<void> {
-  const stop = new AbortController();
-  const off = cli.onStop(() => stop.abort());
   const folder = resolve(cli.cwd, repo);
-  let good = true;
-  try {
-    for await (const verified of cli.services.verify({ target, folder, signal: stop.signal })) {
+  const good = await stoppable(cli, async (signal) => {
+    let good = true;
+    for await (const verified of cli.services.verify({ target, folder, signal })) {
       good &&= verified.checks.every(({ ok }) => ok);
       await (json ? cli.printJson(verified) : cli.print(...page(verified, cli), ''));
     }
-  } finally {
-    off();
-  }
+    return good;
+  });
   if (!good) cli.exitCode = exitCodeOf('GATE_FAILED');
   if (!json) await cli.print(good ? cli.paint('good', 'all as recorded') : cli.paint('bad', 'not as recorded'));
 }
 
 function page({ commit, story, checks }: Verified, cli: Cli): string[] {
-  const heading = ['', 'WHAT', 'RECORDED', 'FOUND'].map((text) => ({ text }));
-  const rows = checks.map(({ what, recorded, found, ok }): Cell[] => [
-    { text: ok ? '✓' : '✗', tone: ok ? 'good' : 'bad' },
-    { text: safeLine(what, 60) },
-    { text: shorten(recorded) },
-    { text: shorten(found), tone: ok ? 'plain' : 'bad' },
-  ]);
-  const head = `${cli.paint('strong', commit.slice(0, 12))}  ${safeLine(story)}`;
-  return [head, ...table([heading, ...rows], { paint: cli.paint, width: widthOf(cli) })];
-}
-
-function shorten(text: string): string {
-  return /^[0-9a-f]{40,64}$/.test(text) ? text.slice(0, 12) : safeLine(text);
+  return [`${cli.paint('strong', commit.slice(0, 12))}  ${safeLine(story)}`, ...checkTable(checks, cli)];
 }

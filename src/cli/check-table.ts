@@ -1,0 +1,28 @@
+import { safeLine } from '../core/safe-text.ts';
+import type { Cli } from './cli.ts';
+import { widthOf } from './run-table.ts';
+import { table, type Cell } from './table.ts';
+
+/** One thing that a record says, and what is found now. */
+interface Check {
+  what: string;
+  recorded: string;
+  found: string;
+  ok: boolean;
+}
+
+/** Checks as rows; of what is found otherwise the difference stands out. */
+export function checkTable(checks: readonly Check[], cli: Cli): string[] {
+  const heading = ['', 'WHAT', 'RECORDED', 'FOUND'].map((text) => ({ text }));
+  const rows = checks.map(({ what, recorded, found, ok }): Cell[] => [
+    { text: ok ? '✓' : '✗', tone: ok ? 'good' : 'bad' },
+    { text: safeLine(what, 60) },
+    { text: shorten(recorded) },
+    { text: shorten(found), tone: ok ? 'plain' : 'bad' },
+  ]);
+  return table([heading, ...rows], { paint: cli.paint, width: widthOf(cli) });
+}
+
+function shorten(text: string): string {
+  return /^[0-9a-f]{40,64}$/.test(text) ? text.slice(0, 12) : safeLine(text, 60);
+}
