@@ -60,6 +60,7 @@ describe('the tasks file', () => {
     ['{"stories": []}', 'neither a list of tasks nor an object with `tasks`'],
     ['[{"title": "x"}]', 'task 1 has no task_id'],
     ['[{"task_id": "A"}, {"task_id": 2}]', 'task 2 has no task_id that is a text'],
+    ['[{"task_id": "A"}, {"task_id": "a\\u0007"}]', 'the task_id of task 2 holds a control character'],
     ['[{"task_id": "A"}, {"task_id": "A"}]', 'two tasks have the task_id "A"'],
     ['[{"task_id": "A",}]', 'not valid JSON'],
   ])('is refused when it is %s', async (text, says) => {
@@ -105,9 +106,9 @@ describe('lever task', () => {
 
   it('ends with 6 for a task that is not the first, and names the one before it', async () => {
     work.writeTasks([entry('A', DONE), entry('B', { status: 'blocked' }), entry('C')]);
-    await expectStop(['task', '--task-id', 'C'], 6, 'The task "C" has to wait: B before it is blocked');
+    await expectStop(['task', '--task-id', 'C'], 6, 'The task "C" has to wait for B, which is blocked');
     work.writeTasks([entry('B', { model: 'human' }), entry('C')]);
-    await expectStop(['task', '--task-id', 'C'], 6, 'The task "C" has to wait: B before it is for a person');
+    await expectStop(['task', '--task-id', 'C'], 6, 'The task "C" has to wait for B, which is for a person');
   });
 
   it('ends with 6 for a task that is completed or not there', async () => {

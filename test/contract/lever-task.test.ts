@@ -201,6 +201,9 @@ describe('lever task that does not complete', () => {
     const end = await work.run(['task'], agentOf(WRITES));
     expect(end.code, end.stderr).toBe(6);
     expect(end.stderr).toContain('would be overwritten: A.txt');
+    expect(end.stderr).toMatch(
+      /A is proven, but not on main: once `halo land \w+` .* status to "completed" in \/.*\/prd\.json/,
+    );
     const { status, observability } = work.task('A');
     expect(status).toBe('started');
     expect(observability?.['last_note']).toContain('completed, but not landed: ');
@@ -216,6 +219,7 @@ describe('lever task that does not complete', () => {
     const end = await work.run(['task'], agentOf(`printf '#!/bin/sh\\n' > scripts/ci.sh; ${OK}`));
     expect(end.code, end.stderr).toBe(4);
     expect(end.stderr).toContain('passed: ./scripts/ci.sh');
+    expect(end.stderr).toMatch(/A is proven, but not on main: once `halo land \w+`/);
     const { status, observability } = work.task('A');
     expect(status).toBe('blocked');
     expect(observability?.['last_note']).toContain('it changes protected paths: scripts/ci.sh');

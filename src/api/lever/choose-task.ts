@@ -38,7 +38,7 @@ function refuseUnlessNext(tasks: readonly Task[], wanted: string, first: Task | 
     });
   const forPerson = first?.model === 'human';
   const stands = forPerson ? 'for a person' : first?.status;
-  throw new HaloError('TASK_NOT_NEXT', `The task ${name} has to wait: ${first?.id} before it is ${stands}.`, {
+  throw new HaloError('TASK_NOT_NEXT', `The task ${name} has to wait for ${first?.id}, which is ${stands}.`, {
     hint: forPerson
       ? `Do ${first.id}, then set its status to "completed" in the tasks file.`
       : `Run ${first?.id} first; tasks run in the order of the file.`,

@@ -52,14 +52,20 @@ export async function finishTask({ task, run, folder, places, repo, log }: Finis
       status,
       observability: { last_update_utc: new Date().toISOString(), last_note },
     });
+  const sayHow = () =>
+    log(
+      `${task.id} is proven, but not on ${repo.branch}: once \`halo land ${run.runId}\` has put it there, set its status to "completed" in ${places.tasks}`,
+    );
   try {
     if (judged.status === 'completed') await land({ task, run, repo, places, log });
   } catch (error) {
+    await sayHow();
     await stamp('started', `completed, but not landed: ${error instanceof Error ? error.message : String(error)}`);
     throw error;
   }
   await stamp(judged.status, note);
   await log(`${task.id} is ${judged.status}: ${note}`);
+  if (story.held !== undefined) await sayHow();
   return judged.exit;
 }
 

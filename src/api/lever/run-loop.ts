@@ -38,9 +38,9 @@ export async function runLoop(options: LoopOptions, world: LoopWorld): Promise<n
   let tell: ((signal: NodeJS.Signals) => void) | undefined;
   const off = world.onStop(({ signal, passOn }) => {
     stopping.abort();
-    if (tell === undefined) return;
+    if (!passOn || tell === undefined) return;
     void world.log('stopping: waiting for the task agent to end');
-    if (passOn) tell(signal);
+    tell(signal);
   });
   const invoke = async (taskId: string) => {
     const running = startTaskAgent(agent, flagsOf(taskId, { places, assignee: options.assignee }), places.workspace);

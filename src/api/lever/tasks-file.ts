@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import { HaloError } from '../../core/errors.ts';
 import { applyEdits, type Edit } from '../../prd/edits.ts';
 import { decodePrd } from '../../prd/decode.ts';
+import { findIdFault } from '../../prd/ids.ts';
 import { parseJson, type JsonValue } from '../../prd/json.ts';
 import { setMembers } from '../../prd/set-members.ts';
 import { replaceFile } from '../../worker/replace-file.ts';
@@ -45,7 +46,7 @@ export async function readTasks(path: string): Promise<Task[]> {
     });
   });
   const { text } = decodePrd(bytes, path);
-  const tasks = findEntries(text, path).map((at, index) => toTask(at, `${path}: task ${index + 1}`));
+  const tasks = findEntries(text, path).map((at, index) => toTask(at, { path, name: `task ${index + 1}` }));
   const seen = new Set<string>();
   for (const { id } of tasks) {
     if (seen.has(id))
@@ -103,12 +104,15 @@ function findEntries(text: string, path: string): readonly JsonValue[] {
   });
 }
 
-function toTask(at: JsonValue, where: string): Task {
+function toTask(at: JsonValue, { path, name }: { path: string; name: string }): Task {
   const id = idOf(at);
   if (id === undefined)
-    throw new HaloError('PRD_INVALID', `${where} has no task_id that is a text.`, {
+    throw new HaloError('PRD_INVALID', `${path}: ${name} has no task_id that is a text.`, {
       hint: 'Give it one, as in "task_id": "T-1".',
     });
+  const fault = findIdFault(id.trim());
+  if (fault !== undefined)
+    throw new HaloError('PRD_INVALID', `${path}: the task_id of ${name} ${fault}.`, { hint: 'Give it another one.' });
   const { status, model } = at.value as Record<string, unknown>;
   const attempts = at.members.get('observability')?.members.get('run_attempts')?.value;
   return {
