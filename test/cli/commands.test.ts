@@ -433,6 +433,14 @@ describe('halo pause, resume, cancel and retry', () => {
     expect(types.at(-1)).toBe(type);
   });
 
+  it('say how a run goes on that nobody is there for, and nothing of one that rests', async () => {
+    operations.addRun([created('r2', 1), { type: 'run.ended', stopReason: 'GATE_FAILED', detail: '' }]);
+    expect((await halo(['retry', 'r2'])).stderr).toBe(
+      'no worker is running: start one with `halo worker`, or go on with it here: `halo run --resume r2`\n',
+    );
+    expect((await halo(['pause', 'r1'])).stderr).toBe('');
+  });
+
   it('tell when it was so before, and which story is not there', async () => {
     await halo(['cancel', 'r1']);
     expect((await halo(['cancel', 'r1'])).stdout).toBe('as before  r1  It was so before.\n');

@@ -1,4 +1,4 @@
-import { readdirSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import {
@@ -127,13 +127,15 @@ describe('a run that is refused', () => {
 
   it('leaves no run directory in the form without --prd, nor for wrong words', async () => {
     const prd = writePrd(repository, TWO);
-    const before = readdirSync(join(world.home.dir, 'runs')).length;
+    const runs = () => (existsSync(join(world.home.dir, 'runs')) ? readdirSync(join(world.home.dir, 'runs')) : []);
+    const before = runs();
     expect(await world.home.halo(['run', prd, ...AGENT], { cwd: dirname(repository.root) })).toMatchObject({
       code: 6,
       stdout: '',
     });
     expect(await world.run(repository, [prd, '--prd', prd])).toMatchObject({ code: 2, stdout: '' });
     expect(await world.run(repository, [])).toMatchObject({ code: 2, stdout: '' });
+    expect(await world.run(repository, ['--prd', ''])).toMatchObject({ code: 2, stdout: '' });
     expect(await world.run(repository, ['--prd', prd, '--resume', '/tmp/elsewhere'])).toMatchObject({
       code: 2,
       stdout: '',
@@ -142,6 +144,6 @@ describe('a run that is refused', () => {
       code: 2,
       stdout: '',
     });
-    expect(readdirSync(join(world.home.dir, 'runs')).length).toBe(before);
+    expect(runs()).toEqual(before);
   });
 });

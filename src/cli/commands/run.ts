@@ -85,7 +85,9 @@ async function run(given: string | undefined, flags: Flags, cli: Cli): Promise<v
 /** The PRD file; undefined for a run that goes on with the PRD that it has. Throws USAGE for words that do not fit together. */
 function choosePrd(given: string | undefined, flags: Flags): string | undefined {
   if (given !== undefined && flags.prd !== undefined) {
-    throw new HaloError('USAGE', `Two PRDs are named: ${given} and ${flags.prd}.`, { hint: 'Name one of them.' });
+    throw new HaloError('USAGE', `Two PRDs are named: ${given} and ${flags.prd}.`, {
+      hint: 'Name one of them; --sandbox and --ask-for-approval take no value.',
+    });
   }
   const file = given ?? flags.prd;
   if (flags.resume === undefined) {
