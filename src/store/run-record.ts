@@ -77,9 +77,10 @@ function nextStory(state: RunState): string | undefined {
     story.progress === 'in_progress' ? { ...story, progress: 'passed' as const } : story,
   );
   const plan = planNext({ ...state, stories: landed });
-  if (plan.kind === 'attempts') return plan.attempts[0]?.story.id;
-  const left = state.status === 'ended' ? landed.filter(({ progress }) => !FINISHED.includes(progress)) : [];
-  return (left.find(({ progress }) => progress !== 'pending') ?? left[0])?.id;
+  const planned = plan.kind === 'attempts' ? plan.attempts[0]?.story.id : undefined;
+  if (state.status !== 'ended') return planned;
+  const left = landed.filter(({ progress }) => !FINISHED.includes(progress));
+  return left.find(({ progress }) => progress !== 'pending')?.id ?? planned ?? left[0]?.id;
 }
 
 const FINISHED: StoryProgress[] = ['passed', 'done', 'skipped'];

@@ -169,11 +169,14 @@ describe('append', () => {
     expect(json(runId, 'run.json')).toMatchObject({ stopReason: 'USER_ABORT' });
   });
 
-  test('names in run.json the story that an ended run would go on with', async () => {
+  test.each([
+    ['failed', attempt('S-2', false), 'GATE_FAILED'],
+    ['was stopped', attempt('S-2').slice(0, 1), 'USER_ABORT'],
+    ['had not begun', [], 'CIRCUIT_OPEN'],
+  ] as const)('names in run.json the story to go on with, where that %s', async (_how, entries, stopReason) => {
     const entry = { ...created(['S-1', 'S-2', 'S-3']), attempts: 1 };
     await store.createRun(entry, ORIGIN);
-    await store.append(entry.runId, [...attempt('S-1'), ...attempt('S-2', false)]);
-    await store.append(entry.runId, [{ type: 'run.ended', stopReason: 'GATE_FAILED', detail: '' }]);
+    await store.append(entry.runId, [...attempt('S-1'), ...entries, { type: 'run.ended', stopReason, detail: '' }]);
     expect(json(entry.runId, 'run.json').progress).toMatchObject({ completed: ['S-1'], current: null, next: 'S-2' });
   });
 
