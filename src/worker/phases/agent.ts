@@ -1,12 +1,5 @@
 import { buildPrompt, type PromptInput } from '../../agents/prompt.ts';
-import {
-  joinSayings,
-  NO_USAGE,
-  type AgentActivity,
-  type AgentAnswer,
-  type AgentOutcome,
-  type Usage,
-} from '../../core/agent.ts';
+import { NO_USAGE, type AgentActivity, type AgentAnswer, type AgentOutcome, type Usage } from '../../core/agent.ts';
 import { HaloError } from '../../core/errors.ts';
 import { safeLine } from '../../core/safe-text.ts';
 import type { Problem, Stopped } from '../../gateway/ledger.ts';
@@ -19,6 +12,7 @@ import type { Attempt } from '../attempt-context.ts';
 import { throughChannel } from '../carry.ts';
 import { AttemptOver, failed, failedBy, refuseBrokenExit } from '../story-end.ts';
 import { reportNetwork } from '../report-network.ts';
+import { openTeller } from '../tell-activities.ts';
 import type { StartedStep, Way, Workspace } from '../workspace.ts';
 
 const GUIDANCE_BYTES = 64 * 1024;
@@ -45,6 +39,9 @@ async function followAgent(attempt: Attempt, { sandbox, way }: StartedStep): Pro
   let error: string | undefined;
   /** What it was not permitted, if that was the last thing that it tried. */
   let refused: string | undefined;
+  const teller = openTeller((activities) =>
+    attempt.report(...activities.map((activity) => ({ type: 'agent.activity' as const, activity }))),
+  );
   const stdout = splitLines({
     keep: raw,
     onLines: async (lines) => {
@@ -59,8 +56,7 @@ async function followAgent(attempt: Attempt, { sandbox, way }: StartedStep): Pro
         error = parsed.error ?? error;
         activities.push(...parsed.activities);
       }
-      const entries = joinSayings(activities).map((activity) => ({ type: 'agent.activity' as const, activity }));
-      if (entries.length > 0) await attempt.report(...entries);
+      await teller.tell(activities);
     },
   });
   const { wallMs, idleMs, outputBytes } = config.limits;
@@ -74,6 +70,7 @@ async function followAgent(attempt: Attempt, { sandbox, way }: StartedStep): Pro
     outputBytes,
     signal: attempt.signal,
   });
+  await teller.done();
   const tail = stderr.text();
   const missing = stderr.missing() === 0 ? '' : `[halo: ${stderr.missing()} bytes are missing here]\n`;
   await worker.store.writeArtifact(place, 'agent.stderr.log', `${missing}${tail}`);
