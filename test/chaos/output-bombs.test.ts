@@ -5,7 +5,7 @@ import { peakOf } from './memory-of.ts';
 import { NO_OP, openWorld, stopWorker, tidyUp } from './world.ts';
 
 /** A program that writes each byte by itself is slow, however long it runs. */
-const MIB = LEVEL < ALL ? { fast: 300, slow: 4 } : { fast: 5120, slow: 64 };
+const MIB = LEVEL < ALL ? { fast: 300, slow: 4 } : { fast: 5120, slow: 32 };
 
 const LINE = 'x'.repeat(79);
 const BOMBS: [string, string][] = [
