@@ -35,10 +35,10 @@ export function openContext({ host, homeId, log, cleaning, masker, shared, now }
   const prove = openProver(engine, host.home);
   const reachable = askOnce((runtime: string | undefined) => engine.canReach(join(host.home, 'sockets'), runtime));
   // Ahead of the first story, which then finds it done; a failure is that story's to tell.
-  const proving = prove('auto')
-    .then(({ runtime }) => reachable(runtime))
-    .then(ignore, ignore)
-    .finally(() => cleaning.delete(proving));
+  const proving = Promise.allSettled([
+    mountable(host.home),
+    prove('auto').then(({ runtime }) => reachable(runtime)),
+  ]).then(() => void cleaning.delete(proving));
   // A worker that closes at once still removes what it proved with.
   cleaning.add(proving);
   return {
@@ -84,5 +84,3 @@ export function openIdle(parts: Omit<Parts, 'homeId' | 'masker' | 'shared' | 'no
   const masker = openProcessMasker(parts.host, processEnv());
   return openContext({ ...parts, homeId: 'verify', masker, shared: undefined, now: Date.now });
 }
-
-function ignore(): void {}
