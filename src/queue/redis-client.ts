@@ -1,5 +1,6 @@
 import { Redis, type RedisOptions } from 'ioredis';
 import { HaloError } from '../core/errors.ts';
+import { atMost } from '../lib/at-most.ts';
 import type { RedisAddress } from './redis-address.ts';
 
 const ANSWER_MS = 4000;
@@ -32,8 +33,13 @@ export async function openTested(address: RedisAddress, options: RedisOptions = 
   const failure = await tryPing(address);
   if (failure !== undefined) throw unavailable(address, failure);
   const client = openClient(address, options);
-  await client.ping();
-  return client;
+  try {
+    await answered(client.ping(), SILENCE_MS);
+    return client;
+  } catch (error) {
+    client.disconnect();
+    throw unavailable(address, error as Error);
+  }
 }
 
 /** Why a server does not answer a ping, or undefined when it does. */
@@ -51,19 +57,21 @@ export async function tryPing(address: RedisAddress): Promise<Error | undefined>
     replyMapping: 'legacy',
   });
   client.on('error', (error: Error) => (failure = error));
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`no answer within ${ANSWER_MS / 1000} s`)), ANSWER_MS);
-  });
   try {
-    await Promise.race([client.connect().then(() => client.ping()), late]);
+    await answered(
+      client.connect().then(() => client.ping()),
+      ANSWER_MS,
+    );
     return undefined;
   } catch (error) {
     return failure ?? (error as Error);
   } finally {
-    clearTimeout(timer);
     client.disconnect();
   }
+}
+
+async function answered(ping: Promise<unknown>, ms: number): Promise<void> {
+  if ((await atMost(ms, ping)) === 'late') throw new Error(`no answer within ${ms / 1000} s`);
 }
 
 function unavailable(address: RedisAddress, cause: Error): HaloError {

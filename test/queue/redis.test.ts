@@ -12,7 +12,7 @@ import {
   unlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { createServer } from 'node:net';
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
@@ -21,6 +21,7 @@ import { checkRedis } from '../../src/queue/check-redis.ts';
 import { openQueue } from '../../src/queue/queue.ts';
 import { connectRedis } from '../../src/queue/redis.ts';
 import { parseRedisUrl } from '../../src/queue/redis-address.ts';
+import { openTested } from '../../src/queue/redis-client.ts';
 import { buildSources, type Built } from '../support/build.ts';
 
 let built: Built;
@@ -255,6 +256,26 @@ describe('HALO_REDIS_URL', () => {
     }
     silent.close();
   });
+
+  test('that answers once and never again is refused, and no connection to it is left', async () => {
+    const link = await embedded();
+    const near = new Set<Socket>();
+    let connections = 0;
+    const door = createServer((socket) => {
+      near.add(socket);
+      socket.once('close', () => near.delete(socket));
+      if (connections++ === 0) socket.pipe(connect(join(home, 'redis', 'redis.sock'))).pipe(socket);
+      else socket.resume();
+    });
+    door.listen(0, '127.0.0.1');
+    await once(door, 'listening');
+    const { port } = door.address() as AddressInfo;
+    const opening = openTested({ options: { host: '127.0.0.1', port }, name: 'the door' });
+    await expect(opening).rejects.toMatchObject({ code: 'REDIS_UNAVAILABLE' });
+    await expect.poll(() => near.size).toBe(0);
+    door.close();
+    await link.close();
+  }, 30_000);
 
   test('is read in all its forms', () => {
     expect(parseRedisUrl('redis://u:p%40@h:1/3')).toEqual({
