@@ -2,19 +2,13 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { OK, openHalo, prdOf, scripted, type TestHalo } from '../support/halo.ts';
-import { makeRepository, type TestRepository } from '../support/repository.ts';
+import { newRepository } from '../support/new-repository.ts';
+import type { TestRepository } from '../support/repository.ts';
 
 let halo: TestHalo;
-let repositories: TestRepository[];
 
-beforeEach(async () => {
-  halo = await openHalo();
-  repositories = [];
-});
-afterEach(async () => {
-  await halo.close();
-  for (const repository of repositories) repository.remove();
-});
+beforeEach(async () => void (halo = await openHalo()));
+afterEach(() => halo.close());
 
 type Prepare = (repository: TestRepository) => void;
 
@@ -64,10 +58,9 @@ it(
   { timeout: 180_000 },
   async () => {
     const prepared = [...Object.values(BEFORE), ...Object.values(MEANWHILE)].map((prepare) => {
-      const repository = makeRepository();
-      repositories.push(repository);
-      return { repository, prepare };
+      return { repository: newRepository(), prepare };
     });
+    const repositories = prepared.map(({ repository }) => repository);
     const early = prepared.slice(0, Object.keys(BEFORE).length);
     for (const { repository, prepare } of early) prepare(repository);
     const submitted = await halo.operations.submit({

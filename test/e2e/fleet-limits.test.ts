@@ -4,19 +4,12 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { JournalEvent } from '../../src/core/events.ts';
 import { OK, prdOf, scripted } from '../support/halo.ts';
 import { openHome, type HaloHome } from '../support/halo-process.ts';
-import { makeRepository, type TestRepository } from '../support/repository.ts';
+import { newRepository } from '../support/new-repository.ts';
 
 let home: HaloHome;
-let repositories: TestRepository[];
 
-beforeEach(() => {
-  home = openHome();
-  repositories = [];
-});
-afterEach(async () => {
-  await home.close();
-  for (const repository of repositories) repository.remove();
-});
+beforeEach(() => void (home = openHome()));
+afterEach(() => home.close());
 
 async function halo(...words: string[]): Promise<string> {
   const end = await home.halo(words, { cwd: home.dir });
@@ -28,7 +21,7 @@ test('hazard 31: three worker processes reach the limit of the fleet and never p
   writeFileSync(join(home.dir, 'config.toml'), '[fleet]\nmax = 2\n');
   const prd = join(home.dir, 'prd.json');
   writeFileSync(prd, prdOf([{ id: 'A' }, { id: 'B' }]).bytes);
-  repositories = Array.from({ length: 4 }, () => makeRepository());
+  const repositories = Array.from({ length: 4 }, () => newRepository());
   const settings = scripted(`echo x >> log.txt; ${OK}`).flatMap((pair) => ['-c', pair]);
   const repos = repositories.flatMap(({ root }) => ['--repo', root]);
   const runIds = (await halo('submit', prd, ...repos, ...settings)).split('\n');
@@ -48,9 +41,9 @@ test('halo ls and halo status name the limit that holds a run back, and say that
   writeFileSync(join(home.dir, 'config.toml'), '[fleet]\nper_repo = 1\n');
   const prd = join(home.dir, 'prd.json');
   writeFileSync(prd, prdOf([{ id: 'A' }]).bytes);
-  repositories = [makeRepository()];
+  const { root } = newRepository();
   const submit = (script: string) =>
-    halo('submit', prd, '--repo', repositories[0]!.root, ...scripted(script).flatMap((pair) => ['-c', pair]));
+    halo('submit', prd, '--repo', root, ...scripted(script).flatMap((pair) => ['-c', pair]));
   const [first, second] = [await submit('echo "I begin."; sleep 600'), await submit(`echo x >> log.txt; ${OK}`)];
   const listed = await home.halo(['ls'], { cwd: home.dir });
   expect(listed.stderr).toContain('no worker is running');

@@ -1,30 +1,18 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { OK, openHalo, prdOf, scripted, type TestHalo } from '../support/halo.ts';
-import { makeRepository, type TestRepository } from '../support/repository.ts';
+import { newRepository } from '../support/new-repository.ts';
 
 let halo: TestHalo;
-let repositories: TestRepository[];
 
-beforeEach(async () => {
-  halo = await openHalo();
-  repositories = [];
-});
-afterEach(async () => {
-  await halo.close();
-  for (const repository of repositories) repository.remove();
-});
-
-function newRepository(files: Record<string, string> = {}): TestRepository {
-  const repository = makeRepository(files);
-  repositories.push(repository);
-  return repository;
-}
+beforeEach(async () => void (halo = await openHalo()));
+afterEach(() => halo.close());
 
 const options = (script: string) => ({ profile: undefined, set: scripted(script), allowDirty: false });
 const prd = prdOf([{ id: 'A' }]);
 
 test('a run starts when the one it waits for has landed, and builds on it in the same repository', async () => {
-  const { root } = newRepository();
+  const repository = newRepository();
+  const { root } = repository;
   const [first] = await halo.operations.submit({ ...options(`echo 1 > first; ${OK}`), prd, repos: [root] });
   const script = `test -f first && echo 2 > second; ${OK}`;
   const after = [first!.runId];
@@ -36,7 +24,7 @@ test('a run starts when the one it waits for has landed, and builds on it in the
   expect(ends[1]!.repo.base).toBe(ends[0]!.tip);
   for (const later of ends.slice(1))
     expect(Date.parse(later.startedAt!)).toBeGreaterThanOrEqual(Date.parse(ends[0]!.endedAt!));
-  const files = repositories[0]!.git('ls-tree', '--name-only', `halo/${same!.runId}`).split('\n');
+  const files = repository.git('ls-tree', '--name-only', `halo/${same!.runId}`).split('\n');
   expect(files).toEqual(['README.md', 'first', 'second']);
 });
 

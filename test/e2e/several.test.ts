@@ -6,25 +6,12 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { JournalEvent } from '../../src/core/events.ts';
 import { OK, prdOf, scripted } from '../support/halo.ts';
 import { openHome, type HaloHome, type HaloProcess } from '../support/halo-process.ts';
-import { makeRepository, type TestRepository } from '../support/repository.ts';
+import { newRepository } from '../support/new-repository.ts';
 
 let home: HaloHome;
-let repositories: TestRepository[];
 
-beforeEach(() => {
-  home = openHome();
-  repositories = [];
-});
-afterEach(async () => {
-  await home.close();
-  for (const repository of repositories) repository.remove();
-});
-
-function newRepository(): TestRepository {
-  const repository = makeRepository();
-  repositories.push(repository);
-  return repository;
-}
+beforeEach(() => void (home = openHome()));
+afterEach(() => home.close());
 
 function prd(ids: string[]): string {
   const path = join(home.dir, 'prd.json');
@@ -95,8 +82,9 @@ describe('several repositories', () => {
   });
 
   it('behind an address: the run lands in the mirror, and halo land pushes it', async () => {
-    const bare = join(newRepository().root, '..', 'shared.git');
-    execFileSync('git', ['clone', '-q', '--bare', repositories[0]!.root, bare]);
+    const { root } = newRepository();
+    const bare = join(root, '..', 'shared.git');
+    execFileSync('git', ['clone', '-q', '--bare', root, bare]);
     const url = `file://${bare}`;
     const worker = await startWorker();
     const runId = (await halo('submit', prd(['A']), '--repo', url, ...agent(`echo x > x; ${OK}`))).trim();
