@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { OK } from '../support/halo.ts';
+import { startModelServer } from '../support/model-server.ts';
 import { agentOf, entry, openWorkspace, type LeverWorkspace } from '../support/lever.ts';
 
 const LONG = { timeout: 180_000 };
@@ -158,13 +159,26 @@ describe('lever task that does not complete', () => {
     'is blocked with 10 when the agent gives no result; the model of its run is the one of the task',
     LONG,
     async () => {
+      const server = await startModelServer({ turns: [{ say: 'No.', usage: { input: 30, output: 12 } }] });
       work.writeTasks([entry('A', { model: 'gpt-5.2-codex' })]);
+      const body = JSON.stringify({ model: 'gpt-5.2-codex', input: 'Hello', max_output_tokens: 99 });
+      const ask = `fetch(process.env.HALO_MODEL_URL + "/responses", {
+        method: "POST",
+        headers: { authorization: "Bearer " + process.env.HALO_MODEL_KEY, "content-type": "application/json" },
+        body: ${JSON.stringify(body)},
+      }).then((answer) => answer.text()).then(console.log)`;
       const env = {
-        ...agentOf('echo nothing of use'),
+        ...agentOf(`cat > /tmp/ask.js <<'END'\n${ask}\nEND\nnode /tmp/ask.js`),
         HALO_AGENTS_COMMAND_MODEL: 'openai',
+        HALO_MODEL_BASE_URL: server.url,
         OPENAI_API_KEY: 'not-a-key',
       };
-      const end = await work.run(['task'], env);
+      const end = await work.run(['task'], env).finally(() => server.close());
+      const window = { requests: 1, tokens: 42 };
+      expect(JSON.parse(work.read('.ralph/rate_limit.json'))).toMatchObject({ 'gpt-5.2-codex': window });
+      expect(server.requests.map((request) => JSON.parse(request.body) as object)).toMatchObject([
+        { model: 'gpt-5.2-codex' },
+      ]);
       expect(end.code, end.stderr).toBe(10);
       const { status, observability } = work.task('A');
       expect(status).toBe('blocked');
