@@ -16,6 +16,6 @@ export async function editFile(editor: string, path: string): Promise<void> {
       hint: 'Set VISUAL or EDITOR to one that is installed, as in `EDITOR=nano halo prd edit`.',
     });
   throw new HaloError('USAGE', `The editor \`${editor}\` ended with ${code === null ? 'a signal' : `exit ${code}`}.`, {
-    hint: 'The PRD is as it was; what you wrote stays in a draft, which the next edit goes on with.',
+    hint: 'The PRD is as it was; if you wrote something, the next edit goes on with it.',
   });
 }

@@ -13,10 +13,16 @@ export async function findPrdsFolder(cwd: string): Promise<string> {
 
 /** The names of all PRDs of the project, sorted. */
 export async function listPrdNames(cwd: string): Promise<string[]> {
+  return (await listPrdFolders(cwd)).map(({ name }) => name).filter(isPrdName);
+}
+
+/** The same with those whose folders are called as no PRD can be. */
+export async function listPrdFolders(cwd: string): Promise<NamedPrd[]> {
   const folder = await findPrdsFolder(cwd);
-  const names = (await readdir(folder).catch(() => [])).filter(isPrdName).sort();
-  const there = await Promise.all(names.map((name) => exists(join(folder, name, PRD_FILE))));
-  return names.filter((_name, place) => there[place]);
+  const names = (await readdir(folder).catch(() => [])).sort();
+  const prds = names.map((name) => ({ name, path: join(folder, name, PRD_FILE) }));
+  const there = await Promise.all(prds.map(({ path }) => exists(path)));
+  return prds.filter((_prd, place) => there[place]);
 }
 
 /** The file of a PRD that is there; undefined: none of that name is. */

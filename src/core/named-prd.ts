@@ -8,6 +8,9 @@ export const RUN_FILES = ['agent.log', 'events.jsonl', 'progress.md'] as const;
 /** A name is a folder's name on any system, and never looks like a path, a file with an ending or an option. */
 const NAME = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/;
 
+/** The same for people. */
+export const NAME_RULE = 'up to 64 letters, digits, - and _, beginning with a letter or a digit';
+
 /** Whether a PRD can be called so. */
 export function isPrdName(text: string): boolean {
   return NAME.test(text);

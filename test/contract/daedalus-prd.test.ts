@@ -166,11 +166,13 @@ describe('halo prd list', () => {
     writePrd('cart', [{ id: 'US-001', priority: 1, passes: true }]);
     writePrd('till', []);
     writeFileSync(inPrd('till'), '{');
+    writePrd('my till', []);
     const { code, stdout } = await halo(['prd', 'list']);
     expect(code).toBe(0);
-    expect(stdout.split('\n').slice(1, 3)).toEqual([
-      expect.stringMatching(/^cart {2}1\/1 +- +Shop$/),
-      expect.stringMatching(/^till {2}\? /),
+    expect(stdout.split('\n').slice(1, 4)).toEqual([
+      expect.stringMatching(/^cart {5}1\/1 +- +Shop$/),
+      expect.stringMatching(/^my till {2}\? .*no name for a PRD/),
+      expect.stringMatching(/^till {5}\? .*prd\.json:1:2: not valid JSON/),
     ]);
   });
 });
@@ -179,7 +181,7 @@ describe('halo prd edit', () => {
   it('saves what the editor wrote once it validates', async () => {
     await halo(['prd', 'new', 'cart']);
     useEditor(`sed -i 's/"US-001"/"US-007"/' "$1"`);
-    expect(await halo(['prd', 'edit', 'cart'])).toMatchObject({ code: 0, stderr: 'saved cart: 1 stories\n' });
+    expect(await halo(['prd', 'edit', 'cart'])).toMatchObject({ code: 0, stderr: 'saved cart: 1 story\n' });
     expect(read('cart')).toContain('"US-007"');
     expect(draftsOf('cart')).toEqual([]);
     useEditor('true');

@@ -44,7 +44,8 @@ async function edit(wanted: string | undefined, cli: Cli): Promise<void> {
   try {
     await cli.services.editFile(draft);
     const count = await takeOver(draft, { name, path, before, cli });
-    await cli.note(count === undefined ? 'nothing changed' : `saved ${safeLine(name)}: ${count} stories`);
+    const stories = count === 1 ? 'story' : 'stories';
+    await cli.note(count === undefined ? 'nothing changed' : `saved ${safeLine(name)}: ${count} ${stories}`);
   } finally {
     off();
     if ((await readIfThere(draft))?.equals(before)) await rm(draft);

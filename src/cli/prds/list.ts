@@ -1,10 +1,11 @@
 import { join } from 'node:path';
 import type { ListedRun } from '../../api/operations.ts';
 import { toHaloError } from '../../core/errors.ts';
+import { isPrdName, NAME_RULE, PRD_FILE } from '../../core/named-prd.ts';
 import { safeLine } from '../../core/safe-text.ts';
 import type { Cli } from '../cli.ts';
 import type { Define } from '../define.ts';
-import { listPrdNames, requireNamedPrd } from '../named-prds.ts';
+import { listPrdFolders, type NamedPrd } from '../named-prds.ts';
 import { widthOf } from '../run-table.ts';
 import { table, type Cell } from '../table.ts';
 import { standingOf, type PrdStanding } from './standing.ts';
@@ -26,12 +27,12 @@ Examples:
 
 See also: halo prd new, halo prd status`;
 
-type Listed = PrdStanding | { name: string; path: string; problem: string };
+type Listed = PrdStanding | (NamedPrd & { problem: string });
 
 async function list(flags: { json?: true }, cli: Cli): Promise<void> {
-  const names = await listPrdNames(cli.cwd);
-  const runs = names.length === 0 ? [] : await cli.withOperations((operations) => operations.list());
-  const listed = await Promise.all(names.map((name) => look(name, runs, cli)));
+  const prds = await listPrdFolders(cli.cwd);
+  const runs = prds.length === 0 ? [] : await cli.withOperations((operations) => operations.list());
+  const listed = await Promise.all(prds.map((prd) => look(prd, runs, cli)));
   if (flags.json) return cli.printJson(listed);
   if (listed.length === 0)
     return cli.note(`No PRDs yet. \`halo prd new <name>\` makes ${join('.halo', 'prds')}/<name>.`);
@@ -39,13 +40,16 @@ async function list(flags: { json?: true }, cli: Cli): Promise<void> {
   await cli.print(...table([heading, ...listed.map(rowOf)], { paint: cli.paint, width: widthOf(cli) }));
 }
 
-async function look(name: string, runs: readonly ListedRun[], cli: Cli): Promise<Listed> {
-  const named = await requireNamedPrd(cli.cwd, name);
-  return standingOf(named, runs, cli).catch((error: unknown) => ({ ...named, problem: toHaloError(error).message }));
+async function look(prd: NamedPrd, runs: readonly ListedRun[], cli: Cli): Promise<Listed> {
+  if (!isPrdName(prd.name)) return { ...prd, problem: `no name for a PRD: ${NAME_RULE}` };
+  return standingOf(prd, runs, cli).catch((error: unknown) => ({
+    ...prd,
+    problem: toHaloError(error).message.replaceAll(prd.path, PRD_FILE),
+  }));
 }
 
 function rowOf(prd: Listed): Cell[] {
-  const name: Cell = { text: prd.name, tone: 'strong' };
+  const name: Cell = { text: safeLine(prd.name, 64), tone: 'strong' };
   if ('problem' in prd) return [name, { text: '?' }, { text: '-' }, { text: safeLine(prd.problem), tone: 'warn' }];
   return [
     name,

@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, relative } from 'node:path';
 import { HaloError } from '../../core/errors.ts';
-import { isPrdName, PRD_FILE, RUN_FILES } from '../../core/named-prd.ts';
+import { isPrdName, NAME_RULE, PRD_FILE, RUN_FILES } from '../../core/named-prd.ts';
 import { safeLine } from '../../core/safe-text.ts';
 import type { Cli } from '../cli.ts';
 import type { Define } from '../define.ts';
@@ -30,7 +30,7 @@ See also: halo prd edit, halo prd status, halo run`;
 async function makePrd(name: string, cli: Cli): Promise<void> {
   if (!isPrdName(name))
     throw new HaloError('USAGE', `${JSON.stringify(name)} is no name for a PRD.`, {
-      hint: 'Use up to 64 letters, digits, - and _, beginning with a letter or a digit.',
+      hint: `Use ${NAME_RULE}.`,
     });
   const prds = await findPrdsFolder(cli.cwd);
   const folder = join(prds, name);
