@@ -1,4 +1,4 @@
-import { HaloError } from '../core/errors.ts';
+import { HaloError, toHaloError } from '../core/errors.ts';
 import { planNext, type RunEnd } from '../core/plan.ts';
 import type { RunState } from '../core/run-state.ts';
 import { checkOutRun } from './check-out-run.ts';
@@ -30,20 +30,33 @@ export async function endRun(
   await writeBackProgress(worker, { runId, config });
   // The bundle first: whoever sees the end finds that of this failure or, after a success, none.
   await refreshBundle(worker, { runId, config, end: expected });
+  const aside =
+    expected.stopReason === 'SUCCESS' && config.land.mode === 'worktree' ? await showAside(worker, runId) : '';
   const end = await worker.store.transact(runId, async (now) => {
     const end = now.status === 'ended' ? undefined : decide(now);
     if (end === undefined) return { entries: [], result: undefined };
     const landed = await settleLanded(worker, now, config);
-    const { stopReason, detail } = end;
+    const { stopReason } = end;
+    const detail = stopReason === 'SUCCESS' ? `${end.detail}${aside}` : end.detail;
     return { entries: [...landed, { type: 'run.ended', stopReason, detail }], result: end };
   });
-  if (end?.stopReason !== 'SUCCESS' || config.land.mode === 'branch') return;
+  if (end?.stopReason !== 'SUCCESS' || config.land.mode !== 'ff') return;
   try {
-    if (config.land.mode === 'ff') await landRun(worker.store, worker.home, runId);
-    else await checkOutRun(worker, runId);
+    await landRun(worker.store, worker.home, runId);
   } catch (error) {
     if (!(error instanceof HaloError)) throw error;
     worker.log.warn({ runId, reason: error.message }, 'the run could not be taken over; its branch is there');
+  }
+}
+
+/** Says where the result is checked out, or why it is not. Never throws: the branch of the run has it all. */
+async function showAside(worker: RunKeeper, runId: string): Promise<string> {
+  try {
+    const path = await checkOutRun(worker, runId);
+    return path === undefined ? '' : `, checked out in ${path}`;
+  } catch (error) {
+    worker.log.warn({ runId, err: error }, 'the run could not be checked out aside; its branch is there');
+    return `, not checked out: ${toHaloError(error).message}`;
   }
 }
 

@@ -1,6 +1,6 @@
 import { existsSync, lstatSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { parsePrd } from '../../src/prd/parse.ts';
 import { openHalo, OK, scripted, type TestHalo } from '../support/halo.ts';
 import { makeRepository, type TestRepository } from '../support/repository.ts';
@@ -127,9 +127,16 @@ describe('a run of a PRD with a name', () => {
 
   it('works on a branch of its own, and shows it in a worktree aside when [land] mode says so', async () => {
     writePrd([{ id: 'US-001', priority: 1 }]);
-    const state = await run(scripted(`echo more >> log.txt; ${OK}`, ['true'], ['land.mode=worktree']));
+    const settings = scripted(`echo more >> log.txt; ${OK}`, ['true'], ['land.mode=worktree']);
+    writeFileSync(join(halo.home, 'worktrees'), 'in the way');
+    const detail = expect.stringContaining('not checked out: ') as string;
+    expect(await run(settings)).toMatchObject({ stopReason: 'SUCCESS', detail });
+    rmSync(join(halo.home, 'worktrees'));
+    writePrd([{ id: 'US-001', priority: 1 }]);
+    const state = await run(settings);
     const worktree = join(halo.home, 'worktrees', state.runId);
-    await vi.waitFor(() => expect(readFileSync(join(worktree, 'log.txt'), 'utf8')).toBe('more\n'), 10_000);
+    expect(state.detail).toBe(`1 of 1 stories landed, checked out in ${worktree}`);
+    expect(readFileSync(join(worktree, 'log.txt'), 'utf8')).toBe('more\n');
     expect(repository.git('rev-parse', `halo/${state.runId}`)).toBe(state.tip);
     expect(repository.git('-C', worktree, 'rev-parse', 'HEAD')).toBe(state.tip);
     expect(repository.git('-C', worktree, 'status', '--porcelain')).toBe('');
