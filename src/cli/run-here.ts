@@ -95,7 +95,7 @@ async function follow(runId: string, { operations, worker, ...shown }: Following
   const leave = new AbortController();
   let stopping: Promise<void> | undefined;
   const off = cli.onStop(() => {
-    if (stopping !== undefined) return cli.exitNow(ABORTED);
+    if (stopping !== undefined) return leaveAtOnce();
     stopping = stop().catch((error: unknown) => leave.abort(error));
   });
   async function stop(): Promise<void> {
@@ -107,6 +107,12 @@ async function follow(runId: string, { operations, worker, ...shown }: Following
     }
     say('stopping: the attempt under way is given up, what landed stays. Ctrl-C again exits at once.');
     await operations.cancel(runId, undefined);
+  }
+  /** The run may be cancelled by now or not: what is named fits both. */
+  function leaveAtOnce(): void {
+    const next = `\`halo status ${runId}\` shows how the run stands, \`halo cancel ${runId}\` ends it.`;
+    if (worker !== undefined) say(`left at once. ${next}`);
+    cli.exitNow(ABORTED);
   }
   try {
     const signal = leave.signal;

@@ -5,7 +5,7 @@ export const NEXT_STEPS: Record<StopReason, string> = {
   SUCCESS: 'Look at the commits with `halo diff`, then take them over with `halo land`.',
   NOTHING_RUNNABLE: 'Check the status of the stories in the PRD: all are done, skipped or blocked.',
   NEEDS_HUMAN:
-    "Where a story waits for approval: `halo diff`, then `halo approve` or `halo reject`. Else read the agent's summary, answer its question in the story's text, and submit the PRD again.",
+    "Where a story waits for approval: `halo diff`, then `halo approve` or `halo reject`. Else read the agent's summary, answer its question in the story's text, and let the run go on with `halo resume <runId> --replan`.",
   APPROVAL_DENIED: 'Change the story so that it can be approved, and submit the PRD again.',
   MISSING_DEPENDENCY: 'Run `halo doctor`: it names what is missing and how to get it.',
   NOT_A_GIT_REPO: 'Give the path of a git repository, or make one with `git init` and a first commit.',

@@ -25,8 +25,12 @@ export function nextSteps(state: RunState): NextStep[] {
   if (goesOn) return goingOn(state);
   const steps: NextStep[] = [];
   const stuck = state.stories.find((story) => story.progress === 'failed' || story.progress === 'needs_human');
-  if (stuck !== undefined)
-    steps.push({ command: `halo logs ${runId} --story ${shellWord(stuck.id)}`, why: 'see what went wrong' });
+  if (stuck !== undefined) {
+    const asks = stuck.progress === 'needs_human';
+    const why = asks ? 'see what it did before it asked' : 'see what went wrong';
+    steps.push({ command: `halo logs ${runId} --story ${shellWord(stuck.id)}`, why });
+    if (asks) steps.push({ command: `halo resume ${runId} --replan`, why: 'go on, once the PRD has the answer' });
+  }
   if (state.tip !== state.repo.base && state.landed === undefined) {
     steps.push({ command: `halo diff ${runId}`, why: 'look at the change' });
     steps.push(...takingOver(state));

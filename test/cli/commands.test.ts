@@ -107,7 +107,7 @@ describe('halo run', () => {
     expect(result.stdout).toContain('USER_ABORT');
   });
 
-  it('leaves at once at the second Ctrl-C', async () => {
+  it('leaves at once at the second Ctrl-C, and says how to see what became of the run', async () => {
     let pressCtrlC = () => {};
     const worker = playing(() =>
       setImmediate(() => {
@@ -117,6 +117,7 @@ describe('halo run', () => {
     );
     const result = await halo(['run', 'prd.json'], { ...worker, onReady: (press) => (pressCtrlC = press) });
     expect(result.stderr).toContain('[left at once with 130]');
+    expect(result.stderr).toContain('`halo status new-1` shows how the run stands');
   });
 
   it('closes the worker when following fails', async () => {

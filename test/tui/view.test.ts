@@ -152,6 +152,25 @@ describe('nextSteps', () => {
     expect(state && nextSteps(state)[0]?.command).toBe(String.raw`halo logs r1 --story 'it'\''s; rm -rf'`);
   });
 
+  it('says how a question of the agent is answered', () => {
+    const question: JournalEntry = {
+      type: 'story.ended',
+      story: 'US-001',
+      attempt: 1,
+      verdict: 'needs_human',
+      stopReason: 'NEEDS_HUMAN',
+      summary: 'Which currency?',
+      usage: { requests: 0, inputTokens: 0, cachedTokens: 0, outputTokens: 0 },
+    };
+    const end: JournalEntry = { type: 'run.ended', stopReason: 'NEEDS_HUMAN', detail: 'Which currency?' };
+    const state = foldRun(journal([created('r1', 1), ...attempted('US-001'), question, end]));
+    expect(state && nextSteps(state).map(({ command }) => command)).toEqual([
+      'halo logs r1 --story US-001',
+      'halo resume r1 --replan',
+      'halo retry r1',
+    ]);
+  });
+
   it('names landing only once nobody has to say yes before', () => {
     const [first, ...rest] = succeeded('r1');
     const entries = [{ ...first, needsApproval: true } as JournalEntry, ...rest];
