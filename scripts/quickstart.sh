@@ -42,8 +42,9 @@ explain() {
 A small repository:  $repo
 Three stories:       $repo/prd.json
 
-The real Codex CLI implements them, sealed in a container. It needs no key and no network here: what the model
-says was written for this example and is replayed. The edits, the tests and the gates are real.
+The real Codex CLI implements them, sealed in a container. It needs no key and no network
+here: what the model says was written for this example and is replayed. The edits, the
+tests and the gates are real.
 
 \$ halo run prd.json
 TEXT

@@ -141,6 +141,8 @@ export interface Steered {
 /** What a person's decision on a whole run did. */
 export interface DecidedRun {
   runId: string;
+  /** False when it was decided the same way before. */
+  changed: boolean;
   /** What the decision is about: everything up to this commit. */
   tip: string;
   /** The branch that moved at once, where `[land] mode` says so. */

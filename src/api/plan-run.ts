@@ -8,6 +8,7 @@ import type { RunRepo } from '../core/events.ts';
 import { PRDS_FOLDER } from '../core/named-prd.ts';
 import { updateMirror } from '../git/mirror.ts';
 import { inspectRepo, listChanges, readFileAt } from '../git/repo.ts';
+import { unfinishedWork } from '../git/worktrees.ts';
 import { isUrl, mirrorName, withoutCredentials } from '../git/source.ts';
 import type { SubmitOptions } from './operations.ts';
 import type { SubmitContext } from './submit-context.ts';
@@ -38,7 +39,10 @@ export async function planRun(
   });
   if (config.gates === undefined) {
     throw new HaloError('NO_GATES', `No gates are configured for ${place.repo.source}: nothing would prove a story.`, {
-      hint: '`halo init` writes a halo.toml with gates that fit the repository; or pass -c \'gates=["npm test"]\'.',
+      hint:
+        place.file === undefined
+          ? '`halo init` writes a halo.toml with gates that fit the repository; or pass -c \'gates=["npm test"]\'.'
+          : `Name them in ${place.file.path}, above its first [table]: gates = ["npm test"]; [] says that there are none.`,
     });
   }
   await context.preflight?.(config);
@@ -71,6 +75,11 @@ async function refuseChanges(root: string, prdPath: string): Promise<void> {
     PRDS_FOLDER,
     ...(isBelow(prd) ? [prd] : []),
   ]);
+  const unfinished = await unfinishedWork(root);
+  if (unfinished !== undefined)
+    throw new HaloError('DIRTY_WORKTREE', `${root} is in the middle of ${unfinished}.`, {
+      hint: 'Finish it or abort it first; --allow-dirty starts from the commit that is checked out now.',
+    });
   if (changes.length === 0) return;
   const shown = changes.slice(0, 5).join(', ') + (changes.length > 5 ? ` and ${changes.length - 5} more` : '');
   throw new HaloError('DIRTY_WORKTREE', `${root} has uncommitted changes: ${shown}.`, {

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { readdir } from 'node:fs/promises';
 import { HaloError } from '../core/errors.ts';
-import { git, gitText, lastWords, tryGit } from './git.ts';
+import { git, lastWords, tryGit } from './git.ts';
 import { readRef } from './land.ts';
 import { assertObjectId } from './object-id.ts';
 import { remoteOptions } from './mirror.ts';
@@ -90,8 +90,7 @@ async function moveRef(gitDir: string, { ref, from, to }: { ref: string; from: s
 /** In the user's own checkout, with their config (line endings, LFS), but without hooks. */
 async function mergeInto(path: string, { to, except }: { to: string; except: readonly string[] }): Promise<void> {
   const at = { cwd: path, trust: 'operator' as const };
-  const own = await gitText(['rev-parse', '--absolute-git-dir'], at);
-  const unfinished = await unfinishedWork(own);
+  const unfinished = await unfinishedWork(path);
   if (unfinished !== undefined)
     throw refusal(`${path} is in the middle of ${unfinished}.`, 'Finish it or abort it, then land.');
   const status = ['status', '--porcelain=v1', '-z', '--no-renames', '--untracked-files=no', '--ignore-submodules=all'];

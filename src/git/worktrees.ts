@@ -46,8 +46,9 @@ export async function checkOutAside({
   await git(['worktree', 'add', '--quiet', '--detach', '--force', '--', path, commit], { gitDir, trust: 'operator' });
 }
 
-/** The operation that a checkout is in the middle of, in words, or undefined. `gitDir` is the checkout's own. */
-export async function unfinishedWork(gitDir: string): Promise<string | undefined> {
+/** The operation that the checkout at `path` is in the middle of, in words, or undefined. */
+export async function unfinishedWork(path: string): Promise<string | undefined> {
+  const gitDir = await gitText(['rev-parse', '--absolute-git-dir'], { cwd: path, trust: 'operator' });
   const marks: [string, string][] = [
     ['MERGE_HEAD', 'a merge'],
     ['CHERRY_PICK_HEAD', 'a cherry-pick'],

@@ -1,5 +1,6 @@
 import { decisionOn } from '../core/decision.ts';
 import { HaloError } from '../core/errors.ts';
+import type { JournalEntry } from '../core/events.ts';
 import type { RunState } from '../core/run-state.ts';
 import type { RunKeeper } from './worker-context.ts';
 import { reasonOf } from './decide-held.ts';
@@ -10,6 +11,8 @@ import { readRun } from './read-run.ts';
 
 export interface DecidedRun {
   runId: string;
+  /** False when it was decided the same way before. */
+  changed: boolean;
   tip: string;
   landed?: LandedRun;
 }
@@ -20,10 +23,11 @@ export interface DecidedRun {
  */
 export async function approveRun(keeper: RunKeeper, runId: string, by: string): Promise<DecidedRun> {
   const { home, store } = keeper;
-  const state = await store.transact(runId, (state) => {
+  const { state, changed } = await store.transact(runId, (state) => {
     refuseUndecidable(state);
-    if (decisionOn(state)?.verdict === 'approved') return { entries: [], result: state };
-    return { entries: [{ type: 'run.approved', by, tip: state.tip }], result: state };
+    const changed = decisionOn(state)?.verdict !== 'approved';
+    const yes: JournalEntry = { type: 'run.approved', by, tip: state.tip };
+    return { entries: changed ? [yes] : [], result: { state, changed } };
   });
   const { config } = await readRun(keeper, runId);
   const gitDir = await hostGitDirOf(home, state.repo);
@@ -34,7 +38,7 @@ export async function approveRun(keeper: RunKeeper, runId: string, by: string): 
     const noted = await noteProof({ store, place, whose, gitDir, commit, git: config.git, approvedBy: by });
     if (noted.length > 0) await store.append(runId, noted);
   }
-  const decided = { runId, tip: state.tip };
+  const decided = { runId, changed, tip: state.tip };
   if (config.land.mode !== 'ff' || state.stopReason !== 'SUCCESS') return decided;
   return { ...decided, landed: await landRun(store, home, runId) };
 }
@@ -48,8 +52,9 @@ export async function rejectRun(
   return keeper.store.transact(runId, (state) => {
     refuseUndecidable(state);
     const { tip } = state;
-    if (decisionOn(state)?.verdict === 'rejected') return { entries: [], result: { runId, tip } };
-    return { entries: [{ type: 'run.rejected', by, tip, reason: reasonOf(reason) }], result: { runId, tip } };
+    const changed = decisionOn(state)?.verdict !== 'rejected';
+    const no: JournalEntry = { type: 'run.rejected', by, tip, reason: reasonOf(reason) };
+    return { entries: changed ? [no] : [], result: { runId, changed, tip } };
   });
 }
 

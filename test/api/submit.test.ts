@@ -179,3 +179,25 @@ test.each([
     hint: expect.stringMatching(/./) as string,
   });
 });
+
+test('a checkout in the middle of a merge is no start, unless that is accepted', async () => {
+  const repository = newRepository();
+  repository.git('checkout', '-q', '-b', 'side');
+  repository.write('a.txt', 'a\n');
+  repository.commit('on the side');
+  repository.git('checkout', '-q', 'main');
+  repository.git('merge', '-q', '--no-ff', '--no-commit', 'side');
+  const asked = request({ repos: [repository.root] });
+  await expect(operations.submit(asked)).rejects.toMatchObject({
+    code: 'DIRTY_WORKTREE',
+    message: `${repository.root} is in the middle of a merge.`,
+  });
+  expect(await operations.submit({ ...asked, allowDirty: true })).toHaveLength(1);
+});
+
+test('a halo.toml without gates is named, rather than how to write one', async () => {
+  const repository = newRepository({ 'halo.toml': 'agent = "codex"\n' });
+  const refused = operations.submit(request({ repos: [repository.root], set: [] }));
+  await expect(refused).rejects.toMatchObject({ code: 'NO_GATES' });
+  await expect(refused).rejects.toHaveProperty('hint', expect.stringContaining(join(repository.root, 'halo.toml')));
+});

@@ -410,9 +410,11 @@ describe('halo approve and halo reject', () => {
       stdout: `approved  r2  up to ${COMMIT.slice(0, 7)}\n`,
       stderr: 'take it over: halo land r2\n',
     });
+    expect((await halo(['approve', 'r2'])).stdout).toBe(`as before  r2  up to ${COMMIT.slice(0, 7)}\n`);
     expect(await halo(['reject', 'r2', '--reason', 'no'])).toMatchObject({
       stdout: `rejected  r2  up to ${COMMIT.slice(0, 7)}\n`,
     });
+    expect((await halo(['reject', 'r2'])).stdout).toBe(`as before  r2  up to ${COMMIT.slice(0, 7)}\n`);
     expect((await operations.get('r2')).state.decision).toMatchObject({ verdict: 'rejected', reason: 'no' });
   });
 });
@@ -469,5 +471,17 @@ describe('halo doctor', () => {
       code: 5,
       stdout: '✓ git     2.39.5\n✗ docker  nothing answers\n          → start it\n',
     });
+  });
+
+  it('breaks long sentences between words, below their beginning, on a screen alone', async () => {
+    const mend = 'word '.repeat(30).trim();
+    const services = { diagnose: () => Promise.resolve([{ name: 'git', ok: 'warn', says: 'old', mend } as const]) };
+    const whole = await halo(['doctor'], { services });
+    expect(whole.stdout).toBe(`! git  old\n       → ${mend}\n`);
+    const shown = await halo(['doctor'], { services, terminal: { shown: true } });
+    const [, first = '', second = ''] = shown.stdout.split('\n');
+    expect(first.length).toBeLessThanOrEqual(100);
+    expect(first).toMatch(/^ {7}→ word .*word$/);
+    expect(second).toMatch(/^ {9}word/);
   });
 });

@@ -49,7 +49,8 @@ describe('[approval] mode', () => {
     await expect(operations.land(runId)).rejects.toMatchObject({
       message: expect.stringContaining('not yet') as string,
     });
-    expect(await operations.actingAs('ann@desk').approveRun(runId)).toEqual({ runId, tip });
+    expect(await operations.actingAs('ann@desk').approveRun(runId)).toEqual({ runId, changed: true, tip });
+    expect(await operations.approveRun(runId)).toEqual({ runId, changed: false, tip });
     expect(JSON.parse(repository.git('notes', '--ref=halo', 'show', tip))).toMatchObject({ approvedBy: 'ann@desk' });
     expect(await operations.land(runId)).toMatchObject({ branch: 'main', to: tip });
   });

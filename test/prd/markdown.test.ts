@@ -25,6 +25,16 @@ describe('checkboxes', () => {
     expect(idsOf('- [ ] real', line)).toEqual(['real']);
   });
 
+  test.each(['- [] x', '- [?] x', '- [ ]x'])('%j is none either, which is said', (line) => {
+    const prd = parse('- [ ] real', '  - [?] below', line);
+    expect(prd.stories).toMatchObject([{ id: 'real', acceptance: ['[?] below'] }]);
+    expect(prd.warnings).toEqual(['ignored, because a box is written [ ] or [x], with a space behind it: line 3']);
+  });
+
+  test.each(['- [P] x', '- [x](link)', '- [1] x'])('%j is only text', (line) => {
+    expect(parse('- [ ] real', line).warnings).toEqual([]);
+  });
+
   test('in front matter, fences and comments are not read', () => {
     const text = [
       '---',

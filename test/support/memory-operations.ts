@@ -1,4 +1,5 @@
 import { planNext } from '../../src/core/plan.ts';
+import { decisionOn } from '../../src/core/decision.ts';
 import type { Decided, DecidedRun, Operations, Steered, Submitted, SubmitRequest } from '../../src/api/operations.ts';
 import { HaloError } from '../../src/core/errors.ts';
 import type { JournalEntry, JournalEvent } from '../../src/core/events.ts';
@@ -73,11 +74,15 @@ export function openMemory(): MemoryOperations {
   }
 
   function decideRun(runId: string, entryOf: (tip: string) => JournalEntry): DecidedRun {
-    const { tip, status, runId: id, stories } = stateOf(find(runId));
+    const state = stateOf(find(runId));
+    const { tip, status, runId: id, stories } = state;
     if (status !== 'ended' || stories.some(({ held }) => held !== undefined))
       throw new HaloError('LAND_REFUSED', `Run ${id} is still going on.`);
-    append(runId, entryOf(tip));
-    return { runId: id, tip };
+    const before = decisionOn(state)?.verdict;
+    const entry = entryOf(tip);
+    const changed = entry.type !== `run.${before}`;
+    if (changed) append(runId, entry);
+    return { runId: id, changed, tip };
   }
 
   const operations: MemoryOperations = {

@@ -42,8 +42,9 @@ async function approve(runId: string, { story, json }: Flags, cli: Cli): Promise
 async function approveRun(runId: string, json: boolean, cli: Cli): Promise<void> {
   const decided = await cli.withOperations((operations) => operations.approveRun(runId));
   if (json) return cli.printJson(decided);
-  const { tip, landed } = decided;
-  await cli.print(`${cli.paint('good', 'approved')}  ${decided.runId}  up to ${tip.slice(0, 7)}`);
+  const { tip, landed, changed } = decided;
+  const word = changed ? cli.paint('good', 'approved') : cli.paint('quiet', 'as before');
+  await cli.print(`${word}  ${decided.runId}  up to ${tip.slice(0, 7)}`);
   await cli.note(
     landed === undefined ? `take it over: halo land ${decided.runId}` : `it is on ${safeLine(landed.branch)} now`,
   );

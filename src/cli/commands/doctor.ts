@@ -1,6 +1,7 @@
 import type { Finding } from '../../api/finding.ts';
 import { exitCodeOf } from '../../core/stop-reason.ts';
 import type { Tone } from '../../core/transcript-line.ts';
+import { wrapToWidth } from '../../lib/wrap.ts';
 import type { Cli } from '../cli.ts';
 import type { Define } from '../define.ts';
 
@@ -35,9 +36,16 @@ async function examine(flags: { json?: true }, cli: Cli): Promise<void> {
   if (findings.some((finding) => finding.ok === 'fail')) cli.exitCode = exitCodeOf('MISSING_DEPENDENCY');
   if (flags.json) return cli.printJson(findings);
   const width = Math.max(0, ...findings.map((finding) => finding.name.length));
+  const indent = ' '.repeat(width + 4);
   for (const { ok, name, says, mend } of findings) {
     const { mark, tone } = MARKS[ok];
-    await cli.print(`${cli.paint(tone, mark)} ${name.padEnd(width)}  ${says}`);
-    if (mend !== undefined) await cli.print(`  ${' '.repeat(width)}  ${cli.paint('strong', '→')} ${mend}`);
+    await cli.print(`${cli.paint(tone, mark)} ${name.padEnd(width)}  ${hang(says, indent)}`);
+    if (mend !== undefined) await cli.print(`${indent}${cli.paint('strong', '→')} ${hang(mend, `${indent}  `)}`);
+  }
+
+  /** What does not fit on a line goes on below its first word; whole where nobody's screen is known. */
+  function hang(text: string, before: string): string {
+    if (!cli.terminal.shown) return text;
+    return wrapToWidth(text, Math.max(20, (cli.stdout.columns ?? 80) - before.length)).join(`\n${before}`);
   }
 }

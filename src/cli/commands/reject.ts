@@ -45,5 +45,6 @@ async function rejectRun(
 ): Promise<void> {
   const decided = await cli.withOperations((operations) => operations.rejectRun(runId, reason));
   if (json) return cli.printJson(decided);
-  await cli.print(`${cli.paint('bad', 'rejected')}  ${decided.runId}  up to ${decided.tip.slice(0, 7)}`);
+  const word = decided.changed ? cli.paint('bad', 'rejected') : cli.paint('quiet', 'as before');
+  await cli.print(`${word}  ${decided.runId}  up to ${decided.tip.slice(0, 7)}`);
 }

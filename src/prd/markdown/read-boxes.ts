@@ -19,6 +19,7 @@ interface NamedBox extends Box {
 /** Reads a file whose checkboxes are the stories. */
 export function readBoxes(document: MarkdownDocument, findings: Findings): Draft {
   for (const text of document.ignored) addWarning({ findings }, undefined, text);
+  tellOfOddBoxes(document, findings);
   if (isTooMany(document.boxes.length, findings)) return { ...readAbout(document), stories: [], extra: {} };
   const boxes = nameBoxes(document.boxes);
   const kept = leaveOutGroups(leaveOutExamples(boxes, findings), findings);
@@ -34,6 +35,20 @@ export function readBoxes(document: MarkdownDocument, findings: Findings): Draft
     extra: {},
   };
 }
+
+/** Outside of other boxes, `- [] a`, `- [ ]a` and `- [?] a` look like stories to people. */
+function tellOfOddBoxes({ lines }: MarkdownDocument, findings: Findings): void {
+  const odd = lines.filter(
+    ({ kind, box, indent, text }) => kind === 'item' && box === undefined && indent === 0 && ODD_BOX.test(text),
+  );
+  if (odd.length === 0) return;
+  const shown = odd.slice(0, 5).map(({ number }) => number);
+  const more = odd.length > shown.length ? ` and ${odd.length - shown.length} more` : '';
+  const how = 'a box is written [ ] or [x], with a space behind it';
+  addWarning({ findings }, undefined, `ignored, because ${how}: line ${shown.join(', ')}${more}`);
+}
+
+const ODD_BOX = /^\[[^\p{L}\p{N}\]]?\](?!\()/u;
 
 /** How many of the checkboxes that are stories have an id, and how many there are. */
 export function countIds(document: MarkdownDocument): { named: number; all: number } {
