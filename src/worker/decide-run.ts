@@ -19,15 +19,17 @@ export interface DecidedRun {
 
 /**
  * A person's yes to all that an ended run made: the notes of its commits say who, and with `[land] mode = "ff"` it is
- * taken over at once. Repeating it is harmless. Throws LAND_REFUSED.
+ * taken over at once. Repeating it is harmless: the first who said so stays named. Throws LAND_REFUSED.
  */
 export async function approveRun(keeper: RunKeeper, runId: string, by: string): Promise<DecidedRun> {
   const { home, store } = keeper;
-  const { state, changed } = await store.transact(runId, (state) => {
+  const { state, changed, approvedBy } = await store.transact(runId, (state) => {
     refuseUndecidable(state);
-    const changed = decisionOn(state)?.verdict !== 'approved';
+    const before = decisionOn(state);
+    if (before?.verdict === 'approved')
+      return { entries: [], result: { state, changed: false, approvedBy: before.by } };
     const yes: JournalEntry = { type: 'run.approved', by, tip: state.tip };
-    return { entries: changed ? [yes] : [], result: { state, changed } };
+    return { entries: [yes], result: { state, changed: true, approvedBy: by } };
   });
   const { config } = await readRun(keeper, runId);
   const gitDir = await hostGitDirOf(home, state.repo);
@@ -35,7 +37,7 @@ export async function approveRun(keeper: RunKeeper, runId: string, by: string): 
     if (commit === undefined || progress !== 'passed') continue;
     const place = { runId, storyKey: key, attempt: attempts };
     const whose = { story: id, attempt: attempts };
-    const noted = await noteProof({ store, place, whose, gitDir, commit, git: config.git, approvedBy: by });
+    const noted = await noteProof({ store, place, whose, gitDir, commit, git: config.git, approvedBy });
     if (noted.length > 0) await store.append(runId, noted);
   }
   const decided = { runId, changed, tip: state.tip };
