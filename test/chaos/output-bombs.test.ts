@@ -4,19 +4,20 @@ import { ALL, FULL, LEVEL } from './level.ts';
 import { peakOf } from './memory-of.ts';
 import { NO_OP, openWorld, stopWorker, tidyUp } from './world.ts';
 
-/** A program that writes each byte by itself is slow, however long it runs. */
-const MIB = LEVEL < ALL ? { fast: 300, slow: 4 } : { fast: 5120, slow: 32 };
+/** In MiB. A program that writes each byte by itself is slow, however long it runs. */
+const GATE = { fast: 300, slow: 4 };
+const AGENT = LEVEL < ALL ? GATE : { fast: 5120, slow: 32 };
 
 const LINE = 'x'.repeat(79);
-const BOMBS: [string, string][] = [
-  ['in short lines', `yes ${LINE} | head -c ${MIB.fast}M`],
-  ['without a line end', `head -c ${MIB.fast}M /dev/zero | tr '\\0' x; echo`],
-  ['byte by byte', `head -c ${MIB.slow}M /dev/zero | tr '\\0' x | dd bs=1 status=none; echo`],
+const BOMBS: [string, (size: typeof GATE) => string][] = [
+  ['in short lines', ({ fast }) => `yes ${LINE} | head -c ${fast}M`],
+  ['without a line end', ({ fast }) => `head -c ${fast}M /dev/zero | tr '\\0' x; echo`],
+  ['byte by byte', ({ slow }) => `head -c ${slow}M /dev/zero | tr '\\0' x | dd bs=1 status=none; echo`],
 ];
 
 describe.skipIf(LEVEL < FULL)('hazard 15: output without end', () => {
   it.for(BOMBS)('%s, of agent and gate: the worker’s memory stays flat', { timeout: 1_800_000 }, async ([, bomb]) => {
-    await print(bomb, `${2 * MIB.fast}m`, { stopReason: 'SUCCESS', landed: ['A'] });
+    await print(bomb, `${2 * AGENT.fast}m`, { stopReason: 'SUCCESS', landed: ['A'] });
   });
 
   it('beyond the limit: the attempt is ended, and says so', { timeout: 300_000 }, async () => {
@@ -31,13 +32,17 @@ interface Expected {
 }
 
 /** Answers with the journal's last word on the story. */
-async function print(bomb: string, limit: string, { stopReason, landed }: Expected): Promise<string | undefined> {
+async function print(
+  bomb: (size: typeof GATE) => string,
+  limit: string,
+  { stopReason, landed }: Expected,
+): Promise<string | undefined> {
   const world = openWorld();
   try {
     const repository = world.addRepository();
     const settings = [
-      `agents.command.run=${JSON.stringify(`${bomb}; ${NO_OP}`)}`,
-      `gates=${JSON.stringify([bomb])}`,
+      `agents.command.run=${JSON.stringify(`${bomb(AGENT)}; ${NO_OP}`)}`,
+      `gates=${JSON.stringify([bomb(GATE)])}`,
       `limits.output="${limit}"`,
     ];
     const runId = await world.submit(repository, [{ id: 'A' }], settings);
