@@ -62,7 +62,10 @@ async function importDocument(document: string, flags: Flags, cli: Cli): Promise
       const { text, stories } = await imported.read((await operations.get(runId)).state);
       await cli.write(`${coloredDiff(await operations.diff(runId, undefined), cli.paint)}\n`);
       if (flags.yes !== true) {
-        const answer = await askPerson(`Write ${stories} stories to ${out}? [y]es, anything else: no  `, cli);
+        const answer = await askPerson(
+          `Write ${stories} ${stories === 1 ? 'story' : 'stories'} to ${out}? [y]es, anything else: no  `,
+          cli,
+        );
         if (answer !== 'y' && answer !== 'yes') {
           cli.exitCode = exitCodeOf(answer === undefined ? 'USER_ABORT' : 'APPROVAL_DENIED');
           return cli.note('Nothing was written.');
