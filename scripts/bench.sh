@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Runs a benchmark: npm run bench -- overhead|throughput [--json] [--rounds N]
+# Runs a benchmark: npm run bench -- overhead|restart|throughput [--json] [--rounds N]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 bash scripts/setup.sh >&2
 rm -rf .halo-bench
 node_modules/.bin/tsc -p tsconfig.bench.json
-ln -s ../docker .halo-bench/docker
+ln -s ../docker ../bin .halo-bench/
 cp package.json .halo-bench/
 exec node .halo-bench/test/bench/main.js "$@"

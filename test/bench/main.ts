@@ -1,8 +1,9 @@
 import { parseArgs } from 'node:util';
 import { measureOverhead } from './overhead.ts';
+import { measureRestart } from './restart.ts';
 import { measureThroughput } from './throughput.ts';
 
-const BENCHMARKS = { overhead: measureOverhead, throughput: measureThroughput };
+const BENCHMARKS = { overhead: measureOverhead, restart: measureRestart, throughput: measureThroughput };
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
