@@ -110,7 +110,7 @@ async function follow(runId: string, { operations, worker, ...shown }: Following
   }
   /** The run may be cancelled by now or not: what is named fits both. */
   function leaveAtOnce(): void {
-    const next = `\`halo status ${runId}\` shows how the run stands, \`halo cancel ${runId}\` ends it.`;
+    const next = `\`halo status ${runId}\` shows how the run stands,\n\`halo cancel ${runId}\` ends it.`;
     if (worker !== undefined) say(`left at once. ${next}`);
     cli.exitNow(ABORTED);
   }
