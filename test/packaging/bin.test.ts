@@ -46,6 +46,17 @@ describe('bin/halo in a checkout', () => {
     expect((await halo()).stdout).toBe('another ');
   });
 
+  test('says at a terminal that it builds, which takes a while', async () => {
+    const said = await execa('script', ['-qec', join(checkout, 'bin/halo'), '/dev/null']);
+    expect(said.stdout).toMatch(/^halo: building what changed in src\/ …\r?\none $/);
+  });
+
+  test('removes what an interrupted build has left', async () => {
+    await mkdir(join(checkout, '.halo-build/dist-4321/cli'), { recursive: true });
+    await halo();
+    expect(await readdir(join(checkout, '.halo-build'))).toEqual([]);
+  });
+
   test('forgets what a removed source was built to', async () => {
     await writeFile(join(checkout, 'src/old.ts'), 'export const old = 1;');
     await halo();
