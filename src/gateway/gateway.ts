@@ -1,11 +1,12 @@
 import { chmod, rm } from 'node:fs/promises';
-import { createServer, type Server } from 'node:http';
+import { createServer, type IncomingMessage, type Server } from 'node:http';
 import { isIP } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { createSecureContext, rootCertificates } from 'node:tls';
 import type { Usage } from '../core/agent.ts';
-import { HaloError } from '../core/errors.ts';
+import { HaloError, toHaloError } from '../core/errors.ts';
 import type { NetworkAsked } from '../core/network.ts';
+import { safeLine } from '../core/safe-text.ts';
 import { createLedger, type GatewayRecord, type Ledger, type OnRefused, type Problem, type Stopped } from './ledger.ts';
 import { createLive } from './model-live.ts';
 import { createReplay } from './model-replay.ts';
@@ -134,7 +135,11 @@ function createGatewayServer(doors: Doors): { server: Server; inside: Set<Duplex
     socket.once('close', () => inside.delete(socket));
   });
   server.on('request', (req, res) => {
-    const work = serveRequest(doors, req, res).catch(() => void res.destroy());
+    const work = serveRequest(doors, req, res).catch((error: unknown) => {
+      // A client that left needs no reason.
+      if (!req.socket.destroyed) doors.ledger.reportProblem({ sentence: describeFault(req, error) });
+      res.destroy();
+    });
     doors.running.add(work);
     void work.finally(() => doors.running.delete(work));
   });
@@ -144,6 +149,10 @@ function createGatewayServer(doors: Doors): { server: Server; inside: Set<Duplex
     else socket.destroy();
   });
   return { server, inside };
+}
+
+function describeFault({ method, url }: IncomingMessage, error: unknown): string {
+  return `halo's gateway failed at ${safeLine(`${method} ${url}`, 120)}: ${toHaloError(error).message}`;
 }
 
 function openNetwork(options: GatewayOptions, ledger: Ledger, limits: GatewayLimits): Network {

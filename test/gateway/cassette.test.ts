@@ -2,6 +2,7 @@ import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { ModelRoute } from '../../src/gateway/model-route.ts';
+import { openMasker } from '../../src/lib/secrets/masker.ts';
 import type { Turn } from '../support/model-server.ts';
 import { ask, type Answer } from './client.ts';
 import { gateway, httpServer, modelServer, tempDir, OPENAI } from './fixture.ts';
@@ -115,6 +116,23 @@ describe('a cassette', () => {
     const gate = await gateway({ model: replay(cassette) });
     await expect(ask(gate.socket)).rejects.toMatchObject({ code: 'ECONNRESET' });
     expect((await ask(gate.socket)).body).toContain('done');
+  });
+
+  it('says why a request gets no answer when the fault is its own', async () => {
+    const cassette = join(await tempDir(), 'story.jsonl');
+    const model = await modelServer([{ say: 'done' }]);
+    const recorded = await gateway({ model: { ...OPENAI, mode: 'record', baseUrl: model.url, key: KEY, cassette } });
+    await ask(recorded.socket);
+    await recorded.close();
+    const masker = {
+      ...openMasker(),
+      value: () => {
+        throw new Error('no masks are left');
+      },
+    };
+    const gate = await gateway({ model: { ...replay(cassette), masker } });
+    await expect(ask(gate.socket)).rejects.toMatchObject({ code: 'ECONNRESET' });
+    expect(gate.problem()?.sentence).toMatch(/^halo's gateway failed at POST \/v1\/responses: .*no masks are left/);
   });
 
   it('keeps the order in which requests arrived, not that in which answers ended', async () => {
