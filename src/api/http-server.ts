@@ -201,7 +201,7 @@ function refusal(request: FastifyRequest, { token, hosts }: AppOptions): HaloErr
   const [scheme, given = ''] = (request.headers.authorization ?? '').split(' ');
   if (scheme?.toLowerCase() === 'bearer' && sameSecret(given, token)) return undefined;
   return new HaloError('API_REFUSED', 'The API token is missing or wrong.', {
-    hint: 'Set HALO_TOKEN to the token that `halo serve` named when it started.',
+    hint: 'Set HALO_TOKEN to the one that the server was given, or else keeps in <HALO_HOME>/api-token.',
   });
 }
 

@@ -53,7 +53,9 @@ function takingOver(state: RunState): NextStep[] {
       { command: `halo reject ${runId}`, why: 'refuse it' },
     ];
   }
-  return [{ command: `halo land ${runId}`, why: `fast-forward ${safeLine(repo.branch ?? 'the branch')} to it` }];
+  // Of a run that began on no branch.
+  if (repo.branch === undefined) return [{ command: `git merge --ff-only halo/${runId}`, why: 'take it over' }];
+  return [{ command: `halo land ${runId}`, why: `fast-forward ${safeLine(repo.branch)} to it` }];
 }
 
 /** For an open run: what lets it go on where it does not by itself, then how to watch it. */

@@ -181,6 +181,9 @@ describe('nextSteps', () => {
     const word = { by: 'ann@desk', tip: COMMIT };
     expect(commands([])).toEqual(['halo diff r1', 'halo approve r1', 'halo reject r1']);
     expect(commands([{ type: 'run.approved', ...word }])).toEqual(['halo diff r1', 'halo land r1']);
+    const { repo } = first as JournalEntry & { type: 'run.created' };
+    const onNoBranch = foldRun(journal([{ ...first, repo: { ...repo, branch: undefined } } as JournalEntry, ...rest]));
+    expect(nextSteps(onNoBranch!).at(-1)?.command).toBe('git merge --ff-only halo/r1');
     const no: JournalEntry = { type: 'run.rejected', ...word, reason: 'not yet' };
     expect(commands([no])).toEqual(['halo diff r1', 'halo approve r1']);
   });
