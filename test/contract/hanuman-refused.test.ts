@@ -77,7 +77,16 @@ describe('a run that is refused', () => {
 
   it('because of its settings, and keeps where the PRD is that was named by its name', async () => {
     const named = world.aRepository();
-    named.write('.halo/prds/cart/prd.json', JSON.stringify({ schemaVersion: '0.1', stories: TWO }));
+    const story = {
+      id: 'A',
+      title: 'A',
+      description: 'A',
+      acceptanceCriteria: ['It works.'],
+      priority: 1,
+      passes: false,
+    };
+    const prd = { project: 'Shop', description: 'A shop.', userStories: [story] };
+    named.write('.halo/prds/cart/prd.json', JSON.stringify(prd));
     const end = await world.run(named, ['--prd', 'cart', ...AGENT, '-c', 'no.such=1']);
     const dir = expectRefused(world.home, end, 6, 'VALIDATION_FAILED', 'no.such');
     expect(recordOf(dir).prd.path).toBe(join(named.root, '.halo/prds/cart/prd.json'));
