@@ -2,6 +2,7 @@ import { processEnv } from '../config/host.ts';
 import { completeConfig } from '../config/complete.ts';
 import type { Config, Host } from '../config/config.ts';
 import type { Masker } from '../lib/secrets/masker.ts';
+import { orClose } from '../lib/or-close.ts';
 import { HaloError } from '../core/errors.ts';
 import type { RunState } from '../core/run-state.ts';
 import { storyKey } from '../core/story-key.ts';
@@ -55,7 +56,8 @@ export function openLocal(options: LocalOptions): Operations {
     // What is odd of it but no danger is the worker's to tell, and doctor's.
     const link = await findQueueServer(host, () => undefined);
     const standings = { standingOf: openStandings(host.home, store), limits: openLimits(host.home) };
-    return { link, queue: await openQueue(link, { ...standings, takeoverMs: host.takeoverMs }) };
+    const queue = await orClose(link, () => openQueue(link, { ...standings, takeoverMs: host.takeoverMs }));
+    return { link, queue };
   });
   const held = openHeldRuns(host.home, store);
   const presence = lazily(() => announceWorker(host.home, 'own'));

@@ -1,5 +1,6 @@
 import type { Host } from '../config/config.ts';
 import { HaloError } from '../core/errors.ts';
+import { orClose } from '../lib/or-close.ts';
 import { checkRedis, type RedisFinding } from '../queue/check-redis.ts';
 import { connectRedis, type RedisLink } from '../queue/redis.ts';
 
@@ -14,10 +15,11 @@ export function findRedis(host: Host): Promise<RedisLink> {
 /** The same to put jobs into: a server that drops them when it is full is refused. Throws REDIS_UNAVAILABLE. */
 export async function findQueueServer(host: Host, warn: (finding: RedisFinding) => void): Promise<RedisLink> {
   const link = await findRedis(host);
-  const findings = await checkRedis(link);
-  findings.forEach(warn);
-  const bad = findings.find(({ level }) => level === 'bad');
-  if (bad === undefined) return link;
-  await link.close();
-  throw new HaloError('REDIS_UNAVAILABLE', bad.what, { hint: bad.hint });
+  return orClose(link, async () => {
+    const findings = await checkRedis(link);
+    findings.forEach(warn);
+    const bad = findings.find(({ level }) => level === 'bad');
+    if (bad !== undefined) throw new HaloError('REDIS_UNAVAILABLE', bad.what, { hint: bad.hint });
+    return link;
+  });
 }

@@ -1,0 +1,46 @@
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { connect, createServer, type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { it, onTestFinished } from 'vitest';
+import { OK, prdOf, scripted } from '../support/halo.ts';
+import { openHome } from '../support/halo-process.ts';
+import { openRedisServer } from '../support/redis-server.ts';
+import { expectOneError } from '../support/refusal.ts';
+import { makeRepository } from '../support/repository.ts';
+
+it.for([2, 3])(
+  'submit ends with a sentence when Redis answers on %i connections and on no more',
+  { timeout: 120_000 },
+  async (count) => {
+    const home = openHome();
+    const server = openRedisServer();
+    const repository = makeRepository();
+    const side = mkdtempSync(join(tmpdir(), 'halo-stalled-'));
+    let connections = 0;
+    const door = createServer((near) => {
+      near.on('error', () => undefined);
+      if (connections++ < count) near.pipe(connect(server.socket)).pipe(near);
+      else near.resume();
+    });
+    door.listen(0, '127.0.0.1');
+    await once(door, 'listening');
+    onTestFinished(async () => {
+      await home.close();
+      door.close();
+      await server.close();
+      repository.remove();
+      rmSync(side, { recursive: true, force: true });
+    });
+    const prd = join(side, 'prd.json');
+    writeFileSync(prd, prdOf([{ id: 'A' }]).bytes);
+    const settings = scripted(OK).flatMap((setting) => ['-c', setting]);
+    const { port } = door.address() as AddressInfo;
+    const ended = await home.halo(['submit', prd, '--repo', repository.root, ...settings], {
+      cwd: side,
+      env: { HALO_REDIS_URL: `redis://127.0.0.1:${port}` },
+    });
+    expectOneError(ended, 5, ['is not usable']);
+  },
+);
