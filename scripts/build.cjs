@@ -19,7 +19,8 @@ function buildWhenStale(root) {
     const signature = signSources(root);
     if (stampOf(join(root, 'dist')) === signature) return;
     // Of builds that were interrupted: whoever has the lock builds alone.
-    for (const name of readdirSync(work).filter((name) => name !== 'lock')) rmSync(join(work, name), { recursive: true });
+    for (const name of readdirSync(work).filter((name) => name !== 'lock'))
+      rmSync(join(work, name), { recursive: true });
     if (process.stderr.isTTY) process.stderr.write('halo: building what changed in src/ …\n');
     const fresh = join(work, `dist-${process.pid}`);
     compile(root, fresh);
