@@ -19,12 +19,16 @@ export function openTeller(report: (activities: readonly AgentActivity[]) => Pro
     while (waiting.length > 0) await report(waiting.splice(0));
     telling = undefined;
   };
+  const begin = () => {
+    const begun = tellAll();
+    begun.catch(() => (most = 0));
+    return begun;
+  };
   return {
     tell: async (activities) => {
       waiting = joinSayings([...waiting, ...activities]);
       if (waiting.length === 0) return;
-      telling ??= tellAll();
-      telling.catch(() => (most = 0));
+      telling ??= begin();
       if (waiting.length > most) await telling;
     },
     done: async () => telling,

@@ -60,17 +60,19 @@ async function followAgent(attempt: Attempt, { sandbox, way }: StartedStep): Pro
     },
   });
   const { wallMs, idleMs, outputBytes } = config.limits;
-  const exit = await sandbox.run({
-    script: agentScript(attempt, way),
-    stdin: prompt,
-    stdout: maskInto(worker.masker, stdout),
-    stderr: maskInto(worker.masker, stderr.sink),
-    wallMs,
-    idleMs,
-    outputBytes,
-    signal: attempt.signal,
-  });
-  await teller.done();
+  const exit = await sandbox
+    .run({
+      script: agentScript(attempt, way),
+      stdin: prompt,
+      stdout: maskInto(worker.masker, stdout),
+      stderr: maskInto(worker.masker, stderr.sink),
+      wallMs,
+      idleMs,
+      outputBytes,
+      signal: attempt.signal,
+    })
+    // However it ended: nothing is told of an attempt that is over.
+    .finally(() => teller.done());
   const tail = stderr.text();
   const missing = stderr.missing() === 0 ? '' : `[halo: ${stderr.missing()} bytes are missing here]\n`;
   await worker.store.writeArtifact(place, 'agent.stderr.log', `${missing}${tail}`);
