@@ -33,12 +33,11 @@ export async function listBreakers({ store, breakers }: BreakerKeeper): Promise<
  * and RUN_NOT_FOUND.
  */
 export async function resetBreaker({ store, breakers }: BreakerKeeper, key: string): Promise<string> {
-  if (key.startsWith('repository:') || key.startsWith('provider:')) {
+  if (key.includes(':') && !key.startsWith(RUN)) {
     if (!(await breakers.reset(key))) throw notOpen(key);
     await releaseRuns(store, key);
     return key;
   }
-  if (key.includes(':') && !key.startsWith(RUN)) throw notOpen(key);
   const runId = await store.find(key.startsWith(RUN) ? key.slice(RUN.length) : key);
   const wasOpen = await store.transact(runId, ({ breaker }) => {
     const isOpen = breaker !== undefined;

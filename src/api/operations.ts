@@ -1,5 +1,6 @@
 import type { JournalEvent } from '../core/events.ts';
 import type { RunState } from '../core/run-state.ts';
+import type { Check } from '../worker/check.ts';
 
 export interface ReplayOptions {
   storyId: string;
@@ -103,7 +104,7 @@ export interface Replayed {
   image: string;
   /** Where a request of the agent first differed from the recorded one, as a sentence; absent: nowhere. */
   divergence?: string;
-  checks: { what: string; recorded: string; found: string; ok: boolean }[];
+  checks: Check[];
 }
 
 export interface Landed {

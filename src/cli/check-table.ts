@@ -1,18 +1,11 @@
+import type { Replayed } from '../api/operations.ts';
 import { safeLine } from '../core/safe-text.ts';
 import type { Cli } from './cli.ts';
 import { widthOf } from './run-table.ts';
 import { table, type Cell } from './table.ts';
 
-/** One thing that a record says, and what is found now. */
-interface Check {
-  what: string;
-  recorded: string;
-  found: string;
-  ok: boolean;
-}
-
 /** Checks as rows; of what is found otherwise the difference stands out. */
-export function checkTable(checks: readonly Check[], cli: Cli): string[] {
+export function checkTable(checks: Replayed['checks'], cli: Cli): string[] {
   const heading = ['', 'WHAT', 'RECORDED', 'FOUND'].map((text) => ({ text }));
   const rows = checks.map(({ what, recorded, found, ok }): Cell[] => [
     { text: ok ? '✓' : '✗', tone: ok ? 'good' : 'bad' },

@@ -23,7 +23,7 @@ export async function readDocument(file: string, world: World): Promise<InputFil
 
 async function readInput(file: string, { what, hint }: { what: string; hint: string }, world: World) {
   if (file === '')
-    throw new HaloError('USAGE', 'The PRD has an empty name.', { hint: 'Is a variable of your script not set?' });
+    throw new HaloError('USAGE', `The ${what} has an empty name.`, { hint: 'Is a variable of your script not set?' });
   if (file === '-') return { path: '-', bytes: await readAll(world.stdin) };
   const path = resolve(world.cwd, file);
   try {

@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import type { ModelSource } from '../config/config.ts';
 import { HaloError } from '../core/errors.ts';
 import { runKeyCommand } from '../gateway/key-command.ts';
+import { askOnce } from '../lib/ask-once.ts';
 
 /** What a header can carry: visible ASCII without spaces. */
 const KEY = /^[\x21-\x7e]{1,8192}$/;
@@ -13,16 +14,8 @@ const KEY = /^[\x21-\x7e]{1,8192}$/;
 export function openModelKeys(
   readVariable: (name: string) => string | undefined,
 ): (source: ModelSource) => Promise<string> {
-  const printed = new Map<string, Promise<string>>();
-  const fromCommand = (command: string): Promise<string> => {
-    const known = printed.get(command);
-    if (known !== undefined) return known;
-    const running = runKeyCommand(command);
-    printed.set(command, running);
-    // It may work on the next try, e.g. when a password store was unlocked.
-    running.catch(() => printed.delete(command));
-    return running;
-  };
+  // It may work on the next try, e.g. when a password store was unlocked.
+  const fromCommand = askOnce(runKeyCommand);
   return async ({ keyEnv, keyFile, keyCommand }) => {
     if (keyCommand !== undefined) return check(await fromCommand(keyCommand), 'the output of [model] key_command');
     if (keyFile !== undefined) return check(await readKeyFile(keyFile), `the file ${keyFile}`);
