@@ -2,6 +2,7 @@ import { realpath } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import type { Operations, PrdBytes } from '../api/operations.ts';
 import { HaloError } from '../core/errors.ts';
+import { isFinished } from '../core/progress.ts';
 import type { RunState } from '../core/run-state.ts';
 import type { Cli } from './cli.ts';
 import { carryOut, type RunHere, type Startable } from './run-here.ts';
@@ -32,13 +33,11 @@ export function resumeHere<T>(request: ResumeRequest, how: RunHere<T>): Promise<
 /** What ended goes on where something of it is left to do; the worker that shall do it is named when it is ours. */
 async function letGoOn(operations: Operations, state: RunState): Promise<{ owner?: string }> {
   const { runId, status, stories } = state;
-  const left = stories.some(({ progress, held }) => held === undefined && !FINISHED.includes(progress));
+  const left = stories.some((story) => story.held === undefined && !isFinished(story));
   if (status === 'ended' && !left) return {};
   const { owner } = status === 'ended' ? await operations.retry(runId, undefined) : await operations.resume(runId, {});
   return owner === undefined ? {} : { owner };
 }
-
-const FINISHED: RunState['stories'][number]['progress'][] = ['passed', 'done', 'skipped'];
 
 /** The id that is meant: of the folder of that name, where it is a run's, else the text itself. Throws RUN_NOT_FOUND. */
 async function findRun(run: string, { cwd, services }: Cli): Promise<string> {

@@ -3,6 +3,7 @@ import { decisionOn } from '../core/decision.ts';
 import { formatDuration, msBetween } from '../core/duration.ts';
 import { failedNeeds, unmetNeeds } from '../core/needs.ts';
 import { priorityText } from '../core/priority.ts';
+import { isDone } from '../core/progress.ts';
 import type { RunState, StoryState } from '../core/run-state.ts';
 import { safeLine } from '../core/safe-text.ts';
 import type { Tone } from '../core/transcript-line.ts';
@@ -65,8 +66,7 @@ function runRow(run: ListedRun, { now, extra }: { now: string; extra: Cell[] }):
 
 /** Stories that are done, of all. */
 export function storyCount({ stories }: RunState): string {
-  const landed = stories.filter(({ progress }) => progress === 'passed' || progress === 'done').length;
-  return `${landed}/${stories.length}`;
+  return `${stories.filter(isDone).length}/${stories.length}`;
 }
 
 export function timeText({ startedAt, endedAt }: RunState, now: string): string {

@@ -2,6 +2,7 @@ import type { ListedRun, RunView } from '../api/operations.ts';
 import { formatDuration, msBetween } from '../core/duration.ts';
 import { needsText } from '../core/needs.ts';
 import { priorityText } from '../core/priority.ts';
+import { isDone } from '../core/progress.ts';
 import type { RunState, StoryProgress, StoryState } from '../core/run-state.ts';
 import { safeLine } from '../core/safe-text.ts';
 import type { Paint, Tone } from '../core/transcript-line.ts';
@@ -185,8 +186,6 @@ function progressText(story: StoryState, run: RunState): string {
 
 /** What it still needs, cut to a table's cell. */
 function pendingText({ dependsOn }: StoryState, { stories }: RunState): string {
-  const missing = stories.filter(
-    ({ id, progress }) => dependsOn.includes(id) && progress !== 'passed' && progress !== 'done',
-  );
+  const missing = stories.filter((story) => dependsOn.includes(story.id) && !isDone(story));
   return missing.length === 0 ? 'pending' : safeLine(`needs ${missing.map(({ id }) => id).join(', ')}`, 32);
 }

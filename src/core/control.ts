@@ -3,6 +3,7 @@ import type { StoryFailures } from './fold-failure.ts';
 import type { Phase } from './phase.ts';
 import type { Prd, StoryStatus } from './prd.ts';
 import type { StopReason } from './stop-reason.ts';
+import { isDone } from './progress.ts';
 
 /** A person's word that a run shall rest: after the stories under way or, with `now`, in the middle of them. */
 export interface Pause {
@@ -133,12 +134,12 @@ function replanned<S extends Steered, R extends Steerable<S>>(
     before.delete(story.id);
     if (known === undefined) return story;
     const named = { ...known, title: story.title, dependsOn: story.dependsOn };
-    if (hasLanded(known)) return named;
+    if (isDone(known)) return named;
     if (story.progress !== 'pending') return { ...named, progress: story.progress };
     return changed.includes(story.id) || known.progress === 'skipped' ? refreshed(named) : named;
   });
   const gone = [...before.values()].map((story): S =>
-    hasLanded(story) ? story : { ...undecided(story), progress: 'skipped' },
+    isDone(story) ? story : { ...undecided(story), progress: 'skipped' },
   );
   return { ...state, stories: [...kept, ...gone], project: prd.project, prdPath };
 }
@@ -146,10 +147,6 @@ function replanned<S extends Steered, R extends Steerable<S>>(
 /** Nothing of it is under way, and nobody is asked about it. */
 function undecided<S extends Steered>(story: S): S {
   return without(without(without(story, 'phase'), 'held'), 'approved');
-}
-
-function hasLanded({ progress }: Steered): boolean {
-  return progress === 'passed' || progress === 'done';
 }
 
 /** What a story is at the beginning, by what the PRD says of it. */

@@ -1,6 +1,7 @@
 import { consumesAttempt } from './failure.ts';
 import type { RunState, StoryState } from './run-state.ts';
 import type { StopReason } from './stop-reason.ts';
+import { isDone } from './progress.ts';
 
 /** What a run does next: the attempts that may be under way now, in the order of its stories, or its end. */
 export type Plan = { kind: 'attempts'; attempts: PlannedAttempt[] } | ({ kind: 'end' } & RunEnd);
@@ -74,10 +75,6 @@ function isApproved({ approved }: StoryState): boolean {
 
 function neededBy({ dependsOn }: StoryState, { stories }: RunState): StoryState[] {
   return stories.filter(({ id }) => dependsOn.includes(id));
-}
-
-function isDone({ progress }: StoryState): boolean {
-  return progress === 'passed' || progress === 'done';
 }
 
 /** Nothing can run any more. A person who is needed comes first, because their word lets the run go on. */

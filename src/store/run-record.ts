@@ -1,5 +1,6 @@
 import { planNext } from '../core/plan.ts';
-import type { RunState, StoryProgress } from '../core/run-state.ts';
+import { isDone, isFinished } from '../core/progress.ts';
+import type { RunState } from '../core/run-state.ts';
 import { exitCodeOf } from '../core/stop-reason.ts';
 import type { Prd } from '../core/prd.ts';
 
@@ -61,7 +62,7 @@ function progressOf(state: RunState): Record<string, unknown> {
   const current = state.stories.filter((story) => story.progress === 'in_progress').map(({ id }) => id);
   return {
     total: state.stories.length,
-    completed: state.stories.filter(({ progress }) => progress === 'passed' || progress === 'done').map(({ id }) => id),
+    completed: state.stories.filter(isDone).map(({ id }) => id),
     current: current[0] ?? null,
     inProgress: current,
     next: nextStory(state) ?? null,
@@ -79,8 +80,6 @@ function nextStory(state: RunState): string | undefined {
   const plan = planNext({ ...state, stories: landed });
   const planned = plan.kind === 'attempts' ? plan.attempts[0]?.story.id : undefined;
   if (state.status !== 'ended') return planned;
-  const left = landed.filter(({ progress }) => !FINISHED.includes(progress));
+  const left = landed.filter((story) => !isFinished(story));
   return left.find(({ progress }) => progress !== 'pending')?.id ?? planned ?? left[0]?.id;
 }
-
-const FINISHED: StoryProgress[] = ['passed', 'done', 'skipped'];

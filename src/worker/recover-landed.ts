@@ -1,5 +1,6 @@
 import type { Config } from '../config/config.ts';
 import type { JournalEntry } from '../core/events.ts';
+import { isDone } from '../core/progress.ts';
 import type { RunState, StoryState } from '../core/run-state.ts';
 import { findLanded } from '../git/land.ts';
 import type { Store } from '../store/store.ts';
@@ -18,8 +19,8 @@ export interface Unsettled {
 }
 
 /** Whether it may have landed without the journal knowing it. */
-export function wasBegun({ progress, attempts }: StoryState): boolean {
-  return attempts > 0 && progress !== 'passed' && progress !== 'done';
+export function wasBegun(story: StoryState): boolean {
+  return story.attempts > 0 && !isDone(story);
 }
 
 /**
