@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto';
-import { access, constants, mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import { folderOfNamedPrd } from '../core/named-prd.ts';
 import type { RunState } from '../core/run-state.ts';
 import { HaloError } from '../core/errors.ts';
 import { makeRepo } from '../git/make-repo.ts';
 import { readFileAt } from '../git/repo.ts';
 import { parsePrd } from '../prd/parse.ts';
-import { replaceFile } from '../worker/replace-file.ts';
+import { openTarget, readIfThere } from './import-target.ts';
 import type { SubmitRequest } from './operations.ts';
 
 const DOCUMENT = 'document.md';
@@ -45,15 +45,14 @@ export interface Import {
 export async function openImport(home: string, request: ImportRequest): Promise<Import> {
   requireText(request);
   const { out, folder } = request;
-  await requireWritable(out);
-  const before = await readIfThere(out);
+  const target = await openTarget(out);
   const config = await readIfThere(join(folder, 'halo.toml'));
   const dir = join(home, 'imports', randomBytes(6).toString('hex'));
   const close = () => rm(dir, { recursive: true, force: true });
   try {
     await makeRepo(dir, {
       [DOCUMENT]: request.bytes,
-      ...(before === undefined ? {} : { [RESULT]: before }),
+      ...(target.before === undefined ? {} : { [RESULT]: target.before }),
       ...(config === undefined ? {} : { 'halo.toml': config }),
     });
   } catch (error) {
@@ -72,7 +71,7 @@ export async function openImport(home: string, request: ImportRequest): Promise<
       const as = folderOfNamedPrd(out) === undefined ? undefined : 'daedalus';
       return { text, stories: parsePrd(new TextEncoder().encode(text), RESULT, as).stories.length };
     },
-    save: (text) => save(text, out, before),
+    save: (text) => target.save(text),
     close,
   };
 }
@@ -102,52 +101,6 @@ const STORY = {
     },
   ],
 };
-
-/** Before an agent works on it for minutes, and is paid. */
-async function requireWritable(out: string): Promise<void> {
-  let place = out;
-  while ((await stat(place).catch(() => undefined)) === undefined) place = dirname(place);
-  const isFolder = (await stat(place)).isDirectory();
-  const may = await access(place, constants.W_OK).then(
-    () => true,
-    () => false,
-  );
-  if (may && isFolder === (place !== out)) return;
-  const why = !may ? 'permission denied' : isFolder ? 'it is a folder' : `${place} is a file`;
-  throw new HaloError('PRD_UNREADABLE', `${out} cannot be written: ${why}.`, { hint: 'Name another file with --out.' });
-}
-
-/** A new file, or the old one with its rights and links as they were. */
-async function save(text: string, out: string, before: Uint8Array | undefined): Promise<void> {
-  const bytes = new TextEncoder().encode(text);
-  const changed = (cause?: unknown) =>
-    new HaloError('PRD_UNREADABLE', `${out} was changed by somebody else meanwhile; it stays as it is.`, {
-      hint: 'Import the document again: the agent then begins with what is there now.',
-      cause,
-    });
-  try {
-    if (before !== undefined) {
-      return await replaceFile(out, (now) => {
-        if (Buffer.compare(now, before) !== 0) throw changed();
-        return bytes;
-      });
-    }
-    await mkdir(dirname(out), { recursive: true });
-    await writeFile(out, bytes, { flag: 'wx' });
-  } catch (error) {
-    if (error instanceof HaloError) throw error;
-    const { code = 'unknown' } = error as NodeJS.ErrnoException;
-    if (code === 'EEXIST' || code === 'ENOENT') throw changed(error);
-    throw new HaloError('DISK_FAILED', `${out} cannot be written (${code}).`, { cause: error });
-  }
-}
-
-async function readIfThere(path: string): Promise<Buffer | undefined> {
-  return readFile(path).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return undefined;
-    throw new HaloError('PRD_UNREADABLE', `${path} cannot be read (${error.code ?? 'unknown'}).`, { cause: error });
-  });
-}
 
 function requireText({ path, bytes }: ImportRequest): void {
   const fault = findFault(bytes);
