@@ -14,17 +14,29 @@ const PLACES = [
   'IMPLEMENTATION_PLAN.md',
 ];
 
-/** The one PRD of a repository. Throws PRD_UNREADABLE when there is none, or more than one. */
-export async function discoverPrd({ name, repo }: { name: string; repo: string }): Promise<string> {
-  const hint = 'Name it in the batch file: prd = "…".';
+export interface PrdSearch {
+  /** Path or URL of the repository. */
+  repo: string;
+  /** What a batch file calls it. */
+  name?: string;
+  /** How to name the PRD instead. */
+  hint: string;
+}
+
+/** The path of the one PRD of a repository. Throws PRD_UNREADABLE when there is none, or more than one. */
+export async function discoverPrd({ repo, name, hint }: PrdSearch): Promise<string> {
+  const called = name === undefined ? 'The repository' : `The repository ${name}`;
   if (isUrl(repo)) {
-    throw new HaloError('PRD_UNREADABLE', `The PRD of the repository ${name} cannot be looked for in ${repo}.`, {
+    throw new HaloError('PRD_UNREADABLE', `${called} is an address (${repo}): halo cannot look for its PRD there.`, {
       hint,
     });
   }
   if ((await stat(repo).catch(() => undefined))?.isDirectory() !== true) {
-    throw new HaloError('NOT_A_GIT_REPO', `The repository ${name} is no folder: ${repo}.`, {
-      hint: 'Mend its path in the batch file; relative ones start at the folder of the file.',
+    throw new HaloError('NOT_A_GIT_REPO', `${called} is not a folder: ${repo}.`, {
+      hint:
+        name === undefined
+          ? 'Check the path.'
+          : 'Fix its path in the batch file; relative paths start at the folder of the file.',
     });
   }
   const found: string[] = [];
@@ -40,5 +52,5 @@ export async function discoverPrd({ name, repo }: { name: string; repo: string }
   const [first] = found;
   if (first !== undefined && (found.length === 1 || first.startsWith('.hank/'))) return join(repo, first);
   const what = first === undefined ? `has no PRD: ${PLACES.join(', ')}` : `has several PRDs: ${found.join(', ')}`;
-  throw new HaloError('PRD_UNREADABLE', `The repository ${name} (${repo}) ${what}.`, { hint });
+  throw new HaloError('PRD_UNREADABLE', `${called} ${name === undefined ? repo : `(${repo})`} ${what}.`, { hint });
 }

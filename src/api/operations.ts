@@ -173,7 +173,7 @@ export interface Operations {
   submitBatch(request: BatchRequest): Promise<Submitted[]>;
   /** Newest first. */
   list(): Promise<ListedRun[]>;
-  /** `runId` may be a unique prefix. Throws RUN_NOT_FOUND. */
+  /** `runId` may be any unique part of it, as everywhere below. Throws RUN_NOT_FOUND. */
   get(runId: string): Promise<RunView>;
   follow(runId: string, options: FollowOptions): AsyncIterable<JournalEvent>;
   /** The agents' raw output lines, of one story when `storyId` is given. */

@@ -53,7 +53,10 @@ export async function readBatch(path: string): Promise<BatchEntry[]> {
     repositories.map(async ({ name, path: source, prd: own, deps, priority }): Promise<BatchEntry> => {
       const repo = isUrl(source) ? source : resolve(folder, source);
       const named = own ?? prd;
-      const file = named === undefined ? await discoverPrd({ name, repo }) : resolve(folder, named);
+      const file =
+        named === undefined
+          ? await discoverPrd({ name, repo, hint: 'Name it in the batch file: prd = "…".' })
+          : resolve(folder, named);
       return { name, repo, prd: await read(file), deps, priority };
     }),
   );

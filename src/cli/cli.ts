@@ -2,6 +2,7 @@ import type { Operations } from '../api/operations.ts';
 import { safeJson } from '../core/safe-text.ts';
 import type { Paint } from '../core/transcript-line.ts';
 import { paintColor, paintPlain } from '../tui/paint.ts';
+import { resolveRun } from './resolve-run.ts';
 import type { World } from './world.ts';
 
 /** What a command works with. */
@@ -20,12 +21,14 @@ export interface Cli extends World {
   note(...lines: string[]): Promise<void>;
   /** Runs work on the operations and closes them whatever happens. */
   withOperations<T>(work: (operations: Operations) => Promise<T>): Promise<T>;
+  /** The same for a command about one run: `reference` as RUN_ARGUMENT describes it. Throws RUN_NOT_FOUND. */
+  withRun<T>(reference: string | undefined, work: (operations: Operations, runId: string) => Promise<T>): Promise<T>;
 }
 
 export function createCli(world: World): Cli {
   const { stdout, stderr, terminal } = world;
   const write = (data: string | Uint8Array) => writeTo(stdout, data);
-  return {
+  const cli: Cli = {
     ...world,
     paint: terminal.color.stdout ? paintColor : paintPlain,
     paintErr: terminal.color.stderr ? paintColor : paintPlain,
@@ -42,7 +45,10 @@ export function createCli(world: World): Cli {
         await operations.close();
       }
     },
+    withRun: (reference, work) =>
+      cli.withOperations(async (operations) => work(operations, await resolveRun(operations, reference, cli))),
   };
+  return cli;
 }
 
 function writeTo(stream: NodeJS.WritableStream, data: string | Uint8Array): Promise<void> {

@@ -3,6 +3,7 @@ import type { Finding } from '../api/finding.ts';
 import type { Import, ImportRequest } from '../api/import-document.ts';
 import type { TaskOptions, TaskWorld } from '../api/lever/perform-task.ts';
 import type { LoopOptions, LoopWorld } from '../api/lever/run-loop.ts';
+import type { PrdSearch } from '../api/discover-prd.ts';
 import type { ResumeCheck } from '../api/check-resume.ts';
 import type { Refusal } from '../api/keep-refusal.ts';
 import type { BatchEntry, Operations } from '../api/operations.ts';
@@ -57,6 +58,8 @@ export interface Services {
   readConfig(query: { folder: string; profile: string | undefined; set: string[] }): Promise<ShownConfig>;
   /** Throws PRD_INVALID, and USAGE when there is no such dialect. */
   parsePrd(file: PrdFile & { as: string | undefined }): Promise<Prd>;
+  /** The path of the one PRD that a repository has in a usual place. Throws PRD_UNREADABLE. */
+  discoverPrd(search: PrdSearch): Promise<string>;
   /** Reads a batch file, and the PRDs of its repositories. Throws USAGE, PRD_UNREADABLE. */
   readBatch(path: string): Promise<BatchEntry[]>;
   convertPrd(file: PrdFile & { to: string }): Promise<{ text: string; warnings: string[]; lost: string[] }>;
@@ -156,6 +159,10 @@ export function composeServices(args: readonly string[]): Services {
         import('../prd/registry.ts'),
       ]);
       return parsePrd(bytes, path, as === undefined ? undefined : requireDialect(as));
+    },
+    async discoverPrd(search) {
+      const { discoverPrd } = await import('../api/discover-prd.ts');
+      return discoverPrd(search);
     },
     async readBatch(path) {
       const { readBatch } = await import('../api/read-batch.ts');

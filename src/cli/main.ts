@@ -15,7 +15,7 @@ export async function main(words: string[], world: World = processWorld(words)):
     if (words[0] === '__complete') return await complete(words.slice(1), cli);
     return await perform(words, cli);
   } catch (error) {
-    return await report(error, cli);
+    return await report(error, cli, asksForJson(words));
   }
 }
 
@@ -49,14 +49,22 @@ function toUsageError(error: CommanderError, name: string | undefined): HaloErro
   return new HaloError('USAGE', first.replace(/^error: /, ''), { hint, cause: error });
 }
 
-async function report(thrown: unknown, cli: Cli): Promise<number> {
+/** An option of halo, not a word after `--`. */
+function asksForJson(words: readonly string[]): boolean {
+  const end = words.indexOf('--');
+  return (end === -1 ? words : words.slice(0, end)).includes('--json');
+}
+
+async function report(thrown: unknown, cli: Cli, json: boolean): Promise<number> {
   const error = toHaloError(thrown);
-  const label = cli.paintErr('bad', 'error:');
+  const { code, message, hint: advice } = error;
+  if (json) await cli.printJson({ error: { code, message, ...(advice !== undefined && { hint: advice }) } });
+  const label = `${cli.paintErr('bad', `error[${code}]`)}:`;
   const hint = (text: string) => `${cli.paintErr('warn', 'hint:')}  ${capitalised(safeText(text))}`;
   if (error.code === 'INTERNAL') {
     await cli.note(
       `${label} ${safeText(error.message)}`,
-      `This is a fault in halo ${version()} (INTERNAL, Node ${process.version}). Please report it.`,
+      `This is a fault in halo ${version()} (Node ${process.version}). Please report it.`,
       ...(cli.terminal.debug ? [] : [hint('HALO_DEBUG=1 shows where it happened.')]),
     );
   } else {

@@ -1,7 +1,10 @@
 import { readFile, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { HaloError } from '../core/errors.ts';
+import { safeLine } from '../core/safe-text.ts';
+import type { Cli } from './cli.ts';
 import { findNamedPrd } from './named-prds.ts';
+import { findRepository } from './resolve-run.ts';
 import type { World } from './world.ts';
 
 interface InputFile {
@@ -14,6 +17,15 @@ export async function readPrd(file: string, world: World): Promise<InputFile> {
   const hint = 'Name the PRD file, e.g. `halo run prd.json`, or a PRD of `halo prd list`.';
   const named = file === '-' ? undefined : await findByName(file, world.cwd);
   return readInput(named ?? file, { what: 'PRD', hint }, world);
+}
+
+/** The path of the PRD that a repository has in a usual place, which is named on stderr. Throws PRD_UNREADABLE. */
+export async function findUsualPrd(repo: string, cli: Cli): Promise<string> {
+  const here = repo === cli.cwd ? await findRepository(cli.cwd) : repo;
+  const hint = 'Name the PRD, e.g. `halo run tasks.md`, or write one: `halo prd new <name>`.';
+  const path = await cli.services.discoverPrd({ repo: here, hint });
+  await cli.note(cli.paintErr('quiet', `PRD ${safeLine(path)}`));
+  return path;
 }
 
 /** A document that is to become a PRD; `-` is stdin. Throws PRD_UNREADABLE. */

@@ -1,5 +1,6 @@
 import type { Operations, Steered } from '../api/operations.ts';
 import type { Define } from './define.ts';
+import { RUN_ARGUMENT } from './resolve-run.ts';
 import { showSteered } from './show-steered.ts';
 
 interface Steering {
@@ -20,12 +21,12 @@ export function steeringCommand({ description, help, word, steer }: Steering): D
   return (command, cli) => {
     command
       .description(description)
-      .argument('<runId>', 'a run, or the start of its id')
+      .argument(...RUN_ARGUMENT)
       .option('--story <id>', 'only this story')
       .option('--json', 'print what changed as JSON')
       .addHelpText('after', help)
-      .action(async (runId: string, { story, json }: Flags) => {
-        const steered = await cli.withOperations((operations) => steer(operations, runId, story));
+      .action(async (runId: string | undefined, { story, json }: Flags) => {
+        const steered = await cli.withRun(runId, (operations, id) => steer(operations, id, story));
         await showSteered(steered, { word, json: json === true, cli });
       });
   };

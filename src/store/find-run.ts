@@ -27,18 +27,24 @@ export async function listRuns(home: string): Promise<RunList> {
   return list;
 }
 
-/** The one run whose id begins with `prefix`. Throws RUN_NOT_FOUND, which names runs that may be meant. */
-export async function findRun(home: string, prefix: string): Promise<string> {
+const MIN_PART = 3;
+
+/**
+ * The one run whose id begins with `part`, or else has it anywhere: ids of one day begin alike and end differently.
+ * Throws RUN_NOT_FOUND, which names runs that may be meant.
+ */
+export async function findRun(home: string, part: string): Promise<string> {
   const ids = await runIds(home);
-  const wanted = prefix.toLowerCase();
+  const wanted = part.toLowerCase();
   if (ids.includes(wanted)) return wanted;
-  const matches = wanted === '' ? [] : ids.filter((id) => id.startsWith(wanted));
+  const begins = wanted === '' ? [] : ids.filter((id) => id.startsWith(wanted));
+  const matches = begins.length > 0 || wanted.length < MIN_PART ? begins : ids.filter((id) => id.includes(wanted));
   const [only] = matches;
   if (only !== undefined && matches.length === 1) return only;
-  const shown = prefix.slice(0, 64);
+  const shown = part.slice(0, 64);
   if (matches.length > 1)
     throw new HaloError('RUN_NOT_FOUND', `"${shown}" fits ${matches.length} runs: ${some(matches)}.`, {
-      hint: 'Give more characters of the run id.',
+      hint: 'Give more characters, or the end of the run id, where ids differ.',
     });
   throw new HaloError('RUN_NOT_FOUND', `There is no run "${shown}"${nearest(ids, wanted)}.`, {
     hint: '`halo ls` shows all runs.',

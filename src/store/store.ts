@@ -52,7 +52,7 @@ export interface Store {
   runIds(): Promise<string[]>;
   list(): Promise<RunList>;
   /** The run whose id begins with `prefix`. Throws RUN_NOT_FOUND with the candidates. */
-  find(prefix: string): Promise<string>;
+  find(part: string): Promise<string>;
   follow(runId: string, options: FollowJournal): AsyncIterable<JournalEvent>;
   followRaw(runId: string, options: FollowRaw): AsyncIterable<Uint8Array>;
   /** The state of the run, now and after each change by any process; ends on abort alone. */
@@ -139,7 +139,7 @@ export function openStore(home: string, options: StoreOptions): Store {
     readProgress: async (runId) => readText(paths(runId).progress),
     runIds: () => runIds(home),
     list: () => listRuns(home),
-    find: (prefix) => findRun(home, prefix),
+    find: (part) => findRun(home, part),
     follow: (runId, how) => followJournal(paths(runId), how),
     followRaw: (runId, how) => followRawOutput(paths(runId), how),
     followState: (runId, signal) => followState(paths(runId), signal),

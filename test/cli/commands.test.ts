@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -45,10 +45,51 @@ describe('halo submit', () => {
     expect(operations.submitted[0]?.prd).toEqual({ path: '-', bytes: new TextEncoder().encode('{"ä":1}') });
   });
 
+  it('takes the PRD of a usual place when none is named, and names it', async () => {
+    const services = { discoverPrd: ({ repo }: { repo: string }) => Promise.resolve(join(repo, 'prd.json')) };
+    const result = await halo(['submit', '--repo', folder], { services });
+    expect(operations.submitted[0]?.prd.path).toBe(join(folder, 'prd.json'));
+    expect(result.stderr).toContain(`PRD ${join(folder, 'prd.json')}\n`);
+    expect((await halo(['submit', '--repo', 'a', '--repo', 'b'])).code).toBe(2);
+  });
+
   it('says which file is missing', async () => {
     const result = await halo(['submit', 'no.json']);
     expect(result).toMatchObject({ code: 6, stdout: '' });
-    expect(result.stderr).toContain(`error: There is no file ${join(folder, 'no.json')}.`);
+    expect(result.stderr).toContain(`error[PRD_UNREADABLE]: There is no file ${join(folder, 'no.json')}.`);
+  });
+});
+
+describe('a command about one run', () => {
+  const runsOf = async (ids: string[]) => {
+    const top = await mkdtemp(join(folder, 'shop-'));
+    await mkdir(join(top, '.git'));
+    const cwd = join(top, 'src');
+    await mkdir(cwd);
+    for (const id of ids) {
+      const [first, ...rest] = succeeded(id);
+      if (first?.type !== 'run.created') throw new Error('the first event is run.created');
+      operations.addRun([{ ...first, repo: { ...first.repo, source: await realpath(top) } }, ...rest]);
+    }
+    operations.addRun(succeeded('elsewhere'));
+    return { cwd };
+  };
+
+  it('is about the newest run of this repository, and names it, when none is given', async () => {
+    const here = await runsOf(['older', 'newer']);
+    for (const words of [['diff'], ['diff', '@'], ['diff', '-1'], ['diff', '@-1']]) {
+      const result = await halo(words, here);
+      expect(result).toMatchObject({ code: 0, stderr: 'run newer\n' });
+      expect(result.stdout).toContain('a/newer');
+    }
+    expect((await halo(['diff', '-2'], here)).stdout).toContain('a/older');
+  });
+
+  it('guesses no run where the repository has none, or not that many', async () => {
+    const here = await runsOf(['only']);
+    expect(await halo(['cancel', '-2'], here)).toMatchObject({ code: 2, stdout: '' });
+    expect((await halo(['cancel', '-2'], here)).stderr).toContain('Only one run has been made in ');
+    expect((await halo(['land'])).stderr).toContain(`No run has been made in ${await realpath(folder)}.`);
   });
 });
 
@@ -347,7 +388,7 @@ describe('halo diff and halo land', () => {
     expect(refused).toEqual({
       code: 6,
       stdout: '',
-      stderr: 'error: Run r2 landed nothing.\nhint:  Look at its logs.\n',
+      stderr: 'error[LAND_REFUSED]: Run r2 landed nothing.\nhint:  Look at its logs.\n',
     });
   });
 });
@@ -386,7 +427,7 @@ describe('halo approve and halo reject', () => {
     expect(await halo(['approve', 'r1', '--story', 'US-001'])).toMatchObject({
       code: 0,
       stdout: 'approved  US-001  abcdef0\n',
-      stderr: 'the run goes on as soon as a worker takes it (halo worker, halo up): halo logs r1 -f\n',
+      stderr: 'The run continues when a worker takes it (halo worker, halo up): halo logs r1 -f\n',
     });
     operations.addRun([created('r2', 1), { type: 'run.started' }, ...held('US-001')]);
     const rejected = await halo(['reject', 'r2', '--story', 'US-001', '--reason', 'no', '--json']);

@@ -18,14 +18,14 @@ describe('the command line', () => {
   it.each([
     [['runn'], "Unknown command 'runn'", 'Did you mean run?'],
     [['logs', 'x', '--storry', 'y'], "Unknown option '--storry'", 'Did you mean --story?'],
-    [['land'], "Missing required argument 'runId'", '`halo land --help`'],
+    [['replay', 'x'], "Required option '--story <id>'", '`halo replay --help`'],
     [['config'], '`halo config` needs a command after it.', '`halo config --help`'],
     [['up', '--workers', '0'], 'whole number from 1', '`halo up --help`'],
-    [['logs', 'x', '--raw', '--json'], '--raw and --json exclude each other.', 'journal'],
+    [['logs', 'x', '--attempt', '0'], 'option', '`halo logs --help`'],
   ])('ends %j as wrong usage and says what was meant', async (words, message, hint) => {
     const result = await halo(words);
     expect(result).toMatchObject({ code: 2, stdout: '' });
-    expect(result.stderr).toMatch(/^error: /);
+    expect(result.stderr).toMatch(/^error\[USAGE\]: /);
     expect(result.stderr).toContain(message);
     expect(result.stderr).toContain(hint);
   });
@@ -46,21 +46,31 @@ describe('the command line', () => {
     expect(await failing(error)).toEqual({
       code: 5,
       stdout: '',
-      stderr: 'error: Docker does not answer.\nhint:  Start it.\n',
+      stderr: 'error[DOCKER_UNAVAILABLE]: Docker does not answer.\nhint:  Start it.\n',
     });
+  });
+
+  it('prints an error as JSON, too, where JSON is asked for', async () => {
+    const result = await halo(['logs', 'x', '--raw', '--json']);
+    const message = '--raw and --json exclude each other.';
+    const hint = "--raw is the agent's output, --json is halo's journal.";
+    expect(JSON.parse(result.stdout)).toEqual({ error: { code: 'USAGE', message, hint } });
+    expect(result).toMatchObject({ code: 2, stderr: expect.stringContaining(message) as string });
   });
 
   it('takes the blame for an error that nobody expected', async () => {
     const result = await failing(new TypeError('x is not a function'));
     expect(result.code).toBe(1);
-    expect(result.stderr).toMatch(/^error: x is not a function\nThis is a fault in halo \d.*\(INTERNAL.*\nhint:/);
+    expect(result.stderr).toMatch(
+      /^error\[INTERNAL\]: x is not a function\nThis is a fault in halo \d.*\(Node.*\nhint:/,
+    );
     expect(result.stderr).not.toContain('at ');
     expect((await failing(new TypeError('x'), { debug: true })).stderr).toContain('caused by: TypeError: x\n    at ');
   });
 
   it('lets nothing of an error through that a terminal obeys', async () => {
     const result = await failing(new HaloError('PRD_INVALID', 'bad \u001b]0;x\u0007title \u001b[2J'));
-    expect(result.stderr).toBe('error: Bad title.\n');
+    expect(result.stderr).toBe('error[PRD_INVALID]: Bad title.\n');
   });
 
   it('colors only where color is wanted', async () => {

@@ -211,12 +211,13 @@ describe('list and find', () => {
     expect(await openStore(join(home, 'none'), { transcribe }).list()).toEqual({ runs: [], unreadable: [] });
   });
 
-  test('find takes a unique prefix, and names candidates otherwise', async () => {
+  test('find takes any unique part of an id, and names candidates otherwise', async () => {
     const first = created([], new Date(1e12));
     const second = created([], new Date(1e12));
     for (const entry of [first, second]) await store.createRun(entry, ORIGIN);
     expect(await store.find(first.runId)).toBe(first.runId);
     expect(await store.find(first.runId.slice(0, 14).toUpperCase())).toBe(first.runId);
+    expect(await store.find(first.runId.slice(9))).toBe(first.runId);
     await expect(store.find(first.runId.slice(0, 7))).rejects.toThrow('fits 2 runs');
     await expect(store.find(`${first.runId.slice(0, 14)}!`)).rejects.toThrow(`the nearest: ${first.runId}`);
     await expect(store.find('')).rejects.toMatchObject({ code: 'RUN_NOT_FOUND' });

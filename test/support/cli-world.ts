@@ -55,6 +55,7 @@ export async function runCli(words: string[], options: CliOptions): Promise<CliR
       },
       readConfig: notHere,
       parsePrd: notHere,
+      discoverPrd: notHere,
       readBatch: notHere,
       convertPrd: notHere,
       openImport: notHere,

@@ -8,7 +8,7 @@ import type { Ended } from './halo-process.ts';
 export function expectOneError(end: Ended, code: number, says: string[]): void {
   for (const text of says) expect(end.stderr).toContain(text);
   expect(end).toMatchObject({ code, stdout: '' });
-  expect(end.stderr).toMatch(/^error: [^a-z\s][^]*[^\s]\nhint: {2}(?:[^a-z\s]|git |halo ).*\n$/);
+  expect(end.stderr).toMatch(/^error\[[A-Z_]+\]: [^a-z\s][^]*[^\s]\nhint: {2}(?:[^a-z\s]|git |halo ).*\n$/);
   expect(end.stderr).not.toMatch(/^\s+at |node:internal|\bundefined\b|Please report/m);
 }
 

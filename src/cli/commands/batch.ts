@@ -23,8 +23,8 @@ export const define: Define = (command, cli) => {
 const HELP = `
 Examples:
   halo batch
-  halo batch 0tbq
-  halo batch 0tbq --json | jq -r '.runs[] | select(.stopReason != "SUCCESS") | .runId'
+  halo batch 2dhe
+  halo batch 2dhe --json | jq -r '.runs[] | select(.stopReason != "SUCCESS") | .runId'
 
 See also: halo submit, halo status`;
 

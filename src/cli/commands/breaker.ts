@@ -25,7 +25,7 @@ export const define: Define = (command, cli) => {
       'Closes a breaker and forgets what opened it: runs that it held back go on, and a run that it ended, too.',
     )
     .helpOption('-h, --help', 'show help')
-    .argument('<key>', 'as `halo breaker list` shows it, or a run, or the start of its id')
+    .argument('<key>', 'as `halo breaker list` shows it, or a run, or a unique part of its id')
     .option('--json', 'print the key as JSON')
     .addHelpText('after', RESET_HELP)
     .action((key: string, flags: { json?: true }) => reset(key, flags, cli));
@@ -48,7 +48,7 @@ See also: halo breaker reset, halo status`;
 const RESET_HELP = `
 Examples:
   halo breaker reset provider:api.openai.com
-  halo breaker reset 0tbq
+  halo breaker reset 2dhe
 
 Exit codes:
   0 closed    2 no such breaker is open

@@ -2,8 +2,8 @@ import { steeringCommand } from '../steering-command.ts';
 
 const HELP = `
 Examples:
-  halo cancel 0tbq
-  halo cancel 0tbq --story US-002
+  halo cancel 2dhe
+  halo cancel 2dhe --story US-002
 
 Exit codes:
   0 cancelled    2 no such run or story    6 there is nothing to cancel

@@ -4,6 +4,7 @@ import type { JournalEvent } from '../../core/events.ts';
 import { openSafeStream } from '../../core/safe-stream.ts';
 import type { Cli } from '../cli.ts';
 import type { Define } from '../define.ts';
+import { RUN_ARGUMENT } from '../resolve-run.ts';
 import { transcriptPrinter } from '../transcript-lines.ts';
 import { stoppable } from '../until-stopped.ts';
 
@@ -27,33 +28,35 @@ export const define: Define = (command, cli) => {
     .description(
       'Shows what a run does, for people: what the agent says, runs and edits, gate by gate, with elapsed time.',
     )
-    .argument('<runId>', 'a run, or the start of its id')
+    .argument(...RUN_ARGUMENT)
     .option('-f, --follow', 'go on until the run ends')
     .option('--story <id>', 'only this story')
     .option('--raw', "the agent's own output, byte for byte (made safe where stdout is a terminal)")
     .option('--json', "halo's journal, one event per line")
     .addHelpText('after', HELP)
-    .action((runId: string, flags: Flags) => logs(runId, flags, cli));
+    .action((runId: string | undefined, flags: Flags) => logs(runId, flags, cli));
 };
 
 const HELP = `
 Examples:
-  halo logs 0tbq -f
-  halo logs 0tbq --story US-002
-  halo logs 0tbq --raw > agent.jsonl
-  halo logs 0tbq --json | jq 'select(.type == "gate.ended")'
+  halo logs 2dhe -f
+  halo logs 2dhe --story US-002
+  halo logs 2dhe --raw > agent.jsonl
+  halo logs 2dhe --json | jq 'select(.type == "gate.ended")'
 
 Ctrl-C ends the following, not the run.
 
 See also: halo status, halo diff`;
 
-async function logs(runId: string, flags: Flags, cli: Cli): Promise<void> {
+async function logs(runId: string | undefined, flags: Flags, cli: Cli): Promise<void> {
   if (flags.raw && flags.json)
     throw new HaloError('USAGE', '--raw and --json exclude each other.', {
       hint: "--raw is the agent's output, --json is halo's journal.",
     });
   const show = flags.raw ? showRaw : showEvents;
-  await stoppable(cli, (signal) => cli.withOperations((operations) => show({ operations, runId, flags, cli, signal })));
+  await stoppable(cli, (signal) =>
+    cli.withRun(runId, (operations, id) => show({ operations, runId: id, flags, cli, signal })),
+  );
 }
 
 async function showEvents({ operations, runId, flags, cli, signal }: Reading): Promise<void> {

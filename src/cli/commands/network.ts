@@ -5,6 +5,7 @@ import type { Tone } from '../../core/transcript-line.ts';
 import { formatSize } from '../../lib/size.ts';
 import type { Cli } from '../cli.ts';
 import type { Define } from '../define.ts';
+import { RUN_ARGUMENT } from '../resolve-run.ts';
 import { widthOf } from '../run-table.ts';
 import { table, type Cell } from '../table.ts';
 
@@ -18,25 +19,25 @@ export const define: Define = (command, cli) => {
     .description(
       'Lists what a run asked the network for, story by story: what was served, what was refused and why. Proposes the smallest [network] settings that would let it through.',
     )
-    .argument('<runId>', 'a run, or the start of its id')
+    .argument(...RUN_ARGUMENT)
     .option('--story <id>', 'only what this story asked for')
     .option('--json', 'print rows and proposal as JSON')
     .addHelpText('after', HELP)
-    .action((runId: string, flags: Flags) => network(runId, flags, cli));
+    .action((runId: string | undefined, flags: Flags) => network(runId, flags, cli));
 };
 
 const HELP = `
 Examples:
-  halo network 0tbq
-  halo network 0tbq --story US-002
-  halo network 0tbq --json | jq -r '.rows[] | select(.outcome == "refused") | .target'
+  halo network 2dhe
+  halo network 2dhe --story US-002
+  halo network 2dhe --json | jq -r '.rows[] | select(.outcome == "refused") | .target'
 
 See also: halo logs, halo config show`;
 
-async function network(runId: string, { story, json }: Flags, cli: Cli): Promise<void> {
-  const events = await cli.withOperations(async (operations) => {
+async function network(runId: string | undefined, { story, json }: Flags, cli: Cli): Promise<void> {
+  const events = await cli.withRun(runId, async (operations, id) => {
     const all: JournalEvent[] = [];
-    for await (const event of operations.follow(runId, { after: 0, follow: false })) all.push(event);
+    for await (const event of operations.follow(id, { after: 0, follow: false })) all.push(event);
     return all;
   });
   const report = reportNetwork(events, story);

@@ -4,6 +4,7 @@ import { exitCodeOf } from '../../core/stop-reason.ts';
 import { checkTable } from '../check-table.ts';
 import type { Cli } from '../cli.ts';
 import type { Define } from '../define.ts';
+import { RUN_ARGUMENT } from '../resolve-run.ts';
 import { parseCount, stoppable } from '../until-stopped.ts';
 
 interface Flags {
@@ -17,28 +18,28 @@ export const define: Define = (command, cli) => {
     .description(
       'Does an attempt at a story again, without a model: the real agent runs in the same image on the same commit, with the answers of its cassette, and the gates judge what it made. Nothing lands. Says where the agent first did something else.',
     )
-    .argument('<runId>', 'a run with `model.mode = "record"`, or the start of its id')
+    .argument(...RUN_ARGUMENT)
     .requiredOption('--story <id>', 'the story')
     .option('--attempt <n>', 'which attempt (default: the last one)', parseCount)
     .option('--json', 'print the comparison as JSON')
     .addHelpText('after', HELP)
-    .action((runId: string, flags: Flags) => replay(runId, flags, cli));
+    .action((runId: string | undefined, flags: Flags) => replay(runId, flags, cli));
 };
 
 const HELP = `
 Examples:
   halo run prd.json -c model.mode=record
-  halo replay 0tbq --story US-002
+  halo replay 2dhe --story US-002
 
 Exit codes:
   0 ended as recorded    10 ended otherwise    2 no such run or story    5 cassette or image missing
 
 See also: halo verify, halo logs`;
 
-async function replay(runId: string, { story, attempt, json }: Flags, cli: Cli): Promise<void> {
+async function replay(runId: string | undefined, { story, attempt, json }: Flags, cli: Cli): Promise<void> {
   const which = attempt === undefined ? { storyId: story } : { storyId: story, attempt };
   const replayed = await stoppable(cli, (signal) =>
-    cli.withOperations((operations) => operations.replay(runId, { ...which, signal })),
+    cli.withRun(runId, (operations, runId) => operations.replay(runId, { ...which, signal })),
   );
   const same = replayed.checks.every(({ ok }) => ok);
   if (!same) cli.exitCode = exitCodeOf('GATE_FAILED');

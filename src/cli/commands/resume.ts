@@ -1,6 +1,7 @@
 import type { ResumeOptions } from '../../api/operations.ts';
 import type { Cli } from '../cli.ts';
 import type { Define } from '../define.ts';
+import { RUN_ARGUMENT } from '../resolve-run.ts';
 import { readPrd } from '../read-prd.ts';
 import { showSteered } from '../show-steered.ts';
 
@@ -14,27 +15,27 @@ export const define: Define = (command, cli) => {
     .description(
       'Lets a paused run go on where it was. When the PRD file asks for something else by now, that is refused, unless --replan takes it as it is: what landed stays, what changed or is new is done, what is gone is left out.',
     )
-    .argument('<runId>', 'a run, or the start of its id')
+    .argument(...RUN_ARGUMENT)
     .option('--replan [prd]', 'take the PRD as it is now, or another file, - for stdin')
     .option('--json', 'print what changed as JSON')
     .addHelpText('after', HELP)
-    .action((runId: string, flags: Flags) => resume(runId, flags, cli));
+    .action((runId: string | undefined, flags: Flags) => resume(runId, flags, cli));
 };
 
 const HELP = `
 Examples:
-  halo resume 0tbq
-  halo resume 0tbq --replan
-  halo resume 0tbq --replan prd-v2.json
+  halo resume 2dhe
+  halo resume 2dhe --replan
+  halo resume 2dhe --replan prd-v2.json
 
 Exit codes:
   0 it goes on    2 no such run    6 it has ended, or the PRD has changed
 
 See also: halo pause, halo retry`;
 
-async function resume(runId: string, { replan, json }: Flags, cli: Cli): Promise<void> {
+async function resume(runId: string | undefined, { replan, json }: Flags, cli: Cli): Promise<void> {
   const options = await readOptions(replan, cli);
-  const steered = await cli.withOperations((operations) => operations.resume(runId, options));
+  const steered = await cli.withRun(runId, (operations, runId) => operations.resume(runId, options));
   await showSteered(steered, { word: 'resumed', json: json === true, cli });
 }
 

@@ -2,8 +2,8 @@ import { steeringCommand } from '../steering-command.ts';
 
 const HELP = `
 Examples:
-  halo retry 0tbq
-  halo retry 0tbq --story US-002
+  halo retry 2dhe
+  halo retry 2dhe --story US-002
 
 Exit codes:
   0 it goes on    2 no such run or story    6 there is nothing to retry

@@ -5,7 +5,7 @@ import { exitCodeOf, type StopReason } from '../../core/stop-reason.ts';
 import type { Cli } from '../cli.ts';
 import type { Define } from '../define.ts';
 import { keepRefusal } from '../keep-refusal.ts';
-import { readPrd } from '../read-prd.ts';
+import { findUsualPrd, readPrd } from '../read-prd.ts';
 import { resumeHere } from '../resume-here.ts';
 import { runHere, type RunHere } from '../run-here.ts';
 import { addSettingOptions, ASK, repoSource, settingsOf, type SettingFlags } from '../run-options.ts';
@@ -24,7 +24,7 @@ export const define: Define = (command, cli) => {
       .description(
         'Runs a PRD against a git repository and follows it to its end: queue, worker and progress in this one process. What lands is on the branch halo/<runId>; your checkout stays untouched until `halo land`, but for the marks of landed stories in the PRD file.',
       )
-      .argument('[prd]', 'the PRD file, or - for stdin')
+      .argument('[prd]', 'the PRD file, or - for stdin (default: the one in a usual place of the repository)')
       .option('--prd <path>', 'the same; a run that is refused leaves a run directory, too')
       .option('--resume <run>', 'go on with a run: its directory, or its id')
       .option('--repo <path>', 'the repository', '.'),
@@ -55,9 +55,9 @@ Exit codes:
 See also: halo submit, halo status, halo land`;
 
 async function run(given: string | undefined, flags: Flags, cli: Cli): Promise<void> {
-  const file = choosePrd(given, flags);
   const json = flags.json === true;
   const repo = repoSource(cli.cwd, flags.repo);
+  const file = await choosePrd(given, flags, { repo, cli });
   const set = settingsOf(flags);
   let prd: PrdBytes | undefined;
   let begun = false;
@@ -83,7 +83,11 @@ async function run(given: string | undefined, flags: Flags, cli: Cli): Promise<v
 }
 
 /** The PRD file; undefined for a run that goes on with the PRD that it has. Throws USAGE for words that do not fit together. */
-function choosePrd(given: string | undefined, flags: Flags): string | undefined {
+async function choosePrd(
+  given: string | undefined,
+  flags: Flags,
+  { repo, cli }: { repo: string; cli: Cli },
+): Promise<string | undefined> {
   if (given !== undefined && flags.prd !== undefined) {
     throw new HaloError('USAGE', `Two PRDs are named: ${given} and ${flags.prd}.`, {
       hint: 'Name one of them; --sandbox and --ask-for-approval take no value.',
@@ -91,8 +95,7 @@ function choosePrd(given: string | undefined, flags: Flags): string | undefined 
   }
   const file = given ?? flags.prd;
   if (flags.resume === undefined) {
-    if (file !== undefined) return file;
-    throw new HaloError('USAGE', 'No PRD is named.', { hint: '`halo run --help` shows how it is used.' });
+    return file ?? findUsualPrd(repo, cli);
   }
   if (flags.profile !== undefined || settingsOf(flags).length > 0) {
     throw new HaloError(

@@ -13,7 +13,10 @@ export const define: Define = (command, cli) => {
     .description(
       'Shows the runs that are going on and the last few that ended; with a run id, that run story by story: verdict, attempts, time, commit, tokens, and what to do next.',
     )
-    .argument('[runId]', 'a run, or the start of its id')
+    .argument(
+      '[runId]',
+      'a run: any unique part of its id, or @, -1, -2, … as counted from the newest of this repository',
+    )
     .option('--json', 'print the same as JSON')
     .addHelpText('after', HELP)
     .action((runId: string | undefined, flags: { json?: true }) => status(runId, flags, cli));
@@ -22,14 +25,14 @@ export const define: Define = (command, cli) => {
 const HELP = `
 Examples:
   halo status
-  halo status 0tbq
-  halo status 0tbq --json | jq .state.stopReason
+  halo status 2dhe
+  halo status 2dhe --json | jq .state.stopReason
 
 See also: halo ls, halo logs, halo diff, halo land`;
 
 async function status(runId: string | undefined, flags: { json?: true }, cli: Cli): Promise<void> {
   if (runId !== undefined) {
-    const view: RunView = await cli.withOperations((operations) => operations.get(runId));
+    const view: RunView = await cli.withRun(runId, (operations, id) => operations.get(id));
     return flags.json ? cli.printJson(view) : cli.print(...statusPage(view, cli));
   }
   const [runs, breakers] = await cli.withOperations((operations) =>

@@ -5,7 +5,7 @@ import { parsePriority } from '../../core/priority.ts';
 import { safeLine } from '../../core/safe-text.ts';
 import type { Cli } from '../cli.ts';
 import type { Define } from '../define.ts';
-import { readPrd } from '../read-prd.ts';
+import { findUsualPrd, readPrd } from '../read-prd.ts';
 import { addSettingOptions, ASK, collect, repoSource, settingsOf, type SettingFlags } from '../run-options.ts';
 
 interface Flags extends SettingFlags {
@@ -24,7 +24,7 @@ export const define: Define = (command, cli) => {
       .description(
         'Queues a PRD for one or more repositories and prints one run id per line. Everything is checked first: either all runs are queued or none. Workers (`halo worker`, `halo up`) execute them.',
       )
-      .argument('[prd]', 'the PRD file, or - for stdin')
+      .argument('[prd]', 'the PRD file, or - for stdin (default: the one in a usual place of the repository)')
       .option('--repo <repo>', 'path or URL of a repository, by default the one here (repeatable)', collect)
       .option('--batch <file>', 'the repositories of a batch file instead, each with its PRD')
       .option('--priority <n>', 'high, normal, low or a number; smaller goes first', parsePriority)
@@ -94,11 +94,12 @@ async function prepare(
     const members = await cli.services.readBatch(resolve(cli.cwd, flags.batch));
     return (operations) => operations.submitBatch({ ...options, members });
   }
-  if (file === undefined)
-    throw new HaloError('USAGE', 'There is nothing to submit.', {
-      hint: 'Name a PRD, as in `halo submit prd.json`, or a batch file with --batch.',
-    });
-  const prd = await readPrd(file, cli);
   const repos = (flags.repo ?? ['.']).map((repo) => repoSource(cli.cwd, repo));
+  const [repo = '', ...others] = repos;
+  if (file === undefined && others.length > 0)
+    throw new HaloError('USAGE', 'No PRD is named for these repositories.', {
+      hint: 'Name one for all of them, as in `halo submit prd.json`, or one for each in a batch file (--batch).',
+    });
+  const prd = await readPrd(file ?? (await findUsualPrd(repo, cli)), cli);
   return (operations) => operations.submit({ ...options, prd, repos });
 }

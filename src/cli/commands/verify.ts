@@ -17,7 +17,7 @@ export const define: Define = (command, cli) => {
     .description(
       'Proves landed commits again, on this machine: compares each with its record (refs/notes/halo), then runs its setup and gates in a clean container of the recorded image on exactly that tree.',
     )
-    .argument('<target>', 'a run, the start of its id, or a commit')
+    .argument('<target>', 'a run, any unique part of its id, or a commit')
     .option('--repo <path>', 'where a commit is looked for', '.')
     .option('--json', 'print one commit per line as JSON')
     .addHelpText('after', HELP)
@@ -26,7 +26,7 @@ export const define: Define = (command, cli) => {
 
 const HELP = `
 Examples:
-  halo verify 0tbq
+  halo verify 2dhe
   halo verify HEAD~2 --repo ../shop
 
 Exit codes:
