@@ -7,6 +7,7 @@ import type { RunState, StoryProgress, StoryState } from '../core/run-state.ts';
 import { safeLine } from '../core/safe-text.ts';
 import type { Paint, Tone } from '../core/transcript-line.ts';
 import { testsText } from '../core/transcript-story.ts';
+import { unmarkedAdvice } from '../core/unmarked-text.ts';
 import { nextSteps } from '../tui/next-steps.ts';
 import { usageText } from '../tui/usage-text.ts';
 import { waitingFor } from './waiting-text.ts';
@@ -38,6 +39,7 @@ export function statusPage(view: RunView, cli: Cli): string[] {
     ...row('project', safeLine(state.project)),
     ['repo', safeLine(`${state.repo.source}${state.repo.branch === undefined ? '' : ` (${state.repo.branch})`}`)],
     ['prd', safeLine(state.prdPath)],
+    ...unmarkedRow(state, paint),
     ...decisionRow(state),
     ...waitingFor(view).map((text): [string, string] => ['waiting', paint('warn', text)]),
     ...submissionFacts(state),
@@ -76,6 +78,11 @@ function standing({ state, heldBy }: Pick<RunView, 'state' | 'heldBy'>, paint: P
   if (needs !== undefined && state.paused === undefined) return paint(stateTone(state), safeLine(needs));
   const detail = needs ?? state.detail;
   return detail === undefined ? word : `${word}  ${safeLine(detail)}`;
+}
+
+/** What landed without the PRD file saying so. */
+function unmarkedRow({ unmarked }: RunState, paint: Paint): [string, string][] {
+  return unmarked === undefined ? [] : [['unmarked', paint('warn', safeLine(unmarkedAdvice(unmarked), 500))]];
 }
 
 /** A person's word on all that the run made. */

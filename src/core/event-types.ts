@@ -13,6 +13,8 @@ const EVENT_TYPES: Record<JournalEntry['type'], true> = {
   'run.approved': true,
   'run.rejected': true,
   'run.landed': true,
+  'marks.failed': true,
+  'marks.caught_up': true,
   'story.started': true,
   'phase.started': true,
   'phase.ended': true,

@@ -126,6 +126,10 @@ export type JournalEntry =
   | { type: 'run.approved'; by: string; tip: string }
   | { type: 'run.rejected'; by: string; tip: string; reason: string }
   | { type: 'run.landed'; branch: string; from: string; to: string }
+  /** These stories have landed, but the PRD file could not be made to say so. */
+  | { type: 'marks.failed'; stories: string[]; reason: string }
+  /** The PRD file says again what has landed. */
+  | { type: 'marks.caught_up' }
   /** `image`: the id of the image that its commands run in. */
   | ({ type: 'story.started'; epoch: number; base: string; image?: string } & AttemptRef)
   | ({ type: 'phase.started'; phase: Phase } & AttemptRef)

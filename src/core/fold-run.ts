@@ -40,6 +40,10 @@ export function applyEvent(state: RunState | undefined, event: JournalEvent): Ru
       return endRun(next, event);
     case 'run.landed':
       return { ...next, landed: { branch: event.branch, to: event.to } };
+    case 'marks.failed':
+      return { ...next, unmarked: { stories: event.stories, reason: event.reason } };
+    case 'marks.caught_up':
+      return withoutUnmarked(next);
     case 'story.started':
       return {
         ...withStory(next, event.story, (story) => ({
@@ -171,6 +175,12 @@ function endRun(state: RunState, { at, stopReason, detail }: JournalEvent & { ty
 function withoutLanded(state: RunState): RunState {
   const copy = { ...state };
   delete copy.landed;
+  return copy;
+}
+
+function withoutUnmarked(state: RunState): RunState {
+  const copy = { ...state };
+  delete copy.unmarked;
   return copy;
 }
 

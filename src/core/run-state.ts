@@ -17,6 +17,12 @@ export interface Approval {
   by: string;
 }
 
+/** Landed stories that the PRD file does not call done, and why. */
+export interface Unmarked {
+  stories: string[];
+  reason: string;
+}
+
 export interface StoryState extends StoryFailures {
   id: string;
   key: string;
@@ -99,6 +105,8 @@ export interface RunState extends Scheduling, RunFailures {
   modelPause?: { model: string; why: 'provider' | 'rate'; until: string };
   /** The branch that `halo land` moved, and the commit it moved it to, as long as it has all that the run made. */
   landed?: { branch: string; to: string };
+  /** Stories that landed while the PRD file could not be made to say so. */
+  unmarked?: Unmarked;
   /** seq of the last event folded in. */
   seq: number;
 }

@@ -3,6 +3,7 @@ import type { JournalEvent } from './events.ts';
 import { safeLine } from './safe-text.ts';
 import { layOut, type Tone, type TranscriptLine } from './transcript-line.ts';
 import { storyLines } from './transcript-story.ts';
+import { unmarkedText } from './unmarked-text.ts';
 import { LINE_LENGTH, short } from './transcript-text.ts';
 
 /**
@@ -46,6 +47,10 @@ export function describe(event: JournalEvent): TranscriptLine[] {
       return runLine('bad', 'REJECTED', `${short(event.tip)} by ${event.by}: ${event.reason}`);
     case 'run.landed':
       return runLine('good', 'LANDED', `${event.branch} moved from ${short(event.from)} to ${short(event.to)}`);
+    case 'marks.failed':
+      return runLine('warn', 'NOT MARKED', unmarkedText(event));
+    case 'marks.caught_up':
+      return runLine('plain', 'MARKED', 'the PRD file says again what has landed');
     case 'breaker.opened':
       return runLine('bad', 'STOPPED TRYING', event.reason);
     case 'breaker.reset':

@@ -26,3 +26,18 @@ export function fitToWidth(line: string, width: number): string {
   const cut = cutToWidth(line, width);
   return cut + ' '.repeat(Math.max(0, width - widthOf(cut)));
 }
+
+/** The words of a text in lines of at most `width` columns; a longer word has a line of its own. */
+export function wrapToWidth(text: string, width: number): string[] {
+  const lines: string[] = [];
+  let line = '';
+  for (const word of text.split(/\s+/).filter((each) => each !== '')) {
+    const longer = line === '' ? word : `${line} ${word}`;
+    if (line === '' || widthOf(longer) <= width) line = longer;
+    else {
+      lines.push(line);
+      line = word;
+    }
+  }
+  return line === '' ? lines : [...lines, line];
+}

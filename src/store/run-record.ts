@@ -66,6 +66,7 @@ function progressOf(state: RunState): Record<string, unknown> {
     current: current[0] ?? null,
     inProgress: current,
     next: nextStory(state) ?? null,
+    unmarked: state.unmarked ?? null,
     stories: state.stories.map(({ id, title, progress, attempts, stopReason, commit }) => {
       return { id, title, progress, attempts, stopReason: stopReason ?? null, commit: commit ?? null };
     }),

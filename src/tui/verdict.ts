@@ -2,7 +2,8 @@ import { formatDuration, msBetween } from '../core/duration.ts';
 import type { RunState, StoryState } from '../core/run-state.ts';
 import { safeLine } from '../core/safe-text.ts';
 import type { Paint } from '../core/transcript-line.ts';
-import { cutToWidth, fitToWidth } from '../lib/width.ts';
+import { unmarkedAdvice } from '../core/unmarked-text.ts';
+import { cutToWidth, fitToWidth, wrapToWidth } from '../lib/width.ts';
 import { nextSteps } from './next-steps.ts';
 import { usageText } from './usage-text.ts';
 
@@ -20,6 +21,7 @@ export function verdictBlock({ state, width, paint, dir }: VerdictInput): string
   const tone = reason === 'SUCCESS' ? 'good' : 'bad';
   const detail = cutToWidth(`${safeLine(state.detail ?? '')}, ${took}`, width - 2 - reason.length - 2);
   const rows: [string, string][] = state.stories.flatMap((story) => storyRow(story));
+  if (state.unmarked !== undefined) rows.push(...unmarkedRows(unmarkedAdvice(state.unmarked)));
   const usage = usageText(state.usage);
   if (usage !== '') rows.push(['used', usage]);
   rows.push(['run', `${state.runId}  ${dir}`]);
@@ -33,6 +35,11 @@ export function verdictBlock({ state, width, paint, dir }: VerdictInput): string
     '',
     ...rows.map(([label, text]) => `  ${paint('quiet', fitToWidth(label, 8))}  ${fit(label, text, width)}`.trimEnd()),
   ];
+
+  function unmarkedRows(text: string): [string, string][] {
+    const lines = wrapToWidth(safeLine(text, 500), Math.max(20, width - 12));
+    return lines.map((line, index) => [index === 0 ? 'prd' : '', paint('warn', line)]);
+  }
 
   /** A command or a path that is cut is of no use: only stories are. */
   function fit(label: string, text: string, most: number): string {

@@ -1,8 +1,10 @@
 import { createHash } from 'node:crypto';
 import { mkdir, realpath } from 'node:fs/promises';
 import { isAbsolute, join } from 'node:path';
+import { HaloError } from '../core/errors.ts';
+import type { JournalEntry } from '../core/events.ts';
 import type { Prd } from '../core/prd.ts';
-import type { RunState, StoryState } from '../core/run-state.ts';
+import type { RunState, StoryState, Unmarked } from '../core/run-state.ts';
 import { reach } from '../lib/failpoint.ts';
 import { withLock } from '../lib/lock.ts';
 import { markDone, type Progress } from '../prd/mark-done.ts';
@@ -14,7 +16,7 @@ import { replaceFile } from './replace-file.ts';
  * Marks every story that has landed so far as done in the user's own PRD file, where that is on this machine, and
  * every story that was begun as under way, where the file has a field for it.
  * Safe to repeat: what a worker that died has left out is made up for. Never throws: the verdict on a story stands,
- * whatever becomes of the file.
+ * whatever becomes of the file. What the file could not be made to say is an event of the run.
  */
 export async function writeBackProgress(keeper: RunKeeper, run: Pick<Run, 'runId' | 'config'>): Promise<void> {
   const { home, store, log } = keeper;
@@ -28,11 +30,51 @@ export async function writeBackProgress(keeper: RunKeeper, run: Pick<Run, 'runId
     await reach('write-back.before');
     const gone = await withFileLock(home, path, () => mark(path, progress));
     await reach('write-back.after');
-    if (gone.length > 0) log.warn({ runId, path, stories: gone }, 'stories that landed are no longer in the PRD file');
+    await note(keeper, runId, gone.length === 0 ? undefined : { stories: gone, reason: GONE });
   } catch (error) {
     log.warn({ runId, err: error }, 'progress could not be written back into the PRD file');
+    await noteFailure(keeper, runId, error).catch((cause: unknown) => {
+      log.error({ runId, err: cause }, 'the journal does not say that progress could not be written back');
+    });
   }
 }
+
+const GONE = 'it no longer holds them as they were; their ids or, without ids, their texts have changed';
+
+/** Only what landed: a story that is merely under way is not done again because the file does not say so. */
+async function noteFailure(keeper: RunKeeper, runId: string, error: unknown): Promise<void> {
+  const stories = (await keeper.store.readState(runId)).stories.filter(hasLanded).map(({ id }) => id);
+  await note(keeper, runId, stories.length === 0 ? undefined : { stories, reason: reasonOf(error) });
+}
+
+/** Tells the journal what the PRD file does not say, unless it knows that already. */
+async function note({ store }: RunKeeper, runId: string, unmarked: Unmarked | undefined): Promise<void> {
+  if (isSame((await store.readState(runId)).unmarked, unmarked)) return;
+  await store.transact(runId, (state) => {
+    if (isSame(state.unmarked, unmarked)) return { entries: [], result: undefined };
+    const entry: JournalEntry =
+      unmarked === undefined ? { type: 'marks.caught_up' } : { type: 'marks.failed', ...unmarked };
+    return { entries: [entry], result: undefined };
+  });
+}
+
+function isSame(a: Unmarked | undefined, b: Unmarked | undefined): boolean {
+  return JSON.stringify([a?.stories, a?.reason]) === JSON.stringify([b?.stories, b?.reason]);
+}
+
+function reasonOf(error: unknown): string {
+  if (error instanceof HaloError) return error.message;
+  const { code = '', message } = error as NodeJS.ErrnoException;
+  return REASONS[code] ?? message;
+}
+
+const REASONS: Record<string, string> = {
+  ENOENT: 'the file is no longer there',
+  EACCES: 'permission denied',
+  EPERM: 'permission denied',
+  EROFS: 'the file system is read-only',
+  ENOSPC: 'the disk is full',
+};
 
 function progressOf(state: RunState, prd: Prd): Progress {
   const landed = new Set(state.stories.filter(hasLanded).map(({ id }) => id));

@@ -314,6 +314,17 @@ describe('how a run stands, in halo ls and halo status', () => {
   });
 });
 
+it('halo status tells which landed stories the PRD file does not call done', async () => {
+  operations.addRun([
+    ...succeeded('r1'),
+    { type: 'marks.failed', stories: ['US-001'], reason: 'the file is no longer there' },
+  ]);
+  const { stdout } = await halo(['status', 'r1']);
+  expect(stdout).toMatch(
+    /^unmarked +US-001 landed, but the PRD file does not say so: the file is no longer there\. Mark them by hand/m,
+  );
+});
+
 it('halo status tells which tests are gone', async () => {
   const entry = { type: 'tests.compared', story: 'US-001', attempt: 1, before: 3, after: 2 } as const;
   operations.addRun([

@@ -14,6 +14,8 @@ import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Config } from '../../src/config/config.ts';
 import { transcribe } from '../../src/core/transcript.ts';
+import { paintPlain } from '../../src/tui/paint.ts';
+import { verdictBlock } from '../../src/tui/verdict.ts';
 import { parsePrd } from '../../src/prd/parse.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { replaceFile } from '../../src/worker/replace-file.ts';
@@ -105,20 +107,44 @@ describe('progress of a run', () => {
   });
 });
 
-describe('trouble with the file is a warning, never an error', () => {
+describe('trouble with the file is no error, and the run says so', () => {
   test.each([
-    ['it is gone', () => rmSync(path)],
-    ['it is broken', () => writeFileSync(path, '{"userStories": [')],
-    ['the story is gone', () => writeFileSync(path, '{"userStories": []}')],
-  ])('%s', async (_what, change) => {
+    ['it is gone', () => rmSync(path), 'the file is no longer there'],
+    ['it is broken', () => writeFileSync(path, '{"userStories": ['), 'prd.json:1:18: not valid JSON'],
+    ['the story is gone', () => writeFileSync(path, '{"userStories": []}'), 'no longer holds them as they were'],
+  ])('%s', async (_what, change, reason) => {
     const runId = await runOf(['US-1']);
     change();
     const before = readdirSync(folder).includes('prd.json') ? read() : undefined;
     await writeBack(runId);
-    expect(logged).toHaveLength(1);
-    expect(logged[0]).toContain('"level":40');
+    await writeBack(runId);
     if (before !== undefined) expect(read()).toBe(before);
     expect(readdirSync(folder).filter((name) => name.endsWith('.tmp'))).toEqual([]);
+    const said = (await store.readJournal(runId)).filter(({ type }) => type.startsWith('marks.'));
+    expect(said).toMatchObject([
+      { type: 'marks.failed', stories: ['US-1'], reason: expect.stringContaining(reason) as string },
+    ]);
+    expect(await store.readRecord(runId)).toMatchObject({ progress: { unmarked: { stories: ['US-1'] } } });
+    const transcript = readFileSync(join(store.runFolder(runId), 'agent.log'), 'utf8');
+    expect(transcript).toContain('NOT MARKED  US-1 landed, but the PRD file does not say so: ');
+    const state = await store.readState(runId);
+    const ended = { state: { ...state, stopReason: 'SUCCESS' as const }, width: 100, paint: paintPlain, dir: '/r' };
+    expect(verdictBlock(ended).join(' ').replace(/\s+/g, ' ')).toContain('or the next run does them again.');
+  });
+
+  test('until the file says it again', async () => {
+    const runId = await runOf(['US-1']);
+    writeFileSync(path, '{');
+    await writeBack(runId);
+    writeFileSync(path, TEXT);
+    await writeBack(runId);
+    await writeBack(runId);
+    expect(read()).toContain('"passes": true');
+    expect((await store.readJournal(runId)).slice(-2).map(({ type }) => type)).toEqual([
+      'marks.failed',
+      'marks.caught_up',
+    ]);
+    expect((await store.readState(runId)).unmarked).toBeUndefined();
   });
 
   test('a path that is not absolute names nothing here', async () => {
