@@ -29,15 +29,21 @@ export interface Overrun {
   spent: number;
   /** Held for requests that are under way. */
   reserved: number;
-  /** The least that the request needs. */
+  /** The least that the request needs; 0: there is no request, the budget is overdrawn. */
   needed: number;
 }
 
-/** Which budget is used up, how far, and how to raise it: one sentence. */
+/** Which budget is used up, or overdrawn where nothing more is needed, how far, and how to raise it: one sentence. */
 export function describeOverrun({ scope, unit, limit, spent, reserved, needed }: Overrun): string {
   const number = (value: number) => (unit === 'usd' ? formatUsd(value / 1e6) : value.toLocaleString('en-US'));
   const amount = (value: number) => `${number(value)}${unit === 'usd' ? '' : ' tokens'}`;
   const whose = { story: 'the story', run: 'the run', day: 'this day (UTC)' }[scope];
+  if (needed === 0) {
+    return (
+      `The budget of ${whose} is overdrawn: the provider counted ${amount(spent)}, the limit is ${number(limit)}; ` +
+      `raise budget.${scope}_${unit} to go on.`
+    );
+  }
   const held = reserved > 0 ? `, ${amount(reserved)} are held for other requests` : '';
   return (
     `The budget of ${whose} is used up: ${number(spent)} of ${amount(limit)} are spent${held}, ` +

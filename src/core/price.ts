@@ -8,18 +8,20 @@ export interface Price {
   /** Input that the provider wrote into its cache. */
   cacheWrite: number;
   output: number;
+  /** Input tokens of one request above which its provider asks twice as much for input and half as much again for output. */
+  longAbove?: number;
 }
 
 /** When the prices below were looked up in the lists of the providers. */
 export const PRICES_AS_OF = '2026-10-01';
 
-/** Standard tier, short context: what a provider asks for long prompts or faster answers is not in it. */
-const PRICES = new Map<string, readonly [input: number, cached: number, output: number]>(
+/** Standard tier; faster answers, which cost more, cannot be asked for through the gateway. */
+const PRICES = new Map<string, readonly [input: number, cached: number, output: number, longAbove?: number]>(
   Object.entries({
-    'gpt-5.5': [5, 0.5, 30],
-    'gpt-5.5-pro': [30, 30, 180],
-    'gpt-5.4': [2.5, 0.25, 15],
-    'gpt-5.4-pro': [30, 30, 180],
+    'gpt-5.5': [5, 0.5, 30, 272_000],
+    'gpt-5.5-pro': [30, 30, 180, 272_000],
+    'gpt-5.4': [2.5, 0.25, 15, 272_000],
+    'gpt-5.4-pro': [30, 30, 180, 272_000],
     'gpt-5.4-mini': [0.75, 0.075, 4.5],
     'gpt-5.4-nano': [0.2, 0.02, 1.25],
     'gpt-5.3-codex': [1.75, 0.175, 14],
@@ -52,12 +54,12 @@ const PRICES = new Map<string, readonly [input: number, cached: number, output: 
     'claude-sonnet-5-5': [2, 0.2, 10],
     'claude-sonnet-5': [2, 0.2, 10],
     'claude-sonnet-4-6': [3, 0.3, 15],
-    'claude-sonnet-4-5': [3, 0.3, 15],
+    'claude-sonnet-4-5': [3, 0.3, 15, 200_000],
     'claude-haiku-5-5': [0.5, 0.05, 2.5],
     'claude-haiku-4-5': [1, 0.1, 5],
-    'gemini-3.1-pro': [2, 0.2, 12],
-    'gemini-3-pro': [2, 0.2, 12],
-    'gemini-2.5-pro': [1.25, 0.31, 10],
+    'gemini-3.1-pro': [2, 0.2, 12, 200_000],
+    'gemini-3-pro': [2, 0.2, 12, 200_000],
+    'gemini-2.5-pro': [1.25, 0.31, 10, 200_000],
     'gemini-2.5-flash': [0.3, 0.075, 2.5],
     'gemini-2.5-flash-lite': [0.1, 0.025, 0.4],
   }),
@@ -67,14 +69,23 @@ const PRICES = new Map<string, readonly [input: number, cached: number, output: 
 export function builtInPrice(model: string): Price | undefined {
   const known = PRICES.get(model) ?? PRICES.get(model.replace(/-(\d{8}|\d{4}-\d{2}-\d{2}|latest|preview)$/, ''));
   if (known === undefined) return undefined;
-  const [input, cached, output] = known;
+  const [input, cached, output, longAbove] = known;
   // Of these providers, only Anthropic asks more for what goes into its cache.
-  return { input, cached, cacheWrite: model.startsWith('claude-') ? input * 1.25 : input, output };
+  const cacheWrite = model.startsWith('claude-') ? input * 1.25 : input;
+  return { input, cached, cacheWrite, output, ...(longAbove === undefined ? {} : { longAbove }) };
+}
+
+/** The price of a request with so many input tokens. */
+export function priceFor(price: Price, inputTokens: number): Price {
+  if (price.longAbove === undefined || inputTokens <= price.longAbove) return price;
+  const { input, cached, cacheWrite, output } = price;
+  return { input: 2 * input, cached: 2 * cached, cacheWrite: 2 * cacheWrite, output: 1.5 * output };
 }
 
 /** The cost of tokens in millionths of a USD, rounded up: prices per million tokens are millionths per token. */
-export function costOf(usage: Usage, { input, cached, cacheWrite, output }: Price): number {
+export function costOf(usage: Usage, price: Price): number {
   const { inputTokens, cachedTokens, cacheWriteTokens = 0, outputTokens } = usage;
+  const { input, cached, cacheWrite, output } = priceFor(price, inputTokens);
   const fresh = Math.max(0, inputTokens - cachedTokens - cacheWriteTokens);
   return roundUp(fresh * input + cachedTokens * cached + cacheWriteTokens * cacheWrite + outputTokens * output);
 }

@@ -13,10 +13,16 @@ export interface Grant {
   /** Most tokens that the answer may have. */
   outputTokens: number;
   /**
-   * Counts what was used. When the answer told only `part` of it, all that was held counts. Answers with the usage and
-   * its cost. Never throws.
+   * Counts what was used. When the answer told only `part` of it, at least all that was held counts. Never throws.
    */
-  settle(used: Usage, told: 'all' | 'part'): Promise<Usage>;
+  settle(used: Usage, told: 'all' | 'part'): Promise<Settled>;
+}
+
+export interface Settled {
+  /** With its cost. */
+  usage: Usage;
+  /** A sentence about the budget that is overdrawn now: the provider counted more than could be held. */
+  overrun?: string;
 }
 
 export type Permission =

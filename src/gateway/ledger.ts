@@ -21,11 +21,14 @@ export interface Place {
 /** Told of each refused network target; `reason` is a sentence for people. */
 export type OnRefused = (target: string, reason: string) => void;
 
-/** Why the gateway itself let no more requests pass: a budget is used up, or nobody knows whether it is. */
+/** Why the gateway itself let no more requests pass: a budget is used up or overdrawn, or it is not known whether it is. */
 export interface Stopped {
-  cause: 'budget' | 'fault';
+  cause: 'budget' | 'overrun' | 'fault';
   sentence: string;
 }
+
+/** The later, the more it counts. */
+const GRAVITY: readonly Stopped['cause'][] = ['fault', 'budget', 'overrun'];
 
 const MAX_RECORDS = 10_000;
 
@@ -42,8 +45,8 @@ export interface Ledger {
   /** Records a refused network target and tells whoever listens. */
   refuse(entry: Omit<GatewayRecord, 'outcome'>, reason: string, place: Place): void;
   addUsage(usage: Usage): void;
-  /** `lasting` and `budget`: no later success can mend it. `fault`: of halo's surroundings, and nobody's in the sandbox. */
-  reportProblem(problem: Problem, kind?: 'lasting' | 'budget' | 'fault'): void;
+  /** Only `fault`, of halo's surroundings, and what has no kind are over with a later success. */
+  reportProblem(problem: Problem, kind?: 'lasting' | 'budget' | 'overrun' | 'fault'): void;
   clearProblem(): void;
   /** In a replay: how a request differs from the recorded one although it fits; the first one stays. */
   noteDivergence(sentence: string): void;
@@ -78,9 +81,10 @@ export function createLedger(onRefused: OnRefused | undefined): Ledger {
       usage = addUsage(usage, more);
     },
     reportProblem(problem, kind) {
-      if (kind === 'lasting' || kind === 'budget') lasting ??= problem;
-      else passing = problem;
-      if ((kind === 'budget' || kind === 'fault') && stopped?.cause !== 'budget')
+      if (kind === undefined || kind === 'fault') passing = problem;
+      else lasting ??= problem;
+      if (kind === undefined || kind === 'lasting') return;
+      if (stopped === undefined || GRAVITY.indexOf(kind) > GRAVITY.indexOf(stopped.cause))
         stopped = { cause: kind, sentence: problem.sentence };
     },
     clearProblem() {

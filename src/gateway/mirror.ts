@@ -12,9 +12,16 @@ import { formatTarget, targetOf } from './target.ts';
 
 const MOST_REDIRECTS = 3;
 
-/** Headers of a client that a registry may see: none that could carry more than what is wanted in which form. */
-const TO_REGISTRY = ['accept', 'if-none-match', 'if-modified-since', 'if-range', 'range'];
-const HEADER_LENGTH = 256;
+/** The forms in which package managers want an answer, best first; a registry is told which of them the client names. */
+const FORMS = [
+  'application/vnd.npm.install-v1+json',
+  'application/vnd.pypi.simple.v1+json',
+  'application/vnd.pypi.simple.v1+html',
+  'application/json',
+  'text/html',
+  '*/*',
+];
+const ONE_RANGE = /^bytes=(?:\d{1,12}-\d{0,12}|-\d{1,12})$/;
 const FROM_REGISTRY = ['content-type', 'etag', 'last-modified', 'cache-control', 'content-range', 'accept-ranges'];
 
 export interface MirrorDoor {
@@ -160,13 +167,23 @@ function linksOf(req: IncomingMessage, { registry, authority }: RegistryItem): {
   return [...links, { from: 'href="/', to: `href="${here}${mirrorPath('pypi', authority)}` }];
 }
 
+/** Made anew, so that no text of the client's goes out; without conditions, which could carry any, answers are whole. */
 function requestHeaders(headers: IncomingHttpHeaders, rewriting: boolean): OutgoingHttpHeaders {
-  const names = rewriting ? TO_REGISTRY.filter((name) => !/range/.test(name)) : TO_REGISTRY;
-  const kept = names.flatMap((name) => {
-    const value = headers[name];
-    return typeof value === 'string' && value.length <= HEADER_LENGTH ? [[name, value]] : [];
-  });
-  return { ...(Object.fromEntries(kept) as OutgoingHttpHeaders), 'accept-encoding': 'identity', 'user-agent': 'halo' };
+  const { range, 'if-range': condition } = headers;
+  const partial = !rewriting && condition === undefined && range !== undefined && ONE_RANGE.test(range);
+  return {
+    accept: formsIn(headers.accept ?? ''),
+    'accept-encoding': 'identity',
+    'user-agent': 'halo',
+    ...(partial ? { range } : {}),
+  };
+}
+
+function formsIn(accept: string): string {
+  const named = accept.split(',').map((form) => form.split(';')[0]?.trim().toLowerCase());
+  const known = FORMS.filter((form) => named.includes(form));
+  if (known.length === 0) return '*/*';
+  return known.map((form, index) => (index === 0 ? form : `${form};q=${(1 - index / 10).toFixed(1)}`)).join(', ');
 }
 
 function nameOf({ registry, package: name }: RegistryItem): string {

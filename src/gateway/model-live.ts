@@ -28,7 +28,7 @@ const EVERYTHING: Allowance = {
   reserve: () =>
     Promise.resolve({
       kind: 'granted',
-      grant: { outputTokens: Infinity, settle: (usage) => Promise.resolve(usage) },
+      grant: { outputTokens: Infinity, settle: (usage) => Promise.resolve({ usage }) },
     }),
   cool: () => Promise.resolve(),
 };
@@ -39,14 +39,16 @@ export async function createLive(route: ModelRoute, ledger: Ledger): Promise<Mod
   const { masker = openMasker() } = route;
   if (key !== undefined) masker.learn([key]);
   const provider = openProvider({ ...route, key });
+  const overrun = new AbortController();
   const recorder =
     route.mode === 'record'
       ? await createRecorder({ path: route.cassette, api: route.api, masker, timed: route.timed === true }, ledger)
       : undefined;
   return {
     answer(request, res) {
-      const allowance = request.operation.free ? EVERYTHING : (route.allowance ?? EVERYTHING);
-      return serve({ provider, ledger, key, allowance, take: recorder?.begin(request) ?? NO_TAKE, request, res });
+      const allowance = route.allowance ?? EVERYTHING;
+      const take = recorder?.begin(request) ?? NO_TAKE;
+      return serve({ provider, ledger, key, allowance, overrun, take, request, res });
     },
     async close() {
       provider.close();
@@ -60,32 +62,53 @@ interface Service {
   ledger: Ledger;
   key: string | undefined;
   allowance: Allowance;
+  /** Ends all answers that are under way when a budget is overdrawn. */
+  overrun: AbortController;
   take: Take;
   request: ModelRequest;
   res: ServerResponse;
 }
 
 async function serve(service: Service): Promise<void> {
-  const { request, res, ledger, allowance } = service;
+  const { request, res, ledger, allowance, overrun } = service;
   const abort = new AbortController();
   res.once('close', () => {
     if (!res.writableFinished) abort.abort();
   });
-  const { signal } = abort;
+  const signal = AbortSignal.any([abort.signal, overrun.signal]);
   const patience = { ms: HOLD_MS };
   for (;;) {
     const grant = await admit({ allowance, request, ledger, patience, signal }).catch(() => undefined);
-    if (grant === undefined) return note(service, 'failed', 499);
+    if (grant === undefined) {
+      note(service, 'failed', 499);
+      return void res.destroy();
+    }
     if ('sentence' in grant) return refuse(service, grant);
     const answer = await askProvider(service, grant, signal);
     if (answer === undefined) return;
-    const pauseMs = readPause(answer);
+    // Providers limit the counting of tokens on its own: its pause is the agent's alone.
+    const pauseMs = request.operation.free ? undefined : readPause(answer);
     if (pauseMs !== undefined) await allowance.cool(request.model, pauseMs);
     if (pauseMs === undefined || pauseMs > patience.ms || allowance === EVERYTHING)
       return reply(service, answer, grant);
     answer.destroy();
-    await grant.settle(NOTHING_USED, 'all');
+    await settle(service, grant, { usage: NOTHING_USED, told: 'all' });
   }
+}
+
+/** Counts what a request used; when that overdraws a budget, no other answer may go on either. */
+async function settle({ ledger, overrun }: Service, grant: Grant, { usage, told }: Spent): Promise<Usage> {
+  const settled = await grant.settle(usage, told);
+  if (settled.overrun !== undefined) {
+    ledger.reportProblem({ sentence: settled.overrun }, 'overrun');
+    overrun.abort();
+  }
+  return settled.usage;
+}
+
+interface Spent {
+  usage: Usage;
+  told: 'all' | 'part';
 }
 
 /** Undefined: there is no answer, and the client knows. */
@@ -98,7 +121,8 @@ async function askProvider(service: Service, grant: Grant, signal: AbortSignal):
     return await provider.ask(limitAnswer(request, grant.outputTokens), signal);
   } catch (error) {
     // What never left costs nothing; of all else nobody knows.
-    ledger.addUsage(await grant.settle(NOTHING_USED, asked && !neverLeft(error) ? 'part' : 'all'));
+    const told = asked && !neverLeft(error) ? 'part' : 'all';
+    ledger.addUsage(await settle(service, grant, { usage: NOTHING_USED, told }));
     if (res.destroyed) note(service, 'failed', 499);
     else {
       const sentence = `The model provider ${provider.name} could not be reached: ${describeNetworkError(error)}.`;
@@ -114,7 +138,7 @@ async function reply(service: Service, answer: IncomingMessage, grant: Grant): P
   const refusal = findRefusal(answer, service.provider.name);
   if (refusal === undefined) return passOn(service, answer, grant);
   answer.destroy();
-  await grant.settle(NOTHING_USED, 'all');
+  await settle(service, grant, { usage: NOTHING_USED, told: 'all' });
   return refuse(service, refusal);
 }
 
@@ -148,7 +172,7 @@ async function passOn(service: Service, answer: IncomingMessage, grant: Grant): 
   if (status >= 400) ledger.reportProblem(readProviderError({ provider: provider.name, status, body: errorText }));
   const { usage, last } = meter.end();
   // A refused request costs nothing.
-  ledger.addUsage(await grant.settle(usage, last || status >= 400 ? 'all' : 'part'));
+  ledger.addUsage(await settle(service, grant, { usage, told: last || status >= 400 ? 'all' : 'part' }));
   await take.end(complete);
 }
 

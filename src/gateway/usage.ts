@@ -21,12 +21,14 @@ const chatUsage = z.object({
 });
 
 /** What is read from the cache and written to it is counted apart from the rest of the input. */
-const messagesUsage = z.object({
+const messagesCounts = z.object({
   input_tokens: count.optional(),
   cache_read_input_tokens: count.optional(),
   cache_creation_input_tokens: count.optional(),
   output_tokens: count.optional(),
 });
+/** Where the provider ran the model several times for one answer, the counts themselves leave some of that out. */
+const messagesUsage = messagesCounts.extend({ iterations: z.array(messagesCounts).optional().catch(undefined) });
 const messagesEvent = z.discriminatedUnion('type', [
   z.object({ type: z.literal('message_start'), message: z.object({ usage: messagesUsage }) }),
   z.object({ type: z.literal('message_delta'), usage: messagesUsage }),
@@ -85,15 +87,8 @@ function readMessages(): UsageReader {
   const add = (usage: z.infer<typeof messagesUsage> | undefined, last: boolean): Told | undefined => {
     if (usage === undefined) return undefined;
     known = { ...known, ...Object.fromEntries(Object.entries(usage).filter(([, value]) => value !== undefined)) };
-    const { input_tokens = 0, cache_read_input_tokens = 0, cache_creation_input_tokens = 0, output_tokens = 0 } = known;
-    const told: Usage = {
-      requests: 1,
-      inputTokens: input_tokens + cache_read_input_tokens + cache_creation_input_tokens,
-      cachedTokens: cache_read_input_tokens,
-      ...(cache_creation_input_tokens === 0 ? {} : { cacheWriteTokens: cache_creation_input_tokens }),
-      outputTokens: output_tokens,
-    };
-    return { usage: told, last };
+    const { iterations = [], ...counts } = known;
+    return { usage: sumMessages(iterations.length === 0 ? [counts] : iterations), last };
   };
   return {
     event: (event) => {
@@ -101,6 +96,19 @@ function readMessages(): UsageReader {
       return data?.type === 'message_start' ? add(data.message.usage, false) : add(data?.usage, true);
     },
     document: (body) => add(z.object({ usage: messagesUsage }).safeParse(body).data?.usage, true),
+  };
+}
+
+function sumMessages(counts: readonly z.infer<typeof messagesCounts>[]): Usage {
+  const sum = (key: keyof z.infer<typeof messagesCounts>) => counts.reduce((all, each) => all + (each[key] ?? 0), 0);
+  const cachedTokens = sum('cache_read_input_tokens');
+  const cacheWriteTokens = sum('cache_creation_input_tokens');
+  return {
+    requests: 1,
+    inputTokens: sum('input_tokens') + cachedTokens + cacheWriteTokens,
+    cachedTokens,
+    ...(cacheWriteTokens === 0 ? {} : { cacheWriteTokens }),
+    outputTokens: sum('output_tokens'),
   };
 }
 

@@ -1,14 +1,16 @@
 import type { Worst } from './allowance.ts';
+import { mostInput } from './measure-input.ts';
 import type { ModelOperation } from './model-api.ts';
 import type { ModelRequest } from './model-route.ts';
 
-/** No common model takes or gives more in one request. */
-const MOST_INPUT = 1_000_000;
+/** No common model gives more in one answer. */
 const MOST_OUTPUT = 128_000;
 /** A shorter answer would only break off, and be paid for. */
 const LEAST_OUTPUT = 1_024;
+/** The provider that writes summaries asks five times as much for output as for input. */
+const OUTPUT_AS_INPUT = 5;
 
-/** Where a request limits its answer, per API; the first place is used where none is. */
+/** Where a request limits its answer, per API; a request has at most one of them, and the first is used where none is. */
 const LIMITS = {
   responses: [['max_output_tokens']],
   chat: [['max_completion_tokens'], ['max_tokens']],
@@ -18,29 +20,46 @@ const LIMITS = {
 
 type Place = readonly [string] | readonly [string, string];
 
-/** The most that a request can take. No tokenizer makes more tokens of a text than it has bytes. */
-export function worstCase({ model, operation, body }: ModelRequest): Worst {
-  const places: readonly Place[] = LIMITS[operation.answers];
-  const asked = places.map((place) => readPlace(body, place)).find(isCount) ?? MOST_OUTPUT;
-  const outputTokens = Math.min(asked, MOST_OUTPUT);
-  const thinking = (body.thinking as { budget_tokens?: unknown } | undefined)?.budget_tokens;
-  const least = Math.max(LEAST_OUTPUT, isCount(thinking) ? thinking + 1 : 0);
-  return {
-    model,
-    inputTokens: Math.min(Buffer.byteLength(JSON.stringify(body)), MOST_INPUT),
-    outputTokens,
-    leastOutput: Math.min(least, outputTokens),
-  };
+/** The most that a request can take. */
+export function worstCase(request: ModelRequest): Worst {
+  const { model, operation, body } = request;
+  if (operation.free) return { model, inputTokens: 0, outputTokens: 0, leastOutput: 0 };
+  const outputTokens = Math.min(askedOutput(request) ?? MOST_OUTPUT, MOST_OUTPUT);
+  const least = Math.max(LEAST_OUTPUT, thinkingOf(body) + 1);
+  const once = mostInput(request);
+  const inputTokens = compacts(body) ? 2 * once + OUTPUT_AS_INPUT * outputTokens : once;
+  return { model, inputTokens, outputTokens, leastOutput: Math.min(least, outputTokens) };
 }
 
-/** The request with an answer of at most `outputTokens`; as it was when it may have all that it asked for. */
+/** Whether the provider may read the request a second time, to write a summary that it then goes on from. */
+function compacts({ context_management }: Record<string, unknown>): boolean {
+  const { edits = [] } = (context_management ?? {}) as { edits?: readonly { type: string }[] };
+  return edits.some(({ type }) => type.startsWith('compact_'));
+}
+
+/** The request with an answer of at most `outputTokens`; as it was when it asks for no more than that. */
 export function limitAnswer(request: ModelRequest, outputTokens: number): ModelRequest {
   const { body, operation } = request;
-  if (worstCase(request).outputTokens <= outputTokens) return request;
+  if (operation.free || (askedOutput(request) ?? MOST_OUTPUT) <= outputTokens) return request;
   const places: readonly [Place, ...Place[]] = LIMITS[operation.answers];
   const [key, inner] = places.find((place) => isCount(readPlace(body, place))) ?? places[0];
   const limit = inner === undefined ? outputTokens : { ...(body[key] as object | undefined), [inner]: outputTokens };
   return { ...request, body: { ...body, [key]: limit } };
+}
+
+/** The longest answer that a request allows; undefined: it does not say. */
+function askedOutput({ body, operation }: ModelRequest): number | undefined {
+  const places: readonly Place[] = LIMITS[operation.answers];
+  const asked = places.map((place) => readPlace(body, place)).find(isCount);
+  if (asked === undefined) return undefined;
+  // Thoughts may have a limit above that of the answer, which they are then no part of.
+  const thinking = thinkingOf(body);
+  return thinking < asked ? asked : asked + thinking;
+}
+
+function thinkingOf(body: Record<string, unknown>): number {
+  const budget = (body.thinking as { budget_tokens?: unknown } | undefined)?.budget_tokens;
+  return isCount(budget) ? budget : 0;
 }
 
 function readPlace(body: Record<string, unknown>, [key, inner]: Place): unknown {

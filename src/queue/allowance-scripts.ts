@@ -12,7 +12,8 @@ local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 local KEEP = 8 * 86400
 
-local function whole(n) return string.format('%.0f', n) end
+-- Without the minus of a zero, which is no integer to Redis.
+local function whole(n) return string.format('%.0f', n + 0) end
 
 local function add(scope, usd, tokens, held)
   local key = prefix .. 'spent:' .. scope
@@ -134,17 +135,26 @@ end
 return 'ok'
 `;
 
-/** Ends a hold with what was really spent. */
+/** Ends a hold with what was really spent; answers with a budget that is overdrawn by that, else with `ok`. */
 export const SETTLE = `${COMMON}
 local key = prefix .. 'hold:' .. r.id
 local text = redis.call('GET', key)
 local held = text and cjson.decode(text) or { usd = 0, tokens = 0, charged = true }
+local over = 'ok'
 for _, scope in ipairs(r.scopes) do
   if held.charged then
-    add(scope, r.usd - held.usd, r.tokens - held.tokens, false)
+    add(scope.key, r.charge.usd - held.usd, r.charge.tokens - held.tokens, false)
   else
-    add(scope, -held.usd, -held.tokens, true)
-    add(scope, r.usd, r.tokens, false)
+    add(scope.key, -held.usd, -held.tokens, true)
+    add(scope.key, r.charge.usd, r.charge.tokens, false)
+  end
+  local known = redis.call('HMGET', prefix .. 'spent:' .. scope.key, 'usd', 'tokens', 'held_usd', 'held_tokens')
+  for at, unit in ipairs({ 'usd', 'tokens' }) do
+    local spent = tonumber(known[at] or '0')
+    if over == 'ok' and scope[unit] and spent > scope[unit] then
+      local reserved = tonumber(known[at + 2] or '0')
+      over = cjson.encode({ kind = 'over', scope = scope.name, unit = unit, limit = scope[unit], spent = spent, reserved = reserved, needed = 0 })
+    end
   end
 end
 redis.call('DEL', key)
@@ -152,10 +162,10 @@ redis.call('ZREM', prefix .. 'leases', r.id)
 local load = prefix .. 'load:' .. r.model
 local before = redis.call('HGET', load, r.id)
 if before then
-  redis.call('HSET', load, r.id, whole(r.load))
-  redis.call('HINCRBY', load, 'sum', whole(r.load - tonumber(before)))
+  redis.call('HSET', load, r.id, whole(r.charge.load))
+  redis.call('HINCRBY', load, 'sum', whole(r.charge.load - tonumber(before)))
 end
-return 'ok'
+return over
 `;
 
 /** Says what the journals know of a scope; what is known already is never lowered. */

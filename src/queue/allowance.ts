@@ -61,7 +61,8 @@ export interface Settlement {
 export interface SharedAllowance {
   /** Holds the worst case until it is settled; what a process holds that dies is counted as spent within a minute. */
   reserve(ask: Ask): Promise<Reserved>;
-  settle(settlement: Settlement): Promise<void>;
+  /** Answers with a budget that is overdrawn now, if there is one. */
+  settle(settlement: Settlement): Promise<Overrun | undefined>;
   /** Tells what the journals say was spent; never lowers what is known. */
   restore(key: string, spent: Charge): Promise<void>;
   /** Counts as spent what gateways that are gone still held, of ids that begin with `owner`; answers with each. */
@@ -114,7 +115,8 @@ export async function openAllowance(link: Pick<RedisLink, 'address' | 'prefix'>)
     async settle({ ask: { id, model, scopes }, charge, load }) {
       holds.delete(id);
       const spent = { usd: charge.microUsd, tokens: charge.tokens, load };
-      await ask(SETTLE, { id, model, scopes: scopes.map(({ key }) => key), ...spent });
+      const over = await ask(SETTLE, { id, model, scopes, charge: spent });
+      return over as Overrun | undefined;
     },
     async restore(key, { microUsd, tokens }) {
       await ask(RESTORE, { scope: key, usd: microUsd, tokens });

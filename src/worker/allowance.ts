@@ -3,7 +3,7 @@ import type { Config } from '../config/config.ts';
 import { NO_USAGE } from '../core/agent.ts';
 import { BUDGET_SCOPES, describeOverrun, type Charge } from '../core/budget.ts';
 import { HaloError } from '../core/errors.ts';
-import { costOf, dearest } from '../core/price.ts';
+import { costOf, dearest, priceFor } from '../core/price.ts';
 import type { Allowance, Grant, Permission, Worst } from '../gateway/allowance.ts';
 import type { Ask, Reserved, SharedAllowance, SpendScope } from '../queue/allowance.ts';
 import type { Attempt } from './attempt-context.ts';
@@ -106,15 +106,20 @@ function grantOf(
         microUsd: price === undefined ? 0 : costOf(used, price),
         tokens: used.inputTokens + used.outputTokens,
       };
-      const charge = told === 'all' ? known : { microUsd: held.usd, tokens: Math.max(held.tokens, known.tokens) };
+      const charge =
+        told === 'all'
+          ? known
+          : { microUsd: Math.max(held.usd, known.microUsd), tokens: Math.max(held.tokens, known.tokens) };
       const usage = price === undefined ? used : { ...used, costUsd: charge.microUsd / 1e6 };
       try {
-        await attempt.report({ type: 'model.used', model, told, usage, tokens: charge.tokens });
-        await sharedBy(attempt).settle({ ask, charge, load: known.tokens });
+        // What holds nothing only counts for the rate.
+        if (held.tokens > 0) await attempt.report({ type: 'model.used', model, told, usage, tokens: charge.tokens });
+        const over = await sharedBy(attempt).settle({ ask, charge, load: known.tokens });
+        return over === undefined ? { usage } : { usage, overrun: describeOverrun(over) };
       } catch (error) {
         warn(attempt, error);
+        return { usage };
       }
-      return usage;
     },
   };
 }
@@ -122,7 +127,8 @@ function grantOf(
 function askFor(attempt: Attempt, worst: Worst): Ask {
   const { config } = attempt;
   const { model, inputTokens, outputTokens, leastOutput } = worst;
-  const price = config.prices[model];
+  const known = config.prices[model];
+  const price = known === undefined ? undefined : priceFor(known, inputTokens);
   const { rpm, tpm } = config.rate[model] ?? {};
   return {
     id: `${ownerOf(attempt)}e${attempt.epoch}:${randomBytes(8).toString('hex')}`,

@@ -19,6 +19,15 @@ describe('the cost of an answer', () => {
   test('is never more than what is held for it', () => {
     expect(dearest(price)).toBe(5);
   });
+
+  test('is higher for a prompt that its provider calls long', () => {
+    const model = builtInPrice('gpt-5.5')!;
+    const usage = { requests: 1, inputTokens: 272_000, cachedTokens: 1_000, outputTokens: 10 };
+    expect(costOf(usage, model)).toBe(costOf(usage, { input: 5, cached: 0.5, cacheWrite: 5, output: 30 }));
+    const more = { ...usage, inputTokens: 272_001 };
+    expect(costOf(more, model)).toBe(costOf(more, { input: 10, cached: 1, cacheWrite: 10, output: 45 }));
+    expect(builtInPrice('gpt-5.4-mini')).not.toHaveProperty('longAbove');
+  });
 });
 
 test('every built-in price is complete, and the cache is never dearer than fresh input', () => {
@@ -45,6 +54,13 @@ test('a used-up budget is told in one sentence, with what is held for others onl
   );
   expect(describeOverrun({ ...overrun, unit: 'tokens', reserved: 1_200 })).toContain(
     'are spent, 1,200 tokens are held for other requests, and',
+  );
+});
+
+test('an overdrawn budget is told with what the provider counted', () => {
+  const overrun = { scope: 'story', unit: 'tokens', limit: 200_000, spent: 3_000_000, reserved: 9, needed: 0 } as const;
+  expect(describeOverrun(overrun)).toBe(
+    'The budget of the story is overdrawn: the provider counted 3,000,000 tokens, the limit is 200,000; raise budget.story_tokens to go on.',
   );
 });
 

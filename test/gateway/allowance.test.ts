@@ -1,9 +1,10 @@
+import { once } from 'node:events';
 import { describe, expect, it } from 'vitest';
 import { HaloError } from '../../src/core/errors.ts';
 import type { Usage } from '../../src/core/agent.ts';
 import type { Allowance, Permission, Worst } from '../../src/gateway/allowance.ts';
 import type { ModelRoute } from '../../src/gateway/model-route.ts';
-import { ask } from './client.ts';
+import { ask, open } from './client.ts';
 import { ANTHROPIC, gateway, httpServer, modelServer, OPENAI } from './fixture.ts';
 
 interface Asked {
@@ -21,7 +22,7 @@ function allowance(script: (Permission | HaloError | { output: number })[] = [])
       outputTokens,
       settle: (usage, told) => {
         kept.settled.push({ usage, told });
-        return Promise.resolve({ ...usage, costUsd: 1 });
+        return Promise.resolve({ usage: { ...usage, costUsd: 1 } });
       },
     },
   });
@@ -133,15 +134,64 @@ describe('a model request', () => {
     expect(given.cooled).toEqual([5, 1_000, 300_000]);
   });
 
+  it('that overdraws a budget ends all others that are under way, and every later success', async () => {
+    const event = 'data: {"type":"response.output_text.delta","delta":"x"}\n\n';
+    let answers = 0;
+    const provider = await httpServer((_req, res) => {
+      res.writeHead(200, { 'content-type': 'text/event-stream' });
+      res.write(event);
+      // The first one never ends.
+      if (answers++ > 0)
+        res.end('data: {"type":"response.completed","response":{"usage":{"output_tokens":900000}}}\n\n');
+    });
+    const given = allowance();
+    const overdrawn: Allowance = {
+      ...given,
+      async reserve(worst) {
+        const permission = await given.reserve(worst);
+        if (permission.kind !== 'granted') return permission;
+        const { grant } = permission;
+        const settle: typeof grant.settle = async (usage, told) => ({
+          ...(await grant.settle(usage, told)),
+          ...(usage.outputTokens > 1_000 ? { overrun: 'Too much.' } : {}),
+        });
+        return { kind: 'granted', grant: { ...grant, outputTokens: Infinity, settle } };
+      },
+    };
+    const gate = await gateway({ model: live(`http://${provider}/v1`, overdrawn) });
+    const endless = await open(gate.socket);
+    const cut = once(endless.resume(), 'error');
+    expect((await ask(gate.socket)).status).toBe(200);
+    await cut;
+    expect(gate.stopped()).toEqual({ cause: 'overrun', sentence: 'Too much.' });
+    expect(gate.problem()?.sentence).toBe('Too much.');
+    expect(given.settled).toMatchObject([{ told: 'all' }, { told: 'part' }]);
+  });
+
+  it('that only counts tokens waits for its turn, and a pause after it is for nobody else', async () => {
+    const provider = await httpServer((_req, res) => void res.writeHead(429, { 'retry-after': '30' }).end());
+    const given = allowance([{ kind: 'wait', ms: 5, reason: 'Later.' }]);
+    const gate = await gateway({ model: live(`http://${provider}/v1`, given, ANTHROPIC) });
+    const answer = await ask(gate.socket, {
+      path: '/v1/messages/count_tokens',
+      body: { model: 'm', messages: [] },
+    });
+    expect(answer.status).toBe(429);
+    expect(given.asked).toHaveLength(2);
+    expect(given.asked[0]).toEqual({ model: 'm', inputTokens: 0, outputTokens: 0, leastOutput: 0 });
+    expect(given.cooled).toEqual([]);
+  });
+
   it('costs nothing when it was refused, never left or only counts tokens', async () => {
     const model = await modelServer([{ fail: 400 }]);
     const given = allowance();
     const gate = await gateway({ model: live(model.url, given, ANTHROPIC) });
     await ask(gate.socket, { path: '/v1/messages', body: { model: 'm', max_tokens: 10, messages: [] } });
     await ask(gate.socket, { path: '/v1/messages/count_tokens', body: { model: 'm', messages: [] } });
-    expect(given.settled).toMatchObject([{ told: 'all', usage: { inputTokens: 0, outputTokens: 0 } }]);
+    const nothing = { usage: { inputTokens: 0, outputTokens: 0 } };
+    expect(given.settled).toMatchObject([{ told: 'all', ...nothing }, nothing]);
     const nobody = await gateway({ model: live('http://127.0.0.1:1/v1', given) });
     expect((await ask(nobody.socket)).status).toBe(502);
-    expect(given.settled[1]).toMatchObject({ told: 'all' });
+    expect(given.settled[2]).toMatchObject({ told: 'all' });
   });
 });

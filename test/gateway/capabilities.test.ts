@@ -76,6 +76,14 @@ const REFUSED: Record<string, [path: string, bodies: [what: string, more: object
         'file_data',
       ],
       ['many answers', { n: 100 }, 'at n'],
+      ['two limits of the answer', { max_tokens: 9, max_completion_tokens: 1 }, 'both max_tokens and max_completion'],
+      [
+        'sound as a picture',
+        {
+          messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url: 'data:audio/wav;base64,' } }] }],
+        },
+        'image_url.url',
+      ],
     ],
   ],
   anthropic: [
@@ -134,6 +142,11 @@ const REFUSED: Record<string, [path: string, bodies: [what: string, more: object
         part({ functionResponse: { name: 'x', response: {}, parts: [{ fileData: { fileUri: 'https://x' } }] } }),
         'functionResponse.parts[0].inlineData',
       ],
+      ...['audio/wav', 'video/mp4', 'application/x-tar'].map((mimeType): [string, object, string] => [
+        `data of type ${mimeType}`,
+        part({ inlineData: { mimeType, data: 'AA==' } }),
+        'parts[0].inlineData.mimeType',
+      ]),
       ['a stored context', { cachedContent: 'cachedContents/x' }, 'cachedContent'],
       ['many answers', { generationConfig: { candidateCount: 8 } }, 'candidateCount'],
     ],

@@ -73,6 +73,44 @@ describe('the mirror of a registry', () => {
     });
   });
 
+  it.each([
+    ['what npm says', 'application/vnd.npm.install-v1+json; q=1.0, application/json; q=0.8, */*', undefined],
+    [
+      'what pip says',
+      'application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+html; q=0.1, text/html; q=0.01',
+      undefined,
+    ],
+    ['any text', 'secret/one, application/json;secret=two', 'application/json'],
+    ['only text', 'secret', '*/*'],
+  ])('names the wanted form in words of its own: %s', async (_what, accept, sent) => {
+    const { host, asked } = await upstream({ '/is-number': '{}' });
+    const { get } = await mirror(routeTo('npm', `http://${host}`));
+    await get(`/~npm/${host}/is-number`, { accept });
+    const types = (text: string | undefined) => text?.replace(/;[^,]*/g, '');
+    expect(types(asked[0]?.headers.accept)).toBe(sent ?? types(accept));
+    expect(asked[0]?.headers.accept).not.toContain('secret');
+  });
+
+  it('sends no condition, and of a range only numbers', async () => {
+    const { host, asked } = await upstream({ '/a/-/a-1.0.0.tgz': 'x' });
+    const { get } = await mirror(routeTo('npm', `http://${host}`));
+    const path = `/~npm/${host}/a/-/a-1.0.0.tgz`;
+    const none = { 'if-none-match': '"secret"', 'if-modified-since': 'secret' };
+    await get(path, { ...none, range: 'bytes=0-99' });
+    await get(path, { ...none, range: 'bytes=-500' });
+    await get(path, { 'if-range': '"secret"', range: 'bytes=0-99' });
+    await get(path, { range: 'bytes=0-1,2-3' });
+    await get(path, { range: 'secret=0-1' });
+    expect(asked.map(({ headers }) => headers.range)).toEqual([
+      'bytes=0-99',
+      'bytes=-500',
+      undefined,
+      undefined,
+      undefined,
+    ]);
+    expect(JSON.stringify(asked.map(({ headers }) => headers))).not.toContain('secret');
+  });
+
   it('answers 405 to whatever is not reading, and nothing of it gets out', async () => {
     const { host, asked } = await upstream({});
     const gate = await mirror(routeTo('npm', `http://${host}`));

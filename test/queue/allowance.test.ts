@@ -62,6 +62,23 @@ describe('a budget', () => {
     expect(await spent()).toMatchObject({ usd: '130', tokens: '103', held_usd: '0', held_tokens: '0' });
   });
 
+  test('says when the provider counted more than was held, and the limit is passed', async () => {
+    const request = ask({ scopes: [{ name: 'run', key: 'run:r', usd: 1_000, tokens: 200 }] });
+    await here.reserve(request);
+    expect(await here.settle({ ask: request, charge: { microUsd: 1_000, tokens: 200 }, load: 200 })).toBeUndefined();
+    const next = { ...request, id: 'r:s:e1:next', input: 0, inputUsd: 0, output: 0, least: 0 };
+    expect(await here.reserve(next)).toMatchObject({ kind: 'granted' });
+    expect(await here.settle({ ask: next, charge: { microUsd: 0, tokens: 1 }, load: 1 })).toEqual({
+      kind: 'over',
+      scope: 'run',
+      unit: 'tokens',
+      limit: 200,
+      spent: 201,
+      reserved: 0,
+      needed: 0,
+    });
+  });
+
   test('gives the last request as long an answer as there is room for, and refuses one that is too short', async () => {
     const first = ask();
     await here.reserve(first);

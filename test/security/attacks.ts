@@ -27,6 +27,11 @@ const ROWS: [id: string, attack: string, defence: string][] = [
   ['attack 6', 'requests that two readers read in two ways', 'strict parser, requests made anew, no redirects'],
   ['attack 7', 'the provider repeats the key', 'answers checked and masked before they are passed on'],
   ['attack 8', 'many requests at once overrun the budget', 'worst case reserved before, settled after'],
+  [
+    'incident budget-burst',
+    'requests that a provider counts as more than they look',
+    'one limit, pictures and files at their worst, overdrawn runs end',
+  ],
   ['attack 9', 'flood the gateway', 'limits of connections, bytes and time, per sandbox'],
   ['attack 10', 'host names that slip through an allow list', 'one canonical form; exact host:port; empty is none'],
   [
@@ -35,7 +40,7 @@ const ROWS: [id: string, attack: string, defence: string][] = [
     'resolved once, private ranges refused, that address dialled',
   ],
   ['attack 12', 'another server behind an allowed tunnel', 'the name in the TLS greeting must be the host'],
-  ['attack 13', 'publish through an allowed registry', 'GET and HEAD only, without credentials or body'],
+  ['attack 13', 'publish through an allowed registry', 'GET and HEAD only, without credentials, body or words of the client’s'],
   ['attack 14', 'system calls that reach the kernel’s depths', 'a list of allowed ones; private namespaces'],
   ['attack 15', 'a sandbox that was described carelessly', 'one frozen description; proven before the first use'],
   ['attack 16', 'holes of known container runtimes', 'versions judged, images by id, fixed working folder'],

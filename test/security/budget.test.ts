@@ -10,7 +10,7 @@ const KEY = 'sk-test-budget-7d1c';
 const CLIENT = `
 const body = JSON.stringify({ model: 'm', max_tokens: 2000, messages: [{ role: 'user', content: 'hello' }] });
 const headers = { authorization: 'Bearer ' + process.env.HALO_MODEL_KEY };
-const one = (signal) => fetch(process.env.HALO_MODEL_URL + '/chat/completions', { method: 'POST', headers, body, signal });
+const one = (signal, sent = body) => fetch(process.env.HALO_MODEL_URL + '/chat/completions', { method: 'POST', headers, body: sent, signal });
 const ask = (n) => Promise.all(Array.from({ length: n }, () => one().then(async (r) => [r.status, await r.text()])));
 const done = (summary) => {
   require('fs').appendFileSync('work.txt', summary + '\\n');
@@ -139,6 +139,31 @@ describe('attack 8: a budget', () => {
     expect(used!.tokens).toBeGreaterThan(2_000);
     expect(used!.usage.costUsd).toBe(used!.tokens / 1_000);
     expect(state.usage.costUsd).toBeCloseTo(2 * (used!.tokens / 1_000), 6);
+  });
+});
+
+describe('incident budget-burst: requests that count as more than they look', () => {
+  it.each([
+    ['two limits of which a server takes the larger', 'max_completion_tokens: 1, max_tokens: 100000'],
+    ['files of a few bytes', "messages: [{ role: 'user', content: [{ type: 'file', file: { file_data: 'AA==' } }] }]"],
+  ])('%s: not one of thirty passes, and the story ends', async (_what, more) => {
+    const model = await provider((res) => tell(res, 300_000, 100_000));
+    const script = `const sent = JSON.stringify({ ...JSON.parse(body), ${more.includes('max') ? 'max_tokens: undefined, ' : ''}${more} });
+      const all = await Promise.all(Array.from({ length: 30 }, () => one(undefined, sent).then((r) => r.text())));
+      done(all[0]);`;
+    const state = await run(model.url, script, ['budget.story_tokens=200000']);
+    expect(model.times).toHaveLength(0);
+    expect(state.stories[0]!.summary).toMatch(/sets both max_tokens|may take 2,1\d\d,\d{3} tokens/);
+  });
+
+  it('answers that a provider counts as more than it was allowed end the run, whatever the agent says', async () => {
+    const model = await provider((res) => tell(res, 100, 100_000));
+    const state = await run(model.url, "await ask(30); done('All went well.');", ['budget.story_tokens=200000']);
+    expect(state).toMatchObject({
+      stopReason: 'BUDGET_EXCEEDED',
+      stories: [{ progress: 'failed', stopReason: 'BUDGET_EXCEEDED' }, { progress: 'pending' }],
+    });
+    expect(state.detail).toMatch(/^A: The budget of the story is overdrawn: the provider counted [\d,]+ tokens, the/);
   });
 });
 

@@ -1,12 +1,12 @@
 import * as z from 'zod';
-import { AnyObject, DataUrl, Grammar, JsonSchemaFormat, Refused } from './parts.ts';
+import { AnyObject, Grammar, JsonSchemaFormat, PictureUrl, Refused, Tokens } from './parts.ts';
 
 const Part = z.discriminatedUnion('type', [
   z.object({ type: z.literal('text'), text: z.string() }),
   z.object({ type: z.literal('refusal'), refusal: z.string() }),
   z.object({
     type: z.literal('image_url'),
-    image_url: z.object({ url: DataUrl, detail: z.string().optional() }),
+    image_url: z.object({ url: PictureUrl, detail: z.string().optional() }),
   }),
   z.object({
     type: z.literal('file'),
@@ -93,8 +93,8 @@ export const ChatBody = z
       .nullish(),
     reasoning_effort: z.string().nullish(),
     verbosity: z.string().nullish(),
-    max_tokens: number,
-    max_completion_tokens: number,
+    max_tokens: Tokens.nullish(),
+    max_completion_tokens: Tokens.nullish(),
     temperature: number,
     top_p: number,
     frequency_penalty: number,
@@ -110,6 +110,11 @@ export const ChatBody = z
       .unknown()
       .optional()
       .transform(() => undefined),
+  })
+  // Servers differ over which of the two they keep to.
+  .refine((body) => body.max_tokens == null || body.max_completion_tokens == null, {
+    path: ['max_tokens'],
+    error: 'it sets both max_tokens and max_completion_tokens',
   })
   // Without this, a stream does not tell what it used.
   .transform((body) => (body.stream === true ? { ...body, stream_options: { include_usage: true } } : body));

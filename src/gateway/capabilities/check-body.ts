@@ -8,6 +8,8 @@ export function checkBody(
 ): { body: Record<string, unknown> } | { reason: string } {
   const parsed = schema.safeParse(body);
   if (parsed.success) return { body: parsed.data };
+  const rule = parsed.error.issues.find(({ code }) => code === 'custom');
+  if (rule !== undefined) return { reason: `The request is not let through: ${rule.message}.` };
   const issue = deepest(parsed.error.issues);
   return { reason: describe(body, issue.path) };
 }

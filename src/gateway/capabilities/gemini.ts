@@ -1,10 +1,11 @@
 import * as z from 'zod';
-import { AnyObject, Refused } from './parts.ts';
+import { AnyObject, PictureType, Refused, Tokens } from './parts.ts';
 
 const thought = { thought: z.boolean().optional(), thoughtSignature: z.string().optional() };
 
+const FileType = z.union([PictureType, z.enum(['application/pdf', 'text/plain'])]);
 /** Pictures and files only from within the request: `fileData`, which names an address, is not here. */
-const InlineData = z.object({ inlineData: z.object({ mimeType: z.string(), data: z.string() }), ...thought });
+const InlineData = z.object({ inlineData: z.object({ mimeType: FileType, data: z.string() }), ...thought });
 
 const Part = z.union([
   z.object({ text: z.string(), ...thought }),
@@ -44,8 +45,8 @@ const GenerationConfig = z.object({
   temperature: z.number().optional(),
   topP: z.number().optional(),
   topK: z.number().optional(),
-  candidateCount: z.number().max(1).optional(),
-  maxOutputTokens: z.number().optional(),
+  candidateCount: z.literal(1).optional(),
+  maxOutputTokens: Tokens.optional(),
   stopSequences: z.array(z.string()).optional(),
   seed: z.number().optional(),
   presencePenalty: z.number().optional(),
@@ -56,7 +57,7 @@ const GenerationConfig = z.object({
   thinkingConfig: z
     .object({
       includeThoughts: z.boolean().optional(),
-      thinkingBudget: z.number().optional(),
+      thinkingBudget: z.number().int().optional(),
       thinkingLevel: z.string().optional(),
     })
     .optional(),

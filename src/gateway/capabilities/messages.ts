@@ -1,19 +1,18 @@
 import * as z from 'zod';
-import { AnyObject, Refused } from './parts.ts';
+import { AnyObject, PictureType, Refused, Tokens } from './parts.ts';
 
+/** Without `ttl`: what is kept for longer than the usual five minutes costs more to write than halo holds for it. */
 const cache = {
-  cache_control: z
-    .object({ type: z.literal('ephemeral'), ttl: z.string().optional(), scope: z.string().optional() })
-    .nullish(),
+  cache_control: z.object({ type: z.literal('ephemeral'), scope: z.string().optional() }).nullish(),
 };
 const Text = z.object({ type: z.literal('text'), text: z.string(), ...cache });
-const Base64 = z.object({ type: z.literal('base64'), media_type: z.string(), data: z.string() });
+const Picture = z.object({ type: z.literal('base64'), media_type: PictureType, data: z.string() });
 /** Only pictures and documents that are in the request itself: the provider fetches nothing. */
-const Image = z.object({ type: z.literal('image'), source: z.discriminatedUnion('type', [Base64]), ...cache });
+const Image = z.object({ type: z.literal('image'), source: z.discriminatedUnion('type', [Picture]), ...cache });
 const Document = z.object({
   type: z.literal('document'),
   source: z.discriminatedUnion('type', [
-    Base64,
+    z.object({ type: z.literal('base64'), media_type: z.string(), data: z.string() }),
     z.object({ type: z.literal('text'), media_type: z.string(), data: z.string() }),
     z.object({
       type: z.literal('content'),
@@ -84,7 +83,7 @@ const shape = {
   thinking: z
     .object({
       type: z.enum(['enabled', 'disabled', 'adaptive']),
-      budget_tokens: z.number().optional(),
+      budget_tokens: Tokens.optional(),
       display: z.string().optional(),
     })
     .optional(),
@@ -102,7 +101,7 @@ const shape = {
 /** What a request to the Messages API may hold; other keys are left out. */
 export const MessagesBody = z.object({
   ...shape,
-  max_tokens: z.number(),
+  max_tokens: Tokens,
   metadata: z.object({ user_id: z.string().nullish() }).optional(),
   stop_sequences: z.array(z.string()).optional(),
   stream: z.boolean().optional(),

@@ -1,7 +1,13 @@
 import * as z from 'zod';
 
-/** A picture or file that is in the request itself; any other URL would make the provider fetch it. */
-export const DataUrl = z.string().regex(/^data:/i);
+/** Pictures that all providers read; sound and films are priced apart, and are no part of anything here. */
+export const PictureType = z.enum(['image/png', 'image/jpeg', 'image/jpg', 'image/webp', 'image/gif']);
+
+/** A picture that is in the request itself; any other URL would make the provider fetch it. */
+export const PictureUrl = z.string().regex(/^data:image\/(png|jpe?g|webp|gif);base64,/i);
+
+/** A number of tokens. */
+export const Tokens = z.number().int().positive();
 
 /** A JSON schema or the arguments of a tool: data that the provider only hands on. */
 export const AnyObject = z.record(z.string(), z.unknown());

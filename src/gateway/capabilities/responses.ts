@@ -1,12 +1,12 @@
 import * as z from 'zod';
-import { AnyObject, DataUrl, Grammar, JsonSchemaFormat, Refused } from './parts.ts';
+import { AnyObject, Grammar, JsonSchemaFormat, PictureUrl, Refused, Tokens } from './parts.ts';
 
 /** What may be said in a message, a reasoning item or the result of a tool. No URL but data URLs, no file ids. */
 const Part = z.discriminatedUnion('type', [
   z.object({ type: z.enum(['input_text', 'output_text', 'summary_text', 'reasoning_text', 'text']), text: z.string() }),
   z.object({ type: z.literal('refusal'), refusal: z.string() }),
   z.object({ type: z.literal('encrypted_content'), encrypted_content: z.string() }),
-  z.object({ type: z.literal('input_image'), image_url: DataUrl, detail: z.string().optional() }),
+  z.object({ type: z.literal('input_image'), image_url: PictureUrl, detail: z.string().optional() }),
   z.object({ type: z.literal('input_file'), file_data: z.string(), filename: z.string().optional() }),
 ]);
 const Content = z.union([z.string(), z.array(Part)]);
@@ -151,7 +151,7 @@ export const ResponsesBody = z.object({
         .nullish(),
     })
     .nullish(),
-  max_output_tokens: z.number().nullish(),
+  max_output_tokens: Tokens.nullish(),
   temperature: z.number().nullish(),
   top_p: z.number().nullish(),
   truncation: z.enum(['auto', 'disabled']).nullish(),

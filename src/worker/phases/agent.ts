@@ -21,11 +21,11 @@ const GUIDANCE_BYTES = 64 * 1024;
 export async function runAgent(attempt: Attempt, work: Workspace): Promise<AgentAnswer> {
   return attempt.phase('agent', async () => {
     const started = await work.take();
-    try {
-      return await followAgent(attempt, started);
-    } finally {
-      await keepUsage(attempt, started);
-    }
+    const answer = await followAgent(attempt, started).finally(() => keepUsage(attempt, started));
+    // What was asked for last has told what it used only now.
+    const stopped = started.way?.channel.gateway.stopped();
+    if (stopped?.cause === 'overrun') refuseStopped(stopped, answer.summary);
+    return answer;
   });
 }
 
@@ -101,7 +101,8 @@ function explain({ error, cause }: AgentOutcome & { kind: 'error' }, problem: Pr
 
 /** An agent whose model requests were not let through could do nothing: that is why it ended as it did. */
 function refuseStopped(stopped: Stopped | undefined, tail: string): void {
-  if (stopped?.cause === 'budget') throw failed('BUDGET_EXCEEDED', stopped.sentence, tail);
+  if (stopped?.cause === 'budget' || stopped?.cause === 'overrun')
+    throw failed('BUDGET_EXCEEDED', stopped.sentence, tail);
   if (stopped?.cause === 'fault') throw new HaloError('BUDGET_UNKNOWN', stopped.sentence);
 }
 

@@ -1,0 +1,137 @@
+import { describe, expect, it } from 'vitest';
+import { checkBody } from '../../src/gateway/capabilities/check-body.ts';
+import { findOperation } from '../../src/gateway/model-api.ts';
+import type { ModelRequest } from '../../src/gateway/model-route.ts';
+import { limitAnswer, worstCase } from '../../src/gateway/worst-case.ts';
+
+const PATHS = {
+  responses: ['openai', '/v1/responses'],
+  chat: ['openai', '/v1/chat/completions'],
+  messages: ['anthropic', '/v1/messages'],
+  gemini: ['google', '/v1beta/models/m:generateContent'],
+} as const;
+
+/** A request as the gateway makes it of this body. */
+function request(kind: keyof typeof PATHS, body: Record<string, unknown>): ModelRequest {
+  const [api, url] = PATHS[kind];
+  const operation = findOperation(api, 'POST', url)!;
+  const checked = checkBody(operation.body, { model: 'm', ...body });
+  if ('reason' in checked) throw new Error(checked.reason);
+  return { operation, url, headers: {}, body: checked.body, model: typeof body.model === 'string' ? body.model : 'm' };
+}
+
+const DATA = 'A'.repeat(300_000);
+const PNG = `data:image/png;base64,${DATA}`;
+const ALL_THAT_CAN_BE_READ = 2_100_000;
+
+/** One part in the words of each API, within a whole body. */
+const WITH = {
+  responses: (part: object) => ({ input: [{ role: 'user', content: [part] }] }),
+  chat: (part: object) => ({ messages: [{ role: 'user', content: [part] }] }),
+  messages: (part: object) => ({ max_tokens: 10, messages: [{ role: 'user', content: [part] }] }),
+  gemini: (part: object) => ({ contents: [{ parts: [part] }] }),
+};
+
+describe('the most input that a request can be counted for', () => {
+  it.each([
+    ['responses', { type: 'input_image', image_url: PNG }, 16_400],
+    ['chat', { type: 'image_url', image_url: { url: PNG } }, 16_400],
+    ['messages', { type: 'image', source: { type: 'base64', media_type: 'image/png', data: DATA } }, 5_000],
+    ['gemini', { inlineData: { mimeType: 'image/png', data: DATA } }, 16_400],
+  ] as const)('%s: a picture counts by its kind, large or small', (kind, part, tokens) => {
+    const small = JSON.parse(JSON.stringify(part).replace(DATA, 'AA==')) as object;
+    const [large, tiny] = [part, small].map((one) => worstCase(request(kind, WITH[kind](one))).inputTokens);
+    expect(large).toBe(tiny);
+    expect(large).toBeGreaterThanOrEqual(tokens);
+    expect(large).toBeLessThan(tokens + 1_000);
+  });
+
+  it.each([
+    ['responses', { type: 'input_file', file_data: 'data:application/pdf;base64,AA==' }],
+    ['chat', { type: 'file', file: { file_data: 'data:application/pdf;base64,AA==' } }],
+    ['messages', { type: 'document', source: { type: 'base64', media_type: 'application/pdf', data: 'AA==' } }],
+    ['gemini', { inlineData: { mimeType: 'application/pdf', data: 'AA==' } }],
+  ] as const)('%s: a file counts as all that a model can read, because its pages are not known', (kind, part) => {
+    expect(worstCase(request(kind, WITH[kind](part))).inputTokens).toBe(ALL_THAT_CAN_BE_READ);
+  });
+
+  it('finds pictures and files within results of tools', () => {
+    const image = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: DATA } };
+    const result = { type: 'tool_result', tool_use_id: 't', content: [image, image] };
+    const { inputTokens } = worstCase(request('messages', WITH.messages(result)));
+    expect(inputTokens).toBeGreaterThan(10_000);
+    expect(inputTokens).toBeLessThan(11_000);
+    const output = { type: 'function_call_output', call_id: 'c', output: [{ type: 'input_file', file_data: 'x' }] };
+    expect(worstCase(request('responses', { input: [output] })).inputTokens).toBe(ALL_THAT_CAN_BE_READ);
+    const answer = {
+      functionResponse: {
+        name: 'n',
+        response: {},
+        parts: [{ inlineData: { mimeType: 'application/pdf', data: 'x' } }],
+      },
+    };
+    expect(worstCase(request('gemini', WITH.gemini(answer))).inputTokens).toBe(ALL_THAT_CAN_BE_READ);
+  });
+
+  it('takes text for no picture because it looks like one', () => {
+    const input = { type: 'input_image', image_url: DATA, content: [{ type: 'image', source: { data: DATA } }] };
+    const call = { type: 'tool_use', id: 'i', name: 'n', input };
+    expect(worstCase(request('messages', WITH.messages(call))).inputTokens).toBeGreaterThan(2 * DATA.length);
+  });
+
+  it('knows the model that counts pictures as more than all others', () => {
+    const body = { ...WITH.chat({ type: 'image_url', image_url: { url: PNG } }), model: 'gpt-4o-mini-2024-07-18' };
+    expect(worstCase(request('chat', body)).inputTokens).toBeGreaterThan(48_000);
+  });
+
+  it('has room for what a provider adds for tools, and for a second run of the model', () => {
+    const plain = worstCase(request('messages', { max_tokens: 1_000, messages: [] }));
+    const tools = worstCase(request('messages', { max_tokens: 1_000, messages: [], tools: [{ name: 'n' }] }));
+    expect(tools.inputTokens).toBeGreaterThan(plain.inputTokens + 2_000);
+    const edits = { context_management: { edits: [{ type: 'compact_20260112' }] } };
+    const twice = worstCase(request('messages', { max_tokens: 1_000, messages: [], ...edits }));
+    expect(twice.inputTokens).toBeGreaterThan(2 * plain.inputTokens + 5_000);
+  });
+});
+
+describe('the longest answer', () => {
+  it.each([
+    ['chat', { messages: [], max_completion_tokens: 1, max_tokens: 100_000 }, 'both max_tokens and max_completion'],
+    ['chat', { messages: [], max_completion_tokens: 100_000.5 }, '100000.5 at max_completion_tokens'],
+    ['chat', { messages: [], max_tokens: 0 }, '0 at max_tokens'],
+    ['responses', { input: [], max_output_tokens: -1 }, '-1 at max_output_tokens'],
+    ['messages', { messages: [], max_tokens: 0.1 }, '0.1 at max_tokens'],
+    ['gemini', { contents: [], generationConfig: { maxOutputTokens: 1e400 } }, 'generationConfig.maxOutputTokens'],
+    ['gemini', { contents: [], generationConfig: { candidateCount: 0.5 } }, 'generationConfig.candidateCount'],
+  ] as const)('%s: a limit that servers could read in two ways is refused: %j', (kind, body, says) => {
+    expect(() => request(kind, body)).toThrow(says);
+  });
+
+  it('is what goes on, also where the request asks for more than any model gives', () => {
+    const asked = request('messages', { messages: [], max_tokens: 1_000_000 });
+    expect(worstCase(asked).outputTokens).toBe(128_000);
+    expect(limitAnswer(asked, 128_000).body.max_tokens).toBe(128_000);
+  });
+
+  it('counts thoughts that may be longer than it', () => {
+    const thinking = { type: 'enabled', budget_tokens: 60_000 };
+    const asked = request('messages', { messages: [], max_tokens: 1_000, thinking });
+    expect(worstCase(asked)).toMatchObject({ outputTokens: 61_000, leastOutput: 60_001 });
+    expect(limitAnswer(asked, 60_500).body.max_tokens).toBe(60_500);
+  });
+
+  it.each([
+    ['what is kept in the cache for longer, at a higher price', 'messages', { cache_control: { ttl: '1h' } }],
+    ['another tier of service', 'messages', { service_tier: 'priority', speed: 'fast' }],
+    ['another tier of service', 'responses', { service_tier: 'priority', input: [] }],
+    ['further answers', 'chat', { best_of: 20, messages: [] }],
+  ] as const)('%s is left out (%s)', (_what, kind, more) => {
+    const system = [{ type: 'text', text: 'x', ...('cache_control' in more ? cached(more.cache_control.ttl) : {}) }];
+    const body = kind === 'messages' ? { max_tokens: 10, messages: [], system, ...more } : more;
+    expect(JSON.stringify(request(kind, body).body)).not.toMatch(/ttl|tier|speed|best_of/);
+  });
+});
+
+function cached(ttl: string) {
+  return { cache_control: { type: 'ephemeral', ttl } };
+}
