@@ -2,7 +2,7 @@ import type { ListedRun, RunView } from '../api/operations.ts';
 import { formatDuration, msBetween } from '../core/duration.ts';
 import { needsText } from '../core/needs.ts';
 import { priorityText } from '../core/priority.ts';
-import { isDone } from '../core/progress.ts';
+import { isDone, isUnchanged } from '../core/progress.ts';
 import type { RunState, StoryProgress, StoryState } from '../core/run-state.ts';
 import { safeLine } from '../core/safe-text.ts';
 import type { Paint, Tone } from '../core/transcript-line.ts';
@@ -185,6 +185,7 @@ function progressText(story: StoryState, run: RunState): string {
     case 'pending':
       return story.approved === undefined ? pendingText(story, run) : 'approved, not landed';
     case 'passed':
+      return isUnchanged(story) ? 'no change needed' : story.progress;
     case 'skipped':
     case 'cancelled':
       return story.progress;

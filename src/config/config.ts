@@ -122,6 +122,8 @@ export interface Config {
   /** When the run ends with SUCCESS: `ff` fast-forwards the branch of the checkout, `worktree` makes a checkout aside. */
   land: {
     mode: 'branch' | 'ff' | 'worktree';
+    /** What a story ends with whose agent reports success without a change, once the gates pass on its base. */
+    unchanged: 'pass' | 'fail';
     /** Globs of paths that only a person lets through, besides halo's own; `!` takes some out. */
     protect: readonly string[];
   };

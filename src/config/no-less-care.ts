@@ -6,6 +6,7 @@ import type { Setting } from './settings.ts';
 const WORDS: Record<string, readonly unknown[]> = {
   'approval.mode': ['never', 'run', 'story'],
   'tests.removed': ['report', 'block'],
+  'land.unchanged': ['pass', 'fail'],
   // Without a baseline nobody knows which tests are gone.
   'tests.baseline': ['never', 'auto', 'always'],
 };

@@ -175,6 +175,11 @@ export const HaloToml = z.strictObject({
       'branch',
       '`branch`: leave the commits on the branch of the run; `ff`: fast-forward the branch of the checkout when all stories have landed; `worktree`: check them out then in a worktree of their own, `<HALO_HOME>/worktrees/<runId>`.',
     ]),
+    unchanged: key(oneOf('pass', 'fail'), [
+      'word',
+      'pass',
+      'A story whose agent reports success without changing a file: `pass` it without a commit if the gates pass on the commit that it started from, or `fail` the attempt. Without gates the attempt fails.',
+    ]),
     protect: key(Globs, [
       'list of globs',
       [],

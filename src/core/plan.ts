@@ -1,7 +1,7 @@
 import { consumesAttempt } from './failure.ts';
 import type { RunState, StoryState } from './run-state.ts';
 import type { StopReason } from './stop-reason.ts';
-import { isDone } from './progress.ts';
+import { isDone, isUnchanged } from './progress.ts';
 
 /** What a run does next: the attempts that may be under way now, in the order of its stories, or its end. */
 export type Plan = { kind: 'attempts'; attempts: PlannedAttempt[] } | ({ kind: 'end' } & RunEnd);
@@ -114,8 +114,30 @@ function endAfterAll(stories: StoryState[], landed: number): RunEnd {
   if (left > 0) {
     return { stopReason: 'PARTIAL', detail: `${landed} of ${stories.length} stories landed, ${left} cancelled` };
   }
-  if (landed > 0) return { stopReason: 'SUCCESS', detail: `${landed} of ${stories.length} stories landed` };
   const done = stories.filter((story) => story.progress === 'done').length;
+  const unchanged = stories.filter(isUnchanged).length;
+  if (landed > 0)
+    return { stopReason: 'SUCCESS', detail: describeSuccess(stories.length, { landed, unchanged, done }) };
   if (done > 0 && done === stories.length) return { stopReason: 'SUCCESS', detail: 'every story was done already' };
   return { stopReason: 'NOTHING_RUNNABLE', detail: 'no story of the PRD is open' };
+}
+
+interface Counts {
+  /** Passed with a commit or without one. */
+  landed: number;
+  unchanged: number;
+  done: number;
+}
+
+/** Where not every story landed a commit, how each of them came to be done. */
+function describeSuccess(all: number, { landed, unchanged, done }: Counts): string {
+  if (landed === all && unchanged === 0) return `${landed} of ${all} stories landed`;
+  const parts = [
+    [landed - unchanged, 'landed'],
+    [unchanged, 'needed no change'],
+    [done, 'done before'],
+    [all - landed - done, 'skipped'],
+  ] as const;
+  const counted = parts.flatMap(([count, word]) => (count === 0 ? [] : [`${count} ${word}`]));
+  return `${all} of ${all} stories finished: ${counted.join(', ')}`;
 }

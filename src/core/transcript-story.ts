@@ -55,7 +55,8 @@ export function storyLines(event: StoryEvent): StoryLine[] {
     }
     case 'story.ended': {
       const { word, tone } = VERDICTS[event.verdict];
-      const what = event.commit === undefined ? event.stopReason : short(event.commit);
+      const unchanged = event.verdict === 'passed' ? 'no change needed' : event.stopReason;
+      const what = event.commit === undefined ? unchanged : short(event.commit);
       const [first = '', ...rest] = cap(event.summary, SAID_LINES);
       return [{ label: 'story', tone, text: `${word}  ${what}  ${first}`.trimEnd() }, ...continued(rest, 'plain', '')];
     }

@@ -31,7 +31,8 @@ export function historyText(events: readonly JournalEvent[]): string {
 }
 
 function section({ event, gates, tests }: Ended, title: string): string {
-  const commit = event.commit === undefined ? [] : [`- commit: ${event.commit}`];
+  const unchanged = event.verdict === 'passed' ? ['- commit: none, no change needed'] : [];
+  const commit = event.commit === undefined ? unchanged : [`- commit: ${event.commit}`];
   const facts = [
     `- verdict: ${event.verdict} (${event.stopReason}), attempt ${event.attempt}`,
     ...commit,

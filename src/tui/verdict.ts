@@ -47,13 +47,15 @@ export function verdictBlock({ state, width, paint, dir }: VerdictInput): string
   }
 }
 
-const STORY_LABELS = ['landed', 'failed', 'human', 'left out', 'not done'];
+const STORY_LABELS = ['landed', 'passed', 'failed', 'human', 'left out', 'not done'];
 
 function storyRow(story: StoryState): [string, string][] {
   const id = safeLine(story.id);
   switch (story.progress) {
     case 'passed':
-      return [['landed', `${story.commit?.slice(0, 7) ?? ''}  ${id}  ${safeLine(story.title)}`]];
+      return story.commit === undefined
+        ? [['passed', `${id}  no change needed  ${safeLine(story.title)}`]]
+        : [['landed', `${story.commit.slice(0, 7)}  ${id}  ${safeLine(story.title)}`]];
     case 'failed':
       return [['failed', `${story.stopReason ?? ''}  ${id}  ${safeLine(story.summary ?? '')}`]];
     case 'needs_human':

@@ -56,8 +56,9 @@ export async function rehearseStory(attempt: Attempt): Promise<StoryEnd> {
 }
 
 async function runPhases(attempt: Attempt): Promise<StoryEnd> {
-  const { answer, ...proven } = await proveWork(attempt, mergeWithTip);
-  return landProven(proven, answer.summary);
+  const { answer, proven } = await proveWork(attempt, mergeWithTip);
+  if (proven !== undefined) return landProven(proven, answer.summary);
+  return { verdict: 'passed', stopReason: 'SUCCESS', summary: answer.summary, usage: attempt.usage };
 }
 
 /** The agent's work is done, and a person has said yes to it. */
@@ -66,8 +67,10 @@ async function landApproved(attempt: Attempt, approval: Approval): Promise<Story
   return landProven(proven, summary);
 }
 
-interface ProvenWork extends Proven {
+interface ProvenWork {
   answer: AgentAnswer;
+  /** Undefined when the agent changed nothing and the gates pass on the commit that the story builds on. */
+  proven: Proven | undefined;
 }
 
 /** On which commit the gates see the work: where other stories landed while the agent worked, together with theirs. */
@@ -99,12 +102,16 @@ async function workAndProve(attempt: Attempt, baseline: Baseline, rebase: Rebase
   const answer = await answering.catch((error: unknown) => keepPartialWork(attempt, exporter, error));
   const exported = await exportTree(attempt, exporter);
   const done = await importCandidate(attempt, exported, answer);
+  if (done === undefined) {
+    await runGates(attempt, clean, { candidate: { commit: attempt.base }, baseline });
+    return { answer, proven: undefined };
+  }
   const based = await rebase(attempt, done, answer.summary);
   const gates = await runGates(based.attempt, clean, {
     candidate: based.candidate,
     baseline: based.attempt === attempt ? baseline : openBaseline(based.attempt),
   });
-  return { answer, ...based, gates };
+  return { answer, proven: { ...based, gates } };
 }
 
 function endOrThrow(error: unknown): StoryEnd {

@@ -84,6 +84,7 @@ const NO_LOOSER: Record<string, [strict: string, loose: string]> = {
   'limits.output': ['"900m"', '"1g"'],
   'approval.mode': ['"story"', '"run"'],
   'tests.removed': ['"block"', '"report"'],
+  'land.unchanged': ['"fail"', '"pass"'],
   'tests.baseline': ['"always"', '"auto"'],
 };
 

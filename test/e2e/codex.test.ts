@@ -106,12 +106,6 @@ describe.concurrent('a story that Codex does not finish', () => {
       says: 'not the JSON that was asked for: "All done, enjoy!"',
     },
     {
-      name: 'ok without a change',
-      turns: [{ run: 'ls' }, OK],
-      reason: 'INVALID_OUTPUT',
-      says: 'the workspace is as it was before',
-    },
-    {
       name: 'a refused request',
       turns: fails(400),
       reason: 'ENGINE_ERROR',

@@ -68,6 +68,30 @@ describe('a story that passes', () => {
     expect(repository.git('status', '--porcelain')).toBe('');
   });
 
+  it('passes without a commit when there is nothing to change and the gates pass on its base', async () => {
+    const repository = repositoryWith({ 'done.txt': 'yes' });
+    const agent = `p=$(cat); case "$p" in *"Story B"*) echo b > b.txt;; esac; ${OK}`;
+    const state = await run(repository, scripted(agent, ['grep -q yes done.txt']), ['A', 'B']);
+    expect(state).toMatchObject({
+      stopReason: 'SUCCESS',
+      detail: '2 of 2 stories finished: 1 landed, 1 needed no change',
+      stories: [
+        { id: 'A', progress: 'passed', attempts: 1 },
+        { id: 'B', progress: 'passed' },
+      ],
+    });
+    expect(state.stories[0]).not.toHaveProperty('commit');
+    expect(repository.git('log', '--format=%s', `main..halo/${state.runId}`)).toBe('feat: [B] - Story B');
+    expect(halo.readFile(state.runId, 'progress.md')).toContain('- commit: none, no change needed');
+  });
+
+  it('does not pass for nothing when a gate fails on its base, or when there is no gate', async () => {
+    const refused = await run(repositoryWith(), scripted(OK, ['test -e missing.txt'], ['retry.attempts=1']));
+    expect(refused).toMatchObject({ stopReason: 'GATE_FAILED', tip: refused.repo.base });
+    const unproven = await run(repositoryWith(), scripted(OK, [], ['retry.attempts=1']));
+    expect(unproven).toMatchObject({ stopReason: 'INVALID_OUTPUT' });
+  });
+
   it('leaves a complete run directory', async () => {
     const state = await run(repositoryWith(), scripted(`echo "I work."; echo x > x; ${OK}`, ['cat x']));
     const read = (path: string) => halo.readFile(state.runId, path);
@@ -157,7 +181,7 @@ describe('a story that does not pass', () => {
   });
 
   it.each([
-    ['an agent that says ok and changed nothing', OK, 'INVALID_OUTPUT'],
+    ['an agent that reports success for nothing', OK, 'INVALID_OUTPUT', 'land.unchanged="fail"'],
     ['an agent that ends in prose', 'echo x > x; echo "All done!"', 'INVALID_OUTPUT'],
     ['an agent that fails as a program', 'echo x > x; exit 9', 'ENGINE_ERROR'],
     ['an agent that gives up', `echo '{"status":"failed","summary":"Too hard."}'`, 'ENGINE_ERROR'],

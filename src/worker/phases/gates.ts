@@ -15,7 +15,7 @@ import { installDependencies } from './setup.ts';
 export async function runGates(
   attempt: Attempt,
   clean: Workspace,
-  { candidate, baseline }: { candidate: Candidate; baseline: Baseline },
+  { candidate, baseline }: { candidate: Pick<Candidate, 'commit'>; baseline: Baseline },
 ): Promise<GateProof[]> {
   return attempt.phase('gates', async () => {
     const { config, id, candidateDir, gatesFolder, worker, place } = attempt;

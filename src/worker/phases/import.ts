@@ -23,14 +23,20 @@ export interface Candidate {
 /** More paths are not named. */
 const NAMED = 50;
 
-/** Checks the exported pack, rebuilds its tree from blobs alone, and makes the commit that the gates will judge. */
-export async function importCandidate(attempt: Attempt, exported: Exported, answer: AgentAnswer): Promise<Candidate> {
+/**
+ * Checks the exported pack, rebuilds its tree from blobs alone, and makes the commit that the gates will judge; undefined
+ * when the agent changed nothing and `land.unchanged` lets the gates decide whether nothing had to be changed.
+ */
+export async function importCandidate(
+  attempt: Attempt,
+  exported: Exported,
+  answer: AgentAnswer,
+): Promise<Candidate | undefined> {
   return attempt.phase('import', async () => {
     const candidate = await importWork(attempt, exported, answer.summary);
-    if (candidate === undefined) {
-      throw failed('INVALID_OUTPUT', 'the agent says ok, but the workspace is as it was before', answer.summary);
-    }
-    return candidate;
+    const { gates = [], land } = attempt.config;
+    if (candidate !== undefined || (land.unchanged === 'pass' && gates.length > 0)) return candidate;
+    throw failed('INVALID_OUTPUT', 'the agent reported success but changed no files', answer.summary);
   });
 }
 
