@@ -58,7 +58,7 @@ interface Place {
 /** `cleanBut`: uncommitted changes are refused, but for those of this file. Throws NOT_A_GIT_REPO, NO_COMMITS, DIRTY_WORKTREE. */
 export async function lookAtFolder(source: string, cleanBut: string | undefined): Promise<Place> {
   const { root, gitDir, branch, head } = await inspectRepo(source);
-  if (cleanBut !== undefined) await refuseChanges(root, cleanBut);
+  if (cleanBut !== undefined && root !== gitDir) await refuseChanges(root, cleanBut);
   return {
     repo: { source: root, mirror: mirrorName(gitDir), branch, base: head },
     from: gitDir,

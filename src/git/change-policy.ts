@@ -1,4 +1,5 @@
 import { refuseCollisions } from './collisions.ts';
+import { refuseEmbedded } from './embedded.ts';
 import type { ImportLimits } from './import-limits.ts';
 import { readObjects, statObjects } from './objects.ts';
 import { checkChangedPath, checkLink, checkNewPath } from './path-policy.ts';
@@ -28,6 +29,7 @@ export async function checkChanges(check: ChangeCheck): Promise<string[]> {
   const [blobs] = await Promise.all([
     checkBlobs(check),
     added.length === 0 ? undefined : refuseCollisions({ gitDir, base, tree, added, signal }),
+    refuseEmbedded({ gitDir, base, tree, changes, signal }),
   ]);
   await checkLinks(check);
   return blobs;

@@ -1,5 +1,6 @@
 import { readObjects } from './objects.ts';
 import { foldName } from './path-policy.ts';
+import { readTree } from './tree-entries.ts';
 import { violation } from './violation.ts';
 
 export interface CollisionRequest {
@@ -21,9 +22,9 @@ export async function refuseCollisions({ gitDir, base, tree, added, signal }: Co
   const contents = await readObjects(gitDir, names, signal);
   const idBytes = tree.length / 2;
   folders.forEach((folder, index) => {
-    const before = new Set(entryNames(contents[index * 2 + 1], idBytes));
+    const before = new Set(readTree(contents[index * 2 + 1], idBytes).map(({ name }) => name));
     const seen = new Map<string, string>();
-    for (const name of entryNames(contents[index * 2], idBytes)) {
+    for (const { name } of readTree(contents[index * 2], idBytes)) {
       const twin = seen.get(foldName(name));
       seen.set(foldName(name), name);
       if (twin === undefined || (before.has(name) && before.has(twin))) continue;
@@ -37,18 +38,4 @@ export async function refuseCollisions({ gitDir, base, tree, added, signal }: Co
 function foldersAbove(path: string): string[] {
   const names = path.split('/').slice(0, -1);
   return ['', ...names.map((_, index) => names.slice(0, index + 1).join('/'))];
-}
-
-/** The names in a raw tree object: `<mode> <name>\0<id>` again and again. */
-function entryNames(tree: Buffer | undefined, idBytes: number): string[] {
-  const names: string[] = [];
-  if (tree === undefined) return names;
-  for (let at = 0; at < tree.length;) {
-    const blank = tree.indexOf(0x20, at);
-    const end = tree.indexOf(0, blank);
-    if (blank === -1 || end === -1) break; // not a tree: the folder was a file in the base
-    names.push(tree.toString('utf8', blank + 1, end));
-    at = end + 1 + idBytes;
-  }
-  return names;
 }

@@ -47,7 +47,11 @@ const SEALED_ENV = {
   GIT_LFS_SKIP_SMUDGE: '1',
 };
 
+/** Files of a repository can look like a bare repository: git then takes its settings from them, unless it is told. */
+const NO_EMBEDDED = 'safe.bareRepository=explicit';
+
 const SEALED_CONFIG = asArguments([
+  NO_EMBEDDED,
   'core.hooksPath=/dev/null',
   'core.fsmonitor=false',
   'core.attributesFile=/dev/null',
@@ -86,6 +90,7 @@ const OPERATOR_ENV = {
 };
 
 const OPERATOR_CONFIG = asArguments([
+  NO_EMBEDDED,
   'core.hooksPath=/dev/null',
   'core.fsmonitor=false',
   'gc.auto=0',

@@ -8,6 +8,8 @@ const INVISIBLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u;
 /** What some file system takes for `.git`: case, Windows short names, trailing dots and blanks. */
 const GIT_NAME = /^(?:\.git|git~\d+)[ .]*$/i;
 const MODULES_NAME = /^(?:\.gitmodules|gitmod~\d+|gi7eba~\d+|gi7d29~\d+)[ .]*$/i;
+/** What Windows gives to a longer name besides its own: a file so called may stand for `.github`. */
+const SHORT_NAME = /^[^.~]{1,6}~\d+(?:\.[^.]{0,3})?$/;
 const RESERVED_NAME = /^(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?$/i;
 
 /** Rules for every changed path. Throws POLICY_VIOLATION. */
@@ -30,6 +32,7 @@ export function checkNewPath(path: string): void {
     if (Buffer.byteLength(name) > MAX_NAME_BYTES)
       throw violation(path, `a name is longer than ${MAX_NAME_BYTES} bytes`);
     if (/[ .]$/.test(name)) throw violation(path, 'a name ends with a blank or a dot');
+    if (SHORT_NAME.test(name)) throw violation(path, 'Windows gives such a name to others');
     if (RESERVED_NAME.test(name)) throw violation(path, 'the name is reserved on Windows');
   }
 }

@@ -1,6 +1,7 @@
 import { realpath, stat } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
 import { HaloError } from '../core/errors.ts';
+import { allowBare, findCheckout } from './allow-bare.ts';
 import { git, gitText, lastWords, tryGit, type GitOptions } from './git.ts';
 import { assertObjectId } from './object-id.ts';
 
@@ -15,15 +16,20 @@ export interface RepoFacts {
   shallow: boolean;
 }
 
-/** What `path` (any folder inside a repository) belongs to. Throws NOT_A_GIT_REPO and NO_COMMITS. */
+/**
+ * What `path` (any folder inside a repository) belongs to. It is found as git finds it, so that a repository of another
+ * user is refused unless git was told that it is safe. Throws NOT_A_GIT_REPO and NO_COMMITS.
+ */
 export async function inspectRepo(path: string): Promise<RepoFacts> {
   const at: GitOptions = { cwd: path, trust: 'operator' };
   if (!(await isFolder(path))) throw notARepo(path, 'there is no such folder');
+  const allowed = await allowBare(path);
+  const ask = (...args: string[]) => tryGit([...allowed, ...args], at);
   const [facts, top, head, branch] = await Promise.all([
-    tryGit(['rev-parse', '--path-format=absolute', '--is-shallow-repository', '--git-common-dir'], at),
-    tryGit(['rev-parse', '--show-toplevel'], at),
-    tryGit(['rev-parse', '--quiet', '--verify', 'HEAD^{commit}'], at),
-    tryGit(['symbolic-ref', '--quiet', '--short', 'HEAD'], at),
+    ask('rev-parse', '--path-format=absolute', '--is-shallow-repository', '--git-common-dir'),
+    ask('rev-parse', '--show-toplevel'),
+    ask('rev-parse', '--quiet', '--verify', 'HEAD^{commit}'),
+    ask('symbolic-ref', '--quiet', '--short', 'HEAD'),
   ]);
   if (facts.exitCode !== 0) throw notARepo(path, lastWords(facts.stderr) ?? 'git does not know it');
   const lines = facts.stdout.toString('utf8').replace(/\n$/, '');
@@ -33,8 +39,12 @@ export async function inspectRepo(path: string): Promise<RepoFacts> {
       hint: 'Make a first commit; halo starts its work from it.',
     });
   }
+  const root = top.exitCode === 0 ? await realpath(lineOf(top.stdout)) : rootWithoutCheckout(gitDir);
+  // The files of a repository may be anywhere (core.worktree), but halo writes only where it was sent.
+  if (top.exitCode === 0 && root !== (await findCheckout(await realpath(path))))
+    throw notARepo(path, `its files are elsewhere, in ${root}`);
   return {
-    root: top.exitCode === 0 ? await realpath(lineOf(top.stdout)) : rootWithoutCheckout(gitDir),
+    root,
     gitDir,
     branch: branch.exitCode === 0 ? lineOf(branch.stdout) : undefined,
     head: lineOf(head.stdout),
@@ -51,7 +61,7 @@ export async function listChanges(root: string, except: readonly string[] = []):
   const args = ['status', '--porcelain=v1', '-z', '--no-renames', '--untracked-files=normal', '--', '.', ...not];
   const status = await tryGit(args, { cwd: root, trust: 'operator' });
   if (status.exitCode === 0) return splitZero(status.stdout).map((entry) => entry.slice(3));
-  if (status.stderr.includes('must be run in a work tree')) return [];
+  if (/must be run in a work tree|cannot use bare repository/.test(status.stderr)) return [];
   throw new HaloError('GIT_FAILED', `git status failed in ${root}: ${lastWords(status.stderr) ?? 'no reason given'}`);
 }
 

@@ -95,6 +95,11 @@ const ROWS: [id: string, attack: string, defence: string][] = [
     'they change nothing outside and wait for a person',
   ],
   ['incident git-hooks', 'hooks written in the sandbox run on the host', 'no .git comes back'],
+  [
+    'incident embedded-repository',
+    'files that make a folder a git repository run programs for whoever enters it',
+    'no such folder is taken over; git of the host ignores it',
+  ],
   ['incident environ', 'a reading tool prints /proc/self/environ', 'no secret in any process inside'],
   ['incident open-api', 'a local API without a token, open to all origins', 'a token on loopback, too'],
   ['incident engine-socket', 'the engine’s socket inside', 'it is never mounted'],
