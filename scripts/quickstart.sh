@@ -100,9 +100,9 @@ halo() {
   if [[ $(command -v halo || true) -ef $root/bin/halo ]]; then echo halo; else echo "$root/bin/halo"; fi
 }
 
-bold='' plain='' commit_format='commit %h%n    %s%n    %(trailers:separator=%x20%x20)%n'
+bold='' plain='' commit_format='commit %h%n    %s%n    %(trailers:key=Halo-Run,key=Halo-Story,key=Halo-Attempt,separator=%x20%x20)%n'
 if [[ -t 1 && -z ${NO_COLOR:-} ]]; then
   bold=$'\e[1m' plain=$'\e[0m'
-  commit_format='%C(yellow)commit %h%C(reset)%n    %s%n    %C(dim)%(trailers:separator=%x20%x20)%C(reset)%n'
+  commit_format='%C(yellow)commit %h%C(reset)%n    %s%n    %C(dim)%(trailers:key=Halo-Run,key=Halo-Story,key=Halo-Attempt,separator=%x20%x20)%C(reset)%n'
 fi
 main

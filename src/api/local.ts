@@ -5,7 +5,6 @@ import type { Masker } from '../lib/secrets/masker.ts';
 import { orClose } from '../lib/or-close.ts';
 import { HaloError } from '../core/errors.ts';
 import type { RunState } from '../core/run-state.ts';
-import { storyKey } from '../core/story-key.ts';
 import { transcribe } from '../core/transcript.ts';
 import { diffCommits } from '../git/diff.ts';
 import { parentOf } from '../git/hold.ts';
@@ -96,8 +95,7 @@ export function openLocal(options: LocalOptions): Operations {
     },
     async *raw(prefix, { storyId, follow, signal }) {
       const runId = await store.find(prefix);
-      if (storyId !== undefined) findStory(await store.readState(runId), storyId);
-      const key = storyId === undefined ? {} : { storyKey: storyKey(storyId) };
+      const key = storyId === undefined ? {} : { storyKey: findStory(await store.readState(runId), storyId).key };
       yield* store.followRaw(runId, { ...key, follow, ...(signal === undefined ? {} : { signal }) });
     },
     diff: async (prefix, storyId) => {

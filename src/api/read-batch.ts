@@ -3,13 +3,17 @@ import { basename, dirname, resolve } from 'node:path';
 import { parse as parseToml } from 'smol-toml';
 import * as z from 'zod';
 import { orderBatch } from '../core/batch.ts';
+import { findInvisible } from '../core/look-alike.ts';
 import { HaloError } from '../core/errors.ts';
 import { isPriority, parsePriority } from '../core/priority.ts';
 import { isUrl } from '../git/source.ts';
 import { discoverPrd } from './discover-prd.ts';
 import type { BatchEntry } from './operations.ts';
 
-const NAME = z.string().regex(/^[^\s,]{1,100}$/, 'must be a name without blanks and commas');
+const NAME = z
+  .string()
+  .regex(/^[^\s,]{1,100}$/, 'must be a name without blanks and commas')
+  .refine((name) => findInvisible(name) === undefined, 'must be a name without invisible characters');
 const PATH = z.string().min(1);
 const PRIORITY = z.union([
   z.number().refine(isPriority, 'must be a whole number from -1000 to 1000'),

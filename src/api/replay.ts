@@ -7,10 +7,11 @@ import type { Host } from '../config/config.ts';
 import { HaloError } from '../core/errors.ts';
 import type { JournalEvent } from '../core/events.ts';
 import { foldRun } from '../core/fold-run.ts';
-import { storyKey } from '../core/story-key.ts';
 import { transcribe } from '../core/transcript.ts';
 import type { AttemptPlace } from '../store/layout.ts';
 import { openStore, type Store } from '../store/store.ts';
+import { cassetteIn } from '../worker/cassette-file.ts';
+import { findStory } from '../worker/find-story.ts';
 import { hostGitDirOf } from '../worker/host-repo.ts';
 import { openIdle } from '../worker/open-context.ts';
 import { lastPrd } from '../worker/read-run.ts';
@@ -77,16 +78,17 @@ async function findAttempt(
     );
   }
   const { verdict, stopReason, summary } = ended;
-  const place = { runId, storyKey: storyKey(storyId), attempt: ended.attempt };
+  const place = { runId, storyKey: findStory(state, storyId).key, attempt: ended.attempt };
   const config = completeConfig(record.config);
   return { place, prd, story, state, config, image: started.image, end: { verdict, stopReason, summary } };
 }
 
 /** The one that the attempt recorded, or else the one that it was replayed from itself. */
-async function fetchCassette(store: Store, { place, config }: Recorded, to: string): Promise<void> {
+async function fetchCassette(store: Store, { place, story, config }: Recorded, to: string): Promise<void> {
   const own = store.artifactPath(place, CASSETTE);
   const { cassettes, mode } = config.model;
-  const from = mode === 'replay' && cassettes !== undefined ? join(cassettes, `${place.storyKey}.jsonl`) : own;
+  const from =
+    mode === 'replay' && cassettes !== undefined ? cassetteIn(cassettes, { id: story.id, key: place.storyKey }) : own;
   await mkdir(dirname(to), { recursive: true });
   await cp(from, to).catch((error: NodeJS.ErrnoException) => {
     throw new HaloError(

@@ -1,4 +1,5 @@
 import { HaloError } from './errors.ts';
+import { lookOf, spellOut } from './look-alike.ts';
 
 /** A repository of a batch, with the names of those that must be done before it. */
 export interface BatchMember {
@@ -30,19 +31,24 @@ export function orderBatch<M extends BatchMember>(members: readonly M[]): M[] {
 }
 
 function checkNames(members: readonly BatchMember[]): void {
-  const names = new Set<string>();
+  const names = new Map<string, string>();
   for (const { name } of members) {
-    if (names.has(name))
-      throw new HaloError('USAGE', `The repository ${quoted(name)} is named twice.`, {
+    const earlier = names.get(lookOf(name));
+    if (earlier !== undefined) {
+      const twice = `The repository ${quoted(name)} is named twice.`;
+      const alike = `The names ${spellOut(name)} and ${spellOut(earlier)} of two repositories look alike.`;
+      throw new HaloError('USAGE', earlier === name ? twice : alike, {
         hint: 'Name each repository once; in a batch file, give each a name of its own.',
       });
-    names.add(name);
+    }
+    names.set(lookOf(name), name);
   }
+  const known = new Set(names.values());
   for (const { name, deps } of members) {
-    const unknown = deps.find((dep) => !names.has(dep));
+    const unknown = deps.find((dep) => !known.has(dep));
     if (unknown === undefined) continue;
     throw new HaloError('USAGE', `${quoted(name)} depends on ${quoted(unknown)}, which the batch does not have.`, {
-      hint: `Its repositories: ${[...names].slice(0, 20).join(', ')}.`,
+      hint: `Its repositories: ${[...known].slice(0, 20).join(', ')}.`,
     });
   }
 }

@@ -4,7 +4,7 @@ import type { JournalEvent } from './events.ts';
 import { openNeeds } from './needs.ts';
 import type { Prd, Story } from './prd.ts';
 import type { RunState, StoryState } from './run-state.ts';
-import { storyKey } from './story-key.ts';
+import { shortStoryKey } from './story-key.ts';
 import { inOrder } from './story-order.ts';
 
 /** What a run is at its beginning. */
@@ -41,7 +41,7 @@ export function createState(event: JournalEvent & { type: 'run.created' }): RunS
 export function createStories(prd: Prd): StoryState[] {
   return inOrder(prd.stories).map((story) => ({
     id: story.id,
-    key: storyKey(story.id),
+    key: story.storyKey ?? shortStoryKey(story.id),
     title: story.title,
     progress: progressInFile(story.status),
     // An older halo kept no dependencies.

@@ -21,6 +21,8 @@ export type StoryStatus = 'pending' | 'in_progress' | 'done' | 'blocked' | 'skip
 /** One small unit of work, whatever dialect it was written in. */
 export interface Story {
   id: string;
+  /** Its key (core/story-key.ts), which no other story has; absent in journals of an older halo. */
+  storyKey?: string;
   title: string;
   description: string;
   acceptance: string[];

@@ -9,6 +9,9 @@ export interface MessageParts {
   trailers: Record<string, string>;
 }
 
+/** The trailer that tells the commits of stories apart. */
+export const STORY_KEY = 'Halo-Story-Key';
+
 const MAX_SUBJECT = 200;
 const MAX_BODY = 4000;
 

@@ -1,7 +1,7 @@
 import { PassThrough } from 'node:stream';
 import { HaloError } from '../core/errors.ts';
 import { reach } from '../lib/failpoint.ts';
-import { trailerValue } from './commit-message.ts';
+import { STORY_KEY, trailerValue } from './commit-message.ts';
 import { git, gitStream, gitText, tryGit } from './git.ts';
 import { assertObjectId, zeroId } from './object-id.ts';
 import { listWorktrees } from './worktrees.ts';
@@ -126,25 +126,43 @@ export async function readRef(gitDir: string, ref: string): Promise<string | und
   return found.exitCode === 0 ? found.stdout.toString('latin1').trim() : undefined;
 }
 
+interface LandedStory {
+  id: string;
+  key: string;
+}
+
 export interface LandedQuery {
   hostGitDir: string;
   ref: string;
   /** The commit that the run started from. */
   base: string;
   runId: string;
-  storyId: string;
+  story: LandedStory;
+  /** The other stories of the run, with the commits that are known to be theirs. */
+  others: readonly (LandedStory & { commit?: string })[];
 }
 
-/** The commit that landed a story of a run, told by its trailers; undefined when there is none. */
+/**
+ * The commit that landed a story of a run, told by its trailers; undefined when there is none. An older halo named
+ * stories by their ids alone: such a commit counts where no other story of the run has an id that reads the same.
+ */
 export async function findLanded(query: LandedQuery): Promise<string | undefined> {
-  const { hostGitDir, ref, base, runId, storyId } = query;
+  const { hostGitDir, ref, base, runId, story, others } = query;
   assertObjectId(base, 'The base commit');
   const tip = await readRef(hostGitDir, ref);
   if (tip === undefined) return undefined;
-  const value = (name: string) => `%(trailers:key=${name},valueonly,separator=%x00)`;
-  const format = `--format=%H%x01${value('Halo-Run')}%x01${value('Halo-Story')}`;
-  const log = await gitText(['log', format, `${base}..${tip}`], { gitDir: hostGitDir });
-  const wanted = [trailerValue(runId), trailerValue(storyId)].join('\x01');
-  const line = log.split('\n').find((text) => text.slice(text.indexOf('\x01') + 1) === wanted);
-  return line?.slice(0, line.indexOf('\x01'));
+  const trailers = ['Halo-Run', STORY_KEY, 'Halo-Story'].map(
+    (name) => `%x01%(trailers:key=${name},valueonly,separator=%x00)`,
+  );
+  const log = await gitText(['log', `--format=%H${trailers.join('')}`, `${base}..${tip}`], { gitDir: hostGitDir });
+  const taken = others.map(({ commit }) => commit);
+  const isAlone = others.every(({ id }) => trailerValue(id) !== trailerValue(story.id));
+  return log
+    .split('\n')
+    .map((line) => line.split('\x01'))
+    .filter(([commit]) => !taken.includes(commit))
+    .find(([, run, key, id]) => {
+      if (run !== trailerValue(runId)) return false;
+      return key === '' ? isAlone && id === trailerValue(story.id) : key === story.key;
+    })?.[0];
 }

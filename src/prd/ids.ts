@@ -1,3 +1,4 @@
+import { findInvisible, lookOf, spellOut } from '../core/look-alike.ts';
 import type { DraftStory } from './dialect.ts';
 import type { Findings, Place } from './findings.ts';
 
@@ -7,8 +8,22 @@ const LONGEST_ID = 200;
 export function findIdFault(id: string): string | undefined {
   if (id === '') return 'is empty';
   if (id.length > LONGEST_ID) return `is longer than ${LONGEST_ID} characters`;
-  if (/[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]/u.test(id)) return 'holds a control character';
-  return undefined;
+  const unseen = findInvisible(id);
+  return unseen === undefined ? undefined : `holds a control character or an invisible one (${unseen})`;
+}
+
+/** Adds a problem for each id that cannot be told from another one on a screen. */
+export function refuseLookAlikes(stories: DraftStory[], findings: Findings): void {
+  const first = new Map<string, DraftStory>();
+  for (const story of stories) {
+    const look = lookOf(story.id);
+    const earlier = first.get(look);
+    if (earlier === undefined) first.set(look, story);
+    else if (earlier.id !== story.id) {
+      const pair = `${spellOut(story.id)} looks like the id ${spellOut(earlier.id)} of ${earlier.at.where}`;
+      findings.problems.push({ ...idPlace(story), rule: `the id ${pair}` });
+    }
+  }
 }
 
 /** Adds a problem for each id that another story has already. */

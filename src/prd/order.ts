@@ -1,3 +1,4 @@
+import { safeJson } from '../core/safe-text.ts';
 import type { DraftStory } from './dialect.ts';
 import type { Findings } from './findings.ts';
 import { addWarning } from './members.ts';
@@ -19,7 +20,7 @@ export function settleDependencies(stories: DraftStory[], findings: Findings): D
 }
 
 function findFault(story: DraftStory, needed: DraftStory | undefined, id: string): string | undefined {
-  const pair = `"${story.id}" depends on "${id}"`;
+  const pair = `"${story.id}" depends on ${safeJson(id)}`;
   if (needed === undefined) return `${pair}, which is not in this file`;
   return needed === story ? `${pair}, which is itself` : undefined;
 }

@@ -2,10 +2,12 @@ import { createHash } from 'node:crypto';
 import { HaloError } from '../core/errors.ts';
 import { folderOfNamedPrd } from '../core/named-prd.ts';
 import type { DialectId, Prd, Story } from '../core/prd.ts';
+import { storyKey } from '../core/story-key.ts';
 import { toOneLine } from '../lib/one-line.ts';
 import type { Dialect, Draft, DraftStory, PrdDocument } from './dialect.ts';
 import { describeDocument, openDocument } from './document.ts';
 import { describeProblems, describeWarnings, type Findings } from './findings.ts';
+import { refuseLookAlikes } from './ids.ts';
 import { positionAt } from './json.ts';
 import { settleDependencies } from './order.ts';
 import { detectDialect, DIALECTS, isWrittenIn } from './registry.ts';
@@ -37,6 +39,7 @@ export function readPrdFile(bytes: Uint8Array, path: string, as?: DialectId): Re
   const { document, hadMark } = openDocument(bytes, path, findings);
   const dialect = chooseDialect(document, path, as);
   const draft = readDraft(dialect, document, findings);
+  refuseLookAlikes(draft.stories, findings);
   const stories = settleDependencies(draft.stories, findings);
   if (findings.problems.length > 0) throw invalid(findings, document, { dialect, path });
   const prd: Prd = {
@@ -70,7 +73,7 @@ function readDraft(dialect: Dialect, document: PrdDocument, findings: Findings):
 function finishStory(draft: DraftStory): Story {
   const { id, title, description, acceptance, priority, status, notes, extra } = draft;
   const dependsOn = [...new Set(draft.dependsOn.map((needed) => needed.id))];
-  return { id, title, description, acceptance, priority, dependsOn, status, notes, extra };
+  return { id, storyKey: storyKey(id), title, description, acceptance, priority, dependsOn, status, notes, extra };
 }
 
 function invalid(findings: Findings, { text }: PrdDocument, of: { dialect: Dialect; path: string }): HaloError {

@@ -9,7 +9,6 @@ import type { Phase } from '../core/phase.ts';
 import type { Prd, Story } from '../core/prd.ts';
 import type { Proof } from '../core/proof.ts';
 import type { RunState } from '../core/run-state.ts';
-import { storyKey } from '../core/story-key.ts';
 import { closeAll } from '../lib/close-all.ts';
 import { reach } from '../lib/failpoint.ts';
 import { candidatePath, createScratch, removeScratch } from '../git/scratch.ts';
@@ -17,6 +16,7 @@ import { mirrorPath } from '../git/mirror.ts';
 import type { Mount, Sandbox, SandboxLabels, SandboxSpec } from '../sandbox/sandbox.ts';
 import type { AttemptPlace } from '../store/layout.ts';
 import { refuseOutdated } from './fence.ts';
+import { findStory } from './find-story.ts';
 import { AGENT_HOME, candidateIn, MIRROR, MODEL_PORT } from './places.ts';
 import { takeUser } from './user-id.ts';
 import type { ChannelKind, WorkerContext } from './worker-context.ts';
@@ -109,7 +109,7 @@ export interface AttemptRequest {
 /** Opens an attempt: its scratch repositories exist, nothing runs yet. Close it, however it ends. */
 export async function openAttempt(worker: WorkerContext, request: AttemptRequest): Promise<Attempt> {
   const { runId, state, story, number, epoch, config } = request;
-  const key = storyKey(story.id);
+  const { key } = findStory(state, story.id);
   const id = `${runId}-${key}-a${number}-e${epoch}`;
   const mirrorDir = mirrorPath(worker.home, state.repo.mirror);
   const [scratchDir, transport, channel, proof, inUse] = await Promise.all([

@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import { HaloError } from '../core/errors.ts';
 import type { ModelApi } from '../core/model-api.ts';
 import type { RegistryName } from '../core/network.ts';
@@ -7,6 +6,7 @@ import { openAllowance } from './allowance.ts';
 import type { Attempt } from './attempt-context.ts';
 import { readAuthorities } from './authorities.ts';
 import { authoritiesIn } from './carry.ts';
+import { cassetteIn } from './cassette-file.ts';
 import { openChannel, type ChannelOptions, type ChannelPlace } from './channel.ts';
 import { EGRESS_PORT, MODEL_PORT } from './places.ts';
 import { clientSettings } from './registry-clients.ts';
@@ -119,7 +119,7 @@ function cassettePath(attempt: Attempt): string {
   if (cassettes === undefined) {
     throw new HaloError('CASSETTE_MISSING', 'the model is to be replayed, but [model] cassettes names no folder');
   }
-  return join(cassettes, `${attempt.key}.jsonl`);
+  return cassetteIn(cassettes, { id: attempt.story.id, key: attempt.key });
 }
 
 function channelPlace({ worker, runId, epoch }: Attempt): ChannelPlace {

@@ -34,8 +34,10 @@ export async function recoverLanded(
   const { runId, repo } = state;
   const entries: JournalEntry[] = [];
   const asked = stories ?? state.stories.filter(wasBegun);
-  for (const { id, key, attempts } of asked) {
-    const commit = await findLanded({ hostGitDir, ref: runRef(runId), base: repo.base, runId, storyId: id });
+  for (const story of asked) {
+    const { id, key, attempts } = story;
+    const others = state.stories.filter((other) => other.id !== id);
+    const commit = await findLanded({ hostGitDir, ref: runRef(runId), base: repo.base, runId, story, others });
     if (commit === undefined) continue;
     const whose = { story: id, attempt: attempts };
     const place = { runId, storyKey: key, attempt: attempts };

@@ -3,6 +3,7 @@ import type { Config } from '../config/config.ts';
 import type { Prd } from '../core/prd.ts';
 import type { Proof } from '../core/proof.ts';
 import type { RunState } from '../core/run-state.ts';
+import { storyKey } from '../core/story-key.ts';
 import { gitText } from '../git/git.ts';
 import { parentOf } from '../git/hold.ts';
 import { updateMirror } from '../git/mirror.ts';
@@ -89,7 +90,7 @@ async function openProof(worker: WorkerContext, request: VerifyRequest): Promise
   const attempt = await openAttempt(worker, {
     // No id of a run looks like this, so that a worker's sweep leaves it alone.
     runId: 'verifying',
-    state: { repo: { mirror: name }, tip: commit } as RunState,
+    state: { repo: { mirror: name }, tip: commit, stories: [{ id: story.id, key: storyKey(story.id) }] } as RunState,
     base: commit,
     prd: { stories: [] } as Partial<Prd> as Prd,
     story: { ...story, status: 'pending', notes: '', extra: {} },

@@ -39,7 +39,8 @@ async function git(...args: string[]): Promise<string> {
 
 describe('npm run quickstart', () => {
   it('commits each story of the example, with trailers', async () => {
-    const log = await git('log', '--reverse', '--format=%s|%(trailers:separator=;)', `main..halo/${runId}`);
+    const trailers = '%(trailers:key=Halo-Run,key=Halo-Story,key=Halo-Attempt,separator=;)';
+    const log = await git('log', '--reverse', `--format=%s|${trailers}`, `main..halo/${runId}`);
     const titles = ['Mark a todo as done', 'List only what is open', 'Clear away what is done'];
     expect(log.split('\n')).toEqual(
       STORIES.map(

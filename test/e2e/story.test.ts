@@ -62,7 +62,8 @@ describe('a story that passes', () => {
       'feat: [A] - Story A\nfeat: [B] - Story B',
     );
     const trailers = repository.git('log', '-1', '--format=%(trailers:only)', branch);
-    expect(trailers).toBe(`Halo-Run: ${state.runId}\nHalo-Story: B\nHalo-Attempt: 1`);
+    const told = ['Halo-Story: B', `Halo-Story-Key: ${state.stories[1]!.key}`, 'Halo-Attempt: 1'];
+    expect(trailers.split('\n')).toEqual([`Halo-Run: ${state.runId}`, ...told]);
     expect(repository.git('show', `${branch}:log.txt`)).toBe('more\nmore');
     expect(repository.git('rev-parse', 'HEAD')).toBe(before);
     expect(repository.git('status', '--porcelain')).toBe('');

@@ -1,7 +1,8 @@
 import { chmodSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { commitMessage } from '../../src/git/commit-message.ts';
+import { storyKey } from '../../src/core/story-key.ts';
+import { commitMessage, STORY_KEY } from '../../src/git/commit-message.ts';
 import { makeCommit } from '../../src/git/commit.ts';
 import { bringCommit, findLanded, moveBranch, type LandRequest } from '../../src/git/land.ts';
 import { updateMirror } from '../../src/git/mirror.ts';
@@ -14,7 +15,7 @@ const ref = 'refs/heads/halo/r1';
 async function makeStory(shop: Workshop, story: string, files: Record<string, string>) {
   const tree = snapshot(shop, files);
   await importFrom(shop, tree);
-  const trailers = { 'Halo-Run': 'r1', 'Halo-Story': story, 'Halo-Attempt': '1' };
+  const trailers = { 'Halo-Run': 'r1', 'Halo-Story': story, [STORY_KEY]: storyKey(story), 'Halo-Attempt': '1' };
   const message = commitMessage({ template: '{id}: {title}', id: story, title: 't', run: 'r1', body: 'b', trailers });
   const author = { name: 'halo', email: 'halo@localhost' };
   const candidateDir = candidatePath(shop.scratchDir);
@@ -45,11 +46,12 @@ it('lands stories one on another in host and mirror, leaves the checkout alone, 
   }
   expect(run(shop.source, ['reflog', ref])).toContain('halo');
   expect(run(shop.source, ['status', '--porcelain', '--branch'])).toBe('## main');
-  const query = { hostGitDir: first.hostGitDir, ref, base: shop.base, runId: 'r1' };
-  expect(await findLanded({ ...query, storyId: 'US-1' })).toBe(first.commit);
-  expect(await findLanded({ ...query, storyId: 'US-2' })).toBe(second.commit);
-  expect(await findLanded({ ...query, storyId: 'US-3' })).toBeUndefined();
-  expect(await findLanded({ ...query, storyId: 'US-1', ref: 'refs/heads/halo/none' })).toBeUndefined();
+  const query = { hostGitDir: first.hostGitDir, ref, base: shop.base, runId: 'r1', others: [] };
+  const find = (id: string, more = {}) => findLanded({ ...query, story: { id, key: storyKey(id) }, ...more });
+  expect(await find('US-1')).toBe(first.commit);
+  expect(await find('US-2')).toBe(second.commit);
+  expect(await find('US-3')).toBeUndefined();
+  expect(await find('US-1', { ref: 'refs/heads/halo/none' })).toBeUndefined();
 });
 
 it('hazard 26: refuses a ref that moved or exists, and one that is checked out, and changes neither', async () => {

@@ -106,6 +106,16 @@ const ROWS: [id: string, attack: string, defence: string][] = [
   ['incident git-calls', 'some git calls hardened, others not', 'one function runs git; a test forbids others'],
   ['incident dash-branch', 'a branch named -h becomes an option', 'full ref names after --end-of-options'],
   [
+    'incident twin-ids',
+    'ids that only trailers or people cannot tell apart: a story counts as done without work',
+    'invisible characters and look-alikes are refused; commits are found by a digest of the id',
+  ],
+  [
+    'incident key-collision',
+    'two ids with the same short key: one story’s evidence overwrites another’s',
+    '128 bits of a digest in every key',
+  ],
+  [
     'incident config-newline',
     'a newline in data becomes a setting of git',
     'data is never written into git’s settings',

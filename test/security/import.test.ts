@@ -183,7 +183,8 @@ describe('attacks 24, 28, incident patch-parser: a message that is more than wor
     expect(message).not.toMatch(/^(?:diff --git|---|Signed-off-by|Co-authored-by|\(cherry)/m);
     expect(message).not.toMatch(/skip ci|ci skip|NO_CI|[#]\d|\p{Cf}|(?!\n)\p{Cc}/iu);
     const trailers = repository.git('log', '-1', '--format=%(trailers:only)', branchOf(state));
-    expect(trailers).toBe(`Halo-Run: ${state.runId}\nHalo-Story: A\nHalo-Attempt: 1`);
+    const told = ['Halo-Story: A', `Halo-Story-Key: ${state.stories[0]!.key}`, 'Halo-Attempt: 1'];
+    expect(trailers.split('\n')).toEqual([`Halo-Run: ${state.runId}`, ...told]);
     expect(repository.git('log', '-1', '--format=%an <%ae> %cn', branchOf(state))).toBe('halo <halo@localhost> halo');
     const clone = mkdtempSync(join(tmpdir(), 'halo-am-'));
     folders.push(clone);

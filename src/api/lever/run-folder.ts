@@ -1,6 +1,6 @@
 import { appendFile, copyFile, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { storyKey } from '../../core/story-key.ts';
+import { endsLikeKey, storyKey } from '../../core/story-key.ts';
 import { writeAtomic } from '../../lib/atomic-write.ts';
 import { cannotWrite } from './cannot-write.ts';
 
@@ -51,6 +51,6 @@ export async function openRalphFolder(workspace: string): Promise<string> {
 
 /** A task's id where it is safe as the name of a folder and of a branch, else a name made of it. */
 export function taskName(id: string): string {
-  const safe = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/.test(id) && !/\.\.|\.$|\.lock$/.test(id);
+  const safe = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/.test(id) && !/\.\.|\.$|\.lock$/.test(id) && !endsLikeKey(id);
   return safe ? id : storyKey(id);
 }

@@ -1,6 +1,7 @@
 import { access, readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { HaloError } from '../../core/errors.ts';
+import { lookOf, spellOut } from '../../core/look-alike.ts';
 import { applyEdits, type Edit } from '../../prd/edits.ts';
 import { decodePrd } from '../../prd/decode.ts';
 import { findIdFault } from '../../prd/ids.ts';
@@ -47,13 +48,17 @@ export async function readTasks(path: string): Promise<Task[]> {
   });
   const { text } = decodePrd(bytes, path);
   const tasks = findEntries(text, path).map((at, index) => toTask(at, { path, name: `task ${index + 1}` }));
-  const seen = new Set<string>();
+  const seen = new Map<string, string>();
   for (const { id } of tasks) {
-    if (seen.has(id))
-      throw new HaloError('PRD_INVALID', `${path}: two tasks have the task_id ${JSON.stringify(id)}.`, {
+    const earlier = seen.get(lookOf(id));
+    if (earlier !== undefined) {
+      const twice = `two tasks have the task_id ${JSON.stringify(id)}`;
+      const alike = `the task_ids ${spellOut(earlier)} and ${spellOut(id)} look alike`;
+      throw new HaloError('PRD_INVALID', `${path}: ${earlier === id ? twice : alike}.`, {
         hint: 'Give each task an id of its own.',
       });
-    seen.add(id);
+    }
+    seen.set(lookOf(id), id);
   }
   return tasks;
 }

@@ -1,6 +1,6 @@
 import { createReadStream } from 'node:fs';
 import type { AgentAnswer } from '../../core/agent.ts';
-import { commitMessage } from '../../git/commit-message.ts';
+import { commitMessage, STORY_KEY } from '../../git/commit-message.ts';
 import { makeCommit } from '../../git/commit.ts';
 import { diffCommits } from '../../git/diff.ts';
 import { importTree, type Change } from '../../git/import.ts';
@@ -73,7 +73,7 @@ export interface NewCommit {
 
 /** The commit of a story as it will land. */
 export function commitTree(attempt: Attempt, { tree, parent, summary }: NewCommit): Promise<string> {
-  const { candidateDir, config, story, runId, number } = attempt;
+  const { candidateDir, config, story, key, runId, number } = attempt;
   const { masker } = attempt.worker;
   const { message, authorName, authorEmail } = config.git;
   return makeCommit({
@@ -86,7 +86,7 @@ export function commitTree(attempt: Attempt, { tree, parent, summary }: NewCommi
       title: masker.text(story.title),
       run: runId,
       body: masker.text(summary),
-      trailers: { 'Halo-Run': runId, 'Halo-Story': story.id, 'Halo-Attempt': String(number) },
+      trailers: { 'Halo-Run': runId, 'Halo-Story': story.id, [STORY_KEY]: key, 'Halo-Attempt': String(number) },
     }),
     author: { name: authorName, email: authorEmail },
     date: new Date(),
