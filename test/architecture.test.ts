@@ -70,7 +70,7 @@ describe('each rule finds what breaks it', () => {
     expect(findMisplacedModules(parse('worker/a.ts', `await import('${name}');`))).toHaveLength(1);
   });
 
-  test.each(['process.env.HOME', 'console.log(1)', 'process.stdout.write(x)'])('%s', (text) => {
+  test.each(['process.env.HOME', 'console.log(1)', 'process.stdout.write(x)', 'screen.write(x)'])('%s', (text) => {
     expect(findMisplacedWords(parse('worker/a.ts', text))).toHaveLength(1);
     expect(findMisplacedWords(parse('worker/a.ts', `// ${text}`))).toEqual([]);
   });

@@ -4,6 +4,7 @@ import { fastify, type FastifyError, type FastifyInstance, type FastifyRequest }
 import * as z from 'zod';
 import { refuseRemoteOptions } from '../config/remote.ts';
 import { ERRORS, HaloError, toHaloError, type ErrorCode } from '../core/errors.ts';
+import { safeJson } from '../core/safe-text.ts';
 import type { StopReason } from '../core/stop-reason.ts';
 import type { Masker } from '../lib/secrets/masker.ts';
 import { streamFrames } from './http-stream.ts';
@@ -48,6 +49,7 @@ export interface AppOptions {
 export function buildApp(options: AppOptions): FastifyInstance {
   const app = fastify({ bodyLimit: MAX_BODY_BYTES, forceCloseConnections: true });
   const closing = new AbortController();
+  app.setReplySerializer((payload) => safeJson(payload));
   app.addHook('onRequest', (request, reply, done) => {
     void reply.headers(FOR_BROWSERS);
     done(refusal(request, options));

@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream';
 import type { FastifyReply } from 'fastify';
+import { safeJson } from '../core/safe-text.ts';
 import { toHaloError } from '../core/errors.ts';
 import { STREAM_TYPE, toWireError, type EventFrame, type RawFrame } from './wire.ts';
 
@@ -45,10 +46,10 @@ async function* lines(frames: AsyncIterable<Frame>, signal: AbortSignal): AsyncG
       }
       pending = undefined;
       if (next.done === true) return;
-      yield `${JSON.stringify(next.value)}\n`;
+      yield `${safeJson(next.value)}\n`;
     }
   } catch (error) {
-    if (!signal.aborted) yield `${JSON.stringify({ error: toWireError(toHaloError(error)) })}\n`;
+    if (!signal.aborted) yield `${safeJson({ error: toWireError(toHaloError(error)) })}\n`;
   } finally {
     pending?.catch(() => undefined);
     void iterator.return?.().catch(() => undefined);

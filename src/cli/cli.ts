@@ -1,19 +1,24 @@
 import type { Operations } from '../api/operations.ts';
-import { safeJson } from '../core/safe-text.ts';
+import { safeJson, safeText } from '../core/safe-text.ts';
 import type { Paint } from '../core/transcript-line.ts';
-import { paintColor, paintPlain } from '../tui/paint.ts';
+import { paintColor, paintPlain, safeStyled } from '../tui/paint.ts';
+import type { Screen } from '../tui/terminal.ts';
 import { resolveRun } from './resolve-run.ts';
 import type { World } from './world.ts';
 
-/** What a command works with. */
-export interface Cli extends World {
+/** What a command works with. Everything that it prints is made safe for terminals here, whatever the command forgot. */
+export interface Cli extends Omit<World, 'stdout' | 'stderr'> {
   /** Colors for stdout and for stderr; plain where there shall be none. */
   paint: Paint;
   paintErr: Paint;
+  /** stdout, for progress that is drawn in place. */
+  screen: Screen;
   /** The process exit code when the command returns without an error. */
   exitCode: number;
-  /** Writes to stdout and waits until it is gone, so that a slow reader slows the command down. */
-  write(data: string | Uint8Array): Promise<void>;
+  /** Writes text to stdout and waits until it is gone, so that a slow reader slows the command down. */
+  write(text: string): Promise<void>;
+  /** Writes bytes to stdout as they are: for data that a program reads, never for a terminal. */
+  writeExactly(bytes: Uint8Array): Promise<void>;
   /** Writes lines to stdout. */
   print(...lines: string[]): Promise<void>;
   printJson(value: unknown): Promise<void>;
@@ -25,18 +30,23 @@ export interface Cli extends World {
   withRun<T>(reference: string | undefined, work: (operations: Operations, runId: string) => Promise<T>): Promise<T>;
 }
 
-export function createCli(world: World): Cli {
-  const { stdout, stderr, terminal } = world;
-  const write = (data: string | Uint8Array) => writeTo(stdout, data);
+export function createCli({ stdout, stderr, ...world }: World): Cli {
+  const { terminal, ask } = world;
+  const paint = terminal.color.stdout ? paintColor : paintPlain;
+  const paintErr = terminal.color.stderr ? paintColor : paintPlain;
+  const write = (text: string) => writeTo(stdout, safeStyled(text, paint));
   const cli: Cli = {
     ...world,
-    paint: terminal.color.stdout ? paintColor : paintPlain,
-    paintErr: terminal.color.stderr ? paintColor : paintPlain,
+    ask: ask && ((question, signal) => ask(safeText(question), signal)),
+    paint,
+    paintErr,
+    screen: stdout,
     exitCode: 0,
     write,
+    writeExactly: (bytes) => writeTo(stdout, bytes),
     print: (...lines) => write(lines.map((line) => `${line}\n`).join('')),
     printJson: (value) => write(`${safeJson(value)}\n`),
-    note: (...lines) => writeTo(stderr, lines.map((line) => `${line}\n`).join('')),
+    note: (...lines) => writeTo(stderr, safeStyled(lines.map((line) => `${line}\n`).join(''), paintErr)),
     async withOperations(work) {
       const operations = await world.services.openOperations();
       try {

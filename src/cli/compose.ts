@@ -11,6 +11,7 @@ import type { Initialised } from '../api/repo-config.ts';
 import type { Served } from '../api/serve.ts';
 import type { Verified, VerifyQuery } from '../api/verify.ts';
 import type { Host } from '../config/config.ts';
+import { escapeJson } from '../core/safe-text.ts';
 import type { Prd } from '../core/prd.ts';
 import type { Masker } from '../lib/secrets/masker.ts';
 
@@ -230,7 +231,7 @@ async function machineCheck() {
 
 async function openLog(log: 'stderr' | 'file', { home, masker }: { home: string; masker: Masker }) {
   const { destination, pino } = await import('pino');
-  const options = { level: 'info', hooks: { streamWrite: (line: string) => masker.text(line) } };
+  const options = { level: 'info', hooks: { streamWrite: (line: string) => escapeJson(masker.text(line)) } };
   if (log === 'stderr') return pino(options, destination(2));
   return pino(options, destination({ dest: `${home}/worker.log`, mkdir: true, sync: true }));
 }

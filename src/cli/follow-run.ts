@@ -48,7 +48,7 @@ function showJson(cli: Cli): Show {
 }
 
 function showDrawn({ cli, onDrawn }: FollowRun, dir: string): Show {
-  const progress = openProgress({ screen: cli.stdout, paint: cli.paint, dir });
+  const progress = openProgress({ screen: cli.screen, paint: cli.paint, dir });
   onDrawn(progress.say);
   return progress;
 }

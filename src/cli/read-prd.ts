@@ -7,13 +7,16 @@ import { findNamedPrd } from './named-prds.ts';
 import { findRepository } from './resolve-run.ts';
 import type { World } from './world.ts';
 
+/** Where relative paths start, and what `-` is. */
+type Input = Pick<World, 'stdin' | 'cwd'>;
+
 interface InputFile {
   path: string;
   bytes: Uint8Array;
 }
 
 /** The PRD's path and bytes; `-` is stdin, and a name is a PRD of this project. Throws PRD_UNREADABLE and USAGE. */
-export async function readPrd(file: string, world: World): Promise<InputFile> {
+export async function readPrd(file: string, world: Input): Promise<InputFile> {
   const hint = 'Name the PRD file, e.g. `halo run prd.json`, or a PRD of `halo prd list`.';
   const named = file === '-' ? undefined : await findByName(file, world.cwd);
   return readInput(named ?? file, { what: 'PRD', hint }, world);
@@ -29,11 +32,11 @@ export async function findUsualPrd(repo: string, cli: Cli): Promise<string> {
 }
 
 /** A document that is to become a PRD; `-` is stdin. Throws PRD_UNREADABLE. */
-export async function readDocument(file: string, world: World): Promise<InputFile> {
+export async function readDocument(file: string, world: Input): Promise<InputFile> {
   return readInput(file, { what: 'document', hint: 'Name a text file, e.g. `halo import idea.md`.' }, world);
 }
 
-async function readInput(file: string, { what, hint }: { what: string; hint: string }, world: World) {
+async function readInput(file: string, { what, hint }: { what: string; hint: string }, world: Input) {
   if (file === '')
     throw new HaloError('USAGE', `The ${what} has an empty name.`, { hint: 'Is a variable of your script not set?' });
   if (file === '-') return { path: '-', bytes: await readAll(world.stdin) };

@@ -33,7 +33,7 @@ export function runTable(runs: ListedRun[], cli: Cli): string[] {
 
 /** Columns of the terminal; undefined where nothing needs to be cut. */
 export function widthOf(cli: Cli): number | undefined {
-  return cli.terminal.shown ? (cli.stdout.columns ?? 80) : undefined;
+  return cli.terminal.shown ? (cli.screen.columns ?? 80) : undefined;
 }
 
 interface Column {

@@ -6,7 +6,7 @@ import { widthOf } from '../lib/width.ts';
 import { wrapToWidth } from '../lib/wrap.ts';
 import type { Cli } from './cli.ts';
 
-type Printer = Pick<Cli, 'terminal' | 'stdout' | 'paint' | 'print'>;
+type Printer = Pick<Cli, 'terminal' | 'screen' | 'paint' | 'print'>;
 
 /** A printer of events as transcript lines on stdout; elapsed time counts from the first event that it is given. */
 export function transcriptPrinter(cli: Printer): (event: JournalEvent, shown?: boolean) => Promise<void> {
@@ -15,7 +15,7 @@ export function transcriptPrinter(cli: Printer): (event: JournalEvent, shown?: b
     startedAt ??= event.at;
     if (!shown) return;
     const elapsed = msBetween(startedAt, event.at);
-    const width = cli.terminal.shown ? cli.stdout.columns : undefined;
+    const width = cli.terminal.shown ? cli.screen.columns : undefined;
     const lines = describe(event).flatMap((line) => (width === undefined ? [line] : wrap(line, width)));
     await cli.print(...lines.map((line) => layOut(line, elapsed, cli.paint)));
   };

@@ -1,36 +1,29 @@
-const ESC = '\\u001b';
+import { replaceHidden, spell } from './hidden.ts';
 
-/** Escape sequences as a whole, so that their parameters do not stay behind as text. */
-const SEQUENCES = new RegExp(
-  [
-    // OSC, DCS, SOS, PM and APC strings: up to their terminator, but never beyond the line.
-    `(?:${ESC}[\\]PX^_]|[\\u009d\\u0090\\u0098\\u009e\\u009f])[^\\u0007${ESC}\\u009c\\n\\r]*(?:\\u0007|${ESC}\\\\|\\u009c)?`,
-    `(?:${ESC}\\[|\\u009b)[\\u0020-\\u003f]*[\\u0040-\\u007e]?`,
-    `${ESC}[\\u0020-\\u002f]*[\\u0030-\\u007e]?`,
-  ].join('|'),
-  'g',
-);
-
-/** Control, direction, invisible and tag characters; all that is left of C0 is newline and tab. */
-const UNSAFE =
-  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\ufff9-\ufffb]|[\u{e0000}-\u{e0fff}]/gu;
+/** Colors and cursor movements. Their parameters are short, so that nothing but numbers goes with them. */
+const STYLING = /\u001b\[\??[0-9;:]{0,40}[A-Za-z]/g;
 
 /**
- * Text of unknown origin, made safe to print: no escape sequence, no control or direction character
- * survives. Newline and tab stay; other line ends become newlines.
+ * Text of unknown origin, made safe to print. Nothing is left out: what a terminal would obey, or a person would not
+ * see, is spelled, for example `<U+202E>`. Newline and tab stay.
  */
 export function safeText(text: string): string {
-  return removeUnsafe(text.replace(SEQUENCES, '').replace(/\r\n?|[\u0085\u2028\u2029]/g, '\n'));
+  return replaceHidden(text, spell);
 }
 
-/** Without single characters that are unsafe; what is left of an escape sequence stays as text. */
-export function removeUnsafe(text: string): string {
-  return text.replace(UNSAFE, '').replace(/\p{Surrogate}/gu, '\ufffd');
+/** The same for what programs print: their colors and cursor movements are left out, and every line end is a newline. */
+export function safeOutput(text: string): string {
+  return safeText(text.replace(STYLING, '').replace(/\r\n?/g, '\n'));
 }
 
-/** A value as JSON on one line in which unsafe characters are escaped: it means the same, and can be printed. */
+/** A value as JSON on one line in which hidden characters are escaped: it means the same, and can be printed. */
 export function safeJson(value: unknown): string {
-  return JSON.stringify(value).replace(UNSAFE, (character) =>
+  return escapeJson(JSON.stringify(value));
+}
+
+/** The same for a text that is JSON already. */
+export function escapeJson(json: string): string {
+  return replaceHidden(json, (character) =>
     Array.from({ length: character.length }, (_, at) => {
       return `\\u${character.charCodeAt(at).toString(16).padStart(4, '0')}`;
     }).join(''),
@@ -40,12 +33,7 @@ export function safeJson(value: unknown): string {
 /** Safe text on one line, with at most `most` characters; what is cut off shows as an ellipsis. */
 export function safeLine(text: string, most = 200): string {
   // Cut before the work: a hostile line may be megabytes long.
-  return clip(
-    safeText(text.slice(0, most * 20))
-      .replace(/\s+/g, ' ')
-      .trim(),
-    most,
-  );
+  return clip(safeText(text.slice(0, most * 20).replace(/(?:\r\n|[ \t\n\p{Zs}])+/gu, ' ')).trim(), most);
 }
 
 /** At most `most` characters of a line; what is cut off shows as an ellipsis. */

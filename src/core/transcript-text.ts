@@ -1,4 +1,4 @@
-import { clip, safeText } from './safe-text.ts';
+import { clip, safeOutput } from './safe-text.ts';
 import type { StoryLine, Tone } from './transcript-line.ts';
 
 /** Most characters of a line of a transcript. */
@@ -43,7 +43,7 @@ function more(count: number): string {
 
 /** The lines of a text that say something, safe to print and cut to length. */
 export function cleanLines(text: string): string[] {
-  return safeText(text)
+  return safeOutput(text)
     .split('\n')
     .map((line) => clip(line.replace(/\t/g, '  ').trimEnd(), LINE_LENGTH))
     .filter((line) => line.trim() !== '');

@@ -1,6 +1,6 @@
 import type { CommandResult, JournalEvent } from '../core/events.ts';
 import type { RunState } from '../core/run-state.ts';
-import { safeLine, safeText } from '../core/safe-text.ts';
+import { safeLine, safeOutput } from '../core/safe-text.ts';
 import type { TestChanges } from '../core/test-report.ts';
 import { testsText } from '../core/transcript-story.ts';
 
@@ -56,7 +56,7 @@ function historyLine({ event }: Ended): string {
 
 /** Quoted, because the words are the agent's: they must not pass for a heading of ours. */
 function quote(text: string): string {
-  return safeText(text)
+  return safeOutput(text)
     .trim()
     .split('\n')
     .map((line) => `> ${line}`.trimEnd())

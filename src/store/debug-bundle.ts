@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { JOURNAL_VERSION } from '../core/events.ts';
 import { applyEvent } from '../core/fold-run.ts';
 import type { RunState, StoryState } from '../core/run-state.ts';
-import { safeLine, safeText } from '../core/safe-text.ts';
+import { safeLine, safeOutput } from '../core/safe-text.ts';
 import { STOP_REASONS, type StopReason } from '../core/stop-reason.ts';
 import { writeAtomic } from '../lib/atomic-write.ts';
 import { readConstants } from './append-run.ts';
@@ -98,7 +98,7 @@ function failedStory(state: RunState, key: string | undefined): StoryState | und
 }
 
 function quote(text: string): string {
-  return safeText(text)
+  return safeOutput(text)
     .split('\n')
     .map((line) => `> ${line}`)
     .join('\n');

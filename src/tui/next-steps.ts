@@ -1,7 +1,8 @@
 import { decisionOn } from '../core/decision.ts';
+import { hasHidden } from '../core/hidden.ts';
 import { failedNeeds } from '../core/needs.ts';
 import type { RunState } from '../core/run-state.ts';
-import { safeLine, safeText } from '../core/safe-text.ts';
+import { safeLine } from '../core/safe-text.ts';
 
 export interface NextStep {
   command: string;
@@ -71,8 +72,8 @@ function goingOn(state: RunState): NextStep[] {
 /** A word that a shell reads as one argument; what no terminal should see is spelled out, as bash and zsh read it. */
 function shellWord(text: string): string {
   if (/^[\w.@%+=:,/-]+$/.test(text)) return text;
-  if (safeText(text) === text) return `'${text.replaceAll("'", String.raw`'\''`)}'`;
-  const spelled = text.replace(/[\\']|[^\p{L}\p{N}\p{P}\p{S} ]/gu, (character) => {
+  if (!hasHidden(text)) return `'${text.replaceAll("'", String.raw`'\''`)}'`;
+  const spelled = text.replace(/[\\']|[^\p{L}\p{N}\p{P}\p{S} ]|\p{Default_Ignorable_Code_Point}/gu, (character) => {
     const code = character.codePointAt(0) ?? 0;
     return `\\U${code.toString(16).padStart(8, '0')}`;
   });

@@ -1,3 +1,4 @@
+import { safeText } from '../core/safe-text.ts';
 import type { Paint, Tone } from '../core/transcript-line.ts';
 
 const CODES: Record<Tone, [number, number] | undefined> = {
@@ -9,9 +10,25 @@ const CODES: Record<Tone, [number, number] | undefined> = {
   strong: [1, 22],
 };
 
+const STYLES = new RegExp(
+  `(\\u001b\\[(?:${[...new Set(Object.values(CODES).flatMap((codes) => codes ?? []))].join('|')})m)`,
+);
+
 export const paintPlain: Paint = (_tone, text) => text;
 
 export const paintColor: Paint = (tone, text) => {
   const codes = CODES[tone];
   return codes === undefined || text === '' ? text : `\u001b[${codes[0]}m${text}\u001b[${codes[1]}m`;
 };
+
+/**
+ * What a terminal may be given of a painted text: nothing that it obeys but the colors that `paint` uses. Text of
+ * unknown origin that holds one of those changes a color and nothing else.
+ */
+export function safeStyled(text: string, paint: Paint): string {
+  if (paint === paintPlain) return safeText(text);
+  return text
+    .split(STYLES)
+    .map((part, index) => (index % 2 === 1 ? part : safeText(part)))
+    .join('');
+}

@@ -4,6 +4,7 @@ import { applyEvent } from '../core/fold-run.ts';
 import type { RunState } from '../core/run-state.ts';
 import { describe } from '../core/transcript.ts';
 import type { Paint, TranscriptLine } from '../core/transcript-line.ts';
+import { safeStyled } from './paint.ts';
 import { view } from './view.ts';
 
 const FRAME_MS = 100;
@@ -38,7 +39,7 @@ export function openProgress(options: { screen: Screen; paint: Paint; dir: strin
     // log-update does not shift the lines below inserted ones: a frame of another height starts afresh.
     if (lines.length !== height) draw.clear();
     height = lines.length;
-    draw(lines.join('\n'));
+    draw(safeStyled(lines.join('\n'), paint));
   }
 
   let closed = false;
@@ -48,7 +49,7 @@ export function openProgress(options: { screen: Screen; paint: Paint; dir: strin
       if (event.type === 'story.started') recent = [];
       recent = [...recent, ...describe(event).filter((line) => line.story !== '')].slice(-KEPT_LINES);
     },
-    say: (line) => draw.persist(line),
+    say: (line) => draw.persist(safeStyled(line, paint)),
     close() {
       if (closed) return;
       closed = true;

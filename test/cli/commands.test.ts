@@ -188,7 +188,7 @@ describe('halo logs', () => {
     operations.addRun([created('r1', 1)], raw);
     expect((await halo(['logs', 'r1', '--raw'])).stdout).toBe(`${raw[0]?.line}\n`);
     const shown = await halo(['logs', 'r1', '--raw'], { terminal: { shown: true } });
-    expect(shown.stdout).toBe('{"text":"hi"}\n');
+    expect(shown.stdout).toBe('{"text":"<U+001B>]0;x<U+0007>hi"}\n');
   });
 
   it('follows until the run ends, and only follows less when interrupted', async () => {

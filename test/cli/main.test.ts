@@ -70,7 +70,7 @@ describe('the command line', () => {
 
   it('lets nothing of an error through that a terminal obeys', async () => {
     const result = await failing(new HaloError('PRD_INVALID', 'bad \u001b]0;x\u0007title \u001b[2J'));
-    expect(result.stderr).toBe('error[PRD_INVALID]: Bad title.\n');
+    expect(result.stderr).toBe('error[PRD_INVALID]: Bad <U+001B>]0;x<U+0007>title <U+001B>[2J.\n');
   });
 
   it('colors only where color is wanted', async () => {
@@ -139,4 +139,20 @@ it('a command closes its operations even when it fails', async () => {
   const operations = { ...openMemory(), close: () => Promise.resolve(void (closed += 1)) };
   expect((await runCli(['status', 'none'], { operations })).code).toBe(2);
   expect(closed).toBe(1);
+});
+
+describe('what any command prints', () => {
+  it('passes through one place that spells what a terminal obeys, but for halo’s own colors', async () => {
+    const evil = 'a\u009d0;t\u009cb\u202ec\u001b[8md';
+    const landed = { branch: evil, from: '0'.repeat(40), to: '1'.repeat(40) };
+    const operations = { ...openMemory(), land: () => Promise.resolve(landed) };
+    const land = (color: boolean) =>
+      runCli(['land', 'abc'], {
+        operations,
+        terminal: { color: { stdout: color, stderr: color } },
+      });
+    const spelled = 'a<U+009D>0;t<U+009C>b<U+202E>c<U+001B>[8md';
+    expect((await land(false)).stdout).toBe(`landed  ${spelled}  0000000..1111111\n`);
+    expect((await land(true)).stdout).toBe(`\u001b[32mlanded\u001b[39m  ${spelled}  0000000..1111111\n`);
+  });
 });

@@ -17,9 +17,9 @@ const SAID: JournalEvent = {
 async function printed({ shown, columns }: { shown: boolean; columns: number }): Promise<string[]> {
   const lines: string[] = [];
   const print = (...more: string[]) => Promise.resolve(void lines.push(...more));
-  const stdout = Object.assign(new PassThrough(), { columns });
+  const screen = Object.assign(new PassThrough(), { columns });
   const terminal = { shown, drawable: false, color: { stdout: false, stderr: false }, debug: false };
-  await transcriptPrinter({ stdout, terminal, print, paint: paintPlain })(SAID);
+  await transcriptPrinter({ screen, terminal, print, paint: paintPlain })(SAID);
   return lines;
 }
 

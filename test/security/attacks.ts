@@ -63,7 +63,7 @@ const ROWS: [id: string, attack: string, defence: string][] = [
     'gates of the base in a clean container; the engine’s exit code',
   ],
   ['attack 31', 'output that is an order', 'output is text, control has a channel of its own'],
-  ['attack 32', 'output that a terminal obeys', 'escapes and invisible characters removed, across chunks'],
+  ['attack 32', 'output that a terminal obeys', 'escapes and hidden characters are spelled, and nothing is left out'],
   ['attack 33', 'a secret in logs, encoded or in pieces', 'masked in every sink, in all common encodings'],
   ['attack 34', 'a web page that talks to the API', 'token always; Host and Origin checked; JSON only'],
   [
@@ -130,7 +130,7 @@ const ROWS: [id: string, attack: string, defence: string][] = [
   ['incident internal-network', 'an internal network still reaches the host', 'no network at all'],
   ['incident git-holes', 'holes of clone, fetch and submodules', 'packs through quarantine; no transport'],
   ['incident set-env', 'printed lines become commands of CI', 'nothing that was printed is obeyed'],
-  ['incident open-link', 'an escape that is cut in two stays open', 'the filter keeps its state across chunks'],
+  ['incident open-link', 'an escape that is cut in two stays open', 'lines are made safe as a whole, however they come'],
   ['incident redis-port', 'Redis on a port that others reach', 'a private unix socket'],
 ];
 

@@ -1,5 +1,4 @@
 import { resolve } from 'node:path';
-import { safeText } from '../../core/safe-text.ts';
 import type { Cli } from '../cli.ts';
 import type { Define } from '../define.ts';
 import { addSettingOptions, settingsOf, type SettingFlags } from '../run-options.ts';
@@ -43,5 +42,6 @@ async function showSettings(flags: Flags, cli: Cli): Promise<void> {
   const folder = resolve(cli.cwd, flags.repo);
   const shown = await cli.services.readConfig({ folder, profile: flags.profile, set: settingsOf(flags) });
   if (flags.json) return cli.printJson(shown.json);
-  await cli.write(cli.terminal.shown ? safeText(shown.text) : shown.text);
+  if (cli.terminal.shown) return cli.write(shown.text);
+  await cli.writeExactly(Buffer.from(shown.text));
 }

@@ -46,6 +46,6 @@ async function examine(flags: { json?: true }, cli: Cli): Promise<void> {
   /** What does not fit on a line goes on below its first word; whole where nobody's screen is known. */
   function hang(text: string, before: string): string {
     if (!cli.terminal.shown) return text;
-    return wrapToWidth(text, Math.max(20, (cli.stdout.columns ?? 80) - before.length)).join(`\n${before}`);
+    return wrapToWidth(text, Math.max(20, (cli.screen.columns ?? 80) - before.length)).join(`\n${before}`);
   }
 }

@@ -72,7 +72,7 @@ async function showEvents({ operations, runId, flags, cli, signal }: Reading): P
 async function showRaw({ operations, runId, flags, cli, signal }: Reading): Promise<void> {
   const chunks = operations.raw(runId, { storyId: flags.story, follow: flags.follow === true, signal });
   if (!cli.terminal.shown) {
-    for await (const chunk of chunks) await cli.write(chunk);
+    for await (const chunk of chunks) await cli.writeExactly(chunk);
     return;
   }
   const safe = openSafeStream();

@@ -1,6 +1,6 @@
 import type { Prd, Story } from '../../core/prd.ts';
 import { inOrder } from '../../core/story-order.ts';
-import { safeLine, safeText } from '../../core/safe-text.ts';
+import { safeLine } from '../../core/safe-text.ts';
 import type { Tone } from '../../core/transcript-line.ts';
 import type { Cli } from '../cli.ts';
 import type { Define } from '../define.ts';
@@ -132,7 +132,7 @@ function describeWarnings({ warnings }: Prd, cli: Cli): string[] {
 async function convert(file: string, to: string, cli: Cli): Promise<void> {
   const { path, bytes } = await readPrd(file, cli);
   const { text, warnings, lost } = await cli.services.convertPrd({ path, bytes, to });
-  await cli.write(cli.terminal.shown ? safeText(text) : text);
+  await (cli.terminal.shown ? cli.write(text) : cli.writeExactly(Buffer.from(text)));
   for (const warning of warnings) await cli.note(`read: ${safeLine(warning, 1000)}`);
   for (const loss of lost) await cli.note(`changed: ${safeLine(loss, 1000)}`);
 }

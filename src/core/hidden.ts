@@ -1,0 +1,51 @@
+/**
+ * Characters that a person does not see where they stand, or that a terminal obeys: control characters but tab and
+ * newline, zero-width and direction characters, tags and other default-ignorable ones (fillers that look like nothing
+ * but count as letters among them), line separators that are no newline, lone surrogates, and the blank of braille.
+ */
+const HIDDEN = String.raw`(?![\t\n])[\p{Cc}\p{Zl}\p{Zp}\p{Cs}\p{Default_Ignorable_Code_Point}\ufff9-\ufffb\u2800]`;
+
+/** What is drawn onto the character before it. More of it in a row than any script needs would cover other lines. */
+const MARK = String.raw`(?!\p{Default_Ignorable_Code_Point})[\p{Mn}\p{Me}]`;
+const MOST_MARKS = 6;
+
+/** Scripts in which zero-width joiners are spelling; only between their own letters. */
+const JOINED = `[${['Arab', 'Syrc', 'Deva', 'Beng', 'Guru', 'Gujr', 'Orya', 'Taml', 'Telu', 'Knda', 'Mlym', 'Sinh']
+  .map((script) => String.raw`\p{Script_Extensions=${script}}`)
+  .join('')}]`;
+
+/** Where ignorable characters are part of something that is seen: emoji, keycaps, variants of ideographs, spelling. */
+const SEEN = [
+  String.raw`\p{Extended_Pictographic}[\ufe0e\ufe0f]?\p{Emoji_Modifier}?(?:\u200d\p{Extended_Pictographic}\ufe0f?\p{Emoji_Modifier}?){0,9}`,
+  String.raw`[0-9#*]\ufe0f\u20e3`,
+  String.raw`\p{Ideographic}[\ufe00-\ufe02\u{e0100}-\u{e01ef}]`,
+  String.raw`(?<=${JOINED})[\u200c\u200d](?=${JOINED})`,
+];
+
+const ANY = new RegExp(String.raw`${HIDDEN}|(?:${MARK}){${MOST_MARKS + 1}}`, 'u');
+const EACH = new RegExp(String.raw`${SEEN.join('|')}|((?:${MARK}){${MOST_MARKS}})((?:${MARK})+)|(${HIDDEN})`, 'gu');
+
+/** Whether a text holds a character that a person would not see in it. */
+export function hasHidden(text: string): boolean {
+  if (!ANY.test(text)) return false;
+  let found = false;
+  replaceHidden(text, (character) => {
+    found = true;
+    return character;
+  });
+  return found;
+}
+
+/** The text with each of its hidden characters replaced by what `how` makes of it. */
+export function replaceHidden(text: string, how: (character: string) => string): string {
+  if (!ANY.test(text)) return text;
+  return text.replace(EACH, (match: string, marks?: string, flood?: string, hidden?: string) => {
+    if (hidden !== undefined) return how(hidden);
+    return marks === undefined || flood === undefined ? match : marks + Array.from(flood, how).join('');
+  });
+}
+
+/** A hidden character as people read it, for example `<U+202E>`. */
+export function spell(character: string): string {
+  return `<U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}>`;
+}
