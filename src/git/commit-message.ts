@@ -16,33 +16,38 @@ const MAX_SUBJECT = 200;
 const MAX_BODY = 4000;
 
 /**
- * A commit message whose only trailers are the given ones. Text of the PRD and of the agent can neither
- * forge trailers nor skip CI, close issues, carry a patch or control a terminal.
+ * A commit message whose only trailers are the given ones. Text of the PRD and of the agent can neither forge trailers
+ * nor skip or start CI, refer to issues and people, announce a breaking change, carry a patch or control a terminal.
  */
 export function commitMessage({ template, id, title, run, body, trailers }: MessageParts): string {
-  const values: Record<string, string> = { id: plainLine(id), title: plainLine(title), run };
+  const values: Record<string, string> = { id: plainLine(id), title: withoutKeys(plainLine(title)), run };
   const filled = template.replace(/\{(id|title|run)\}/g, (whole, name: string) => values[name] ?? whole);
-  const subject = cut(plainLine(filled), MAX_SUBJECT) || 'halo: changes';
-  const block = Object.entries(trailers).map(([name, value]) => `${name}: ${trailerValue(value)}`);
+  const subject = cut(oneLine(filled.replace(ORDER_IN_BRACKETS, '($1)')), MAX_SUBJECT) || 'halo: changes';
+  const block = Object.entries(trailers).map(([name, value]) => `${name}: ${trailerValue(defuse(value))}`);
   return [subject, plainBody(body), block.join('\n')].filter((part) => part !== '').join('\n\n') + '\n';
 }
 
 /** The form in which a value stands in a trailer: one line without control characters. */
 export function trailerValue(value: string): string {
-  return cut(visible(value).replace(/\s+/g, ' ').trim(), MAX_SUBJECT) || '-';
+  return cut(oneLine(visible(value)), MAX_SUBJECT) || '-';
 }
 
 /** One harmless line. */
 function plainLine(text: string): string {
-  return defuse(visible(text).replace(/\s+/g, ' ')).replace(/\s+/g, ' ').trim();
+  return oneLine(defuse(visible(text)));
+}
+
+function oneLine(text: string): string {
+  return text.replace(/\s+/g, ' ').trim();
 }
 
 function plainBody(text: string): string {
-  const lines = defuse(visible(text))
+  const lines = withoutKeys(defuse(visible(text)))
     .split('\n')
     .map((line) => line.trimEnd())
     .filter((line) => !TRAILER_LIKE.test(line))
-    .map((line) => (PATCH_LIKE.test(line) ? ` ${line}` : line));
+    .map((line) => (PATCH_LIKE.test(line) ? ` ${line}` : line))
+    .map((line) => (FOOTER_LIKE.test(line) ? `- ${line.trimStart()}` : line));
   const whole = lines
     .join('\n')
     .replace(/\n{3,}/g, '\n\n')
@@ -52,19 +57,32 @@ function plainBody(text: string): string {
 
 /** `Signed-off-by:`, `Halo-Run:`, `skip-checks:`, and the line of git cherry-pick. */
 const TRAILER_LIKE = /^\s*(?:[A-Za-z0-9]+(?:-[A-Za-z0-9]+)+\s*[:=]|\(cherry picked from commit\b)/;
+/** `Closes: …`, `Release note: …`, `BREAKING CHANGE …`, which release tools read at the start of a line. */
+const FOOTER_LIKE = /^[\s|*>]*(?:[A-Za-z]\w*(?: \w+)?\s?[:=]|BREAKING[ -]CHANGE)/i;
 /** Where git starts to read a patch or stops to read a message. */
 const PATCH_LIKE = /^(?:---|diff -|diff --|Index: |From [0-9a-f]{40}|# ?-+ >8)/;
-const SKIP_MARKER = /\[\s*(?:skip|no)[\s-]+[a-z]+\s*\]|\[\s*[a-z]+[\s-]+skip\s*\]|\*{3}NO_CI\*{3}/gi;
-const CLOSES_ISSUE = /\b((?:close[sd]?|fix(?:e[sd])?|resolve[sd]?):?\s+)([\w./-]*)(?:#|GH-)(\d+)/gi;
+/** Where the template puts an id into brackets and the id is an order to CI, such as `skip ci`. */
+const ORDER_IN_BRACKETS =
+  /\[([^[\]]*(?<![a-z])(?:skip|no|only|ci|cd|deploy|build|release|publish)(?![a-z])[^[\]]*)\]/gi;
 
+/**
+ * Text in which forges, trackers and CI find no reference and no order, whatever words are around it: a blank breaks
+ * `#12`, `!12`, `@name` and URLs, brackets become parentheses (but for `[x]`), and `***` is shortened.
+ */
 function defuse(text: string): string {
-  let before: string;
-  let after = text;
-  do {
-    before = after;
-    after = before.replace(SKIP_MARKER, '');
-  } while (after !== before); // what is left of a nested marker may be one again
-  return after.replace(CLOSES_ISSUE, '$1$2 $3').replace(/ {2,}(?=\d)/g, ' ');
+  return text
+    .replace(/\[(?![ xX\d]\])/g, '(')
+    .replace(/(?<!\[[ xX\d])\]/g, ')')
+    .replace(/\*{3,}/g, '**')
+    .replace(/#(?=\w)|[!&](?=\d)|(?<!\w)@(?=\w)/g, '$& ')
+    .replace(/(?<=\w):(?=\/\/)/g, ': ');
+}
+
+/** Text in which `GH-12` and `PROJ-123` have a hyphen that trackers do not look for. Ids of stories may look like that. */
+function withoutKeys(text: string): string {
+  return text.replace(/\b([A-Z][A-Z0-9_]+|gh)-(?=\d)/gi, (whole, name: string) =>
+    name === name.toUpperCase() || /^gh$/i.test(name) ? `${name}\u2011` : whole,
+  );
 }
 
 /** Without control and invisible characters; line endings become `\n`, tabs blanks. */

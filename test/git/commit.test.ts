@@ -43,13 +43,13 @@ it('fills in the story and the run, and nothing twice', () => {
   expect(message.split('\n')[0]).toBe('r1: US-1 About {run}');
 });
 
-it('removes control characters, CI markers, closing words and endless text', () => {
+it('removes control characters and endless text, and breaks orders and references', () => {
   const id = 'US-1\n\nHalo-Run: evil';
   const title = 'a\u001b[31m [skip ci] [skip [skip ci]ci] \u202eb fixes #12';
   const body = `[ci skip] ***NO_CI*** Closes org/repo#7 \u0007${'x'.repeat(10_000)}`;
   const message = commitMessage({ ...parts, id, title, body, trailers: { 'Halo-Run': 'a\nHalo-Story: b' } });
-  expect(message).not.toMatch(/skip ?ci|ci skip|NO_CI|#12|#7|[\u001b\u0007\u202e]/i);
-  expect(message.split('\n')[0]).toBe('feat: [US-1 Halo-Run: evil] - a[31m b fixes 12');
+  expect(message).not.toMatch(/\[[^\]]*(?:skip|ci)|\*{3}|#12|#7|[\u001b\u0007\u202e]/i);
+  expect(message.split('\n')[0]).toBe('feat: [US-1 Halo-Run: evil] - a(31m (skip ci) (skip (skip ci)ci) b fixes # 12');
   expect(message.length).toBeLessThan(4500);
   expect(message).toMatch(/\n\nHalo-Run: a Halo-Story: b\n$/);
   expect([...(commitMessage({ ...parts, title: 'y'.repeat(999) }).split('\n')[0] ?? '')]).toHaveLength(200);

@@ -40,7 +40,11 @@ const ROWS: [id: string, attack: string, defence: string][] = [
     'resolved once, private ranges refused, that address dialled',
   ],
   ['attack 12', 'another server behind an allowed tunnel', 'the name in the TLS greeting must be the host'],
-  ['attack 13', 'publish through an allowed registry', 'GET and HEAD only, without credentials, body or words of the client’s'],
+  [
+    'attack 13',
+    'publish through an allowed registry',
+    'GET and HEAD only, without credentials, body or words of the client’s',
+  ],
   ['attack 14', 'system calls that reach the kernel’s depths', 'a list of allowed ones; private namespaces'],
   ['attack 15', 'a sandbox that was described carelessly', 'one frozen description; proven before the first use'],
   ['attack 16', 'holes of known container runtimes', 'versions judged, images by id, fixed working folder'],
@@ -114,6 +118,11 @@ const ROWS: [id: string, attack: string, defence: string][] = [
     'incident key-collision',
     'two ids with the same short key: one story’s evidence overwrites another’s',
     '128 bits of a digest in every key',
+  ],
+  [
+    'incident message-orders',
+    'a commit message closes issues, calls people, starts or skips CI, announces a release',
+    'every reference, bracket and footer of text that halo did not write is broken',
   ],
   [
     'incident config-newline',
