@@ -6,6 +6,7 @@ import { resolveConfig } from '../config/resolve.ts';
 import { HaloError } from '../core/errors.ts';
 import type { RunRepo } from '../core/events.ts';
 import { PRDS_FOLDER } from '../core/named-prd.ts';
+import { replaceLocalPrograms } from '../git/local-programs.ts';
 import { updateMirror } from '../git/mirror.ts';
 import { inspectRepo, listChanges, readFileAt } from '../git/repo.ts';
 import { unfinishedWork } from '../git/worktrees.ts';
@@ -83,8 +84,15 @@ async function refuseChanges(root: string, prdPath: string): Promise<void> {
   if (changes.length === 0) return;
   const shown = changes.slice(0, 5).join(', ') + (changes.length > 5 ? ` and ${changes.length - 5} more` : '');
   throw new HaloError('DIRTY_WORKTREE', `${root} has uncommitted changes: ${shown}.`, {
-    hint: 'Commit or stash them, because halo works on commits; --allow-dirty goes on without them.',
+    hint: `Commit or stash them, because halo works on commits; --allow-dirty goes on without them.${await hintAtFilters(root)}`,
   });
+}
+
+/** A filter would perhaps show a file as unchanged; once `git status` has asked it, git knows without it. */
+async function hintAtFilters(root: string): Promise<string> {
+  const { filters } = await replaceLocalPrograms({ cwd: root });
+  if (filters.length === 0) return '';
+  return ` halo does not start the filters that .git/config names (${filters.join(', ')}): if they make the difference, run \`git status\` once.`;
 }
 
 function isBelow(path: string): boolean {

@@ -3,6 +3,7 @@ import { readdir } from 'node:fs/promises';
 import { HaloError } from '../core/errors.ts';
 import { git, lastWords, tryGit } from './git.ts';
 import { readRef } from './land.ts';
+import { filtersBetween, replaceLocalPrograms } from './local-programs.ts';
 import { assertObjectId } from './object-id.ts';
 import { remoteOptions } from './mirror.ts';
 import { withoutCredentials } from './source.ts';
@@ -58,7 +59,7 @@ export async function fastForward(request: FastForwardRequest): Promise<FastForw
   await refuseWhileRebasing(gitDir, branch);
   const checkout = (await listWorktrees(gitDir)).find((worktree) => worktree.branch === ref);
   if (checkout === undefined) await moveRef(gitDir, { ref, from: tip, to });
-  else await mergeInto(checkout.path, { to, except: request.except ?? [] });
+  else await mergeInto(checkout.path, { from: tip, to, name, except: request.except ?? [] });
   return { branch, from: tip, to };
 }
 
@@ -87,9 +88,17 @@ async function moveRef(gitDir: string, { ref, from, to }: { ref: string; from: s
   throw refusal(`${ref} could not be moved: ${lastWords(moved.stderr) ?? 'git gave no reason'}`, 'Try again.');
 }
 
-/** In the user's own checkout, with their config (line endings, LFS), but without hooks. */
-async function mergeInto(path: string, { to, except }: { to: string; except: readonly string[] }): Promise<void> {
-  const at = { cwd: path, trust: 'operator' as const };
+interface MergeIn {
+  from: string;
+  to: string;
+  name: string;
+  except: readonly string[];
+}
+
+/** In the user's own checkout, with their config (line endings, LFS), but without hooks and programs of the repository's. */
+async function mergeInto(path: string, { from, to, name, except }: MergeIn): Promise<void> {
+  const { settings, filters } = await replaceLocalPrograms({ cwd: path });
+  const at = { cwd: path, trust: 'operator' as const, settings };
   const unfinished = await unfinishedWork(path);
   if (unfinished !== undefined)
     throw refusal(`${path} is in the middle of ${unfinished}.`, 'Finish it or abort it, then land.');
@@ -104,6 +113,13 @@ async function mergeInto(path: string, { to, except }: { to: string; except: rea
     throw refusal(
       `${path} has uncommitted changes: ${some.join(', ')}${dirty.length > 3 ? ` and ${dirty.length - 3} more` : ''}.`,
       'Commit or stash them, then land.',
+    );
+  }
+  const needed = await filtersBetween(path, { from, to, filters });
+  if (needed.length > 0) {
+    throw refusal(
+      `Files of ${name} may need the filter ${needed.slice(0, 3).join(', ')}, which the git configuration of ${path} names: halo starts no program from there.`,
+      `If you trust it, merge by hand: git merge --ff-only ${name}`,
     );
   }
   const merged = await tryGit(['merge', '--ff-only', '--quiet', '--no-autostash', '--no-stat', to], at);

@@ -26,6 +26,8 @@ export interface GitOptions {
   protocols?: string;
   /** Most address space of the process; default unlimited. */
   memoryBytes?: number;
+  /** Settings of git that count before those of all its files. */
+  settings?: Readonly<Record<string, string>>;
 }
 
 export interface GitResult {
@@ -99,11 +101,12 @@ export async function gitStream(args: string[], options: GitOptions = {}): Promi
 function spawn(gitPath: string, args: string[], options: GitOptions & { keep?: boolean }) {
   const { env, inherit, config } = environmentFor(options.trust ?? 'sealed', gitPath, options.protocols ?? '');
   const place = options.gitDir === undefined ? [] : [`--git-dir=${options.gitDir}`];
-  const line = limitMemory([gitPath, ...config, ...place, ...args], options.memoryBytes);
+  const more = asVariables(options.settings ?? {});
+  const line = limitMemory([gitPath, ...config, ...more.args, ...place, ...args], options.memoryBytes);
   const { input } = options;
   const child = execa(line[0] ?? gitPath, line.slice(1), {
     cwd: options.cwd ?? '/',
-    env: { ...env, ...options.env },
+    env: { ...env, ...options.env, ...more.env },
     extendEnv: inherit,
     stdin: input === undefined ? 'ignore' : 'pipe',
     stdout: 'pipe',
@@ -118,6 +121,15 @@ function spawn(gitPath: string, args: string[], options: GitOptions & { keep?: b
   });
   if (input !== undefined && child.stdin !== null) feed(input, child.stdin);
   return child;
+}
+
+/** By way of variables: `-c` takes a key with an equals sign for a shorter one. */
+function asVariables(settings: Readonly<Record<string, string>>): { args: string[]; env: Record<string, string> } {
+  const named = Object.entries(settings).map(([key, value], index) => ({ key, value, name: `HALO_GIT_${index}` }));
+  return {
+    args: named.map(({ key, name }) => `--config-env=${key}=${name}`),
+    env: Object.fromEntries(named.map(({ name, value }) => [name, value])),
+  };
 }
 
 /** A shell that replaces itself: limits for one process cannot be set from Node. */

@@ -3,7 +3,9 @@ import { basename, dirname } from 'node:path';
 import { HaloError } from '../core/errors.ts';
 import { allowBare, findCheckout } from './allow-bare.ts';
 import { git, gitText, lastWords, tryGit, type GitOptions } from './git.ts';
+import { replaceLocalPrograms } from './local-programs.ts';
 import { assertObjectId } from './object-id.ts';
+import { splitZero } from './split-zero.ts';
 
 export interface RepoFacts {
   /** Top of the checkout; the repository itself when it is bare. Absolute, links resolved. */
@@ -53,13 +55,15 @@ export async function inspectRepo(path: string): Promise<RepoFacts> {
 }
 
 /**
- * Changed and untracked paths of a checkout, as git status shows them; none for a bare repository.
- * `except` are paths below the root that do not count.
+ * Changed and untracked paths of a checkout, as git status shows them; none for a bare repository. No program that the
+ * repository configures is run: a file that only its filter would show as unchanged counts as changed, and what is
+ * changed inside of a submodule does not count. `except` are paths below the root that do not count either.
  */
 export async function listChanges(root: string, except: readonly string[] = []): Promise<string[]> {
   const not = except.map((path) => `:(top,exclude,literal)${path}`);
-  const args = ['status', '--porcelain=v1', '-z', '--no-renames', '--untracked-files=normal', '--', '.', ...not];
-  const status = await tryGit(args, { cwd: root, trust: 'operator' });
+  const flags = ['--porcelain=v1', '-z', '--no-renames', '--untracked-files=normal', '--ignore-submodules=dirty'];
+  const { settings } = await replaceLocalPrograms({ cwd: root });
+  const status = await tryGit(['status', ...flags, '--', '.', ...not], { cwd: root, trust: 'operator', settings });
   if (status.exitCode === 0) return splitZero(status.stdout).map((entry) => entry.slice(3));
   if (/must be run in a work tree|cannot use bare repository/.test(status.stderr)) return [];
   throw new HaloError('GIT_FAILED', `git status failed in ${root}: ${lastWords(status.stderr) ?? 'no reason given'}`);
@@ -70,8 +74,9 @@ export async function listChanges(root: string, except: readonly string[] = []):
  * No program that the repository configures is run.
  */
 export async function diffCheckout(root: string, maxBytes: number): Promise<string> {
-  const args = ['diff', 'HEAD', '--no-ext-diff', '--no-textconv', '--no-color'];
-  return (await tryGit(args, { cwd: root, trust: 'operator', maxBytes })).stdout.toString('utf8');
+  const args = ['diff', 'HEAD', '--no-ext-diff', '--no-textconv', '--no-color', '--ignore-submodules=dirty'];
+  const { settings } = await replaceLocalPrograms({ cwd: root });
+  return (await tryGit(args, { cwd: root, trust: 'operator', maxBytes, settings })).stdout.toString('utf8');
 }
 
 export interface FileAt {
@@ -91,13 +96,6 @@ export async function readFileAt({ gitDir, commit, path, maxBytes }: FileAt): Pr
   if (found.exitCode === 0) return found.stdout.toString('utf8');
   await gitText(['cat-file', '-e', `${commit}^{commit}`], { gitDir });
   return undefined;
-}
-
-export function splitZero(bytes: Buffer): string[] {
-  return bytes
-    .toString('utf8')
-    .split('\0')
-    .filter((part) => part !== '');
 }
 
 function rootWithoutCheckout(gitDir: string): string {

@@ -1,4 +1,7 @@
+import { HaloError } from '../core/errors.ts';
 import { git, gitText, tryGit, type GitOptions } from './git.ts';
+import { filtersOf, replaceLocalPrograms } from './local-programs.ts';
+import { splitZero } from './split-zero.ts';
 
 /** Changes of a checkout that were put aside. */
 export interface Stash {
@@ -9,31 +12,40 @@ export interface Stash {
 
 /**
  * Puts changes of tracked files aside, as `git stash` does; files that git does not know stay. `except` are paths
- * below the root that stay as they are. Answers undefined when there is nothing to put aside.
+ * below the root that stay as they are. Answers undefined when there is nothing to put aside. Throws LAND_REFUSED where
+ * a program of the repository's own configuration would be needed.
  */
 export async function stashChanges(
   root: string,
   { except, message }: { except: readonly string[]; message: string },
 ): Promise<Stash | undefined> {
-  const at = operator(root);
+  const { settings, filters } = await replaceLocalPrograms({ cwd: root });
+  const at: GitOptions = { cwd: root, trust: 'operator', settings };
   const paths = [':(top)', ...except.map((path) => `:(top,exclude,literal)${path}`)];
-  const status = ['status', '--porcelain=v1', '--untracked-files=no', '--ignore-submodules=all', '--', ...paths];
-  if ((await gitText(status, at)) === '') return undefined;
+  const flags = ['--porcelain=v1', '-z', '--no-renames', '--untracked-files=no', '--ignore-submodules=all'];
+  const { stdout } = await git(['status', ...flags, '--', ...paths], at);
+  const changed = splitZero(stdout).map((entry) => entry.slice(3));
+  if (changed.length === 0) return undefined;
+  const [needed] = await filtersOf(root, changed, filters);
+  if (needed !== undefined) {
+    throw new HaloError(
+      'LAND_REFUSED',
+      `Changed files of ${root} need the filter ${needed}, which its git configuration names: halo starts no program from there.`,
+      { hint: 'Commit or stash them, then land.' },
+    );
+  }
   await git(['stash', 'push', '--quiet', '--message', message, '--', ...paths], at);
   return { root, commit: await gitText(['rev-parse', '--verify', 'refs/stash'], at) };
 }
 
 /** Brings them back. Answers whether that went well; if not, they are still in the list of `git stash`. */
 export async function restoreStash({ root, commit }: Stash): Promise<boolean> {
-  const at = operator(root);
+  const { settings } = await replaceLocalPrograms({ cwd: root });
+  const at: GitOptions = { cwd: root, trust: 'operator', settings };
   const entries = (await gitText(['stash', 'list', '--format=%H'], at)).split('\n');
   const place = entries.indexOf(commit);
   if (place === -1) return false;
   const pop = (...how: string[]) => tryGit(['stash', 'pop', '--quiet', ...how, `stash@{${place}}`], at);
   // Where what is staged cannot be staged again, at least the files come back.
   return (await pop('--index')).exitCode === 0 || (await pop()).exitCode === 0;
-}
-
-function operator(root: string): GitOptions {
-  return { cwd: root, trust: 'operator' };
 }

@@ -1,6 +1,7 @@
 import { mkdir, readFile, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { git, gitText } from './git.ts';
+import { git, gitText, type GitOptions } from './git.ts';
+import { replaceLocalPrograms } from './local-programs.ts';
 import { assertObjectId } from './object-id.ts';
 
 export interface Worktree {
@@ -19,9 +20,10 @@ export async function listWorktrees(gitDir: string): Promise<Worktree[]> {
 }
 
 /**
- * Checks a commit out in a worktree at `path`, an absolute path, as the operator and without hooks. One that is there
- * already goes forward to it, and git refuses to overwrite what was changed in it, or what is there and no worktree.
- * Throws GIT_FAILED.
+ * Checks a commit out in a worktree at `path`, an absolute path, as the operator, without hooks and without programs
+ * that the repository's own configuration names: where it names a filter, files are as the commit has them. One that is
+ * there already goes forward to it, and git refuses to overwrite what was changed in it, or what is there and no
+ * worktree. Throws GIT_FAILED.
  */
 export async function checkOutAside({
   gitDir,
@@ -33,17 +35,27 @@ export async function checkOutAside({
   path: string;
 }): Promise<void> {
   assertObjectId(commit, 'The commit to check out');
-  const isThere = await stat(path).catch(() => undefined);
-  if (isThere && (await listWorktrees(gitDir)).some((worktree) => worktree.path === path)) {
-    await git(['merge', '--ff-only', '--quiet', '--no-autostash', '--no-stat', commit], {
-      cwd: path,
-      trust: 'operator',
-    });
-    return;
+  const isThere = (await exists(path)) && (await listWorktrees(gitDir)).some((worktree) => worktree.path === path);
+  if (!isThere) {
+    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+    // By force where git still knows one whose folder was deleted; it never writes over a folder.
+    const add = ['worktree', 'add', '--quiet', '--detach', '--force', '--no-checkout', '--', path, commit];
+    await git(add, { gitDir, trust: 'operator' });
   }
-  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-  // By force where git still knows one whose folder was deleted; it never writes over a folder.
-  await git(['worktree', 'add', '--quiet', '--detach', '--force', '--', path, commit], { gitDir, trust: 'operator' });
+  // Which settings hold may depend on the worktree.
+  const { settings } = await replaceLocalPrograms({ cwd: path });
+  const at: GitOptions = { cwd: path, trust: 'operator', settings };
+  const index = await gitText(['rev-parse', '--path-format=absolute', '--git-path', 'index'], at);
+  // Whoever died in between has left a worktree without files.
+  if (!(await exists(index))) await git(['reset', '--quiet', '--hard'], at);
+  await git(['merge', '--ff-only', '--quiet', '--no-autostash', '--no-stat', commit], at);
+}
+
+async function exists(path: string): Promise<boolean> {
+  return stat(path).then(
+    () => true,
+    () => false,
+  );
 }
 
 /** The operation that the checkout at `path` is in the middle of, in words, or undefined. */

@@ -100,6 +100,11 @@ const ROWS: [id: string, attack: string, defence: string][] = [
   ],
   ['incident git-hooks', 'hooks written in the sandbox run on the host', 'no .git comes back'],
   [
+    'incident config-programs',
+    'a folder of somebody else whose .git/config names programs for git to run',
+    'halo replaces them by the operator’s own, or by none',
+  ],
+  [
     'incident embedded-repository',
     'files that make a folder a git repository run programs for whoever enters it',
     'no such folder is taken over; git of the host ignores it',

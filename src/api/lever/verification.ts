@@ -1,5 +1,6 @@
 import { git } from '../../git/git.ts';
-import { readFileAt, splitZero } from '../../git/repo.ts';
+import { readFileAt } from '../../git/repo.ts';
+import { splitZero } from '../../git/split-zero.ts';
 
 /** A commit, where it is. */
 export interface Tree {

@@ -1,0 +1,33 @@
+import { git, type GitOptions } from './git.ts';
+
+/** One setting as git reads it. */
+export interface GitSetting {
+  /** `local` and `worktree` are files of the repository; all others are the operator's. */
+  scope: string;
+  /** The file that holds it, after `file:`; other words where it is in no file. */
+  origin: string;
+  /** As git writes it: all but the part in the middle in lower case. */
+  key: string;
+  /** Empty for a key without a value. */
+  value: string;
+}
+
+/** All settings of a repository, in the order in which they count, those that are overridden as well. Throws GIT_FAILED. */
+export async function listSettings(at: GitOptions): Promise<GitSetting[]> {
+  const list = ['config', '--list', '--show-scope', '--show-origin', '-z'];
+  const { stdout } = await git(list, { ...at, trust: 'operator' });
+  const fields = stdout.toString('utf8').split('\0');
+  const settings: GitSetting[] = [];
+  for (let at = 0; at + 2 < fields.length; at += 3) {
+    const [scope = '', origin = '', text = ''] = fields.slice(at, at + 3);
+    const end = text.indexOf('\n');
+    const [key, value] = end === -1 ? [text, ''] : [text.slice(0, end), text.slice(end + 1)];
+    settings.push({ scope, origin, key, value });
+  }
+  return settings;
+}
+
+/** Whether a setting is in a file of the repository, and not of the person who runs halo. */
+export function isLocal({ scope }: GitSetting): boolean {
+  return scope === 'local' || scope === 'worktree';
+}
