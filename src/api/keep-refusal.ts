@@ -5,7 +5,8 @@ import type { RunRepo } from '../core/events.ts';
 import type { Prd } from '../core/prd.ts';
 import { transcribe } from '../core/transcript.ts';
 import { diffCheckout, inspectRepo } from '../git/repo.ts';
-import { isUrl, mirrorName, withoutCredentials } from '../git/source.ts';
+import { withoutCredentialsIn } from '../core/address-credentials.ts';
+import { isUrl, mirrorName } from '../git/source.ts';
 import { newRunId } from '../lib/id.ts';
 import type { Masker } from '../lib/secrets/masker.ts';
 import { version } from '../lib/version.ts';
@@ -78,13 +79,13 @@ export async function keepRefusal({ host, args, masker }: RefusalContext, refusa
 
 /** As far as it can be found: what is wrong may be the repository itself. */
 async function findRepo(source: string): Promise<RunRepo> {
-  if (isUrl(source))
-    return { source: withoutCredentials(source), mirror: mirrorName(source), branch: undefined, base: '' };
+  const nothing = { branch: undefined, base: '' };
+  if (isUrl(source)) return { source: withoutCredentialsIn(source), mirror: mirrorName(source), ...nothing };
   try {
     const { root, gitDir, branch, head } = await inspectRepo(source);
     return { source: root, mirror: mirrorName(gitDir), branch, base: head };
   } catch {
-    return { source, mirror: mirrorName(source), branch: undefined, base: '' };
+    return { source: withoutCredentialsIn(source), mirror: mirrorName(source), ...nothing };
   }
 }
 

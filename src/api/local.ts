@@ -66,6 +66,7 @@ export function openLocal(options: LocalOptions): Operations {
     host,
     env: processEnv(),
     store,
+    masker,
     args,
     user: userName(),
     preflight,

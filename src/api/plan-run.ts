@@ -10,7 +10,7 @@ import { replaceLocalPrograms } from '../git/local-programs.ts';
 import { updateMirror } from '../git/mirror.ts';
 import { inspectRepo, listChanges, readFileAt } from '../git/repo.ts';
 import { unfinishedWork } from '../git/worktrees.ts';
-import { isUrl, mirrorName, withoutCredentials } from '../git/source.ts';
+import { isUrl, mirrorName, readRemote, type Login } from '../git/source.ts';
 import type { SubmitOptions } from './operations.ts';
 import type { SubmitContext } from './submit-context.ts';
 
@@ -18,8 +18,9 @@ import type { SubmitContext } from './submit-context.ts';
 export interface PlannedRun {
   repo: RunRepo;
   config: Config;
-  /** Where git can read the base commit now: a git directory or a URL. */
+  /** Where git can read the base commit now: a git directory, or an address and the login that was given with it. */
   from: string;
+  login?: Login | undefined;
 }
 
 /** Looks at a repository and puts its settings together. `prdPath` may have uncommitted changes. */
@@ -47,12 +48,13 @@ export async function planRun(
     });
   }
   await context.preflight?.(config);
-  return { repo: place.repo, from: place.from, config };
+  return { repo: place.repo, from: place.from, login: place.login, config };
 }
 
 interface Place {
   repo: RunRepo;
   from: string;
+  login?: Login | undefined;
   file: ConfigFile | undefined;
 }
 
@@ -100,13 +102,14 @@ function isBelow(path: string): boolean {
 }
 
 async function lookAtUrl(home: string, url: string): Promise<Place> {
-  const name = mirrorName(url);
-  const { dir, head, branch } = await updateMirror({ home, name, from: url });
+  const { address, login } = readRemote(url);
+  const name = mirrorName(address);
+  const { dir, head, branch } = await updateMirror({ home, name, from: address, login });
   const text = await readFileAt({ gitDir: dir, commit: head, path: 'halo.toml', maxBytes: 1024 * 1024 });
-  const source = withoutCredentials(url);
   return {
-    repo: { source, mirror: name, branch, base: head },
-    from: url,
-    file: text === undefined ? undefined : parseConfigFile(`${source}:halo.toml`, text),
+    repo: { source: address, mirror: name, branch, base: head },
+    from: address,
+    login,
+    file: text === undefined ? undefined : parseConfigFile(`${address}:halo.toml`, text),
   };
 }

@@ -1,5 +1,6 @@
 import type { Config, Host } from '../config/config.ts';
 import type { Env } from '../config/host.ts';
+import type { Masker } from '../lib/secrets/masker.ts';
 import type { StoryQueue } from '../queue/queue.ts';
 import type { Store } from '../store/store.ts';
 
@@ -8,6 +9,8 @@ export interface SubmitContext {
   host: Host;
   env: Env;
   store: Store;
+  /** Learns what is secret in the addresses of repositories. */
+  masker: Masker;
   args: readonly string[];
   /** Who submits, unless the request says so. */
   user: string;

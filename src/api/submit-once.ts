@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { withoutCredentialsIn } from '../core/address-credentials.ts';
 import { HaloError } from '../core/errors.ts';
 import { writeAtomic } from '../lib/atomic-write.ts';
 import { withLock } from '../lib/lock.ts';
@@ -47,7 +48,8 @@ export async function submitOnce(
 /** The same for requests that ask for the same runs. */
 function fingerprint({ members, ...options }: BatchRequest): string {
   const asked = members.map(({ prd, ...member }) => {
-    return { ...member, prd: createHash('sha256').update(prd.bytes).digest('hex') };
+    const repo = withoutCredentialsIn(member.repo);
+    return { ...member, repo, prd: createHash('sha256').update(prd.bytes).digest('hex') };
   });
   // Whoever asks, and under which name.
   const alike = { ...options, key: undefined, user: undefined };

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pino } from 'pino';
+import { credentialsIn, withoutCredentialsIn } from '../core/address-credentials.ts';
 import { orderBatch } from '../core/batch.ts';
 import { HaloError, toHaloError } from '../core/errors.ts';
 import type { JournalEntry } from '../core/events.ts';
@@ -28,7 +29,14 @@ export function submitRuns(context: SubmitContext, { prd, repos, ...options }: S
 
 /** The same for repositories that have a PRD each, in the order in which they run. */
 export async function submitBatch(context: SubmitContext, request: BatchRequest): Promise<Submitted[]> {
-  const { members, ...options } = request;
+  const { members: given, ...options } = request;
+  // Before anything is said of them: by default an address is its member's name, too.
+  context.masker.learn(given.flatMap(({ repo }) => credentialsIn(repo)));
+  const members = given.map((member) => ({
+    ...member,
+    name: withoutCredentialsIn(member.name),
+    deps: member.deps.map(withoutCredentialsIn),
+  }));
   const prds = new Map(members.map(({ prd }) => [prd, parsePrd(prd.bytes, prd.path)]));
   const ordered = orderBatch(members.map((member) => ({ ...member, priority: priorityOf(member, options) })));
   const make = async (announce: (submitted: Submitted[]) => Promise<void>) => {
@@ -115,9 +123,9 @@ async function enqueueReady(
   for (const job of nextJobs(state)) await queue.enqueue(job);
 }
 
-async function fetchBase(home: string, { repo, from }: PlannedRun): Promise<void> {
+async function fetchBase(home: string, { repo, from, login }: PlannedRun): Promise<void> {
   await mkdir(join(mirrorPath(home, repo.mirror), '..'), { recursive: true, mode: 0o700 });
-  await updateMirror({ home, name: repo.mirror, from, commit: repo.base });
+  await updateMirror({ home, name: repo.mirror, from, login, commit: repo.base });
 }
 
 interface Making {

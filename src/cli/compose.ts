@@ -11,6 +11,7 @@ import type { Initialised } from '../api/repo-config.ts';
 import type { Served } from '../api/serve.ts';
 import type { Verified, VerifyQuery } from '../api/verify.ts';
 import type { Host } from '../config/config.ts';
+import { credentialsIn, withoutCredentialsIn } from '../core/address-credentials.ts';
 import { escapeJson } from '../core/safe-text.ts';
 import type { Prd } from '../core/prd.ts';
 import type { Masker } from '../lib/secrets/masker.ts';
@@ -78,7 +79,9 @@ export interface Services {
 }
 
 /** The services of a real process: the only place of the CLI that knows how halo is put together. */
-export function composeServices(args: readonly string[]): Services {
+export function composeServices(words: readonly string[]): Services {
+  // They are kept with each run.
+  const args = words.map(withoutCredentialsIn);
   const readHost = async () => {
     const [{ processEnv, readFailpoints, readHost }, { armFailpoints }] = await Promise.all([
       import('../config/host.ts'),
@@ -89,7 +92,7 @@ export function composeServices(args: readonly string[]): Services {
   };
   let opened: Promise<Masker> | undefined;
   /** One for all parts of the process: what one of them learns, none of them tells. */
-  const masker = () => (opened ??= openMasker(readHost()));
+  const masker = () => (opened ??= openMasker(readHost(), words));
   const openLocal = async ({ executesHere = false }: OpenOptions = {}) => {
     const [{ openLocal }, host] = await Promise.all([import('../api/local.ts'), readHost()]);
     return openLocal({
@@ -211,13 +214,15 @@ export function composeServices(args: readonly string[]): Services {
   };
 }
 
-async function openMasker(reading: Promise<Host>): Promise<Masker> {
+async function openMasker(reading: Promise<Host>, words: readonly string[]): Promise<Masker> {
   const [{ openProcessMasker }, { processEnv }, host] = await Promise.all([
     import('../worker/secrets.ts'),
     import('../config/host.ts'),
     reading,
   ]);
-  return openProcessMasker(host, processEnv());
+  const masker = openProcessMasker(host, processEnv());
+  masker.learn(words.flatMap(credentialsIn));
+  return masker;
 }
 
 async function machineCheck() {

@@ -1,3 +1,4 @@
+import { withoutCredentialsIn } from './address-credentials.ts';
 import { exitCodeOf, USAGE_EXIT, type StopReason } from './stop-reason.ts';
 
 /** Every error that a user can meet, with the stop reason it stands for. `undefined` means wrong usage. */
@@ -49,16 +50,19 @@ export interface ErrorOptions {
   cause?: unknown;
 }
 
-/** The one error class: `message` says what and where, `hint` how to mend it, `code` is stable. */
+/**
+ * The one error class: `message` says what and where, `hint` how to mend it, `code` is stable. Errors are shown, sent and
+ * kept, so that none holds the credentials of an address.
+ */
 export class HaloError extends Error {
   readonly code: ErrorCode;
   readonly hint: string | undefined;
 
   constructor(code: ErrorCode, message: string, options: ErrorOptions = {}) {
-    super(message, { cause: options.cause });
+    super(withoutCredentialsIn(message), { cause: options.cause });
     this.name = 'HaloError';
     this.code = code;
-    this.hint = options.hint;
+    this.hint = options.hint === undefined ? undefined : withoutCredentialsIn(options.hint);
   }
 
   get stopReason(): StopReason | undefined {

@@ -5,8 +5,7 @@ import { git, lastWords, tryGit } from './git.ts';
 import { readRef } from './land.ts';
 import { filtersBetween, replaceLocalPrograms } from './local-programs.ts';
 import { assertObjectId } from './object-id.ts';
-import { remoteOptions } from './mirror.ts';
-import { withoutCredentials } from './source.ts';
+import { asksForLogin, remoteOptions } from './remote.ts';
 import { listWorktrees, rebasedRef, unfinishedWork } from './worktrees.ts';
 
 export interface FastForwardRequest {
@@ -160,15 +159,14 @@ export async function pushFastForward({ mirrorDir, url, branch, commit }: PushRe
   const pushed = await tryGit(args, { gitDir: mirrorDir, ...remoteOptions() });
   if (pushed.exitCode === 0) return;
   const moved = /non-fast-forward|fetch first|\[rejected\]/.test(pushed.stderr);
-  const where = withoutCredentials(url);
   if (moved)
     throw refusal(
-      `The branch ${branch} at ${where} has commits that this run does not have.`,
+      `The branch ${branch} at ${url} has commits that this run does not have.`,
       'Submit the PRD again to start from them.',
     );
   throw refusal(
-    `Cannot push to ${branch} at ${where}: ${lastWords(pushed.stderr) ?? 'git gave no reason'}`,
-    'Check that you may push there.',
+    `Cannot push to ${branch} at ${url}: ${lastWords(pushed.stderr) ?? 'git gave no reason'}`,
+    asksForLogin(pushed.stderr) ?? 'Check that you may push there.',
   );
 }
 

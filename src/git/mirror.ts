@@ -7,7 +7,8 @@ import { markProcess } from '../lib/process-life.ts';
 import { bareConfig, makeBareRepo } from './bare-repo.ts';
 import { git, gitText, lastWords, tryGit, type GitOptions } from './git.ts';
 import { assertObjectId, isObjectId } from './object-id.ts';
-import { isUrl, withoutCredentials } from './source.ts';
+import { asksForLogin, loginArgs, remoteOptions } from './remote.ts';
+import { isUrl, type Login } from './source.ts';
 
 /** `<home>/repos/<name>/mirror.git` */
 export function mirrorPath(home: string, name: string): string {
@@ -18,8 +19,10 @@ export interface MirrorRequest {
   home: string;
   /** From `mirrorName`. */
   name: string;
-  /** Absolute path of a git directory, or an address. */
+  /** Absolute path of a git directory, or an address without a password. */
   from: string;
+  /** What an address was given with. */
+  login?: Login | undefined;
   /** The commit to have; default the tip of `branch`. */
   commit?: string;
   /** Short name; default the branch that HEAD names at the source. */
@@ -50,7 +53,7 @@ export async function updateMirror(request: MirrorRequest): Promise<Mirror> {
   return { dir, ...wanted };
 }
 
-async function wantedCommit({ from, commit, branch, signal }: MirrorRequest): Promise<{
+async function wantedCommit({ from, login, commit, branch, signal }: MirrorRequest): Promise<{
   head: string;
   branch: string | undefined;
 }> {
@@ -64,12 +67,13 @@ async function wantedCommit({ from, commit, branch, signal }: MirrorRequest): Pr
     });
     return { head, branch };
   }
-  const listed = await tryGit(['ls-remote', '--symref', '--', from, ref], { ...remoteOptions(), ...options });
+  const ask = [...loginArgs(from, login), 'ls-remote', '--symref', '--', from, ref];
+  const listed = await tryGit(ask, { ...remoteOptions(login), ...options });
   if (listed.exitCode !== 0) throw unreachable(from, listed.stderr);
   const lines = listed.stdout.toString('utf8').split('\n');
   const head = lines.map((line) => line.split('\t')).find(([id, name]) => isObjectId(id ?? '') && name === ref)?.[0];
   if (head === undefined) {
-    throw new HaloError('NO_COMMITS', `${withoutCredentials(from)} has no commit at ${ref}.`, {
+    throw new HaloError('NO_COMMITS', `${from} has no commit at ${ref}.`, {
       hint: 'Push a first commit, or name a branch that exists.',
     });
   }
@@ -94,10 +98,11 @@ const ATTEMPTS = 8;
 
 /** Two fetches may meet at a lock file of the mirror; the later one waits and looks again. */
 async function fetchBase(request: MirrorRequest, dir: string, refspec: string): Promise<void> {
-  const { from, signal } = request;
+  const { from, login, signal } = request;
   const remote = isUrl(from);
   const trusted = remote ? undefined : await trustOwner(from);
   const args = [
+    ...loginArgs(from, login),
     ...['-c', 'fetch.unpackLimit=1'],
     ...['fetch', '--quiet', '--no-tags', '--no-write-fetch-head', '--no-auto-maintenance', '--no-recurse-submodules'],
     ...['--update-shallow', '--refmap=', '--', from, refspec],
@@ -105,7 +110,7 @@ async function fetchBase(request: MirrorRequest, dir: string, refspec: string): 
   const options: GitOptions = {
     gitDir: dir,
     timeoutMs: 3_600_000,
-    ...(remote ? remoteOptions() : { protocols: 'file' }),
+    ...(remote ? remoteOptions(login) : { protocols: 'file' }),
     ...(trusted === undefined ? {} : { env: { GIT_CONFIG_GLOBAL: trusted } }),
     ...(signal === undefined ? {} : { signal }),
   };
@@ -143,16 +148,14 @@ async function trustOwner(gitDir: string): Promise<string | undefined> {
   return file;
 }
 
-/** A repository behind an address is reached as the operator would: their keys, helpers and proxies. */
-export function remoteOptions(): GitOptions {
-  return { trust: 'operator', protocols: 'https:http:ssh:git:file' };
-}
-
 function unreachable(from: string, stderr: string): HaloError {
   return new HaloError(
     'REPO_UNREACHABLE',
-    `Cannot read the repository ${withoutCredentials(from)}: ${lastWords(stderr) ?? 'git gave no reason'}`,
-    { hint: 'Check the address and that `git ls-remote` with it works for the user who runs halo.' },
+    `Cannot read the repository ${from}: ${lastWords(stderr) ?? 'git gave no reason'}`,
+    {
+      hint:
+        asksForLogin(stderr) ?? 'Check the address and that `git ls-remote` with it works for the user who runs halo.',
+    },
   );
 }
 

@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
+import { decodePart, withoutCredentialsIn } from '../core/address-credentials.ts';
+import { HaloError } from '../core/errors.ts';
 
 const SCHEME = /^(?:https?|ssh|git|file):\/\//i;
 const SCP_LIKE = /^(?:[A-Za-z0-9._~-]+@)?[A-Za-z0-9][A-Za-z0-9.-]+:(?!\/\/)[^\s]+$/;
@@ -29,7 +31,39 @@ export function mirrorName(source: string): string {
 }
 
 /** An address without user and password; paths come back unchanged. */
-export function withoutCredentials(source: string): string {
+function withoutCredentials(source: string): string {
   if (SCHEME.test(source)) return source.replace(/^([a-z]+:\/\/)[^/]*@/i, '$1');
   return source.startsWith('/') ? source : source.replace(/^[^@/:]+@(?=[^/]+:)/, '');
+}
+
+/** An address as halo keeps it and gives it to git, and what it was given with, which is kept nowhere. */
+export interface RemoteSource {
+  /** Without a password; over ssh with the user name, which is part of the address there. */
+  address: string;
+  login: Login | undefined;
+}
+
+export interface Login {
+  user: string;
+  password: string;
+}
+
+/** Takes the credentials out of an address. Throws USAGE for one that cannot be read. */
+export function readRemote(source: string): RemoteSource {
+  if (!/^https?:/i.test(source)) return { address: withoutPassword(source), login: undefined };
+  const url = URL.canParse(source) ? new URL(source) : undefined;
+  const login = url && { user: decodePart(url.username), password: decodePart(url.password) };
+  // A line break would end the answer to git in which they are given.
+  if (login === undefined || /[\0\r\n]/.test(login.user + login.password)) {
+    throw new HaloError('USAGE', `${withoutCredentialsIn(source)} is not the address of a repository.`, {
+      hint: 'Write it like https://git.example.com/team/repo.git; leave out the password and use a credential helper of git, or write @, : and / in it as %40, %3A and %2F.',
+    });
+  }
+  const given = login.user !== '' || login.password !== '';
+  return { address: withoutCredentialsIn(source), login: given ? login : undefined };
+}
+
+function withoutPassword(source: string): string {
+  if (/^ssh:/i.test(source)) return source.replace(/^(ssh:\/\/[^/?#:@]*):[^/?#]*@/i, '$1@');
+  return withoutCredentialsIn(source);
 }

@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import { mirrorPath, updateMirror } from '../../src/git/mirror.ts';
 import { streamCommit } from '../../src/git/pack-stream.ts';
 import { repackMirror } from '../../src/git/repack.ts';
-import { isUrl, mirrorName, withoutCredentials } from '../../src/git/source.ts';
+import { isUrl, mirrorName, readRemote } from '../../src/git/source.ts';
 import { commitFiles, makeRepo, run, runBytes, tempDir } from './fixture.ts';
 
 it('names mirrors readably, safely and without regard to credentials', () => {
@@ -21,7 +21,6 @@ it('tells addresses from paths', () => {
   const urls = ['https://example.com/a', 'ssh://git@h/a', 'git://h/a', 'file:///tmp/x', 'git@host:org/a.git'];
   for (const source of urls) expect(isUrl(source), source).toBe(true);
   for (const source of ['.', '../shop', '/srv/a:b', 'shop', '-oProxyCommand=x', 'C']) expect(isUrl(source)).toBe(false);
-  expect(withoutCredentials('https://u:p@h/a@b')).toBe('https://h/a@b');
 });
 
 it('mirrors a commit with its history, and holds no address, hook or FETCH_HEAD', async () => {
@@ -166,4 +165,20 @@ it('streams one commit as a pack that a shallow repository can check out', async
   run(join(home, 'dst'), ['fsck', '--strict']);
   const broken = await streamCommit({ gitDir: join(home, 'src/.git'), commit: 'e'.repeat(40) });
   await expect(broken.toArray()).rejects.toMatchObject({ code: 'GIT_FAILED' });
+});
+
+it.each([
+  ['https://u:p%40@h/a@b', 'https://h/a@b', { user: 'u', password: 'p@' }],
+  ['https://token@h/a.git', 'https://h/a.git', { user: 'token', password: '' }],
+  ['https://h/a.git', 'https://h/a.git', undefined],
+  ['ssh://git:p@h:22/a', 'ssh://git@h:22/a', undefined],
+  ['ssh://git@h/a', 'ssh://git@h/a', undefined],
+  ['git@h:a/b.git', 'git@h:a/b.git', undefined],
+  ['git://u:p@h/a', 'git://h/a', undefined],
+])('of the address %s no password is kept', (source, address, login) => {
+  expect(readRemote(source)).toEqual({ address, login });
+});
+
+it.each(['https://u:p%0apassword=x@h/a', 'https://u:p/q@h/a', 'https://:9'])('%j is no address', (source) => {
+  expect(() => readRemote(source)).toThrow(expect.objectContaining({ code: 'USAGE' }) as Error);
 });

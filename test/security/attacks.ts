@@ -90,6 +90,11 @@ const ROWS: [id: string, attack: string, defence: string][] = [
     'a relay inside the sandbox makes another’s request its own',
     'each request is judged by its bytes',
   ],
+  [
+    'incident address-password',
+    'a password in an address is kept and served',
+    'taken out at the door; git gets it for one fetch, by its environment',
+  ],
   ['incident dns', 'data leaves through name look-ups', 'no resolver inside'],
   ['incident patch-parser', 'two parsers of one patch disagree', 'no patch is parsed'],
   ['incident files-api', 'an allowed provider stores stolen files', 'the provider’s other paths are refused'],

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { coreOf, ENCODERS } from '../support/encoders.ts';
 import { OK, prdOf, scripted } from '../support/halo.ts';
+import { serveGit } from '../support/git-server.ts';
 import { openHome, type HaloHome } from '../support/halo-process.ts';
 import { makeRepository, type TestRepository } from '../support/repository.ts';
 
@@ -134,6 +135,58 @@ describe('attack 33, hazard 30: a secret in logs: a canary of the worker', { tim
     expect(out.map(({ code }) => code)).toEqual([0, 10, 10, 10, 10]);
     expect(out[2]!.stdout + out[2]!.stderr).toContain('"copy.txt" is refused: it holds a secret');
     await expectNowhere(repository, out.map(({ stdout, stderr }) => stdout + stderr).join('\n'), [LEAKED]);
+  });
+});
+
+describe('incident address-password: a password in the address of a repository', { timeout: 240_000 }, () => {
+  const PASSWORD = 'canary/of@an:address+%41 5512098';
+
+  it('is kept nowhere and shown nowhere, and its server is asked with it', async () => {
+    const repository = keep(makeRepository());
+    const server = await serveGit(repository.root, { user: 'git-user', password: PASSWORD });
+    try {
+      const story = scripted(`echo x > x; ${OK}`).flatMap((setting) => ['-c', setting]);
+      const login = { user: 'git-user', password: PASSWORD };
+      const url = server.url(login);
+      const wrong = server.url({ ...login, password: `${PASSWORD}9` });
+      const broken = url.replace(encodeURIComponent(PASSWORD), PASSWORD);
+      const out = [await halo(repository, ['--repo', url, ...story])];
+      const [runId = ''] = readdirSync(join(home.dir, 'runs')).sort().slice(-1);
+      // Git refuses pushes to a branch that is checked out.
+      repository.git('checkout', '-q', '--detach');
+      const file = join(repository.root, '../prd.json');
+      const batch = join(repository.root, '../batch.json');
+      writeFileSync(batch, JSON.stringify([{ name: url, path: url, prd: file }]));
+      const at = { cwd: repository.root, env: { ...ENV, HOME: home.dir } };
+      const refused = [
+        await halo(repository, ['--repo', wrong, ...story]),
+        await halo(repository, ['--repo', broken, ...story]),
+        await halo(repository, [`--repo=${server.url()}`, '-c', `model.base_url=${url}`, ...story]),
+        await home.halo(['submit', file, '--repo', url, '--repo', wrong, ...story], at),
+        await home.halo(['submit', '--batch', batch, ...story, '-c', `env.DB=${url}`, '--profile', 'none'], at),
+        await home.halo(['land', runId], at),
+      ];
+      expect(out.map(({ code }) => code)).toEqual([0]);
+      expect(refused.map(({ code }) => code)).not.toContain(0);
+      expect(refused.at(-1)!.stderr).toContain('set up a credential helper of git');
+      const askpass = join(repository.root, '../askpass');
+      writeFileSync(
+        askpass,
+        `#!/bin/sh\ncase "$1" in User*) echo git-user;; *) printf '%s\\n' '${PASSWORD}';; esac\n`,
+        {
+          mode: 0o700,
+        },
+      );
+      const landed = await home.halo(['land', runId], { ...at, env: { ...at.env, GIT_ASKPASS: askpass } });
+      expect(landed.stdout + landed.stderr).toContain('main');
+      expect(landed.code).toBe(0);
+      expect(repository.git('show', '--stat', 'main')).toContain('x | 1 +');
+      const printed = [...out, ...refused, landed].map(({ stdout, stderr }) => stdout + stderr).join('\n');
+      expect(printed).toContain(server.url());
+      await expectNowhere(repository, printed, [PASSWORD, encodeURIComponent(PASSWORD)]);
+    } finally {
+      server.close();
+    }
   });
 });
 
