@@ -46,7 +46,7 @@ export function openHttp(server: Server): Operations {
     },
     async diff(runId, storyId) {
       const query: Record<string, string> = storyId === undefined ? {} : { story: storyId };
-      return (await request(server, runPath(runId, '/diff'), { query })).text();
+      return Buffer.from(await (await request(server, runPath(runId, '/diff'), { query })).arrayBuffer());
     },
     land: (runId) => requestJson<Landed>(server, runPath(runId, '/land'), { body: {} }),
     pause: (runId, { now }) => requestJson<Steered>(server, runPath(runId, '/pause'), { body: { now } }),

@@ -180,6 +180,8 @@ type WireOptions = Omit<z.infer<typeof SUBMIT_BODY>, 'prd' | 'repos'>;
 /** Documents and streams of lines alike. */
 function maskPayload(masker: Masker, payload: unknown): unknown {
   if (typeof payload === 'string') return masker.text(payload);
+  // A patch: what only looks like a secret is for the person who decides on it.
+  if (Buffer.isBuffer(payload)) return masker.known(payload);
   if (!(payload instanceof Readable)) return payload;
   const masked = masker.stream();
   // Whoever reads hears of an error by the end of the connection.

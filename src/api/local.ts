@@ -102,9 +102,9 @@ export function openLocal(options: LocalOptions): Operations {
     diff: async (prefix, storyId) => {
       const runId = await store.find(prefix);
       const [state, { config }] = await Promise.all([store.readState(runId), store.readRecord(runId)]);
-      if (state.refused !== undefined) return '';
+      if (state.refused !== undefined) return Buffer.alloc(0);
       await learnSecrets(masker, { config: completeConfig(config), home: host.home, env: processEnv() });
-      return masker.text(await diffRun(host.home, state, storyId));
+      return masker.known(await diffRun(host.home, state, storyId));
     },
     land: async (prefix) => landRun(store, host.home, await store.find(prefix)),
     replay: async (prefix, options) => {
@@ -127,7 +127,7 @@ export function openLocal(options: LocalOptions): Operations {
 }
 
 /** What a run or one of its stories landed or, for a story that waits for a person, would land. The mirror has it all, wherever the user's repository went since. */
-async function diffRun(home: string, state: RunState, storyId: string | undefined): Promise<string> {
+async function diffRun(home: string, state: RunState, storyId: string | undefined): Promise<Buffer> {
   const gitDir = mirrorPath(home, state.repo.mirror);
   if (storyId === undefined) return diffCommits({ gitDir, from: state.repo.base, to: state.tip });
   const story = findStory(state, storyId);

@@ -181,8 +181,11 @@ export interface Operations {
     runId: string,
     options: { storyId: string | undefined; follow: boolean; signal?: AbortSignal },
   ): AsyncIterable<Uint8Array>;
-  /** Unified diff of what the run (or one story of it) landed, or of what a story's approval would land. */
-  diff(runId: string, storyId: string | undefined): Promise<string>;
+  /**
+   * Unified diff of what the run (or one story of it) landed, or of what a story's approval would land, byte for byte but
+   * for secrets that this machine knows.
+   */
+  diff(runId: string, storyId: string | undefined): Promise<Buffer>;
   /** Fast-forwards the branch that the run started from. Throws LAND_REFUSED with the reason. */
   land(runId: string): Promise<Landed>;
   /** Starts no more stories, or with `now` interrupts those under way, at no cost. Throws STEER_REFUSED. */

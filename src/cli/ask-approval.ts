@@ -2,7 +2,7 @@ import type { Operations } from '../api/operations.ts';
 import { safeLine } from '../core/safe-text.ts';
 import { askPerson } from './ask-person.ts';
 import type { Cli } from './cli.ts';
-import { coloredDiff } from './diff-text.ts';
+import { showDiff } from './diff-text.ts';
 
 /**
  * Shows a person at the terminal each story that waits for approval and does what they say. Answers whether anything
@@ -13,7 +13,7 @@ export async function askApproval(operations: Operations, runId: string, cli: Cl
   const { state } = await operations.get(runId);
   let decided = false;
   for (const { id, title } of state.stories.filter(({ held }) => held !== undefined)) {
-    await cli.write(coloredDiff(await operations.diff(runId, id), cli.paint));
+    await showDiff(await operations.diff(runId, id), cli);
     const what = `Let ${safeLine(id)} (${safeLine(title)}) land?`;
     switch (await decisionOf(`${what} [y]es, [n]o, anything else: later  `, cli)) {
       case 'yes':

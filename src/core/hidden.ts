@@ -1,9 +1,9 @@
 /**
  * Characters that a person does not see where they stand, or that a terminal obeys: control characters but tab and
- * newline, zero-width and direction characters, tags and other default-ignorable ones (fillers that look like nothing
+ * line ends, zero-width and direction characters, tags and other default-ignorable ones (fillers that look like nothing
  * but count as letters among them), line separators that are no newline, lone surrogates, and the blank of braille.
  */
-const HIDDEN = String.raw`(?![\t\n])[\p{Cc}\p{Zl}\p{Zp}\p{Cs}\p{Default_Ignorable_Code_Point}\ufff9-\ufffb\u2800]`;
+const HIDDEN = String.raw`(?![\t\n]|\r\n)[\p{Cc}\p{Zl}\p{Zp}\p{Cs}\p{Default_Ignorable_Code_Point}\ufff9-\ufffb\u2800]`;
 
 /** What is drawn onto the character before it. More of it in a row than any script needs would cover other lines. */
 const MARK = String.raw`(?!\p{Default_Ignorable_Code_Point})[\p{Mn}\p{Me}]`;
@@ -48,4 +48,18 @@ export function replaceHidden(text: string, how: (character: string) => string):
 /** A hidden character as people read it, for example `<U+202E>`. */
 export function spell(character: string): string {
   return `<U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}>`;
+}
+
+/**
+ * How many hidden characters a line has. A return at its end does not count, a byte order mark at the start of a file
+ * neither, and a lone surrogate stands for what was no text.
+ */
+export function countHidden(line: string, { startsFile = false } = {}): number {
+  let count = 0;
+  const from = startsFile && line.startsWith('\ufeff') ? 1 : 0;
+  replaceHidden(line.slice(from, line.endsWith('\r') ? -1 : undefined), (character) => {
+    if (!/\p{Surrogate}/u.test(character)) count += 1;
+    return character;
+  });
+  return count;
 }

@@ -5,7 +5,7 @@ const STYLING = /\u001b\[\??[0-9;:]{0,40}[A-Za-z]/g;
 
 /**
  * Text of unknown origin, made safe to print. Nothing is left out: what a terminal would obey, or a person would not
- * see, is spelled, for example `<U+202E>`. Newline and tab stay.
+ * see, is spelled, for example `<U+202E>`. Line ends and tabs stay.
  */
 export function safeText(text: string): string {
   return replaceHidden(text, spell);

@@ -2,7 +2,7 @@ import { formatDuration } from './duration.ts';
 import { clip } from './safe-text.ts';
 
 /** How a line wants to be seen; printers choose colors by it. */
-export type Tone = 'plain' | 'quiet' | 'good' | 'bad' | 'warn' | 'strong';
+export type Tone = 'plain' | 'quiet' | 'good' | 'bad' | 'warn' | 'strong' | 'mark';
 
 /** One line of a transcript, not yet laid out. `label` says who speaks; without one it goes on with the line before. */
 export interface TranscriptLine {

@@ -65,6 +65,8 @@ const SEALED_CONFIG = asArguments([
   'submodule.recurse=false',
   'commit.gpgSign=false',
   'log.showSignature=false',
+  // No such tree: newer versions of git would read attributes from the commit that HEAD names.
+  'attr.tree=0000000000000000000000000000000000000000',
 ]);
 
 /** Variables that would point git at another repository: halo may itself be started from a hook. */

@@ -40,7 +40,8 @@ export async function writeBundle(paths: RunPaths, facts: BundleFacts, masker: M
     await put('events.tail.jsonl', await tailOf(paths.raw));
     await put('journal.tail.jsonl', await tailOf(paths.journal));
     if (facts.gitStatus !== undefined) await put('git-status.txt', facts.gitStatus);
-    if (facts.gitDiff !== undefined) await put('git-diff.patch', facts.gitDiff);
+    if (facts.gitDiff !== undefined)
+      await writeAtomic(join(paths.bundle, 'git-diff.patch'), masker.known(Buffer.from(facts.gitDiff)));
     if (facts.container !== undefined) await put('container.json', `${JSON.stringify(facts.container, null, 2)}\n`);
     await put('summary.md', summaryText(paths, state, facts));
   });

@@ -65,6 +65,8 @@ export interface Store {
   artifactPath(place: AttemptPlace, name: string): string;
   /** Writes an artifact as a whole, and returns its path within the run directory. */
   writeArtifact(place: AttemptPlace, name: string, data: string | Uint8Array): Promise<string>;
+  /** Writes `diff.patch`, in which only known secrets are masked: what looks like one may be code. */
+  writePatch(place: AttemptPlace, patch: Uint8Array): Promise<void>;
   /** A stream that fills an artifact, for output as it comes. */
   openArtifact(place: AttemptPlace, name: string): Writable;
   /** The text of an artifact, or undefined when there is none of that name. */
@@ -149,17 +151,22 @@ export function openStore(home: string, options: StoreOptions): Store {
     artifactPath: (place, name) => artifactPath(home, place, name),
     async writeArtifact(place, name, data) {
       const path = artifactPath(home, place, name);
-      await onDisk(path, async () => {
-        await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-        await writeAtomic(path, typeof data === 'string' ? masker.text(data) : masker.bytes(data));
-      });
+      await writeInFolder(path, typeof data === 'string' ? masker.text(data) : masker.bytes(data));
       return path.slice(paths(place.runId).dir.length + 1);
     },
+    writePatch: (place, patch) => writeInFolder(artifactPath(home, place, 'diff.patch'), masker.known(patch)),
     openArtifact: (place, name) => maskInto(masker, openFileSink(artifactPath(home, place, name))),
     readArtifact: (place, name) => readIfThere(artifactPath(home, place, name)),
     writeDebugBundle: async (runId, facts) => writeBundle(paths(runId), facts, masker),
     dropDebugBundle: (runId) => dropBundle(paths(runId)),
   };
+}
+
+function writeInFolder(path: string, data: string | Uint8Array): Promise<void> {
+  return onDisk(path, async () => {
+    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+    await writeAtomic(path, data);
+  });
 }
 
 async function readIfThere(path: string): Promise<string | undefined> {

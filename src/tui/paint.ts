@@ -8,6 +8,7 @@ const CODES: Record<Tone, [number, number] | undefined> = {
   bad: [31, 39],
   warn: [33, 39],
   strong: [1, 22],
+  mark: [7, 27],
 };
 
 const STYLES = new RegExp(

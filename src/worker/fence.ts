@@ -41,5 +41,9 @@ export function fenceArtifacts(store: Store, runId: string, attempt: Fenced): St
       refuseOutdated(await store.readState(runId), attempt);
       return store.writeArtifact(...artifact);
     },
+    async writePatch(...patch) {
+      refuseOutdated(await store.readState(runId), attempt);
+      return store.writePatch(...patch);
+    },
   };
 }

@@ -120,8 +120,8 @@ describe.each(WAYS)('operations %s', (name, open) => {
 
   it('gives the diff of the run and of a story', async () => {
     memory.addRun(succeeded('r1'));
-    expect(await open().diff('r1', undefined)).toContain('+new of all\n');
-    expect(await open().diff('r1', 'US 1/ä')).toContain('+new of US 1/ä\n');
+    expect((await open().diff('r1', undefined)).toString()).toContain('+new of all\n');
+    expect((await open().diff('r1', 'US 1/ä')).toString()).toContain('+new of US 1/ä\n');
   });
 
   it('lands', async () => {

@@ -388,7 +388,7 @@ describe('halo network', () => {
 describe('halo diff and halo land', () => {
   it('print the diff untouched into a pipe', async () => {
     operations.addRun(succeeded('r1'));
-    expect((await halo(['diff', 'r1'])).stdout).toBe(await operations.diff('r1', undefined));
+    expect((await halo(['diff', 'r1'])).stdout).toBe((await operations.diff('r1', undefined)).toString());
   });
 
   it('land, or say why not', async () => {

@@ -83,7 +83,7 @@ describe('a story that is approved after another one has landed', () => {
     await operations.approve(runId, 'B');
     const again = await halo.untilEnd(runId);
     expect(again).toMatchObject({ stopReason: 'NEEDS_HUMAN', stories: [{}, { attempts: 2, held: { paths: [] } }] });
-    expect(await operations.diff(runId, 'B')).toContain('+b');
+    expect((await operations.diff(runId, 'B')).toString()).toContain('+b');
     const prompt = halo.readFile(runId, `artifacts/${again.stories[1]!.key}/2/prompt.md`);
     expect(prompt).toContain('changed the same places');
     expect(await operations.approve(runId, 'B')).toMatchObject({ landed: true });
@@ -101,7 +101,7 @@ describe('a story that is approved after another one has landed', () => {
     await halo.operations.approve(runId, 'B');
     const again = await halo.untilEnd(runId);
     expect(again.stories[1]).toMatchObject({ progress: 'needs_human', attempts: 2, failures: { gate: 1 } });
-    expect(await halo.operations.diff(runId, 'B')).toContain('+++ b/c');
+    expect((await halo.operations.diff(runId, 'B')).toString()).toContain('+++ b/c');
   });
 
   it('is asked about again when the merge carries it into a file that the person did not see', async () => {

@@ -75,5 +75,5 @@ it('commits as halo, the same commit for the same request, and shows it as a pla
     `halo <halo@localhost> 5 halo ${shop.base} ${tree}`,
   );
   const range = { gitDir: candidateDir, from: shop.base, to: commit };
-  expect(await diffCommits(range)).toContain('--- a/src/a.ts\n+++ b/src/a.ts\n@@ -1 +1 @@\n-1\n+2\n');
+  expect((await diffCommits(range)).toString()).toContain('--- a/src/a.ts\n+++ b/src/a.ts\n@@ -1 +1 @@\n-1\n+2\n');
 });

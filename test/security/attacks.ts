@@ -114,6 +114,12 @@ const ROWS: [id: string, attack: string, defence: string][] = [
     'files that make a folder a git repository run programs for whoever enters it',
     'no such folder is taken over; git of the host ignores it',
   ],
+  [
+    'incident hidden-code',
+    'code between escapes, or made invisible, is not seen by whoever approves it',
+    'hidden characters are spelled and counted in every diff; nothing is left out',
+  ],
+  ['incident pseudo-key', 'code in the form of a secret is asterisks in the diff', 'diffs mask known secrets only'],
   ['incident environ', 'a reading tool prints /proc/self/environ', 'no secret in any process inside'],
   ['incident open-api', 'a local API without a token, open to all origins', 'a token on loopback, too'],
   ['incident engine-socket', 'the engine’s socket inside', 'it is never mounted'],
@@ -149,7 +155,11 @@ const ROWS: [id: string, attack: string, defence: string][] = [
   ['incident internal-network', 'an internal network still reaches the host', 'no network at all'],
   ['incident git-holes', 'holes of clone, fetch and submodules', 'packs through quarantine; no transport'],
   ['incident set-env', 'printed lines become commands of CI', 'nothing that was printed is obeyed'],
-  ['incident open-link', 'an escape that is cut in two stays open', 'lines are made safe as a whole, however they come'],
+  [
+    'incident open-link',
+    'an escape that is cut in two stays open',
+    'lines are made safe as a whole, however they come',
+  ],
   ['incident redis-port', 'Redis on a port that others reach', 'a private unix socket'],
 ];
 

@@ -43,7 +43,7 @@ describe('attack 38: an agent that changes what runs outside of the sandbox', ()
     });
     expect(branches()).toBe(`refs/heads/main ${repository.git('rev-parse', 'HEAD')}`);
     expect(halo.readFile(state.runId, 'journal.jsonl')).toContain('"type":"gate.ended"');
-    expect(await halo.operations.diff(state.runId, 'P')).toContain('+evil');
+    expect((await halo.operations.diff(state.runId, 'P')).toString()).toContain('+evil');
   });
 
   it.each([

@@ -147,7 +147,7 @@ describe('attack 22: filters and drivers that the host has configured', () => {
       },
     });
     expect(state).toMatchObject({ stopReason: 'SUCCESS' });
-    expect(await halo.operations.diff(state.runId, undefined)).toContain('+x');
+    expect((await halo.operations.diff(state.runId, undefined)).toString()).toContain('+x');
     expect(existsSync(wire)).toBe(false);
   });
 

@@ -150,7 +150,11 @@ export function openMemory(): MemoryOperations {
         if (storyId === undefined || story === storyId) yield new TextEncoder().encode(`${line}\n`);
     },
     diff: (runId, storyId) =>
-      attempt(() => `diff --git a/${stateOf(find(runId)).runId} b/x\n-old\n+new of ${storyId ?? 'all'}\n`),
+      attempt(() =>
+        Buffer.from(
+          `diff --git a/${stateOf(find(runId)).runId} b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-old\n+new of ${storyId ?? 'all'}\n`,
+        ),
+      ),
     land: (runId) =>
       attempt(() => {
         const state = stateOf(find(runId));

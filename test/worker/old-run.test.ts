@@ -57,7 +57,7 @@ describe('a run that was submitted before', () => {
     });
     await workOn(runId);
     expect((await operations.get(runId)).state).toMatchObject({ stopReason: 'SUCCESS' });
-    expect(await operations.diff(runId, undefined)).toContain('+hello');
+    expect((await operations.diff(runId, undefined)).toString()).toContain('+hello');
     expect(await operations.land(runId)).toMatchObject({ branch: 'main' });
   });
 

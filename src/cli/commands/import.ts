@@ -4,7 +4,7 @@ import { HaloError } from '../../core/errors.ts';
 import { askPerson } from '../ask-person.ts';
 import type { Cli } from '../cli.ts';
 import type { Define } from '../define.ts';
-import { coloredDiff } from '../diff-text.ts';
+import { showDiff } from '../diff-text.ts';
 import { readDocument } from '../read-prd.ts';
 import { runHere, type Followed } from '../run-here.ts';
 import { addSettingOptions, settingsOf, type SettingFlags } from '../run-options.ts';
@@ -60,7 +60,7 @@ async function importDocument(document: string, flags: Flags, cli: Cli): Promise
     const finish = async ({ operations, runId, end }: Followed) => {
       if (end !== 'SUCCESS') return void (cli.exitCode = exitCodeOf(end ?? 'USER_ABORT'));
       const { text, stories } = await imported.read((await operations.get(runId)).state);
-      await cli.write(`${coloredDiff(await operations.diff(runId, undefined), cli.paint)}\n`);
+      await showDiff(await operations.diff(runId, undefined), cli);
       if (flags.yes !== true) {
         const answer = await askPerson(
           `Write ${stories} ${stories === 1 ? 'story' : 'stories'} to ${out}? [y]es, anything else: no  `,

@@ -12,6 +12,8 @@ export interface Masker {
   learnPatterns(sources: Iterable<string>): void;
   /** As many asterisks as the secret had bytes stand for it. */
   text: (text: string) => string;
+  /** Only what it learned, as bytes: for code that a person decides on, where what looks like a secret must stay. */
+  known(bytes: Uint8Array): Buffer;
   /** A JSON value with each of its strings masked; what is below a key of `except` stays as it is. */
   value<T>(value: T, except?: ReadonlySet<string>): T;
   /** The same for bytes that need not be text. */
@@ -58,6 +60,7 @@ export function openMasker(): Masker {
       return found.length === 0 ? text : bytes.toString('utf8');
     },
     bytes: (bytes) => openSearch()(Buffer.from(bytes), wanted(), true).bytes,
+    known: (bytes) => openSearch()(Buffer.from(bytes), { ...wanted(), patterns: [], shapes: false }, true).bytes,
     value(value, except) {
       return maskValue(value, { mask: masker.text, except }) as typeof value;
     },
@@ -100,7 +103,7 @@ function partsOf(secret: string): string[] {
 }
 
 function compile(secrets: readonly string[], patterns: readonly Pattern[]): Wanted {
-  return { needles: compileWrapped(secrets.flatMap(secretForms)), patterns };
+  return { needles: compileWrapped(secrets.flatMap(secretForms)), patterns, shapes: true };
 }
 
 interface Masking {

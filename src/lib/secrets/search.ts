@@ -6,6 +6,8 @@ import { findBlocks, LONGEST_TOKEN, mayHoldToken, PRIVATE_KEY, TOKEN_SHAPES } fr
 export interface Wanted {
   needles: Needles;
   patterns: readonly Pattern[];
+  /** Whether what only looks like a secret is one. */
+  shapes: boolean;
 }
 
 /** What was found: a secret of the worker's (`known`), what a pattern of the user's describes, or what looks like one. */
@@ -51,7 +53,7 @@ export function openSearch(): (chunk: Buffer, wanted: Wanted, isLast: boolean) =
     const whole = cover.bytes().subarray(0, done);
     for (const pattern of wanted.patterns)
       for (const range of pattern.find(whole)) cover.add('pattern', `what matches ${pattern.source}`, range);
-    coverShapes(cover, whole.toString('latin1'));
+    if (wanted.shapes) coverShapes(cover, whole.toString('latin1'));
     return { bytes: cover.bytes().subarray(0, done), found: cover.found };
   };
 

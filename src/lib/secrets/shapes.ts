@@ -32,6 +32,13 @@ export function mayHoldToken(text: string): boolean {
 
 const BEGINNINGS = /(?:sk-|sk_|rk_|gh[pousr]_|hub_pat_|gl[a-z]{2,4}-|A[KS]IA|xox|AIza|npm_|pypi-)[A-Za-z0-9_-]{7}/;
 
+/** What a line looks like: a token, the beginning of a private key. Each once. */
+export function shapesIn(line: string): string[] {
+  const tokens = mayHoldToken(line) ? TOKEN_SHAPES.filter(({ pattern }) => line.search(pattern) >= 0) : [];
+  const key = line.search(BLOCK_BEGIN) >= 0 ? [PRIVATE_KEY] : [];
+  return [...tokens.map(({ name }) => name), ...key];
+}
+
 /** No service has longer ones; more of a run of such characters is not looked at again. */
 export const LONGEST_TOKEN = 4096;
 

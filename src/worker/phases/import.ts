@@ -60,7 +60,7 @@ export async function importWork(
   if (changed.length === 0) return undefined;
   const commit = await commitTree(attempt, { tree, parent: base, summary });
   const patch = await diffCommits({ gitDir: candidateDir, from: base, to: commit });
-  await worker.store.writeArtifact(place, 'diff.patch', patch);
+  await worker.store.writePatch(place, patch);
   if (suspects.length > 0) await attempt.report({ type: 'secrets.suspected', suspects: suspects.slice(0, NAMED) });
   return { commit, parent: base, tree, changed, suspects };
 }

@@ -27,11 +27,7 @@ export async function mergeCandidate({ attempt, candidate }: Based, onto: string
   if (merged.kind === 'conflict') throw refuseConflict(merged.paths);
   const { tree, changed } = merged;
   const commit = await commitTree(attempt, { tree, parent: onto, summary });
-  await worker.store.writeArtifact(
-    place,
-    'diff.patch',
-    await diffCommits({ gitDir: candidateDir, from: onto, to: commit }),
-  );
+  await worker.store.writePatch(place, await diffCommits({ gitDir: candidateDir, from: onto, to: commit }));
   await attempt.report({ type: 'story.merged', commit: candidate.commit, onto, merged: commit });
   return {
     attempt: { ...attempt, base: onto, gatesFolder: `gates/onto-${onto.slice(0, 12)}` },

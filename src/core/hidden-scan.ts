@@ -1,0 +1,93 @@
+import { createHash } from 'node:crypto';
+import { countHidden, hasHidden } from './hidden.ts';
+
+/** A line of a file that holds hidden characters. */
+export interface HiddenLine {
+  /** From 1. */
+  line: number;
+  characters: number;
+  /** The same for lines with the same text; empty where several are counted as one. */
+  digest: string;
+}
+
+export interface HiddenScan {
+  push(bytes: Uint8Array): void;
+  end(): HiddenFile;
+}
+
+export interface HiddenFile {
+  /** git shows it as text, or it is all UTF-8, whatever is in it. */
+  isText: boolean;
+  lines: HiddenLine[];
+}
+
+/** A longer line is looked at in parts. */
+const LONGEST_LINE = 64 * 1024;
+/** Where git looks for what makes a file binary. */
+const HEAD_BYTES = 8000;
+/** More lines of a file are not kept apart: the last one counts for those that follow. */
+const MOST_LINES = 10_000;
+
+/** Looks for hidden characters in a file that comes in pieces, in memory that does not grow with it. */
+export function openHiddenScan(): HiddenScan {
+  const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
+  const strict = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+  const lines: HiddenLine[] = [];
+  let [read, line] = [0, 1];
+  let [isUtf8, hasNull, isStart] = [true, false, true];
+  let pending = '';
+
+  /** `text` is the rest of a line that begins in it, or a whole part of a longer one. */
+  function look(text: string): void {
+    const characters = countHidden(text, { startsFile: isStart });
+    isStart = false;
+    if (characters === 0) return;
+    const last = lines.at(-1);
+    if (last !== undefined && lines.length >= MOST_LINES) {
+      last.characters += characters;
+      last.digest = '';
+    } else lines.push({ line, characters, digest: createHash('sha256').update(text).digest('base64') });
+  }
+
+  function take(text: string): void {
+    pending += text;
+    const end = pending.lastIndexOf('\n') + 1;
+    lookThrough(pending.slice(0, end));
+    pending = pending.slice(end);
+    for (; pending.length > LONGEST_LINE; pending = pending.slice(LONGEST_LINE)) look(pending.slice(0, LONGEST_LINE));
+  }
+
+  /** Whole lines, with their ends. */
+  function lookThrough(text: string): void {
+    const isPlain = !isStart && !hasHidden(text);
+    for (let from = 0; from < text.length; line += 1) {
+      const end = text.indexOf('\n', from);
+      if (!isPlain) look(text.slice(from, end));
+      from = end + 1;
+    }
+  }
+
+  return {
+    push(bytes) {
+      hasNull ||= read < HEAD_BYTES && bytes.subarray(0, HEAD_BYTES - read).includes(0);
+      read += bytes.length;
+      isUtf8 &&= isValid(() => strict.decode(bytes, { stream: true }));
+      take(decoder.decode(bytes, { stream: true }));
+    },
+    end() {
+      isUtf8 &&= isValid(() => strict.decode());
+      take(decoder.decode());
+      look(pending);
+      return { isText: isUtf8 || !hasNull, lines };
+    },
+  };
+}
+
+function isValid(decode: () => void): boolean {
+  try {
+    decode();
+    return true;
+  } catch {
+    return false;
+  }
+}
