@@ -44,6 +44,8 @@ export interface SubmitOptions {
   set: string[];
   /** Accept a repository with uncommitted changes; they are not part of the run. */
   allowDirty: boolean;
+  /** Start from the commit that is checked out, although the PRD calls stories done that only earlier runs have. */
+  fromHead?: boolean | undefined;
   /** Smaller goes first; 0 when absent. */
   priority?: number | undefined;
   /** Runs, by unique prefixes, that must end with SUCCESS first. */

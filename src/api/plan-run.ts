@@ -8,10 +8,11 @@ import type { RunRepo } from '../core/events.ts';
 import { PRDS_FOLDER } from '../core/named-prd.ts';
 import { replaceLocalPrograms } from '../git/local-programs.ts';
 import { updateMirror } from '../git/mirror.ts';
-import { inspectRepo, listChanges, readFileAt } from '../git/repo.ts';
+import { inspectRepo, listChanges, readFileAt, type RepoFacts } from '../git/repo.ts';
 import { unfinishedWork } from '../git/worktrees.ts';
 import { isUrl, mirrorName, readRemote, type Login } from '../git/source.ts';
 import type { SubmitOptions } from './operations.ts';
+import { findMarkedPrds } from '../worker/marked-prds.ts';
 import type { SubmitContext } from './submit-context.ts';
 
 /** A run that could be made: the repository is fit and its settings hold. */
@@ -21,6 +22,8 @@ export interface PlannedRun {
   /** Where git can read the base commit now: a git directory, or an address and the login that was given with it. */
   from: string;
   login?: Login | undefined;
+  /** What is in the repository and not part of the run. */
+  warnings: string[];
 }
 
 /** Looks at a repository and puts its settings together. `prdPath` may have uncommitted changes. */
@@ -48,7 +51,7 @@ export async function planRun(
     });
   }
   await context.preflight?.(config);
-  return { repo: place.repo, from: place.from, login: place.login, config };
+  return { repo: place.repo, from: place.from, login: place.login, config, warnings: place.warnings };
 }
 
 interface Place {
@@ -56,23 +59,31 @@ interface Place {
   from: string;
   login?: Login | undefined;
   file: ConfigFile | undefined;
+  warnings: string[];
 }
 
 /** `cleanBut`: uncommitted changes are refused, but for those of this file. Throws NOT_A_GIT_REPO, NO_COMMITS, DIRTY_WORKTREE. */
 export async function lookAtFolder(source: string, cleanBut: string | undefined): Promise<Place> {
-  const { root, gitDir, branch, head } = await inspectRepo(source);
-  if (cleanBut !== undefined && root !== gitDir) await refuseChanges(root, cleanBut);
+  const facts = await inspectRepo(source);
+  const { root, gitDir, branch, head } = facts;
+  const looks = cleanBut !== undefined && root !== gitDir;
+  const warnings = looks ? await refuseChanges(facts, cleanBut) : [];
   return {
     repo: { source: root, mirror: mirrorName(gitDir), branch, base: head },
     from: gitDir,
     file: await findRepoConfig(root),
+    warnings,
   };
 }
 
-/** halo's own inputs may be new or changed: they are read as they are now, not from a commit. */
-async function refuseChanges(root: string, prdPath: string): Promise<void> {
+/**
+ * halo's own inputs may be new or changed: they are read as they are now, not from a commit. So may progress in other
+ * PRDs, which halo writes itself. Answers with warnings about untracked files.
+ */
+async function refuseChanges(facts: RepoFacts, prdPath: string): Promise<string[]> {
+  const { root } = facts;
   const prd = relative(root, await realpath(prdPath).catch(() => prdPath));
-  const changes = await listChanges(root, [
+  const { tracked, untracked } = await listChanges(root, [
     'halo.toml',
     '.halo/config.toml',
     PRDS_FOLDER,
@@ -83,8 +94,11 @@ async function refuseChanges(root: string, prdPath: string): Promise<void> {
     throw new HaloError('DIRTY_WORKTREE', `${root} is in the middle of ${unfinished}.`, {
       hint: 'Finish it or abort it first; --allow-dirty starts from the commit that is checked out now.',
     });
-  if (changes.length === 0) return;
-  const shown = changes.slice(0, 5).join(', ') + (changes.length > 5 ? ` and ${changes.length - 5} more` : '');
+  const marked = new Set(await findMarkedPrds(facts, tracked));
+  const changes = tracked.filter((path) => !marked.has(path));
+  if (changes.length === 0)
+    return untracked.length === 0 ? [] : [`Untracked files are not part of the run: ${listSome(untracked)}.`];
+  const shown = listSome(changes);
   throw new HaloError('DIRTY_WORKTREE', `${root} has uncommitted changes: ${shown}.`, {
     hint: `Commit or stash them, because halo works on commits; --allow-dirty goes on without them.${await hintAtFilters(root)}`,
   });
@@ -95,6 +109,10 @@ async function hintAtFilters(root: string): Promise<string> {
   const { filters } = await replaceLocalPrograms({ cwd: root });
   if (filters.length === 0) return '';
   return ` halo does not start the filters that .git/config names (${filters.join(', ')}): if they make the difference, run \`git status\` once.`;
+}
+
+function listSome(paths: readonly string[]): string {
+  return paths.slice(0, 5).join(', ') + (paths.length > 5 ? ` and ${paths.length - 5} more` : '');
 }
 
 function isBelow(path: string): boolean {
@@ -111,5 +129,6 @@ async function lookAtUrl(home: string, url: string): Promise<Place> {
     from: address,
     login,
     file: text === undefined ? undefined : parseConfigFile(`${address}:halo.toml`, text),
+    warnings: [],
   };
 }

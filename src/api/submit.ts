@@ -21,6 +21,7 @@ import { linkRunFiles } from './link-run-files.ts';
 import { isFileHere } from './prd-file.ts';
 import { submitOnce } from './submit-once.ts';
 import type { SubmitContext } from './submit-context.ts';
+import { findStartingPoint } from './unlanded.ts';
 
 /** Makes and queues one run per repository. Everything is validated first: all runs are made or none. */
 export function submitRuns(context: SubmitContext, { prd, repos, ...options }: SubmitRequest): Promise<Submitted[]> {
@@ -41,21 +42,26 @@ export async function submitBatch(context: SubmitContext, request: BatchRequest)
   const ordered = orderBatch(members.map((member) => ({ ...member, priority: priorityOf(member, options) })));
   const make = async (announce: (submitted: Submitted[]) => Promise<void>) => {
     const after = await findNeeded(context, options.after ?? []);
-    const planned = await Promise.all(
+    const looked = await Promise.all(
       ordered.map(async (member): Promise<Planned> => {
         const plan = { request: options, source: member.repo, prdPath: member.prd.path };
         return { member, run: await planRun(context, plan), runId: newRunId(new Date(), randomBytes) };
       }),
     );
-    refuseTwice(planned);
-    await refuseTwoBases(context, { planned, after });
+    refuseTwice(looked);
+    await refuseTwoBases(context, { planned: looked, after });
     const queue = await context.openQueue();
-    await Promise.all(planned.map(({ run }) => fetchBase(context.host.home, run)));
+    await Promise.all(looked.map(({ run }) => fetchBase(context.host.home, run)));
+    const isPlaced = ({ member }: Planned) => options.fromHead === true || after.length > 0 || member.deps.length > 0;
+    const planned = await Promise.all(
+      // A run starts from what it waits for, if it waits for a run.
+      looked.map((each) => (isPlaced(each) ? Promise.resolve(each) : startWhereDone(context, each, prds))),
+    );
     const owner = await context.ownerId();
     const owned = owner === undefined ? {} : { owner };
     const batch = planned.length === 1 ? {} : { batch: newRunId(new Date(), randomBytes) };
     const submitted = planned.map(({ member, run, runId }): Submitted => {
-      const warnings = prds.get(member.prd)?.warnings ?? [];
+      const warnings = [...(prds.get(member.prd)?.warnings ?? []), ...run.warnings];
       return { runId, repo: run.repo.source, ...batch, ...owned, parallel: run.config.run.parallel, warnings };
     });
     await announce(submitted);
@@ -77,6 +83,19 @@ interface Planned {
   member: BatchEntry & { priority: number };
   run: PlannedRun;
   runId: string;
+}
+
+/** The run on the commit that has all stories that its PRD calls done, as far as halo made them. */
+async function startWhereDone(
+  { store, host }: SubmitContext,
+  planned: Planned,
+  prds: ReadonlyMap<PrdBytes, Prd>,
+): Promise<Planned> {
+  const { member, run } = planned;
+  const prd = prds.get(member.prd);
+  if (prd === undefined) return planned;
+  const { base, warnings } = await findStartingPoint({ store, home: host.home, run, prd, prdPath: member.prd.path });
+  return { ...planned, run: { ...run, repo: { ...run.repo, base }, warnings: [...run.warnings, ...warnings] } };
 }
 
 function priorityOf(member: BatchEntry, { priority = 0 }: SubmitOptions): number {

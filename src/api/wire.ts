@@ -27,6 +27,7 @@ const OPTIONS = {
   profile: z.string().optional(),
   set: z.array(z.string()),
   allowDirty: z.boolean(),
+  fromHead: z.boolean().optional(),
   priority: PRIORITY,
   after: z.array(z.string()).optional(),
   key: z.string().min(1).optional(),

@@ -6,6 +6,7 @@ import { readRef } from './land.ts';
 import { filtersBetween, replaceLocalPrograms } from './local-programs.ts';
 import { assertObjectId } from './object-id.ts';
 import { asksForLogin, remoteOptions } from './remote.ts';
+import { isAncestor } from './unmerged.ts';
 import { listWorktrees, rebasedRef, unfinishedWork } from './worktrees.ts';
 
 export interface FastForwardRequest {
@@ -60,11 +61,6 @@ export async function fastForward(request: FastForwardRequest): Promise<FastForw
   if (checkout === undefined) await moveRef(gitDir, { ref, from: tip, to });
   else await mergeInto(checkout.path, { from: tip, to, name, except: request.except ?? [] });
   return { branch, from: tip, to };
-}
-
-async function isAncestor(gitDir: string, older: string, newer: string): Promise<boolean> {
-  const { exitCode } = await git(['merge-base', '--is-ancestor', older, newer], { gitDir, ok: [0, 1] });
-  return exitCode === 0;
 }
 
 /** A rebase detaches HEAD, but moves its branch at the end: it would undo what is landed now. */

@@ -54,18 +54,30 @@ export async function inspectRepo(path: string): Promise<RepoFacts> {
   };
 }
 
+export interface Changes {
+  tracked: string[];
+  untracked: string[];
+}
+
 /**
- * Changed and untracked paths of a checkout, as git status shows them; none for a bare repository. No program that the
- * repository configures is run: a file that only its filter would show as unchanged counts as changed, and what is
- * changed inside of a submodule does not count. `except` are paths below the root that do not count either.
+ * Paths that differ from the commit of a checkout, and those that git does not track, as git status shows them; none
+ * for a bare repository. No program that the repository configures is run: a file that only its filter would show as
+ * unchanged counts as changed, and what is changed inside of a submodule does not count. `except` are paths below the
+ * root that do not count either.
  */
-export async function listChanges(root: string, except: readonly string[] = []): Promise<string[]> {
+export async function listChanges(root: string, except: readonly string[] = []): Promise<Changes> {
   const not = except.map((path) => `:(top,exclude,literal)${path}`);
   const flags = ['--porcelain=v1', '-z', '--no-renames', '--untracked-files=normal', '--ignore-submodules=dirty'];
   const { settings } = await replaceLocalPrograms({ cwd: root });
   const status = await tryGit(['status', ...flags, '--', '.', ...not], { cwd: root, trust: 'operator', settings });
-  if (status.exitCode === 0) return splitZero(status.stdout).map((entry) => entry.slice(3));
-  if (/must be run in a work tree|cannot use bare repository/.test(status.stderr)) return [];
+  if (status.exitCode === 0) {
+    const entries = splitZero(status.stdout);
+    const pathsOf = (isUntracked: boolean) =>
+      entries.filter((entry) => entry.startsWith('??') === isUntracked).map((entry) => entry.slice(3));
+    return { tracked: pathsOf(false), untracked: pathsOf(true) };
+  }
+  if (/must be run in a work tree|cannot use bare repository/.test(status.stderr))
+    return { tracked: [], untracked: [] };
   throw new HaloError('GIT_FAILED', `git status failed in ${root}: ${lastWords(status.stderr) ?? 'no reason given'}`);
 }
 

@@ -1,16 +1,16 @@
 import { isUtf8 } from 'node:buffer';
 import { HaloError } from '../core/errors.ts';
 
-/** Most bytes of a PRD file. */
-const MOST_BYTES = 4 * 1024 * 1024;
+/** A larger file is not a PRD. */
+export const MAX_PRD_BYTES = 4 * 1024 * 1024;
 
 /**
  * The text of a PRD file, without its byte order mark.
  * Throws PRD_INVALID when it is too large, empty or not UTF-8: an encoding is never guessed.
  */
 export function decodePrd(bytes: Uint8Array, path: string): { text: string; hadMark: boolean } {
-  if (bytes.length > MOST_BYTES) {
-    throw new HaloError('PRD_INVALID', `${path}: the file has ${bytes.length} bytes; at most ${MOST_BYTES} are read`, {
+  if (bytes.length > MAX_PRD_BYTES) {
+    throw new HaloError('PRD_INVALID', `${path}: the file has ${bytes.length} bytes; at most ${MAX_PRD_BYTES} are read`, {
       hint: 'Split it into several PRDs.',
     });
   }

@@ -5,7 +5,7 @@ export async function describeCheckout(source: string): Promise<string> {
   try {
     const { root, head, branch } = await inspectRepo(source);
     const changes = await listChanges(root);
-    return [`HEAD ${head} (${branch ?? 'detached'})`, ...changes].join('\n') + '\n';
+    return [`HEAD ${head} (${branch ?? 'detached'})`, ...changes.tracked, ...changes.untracked].join('\n') + '\n';
   } catch (error) {
     return `unknown: ${error instanceof Error ? error.message : String(error)}\n`;
   }

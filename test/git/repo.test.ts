@@ -29,7 +29,7 @@ it('knows a detached HEAD, a linked worktree, a bare and a shallow repository', 
   expect((await inspectRepo(join(home, 'linked'))).branch).toBeUndefined();
   const bare = join(home, 'bare.git');
   expect(await inspectRepo(bare)).toMatchObject({ root: bare, gitDir: bare, branch: 'main', head });
-  expect(await listChanges(bare)).toEqual([]);
+  expect(await listChanges(bare)).toEqual({ tracked: [], untracked: [] });
   expect((await inspectRepo(join(home, 'thin'))).shallow).toBe(true);
 });
 
@@ -46,7 +46,7 @@ it('refuses a missing path, a file, a bare folder and a repository without commi
 it('lists changed and untracked paths without running hooks or writing the index', async () => {
   const root = tempDir();
   makeRepo(root, { 'kept.txt': '1', 'gone.txt': '2', '.gitignore': 'ignored\n' });
-  expect(await listChanges(root)).toEqual([]);
+  expect(await listChanges(root)).toEqual({ tracked: [], untracked: [] });
   const tripwire = join(root, '.git', 'tripped');
   mkdirSync(join(root, '.git/hooks'), { recursive: true });
   writeFileSync(join(root, '.git/hooks/post-index-change'), `#!/bin/sh\ntouch "${tripwire}"\n`, { mode: 0o755 });
@@ -56,8 +56,9 @@ it('lists changed and untracked paths without running hooks or writing the index
   writeFileSync(join(root, 'mit Umläut.txt'), '');
   writeFileSync(join(root, 'ignored'), '');
   run(root, ['-c', 'core.fsmonitor=false', '-c', 'core.hooksPath=/dev/null', 'rm', '-q', 'gone.txt']);
-  expect((await listChanges(root)).sort()).toEqual(['gone.txt', 'kept.txt', 'mit Umläut.txt']);
-  expect((await listChanges(root, ['kept.txt', 'mit Umläut.txt'])).sort()).toEqual(['gone.txt']);
+  const { tracked, untracked } = await listChanges(root);
+  expect([tracked.sort(), untracked]).toEqual([['gone.txt', 'kept.txt'], ['mit Umläut.txt']]);
+  expect(await listChanges(root, ['kept.txt', 'mit Umläut.txt'])).toEqual({ tracked: ['gone.txt'], untracked: [] });
   expect(existsSync(tripwire)).toBe(false);
 });
 

@@ -15,6 +15,7 @@ interface Flags extends SettingFlags {
   resume?: string;
   repo: string;
   allowDirty?: true;
+  fromHead?: true;
   json?: true;
 }
 
@@ -32,6 +33,7 @@ export const define: Define = (command, cli) => {
     .option(...ASK)
     .option('--sandbox', 'run agents in sandboxes, as halo always does')
     .option('--allow-dirty', 'accept uncommitted changes; they are not part of the run')
+    .option('--from-head', 'start from the checked-out commit, even if it lacks stories that the PRD calls done')
     .option('--json', 'print one journal event per line, for machines')
     .addHelpText('after', HELP)
     .action((prd: string | undefined, flags: Flags) => run(prd, flags, cli));
@@ -72,7 +74,17 @@ async function run(given: string | undefined, flags: Flags, cli: Cli): Promise<v
     prd = file === undefined ? undefined : await readPrd(file, cli);
     const end = await (prd === undefined || flags.resume !== undefined
       ? resumeHere({ run: flags.resume ?? '', prd, repo, allowDirty: flags.allowDirty === true }, how)
-      : runHere({ prd, repos: [repo], profile: flags.profile, set, allowDirty: flags.allowDirty === true }, how));
+      : runHere(
+          {
+            prd,
+            repos: [repo],
+            profile: flags.profile,
+            set,
+            allowDirty: flags.allowDirty === true,
+            ...(flags.fromHead && { fromHead: true }),
+          },
+          how,
+        ));
     cli.exitCode = exitCodeOf(end ?? 'USER_ABORT');
   } catch (error) {
     const prdPath = prd?.path ?? (file === undefined || file === '-' ? '-' : resolve(cli.cwd, file));

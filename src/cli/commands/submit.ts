@@ -15,6 +15,7 @@ interface Flags extends SettingFlags {
   after?: string[];
   key?: string;
   allowDirty?: true;
+  fromHead?: true;
   json?: true;
 }
 
@@ -33,6 +34,7 @@ export const define: Define = (command, cli) => {
   )
     .option(...ASK)
     .option('--allow-dirty', 'accept uncommitted changes; they are not part of the run')
+    .option('--from-head', 'start from the checked-out commit, even if it lacks stories that the PRD calls done')
     .option('--json', 'print the runs as JSON')
     .addHelpText('after', HELP)
     .action((prd: string | undefined, flags: Flags) => submit(prd, flags, cli));
@@ -82,6 +84,7 @@ async function prepare(
     profile: flags.profile,
     set: settingsOf(flags),
     allowDirty: flags.allowDirty === true,
+    ...(flags.fromHead && { fromHead: true }),
     ...(flags.priority === undefined ? {} : { priority: flags.priority }),
     ...(flags.after === undefined ? {} : { after: flags.after }),
     ...(flags.key === undefined ? {} : { key: flags.key }),

@@ -1,0 +1,54 @@
+import { readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { readFileAt } from '../git/repo.ts';
+import { MAX_PRD_BYTES } from '../prd/decode.ts';
+import { parsePrd } from '../prd/parse.ts';
+
+/** With more changes than this in a checkout, they are not all halo's marks. */
+const MAX_CHANGES = 50;
+
+/**
+ * Those of the changed `paths` of a checkout that are PRDs in which nothing but progress differs from the commit `head`:
+ * halo writes such marks itself, and a story neither sees nor needs them.
+ */
+export async function findMarkedPrds(
+  { root, gitDir, head }: { root: string; gitDir: string; head: string },
+  paths: readonly string[],
+): Promise<string[]> {
+  if (paths.length > MAX_CHANGES) return [];
+  const marked = await Promise.all(
+    paths.map(async (path) => {
+      if (!/\.(json|md|markdown)$/i.test(path)) return [];
+      const [before, now] = await Promise.all([
+        readFileAt({ gitDir, commit: head, path, maxBytes: MAX_PRD_BYTES }).catch(() => undefined),
+        readSmallFile(join(root, path)).catch(() => undefined),
+      ]);
+      return before !== undefined && now !== undefined && differsInProgress(path, before, now) ? [path] : [];
+    }),
+  );
+  return marked.flat();
+}
+
+async function readSmallFile(path: string): Promise<string | undefined> {
+  const { size } = await stat(path);
+  return size > MAX_PRD_BYTES ? undefined : readFile(path, 'utf8');
+}
+
+function differsInProgress(path: string, before: string, now: string): boolean {
+  // A Markdown file may say more than its stories, and all of it must be as before.
+  if (!path.toLowerCase().endsWith('.json') && withoutBoxes(before) !== withoutBoxes(now)) return false;
+  const [was, is] = [specHashOf(path, before), specHashOf(path, now)];
+  return was !== undefined && was === is;
+}
+
+function withoutBoxes(text: string): string {
+  return text.replaceAll(/^(\s*[-*+] )\[[ xX~>/-]\]/gm, '$1[ ]');
+}
+
+function specHashOf(path: string, text: string): string | undefined {
+  try {
+    return parsePrd(new TextEncoder().encode(text), path).specHash;
+  } catch {
+    return undefined;
+  }
+}
