@@ -3,6 +3,7 @@ import { formatDuration, msBetween } from '../core/duration.ts';
 import { needsText } from '../core/needs.ts';
 import { priorityText } from '../core/priority.ts';
 import { isDone, isUnchanged } from '../core/progress.ts';
+import { restoredText } from '../core/restored.ts';
 import type { RunState, StoryProgress, StoryState } from '../core/run-state.ts';
 import { safeLine } from '../core/safe-text.ts';
 import type { Paint, Tone } from '../core/transcript-line.ts';
@@ -58,6 +59,7 @@ export function statusPage(view: RunView, cli: Cli): string[] {
     '',
     ...table(rows, { paint, width: widthOf(cli) }),
     ...testLines(state.stories, paint),
+    ...treeLines(state.stories, paint),
     ...waitingLines(state.stories, paint),
     ...retryLines(state.stories, { paint, now }),
     ...(steps.length > 0 ? [''] : []),
@@ -117,6 +119,16 @@ function testLines(stories: StoryState[], paint: Paint): string[] {
     return [`${paint('warn', 'tests')}    ${safeLine(id)}: ${testsText(tests)}`];
   });
   return lost.length === 0 ? [] : ['', ...lost];
+}
+
+/** Stories whose setup or gates changed the tree. */
+function treeLines(stories: StoryState[], paint: Paint): string[] {
+  const lines = stories.flatMap(({ id, restored }) => {
+    if (restored === undefined) return [];
+    const text = `undone before a gate what setup or earlier gates changed: ${restoredText(restored)}`;
+    return [`${paint('warn', 'tree')}     ${safeLine(id)}: ${text}`];
+  });
+  return lines.length === 0 ? [] : ['', ...lines];
 }
 
 /** Who waits for a person, and why. */

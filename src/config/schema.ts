@@ -53,12 +53,12 @@ export const HaloToml = z.strictObject({
   setup: key(Commands, [
     'list of strings',
     [],
-    'Commands that install what agent and gates need. They run before the agent and again before the gates.',
+    'Commands that install what agent and gates need. They run before the agent and again before the gates; what they change in tracked files is [undone before each gate](proof.md#gates).',
   ]),
   gates: key(Commands.optional(), [
     'list of strings',
     undefined,
-    'Commands that must all exit 0, without network, on exactly the tree that will be committed. `[]` says that there are none.',
+    'Commands that must all exit 0, without network, on exactly the tree that will be committed. What git ignores may come from setup and earlier gates. `[]` says that there are none.',
   ]),
   image: key(
     Text.refine((name) => /^[\w][\w.:/@-]*$/.test(name), 'must be the name of an image'),

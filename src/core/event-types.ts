@@ -24,6 +24,7 @@ const EVENT_TYPES: Record<JournalEntry['type'], true> = {
   'model.used': true,
   'model.paused': true,
   'gate.started': true,
+  'tree.restored': true,
   'gate.ended': true,
   'story.ended': true,
   'story.disturbed': true,

@@ -4,6 +4,7 @@ import type { FailureSign } from './breaker.ts';
 import type { FailureCause, FailureClass, RetryRule } from './failure.ts';
 import type { Phase } from './phase.ts';
 import type { Prd } from './prd.ts';
+import type { Restored } from './restored.ts';
 import type { StopReason } from './stop-reason.ts';
 import type { TestChanges } from './test-report.ts';
 
@@ -146,6 +147,8 @@ export type JournalEntry =
   /** Requests for a model wait: its provider asked for a pause, or the configured rate is reached. `until`: ISO 8601. */
   | ({ type: 'model.paused'; model: string; why: 'provider' | 'rate'; until: string } & AttemptRef)
   | ({ type: 'gate.started'; command: string } & AttemptRef)
+  /** Before a gate: what setup and earlier gates had made of the tree was undone. */
+  | ({ type: 'tree.restored'; command: string } & Restored & AttemptRef)
   /** `sha256` is that of the output, hex. */
   | ({ type: 'gate.ended'; log: string; sha256?: string } & CommandResult & AttemptRef)
   | ({

@@ -13,6 +13,7 @@ import {
 } from './fold-failure.ts';
 import { changeNeed } from './needs.ts';
 import { createState, createStories } from './new-run-state.ts';
+import { joinRestored } from './restored.ts';
 import type { RunState, StoryState } from './run-state.ts';
 
 /** Folds a run's events, in order. The first one is `run.created`. */
@@ -47,7 +48,7 @@ export function applyEvent(state: RunState | undefined, event: JournalEvent): Ru
     case 'story.started':
       return {
         ...withStory(next, event.story, (story) => ({
-          ...afterStart(story),
+          ...afterStart(withoutRestored(story)),
           progress: 'in_progress',
           attempts: event.attempt,
           epoch: event.epoch,
@@ -90,6 +91,8 @@ export function applyEvent(state: RunState | undefined, event: JournalEvent): Ru
       const tests = { before, after, removed, skipped, emptied };
       return withStory(next, event.story, (story) => ({ ...story, tests }));
     }
+    case 'tree.restored':
+      return withStory(next, event.story, (story) => ({ ...story, restored: joinRestored(story.restored, event) }));
     case 'story.disturbed':
     case 'story.returned':
     case 'retry.scheduled':
@@ -192,6 +195,12 @@ function withoutPhase(story: StoryState): StoryState {
   const copy = { ...story };
   delete copy.phase;
   delete copy.metered;
+  return copy;
+}
+
+function withoutRestored(story: StoryState): StoryState {
+  const copy = { ...story };
+  delete copy.restored;
   return copy;
 }
 

@@ -43,6 +43,8 @@ export const Proof = z.object({
   allow: z.array(z.string()),
   /** Package registries that setup might read; absent in proofs of older versions. */
   registries: z.array(z.enum(REGISTRIES)).optional(),
+  /** Files that stay from gate to gate; absent where there were none, and in proofs of older versions. */
+  reports: z.array(z.string()).optional(),
   gates: z.array(GateProof),
   usage: z.object({
     requests: z.number(),

@@ -4,6 +4,7 @@ import type { BatchRef, HeldCommit, RunRepo, Scheduling } from './events.ts';
 import type { RunFailures, StoryFailures } from './fold-failure.ts';
 import type { Need } from './needs.ts';
 import type { Phase } from './phase.ts';
+import type { Restored } from './restored.ts';
 import type { StopReason } from './stop-reason.ts';
 import type { TestChanges } from './test-report.ts';
 
@@ -51,6 +52,8 @@ export interface StoryState extends StoryFailures {
   approved?: Approval;
   /** Tests of the last attempt that came that far, against those of its base. */
   tests?: TestChanges;
+  /** What its last attempt's setup and gates had changed of the tree, and halo undid before a gate. */
+  restored?: Restored;
   /** Its attempt under way has told its usage answer by answer. */
   metered?: true;
   startedAt?: string;

@@ -1,6 +1,7 @@
 import { formatDuration, msBetween } from './duration.ts';
 import type { CommandResult, JournalEvent, Verdict } from './events.ts';
 import type { Phase } from './phase.ts';
+import { restoredText } from './restored.ts';
 import { safeLine } from './safe-text.ts';
 import type { TestChanges } from './test-report.ts';
 import { activityLines } from './transcript-activity.ts';
@@ -43,6 +44,10 @@ export function storyLines(event: StoryEvent): StoryLine[] {
       return [{ label: event.phase, tone: 'quiet', text: `done    ${formatDuration(event.ms)}` }];
     case 'setup.ended':
       return commandLines(event, 'setup');
+    case 'tree.restored': {
+      const text = `before \`${safeLine(event.command, 60)}\`, undone what setup or earlier gates changed: `;
+      return [{ label: 'tree', tone: 'warn', text: `${text}${restoredText(event)}` }];
+    }
     case 'gate.ended':
       return commandLines(event, 'gate');
     case 'agent.activity':

@@ -76,8 +76,11 @@ export interface SandboxExit {
 /** One sealed container. It is started ahead and waits; `run` may be called once. */
 export interface Sandbox {
   readonly id: string;
-  /** Runs a script of halo's own ahead of the command, e.g. a checkout. Throws DOCKER_FAILED with what it complained of. */
-  prepare(script: string): Promise<void>;
+  /**
+   * Runs a script of halo's own ahead of the command, e.g. a checkout. Answers with the end of its stdout. The script must
+   * know by itself where `stdin` ends, as a reader of packs does. Throws DOCKER_FAILED with what it complained of.
+   */
+  prepare(script: string, stdin?: Readable): Promise<string>;
   run(command: Command): Promise<SandboxExit>;
   /**
    * Has 127.0.0.1:port in the sandbox lead to `accept`, over the stdio of the one program that is ever executed in a

@@ -31,6 +31,7 @@ export async function keepProof(attempt: Attempt, candidate: Candidate, gates: G
     env: { ...config.env },
     allow: [...config.network.allow],
     registries: [...config.network.registries],
+    ...(config.tests.reports.length === 0 ? {} : { reports: [...config.tests.reports] }),
     gates,
     usage: approval?.used ?? attempt.usage,
     halo: version(),

@@ -18,7 +18,7 @@ export function planSteps(attempt: Attempt): { workSteps: Step[]; cleanSteps: St
   const setup = config.setup.map((): Step => setupStep(attempt));
   return {
     workSteps: [...setup, agentStep(attempt)],
-    cleanSteps: [...setup, ...(config.gates ?? []).map((): Step => ({ phase: 'gate', env: {} }))],
+    cleanSteps: [...setup, ...(config.gates ?? []).map((): Step => ({ phase: 'gate', env: {}, judges: true }))],
   };
 }
 

@@ -51,6 +51,7 @@ export async function verifyProof(worker: WorkerContext, request: VerifyRequest)
     env: proof.env,
     setup: proof.setup,
     gates: proof.gates.map(({ command }) => command),
+    tests: { ...config.tests, reports: proof.reports ?? [] },
     network: { ...config.network, allow: proof.allow, registries: proof.registries ?? [] },
   };
   const attempt = await openProof(worker, { ...request, config: again });

@@ -1,13 +1,15 @@
 import { HaloError } from '../core/errors.ts';
+import type { Restored } from '../core/restored.ts';
 import { collectText, discard } from '../lib/sinks.ts';
 import type { Sandbox, SandboxSpec } from '../sandbox/sandbox.ts';
 import { TRUSTED_IMAGE } from '../sandbox/docker/trusted-image.ts';
 import { streamCommit } from '../git/pack-stream.ts';
 import type { Attempt } from './attempt-context.ts';
 import type { Channel } from './channel.ts';
-import { checkoutFromPack, checkoutScript } from './checkout.ts';
+import { checkoutFromPack, checkoutScript, type Checkout } from './checkout.ts';
 import { WORKSPACE } from './places.ts';
 import { carryChannel, mountChannel } from './carry.ts';
+import { openRestorer, type Restorer } from './restore-tree.ts';
 
 /** One command that will run in a workspace, as far as its sandbox must know at birth. */
 export interface Step {
@@ -15,6 +17,8 @@ export interface Step {
   env: Record<string, string>;
   /** Opens its way out; none: no network whatever. */
   openWay?: () => Promise<Way>;
+  /** It judges the commit: what commands before it made of the tree is undone first. */
+  judges?: true;
 }
 
 /** A way out of a sandbox. */
@@ -29,6 +33,8 @@ export interface Way {
 export interface StartedStep {
   sandbox: Sandbox;
   way: Way | undefined;
+  /** What was undone before it. */
+  restored?: Restored | undefined;
 }
 
 /** A tree in a volume, and the sandboxes that run one command each in it, the next always started ahead. */
@@ -36,7 +42,7 @@ export interface Workspace {
   volume: string;
   /** Fills the volume. Call it once, before the first `take`. */
   checkOut(commit: string, gitDir: string, sources: readonly string[]): Promise<void>;
-  /** The sandbox of the next step. */
+  /** The sandbox of the next step; the one before must have ended. Throws POLICY_VIOLATION as a `Restorer` does. */
   take(): Promise<StartedStep>;
 }
 
@@ -55,6 +61,7 @@ export function openWorkspace(attempt: Attempt, name: string, steps: readonly St
   };
   let taken = 0;
   let ahead = startNext();
+  let restore: Restorer | undefined;
 
   function startNext(): Promise<StartedStep> | undefined {
     const step = steps[taken];
@@ -67,19 +74,24 @@ export function openWorkspace(attempt: Attempt, name: string, steps: readonly St
   return {
     volume: volumeName,
     checkOut: async (commit, gitDir, sources) => {
+      // Before the first step nothing can have changed the tree.
+      if (steps.slice(1).some(({ judges }) => judges))
+        restore = openRestorer(attempt, volumeName, { commit, gitDir, sources });
       // The first step's sandbox does it itself when its image is halo's: one container less.
       if (ahead !== undefined && attempt.transport === 'mount' && attempt.config.image === TRUSTED_IMAGE) {
-        return (await ahead).sandbox.prepare(checkoutScript(commit, sources));
+        await (await ahead).sandbox.prepare(checkoutScript(commit, sources));
+        return;
       }
       await volume;
       await checkOutAlone(attempt, volumeName, { commit, gitDir, sources });
     },
     take: async () => {
       if (ahead === undefined) throw new HaloError('INTERNAL', `the workspace ${name} has no further step`);
-      const current = ahead;
+      const [step, current] = [steps[taken], ahead];
       taken += 1;
       ahead = startNext();
-      return current;
+      const restored = step?.judges && taken > 1 ? await restore?.() : undefined;
+      return { ...(await current), restored };
     },
   };
 }
@@ -104,12 +116,6 @@ function describeSandbox(attempt: Attempt, volume: string, step: Step, way: Way 
     ],
     limits: attempt.config.limits,
   };
-}
-
-interface Checkout {
-  commit: string;
-  gitDir: string;
-  sources: readonly string[];
 }
 
 /** In a sandbox of its own: the user's image may lack git, and a pack on stdin leaves no stdin for the command. */

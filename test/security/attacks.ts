@@ -81,6 +81,11 @@ const ROWS: [id: string, attack: string, defence: string][] = [
   ['attack 39', 'a worker’s hold on the engine', 'descriptions can hold no host mounts, devices or namespaces'],
   ['attack 40', 'traces from run to run', 'nothing is shared that can be written; residue is removed'],
   [
+    'incident gate-tree',
+    'tests or install scripts rewrite what a later gate reads',
+    'before each gate the commit’s tree is put back',
+  ],
+  [
     'incident allow-list',
     'an allow list that is empty, or cut by a NUL byte, lets all through',
     'empty is none; names are letters, digits, hyphens',

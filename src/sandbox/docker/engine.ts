@@ -120,7 +120,7 @@ async function startSandbox(docker: Docker, spec: SandboxSpec, { options, watchD
     const attached: Attached = { container, stream, pieces, exited, watchDisk, witnessed };
     return {
       id: container.id,
-      prepare: (script) => prepareSandbox(attached, script),
+      prepare: (script, stdin) => prepareSandbox(attached, script, stdin),
       run: (command) => runCommand(attached, command),
       listen: (door) => openBridge(container, door),
       remove,

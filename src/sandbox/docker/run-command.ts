@@ -23,6 +23,9 @@ const PREPARE_MS = 15 * 60_000;
 /** What the last line of a preparing script on stdout must be. */
 const READY = 'halo: ready\n';
 
+/** How many characters of its stdout are kept. */
+const HEARD = 16_384;
+
 /** A started container that waits for a script on stdin. */
 export interface Attached {
   container: Container;
@@ -37,14 +40,30 @@ export interface Attached {
   witnessed: () => Promise<boolean>;
 }
 
-/** Runs a trusted script in the waiting container, which then waits again. Throws DOCKER_FAILED with its stderr. */
-export async function prepareSandbox(attached: Attached, script: string): Promise<void> {
-  const timer = setTimeout(() => attached.stream.destroy(), PREPARE_MS);
-  await followPreparation(attached, script).finally(() => clearTimeout(timer));
+/**
+ * Runs a trusted script in the waiting container, which then waits again. Answers with the end of its stdout. Throws
+ * DOCKER_FAILED with its stderr, and what `stdin` fails with.
+ */
+export async function prepareSandbox(attached: Attached, script: string, stdin?: Readable): Promise<string> {
+  const { stream } = attached;
+  const timer = setTimeout(() => stream.destroy(), PREPARE_MS);
+  writeScript(stream, `set -e\n${script}\nprintf '${READY.trimEnd()}\\n'\nexec /opt/halo/bin/wait`);
+  let broken: unknown;
+  const feeding = stdin === undefined ? undefined : pipeline(stdin, stream, { end: false });
+  feeding?.catch((error: unknown) => {
+    broken = error;
+    stream.destroy();
+  });
+  try {
+    return await followPreparation(attached);
+  } catch (error) {
+    throw broken === undefined || isClosedPipe(broken) ? error : broken;
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
-async function followPreparation({ stream, pieces }: Attached, script: string): Promise<void> {
-  writeScript(stream, `set -e\n${script}\nprintf '${READY.trimEnd()}\\n'\nexec /opt/halo/bin/wait`);
+async function followPreparation({ pieces }: Attached): Promise<string> {
   let heard = '';
   let complaint = '';
   while (!heard.endsWith(READY)) {
@@ -53,9 +72,10 @@ async function followPreparation({ stream, pieces }: Attached, script: string): 
     });
     if (done) throw new HaloError('DOCKER_FAILED', `a sandbox could not be prepared: ${complaint.trim() || heard}`);
     const text = value.bytes.toString('utf8');
-    if (value.from === 'stdout') heard = (heard + text).slice(-1_000);
+    if (value.from === 'stdout') heard = (heard + text).slice(-HEARD);
     else complaint = (complaint + text).slice(-1_000);
   }
+  return heard.slice(0, -READY.length);
 }
 
 /**

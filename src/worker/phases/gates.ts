@@ -1,4 +1,5 @@
 import type { GateProof } from '../../core/proof.ts';
+import { joinRestored, restoredText, type Restored } from '../../core/restored.ts';
 import type { Attempt } from '../attempt-context.ts';
 import type { Baseline } from '../baseline.ts';
 import { keepEvidence } from '../evidence.ts';
@@ -21,6 +22,7 @@ export async function runGates(
     const { config, id, candidateDir, gatesFolder, worker, place } = attempt;
     const gates = config.gates ?? [];
     const proofs: GateProof[] = [];
+    let undone: Restored | undefined;
     if (gates.length === 0) return proofs;
     await clean.checkOut(candidate.commit, candidateDir, [MIRROR, candidateIn(id)]);
     await installDependencies(attempt, clean, 'gates');
@@ -28,12 +30,19 @@ export async function runGates(
       await attempt.report({ type: 'gate.started', command });
       const log = `${gatesFolder}/${index + 1}.log`;
       const output = worker.store.openArtifact(place, log);
-      const { exit, tail, sha256 } = await runStep(attempt, await clean.take(), { command, log: output });
+      const started = await clean.take();
+      const { restored } = started;
+      if (restored !== undefined) {
+        undone = joinRestored(undone, restored);
+        await attempt.report({ type: 'tree.restored', command, ...restored });
+      }
+      const { exit, tail, sha256 } = await runStep(attempt, started, { command, log: output });
       await attempt.report({ type: 'gate.ended', ...resultOf(command, exit, tail), log, sha256 });
       refuseBrokenExit(exit, `gate \`${command}\``, tail);
       if (exit.exitCode !== 0) {
         const base = await describeBase(baseline, command);
-        throw failed('GATE_FAILED', `gate \`${command}\` ${describeExit(exit, tail)}${base}`, tail);
+        const before = undone === undefined ? '' : `; halo had ${restoredText(undone)}`;
+        throw failed('GATE_FAILED', `gate \`${command}\` ${describeExit(exit, tail)}${base}${before}`, tail);
       }
       proofs.push({ command, exitCode: exit.exitCode, ms: exit.ms, sha256 });
     }

@@ -1,0 +1,92 @@
+import { readFile } from 'node:fs/promises';
+import { join, normalize } from 'node:path';
+import { z } from 'zod';
+import { HaloError } from '../core/errors.ts';
+import type { Restored } from '../core/restored.ts';
+import { safeLine } from '../core/safe-text.ts';
+import { streamCommit } from '../git/pack-stream.ts';
+import { shellQuote } from '../lib/shell-quote.ts';
+import { DOCKER_DIR } from '../sandbox/docker/image-recipe.ts';
+import { TRUSTED_IMAGE } from '../sandbox/docker/trusted-image.ts';
+import type { Sandbox } from '../sandbox/sandbox.ts';
+import type { Attempt } from './attempt-context.ts';
+import { repositoryScript, type Checkout } from './checkout.ts';
+import { WORKSPACE } from './places.ts';
+
+const PROGRAM = '/tmp/restore-tree.mjs';
+const REPOSITORY = '/tmp/tree';
+
+/** A workspace that takes longer was made to. */
+const MOST_SECONDS = 600;
+
+/** Makes a workspace hold exactly its commit again; undefined: it did. */
+export type Restorer = () => Promise<Restored | undefined>;
+
+/**
+ * Starts a sandbox of halo's image beside a workspace, with a repository that no command of the workspace can reach.
+ * Its program puts back what commands changed; call it while none of them runs. Throws POLICY_VIOLATION for a workspace
+ * that cannot be put back: only what ran in it can have made it so.
+ */
+export function openRestorer(attempt: Attempt, volume: string, checkout: Checkout): Restorer {
+  const starting = startSandbox(attempt, volume, checkout);
+  starting.catch(() => {}); // whoever restores hears of it
+  const reports = attempt.config.tests.reports.map((path) => normalize(path));
+  const words = [WORKSPACE, `${REPOSITORY}/.git`, checkout.commit, ...reports].map(shellQuote).join(' ');
+  const failed = JSON.stringify({ error: 'it takes too much time or memory' });
+  const script = `timeout ${MOST_SECONDS} node ${PROGRAM} ${words} || echo ${shellQuote(failed)}`;
+  return async () => {
+    const sandbox = await starting;
+    // It does not hear of a signal.
+    const stop = () => void sandbox.remove().catch(() => {});
+    attempt.signal.addEventListener('abort', stop, { once: true });
+    try {
+      return readAnswer(await sandbox.prepare(script));
+    } finally {
+      attempt.signal.removeEventListener('abort', stop);
+    }
+  };
+}
+
+async function startSandbox(attempt: Attempt, volume: string, checkout: Checkout): Promise<Sandbox> {
+  const { commit, gitDir, sources } = checkout;
+  const mounted = attempt.transport === 'mount';
+  const [sandbox, program] = await Promise.all([
+    attempt.startSandbox({
+      image: TRUSTED_IMAGE,
+      labels: attempt.labels('restore'),
+      user: attempt.user,
+      workdir: '/tmp',
+      env: {},
+      mounts: [
+        ...attempt.repositoryMounts,
+        { kind: 'volume', source: volume, target: WORKSPACE, readOnly: false, copyUp: true },
+      ],
+      limits: attempt.config.limits,
+    }),
+    readFile(join(DOCKER_DIR, 'restore-tree.mjs'), 'utf8'),
+  ]);
+  const script = [
+    `printf %s ${shellQuote(program)} > ${PROGRAM}`,
+    repositoryScript(REPOSITORY, commit, mounted ? sources : undefined),
+  ];
+  const pack = mounted ? undefined : await streamCommit({ gitDir, commit, signal: attempt.signal });
+  await sandbox.prepare(script.join('\n'), pack);
+  return sandbox;
+}
+
+const Answer = z.union([
+  z.object({ error: z.string() }),
+  z.object({ changed: z.array(z.string()), removed: z.array(z.string()), more: z.number() }),
+]);
+
+function readAnswer(text: string): Restored | undefined {
+  const answer = Answer.parse(JSON.parse(text.trim().split('\n').at(-1) ?? ''));
+  if ('error' in answer) {
+    const why = safeLine(answer.error);
+    throw new HaloError('POLICY_VIOLATION', `The workspace cannot be put back to its commit before a gate: ${why}.`, {
+      hint: 'Setup or an earlier gate left it so: see their logs.',
+    });
+  }
+  const { changed, removed, more } = answer;
+  return changed.length + removed.length + more === 0 ? undefined : answer;
+}

@@ -1,0 +1,183 @@
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { verify } from '../../src/api/verify.ts';
+import { openHalo, OK, scripted, type TestHalo } from '../support/halo.ts';
+import { makeRepository, type TestRepository } from '../support/repository.ts';
+
+const PROGRAM = join(import.meta.dirname, '..', '..', 'docker', 'restore-tree.mjs');
+
+interface Answer {
+  changed: string[];
+  removed: string[];
+  more: number;
+  error?: string;
+}
+
+describe('incident gate-tree: what ran in a workspace before a gate', () => {
+  let repository: TestRepository;
+  let parent = '';
+  let workspace = '';
+  let commit = '';
+  beforeAll(() => {
+    repository = makeRepository({
+      '.gitignore': 'dist/\n*.o\n',
+      '.gitattributes': '*.bat text eol=crlf\n',
+      'ci/check.sh': 'exit 1\n',
+      'run.bat': 'one\ntwo\n',
+      'src/deep/a.js': 'a\n',
+    });
+    execFileSync('ln', ['-s', 'ci/check.sh', join(repository.root, 'link')]);
+    // A submodule, without what is in it.
+    repository.git('update-index', '--add', '--cacheinfo', `160000,${repository.git('rev-parse', 'HEAD')},sub`);
+    mkdirSync(join(repository.root, 'sub'));
+    commit = repository.commit('more');
+  });
+  afterAll(() => repository.remove());
+  beforeEach(() => {
+    parent = mkdtempSync(join(tmpdir(), 'halo-tree-'));
+    workspace = join(parent, 'workspace');
+    mkdirSync(workspace);
+    const borrow = `mkdir -p .git/objects/info && echo ${repository.root}/.git/objects > .git/objects/info/alternates`;
+    shell(`git init -q --template= -b halo . && ${borrow} && git update-ref refs/heads/halo ${commit}`);
+    shell(`cp -r .git ${join(parent, 'tree.git')} && git checkout -q -f -B halo ${commit}`);
+  });
+  afterEach(() => {
+    execFileSync('chmod', ['-R', 'u+rwx', parent]);
+    execFileSync('rm', ['-rf', parent]);
+  });
+
+  const shell = (script: string) => execFileSync('sh', ['-ec', script], { cwd: workspace, encoding: 'utf8' });
+  const restore = (...reports: string[]) => {
+    const args = [PROGRAM, workspace, join(parent, 'tree.git'), commit, ...reports];
+    return JSON.parse(execFileSync(process.execPath, args, { encoding: 'utf8' })) as Answer;
+  };
+  /** Each path with its kind, mode and content; of `.git` what decides how git behaves. */
+  const dump = () =>
+    readdirSync(workspace, { recursive: true, encoding: 'utf8' })
+      .filter((path) => !/^\.git\/(index|logs|objects|ORIG_HEAD)/.test(path))
+      .sort()
+      .map((path) => {
+        const full = join(workspace, path);
+        const { mode } = lstatSync(full);
+        const text = (mode & 0o170000) === 0o100000 ? readFileSync(full) : '';
+        const link = (mode & 0o170000) === 0o120000 ? readlinkSync(full) : '';
+        return [path, mode.toString(8), link, createHash('sha1').update(text).digest('hex')].join(' ');
+      });
+
+  it.each([
+    ['nothing', 'true'],
+    ['the same size and times', 't=$(stat -c %y ci/check.sh); echo "exit 0" > ci/check.sh; touch -d "$t" ci/check.sh'],
+    ['an index that says all is well', 'echo "exit 0" > ci/check.sh; git update-index --assume-unchanged ci/check.sh'],
+    ['a commit of its own', 'echo 0 > ci/check.sh; git -c user.name=a -c user.email=a commit -qam x'],
+    ['other line ends', 'sed -i "s/$/\\r/" ci/check.sh src/deep/a.js; printf "one\\ntwo\\n" > run.bat'],
+    ['attributes that hide a change', 'echo "* text=auto" > ci/.gitattributes; printf "exit 1\\r\\n" > ci/check.sh'],
+    ['a mode', 'chmod +x ci/check.sh; chmod 0 src/deep/a.js; chmod 0111 src'],
+    ['a link to a copy', 'mkdir dist; mv ci dist/; ln -s dist/ci ci; rm -rf dist'],
+    ['a file for a link', 'rm link; cp ci/check.sh link'],
+    ['a folder for a file, closed', 'rm ci/check.sh; mkdir -p ci/check.sh/x/y; chmod 0 ci/check.sh/x'],
+    ['a pipe for a file', 'rm ci/check.sh; mkfifo ci/check.sh src/pipe'],
+    ['nothing left', 'rm -rf * .git* .git'],
+    ['new files', 'touch conftest.py ci/vitest.config.ts "$(printf "a\\nb")" "*" ":(top)x" ./-rf; mkdir -p e/mpty'],
+    ['rules that hide new files', 'mkdir lib; echo "*" | tee lib/.gitignore > src/.gitignore; touch lib/x src/y'],
+    ['rules of its own git', 'mkdir -p .git/info; echo "*" > .git/info/exclude; touch conftest.py'],
+    ['a changed rule', 'echo "*" > .gitignore; touch conftest.py'],
+    ['a program of git', 'mkdir .git/hooks; echo id > .git/hooks/pre-commit; git config core.fsmonitor id'],
+    ['git elsewhere', 'mv .git /tmp/$$ ; rm -rf /tmp/$$; git init -q --separate-git-dir=src/git .'],
+    ['a repository within', 'git init -q src; git init -q sub; git init -q lib; git -C sub config core.fsmonitor id'],
+    [
+      'folders that no path reaches',
+      `node -e 'for (let i = 0; i < 3000; i++) { fs.mkdirSync("deep-folder"); process.chdir("deep-folder"); }'`,
+    ],
+  ])('leaves no trace in what a gate reads: %s', (_what, attack) => {
+    const before = dump();
+    shell(attack);
+    const answer = restore();
+    expect(answer.error).toBeUndefined();
+    expect(dump()).toEqual(before);
+    expect(shell('git status --porcelain; git rev-parse HEAD').trim()).toBe(commit);
+  });
+
+  it('is told with a few names and a count', () => {
+    shell('echo 2 > ci/check.sh; git config a.b c; mkdir -p out/x; touch out/x/1 out/2 a b c d e f');
+    expect(restore()).toEqual({
+      changed: ['.git/config', 'ci/check.sh'],
+      removed: ['a', 'b', 'c', 'd', 'e'],
+      more: 2,
+    });
+  });
+
+  it('keeps its times where nothing changed, ignored files, reports, and what is in a submodule', () => {
+    const inode = () => shell('stat -c "%i %y" ci/check.sh run.bat src/deep/a.js');
+    const before = inode();
+    shell('mkdir -p dist lib out; touch dist/app lib/a.o lib/b out/junit.xml out/log sub/x; chmod 0 dist');
+    expect(restore('out/junit.xml')).toEqual({ changed: [], removed: ['lib/', 'out/'], more: 0 });
+    expect(inode()).toBe(before);
+    shell(
+      'chmod 755 dist; test -f dist/app -a -f lib/a.o -a -f out/junit.xml -a -f sub/x -a ! -e lib/b -a ! -e out/log',
+    );
+    shell('rm out/junit.xml; ln -s /etc/passwd out/junit.xml');
+    expect(restore('out/junit.xml')).toMatchObject({ removed: ['out/'] });
+  });
+});
+
+/** A gate that only the commit's own tree may pass: it is protected, and runs nothing of the story. */
+const CHECK = `#!/bin/sh
+grep -q fine src/app && test "$(cat lock)" = 1 && test ! -e conftest.py && test "$(cat dist/app)" = built
+`;
+
+const AGENT = `
+story=$(cat | grep -o 'Story [A-Z]*' | head -1)
+echo fine > src/app
+echo 'echo 2 > lock' > install.sh
+echo 'mkdir -p dist out; echo built > dist/app; echo "ok 1 - adds" > out/report.tap; touch conftest.py
+git config core.fsmonitor "touch conftest.py; false"' > test.sh
+case "$story" in
+'Story GATE') echo BACKDOOR > src/app
+  echo 't=$(stat -c %y ci/check.sh); n=$(wc -c < ci/check.sh)
+{ printf "#!/bin/sh\\n#"; head -c $((n - 12)) /dev/zero | tr "\\0" x; echo; } > dist/fake
+cat dist/fake > ci/check.sh; touch -d "$t" ci/check.sh' >> test.sh;;
+'Story SETUP') echo BACKDOOR > src/app; echo 'echo fine > src/app' >> install.sh;;
+esac
+${OK}`;
+
+describe('incident gate-tree: a story whose setup and tests rewrite the tree', () => {
+  let halo: TestHalo;
+  let repository: TestRepository;
+  beforeAll(async () => {
+    halo = await openHalo();
+    const files = { '.gitignore': 'dist/\n', 'ci/check.sh': CHECK, lock: '1\n', 'src/app': 'old\n' };
+    repository = makeRepository({ ...files, 'install.sh': 'true\n', 'test.sh': 'true\n' });
+  });
+  afterAll(async () => {
+    await halo.close();
+    repository.remove();
+  });
+
+  it.each(['mount', 'stream'])('is judged by its commit (%s); honest work passes, and is told', async (transport) => {
+    const gates = ['sh test.sh', 'sh ci/check.sh', 'git diff --exit-code && test ! -e conftest.py'];
+    const more = [
+      'setup=["sh install.sh"]',
+      'land.protect=["ci/**"]',
+      'tests.reports=["out/report.tap"]',
+      'tests.baseline=never',
+    ];
+    const settings = scripted(AGENT, gates, [...more, 'run.on_failure=continue', `workspace.transport=${transport}`]);
+    const stories = ['GATE', 'SETUP', 'HONEST'].map((id) => ({ id }));
+    const state = await halo.run(repository.root, stories, settings);
+    const [gate, setup, honest] = state.stories;
+    expect(gate).toMatchObject({ progress: 'failed', stopReason: 'GATE_FAILED' });
+    expect(gate!.summary).toContain('gate `sh ci/check.sh` exited 1; halo had put back .git/config, ci/check.sh, lock');
+    expect(setup).toMatchObject({ progress: 'failed', stopReason: 'GATE_FAILED' });
+    expect(setup!.summary).toContain('put back .git/config, lock, src/app; removed conftest.py');
+    expect(honest).toMatchObject({ progress: 'passed' });
+    expect(honest!.restored).toEqual({ changed: ['.git/config', 'lock'], removed: ['conftest.py'], more: 0 });
+    expect(halo.readFile(state.runId, 'agent.log')).toContain('put back lock');
+    expect(repository.git('show', `${honest!.commit}:lock`)).toBe('1');
+    const query = { target: honest!.commit!, folder: repository.root, signal: new AbortController().signal };
+    for await (const { checks } of verify(halo.host, query)) expect(checks.filter(({ ok }) => !ok)).toEqual([]);
+  });
+});
