@@ -76,7 +76,11 @@ export async function openImport(home: string, request: ImportRequest): Promise<
   };
 }
 
-const PLAIN = ['setup=[]', 'gates=[]', 'prd.write_back=false', 'land.mode="branch"', 'approval.mode="never"'];
+const PLAIN = [
+  ...['setup=[]', 'gates=[]', 'prd.write_back=false', 'land.mode="branch"', 'approval.mode="never"'],
+  // Here the PRD is the work itself.
+  `land.protect=["!${RESULT}"]`,
+];
 
 const STORY = {
   project: 'Import of a document',
