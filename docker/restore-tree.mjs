@@ -16,7 +16,7 @@ const NAMED = 5;
 const NAME_LENGTH = 200;
 /** Beyond this length and depth, folders that are not tracked are removed with all that they hold. */
 const PATH_LENGTH = 3000;
-const DEPTH = 40;
+const DEPTH = 20;
 const BATCH = 20_000;
 const SUBMODULE = '160000';
 /** They tell git what to do: only those of the commit count. */

@@ -86,6 +86,11 @@ const ROWS: [id: string, attack: string, defence: string][] = [
     'before each gate the commit’s tree is put back',
   ],
   [
+    'incident submodule-programs',
+    'git, when it looks into a submodule, runs what the agent wrote there',
+    'no command of halo’s enters a submodule',
+  ],
+  [
     'incident allow-list',
     'an allow list that is empty, or cut by a NUL byte, lets all through',
     'empty is none; names are letters, digits, hyphens',

@@ -22,6 +22,9 @@ const PACK_BYTES = 100 * 1024 * 1024;
 
 const EXPORT_REPOSITORY = '/tmp/export.git';
 
+/** The paths of the base's submodules, each with a NUL byte behind it. */
+const SUBMODULES = '/tmp/submodules';
+
 /**
  * Starts the sandbox that will read the workspace: halo's image, the volume read-only, git directory and index of
  * its own, so that nothing in the workspace's `.git` is ever loaded. It gets ready while the agent works.
@@ -89,6 +92,8 @@ function prepareScript({ transport, base }: Attempt): string {
     `echo ${MIRROR}/objects > ${EXPORT_REPOSITORY}/objects/info/alternates`,
     `if [ -f ${MIRROR}/shallow ]; then cp ${MIRROR}/shallow ${EXPORT_REPOSITORY}/shallow; fi`,
     `git read-tree ${base}`,
+    `git ls-files -s -z | sed -zn 's/^160000 [^\\t]*\\t//p' > ${SUBMODULES}`,
+    `git update-index -z --assume-unchanged --stdin < ${SUBMODULES}`,
   ].join('\n');
 }
 
@@ -99,10 +104,19 @@ function exportScript({ transport, base }: Attempt): string {
     'set -e',
     `cd ${WORKSPACE}`,
     'git add -A .',
+    ...(transport === 'mount' ? addSubmodules() : []),
     'tree=$(git write-tree)',
     'echo "$tree"',
     `printf '%s\\n' ${wanted} | git pack-objects --revs --thin --stdout -q --delta-base-offset`,
   ].join('\n');
+}
+
+/**
+ * `git add` of a whole tree starts git in each submodule, where it goes by a `.git` that the agent wrote, so that it is
+ * kept from looking at them. Named one by one, nothing is started: only their HEAD is read.
+ */
+function addSubmodules(): string[] {
+  return ['--no-assume-unchanged', '--add --remove'].map((how) => `git update-index -z ${how} --stdin < ${SUBMODULES}`);
 }
 
 const LONGEST_HEAD = 100;
