@@ -7,7 +7,10 @@ export function completeConfig(stored: unknown): Config {
   const config = complete(stored, defaults) as Config;
   // Where the model is and whose key it takes belong together: an absent one of these says something.
   const { allow, mode, timing } = preset;
-  return { ...config, model: complete(config.model, { allow, mode, timing }) as Config['model'] };
+  const model = complete(config.model, { allow, mode, timing }) as Config['model'];
+  // So do the prices of a model: what one of them does not name costs nothing extra.
+  const prices = { ...defaults.prices, ...(stored as Partial<Config> | undefined)?.prices };
+  return { ...config, model, prices };
 }
 
 /** Of a table what is stored, and where it says nothing what is the default, all the way down. */

@@ -1,6 +1,7 @@
 import type { AgentActivity, Usage } from './agent.ts';
 import type { NetworkAsked } from './network.ts';
 import type { FailureSign } from './breaker.ts';
+import type { FailedTests } from './failed-tests.ts';
 import type { FailureCause, FailureClass, RetryRule } from './failure.ts';
 import type { Phase } from './phase.ts';
 import type { Prd } from './prd.ts';
@@ -62,6 +63,8 @@ export interface CommandResult {
   ms: number;
   /** The end of its output, when it failed. */
   tail?: string;
+  /** The tests that failed, where its output names them. */
+  failed?: FailedTests;
 }
 
 /** Whose run it is and when its turn comes; journals from before this was kept lack all of it. */

@@ -28,6 +28,8 @@ const CAUSES = {
   'context-overflow': { class: 'story', rule: 'fresh' },
   'permission-denied': { class: 'policy', rule: 'halt' },
   'disk-floor': { class: 'environment' },
+  /** A command that neither the image nor setup provides. */
+  'program-missing': { class: 'environment', rule: 'halt' },
   misconfigured: { class: 'environment', rule: 'halt' },
   'server-away': { class: 'infrastructure' },
   'worker-died': { class: 'infrastructure', rule: 'halt' },

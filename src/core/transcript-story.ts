@@ -1,5 +1,6 @@
 import { formatDuration, msBetween } from './duration.ts';
 import type { CommandResult, JournalEvent, Verdict } from './events.ts';
+import { failedTestsLines } from './failed-tests.ts';
 import type { Phase } from './phase.ts';
 import { restoredText } from './restored.ts';
 import { safeLine } from './safe-text.ts';
@@ -8,6 +9,7 @@ import { activityLines } from './transcript-activity.ts';
 import type { StoryLine, Tone } from './transcript-line.ts';
 import {
   cap,
+  cleanLines,
   continued,
   exitText,
   FAILED_OUTPUT_LINES,
@@ -136,7 +138,10 @@ function isUnremarkable(phase: Phase, ms: number): boolean {
 }
 
 function commandLines(event: CommandResult & { log: string }, label: string): StoryLine[] {
-  const output = continued(tail(event.tail ?? '', FAILED_OUTPUT_LINES), 'quiet', '  ');
+  const { failed } = event;
+  const said =
+    failed === undefined ? tail(event.tail ?? '', FAILED_OUTPUT_LINES) : failedTestsLines(failed).flatMap(cleanLines);
+  const output = continued(said, failed === undefined ? 'quiet' : 'plain', '  ');
   return [commandLine(event, label), ...output];
 }
 

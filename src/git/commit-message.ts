@@ -20,7 +20,7 @@ const MAX_BODY = 4000;
  * nor skip or start CI, refer to issues and people, announce a breaking change, carry a patch or control a terminal.
  */
 export function commitMessage({ template, id, title, run, body, trailers }: MessageParts): string {
-  const values: Record<string, string> = { id: plainLine(id), title: withoutKeys(plainLine(title)), run };
+  const values: Record<string, string> = { id: plainLine(id), title: withoutKeys(plainLine(title), FORGE_KEY), run };
   const filled = template.replace(/\{(id|title|run)\}/g, (whole, name: string) => values[name] ?? whole);
   const subject = cut(oneLine(filled.replace(ORDER_IN_BRACKETS, '($1)')), MAX_SUBJECT) || 'halo: changes';
   const block = Object.entries(trailers).map(([name, value]) => `${name}: ${trailerValue(defuse(value))}`);
@@ -42,7 +42,7 @@ function oneLine(text: string): string {
 }
 
 function plainBody(text: string): string {
-  const lines = withoutKeys(defuse(visible(text)))
+  const lines = withoutKeys(defuse(visible(text)), ANY_KEY)
     .split('\n')
     .map((line) => line.trimEnd())
     .filter((line) => !TRAILER_LIKE.test(line))
@@ -78,11 +78,14 @@ function defuse(text: string): string {
     .replace(/(?<=\w):(?=\/\/)/g, ': ');
 }
 
-/** Text in which `GH-12` and `PROJ-123` have a hyphen that trackers do not look for. Ids of stories may look like that. */
-function withoutKeys(text: string): string {
-  return text.replace(/\b([A-Z][A-Z0-9_]+|gh)-(?=\d)/gi, (whole, name: string) =>
-    name === name.toUpperCase() || /^gh$/i.test(name) ? `${name}\u2011` : whole,
-  );
+/** `GH-12`, which a forge takes for `#12`. */
+const FORGE_KEY = /\b(gh)-(?=\d)/gi;
+/** `PROJ-123` as well, which trackers act on. Ids of stories look like that, and titles name them: those stay as they are. */
+const ANY_KEY = /\b([A-Z][A-Z0-9_]+|[Gg][Hh])-(?=\d)/g;
+
+/** Text in which such keys have a hyphen that forges and trackers do not look for. */
+function withoutKeys(text: string, keys: RegExp): string {
+  return text.replace(keys, '$1\u2011');
 }
 
 /** Without control and invisible characters; line endings become `\n`, tabs blanks. */

@@ -106,6 +106,23 @@ export function refuseBrokenExit(exit: SandboxExit, what: string, tail: string):
   }
 }
 
+/** What shells say of a program that is not there; one with a path is a file of the repository. */
+const NO_PROGRAM = /(?:^|\s|: )(?:line )?\d*:? ?([\w.+-]+): (?:command )?not found\s*$/m;
+
+/** The program that a command ended for the lack of (exit code 127), if its output names one. */
+export function missingProgram({ exitCode }: Pick<SandboxExit, 'exitCode'>, tail: string): string | undefined {
+  return exitCode === 127 ? NO_PROGRAM.exec(tail)?.[1] : undefined;
+}
+
+/** The end of an attempt whose `what`, e.g. "setup `npm ci`", needs a program that is not there: it is not tried again. */
+export function failedForProgram(
+  program: string,
+  { what, image, tail }: { what: string; image: string; tail: string },
+): AttemptOver {
+  const summary = `\`${program}\` was not found: neither the image ${image} nor setup provides it; ${what} exited 127. Set \`image\` to one that has it, or install it in \`setup\``;
+  return failedBy('program-missing', failed('GATE_FAILED', summary, tail));
+}
+
 /** What programs say when they get no further process or thread. */
 const NO_FORK =
   /cannot fork|can't start new thread|unable to create (native )?thread|resource temporarily unavailable/i;

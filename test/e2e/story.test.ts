@@ -196,6 +196,22 @@ describe('a story that does not pass', () => {
     expect(halo.readFile(state.runId, 'debug_bundle/summary.md')).toContain(reason);
   });
 
+  it('names the tests that failed, in the log, the report and the next prompt', async () => {
+    const printed = 'TAP version 13\\nnot ok 1 - adds up\\n  ---\\n  error: 1 is not 2\\n  ...\\n1..1\\n';
+    const gate = `printf '${printed}'; yes counters | head -n 100; exit 1`;
+    const state = await run(repositoryWith(), scripted(`echo x >> x; ${OK}`, [gate], ['retry.attempts=2']));
+    expect(state.detail).toMatch(/^US-001: 1 test failed: adds up; gate `/);
+    expect(halo.readFile(state.runId, 'agent.log')).toMatch(/✗ adds up\n.*1 is not 2/);
+    expect(halo.readFile(state.runId, `artifacts/${key(state)}/2/prompt.md`)).toMatch(/✗ adds up\n {2}1 is not 2/);
+  });
+
+  it('ends at once when the image lacks a program of setup, and says which', async () => {
+    const settings = ['setup=["nosuchtool mod download"]'];
+    const state = await run(repositoryWith(), scripted(`echo x > x; ${OK}`, ['true'], settings));
+    expect(state).toMatchObject({ stopReason: 'GATE_FAILED', stories: [{ attempts: 1 }] });
+    expect(state.detail).toContain('`nosuchtool` was not found: neither the image halo-sandbox');
+  });
+
   it('keeps the unfinished work of an agent that needs a person', async () => {
     const agent = `echo half > x; echo '{"status":"needs_human","summary":"Which color?"}'`;
     const state = await run(repositoryWith(), scripted(agent));

@@ -1,11 +1,12 @@
+import { describeFailedTests, failedTestsLines, findFailedTests } from '../../core/failed-tests.ts';
 import type { GateProof } from '../../core/proof.ts';
 import { joinRestored, restoredText, type Restored } from '../../core/restored.ts';
 import type { Attempt } from '../attempt-context.ts';
 import type { Baseline } from '../baseline.ts';
-import { keepEvidence } from '../evidence.ts';
+import { keepEvidence, type Evidence } from '../evidence.ts';
 import { candidateIn, MIRROR } from '../places.ts';
 import { resultOf, runStep } from '../run-step.ts';
-import { describeExit, failed, refuseBrokenExit } from '../story-end.ts';
+import { describeExit, failed, failedForProgram, missingProgram, refuseBrokenExit } from '../story-end.ts';
 import type { Workspace } from '../workspace.ts';
 import { reportTests } from './compare-tests.ts';
 import type { Candidate } from './import.ts';
@@ -37,12 +38,31 @@ export async function runGates(
         await attempt.report({ type: 'tree.restored', command, ...restored });
       }
       const { exit, tail, sha256 } = await runStep(attempt, started, { command, log: output });
-      await attempt.report({ type: 'gate.ended', ...resultOf(command, exit, tail), log, sha256 });
+      const printed = exit.exitCode === 0 ? undefined : await worker.store.readArtifact(place, log);
+      const failures = printed === undefined ? undefined : findFailedTests(printed);
+      await attempt.report({
+        type: 'gate.ended',
+        ...resultOf(command, exit, tail),
+        ...(failures && { failed: failures }),
+        log,
+        sha256,
+      });
       refuseBrokenExit(exit, `gate \`${command}\``, tail);
       if (exit.exitCode !== 0) {
-        const base = await describeBase(baseline, command);
+        const evidence = await baseline.evidence();
+        const base = describeBase(evidence, command);
+        const program = missingProgram(exit, tail);
+        // Where the base has the program, the story has lost it.
+        if (program !== undefined && exitOnBase(evidence, command) === 127)
+          throw failedForProgram(program, { what: `gate \`${command}\``, image: config.image, tail });
         const before = undone === undefined ? '' : `; halo had ${restoredText(undone)}`;
-        throw failed('GATE_FAILED', `gate \`${command}\` ${describeExit(exit, tail)}${base}${before}`, tail);
+        const tests = failures === undefined ? '' : `${describeFailedTests(failures)}; `;
+        const why = `${tests}gate \`${command}\` ${describeExit(exit, tail)}${base}${before}`;
+        throw failed(
+          'GATE_FAILED',
+          why,
+          failures === undefined ? tail : `${failedTestsLines(failures).join('\n')}\n\n${tail}`,
+        );
       }
       proofs.push({ command, exitCode: exit.exitCode, ms: exit.ms, sha256 });
     }
@@ -58,9 +78,11 @@ export async function runGates(
 }
 
 /** Tells a broken base from a broken story. */
-async function describeBase(baseline: Baseline, command: string): Promise<string> {
-  const evidence = await baseline.evidence();
+function describeBase(evidence: Evidence | undefined, command: string): string {
   if (evidence?.setupFailed === true) return '; on the base commit not even setup works';
-  const failsThere = evidence?.gates.some((gate) => gate.command === command && gate.exitCode !== 0) === true;
-  return failsThere ? '; the gate fails on the base commit as well' : '';
+  return (exitOnBase(evidence, command) ?? 0) === 0 ? '' : '; the gate fails on the base commit as well';
+}
+
+function exitOnBase(evidence: Evidence | undefined, command: string): number | undefined {
+  return evidence?.gates.find((gate) => gate.command === command)?.exitCode;
 }
