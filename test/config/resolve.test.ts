@@ -29,7 +29,7 @@ describe('defaults', () => {
         timing: 'off',
       },
       budget: { story: {}, run: {}, day: {} },
-      prices: { 'gpt-5.5': { input: 5, cached: 0.5, cacheWrite: 5, output: 30 } },
+      prices: { 'gpt-5.5': { input: 5, cached: 0.5, cacheWrite: 5, output: 30, longAbove: 272_000 } },
       rate: {},
       limits: {
         cpus: 2,
