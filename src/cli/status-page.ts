@@ -1,5 +1,6 @@
 import type { ListedRun, RunView } from '../api/operations.ts';
 import { formatDuration, msBetween } from '../core/duration.ts';
+import { hiddenText } from '../core/hidden-places.ts';
 import { needsText } from '../core/needs.ts';
 import { priorityText } from '../core/priority.ts';
 import { isDone, isUnchanged } from '../core/progress.ts';
@@ -61,6 +62,7 @@ export function statusPage(view: RunView, cli: Cli): string[] {
     ...testLines(state.stories, paint),
     ...treeLines(state.stories, paint),
     ...waitingLines(state.stories, paint),
+    ...hiddenLines(state.stories, paint),
     ...retryLines(state.stories, { paint, now }),
     ...(steps.length > 0 ? [''] : []),
     ...steps.map(({ command, why }) => `${command.padEnd(stepWidth)}  ${paint('quiet', why)}`),
@@ -143,6 +145,14 @@ function waitingLines(stories: StoryState[], paint: Paint): string[] {
       ...(more > 0 ? [`         and ${more} more`] : []),
     ];
   });
+  return lines.length === 0 ? [] : ['', ...lines];
+}
+
+/** Stories that add characters which people do not see. */
+function hiddenLines(stories: StoryState[], paint: Paint): string[] {
+  const lines = stories.flatMap(({ id, hidden }) =>
+    hidden === undefined ? [] : [`${paint('warn', 'hidden')}   ${safeLine(id)}: ${hiddenText(hidden)}`],
+  );
   return lines.length === 0 ? [] : ['', ...lines];
 }
 

@@ -124,6 +124,8 @@ export interface Config {
     mode: 'branch' | 'ff' | 'worktree';
     /** What a story ends with whose agent reports success without a change, once the gates pass on its base. */
     unchanged: 'pass' | 'fail';
+    /** What happens to a story that adds characters to text files that people do not see. */
+    hiddenCharacters: 'report' | 'block' | 'refuse';
     /** Globs of paths that only a person lets through, besides halo's own; `!` takes some out. */
     protect: readonly string[];
   };

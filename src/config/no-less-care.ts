@@ -7,6 +7,7 @@ const WORDS: Record<string, readonly unknown[]> = {
   'approval.mode': ['never', 'run', 'story'],
   'tests.removed': ['report', 'block'],
   'land.unchanged': ['pass', 'fail'],
+  'land.hidden_characters': ['report', 'block', 'refuse'],
   // Without a baseline nobody knows which tests are gone.
   'tests.baseline': ['never', 'auto', 'always'],
 };

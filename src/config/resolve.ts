@@ -187,7 +187,12 @@ function toConfig(toml: HaloToml, api: ModelApi | undefined): Config {
     breaker: toBreakerPolicy(toml.breaker),
     prd: { writeBack: prd.write_back },
     approval,
-    land,
+    land: {
+      mode: land.mode,
+      unchanged: land.unchanged,
+      hiddenCharacters: land.hidden_characters,
+      protect: land.protect,
+    },
     git: {
       authorName: git.author.name,
       authorEmail: git.author.email,

@@ -180,6 +180,11 @@ export const HaloToml = z.strictObject({
       'pass',
       'A story whose agent reports success without changing a file: `pass` it without a commit if the gates pass on the commit that it started from, or `fail` the attempt. Without gates the attempt fails.',
     ]),
+    hidden_characters: key(oneOf('report', 'block', 'refuse'), [
+      'word',
+      'block',
+      'A story that adds [hidden characters](commands.md#hidden-characters) to text files: `report` it, `block` it until a person approves, or `refuse` it.',
+    ]),
     protect: key(Globs, [
       'list of globs',
       [],

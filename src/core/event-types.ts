@@ -34,6 +34,7 @@ const EVENT_TYPES: Record<JournalEntry['type'], true> = {
   'breaker.opened': true,
   'breaker.reset': true,
   'secrets.suspected': true,
+  'hidden.added': true,
   'tests.compared': true,
   'story.merged': true,
   'note.failed': true,

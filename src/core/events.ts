@@ -1,5 +1,6 @@
 import type { AgentActivity, Usage } from './agent.ts';
 import type { NetworkAsked } from './network.ts';
+import type { HiddenPlaces } from './hidden-places.ts';
 import type { FailureSign } from './breaker.ts';
 import type { FailedTests } from './failed-tests.ts';
 import type { FailureCause, FailureClass, RetryRule } from './failure.ts';
@@ -191,6 +192,8 @@ export type JournalEntry =
   | { type: 'breaker.reset'; key: string }
   /** The story adds what looks like a secret; the list may be cut. */
   | ({ type: 'secrets.suspected'; suspects: { path: string; names: string[] }[] } & AttemptRef)
+  /** The story adds characters to text files that people do not see. */
+  | ({ type: 'hidden.added'; hidden: HiddenPlaces } & AttemptRef)
   /** Tests after the story against those of its base; the lists of names may be cut. */
   | ({ type: 'tests.compared' } & TestChanges & AttemptRef)
   /** Others landed meanwhile: the change of `commit` was merged onto `onto` as `merged`, which has to prove itself. */

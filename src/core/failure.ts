@@ -27,6 +27,8 @@ const CAUSES = {
   'gave-up': { class: 'story' },
   'context-overflow': { class: 'story', rule: 'fresh' },
   'permission-denied': { class: 'policy', rule: 'halt' },
+  // Each try would tell the agent whether it has come closer.
+  'known-secret': { class: 'policy', rule: 'halt' },
   'disk-floor': { class: 'environment' },
   /** A command that neither the image nor setup provides. */
   'program-missing': { class: 'environment', rule: 'halt' },

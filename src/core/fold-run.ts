@@ -58,7 +58,11 @@ export function applyEvent(state: RunState | undefined, event: JournalEvent): Ru
         epoch: event.epoch,
       };
     case 'phase.started':
-      return withStory(next, event.story, (story) => ({ ...story, phase: event.phase }));
+      // What it adds is found out anew by each import.
+      return withStory(next, event.story, (story) => ({
+        ...(event.phase === 'import' ? withoutHidden(story) : story),
+        phase: event.phase,
+      }));
     case 'model.used':
       return {
         ...withStory(next, event.story, (story) => ({ ...story, metered: true })),
@@ -93,6 +97,8 @@ export function applyEvent(state: RunState | undefined, event: JournalEvent): Ru
     }
     case 'tree.restored':
       return withStory(next, event.story, (story) => ({ ...story, restored: joinRestored(story.restored, event) }));
+    case 'hidden.added':
+      return withStory(next, event.story, (story) => ({ ...story, hidden: event.hidden }));
     case 'story.disturbed':
     case 'story.returned':
     case 'retry.scheduled':
@@ -201,6 +207,12 @@ function withoutPhase(story: StoryState): StoryState {
 function withoutRestored(story: StoryState): StoryState {
   const copy = { ...story };
   delete copy.restored;
+  return copy;
+}
+
+function withoutHidden(story: StoryState): StoryState {
+  const copy = { ...story };
+  delete copy.hidden;
   return copy;
 }
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { countHidden, hasHidden } from './hidden.ts';
 
-/** A line of a file that holds hidden characters. */
+/** A line of a text file that holds hidden characters. */
 export interface HiddenLine {
   /** From 1. */
   line: number;
@@ -10,15 +10,15 @@ export interface HiddenLine {
   digest: string;
 }
 
-export interface HiddenScan {
-  push(bytes: Uint8Array): void;
-  end(): HiddenFile;
+/** How many more are counted, by all scans that share it: what is looked for is rare. */
+export interface HiddenBudget {
+  characters: number;
 }
 
-export interface HiddenFile {
-  /** git shows it as text, or it is all UTF-8, whatever is in it. */
-  isText: boolean;
-  lines: HiddenLine[];
+export interface HiddenScan {
+  push(bytes: Uint8Array): void;
+  /** None for a binary file: one that git does not show as text, and that is not all UTF-8 either. */
+  end(): HiddenLine[];
 }
 
 /** A longer line is looked at in parts. */
@@ -29,7 +29,7 @@ const HEAD_BYTES = 8000;
 const MOST_LINES = 10_000;
 
 /** Looks for hidden characters in a file that comes in pieces, in memory that does not grow with it. */
-export function openHiddenScan(): HiddenScan {
+export function openHiddenScan(budget: HiddenBudget): HiddenScan {
   const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
   const strict = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
   const lines: HiddenLine[] = [];
@@ -37,11 +37,12 @@ export function openHiddenScan(): HiddenScan {
   let [isUtf8, hasNull, isStart] = [true, false, true];
   let pending = '';
 
-  /** `text` is the rest of a line that begins in it, or a whole part of a longer one. */
+  /** A line, or a part of a longer one. */
   function look(text: string): void {
     const characters = countHidden(text, { startsFile: isStart });
     isStart = false;
     if (characters === 0) return;
+    budget.characters -= characters;
     const last = lines.at(-1);
     if (last !== undefined && lines.length >= MOST_LINES) {
       last.characters += characters;
@@ -67,23 +68,30 @@ export function openHiddenScan(): HiddenScan {
     }
   }
 
+  function isBinary(): boolean {
+    return hasNull && !isUtf8;
+  }
+
   return {
     push(bytes) {
       hasNull ||= read < HEAD_BYTES && bytes.subarray(0, HEAD_BYTES - read).includes(0);
       read += bytes.length;
-      isUtf8 &&= isValid(() => strict.decode(bytes, { stream: true }));
-      take(decoder.decode(bytes, { stream: true }));
+      isUtf8 &&= decodes(() => strict.decode(bytes, { stream: true }));
+      if (!isBinary() && budget.characters > 0) take(decoder.decode(bytes, { stream: true }));
     },
     end() {
-      isUtf8 &&= isValid(() => strict.decode());
-      take(decoder.decode());
-      look(pending);
-      return { isText: isUtf8 || !hasNull, lines };
+      isUtf8 &&= decodes(() => strict.decode());
+      if (isBinary()) return [];
+      if (budget.characters > 0) {
+        take(decoder.decode());
+        look(pending);
+      }
+      return lines;
     },
   };
 }
 
-function isValid(decode: () => void): boolean {
+function decodes(decode: () => void): boolean {
   try {
     decode();
     return true;

@@ -2,6 +2,7 @@ import type { Usage } from './agent.ts';
 import type { Pause, RunDecision } from './control.ts';
 import type { BatchRef, HeldCommit, RunRepo, Scheduling } from './events.ts';
 import type { RunFailures, StoryFailures } from './fold-failure.ts';
+import type { HiddenPlaces } from './hidden-places.ts';
 import type { Need } from './needs.ts';
 import type { Phase } from './phase.ts';
 import type { Restored } from './restored.ts';
@@ -54,6 +55,8 @@ export interface StoryState extends StoryFailures {
   tests?: TestChanges;
   /** What its last attempt's setup and gates had changed of the tree, and halo undid before a gate. */
   restored?: Restored;
+  /** Hidden characters that its last attempt added to text files. */
+  hidden?: HiddenPlaces;
   /** Its attempt under way has told its usage answer by answer. */
   metered?: true;
   startedAt?: string;

@@ -3,6 +3,7 @@ import type { CommandResult, JournalEvent, Verdict } from './events.ts';
 import { failedTestsLines } from './failed-tests.ts';
 import type { Phase } from './phase.ts';
 import { restoredText } from './restored.ts';
+import { hiddenText } from './hidden-places.ts';
 import { safeLine } from './safe-text.ts';
 import type { TestChanges } from './test-report.ts';
 import { activityLines } from './transcript-activity.ts';
@@ -99,6 +100,8 @@ export function storyLines(event: StoryEvent): StoryLine[] {
         tone: 'warn' as const,
         text: `warning: ${safeLine(path)} adds ${safeLine(names.join(' and '))}`,
       }));
+    case 'hidden.added':
+      return [{ label: 'import', tone: 'warn', text: `warning: adds ${hiddenText(event.hidden)}` }];
     case 'note.failed': {
       const [reason = ''] = cap(event.reason, 1);
       return [{ label: 'land', tone: 'warn', text: `warning: no note on ${short(event.commit)}: ${reason}` }];

@@ -8,7 +8,7 @@ import { assertObjectId, isObjectId } from './object-id.ts';
 import { receivePack } from './quarantine.ts';
 import { moveBlobs, readBaseIndex, updateIndex, writeTree } from './rebuild.ts';
 import { candidatePath, makeBesideMirror } from './scratch.ts';
-import { searchChanges, type Suspect } from './search-changes.ts';
+import { searchChanges, type Additions, type ChangeSearch } from './search-changes.ts';
 import { ABSENT, diffTrees, type RawChange } from './tree-diff.ts';
 import { violation } from './violation.ts';
 
@@ -25,6 +25,7 @@ export interface ImportRequest {
   limits?: Partial<ImportLimits>;
   /** Knows what must not land. */
   masker: Pick<Masker, 'scan'>;
+  onSecret?: ChangeSearch['onSecret'];
   signal?: AbortSignal;
 }
 
@@ -38,8 +39,9 @@ export interface Change {
 export interface Imported {
   tree: string;
   changed: Change[];
-  /** Where something was added that looks like a secret. */
-  suspects: Suspect[];
+  /** What was added that a person should know. */
+  suspects: Additions['suspects'];
+  hidden: Additions['hidden'];
 }
 
 /**
@@ -48,7 +50,7 @@ export interface Imported {
  * malformed; the mirror is never written, and no rejected path is ever in a tree of the candidate.
  */
 export async function importTree(request: ImportRequest): Promise<Imported> {
-  const { mirrorDir, scratchDir, base, tree, pack, masker, signal } = request;
+  const { mirrorDir, scratchDir, base, tree, pack, masker, onSecret, signal } = request;
   const limits = { ...IMPORT_LIMITS, ...request.limits };
   assertObjectId(base, 'The base commit');
   pack.on('error', () => undefined); // it may break before git reads it; receivePack looks at `errored`
@@ -73,10 +75,11 @@ export async function importTree(request: ImportRequest): Promise<Imported> {
     });
     const blobs = await checkChanges({ gitDir: quarantine, base, tree, changes, limits, signal });
     // After the sizes are known.
-    const suspects = await searchChanges({ gitDir: quarantine, changes, masker, timeoutMs: limits.timeMs, signal });
+    const search = { gitDir: quarantine, changes, masker, onSecret, timeoutMs: limits.timeMs, signal };
+    const additions = await searchChanges(search);
     await allSettled([moveBlobs({ from: quarantine, to: candidate, blobs, signal }), updateIndex(index, changes)]);
     await writeTree(index, tree);
-    return { tree, changed: changes.map(describeChange), suspects };
+    return { tree, changed: changes.map(describeChange), ...additions };
   } finally {
     pack.resume();
     await rm(quarantine, { recursive: true, force: true });

@@ -1,4 +1,5 @@
 import { posix } from 'node:path';
+import { hasHidden } from '../core/hidden.ts';
 import { violation } from './violation.ts';
 
 const MAX_PATH_BYTES = 4096;
@@ -14,7 +15,7 @@ const RESERVED_NAME = /^(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?$/i;
 
 /** Rules for every changed path. Throws POLICY_VIOLATION. */
 export function checkChangedPath(path: string): void {
-  if (INVISIBLE.test(path)) throw violation(path, 'the path holds control or invisible characters');
+  if (INVISIBLE.test(path) || hasHidden(path)) throw violation(path, 'the path holds control or invisible characters');
   if (Buffer.byteLength(path) > MAX_PATH_BYTES)
     throw violation(path, `the path is longer than ${MAX_PATH_BYTES} bytes`);
   for (const name of path.split('/')) {
@@ -42,7 +43,13 @@ export function checkLink(path: string, target: Buffer): void {
   const text = target.toString('utf8');
   if (posix.basename(path).toLowerCase().startsWith('.git'))
     throw violation(path, 'git files may not be symbolic links');
-  if (text === '' || target.length > MAX_LINK_BYTES || !Buffer.from(text).equals(target) || INVISIBLE.test(text)) {
+  if (
+    text === '' ||
+    target.length > MAX_LINK_BYTES ||
+    !Buffer.from(text).equals(target) ||
+    INVISIBLE.test(text) ||
+    hasHidden(text)
+  ) {
     throw violation(path, 'the symbolic link has no plain target');
   }
   if (text.startsWith('/') || /[\\:]/.test(text)) throw violation(path, 'the symbolic link is not relative');

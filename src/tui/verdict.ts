@@ -1,4 +1,5 @@
 import { formatDuration, msBetween } from '../core/duration.ts';
+import { hiddenText } from '../core/hidden-places.ts';
 import type { RunState, StoryState } from '../core/run-state.ts';
 import { safeLine } from '../core/safe-text.ts';
 import type { Paint } from '../core/transcript-line.ts';
@@ -20,7 +21,7 @@ export function verdictBlock({ state, width, paint, dir }: VerdictInput): string
   const took = formatDuration(msBetween(state.createdAt, state.endedAt ?? state.createdAt));
   const tone = reason === 'SUCCESS' ? 'good' : 'bad';
   const detail = cutToWidth(`${safeLine(state.detail ?? '')}, ${took}`, width - 2 - reason.length - 2);
-  const rows: [string, string][] = state.stories.flatMap((story) => storyRow(story));
+  const rows: [string, string][] = state.stories.flatMap((story) => [...storyRow(story), ...hiddenRow(story)]);
   if (state.unmarked !== undefined) rows.push(...unmarkedRows(unmarkedAdvice(state.unmarked)));
   const usage = usageText(state.usage);
   if (usage !== '') rows.push(['used', usage]);
@@ -48,6 +49,12 @@ export function verdictBlock({ state, width, paint, dir }: VerdictInput): string
 }
 
 const STORY_LABELS = ['landed', 'passed', 'failed', 'human', 'left out', 'not done'];
+
+/** What its commit adds that people do not see. */
+function hiddenRow({ id, hidden, progress }: StoryState): [string, string][] {
+  if (hidden === undefined || (progress !== 'passed' && progress !== 'needs_human')) return [];
+  return [['hidden', `${safeLine(id)}  ${hiddenText(hidden)}`]];
+}
 
 function storyRow(story: StoryState): [string, string][] {
   const id = safeLine(story.id);

@@ -20,8 +20,8 @@ export async function proveApproved(attempt: Attempt, { commit, by }: Approval):
     startedAt: proof?.startedAt ?? attempt.startedAt,
     approval: { by, paths: new Set(changed.map(({ path }) => path)), used: proof?.usage },
   };
-  // Whatever looks like a secret in it, they have seen.
-  const candidate = { commit, parent, tree, changed, suspects: [] };
+  // Whatever looks like a secret in it, or is hidden, they have seen.
+  const candidate = { commit, parent, tree, changed, suspects: [], hidden: undefined };
   return { ...(await proveMerged(await mergeWithTip(approved, candidate, summary), 0)), summary };
 }
 

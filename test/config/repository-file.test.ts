@@ -85,6 +85,7 @@ const NO_LOOSER: Record<string, [strict: string, loose: string]> = {
   'approval.mode': ['"story"', '"run"'],
   'tests.removed': ['"block"', '"report"'],
   'land.unchanged': ['"fail"', '"pass"'],
+  'land.hidden_characters': ['"refuse"', '"block"'],
   'tests.baseline': ['"always"', '"auto"'],
 };
 

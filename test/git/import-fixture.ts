@@ -34,7 +34,7 @@ export async function makeWorkshop(files: Record<string, string> = { 'README.md'
 }
 
 /** The tree of the agent's files as they are now. */
-export function snapshot({ agent }: Workshop, files: Record<string, string> = {}): string {
+export function snapshot({ agent }: Workshop, files: Record<string, string | Buffer> = {}): string {
   for (const [path, text] of Object.entries(files)) {
     mkdirSync(join(agent, path, '..'), { recursive: true });
     writeFileSync(join(agent, path), text);

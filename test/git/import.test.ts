@@ -23,6 +23,7 @@ it('takes over added, changed and deleted files, and the candidate stands on the
   expect(imported).toEqual({
     tree,
     suspects: [],
+    hidden: undefined,
     changed: [
       { path: '.github/w.yml', change: 'add', mode: '100644' },
       { path: '.gitignore', change: 'add', mode: '100644' },
@@ -50,7 +51,7 @@ it('takes over a file that became a folder, a folder that became a file, and an 
 it('says that nothing changed when the tree is the base tree', async () => {
   const shop = await makeWorkshop();
   const tree = snapshot(shop);
-  expect(await importFrom(shop, tree)).toEqual({ tree, changed: [], suspects: [] });
+  expect(await importFrom(shop, tree)).toEqual({ tree, changed: [], suspects: [], hidden: undefined });
 });
 
 it('works on a shallow source', async () => {
@@ -82,9 +83,10 @@ it.each(['.git', '.GIT', 'git~1', '..', '.', '.git ', '.g\u200cit', '.gitmodules
 );
 
 it.each([
-  ['evil\u001b[2J', /evil\\u\{1b\}.*control/],
-  ['a\nb', /a\\u\{a\}b.*control/],
-  ['safe\u202etxt.exe', /\\u\{202e\}.*invisible/],
+  ['evil\u001b[2J', /evil<U\+001B>.*control/],
+  ['a\nb', /a<U\+000A>b.*control/],
+  ['safe\u202etxt.exe', /<U\+202E>.*invisible/],
+  ['a\u3164.txt', /<U\+3164>.*invisible/],
   ['e\u0301.txt', /normal form/],
   ['a\\b', /backslash/],
   ['C:x', /colon/],
@@ -215,16 +217,19 @@ describe('secrets in what is imported', () => {
           .toString('base64')
           .replace(/.{20}/g, '$&\n'),
       },
-      '"b"',
+      'b',
     ],
-    ['in a name', { 'secret-of-this-machine.txt': 'x' }, 'the name of a file'],
+    ['in a name', { 'secret-of-this-machine.txt': 'x' }, 'secret-of-this-machine.txt'],
     ['behind two megabytes', { big: 'x'.repeat(2_000_000) + 'secret-of-this-machine' }, 'big'],
-  ])('are refused %s', async (_where, files, named) => {
+  ])('are refused %s; where, only who runs halo is told', async (_where, files, where) => {
     const shop = await makeWorkshop({ old: '1' });
-    await expect(importFrom(shop, snapshot(shop, files), { masker })).rejects.toMatchObject({
+    const told: string[] = [];
+    const onSecret = (path: string) => Promise.resolve(void told.push(path));
+    await expect(importFrom(shop, snapshot(shop, files), { masker, onSecret })).rejects.toMatchObject({
       code: 'POLICY_VIOLATION',
-      message: expect.stringContaining(named) as string,
+      message: "The agent's result is refused: it holds a secret of the machine that halo runs on.",
     });
+    expect(told).toEqual([where]);
   });
 
   it('do not count when the file held them before, and what looks like one is named with its path', async () => {
@@ -237,5 +242,35 @@ describe('secrets in what is imported', () => {
     expect(await importFrom(shop, snapshot(shop, files), { masker })).toMatchObject({
       suspects: [{ path: 'new', names: ['an AWS access key'] }],
     });
+  });
+});
+
+describe('hidden characters in what is imported', () => {
+  it('are counted line by line, and not where they were before, also in another file', async () => {
+    const old = 'a \u001b[31m\nb\n';
+    const shop = await makeWorkshop({ 'old.txt': old, 'moved.txt': 'x\u200b\n' });
+    rmSync(join(shop.agent, 'moved.txt'));
+    const files = {
+      'old.txt': `new\n${old}c \u202e\u2066\n`,
+      'elsewhere.txt': 'x\u200b\n',
+      'bom.txt': '\ufeffä 👩‍💻\r\nplain\r\n',
+      'zero.js': 'run()\n\u0000\n',
+      'logo.png': Buffer.from([0x89, 0x50, 0x4e, 0x47, 0, 0x1b, 0x9d, 0x0a]),
+      'latin1.txt': Buffer.from('caf\xe9 \x93\n', 'latin1'),
+    };
+    expect((await importFrom(shop, snapshot(shop, files))).hidden).toEqual({
+      characters: 3,
+      lines: 2,
+      files: 2,
+      places: ['old.txt:4', 'zero.js:2'],
+    });
+  });
+
+  it('do not keep the import busy, however many there are', async () => {
+    const shop = await makeWorkshop();
+    const files = { a: Buffer.alloc(4_200_000, 'a\u200b'), b: Buffer.alloc(4_200_000, 'b\u200b') };
+    const { hidden } = await importFrom(shop, snapshot(shop, files));
+    expect(hidden?.characters).toBeGreaterThanOrEqual(1_000_000);
+    expect(hidden?.characters).toBeLessThan(1_200_000);
   });
 });

@@ -127,7 +127,12 @@ const ROWS: [id: string, attack: string, defence: string][] = [
   [
     'incident hidden-code',
     'code between escapes, or made invisible, is not seen by whoever approves it',
-    'hidden characters are spelled and counted in every diff; nothing is left out',
+    'hidden characters are spelled and counted in every diff, and a story that adds some waits',
+  ],
+  [
+    'incident secret-oracle',
+    'a dictionary in files shows which word is a secret of the machine',
+    'one refusal, which does not say where; no further attempt',
   ],
   ['incident pseudo-key', 'code in the form of a secret is asterisks in the diff', 'diffs mask known secrets only'],
   ['incident environ', 'a reading tool prints /proc/self/environ', 'no secret in any process inside'],

@@ -91,7 +91,7 @@ ask().catch((error) => seen.push(String(error))).then(() => {
 });
 `;
 
-describe('attack 33, hazard 30: a secret in logs: a canary of the worker', { timeout: 240_000 }, () => {
+describe('attack 33, hazard 30, incident secret-oracle: canaries of the worker', { timeout: 240_000 }, () => {
   it('is in no container, file, log, journal, cassette, bundle, commit, note or answer, in no encoding', async () => {
     const repository = keep(
       makeRepository({
@@ -103,7 +103,13 @@ describe('attack 33, hazard 30: a secret in logs: a canary of the worker', { tim
       ...scripted(
         'node agent.cjs',
         [`node gate.cjs ${exit}`],
-        ['agents.command.model=openai', `model.base_url=${url}`, 'model.name=m', 'model.mode=record'],
+        [
+          'agents.command.model=openai',
+          `model.base_url=${url}`,
+          'model.name=m',
+          'model.mode=record',
+          'land.hidden_characters="report"',
+        ],
       ).flatMap((setting) => ['-c', setting]),
     ];
     const out = [await halo(repository, settings(0)), await halo(repository, settings(1))];
@@ -124,7 +130,10 @@ describe('attack 33, hazard 30: a secret in logs: a canary of the worker', { tim
       }),
     );
     const story = (change: string, gate: string) =>
-      scripted(`${print}; ${change}; sh ok.sh`, [gate]).flatMap((setting) => ['-c', setting]);
+      scripted(`${print}; ${change}; sh ok.sh`, [gate], ['retry.policy.retries=3']).flatMap((setting) => [
+        '-c',
+        setting,
+      ]);
     const out = [
       await halo(repository, story('echo x > x', print)),
       await halo(repository, story('echo x > y', `${print}; exit 1`)),
@@ -133,7 +142,12 @@ describe('attack 33, hazard 30: a secret in logs: a canary of the worker', { tim
       await halo(repository, story('touch "$(head -n 1 all.txt)"', 'true')),
     ];
     expect(out.map(({ code }) => code)).toEqual([0, 10, 10, 10, 10]);
-    expect(out[2]!.stdout + out[2]!.stderr).toContain('"copy.txt" is refused: it holds a secret');
+    for (const { stdout, stderr } of out.slice(2)) {
+      expect(stdout + stderr).toContain("The agent's result is refused: it holds a secret of the machine");
+      expect(stdout + stderr).not.toContain('attempt 2');
+    }
+    // A person is told where; an agent could try words, file by file, and read off which of them is a secret.
+    expect(out[2]!.stdout).toContain('warning: copy.txt adds a secret of the machine that halo runs on');
     await expectNowhere(repository, out.map(({ stdout, stderr }) => stdout + stderr).join('\n'), [LEAKED]);
   });
 });

@@ -2,6 +2,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RunState } from '../../src/core/run-state.ts';
+import { paintPlain } from '../../src/tui/paint.ts';
+import { verdictBlock } from '../../src/tui/verdict.ts';
 import { runCli } from '../support/cli-world.ts';
 import { openHalo, scripted, type TestHalo } from '../support/halo.ts';
 import { makeRepository, type TestRepository } from '../support/repository.ts';
@@ -30,7 +32,7 @@ beforeAll(async () => {
   const answer = JSON.stringify({ status: 'ok', summary: `Done ${EVIL}` });
   const agent = `${print}; ${print} >&2; echo; ${print} > a.txt; mkdir -p .vscode; cp a.txt .vscode/x; printf '%s\\n' ${quote(answer)}`;
   const gate = `${print}; printf 'TAP version 13\\nok 1 - %s\\n' ${quote(EVIL.replaceAll('\r', ''))}`;
-  const stories = [{ id: 'S \u202e x', title: `Title ${EVIL}` }];
+  const stories = [{ id: 'S', title: `Title ${EVIL}` }];
   held = await halo.run(repository.root, stories, scripted(agent, [gate]));
   failed = await halo.run(repository.root, stories, scripted(agent, [`${gate}; exit 3`, `true # ${EVIL}`]));
 });
@@ -65,6 +67,15 @@ describe('attack 32, incident open-link: what an agent, a gate, a PRD and a conf
       expect(result.stdout + result.stderr).not.toBe('');
       expect(OBEYED.exec(result.stdout + result.stderr)?.[0]).toBeUndefined();
     }
+  });
+
+  it('is counted where a person decides: in the reason to wait, the status and the last report', async () => {
+    const hidden = /\d+ hidden characters in 2 files: \.vscode\/x:1, a\.txt:1/;
+    expect(held.stories[0]?.summary).toMatch(hidden);
+    const { stdout } = await runCli(['status', held.runId], { operations: halo.operations });
+    expect(stdout).toMatch(/^hidden {3}\S.*: \d+ hidden characters in 2 files/m);
+    const report = verdictBlock({ state: held, width: 120, paint: paintPlain, dir: '' }).join('\n');
+    expect(report).toMatch(hidden);
   });
 
   it('stands in no file that is for people', () => {

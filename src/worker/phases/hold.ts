@@ -1,3 +1,4 @@
+import { hiddenText } from '../../core/hidden-places.ts';
 import { safeLine } from '../../core/safe-text.ts';
 import { holdCommit } from '../../git/hold.ts';
 import { findProtected } from '../../git/protected-paths.ts';
@@ -9,11 +10,11 @@ const NAMED_PATHS = 5;
 
 /**
  * Ends the attempt, and keeps its proven commit for a person to decide on, when it changes protected paths, adds what
- * looks like a secret where that is configured, or the configuration asks for a person with every story. It comes after
+ * looks like a secret or hides characters where that is configured, or the configuration asks for a person with every story. It comes after
  * the gates, so that their verdict is there to be read. What a person has approved is not asked again, unless a merge
  * has carried it into files that they did not see.
  */
-export async function holdForPerson(attempt: Attempt, { commit, changed, suspects }: Candidate): Promise<void> {
+export async function holdForPerson(attempt: Attempt, { commit, changed, suspects, hidden }: Candidate): Promise<void> {
   const { config, candidateDir, mirrorDir, runId, key, approval } = attempt;
   const unseen = changed.filter(({ path }) => approval?.paths.has(path) !== true);
   if (approval !== undefined && unseen.length === 0) return;
@@ -24,12 +25,14 @@ export async function holdForPerson(attempt: Attempt, { commit, changed, suspect
   const secret = config.secrets.added === 'block' ? suspects.map(({ path }) => path) : [];
   const paths = [...new Set([...guarded, ...secret])];
   const always = config.approval.mode === 'story';
-  if (paths.length === 0 && !always) return;
+  const hides = config.land.hiddenCharacters === 'block' ? hidden : undefined;
+  if (paths.length === 0 && hides === undefined && !always) return;
   const reasons = [
     ...(approval === undefined
       ? []
       : [`since ${approval.by} approved it, the merge moved it to ${namesOf(unseen.map(({ path }) => path))}`]),
     ...(guarded.length === 0 ? [] : [`it changes protected paths: ${namesOf(guarded)}`]),
+    ...(hides === undefined ? [] : [`it adds ${hiddenText(hides)}`]),
     ...(secret.length === 0 ? [] : [`it adds what looks like a secret: ${namesOf(secret)}`]),
   ];
   await holdCommit({ candidateDir, mirrorDir, runId, storyKey: key, commit });

@@ -4,10 +4,12 @@ import { commitMessage, STORY_KEY } from '../../git/commit-message.ts';
 import { makeCommit } from '../../git/commit.ts';
 import { diffCommits } from '../../git/diff.ts';
 import { importTree, type Change } from '../../git/import.ts';
+import { toHaloError } from '../../core/errors.ts';
+import { hiddenText, type HiddenPlaces } from '../../core/hidden-places.ts';
 import type { Attempt } from '../attempt-context.ts';
 import type { Suspect } from '../../git/search-changes.ts';
 import { signingKey } from '../signing-key.ts';
-import { failed } from '../story-end.ts';
+import { failed, failedBy } from '../story-end.ts';
 import type { Exported } from './export.ts';
 
 /** What the gates judge and, when they agree, what lands. */
@@ -18,10 +20,14 @@ export interface Candidate {
   tree: string;
   changed: Change[];
   suspects: Suspect[];
+  /** Hidden characters that it adds to text files. */
+  hidden: HiddenPlaces | undefined;
 }
 
 /** More paths are not named. */
 const NAMED = 50;
+const KNOWN = 'a secret of the machine that halo runs on';
+const REFUSES_HIDDEN = 'no story may add control, direction or invisible characters ([land] hidden_characters)';
 
 /**
  * Checks the exported pack, rebuilds its tree from blobs alone, and makes the commit that the gates will judge; undefined
@@ -34,6 +40,8 @@ export async function importCandidate(
 ): Promise<Candidate | undefined> {
   return attempt.phase('import', async () => {
     const candidate = await importWork(attempt, exported, answer.summary);
+    if (candidate?.hidden !== undefined && attempt.config.land.hiddenCharacters === 'refuse')
+      throw failed('POLICY_VIOLATION', `${REFUSES_HIDDEN}: ${hiddenText(candidate.hidden)}`);
     const { gates = [], land } = attempt.config;
     if (candidate !== undefined || (land.unchanged === 'pass' && gates.length > 0)) return candidate;
     throw failed('INVALID_OUTPUT', 'the agent reported success but changed no files', answer.summary);
@@ -47,14 +55,22 @@ export async function importWork(
   summary: string,
 ): Promise<Candidate | undefined> {
   const { mirrorDir, scratchDir, candidateDir, base, worker, place, signal } = attempt;
-  const { tree, changed, suspects } = await importTree({
+  let knowsSecret = false;
+  const { tree, changed, suspects, hidden } = await importTree({
     mirrorDir,
     scratchDir,
     base,
     tree: exported.tree,
     pack: createReadStream(exported.packFile),
     masker: worker.masker,
+    // Where it is, only people are told: the agent could find out by trial what the secret is.
+    onSecret: async (path) => {
+      knowsSecret = true;
+      await attempt.report({ type: 'secrets.suspected', suspects: [{ path, names: [KNOWN] }] });
+    },
     signal,
+  }).catch((error: unknown) => {
+    throw knowsSecret ? failedBy('known-secret', failed('POLICY_VIOLATION', toHaloError(error).message)) : error;
   });
   attempt.measured.changed = changed.length > 0;
   if (changed.length === 0) return undefined;
@@ -62,7 +78,8 @@ export async function importWork(
   const patch = await diffCommits({ gitDir: candidateDir, from: base, to: commit });
   await worker.store.writePatch(place, patch);
   if (suspects.length > 0) await attempt.report({ type: 'secrets.suspected', suspects: suspects.slice(0, NAMED) });
-  return { commit, parent: base, tree, changed, suspects };
+  if (hidden !== undefined) await attempt.report({ type: 'hidden.added', hidden });
+  return { commit, parent: base, tree, changed, suspects, hidden };
 }
 
 export interface NewCommit {
