@@ -4,6 +4,7 @@ import type { Host } from '../config/config.ts';
 import { toHaloError } from '../core/errors.ts';
 import { safeLine } from '../core/safe-text.ts';
 import { checkRedis } from '../queue/check-redis.ts';
+import { readSetAside } from '../queue/damaged-data.ts';
 import { describeDeadLetters, readDeadLetters } from '../queue/dead-letters.ts';
 import type { RedisLink } from '../queue/redis.ts';
 import { findRedis } from '../worker/find-redis.ts';
@@ -100,10 +101,19 @@ export async function checkQueue(host: Host): Promise<Finding[]> {
       mend: hint,
     }));
     const well: Finding = { name: 'redis', ok: 'ok', says: `${link.describe()}; keeps its data, evicts nothing` };
-    return [...(findings.length === 0 ? [well] : findings), ...(await checkDeadLetters(link))];
+    const standing = findings.length === 0 ? [well] : findings;
+    return [...standing, ...(await checkSetAside(host)), ...(await checkDeadLetters(link))];
   } finally {
     await link.close();
   }
+}
+
+/** Data that halo's own server could not start with. */
+async function checkSetAside({ home }: Host): Promise<Finding[]> {
+  const found = await readSetAside(home);
+  if (found === undefined) return [];
+  const says = `its data was damaged and set aside in ${found.folder}, and the queue was made anew from the journals`;
+  return [{ name: 'redis', ok: 'warn', says, mend: 'delete that folder when nobody wants to look into it' }];
 }
 
 /** Jobs that somebody else put into the queue, or that belong to runs which are gone. */

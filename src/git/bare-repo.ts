@@ -1,5 +1,6 @@
 import { chmod, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { syncPath } from '../lib/atomic-write.ts';
 
 export interface BareRepoOptions {
   /** The text of the `config` file. */
@@ -8,6 +9,8 @@ export interface BareRepoOptions {
   alternate?: string;
   /** Commits whose parents are absent, as in the `shallow` file. */
   shallow?: string | undefined;
+  /** It outlasts a power cut, but for its own name. */
+  durable?: boolean;
 }
 
 /** Writes an empty bare repository without starting git: a handful of small files, no template, no hooks. */
@@ -21,6 +24,8 @@ export async function makeBareRepo(dir: string, options: BareRepoOptions): Promi
     options.alternate === undefined ? undefined : write(join(dir, 'objects/info/alternates'), `${options.alternate}\n`),
     options.shallow === undefined ? undefined : write(join(dir, 'shallow'), options.shallow),
   ]);
+  if (options.durable === true)
+    for (const path of [join(dir, 'HEAD'), join(dir, 'config'), ...folders]) await syncPath(path);
 }
 
 /** `hexLength` is the length of the object ids: 40 (sha1) or 64 (sha256). */

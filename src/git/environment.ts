@@ -1,4 +1,5 @@
 import { dirname } from 'node:path';
+import { isOlder } from '../lib/version-order.ts';
 
 /**
  * Who git may listen to.
@@ -15,16 +16,39 @@ export interface Environment {
   config: string[];
 }
 
-/**
- * Environment and configuration of one git process.
- * `protocols` are the transports git may use, separated by colons; none when empty.
- */
-export function environmentFor(trust: Trust, gitPath: string, protocols: string): Environment {
+/** The git program of this machine. */
+export interface GitProgram {
+  /** Absolute. */
+  path: string;
+  /** As it prints it, e.g. `2.39.5`. */
+  version: string;
+}
+
+export interface Surroundings {
+  trust: Trust;
+  /** The transports that git may use, separated by colons; none when empty. */
+  protocols: string;
+  /** Whether what git writes must outlast a power cut. */
+  durable: boolean;
+}
+
+/** Environment and configuration of one process of git. */
+export function environmentFor(git: GitProgram, { trust, protocols, durable }: Surroundings): Environment {
+  const sync = durable ? syncConfig(git.version) : [];
   if (trust === 'operator') {
-    return { env: { ...OPERATOR_ENV, GIT_ALLOW_PROTOCOL: protocols }, inherit: true, config: OPERATOR_CONFIG };
+    const env = { ...OPERATOR_ENV, GIT_ALLOW_PROTOCOL: protocols };
+    return { env, inherit: true, config: [...OPERATOR_CONFIG, ...sync] };
   }
-  const path = [...new Set([dirname(gitPath), '/usr/bin', '/bin'])].join(':');
-  return { env: { ...SEALED_ENV, PATH: path, GIT_ALLOW_PROTOCOL: protocols }, inherit: false, config: SEALED_CONFIG };
+  const path = [...new Set([dirname(git.path), '/usr/bin', '/bin'])].join(':');
+  const env = { ...SEALED_ENV, PATH: path, GIT_ALLOW_PROTOCOL: protocols };
+  return { env, inherit: false, config: [...SEALED_CONFIG, ...sync] };
+}
+
+/** Whatever the repository's configuration says. Versions that know no `core.fsync` sync packs in any case, and never refs. */
+function syncConfig(version: string): string[] {
+  return isOlder(version, '2.36')
+    ? asArguments(['core.fsyncObjectFiles=true'])
+    : asArguments(['core.fsync=all', 'core.fsyncMethod=fsync']);
 }
 
 const SEALED_ENV = {

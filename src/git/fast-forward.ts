@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { readdir } from 'node:fs/promises';
 import { HaloError } from '../core/errors.ts';
+import { syncCheckout, syncRef } from './durable.ts';
 import { git, lastWords, tryGit } from './git.ts';
 import { readRef } from './land.ts';
 import { filtersBetween, replaceLocalPrograms } from './local-programs.ts';
@@ -59,7 +60,11 @@ export async function fastForward(request: FastForwardRequest): Promise<FastForw
   await refuseWhileRebasing(gitDir, branch);
   const checkout = (await listWorktrees(gitDir)).find((worktree) => worktree.branch === ref);
   if (checkout === undefined) await moveRef(gitDir, { ref, from: tip, to });
-  else await mergeInto(checkout.path, { from: tip, to, name, except: request.except ?? [] });
+  else {
+    await mergeInto(checkout.path, { from: tip, to, name, except: request.except ?? [] });
+    await syncCheckout(checkout.path, { gitDir, from: tip, to });
+  }
+  await syncRef(gitDir, ref);
   return { branch, from: tip, to };
 }
 
@@ -78,7 +83,7 @@ async function refuseWhileRebasing(gitDir: string, branch: string): Promise<void
 async function moveRef(gitDir: string, { ref, from, to }: { ref: string; from: string; to: string }): Promise<void> {
   const args = ['update-ref', '--no-deref', '-m', 'halo land: fast-forward', ref, to, from];
   const env = { GIT_COMMITTER_NAME: 'halo', GIT_COMMITTER_EMAIL: 'halo@localhost' };
-  const moved = await tryGit(args, { gitDir, env });
+  const moved = await tryGit(args, { gitDir, env, durable: true });
   if (moved.exitCode === 0) return;
   throw refusal(`${ref} could not be moved: ${lastWords(moved.stderr) ?? 'git gave no reason'}`, 'Try again.');
 }
@@ -117,7 +122,8 @@ async function mergeInto(path: string, { from, to, name, except }: MergeIn): Pro
       `If you trust it, merge by hand: git merge --ff-only ${name}`,
     );
   }
-  const merged = await tryGit(['merge', '--ff-only', '--quiet', '--no-autostash', '--no-stat', to], at);
+  const merge = ['merge', '--ff-only', '--quiet', '--no-autostash', '--no-stat', to];
+  const merged = await tryGit(merge, { ...at, durable: true });
   if (merged.exitCode === 0) return;
   const inTheWay = [...merged.stderr.matchAll(/^\t(.+)$/gm)].map((match) => match[1] ?? '');
   if (inTheWay.length > 0) {

@@ -2,7 +2,7 @@ import { execa } from 'execa';
 import type { Readable, Writable } from 'node:stream';
 import { saysDiskFull } from '../core/disk-full.ts';
 import { HaloError } from '../core/errors.ts';
-import { environmentFor, type Trust } from './environment.ts';
+import { environmentFor, type GitProgram, type Trust } from './environment.ts';
 import { printable } from './printable.ts';
 
 export interface GitOptions {
@@ -24,6 +24,11 @@ export interface GitOptions {
   trust?: Trust;
   /** Transports that git may use, separated by colons; default none. */
   protocols?: string;
+  /**
+   * What it writes is on the disk when it ends, contents before what names them. The names of files are not: see
+   * `durable.ts`. Default: what this repository is configured for.
+   */
+  durable?: boolean;
   /** Most address space of the process; default unlimited. */
   memoryBytes?: number;
   /** Settings of git that count before those of all its files. */
@@ -98,13 +103,13 @@ export async function gitStream(args: string[], options: GitOptions = {}): Promi
   return { stdout: child.stdout, done };
 }
 
-function spawn(gitPath: string, args: string[], options: GitOptions & { keep?: boolean }) {
-  const { env, inherit, config } = environmentFor(options.trust ?? 'sealed', gitPath, options.protocols ?? '');
+function spawn(program: GitProgram, args: string[], options: GitOptions & { keep?: boolean }) {
+  const { input, trust = 'sealed', protocols = '', durable = false } = options;
+  const { env, inherit, config } = environmentFor(program, { trust, protocols, durable });
   const place = options.gitDir === undefined ? [] : [`--git-dir=${options.gitDir}`];
   const more = asVariables(options.settings ?? {});
-  const line = limitMemory([gitPath, ...config, ...more.args, ...place, ...args], options.memoryBytes);
-  const { input } = options;
-  const child = execa(line[0] ?? gitPath, line.slice(1), {
+  const line = limitMemory([program.path, ...config, ...more.args, ...place, ...args], options.memoryBytes);
+  const child = execa(line[0] ?? program.path, line.slice(1), {
     cwd: options.cwd ?? '/',
     env: { ...env, ...options.env, ...more.env },
     extendEnv: inherit,
@@ -193,10 +198,10 @@ export function lastWords(stderr: string): string | undefined {
   return line === undefined ? undefined : printable(line.replace(/:\/\/[^@/\s]*@/g, '://'), 300);
 }
 
-let found: Promise<string> | undefined;
+let found: Promise<GitProgram> | undefined;
 
-/** The absolute path of git, looked up once on the operator's PATH. */
-function findGit(): Promise<string> {
+/** Looked up once on the operator's PATH. */
+function findGit(): Promise<GitProgram> {
   found ??= lookUpGit().catch((error: unknown) => {
     found = undefined;
     throw error;
@@ -204,9 +209,13 @@ function findGit(): Promise<string> {
   return found;
 }
 
-async function lookUpGit(): Promise<string> {
-  const { stdout } = await execa('/bin/sh', ['-c', 'command -v git'], { reject: false, stdin: 'ignore' });
-  if (stdout.startsWith('/')) return stdout;
+async function lookUpGit(): Promise<GitProgram> {
+  const { stdout } = await execa('/bin/sh', ['-c', 'command -v git && git version'], {
+    reject: false,
+    stdin: 'ignore',
+  });
+  const [path = '', version = ''] = stdout.split('\n');
+  if (path.startsWith('/')) return { path, version: version.replace('git version ', '') };
   throw new HaloError('GIT_MISSING', 'There is no git on the PATH.', {
     hint: 'Install git 2.31 or newer (Debian: apt-get install git).',
   });

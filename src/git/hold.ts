@@ -2,8 +2,9 @@ import { HaloError } from '../core/errors.ts';
 import { git, gitText } from './git.ts';
 import { IMPORT_LIMITS } from './import-limits.ts';
 import { describeChange, type Change } from './import.ts';
-import { sendCommit } from './land.ts';
+import { setRef } from './land.ts';
 import { assertObjectId } from './object-id.ts';
+import { sendCommit } from './send-commit.ts';
 import { diffTrees } from './tree-diff.ts';
 
 export interface HoldRequest {
@@ -17,8 +18,8 @@ export interface HoldRequest {
 /** Keeps a commit that a person must look at in the mirror, where it outlives its attempt; no branch has it. */
 export async function holdCommit({ candidateDir, mirrorDir, runId, storyKey, commit }: HoldRequest): Promise<void> {
   assertObjectId(commit, 'The commit');
-  await sendCommit(candidateDir, [mirrorDir], commit);
-  await git(['update-ref', '--no-deref', heldRef(runId, storyKey), commit], { gitDir: mirrorDir });
+  await sendCommit({ from: candidateDir, stores: [mirrorDir], commit });
+  await setRef(mirrorDir, heldRef(runId, storyKey), commit);
 }
 
 /** Forgets a held commit; safe to repeat. */

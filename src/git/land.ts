@@ -1,9 +1,10 @@
-import { PassThrough } from 'node:stream';
 import { HaloError } from '../core/errors.ts';
 import { reach } from '../lib/failpoint.ts';
 import { STORY_KEY, trailerValue } from './commit-message.ts';
-import { git, gitStream, gitText, tryGit } from './git.ts';
+import { syncRef } from './durable.ts';
+import { git, gitText, tryGit } from './git.ts';
 import { assertObjectId, zeroId } from './object-id.ts';
+import { sendCommit } from './send-commit.ts';
 import { listWorktrees } from './worktrees.ts';
 
 export interface LandRequest {
@@ -20,22 +21,34 @@ export interface LandRequest {
 }
 
 /**
- * The slow part of landing: the objects are there afterwards, and no ref has moved. Doing either part again is
- * harmless. Throws CONFLICT when the ref is checked out.
+ * The slow part of landing: the objects are there afterwards, durably, and no ref has moved. Doing either part again is
+ * harmless. Answers with what is to be called when the ref has moved, or will not: until then git keeps the objects,
+ * although nothing names them. Throws CONFLICT when the ref is checked out.
  */
 export async function bringCommit({
   candidateDir,
   ref,
   commit,
-  ...places
-}: Omit<LandRequest, 'expected'>): Promise<void> {
+  hostGitDir,
+  mirrorDir,
+}: Omit<LandRequest, 'expected'>): Promise<() => Promise<void>> {
   assertObjectId(commit, 'The commit');
   await reach('objects.before');
-  await Promise.all([refuseCheckedOut(places.hostGitDir, ref), sendCommit(candidateDir, storesOf(places), commit)]);
-  await reach('objects.after');
+  await refuseCheckedOut(hostGitDir, ref);
+  const release = await sendCommit({ from: candidateDir, stores: [hostGitDir, mirrorDir], commit, keepIn: hostGitDir });
+  try {
+    await reach('objects.after');
+    return release;
+  } catch (error) {
+    await release();
+    throw error;
+  }
 }
 
-/** The quick part: compare-and-swap of `ref` to a commit whose objects are there. Throws CONFLICT when it moved. */
+/**
+ * The quick part: compare-and-swap of `ref` to a commit whose objects are there; it has moved for good when this
+ * resolves. Throws CONFLICT when it moved otherwise.
+ */
 export async function moveBranch(request: Omit<LandRequest, 'candidateDir'>): Promise<void> {
   const { ref, commit, expected } = request;
   assertObjectId(commit, 'The commit');
@@ -46,35 +59,11 @@ export async function moveBranch(request: Omit<LandRequest, 'candidateDir'>): Pr
   await swapRef({ gitDir: hostGitDir, ref, commit, expected });
   await reach('ref.after');
   // The mirror follows, also where a worker that died between the two has left it behind.
-  if (mirrorDir !== hostGitDir) await git(['update-ref', '--no-deref', ref, commit], { gitDir: mirrorDir });
+  if (mirrorDir !== hostGitDir) await setRef(mirrorDir, ref, commit);
   await reach('mirror.after');
 }
 
-function storesOf({ hostGitDir, mirrorDir }: Pick<LandRequest, 'hostGitDir' | 'mirrorDir'>): string[] {
-  return [...new Set([hostGitDir, mirrorDir])];
-}
-
 const REF = /^refs\/heads\/halo\/[A-Za-z0-9][A-Za-z0-9_-]*$/;
-
-/** What the commit has and its parent has not, read once and stored in each repository. */
-export async function sendCommit(from: string, stores: string[], commit: string): Promise<void> {
-  const stop = new AbortController();
-  const { signal } = stop;
-  const args = ['pack-objects', '--revs', '--stdout', '--quiet', '--delta-base-offset'];
-  const pack = await gitStream(args, { gitDir: from, input: `${commit}\n^${commit}^1\n`, signal });
-  const stored = stores.map((gitDir) => {
-    const input = new PassThrough();
-    pack.stdout.pipe(input);
-    return git(['index-pack', '--stdin', '--strict'], { gitDir, input, signal });
-  });
-  try {
-    await Promise.all([...stored, pack.done]);
-  } catch (error) {
-    stop.abort();
-    await Promise.allSettled([...stored, pack.done]);
-    throw error;
-  }
-}
 
 async function refuseCheckedOut(gitDir: string, ref: string): Promise<void> {
   const holder = (await listWorktrees(gitDir)).find((worktree) => worktree.branch === ref);
@@ -96,16 +85,22 @@ interface Swap {
   expected: string | undefined;
 }
 
-async function swapRef({ gitDir, ref, commit, expected }: Swap): Promise<void> {
+async function swapRef(swap: Swap): Promise<void> {
+  await compareAndSwap(swap);
+  await syncRef(swap.gitDir, swap.ref);
+}
+
+async function compareAndSwap({ gitDir, ref, commit, expected }: Swap): Promise<void> {
   const args = ['update-ref', '--no-deref', '--create-reflog', '-m', 'halo: story landed'];
-  const identity = { GIT_COMMITTER_NAME: 'halo', GIT_COMMITTER_EMAIL: 'halo@localhost' };
+  const env = { GIT_COMMITTER_NAME: 'halo', GIT_COMMITTER_EMAIL: 'halo@localhost' };
   const swap = [...args, ref, commit, expected ?? zeroId(commit)];
-  const moved = await tryGit(swap, { gitDir, env: identity });
+  const options = { gitDir, env, durable: true };
+  const moved = await tryGit(swap, options);
   if (moved.exitCode === 0) return;
   const now = await readRef(gitDir, ref);
   if (now === commit) return;
   if (now === expected)
-    await git(swap, { gitDir, env: identity }); // not stale: a lock or the disk; git says which
+    await git(swap, options); // not stale: a lock or the disk; git says which
   else {
     const branch = ref.replace('refs/heads/', '');
     const was = expected?.slice(0, 12) ?? 'absent';
@@ -117,6 +112,12 @@ async function swapRef({ gitDir, ref, commit, expected }: Swap): Promise<void> {
       },
     );
   }
+}
+
+/** Points a ref of halo's own at a commit, for good. */
+export async function setRef(gitDir: string, ref: string, commit: string): Promise<void> {
+  await git(['update-ref', '--no-deref', ref, commit], { gitDir, durable: true });
+  await syncRef(gitDir, ref);
 }
 
 /** The commit a ref points to, or undefined. */

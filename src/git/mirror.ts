@@ -3,8 +3,10 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { HaloError } from '../core/errors.ts';
+import { syncUpTo } from '../lib/atomic-write.ts';
 import { markProcess } from '../lib/process-life.ts';
 import { bareConfig, makeBareRepo } from './bare-repo.ts';
+import { syncPacks, syncRef } from './durable.ts';
 import { git, gitText, lastWords, tryGit, type GitOptions } from './git.ts';
 import { assertObjectId, isObjectId } from './object-id.ts';
 import { asksForLogin, loginArgs, remoteOptions } from './remote.ts';
@@ -50,6 +52,8 @@ export async function updateMirror(request: MirrorRequest): Promise<Mirror> {
   if (await exists(join(dir, ref))) return { dir, ...wanted };
   await createMirror(dir, wanted.head.length);
   await fetchBase(request, dir, `+${wanted.head}:${ref}`);
+  await syncPacks(dir);
+  await syncRef(dir, ref);
   return { dir, ...wanted };
 }
 
@@ -85,9 +89,10 @@ async function createMirror(dir: string, hexLength: number): Promise<void> {
   if (await exists(dir)) return;
   await mkdir(dirname(dir), { recursive: true });
   const aside = await mkdtemp(`${dir}.new-${markProcess()}-`);
-  await makeBareRepo(aside, { config: bareConfig(hexLength) });
+  await makeBareRepo(aside, { config: bareConfig(hexLength), durable: true });
   try {
     await rename(aside, dir);
+    await syncUpTo(dir, dirname(dirname(dirname(dir))));
   } catch (error) {
     await rm(aside, { recursive: true, force: true });
     if (!(await exists(dir))) throw error;
@@ -109,6 +114,7 @@ async function fetchBase(request: MirrorRequest, dir: string, refspec: string): 
   ];
   const options: GitOptions = {
     gitDir: dir,
+    durable: true,
     timeoutMs: 3_600_000,
     ...(remote ? remoteOptions(login) : { protocols: 'file' }),
     ...(trusted === undefined ? {} : { env: { GIT_CONFIG_GLOBAL: trusted } }),

@@ -1,3 +1,4 @@
+import { syncRef } from './durable.ts';
 import { fastForward } from './fast-forward.ts';
 import { git } from './git.ts';
 import { readRef } from './land.ts';
@@ -19,5 +20,7 @@ export async function nameCommit({ root, gitDir, branch, commit }: NameRequest):
     return;
   }
   const env = { GIT_COMMITTER_NAME: 'halo', GIT_COMMITTER_EMAIL: 'halo@localhost' };
-  await git(['update-ref', '--no-deref', '-m', 'halo: task completed', ref, commit, zeroId(commit)], { gitDir, env });
+  const args = ['update-ref', '--no-deref', '-m', 'halo: task completed', ref, commit, zeroId(commit)];
+  await git(args, { gitDir, env, durable: true });
+  await syncRef(gitDir, ref);
 }

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { HaloError } from '../core/errors.ts';
+import { syncRef } from './durable.ts';
 import { git, gitText, lastWords, tryGit } from './git.ts';
 import { readRef } from './land.ts';
 import { assertObjectId, zeroId } from './object-id.ts';
@@ -35,7 +36,7 @@ export async function writeNote(request: NoteRequest): Promise<void> {
   for (let tries = 0; tries < TRIES; tries += 1) {
     const tip = await readRef(request.gitDir, NOTES_REF);
     why = await (request.key === undefined ? addNote(request, NOTES_REF, tip) : addSigned(request, request.key, tip));
-    if (why === undefined) return;
+    if (why === undefined) return syncRef(request.gitDir, NOTES_REF);
   }
   throw new HaloError('GIT_FAILED', `The note on ${request.commit.slice(0, 12)} could not be written: ${why ?? ''}`, {
     hint: 'The commit has landed; its record is in the run directory.',
@@ -57,6 +58,7 @@ async function addNote(request: NoteRequest, ref: string, tip: string | undefine
   const { exitCode, stderr } = await tryGit(['fast-import', '--quiet', '--done', '--date-format=raw'], {
     gitDir,
     input,
+    durable: true,
   });
   return exitCode === 0 ? undefined : (lastWords(stderr) ?? 'git gave no reason');
 }
@@ -70,9 +72,9 @@ async function addSigned(request: NoteRequest, key: SigningKey, tip: string | un
     const tree = await gitText(['rev-parse', '--verify', `${aside}^{tree}`], { gitDir });
     const parent = tip === undefined ? [] : ['-p', tip];
     const args = [...commitTreeArgs(key), tree, ...parent, '-m', 'halo: record of a landed commit'];
-    const signed = await gitText(args, { gitDir, env: IDENTITY_ENV });
+    const signed = await gitText(args, { gitDir, env: IDENTITY_ENV, durable: true });
     const swap = ['update-ref', '--no-deref', '-m', 'halo: note', NOTES_REF, signed, tip ?? zeroId(commit)];
-    const moved = await tryGit(swap, { gitDir, env: IDENTITY_ENV });
+    const moved = await tryGit(swap, { gitDir, env: IDENTITY_ENV, durable: true });
     return moved.exitCode === 0 ? undefined : (lastWords(moved.stderr) ?? 'the ref moved');
   } finally {
     await git(['update-ref', '--no-deref', '-d', aside], { gitDir });

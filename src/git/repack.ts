@@ -13,7 +13,8 @@ const MANY_PACKS = 40;
 export async function repackMirror(mirrorDir: string, many = MANY_PACKS): Promise<void> {
   const packs = (await readdir(join(mirrorDir, 'objects', 'pack'))).filter((name) => name.endsWith('.pack'));
   if (packs.length < many) return;
-  const repack = () => git(['repack', '--geometric=2', '-d', '--quiet'], { gitDir: mirrorDir, timeoutMs: 3_600_000 });
+  const repack = () =>
+    git(['repack', '--geometric=2', '-d', '--quiet'], { gitDir: mirrorDir, timeoutMs: 3_600_000, durable: true });
   await withLock(join(dirname(mirrorDir), 'repack.lock'), repack, { waitMs: 0 }).catch((error: unknown) => {
     if (!(error instanceof LockBusyError)) throw error;
   });

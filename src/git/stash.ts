@@ -1,4 +1,5 @@
 import { HaloError } from '../core/errors.ts';
+import { syncCheckout, syncRef } from './durable.ts';
 import { git, gitText, tryGit, type GitOptions } from './git.ts';
 import { filtersOf, replaceLocalPrograms } from './local-programs.ts';
 import { splitZero } from './split-zero.ts';
@@ -34,18 +35,42 @@ export async function stashChanges(
       { hint: 'Commit or stash them, then land.' },
     );
   }
-  await git(['stash', 'push', '--quiet', '--message', message, '--', ...paths], at);
-  return { root, commit: await gitText(['rev-parse', '--verify', 'refs/stash'], at) };
+  // From here on the stash alone has them.
+  await git(['stash', 'push', '--quiet', '--message', message, '--', ...paths], { ...at, durable: true });
+  const commit = await gitText(['rev-parse', '--verify', 'refs/stash'], at);
+  await syncRef(await commonDir(at), 'refs/stash');
+  await syncStashed({ root, commit });
+  return { root, commit };
 }
 
 /** Brings them back. Answers whether that went well; if not, they are still in the list of `git stash`. */
-export async function restoreStash({ root, commit }: Stash): Promise<boolean> {
-  const { settings } = await replaceLocalPrograms({ cwd: root });
-  const at: GitOptions = { cwd: root, trust: 'operator', settings };
+export async function restoreStash(stash: Stash): Promise<boolean> {
+  const { settings } = await replaceLocalPrograms({ cwd: stash.root });
+  const at: GitOptions = { cwd: stash.root, trust: 'operator', settings };
   const entries = (await gitText(['stash', 'list', '--format=%H'], at)).split('\n');
-  const place = entries.indexOf(commit);
+  const place = entries.indexOf(stash.commit);
   if (place === -1) return false;
-  const pop = (...how: string[]) => tryGit(['stash', 'pop', '--quiet', ...how, `stash@{${place}}`], at);
+  const name = `stash@{${place}}`;
+  const apply = (...how: string[]) =>
+    tryGit(['stash', 'apply', '--quiet', ...how, name], { ...at, durable: true }).then(
+      ({ exitCode }) => exitCode === 0,
+    );
   // Where what is staged cannot be staged again, at least the files come back.
-  return (await pop('--index')).exitCode === 0 || (await pop()).exitCode === 0;
+  if (!(await apply('--index')) && !(await apply())) return false;
+  await syncStashed(stash);
+  await git(['stash', 'drop', '--quiet', name], at);
+  return true;
+}
+
+/** Whether they are aside or back, the files are on the disk. */
+async function syncStashed({ root, commit }: Stash): Promise<void> {
+  await syncCheckout(root, {
+    gitDir: await commonDir({ cwd: root, trust: 'operator' }),
+    from: `${commit}^1`,
+    to: commit,
+  });
+}
+
+function commonDir(at: GitOptions): Promise<string> {
+  return gitText(['rev-parse', '--path-format=absolute', '--git-common-dir'], at);
 }

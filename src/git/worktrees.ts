@@ -1,5 +1,6 @@
-import { mkdir, readFile, stat } from 'node:fs/promises';
+import { mkdir, readdir, readFile, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { syncUpTo } from '../lib/atomic-write.ts';
 import { git, gitText, type GitOptions } from './git.ts';
 import { replaceLocalPrograms } from './local-programs.ts';
 import { assertObjectId } from './object-id.ts';
@@ -40,15 +41,24 @@ export async function checkOutAside({
     await mkdir(dirname(path), { recursive: true, mode: 0o700 });
     // By force where git still knows one whose folder was deleted; it never writes over a folder.
     const add = ['worktree', 'add', '--quiet', '--detach', '--force', '--no-checkout', '--', path, commit];
-    await git(add, { gitDir, trust: 'operator' });
+    await git(add, { gitDir, trust: 'operator', durable: true });
   }
   // Which settings hold may depend on the worktree.
   const { settings } = await replaceLocalPrograms({ cwd: path });
-  const at: GitOptions = { cwd: path, trust: 'operator', settings };
+  const at: GitOptions = { cwd: path, trust: 'operator', settings, durable: true };
   const index = await gitText(['rev-parse', '--path-format=absolute', '--git-path', 'index'], at);
   // Whoever died in between has left a worktree without files.
   if (!(await exists(index))) await git(['reset', '--quiet', '--hard'], at);
   await git(['merge', '--ff-only', '--quiet', '--no-autostash', '--no-stat', commit], at);
+  await syncWorktree(path, gitDir);
+}
+
+/** What git knows of a worktree would otherwise be empty files after a power cut, with which the whole repository fails. */
+async function syncWorktree(path: string, gitDir: string): Promise<void> {
+  const own = await gitDirAt(path);
+  for (const entry of await readdir(own, { recursive: true })) await syncUpTo(join(own, entry), join(own, entry));
+  await syncUpTo(own, gitDir);
+  await syncUpTo(join(path, '.git'), path);
 }
 
 async function exists(path: string): Promise<boolean> {
@@ -60,7 +70,7 @@ async function exists(path: string): Promise<boolean> {
 
 /** The operation that the checkout at `path` is in the middle of, in words, or undefined. */
 export async function unfinishedWork(path: string): Promise<string | undefined> {
-  const gitDir = await gitText(['rev-parse', '--absolute-git-dir'], { cwd: path, trust: 'operator' });
+  const gitDir = await gitDirAt(path);
   const marks: [string, string][] = [
     ['MERGE_HEAD', 'a merge'],
     ['CHERRY_PICK_HEAD', 'a cherry-pick'],
@@ -70,6 +80,11 @@ export async function unfinishedWork(path: string): Promise<string | undefined> 
   ];
   for (const [file, words] of marks) if ((await readText(join(gitDir, file))) !== undefined) return words;
   return undefined;
+}
+
+/** The git directory of a checkout: that of the worktree alone where there are several. */
+export async function gitDirAt(path: string): Promise<string> {
+  return gitText(['rev-parse', '--absolute-git-dir'], { cwd: path, trust: 'operator' });
 }
 
 /** The ref that a rebase in this checkout will move when it ends, or undefined. */

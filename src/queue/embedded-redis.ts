@@ -2,8 +2,9 @@ import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { lstat, mkdir, readFile, readlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { HaloError } from '../core/errors.ts';
+import { HaloError, toHaloError } from '../core/errors.ts';
 import { sleep } from '../lib/sleep.ts';
+import { setDataAside } from './damaged-data.ts';
 import { socketAddress, type RedisAddress } from './redis-address.ts';
 import { tryPing } from './redis-client.ts';
 
@@ -28,8 +29,11 @@ export interface ServerLaunch {
   args: string[];
 }
 
+/** How a server that was started ended, in words; undefined while it runs. */
+export type Ended = () => string | undefined | Promise<string | undefined>;
+
 /** Starts the server another way, e.g. in a container; it must go on after this process. */
-export type Launcher = (launch: ServerLaunch) => Promise<void>;
+export type Launcher = (launch: ServerLaunch) => Promise<Ended>;
 
 /** Where the server of this home is; makes its private folders. */
 export async function embeddedPlace(home: string): Promise<EmbeddedPlace> {
@@ -42,6 +46,7 @@ export async function embeddedPlace(home: string): Promise<EmbeddedPlace> {
 
 /**
  * Starts the server unless it runs. The caller holds the lock.
+ * A server that does not start with its data, but without, goes on without: the journals have all that is in it.
  * Returns false when this machine has no server program and there is no other way to start it.
  * Throws REDIS_UNAVAILABLE when it does not come up.
  */
@@ -51,10 +56,27 @@ export async function ensureServer(place: EmbeddedPlace, launcher?: Launcher): P
   if (failure.message.includes('LOADING')) return untilReady(place, () => undefined);
   if (failure.message.startsWith('no answer')) throw notUp(place, failure.message);
   await stopLost(place);
+  try {
+    return await startAnyhow(place, launcher);
+  } catch (error) {
+    const putBack = await setDataAside(place.dir, toHaloError(error).message);
+    if (putBack === undefined) throw error;
+    try {
+      return await startAnyhow(place, launcher);
+    } catch {
+      await putBack();
+      throw error;
+    }
+  }
+}
+
+async function startAnyhow(place: EmbeddedPlace, launcher: Launcher | undefined): Promise<boolean> {
   for (const program of PROGRAMS) if (await start(program, place)) return true;
   if (launcher === undefined) return false;
-  await launcher({ folders: [...new Set([place.dir, dirname(place.socket)])], args: flags(place) });
-  return untilReady(place, () => undefined);
+  return untilReady(
+    place,
+    await launcher({ folders: [...new Set([place.dir, dirname(place.socket)])], args: flags(place) }),
+  );
 }
 
 /** Waits until the server, told to shut down, is gone. */
@@ -95,12 +117,12 @@ function flags(place: EmbeddedPlace): string[] {
   return Object.entries(values).flatMap(([name, value]) => [`--${name}`, value]);
 }
 
-async function untilReady(place: EmbeddedPlace, ended: () => string | undefined): Promise<boolean> {
+async function untilReady(place: EmbeddedPlace, ended: Ended): Promise<boolean> {
   let failure: Error | undefined;
   for (const deadline = performance.now() + START_MS; performance.now() < deadline; await sleep(10)) {
     failure = await tryPing(place.address);
     if (failure === undefined) return true;
-    const end = ended();
+    const end = await ended();
     if (end === 'missing') return false;
     if (end !== undefined) throw notUp(place, `${end}${await lastLogLine(place)}`);
   }

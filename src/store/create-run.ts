@@ -5,7 +5,7 @@ import { HaloError } from '../core/errors.ts';
 import { JOURNAL_VERSION, type JournalEntry, type JournalEvent } from '../core/events.ts';
 import type { Prd } from '../core/prd.ts';
 import { foldRun } from '../core/fold-run.ts';
-import { syncFolder } from '../lib/atomic-write.ts';
+import { syncPath } from '../lib/atomic-write.ts';
 import { reach } from '../lib/failpoint.ts';
 import { markProcess } from '../lib/process-life.ts';
 import { historyText, progressText } from './chronicle.ts';
@@ -48,14 +48,14 @@ export async function createRunFolders(runs: string, made: readonly NewRun[]): P
           throw new HaloError('INTERNAL', `The run directory ${dir} exists already.`);
         await fill(pathsIn(join(temp, run.created.runId)), run);
       }
-      await syncFolder(temp);
+      await syncPath(temp);
       await reach('submit.filled');
       await rename(temp, join(runs, `${COMPLETE}${name}`));
     } catch (error) {
       await rm(temp, { recursive: true, force: true });
       throw error;
     }
-    await syncFolder(runs);
+    await syncPath(runs);
     await reach('submit.ready');
     await placeRuns(runs);
     await reach('submit.placed');
@@ -71,7 +71,7 @@ export async function placeRuns(runs: string): Promise<void> {
   for (const folder of names.filter((name) => name.startsWith(COMPLETE)).map((name) => join(runs, name))) {
     for (const runId of await unlessMissing(readdir(folder), []))
       await unlessMissing(rename(join(folder, runId), join(runs, runId)), undefined);
-    await syncFolder(runs);
+    await syncPath(runs);
     await unlessMissing(rmdir(folder), undefined);
   }
 }
@@ -99,7 +99,7 @@ async function fill(paths: RunPaths, run: NewRun): Promise<void> {
   await writeFile(paths.log, events.map(run.log).join(''), { mode: 0o600 });
   await writeFile(paths.progress, progressText(state, []), { mode: 0o600 });
   await writeFile(paths.history, historyText([]), { mode: 0o600 });
-  await syncFolder(paths.dir);
+  await syncPath(paths.dir);
 }
 
 /** What is known of the PRD of a run that was refused may be less, or nothing. */

@@ -57,9 +57,9 @@ export async function approveStory(keeper: RunKeeper, decision: Decision): Promi
   const hostGitDir = await hostGitDirOf(home, state.repo);
   const { git } = (await readRun(keeper, runId)).config;
   const landing = { candidateDir: mirrorDir, mirrorDir, hostGitDir, ref: runRef(runId), commit };
-  if (parent === state.tip) await bringCommit(landing);
+  const release = parent === state.tip ? await bringCommit(landing) : () => Promise.resolve();
   // Whoever ends the run, or lands another story of it, comes before or after this, never between.
-  const landed = await store.transact(runId, async (now) => {
+  const decided = store.transact(runId, async (now) => {
     const { attempts, key } = requireStill(now, { storyId, commit });
     const whose = { story: story.id, attempt: attempts };
     const yes = { ...whose, commit, by: decision.by };
@@ -70,6 +70,7 @@ export async function approveStory(keeper: RunKeeper, decision: Decision): Promi
     const entries: JournalEntry[] = [{ type: 'story.approved', ...yes }, ...noted];
     return { entries, result: true };
   });
+  const landed = await decided.finally(release);
   if (landed) await releaseCommit(mirrorDir, runId, story.key);
   return { story: story.id, commit, changed: true, landed, goesOn: await letGoOn(keeper, decision) };
 }

@@ -12,6 +12,7 @@ import { closeAll } from '../lib/close-all.ts';
 import { openAllowance } from '../queue/allowance.ts';
 import { openFleetClock } from '../queue/fleet-clock.ts';
 import { consume, type ConsumeOptions } from '../queue/consume.ts';
+import { takeSetAside } from '../queue/damaged-data.ts';
 import { jobIdOf } from '../queue/job.ts';
 import { readHomeId } from '../queue/home-id.ts';
 import { openQueue, type StoryQueue } from '../queue/queue.ts';
@@ -66,6 +67,9 @@ async function openWorker(options: WorkerOptions, opened: (() => unknown)[]): Pr
   const { host, concurrency, log, owner, masker = openProcessMasker(host, processEnv()) } = options;
   const link = await findQueueServer(host, ({ what, hint }) => log.warn({ hint }, what));
   opened.push(() => link.close());
+  const damaged = await takeSetAside(host.home);
+  if (damaged !== undefined)
+    log.warn(damaged, 'the data of Redis was damaged: the queue is made anew from the journals');
   const cleaning = new Set<Promise<void>>();
   const homeId = await readHomeId(host.home);
   const shared = await openAllowance(link);

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { open, readdir, realpath, rename, rm, stat, type FileHandle } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { reach } from '../lib/failpoint.ts';
-import { syncFolder } from '../lib/atomic-write.ts';
+import { syncPath } from '../lib/atomic-write.ts';
 
 const MOST_TRIES = 3;
 
@@ -49,7 +49,7 @@ async function tryReplace({
   if (now.mtimeMs !== before.mtimeMs || now.ino !== before.ino || now.size !== before.size) return false;
   await reach('write-back.written');
   await rename(temp, target);
-  await syncFolder(dirname(target));
+  await syncPath(dirname(target));
   return true;
 }
 

@@ -48,6 +48,10 @@ const ROWS: [hazard: string, outcome: string][] = [
   ['events of Redis are lost', 'what is shown is right within 10 s'],
   ['one of two machines is cut off, and comes back', 'the other one finishes; one commit'],
   ['the server, `halo approve` or `halo run` is killed', 'what was answered took effect, all else once or not at all'],
+  ['the power fails in the middle of runs', 'what was told as landed is there; the rest is done again'],
+  ['the power fails right after git has written something', 'it is there, and the repository is whole'],
+  ['the repository is cleaned (`git gc --prune=now`) while a story lands', 'it lands; nothing is done again'],
+  ['the data of halo’s own Redis is damaged', 'it is set aside; jobs are made anew from the journals'],
 ];
 
 export const HAZARDS: readonly Hazard[] = ROWS.map(([hazard, outcome], index) => ({

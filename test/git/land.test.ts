@@ -1,11 +1,14 @@
+import { execFile } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
 import { storyKey } from '../../src/core/story-key.ts';
 import { commitMessage, STORY_KEY } from '../../src/git/commit-message.ts';
 import { makeCommit } from '../../src/git/commit.ts';
 import { bringCommit, findLanded, moveBranch, type LandRequest } from '../../src/git/land.ts';
 import { updateMirror } from '../../src/git/mirror.ts';
+import { markProcess } from '../../src/lib/process-life.ts';
 import { candidatePath, createScratch, removeScratch } from '../../src/git/scratch.ts';
 import { commitFiles, run } from './fixture.ts';
 import { importFrom, makeWorkshop, snapshot, type Workshop } from './import-fixture.ts';
@@ -118,4 +121,63 @@ it('runs no hook, filter or monitor of the host repository, and sends it nothing
     code: 'POLICY_VIOLATION',
   });
   expect(readdirSync(join(shop.mirrorDir, 'objects/pack'))).toHaveLength(packs);
+});
+
+const packs = (dir: string) => readdirSync(join(dir, '.git/objects/pack'));
+const kept = (dir: string) => packs(dir).filter((name) => name.endsWith('.keep'));
+
+it('hazard 45: cleaning of the repository takes nothing of a commit that is about to land', async () => {
+  const shop = await makeWorkshop();
+  const story = await makeStory(shop, 'US-1', { n: '1' });
+  const release = await bringCommit(story);
+  run(shop.source, ['gc', '--prune=now', '--quiet']);
+  await moveBranch({ ...story, expected: undefined });
+  await release();
+  expect(kept(shop.source)).toEqual([]);
+  run(shop.source, ['gc', '--prune=now', '--quiet']);
+  expect(run(shop.source, ['rev-list', '--objects', ref, `^${shop.base}`]).split('\n')).toHaveLength(3);
+  run(shop.source, ['fsck', '--strict']);
+});
+
+it('hazard 45: cleaning that goes on all the time keeps no commit from landing', async () => {
+  const shop = await makeWorkshop();
+  const story = await makeStory(shop, 'US-1', { n: '1' });
+  const stop = new AbortController();
+  const cleaning = (async () => {
+    while (!stop.signal.aborted)
+      await promisify(execFile)('git', ['gc', '--prune=now', '--quiet'], { cwd: shop.source });
+  })();
+  try {
+    for (let nth = 0; nth < 15; nth += 1) {
+      const { candidateDir } = story;
+      const [tree, author] = [run(candidateDir, ['rev-parse', `${story.commit}^{tree}`]), { name: 'h', email: 'h@h' }];
+      const date = new Date(nth * 1000);
+      const commit = await makeCommit({ candidateDir, tree, parent: shop.base, message: 'm', author, date });
+      const each = { ...story, commit, ref: `refs/heads/halo/r${nth}` };
+      const release = await bringCommit(each);
+      await moveBranch({ ...each, expected: undefined });
+      await release();
+    }
+  } finally {
+    stop.abort();
+    await cleaning;
+  }
+  run(shop.source, ['fsck', '--strict']);
+  expect(kept(shop.source)).toEqual([]);
+});
+
+it('lets go of what a process kept that died while it landed, and of nothing that others keep', async () => {
+  const shop = await makeWorkshop();
+  const story = await makeStory(shop, 'US-1', { n: '1' });
+  await bringCommit(story);
+  const [own = ''] = kept(shop.source);
+  const theirs = 'pack-1111111111111111111111111111111111111111.keep';
+  writeFileSync(join(shop.source, '.git/objects/pack', theirs), '');
+  writeFileSync(
+    join(shop.source, '.git/objects/pack', own),
+    `halo lands a commit, ${markProcess().replace(/-\d+-/, '-1-')}\n`,
+  );
+  const release = await bringCommit(story);
+  await release();
+  expect(kept(shop.source)).toEqual([theirs]);
 });

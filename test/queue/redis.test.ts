@@ -209,8 +209,8 @@ describe('the embedded server', () => {
   });
 
   test('that cannot start says why', async () => {
-    mkdirSync(join(home, 'redis/appendonlydir'), { recursive: true });
-    writeFileSync(join(home, 'redis/appendonlydir/appendonly.aof.manifest'), 'garbage\n');
+    // No file that it could replace is in the way of its socket.
+    mkdirSync(join(home, 'redis/redis.sock/full'), { recursive: true });
     const error = await embedded().catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({ code: 'REDIS_UNAVAILABLE' });
     expect((error as Error).message).toContain(join(home, 'redis'));

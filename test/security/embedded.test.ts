@@ -149,8 +149,11 @@ describe('incident embedded-repository: halo in such a folder', () => {
   });
 
   it('tells git so in both kinds of trust', () => {
+    const git = { path: '/usr/bin/git', version: '2.39.5' };
     for (const trust of ['sealed', 'operator'] as const)
-      expect(environmentFor(trust, '/usr/bin/git', '').config).toContain('safe.bareRepository=explicit');
+      expect(environmentFor(git, { trust, protocols: '', durable: false }).config).toContain(
+        'safe.bareRepository=explicit',
+      );
   });
 
   it('uses a bare repository that nobody could have brought, and no files that are elsewhere', async () => {

@@ -36,6 +36,8 @@ export interface HaloHome {
   start(words: string[], options: Start): HaloProcess;
   /** Starts it and waits for its end. */
   halo(words: string[], options: Start): Promise<Ended>;
+  /** Kills whatever still runs. */
+  kill(): Promise<void>;
   /** Ends whatever still runs, and removes the folder. */
   close(): Promise<void>;
 }
@@ -54,13 +56,18 @@ export function openHome(parent = tmpdir()): HaloHome {
     dir,
     start,
     halo: (words, options) => start(words, options).ended,
+    kill: () => endAll(running, 'SIGKILL'),
     async close() {
-      const rest = [...running];
-      for (const { process } of rest) process.kill('SIGTERM');
-      await Promise.all(rest.map(({ ended }) => ended));
+      await endAll(running, 'SIGTERM');
       rmSync(dir, { recursive: true, force: true });
     },
   };
+}
+
+async function endAll(running: ReadonlySet<HaloProcess>, signal: NodeJS.Signals): Promise<void> {
+  const rest = [...running];
+  for (const { process } of rest) process.kill(signal);
+  await Promise.all(rest.map(({ ended }) => ended));
 }
 
 /** Nothing of the surroundings may decide where halo works. */

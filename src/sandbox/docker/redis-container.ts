@@ -18,12 +18,13 @@ export interface RedisContainer {
 
 /**
  * Runs Redis in a container without a network: it is reached by its unix socket alone, as the user that halo runs as.
- * The container is removed when the server ends. Throws REDIS_UNAVAILABLE when there is neither engine nor image.
+ * The container is removed when the server ends. Answers with a way to ask whether it has ended: in words, undefined
+ * while it runs. Throws REDIS_UNAVAILABLE when there is neither engine nor image.
  */
 export async function startRedisContainer(
   { folders, args }: RedisContainer,
   docker: Docker = openClient(),
-): Promise<void> {
+): Promise<() => Promise<string | undefined>> {
   try {
     const image = await findImage(docker);
     const name = `halo-redis-${createHash('sha256').update(folders.join('\n')).digest('hex').slice(0, 12)}`;
@@ -46,6 +47,7 @@ export async function startRedisContainer(
       },
     });
     await container.start();
+    return async () => ((await runs(container)) ? undefined : 'its container ended');
   } catch (error) {
     const { message } = fromDocker(error, 'start Redis');
     throw new HaloError(
@@ -56,6 +58,15 @@ export async function startRedisContainer(
         cause: error,
       },
     );
+  }
+}
+
+async function runs(container: Docker.Container): Promise<boolean> {
+  try {
+    return (await container.inspect()).State.Running;
+  } catch (error) {
+    // An engine that does not answer says nothing of the server.
+    return engineStatus(error) !== 404;
   }
 }
 

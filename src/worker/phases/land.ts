@@ -33,9 +33,9 @@ export async function landCandidate(
     commit,
     expected: parent === state.repo.base ? undefined : parent,
   };
-  await bringCommit(landing);
+  const release = await bringCommit(landing);
   const end: StoryEnd = { verdict: 'passed', stopReason: 'SUCCESS', summary, commit, usage: attempt.usage };
-  return worker.store.transact<Landing>(runId, async (now) => {
+  const landed = worker.store.transact<Landing>(runId, async (now) => {
     refuseOvertaken(now, attempt);
     // A person who stopped the run must not see a commit appear after it.
     signal.throwIfAborted();
@@ -53,6 +53,7 @@ export async function landCandidate(
     const ended: JournalEntry = { type: 'phase.ended', phase: 'land', ms, ...whose };
     return { entries: [ended, ...noted, endedEntry(whose, end)], result: { kind: 'landed', end } };
   });
+  return landed.finally(release);
 }
 
 /**
