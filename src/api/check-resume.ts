@@ -2,13 +2,14 @@ import { HaloError } from '../core/errors.ts';
 import type { RunState } from '../core/run-state.ts';
 import { isUrl } from '../git/source.ts';
 import { parsePrd } from '../prd/parse.ts';
+import { isSameWork } from '../prd/spec-hash.ts';
 import { requireSettings } from '../worker/read-run.ts';
 import { refuseNeverBegun } from '../worker/refuse-word.ts';
 import type { PrdBytes } from './operations.ts';
 import { lookAtFolder } from './plan-run.ts';
 
 export interface ResumeCheck {
-  state: Pick<RunState, 'runId' | 'repo' | 'prdPath' | 'refused' | 'stopReason'>;
+  state: Pick<RunState, 'runId' | 'repo' | 'prdPath' | 'refused' | 'stopReason' | 'stories'>;
   /** run.json. */
   record: Record<string, unknown>;
   /** Absent: the run goes on with the PRD that it has. */
@@ -34,8 +35,9 @@ export async function checkResume({ state, record, prd, repo, allowDirty }: Resu
       });
     }
   }
-  const { specHash } = record.prd as { specHash?: string };
-  if (prd === undefined || parsePrd(prd.bytes, prd.path).specHash === specHash) return;
+  const { hash, specHash } = record.prd as { hash?: string; specHash?: string };
+  const known = { stories: state.stories, ...(hash && { hash }), ...(specHash && { specHash }) };
+  if (prd === undefined || isSameWork(known, parsePrd(prd.bytes, prd.path))) return;
   throw new HaloError('PRD_CHANGED', `The PRD ${prd.path} asks for something else than run ${runId} was made for.`, {
     hint: `Put back what was there; or \`halo resume ${runId} --replan\` takes it as it is now, and what landed stays.`,
   });

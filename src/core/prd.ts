@@ -1,3 +1,5 @@
+import type { Detail } from './details.ts';
+
 /** Every way of writing PRDs that halo reads, in no order of preference. */
 export type DialectId =
   | 'hanuman'
@@ -32,8 +34,14 @@ export interface Story {
   dependsOn: string[];
   status: StoryStatus;
   notes: string;
-  /** All other keys of the story, as they were. */
+  /** What else the story says, by key or label, as it was and in its order: the agent is told all of it. */
   extra: Record<string, unknown>;
+}
+
+/** What a PRD says to more than one of its stories, such as its constraints or the goal of a phase. */
+export interface ContextText extends Detail {
+  /** Ids of the stories that it is about; undefined: all of them. */
+  stories?: string[];
 }
 
 /** One parsed PRD file. */
@@ -41,11 +49,16 @@ export interface Prd {
   dialect: DialectId;
   project: string;
   description: string;
+  /** In the order of the file; PRDs that an older halo has read lack it. */
+  context?: ContextText[];
   stories: Story[];
   /** What was normalised or ignored, a sentence each. */
   warnings: string[];
   /** sha256 of the file's bytes, hex. */
   hash: string;
-  /** sha256 over everything but progress, hex: marking a story as done does not change it. */
+  /**
+   * sha256 over everything but progress, hex: marking a story as done does not change it. In front of it is the version
+   * of the rules that it was made by; hashes of halo 0.1.0 development versions have none.
+   */
   specHash: string;
 }

@@ -7,8 +7,16 @@ import type { MarkdownDocument } from './markdown/scan.ts';
 /** Where a story keeps its progress in the file. */
 export type Mark =
   | { kind: 'json'; at: JsonValue }
-  /** Offsets of the characters between the brackets; without any, the heading that gets a sign at its end. */
-  | { kind: 'boxes'; boxes: number[]; headingEnd: number | undefined };
+  /**
+   * Offsets of the characters between the brackets, and the word for the progress; with neither, the heading that gets a
+   * sign at its end.
+   */
+  | {
+      kind: 'boxes';
+      boxes: number[];
+      word?: { from: number; to: number; text: string };
+      headingEnd: number | undefined;
+    };
 
 /** A story as a dialect reads it, before the rules that hold across stories. */
 export interface DraftStory extends Omit<Story, 'dependsOn'> {
@@ -17,8 +25,8 @@ export interface DraftStory extends Omit<Story, 'dependsOn'> {
   ownId: string | undefined;
   /** The priority as the file has it, where `priority` follows from the other stories, too. */
   ownPriority?: number | undefined;
-  /** Ids of the stories that must be done first. */
-  dependsOn: { id: string; at: Place }[];
+  /** Ids of the stories that must be done first. `loose`: one that names no story is no mistake. */
+  dependsOn: { id: string; at: Place; loose?: true }[];
   mark: Mark;
 }
 
@@ -27,8 +35,16 @@ export interface Draft {
   project: string;
   description: string;
   stories: DraftStory[];
-  /** What the file says besides, as it was. */
-  extra: Record<string, unknown>;
+  /** What the file says besides, in its order. */
+  about: About[];
+}
+
+/** What a file says to more than one story, as it was. */
+export interface About {
+  label: string;
+  value: unknown;
+  /** Places of the stories that it is about, from 0; undefined: all. */
+  stories?: number[];
 }
 
 export interface JsonDocument {

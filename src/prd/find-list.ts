@@ -1,7 +1,9 @@
 import { toOneLine } from '../lib/one-line.ts';
-import { isMemberOf, isStories } from './is-stories.ts';
+import { isEmptyMap, isMemberOf, isStories } from './is-stories.ts';
+import { findMember } from './find-member.ts';
 import type { JsonValue } from './json.ts';
 import { GROUP_KEYS, INNER_KEYS, LIST_KEYS, WRAPPER_KEYS } from './keys.ts';
+import { idTextOf } from './read-id.ts';
 
 /** One member of the list of stories. */
 export interface Member {
@@ -10,6 +12,8 @@ export interface Member {
   key?: string;
   /** Name of the group that it is in. */
   group?: string;
+  /** The objects of all groups that it is in, from the outside in. */
+  groups?: JsonValue[];
 }
 
 /** Where a JSON document keeps its stories. */
@@ -37,8 +41,23 @@ export interface FoundList {
 export function findList(json: JsonValue): FoundList | undefined {
   const top = findAtTop(json);
   if (top !== undefined) return openGroups(top);
-  const found = findIn(json, false) ?? findWrapped(json) ?? findSuspect(json);
+  const found = firstFull(
+    () => findIn(json, false),
+    () => findWrapped(json),
+    () => findSuspect(json),
+  );
   return found === undefined ? undefined : openGroups(found);
+}
+
+/** The first that holds a story; an empty one counts only where all are empty. */
+function firstFull(...searches: (() => FoundList | undefined)[]): FoundList | undefined {
+  let empty: FoundList | undefined;
+  for (const search of searches) {
+    const found = search();
+    if (found !== undefined && (found.members.length > 0 || found.tags !== undefined)) return found;
+    empty ??= found;
+  }
+  return empty;
 }
 
 function findAtTop(json: JsonValue): FoundList | undefined {
@@ -51,7 +70,11 @@ function findAtTop(json: JsonValue): FoundList | undefined {
 }
 
 function findIn(about: JsonValue, wrapped: boolean): FoundList | undefined {
-  return findByKey(about, wrapped) ?? findTagged(about, wrapped) ?? findGrouped(about, wrapped);
+  return firstFull(
+    () => findByKey(about, wrapped),
+    () => findTagged(about, wrapped),
+    () => findGrouped(about, wrapped),
+  );
 }
 
 function findByKey(about: JsonValue, wrapped: boolean): FoundList | undefined {
@@ -70,7 +93,7 @@ function findByKey(about: JsonValue, wrapped: boolean): FoundList | undefined {
 
 function findTagged(about: JsonValue, wrapped: boolean): FoundList | undefined {
   const tags = [...about.members].flatMap(([tag, value]) => {
-    const list = value.members.get('tasks');
+    const list = findMember(value, 'tasks');
     return list?.kind === 'array' && !WRAPPER_KEYS.includes(tag) ? [{ tag, value, list }] : [];
   });
   const chosen = tags.find(({ tag }) => tag === 'master') ?? tags[0];
@@ -91,8 +114,8 @@ function findTagged(about: JsonValue, wrapped: boolean): FoundList | undefined {
 
 function findGrouped(about: JsonValue, wrapped: boolean): FoundList | undefined {
   for (const key of GROUP_KEYS) {
-    const list = about.members.get(key);
-    const groups = list === undefined ? [] : membersOf(list).map(({ at }) => openGroup(at, LIST_KEYS));
+    const list = findMember(about, key);
+    const groups = list === undefined ? [] : membersOf(list).map((member) => openGroup(member, LIST_KEYS));
     if (list === undefined || !groups.some(({ lists }) => lists.length > 0)) continue;
     return { kind: 'group', key, about, wrapped, list, ...concat(groups) };
   }
@@ -101,7 +124,7 @@ function findGrouped(about: JsonValue, wrapped: boolean): FoundList | undefined 
 
 function findWrapped(json: JsonValue): FoundList | undefined {
   for (const key of WRAPPER_KEYS) {
-    const about = json.members.get(key);
+    const about = findMember(json, key);
     const found = about?.kind === 'object' ? findIn(about, true) : undefined;
     if (found !== undefined) return found;
   }
@@ -110,17 +133,22 @@ function findWrapped(json: JsonValue): FoundList | undefined {
 
 /** A key that should hold stories and does not: reading it says exactly what is wrong. */
 function findSuspect(about: JsonValue): FoundList | undefined {
-  for (const key of LIST_KEYS.slice(0, 4)) {
-    const list = about.members.get(key);
+  for (const key of LIST_KEYS.filter(isTelling)) {
+    const list = findMember(about, key);
     if (list === undefined) continue;
     return { kind: 'key', key, about, wrapped: false, list, members: membersOf(list), empty: [], others: [] };
   }
   return undefined;
 }
 
+/** Whether nothing but stories is kept under a key. */
+function isTelling(key: string): boolean {
+  return LIST_KEYS.indexOf(key) < 4;
+}
+
 /** When the members hold stories themselves, those are the stories. */
 function openGroups(found: FoundList): FoundList {
-  const groups = found.members.map(({ at }) => openGroup(at, INNER_KEYS));
+  const groups = found.members.map((member) => openGroup(member, INNER_KEYS));
   if (!groups.some(({ lists: [first] }) => first !== undefined && membersOf(first.list).length > 0)) return found;
   const { members, empty, others } = concat(groups);
   return { ...found, kind: 'group', members, empty: [...found.empty, ...empty], others: [...found.others, ...others] };
@@ -133,18 +161,21 @@ interface List {
 
 interface Group {
   group: JsonValue;
+  /** Groups around it. */
+  around: JsonValue[];
   lists: List[];
 }
 
-function openGroup(group: JsonValue, keys: string[]): Group {
-  return { group, lists: findLists(group, keys) };
+function openGroup({ at, groups = [] }: Member, keys: string[]): Group {
+  return { group: at, around: groups, lists: findLists(at, keys) };
 }
 
 /** The lists of stories under some keys: the full ones, or else an empty one. */
 function findLists(about: JsonValue, keys: string[]): List[] {
   const lists = keys.flatMap((key): List[] => {
-    const list = about.members.get(key);
-    return list !== undefined && isStories(list) ? [{ key, list }] : [];
+    const list = findMember(about, key);
+    const fits = list !== undefined && (isStories(list) || (isEmptyMap(list) && isTelling(key)));
+    return fits ? [{ key, list }] : [];
   });
   const full = lists.filter(({ list }) => membersOf(list).length > 0);
   return full.length > 0 ? full : lists.slice(0, 1);
@@ -152,10 +183,11 @@ function findLists(about: JsonValue, keys: string[]): List[] {
 
 function concat(groups: Group[]): Pick<FoundList, 'members' | 'empty' | 'others'> {
   return {
-    members: groups.flatMap(({ group, lists: [first] }) => {
+    members: groups.flatMap(({ group, around, lists: [first] }) => {
       const name = nameOf(group);
       const members = first === undefined ? [] : membersOf(first.list);
-      return members.map((member) => (name === undefined ? member : { ...member, group: name }));
+      const within = { groups: [...around, group], ...(name === undefined ? {} : { group: name }) };
+      return members.map((member) => ({ ...member, ...within }));
     }),
     empty: groups.flatMap(({ group, lists: [first] }) =>
       first === undefined || membersOf(first.list).length === 0 ? [group] : [],
@@ -164,10 +196,14 @@ function concat(groups: Group[]): Pick<FoundList, 'members' | 'empty' | 'others'
   };
 }
 
-function nameOf(group: JsonValue): string | undefined {
-  const names = ['name', 'title', 'id'].map((key) => group.members.get(key)?.value);
-  const name = names.find((value) => typeof value === 'string' || typeof value === 'number');
-  return name === undefined ? undefined : toOneLine(String(name));
+/** Where a group has its name. */
+export const GROUP_NAME_KEYS = ['name', 'title', 'id'];
+
+/** What a group is called; undefined: it has no name. */
+export function nameOf(group: JsonValue): string | undefined {
+  const names = GROUP_NAME_KEYS.map((key) => findMember(group, key));
+  const name = names.find((member) => member?.kind === 'string' || member?.kind === 'number');
+  return name === undefined ? undefined : toOneLine(idTextOf(name));
 }
 
 function membersOf(list: JsonValue): Member[] {

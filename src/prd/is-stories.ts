@@ -1,3 +1,4 @@
+import { findMember } from './find-member.ts';
 import type { JsonValue } from './json.ts';
 import { DESCRIPTION_KEYS, INNER_KEYS, TITLE_KEYS } from './keys.ts';
 
@@ -10,16 +11,21 @@ export function isStories(value: JsonValue): boolean {
   return members.every(isMemberOf) && members.some((member) => hasText(member) || holdsObjects(member));
 }
 
+/** Whether a value is a map of stories without any. */
+export function isEmptyMap({ kind, members }: JsonValue): boolean {
+  return kind === 'object' && members.size === 0;
+}
+
 /** Whether a value can be a story at all. */
 export function isMemberOf(value: JsonValue): boolean {
   return value.kind === 'object';
 }
 
 /** Groups of stories need no text of their own. */
-function holdsObjects({ members }: JsonValue): boolean {
-  return INNER_KEYS.some((key) => members.get(key)?.items[0]?.kind === 'object');
+function holdsObjects(member: JsonValue): boolean {
+  return INNER_KEYS.some((key) => findMember(member, key)?.items[0]?.kind === 'object');
 }
 
-function hasText({ members }: JsonValue): boolean {
-  return TEXT_KEYS.some((key) => members.has(key));
+function hasText(member: JsonValue): boolean {
+  return TEXT_KEYS.some((key) => findMember(member, key) !== undefined);
 }

@@ -6,8 +6,10 @@ import { DEPENDENCY_KEYS, DONE_KEYS, ID_KEYS } from './keys.ts';
 /** A JSON value that knows where it stands in its file. */
 export interface JsonValue extends Place {
   kind: 'object' | 'array' | 'string' | 'number' | 'boolean' | 'null';
-  /** The plain value. */
+  /** The plain value; whole numbers inside of it that would lose digits are texts. */
   value: unknown;
+  /** A number as it is written; of anything else, nothing. */
+  digits: string;
   /** Offset behind its last character. */
   end: number;
   /** Offset of its key, for a member of an object. */
@@ -50,7 +52,7 @@ export function parseJson(text: string, path: string, findings: Findings): JsonV
       text: `raw control characters in a string, line ${[...lines].join(', ')}`,
     });
   }
-  const source: Source = { findings, twice: [] };
+  const source: Source = { text, findings, twice: [] };
   const value = toJsonValue(root, { where: '', keyOffset: undefined }, source);
   warnOfTwice(text, source);
   return value;
@@ -92,6 +94,7 @@ interface Position {
 }
 
 interface Source {
+  text: string;
   findings: Findings;
   /** Keys that are there twice, without a contradiction. */
   twice: Place[];
@@ -99,20 +102,26 @@ interface Source {
 
 function toJsonValue(node: Node, { where, keyOffset }: Position, source: Source): JsonValue {
   const { offset } = node;
-  const place = { where, offset, end: offset + node.length, keyOffset };
+  const place = { where, offset, end: offset + node.length, keyOffset, digits: '' };
   if (node.type === 'array') {
     const items = (node.children ?? []).map((child, index) =>
       toJsonValue(child, { where: `${where}[${index}]`, keyOffset: undefined }, source),
     );
-    return { ...place, kind: 'array', value: items.map(({ value }) => value), members: NONE, items };
+    return { ...place, kind: 'array', value: items.map(plainOf), members: NONE, items };
   }
   if (node.type === 'object') {
     const members = toMembers(node, where, source);
-    const value = Object.fromEntries([...members].map(([key, member]) => [key, member.value]));
+    const value = Object.fromEntries([...members].map(([key, member]) => [key, plainOf(member)]));
     return { ...place, kind: 'object', value, members, items: [] };
   }
   const kind = node.type === 'property' ? 'null' : node.type;
-  return { ...place, kind, value: node.value as unknown, members: NONE, items: [] };
+  const digits = kind === 'number' ? source.text.slice(offset, place.end) : '';
+  return { ...place, digits, kind, value: node.value as unknown, members: NONE, items: [] };
+}
+
+/** The value of a member for what it is a part of: a whole number that would lose digits stays as it is written. */
+export function plainOf({ value, digits }: JsonValue): unknown {
+  return /^-?\d+$/.test(digits) && !Number.isSafeInteger(value) ? digits : value;
 }
 
 function toMembers(object: Node, where: string, source: Source): Map<string, JsonValue> {

@@ -75,10 +75,11 @@ function groupByDigest(stories: StoryIdentity[]): Map<string, StoryIdentity[]> {
 }
 
 function findEdits({ dialect, document, draft: { stories } }: ReadPrd, draft: DraftStory): Edit[] {
-  if (draft.mark.kind === 'boxes') return markBoxes(draft.mark, tickOf(document));
-  const done = stories.flatMap(({ mark, status }) => (mark.kind === 'json' && status === 'done' ? [mark.at] : []));
+  if (draft.mark.kind === 'boxes') return markBoxes(draft.mark, { tick: tickOf(document), stories });
+  const places = stories.flatMap(({ mark, status }) => (mark.kind === 'json' ? [{ at: mark.at, status }] : []));
+  const done = places.filter(({ status }) => status === 'done').map(({ at }) => at);
   const doneWord = dialect.format === 'json' ? dialect.doneWord : 'done';
-  return markJson(draft.mark.at, { text: document.text, done, doneWord });
+  return markJson(draft.mark.at, { text: document.text, stories: places.map(({ at }) => at), done, doneWord });
 }
 
 /** The tick that the file uses most. */

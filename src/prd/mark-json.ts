@@ -1,36 +1,44 @@
 import type { Edit } from './edits.ts';
+import { findKey, findMember } from './find-member.ts';
 import type { JsonValue } from './json.ts';
 import type { Mark } from './dialect.ts';
-import { FLAG_KEYS, STARTED_KEYS, STATUS_KEY } from './keys.ts';
-import { isLifeCycleWord, statusOfWord } from './read-status.ts';
+import { FLAG_KEYS, STARTED_KEYS } from './keys.ts';
+import { findFlagKey, findWordKey, isLifeCycleWord, statusOfWord } from './read-status.ts';
 import { setMembers } from './set-members.ts';
+import { doneWordLike, mostOf } from './words-like.ts';
 
 export interface MarkOptions {
   text: string;
-  /** The stories of the file that are done: they show how it says so. */
+  /** All stories of the file: they show how it speaks of progress. */
+  stories: JsonValue[];
+  /** Those of them that are done. */
   done: JsonValue[];
   /** The word of the dialect, where the file shows none. */
   doneWord: string;
 }
 
-/** Sets the flag and the word that a story has; one that has neither gets `passes`. */
+/** Sets the flag and the word that a story has; one that has neither gets what the others have, or else `passes`. */
 export function markJson(story: JsonValue, options: MarkOptions): Edit[] {
-  const flag = FLAG_KEYS.flatMap((key) => story.members.get(key) ?? [])[0];
-  const word = story.members.get(STATUS_KEY);
+  const flag = memberAt(story, findFlagKey(story));
+  const word = memberAt(story, findWordKey(story));
   const edits = [
     ...(flag === undefined ? [] : [replace(flag, flagLike(flag, options))]),
     ...(word === undefined || !isProgress(word, flag) ? [] : [replace(word, JSON.stringify(wordLike(options)))]),
   ];
-  const started = STARTED_KEYS.flatMap((key) => story.members.get(key) ?? []).filter(({ value }) => value === true);
-  const marks = edits.length > 0 ? edits : setMembers(story, { passes: true }, options.text);
+  const started = STARTED_KEYS.flatMap((key) => findMember(story, key) ?? []).filter(({ value }) => value === true);
+  const marks = edits.length > 0 ? edits : setMembers(story, fieldLike(options), options.text);
   return [...marks, ...started.map((each) => replace(each, 'false'))];
 }
 
 /** Sets the first flag for stories under way that a story has; one without any stays as it is. */
 export function markStarted(mark: Mark): Edit[] {
-  const flags = mark.kind === 'json' ? STARTED_KEYS.flatMap((key) => mark.at.members.get(key) ?? []) : [];
+  const flags = mark.kind === 'json' ? STARTED_KEYS.flatMap((key) => findMember(mark.at, key) ?? []) : [];
   const [flag] = flags.filter(({ kind }) => kind === 'boolean');
   return flag === undefined || flag.value === true ? [] : [replace(flag, 'true')];
+}
+
+function memberAt(story: JsonValue, key: string | undefined): JsonValue | undefined {
+  return key === undefined ? undefined : findMember(story, key);
 }
 
 function replace({ offset, end }: JsonValue, text: string): Edit {
@@ -48,18 +56,37 @@ function isProgress(word: JsonValue, flag: JsonValue | undefined): boolean {
 /** Flags that are texts stay texts. */
 function flagLike(flag: JsonValue, { done }: MarkOptions): string {
   if (flag.kind !== 'string') return 'true';
-  const key = FLAG_KEYS.find((name) => done.some(({ members }) => members.get(name)?.kind === 'string'));
-  const known = done.map(({ members }) => members.get(key ?? '')?.value).find((value) => typeof value === 'string');
+  const known = done
+    .flatMap((story) => FLAG_KEYS.map((key) => findMember(story, key)?.value))
+    .find((value) => typeof value === 'string');
   return JSON.stringify(known ?? 'true');
 }
 
-/** The word that most stories of the file use for done. */
-function wordLike({ done, doneWord }: MarkOptions): string {
-  const counts = new Map<string, number>();
-  for (const { members } of done) {
-    const word = members.get(STATUS_KEY)?.value;
-    if (typeof word === 'string' && statusOfWord(word) === 'done') counts.set(word, (counts.get(word) ?? 0) + 1);
-  }
-  const [most] = [...counts].sort(([, a], [, b]) => b - a);
-  return most?.[0] ?? doneWord;
+/** The field by which most stories of the file say how far they are, those that are done first. */
+function fieldLike(options: MarkOptions): Record<string, unknown> {
+  const { stories, done } = options;
+  const key = mostOf(done.flatMap(fieldOf)) ?? mostOf(stories.flatMap(fieldOf)) ?? 'passes';
+  const isFlag = stories.some((story) => spelled(story, findFlagKey(story)) === key);
+  return { [key]: isFlag || key === 'passes' ? true : wordLike(options) };
+}
+
+/** The key, as it is spelled there. */
+function fieldOf(story: JsonValue): string[] {
+  const word = memberAt(story, findWordKey(story));
+  const ofWord = word?.kind === 'string' && !isLifeCycleWord(word.value as string) ? findWordKey(story) : undefined;
+  const flag = findFlagKey(story);
+  const ofFlag = memberAt(story, flag)?.kind === 'boolean' ? flag : undefined;
+  return [spelled(story, ofFlag ?? ofWord)].flatMap((key) => key ?? []);
+}
+
+function spelled(story: JsonValue, key: string | undefined): string | undefined {
+  return key === undefined ? undefined : findKey(story, key);
+}
+
+function wordLike({ stories, doneWord }: MarkOptions): string {
+  const words = stories.map((story) => memberAt(story, findWordKey(story))?.value);
+  return doneWordLike(
+    words.filter((word) => typeof word === 'string'),
+    doneWord,
+  );
 }

@@ -1,5 +1,6 @@
 import type { Findings } from './findings.ts';
-import type { JsonValue } from './json.ts';
+import { findKey, findMember } from './find-member.ts';
+import { plainOf, type JsonValue } from './json.ts';
 
 /** Reads members of one object and remembers which it has read; the rest is its `extra`. */
 export interface MemberReader {
@@ -15,12 +16,17 @@ export function readMembers(at: JsonValue, findings: Findings): MemberReader {
 /** The first of `keys` that is there and not null; later ones stay in `extra`. */
 export function take(reader: MemberReader, ...keys: string[]): JsonValue | undefined {
   for (const key of keys) {
-    const member = reader.at.members.get(key);
+    const member = findMember(reader.at, key);
     if (member === undefined) continue;
-    reader.taken.add(key);
+    markTaken(reader, key);
     if (member.kind !== 'null') return member;
   }
   return undefined;
+}
+
+/** The member under a known key counts as read. */
+export function markTaken(reader: MemberReader, key: string): void {
+  reader.taken.add(findKey(reader.at, key) ?? key);
 }
 
 /** Text of the first of `keys` that is there; anything but a string is a problem. */
@@ -35,7 +41,7 @@ export function takeText(reader: MemberReader, ...keys: string[]): string | unde
 /** Text of a required member that is not blank. */
 export function requireText(reader: MemberReader, key: string): string {
   const text = takeText(reader, key);
-  const member = reader.at.members.get(key);
+  const member = findMember(reader.at, key);
   if (member === undefined || member.kind === 'null') addProblem(reader, missing(reader.at, key), 'is missing');
   else if (text?.trim() === '') addProblem(reader, member, 'is empty');
   return text ?? '';
@@ -44,7 +50,7 @@ export function requireText(reader: MemberReader, key: string): string {
 /** All members that nothing has read, as they were. */
 export function readExtra(reader: MemberReader): Record<string, unknown> {
   const rest = [...reader.at.members].filter(([key]) => !reader.taken.has(key));
-  return Object.fromEntries(rest.map(([key, member]) => [key, member.value]));
+  return Object.fromEntries(rest.map(([key, member]) => [key, plainOf(member)]));
 }
 
 export function addProblem(reader: MemberReader, at: { where: string; offset: number }, rule: string): void {

@@ -1,4 +1,4 @@
-import { safeJson } from '../core/safe-text.ts';
+import { clip, safeJson } from '../core/safe-text.ts';
 import type { DraftStory } from './dialect.ts';
 import type { Findings } from './findings.ts';
 import { addWarning } from './members.ts';
@@ -7,7 +7,8 @@ import { addWarning } from './members.ts';
  * Checks what stories depend on: an unknown story, the story itself and a circle are problems. An open story that
  * waits for one which will not run cannot run either: it becomes blocked, with a warning.
  */
-export function settleDependencies(stories: DraftStory[], findings: Findings): DraftStory[] {
+export function settleDependencies(drafts: DraftStory[], findings: Findings): DraftStory[] {
+  const stories = dropOtherNeeds(drafts, findings);
   const byId = new Map(stories.map((story) => [story.id, story]));
   for (const story of stories) {
     for (const { id, at } of story.dependsOn) {
@@ -17,6 +18,19 @@ export function settleDependencies(stories: DraftStory[], findings: Findings): D
   }
   const sorted = sortByDependencies(stories, byId, findings);
   return sorted === undefined ? stories : blockWaiting(stories, sorted, findings);
+}
+
+/** What is needed and is no story is nothing to wait for. */
+function dropOtherNeeds(stories: DraftStory[], findings: Findings): DraftStory[] {
+  const ids = new Set(stories.map(({ id }) => id));
+  return stories.map((story) => {
+    const others = story.dependsOn.filter(({ id, loose }) => loose && !ids.has(id));
+    for (const { id } of others)
+      addWarning({ findings }, story.id, `needs "${clip(id, 60)}", which is no story; it is text for the agent`);
+    return others.length === 0
+      ? story
+      : { ...story, dependsOn: story.dependsOn.filter((each) => !others.includes(each)) };
+  });
 }
 
 function findFault(story: DraftStory, needed: DraftStory | undefined, id: string): string | undefined {

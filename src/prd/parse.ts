@@ -1,10 +1,12 @@
 import { createHash } from 'node:crypto';
 import { HaloError } from '../core/errors.ts';
 import { folderOfNamedPrd } from '../core/named-prd.ts';
-import type { DialectId, Prd, Story } from '../core/prd.ts';
+import type { ContextText, DialectId, Prd, Story } from '../core/prd.ts';
+import { detailsOf } from '../core/details.ts';
 import { storyKey } from '../core/story-key.ts';
 import { toOneLine } from '../lib/one-line.ts';
-import type { Dialect, Draft, DraftStory, PrdDocument } from './dialect.ts';
+import { findCutTexts } from './cut-texts.ts';
+import type { About, Dialect, Draft, DraftStory, PrdDocument } from './dialect.ts';
 import { describeDocument, openDocument } from './document.ts';
 import { describeProblems, describeWarnings, type Findings } from './findings.ts';
 import { refuseLookAlikes } from './ids.ts';
@@ -46,12 +48,20 @@ export function readPrdFile(bytes: Uint8Array, path: string, as?: DialectId): Re
     dialect: dialect.id,
     project: draft.project,
     description: draft.description,
+    context: draft.about.flatMap((about) => finishContext(about, stories)),
     stories: stories.map(finishStory),
-    warnings: describeWarnings(findings.warnings),
+    warnings: [],
     hash: createHash('sha256').update(bytes).digest('hex'),
     specHash: hashSpecification(draft),
   };
-  return { document, hadMark, dialect, draft: { ...draft, stories }, prd };
+  findings.warnings.push(...findCutTexts(prd));
+  return {
+    document,
+    hadMark,
+    dialect,
+    draft: { ...draft, stories },
+    prd: { ...prd, warnings: describeWarnings(findings.warnings) },
+  };
 }
 
 function chooseDialect(document: PrdDocument, path: string, as: DialectId | undefined): Dialect {
@@ -74,6 +84,11 @@ function finishStory(draft: DraftStory): Story {
   const { id, title, description, acceptance, priority, status, notes, extra } = draft;
   const dependsOn = [...new Set(draft.dependsOn.map((needed) => needed.id))];
   return { id, storyKey: storyKey(id), title, description, acceptance, priority, dependsOn, status, notes, extra };
+}
+
+function finishContext({ label, value, stories: places }: About, stories: DraftStory[]): ContextText[] {
+  const of = places === undefined ? {} : { stories: places.flatMap((place) => stories[place]?.id ?? []) };
+  return detailsOf({ [label]: value }).map((detail) => ({ ...detail, ...of }));
 }
 
 function invalid(findings: Findings, { text }: PrdDocument, of: { dialect: Dialect; path: string }): HaloError {

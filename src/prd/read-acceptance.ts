@@ -1,24 +1,25 @@
 import { toOneLine } from '../lib/one-line.ts';
+import { findMember } from './find-member.ts';
 import type { JsonValue } from './json.ts';
 import { ACCEPTANCE_KEYS } from './keys.ts';
-import { addProblem, addWarning, nameKind, type MemberReader } from './members.ts';
+import { addProblem, addWarning, markTaken, nameKind, type MemberReader } from './members.ts';
 
 const TEXT_KEYS = ['text', 'criterion', 'description', 'title'];
 
 /** The acceptance criteria of a story in any of their spellings; none is a warning, an unusable type a problem. */
 export function readAcceptance(reader: MemberReader, story: string): string[] {
-  const present = ACCEPTANCE_KEYS.filter((name) => isUsable(name, reader.at.members.get(name)));
-  const key = present.find((name) => !isEmpty(reader.at.members.get(name))) ?? present[0];
-  const member = key === undefined ? undefined : reader.at.members.get(key);
+  const present = ACCEPTANCE_KEYS.filter((name) => isUsable(name, findMember(reader.at, name)));
+  const key = present.find((name) => !isEmpty(findMember(reader.at, name))) ?? present[0];
+  const member = key === undefined ? undefined : findMember(reader.at, key);
   if (key === undefined || member === undefined) {
     addWarning(reader, story, 'no acceptance criteria');
     // A null says as little as no key at all.
-    for (const name of ACCEPTANCE_KEYS) if (reader.at.members.get(name)?.kind === 'null') reader.taken.add(name);
+    for (const name of ACCEPTANCE_KEYS) if (findMember(reader.at, name)?.kind === 'null') markTaken(reader, name);
     return [];
   }
   const whole = member.kind === 'object' ? readObject(member) : undefined;
   if (whole !== undefined) return [whole];
-  if (!member.items.some((item) => item.kind === 'object')) reader.taken.add(key);
+  if (!member.items.some((item) => item.kind === 'object')) markTaken(reader, key);
   if (member.kind === 'string') return splitText(member.value as string);
   if (member.kind === 'array') return member.items.flatMap((item) => readCriterion(reader, item, story));
   addProblem(reader, member, `must be a list of strings, not ${nameKind(member)}`);
@@ -49,7 +50,7 @@ function readCriterion(reader: MemberReader, item: JsonValue, story: string): st
 /** `{text}` and its like, or Given/When/Then. The object itself stays in `extra`. */
 function readObject(item: JsonValue): string | undefined {
   const read = (name: string) => {
-    const value = item.members.get(name)?.value;
+    const value = findMember(item, name)?.value;
     return typeof value === 'string' && value.trim() !== '' ? value.trim() : undefined;
   };
   for (const key of TEXT_KEYS) {

@@ -1,4 +1,5 @@
 import { findIdFault } from './ids.ts';
+import type { JsonValue } from './json.ts';
 import { ID_KEYS } from './keys.ts';
 import { addProblem, addWarning, nameKind, take, type MemberReader } from './members.ts';
 
@@ -21,11 +22,16 @@ export function readId(reader: MemberReader, position: number, key?: string): Re
     addProblem(reader, member, `must be a string, not ${nameKind(member)}`);
     return { id: placeholder, ownId: undefined };
   }
-  const id = String(member.value).trim();
-  if (member.kind === 'number' && !Number.isSafeInteger(member.value)) {
+  const id = idTextOf(member);
+  if (member.kind === 'number' && !/^-?\d+$/.test(id)) {
     addWarning(reader, id, 'the id is a number that is not whole; write it in quotes');
   }
   return checkId({ ...reader, at: member }, id, placeholder);
+}
+
+/** A number as it is written: long ones would lose digits, and 1.10 is another id than 1.1. */
+export function idTextOf({ value, digits }: JsonValue): string {
+  return digits === '' ? String(value).trim() : digits;
 }
 
 function checkId(reader: MemberReader, text: string, placeholder: string): ReadId {

@@ -1,12 +1,15 @@
 import { toOneLine } from '../lib/one-line.ts';
 import type { Draft, DraftStory, JsonDocument } from './dialect.ts';
-import type { FoundList, Member } from './find-list.ts';
+import { nameOf, type FoundList, type Member } from './find-list.ts';
 import type { Findings } from './findings.ts';
 import { renameDoneDuplicates } from './ids.ts';
-import { isStories } from './is-stories.ts';
+import { findMember } from './find-member.ts';
+import { isEmptyMap, isStories } from './is-stories.ts';
 import type { JsonValue } from './json.ts';
+import { ABOUT_KEYS, PROJECT_KEYS } from './keys.ts';
 import { isTooMany } from './limits.ts';
-import { addProblem, addWarning, missing, nameKind, readExtra, readMembers, type MemberReader } from './members.ts';
+import { addProblem, addWarning, markTaken, missing, nameKind, readMembers, type MemberReader } from './members.ts';
+import { readContext } from './read-context.ts';
 import { readStory, type Refine } from './read-story.ts';
 
 /** Reads a JSON document in the common way: its list of stories, wherever it is, and what describes the whole. */
@@ -15,19 +18,20 @@ export function readJsonPrd(document: JsonDocument, findings: Findings, refine?:
   if (found === undefined) throw new Error('a dialect must not detect a document without a list of stories');
   const about = readMembers(found.about, findings);
   const outer = found.about === json ? about : readMembers(json, findings);
-  if (found.kind !== 'top') about.taken.add(found.key);
-  if (about.at.members.has('branchName')) {
+  if (found.kind !== 'top') markTaken(about, found.key);
+  if (findMember(about.at, 'branchName') !== undefined) {
+    markTaken(about, 'branchName');
     addWarning(about, undefined, 'branchName is ignored: each run has a branch of its own');
   }
-  const metadata = found.about.members.get('metadata');
+  const metadata = findMember(found.about, 'metadata');
   const readers = [about, outer, ...(metadata === undefined ? [] : [readMembers(metadata, findings)])];
   const stories = readStories(found, findings, refine);
   warnOfMixedPriorities(found.members, findings);
   return {
-    project: toOneLine(readAbout(readers, 'project', 'name', 'projectName', 'title')),
-    description: readAbout(readers, 'description', 'goal', 'overview'),
+    project: toOneLine(readAbout(readers, ...PROJECT_KEYS)),
+    description: readAbout(readers, ...ABOUT_KEYS),
     stories: renameDoneDuplicates(stories, findings),
-    extra: found.kind === 'top' ? {} : readExtra(about),
+    about: found.kind === 'top' ? [] : readContext(found, { about, outer }),
   };
 }
 
@@ -37,12 +41,18 @@ function readStories(found: FoundList, findings: Findings, refine: Refine | unde
   if (tags !== undefined) {
     const rule = `there are several tags (${tags.map((tag) => toOneLine(tag)).join(', ')}) and none is called master; which one counts?`;
     addProblem(reader, missing(found.about, found.key), rule);
-  } else if (list.kind !== 'array' && !isStories(list) && found.kind !== 'top') {
+  } else if (list.kind !== 'array' && !isStories(list) && !isEmptyMap(list) && found.kind !== 'top') {
     addProblem(reader, list, `must be a list of stories, not ${nameKind(list)}`);
     return [];
   }
   if (isTooMany(members.length, findings)) return [];
-  for (const { where } of empty) addWarning(reader, undefined, `${where} holds no stories`);
+  if (members.length === 0 && tags === undefined && empty.length === 0) {
+    addWarning(reader, undefined, `${list.where === '' ? 'the file' : list.where} has no stories`);
+  }
+  for (const group of empty) {
+    const name = nameOf(group);
+    addWarning(reader, undefined, `${group.where}${name === undefined ? '' : ` (${name})`} holds no stories`);
+  }
   for (const { where } of others) addWarning(reader, undefined, `${where} holds stories too, which are not read`);
   return members.flatMap((member, index) => readStory({ member, position: index + 1, findings, refine }));
 }
@@ -51,9 +61,9 @@ function readStories(found: FoundList, findings: Findings, refine: Refine | unde
 function readAbout(readers: MemberReader[], ...keys: string[]): string {
   for (const reader of readers) {
     for (const key of keys) {
-      const member = reader.at.members.get(key);
+      const member = findMember(reader.at, key);
       if (member === undefined || !isText(member)) continue;
-      reader.taken.add(key);
+      markTaken(reader, key);
       return member.value as string;
     }
   }
@@ -66,9 +76,9 @@ function isText({ kind, value }: JsonValue): boolean {
 
 /** Words are ranked as numbers from 0 to 3, which need not be what the author meant beside other numbers. */
 function warnOfMixedPriorities(members: Member[], findings: Findings): void {
-  const kinds = members.map(({ at }) => at.members.get('priority')?.kind);
+  const kinds = members.map(({ at }) => findMember(at, 'priority')?.kind);
   if (!kinds.includes('string') || !kinds.includes('number')) return;
-  const words = members.map(({ at }) => at.members.get('priority')?.value);
+  const words = members.map(({ at }) => findMember(at, 'priority')?.value);
   if (words.every((word) => typeof word !== 'string' || /^\s*-?[\d.]+\s*$/.test(word))) return;
   addWarning(
     { findings },

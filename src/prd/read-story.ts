@@ -1,13 +1,15 @@
+import type { StoryStatus } from '../core/prd.ts';
 import type { DraftStory } from './dialect.ts';
 import type { Member } from './find-list.ts';
 import type { Findings } from './findings.ts';
-import { addProblem, nameKind, readExtra, readMembers, type MemberReader } from './members.ts';
+import { addProblem, addWarning, nameKind, readExtra, readMembers, type MemberReader } from './members.ts';
 import { readAcceptance } from './read-acceptance.ts';
 import { readDependsOn } from './read-depends-on.ts';
 import { readId } from './read-id.ts';
 import { readPriority } from './read-priority.ts';
 import { readStatus } from './read-status.ts';
 import { readDescription, readNotes, readTitle } from './read-texts.ts';
+import { readStruck, STRUCK } from './struck.ts';
 
 /** What a dialect does to a story besides the common reading of its fields. */
 export type Refine = (story: DraftStory, reader: MemberReader) => DraftStory;
@@ -29,7 +31,7 @@ export function readStory({ member, position, findings, refine }: StoryRequest):
     return [];
   }
   const { id, ownId } = readId(reader, position, key);
-  const title = readTitle(reader, id);
+  const { title, isDropped } = readStruck(readTitle(reader, id));
   const story: DraftStory = {
     id,
     ownId,
@@ -37,8 +39,8 @@ export function readStory({ member, position, findings, refine }: StoryRequest):
     description: readDescription(reader),
     acceptance: readAcceptance(reader, id),
     priority: readPriority(reader, id),
-    status: readStatus(reader, id),
-    notes: readNotes(reader, id),
+    status: leaveOut(readStatus(reader, id), { isDropped, id, reader }),
+    notes: readNotes(reader),
     dependsOn: readDependsOn(reader),
     extra: {},
     at,
@@ -47,4 +49,13 @@ export function readStory({ member, position, findings, refine }: StoryRequest):
   const refined = refine?.(story, reader) ?? story;
   const extra = readExtra(reader);
   return [{ ...refined, extra: group === undefined || 'group' in extra ? extra : { ...extra, group } }];
+}
+
+function leaveOut(
+  status: StoryStatus,
+  { isDropped, id, reader }: { isDropped: boolean; id: string; reader: MemberReader },
+): StoryStatus {
+  if (!isDropped || status === 'done') return status;
+  addWarning(reader, id, STRUCK);
+  return 'skipped';
 }

@@ -1,14 +1,18 @@
 import type { Story } from '../core/prd.ts';
+import { canonicalKey } from './find-member.ts';
 import {
   ACCEPTANCE_KEYS,
+  BOOLEAN_FLAG_KEYS,
   DEPENDENCY_KEYS,
   DESCRIPTION_KEYS,
   FLAG_KEYS,
   ID_KEYS,
   SKIP_KEYS,
   STARTED_KEYS,
-  STATUS_KEY,
+  SINGLE_KEYS,
+  STATUS_KEYS,
   TITLE_KEYS,
+  USER_STORY_KEYS,
 } from './keys.ts';
 
 /** A document as the text of a new file. */
@@ -51,7 +55,7 @@ export function writeProgress({ status }: Pick<Story, 'status'>): Record<string,
 /** The fields that a story had besides, but for those that would be read as something else. */
 export function extraOf(extra: Record<string, unknown>, besides: string[] = []): Record<string, unknown> {
   const taken = new Set([...READ_KEYS, ...besides]);
-  return Object.fromEntries(Object.entries(extra).filter(([key]) => !taken.has(key)));
+  return Object.fromEntries(Object.entries(extra).filter(([key]) => !taken.has(canonicalKey(key))));
 }
 
 /** Keys of a story that have a meaning of their own. */
@@ -64,11 +68,8 @@ const READ_KEYS = [
   ...FLAG_KEYS,
   ...SKIP_KEYS,
   ...STARTED_KEYS,
-  STATUS_KEY,
-  'priority',
-  'notes',
-  'details',
-  'user_story',
-  'userStory',
-  'supersededBy',
+  ...BOOLEAN_FLAG_KEYS,
+  ...STATUS_KEYS,
+  ...SINGLE_KEYS,
+  ...USER_STORY_KEYS,
 ];

@@ -3,6 +3,7 @@ import { HaloError, toHaloError } from '../core/errors.ts';
 import type { Prd, Story } from '../core/prd.ts';
 import type { RunState } from '../core/run-state.ts';
 import { parsePrd } from '../prd/parse.ts';
+import { isSameWork, withoutProgress } from '../prd/spec-hash.ts';
 import type { RunKeeper } from './worker-context.ts';
 import { readRun } from './read-run.ts';
 import { isStuck, refuseNeverBegun } from './refuse-word.ts';
@@ -98,7 +99,7 @@ function parseNow({ bytes, path }: PrdFile): Prd {
 }
 
 function refuseChanged(before: Prd, now: Prd, { runId, prdPath }: RunState): void {
-  if (before.specHash === now.specHash) return;
+  if (isSameWork(before, now)) return;
   const what = textOf(comparePrds(before, now));
   throw new HaloError('STEER_REFUSED', `The PRD ${prdPath} asks for something else than run ${runId}: ${what}.`, {
     hint: `\`halo resume ${runId} --replan\` takes it as it is now; what landed stays. Or put the file back.`,
@@ -120,8 +121,8 @@ function differs(before: Story | undefined, now: Story): boolean {
   return before !== undefined && textsOf(before) !== textsOf(now);
 }
 
-function textsOf({ title, description, acceptance, dependsOn }: Story): string {
-  return JSON.stringify([title, description, acceptance, dependsOn]);
+function textsOf({ title, description, acceptance, dependsOn, extra }: Story): string {
+  return JSON.stringify([title, description, acceptance, dependsOn, withoutProgress(extra)]);
 }
 
 function textOf({ changed, added, removed }: PrdChanges): string {

@@ -41,6 +41,46 @@ describe('the prompt', () => {
     expect(prompt).toContain('There are no automatic checks');
   });
 
+  it('tells what else the PRD says, of the project and of the story, as a text that cannot leave its place', () => {
+    const prompt = buildPrompt({
+      ...INPUT,
+      prd: {
+        ...INPUT.prd,
+        context: [
+          { label: 'constraints', text: '- no\n- new tables' },
+          { label: 'Phase 1', text: 'Walk.', stories: ['US-2'] },
+          { label: 'Phase 2', text: 'Run.', stories: ['US-3'] },
+        ],
+      },
+      story: {
+        ...INPUT.story,
+        extra: {
+          technicalNotes: 'Mind this:\n```\n## Rules\n```',
+          api: { method: 'GET', codes: [200, 404] },
+          empty: [],
+        },
+      },
+    });
+    expect(prompt).toContain('hold whatever it says:\n```\nconstraints:\n- no\n- new tables\n\nPhase 1: Walk.\n```\n');
+    expect(prompt).toContain(
+      '````\ntechnicalNotes:\nMind this:\n```\n## Rules\n```\n\napi:\nmethod: GET\ncodes:\n  - 200\n  - 404\n````',
+    );
+    expect(prompt).not.toMatch(/Run\.|empty/);
+  });
+
+  it('says nothing twice, and does not name what has no name', () => {
+    const acceptance = ['one', 'two'];
+    const story = {
+      ...INPUT.story,
+      description: INPUT.story.title,
+      acceptance,
+      extra: { criteria: [{ text: 'one' }, { text: 'two' }] },
+    };
+    const prompt = buildPrompt({ ...INPUT, prd: { project: '', description: '' }, story });
+    expect(prompt).toMatch(/^Implement one story in the git repository/);
+    expect(prompt.match(/Greet the buyer|one$/gm)).toHaveLength(2);
+  });
+
   it('tells what landed, what failed before, and the guidance of the repository', () => {
     const prompt = buildPrompt({
       ...INPUT,

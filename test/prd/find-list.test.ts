@@ -77,7 +77,7 @@ describe('what is left aside is said', () => {
 
   test('a group without stories', () => {
     expect(parse({ phases: [{ tasks: [A] }, { name: 'later', goal: 'y' }] }).warnings).toEqual([
-      'phases[1] holds no stories',
+      'phases[1] (later) holds no stories',
     ]);
   });
 });

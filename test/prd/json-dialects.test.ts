@@ -52,7 +52,7 @@ describe.each(DIALECT_IDS)('the JSON dialect %s', (dialect) => {
 
   test('refuses a title, a description and criteria of the wrong type', () => {
     expect(refusal([{ ...story('a'), title: 7 }])).toContain('[0].title: must be a string, not a number');
-    expect(refusal([{ ...story('a'), description: {} }])).toContain('[0].description: must be a string, not an object');
+    expect(refusal([{ ...story('a'), description: 7 }])).toContain('[0].description: must be a string, not a number');
     expect(refusal([{ ...story('a'), [acceptanceKey]: true }])).toMatch(/must be a list of strings, not a boolean/);
     expect(refusal([{ ...story('a'), [acceptanceKey]: [3] }])).toContain(
       `[0].${acceptanceKey}[0]: must be a string, not a number`,

@@ -81,6 +81,10 @@ describe('the fields of a JSON story', () => {
     ['"status": "active"', '"status": "active", "passes": true'],
     ['"status": null', '"status": "done"'],
     ['"done": "no"', '"done": "true"'],
+    ['"state": "open"', '"state": "done"'],
+    ['"Status": "To Do"', '"Status": "Done"'],
+    ['"isDone": false', '"isDone": true'],
+    ['"finished": false, "closed": "never"', '"finished": true, "closed": "never"'],
     ['"passes": false, "status": "completed"', '"passes": true, "status": "completed"'],
     ['"steps": ["1.0", "\\u003c"],  "n": 1.0', '"steps": ["1.0", "\\u003c"],  "n": 1.0,  "passes": true'],
   ])('%s becomes %s', (before, after) => {
@@ -90,6 +94,17 @@ describe('the fields of a JSON story', () => {
   test('the word for done is the one that the file uses most', () => {
     const rest = ['DONE', 'Complete', 'DONE'].map((word) => `, { "title": "t", "status": "${word}" }`).join('');
     expect(mark(write('"status": "open"', rest), 'a')).toBe(write('"status": "DONE"', rest));
+  });
+
+  test.each([
+    ['"status": "DONE"', '"status": "DONE"'],
+    ['"state": "shipped"', '"state": "shipped"'],
+    ['"Status": "TODO"', '"Status": "DONE"'],
+    ['"isDone": true', '"isDone": true'],
+    ['"passed": false', '"passed": true'],
+  ])('a story without a field for it gets the one that others have: %s', (others, added) => {
+    const rest = `, { "title": "t", ${others} }`;
+    expect(mark(write('"n": 1', rest), 'a')).toBe(write(`"n": 1, ${added}`, rest));
   });
 
   test('a flag is added as a line of its own where members are on lines of their own', () => {
@@ -158,5 +173,31 @@ describe('Markdown', () => {
       '### US-1: Cart\n\n**Acceptance Criteria:**\n- [x] a\n- [ ] b\n\n### US-2: Till\n\n**Acceptance Criteria:**\n- c\n';
     expect(changes(boxed, mark(boxed, 'US-1'))).toEqual([['- [ ] b', '- [x] b']]);
     expect(changes(boxed, mark(boxed, 'US-2'))).toEqual([['### US-2: Till', '### US-2: Till ✅']]);
+  });
+});
+
+describe('the fields of a Markdown story', () => {
+  const write = (...stories: string[]) => stories.map((text, index) => `### US-${index + 1}: a\n${text}\n`).join('');
+
+  test.each([
+    ['**Status:** Open\n**Acceptance:**\n- b', '**Status:** Done\n**Acceptance:**\n- b'],
+    ['**Status:** todo\n**Acceptance:**\n- [ ] b', '**Status:** done\n**Acceptance:**\n- [x] b'],
+    ['Status: In progress — since noon\n**Acceptance:** b', 'Status: Done — since noon\n**Acceptance:** b'],
+    ['**Acceptance:**\n- [ ] b\n**Status:** 🚧 WIP', '**Acceptance:**\n- [x] b\n**Status:** DONE'],
+  ])('%j becomes %j', (before, after) => {
+    expect(mark(write(before), 'US-1')).toBe(write(after));
+  });
+
+  test('the word for done is the one that the file uses most', () => {
+    const done = '**Status:** ✅ Shipped\n**Acceptance:** b';
+    const open = done.replace('✅ Shipped', 'Planned');
+    expect(mark(write(done, open), 'US-2')).toBe(write(done, done));
+  });
+
+  test.each([
+    ['### US-1: a', '### US-1: a ✅'],
+    ['### US-1: a ###', '### US-1: a ✅ ###'],
+  ])('%j without boxes and words gets a sign', (before, after) => {
+    expect(mark(`${before}\n**Acceptance:** b\n`, 'US-1')).toBe(`${after}\n**Acceptance:** b\n`);
   });
 });

@@ -21,14 +21,24 @@ describe('checkboxes', () => {
     expect(idsOf(line)).toEqual(['x']);
   });
 
-  test.each(['- [P] x', '- [US1] x', '- [VERIFY] x', '- [x](link)', '- [ ]x', '- x'])('%j is none', (line) => {
-    expect(idsOf('- [ ] real', line)).toEqual(['real']);
+  test.each(['- [P] x', '- [US1] x', '- [VERIFY] x', '- [x](link)', '- [x][1]', '- [x]: y', '- x'])(
+    '%j is none',
+    (line) => {
+      expect(idsOf('- [ ] real', line)).toEqual(['real']);
+    },
+  );
+
+  test('are read without a space behind them, too', () => {
+    expect(parse('- [x]Set up', '- [ ]Cart').stories).toMatchObject([
+      { title: 'Set up', status: 'done' },
+      { title: 'Cart', status: 'pending' },
+    ]);
   });
 
-  test.each(['- [] x', '- [?] x', '- [ ]x'])('%j is none either, which is said', (line) => {
+  test.each(['- [] x', '- [?] x'])('%j is none either, which is said', (line) => {
     const prd = parse('- [ ] real', '  - [?] below', line);
     expect(prd.stories).toMatchObject([{ id: 'real', acceptance: ['[?] below'] }]);
-    expect(prd.warnings).toEqual(['ignored, because a box is written [ ] or [x], with a space behind it: line 3']);
+    expect(prd.warnings).toEqual(['no stories, because a box is written [ ] or [x]: line 3']);
   });
 
   test.each(['- [P] x', '- [x](link)', '- [1] x'])('%j is only text', (line) => {
@@ -52,7 +62,7 @@ describe('checkboxes', () => {
 
   test('behind a fence or comment that is never closed are ignored with a warning; code is no comment', () => {
     expect(parse('- [ ] a', '```', '- [ ] b').warnings).toContain(
-      'the code fence of line 2 is never closed, so nothing below it is read',
+      'the code fence of line 2 is never closed, so what is below it is read as code',
     );
     expect(parse('- [ ] a', '<!--', '- [ ] b').warnings[0]).toContain('the HTML comment of line 2 is never closed');
     expect(idsOf('- [ ] strip `<!--` marks', '- [ ] b')).toEqual(['strip-marks', 'b']);
@@ -172,7 +182,7 @@ describe('sections', () => {
   test('with examples are ignored with a warning', () => {
     const prd = parse('## Example', '- [ ] a', '## Tasks', '- [ ] b');
     expect(prd.stories.map(({ id }) => id)).toEqual(['b']);
-    expect(prd.warnings).toEqual(['1 checkboxes below an example heading are ignored']);
+    expect(prd.warnings).toEqual(['checkboxes below an example heading are ignored: line 2']);
   });
 });
 
@@ -241,6 +251,6 @@ describe('story headings', () => {
   test('make boxes elsewhere no stories, which is said', () => {
     const prd = parse(...story('### US-1: a', '- [ ] x'), '## Metrics', '- [ ] fast');
     expect(prd.stories).toHaveLength(1);
-    expect(prd.warnings).toEqual(['checkboxes outside of acceptance criteria are ignored: line 7']);
+    expect(prd.warnings).toEqual(['checkboxes outside of stories are only text: line 7']);
   });
 });

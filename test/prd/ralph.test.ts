@@ -12,7 +12,7 @@ describe('project and branch', () => {
   });
 
   test('branchName is ignored with a warning', () => {
-    expect(parse([], { branchName: 'ralph/x' }).warnings).toEqual([
+    expect(parse([STORY], { branchName: 'ralph/x' }).warnings).toEqual([
       'branchName is ignored: each run has a branch of its own',
     ]);
   });

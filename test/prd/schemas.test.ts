@@ -1,7 +1,16 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { describe, expect, test } from 'vitest';
-import { ACCEPTANCE_KEYS, DEPENDENCY_KEYS, FLAG_KEYS, ID_KEYS, TITLE_KEYS } from '../../src/prd/keys.ts';
+import {
+  ACCEPTANCE_KEYS,
+  BOOLEAN_FLAG_KEYS,
+  DEPENDENCY_KEYS,
+  FLAG_KEYS,
+  ID_KEYS,
+  LOOSE_DEPENDENCY_KEYS,
+  STATUS_KEYS,
+  TITLE_KEYS,
+} from '../../src/prd/keys.ts';
 import { readPrdFile } from '../../src/prd/parse.ts';
 import { DIALECTS } from '../../src/prd/registry.ts';
 import { JSON_WRITERS, toBytes, type Json, type JsonId, type JsonWriter } from '../support/prd-writers.ts';
@@ -74,6 +83,8 @@ describe.each(DIALECT_IDS)('the schema of %s', (dialect) => {
 test('schemas know every spelling that the parser knows', () => {
   const { $defs } = readSchema('ralph') as { $defs: { story: { properties: Json } } };
   const known = Object.keys($defs.story.properties);
-  const read = [...ID_KEYS, ...TITLE_KEYS, ...ACCEPTANCE_KEYS, ...DEPENDENCY_KEYS, ...FLAG_KEYS];
+  const needs = [...DEPENDENCY_KEYS, ...LOOSE_DEPENDENCY_KEYS];
+  const progress = [...FLAG_KEYS, ...BOOLEAN_FLAG_KEYS, ...STATUS_KEYS];
+  const read = [...ID_KEYS, ...TITLE_KEYS, ...ACCEPTANCE_KEYS, ...needs, ...progress];
   expect(read.filter((key) => !known.includes(key))).toEqual(['subtasks']);
 });

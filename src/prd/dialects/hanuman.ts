@@ -4,6 +4,7 @@ import { toOneLine } from '../../lib/one-line.ts';
 import type { DraftStory, JsonDialect } from '../dialect.ts';
 import type { Findings } from '../findings.ts';
 import { findIdFault, refuseDuplicates } from '../ids.ts';
+import { findMember } from '../find-member.ts';
 import type { JsonValue } from '../json.ts';
 import { addProblem, missing, nameKind, readExtra, readMembers, requireText, take } from '../members.ts';
 import { takeText, type MemberReader } from '../members.ts';
@@ -34,7 +35,7 @@ export const hanuman: JsonDialect = {
       project: toOneLine(takeText(reader, 'project', 'name') ?? ''),
       description: takeText(reader, 'description') ?? '',
       stories,
-      extra: readExtra(reader),
+      about: Object.entries(readExtra(reader)).map(([label, value]) => ({ label, value })),
     };
   },
   write: ({ project, description, stories }) =>
@@ -77,7 +78,7 @@ function readStory(at: JsonValue, findings: Findings): DraftStory[] {
   }
   const id = requireText(reader, 'id').trim();
   const fault = id === '' ? undefined : findIdFault(id);
-  if (fault !== undefined) addProblem(reader, at.members.get('id') ?? at, fault);
+  if (fault !== undefined) addProblem(reader, findMember(at, 'id') ?? at, fault);
   const title = toOneLine(requireText(reader, 'title'));
   checkSize(reader);
   const story = {
@@ -108,7 +109,7 @@ function checkSize(reader: MemberReader): void {
 function readAcceptance(reader: MemberReader): string[] {
   const list = take(reader, 'acceptance');
   if (list === undefined) {
-    addProblem(reader, reader.at.members.get('acceptance') ?? missing(reader.at, 'acceptance'), 'is missing');
+    addProblem(reader, findMember(reader.at, 'acceptance') ?? missing(reader.at, 'acceptance'), 'is missing');
     return [];
   }
   if (list.kind !== 'array') {

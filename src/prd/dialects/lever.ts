@@ -31,7 +31,9 @@ function isTask({ at }: Member): boolean {
 
 /** The approach is part of what the agent is told; a task for a person is none for halo. */
 function refineTask(story: DraftStory, reader: MemberReader): DraftStory {
-  const approach = reader.at.members.get('recommended')?.members.get('approach')?.value;
+  const recommended = reader.at.members.get('recommended');
+  const approach = recommended?.members.get('approach')?.value;
+  if (recommended?.members.size === 1) reader.taken.add('recommended');
   const described =
     typeof approach === 'string' && approach.trim() !== ''
       ? [story.description, `${APPROACH}${approach.trim()}`].filter((part) => part !== '').join('\n\n')

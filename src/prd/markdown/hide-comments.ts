@@ -1,27 +1,58 @@
 import type { RawLine } from './line.ts';
 
+export interface Shown {
+  lines: RawLine[];
+  /** Sentences on what is not read. */
+  ignored: string[];
+  /** The text between the rules at the top. */
+  frontMatter: string;
+}
+
+const MOST_NAMED = 5;
+
 /**
- * Leaves out front matter and fenced code, and blanks HTML comments, so that offsets stay as they are.
- * What is never closed hides the rest of the file, which is said.
+ * Takes front matter off, tells fenced code, and blanks HTML comments, so that offsets stay as they are. That comments
+ * are there is said, and so is what is never closed and hides the rest of the file.
  */
-export function hideComments(lines: RawLine[]): { lines: RawLine[]; ignored: string[] } {
+export function hideComments(lines: RawLine[]): Shown {
   const first = skipFrontMatter(lines);
   const shown: RawLine[] = [];
+  const comments: number[] = [];
   let fence: { sign: string; line: number } | undefined;
   let comment: number | undefined;
   for (const [index, line] of lines.entries()) {
     if (index < first) continue;
     if (fence !== undefined) {
+      shown.push({ ...line, code: true });
       if (closes(line.text, fence.sign)) fence = undefined;
       continue;
     }
     const visible = blankComments(line.text, comment !== undefined);
+    if (visible.hides && comment === undefined) comments.push(index + 1);
     comment = visible.open ? (comment ?? index + 1) : undefined;
     const sign = /^\s*(?:(?:[-*+]|\d{1,9}[.)])\s+)?(`{3,}|~{3,})/.exec(visible.text)?.[1];
-    if (sign !== undefined && !isInlineCode(visible.text, sign)) fence = { sign, line: index + 1 };
-    else shown.push({ ...line, text: visible.text });
+    const opens = sign !== undefined && !isInlineCode(visible.text, sign);
+    if (opens) fence = { sign, line: index + 1 };
+    shown.push({ ...line, text: visible.text, ...(opens ? { code: true } : {}) });
   }
-  return { lines: shown, ignored: [...unclosed('code fence', fence?.line), ...unclosed('HTML comment', comment)] };
+  return {
+    lines: shown,
+    ignored: [
+      ...unclosed('code fence', fence?.line, 'what is below it is read as code'),
+      ...unclosed('HTML comment', comment, 'nothing below it is read'),
+      ...tellOfComments(comment === undefined ? comments : comments.slice(0, -1)),
+    ],
+    frontMatter: lines
+      .slice(1, Math.max(1, first - 1))
+      .map(({ text }) => text)
+      .join('\n'),
+  };
+}
+
+function tellOfComments(comments: number[]): string[] {
+  if (comments.length === 0) return [];
+  const more = comments.length > MOST_NAMED ? ` and ${comments.length - MOST_NAMED} more` : '';
+  return [`HTML comments are not read: line ${comments.slice(0, MOST_NAMED).join(', ')}${more}`];
 }
 
 /** The number of lines that front matter takes. */
@@ -40,8 +71,8 @@ function isInlineCode(text: string, sign: string): boolean {
   return sign.startsWith('`') && text.slice(text.indexOf(sign) + sign.length).includes('`');
 }
 
-/** A line with spaces for its comments. `open`: a comment goes on behind it. */
-function blankComments(text: string, within: boolean): { text: string; open: boolean } {
+/** A line with spaces for its comments. `open`: a comment goes on behind it; `hides`: something is in a comment. */
+function blankComments(text: string, within: boolean): { text: string; open: boolean; hides: boolean } {
   let open = within;
   let at = 0;
   let shown = '';
@@ -59,7 +90,7 @@ function blankComments(text: string, within: boolean): { text: string; open: boo
     at = start;
     open = start < text.length;
   }
-  return { text: shown, open };
+  return { text: shown, open, hides: shown !== text };
 }
 
 /** Where the next comment begins that is not code; the length of the text when there is none. */
@@ -72,6 +103,6 @@ function findComment(text: string, from: number): number {
   return text.length;
 }
 
-function unclosed(what: string, line: number | undefined): string[] {
-  return line === undefined ? [] : [`the ${what} of line ${line} is never closed, so nothing below it is read`];
+function unclosed(what: string, line: number | undefined, effect: string): string[] {
+  return line === undefined ? [] : [`the ${what} of line ${line} is never closed, so ${effect}`];
 }

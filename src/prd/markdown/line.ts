@@ -1,8 +1,10 @@
-/** One visible line of a Markdown file. */
+/** One line of a Markdown file; what comments hide of it is blank. */
 export interface Line {
-  kind: 'heading' | 'item' | 'text' | 'blank';
-  /** What it says, without heading signs, bullet, box and outer spaces. */
+  kind: 'heading' | 'item' | 'text' | 'code' | 'blank';
+  /** What it says, without heading signs, bullet, box and outer spaces; of code, all of it. */
   text: string;
+  /** The line as it stands there, without spaces at its end. */
+  raw: string;
   /** Counts from 1. */
   number: number;
   /** Offset of the line in the file, and behind its last character. */
@@ -21,4 +23,6 @@ export interface RawLine {
   number: number;
   text: string;
   offset: number;
+  /** Whether it is part of a code fence. */
+  code?: boolean;
 }

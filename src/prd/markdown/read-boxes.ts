@@ -1,16 +1,20 @@
 import type { StoryStatus } from '../../core/prd.ts';
 import { toOneLine } from '../../lib/one-line.ts';
-import type { Draft, DraftStory } from '../dialect.ts';
+import type { About, Draft, DraftStory } from '../dialect.ts';
 import type { Findings } from '../findings.ts';
 import { findIdFault, renameDoneDuplicates } from '../ids.ts';
 import { isTooMany } from '../limits.ts';
 import { addWarning } from '../members.ts';
-import { readAbout } from './about.ts';
+import { readStruck } from '../struck.ts';
+import { tellWhyAside } from './aside.ts';
 import type { Box } from './boxes.ts';
 import { isReferenceList, linkStory, resolver } from './depends-on.ts';
 import { findLeadingId, slugOf, type LeadingId } from './leading-id.ts';
-import { placeOf, type MarkdownDocument } from './scan.ts';
-import { isExample, isSetAside, priorityOf } from './sections.ts';
+import { nameRest } from './name-rest.ts';
+import { groupOf, headingsOf } from './outline.ts';
+import { linesOf, placeOf, type MarkdownDocument } from './scan.ts';
+import { isExample, priorityOf, type Headings } from './sections.ts';
+import { readSurroundings } from './surroundings.ts';
 
 interface NamedBox extends Box {
   leading: LeadingId | undefined;
@@ -20,7 +24,8 @@ interface NamedBox extends Box {
 export function readBoxes(document: MarkdownDocument, findings: Findings): Draft {
   for (const text of document.ignored) addWarning({ findings }, undefined, text);
   tellOfOddBoxes(document, findings);
-  if (isTooMany(document.boxes.length, findings)) return { ...readAbout(document), stories: [], extra: {} };
+  if (isTooMany(document.boxes.length, findings)) return { project: '', description: '', stories: [], about: [] };
+  tellOfCriteria(document, findings);
   const boxes = nameBoxes(document.boxes);
   const kept = leaveOutGroups(leaveOutExamples(boxes, findings), findings);
   const drafts = nameRest(kept.map((box) => toDraft(box, findings)));
@@ -29,23 +34,39 @@ export function readBoxes(document: MarkdownDocument, findings: Findings): Draft
     const { text = '', paragraphs = [], below = [] } = kept[index] ?? {};
     return linkStory(story, [text, ...paragraphs, ...below], linking);
   });
-  return {
-    ...readAbout(document),
-    stories: renameDoneDuplicates(settlePriorities(linked, findings), findings),
-    extra: {},
-  };
+  const stories = renameDoneDuplicates(settlePriorities(linked, findings), findings);
+  const groups = boxes.filter(groupTest(boxes));
+  const sections = kept.map(({ section }) => section);
+  const used = new Set(document.boxes.flatMap(({ lines }) => lines));
+  const { project, description, about } = readSurroundings(document, { sections, used, findings });
+  return { project, description, stories, about: [...about, ...groups.map((group) => aboutGroup(group, kept))] };
 }
 
-/** Outside of other boxes, `- [] a`, `- [ ]a` and `- [?] a` look like stories to people. */
+/** Checkboxes that stand beside stories, as criteria of a whole section. */
+function tellOfCriteria({ lines, boxes }: MarkdownDocument, findings: Findings): void {
+  const used = new Set(boxes.flatMap((box) => box.lines));
+  const others = lines.filter((line) => line.box !== undefined && !used.has(line));
+  if (others.length === 0) return;
+  addWarning(
+    { findings },
+    undefined,
+    `criteria of a whole section are no stories, but text for them: ${linesOf(others)}`,
+  );
+}
+
+/** What a group of stories says is for all of them. */
+function aboutGroup({ leading, text, paragraphs, below }: NamedBox, kept: NamedBox[]): About {
+  const stories = kept.flatMap((box, place) => (box.leading?.id.startsWith(`${leading?.id}.`) ? [place] : []));
+  return { label: leading?.id ?? '', value: [leading?.rest ?? text, ...paragraphs, ...below].join('\n'), stories };
+}
+
+/** Outside of other boxes, `- [] a` and `- [?] a` look like stories to people. */
 function tellOfOddBoxes({ lines }: MarkdownDocument, findings: Findings): void {
   const odd = lines.filter(
     ({ kind, box, indent, text }) => kind === 'item' && box === undefined && indent === 0 && ODD_BOX.test(text),
   );
   if (odd.length === 0) return;
-  const shown = odd.slice(0, 5).map(({ number }) => number);
-  const more = odd.length > shown.length ? ` and ${odd.length - shown.length} more` : '';
-  const how = 'a box is written [ ] or [x], with a space behind it';
-  addWarning({ findings }, undefined, `ignored, because ${how}: line ${shown.join(', ')}${more}`);
+  addWarning({ findings }, undefined, `no stories, because a box is written [ ] or [x]: ${linesOf(odd)}`);
 }
 
 const ODD_BOX = /^\[[^\p{L}\p{N}\]]?\](?!\()/u;
@@ -64,43 +85,49 @@ function nameBoxes(boxes: Box[]): NamedBox[] {
 }
 
 function leaveOutExamples(boxes: NamedBox[], findings: Findings): NamedBox[] {
-  const kept = boxes.filter(({ section }) => !isExample(section));
-  const count = boxes.length - kept.length;
-  if (count > 0) addWarning({ findings }, undefined, `${count} checkboxes below an example heading are ignored`);
-  return kept;
+  const isKept = ({ section }: NamedBox) => !isExample(headingsOf(section));
+  const examples = boxes.filter((box) => !isKept(box)).map(({ line }) => line);
+  if (examples.length > 0)
+    addWarning({ findings }, undefined, `checkboxes below an example heading are ignored: ${linesOf(examples)}`);
+  return boxes.filter(isKept);
 }
 
 /** `1` above `1.1` and `1.2` of the same indent is their heading, not work of its own. */
 function leaveOutGroups(boxes: NamedBox[], findings: Findings): NamedBox[] {
+  const isGroup = groupTest(boxes);
+  return boxes.filter((box) => {
+    if (isGroup(box)) addWarning({ findings }, box.leading?.id, 'a group of other stories, not a story');
+    return !isGroup(box);
+  });
+}
+
+function groupTest(boxes: NamedBox[]): (box: NamedBox) => boolean {
   const parents = new Set<string>();
   for (const { leading, line } of boxes) {
     const parent = /^(\d+)\./.exec(leading?.id ?? '')?.[1];
     if (parent !== undefined) parents.add(`${parent} ${line.indent}`);
   }
-  return boxes.filter(({ leading, line }) => {
-    const isGroup = leading !== undefined && parents.has(`${leading.id} ${line.indent}`);
-    if (isGroup) addWarning({ findings }, leading.id, 'a group of other stories, not a story');
-    return !isGroup;
-  });
+  return ({ leading, line }) => leading !== undefined && parents.has(`${leading.id} ${line.indent}`);
 }
 
 function toDraft(box: NamedBox, findings: Findings): DraftStory {
   const at = placeOf(box.line);
   const { labels, text } = takeLabels(box.leading?.rest ?? box.text);
-  const title = toOneLine(text);
+  const { title, isDropped } = readStruck(text);
   if (title === '') findings.problems.push({ ...at, rule: 'the checkbox has no text' });
-  const id = box.leading?.id ?? slugOf(text);
+  const id = box.leading?.id ?? slugOf(title);
   const fault = findIdFault(id);
   if (fault !== undefined) findings.problems.push({ ...at, rule: `the id ${fault}` });
-  const group = box.section[0];
+  const headings = headingsOf(box.section);
+  const group = groupOf(headings);
   return {
     id,
     ownId: box.leading?.id,
     title,
     description: box.paragraphs.join('\n\n'),
     acceptance: box.below.filter((each) => each !== '' && !isReferenceList(each)).map(toOneLine),
-    priority: priorityOf(box.section),
-    status: statusOf(box, id, findings),
+    priority: priorityOf(headings),
+    status: statusOf({ mark: box.mark, headings, isDropped }, id, findings),
     notes: '',
     dependsOn: [],
     extra: { ...(group === undefined ? {} : { group }), ...(labels.length === 0 ? {} : { labels }) },
@@ -122,28 +149,20 @@ function takeLabels(text: string): { labels: string[]; text: string } {
 
 const LABEL = /^\[(P|US\d{1,9})\]\s+/;
 
-function statusOf({ mark, section }: Box, id: string, findings: Findings): StoryStatus {
+interface Signs {
+  mark: string;
+  headings: Headings;
+  isDropped: boolean;
+}
+
+function statusOf({ mark, headings, isDropped }: Signs, id: string, findings: Findings): StoryStatus {
   if (mark === 'x' || mark === 'X') return 'done';
-  if (isSetAside(section)) return 'skipped';
+  const aside = tellWhyAside({ headings, isDropped }, id, findings);
+  if (aside) return 'skipped';
   if (mark === ' ') return 'pending';
   if (mark === '/') return 'in_progress';
   addWarning({ findings }, id, `the mark [${mark}] can mean cut, blocked or begun; taken as blocked`);
   return 'blocked';
-}
-
-/** Stories of one text without an id of their own are told apart by a number. */
-function nameRest(stories: DraftStory[]): DraftStory[] {
-  const taken = new Set(stories.flatMap(({ ownId }) => ownId ?? []));
-  const numbers = new Map<string, number>();
-  return stories.map((story) => {
-    if (story.ownId !== undefined) return story;
-    let number = numbers.get(story.id) ?? 1;
-    let { id } = story;
-    while (taken.has(id)) id = `${story.id}~${++number}`;
-    taken.add(id);
-    numbers.set(story.id, number);
-    return { ...story, id };
-  });
 }
 
 /** Where only some open stories stand below a priority, the others would all run last: the order of the file counts. */

@@ -2,21 +2,26 @@ import type { Place } from '../findings.ts';
 import { findBoxes, type Box } from './boxes.ts';
 import { hideComments } from './hide-comments.ts';
 import type { Line, RawLine } from './line.ts';
+import { outlineOf, type OutlineSection } from './outline.ts';
 
 export interface MarkdownDocument {
   format: 'markdown';
   text: string;
   lines: Line[];
+  outline: OutlineSection[];
+  /** The checkboxes that are stories where no headings are. */
   boxes: Box[];
   /** Sentences on what is not read. */
   ignored: string[];
+  frontMatter: string;
 }
 
-/** Takes a Markdown file apart into lines. Front matter, fenced code and HTML comments are left out. */
+/** Takes a Markdown file apart into lines. Front matter and HTML comments are left out. */
 export function scanMarkdown(text: string): MarkdownDocument {
-  const { lines: raw, ignored } = hideComments(splitLines(text));
+  const { lines: raw, ignored, frontMatter } = hideComments(splitLines(text));
   const lines = raw.map(toLine);
-  return { format: 'markdown', text, lines, boxes: findBoxes(lines), ignored };
+  const outline = outlineOf(lines);
+  return { format: 'markdown', text, lines, outline, boxes: findBoxes(outline), ignored, frontMatter };
 }
 
 function splitLines(text: string): RawLine[] {
@@ -29,12 +34,13 @@ function splitLines(text: string): RawLine[] {
   return lines;
 }
 
-function toLine({ number, text, offset }: RawLine): Line {
+function toLine({ number, text, offset, code }: RawLine): Line {
   const start = text.length - text.trimStart().length;
   const rest = text.trim();
   const line: Line = {
     kind: 'text',
     text: rest,
+    raw: text.trimEnd(),
     number,
     offset,
     end: offset + start + rest.length,
@@ -42,6 +48,7 @@ function toLine({ number, text, offset }: RawLine): Line {
     level: 0,
     box: undefined,
   };
+  if (code === true) return { ...line, kind: 'code', text: line.raw };
   if (rest === '') return { ...line, kind: 'blank' };
   const heading = /^(#{1,6})(?:\s|$)/.exec(rest);
   if (heading !== null && line.indent < 4) {
@@ -51,11 +58,14 @@ function toLine({ number, text, offset }: RawLine): Line {
   const bullet = /^(?:[-*+]|\d{1,9}[.)])(?:\s+|$)/.exec(rest);
   if (bullet === null || isRule(rest)) return line;
   const content = rest.slice(bullet[0].length);
-  const box = /^\[([ xX~\-/>!])\](?:\s|$)/.exec(content);
+  const box = BOX.exec(content);
   if (box === null) return { ...line, kind: 'item', text: content };
   const mark = { mark: box[1] ?? ' ', offset: offset + start + bullet[0].length + 1 };
   return { ...line, kind: 'item', text: content.slice(3).trim(), box: mark };
 }
+
+/** A box, also without a space behind it; `[x](…)`, `[x][…]` and `[x]: …` are links. */
+const BOX = /^\[([ xX~\-/>!])\](?![([:])/;
 
 function countColumns(space: string): number {
   return [...space].reduce((columns, character) => columns + (character === '\t' ? 4 : 1), 0);
@@ -70,11 +80,20 @@ function trimSigns(text: string): string {
 }
 
 /** `---`, `* * *`: a line across the page. */
-function isRule(text: string): boolean {
+export function isRule(text: string): boolean {
   return /^[-*_\s]+$/.test(text) && text.replace(/\s/g, '').length >= 3 && new Set(text.replace(/\s/g, '')).size === 1;
 }
 
 /** Where a story stands, for messages. */
 export function placeOf({ number, offset }: Line): Place {
   return { where: `the story of line ${number}`, offset };
+}
+
+const MOST_NAMED = 5;
+
+/** Where lines are, for messages. */
+export function linesOf(lines: Line[]): string {
+  const more = lines.length > MOST_NAMED ? ` and ${lines.length - MOST_NAMED} more` : '';
+  const numbers = lines.slice(0, MOST_NAMED).map(({ number }) => number);
+  return `line ${numbers.join(', ')}${more}`;
 }

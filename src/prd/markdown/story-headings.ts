@@ -1,58 +1,106 @@
+import { readStruck } from '../struck.ts';
+import { isCriteriaLine } from './labels.ts';
 import { findLeadingId } from './leading-id.ts';
 import type { Line } from './line.ts';
+import { chainOf, type OutlineSection } from './outline.ts';
 import type { MarkdownDocument } from './scan.ts';
-import { trackSections, type Section } from './sections.ts';
 
 /** A heading that is a story, with the lines below it. */
 export interface StoryHeading {
   heading: Line;
-  id: string;
+  section: OutlineSection;
+  /** Undefined: it has none. */
+  id: string | undefined;
   title: string;
+  /** Whether it is struck out. */
+  isDropped: boolean;
+  /** Its lines and those of the headings below it that are no stories. */
   lines: Line[];
-  /** The headings above. */
-  section: Section;
 }
 
 /**
  * The headings of a file that are stories: those with an id and an "Acceptance Criteria" line below them, and,
- * where there are such, all others whose ids are of the same make.
+ * where there are such, all others whose ids are of the same make. Where there are none, and all checkboxes of the file
+ * are criteria, those that have criteria.
  */
-export function findStoryHeadings({ lines }: MarkdownDocument): StoryHeading[] {
-  const named = namedHeadings(lines);
-  const kinds = new Set(named.filter((story) => story.lines.some(isCriteriaLine)).map(kindOf));
-  return named.filter((story) => kinds.has(kindOf(story)));
+export function findStoryHeadings({ outline }: MarkdownDocument): StoryHeading[] {
+  const named = outline.flatMap((section) => {
+    const found = section.heading === undefined ? undefined : readHeading(section.heading.text);
+    return found === undefined || section.heading === undefined
+      ? []
+      : [{ ...found, heading: section.heading, section }];
+  });
+  const withCriteria = linesByOwner(outline, new Set(named.map(({ section }) => section)));
+  const kinds = new Set(
+    named.filter(({ section }) => withCriteria.get(section)?.some(isCriteriaLine)).map((story) => kindOf(story)),
+  );
+  const stories = kinds.size > 0 ? named.filter((story) => kinds.has(kindOf(story))) : findNameless(outline);
+  const lines = linesByOwner(outline, new Set(stories.map(({ section }) => section)));
+  return stories.map((story) => ({ ...story, lines: lines.get(story.section) ?? [] }));
 }
 
-/** `Acceptance Criteria:` as a line or heading of its own, in bold or not. */
-export function isCriteriaLine({ kind, text }: Line): boolean {
-  return kind !== 'blank' && /^[*_]{0,3}acceptance(?: criteria)?\s?:?[*_]{0,3}\s?:?$/i.test(text.trim());
+type Found = Omit<StoryHeading, 'lines'>;
+
+/** Headings without ids that have criteria, where nothing else in the file could be the stories. */
+function findNameless(outline: OutlineSection[]): Found[] {
+  const owners = new Set(outline.flatMap((section) => (section.lines.some(isCriteriaLine) ? [ownerOf(section)] : [])));
+  for (const section of outline)
+    if (section.heading !== undefined && isCriteriaLine(section.heading)) owners.add(ownerOf(section));
+  const lines = linesByOwner(outline, owners);
+  const boxes = outline.flatMap((section) => section.lines.filter(({ box }) => box !== undefined));
+  const criteria = new Set([...lines.values()].flatMap(criteriaOf));
+  if (boxes.length === 0 || !boxes.every((box) => criteria.has(box))) return [];
+  return [...owners].flatMap((section) => {
+    const { heading } = section ?? {};
+    if (section === undefined || heading === undefined) return [];
+    return [{ heading, section, id: undefined, ...readStruck(withoutSigns(heading.text)) }];
+  });
 }
 
-/** Lines belong to the nearest heading with an id above them. */
-function namedHeadings(lines: Line[]): StoryHeading[] {
-  const stories: StoryHeading[] = [];
-  const open: StoryHeading[] = [];
-  const sections = trackSections();
-  for (const line of lines) {
-    if (line.kind === 'heading') {
-      sections.enter(line);
-      while ((open.at(-1)?.heading.level ?? 0) >= line.level) open.pop();
-      const found = readHeading(line.text);
-      if (found !== undefined) {
-        const story = { ...found, heading: line, lines: [], section: sections.current().slice(1) };
-        open.push(story);
-        stories.push(story);
-        continue;
-      }
-    }
-    open.at(-1)?.lines.push(line);
+/** The section that criteria are of: a heading "Criteria" stands for the one around it, unless that is the whole file. */
+function ownerOf(section: OutlineSection): OutlineSection | undefined {
+  if (section.heading === undefined) return undefined;
+  if (!isCriteriaLine(section.heading)) return section;
+  return section.parent === undefined || section.parent.isTitle ? undefined : ownerOf(section.parent);
+}
+
+/** The items below a line like "Criteria:", up to a heading or a paragraph. */
+function criteriaOf(lines: Line[]): Line[] {
+  let within = false;
+  return lines.filter((line) => {
+    if (isCriteriaLine(line)) within = true;
+    else if (line.kind === 'heading' || (line.kind === 'text' && line.indent === 0)) within = false;
+    return within && line.kind === 'item';
+  });
+}
+
+/** The lines below each of some headings, with the headings among them that are none of those. */
+function linesByOwner(
+  outline: OutlineSection[],
+  owners: ReadonlySet<OutlineSection | undefined>,
+): Map<OutlineSection | undefined, Line[]> {
+  const lines = new Map<OutlineSection | undefined, Line[]>();
+  for (const section of outline) {
+    const owner = chainOf(section).find((each) => owners.has(each));
+    if (owner === undefined) continue;
+    const all = lines.get(owner) ?? [];
+    lines.set(owner, all);
+    if (section !== owner && section.heading !== undefined) all.push(section.heading);
+    for (const line of section.lines) all.push(line);
   }
-  return stories;
+  return lines;
 }
 
 /** `US-001: title`, `Task 3 — T003`, `Story 4: title`. */
-function readHeading(text: string): { id: string; title: string } | undefined {
-  const plain = text.replace(/^[✅☑️✔️\s]+/u, '').replace(/[✅☑️✔️\s]+$/u, '');
+function readHeading(text: string): { id: string; title: string; isDropped: boolean } | undefined {
+  const { title: plain, isDropped } = readStruck(withoutSigns(text));
+  const found = readId(plain);
+  if (found === undefined) return undefined;
+  const inner = readStruck(found.title);
+  return { id: found.id, title: inner.title, isDropped: isDropped || inner.isDropped };
+}
+
+function readId(plain: string): { id: string; title: string } | undefined {
   const leading = findLeadingId(plain);
   if (leading !== undefined) return { id: leading.id, title: leading.rest === '' ? leading.id : leading.rest };
   const label = /^((?:user story|story|task|feature|issue)\s\d{1,6}(?:\.\d{1,6}){0,3})\s?(?:[:.—–-]\s?|$)(.*)$/iu.exec(
@@ -65,7 +113,12 @@ function readHeading(text: string): { id: string; title: string } | undefined {
   return { id: name.toLowerCase().replace(/\s+/g, '-'), title: rest.trim() === '' ? name : rest.trim() };
 }
 
+/** Signs of progress are no part of a title. */
+function withoutSigns(text: string): string {
+  return text.replace(/^[✅☑️✔️\s]+/u, '').replace(/[✅☑️✔️\s]+$/u, '');
+}
+
 /** Ids of one make have the same letters in front, on headings of the same level. */
-function kindOf({ id, heading }: StoryHeading): string {
-  return `${heading.level} ${/^[^\d]*/.exec(id)?.[0] ?? ''}`;
+function kindOf({ id, heading }: Found): string {
+  return `${heading.level} ${/^[^\d]*/.exec(id ?? '')?.[0] ?? ''}`;
 }

@@ -1,0 +1,58 @@
+import type { Line } from './line.ts';
+
+/** `**Name:** value` at the beginning of a line. */
+export interface Label {
+  name: string;
+  value: string;
+}
+
+/** Names that halo knows, as they are compared: they count without signs around them, too. */
+const KNOWN =
+  'status|state|priority|depends on|depends|dependencies|deps|blocked by|requires|needs|prerequisites|' +
+  'acceptance criteria|acceptance tests?|acceptance|criteria|definition of done|done when|description|notes|user story';
+
+const SIGNED = [
+  /^(\*{1,3})([^*\n]{1,80}?)(:?)\1\s?(:?)(?:\s+(.*))?$/,
+  /^(_{1,3})([^_\n]{1,80}?)(:?)\1\s?(:?)(?:\s+(.*))?$/,
+];
+const PLAIN = new RegExp(`^(${KNOWN})\\s?:(?:\\s+(.*))?$`, 'i');
+/** Another known label on the same line. */
+const NEXT = new RegExp(`(?:\\s*[|·•;]\\s*|\\s+)(?=\\*\\*(?:${KNOWN})(?::\\*\\*|\\*\\*\\s?:))`, 'i');
+
+/** The labels of a line, in order; none: it is no such line. Checkboxes are none. */
+export function readLabels(line: Line): Label[] {
+  if ((line.kind !== 'text' && line.kind !== 'item') || line.box !== undefined) return [];
+  const [first = '', ...others] = line.text.split(NEXT);
+  const label = readLabel(first);
+  return label === undefined ? [] : [label, ...others.flatMap((text) => readLabel(text) ?? [])];
+}
+
+function readLabel(text: string): Label | undefined {
+  for (const form of SIGNED) {
+    const [, , name = '', inside = '', behind = '', value = ''] = form.exec(text) ?? [];
+    if ((inside !== '' || behind !== '') && name.trim() !== '') return { name: name.trim(), value: value.trim() };
+  }
+  const [, name, value = ''] = PLAIN.exec(text) ?? [];
+  return name === undefined ? undefined : { name, value: value.trim() };
+}
+
+/** A name as it is compared with others. */
+export function formOf(name: string): string {
+  return name
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}]+/gu, ' ')
+    .trim();
+}
+
+/** Whether a name stands above acceptance criteria. */
+export function isCriteriaName(name: string): boolean {
+  return /^[\d ]{0,9}(?:acceptance(?: criteria| tests?)?|criteria|definition of done|done when)$/.test(formOf(name));
+}
+
+/** `Acceptance Criteria:` as a heading, or as a label with or without more on its line; in bold or not. */
+export function isCriteriaLine(line: Line): boolean {
+  if (line.kind === 'heading') return isCriteriaName(line.text);
+  if (line.kind === 'text' && /^[*_]{0,3}acceptance(?: criteria)?\s?:?[*_]{0,3}\s?:?$/i.test(line.text)) return true;
+  if (line.kind === 'text' && /^(\*\*|__)[^*_]{1,40}\1$/.test(line.text)) return isCriteriaName(line.text);
+  return readLabels(line).some(({ name }) => isCriteriaName(name));
+}

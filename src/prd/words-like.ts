@@ -1,0 +1,20 @@
+import { isLifeCycleWord, statusOfWord } from './read-status.ts';
+
+/** The word that a file uses most for done; where none of its words is that, `doneWord` in the case of the others. */
+export function doneWordLike(words: string[], doneWord: string): string {
+  const most = mostOf(words.filter((word) => statusOfWord(word) === 'done'));
+  if (most !== undefined) return most;
+  const others = words.filter((word) => !isLifeCycleWord(word));
+  if (others.length === 0) return doneWord;
+  if (others.every((word) => /\p{Lu}/u.test(word) && !/\p{Ll}/u.test(word))) return doneWord.toUpperCase();
+  const isCapital = others.every((word) => /^[^\p{L}]*\p{Lu}/u.test(word));
+  return isCapital ? `${doneWord.charAt(0).toUpperCase()}${doneWord.slice(1)}` : doneWord;
+}
+
+/** The value that is there most often, of several the first. */
+export function mostOf(values: string[]): string | undefined {
+  const counts = new Map<string, number>();
+  for (const value of values) counts.set(value, (counts.get(value) ?? 0) + 1);
+  const [most] = [...counts].sort(([, a], [, b]) => b - a);
+  return most?.[0];
+}

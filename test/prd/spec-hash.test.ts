@@ -1,0 +1,58 @@
+import { describe, expect, test } from 'vitest';
+import { parsePrd } from '../../src/prd/parse.ts';
+import { isSameWork } from '../../src/prd/spec-hash.ts';
+import { toBytes } from '../support/prd-writers.ts';
+
+const read = (text: string) => parsePrd(toBytes(text), 'prd');
+
+const JSON_FILE = `{
+  "project": "Shop", "constraints": ["fast"], "metadata": { "updatedAt": "noon" },
+  "phases": [{ "name": "One", "goal": "walk", "tasks": [{ "id": 1, "title": "Cart", "files": ["a.ts"], "status": "todo" }] }]
+}`;
+const MARKDOWN_FILE =
+  '# Shop\nSells.\n## One\nWalk.\n### US-1: Cart\n**Files:** a.ts\n**Status:** Open\n**Acceptance:**\n- [ ] adds\n';
+
+describe('the hash of a specification', () => {
+  // Another hash for the same file means that halo reads it otherwise: then VERSION has to go up.
+  test('stays what it is from one version of halo to the next', () => {
+    expect([read(JSON_FILE).specHash, read(MARKDOWN_FILE).specHash]).toEqual([
+      '2:fa0319ad7a37939b0d159b24f4ec1325ef892af0f69a161d05d72e66075e6994',
+      '2:563e032b507854413a62183dc5391ba2dd6ce8b9c86e2c4bd542b973b9aef5ae',
+    ]);
+  });
+
+  test.each([
+    [JSON_FILE, '"todo"', '"done"'],
+    [JSON_FILE, '"noon"', '"dusk"'],
+    [MARKDOWN_FILE, 'Open', 'Done (in #7)'],
+    [MARKDOWN_FILE, '[ ]', '[x]'],
+  ])('is the same when progress changes', (text, before, after) => {
+    expect(read(text.replace(before, after)).specHash).toBe(read(text).specHash);
+  });
+
+  test.each([
+    [JSON_FILE, 'fast'],
+    [JSON_FILE, 'walk'],
+    [JSON_FILE, 'a.ts'],
+    [MARKDOWN_FILE, 'Sells'],
+    [MARKDOWN_FILE, 'Walk'],
+    [MARKDOWN_FILE, 'a.ts'],
+  ])('is another one when anything else does', (text, word) => {
+    expect(read(text.replace(word, 'other')).specHash).not.toBe(read(text).specHash);
+  });
+});
+
+describe('a run that an older halo has made', () => {
+  const { hash, stories } = read(JSON_FILE);
+  const older = { hash, specHash: 'a'.repeat(64), stories };
+
+  test('goes on with the same file, also with progress in it', () => {
+    expect(isSameWork(older, read(JSON_FILE))).toBe(true);
+    expect(isSameWork(older, read(JSON_FILE.replace('todo', 'done')))).toBe(true);
+  });
+
+  test('does not go on with one that has other stories', () => {
+    expect(isSameWork(older, read(JSON_FILE.replace('"Cart"', '"Till"')))).toBe(false);
+    expect(isSameWork(older, read(JSON_FILE.replace('"id": 1', '"id": 2')))).toBe(false);
+  });
+});
