@@ -3,7 +3,7 @@ import { basename, dirname, resolve } from 'node:path';
 import { parse as parseToml } from 'smol-toml';
 import * as z from 'zod';
 import { orderBatch } from '../core/batch.ts';
-import { findInvisible } from '../core/look-alike.ts';
+import { findHidden } from '../core/look-alike.ts';
 import { HaloError } from '../core/errors.ts';
 import { isPriority, parsePriority } from '../core/priority.ts';
 import { isUrl } from '../git/source.ts';
@@ -13,7 +13,7 @@ import type { BatchEntry } from './operations.ts';
 const NAME = z
   .string()
   .regex(/^[^\s,]{1,100}$/, 'must be a name without blanks and commas')
-  .refine((name) => findInvisible(name) === undefined, 'must be a name without invisible characters');
+  .refine((name) => findHidden(name) === undefined, 'must be a name without hidden characters');
 const PATH = z.string().min(1);
 const PRIORITY = z.union([
   z.number().refine(isPriority, 'must be a whole number from -1000 to 1000'),

@@ -8,10 +8,10 @@ import { table, type Cell } from './table.ts';
 export function checkTable(checks: Replayed['checks'], cli: Cli): string[] {
   const heading = ['', 'WHAT', 'RECORDED', 'FOUND'].map((text) => ({ text }));
   const rows = checks.map(({ what, recorded, found, ok }): Cell[] => [
-    { text: ok ? '✓' : '✗', tone: ok ? 'good' : 'bad' },
+    ok === null ? { text: ' ' } : { text: ok ? '✓' : '✗', tone: ok ? 'good' : 'bad' },
     { text: safeLine(what, 60) },
     { text: shorten(recorded) },
-    { text: shorten(found), tone: ok ? 'plain' : 'bad' },
+    { text: shorten(found), tone: ok === false ? 'bad' : 'plain' },
   ]);
   return table([heading, ...rows], { paint: cli.paint, width: widthOf(cli) });
 }

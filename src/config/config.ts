@@ -136,6 +136,8 @@ export interface Config {
     sign: 'no' | 'ssh';
     /** Path of the private key on the host, absolute. */
     signingKey: string | undefined;
+    /** Path of the file of allowed signers on the host, absolute. */
+    allowedSigners: string | undefined;
   };
   /** How the repository gets into a sandbox: mounted mirror, or a stream of packed objects. */
   workspace: { transport: 'auto' | 'mount' | 'stream' };

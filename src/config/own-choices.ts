@@ -9,6 +9,7 @@ const OPENS = 'open a way to this network';
 const OWN_CHOICES: Record<string, string> = {
   'git.sign': 'choose the key that signs',
   'git.signing_key': 'choose the key that signs',
+  'git.allowed_signers': 'choose whose signatures count',
   'secrets.env': 'choose what of this machine is secret',
   'secrets.files': 'choose what of this machine is secret',
   prices: 'say what models cost',

@@ -26,4 +26,11 @@ function isGuarded(setting: Setting): boolean {
 }
 
 /** Settings that name files of this machine or say how it is protected. */
-const OWN_MACHINE = ['network.ca_file', 'git.sign', 'git.signing_key', 'sandbox.runtime', 'limits.free_disk'];
+const OWN_MACHINE = [
+  'network.ca_file',
+  'git.sign',
+  'git.signing_key',
+  'git.allowed_signers',
+  'sandbox.runtime',
+  'limits.free_disk',
+];

@@ -199,6 +199,7 @@ function toConfig(toml: HaloToml, api: ModelApi | undefined): Config {
       message: git.message,
       sign: git.sign,
       signingKey: git.signing_key,
+      allowedSigners: git.allowed_signers,
     },
     workspace,
   };

@@ -1,6 +1,7 @@
 import { isIP } from 'node:net';
 import { z } from 'zod';
 import { REGISTRIES } from '../core/network.ts';
+import { isReportPath } from '../core/report-path.ts';
 import { parseDuration } from '../lib/duration.ts';
 import { compilePattern } from '../lib/secrets/pattern.ts';
 import { parseSize } from '../lib/size.ts';
@@ -32,13 +33,9 @@ export const Globs = z.array(
 
 /** Files of the workspace; they become words of a shell script in a sandbox. */
 export const ReportPaths = z
-  .array(
-    Text.refine(
-      (path) => /^[\w.@ +-]+(?:\/[\w.@ +-]+)*$/.test(path) && !path.split('/').includes('..'),
-      'must be a plain path from the top of the repository',
-    ),
-    { error: 'must be a list of paths, like ["reports/junit.xml"]' },
-  )
+  .array(Text.refine(isReportPath, 'must be a plain path from the top of the repository'), {
+    error: 'must be a list of paths, like ["reports/junit.xml"]',
+  })
   .max(20, 'must be at most 20 paths');
 
 /** `45m`, in ms. */

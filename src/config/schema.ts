@@ -204,6 +204,11 @@ export const HaloToml = z.strictObject({
       undefined,
       'Private ssh key without a passphrase, on the worker’s machine. A relative path starts at the file that names it.',
     ]),
+    allowed_signers: key(Text.optional(), [
+      'path',
+      undefined,
+      'Whose signatures `halo verify` accepts: a file as git’s `gpg.ssh.allowedSignersFile`. Without one, `git.signing_key` alone. A relative path starts at the file that names it.',
+    ]),
   }),
   fleet: Fleet,
   workspace: z.strictObject({

@@ -73,5 +73,6 @@ const PATHS = [
   'providers.google.key_file',
   'network.ca_file',
   'git.signing_key',
+  'git.allowed_signers',
   'secrets.files',
 ];

@@ -1,3 +1,5 @@
+import { replaceHidden, spell } from './hidden.ts';
+
 /** Of letters that most fonts draw alike, the Greek and Cyrillic ones and the Latin ones. */
 const DRAWN = 'ΑΒΕΖΗΙΚΜΝΟΡΤΥΧονАВЕЅІЈКМНОРСТУХаеіјорсухѕԁһ';
 const AS = 'ABEZHIKMNOPTYXovABESIJKMHOPCTYXaeijopcyxsdh';
@@ -17,20 +19,18 @@ export function lookOf(name: string): string {
     .trim();
 }
 
-/** The first character of a name that nobody sees, as `U+200B`; undefined when all can be seen. Emoji may have a style. */
-export function findInvisible(name: string): string | undefined {
-  const found = name.replace(/[\ufe0e\ufe0f]/g, '').match(INVISIBLE)?.[0];
-  return found === undefined ? undefined : `U+${hex(found.codePointAt(0) ?? 0)}`;
+/** The first character of a name that a person would not see, as `<U+200B>`; undefined when all can be seen. */
+export function findHidden(name: string): string | undefined {
+  const blank = /[\t\n]/.exec(name)?.[0];
+  let first = blank === undefined ? undefined : spell(blank);
+  replaceHidden(name, (character) => (first ??= spell(character)));
+  return first;
 }
 
 /** A name in quotes, with each character but plain ASCII by its number, and repeated blanks: what tells it from others. */
 export function spellOut(name: string): string {
-  const plain = JSON.stringify(name);
-  return plain.replace(/[^\x20-\x7e]|(?<= ) /gu, (character) => `\\u{${hex(character.codePointAt(0) ?? 0)}}`);
+  return JSON.stringify(name).replace(/[^\x20-\x7e]|(?<= ) /gu, spell);
 }
 
+/** Also those that are seen beside their neighbours, such as joiners, or that every font draws in its own way. */
 const INVISIBLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
-
-function hex(point: number): string {
-  return point.toString(16).toUpperCase().padStart(4, '0');
-}

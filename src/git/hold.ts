@@ -3,7 +3,7 @@ import { git, gitText } from './git.ts';
 import { IMPORT_LIMITS } from './import-limits.ts';
 import { describeChange, type Change } from './import.ts';
 import { setRef } from './land.ts';
-import { assertObjectId } from './object-id.ts';
+import { assertObjectId, isObjectId } from './object-id.ts';
 import { sendCommit } from './send-commit.ts';
 import { diffTrees } from './tree-diff.ts';
 
@@ -31,6 +31,13 @@ export async function releaseCommit(mirrorDir: string, runId: string, storyKey: 
 export async function parentOf(gitDir: string, commit: string): Promise<string> {
   assertObjectId(commit, 'The commit');
   return gitText(['rev-parse', '--verify', '--end-of-options', `${commit}^1`], { gitDir });
+}
+
+/** All commits that a commit builds on. Throws GIT_FAILED when it is not there. */
+export async function parentsOf(gitDir: string, commit: string): Promise<string[]> {
+  assertObjectId(commit, 'The commit');
+  const parents = await gitText(['rev-parse', '--end-of-options', `${commit}^@`], { gitDir });
+  return parents.split('\n').filter((line) => isObjectId(line));
 }
 
 /** What a held commit changes of which commit. Throws GIT_FAILED when it is not there. */

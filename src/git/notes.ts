@@ -3,7 +3,7 @@ import { HaloError } from '../core/errors.ts';
 import { syncRef } from './durable.ts';
 import { git, gitText, lastWords, tryGit } from './git.ts';
 import { readRef } from './land.ts';
-import { assertObjectId, zeroId } from './object-id.ts';
+import { assertObjectId, isObjectId, zeroId } from './object-id.ts';
 import { commitTreeArgs, type SigningKey } from './sign.ts';
 
 /** Where halo's records of landed commits are, in the repository that has the commits. */
@@ -17,6 +17,8 @@ export interface NoteRequest {
   key?: SigningKey | undefined;
 }
 
+/** No commit of a story has this message: those end with trailers. */
+const MESSAGE = 'halo: record of a landed commit';
 const TRIES = 8;
 const IDENTITY = 'halo <halo@localhost>';
 const IDENTITY_ENV = {
@@ -46,7 +48,7 @@ export async function writeNote(request: NoteRequest): Promise<void> {
 /** One process: it keeps the fan-out of the notes, and refuses when the ref moved meanwhile. Answers why it failed. */
 async function addNote(request: NoteRequest, ref: string, tip: string | undefined): Promise<string | undefined> {
   const { gitDir, commit, text } = request;
-  const message = 'halo: record of a landed commit\n';
+  const message = `${MESSAGE}\n`;
   const input = [
     `commit ${ref}\n`,
     `committer ${IDENTITY} ${Math.floor(Date.now() / 1000)} +0000\n`,
@@ -71,7 +73,7 @@ async function addSigned(request: NoteRequest, key: SigningKey, tip: string | un
   try {
     const tree = await gitText(['rev-parse', '--verify', `${aside}^{tree}`], { gitDir });
     const parent = tip === undefined ? [] : ['-p', tip];
-    const args = [...commitTreeArgs(key), tree, ...parent, '-m', 'halo: record of a landed commit'];
+    const args = [...commitTreeArgs(key), tree, ...parent, '-m', MESSAGE];
     const signed = await gitText(args, { gitDir, env: IDENTITY_ENV, durable: true });
     const swap = ['update-ref', '--no-deref', '-m', 'halo: note', NOTES_REF, signed, tip ?? zeroId(commit)];
     const moved = await tryGit(swap, { gitDir, env: IDENTITY_ENV, durable: true });
@@ -81,10 +83,43 @@ async function addSigned(request: NoteRequest, key: SigningKey, tip: string | un
   }
 }
 
-/** The note of a commit; undefined when it has none. At most 1 MiB. */
-export async function readNote(gitDir: string, commit: string): Promise<string | undefined> {
+/** A note as it stands. */
+export interface Note {
+  /** undefined: it is larger than a record ever is. */
+  text: string | undefined;
+  /** The commit of the notes that brought this text in, whose signature speaks for it; undefined where none can be told. */
+  broughtBy: string | undefined;
+}
+
+const LARGEST_NOTE = 1024 * 1024;
+
+/** The note of a commit; undefined when it has none. Throws GIT_FAILED. */
+export async function readNote(gitDir: string, commit: string): Promise<Note | undefined> {
   assertObjectId(commit, 'The commit');
-  const args = ['notes', `--ref=${NOTES_REF}`, 'show', commit];
-  const shown = await git(args, { gitDir, maxBytes: 1024 * 1024, ok: [0, 1] });
-  return shown.exitCode === 0 ? shown.stdout.toString('utf8') : undefined;
+  const listed = await git(['notes', `--ref=${NOTES_REF}`, 'list', commit], { gitDir, ok: [0, 1] });
+  const blob = listed.stdout.toString('latin1').trim();
+  if (listed.exitCode !== 0 || !isObjectId(blob)) return undefined;
+  const size = Number(await gitText(['cat-file', '-s', blob], { gitDir }));
+  const small = size <= LARGEST_NOTE;
+  return {
+    text: small ? (await git(['cat-file', 'blob', blob], { gitDir })).stdout.toString('utf8') : undefined,
+    broughtBy: await findOrigin(gitDir, blob),
+  };
+}
+
+/**
+ * The first commit of the notes that has a text. A later one says nothing about it: whoever writes a note signs a tree
+ * with all notes in it, also those that somebody else pushed before.
+ */
+async function findOrigin(gitDir: string, blob: string): Promise<string | undefined> {
+  const args = ['-c', 'log.showRoot=true', 'log', '--topo-order', '--format=%H %P', `--find-object=${blob}`, NOTES_REF];
+  const commits = await gitText(args, { gitDir });
+  const [origin = '', ...parents] = (commits.split('\n').at(-1) ?? '').split(' ').filter((id) => id !== '');
+  if (!isObjectId(origin)) return undefined;
+  const raw = (await git(['cat-file', 'commit', origin], { gitDir })).stdout.toString('latin1');
+  const headerEnd = raw.indexOf('\n\n');
+  // In a shallow repository a commit may only look like the first one.
+  if (parents.length === 0 && raw.slice(0, headerEnd).includes('\nparent ')) return undefined;
+  // Commits of stories are signed by the same key, and their trees hold what an agent wrote.
+  return raw.slice(headerEnd + 2).trimEnd() === MESSAGE ? origin : undefined;
 }

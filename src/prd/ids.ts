@@ -1,4 +1,4 @@
-import { findInvisible, lookOf, spellOut } from '../core/look-alike.ts';
+import { findHidden, lookOf, spellOut } from '../core/look-alike.ts';
 import type { DraftStory } from './dialect.ts';
 import type { Findings, Place } from './findings.ts';
 
@@ -8,8 +8,8 @@ const LONGEST_ID = 200;
 export function findIdFault(id: string): string | undefined {
   if (id === '') return 'is empty';
   if (id.length > LONGEST_ID) return `is longer than ${LONGEST_ID} characters`;
-  const unseen = findInvisible(id);
-  return unseen === undefined ? undefined : `holds a control character or an invisible one (${unseen})`;
+  const hidden = findHidden(id);
+  return hidden === undefined ? undefined : `holds a control character or a hidden one (${hidden})`;
 }
 
 /** Adds a problem for each id that cannot be told from another one on a screen. */

@@ -7,7 +7,8 @@ export interface Check {
   what: string;
   recorded: string;
   found: string;
-  ok: boolean;
+  /** null: something to know, which says neither yes nor no. */
+  ok: boolean | null;
 }
 
 export function check(what: string, recorded: string, found: string): Check {
@@ -20,7 +21,7 @@ export async function requireImage(
   image: string,
   { whose, called }: { whose: string; called: string },
 ): Promise<string> {
-  const id = await engine.imageId(image);
+  const id = image === '' ? undefined : await engine.imageId(image);
   if (id !== undefined) return id;
   throw new HaloError('IMAGE_MISSING', `The image of ${whose}, ${image}, is not on this machine.`, {
     hint: `It was called ${called} then; an image that is built anew is another one.`,

@@ -51,8 +51,13 @@ export async function readProof(store: Store, place: AttemptPlace, commit: strin
 
 /** The newest proof of an attempt, whichever of its commits it is of. */
 export async function readProofOf(store: Store, place: AttemptPlace): Promise<Proof | undefined> {
-  const text = await store.readArtifact(place, ARTIFACT);
+  const text = await readKeptText(store, place);
   return text === undefined ? undefined : parseProof(text);
+}
+
+/** The same as its text, which is that of the note as well. */
+export function readKeptText(store: Store, place: AttemptPlace): Promise<string | undefined> {
+  return store.readArtifact(place, ARTIFACT);
 }
 
 export interface LandedProof {

@@ -25,12 +25,17 @@ export function lastPrd(events: readonly JournalEvent[]): Prd | undefined {
   return events.findLast((event) => event.type === 'run.created' || event.type === 'run.replanned')?.prd;
 }
 
+/** Whether the run.json of a run still has the settings that it was made with. */
+export function hasSettings(config: unknown): boolean {
+  return (config as { gates?: unknown } | null | undefined)?.gates !== undefined;
+}
+
 /**
  * Throws RUN_UNREADABLE for a run whose run.json has lost the settings that it was made with: no gate would prove what
  * is made. The journal does not hold them.
  */
 export function requireSettings(runId: string, config: unknown): void {
-  if ((config as { gates?: unknown } | null | undefined)?.gates !== undefined) return;
+  if (hasSettings(config)) return;
   throw new HaloError('RUN_UNREADABLE', `The run.json of run ${runId} is damaged: the settings of the run are gone.`, {
     hint: 'Put the file back from a backup, or run the PRD anew.',
   });

@@ -130,6 +130,7 @@ const NEVER = {
   'breaker.cooldown': '"1s"',
   'git.sign': '"ssh"',
   'git.signing_key': '"key"',
+  'git.allowed_signers': '"signers"',
   'fleet.max': '9',
   'fleet.per_host': '9',
   'fleet.per_repo': '9',
@@ -196,6 +197,7 @@ test.each([
   'sandbox.runtime=runc',
   'git.sign=ssh',
   'git.signing_key=k',
+  'git.allowed_signers=k',
   'limits.free_disk=1m',
 ])('an option from another machine may not touch this one: %s', (option) => {
   expect(() => refuseRemoteOptions([option])).toThrow('cannot be set from another machine');

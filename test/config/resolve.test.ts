@@ -82,6 +82,7 @@ describe('defaults', () => {
         message: 'feat: [{id}] - {title}',
         sign: 'no',
         signingKey: undefined,
+        allowedSigners: undefined,
       },
       prd: { writeBack: true },
       approval: { mode: 'never' },

@@ -17,7 +17,7 @@ describe('writeNote', () => {
     await writeNote({ gitDir, commit, text: '{"a":1}\n' });
     expect(run(dir, ['notes', '--ref=halo', 'show', commit])).toBe('{"a":1}');
     await writeNote({ gitDir, commit, text: 'größer\n' });
-    expect(await readNote(gitDir, commit)).toBe('größer\n');
+    expect((await readNote(gitDir, commit))?.text).toBe('größer\n');
     expect(run(dir, ['rev-list', '--count', NOTES_REF])).toBe('2');
     expect(run(dir, ['log', '-1', '--format=%an %ae', NOTES_REF])).toBe('halo halo@localhost');
   });
@@ -26,7 +26,7 @@ describe('writeNote', () => {
     const { dir, gitDir } = repository();
     const commits = Array.from({ length: 6 }, (_, index) => commitFiles(dir, { [`f${index}`]: 'x' }, `c${index}`));
     await Promise.all(commits.map((commit) => writeNote({ gitDir, commit, text: `${commit}\n` })));
-    expect(await Promise.all(commits.map((commit) => readNote(gitDir, commit)))).toEqual(
+    expect(await Promise.all(commits.map((commit) => readNote(gitDir, commit).then((note) => note?.text)))).toEqual(
       commits.map((id) => `${id}\n`),
     );
   });
@@ -39,7 +39,7 @@ describe('writeNote', () => {
     writeFileSync(join(gitDir, 'hooks/reference-transaction'), `#!/bin/sh\ntouch ${gitDir}/ran\n`);
     chmodSync(join(gitDir, 'hooks/reference-transaction'), 0o755);
     await writeNote({ gitDir, commit, text: 'mine\n' });
-    expect(await readNote(gitDir, other)).toBe('by hand\n');
+    expect((await readNote(gitDir, other))?.text).toBe('by hand\n');
     expect(() => execFileSync('test', ['-e', join(gitDir, 'ran')])).toThrow();
   });
 
@@ -53,7 +53,7 @@ describe('writeNote', () => {
     const key = join(tempDir('halo key'), 'id');
     execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-C', 'halo', '-f', key]);
     for (const text of ['one\n', 'two\n']) await writeNote({ gitDir, commit, text, key: { path: key } });
-    expect(await readNote(gitDir, commit)).toBe('two\n');
+    expect((await readNote(gitDir, commit))?.text).toBe('two\n');
     expect(run(dir, ['cat-file', 'commit', NOTES_REF])).toContain('gpgsig -----BEGIN SSH SIGNATURE-----');
     expect(run(dir, ['for-each-ref', 'refs/halo'])).toBe('');
   });

@@ -156,6 +156,16 @@ const ROWS: [id: string, attack: string, defence: string][] = [
     'every reference, bracket and footer of text that halo did not write is broken',
   ],
   [
+    'incident forged-record',
+    'a record that anybody may push says that `true` was the gate, or names hosts inside this network',
+    'settings are held against those of the base commit; what differs fails and is not run',
+  ],
+  [
+    'incident unsigned-record',
+    'a forged record profits from a signature that was made for something else',
+    'each record needs a signature of its own by an allowed signer; unsigned is said',
+  ],
+  [
     'incident config-newline',
     'a newline in data becomes a setting of git',
     'data is never written into git’s settings',

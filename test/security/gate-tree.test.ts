@@ -201,6 +201,7 @@ describe('incident gate-tree, incident submodule-programs: a story that rewrites
     expect(halo.readFile(state.runId, 'agent.log')).toContain('put back lock');
     expect(repository.git('show', `${honest!.commit}:lock`)).toBe('1');
     const query = { target: honest!.commit!, folder: repository.root, signal: new AbortController().signal };
-    for await (const { checks } of verify(halo.host, query)) expect(checks.filter(({ ok }) => !ok)).toEqual([]);
+    for await (const { checks } of verify(halo.host, query))
+      expect(checks.filter(({ ok }) => ok === false)).toEqual([]);
   });
 });

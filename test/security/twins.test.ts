@@ -27,15 +27,15 @@ describe('incident twin-ids: ids that people or trailers cannot tell apart', () 
     'are refused with the place where they hold what nobody sees: %j',
     (id) => {
       expect(() => parse('US-002', id)).toThrow(
-        /prd\.json:\d+: userStories\[1\]\.id: holds a control character or an invisible one \(U\+[0-9A-F]{4,5}\)/,
+        /prd\.json:\d+: userStories\[1\]\.id: holds a control character or a hidden one \(<U\+[0-9A-F]{4,5}>\)/,
       );
     },
   );
 
   it.each([
-    ['US 1', 'US  1', String.raw`"US \u{0020}1" looks like the id "US 1" of userStories[0]`],
-    ['US 1', 'US\u00a01', String.raw`"US\u{00A0}1" looks like the id "US 1" of userStories[0]`],
-    ['\u00e4', 'a\u0308', String.raw`"a\u{0308}" looks like the id "\u{00E4}" of userStories[0]`],
+    ['US 1', 'US  1', `"US <U+0020>1" looks like the id "US 1" of userStories[0]`],
+    ['US 1', 'US\u00a01', `"US<U+00A0>1" looks like the id "US 1" of userStories[0]`],
+    ['\u00e4', 'a\u0308', `"a<U+0308>" looks like the id "<U+00E4>" of userStories[0]`],
     ['US-1', 'US\u20111', 'looks like'],
     ['US-1', 'US-\uff11', 'looks like'],
     ['API', '\u0410PI', 'looks like'],

@@ -35,15 +35,17 @@ afterAll(async () => {
   rmSync(keys, { recursive: true });
 });
 
-async function verified(target: string): Promise<Verified[]> {
+async function verified(target: string, { host = halo.host, trustRecord = false } = {}): Promise<Verified[]> {
   const results: Verified[] = [];
-  const query = { target, folder: repository.root, signal: new AbortController().signal };
-  for await (const each of verify(halo.host, query)) results.push(each);
+  const query = { target, folder: repository.root, trustRecord, signal: new AbortController().signal };
+  for await (const each of verify(host, query)) results.push(each);
   return results;
 }
 
 function failures(results: Verified[]): string[] {
-  return results.flatMap(({ checks }) => checks.filter(({ ok }) => !ok).map(({ what, found }) => `${what}: ${found}`));
+  return results.flatMap(({ checks }) =>
+    checks.filter(({ ok }) => ok === false).map(({ what, found }) => `${what}: ${found}`),
+  );
 }
 
 describe('a landed commit', () => {
@@ -80,20 +82,45 @@ describe('a landed commit', () => {
     expect(byRun.map(({ story }) => story)).toEqual(['A', 'B']);
     expect(failures(byRun)).toEqual([]);
     expect(byRun[0]!.checks.map(({ what }) => what.split(' ')[0])).toEqual([
-      ...['record', 'commit', 'base', 'tree', 'setup', 'gate', 'gate'],
+      ...['record', 'signature', 'signature', 'commit', 'base', 'tree', 'settings', 'setup', 'gate', 'gate'],
     ]);
-    expect(failures(await verified(`halo/${state.runId}~1`))).toEqual([]);
+    expect(byRun[0]!.remarks).toEqual([]);
+    // The run's directory confirms it here; elsewhere nothing says where its gates come from.
+    expect(await verified(`halo/${state.runId}~1`)).toEqual([byRun[0]]);
+    const host = { ...halo.host, home: keys };
+    const elsewhere = await verified(`halo/${state.runId}~1`, { host });
+    expect(failures(elsewhere)).toEqual([
+      ...[
+        'setup 1: halo.toml: none',
+        'gate 1: halo.toml: none',
+        'gate 2: halo.toml: none',
+        'env WORD: halo.toml: none',
+      ],
+    ]);
+    const [trusted] = await verified(`halo/${state.runId}~1`, { host, trustRecord: true });
+    expect(failures([trusted!])).toEqual([]);
+    expect(trusted!.remarks).toEqual([
+      'the record is signed, by whom is not checked',
+      'settings that differ (4) are taken from the record',
+    ]);
   });
 
   it('does not pass verification when record and commit do not belong together', async () => {
     const [a, b] = state.stories.map(({ commit }) => commit!);
-    const note = repository.git('notes', '--ref=halo', 'show', a!);
-    repository.git('-c', 'user.name=e', '-c', 'user.email=e@e', 'notes', '--ref=halo', 'add', '-f', '-m', note, b!);
-    expect(failures(await verified(b!)).map((line) => line.split(':')[0])).toEqual(['commit', 'base', 'tree']);
-    expect(failures(await verified(state.runId))).toEqual(['record: differs']);
-    const lie = note.replace('"exitCode": 0', '"exitCode": 3').replace(/test -s file/, 'exit 4');
-    repository.git('-c', 'user.name=e', '-c', 'user.email=e@e', 'notes', '--ref=halo', 'add', '-f', '-m', lie, a!);
-    expect(failures(await verified(a!))).toEqual(['gate test "$WORD" = x && exit 4: exit 4']);
+    const record = repository.git('notes', '--ref=halo', 'show', a!);
+    const note = (text: string, on: string) =>
+      repository.git('-c', 'user.name=e', '-c', 'user.email=e@e', 'notes', '--ref=halo', 'add', '-f', '-m', text, on);
+    note(record, b!);
+    for (const target of [b!, state.runId]) expect(failures(await verified(target))).toEqual(['record: differs']);
+    const elsewhere = { host: { ...halo.host, home: keys }, trustRecord: true };
+    expect(failures(await verified(b!, elsewhere)).map((line) => line.split(':')[0])).toEqual([
+      'commit',
+      'base',
+      'tree',
+    ]);
+    note(record.replace(/test -s file/, 'exit 4'), a!);
+    expect(failures(await verified(a!, elsewhere))).toEqual(['gate test "$WORD" = x && exit 4: exit 4']);
+    expect(failures(await verified(a!))).toEqual(['record: differs', 'signature of record: unsigned']);
     expect(failures(await verified('main'))).toEqual(['record: none']);
     await expect(verified('nothing')).rejects.toMatchObject({ code: 'RUN_NOT_FOUND' });
   });

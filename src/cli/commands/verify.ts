@@ -9,16 +9,18 @@ import { stoppable } from '../until-stopped.ts';
 
 interface Flags {
   repo: string;
+  trustRecord?: true;
   json?: true;
 }
 
 export const define: Define = (command, cli) => {
   command
     .description(
-      'Proves landed commits again, on this machine: compares each with its record (refs/notes/halo), then runs its setup and gates in a clean container of the recorded image on exactly that tree.',
+      'Proves landed commits again, on this machine: compares each with its record (refs/notes/halo), and the record with what confirms it: the run directory, a signature, the configuration of the commit’s base. Then runs its setup and gates in a clean container of the recorded image on exactly that tree.',
     )
     .argument('<target>', 'a run, any unique part of its id, or a commit')
     .option('--repo <path>', 'where a commit is looked for', '.')
+    .option('--trust-record', 'take settings from the record also where nothing here confirms them')
     .option('--json', 'print one commit per line as JSON')
     .addHelpText('after', HELP)
     .action((target: string, flags: Flags) => verify(target, flags, cli));
@@ -34,18 +36,22 @@ Exit codes:
 
 See also: halo status, halo diff`;
 
-async function verify(target: string, { repo, json }: Flags, cli: Cli): Promise<void> {
+async function verify(target: string, { repo, trustRecord, json }: Flags, cli: Cli): Promise<void> {
   const folder = resolve(cli.cwd, repo);
-  const good = await stoppable(cli, async (signal) => {
+  const { good, remarks } = await stoppable(cli, async (signal) => {
     let good = true;
-    for await (const verified of cli.services.verify({ target, folder, signal })) {
-      good &&= verified.checks.every(({ ok }) => ok);
+    const remarks = new Set<string>();
+    for await (const verified of cli.services.verify({ target, folder, trustRecord: trustRecord === true, signal })) {
+      good &&= verified.checks.every(({ ok }) => ok !== false);
+      for (const remark of verified.remarks) remarks.add(remark);
       await (json ? cli.printJson(verified) : cli.print(...page(verified, cli), ''));
     }
-    return good;
+    return { good, remarks };
   });
   if (!good) cli.exitCode = exitCodeOf('GATE_FAILED');
-  if (!json) await cli.print(good ? cli.paint('good', 'all as recorded') : cli.paint('bad', 'not as recorded'));
+  if (json) return;
+  const tone = !good ? 'bad' : remarks.size > 0 ? 'warn' : 'good';
+  await cli.print(cli.paint(tone, good ? ['all as recorded', ...remarks].join('; ') : 'not as recorded'));
 }
 
 function page({ commit, story, checks }: Verified, cli: Cli): string[] {
