@@ -67,12 +67,19 @@ export function resolveConfig({ home, repo, profile, env = {}, set = [], cwd }: 
   const settings = merged
     .map((setting) => settled.settings.find(({ key }) => key === setting.key) ?? unset(setting))
     .map((setting) => keepOwnProtection(capByRepository(setting, layers), layers));
-  const toml = HaloToml.parse(nest(settings));
-  const config = toConfig(toml, api);
   const origins = Object.fromEntries(settings.map(({ key, origin }) => [key, origin]));
+  const { data: toml, error } = HaloToml.safeParse(nest(settings));
+  // Lists that were put together can be too long where each alone is not.
+  if (error !== undefined) throw invalid(error.issues.map((issue) => explain(issue, origins)));
+  const config = toConfig(toml, api);
   const conflicts = findConflicts(config, origins);
   if (conflicts.length > 0) throw invalid(conflicts);
   return { config: deepFreeze(config), fleet: toFleet(toml), origins, settings };
+}
+
+function explain({ path, message }: { path: PropertyKey[]; message: string }, origins: Record<string, string>): string {
+  const key = path.slice(0, 2).map(String).join('.');
+  return `${origins[key] ?? DEFAULT_ORIGIN}: ${key}: ${message}`;
 }
 
 /** What was settled otherwise, by a more special setting or by the user against the repository, is not in force. */

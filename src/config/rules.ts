@@ -25,11 +25,21 @@ export const SecretPattern = Text.superRefine((source, context) => {
 /** Shell commands, in order. */
 export const Commands = z.array(Text, { error: 'must be a list of commands, like ["npm test"]' });
 
+const MOST_GLOBS = 100;
+const LONGEST_GLOB = 200;
+const GLOBS_TOGETHER = 4000;
+
 /** Paths with `*`, `**`, `?` and `{a,b}`, from the top of the repository; a leading `!` excepts. */
-export const Globs = z.array(
-  Text.refine((glob) => !/^!?\//.test(glob), 'must not begin with a slash: paths start at the top of the repository'),
-  { error: 'must be a list of globs, like ["migrations/**"]' },
-);
+export const Globs = z
+  .array(
+    Text.refine(
+      (glob) => !/^!?\//.test(glob),
+      'must not begin with a slash: paths start at the top of the repository',
+    ).max(LONGEST_GLOB, `must be at most ${LONGEST_GLOB} characters long`),
+    { error: 'must be a list of globs, like ["migrations/**"]' },
+  )
+  .max(MOST_GLOBS, `must be at most ${MOST_GLOBS} globs`)
+  .refine((globs) => globs.join('').length <= GLOBS_TOGETHER, `must be at most ${GLOBS_TOGETHER} characters together`);
 
 /** Files of the workspace; they become words of a shell script in a sandbox. */
 export const ReportPaths = z

@@ -188,7 +188,7 @@ export const HaloToml = z.strictObject({
     protect: key(Globs, [
       'list of globs',
       [],
-      'Paths that a story may only change with `halo approve`, besides those of [halo’s own list](proof.md#protected-paths). `!glob` takes paths out.',
+      'Paths that a story may only change with `halo approve`, besides those of [halo’s own list](proof.md#protected-paths). `!glob` takes paths out. At most 100 globs of 200 characters, 4000 together.',
     ]),
   }),
   git: z.strictObject({

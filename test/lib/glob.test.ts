@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { compileGlob } from '../../src/lib/glob.ts';
+import { compileGlobs } from '../../src/lib/glob.ts';
 
 test.each([
   ['halo.toml', ['halo.toml'], ['sub/halo.toml', 'halo.tomlx', 'halo-toml', 'xhalo.toml']],
@@ -13,7 +13,14 @@ test.each([
   ['a{b', ['a{b'], ['ab']],
   ['**', ['a', 'a/b', 'with\nnewline'], []],
 ])('%s', (glob, yes, no) => {
-  const pattern = compileGlob(glob);
+  const pattern = compileGlobs([glob]);
   expect(yes.filter((path) => !pattern.test(path))).toEqual([]);
   expect(no.filter((path) => pattern.test(path))).toEqual([]);
+});
+
+test('several at once', () => {
+  const globs = compileGlobs(['a|b', '*.md', 'x/**']);
+  expect(['a|b', 'c.md', 'x/y'].filter((path) => !globs.test(path))).toEqual([]);
+  expect(['a', 'b', 'x', 'y/c.md'].filter((path) => globs.test(path))).toEqual([]);
+  expect(compileGlobs([]).test('')).toBe(false);
 });

@@ -18,7 +18,7 @@ export async function holdForPerson(attempt: Attempt, { commit, changed, suspect
   const { config, candidateDir, mirrorDir, runId, key, approval } = attempt;
   const unseen = changed.filter(({ path }) => approval?.paths.has(path) !== true);
   if (approval !== undefined && unseen.length === 0) return;
-  const guarded = findProtected(
+  const guarded = await findProtected(
     changed.map(({ path }) => path),
     config.land.protect,
   );
