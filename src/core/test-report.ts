@@ -1,3 +1,4 @@
+import { collectTests, type Tests } from './test-formats/collect.ts';
 import { readJestJson } from './test-formats/jest-json.ts';
 import { readJunit } from './test-formats/junit.ts';
 import { readPytest } from './test-formats/pytest.ts';
@@ -16,19 +17,15 @@ export interface TestChanges {
   emptied: string[];
 }
 
-const MOST_TESTS = 100_000;
 const READERS = [readJunit, readJestJson, readTap, readPytest, readSpec];
 
 /**
  * The tests that a report names, be it a report file or the output of a gate: JUnit XML, the JSON of jest and vitest,
- * TAP, pytest (`-v` or `-rA`), or what node:test prints for people. Undefined when the text is none of these.
+ * TAP, pytest (`-v` or `-rA`), or what node:test prints for people. They are added to `tests`, whose limits are those of
+ * all reports together. Undefined when the text is none of these.
  */
-export function readTests(text: string): TestCase[] | undefined {
-  for (const read of READERS) {
-    const tests = read(text);
-    if (tests !== undefined) return tests.slice(0, MOST_TESTS);
-  }
-  return undefined;
+export function readTests(text: string, tests: Tests = collectTests()): TestCase[] | undefined {
+  return READERS.some((read) => read(text, tests)) ? tests.found : undefined;
 }
 
 /** Compares by name; of several tests of one name as many must still be there. */

@@ -1,23 +1,23 @@
 import type { TestCase } from '../test-case.ts';
+import type { Tests } from './collect.ts';
 
 const LONGEST_TAG = 10_000;
 
 /** JUnit XML. Read tag by tag: entities and doctypes of a hostile file have no meaning here. */
-export function readJunit(text: string): TestCase[] | undefined {
+export function readJunit(text: string, tests: Tests): boolean {
   const start = text.search(/<testsuites?[\s>/]/);
-  if (start < 0) return undefined;
-  const tests: TestCase[] = [];
+  if (start < 0) return false;
   let current: TestCase | undefined;
   for (const tag of tagsOf(text, start)) {
     const name = /^\/?[\w:-]+/.exec(tag)?.[0];
     if (name === 'testcase') {
-      current = readCase(tag);
-      tests.push(current);
+      if (tests.isFull()) break;
+      current = addCase(tag, tests);
       if (tag.endsWith('/')) current = undefined;
     } else if (name === '/testcase') current = undefined;
     else if (current !== undefined && (name === 'skipped' || name === 'disabled')) current.skipped = true;
   }
-  return tests;
+  return true;
 }
 
 /** What stands between `<` and `>`; comments and CDATA are left out. */
@@ -35,7 +35,7 @@ function* tagsOf(text: string, start: number): Generator<string> {
   }
 }
 
-function readCase(tag: string): TestCase {
+function addCase(tag: string, tests: Tests): TestCase {
   const attributes = new Map(
     [...tag.matchAll(/\s([\w:-]+)\s*=\s*(?:"([^"]*)"|'([^']*)')/g)].map(([, key = '', double, single]) => [
       key,
@@ -45,11 +45,10 @@ function readCase(tag: string): TestCase {
   const suite = attributes.get('classname') ?? '';
   const name = attributes.get('name') ?? '';
   const asserts = Number(attributes.get('assertions') ?? NaN);
-  return {
-    name: suite === '' || name.startsWith(suite) ? name : `${suite} > ${name}`,
+  return tests.add(suite === '' || name.startsWith(suite) ? [name] : [suite, name], {
     skipped: /^(?:skipped|disabled|notrun)$/i.test(attributes.get('status') ?? ''),
     ...(Number.isInteger(asserts) ? { asserts } : {}),
-  };
+  });
 }
 
 const ENTITIES: Record<string, string> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" };

@@ -1,26 +1,31 @@
-import type { TestCase } from '../test-case.ts';
+import type { Tests } from './collect.ts';
 import { shortLines } from './short-lines.ts';
 
 const HEADER = /^=+ test session starts =+$/m;
+/** In a look-ahead, so that a line with many `.py::` is gone through once. */
+const NAME = String.raw`(?=\S+\.py::.)(.+?)`;
 /** `-v`: the test and then its outcome. */
-const VERBOSE = /^(\S+\.py::.+?) (PASSED|FAILED|SKIPPED|ERROR|XFAIL|XPASS)\b/;
+const VERBOSE = new RegExp(String.raw`^${NAME} (PASSED|FAILED|SKIPPED|ERROR|XFAIL|XPASS)\b`);
 /** `-rA`: the outcome and then the test. A skipped one is named by its place only. */
-const SUMMARY = /^(PASSED|FAILED|ERROR|XFAIL|XPASS) (\S+\.py::.+?)(?: - .*)?$/;
+const SUMMARY = new RegExp(String.raw`^(PASSED|FAILED|ERROR|XFAIL|XPASS) ${NAME}(?: - .*)?$`);
 const SKIPPED = /^SKIPPED \[\d+\] (\S+\.py:\d+)/;
 
 /** The output of pytest with `-v` or `-rA`; without either it names no tests. */
-export function readPytest(text: string): TestCase[] | undefined {
-  if (!HEADER.test(text)) return undefined;
-  const lines = shortLines(text);
-  const verbose = lines.flatMap((line): TestCase[] => {
+export function readPytest(text: string, tests: Tests): boolean {
+  if (!HEADER.test(text)) return false;
+  const before = tests.found.length;
+  for (const line of shortLines(text)) {
+    if (tests.isFull()) break;
     const [, name, outcome] = VERBOSE.exec(line) ?? [];
-    return name === undefined ? [] : [{ name, skipped: outcome === 'SKIPPED' }];
-  });
-  if (verbose.length > 0) return verbose;
-  return lines.flatMap((line): TestCase[] => {
+    if (name !== undefined) tests.add([name], { skipped: outcome === 'SKIPPED' });
+  }
+  if (tests.found.length > before) return true;
+  for (const line of shortLines(text)) {
+    if (tests.isFull()) break;
     const name = SUMMARY.exec(line)?.[2];
-    if (name !== undefined) return [{ name, skipped: false }];
-    const place = SKIPPED.exec(line)?.[1];
-    return place === undefined ? [] : [{ name: place, skipped: true }];
-  });
+    const place = name === undefined ? SKIPPED.exec(line)?.[1] : undefined;
+    if (name !== undefined) tests.add([name], { skipped: false });
+    else if (place !== undefined) tests.add([place], { skipped: true });
+  }
+  return true;
 }

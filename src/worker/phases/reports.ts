@@ -1,4 +1,5 @@
 import type { TestCase } from '../../core/test-case.ts';
+import { collectTests } from '../../core/test-formats/collect.ts';
 import { readTests } from '../../core/test-report.ts';
 import { maskInto } from '../../lib/secrets/masked-sink.ts';
 import { collectText, discard } from '../../lib/sinks.ts';
@@ -16,13 +17,13 @@ const FILE_BYTES = 4 * 1024 * 1024;
  */
 export async function readReports(attempt: Attempt, clean: Workspace, logs: string[]): Promise<TestCase[] | null> {
   const { worker, place, config } = attempt;
-  const [printed, written] = await Promise.all([
-    Promise.all(logs.map((log) => worker.store.readArtifact(place, log))),
-    config.tests.reports.length === 0 ? [] : readFiles(attempt, clean),
-  ]);
-  const found = [...printed, ...written].map((text) => (text === undefined ? undefined : readTests(text)));
-  const tests = found.filter((each) => each !== undefined);
-  return tests.length === 0 ? null : tests.flat();
+  const written = config.tests.reports.length === 0 ? [] : await readFiles(attempt, clean);
+  const tests = collectTests();
+  let found: TestCase[] | undefined;
+  // One after the other: each may be megabytes long.
+  for (const log of logs) found = readTests((await worker.store.readArtifact(place, log)) ?? '', tests) ?? found;
+  for (const text of written) found = readTests(text, tests) ?? found;
+  return found ?? null;
 }
 
 /** By halo's own image with the workspace read-only, one sandbox a file: whatever it holds is only text here. */
