@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import type { AgentOutcome } from '../core/agent.ts';
 import { safeLine } from '../core/safe-text.ts';
-import { parseJson } from '../lib/parse-json.ts';
+import { parseForeignJson } from '../lib/parse-json.ts';
 
 const MAX_SUMMARY = 8000;
 
@@ -24,7 +24,7 @@ export const ANSWER_SCHEMA = {
 /** Reads the final answer: exactly one JSON object of the agreed shape, with nothing around it but white space. */
 export function readAnswer(text: string | undefined): AgentOutcome {
   if (text === undefined || text.trim() === '') return invalid('The agent ended without a final answer.');
-  const value = parseJson(text);
+  const value = parseForeignJson(text);
   if (value === undefined) return invalid(describeNoJson(text.trim()));
   const parsed = answerShape.safeParse(value);
   if (!parsed.success)
@@ -39,7 +39,7 @@ export function isAnswer(text: string): boolean {
 
 function describeNoJson(text: string): string {
   const lines = text.split('\n').filter((line) => line.trim() !== '');
-  if (lines.length > 1 && lines.every((line) => parseJson(line) !== undefined))
+  if (lines.length > 1 && lines.every((line) => parseForeignJson(line) !== undefined))
     return `The agent's final answer holds ${lines.length} JSON documents instead of one.`;
   return `The agent's final answer is not the JSON that was asked for: "${safeLine(text, 120)}".`;
 }

@@ -118,7 +118,12 @@ function quoteName(text: string): string {
 function codeSpan(text: string): string {
   const ticks = '`'.repeat(longestTicks(text) + 1);
   const pad = /^`|`$/.test(text) ? ' ' : '';
-  return `${ticks}${pad}${text.replace(/\s*\n\s*/g, ' ; ')}${pad}${ticks}`;
+  return `${ticks}${pad}${oneLine(text)}${pad}${ticks}`;
+}
+
+function oneLine(text: string): string {
+  const lines = text.split('\n').map((line) => line.trim());
+  return lines.filter((line) => line !== '').join(' ; ');
 }
 
 function fence(text: string): string {
@@ -127,5 +132,5 @@ function fence(text: string): string {
 }
 
 function longestTicks(text: string): number {
-  return Math.max(0, ...(text.match(/`+/g) ?? []).map((run) => run.length));
+  return (text.match(/`+/g) ?? []).reduce((longest, run) => Math.max(longest, run.length), 0);
 }

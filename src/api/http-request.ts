@@ -29,7 +29,7 @@ export async function requestJson<T>(server: Server, path: string, options: Requ
 
 /** The response, when the server said yes. Throws API_UNREACHABLE, API_REFUSED or what the server threw. */
 export async function request(server: Server, path: string, options: RequestOptions = {}): Promise<Response> {
-  const url = new URL(server.url.replace(/\/+$/, '') + path);
+  const url = new URL(server.url.replace(/(?<!\/)\/+$/, '') + path);
   for (const [key, value] of Object.entries(options.query ?? {})) url.searchParams.set(key, value);
   const late = new AbortController();
   const timer = setTimeout(() => late.abort(), options.body === undefined ? ANSWER_MS : WORK_MS);

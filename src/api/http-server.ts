@@ -6,6 +6,7 @@ import { refuseRemoteOptions } from '../config/remote.ts';
 import { ERRORS, HaloError, toHaloError, type ErrorCode } from '../core/errors.ts';
 import { safeJson } from '../core/safe-text.ts';
 import type { StopReason } from '../core/stop-reason.ts';
+import { isExcessive } from '../lib/parse-json.ts';
 import type { Masker } from '../lib/secrets/masker.ts';
 import { streamFrames } from './http-stream.ts';
 import type { Operations, SubmitOptions } from './operations.ts';
@@ -62,6 +63,11 @@ export function buildApp(options: AppOptions): FastifyInstance {
   });
   // A page may send text or a form to any address without being asked first; it may not send JSON.
   app.removeContentTypeParser('text/plain');
+  const parseJson = app.getDefaultJsonParser('error', 'error');
+  app.addContentTypeParser<string>('application/json', { parseAs: 'string' }, (request, body, done) => {
+    if (isExcessive(body)) done(new HaloError('USAGE', 'The request holds too many values, or too many levels.'));
+    else void parseJson(request, body, done);
+  });
   app.setErrorHandler(async (error: FastifyError | HaloError, _request, reply) => {
     const known = fromFastify(error);
     await reply.code(statusOf(known.code)).send(toWireError(known));
@@ -218,7 +224,8 @@ function sameSecret(given: string, secret: string): boolean {
 function parse<T>(schema: z.ZodType<T>, value: unknown): T {
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
-  throw new HaloError('USAGE', `The request is not valid: ${z.prettifyError(parsed.error).replace(/\s+/g, ' ')}.`);
+  const issues = z.prettifyError({ issues: parsed.error.issues.slice(0, 10) }).replace(/\s+/g, ' ');
+  throw new HaloError('USAGE', `The request is not valid: ${issues}.`);
 }
 
 function fromFastify(error: FastifyError | HaloError): HaloError {

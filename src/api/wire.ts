@@ -18,14 +18,17 @@ export type RawFrame = { raw: string } | { error: WireError };
 
 export const STREAM_TYPE = 'application/x-ndjson';
 
-const PRD = z.strictObject({ path: z.string().min(1), content: z.base64() });
+/** A path or an address. */
+const PLACE = z.string().min(1).max(4096);
+
+const PRD = z.strictObject({ path: PLACE, content: z.base64() });
 
 const PRIORITY = z.number().refine(isPriority, 'must be a priority').optional();
 
 /** What goes for all runs of a submit. `user` is taken at its word: all who have the token are trusted alike. */
 const OPTIONS = {
   profile: z.string().optional(),
-  set: z.array(z.string()),
+  set: z.array(z.string().max(65_536)),
   allowDirty: z.boolean(),
   fromHead: z.boolean().optional(),
   priority: PRIORITY,
@@ -36,7 +39,7 @@ const OPTIONS = {
 
 export const SUBMIT_BODY = z.strictObject({
   prd: PRD,
-  repos: z.array(z.string().min(1)).min(1),
+  repos: z.array(PLACE).min(1),
   ...OPTIONS,
 });
 export type SubmitBody = z.infer<typeof SUBMIT_BODY>;
@@ -46,7 +49,7 @@ export const BATCH_BODY = z.strictObject({
     .array(
       z.strictObject({
         name: z.string().min(1),
-        repo: z.string().min(1),
+        repo: PLACE,
         prd: PRD,
         deps: z.array(z.string()),
         priority: PRIORITY,

@@ -1,11 +1,12 @@
 import { dirname } from 'node:path';
 import { HaloError } from '../core/errors.ts';
+import { clip } from '../core/safe-text.ts';
 import { findNearest } from '../lib/nearest.ts';
 import { CONFIG_KEYS, holdsText, variableOf } from './keys.ts';
 import { parseLiteral } from './literal.ts';
 import type { ConfigFile } from './load.ts';
 import { toSettings, type Setting } from './settings.ts';
-import { findTomlLine } from './toml-line.ts';
+import { openTomlLines } from './toml-line.ts';
 
 /** What one file sets: for all, and in each of its profiles. */
 export interface FileLayers {
@@ -19,8 +20,9 @@ const HOST_VARIABLES = ['HALO_HOME', 'HALO_REDIS_URL', 'HALO_URL', 'HALO_TOKEN',
 /** Reads a file, its profiles too; what breaks a rule is added to `problems`. */
 export function readFileLayers(file: ConfigFile, problems: string[]): FileLayers {
   const baseDir = dirname(file.path);
+  const lineOf = openTomlLines(file.text);
   const at = (key: string) => {
-    const line = findTomlLine(file.text, key);
+    const line = lineOf(key);
     return line === undefined ? file.path : `${file.path}:${line}`;
   };
   const { profiles: tables = {}, ...table } = file.table;
@@ -80,6 +82,6 @@ function readLiteral(
 ): Setting[] {
   const value = parseLiteral(text, holdsText(key));
   if (value !== undefined) return toSettings(key, value, { originOf: () => origin, baseDir: cwd, problems });
-  problems.push(`${origin}: ${key}: not valid TOML: ${text}`);
+  problems.push(`${origin}: ${key}: not valid TOML: ${clip(text, 200)}`);
   return [];
 }

@@ -58,7 +58,7 @@ export function resolveConfig({ home, repo, profile, env = {}, set = [], cwd }: 
   ]);
   if (problems.length > 0) throw invalid(problems);
   const merged = mergeLayers(layers);
-  const { agent, agents } = HaloToml.parse(nest(merged));
+  const { agent, agents } = check(merged);
   const api = apiOf(agent, { command: agents.command.model, opencode: agents.opencode.model });
   const settled = settleModel(layers, api);
   const hosts = home === undefined ? undefined : layers[0];
@@ -68,18 +68,23 @@ export function resolveConfig({ home, repo, profile, env = {}, set = [], cwd }: 
     .map((setting) => settled.settings.find(({ key }) => key === setting.key) ?? unset(setting))
     .map((setting) => keepOwnProtection(capByRepository(setting, layers), layers));
   const origins = Object.fromEntries(settings.map(({ key, origin }) => [key, origin]));
-  const { data: toml, error } = HaloToml.safeParse(nest(settings));
-  // Lists that were put together can be too long where each alone is not.
-  if (error !== undefined) throw invalid(error.issues.map((issue) => explain(issue, origins)));
+  const toml = check(settings);
   const config = toConfig(toml, api);
   const conflicts = findConflicts(config, origins);
   if (conflicts.length > 0) throw invalid(conflicts);
   return { config: deepFreeze(config), fleet: toFleet(toml), origins, settings };
 }
 
-function explain({ path, message }: { path: PropertyKey[]; message: string }, origins: Record<string, string>): string {
-  const key = path.slice(0, 2).map(String).join('.');
-  return `${origins[key] ?? DEFAULT_ORIGIN}: ${key}: ${message}`;
+/** Settings of several sources can be too many together where those of each are not. Throws CONFIG_INVALID. */
+function check(settings: readonly Setting[]): HaloToml {
+  const { data, error } = HaloToml.safeParse(nest(settings));
+  if (data !== undefined) return data;
+  const problems = error.issues.map(({ path, message }) => {
+    const key = path.map(String).join('.');
+    const origin = settings.find((setting) => setting.key === key || setting.key.startsWith(`${key}.`))?.origin;
+    return `${origin ?? DEFAULT_ORIGIN}: ${key}: ${message}`;
+  });
+  throw invalid(problems);
 }
 
 /** What was settled otherwise, by a more special setting or by the user against the repository, is not in force. */
@@ -109,7 +114,7 @@ function mergeLayers(layers: readonly Layer[]): Setting[] {
 }
 
 /** Dotted keys as nested tables, for the schema. */
-function nest(settings: Setting[]): Record<string, unknown> {
+function nest(settings: readonly Setting[]): Record<string, unknown> {
   const root: Record<string, unknown> = Object.fromEntries(OPEN_TABLES.map((table) => [table, {}]));
   for (const { key, value } of settings) {
     const open = openMemberOf(key);

@@ -82,22 +82,33 @@ export const BaseUrl = parsed('an http or https URL without user, query or fragm
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || !['http:', 'https:'].includes(url.protocol)) return undefined;
   if (url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '') return undefined;
-  return text.replace(/\/+$/, '');
+  return text.replace(/(?<!\/)\/+$/, '');
 });
+
+const LONGEST_NAME = 200;
+const LONGEST_VALUE = 65_536;
+const MOST_VARIABLES = 1000;
 
 /** The name of an environment variable. */
 export const VariableName = z
   .string({ error: 'must be a string' })
+  .max(LONGEST_NAME, `must be at most ${LONGEST_NAME} characters long`)
   .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'must be the name of an environment variable, like OPENAI_API_KEY');
 
 /** Names and values of environment variables. */
-export const Variables = z.record(
-  z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'is not the name of an environment variable'),
-  z
-    .string({ error: 'must be a string; put numbers in quotes' })
-    .refine((text) => !text.includes('\0'), 'must not hold a NUL character'),
-  { error: 'must be a table of strings' },
-);
+export const Variables = z
+  .record(
+    z
+      .string()
+      .max(LONGEST_NAME, `is longer than ${LONGEST_NAME} characters`)
+      .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'is not the name of an environment variable'),
+    z
+      .string({ error: 'must be a string; put numbers in quotes' })
+      .max(LONGEST_VALUE, `must be at most ${LONGEST_VALUE} characters long`)
+      .refine((text) => !text.includes('\0'), 'must not hold a NUL character'),
+    { error: 'must be a table of strings' },
+  )
+  .refine((table) => Object.keys(table).length <= MOST_VARIABLES, `must be at most ${MOST_VARIABLES} variables`);
 
 /** A whole number within bounds. */
 export function wholeNumber(least: number, most: number) {

@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import type { z } from 'zod';
+import { clip } from '../core/safe-text.ts';
 import { CONFIG_KEYS, describeUnknownKey, isTableName, OPEN_TABLES, openMemberOf } from './keys.ts';
 
 /** One key set by one source. */
@@ -21,6 +22,10 @@ export interface SettingSource {
   problems: string[];
 }
 
+/** More are of no use to the person who reads them; nothing is looked up for the rest. */
+const MOST_PROBLEMS = 50;
+const LONGEST_PROBLEM = 500;
+
 /** Takes a value apart into the keys that it sets, each checked against the schema. */
 export function toSettings(key: string, value: unknown, source: SettingSource): Setting[] {
   const known = CONFIG_KEYS.get(key);
@@ -30,6 +35,7 @@ export function toSettings(key: string, value: unknown, source: SettingSource): 
       return toSettings(key === '' ? part : `${key}.${part}`, member, source);
     });
   }
+  if (source.problems.length > MOST_PROBLEMS) return [];
   const rule =
     known !== undefined
       ? findFault(known.schema, key, value)
@@ -37,7 +43,8 @@ export function toSettings(key: string, value: unknown, source: SettingSource): 
         ? findFault(CONFIG_KEYS.get(open.table)?.schema, open.table, { [open.member]: value })
         : `${key}: ${isTableName(key) ? 'must be a table' : describeUnknownKey(key)}`;
   if (rule !== undefined) {
-    source.problems.push(`${source.originOf(key)}: ${rule}`);
+    const isLast = source.problems.length === MOST_PROBLEMS;
+    source.problems.push(isLast ? 'and more' : `${source.originOf(key)}: ${clip(rule, LONGEST_PROBLEM)}`);
     return [];
   }
   const name = open === undefined ? key : `${open.table}.${open.member}`;

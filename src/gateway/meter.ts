@@ -1,5 +1,5 @@
 import { NO_USAGE } from '../core/agent.ts';
-import { parseJson } from '../lib/parse-json.ts';
+import { parseForeignJson } from '../lib/parse-json.ts';
 import type { ModelOperation } from './model-api.ts';
 import { createUsageReader, type Told, type UsageReader } from './usage.ts';
 
@@ -34,7 +34,7 @@ function meterStream(reader: UsageReader): Meter {
     const text = line.take();
     if (text?.startsWith('data:') !== true) return;
     if (DELTA.test(text)) deltas += 1;
-    if (text.includes('"usage')) told = reader.event(parseJson(text.slice(5))) ?? told;
+    if (text.includes('"usage')) told = reader.event(parseForeignJson(text.slice(5))) ?? told;
   };
   return {
     push(chunk) {
@@ -59,7 +59,7 @@ function meterDocument(reader: UsageReader): Meter {
   return {
     push: (chunk) => body.add(chunk),
     outputSoFar: () => 0,
-    end: () => reader.document(parseJson(body.take() ?? '')) ?? NOTHING_TOLD,
+    end: () => reader.document(parseForeignJson(body.take() ?? '')) ?? NOTHING_TOLD,
   };
 }
 

@@ -61,7 +61,7 @@ function answerOf(outgoing: ClientRequest): Promise<IncomingMessage> {
 /** The query is one of the few that the operation knows. */
 function addressOf(base: URL, { operation, url }: ModelRequest): URL {
   const address = new URL(base);
-  address.pathname = `${base.pathname.replace(/\/+$/, '')}${operation.suffix}`;
+  address.pathname = `${base.pathname.replace(/(?<!\/)\/+$/, '')}${operation.suffix}`;
   address.search = url.slice(operation.path.length);
   return address;
 }

@@ -165,7 +165,7 @@ function openRegistry({ name, upstream, hosts, named }: RegistryRoute): Registry
   }
   const authority = formatTarget(target);
   const others = hosts.map((host) => [formatTarget(readHost(host)), 'https:'] as const);
-  const basePath = base.pathname.replace(/\/+$/, '');
+  const basePath = base.pathname.replace(/(?<!\/)\/+$/, '');
   return { name, basePath, authority, protocols: new Map([...others, [authority, protocol]]), named };
 }
 

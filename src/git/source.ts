@@ -17,7 +17,7 @@ export function isUrl(source: string): boolean {
  * `source` is the real path of the common git directory, or an address (credentials in it do not count).
  */
 export function mirrorName(source: string): string {
-  const canonical = withoutCredentials(source).replace(/\/+$/, '');
+  const canonical = withoutCredentials(source).replace(/(?<!\/)\/+$/, '');
   const named = canonical.replace(/\/?\.git$/, '');
   const last = named.split(/[/:]/).at(-1) ?? '';
   const slug = last

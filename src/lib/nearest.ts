@@ -1,8 +1,13 @@
+/** What is longer is no word that somebody misspelt. */
+const LONGEST = 200;
+
 /** The candidate that `word` was most likely meant to be; undefined when none is close. */
 export function findNearest(word: string, candidates: Iterable<string>): string | undefined {
+  if (word.length > LONGEST) return undefined;
   const wanted = word.toLowerCase();
   let best: { candidate: string; distance: number } | undefined;
   for (const candidate of candidates) {
+    if (candidate.length > LONGEST) continue;
     const distance = countEdits(wanted, candidate.toLowerCase());
     if (best === undefined || distance < best.distance) best = { candidate, distance };
   }

@@ -38,7 +38,9 @@ function isJson(text: string, path: string): boolean {
   const start = text.trimStart();
   if (start.startsWith('{')) return true;
   if (start.startsWith('[')) return !/^\[[^\]\n]{0,1000}\][(:[]/.test(start);
-  return path.toLowerCase().endsWith('.json') && !/^\s*(?:#{1,6}\s|[-*+]\s|\d{1,9}[.)]\s)/m.test(text);
+  return (
+    path.toLowerCase().endsWith('.json') && !/^[^\S\r\n\u2028\u2029]*(?:#{1,6}\s|[-*+]\s|\d{1,9}[.)]\s)/m.test(text)
+  );
 }
 
 /** What a document without stories looks like, for its author. */

@@ -171,6 +171,22 @@ const ROWS: [id: string, attack: string, defence: string][] = [
     'data is never written into git’s settings',
   ],
   ['incident archive-library', 'tar-fs wrote outside its folder', 'fixed versions, held by a test'],
+  [
+    'incident slow-globs',
+    'globs of a repository that take for ever to match',
+    'linear time; few and short; a limit of time for all of them',
+  ],
+  [
+    'incident slow-text',
+    'text that a search of halo’s goes through again and again',
+    'patterns without a choice on the way; limits of length and number',
+  ],
+  [
+    'incident report-bomb',
+    'test output that fills the worker’s memory',
+    'limits of depth, names and number while reading',
+  ],
+  ['incident json-bomb', 'JSON with more values than memory', 'counted before it is parsed and checked'],
   ['incident working-folder', 'a working folder below /proc/self/fd', 'refused'],
   [
     'incident kernel-families',

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import type { AgentActivity } from '../../core/agent.ts';
 import type { ParsedLine } from '../adapter.ts';
 import { isAnswer } from '../answer.ts';
-import { parseJson } from '../../lib/parse-json.ts';
+import { parseForeignJson } from '../../lib/parse-json.ts';
 import { capText } from '../cap.ts';
 import { denial } from '../denial.ts';
 
@@ -64,7 +64,7 @@ type Event = z.infer<typeof event>;
 
 /** Reads one line of `claude -p --output-format stream-json`; unknown events and broken lines mean nothing. */
 export function parseClaudeLine(line: string): ParsedLine {
-  const parsed = event.safeParse(parseJson(line));
+  const parsed = event.safeParse(parseForeignJson(line));
   if (!parsed.success) return { activities: [] };
   const { data } = parsed;
   switch (data.type) {

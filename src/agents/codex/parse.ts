@@ -2,7 +2,7 @@ import * as z from 'zod';
 import type { AgentActivity } from '../../core/agent.ts';
 import type { ParsedLine } from '../adapter.ts';
 import { isAnswer } from '../answer.ts';
-import { parseJson } from '../../lib/parse-json.ts';
+import { parseForeignJson } from '../../lib/parse-json.ts';
 import { capText } from '../cap.ts';
 
 const item = z.discriminatedUnion('type', [
@@ -32,7 +32,7 @@ type Item = z.infer<typeof item>;
 
 /** Reads one line of `codex exec --json`; unknown events and broken lines mean nothing. */
 export function parseCodexLine(line: string): ParsedLine {
-  const parsed = event.safeParse(parseJson(line));
+  const parsed = event.safeParse(parseForeignJson(line));
   if (!parsed.success) return { activities: [] };
   const { data } = parsed;
   switch (data.type) {

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import type { AgentActivity } from '../../core/agent.ts';
 import type { LineReader, ParsedLine } from '../adapter.ts';
 import { isAnswer } from '../answer.ts';
-import { parseJson } from '../../lib/parse-json.ts';
+import { parseForeignJson } from '../../lib/parse-json.ts';
 import { capText } from '../cap.ts';
 import { denial } from '../denial.ts';
 
@@ -45,7 +45,7 @@ export function createGeminiReader(): LineReader {
   };
 
   return (line) => {
-    const parsed = event.safeParse(parseJson(line));
+    const parsed = event.safeParse(parseForeignJson(line));
     if (!parsed.success) return { activities: [] };
     const { data } = parsed;
     switch (data.type) {

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import type { AgentActivity } from '../../core/agent.ts';
 import type { ParsedLine } from '../adapter.ts';
 import { isAnswer } from '../answer.ts';
-import { parseJson } from '../../lib/parse-json.ts';
+import { parseForeignJson } from '../../lib/parse-json.ts';
 import { capText } from '../cap.ts';
 import { denial } from '../denial.ts';
 
@@ -39,7 +39,7 @@ const event = z.discriminatedUnion('type', [
 
 /** Reads one line of `opencode run --format json`; unknown events and broken lines mean nothing. */
 export function parseOpencodeLine(line: string): ParsedLine {
-  const parsed = event.safeParse(parseJson(line));
+  const parsed = event.safeParse(parseForeignJson(line));
   if (!parsed.success) return { activities: [] };
   const { data } = parsed;
   switch (data.type) {

@@ -38,7 +38,7 @@ function findReport(text: string): unknown[] | undefined {
   const whole = text.slice(start);
   for (const candidate of candidatesIn(whole)) {
     const results = fieldOf(parse(candidate), 'testResults');
-    if (Array.isArray(results)) return results;
+    if (Array.isArray(results)) return results as unknown[];
   }
   return undefined;
 }

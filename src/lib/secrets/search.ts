@@ -101,6 +101,6 @@ function endOfDone(data: Buffer, { needles }: Wanted): number {
   const lines = sure === 0 ? 0 : data.lastIndexOf(LF, sure - 1) + 1;
   if (data.length - lines <= LONGEST_LINE) return lines;
   const tail = data.toString('latin1', Math.max(0, sure - LONGEST_TOKEN), sure);
-  const token = /[\w-]+$/.exec(tail)?.[0].length ?? 0;
+  const token = /(?<![\w-])[\w-]+$/.exec(tail)?.[0].length ?? 0;
   return token < tail.length ? sure - token : sure;
 }

@@ -27,7 +27,7 @@ export function splitReferences(word: string, list: string): Reference[] {
   const loose = new RegExp(`^(?:${LOOSE})$`, 'i').test(word);
   return list
     .split(/,|;|&|\n|\band\b/i)
-    .map((part) => part.trim().replace(/^(?:[-*+]\s+)?[`*_[]*|[`*_\].]+$/g, ''))
+    .map((part) => part.trim().replace(/^(?:[-*+]\s+)?[`*_[]*|(?<![`*_\].])[`*_\].]+$/g, ''))
     .filter((part) => !isNone(part))
     .map((text) => ({ text, loose }));
 }

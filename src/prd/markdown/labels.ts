@@ -17,7 +17,7 @@ const SIGNED = [
 ];
 const PLAIN = new RegExp(`^(${KNOWN})\\s?:(?:\\s+(.*))?$`, 'i');
 /** Another known label on the same line. */
-const NEXT = new RegExp(`(?:\\s*[|·•;]\\s*|\\s+)(?=\\*\\*(?:${KNOWN})(?::\\*\\*|\\*\\*\\s?:))`, 'i');
+const NEXT = new RegExp(`(?<!\\s)(?:\\s*[|·•;]\\s*|\\s+)(?=\\*\\*(?:${KNOWN})(?::\\*\\*|\\*\\*\\s?:))`, 'i');
 
 /** The labels of a line, in order; none: it is no such line. Checkboxes are none. */
 export function readLabels(line: Line): Label[] {

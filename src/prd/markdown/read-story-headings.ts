@@ -100,7 +100,7 @@ function markOf({ heading, parts: { boxes, status } }: Part): Mark {
   return {
     kind: 'boxes',
     boxes: boxes.map(({ offset }) => offset),
-    headingEnd: heading.offset + heading.raw.replace(/\s+#+$/, '').length,
+    headingEnd: heading.offset + heading.raw.replace(/(?<!\s)\s+#+$/, '').length,
     ...(word === undefined ? {} : { word }),
   };
 }

@@ -57,5 +57,5 @@ function nameOf(heading: string): string {
     .replace(/^[^\p{L}\p{N}]+/u, '')
     .replace(/^(?:\d{1,4}[.):]|(?:phase|part|section) \d{1,4}\s?[:.–—-])\s*/i, '')
     .replace(/\([^()]{0,200}\)\s*$/, '')
-    .replace(/^[^\p{L}\p{N}]+|[^\p{L}\p{N}]+$/gu, '');
+    .replace(/^[^\p{L}\p{N}]+|(?<![^\p{L}\p{N}])[^\p{L}\p{N}]+$/gu, '');
 }

@@ -115,7 +115,7 @@ function readId(plain: string): { id: string; title: string } | undefined {
 
 /** Signs of progress are no part of a title. */
 function withoutSigns(text: string): string {
-  return text.replace(/^[✅☑️✔️\s]+/u, '').replace(/[✅☑️✔️\s]+$/u, '');
+  return text.replace(/^[✅☑️✔️\s]+/u, '').replace(/(?<![✅☑️✔️\s])[✅☑️✔️\s]+$/u, '');
 }
 
 /** Ids of one make have the same letters in front, on headings of the same level. */

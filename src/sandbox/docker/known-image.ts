@@ -38,7 +38,7 @@ async function inspectImage(docker: Docker, name: string): Promise<string> {
 }
 
 function refuseVolumes(name: string, volumes: string[]): void {
-  const uncovered = volumes.filter((path) => !COVERED.includes(path.replace(/\/+$/, '')));
+  const uncovered = volumes.filter((path) => !COVERED.includes(path.replace(/(?<!\/)\/+$/, '')));
   if (uncovered.length === 0) return;
   throw new HaloError('CONFIG_INVALID', `the image ${JSON.stringify(name)} declares VOLUME ${uncovered.join(', ')}`, {
     hint: 'nothing would limit what is written there: use an image without VOLUME, or build one from its parent',
