@@ -31,7 +31,7 @@ export async function inspectRepo(path: string): Promise<RepoFacts> {
     ask('rev-parse', '--path-format=absolute', '--is-shallow-repository', '--git-common-dir'),
     ask('rev-parse', '--show-toplevel'),
     ask('rev-parse', '--quiet', '--verify', 'HEAD^{commit}'),
-    ask('symbolic-ref', '--quiet', '--short', 'HEAD'),
+    ask('symbolic-ref', '--quiet', 'HEAD'),
   ]);
   if (facts.exitCode !== 0) throw notARepo(path, lastWords(facts.stderr) ?? 'git does not know it');
   const lines = facts.stdout.toString('utf8').replace(/\n$/, '');
@@ -48,7 +48,7 @@ export async function inspectRepo(path: string): Promise<RepoFacts> {
   return {
     root,
     gitDir,
-    branch: branch.exitCode === 0 ? lineOf(branch.stdout) : undefined,
+    branch: branch.exitCode === 0 ? branchOf(lineOf(branch.stdout)) : undefined,
     head: lineOf(head.stdout),
     shallow: lines.startsWith('true'),
   };
@@ -112,6 +112,11 @@ export async function readFileAt({ gitDir, commit, path, maxBytes }: FileAt): Pr
 
 function rootWithoutCheckout(gitDir: string): string {
   return basename(gitDir) === '.git' ? dirname(gitDir) : gitDir;
+}
+
+/** git's own short name of a branch has more to it where a tag has the same name. */
+function branchOf(ref: string): string | undefined {
+  return ref.startsWith('refs/heads/') ? ref.slice('refs/heads/'.length) : undefined;
 }
 
 function lineOf(stdout: Buffer): string {

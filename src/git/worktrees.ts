@@ -1,5 +1,6 @@
 import { mkdir, readdir, readFile, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { HaloError } from '../core/errors.ts';
 import { syncUpTo } from '../lib/atomic-write.ts';
 import { git, gitText, type GitOptions } from './git.ts';
 import { replaceLocalPrograms } from './local-programs.ts';
@@ -11,12 +12,32 @@ export interface Worktree {
   branch: string | undefined;
 }
 
-/** The checkouts of a repository, the main one first. */
+/** What git answers to options that it does not know. */
+const USAGE = 129;
+
+/** The checkouts of a repository, the main one first. Throws GIT_FAILED. */
 export async function listWorktrees(gitDir: string): Promise<Worktree[]> {
-  const text = await gitText(['worktree', 'list', '--porcelain'], { gitDir });
-  return text.split('\n\n').flatMap((block) => {
-    const path = /^worktree (.*)$/m.exec(block)?.[1];
-    return path === undefined ? [] : [{ path, branch: /^branch (.*)$/m.exec(block)?.[1] }];
+  const list = ['worktree', 'list', '--porcelain'];
+  const { exitCode, stdout } = await git([...list, '-z'], { gitDir, ok: [0, USAGE] });
+  if (exitCode !== USAGE) return parseWorktrees(stdout.toString('utf8'), '\0');
+  // git before 2.36.
+  return parseWorktrees((await git(list, { gitDir })).stdout.toString('utf8'), '\n');
+}
+
+const FACTS = /^(?:HEAD [0-9a-f]+|branch refs\/.+|detached|bare|locked(?: .*)?|prunable(?: .*)?)$/s;
+
+/** `end` is what ends a line of the list. Throws GIT_FAILED where a path may hold it: its worktree could be another. */
+export function parseWorktrees(list: string, end: '\0' | '\n'): Worktree[] {
+  const records = list.split(end + end).filter((record) => record !== '');
+  return records.map((record) => {
+    const [first = '', ...facts] = record.split(end).filter((line) => line !== '');
+    const branches = facts.filter((fact) => fact.startsWith('branch '));
+    if (!first.startsWith('worktree ') || branches.length > 1 || !facts.every((fact) => FACTS.test(fact))) {
+      throw new HaloError('GIT_FAILED', 'the path of a worktree of the repository holds a line end', {
+        hint: 'Use git 2.36 or newer, or rename that folder.',
+      });
+    }
+    return { path: first.slice('worktree '.length), branch: branches[0]?.slice('branch '.length) };
   });
 }
 

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { fastForward, pushFastForward } from '../../src/git/fast-forward.ts';
 import { updateMirror } from '../../src/git/mirror.ts';
+import { parseWorktrees } from '../../src/git/worktrees.ts';
 import { commitFiles, makeRepo, run, tempDir } from './fixture.ts';
 
 /** A checkout on `main`, one commit behind `halo/r1`. */
@@ -115,4 +116,17 @@ it('pushes to an address without force', async () => {
   expect(run(join(home, 'remote.git'), ['rev-parse', 'main'])).toBe(away);
   const gone = pushFastForward({ mirrorDir: dir, url: `file://${home}/gone`, branch: 'main', commit: to });
   await expect(gone).rejects.toMatchObject(refused('Cannot push'));
+});
+
+it('reads the worktrees of an older git, and refuses a list that could mean two things', () => {
+  const head = `HEAD ${'a'.repeat(40)}`;
+  const plain = `worktree /a b\n${head}\nbranch refs/heads/main\n\nworktree /c\n${head}\ndetached\nlocked why\n\n`;
+  expect(parseWorktrees(plain, '\n')).toEqual([
+    { path: '/a b', branch: 'refs/heads/main' },
+    { path: '/c', branch: undefined },
+  ]);
+  for (const path of ['/x\nnext', '/x\n\nnext', '/x\nbranch refs/heads/other'])
+    expect(() => parseWorktrees(`worktree ${path}\n${head}\nbranch refs/heads/main\n\n`, '\n')).toThrow(
+      'the path of a worktree of the repository holds a line end',
+    );
 });

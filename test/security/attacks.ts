@@ -134,6 +134,16 @@ const ROWS: [id: string, attack: string, defence: string][] = [
     'a dictionary in files shows which word is a secret of the machine',
     'one refusal, which does not say where; no further attempt',
   ],
+  [
+    'incident two-names',
+    'a tag named like the branch, a folder whose name reads like another',
+    'full names of refs; lists of git with NUL between names',
+  ],
+  [
+    'incident hostile-server',
+    'a server whose answers a terminal obeys',
+    'all that is printed passes one place, which spells it',
+  ],
   ['incident pseudo-key', 'code in the form of a secret is asterisks in the diff', 'diffs mask known secrets only'],
   ['incident environ', 'a reading tool prints /proc/self/environ', 'no secret in any process inside'],
   ['incident open-api', 'a local API without a token, open to all origins', 'a token on loopback, too'],

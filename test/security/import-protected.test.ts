@@ -112,7 +112,7 @@ describe('attack 38: a held story', () => {
       goesOn: false,
     });
     const state = await halo.untilEnd(waiting.runId);
-    expect(state).toMatchObject({ stopReason: 'APPROVAL_DENIED', detail: 'P: no way' });
+    expect(state).toMatchObject({ stopReason: 'APPROVAL_DENIED', detail: 'P: no <U+001B>[31mway<U+202E>' });
     expect(branches()).toBe(`refs/heads/main ${repository.git('rev-parse', 'HEAD')}`);
     expect(await halo.operations.reject(state.runId, 'P', 'again')).toMatchObject({ commit, changed: false });
     await expect(halo.operations.approve(state.runId, 'P')).rejects.toMatchObject({ code: 'LAND_REFUSED' });

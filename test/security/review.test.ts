@@ -1,10 +1,13 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { buildApp } from '../../src/api/http-server.ts';
+import { HaloError } from '../../src/core/errors.ts';
 import { diffCommits } from '../../src/git/diff.ts';
+import { fastForward } from '../../src/git/fast-forward.ts';
+import { inspectRepo } from '../../src/git/repo.ts';
 import { openMasker } from '../../src/lib/secrets/masker.ts';
-import { makeRepo, run, tempDir } from '../git/fixture.ts';
+import { commitFiles, makeRepo, run, tempDir } from '../git/fixture.ts';
 import { runCli } from '../support/cli-world.ts';
 import { openMemory } from '../support/memory-operations.ts';
 import { created, held } from '../support/sample-run.ts';
@@ -140,4 +143,55 @@ describe('the patch of a story', () => {
     run(root, ['apply', '-'], patch);
     expect((await shown(patch, ['--raw'], { shown: true })).stdout).toContain('+caf<0xE9> <U+001B>[31m\n');
   });
+});
+
+describe('incident two-names: a tag named like the branch, a folder named like another', () => {
+  it('keep nothing from landing where it belongs', async () => {
+    const root = join(tempDir(), 'one\n\nworktree two\nbranch refs/heads/other');
+    const base = makeRepo(root, { a: '1\n' });
+    run(root, ['switch', '-q', '-c', 'halo/r1']);
+    const to = commitFiles(root, { a: '2\n' }, 'story');
+    run(root, ['switch', '-q', 'main']);
+    for (const tag of ['main', 'heads/main', 'HEAD', 'halo/r1']) run(root, ['tag', tag, base]);
+    const { branch, gitDir } = await inspectRepo(root);
+    expect(branch).toBe('main');
+    expect(await fastForward({ root, gitDir, branch, to, name: 'halo/r1' })).toEqual({
+      branch: 'main',
+      from: base,
+      to,
+    });
+    expect(readFileSync(join(root, 'a'), 'utf8')).toBe('2\n');
+  });
+});
+
+describe('incident hostile-server: a server whose words a terminal would obey', () => {
+  const evil = '\u009d0;t\u009c\u202e\u001b[2J\u200b';
+  const spelled = '<U+009D>0;t<U+009C><U+202E><U+001B>[2J<U+200B>';
+
+  it.each([['ls'], ['status', 'r1'], ['land', 'r1'], ['logs', 'r1'], ['approve', 'r1', '--story', 'A']])(
+    'is spelled in `halo %s`, in color or not',
+    async (...words) => {
+      const memory = openMemory();
+      memory.addRun([created('r1', 1), { type: 'run.ended', stopReason: 'SUCCESS', detail: evil }]);
+      const { state, ...view } = await memory.get('r1');
+      const repo = { ...state.repo, source: evil, branch: evil };
+      const said = { ...state, stopReason: evil as 'SUCCESS', repo, tip: evil, landed: { branch: evil, to: evil } };
+      const operations = {
+        ...memory,
+        list: () => Promise.resolve([said]),
+        get: () => Promise.resolve({ ...view, state: said, dir: evil }),
+        land: () => Promise.resolve({ branch: evil, from: evil, to: evil }),
+        approve: () => Promise.reject(new HaloError('LAND_REFUSED', evil, { hint: evil })),
+      };
+      for (const color of [
+        { stdout: false, stderr: false },
+        { stdout: true, stderr: true },
+      ]) {
+        const { stdout, stderr } = await runCli(words, { operations, terminal: { color } });
+        const shown = (stdout + stderr).replace(/\u001b\[\d+m/g, '');
+        expect(shown).toContain(spelled.slice(0, 17));
+        expect(shown).not.toMatch(/(?!\n)[\p{Cc}\u202e\u200b]/u);
+      }
+    },
+  );
 });
