@@ -151,7 +151,8 @@ function addSteering(app: FastifyInstance, operations: Operations): void {
     const { replan } = parse(RESUME_BODY, request.body);
     if (replan === undefined) return operations.resume(request.params.runId, {});
     const { prd } = replan;
-    const given = prd === undefined ? {} : { prd: fromWirePrd(prd) };
+    // What is sent has its place with whoever sends it: the run keeps the path that it has.
+    const given = prd === undefined ? {} : { prd: { ...fromWirePrd(prd), remote: true as const } };
     return operations.resume(request.params.runId, { replan: given });
   });
 
@@ -178,7 +179,7 @@ function addSteering(app: FastifyInstance, operations: Operations): void {
 
 /** Options of a submit as the operations want them; who does not say who it is, is `api`. */
 function fromWire({ profile, ...rest }: WireOptions): SubmitOptions {
-  return { ...rest, profile, user: rest.user ?? REMOTE_USER };
+  return { ...rest, profile, user: rest.user ?? REMOTE_USER, remote: true };
 }
 
 type WireOptions = Omit<z.infer<typeof SUBMIT_BODY>, 'prd' | 'repos'>;

@@ -54,6 +54,8 @@ export interface SubmitOptions {
   key?: string | undefined;
   /** Who asks, when that is not the user of this process. */
   user?: string | undefined;
+  /** It came over the network: it may name no file of others here, no server in this network, and set less. */
+  remote?: true;
 }
 
 export interface Submitted {
@@ -154,7 +156,7 @@ export interface DecidedRun {
 
 export interface ResumeOptions {
   /** Take the PRD as it is now, this one or the file that the run came from, although its specification changed. */
-  replan?: { prd?: SubmitRequest['prd'] };
+  replan?: { prd?: SubmitRequest['prd'] & { remote?: true } };
 }
 
 /** A breaker that is not closed. */

@@ -10,8 +10,9 @@ import { replaceLocalPrograms } from '../git/local-programs.ts';
 import { updateMirror } from '../git/mirror.ts';
 import { inspectRepo, listChanges, readFileAt, type RepoFacts } from '../git/repo.ts';
 import { unfinishedWork } from '../git/worktrees.ts';
-import { isUrl, mirrorName, readRemote, type Login } from '../git/source.ts';
+import { isUrl, mirrorName, readRemote, type Access } from '../git/source.ts';
 import type { SubmitOptions } from './operations.ts';
+import { checkRequestedRepo, type RequestedRepo } from './requested-repo.ts';
 import { findMarkedPrds } from '../worker/marked-prds.ts';
 import type { SubmitContext } from './submit-context.ts';
 
@@ -19,9 +20,9 @@ import type { SubmitContext } from './submit-context.ts';
 export interface PlannedRun {
   repo: RunRepo;
   config: Config;
-  /** Where git can read the base commit now: a git directory, or an address and the login that was given with it. */
+  /** Where git can read the base commit now: a git directory, or an address and how its server is reached. */
   from: string;
-  login?: Login | undefined;
+  access?: Access | undefined;
   /** What is in the repository and not part of the run. */
   warnings: string[];
 }
@@ -31,15 +32,22 @@ export async function planRun(
   context: SubmitContext,
   { request, source, prdPath }: { request: SubmitOptions; source: string; prdPath: string },
 ): Promise<PlannedRun> {
-  const place = isUrl(source)
-    ? await lookAtUrl(context.host.home, source)
-    : await lookAtFolder(source, request.allowDirty ? undefined : prdPath);
+  const { home } = context.host;
+  const own = await readConfigFile(join(home, 'config.toml'));
+  const remote = request.remote === true;
+  const asked: RequestedRepo = remote
+    ? await checkRequestedRepo(source, resolveConfig({ home: own, cwd: '/' }).server)
+    : { source };
+  const place = isUrl(asked.source)
+    ? await lookAtUrl(home, asked.source, asked.pinned)
+    : await lookAtFolder(source, request.allowDirty ? undefined : prdPath).catch(remote ? tellLess(source) : undefined);
   const { config } = resolveConfig({
-    home: await readConfigFile(join(context.host.home, 'config.toml')),
+    home: own,
     repo: place.file,
     profile: request.profile,
     env: context.env,
     set: request.set,
+    remote,
     cwd: process.cwd(),
   });
   if (config.gates === undefined) {
@@ -51,13 +59,13 @@ export async function planRun(
     });
   }
   await context.preflight?.(config);
-  return { repo: place.repo, from: place.from, login: place.login, config, warnings: place.warnings };
+  return { repo: place.repo, from: place.from, access: place.access, config, warnings: place.warnings };
 }
 
 interface Place {
   repo: RunRepo;
   from: string;
-  login?: Login | undefined;
+  access?: Access | undefined;
   file: ConfigFile | undefined;
   warnings: string[];
 }
@@ -119,16 +127,28 @@ function isBelow(path: string): boolean {
   return path !== '' && !isAbsolute(path) && path.split(sep)[0] !== '..';
 }
 
-async function lookAtUrl(home: string, url: string): Promise<Place> {
+async function lookAtUrl(home: string, url: string, pinned: string | undefined): Promise<Place> {
   const { address, login } = readRemote(url);
+  const access = { login, pinned };
   const name = mirrorName(address);
-  const { dir, head, branch } = await updateMirror({ home, name, from: address, login });
+  const { dir, head, branch } = await updateMirror({ home, name, from: address, access });
   const text = await readFileAt({ gitDir: dir, commit: head, path: 'halo.toml', maxBytes: 1024 * 1024 });
   return {
     repo: { source: address, mirror: name, branch, base: head },
     from: address,
-    login,
+    access,
     file: text === undefined ? undefined : parseConfigFile(`${address}:halo.toml`, text),
     warnings: [],
+  };
+}
+
+/** A request learns of a folder only whether it is a repository. */
+function tellLess(source: string): (error: unknown) => never {
+  return (error) => {
+    if (!(error instanceof HaloError) || error.code !== 'NOT_A_GIT_REPO') throw error;
+    throw new HaloError('NOT_A_GIT_REPO', `${source} is not a git repository that this server can use.`, {
+      hint: 'Name the path of a git checkout or a bare repository on the machine of the server.',
+      cause: error,
+    });
   };
 }

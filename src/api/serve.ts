@@ -22,6 +22,9 @@ export interface ServeOptions {
   masker?: Masker;
 }
 
+/** Whoever has the token may do on this machine what halo may. */
+const SHORTEST_TOKEN = 16;
+
 interface Address {
   host: string;
   port: number;
@@ -39,6 +42,11 @@ export async function serveApi(options: ServeOptions): Promise<Served> {
     throw new HaloError('USAGE', `halo does not listen on ${address.host} without a token of your own.`, {
       hint: 'Set HALO_TOKEN to a long random text, or listen on 127.0.0.1.',
     });
+  if (given !== undefined && given.length < SHORTEST_TOKEN) {
+    throw new HaloError('USAGE', `HALO_TOKEN has fewer than ${SHORTEST_TOKEN} characters: it could be guessed.`, {
+      hint: 'Set it to a long random text, such as the output of `openssl rand -hex 32`, or unset it and halo makes one.',
+    });
+  }
   const { token, path } =
     given === undefined ? await ensureToken(options.host.home) : { token: given, path: undefined };
   const hosts = ['127.0.0.1', 'localhost', '::1', address.host];

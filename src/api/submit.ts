@@ -18,7 +18,7 @@ import { settleNeeds } from '../worker/settle-needs.ts';
 import type { BatchEntry, BatchRequest, PrdBytes, SubmitOptions, Submitted, SubmitRequest } from './operations.ts';
 import { planRun, type PlannedRun } from './plan-run.ts';
 import { linkRunFiles } from './link-run-files.ts';
-import { isFileHere } from './prd-file.ts';
+import { placePrd, type PrdPlace } from './prd-place.ts';
 import { submitOnce } from './submit-once.ts';
 import type { SubmitContext } from './submit-context.ts';
 import { findStartingPoint } from './unlanded.ts';
@@ -45,7 +45,9 @@ export async function submitBatch(context: SubmitContext, request: BatchRequest)
     const looked = await Promise.all(
       ordered.map(async (member): Promise<Planned> => {
         const plan = { request: options, source: member.repo, prdPath: member.prd.path };
-        return { member, run: await planRun(context, plan), runId: newRunId(new Date(), randomBytes) };
+        const run = await planRun(context, plan);
+        const place = await placePrd(member.prd, { root: run.repo.source, remote: options.remote === true });
+        return { member, run, place, runId: newRunId(new Date(), randomBytes) };
       }),
     );
     refuseTwice(looked);
@@ -60,8 +62,9 @@ export async function submitBatch(context: SubmitContext, request: BatchRequest)
     const owner = await context.ownerId();
     const owned = owner === undefined ? {} : { owner };
     const batch = planned.length === 1 ? {} : { batch: newRunId(new Date(), randomBytes) };
-    const submitted = planned.map(({ member, run, runId }): Submitted => {
-      const warnings = [...(prds.get(member.prd)?.warnings ?? []), ...run.warnings];
+    const submitted = planned.map(({ member, run, place, runId }): Submitted => {
+      const ofPlace = place.warning !== undefined && run.config.prd.writeBack ? [place.warning] : [];
+      const warnings = [...(prds.get(member.prd)?.warnings ?? []), ...run.warnings, ...ofPlace];
       return { runId, repo: run.repo.source, ...batch, ...owned, parallel: run.config.run.parallel, warnings };
     });
     await announce(submitted);
@@ -82,6 +85,7 @@ export async function submitBatch(context: SubmitContext, request: BatchRequest)
 interface Planned {
   member: BatchEntry & { priority: number };
   run: PlannedRun;
+  place: PrdPlace;
   runId: string;
 }
 
@@ -142,9 +146,9 @@ async function enqueueReady(
   for (const job of nextJobs(state)) await queue.enqueue(job);
 }
 
-async function fetchBase(home: string, { repo, from, login }: PlannedRun): Promise<void> {
+async function fetchBase(home: string, { repo, from, access }: PlannedRun): Promise<void> {
   await mkdir(join(mirrorPath(home, repo.mirror), '..'), { recursive: true, mode: 0o700 });
-  await updateMirror({ home, name: repo.mirror, from, login, commit: repo.base });
+  await updateMirror({ home, name: repo.mirror, from, access, commit: repo.base });
 }
 
 interface Making {
@@ -161,13 +165,12 @@ async function createRuns(
   { planned, prds, after, options, batch, owner }: Making,
 ): Promise<void> {
   const idOf = new Map(planned.map(({ member, runId }) => [member.name, runId]));
-  const made = planned.map(async ({ member, run, runId }, place) => {
+  const made = planned.map(({ member, run, place, runId }, index) => {
     const prd = prds.get(member.prd);
     if (prd === undefined) throw new HaloError('INTERNAL', `the PRD of ${member.name} was not read`);
     // For several repositories, a PRD is done only when it is done in all of them.
     const sharers = planned.filter((other) => other.member.prd.path === member.prd.path).length;
-    const prdIsHere = await isFileHere(member.prd);
-    const alone = sharers === 1 && prdIsHere;
+    const alone = sharers === 1 && place.mayMark;
     const writeBack = run.config.prd.writeBack && alone;
     const config = { ...run.config, prd: { writeBack } };
     const needs = [...after, ...member.deps.flatMap((name) => idOf.get(name) ?? [])];
@@ -175,8 +178,8 @@ async function createRuns(
       type: 'run.created',
       runId,
       repo: run.repo,
-      prdPath: member.prd.path,
-      prdIsHere,
+      prdPath: place.path,
+      prdIsHere: place.isHere,
       prd,
       attempts: config.retry.attempts,
       ...config.run,
@@ -186,7 +189,7 @@ async function createRuns(
       priority: member.priority,
       ...(owner === undefined ? {} : { owner }),
       ...(needs.length === 0 ? {} : { after: needs }),
-      ...(batch === undefined ? {} : { batch: { id: batch, name: member.name, place } }),
+      ...(batch === undefined ? {} : { batch: { id: batch, name: member.name, place: index } }),
     };
     return {
       alone,
@@ -194,9 +197,8 @@ async function createRuns(
       origin: { haloVersion: version(), agent: { name: config.agent }, args: context.args, config },
     };
   });
-  const runs = await Promise.all(made);
-  await context.store.createRuns(runs);
-  for (const { created } of runs.filter(({ alone }) => alone))
+  await context.store.createRuns(made);
+  for (const { created } of made.filter(({ alone }) => alone))
     await linkRunFiles(created.prdPath, context.store.runFolder(created.runId));
 }
 

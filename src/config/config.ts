@@ -152,6 +152,12 @@ export interface FleetLimits {
   perAgent: Record<string, number>;
 }
 
+/** What requests over the HTTP API may do besides what they may by themselves; `host:port`s, and keys of settings. */
+export interface ServerRules {
+  private: readonly string[];
+  options: readonly string[];
+}
+
 /** What belongs to this machine and process, not to a run. */
 export interface Host {
   /** HALO_HOME, absolute. */

@@ -2,11 +2,14 @@ import type { FleetLimits } from './config.ts';
 import type { Layer } from './provider.ts';
 import type { HaloToml } from './schema.ts';
 
-/** Limits hold for all runs of a HALO_HOME: neither a repository nor one submit, nor one worker, may set its own. */
+/**
+ * Limits, and what requests may do, hold for all runs of a HALO_HOME: neither a repository nor one submit, nor one worker,
+ * may set its own.
+ */
 export function refuseMisplacedFleet(layers: readonly Layer[], hosts: Layer | undefined): string[] {
   return layers
     .flatMap((layer) => (layer === hosts ? [] : layer.settings))
-    .filter(({ key }) => key.startsWith('fleet.'))
+    .filter(({ key }) => key.startsWith('fleet.') || key.startsWith('server.'))
     .map(({ key, origin }) => `${origin}: ${key}: only config.toml of HALO_HOME may set it, outside of profiles`);
 }
 

@@ -8,10 +8,8 @@ export const OWN_NETWORK: readonly string[] = [
   'network.private',
   'network.registry_hosts',
   ...REGISTRIES.map((name) => `network.upstreams.${name}`),
+  'network.agent_registries',
 ];
-
-/** What the file of a repository, which others write, may not choose. */
-export const TRUSTED_NETWORK: readonly string[] = [...OWN_NETWORK, 'network.agent_registries'];
 
 /** Whether a setting allows an address of the worker's own surroundings. */
 export function allowsInside({ key, value }: Pick<Setting, 'key' | 'value'>): boolean {

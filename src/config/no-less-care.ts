@@ -28,6 +28,26 @@ export function withoutLessCare(layers: readonly Layer[]): Layer[] {
   });
 }
 
+interface Needed {
+  care: number;
+  value: unknown;
+}
+
+/** The most care that any source asks for, the defaults included, of the keys that have more and less of it. */
+export function leastCare(layers: readonly Layer[]): Map<string, Needed> {
+  const least = new Map<string, Needed>();
+  const ask = ({ key, value }: Pick<Setting, 'key' | 'value'>) => {
+    const care = careOf({ key, value });
+    if (care > (least.get(key)?.care ?? -Infinity)) least.set(key, { care, value });
+  };
+  const keys = [...CONFIG_KEYS.values()].filter(({ name }) => name in WORDS || name.startsWith('limits.'));
+  const settings = layers.flatMap((layer) => layer.settings).filter(({ key }) => keys.some(({ name }) => name === key));
+  // A limit that somebody here set goes before the default; the least of them counts.
+  for (const { name, default: value } of keys) if (!settings.some(({ key }) => key === name)) ask({ key: name, value });
+  settings.forEach(ask);
+  return least;
+}
+
 /** What the person who runs halo protects stays protected, whatever a repository’s own list takes out. */
 export function keepOwnProtection(setting: Setting, layers: readonly Layer[]): Setting {
   if (setting.key !== 'land.protect') return setting;
@@ -40,7 +60,7 @@ export function keepOwnProtection(setting: Setting, layers: readonly Layer[]): S
 }
 
 /** The more, the more careful; the same for all values of other keys. */
-function careOf({ key, value }: Pick<Setting, 'key' | 'value'>): number {
+export function careOf({ key, value }: Pick<Setting, 'key' | 'value'>): number {
   const words = WORDS[key];
   if (words !== undefined) return words.indexOf(value);
   if (!key.startsWith('limits.')) return 0;

@@ -1,5 +1,5 @@
 import { openMemberOf } from './keys.ts';
-import { allowsInside, TRUSTED_NETWORK } from './network.ts';
+import { allowsInside, OWN_NETWORK } from './network.ts';
 import type { Layer } from './provider.ts';
 import type { Setting } from './settings.ts';
 
@@ -16,8 +16,9 @@ const OWN_CHOICES: Record<string, string> = {
   rate: 'say how often models are asked',
   'secrets.patterns': 'choose what people do not get to see',
   'sandbox.runtime': 'choose how sandboxes are sealed',
+  'sandbox.images': 'say which images it may choose',
   'network.ca_file': 'choose a file of this machine that sandboxes get',
-  ...Object.fromEntries(TRUSTED_NETWORK.map((key) => [key, OPENS])),
+  ...Object.fromEntries(OWN_NETWORK.map((key) => [key, OPENS])),
 };
 
 export function isOwnChoice(key: string): boolean {

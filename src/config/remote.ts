@@ -1,14 +1,16 @@
 import { HaloError } from '../core/errors.ts';
 import { decidesSpending } from './budget.ts';
 import { readOptions } from './layers.ts';
-import { allowsInside, OWN_NETWORK } from './network.ts';
+import { allowsInside } from './network.ts';
+import { isOwnChoice } from './own-choices.ts';
 import { GUARDED } from './provider.ts';
 import type { Setting } from './settings.ts';
 
 /**
  * Refuses `-c` options from elsewhere that would choose where a key of this machine comes from or goes to, run a command
  * here to get one, sign with one, say what is secret here, open a way into the network around it, bring a file of it into
- * a sandbox, choose how sandboxes are sealed, fill its disk, or raise what may be spent. Throws CONFIG_INVALID; what else is wrong with an option is told when it is used.
+ * a sandbox, choose how sandboxes are sealed, read its files, fill its disk, decide when halo stops trying, or raise what may
+ * be spent. Throws CONFIG_INVALID; what else is wrong with an option is told when it is used.
  */
 export function refuseRemoteOptions(options: string[]): void {
   const settings = readOptions(options, '/', []);
@@ -21,16 +23,9 @@ export function refuseRemoteOptions(options: string[]): void {
 
 function isGuarded(setting: Setting): boolean {
   const { key } = setting;
-  const named = [...GUARDED, ...OWN_NETWORK, ...OWN_MACHINE].includes(key) || key.startsWith('secrets.');
+  const named = isOwnChoice(key) || [...GUARDED, ...OWN_MACHINE].includes(key) || key.startsWith('secrets.');
   return named || decidesSpending(key) || allowsInside(setting);
 }
 
-/** Settings that name files of this machine or say how it is protected. */
-const OWN_MACHINE = [
-  'network.ca_file',
-  'git.sign',
-  'git.signing_key',
-  'git.allowed_signers',
-  'sandbox.runtime',
-  'limits.free_disk',
-];
+/** Settings that name files of this machine or say how it is protected, besides those that no repository may make. */
+const OWN_MACHINE = ['model.cassettes', 'limits.free_disk'];

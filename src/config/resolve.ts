@@ -1,15 +1,17 @@
 import { HaloError } from '../core/errors.ts';
 import type { ModelApi } from '../core/model-api.ts';
 import { findNearest } from '../lib/nearest.ts';
-import type { Config, FleetLimits } from './config.ts';
+import type { Config, FleetLimits, ServerRules } from './config.ts';
 import { refuseMisplacedFleet, toFleet } from './fleet.ts';
 import { capByRepository, findUnpriced, toSpending } from './budget.ts';
 import { CONFIG_KEYS, OPEN_TABLES, openMemberOf } from './keys.ts';
 import { apiOf, GUARDED, mergeSettings, settleModel, type Layer } from './provider.ts';
 import { readFileLayers, readOptions, readVariables, type FileLayers } from './layers.ts';
 import type { ConfigFile } from './load.ts';
+import { refuseForeignImage } from './images.ts';
 import { keepOwnProtection, withoutLessCare } from './no-less-care.ts';
 import { toBreakerPolicy, toRetryPolicy } from './failure-policy.ts';
+import { refuseRequested } from './requested.ts';
 import { HaloToml } from './schema.ts';
 import { refuseForeignChoices } from './own-choices.ts';
 import type { Setting } from './settings.ts';
@@ -25,6 +27,8 @@ export interface ConfigSources {
   env?: Record<string, string | undefined>;
   /** `-c key=value` options, in order. */
   set?: string[];
+  /** The `-c` options come from another machine. */
+  remote?: boolean;
   /** Absolute; where relative paths of variables and options start. */
   cwd: string;
 }
@@ -32,6 +36,7 @@ export interface ConfigSources {
 export interface ResolvedConfig {
   config: Config;
   fleet: FleetLimits;
+  server: ServerRules;
   /** Who set each key, by its dotted name. */
   origins: Record<string, string>;
   /** Each key with its value as written, in the order of the schema. */
@@ -44,25 +49,33 @@ const DEFAULT_ORIGIN = 'default';
  * Puts all sources together, later ones win: defaults, home, repository, profile, environment, `-c`.
  * Tables merge, lists replace. Throws CONFIG_INVALID, which names each problem with its place, and USAGE for a bad `-c`.
  */
-export function resolveConfig({ home, repo, profile, env = {}, set = [], cwd }: ConfigSources): ResolvedConfig {
+export function resolveConfig(sources: ConfigSources): ResolvedConfig {
+  const { home, repo, profile, env = {}, set = [], remote = false, cwd } = sources;
   const problems: string[] = [];
   const files = [home, repo].flatMap((file) =>
     file ? [{ ...readFileLayers(file, problems), trusted: file !== repo }] : [],
   );
   const own = (settings: Setting[]): Layer => ({ settings, trusted: true });
-  const layers = withoutLessCare([
+  const options = own(readOptions(set, cwd, problems));
+  const standing = withoutLessCare([
     ...files.map(({ base, trusted }) => ({ settings: base, trusted })),
     ...pickProfile(files, profile ?? env.HALO_PROFILE),
     own(readVariables(env, cwd, problems)),
-    own(readOptions(set, cwd, problems)),
   ]);
+  const layers = [...standing, options];
   if (problems.length > 0) throw invalid(problems);
   const merged = mergeLayers(layers);
-  const { agent, agents } = check(merged);
+  const { agent, agents, server } = check(merged);
   const api = apiOf(agent, { command: agents.command.model, opencode: agents.opencode.model });
   const settled = settleModel(layers, api);
   const hosts = home === undefined ? undefined : layers[0];
-  const foreign = [...settled.problems, ...refuseForeignChoices(layers), ...refuseMisplacedFleet(layers, hosts)];
+  const foreign = [
+    ...settled.problems,
+    ...refuseForeignChoices(layers),
+    ...refuseForeignImage(layers),
+    ...refuseMisplacedFleet(layers, hosts),
+    ...(remote ? refuseRequested(options.settings, { layers: standing, free: server.options }) : []),
+  ];
   if (foreign.length > 0) throw invalid(foreign);
   const settings = merged
     .map((setting) => settled.settings.find(({ key }) => key === setting.key) ?? unset(setting))
@@ -72,7 +85,7 @@ export function resolveConfig({ home, repo, profile, env = {}, set = [], cwd }: 
   const config = toConfig(toml, api);
   const conflicts = findConflicts(config, origins);
   if (conflicts.length > 0) throw invalid(conflicts);
-  return { config: deepFreeze(config), fleet: toFleet(toml), origins, settings };
+  return { config: deepFreeze(config), fleet: toFleet(toml), server, origins, settings };
 }
 
 /** Settings of several sources can be too many together where those of each are not. Throws CONFIG_INVALID. */

@@ -28,8 +28,18 @@ export const LimitsTable = z.strictObject({
   output: key(Size, ['size', '64m', 'Most output of one command.']),
 });
 
+const Images = z.array(
+  Text.refine((name) => !name.slice(0, -1).includes('*'), 'may hold a * at its end only'),
+  { error: 'must be a list like ["node:22", "ghcr.io/team/*"]' },
+);
+
 /** `[sandbox]`: what runs them. */
 export const SandboxTable = z.strictObject({
+  images: key(Images, [
+    'list of strings',
+    [],
+    'Images of this machine that the file of a repository, or a request, may name as `image`; a `*` at the end stands for any text. halo’s own always may.',
+  ]),
   runtime: key(
     Text.refine((name) => /^[\w][\w.-]*$/.test(name), 'must be "auto" or the name of a runtime of the engine'),
     [

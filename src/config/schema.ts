@@ -20,6 +20,7 @@ import { BreakerTable, RetryTable } from './schema-failures.ts';
 import { NetworkTable } from './schema-network.ts';
 import { provider } from './schema-provider.ts';
 import { LimitsTable, SandboxTable } from './schema-sandbox.ts';
+import { ServerTable } from './schema-server.ts';
 import { spending } from './schema-spending.ts';
 
 /** `halo.toml` once all layers are put together. Durations become ms and sizes bytes. */
@@ -211,6 +212,7 @@ export const HaloToml = z.strictObject({
     ]),
   }),
   fleet: Fleet,
+  server: ServerTable,
   workspace: z.strictObject({
     transport: key(oneOf('auto', 'mount', 'stream'), [
       'word',

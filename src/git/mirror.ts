@@ -9,8 +9,8 @@ import { bareConfig, makeBareRepo } from './bare-repo.ts';
 import { syncPacks, syncRef } from './durable.ts';
 import { git, gitText, lastWords, tryGit, type GitOptions } from './git.ts';
 import { assertObjectId, isObjectId } from './object-id.ts';
-import { asksForLogin, loginArgs, remoteOptions } from './remote.ts';
-import { isUrl, type Login } from './source.ts';
+import { accessArgs, asksForLogin, remoteOptions } from './remote.ts';
+import { isUrl, type Access } from './source.ts';
 
 /** `<home>/repos/<name>/mirror.git` */
 export function mirrorPath(home: string, name: string): string {
@@ -23,8 +23,8 @@ export interface MirrorRequest {
   name: string;
   /** Absolute path of a git directory, or an address without a password. */
   from: string;
-  /** What an address was given with. */
-  login?: Login | undefined;
+  /** How the server of an address is reached. */
+  access?: Access | undefined;
   /** The commit to have; default the tip of `branch`. */
   commit?: string;
   /** Short name; default the branch that HEAD names at the source. */
@@ -57,7 +57,7 @@ export async function updateMirror(request: MirrorRequest): Promise<Mirror> {
   return { dir, ...wanted };
 }
 
-async function wantedCommit({ from, login, commit, branch, signal }: MirrorRequest): Promise<{
+async function wantedCommit({ from, access, commit, branch, signal }: MirrorRequest): Promise<{
   head: string;
   branch: string | undefined;
 }> {
@@ -71,8 +71,8 @@ async function wantedCommit({ from, login, commit, branch, signal }: MirrorReque
     });
     return { head, branch };
   }
-  const ask = [...loginArgs(from, login), 'ls-remote', '--symref', '--', from, ref];
-  const listed = await tryGit(ask, { ...remoteOptions(login), ...options });
+  const ask = [...accessArgs(from, access), 'ls-remote', '--symref', '--', from, ref];
+  const listed = await tryGit(ask, { ...remoteOptions(access), ...options });
   if (listed.exitCode !== 0) throw unreachable(from, listed.stderr);
   const lines = listed.stdout.toString('utf8').split('\n');
   const head = lines.map((line) => line.split('\t')).find(([id, name]) => isObjectId(id ?? '') && name === ref)?.[0];
@@ -103,11 +103,11 @@ const ATTEMPTS = 8;
 
 /** Two fetches may meet at a lock file of the mirror; the later one waits and looks again. */
 async function fetchBase(request: MirrorRequest, dir: string, refspec: string): Promise<void> {
-  const { from, login, signal } = request;
+  const { from, access, signal } = request;
   const remote = isUrl(from);
   const trusted = remote ? undefined : await trustOwner(from);
   const args = [
-    ...loginArgs(from, login),
+    ...accessArgs(from, access),
     ...['-c', 'fetch.unpackLimit=1'],
     ...['fetch', '--quiet', '--no-tags', '--no-write-fetch-head', '--no-auto-maintenance', '--no-recurse-submodules'],
     ...['--update-shallow', '--refmap=', '--', from, refspec],
@@ -116,7 +116,7 @@ async function fetchBase(request: MirrorRequest, dir: string, refspec: string): 
     gitDir: dir,
     durable: true,
     timeoutMs: 3_600_000,
-    ...(remote ? remoteOptions(login) : { protocols: 'file' }),
+    ...(remote ? remoteOptions(access) : { protocols: 'file' }),
     ...(trusted === undefined ? {} : { env: { GIT_CONFIG_GLOBAL: trusted } }),
     ...(signal === undefined ? {} : { signal }),
   };

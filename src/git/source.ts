@@ -48,6 +48,13 @@ export interface Login {
   password: string;
 }
 
+/** How the server of an address is reached. */
+export interface Access {
+  login?: Login | undefined;
+  /** `host:port:address,…`: only there, and no redirect is followed. */
+  pinned?: string | undefined;
+}
+
 /** Takes the credentials out of an address. Throws USAGE for one that cannot be read. */
 export function readRemote(source: string): RemoteSource {
   if (!/^https?:/i.test(source)) return { address: withoutPassword(source), login: undefined };

@@ -14,6 +14,8 @@ import { resumeRun, type Steered, type Steering } from './steer-run.ts';
 export interface PrdFile {
   path: string;
   bytes: Uint8Array;
+  /** It was sent from elsewhere: the path is none of this machine's. */
+  remote?: true;
 }
 
 /** How two specifications differ, by ids of stories. */
@@ -53,7 +55,7 @@ export async function replanRun(keeper: RunKeeper, steering: Steering, given: Pr
   }
   const prd = parsePrd(file.bytes, file.path);
   const changes = comparePrds((await readRun(keeper, runId)).prd, prd);
-  const prdPath = given === undefined || given.path === '-' ? undefined : given.path;
+  const prdPath = given === undefined || given.path === '-' || given.remote ? undefined : given.path;
   const steered = await store.transact(runId, (state) => {
     const again = state.stories.filter(isStuck).map(({ id }) => id);
     return {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { mkdir, realpath } from 'node:fs/promises';
-import { isAbsolute, join } from 'node:path';
+import { isAbsolute, join, relative, sep } from 'node:path';
 import { HaloError } from '../core/errors.ts';
 import type { JournalEntry } from '../core/events.ts';
 import type { Prd } from '../core/prd.ts';
@@ -27,6 +27,7 @@ export async function writeBackProgress(keeper: RunKeeper, run: Pick<Run, 'runId
     if (!isAbsolute(state.prdPath) || !state.stories.some((story) => hasLanded(story) || isBegun(story))) return;
     const progress = progressOf(state, (await readRun(keeper, runId)).prd);
     const path = await realpath(state.prdPath);
+    await refuseLinkOut(state, path);
     await reach('write-back.before');
     const gone = await withFileLock(home, path, () => mark(path, progress));
     await reach('write-back.after');
@@ -37,6 +38,17 @@ export async function writeBackProgress(keeper: RunKeeper, run: Pick<Run, 'runId
       log.error({ runId, err: cause }, 'the journal does not say that progress could not be written back');
     });
   }
+}
+
+/** What was a file of the repository when the run began may have become a link to somebody else's since. */
+async function refuseLinkOut({ prdPath, repo }: RunState, path: string): Promise<void> {
+  if (!isBelow(prdPath, repo.source) || isBelow(path, await realpath(repo.source))) return;
+  throw new Error('it is a link by now that leads out of the repository');
+}
+
+function isBelow(path: string, folder: string): boolean {
+  const rest = relative(folder, path);
+  return rest !== '' && rest.split(sep)[0] !== '..';
 }
 
 const GONE = 'it no longer holds them as they were; their ids or, without ids, their texts have changed';

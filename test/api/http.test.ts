@@ -39,7 +39,7 @@ describe.each(WAYS)('operations %s', (name, open) => {
       { runId: 'new-1', repo: '/x/a', warnings: ['a warning'], parallel: 1 },
       { runId: 'new-2', repo: 'https://example.com/b.git', warnings: ['a warning'], parallel: 1 },
     ]);
-    const user = name === 'over HTTP' ? { user: expect.any(String) as string } : {};
+    const user = name === 'over HTTP' ? { user: expect.any(String) as string, remote: true } : {};
     expect(memory.submitted).toEqual([{ ...REQUEST, ...user }]);
   });
 
@@ -72,7 +72,7 @@ describe.each(WAYS)('operations %s', (name, open) => {
     expect((await collect(memory.follow('r1', { after: 2, follow: false })))[0]).toMatchObject({ now: true });
     await open().resume('r1', {});
     await open().resume('r1', { replan: { prd: REQUEST.prd } });
-    expect(memory.replanned).toEqual([REQUEST.prd]);
+    expect(memory.replanned).toEqual([{ ...REQUEST.prd, ...(name === 'over HTTP' ? { remote: true } : {}) }]);
     await open().cancel('r1', 'US-002');
     await open().retry('r1', 'US-002');
     await open().cancel('r1', undefined);

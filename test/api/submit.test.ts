@@ -161,7 +161,12 @@ test.each([
   ['an unknown key', '[[repositories]]\nname = "a"\npath = "."\nafter = []', 'USAGE', 'repositories.0'],
   ['no repository', 'prd = "x"', 'USAGE', 'repositories'],
   ['a priority that is none', '[[repositories]]\nname = "a"\npath = "."\npriority = 1.5', 'USAGE', 'priority'],
-  ['a repository that is not there', '[[repositories]]\nname = "a"\npath = "gone"', 'NOT_A_GIT_REPO', 'is not a folder'],
+  [
+    'a repository that is not there',
+    '[[repositories]]\nname = "a"\npath = "gone"',
+    'NOT_A_GIT_REPO',
+    'is not a folder',
+  ],
   [
     'a circle, whose PRDs are missing too',
     '[[repositories]]\nname = "a"\npath = "gone"\ndeps = ["a"]',

@@ -5,7 +5,7 @@ import { openHttp } from '../../src/api/http-client.ts';
 import type { Operations } from '../../src/api/operations.ts';
 import { toHaloError } from '../../src/core/errors.ts';
 import { sleep } from '../../src/lib/sleep.ts';
-import { OK, prdOf, scripted } from '../support/halo.ts';
+import { OK, prdOf, remotelyScripted } from '../support/halo.ts';
 import type { HaloProcess } from '../support/halo-process.ts';
 import type { TestRepository } from '../support/repository.ts';
 import { checkInvariants, type Promised } from './check-invariants.ts';
@@ -18,7 +18,7 @@ const ROUNDS = LEVEL < ALL ? 6 : 25;
 /** After its first few answers, or none, the server has at most this long to live. */
 const DEATH_MS = 600;
 
-const QUICK = scripted(`date +%N >> x; ${OK}`);
+const QUICK = remotelyScripted(`date +%N >> x; ${OK}`);
 const HELD = [...QUICK, 'approval.mode="story"'];
 
 /** What was asked for, and whether the server lived to answer. */

@@ -17,7 +17,6 @@ const FREE = {
   'agents.opencode.model': '"openai"',
   setup: '["npm ci"]',
   gates: '["npm test"]',
-  image: '"own"',
   env: '{ A = "1" }',
   'model.name': '"gpt-5.5-mini"',
   'model.allow': '["gpt-5.5-nano"]',
@@ -110,6 +109,9 @@ const NEVER = {
   prices: '{ "gpt-5.5" = { input = 0, output = 0 } }',
   rate: '{ "gpt-5.5" = { rpm = 1000000 } }',
   'sandbox.runtime': '"runc"',
+  'sandbox.images': '["*"]',
+  'server.private': '["localhost:22"]',
+  'server.options': '["image"]',
   'network.private': '["packages.example.com:443"]',
   'network.agent_registries': '["npm"]',
   'network.registry_hosts': '["files.example.com:443"]',
@@ -143,7 +145,7 @@ const NEVER = {
 };
 
 /** Has a test of its own below. */
-const OTHERWISE = ['land.protect'];
+const OTHERWISE = ['land.protect', 'image'];
 
 describe('the file of a repository', () => {
   test('has a rule for every key there is', () => {
@@ -186,6 +188,24 @@ describe('the file of a repository', () => {
     expect(overruled.config.land.protect).toEqual([]);
   });
 
+  test('may choose an image that the user lists or uses, and no other of this machine', () => {
+    const choose = (home: string, set: string[] = []) => resolve({ home, repo: 'image = "own:1"', set }).config.image;
+    const line = 'images = ["own:1"] below [sandbox] in config.toml of HALO_HOME, or pass -c image=own:1';
+    for (const home of ['', 'sandbox.images = ["own", "own:1/*"]']) {
+      expect(() => choose(home)).toThrow(
+        `halo.toml:1: image: the file of a repository may not choose the image "own:1"`,
+      );
+      expect(() => choose(home)).toThrow(line);
+    }
+    for (const home of ['sandbox.images = ["own:1"]', 'sandbox.images = ["ow*"]', 'image = "own:1"'])
+      expect(choose(home)).toBe('own:1');
+    expect(choose('', ['image=own:1'])).toBe('own:1');
+    expect(choose('', ['image=other'])).toBe('other');
+    expect(resolve({ home: 'image = "mine"', repo: 'image = "halo-sandbox"' }).config.image).toBe('halo-sandbox');
+    expect(() => resolve({ repo: '[profiles.p]\nimage = "own"', profile: 'p' })).toThrow('may not choose the image');
+    expect(() => resolve({ home: 'sandbox.images = ["a*b"]', repo: '' })).toThrow('may hold a * at its end only');
+  });
+
   test('may not take away what protects a machine, or a verdict, without anybody’s doing', () => {
     const { config } = resolve({ repo: 'limits.free_disk = "1m"\ntests.baseline = "never"' });
     expect([config.limits.freeDiskBytes, config.tests.baseline]).toEqual([2 * 1024 ** 3, 'auto']);
@@ -199,21 +219,56 @@ test.each([
   'git.signing_key=k',
   'git.allowed_signers=k',
   'limits.free_disk=1m',
+  'breaker.same_error=0',
+  'model.cassettes="/srv/tapes"',
+  'network.agent_registries=["npm"]',
+  'sandbox.images=["*"]',
 ])('an option from another machine may not touch this one: %s', (option) => {
   expect(() => refuseRemoteOptions([option])).toThrow('cannot be set from another machine');
 });
 
-function resolve({ home = '', repo, set = [], profile }: Record<'repo', string> & Partial<Sources>) {
+describe('a request over the network', () => {
+  test.each(Object.entries(NO_LOOSER).filter(([key]) => !key.startsWith('budget.') && key !== 'limits.free_disk'))(
+    'may make %s stricter than the server and the repository, and not looser',
+    (key, [strict, loose]) => {
+      const ask = (value: string, home: string, repo = '') =>
+        resolve({ home, repo, set: [`${key}=${value}`], remote: true }).origins[key];
+      expect(ask(strict, `${key} = ${loose}`)).toBe("-c");
+      expect(() => ask(loose, `${key} = ${strict}`)).toThrow(`-c: ${key}: a request may not be looser than`);
+      expect(() => ask(loose, '', `${key} = ${strict}`)).toThrow('a request may not be looser than');
+      expect(ask(loose, `${key} = ${strict}\n[server]\noptions = ["${key}"]`)).toBe("-c");
+    },
+  );
+
+  test('is held by the defaults where nobody says anything', () => {
+    const ask = (option: string) => () => resolve({ repo: '', set: [option], remote: true });
+    for (const option of ['limits.memory=1000g', 'limits.output=1t', 'limits.disk=11g', 'tests.baseline=never'])
+      expect(ask(option)).toThrow('a request may not be looser than');
+    for (const option of ['limits.memory=1g', 'approval.mode=story', 'gates=["a"]', 'env.A=1', 'image=halo-sandbox'])
+      expect(ask(option)).not.toThrow();
+  });
+
+  test('may choose only an image that is for everybody', () => {
+    const ask = (home: string) => resolve({ home, repo: '', set: ['image=own'], remote: true }).config.image;
+    expect(() => ask('')).toThrow('-c: image: a request may not choose the image "own" of the server');
+    expect(ask('sandbox.images = ["own"]')).toBe('own');
+    expect(ask('server.options = ["image"]')).toBe('own');
+  });
+});
+
+function resolve({ home = '', repo, set = [], profile, remote = false }: Record<'repo', string> & Partial<Sources>) {
   return resolveConfig({
     home: parseConfigFile('/home/ada/.halo/config.toml', home),
     repo: parseConfigFile('/repo/halo.toml', repo),
     profile,
     set,
+    remote,
     cwd: '/work',
   });
 }
 
 interface Sources {
+  remote: boolean;
   home: string;
   set: string[];
   profile: string | undefined;

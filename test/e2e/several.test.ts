@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import Docker from 'dockerode';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { JournalEvent } from '../../src/core/events.ts';
-import { OK, prdOf, scripted } from '../support/halo.ts';
+import { OK, prdOf, remotelyScripted, scripted } from '../support/halo.ts';
 import { openHome, type HaloHome, type HaloProcess } from '../support/halo-process.ts';
 import { newRepository } from '../support/new-repository.ts';
 
@@ -176,7 +176,8 @@ it('halo up serves Redis, API and workers to commands that only know its address
     expect(end, end.stderr).toMatchObject({ code: 0 });
     return end.stdout;
   };
-  const words = ['submit', prd(['A']), '--repo', repository.root, ...agent(`echo x > x; ${OK}`)];
+  const settings = remotelyScripted(`echo x > x; ${OK}`).flatMap((pair) => ['-c', pair]);
+  const words = ['submit', prd(['A']), '--repo', repository.root, ...settings];
   const runId = (await there(...words)).trim();
   expect(await there('logs', runId, '-f')).toContain('SUCCESS');
   await there('land', runId);

@@ -8,7 +8,7 @@ import { execa } from 'execa';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openHttp } from '../../src/api/http-client.ts';
 import type { Operations } from '../../src/api/operations.ts';
-import { OK, prdOf, scripted } from '../support/halo.ts';
+import { OK, prdOf, remotelyScripted } from '../support/halo.ts';
 import { makeRepository, type TestRepository } from '../support/repository.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
@@ -52,7 +52,7 @@ test('a story that is submitted to the services lands in the repository', async 
     prd: prdOf([{ id: 'US-001' }]),
     repos: [repository.root],
     profile: undefined,
-    set: scripted(`echo hello > hello.txt; ${OK}`, ['test -f hello.txt']),
+    set: remotelyScripted(`echo hello > hello.txt; ${OK}`, ['test -f hello.txt']),
     allowDirty: false,
   });
   for await (const event of operations.follow(submitted!.runId, { after: 0, follow: true })) {

@@ -147,6 +147,27 @@ const ROWS: [id: string, attack: string, defence: string][] = [
   ['incident pseudo-key', 'code in the form of a secret is asterisks in the diff', 'diffs mask known secrets only'],
   ['incident environ', 'a reading tool prints /proc/self/environ', 'no secret in any process inside'],
   ['incident open-api', 'a local API without a token, open to all origins', 'a token on loopback, too'],
+  [
+    'incident foreign-image',
+    'a repository’s file names the image of another project',
+    'halo’s own and those that config.toml lists',
+  ],
+  ['incident weak-token', 'a token that can be guessed', 'refused when the server starts'],
+  [
+    'incident request-options',
+    'options of a request that loosen what the server keeps',
+    'never looser than server, repository and defaults',
+  ],
+  [
+    'incident request-probe',
+    'repositories of a request that probe network and files',
+    'public addresses and absolute paths; one answer for all else',
+  ],
+  [
+    'incident foreign-prd',
+    'a run marks the PRD of another team as done',
+    'over the network only a file of the submitted repository',
+  ],
   ['incident engine-socket', 'the engine’s socket inside', 'it is never mounted'],
   ['incident git-calls', 'some git calls hardened, others not', 'one function runs git; a test forbids others'],
   ['incident dash-branch', 'a branch named -h becomes an option', 'full ref names after --end-of-options'],

@@ -61,6 +61,11 @@ export function scripted(script: string, gates: string[] = ['true'], more: strin
   ];
 }
 
+/** The same for a request over the network, which decides nothing about breakers. */
+export function remotelyScripted(script: string, gates?: string[], more?: string[]): string[] {
+  return scripted(script, gates, more).filter((setting) => !setting.startsWith('breaker.'));
+}
+
 export const OK = `echo '{"status":"ok","summary":"Did it."}'`;
 
 export async function openHalo({ concurrency = 2 } = {}): Promise<TestHalo> {

@@ -1,5 +1,6 @@
 import {
   chmodSync,
+  mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
@@ -46,8 +47,9 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 /** A run of the PRD, of which these stories have landed so far. */
-async function runOf(landed: string[], prdPath = path): Promise<string> {
-  const entry = created();
+async function runOf(landed: string[], prdPath = path, source = '/src/shop'): Promise<string> {
+  const base = created();
+  const entry = { ...base, repo: { ...base.repo, source } };
   const prd = parsePrd(toBytes(TEXT), path);
   const { runId } = entry;
   const origin = { haloVersion: '0', agent: { name: 'command' }, args: [], config: {} };
@@ -98,6 +100,21 @@ describe('progress of a run', () => {
     await writeBack(await runOf(['US-1'], link));
     expect(read()).toContain('"passes": true');
     expect(readFileSync(link, 'utf8')).toBe(read());
+  });
+
+  test('does not follow a file of the repository that has become a link out of it', async () => {
+    const repository = join(folder, 'shop');
+    mkdirSync(repository);
+    const link = join(repository, 'prd.json');
+    symlinkSync('../prd.json', link);
+    const runId = await runOf(['US-1'], link, repository);
+    await writeBack(runId);
+    expect(read()).toBe(TEXT);
+    expect((await store.readState(runId)).unmarked?.reason).toContain('a link by now that leads out of the repository');
+    rmSync(link);
+    writeFileSync(link, TEXT);
+    await writeBack(runId);
+    expect(readFileSync(link, 'utf8')).toContain('"passes": true');
   });
 
   test('is written while the file is being changed by runs of the same PRD, without undoing theirs', async () => {

@@ -1,0 +1,202 @@
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { openHttp } from '../../src/api/http-client.ts';
+import { openLocal } from '../../src/api/local.ts';
+import type { Operations } from '../../src/api/operations.ts';
+import { serveApi, type Served } from '../../src/api/serve.ts';
+import { prdOf } from '../support/halo.ts';
+import { makeRepository, type TestRepository } from '../support/repository.ts';
+
+/** Somebody with the token of a server, who has no other right on its machine; no worker is needed for that. */
+
+const TOKEN = 'token-of-a-test-0123456789';
+let home: string;
+let local: Operations;
+let served: Served;
+/** As the attacker has it. */
+let remote: Operations;
+let mine: TestRepository;
+let theirs: TestRepository;
+
+beforeAll(async () => {
+  home = mkdtempSync(join(tmpdir(), 'halo-home-'));
+  const host = { home, redisUrl: undefined, apiUrl: undefined, apiToken: TOKEN };
+  local = openLocal({ host });
+  served = await serveApi({ operations: local, listen: '127.0.0.1:0', host });
+  remote = openHttp({ url: served.url, token: TOKEN });
+  [mine, theirs] = [makeRepository(), makeRepository()];
+});
+afterAll(async () => {
+  await served.close();
+  await local.close();
+  for (const repository of [mine, theirs]) repository.remove();
+  rmSync(home, { recursive: true, force: true });
+});
+
+const PRD = Buffer.from(prdOf([{ id: 'A' }]).bytes);
+
+function submit(operations: Operations, { prd = '/none/prd.json', repo = mine.root, set = [] as string[] }) {
+  return operations.submit({
+    prd: { path: prd, bytes: new Uint8Array(PRD) },
+    repos: [repo],
+    profile: undefined,
+    set: ['agent=command', 'agents.command.run=true', 'gates=["true"]', ...set],
+    allowDirty: true,
+  });
+}
+
+/** Whether a run that was submitted so marks in that file what lands, and reads it again. */
+async function marks(operations: Operations, prd: string): Promise<{ marks: boolean; reads: boolean; warned: string }> {
+  const [run] = await submit(operations, { prd });
+  const { state, record } = await local.get(run!.runId);
+  const { config } = record as { config: { prd: { writeBack: boolean } } };
+  return { marks: config.prd.writeBack, reads: state.prdIsHere, warned: run!.warnings.join() };
+}
+
+describe('incident foreign-prd: a run on one repository marks the PRD of another team', () => {
+  const NO = { marks: false, reads: false, warned: '' };
+
+  it('cannot be asked for: only a file of the submitted repository is the run’s', async () => {
+    const file = (root: string, path: string) => {
+      mkdirSync(join(root, path, '..'), { recursive: true });
+      writeFileSync(join(root, path), PRD);
+      return join(root, path);
+    };
+    const own = file(mine.root, 'tasks/prd.json');
+    expect(await marks(remote, own)).toEqual({ marks: true, reads: true, warned: '' });
+    const foreign = file(theirs.root, 'prd.json');
+    expect(await marks(remote, foreign)).toEqual(NO);
+    expect(await marks(remote, join(mine.root, '../..', foreign))).toEqual(NO);
+    expect(await marks(remote, file(mine.root, '.git/prd.json'))).toEqual(NO);
+    symlinkSync(foreign, join(mine.root, 'link.json'));
+    expect(await marks(remote, join(mine.root, 'link.json'))).toEqual(NO);
+    symlinkSync(theirs.root, join(mine.root, 'folder'));
+    expect(await marks(remote, join(mine.root, 'folder/prd.json'))).toEqual(NO);
+  });
+
+  it('is told to a person on the machine, whose file it may be', async () => {
+    const theirFile = join(theirs.root, 'prd.json');
+    expect(await marks(local, theirFile)).toEqual({
+      marks: true,
+      reads: true,
+      warned: `what lands is marked in ${theirFile}, which is not in the repository`,
+    });
+  });
+
+  it('cannot be asked for with another PRD for a run that is there', async () => {
+    const own = join(mine.root, 'tasks/prd.json');
+    const [run] = await submit(remote, { prd: own });
+    await remote.pause(run!.runId, { now: false });
+    const foreign = { path: join(theirs.root, 'prd.json'), bytes: new Uint8Array(PRD) };
+    await remote.resume(run!.runId, { replan: { prd: foreign } });
+    expect((await local.get(run!.runId)).state.prdPath).toBe(own);
+  });
+});
+
+describe('incident request-options: settings in a request that are for the server’s operator', () => {
+  it.each([
+    'limits.memory="1000g"',
+    'limits.output="1t"',
+    'breaker.same_error=0',
+    'image="other-project"',
+    'model.cassettes="/srv/tapes"',
+    'sandbox.images=["*"]',
+    'server.options=["image"]',
+  ])('%s is refused', async (option) => {
+    await expect(submit(remote, { set: [option] })).rejects.toMatchObject({ code: 'CONFIG_INVALID' });
+  });
+
+  it('nor may one ask for less care than the repository does', async () => {
+    const repository = makeRepository({ 'halo.toml': '[approval]\nmode = "story"\n' });
+    try {
+      const asked = { repo: repository.root, set: ['approval.mode=never'] };
+      await expect(submit(remote, asked)).rejects.toThrow('approval.mode: a request may not be looser than "story"');
+      await expect(submit(local, asked)).resolves.toHaveLength(1);
+    } finally {
+      repository.remove();
+    }
+  });
+});
+
+describe('incident foreign-image: the file of a repository has its agent read another project’s image', () => {
+  it('names no image of this machine but those that are listed', async () => {
+    const repository = makeRepository({ 'halo.toml': 'image = "other-project:dev"\n' });
+    const repo = repository.root;
+    try {
+      const refused = `halo.toml:1: image: the file of a repository may not choose the image "other-project:dev"`;
+      for (const operations of [local, remote]) await expect(submit(operations, { repo })).rejects.toThrow(refused);
+      await expect(submit(local, { repo, set: ['image=other-project:dev'] })).resolves.toHaveLength(1);
+      writeFileSync(join(home, 'config.toml'), '[sandbox]\nimages = ["other-project:*"]\n');
+      await expect(submit(remote, { repo })).resolves.toHaveLength(1);
+    } finally {
+      rmSync(join(home, 'config.toml'), { force: true });
+      repository.remove();
+    }
+  });
+});
+
+describe('incident request-probe: what a request names as a repository tells of the server’s network and files', () => {
+  it('no address of that network is asked, whether anybody listens there or not', async () => {
+    let asked = 0;
+    const server = createServer((_req, res) => {
+      asked += 1;
+      res.end();
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as AddressInfo;
+    try {
+      const told = async (repo: string) =>
+        submit(remote, { repo }).then(
+          () => 'made',
+          ({ code, message, hint }: { code: string; message: string; hint: string }) =>
+            `${code} ${message} ${hint}`.replaceAll(/:\d+/g, ''),
+        );
+      const open = await told(`http://127.0.0.1:${port}/x`);
+      expect(open).toContain('REPO_UNREACHABLE The server of the repository, 127.0.0.1, has no public address.');
+      expect(await told('http://127.0.0.1:1/x')).toBe(open);
+      for (const host of ['localhost', '[::1]', '127.1', '0x7f.1', '169.254.169.254', 'no-such-host.invalid'])
+        expect(await told(`http://${host}:${port}/x`)).toMatch(/^REPO_UNREACHABLE .* has no public address\./);
+      expect(await told('ssh://git@127.0.0.1:22/x')).toMatch(/has no public address/);
+      expect(await told('git@localhost:x')).toMatch(/has no public address/);
+      expect(asked).toBe(0);
+    } finally {
+      server.close();
+    }
+  });
+
+  it.each(['.', 'src', '../x', 'file:///etc', 'git://example.com/x', 'ssh://0x7f.1/x', '-oProxyCommand=x', 'http://'])(
+    '%s is none',
+    async (repo) => {
+      await expect(submit(remote, { repo })).rejects.toMatchObject({ code: 'USAGE' });
+    },
+  );
+
+  it('a folder that is no repository answers as one that is not there', async () => {
+    const told = (repo: string) => submit(remote, { repo }).catch((error: Error) => error.message.replace(repo, 'X'));
+    expect(await told('/etc')).toBe('X is not a git repository that this server can use.');
+    expect(await told('/no/such/folder')).toBe(await told('/etc'));
+    expect(await told(join(mine.root, 'README.md'))).toBe(await told('/etc'));
+  });
+
+  it('what the operator allows is asked', async () => {
+    writeFileSync(join(home, 'config.toml'), '[server]\nprivate = ["127.0.0.1:1"]\n');
+    try {
+      await expect(submit(remote, { repo: 'http://127.0.0.1:1/x' })).rejects.toThrow('Cannot read the repository');
+    } finally {
+      rmSync(join(home, 'config.toml'));
+    }
+  });
+});
+
+describe('incident weak-token: a token that can be guessed', () => {
+  it.each(['a', 'fifteen-letters'])('%j is refused when the server starts', async (apiToken) => {
+    const host = { home, redisUrl: undefined, apiUrl: undefined, apiToken };
+    const starting = serveApi({ operations: local, listen: '127.0.0.1:0', host });
+    await expect(starting).rejects.toThrow('HALO_TOKEN has fewer than 16 characters');
+    expect(readFileSync(join(home, 'id'), 'utf8')).not.toBe('');
+  });
+});
