@@ -1,10 +1,11 @@
 import { mkdir, readdir, readFile, stat } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { HaloError } from '../core/errors.ts';
 import { syncUpTo } from '../lib/atomic-write.ts';
 import { git, gitText, type GitOptions } from './git.ts';
 import { replaceLocalPrograms } from './local-programs.ts';
 import { assertObjectId } from './object-id.ts';
+import { splitZero } from './split-zero.ts';
 
 export interface Worktree {
   path: string;
@@ -17,6 +18,15 @@ const USAGE = 129;
 
 /** The checkouts of a repository, the main one first. Throws GIT_FAILED. */
 export async function listWorktrees(gitDir: string): Promise<Worktree[]> {
+  const [main, ...others] = await askWorktrees(gitDir);
+  if (main === undefined) return others;
+  if (main.path !== gitDir || main.branch === undefined) return [main, ...others];
+  // The git directory of a submodule is not beside its files, and git names it instead of them.
+  const { stdout } = await git(['config', '--null', 'core.worktree'], { gitDir, ok: [0, 1] });
+  return [{ ...main, path: resolve(gitDir, splitZero(stdout)[0] ?? '.') }, ...others];
+}
+
+async function askWorktrees(gitDir: string): Promise<Worktree[]> {
   const list = ['worktree', 'list', '--porcelain'];
   const { exitCode, stdout } = await git([...list, '-z'], { gitDir, ok: [0, USAGE] });
   if (exitCode !== USAGE) return parseWorktrees(stdout.toString('utf8'), '\0');

@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { fastForward, pushFastForward } from '../../src/git/fast-forward.ts';
+import { inspectRepo } from '../../src/git/repo.ts';
 import { updateMirror } from '../../src/git/mirror.ts';
 import { parseWorktrees } from '../../src/git/worktrees.ts';
 import { commitFiles, makeRepo, run, tempDir } from './fixture.ts';
@@ -36,6 +37,17 @@ it('moves the checked-out branch and its files forward without running hooks', a
   expect(run(root, ['status', '--porcelain'])).toBe('?? untracked');
   expect(existsSync(join(gitDir, 'tripped'))).toBe(false);
   expect(await fastForward({ ...request, branch: 'main' })).toEqual({ branch: 'main', from: to, to });
+});
+
+it('moves the branch that is checked out in a submodule, and its files', async () => {
+  const { root, to } = makeShop();
+  const app = join(root, '../app');
+  makeRepo(app);
+  run(app, ['-c', 'protocol.file.allow=always', 'submodule', '--quiet', 'add', root, 'lib']);
+  const facts = await inspectRepo(join(app, 'lib'));
+  expect(facts).toMatchObject({ root: join(app, 'lib'), gitDir: join(app, '.git/modules/lib') });
+  await fastForward({ ...facts, branch: 'main', to });
+  expect(readFileSync(join(app, 'lib/new'), 'utf8')).toBe('x\n');
 });
 
 it('moves a branch that is not checked out, also in a bare repository', async () => {

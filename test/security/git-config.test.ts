@@ -69,9 +69,9 @@ function ranPrograms(): string {
 describe('incident config-programs: a configuration of git that came with the folder', () => {
   it('starts nothing when halo looks at the checkout: changes are told without it', async () => {
     expect(await inspectRepo(root)).toMatchObject({ root, head: base });
-    expect(await listChanges(root)).toEqual([]);
+    expect((await listChanges(root)).tracked).toEqual([]);
     writeFileSync(join(root, 'x.dat'), 'other\n');
-    expect(await listChanges(root)).toEqual(['x.dat']);
+    expect((await listChanges(root)).tracked).toEqual(['x.dat']);
     expect(await diffCheckout(root, 10_000)).toContain('+other');
     expect(ranPrograms()).toBe('');
   });
@@ -131,7 +131,7 @@ describe('incident config-programs: a configuration of git that came with the fo
     await fastForward({ root, gitDir, branch: 'main', to: base });
     expect(readFileSync(join(root, 'c.own'), 'utf8')).toBe('bbb\n');
     utimesSync(join(root, 'c.own'), 1, 1);
-    expect(await listChanges(root)).toEqual([]);
+    expect((await listChanges(root)).tracked).toEqual([]);
     expect(ranPrograms()).toBe('');
   });
 });
