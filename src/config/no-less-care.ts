@@ -8,6 +8,8 @@ const WORDS: Record<string, readonly unknown[]> = {
   'tests.removed': ['report', 'block'],
   'land.unchanged': ['pass', 'fail'],
   'land.hidden_characters': ['report', 'block', 'refuse'],
+  // With a stream, a sandbox gets the files of one commit and nothing else of the mirror.
+  'workspace.transport': ['mount', 'auto', 'stream'],
   // Without a baseline nobody knows which tests are gone.
   'tests.baseline': ['never', 'auto', 'always'],
 };

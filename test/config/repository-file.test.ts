@@ -60,7 +60,6 @@ const FREE = {
   'land.mode': '"ff"',
   'git.author': '"Ada <ada@example.com>"',
   'git.message': '"{id}"',
-  'workspace.transport': '"stream"',
 };
 
 /** It may ask for more care than the user, or for less to use, and never the other way round: [more, less]. */
@@ -86,6 +85,7 @@ const NO_LOOSER: Record<string, [strict: string, loose: string]> = {
   'land.unchanged': ['"fail"', '"pass"'],
   'land.hidden_characters': ['"refuse"', '"block"'],
   'tests.baseline': ['"always"', '"auto"'],
+  'workspace.transport': ['"stream"', '"mount"'],
 };
 
 /** Not its to set: refused. */
