@@ -9,6 +9,7 @@ import { PRDS_FOLDER } from '../core/named-prd.ts';
 import { replaceLocalPrograms } from '../git/local-programs.ts';
 import { updateMirror } from '../git/mirror.ts';
 import { inspectRepo, listChanges, readFileAt, type RepoFacts } from '../git/repo.ts';
+import { refuseBlockedBranches } from '../git/run-branch.ts';
 import { unfinishedWork } from '../git/worktrees.ts';
 import { isUrl, mirrorName, readRemote, type Access } from '../git/source.ts';
 import type { SubmitOptions } from './operations.ts';
@@ -70,10 +71,11 @@ interface Place {
   warnings: string[];
 }
 
-/** `cleanBut`: uncommitted changes are refused, but for those of this file. Throws NOT_A_GIT_REPO, NO_COMMITS, DIRTY_WORKTREE. */
+/** `cleanBut`: uncommitted changes are refused, but for those of this file. Throws NOT_A_GIT_REPO, NO_COMMITS, LAND_REFUSED, DIRTY_WORKTREE. */
 export async function lookAtFolder(source: string, cleanBut: string | undefined): Promise<Place> {
   const facts = await inspectRepo(source);
   const { root, gitDir, branch, head } = facts;
+  await refuseBlockedBranches(gitDir);
   const looks = cleanBut !== undefined && root !== gitDir;
   const warnings = looks ? await refuseChanges(facts, cleanBut) : [];
   return {

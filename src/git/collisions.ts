@@ -3,6 +3,8 @@ import { foldName } from './path-policy.ts';
 import { readTree } from './tree-entries.ts';
 import { violation } from './violation.ts';
 
+const MOST_FOLDERS = 20_000;
+
 export interface CollisionRequest {
   gitDir: string;
   base: string;
@@ -17,7 +19,7 @@ export interface CollisionRequest {
  * Pairs that the base has already are its own. Throws POLICY_VIOLATION.
  */
 export async function refuseCollisions({ gitDir, base, tree, added, signal }: CollisionRequest): Promise<void> {
-  const folders = [...new Set(added.flatMap(foldersAbove))];
+  const folders = [...foldersOf(added)];
   const names = folders.flatMap((folder) => [`${tree}:${folder}`, `${base}:${folder}`]);
   const contents = await readObjects(gitDir, names, signal);
   const idBytes = tree.length / 2;
@@ -35,7 +37,17 @@ export async function refuseCollisions({ gitDir, base, tree, added, signal }: Co
   });
 }
 
-function foldersAbove(path: string): string[] {
-  const names = path.split('/').slice(0, -1);
-  return ['', ...names.map((_, index) => names.slice(0, index + 1).join('/'))];
+/** Every folder above a path, the top included. */
+function foldersOf(paths: string[]): Set<string> {
+  const folders = new Set(['']);
+  for (const path of paths) {
+    // From the bottom up, until one that was met before.
+    for (let end = path.lastIndexOf('/'); end > 0; end = path.lastIndexOf('/', end - 1)) {
+      const folder = path.slice(0, end);
+      if (folders.has(folder)) break;
+      folders.add(folder);
+    }
+    if (folders.size > MOST_FOLDERS) throw violation(undefined, `it adds files in more than ${MOST_FOLDERS} folders`);
+  }
+  return folders;
 }

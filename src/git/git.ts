@@ -41,6 +41,9 @@ export interface GitResult {
   exitCode: number;
 }
 
+/** The `cause` of a GIT_FAILED whose command reached a limit of time or of output. */
+export const AT_LIMIT = 'a limit was reached';
+
 /** How a git process ended, without judgement. `exitCode` is undefined when a signal ended it. */
 export interface GitOutcome {
   ended: 'exited' | 'timeout' | 'too-much-output' | 'aborted';
@@ -175,10 +178,10 @@ function failureOf(args: string[], outcome: GitOutcome, options: GitOptions): Ha
   if (outcome.ended === 'aborted') return new HaloError('RUN_ABORTED', `${command} was stopped on request.`);
   if (outcome.ended === 'timeout') {
     const seconds = Math.round((options.timeoutMs ?? 600_000) / 1000);
-    return new HaloError('GIT_FAILED', `${command} did not end within ${seconds} seconds.`);
+    return new HaloError('GIT_FAILED', `${command} did not end within ${seconds} seconds.`, { cause: AT_LIMIT });
   }
   if (outcome.ended === 'too-much-output') {
-    return new HaloError('GIT_FAILED', `${command} printed more than halo is ready to keep.`);
+    return new HaloError('GIT_FAILED', `${command} printed more than halo is ready to keep.`, { cause: AT_LIMIT });
   }
   const where = options.gitDir ?? options.cwd;
   const words = lastWords(outcome.stderr) ?? `exit code ${outcome.exitCode ?? 'none, it was killed'}`;

@@ -10,7 +10,7 @@ import { moveBlobs, readBaseIndex, updateIndex, writeTree } from './rebuild.ts';
 import { candidatePath, makeBesideMirror } from './scratch.ts';
 import { searchChanges, type Additions, type ChangeSearch } from './search-changes.ts';
 import { ABSENT, diffTrees, type RawChange } from './tree-diff.ts';
-import { violation } from './violation.ts';
+import { blameStory, violation } from './violation.ts';
 
 export interface ImportRequest {
   mirrorDir: string;
@@ -49,7 +49,11 @@ export interface Imported {
  * size was checked, and the host builds the trees itself. Throws POLICY_VIOLATION for anything hostile or
  * malformed; the mirror is never written, and no rejected path is ever in a tree of the candidate.
  */
-export async function importTree(request: ImportRequest): Promise<Imported> {
+export function importTree(request: ImportRequest): Promise<Imported> {
+  return blameStory(() => importChecked(request));
+}
+
+async function importChecked(request: ImportRequest): Promise<Imported> {
   const { mirrorDir, scratchDir, base, tree, pack, masker, onSecret, signal } = request;
   const limits = { ...IMPORT_LIMITS, ...request.limits };
   assertObjectId(base, 'The base commit');

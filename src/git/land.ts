@@ -4,6 +4,7 @@ import { STORY_KEY, trailerValue } from './commit-message.ts';
 import { syncRef } from './durable.ts';
 import { git, gitText, tryGit } from './git.ts';
 import { assertObjectId, zeroId } from './object-id.ts';
+import { refuseBlockedBranches } from './run-branch.ts';
 import { sendCommit } from './send-commit.ts';
 import { listWorktrees } from './worktrees.ts';
 
@@ -47,7 +48,7 @@ export async function bringCommit({
 
 /**
  * The quick part: compare-and-swap of `ref` to a commit whose objects are there; it has moved for good when this
- * resolves. Throws CONFLICT when it moved otherwise.
+ * resolves. Throws CONFLICT when it moved otherwise, and LAND_REFUSED when a branch stands in its way.
  */
 export async function moveBranch(request: Omit<LandRequest, 'candidateDir'>): Promise<void> {
   const { ref, commit, expected } = request;
@@ -99,9 +100,10 @@ async function compareAndSwap({ gitDir, ref, commit, expected }: Swap): Promise<
   if (moved.exitCode === 0) return;
   const now = await readRef(gitDir, ref);
   if (now === commit) return;
-  if (now === expected)
+  if (now === expected) {
+    await refuseBlockedBranches(gitDir);
     await git(swap, options); // not stale: a lock or the disk; git says which
-  else {
+  } else {
     const branch = ref.replace('refs/heads/', '');
     const was = expected?.slice(0, 12) ?? 'absent';
     throw new HaloError(

@@ -7,6 +7,7 @@ import { IMPORT_LIMITS } from './import-limits.ts';
 import { describeChange, type Change } from './import.ts';
 import { assertObjectId, isObjectId } from './object-id.ts';
 import { diffTrees } from './tree-diff.ts';
+import { blameStory, violation } from './violation.ts';
 
 export interface MergeRequest {
   /** Receives the objects of the merge; it sees both commits. */
@@ -20,6 +21,7 @@ export interface MergeRequest {
 /** `changed` is what the merged tree changes of `onto`; `paths` are those that both sides changed otherwise. */
 export type Merged = { kind: 'clean'; tree: string; changed: Change[] } | { kind: 'conflict'; paths: string[] };
 
+const OUT_OF_MEMORY = /out of memory|malloc failed|cannot allocate memory/i;
 const MEMORY_BYTES = 3 * 1024 * 1024 * 1024;
 
 /**
@@ -27,7 +29,11 @@ const MEMORY_BYTES = 3 * 1024 * 1024 * 1024;
  * program but git's own. What comes of it is held to the same rules as what an agent brings.
  * Throws POLICY_VIOLATION, GIT_FAILED, RUN_ABORTED.
  */
-export async function mergeOnto({ candidateDir, commit, onto, signal }: MergeRequest): Promise<Merged> {
+export function mergeOnto(request: MergeRequest): Promise<Merged> {
+  return blameStory(() => mergeChecked(request));
+}
+
+async function mergeChecked({ candidateDir, commit, onto, signal }: MergeRequest): Promise<Merged> {
   assertObjectId(commit, 'The commit to merge');
   assertObjectId(onto, 'The commit to merge onto');
   await ignoreAttributes(candidateDir);
@@ -42,7 +48,12 @@ export async function mergeOnto({ candidateDir, commit, onto, signal }: MergeReq
   });
   const [tree = '', ...paths] = outcome.stdout.toString('utf8').split('\0').filter(Boolean);
   if (outcome.ended === 'aborted') throw new HaloError('RUN_ABORTED', 'The merge was stopped on request.');
-  if (outcome.ended !== 'exited' || !isObjectId(tree)) throw cannotMerge(candidateDir, outcome.stderr);
+  if (outcome.ended !== 'exited' || OUT_OF_MEMORY.test(outcome.stderr))
+    throw violation(
+      undefined,
+      'git cannot merge it with what landed meanwhile in the time and memory that halo allows',
+    );
+  if (!isObjectId(tree)) throw cannotMerge(candidateDir, outcome.stderr);
   if (outcome.exitCode !== 0) return { kind: 'conflict', paths: [...new Set(paths)] };
   const limits = IMPORT_LIMITS;
   const diff = { gitDir: candidateDir, from: onto, to: tree, maxEntries: limits.entries, timeoutMs: timeMs, signal };

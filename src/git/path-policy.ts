@@ -4,6 +4,7 @@ import { violation } from './violation.ts';
 
 const MAX_PATH_BYTES = 4096;
 const MAX_NAME_BYTES = 255;
+const MAX_DEPTH = 64;
 const MAX_LINK_BYTES = 1024;
 const INVISIBLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u;
 /** What some file system takes for `.git`: case, Windows short names, trailing dots and blanks. */
@@ -29,7 +30,9 @@ export function checkChangedPath(path: string): void {
 export function checkNewPath(path: string): void {
   if (path.normalize('NFC') !== path) throw violation(path, 'the path is not in Unicode normal form C');
   if (/[\\:]/.test(path)) throw violation(path, 'the path holds a backslash or a colon');
-  for (const name of path.split('/')) {
+  const names = path.split('/');
+  if (names.length > MAX_DEPTH) throw violation(path, `the path is more than ${MAX_DEPTH} names deep`);
+  for (const name of names) {
     if (Buffer.byteLength(name) > MAX_NAME_BYTES)
       throw violation(path, `a name is longer than ${MAX_NAME_BYTES} bytes`);
     if (/[ .]$/.test(name)) throw violation(path, 'a name ends with a blank or a dot');

@@ -98,12 +98,18 @@ export interface FileAt {
   path: string;
   /** A larger file counts as a failure (GIT_FAILED). */
   maxBytes: number;
+  /** Takes the beginning of a larger file instead. */
+  cut?: true;
 }
 
 /** The text of a file in a commit; undefined when the commit has no such file. */
-export async function readFileAt({ gitDir, commit, path, maxBytes }: FileAt): Promise<string | undefined> {
+export async function readFileAt({ gitDir, commit, path, maxBytes, cut }: FileAt): Promise<string | undefined> {
   assertObjectId(commit, 'The commit');
   const args = ['cat-file', 'blob', `${commit}:${path}`];
+  if (cut) {
+    const { ended, stdout } = await tryGit(args, { gitDir, maxBytes });
+    if (ended === 'too-much-output') return stdout.toString('utf8');
+  }
   const found = await git(args, { gitDir, maxBytes, ok: [0, 128] });
   if (found.exitCode === 0) return found.stdout.toString('utf8');
   await gitText(['cat-file', '-e', `${commit}^{commit}`], { gitDir });

@@ -3,7 +3,7 @@ import { PassThrough } from 'node:stream';
 import { HaloError } from '../core/errors.ts';
 import { syncPath } from '../lib/atomic-write.ts';
 import { syncPacks } from './durable.ts';
-import { git, gitStream } from './git.ts';
+import { AT_LIMIT, git, gitStream } from './git.ts';
 import { findKept, keepNote, sweepKept } from './kept-pack.ts';
 
 export interface Sending {
@@ -14,6 +14,9 @@ export interface Sending {
   /** The one of them in which the objects are kept, although no ref names them yet. */
   keepIn?: string;
 }
+
+/** A commit may bring a gibibyte, whose deltas are searched for. */
+const SEND_MS = 3_600_000;
 
 /** Cleaning in the receiving repository (`git gc --prune=now`) removes packs that are still being written. */
 const TRIES = 8;
@@ -28,7 +31,8 @@ export async function sendCommit(sending: Sending): Promise<() => Promise<void>>
     try {
       return await send(sending);
     } catch (error) {
-      if (tries === TRIES || !(error instanceof HaloError) || error.code !== 'GIT_FAILED') throw error;
+      const again = error instanceof HaloError && error.code === 'GIT_FAILED' && error.cause !== AT_LIMIT;
+      if (tries === TRIES || !again) throw error;
     }
   }
 }
@@ -38,13 +42,13 @@ async function send({ from, stores, commit, keepIn }: Sending): Promise<() => Pr
   const stop = new AbortController();
   const { signal } = stop;
   const args = ['pack-objects', '--revs', '--stdout', '--quiet', '--delta-base-offset'];
-  const pack = await gitStream(args, { gitDir: from, input: `${commit}\n^${commit}^1\n`, signal });
+  const pack = await gitStream(args, { gitDir: from, input: `${commit}\n^${commit}^1\n`, signal, timeoutMs: SEND_MS });
   const stored = [...new Set(stores)].map(async (gitDir) => {
     const input = new PassThrough();
     pack.stdout.pipe(input);
     const keep = gitDir === keepIn ? [`--keep=${keepNote()}`] : [];
     const args = ['index-pack', '--stdin', '--strict', ...keep];
-    const { stdout } = await git(args, { gitDir, input, signal, durable: true });
+    const { stdout } = await git(args, { gitDir, input, signal, timeoutMs: SEND_MS, durable: true });
     const kept = gitDir === keepIn ? await findKept(gitDir, stdout.toString('latin1')) : undefined;
     if (kept !== undefined) await syncPath(kept);
     await syncPacks(gitDir);

@@ -52,6 +52,15 @@ function runFolders(): string[] {
   }
 }
 
+test('a repository with a branch named halo is refused before anything is made', async () => {
+  const repository = newRepository();
+  repository.git('branch', 'halo');
+  const message = expect.stringContaining('has a branch named halo') as string;
+  const submitting = operations.submit(request({ repos: [repository.root] }));
+  await expect(submitting).rejects.toMatchObject({ code: 'LAND_REFUSED', message });
+  expect(runFolders()).toEqual([]);
+});
+
 test('a run knows who submitted it, its priority and what it waits for', async () => {
   const [first] = await operations.submit(request());
   const after = [first!.runId.slice(0, 12)];

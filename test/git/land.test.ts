@@ -74,6 +74,14 @@ it('hazard 26: refuses a ref that moved or exists, and one that is checked out, 
   expect(run(shop.source, ['rev-parse', ref])).toBe(shop.base);
 });
 
+it('says that a branch stands where those of runs are made', async () => {
+  const shop = await makeWorkshop();
+  const story = await makeStory(shop, 'US-1', { n: '1' });
+  run(shop.source, ['branch', 'halo']);
+  const message = expect.stringContaining('has a branch named halo') as string;
+  await expect(landCommit({ ...story, expected: undefined })).rejects.toMatchObject({ code: 'LAND_REFUSED', message });
+});
+
 it('lets exactly one of two racing commits land', async () => {
   const shop = await makeWorkshop();
   const one = await makeStory(shop, 'US-1', { n: '1' });

@@ -70,6 +70,7 @@ it('reads a file of a commit, and tells a missing file from a missing commit', a
   expect(await at('docs/ä b.md')).toBe('text\n');
   expect(await at('nope.md')).toBeUndefined();
   await expect(at('docs/ä b.md', 2)).rejects.toMatchObject({ code: 'GIT_FAILED' });
+  expect(await readFileAt({ gitDir, commit, path: 'docs/ä b.md', maxBytes: 2, cut: true })).toBe('te');
   const missing = { gitDir, commit: 'f'.repeat(40), path: 'x', maxBytes: 10 };
   await expect(readFileAt(missing)).rejects.toMatchObject({ code: 'GIT_FAILED' });
 });

@@ -91,6 +91,11 @@ const ROWS: [id: string, attack: string, defence: string][] = [
     'no command of halo’s enters a submodule',
   ],
   [
+    'incident story-limits',
+    'a change so large that git gives up, and the agent is paid again',
+    'its patch is cut; a limit that it reaches is its own fault',
+  ],
+  [
     'incident allow-list',
     'an allow list that is empty, or cut by a NUL byte, lets all through',
     'empty is none; names are letters, digits, hyphens',

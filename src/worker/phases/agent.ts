@@ -149,7 +149,7 @@ async function readFailure({ worker, place }: Attempt, { attempt, reason, summar
 /** What the agent does not read by itself. A file that is only a link or a reference to the other one says nothing new. */
 async function readGuidance({ adapter, mirrorDir, base }: Attempt): Promise<PromptInput['guidance']> {
   const files = adapter.guidanceFiles.map(async (file) => {
-    const text = await readFileAt({ gitDir: mirrorDir, commit: base, path: file, maxBytes: GUIDANCE_BYTES });
+    const text = await readFileAt({ gitDir: mirrorDir, commit: base, path: file, maxBytes: GUIDANCE_BYTES, cut: true });
     return { file, text: text ?? '' };
   });
   const found = (await Promise.all(files)).filter(({ text }) => !['', ...REFERENCES].includes(text.trim()));
