@@ -7,7 +7,7 @@ import { HaloError } from '../core/errors.ts';
 import type { RunState } from '../core/run-state.ts';
 import { transcribe } from '../core/transcript.ts';
 import { diffCommits } from '../git/diff.ts';
-import { parentOf } from '../git/hold.ts';
+import { openHeld, parentOf } from '../git/hold.ts';
 import { mirrorPath } from '../git/mirror.ts';
 import type { StoryQueue } from '../queue/queue.ts';
 import type { RedisLink } from '../queue/redis.ts';
@@ -126,14 +126,15 @@ export function openLocal(options: LocalOptions): Operations {
   return actAs(whoAmI());
 }
 
-/** What a run or one of its stories landed or, for a story that waits for a person, would land. The mirror has it all, wherever the user's repository went since. */
+/** What a run or one of its stories landed or, for a story that waits for a person, would land. halo has it all, wherever the user's repository went since. */
 async function diffRun(home: string, state: RunState, storyId: string | undefined): Promise<Buffer> {
-  const gitDir = mirrorPath(home, state.repo.mirror);
-  if (storyId === undefined) return diffCommits({ gitDir, from: state.repo.base, to: state.tip });
+  const mirrorDir = mirrorPath(home, state.repo.mirror);
+  if (storyId === undefined) return diffCommits({ gitDir: mirrorDir, from: state.repo.base, to: state.tip });
   const story = findStory(state, storyId);
   const commit = story.commit ?? story.held?.commit;
   if (commit === undefined)
     throw new HaloError('STORY_NOT_FOUND', `Story ${storyId} has not landed, so there is no diff.`);
+  const gitDir = await openHeld(mirrorDir);
   return diffCommits({ gitDir, from: await parentOf(gitDir, commit), to: commit });
 }
 

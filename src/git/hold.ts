@@ -1,11 +1,48 @@
+import { mkdtemp, rename, rm, stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { HaloError } from '../core/errors.ts';
+import { syncPath, writeAtomic } from '../lib/atomic-write.ts';
+import { markProcess } from '../lib/process-life.ts';
+import { makeBareRepo } from './bare-repo.ts';
 import { git, gitText } from './git.ts';
 import { IMPORT_LIMITS } from './import-limits.ts';
 import { describeChange, type Change } from './import.ts';
 import { setRef } from './land.ts';
+import { mirrorShape } from './mirror.ts';
 import { assertObjectId, isObjectId } from './object-id.ts';
 import { sendCommit } from './send-commit.ts';
 import { diffTrees } from './tree-diff.ts';
+
+/** From the objects folder of the store of held commits to that of the mirror beside it. */
+const MIRROR_OBJECTS = '../../mirror.git/objects';
+
+/**
+ * The repository beside a mirror in which commits wait for a person; it reads what the mirror has as well. Sandboxes see
+ * the mirror, and not this: what nobody has let through is not for the agents of other runs.
+ */
+export async function openHeld(mirrorDir: string): Promise<string> {
+  const dir = join(dirname(mirrorDir), 'held.git');
+  const { config, shallow } = await mirrorShape(mirrorDir);
+  if (!(await isFolder(dir))) {
+    const aside = await mkdtemp(`${dir}.new-${markProcess()}-`);
+    await makeBareRepo(aside, { config, alternate: MIRROR_OBJECTS, durable: true });
+    await rename(aside, dir).catch(async (error: unknown) => {
+      await rm(aside, { recursive: true, force: true });
+      if (!(await isFolder(dir))) throw error;
+    });
+    await syncPath(dirname(dir));
+  }
+  // The mirror's history may have got another end since.
+  if (shallow !== undefined) await writeAtomic(join(dir, 'shallow'), shallow);
+  return dir;
+}
+
+async function isFolder(path: string): Promise<boolean> {
+  return stat(path).then(
+    () => true,
+    () => false,
+  );
+}
 
 export interface HoldRequest {
   candidateDir: string;
@@ -15,16 +52,19 @@ export interface HoldRequest {
   commit: string;
 }
 
-/** Keeps a commit that a person must look at in the mirror, where it outlives its attempt; no branch has it. */
+/** Keeps a commit that a person must look at beside the mirror, where it outlives its attempt; no branch has it. */
 export async function holdCommit({ candidateDir, mirrorDir, runId, storyKey, commit }: HoldRequest): Promise<void> {
   assertObjectId(commit, 'The commit');
-  await sendCommit({ from: candidateDir, stores: [mirrorDir], commit });
-  await setRef(mirrorDir, heldRef(runId, storyKey), commit);
+  const heldDir = await openHeld(mirrorDir);
+  await sendCommit({ from: candidateDir, stores: [heldDir], commit });
+  await setRef(heldDir, heldRef(runId, storyKey), commit);
 }
 
 /** Forgets a held commit; safe to repeat. */
 export async function releaseCommit(mirrorDir: string, runId: string, storyKey: string): Promise<void> {
-  await git(['update-ref', '--no-deref', '-d', heldRef(runId, storyKey)], { gitDir: mirrorDir });
+  // An older halo kept it in the mirror itself.
+  for (const gitDir of [await openHeld(mirrorDir), mirrorDir])
+    await git(['update-ref', '--no-deref', '-d', heldRef(runId, storyKey)], { gitDir });
 }
 
 /** The commit that a commit builds on. Throws GIT_FAILED when it is not there. */

@@ -2,7 +2,7 @@ import { HaloError } from '../core/errors.ts';
 import type { JournalEntry } from '../core/events.ts';
 import type { RunState, StoryState } from '../core/run-state.ts';
 import { safeLine } from '../core/safe-text.ts';
-import { parentOf, releaseCommit } from '../git/hold.ts';
+import { openHeld, parentOf, releaseCommit } from '../git/hold.ts';
 import { bringCommit, moveBranch } from '../git/land.ts';
 import { mirrorPath } from '../git/mirror.ts';
 import type { StoryQueue } from '../queue/queue.ts';
@@ -53,10 +53,11 @@ export async function approveStory(keeper: RunKeeper, decision: Decision): Promi
   }
   const { commit } = requireHeld(state, story);
   const mirrorDir = mirrorPath(home, state.repo.mirror);
-  const parent = await parentOf(mirrorDir, commit);
+  const heldDir = await openHeld(mirrorDir);
+  const parent = await parentOf(heldDir, commit);
   const hostGitDir = await hostGitDirOf(home, state.repo);
   const { git } = (await readRun(keeper, runId)).config;
-  const landing = { candidateDir: mirrorDir, mirrorDir, hostGitDir, ref: runRef(runId), commit };
+  const landing = { candidateDir: heldDir, mirrorDir, hostGitDir, ref: runRef(runId), commit };
   const release = parent === state.tip ? await bringCommit(landing) : () => Promise.resolve();
   // Whoever ends the run, or lands another story of it, comes before or after this, never between.
   const decided = store.transact(runId, async (now) => {

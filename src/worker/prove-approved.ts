@@ -1,6 +1,7 @@
 import { readAnswer } from '../agents/answer.ts';
 import type { Approval } from '../core/run-state.ts';
-import { readHeld } from '../git/hold.ts';
+import { openHeld, readHeld } from '../git/hold.ts';
+import { sendCommit } from '../git/send-commit.ts';
 import type { Attempt } from './attempt-context.ts';
 import { readProofOf } from './keep-proof.ts';
 import { proveMerged, type Proven } from './land-proven.ts';
@@ -11,8 +12,11 @@ import { mergeWithTip } from './phases/merge.ts';
  * they saw come along, so that they are not asked again for the same.
  */
 export async function proveApproved(attempt: Attempt, { commit, by }: Approval): Promise<Proven & { summary: string }> {
-  const { worker, place, mirrorDir } = attempt;
-  const { parent, tree, changed } = await readHeld(mirrorDir, commit);
+  const { worker, place, mirrorDir, candidateDir } = attempt;
+  const heldDir = await openHeld(mirrorDir);
+  const { parent, tree, changed } = await readHeld(heldDir, commit);
+  // What an attempt merges and proves is in its own repository.
+  await sendCommit({ from: heldDir, stores: [candidateDir], commit });
   const [proof, summary] = await Promise.all([readProofOf(worker.store, place), agentSummary(attempt)]);
   const approved: Attempt = {
     ...attempt,

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { fastForward } from '../../src/git/fast-forward.ts';
-import { holdCommit, readHeld } from '../../src/git/hold.ts';
+import { holdCommit, openHeld, readHeld } from '../../src/git/hold.ts';
 import { bringCommit, moveBranch } from '../../src/git/land.ts';
 import { updateMirror } from '../../src/git/mirror.ts';
 import { readNote, writeNote } from '../../src/git/notes.ts';
@@ -90,8 +90,9 @@ describe.skipIf(!canCutPower())('hazard 44: the power fails when git has just do
     await holdCommit({ candidateDir, mirrorDir, runId: 'r1', storyKey: 'a', commit });
     await cutPower();
     isWhole(mirrorDir);
-    expect(run(mirrorDir, ['rev-parse', 'refs/halo/held/r1/a'])).toBe(commit);
-    expect(await readHeld(mirrorDir, commit)).toMatchObject({ parent: base });
+    const heldDir = await openHeld(mirrorDir);
+    expect(run(heldDir, ['rev-parse', 'refs/halo/held/r1/a'])).toBe(commit);
+    expect(await readHeld(heldDir, commit)).toMatchObject({ parent: base });
   });
 
   it('a fast-forward of a checkout: files, index and branch are the commit', async () => {

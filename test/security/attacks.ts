@@ -157,6 +157,11 @@ const ROWS: [id: string, attack: string, defence: string][] = [
     'a repository’s file names the image of another project',
     'halo’s own and those that config.toml lists',
   ],
+  [
+    'incident held-work',
+    'agents read commits of other runs that wait for a person',
+    'kept beside the mirror, where no sandbox looks',
+  ],
   ['incident weak-token', 'a token that can be guessed', 'refused when the server starts'],
   [
     'incident request-options',
