@@ -8,7 +8,7 @@ export const NetworkTable = z.strictObject({
   allow: key(z.array(HostPort, { error: 'must be a list like ["packages.example.com:443"]' }), [
     'list of host:port',
     [],
-    'Where setup may connect to, through the gateway. Never the agent or the gates.',
+    'Where setup may connect to, through the gateway; before the gates, [setup runs code of the story](network.md). Never the agent itself or the gates.',
   ]),
   channel: key(oneOf('auto', 'socket', 'stdio'), ['word', 'auto', '[The way](security.md#the-channel) to halo.']),
   private: key(z.array(HostPort, { error: 'must be a list like ["packages.example.com:443"]' }), [

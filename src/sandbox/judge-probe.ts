@@ -13,7 +13,7 @@ export function judgeProbe(output: string, own: boolean): ProvenFact[] {
   const memory = output.includes(ATE)
     ? fail('memory', 'the limit of memory is ignored', LIMITS_HINT)
     : good('memory', 'ends at its limit, without swap');
-  return [...judged, memory, judgeLabel(report.label)];
+  return [...judged, memory, judgeLabel(report.label), ...(own ? [] : [judgeMemoryOfOthers(report.ptraceScope)])];
 }
 
 function readReport(output: string): ProbeReport | undefined {
@@ -89,6 +89,17 @@ function judgeLabel(label: string): ProvenFact {
     ok: 'warn',
     says: 'neither AppArmor nor SELinux confines containers here',
     mend: 'a second wall behind the others: use a kernel with one of them, or a machine for halo alone',
+  };
+}
+
+/** The system calls of debuggers are refused; opening /proc/<pid>/mem is none of them. */
+function judgeMemoryOfOthers(scope: string): ProvenFact {
+  if (Number(scope) > 0) return good('memory of others', 'a process cannot write into that of its parent or siblings');
+  return {
+    name: 'memory of others',
+    ok: 'warn',
+    says: 'in one container, processes can write into the memory of each other: code of a story into that of its gate',
+    mend: 'sysctl kernel.yama.ptrace_scope=1, with a kernel that has Yama; and gates that run nothing of the story',
   };
 }
 

@@ -17,6 +17,8 @@ export interface ProbeReport {
   /** Error numbers of system calls that must be refused; 0: it got through. */
   refused: Record<string, number>;
   resolver: string;
+  /** Of Yama: who may read and write the memory of other processes; empty where the kernel is without it. */
+  ptraceScope: string;
   /** Label of AppArmor or SELinux. */
   label: string;
   /** How many processes it could have at once before it was refused one; null: it was not. */
@@ -70,6 +72,7 @@ report = {
     'rlimits': {name: list(resource.getrlimit(getattr(resource, 'RLIMIT_' + name.upper()))) for name in ['nofile', 'core', 'fsize']},
     'refused': {name: attempt(numbers) for name, numbers in ${JSON.stringify(Object.entries(CALLS))}},
     'resolver': read('/etc/resolv.conf'),
+    'ptraceScope': read('/proc/sys/kernel/yama/ptrace_scope'),
     'label': read('/proc/self/attr/current').strip('\\0'),
     'forks': None,
 }

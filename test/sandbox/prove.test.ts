@@ -107,6 +107,7 @@ describe('what the probe saw is judged:', () => {
     rlimits: { nofile: [8192, 8192], core: [0, 0], fsize: [1024 ** 3, 1024 ** 3] },
     refused: { mount: 1, bpf: 1 },
     resolver: '',
+    ptraceScope: '1',
     label: 'docker-default (enforce)',
     forks: 20,
   };
