@@ -24,8 +24,9 @@ export async function makeBareRepo(dir: string, options: BareRepoOptions): Promi
     options.alternate === undefined ? undefined : write(join(dir, 'objects/info/alternates'), `${options.alternate}\n`),
     options.shallow === undefined ? undefined : write(join(dir, 'shallow'), options.shallow),
   ]);
-  if (options.durable === true)
-    for (const path of [join(dir, 'HEAD'), join(dir, 'config'), ...folders]) await syncPath(path);
+  if (options.durable !== true) return;
+  const more = options.alternate === undefined ? [] : [join(dir, 'objects/info/alternates')];
+  for (const path of [join(dir, 'HEAD'), join(dir, 'config'), ...more, ...folders]) await syncPath(path);
 }
 
 /** `hexLength` is the length of the object ids: 40 (sha1) or 64 (sha256). */

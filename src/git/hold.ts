@@ -33,7 +33,7 @@ export async function openHeld(mirrorDir: string): Promise<string> {
     await syncPath(dirname(dir));
   }
   // The mirror's history may have got another end since.
-  if (shallow !== undefined) await writeAtomic(join(dir, 'shallow'), shallow);
+  if (shallow !== undefined) await writeAtomic(join(dir, 'shallow'), shallow, true);
   return dir;
 }
 
