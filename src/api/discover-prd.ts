@@ -2,6 +2,7 @@ import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { HaloError } from '../core/errors.ts';
 import { isUrl } from '../git/source.ts';
+import { isInside } from '../lib/inside.ts';
 
 /** Where tools keep the PRD of a repository, from its top. */
 const PLACES = [
@@ -44,7 +45,7 @@ export async function discoverPrd({ repo, name, hint }: PrdSearch): Promise<stri
   for (const place of PLACES) {
     const file = await stat(join(repo, place)).catch(() => undefined);
     // On disks that ignore case, two names are one file.
-    if (file?.isFile() !== true || seen.has(file.ino)) continue;
+    if (file?.isFile() !== true || seen.has(file.ino) || !(await isInside(repo, join(repo, place)))) continue;
     seen.add(file.ino);
     found.push(place);
   }

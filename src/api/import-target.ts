@@ -1,6 +1,8 @@
-import { access, constants, mkdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { access, constants, mkdir, stat, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { HaloError } from '../core/errors.ts';
+import { readRegularFile } from '../lib/read-file.ts';
+import { MAX_PRD_BYTES } from '../prd/decode.ts';
 import { replaceFile } from '../worker/replace-file.ts';
 
 /** The file that an import writes. */
@@ -59,8 +61,8 @@ async function save(text: string, out: string, before: Uint8Array | undefined): 
 
 /** Undefined where there is no such file. Throws PRD_UNREADABLE. */
 export async function readIfThere(path: string): Promise<Buffer | undefined> {
-  return readFile(path).catch((error: NodeJS.ErrnoException) => {
+  return readRegularFile(path, MAX_PRD_BYTES).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined;
-    throw new HaloError('PRD_UNREADABLE', `${path} cannot be read (${error.code ?? 'unknown'}).`, { cause: error });
+    throw new HaloError('PRD_UNREADABLE', `${path} cannot be read (${error.code ?? error.message}).`, { cause: error });
   });
 }

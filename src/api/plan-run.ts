@@ -1,7 +1,7 @@
 import { realpath } from 'node:fs/promises';
 import { isAbsolute, join, relative, sep } from 'node:path';
 import type { Config } from '../config/config.ts';
-import { findRepoConfig, parseConfigFile, readConfigFile, type ConfigFile } from '../config/load.ts';
+import { findRepoConfig, MAX_CONFIG_BYTES, parseConfigFile, readConfigFile, type ConfigFile } from '../config/load.ts';
 import { resolveConfig } from '../config/resolve.ts';
 import { HaloError } from '../core/errors.ts';
 import type { RunRepo } from '../core/events.ts';
@@ -134,7 +134,7 @@ async function lookAtUrl(home: string, url: string, pinned: string | undefined):
   const access = { login, pinned };
   const name = mirrorName(address);
   const { dir, head, branch } = await updateMirror({ home, name, from: address, access });
-  const text = await readFileAt({ gitDir: dir, commit: head, path: 'halo.toml', maxBytes: 1024 * 1024 });
+  const text = await readFileAt({ gitDir: dir, commit: head, path: 'halo.toml', maxBytes: MAX_CONFIG_BYTES });
   return {
     repo: { source: address, mirror: name, branch, base: head },
     from: address,

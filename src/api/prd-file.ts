@@ -1,5 +1,5 @@
-import { readFile } from 'node:fs/promises';
 import { isAbsolute } from 'node:path';
+import { readRegularFile } from '../lib/read-file.ts';
 import type { SubmitRequest } from './operations.ts';
 
 /**
@@ -8,6 +8,6 @@ import type { SubmitRequest } from './operations.ts';
  */
 export async function isFileHere({ path, bytes }: SubmitRequest['prd']): Promise<boolean> {
   if (!isAbsolute(path)) return false;
-  const here = await readFile(path).catch(() => undefined);
+  const here = await readRegularFile(path, bytes.length).catch(() => undefined);
   return here !== undefined && here.equals(bytes);
 }

@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises';
 import { basename, dirname, resolve } from 'node:path';
 import { parse as parseToml } from 'smol-toml';
 import * as z from 'zod';
@@ -7,6 +6,8 @@ import { findHidden } from '../core/look-alike.ts';
 import { HaloError } from '../core/errors.ts';
 import { isPriority, parsePriority } from '../core/priority.ts';
 import { isUrl } from '../git/source.ts';
+import { readRegularFile, readRegularText } from '../lib/read-file.ts';
+import { MAX_PRD_BYTES } from '../prd/decode.ts';
 import { discoverPrd } from './discover-prd.ts';
 import type { BatchEntry } from './operations.ts';
 
@@ -19,6 +20,8 @@ const PRIORITY = z.union([
   z.number().refine(isPriority, 'must be a whole number from -1000 to 1000'),
   z.enum(['high', 'normal', 'low']).transform(parsePriority),
 ]);
+
+const MAX_BATCH_BYTES = 1024 * 1024;
 
 /** halo's own batch file. */
 const BATCH = z.strictObject({
@@ -73,7 +76,7 @@ export function parseBatchFile(path: string, text: string): Batch {
 }
 
 async function readText(path: string): Promise<string> {
-  return readFile(path, 'utf8').catch((cause: NodeJS.ErrnoException) => {
+  return readRegularText(path, MAX_BATCH_BYTES).catch((cause: NodeJS.ErrnoException) => {
     throw new HaloError('USAGE', `The batch file ${path} cannot be read (${cause.code ?? cause.message}).`, {
       hint: 'Name a file that is there, e.g. --batch batch.toml.',
       cause,
@@ -106,7 +109,7 @@ function check<T>(path: string, schema: z.ZodType<T>, data: unknown): T {
 function sharedReader(): (path: string) => Promise<BatchEntry['prd']> {
   const files = new Map<string, Promise<BatchEntry['prd']>>();
   const read = async (path: string) => {
-    const bytes = await readFile(path).catch((cause: NodeJS.ErrnoException) => {
+    const bytes = await readRegularFile(path, MAX_PRD_BYTES).catch((cause: NodeJS.ErrnoException) => {
       throw new HaloError('PRD_UNREADABLE', `The PRD ${path} cannot be read (${cause.code ?? cause.message}).`, {
         hint: 'Mend its path in the batch file.',
         cause,

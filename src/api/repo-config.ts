@@ -1,4 +1,5 @@
-import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { constants } from 'node:fs';
+import { readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Host } from '../config/config.ts';
 import { guessGates, GUESS_FILES } from '../config/guess.ts';
@@ -8,6 +9,8 @@ import { resolveConfig, type ResolvedConfig } from '../config/resolve.ts';
 import { renderTemplate } from '../config/template.ts';
 import { HaloError } from '../core/errors.ts';
 import { inspectRepo } from '../git/repo.ts';
+import { isInside } from '../lib/inside.ts';
+import { FileRefused, readRegularText } from '../lib/read-file.ts';
 
 export interface ConfigQuery {
   host: Host;
@@ -48,11 +51,22 @@ export async function initConfig(options: { folder: string; force: boolean }): P
     });
   const path = found?.path ?? join(root, 'halo.toml');
   const guess = guessGates(await readRootFiles(root));
-  await writeFile(path, renderTemplate(guess)).catch((cause: NodeJS.ErrnoException) => {
+  const flag = found === undefined ? NEW : OVER;
+  await writeFile(path, renderTemplate(guess), { flag }).catch(async (cause: NodeJS.ErrnoException) => {
+    if (cause.code === 'ELOOP' || !(await isInside(root, path)))
+      throw new HaloError('CONFIG_INVALID', `${path} is a link; halo writes through none.`, {
+        hint: 'Remove it.',
+        cause,
+      });
     throw new HaloError('DISK_FAILED', `${path} cannot be written (${cause.code ?? cause.message}).`, { cause });
   });
   return { path, setup: guess.setup, gates: guess.gates };
 }
+
+const { O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_TRUNC, O_WRONLY } = constants;
+/** A link in the place of the file, as a repository may bring it, leads elsewhere. */
+const NEW = O_WRONLY | O_CREAT | O_EXCL;
+const OVER = O_WRONLY | O_TRUNC | O_NOFOLLOW | O_NONBLOCK;
 
 /** Top of the checkout; `folder` itself for a repository without commits. */
 async function findRoot(folder: string): Promise<string> {
@@ -69,12 +83,21 @@ function unlessOutside(error: unknown): undefined {
   throw error;
 }
 
+const MOST_BYTES = 1024 * 1024;
+
 async function readRootFiles(root: string): Promise<Map<string, string>> {
   const files = new Map<string, string>();
   for (const entry of await readdir(root, { withFileTypes: true })) {
     if (!entry.isFile()) continue;
     const wanted = GUESS_FILES.includes(entry.name);
-    files.set(entry.name, wanted ? await readFile(join(root, entry.name), 'utf8') : '');
+    const text = wanted ? await readRegularText(join(root, entry.name), MOST_BYTES).catch(unlessRefused) : '';
+    files.set(entry.name, text);
   }
   return files;
+}
+
+/** What is no regular file, or very long, says nothing of gates. */
+function unlessRefused(error: unknown): string {
+  if (error instanceof FileRefused) return '';
+  throw error;
 }

@@ -2,6 +2,7 @@ import { readdir, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { HaloError } from '../core/errors.ts';
 import { isPrdName, PRD_FILE, PRDS_FOLDER } from '../core/named-prd.ts';
+import { isInside } from '../lib/inside.ts';
 
 /** Where the named PRDs of the project around `cwd` are: at the top of its repository. */
 export async function findPrdsFolder(cwd: string): Promise<string> {
@@ -30,6 +31,13 @@ export async function findNamedPrd(cwd: string, name: string): Promise<string | 
   if (!isPrdName(name)) return undefined;
   const path = join(await findPrdsFolder(cwd), name, PRD_FILE);
   return (await exists(path)) ? path : undefined;
+}
+
+/** Links of a repository could have halo write anywhere. Throws USAGE where a path below it leads out of it. */
+export async function refuseOutside(path: string, cwd: string): Promise<void> {
+  const root = dirname(dirname(await findPrdsFolder(cwd)));
+  if (await isInside(root, path)) return;
+  throw new HaloError('USAGE', `${path} is behind a link out of ${root}.`, { hint: 'Remove the link.' });
 }
 
 export interface NamedPrd {

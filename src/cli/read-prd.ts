@@ -1,7 +1,9 @@
-import { readFile, stat } from 'node:fs/promises';
+import { createReadStream } from 'node:fs';
+import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { HaloError } from '../core/errors.ts';
 import { safeLine } from '../core/safe-text.ts';
+import { readRegularFile, readStream } from '../lib/read-file.ts';
 import type { Cli } from './cli.ts';
 import { findNamedPrd } from './named-prds.ts';
 import { findRepository } from './resolve-run.ts';
@@ -9,6 +11,9 @@ import type { World } from './world.ts';
 
 /** Where relative paths start, and what `-` is. */
 type Input = Pick<World, 'stdin' | 'cwd'>;
+
+/** More than any PRD may have, whose own limit has words of its own. */
+const MOST_BYTES = 8 * 1024 * 1024;
 
 interface InputFile {
   path: string;
@@ -39,24 +44,29 @@ export async function readDocument(file: string, world: Input): Promise<InputFil
 async function readInput(file: string, { what, hint }: { what: string; hint: string }, world: Input) {
   if (file === '')
     throw new HaloError('USAGE', `The ${what} has an empty name.`, { hint: 'Is a variable of your script not set?' });
-  if (file === '-') return { path: '-', bytes: await readAll(world.stdin) };
-  const path = resolve(world.cwd, file);
+  const path = file === '-' ? file : resolve(world.cwd, file);
   try {
-    return { path, bytes: new Uint8Array(await readFile(path)) };
+    if (file === '-') return await readPipe(world.stdin);
+    // `<(command)` of a shell, or /dev/stdin: no file that could be read again, or written.
+    if ((await stat(path)).isFIFO()) return await readPipe(createReadStream(path));
+    return { path, bytes: new Uint8Array(await readRegularFile(path, MOST_BYTES)) };
   } catch (cause) {
-    const { code = 'no reason' } = cause as NodeJS.ErrnoException;
+    const { code, message } = cause as NodeJS.ErrnoException;
     if (code === 'ENOENT') throw new HaloError('PRD_UNREADABLE', `There is no file ${path}.`, { hint, cause });
-    throw new HaloError('PRD_UNREADABLE', `The ${what} ${path} cannot be read: ${REASONS[code] ?? code}.`, {
-      hint: `Name a ${what} that you may read.`,
-      cause,
-    });
+    throw new HaloError(
+      'PRD_UNREADABLE',
+      `The ${what} ${path} cannot be read: ${code === undefined ? message : (REASONS[code] ?? code)}.`,
+      {
+        hint: `Name a ${what} that you may read.`,
+        cause,
+      },
+    );
   }
 }
 
 const REASONS: Record<string, string> = {
   EISDIR: 'it is a folder',
   EACCES: 'permission denied',
-  ERR_FS_FILE_TOO_LARGE: 'it is too large',
 };
 
 async function findByName(word: string, cwd: string): Promise<string | undefined> {
@@ -72,8 +82,6 @@ async function findByName(word: string, cwd: string): Promise<string | undefined
   });
 }
 
-async function readAll(stream: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
-  const chunks: Uint8Array[] = [];
-  for await (const chunk of stream) chunks.push(chunk);
-  return new Uint8Array(Buffer.concat(chunks));
+async function readPipe(stream: AsyncIterable<Uint8Array>): Promise<InputFile> {
+  return { path: '-', bytes: new Uint8Array(await readStream(stream, MOST_BYTES)) };
 }

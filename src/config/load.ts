@@ -1,7 +1,8 @@
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parse as parseToml, TomlError } from 'smol-toml';
 import { HaloError } from '../core/errors.ts';
+import { isInside } from '../lib/inside.ts';
+import { readRegularText } from '../lib/read-file.ts';
 
 /** A configuration file as it was read. */
 export interface ConfigFile {
@@ -11,16 +12,23 @@ export interface ConfigFile {
   table: Record<string, unknown>;
 }
 
+/** A longer configuration is not read. */
+export const MAX_CONFIG_BYTES = 256 * 1024;
+
 /** Reads a configuration file; undefined when there is none. Throws CONFIG_INVALID with line and column. */
 export async function readConfigFile(path: string): Promise<ConfigFile | undefined> {
   const text = await readText(path);
   return text === undefined ? undefined : parseConfigFile(path, text);
 }
 
-/** The file of a repository: `halo.toml` or `.halo/config.toml` in its root. Both at once are refused. */
+/**
+ * The file of a repository: `halo.toml` or `.halo/config.toml` in its root. Both at once are refused, and so are links
+ * out of the repository. Throws CONFIG_INVALID.
+ */
 export async function findRepoConfig(root: string): Promise<ConfigFile | undefined> {
-  const plain = await readConfigFile(join(root, 'halo.toml'));
-  const hidden = await readConfigFile(join(root, '.halo', 'config.toml'));
+  const [plain, hidden] = await Promise.all(
+    [['halo.toml'], ['.halo', 'config.toml']].map((names) => readInside(root, join(root, ...names))),
+  );
   if (plain !== undefined && hidden !== undefined) {
     throw new HaloError('CONFIG_INVALID', `There are two configuration files: ${plain.path} and ${hidden.path}`, {
       hint: 'Keep one of them.',
@@ -43,13 +51,21 @@ export function parseConfigFile(path: string, text: string): ConfigFile {
   }
 }
 
+async function readInside(root: string, path: string): Promise<ConfigFile | undefined> {
+  const config = await readConfigFile(path);
+  if (config === undefined || (await isInside(root, path))) return config;
+  throw new HaloError('CONFIG_INVALID', `${path} is a link out of the repository.`, {
+    hint: 'Put the file itself there.',
+  });
+}
+
 async function readText(path: string): Promise<string | undefined> {
   try {
-    return await readFile(path, 'utf8');
+    return await readRegularText(path, MAX_CONFIG_BYTES);
   } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code;
+    const { code, message } = error as NodeJS.ErrnoException;
     if (code === 'ENOENT' || code === 'ENOTDIR') return undefined;
-    throw new HaloError('CONFIG_INVALID', `${path} cannot be read (${code ?? 'unknown error'})`, {
+    throw new HaloError('CONFIG_INVALID', `${path} cannot be read (${code ?? message})`, {
       hint: 'Check its permissions, and that it is a file.',
       cause: error,
     });

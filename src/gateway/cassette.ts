@@ -1,8 +1,12 @@
-import { mkdir, open, readFile } from 'node:fs/promises';
+import { mkdir, open } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
 import * as z from 'zod';
 import { HaloError } from '../core/errors.ts';
+import { parseForeignJson } from '../lib/parse-json.ts';
+import { readRegularText } from '../lib/read-file.ts';
 import { codeOf } from './network-error.ts';
+
+const MOST_BYTES = 128 * 1024 * 1024;
 
 const header = z.object({ halo_cassette: z.literal(1) });
 
@@ -79,9 +83,10 @@ export async function createCassette(path: string, { api }: { api: string }): Pr
 
 async function readText(path: string): Promise<string> {
   try {
-    return await readFile(path, 'utf8');
+    return await readRegularText(path, MOST_BYTES);
   } catch (error) {
-    throw new HaloError('CASSETTE_MISSING', `The cassette ${path} could not be read (${codeOf(error) ?? 'unknown'}).`, {
+    const why = codeOf(error) ?? (error as Error).message;
+    throw new HaloError('CASSETTE_MISSING', `The cassette ${path} could not be read (${why}).`, {
       hint: 'Record one with `-c model.mode=record`, or set model.cassettes to the folder that holds it.',
       cause: error,
     });
@@ -89,11 +94,9 @@ async function readText(path: string): Promise<string> {
 }
 
 function parseLine(line: string, place: { path: string; number: number }): unknown {
-  try {
-    return JSON.parse(line) as unknown;
-  } catch {
-    throw broken(place.path, `line ${place.number} is not JSON`);
-  }
+  const value = parseForeignJson(line);
+  if (value === undefined) throw broken(place.path, `line ${place.number} is not JSON, or too much of it`);
+  return value;
 }
 
 function broken(path: string, why: string): HaloError {

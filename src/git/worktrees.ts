@@ -1,7 +1,8 @@
-import { mkdir, readdir, readFile, stat } from 'node:fs/promises';
+import { mkdir, readdir, stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { HaloError } from '../core/errors.ts';
 import { syncUpTo } from '../lib/atomic-write.ts';
+import { readRegularText } from '../lib/read-file.ts';
 import { git, gitText, type GitOptions } from './git.ts';
 import { replaceLocalPrograms } from './local-programs.ts';
 import { assertObjectId } from './object-id.ts';
@@ -13,6 +14,8 @@ export interface Worktree {
   branch: string | undefined;
 }
 
+/** Of what git writes down about a worktree. */
+const MOST_BYTES = 64 * 1024;
 /** What git answers to options that it does not know. */
 const USAGE = 129;
 
@@ -127,5 +130,5 @@ export async function rebasedRef(gitDir: string): Promise<string | undefined> {
 }
 
 async function readText(path: string): Promise<string | undefined> {
-  return readFile(path, 'utf8').catch(() => undefined);
+  return readRegularText(path, MOST_BYTES).catch(() => undefined);
 }

@@ -1,6 +1,7 @@
-import { readFile } from 'node:fs/promises';
 import { HaloError } from '../core/errors.ts';
+import { readRegularText } from '../lib/read-file.ts';
 
+const MOST_BYTES = 8 * 1024 * 1024;
 const CERTIFICATES = /-----BEGIN (TRUSTED )?CERTIFICATE-----[^-]*-----END (TRUSTED )?CERTIFICATE-----/g;
 
 /**
@@ -8,7 +9,7 @@ const CERTIFICATES = /-----BEGIN (TRUSTED )?CERTIFICATE-----[^-]*-----END (TRUST
  * Throws CONFIG_INVALID.
  */
 export async function readAuthorities(path: string): Promise<string> {
-  const text = await readFile(path, 'utf8').catch((error: unknown) => {
+  const text = await readRegularText(path, MOST_BYTES).catch((error: unknown) => {
     throw refuse(path, 'cannot be read', error);
   });
   const certificates = text.match(CERTIFICATES);

@@ -1,11 +1,14 @@
-import { readFile, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Config } from '../config/config.ts';
 import { HaloError } from '../core/errors.ts';
 import type { Note } from '../git/notes.ts';
 import { publicKeyOf } from '../git/public-key.ts';
 import { checkSignature, isSigned, type Signature } from '../git/sign.ts';
+import { readRegularText } from '../lib/read-file.ts';
 import type { Check } from './check.ts';
+
+const MOST_BYTES = 1024 * 1024;
 
 /**
  * The file of those whose signatures count, by this machine's configuration; undefined where it asks for none. One that
@@ -29,7 +32,7 @@ export async function findSigners(
 }
 
 async function readText(path: string, what: string): Promise<string> {
-  return readFile(path, 'utf8').catch((cause: NodeJS.ErrnoException) => {
+  return readRegularText(path, MOST_BYTES).catch((cause: NodeJS.ErrnoException) => {
     throw new HaloError('CONFIG_INVALID', `${what}, ${path}, cannot be read (${cause.code ?? cause.message}).`, {
       hint: 'Name whose signatures count: git.allowed_signers, a file as of gpg.ssh.allowedSignersFile.',
       cause,

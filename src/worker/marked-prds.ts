@@ -1,6 +1,6 @@
-import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { readFileAt } from '../git/repo.ts';
+import { readRegularText } from '../lib/read-file.ts';
 import { MAX_PRD_BYTES } from '../prd/decode.ts';
 import { parsePrd } from '../prd/parse.ts';
 
@@ -21,17 +21,12 @@ export async function findMarkedPrds(
       if (!/\.(json|md|markdown)$/i.test(path)) return [];
       const [before, now] = await Promise.all([
         readFileAt({ gitDir, commit: head, path, maxBytes: MAX_PRD_BYTES }).catch(() => undefined),
-        readSmallFile(join(root, path)).catch(() => undefined),
+        readRegularText(join(root, path), MAX_PRD_BYTES).catch(() => undefined),
       ]);
       return before !== undefined && now !== undefined && differsInProgress(path, before, now) ? [path] : [];
     }),
   );
   return marked.flat();
-}
-
-async function readSmallFile(path: string): Promise<string | undefined> {
-  const { size } = await stat(path);
-  return size > MAX_PRD_BYTES ? undefined : readFile(path, 'utf8');
 }
 
 function differsInProgress(path: string, before: string, now: string): boolean {
@@ -42,7 +37,7 @@ function differsInProgress(path: string, before: string, now: string): boolean {
 }
 
 function withoutBoxes(text: string): string {
-  return text.replaceAll(/^(\s*[-*+] )\[[ xX~>/-]\]/gm, '$1[ ]');
+  return text.replaceAll(/^([ \t]*[-*+] )\[[ xX~>/-]\]/gm, '$1[ ]');
 }
 
 function specHashOf(path: string, text: string): string | undefined {

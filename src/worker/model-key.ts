@@ -1,9 +1,10 @@
-import { readFile } from 'node:fs/promises';
 import type { ModelSource } from '../config/config.ts';
 import { HaloError } from '../core/errors.ts';
 import { runKeyCommand } from '../gateway/key-command.ts';
 import { askOnce } from '../lib/ask-once.ts';
+import { readRegularText } from '../lib/read-file.ts';
 
+const MOST_BYTES = 64 * 1024;
 /** What a header can carry: visible ASCII without spaces. */
 const KEY = /^[\x21-\x7e]{1,8192}$/;
 
@@ -29,10 +30,11 @@ export function openModelKeys(
 
 async function readKeyFile(path: string): Promise<string> {
   try {
-    return await readFile(path, 'utf8');
+    return await readRegularText(path, MOST_BYTES);
   } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code ?? 'unknown error';
-    throw new HaloError('MODEL_KEY_MISSING', `the file with the key of the model, ${path}, cannot be read (${code})`, {
+    const { code, message } = error as NodeJS.ErrnoException;
+    const why = code ?? message;
+    throw new HaloError('MODEL_KEY_MISSING', `the file with the key of the model, ${path}, cannot be read (${why})`, {
       hint: 'mend [model] key_file; the worker must be able to read it',
       cause: error,
     });

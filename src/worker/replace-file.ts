@@ -3,6 +3,8 @@ import { open, readdir, realpath, rename, rm, stat, type FileHandle } from 'node
 import { basename, dirname, join } from 'node:path';
 import { reach } from '../lib/failpoint.ts';
 import { syncPath } from '../lib/atomic-write.ts';
+import { readRegularFile } from '../lib/read-file.ts';
+import { MAX_PRD_BYTES } from '../prd/decode.ts';
 
 const MOST_TRIES = 3;
 
@@ -37,10 +39,8 @@ async function tryReplace({
   temp: string;
   change: Change;
 }): Promise<boolean> {
-  const file = await open(target, 'r');
-  const before = await file.stat();
-  const bytes = await file.readFile().finally(() => file.close());
-  const changed = change(bytes);
+  const before = await stat(target);
+  const changed = change(await readRegularFile(target, MAX_PRD_BYTES));
   if (changed === undefined) return true;
   await clearDead(target);
   const fresh = await open(temp, 'wx', 0o600);

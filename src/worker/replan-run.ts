@@ -1,7 +1,8 @@
-import { readFile } from 'node:fs/promises';
 import { HaloError, toHaloError } from '../core/errors.ts';
 import type { Prd, Story } from '../core/prd.ts';
 import type { RunState } from '../core/run-state.ts';
+import { readRegularFile } from '../lib/read-file.ts';
+import { MAX_PRD_BYTES } from '../prd/decode.ts';
 import { parsePrd } from '../prd/parse.ts';
 import { isSameWork, withoutProgress } from '../prd/spec-hash.ts';
 import type { RunKeeper } from './worker-context.ts';
@@ -81,7 +82,7 @@ export async function replanRun(keeper: RunKeeper, steering: Steering, given: Pr
 /** The file that a run came from, where it is on this machine and still there. */
 async function readOwnFile({ prdIsHere, prdPath }: RunState): Promise<PrdFile | undefined> {
   if (!prdIsHere) return undefined;
-  const bytes = await readFile(prdPath).catch((error: NodeJS.ErrnoException) => {
+  const bytes = await readRegularFile(prdPath, MAX_PRD_BYTES).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined;
     throw new HaloError('PRD_UNREADABLE', `The PRD ${prdPath} cannot be read: ${error.message}.`, { cause: error });
   });

@@ -1,5 +1,4 @@
 import { readFileSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Config, Host } from '../config/config.ts';
 import type { Env } from '../config/host.ts';
@@ -7,7 +6,11 @@ import { readConfigFile } from '../config/load.ts';
 import { resolveConfig } from '../config/resolve.ts';
 import { secretsOf } from '../config/secret-variables.ts';
 import { HaloError } from '../core/errors.ts';
+import { readRegularText } from '../lib/read-file.ts';
 import { openMasker, type Masker } from '../lib/secrets/masker.ts';
+
+/** Of a file with secrets. */
+const MOST_BYTES = 1024 * 1024;
 
 /** A masker that knows what is secret to this process whatever it works on. */
 export function openProcessMasker(host: Host, env: Env): Masker {
@@ -30,7 +33,7 @@ export async function learnSecrets(
   const named = [...secrets.env, ...(model.keyEnv === undefined ? [] : [model.keyEnv])];
   masker.learn([readToken(home), ...named.map((name) => env[name] ?? ''), ...secretsOf(config.env)]);
   masker.learn(await Promise.all(secrets.files.map(readSecretFile)));
-  if (git.signingKey !== undefined) masker.learn([await readFile(git.signingKey, 'utf8').catch(() => '')]);
+  if (git.signingKey !== undefined) masker.learn([await readRegularText(git.signingKey, MOST_BYTES).catch(() => '')]);
   masker.learnPatterns(secrets.patterns);
 }
 
@@ -51,10 +54,11 @@ function readToken(home: string): string {
 
 async function readSecretFile(path: string): Promise<string> {
   try {
-    return await readFile(path, 'utf8');
+    return await readRegularText(path, MOST_BYTES);
   } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code ?? 'unknown error';
-    throw new HaloError('CONFIG_INVALID', `The file ${path}, which [secrets] files names, cannot be read (${code}).`, {
+    const { code, message } = error as NodeJS.ErrnoException;
+    const why = code ?? message;
+    throw new HaloError('CONFIG_INVALID', `The file ${path}, which [secrets] files names, cannot be read (${why}).`, {
       hint: 'Take it out of the list, or make it readable for the worker.',
       cause: error,
     });

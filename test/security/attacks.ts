@@ -228,6 +228,16 @@ const ROWS: [id: string, attack: string, defence: string][] = [
     'limits of depth, names and number while reading',
   ],
   ['incident json-bomb', 'JSON with more values than memory', 'counted before it is parsed and checked'],
+  [
+    'incident endless-file',
+    'a device, a pipe or a huge file in the place of one that halo reads',
+    'regular files of a limited size only, never waited for',
+  ],
+  [
+    'incident linked-file',
+    'a link of a repository that leads out of it',
+    'neither read as its file nor written through',
+  ],
   ['incident working-folder', 'a working folder below /proc/self/fd', 'refused'],
   [
     'incident kernel-families',

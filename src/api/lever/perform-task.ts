@@ -1,9 +1,10 @@
-import { readFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import type { Config, Host } from '../../config/config.ts';
 import { HaloError } from '../../core/errors.ts';
 import { inspectRepo, type RepoFacts } from '../../git/repo.ts';
+import { readRegularText } from '../../lib/read-file.ts';
 import { sleep } from '../../lib/sleep.ts';
+import { MAX_PRD_BYTES } from '../../prd/decode.ts';
 import type { Operations, SubmitRequest } from '../operations.ts';
 import { readConfig } from '../repo-config.ts';
 import { checkTask, type RunnableTask } from './check-task.ts';
@@ -115,7 +116,7 @@ async function describeRun(
     prd: taskPrd(task, {
       path: places.tasks,
       project: basename(repo.root),
-      prompt: await readFile(places.prompt, 'utf8'),
+      prompt: await readRegularText(places.prompt, MAX_PRD_BYTES),
     }),
     repos: [repo.root],
     profile: undefined,

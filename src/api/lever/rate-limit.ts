@@ -1,8 +1,8 @@
-import { readFile } from 'node:fs/promises';
 import type { RateLimit as SetLimit } from '../../config/config.ts';
 import { addUsage, NO_USAGE, type Usage } from '../../core/agent.ts';
 import type { JournalEvent } from '../../core/events.ts';
 import { writeAtomic } from '../../lib/atomic-write.ts';
+import { readRegularText } from '../../lib/read-file.ts';
 import { cannotWrite } from './cannot-write.ts';
 
 /** Most requests and tokens a minute. */
@@ -31,6 +31,7 @@ export interface Window extends RateLimit {
 export type RateCache = Record<string, Window>;
 
 const WINDOW_MS = 60_000;
+const MOST_BYTES = 1024 * 1024;
 
 /** What `[rate]` sets for a model goes before what is usual. */
 export function limitOf(model: string, set: SetLimit = {}): RateLimit {
@@ -81,7 +82,7 @@ export function countRun(
 /** A cache that is missing or damaged is an empty one: it only ever saves a refusal by the provider. */
 export async function readRateCache(path: string): Promise<RateCache> {
   try {
-    const parsed = JSON.parse(await readFile(path, 'utf8')) as unknown;
+    const parsed = JSON.parse(await readRegularText(path, MOST_BYTES)) as unknown;
     if (typeof parsed !== 'object' || parsed === null) return {};
     return Object.fromEntries(Object.entries(parsed).filter((entry): entry is [string, Window] => isWindow(entry[1])));
   } catch {

@@ -1,7 +1,9 @@
 import { appendFile, copyFile, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { HaloError } from '../../core/errors.ts';
 import { endsLikeKey, storyKey } from '../../core/story-key.ts';
 import { writeAtomic } from '../../lib/atomic-write.ts';
+import { isInside } from '../../lib/inside.ts';
 import { cannotWrite } from './cannot-write.ts';
 
 /** The files of one run of one task, below `.ralph` of the workspace. */
@@ -20,6 +22,7 @@ export async function openRunFolder(
   { taskId, runId, task }: { taskId: string; runId: string; task: object },
 ): Promise<RunFolder> {
   const dir = join(await openRalphFolder(workspace), 'runs', taskName(taskId), runId);
+  await refuseOutside(workspace, dir);
   await mkdir(dir, { recursive: true }).catch(cannotWrite(dir));
   const snapshot = join(dir, 'task.json');
   await writeAtomic(snapshot, `${JSON.stringify(task, null, 2)}\n`).catch(cannotWrite(snapshot));
@@ -42,11 +45,18 @@ export async function openRunFolder(
 /** `.ralph` of a workspace. Throws DISK_FAILED. */
 export async function openRalphFolder(workspace: string): Promise<string> {
   const dir = join(workspace, '.ralph');
+  await refuseOutside(workspace, dir);
   await mkdir(dir, { recursive: true }).catch(cannotWrite(dir));
   await writeFile(join(dir, '.gitignore'), '*\n', { flag: 'wx' }).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'EEXIST') cannotWrite(dir)(error);
   });
   return dir;
+}
+
+/** Links of a workspace could have halo write anywhere. */
+async function refuseOutside(workspace: string, dir: string): Promise<void> {
+  if (await isInside(workspace, dir)) return;
+  throw new HaloError('DISK_FAILED', `${dir} is behind a link out of ${workspace}.`, { hint: 'Remove the link.' });
 }
 
 /** A task's id where it is safe as the name of a folder and of a branch, else a name made of it. */

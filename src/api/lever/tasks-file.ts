@@ -1,9 +1,10 @@
-import { access, readFile } from 'node:fs/promises';
+import { access } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { HaloError } from '../../core/errors.ts';
 import { lookOf, spellOut } from '../../core/look-alike.ts';
+import { readRegularFile } from '../../lib/read-file.ts';
 import { applyEdits, type Edit } from '../../prd/edits.ts';
-import { decodePrd } from '../../prd/decode.ts';
+import { decodePrd, MAX_PRD_BYTES } from '../../prd/decode.ts';
 import { findIdFault } from '../../prd/ids.ts';
 import { parseJson, type JsonValue } from '../../prd/json.ts';
 import { setMembers } from '../../prd/set-members.ts';
@@ -40,7 +41,7 @@ export async function findTasksFile(workspace: string, named: string | undefined
 
 /** The tasks in the order of the file. Throws PRD_UNREADABLE, PRD_INVALID. */
 export async function readTasks(path: string): Promise<Task[]> {
-  const bytes = await readFile(path).catch((cause: NodeJS.ErrnoException) => {
+  const bytes = await readRegularFile(path, MAX_PRD_BYTES).catch((cause: NodeJS.ErrnoException) => {
     throw new HaloError('PRD_UNREADABLE', `The tasks file ${path} cannot be read (${cause.code ?? cause.message}).`, {
       hint: 'Name a file that you may read.',
       cause,

@@ -1,12 +1,15 @@
 import { createHash } from 'node:crypto';
-import { copyFile, readdir, readFile, realpath, rename, rm } from 'node:fs/promises';
+import { constants, copyFile, lstat, readdir, realpath, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { HaloError } from '../../core/errors.ts';
 import { safeLine } from '../../core/safe-text.ts';
+import { readRegularFile } from '../../lib/read-file.ts';
 import type { Cli } from '../cli.ts';
 import type { Define } from '../define.ts';
-import { requireNamedPrd } from '../named-prds.ts';
+import { refuseOutside, requireNamedPrd } from '../named-prds.ts';
 import { readPrd } from '../read-prd.ts';
+
+const MOST_BYTES = 8 * 1024 * 1024;
 
 /** Drafts as git's rules for files to ignore name them. */
 export const DRAFT_FILES = 'prd.draft-*.json';
@@ -35,10 +38,11 @@ See also: halo prd validate, halo prd status`;
 
 async function edit(wanted: string | undefined, cli: Cli): Promise<void> {
   const { name, path } = await requireNamedPrd(cli.cwd, wanted);
+  await refuseOutside(path, cli.cwd);
   const before = Buffer.from((await readPrd(path, cli)).bytes);
   const draft = draftOf(path, before);
   if (await goesOn(draft, path)) await cli.note('going on with the draft of the last edit');
-  else await copyFile(path, draft);
+  else await copyFile(path, draft, constants.COPYFILE_EXCL);
   // What Ctrl-C means while the editor is open is for the editor to say.
   const off = cli.onStop(() => undefined);
   try {
@@ -66,10 +70,16 @@ async function goesOn(draft: string, path: string): Promise<boolean> {
   const folder = dirname(path);
   const drafts = (await readdir(folder)).filter((file) => /^prd\.draft-[0-9a-f]{8}\.json$/.test(file));
   const other = drafts.map((file) => join(folder, file)).find((each) => each !== draft);
-  if (other === undefined) return drafts.length > 0;
+  if (other === undefined) return drafts.length > 0 && (await isOwnFile(draft));
   throw new HaloError('USAGE', `${path} has changed since the draft ${other} was begun.`, {
     hint: 'Take what you need from the draft, delete it, and edit again.',
   });
+}
+
+/** A link in its place would have the editor write elsewhere. Throws USAGE. */
+async function isOwnFile(draft: string): Promise<true> {
+  if ((await lstat(draft)).isFile()) return true;
+  throw new HaloError('USAGE', `${draft} is no regular file.`, { hint: 'Remove it, and edit again.' });
 }
 
 interface Edited {
@@ -88,7 +98,7 @@ async function takeOver(draft: string, { name, path, before, cli }: Edited): Pro
     const stays = `${path} is as it was; \`halo prd edit ${name}\` goes on with what you wrote.`;
     throw new HaloError(error.code, error.message, { hint: `${error.hint ?? ''} ${stays}`.trim(), cause: error });
   });
-  if (!(await readFile(path)).equals(before))
+  if ((await readIfThere(path))?.equals(before) !== true)
     throw new HaloError('PRD_UNREADABLE', `${path} was changed by somebody else meanwhile, such as a run.`, {
       hint: `It stays as it is. Take what you need from ${draft}, delete it, and edit again.`,
     });
@@ -98,5 +108,5 @@ async function takeOver(draft: string, { name, path, before, cli }: Edited): Pro
 
 /** Some editors remove what they are told to forget. */
 async function readIfThere(path: string): Promise<Buffer | undefined> {
-  return readFile(path).catch(() => undefined);
+  return readRegularFile(path, MOST_BYTES).catch(() => undefined);
 }

@@ -5,7 +5,7 @@ import { isPrdName, NAME_RULE, PRD_FILE, RUN_FILES } from '../../core/named-prd.
 import { safeLine } from '../../core/safe-text.ts';
 import type { Cli } from '../cli.ts';
 import type { Define } from '../define.ts';
-import { findPrdsFolder } from '../named-prds.ts';
+import { findPrdsFolder, refuseOutside } from '../named-prds.ts';
 import { DRAFT_FILES } from './edit.ts';
 
 export const defineNew: Define = (command, cli) => {
@@ -34,6 +34,7 @@ async function makePrd(name: string, cli: Cli): Promise<void> {
     });
   const prds = await findPrdsFolder(cli.cwd);
   const folder = join(prds, name);
+  await refuseOutside(folder, cli.cwd);
   await mkdir(folder, { recursive: true }).catch((cause: unknown) => {
     throw notMade(folder, cause);
   });

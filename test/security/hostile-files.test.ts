@@ -1,0 +1,145 @@
+import { execFileSync } from 'node:child_process';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { discoverPrd } from '../../src/api/discover-prd.ts';
+import { openRunFolder } from '../../src/api/lever/run-folder.ts';
+import { readTasks } from '../../src/api/lever/tasks-file.ts';
+import { isFileHere } from '../../src/api/prd-file.ts';
+import { readBatch } from '../../src/api/read-batch.ts';
+import { initConfig } from '../../src/api/repo-config.ts';
+import type { Operations } from '../../src/api/operations.ts';
+import { readPrd } from '../../src/cli/read-prd.ts';
+import { findRepoConfig } from '../../src/config/load.ts';
+import { readCassette } from '../../src/gateway/cassette.ts';
+import { readRegularFile } from '../../src/lib/read-file.ts';
+import { replaceFile } from '../../src/worker/replace-file.ts';
+import { runCli } from '../support/cli-world.ts';
+import { makeRepository, type TestRepository } from '../support/repository.ts';
+
+/** What is no file, or a link to somewhere else, in the place of a file that halo reads or writes. */
+
+let repository: TestRepository;
+let root: string;
+let elsewhere: string;
+let pipe: string;
+
+beforeEach(() => {
+  repository = makeRepository();
+  root = repository.root;
+  elsewhere = mkdtempSync(join(tmpdir(), 'halo-elsewhere-'));
+  pipe = join(elsewhere, 'pipe');
+  execFileSync('mkfifo', [pipe]);
+});
+afterEach(() => {
+  repository.remove();
+  rmSync(elsewhere, { recursive: true });
+});
+
+/** Endless, waiting for ever, or as large as a disk. */
+function hostile(): string[] {
+  const large = join(elsewhere, 'large');
+  execFileSync('truncate', ['-s', '10G', large]);
+  return ['/dev/zero', '/dev/ptmx', pipe, large];
+}
+
+describe('incident endless-file: a device, a pipe or a huge file in the place of one that halo reads', () => {
+  it('is no PRD of a request, whatever its path is', async () => {
+    for (const path of hostile()) expect(await isFileHere({ path, bytes: new Uint8Array(4) })).toBe(false);
+    const path = join(root, 'prd.json');
+    writeFileSync(path, '{}');
+    expect(await isFileHere({ path, bytes: Buffer.from('{}') })).toBe(true);
+    expect(await isFileHere({ path, bytes: Buffer.from('{} ') })).toBe(false);
+  });
+
+  it('is no configuration, PRD, batch, task list or cassette', async () => {
+    for (const path of hostile()) {
+      rmSync(join(root, 'halo.toml'), { force: true });
+      symlinkSync(path, join(root, 'halo.toml'));
+      await expect(findRepoConfig(root)).rejects.toMatchObject({ code: 'CONFIG_INVALID' });
+      await expect(readBatch(path)).rejects.toMatchObject({ code: 'USAGE' });
+      await expect(readTasks(path)).rejects.toMatchObject({ code: 'PRD_UNREADABLE' });
+      await expect(readCassette(path)).rejects.toMatchObject({ code: 'CASSETTE_MISSING' });
+      await expect(replaceFile(path, () => undefined)).rejects.toThrow(/it is (no regular file|larger than)/);
+      if (path === pipe) continue;
+      const { code, stderr } = await runCli(['run', path], { operations: {} as Operations, cwd: root });
+      expect([code, stderr]).toEqual([6, expect.stringMatching(/it is (no regular file|larger than)/)]);
+    }
+  });
+
+  it('is no PRD that is read twice: what comes through a pipe counts once', async () => {
+    const writing = writeFile(pipe, '{"a": 1}');
+    const file = await readPrd(pipe, { stdin: process.stdin, cwd: root });
+    await writing;
+    expect(file).toEqual({ path: '-', bytes: new Uint8Array(Buffer.from('{"a": 1}')) });
+    const endless = Readable.from([Buffer.alloc(9 * 1024 * 1024)]);
+    await expect(readPrd('-', { stdin: endless, cwd: root })).rejects.toMatchObject({ code: 'PRD_UNREADABLE' });
+  });
+
+  it('is told from a file that grows while it is read', async () => {
+    await expect(readRegularFile('/proc/self/maps', 100)).rejects.toThrow('larger than 100 bytes');
+    expect((await readRegularFile('/proc/self/maps', 1_000_000)).length).toBeGreaterThan(100);
+  });
+});
+
+describe('incident linked-file: a link of a repository that leads out of it', () => {
+  it('is no configuration, and no PRD that is found', async () => {
+    writeFileSync(join(elsewhere, 'x.toml'), 'env.A = "secret"');
+    symlinkSync(join(elsewhere, 'x.toml'), join(root, 'halo.toml'));
+    symlinkSync(join(elsewhere, 'x.toml'), join(root, 'prd.json'));
+    await expect(findRepoConfig(root)).rejects.toMatchObject({
+      message: expect.stringContaining('link out') as string,
+    });
+    await expect(discoverPrd({ repo: root, hint: '' })).rejects.toMatchObject({ code: 'PRD_UNREADABLE' });
+    rmSync(join(root, 'halo.toml'));
+    mkdirSync(join(root, '.halo'));
+    writeFileSync(join(root, 'inside.toml'), 'agent = "codex"');
+    symlinkSync('../inside.toml', join(root, '.halo', 'config.toml'));
+    expect(await findRepoConfig(root)).toMatchObject({ table: { agent: 'codex' } });
+  });
+
+  it('is not written through by halo init', async () => {
+    const target = join(elsewhere, 'config.toml');
+    symlinkSync(target, join(root, 'halo.toml'));
+    for (const force of [false, true])
+      await expect(initConfig({ folder: root, force })).rejects.toMatchObject({ code: 'CONFIG_INVALID' });
+    expect(existsSync(target)).toBe(false);
+    rmSync(join(root, 'halo.toml'));
+    writeFileSync(join(root, 'x'), 'agent = "codex"');
+    symlinkSync('x', join(root, 'halo.toml'));
+    await expect(initConfig({ folder: root, force: true })).rejects.toMatchObject({ code: 'CONFIG_INVALID' });
+    expect(readFileSync(join(root, 'x'), 'utf8')).toBe('agent = "codex"');
+  });
+
+  it('is not followed by halo prd new, halo prd edit and halo task', async () => {
+    mkdirSync(join(root, '.halo'));
+    symlinkSync(elsewhere, join(root, '.halo', 'prds'));
+    const inRepository = { operations: {} as Operations, cwd: root };
+    const before = readdirSync(elsewhere);
+    expect(await runCli(['prd', 'new', 'x'], inRepository)).toMatchObject({ code: 2, stdout: '' });
+    expect(readdirSync(elsewhere)).toEqual(before);
+    mkdirSync(join(elsewhere, 'x'));
+    writeFileSync(join(elsewhere, 'x', 'prd.json'), '{}');
+    const edited = await runCli(['prd', 'edit', 'x'], {
+      ...inRepository,
+      services: { editFile: () => Promise.reject(new Error('not asked for')) },
+    });
+    expect(edited).toMatchObject({ code: 2, stderr: expect.stringContaining('behind a link out of') as string });
+    symlinkSync(elsewhere, join(root, '.ralph'));
+    const run = openRunFolder(root, { taskId: 'T', runId: 'r', task: {} });
+    await expect(run).rejects.toMatchObject({ code: 'DISK_FAILED' });
+    expect(readdirSync(elsewhere).sort()).toEqual([...before, 'x'].sort());
+  });
+});
