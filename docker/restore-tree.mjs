@@ -242,12 +242,21 @@ function isReport(path) {
   return reports.includes(path) && look(path)?.isFile() === true;
 }
 
+/** Folders that tools make and ignore by a file in them, which is not the commit's: they count as ignored wherever they are. */
+const TOOL_FOLDERS =
+  /(?:^|\/)(?:\.venv|venv|node_modules|__pycache__|\.pytest_cache|\.mypy_cache|\.ruff_cache|\.tox)$/;
+
 function findIgnored(paths) {
-  if (paths.length === 0) return new Set();
+  const known = paths.filter((path) => TOOL_FOLDERS.test(path));
+  return new Set([...known, ...askIgnored(paths.filter((path) => !TOOL_FOLDERS.test(path)))]);
+}
+
+function askIgnored(paths) {
+  if (paths.length === 0) return [];
   const args = ['check-ignore', '--no-index', '-z', '--stdin'];
   // With a folder in front, no name is taken for a pattern with magic.
   const input = paths.map((path) => `./${path}\0`).join('');
-  return new Set(split(git(args, { input, ok: [0, 1] })).map((path) => path.slice(2)));
+  return split(git(args, { input, ok: [0, 1] })).map((path) => path.slice(2));
 }
 
 function drop(path, root) {

@@ -39,7 +39,7 @@ const MAX_RUNS = 50;
  * such branch, when a person has not approved what is on it, or when no story is left to do.
  */
 export async function findStartingPoint(query: UnlandedQuery): Promise<StartingPoint> {
-  const { home, run, prd } = query;
+  const { run, prd } = query;
   const { base } = run.repo;
   const unlanded = await listUnlanded(query);
   const [newest] = unlanded;
@@ -50,13 +50,13 @@ export async function findStartingPoint(query: UnlandedQuery): Promise<StartingP
     throw new HaloError('UNLANDED', `${what}; nothing else is left to do.`, {
       hint: `Take it over with \`halo land ${runId}\`.`,
     });
-  const gitDir = mirrorPath(home, run.repo.mirror);
+  const gitDir = branchesOf(query);
   const older = [base, ...unlanded.map(({ tip }) => tip)];
   const follows = await Promise.all(older.map((commit) => isAncestor(gitDir, commit, newest.tip)));
   if (!isApproved(newest.state) || follows.includes(false)) {
     const why = follows.includes(false) ? 'which cannot be continued from this commit' : 'which is not approved';
     throw new HaloError('UNLANDED', `${what}, ${why}.`, {
-      hint: `Take it over (\`halo land ${runId}\` or a merge), continue that run (\`halo run --resume ${runId}\`), or start without it (--from-head).`,
+      hint: `Take it over (\`halo land ${runId}\` or a merge), continue that run (\`halo run --resume ${runId}\`), or start without it (--from-head). If your branch has its changes already, delete halo/${runId}.`,
     });
   }
   const text = `${what}: this run continues from there; \`halo land\` of it takes over both (--from-head starts without it).`;
@@ -67,9 +67,9 @@ export async function findStartingPoint(query: UnlandedQuery): Promise<StartingP
 async function listUnlanded({ store, home, run, prd, prdPath }: UnlandedQuery): Promise<Unlanded[]> {
   const done = new Set(prd.stories.filter(({ status }) => status === 'done').map(({ id }) => id));
   if (done.size === 0) return [];
-  const { base, mirror, source } = run.repo;
+  const { base, mirror } = run.repo;
   const mirrorDir = mirrorPath(home, mirror);
-  const branches = await listUnmergedRuns(isUrl(source) ? mirrorDir : run.from, base);
+  const branches = await listUnmergedRuns(branchesOf({ home, run }), base);
   const found: Unlanded[] = [];
   for (const { runId, tip } of branches.sort((a, b) => (a.runId < b.runId ? 1 : -1)).slice(0, MAX_RUNS)) {
     const state = await store.readState(runId).catch(() => undefined);
@@ -78,6 +78,11 @@ async function listUnlanded({ store, home, run, prd, prdPath }: UnlandedQuery): 
     if (stories.length > 0 && !(await addsNothing(mirrorDir, base, tip))) found.push({ state, tip, stories });
   }
   return found;
+}
+
+/** The repository that has the branches of runs: the source itself, where it is on this machine. */
+function branchesOf({ home, run }: Pick<UnlandedQuery, 'home' | 'run'>): string {
+  return isUrl(run.repo.source) ? mirrorPath(home, run.repo.mirror) : run.from;
 }
 
 function isApproved(state: RunState): boolean {

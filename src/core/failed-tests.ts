@@ -71,7 +71,11 @@ const RUNNERS: readonly Runner[] = [
   { begins: /^---- \S.* stdout ----$/, starts: /^---- (\S.*) stdout ----$/, ends: /^failures:$/ },
 ];
 
-const STACK = /^\s*(?:at |❯ |\d+: |stack backtrace:|thread '|File "|Traceback|[-=_⎯]{3,}|>?\s*\d*\s*\||note: |\^)/;
+/** Of a line without the blanks around it. */
+const STACK =
+  /^(?:at |❯ |\d+: |stack backtrace:|thread '|File "|Traceback|[-=_⎯]{3,}|(?:> )?\d{0,9} {0,9}\||note: |\^)/;
+/** Places and words of a failure are not looked for beyond this many characters of a line. */
+const MAX_LOOKED_AT = 300;
 const PLACE = /((?:[\w.@+-]+\/)*[\w.@+-]+\.[A-Za-z]\w{0,5})(?::|", line |\()(\d+)/;
 
 /** The tests that failed, from what a gate printed; undefined when it does not say in a way that is known here. */
@@ -140,17 +144,22 @@ function readFailure(
 
 /** What stands above the stack; the rest of a name in several lines is part of it. */
 function untilStack(block: readonly string[]): string[] {
-  const said = block.filter((line) => line.trim() !== '' && !STACK.test(line));
-  const stack = block.findIndex((line) => /^\s*(?:at |❯ |stack backtrace:)/.test(line));
+  const said = block.filter(isSaid);
+  const stack = block.findIndex((line) => /^(?:at |❯ |stack backtrace:)/.test(line.trimStart()));
   const above = stack < 0 ? block : block.slice(0, stack);
-  const lines = above.filter((line) => line.trim() !== '' && !STACK.test(line));
+  const lines = above.filter(isSaid);
   return lines.length > 0 ? lines : said;
+}
+
+function isSaid(line: string): boolean {
+  const text = line.trim().slice(0, MAX_LOOKED_AT);
+  return text !== '' && !STACK.test(text);
 }
 
 /** Where the repository's own code is named: not the runner, its packages or the language. */
 function placeIn(line: string): string | undefined {
   if (/node_modules|node:|\/rustc\/|site-packages|\/usr\/lib/.test(line)) return undefined;
-  const [, file, number] = PLACE.exec(line) ?? [];
+  const [, file, number] = PLACE.exec(line.trim().slice(0, MAX_LOOKED_AT)) ?? [];
   return file === undefined ? undefined : `${file.replace(/^workspace\//, '')}:${number ?? ''}`;
 }
 

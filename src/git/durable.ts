@@ -1,6 +1,6 @@
 import { lstat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { syncPath, syncUpTo } from '../lib/atomic-write.ts';
+import { syncUpTo } from '../lib/atomic-write.ts';
 import { git } from './git.ts';
 import { splitZero } from './split-zero.ts';
 import { gitDirAt } from './worktrees.ts';
@@ -27,7 +27,8 @@ export async function syncCheckout(
   const args = ['diff-tree', '-r', '-z', '--name-only', '--no-renames', from, to];
   const paths = splitZero((await git(args, { gitDir })).stdout).map((path) => join(root, path));
   // A link has no content to sync, and what it points to is not of the commit.
-  for (const path of paths) if ((await lstat(path).catch(() => undefined))?.isFile() === true) await syncPath(path);
+  for (const path of paths)
+    if ((await lstat(path).catch(() => undefined))?.isFile() === true) await syncUpTo(path, path);
   for (const folder of new Set(paths.flatMap((path) => foldersOf(path, root)))) await syncUpTo(folder, folder);
   await syncUpTo(join(await gitDirAt(root), 'index'), gitDir);
 }

@@ -18,7 +18,11 @@ export async function findKept(gitDir: string, printed: string): Promise<string 
 
 /** Lets go of packs that processes of halo kept which died before they could do so. */
 export async function sweepKept(gitDir: string): Promise<void> {
-  const names = await readdir(packsOf(gitDir));
+  // A repository without packs need not have the folder.
+  const names = await readdir(packsOf(gitDir)).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return [];
+    throw error;
+  });
   for (const path of names.filter((name) => name.endsWith('.keep')).map((name) => join(packsOf(gitDir), name))) {
     const mark = NOTE.exec(await readFile(path, 'utf8').catch(() => ''))?.[1];
     const madeMs = (await stat(path).catch(() => undefined))?.mtimeMs ?? NaN;

@@ -24,11 +24,16 @@ export async function writeAtomic(path: string, data: string | Uint8Array, durab
   }
 }
 
+/** What file systems answer that cannot sync a folder, such as some of networks and virtual machines. */
+const CANNOT_SYNC = ['EINVAL', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'];
+
 /** Makes the content of a file durable, or the names in a folder, after a rename or a new file in it. */
 export async function syncPath(path: string): Promise<void> {
   const file = await open(path, 'r');
   try {
-    await file.sync();
+    await file.sync().catch((error: NodeJS.ErrnoException) => {
+      if (!CANNOT_SYNC.includes(error.code ?? '')) throw error;
+    });
   } finally {
     await file.close();
   }

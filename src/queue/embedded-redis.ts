@@ -59,6 +59,8 @@ export async function ensureServer(place: EmbeddedPlace, launcher?: Launcher): P
   try {
     return await startAnyhow(place, launcher);
   } catch (error) {
+    // A server that only takes long to read its data has not refused them.
+    if ((await serverPid(place)) !== undefined) throw error;
     const putBack = await setDataAside(place.dir, toHaloError(error).message);
     if (putBack === undefined) throw error;
     try {
