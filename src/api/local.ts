@@ -17,6 +17,7 @@ import { announceWorker } from '../store/presence.ts';
 import { openLimits } from '../worker/fleet-limits.ts';
 import { learnSecrets, openProcessMasker } from '../worker/secrets.ts';
 import { findStory } from '../worker/find-story.ts';
+import { withWholeMirror } from '../worker/whole-mirror.ts';
 import { countWorkersFor, openStandings } from '../worker/lane.ts';
 import { landRun } from '../worker/land-run.ts';
 import { pino } from 'pino';
@@ -104,7 +105,9 @@ export function openLocal(options: LocalOptions): Operations {
       const [state, { config }] = await Promise.all([store.readState(runId), store.readRecord(runId)]);
       if (state.refused !== undefined) return Buffer.alloc(0);
       await learnSecrets(masker, { config: completeConfig(config), home: host.home, env: processEnv() });
-      return masker.known(await diffRun(host.home, state, storyId));
+      return masker.known(
+        await withWholeMirror({ home: host.home, repo: state.repo }, () => diffRun(host.home, state, storyId)),
+      );
     },
     land: async (prefix) => landRun(store, host.home, await store.find(prefix)),
     replay: async (prefix, options) => {

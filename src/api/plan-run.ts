@@ -15,6 +15,7 @@ import { isUrl, mirrorName, readRemote, type Access } from '../git/source.ts';
 import type { SubmitOptions } from './operations.ts';
 import { checkRequestedRepo, type RequestedRepo } from './requested-repo.ts';
 import { findMarkedPrds } from '../worker/marked-prds.ts';
+import { withWholeMirror } from '../worker/whole-mirror.ts';
 import type { SubmitContext } from './submit-context.ts';
 
 /** A run that could be made: the repository is fit and its settings hold. */
@@ -133,8 +134,12 @@ async function lookAtUrl(home: string, url: string, pinned: string | undefined):
   const { address, login } = readRemote(url);
   const access = { login, pinned };
   const name = mirrorName(address);
-  const { dir, head, branch } = await updateMirror({ home, name, from: address, access });
-  const text = await readFileAt({ gitDir: dir, commit: head, path: 'halo.toml', maxBytes: MAX_CONFIG_BYTES });
+  const mirror = { home, repo: { source: address, mirror: name }, access };
+  const { head, branch, text } = await withWholeMirror(mirror, async () => {
+    const { dir, head, branch } = await updateMirror({ home, name, from: address, access });
+    const text = await readFileAt({ gitDir: dir, commit: head, path: 'halo.toml', maxBytes: MAX_CONFIG_BYTES });
+    return { head, branch, text };
+  });
   return {
     repo: { source: address, mirror: name, branch, base: head },
     from: address,

@@ -14,6 +14,7 @@ import { version } from '../lib/version.ts';
 import { parsePrd } from '../prd/parse.ts';
 import type { StoryQueue } from '../queue/queue.ts';
 import { nextJobs } from '../worker/next-job.ts';
+import { withWholeMirror } from '../worker/whole-mirror.ts';
 import { settleNeeds } from '../worker/settle-needs.ts';
 import type { BatchEntry, BatchRequest, PrdBytes, SubmitOptions, Submitted, SubmitRequest } from './operations.ts';
 import { planRun, type PlannedRun } from './plan-run.ts';
@@ -98,7 +99,10 @@ async function startWhereDone(
   const { member, run } = planned;
   const prd = prds.get(member.prd);
   if (prd === undefined) return planned;
-  const { base, warnings } = await findStartingPoint({ store, home: host.home, run, prd, prdPath: member.prd.path });
+  const { home } = host;
+  const { base, warnings } = await withWholeMirror({ home, repo: run.repo, access: run.access }, () =>
+    findStartingPoint({ store, home, run, prd, prdPath: member.prd.path }),
+  );
   return { ...planned, run: { ...run, repo: { ...run.repo, base }, warnings: [...run.warnings, ...warnings] } };
 }
 
@@ -148,7 +152,8 @@ async function enqueueReady(
 
 async function fetchBase(home: string, { repo, from, access }: PlannedRun): Promise<void> {
   await mkdir(join(mirrorPath(home, repo.mirror), '..'), { recursive: true, mode: 0o700 });
-  await updateMirror({ home, name: repo.mirror, from, access, commit: repo.base });
+  const mirror = { home, name: repo.mirror, from, access };
+  await withWholeMirror({ home, repo, access }, () => updateMirror({ ...mirror, commit: repo.base }));
 }
 
 interface Making {

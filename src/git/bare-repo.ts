@@ -5,7 +5,7 @@ import { syncPath } from '../lib/atomic-write.ts';
 export interface BareRepoOptions {
   /** The text of the `config` file. */
   config: string;
-  /** Relative path from the objects folder to another objects folder. */
+  /** Path of another objects folder, absolute or from this repository's own. */
   alternate?: string;
   /** Commits whose parents are absent, as in the `shallow` file. */
   shallow?: string | undefined;

@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { HaloError } from '../core/errors.ts';
 import { syncUpTo } from '../lib/atomic-write.ts';
+import { withLock, type LockOptions } from '../lib/lock.ts';
 import { markProcess } from '../lib/process-life.ts';
 import { bareConfig, makeBareRepo } from './bare-repo.ts';
 import { syncPacks, syncRef } from './durable.ts';
@@ -49,11 +50,9 @@ export async function updateMirror(request: MirrorRequest): Promise<Mirror> {
   assertObjectId(wanted.head, 'The wanted commit');
   const dir = mirrorPath(request.home, request.name);
   const ref = `refs/halo/base/${wanted.head}`;
-  if (await exists(join(dir, ref))) return { dir, ...wanted };
+  if ((await readFile(join(dir, ref), 'latin1').catch(() => '')).trim() === wanted.head) return { dir, ...wanted };
   await createMirror(dir, wanted.head.length);
-  await fetchBase(request, dir, `+${wanted.head}:${ref}`);
-  await syncPacks(dir);
-  await syncRef(dir, ref);
+  await fetchRefs(request, dir, [`+${wanted.head}:${ref}`]);
   return { dir, ...wanted };
 }
 
@@ -88,29 +87,49 @@ async function wantedCommit({ from, access, commit, branch, signal }: MirrorRequ
 async function createMirror(dir: string, hexLength: number): Promise<void> {
   if (await exists(dir)) return;
   await mkdir(dirname(dir), { recursive: true });
-  const aside = await mkdtemp(`${dir}.new-${markProcess()}-`);
-  await makeBareRepo(aside, { config: bareConfig(hexLength), durable: true });
-  try {
-    await rename(aside, dir);
-    await syncUpTo(dir, dirname(dirname(dirname(dir))));
-  } catch (error) {
-    await rm(aside, { recursive: true, force: true });
-    if (!(await exists(dir))) throw error;
-  }
+  await withMirrorLock(dir, async () => {
+    // It may be on its way to its place, made again from one that was damaged.
+    if (!(await exists(dir))) await placeMirror(await makeAside(dir, bareConfig(hexLength)), dir);
+  });
+}
+
+/** An empty mirror that is to take a place; who dies before leaves it to the sweep. */
+export async function makeAside(dir: string, config: string): Promise<string> {
+  const aside = await mkdtemp(asideOf(dir));
+  await makeBareRepo(aside, { config, durable: true });
+  return aside;
+}
+
+/** How names of folders begin that are a mirror's of this process alone, on their way to its place or from there. */
+export function asideOf(dir: string): string {
+  return `${dir}.new-${markProcess()}-`;
+}
+
+export async function placeMirror(aside: string, dir: string): Promise<void> {
+  await rename(aside, dir);
+  await syncUpTo(dir, dirname(dirname(dirname(dir))));
+}
+
+/** Whoever puts something into the place of a mirror, or brings its packs together, does so alone. Throws LockBusyError. */
+export function withMirrorLock<T>(dir: string, work: () => Promise<T>, options: LockOptions = {}): Promise<T> {
+  return withLock(join(dirname(dir), 'mirror.lock'), work, options);
 }
 
 const ATTEMPTS = 8;
 
+/** Where commits are fetched from. */
+export type FetchSource = Pick<MirrorRequest, 'from' | 'access' | 'signal'>;
+
 /** Two fetches may meet at a lock file of the mirror; the later one waits and looks again. */
-async function fetchBase(request: MirrorRequest, dir: string, refspec: string): Promise<void> {
-  const { from, access, signal } = request;
+export async function fetchRefs(source: FetchSource, dir: string, refspecs: readonly string[]): Promise<void> {
+  const { from, access, signal } = source;
   const remote = isUrl(from);
   const trusted = remote ? undefined : await trustOwner(from);
   const args = [
     ...accessArgs(from, access),
     ...['-c', 'fetch.unpackLimit=1'],
     ...['fetch', '--quiet', '--no-tags', '--no-write-fetch-head', '--no-auto-maintenance', '--no-recurse-submodules'],
-    ...['--update-shallow', '--refmap=', '--', from, refspec],
+    ...['--update-shallow', '--refmap=', '--', from, ...refspecs],
   ];
   const options: GitOptions = {
     gitDir: dir,
@@ -120,21 +139,25 @@ async function fetchBase(request: MirrorRequest, dir: string, refspec: string): 
     ...(trusted === undefined ? {} : { env: { GIT_CONFIG_GLOBAL: trusted } }),
     ...(signal === undefined ? {} : { signal }),
   };
+  const refs = refspecs.map((refspec) => refspec.slice(refspec.indexOf(':') + 1));
   try {
     for (let attempt = 1; ; attempt += 1) {
       const fetched = await tryGit(args, options);
-      if (fetched.exitCode === 0 || (await exists(join(dir, refspec.split(':')[1] ?? '')))) return;
+      if (fetched.exitCode === 0 || (await Promise.all(refs.map((ref) => exists(join(dir, ref))))).every(Boolean))
+        break;
       const contended = /\.lock|cannot lock ref|shallow file has changed/.test(fetched.stderr);
       if (fetched.ended !== 'exited' || !contended || attempt === ATTEMPTS) {
         if (remote && fetched.ended === 'exited') throw unreachable(from, fetched.stderr);
         await git(args, { ...options, timeoutMs: fetched.ended === 'timeout' ? 1 : 3_600_000 });
-        return;
+        break;
       }
       await sleep(20 * 2 ** attempt * (0.5 + Math.random()));
     }
   } finally {
     if (trusted !== undefined) await rm(dirname(trusted), { recursive: true, force: true });
   }
+  await syncPacks(dir);
+  for (const ref of refs) await syncRef(dir, ref);
 }
 
 /**
@@ -172,11 +195,14 @@ async function exists(path: string): Promise<boolean> {
   );
 }
 
-/** What repositories beside a mirror must share with it: object format and history boundary. */
+/**
+ * What repositories beside a mirror must share with it: object format and history boundary. Throws GIT_FAILED for a
+ * mirror that has lost it.
+ */
 export async function mirrorShape(dir: string): Promise<{ config: string; shallow: string | undefined }> {
-  const [config, shallow] = await Promise.all([
-    readFile(join(dir, 'config'), 'utf8'),
-    readFile(join(dir, 'shallow'), 'utf8').catch(() => undefined),
-  ]);
-  return { config, shallow };
+  const [config, shallow] = await Promise.all(
+    ['config', 'shallow'].map((name) => readFile(join(dir, name), 'utf8').catch(() => undefined)),
+  );
+  if (config?.includes('repositoryformatversion') === true) return { config, shallow };
+  throw new HaloError('GIT_FAILED', `The mirror ${dir} is damaged: it has no configuration.`);
 }

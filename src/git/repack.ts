@@ -1,7 +1,8 @@
 import { readdir } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
-import { LockBusyError, withLock } from '../lib/lock.ts';
+import { join } from 'node:path';
+import { LockBusyError } from '../lib/lock.ts';
 import { git } from './git.ts';
+import { withMirrorLock } from './mirror.ts';
 
 /** Each landed story leaves a pack; git looks through all of them. */
 const MANY_PACKS = 40;
@@ -15,7 +16,7 @@ export async function repackMirror(mirrorDir: string, many = MANY_PACKS): Promis
   if (packs.length < many) return;
   const repack = () =>
     git(['repack', '--geometric=2', '-d', '--quiet'], { gitDir: mirrorDir, timeoutMs: 3_600_000, durable: true });
-  await withLock(join(dirname(mirrorDir), 'repack.lock'), repack, { waitMs: 0 }).catch((error: unknown) => {
+  await withMirrorLock(mirrorDir, repack, { waitMs: 0 }).catch((error: unknown) => {
     if (!(error instanceof LockBusyError)) throw error;
   });
 }

@@ -42,7 +42,7 @@ export async function advanceRun(
   // A job may outlive its attempt, such as one that waited while a person had the story done anew.
   if (planned?.attempt !== attempt) return goOn(worker, run);
   const whose = { story: planned.story.id, attempt: planned.attempt };
-  const fatal = await guardAttempt(worker, { ...run, whose, signal }, async () => {
+  const fatal = await guardAttempt(worker, { ...run, repo: state.repo, whose, signal }, async () => {
     if (state.status === 'queued') await startRun(worker, run);
     if (await isHeldBack(worker, run, { state, planned })) return;
     const hostGitDir = await hostGitDirOf(worker.home, state.repo);

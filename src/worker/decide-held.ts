@@ -14,6 +14,7 @@ import { hostGitDirOf } from './host-repo.ts';
 import { noteProof } from './keep-proof.ts';
 import { runRef } from './run-ref.ts';
 import { readRun } from './read-run.ts';
+import { withWholeMirror } from './whole-mirror.ts';
 
 export interface Decided {
   story: string;
@@ -53,12 +54,14 @@ export async function approveStory(keeper: RunKeeper, decision: Decision): Promi
   }
   const { commit } = requireHeld(state, story);
   const mirrorDir = mirrorPath(home, state.repo.mirror);
-  const heldDir = await openHeld(mirrorDir);
-  const parent = await parentOf(heldDir, commit);
+  const readable = <T>(work: () => Promise<T>) => withWholeMirror({ home, repo: state.repo }, work);
+  const heldDir = await readable(() => openHeld(mirrorDir));
+  const parent = await readable(() => parentOf(heldDir, commit));
   const hostGitDir = await hostGitDirOf(home, state.repo);
   const { git } = (await readRun(keeper, runId)).config;
   const landing = { candidateDir: heldDir, mirrorDir, hostGitDir, ref: runRef(runId), commit };
-  const release = parent === state.tip ? await bringCommit(landing) : () => Promise.resolve();
+  const bring = () => readable(() => bringCommit(landing));
+  const release = parent === state.tip ? await bring() : () => Promise.resolve();
   // Whoever ends the run, or lands another story of it, comes before or after this, never between.
   const decided = store.transact(runId, async (now) => {
     const { attempts, key } = requireStill(now, { storyId, commit });

@@ -1,13 +1,15 @@
 import { toHaloError, withHint, type ErrorCode, type HaloError } from '../core/errors.ts';
-import type { AttemptRef } from '../core/events.ts';
+import type { AttemptRef, RunRepo } from '../core/events.ts';
 import type { FailureCause } from '../core/failure.ts';
 import { judgeDisturbance } from '../core/judge-failure.ts';
 import type { StopReason } from '../core/stop-reason.ts';
 import { asDiskError } from '../store/disk.ts';
 import type { Run } from './read-run.ts';
+import { mendAfter } from './whole-mirror.ts';
 import type { WorkerContext } from './worker-context.ts';
 
 export interface Guarded extends Pick<Run, 'runId' | 'config'> {
+  repo: RunRepo;
   whose: AttemptRef;
   signal: AbortSignal;
 }
@@ -19,7 +21,7 @@ export interface Guarded extends Pick<Run, 'runId' | 'config'> {
  */
 export async function guardAttempt(
   worker: WorkerContext,
-  { runId, config, whose, signal }: Guarded,
+  { runId, repo, config, whose, signal }: Guarded,
   work: () => Promise<void>,
 ): Promise<{ stopReason: StopReason; detail: string } | undefined> {
   try {
@@ -30,7 +32,9 @@ export async function guardAttempt(
     if (signal.aborted || fault.code === 'RUN_ABORTED') throw error;
     worker.log.error({ runId, code: fault.code, err: error }, 'a story could not be worked on');
     const stopReason = fault.stopReason ?? 'UNKNOWN_ERROR';
-    const summary = withHint(fault);
+    const mended = await mendAfter(fault, { home: worker.home, repo });
+    if (mended) worker.log.warn({ runId, mirror: repo.mirror }, 'a mirror was damaged and has been made again');
+    const summary = `${withHint(fault)}${mended ? ' The mirror of the repository was damaged and has been made again.' : ''}`;
     return worker.store.transact(runId, (state) => {
       const open = state.stories.some(({ id, progress }) => id === whose.story && OPEN.includes(progress));
       if (state.status === 'ended' || !open) return { entries: [], result: undefined };

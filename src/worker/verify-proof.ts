@@ -16,6 +16,7 @@ import { check, requireImage, unheard, type Check } from './check.ts';
 import { MIRROR } from './places.ts';
 import { planSteps } from './plan-steps.ts';
 import { runStep } from './run-step.ts';
+import { withWholeMirror } from './whole-mirror.ts';
 import type { WorkerContext } from './worker-context.ts';
 import { openWorkspace } from './workspace.ts';
 
@@ -37,7 +38,7 @@ export interface VerifyRequest {
  * the record is trusted. Throws IMAGE_MISSING when the image is not here.
  */
 export async function verifyProof(worker: WorkerContext, request: VerifyRequest): Promise<Check[]> {
-  const { proof, commit, reference, trustRecord } = request;
+  const { proof, commit, gitDir, reference, trustRecord } = request;
   const facts = await checkCommit(request);
   const different = compareSettings(proof, reference);
   const same = `as in ${reference.origin}`;
@@ -49,12 +50,16 @@ export async function verifyProof(worker: WorkerContext, request: VerifyRequest)
     return [...facts, ...told, hosts, NOT_RUN];
   }
   await requireImage(worker, proof.image.id, { whose: commit.slice(0, 12), called: proof.image.name });
-  const attempt = await openProof(worker, request, settingsOf(proof, reference, different.length === 0));
-  try {
-    return [...facts, ...told, ...(await proveAgain(attempt, request))];
-  } finally {
-    await attempt.close();
-  }
+  const config = settingsOf(proof, reference, different.length === 0);
+  const repo = { source: gitDir, mirror: mirrorName(gitDir) };
+  return withWholeMirror({ home: worker.home, repo }, async () => {
+    const attempt = await openProof(worker, request, config);
+    try {
+      return [...facts, ...told, ...(await proveAgain(attempt, request))];
+    } finally {
+      await attempt.close();
+    }
+  });
 }
 
 const NOT_RUN: Check = {

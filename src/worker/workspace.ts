@@ -79,7 +79,7 @@ export function openWorkspace(attempt: Attempt, name: string, steps: readonly St
         restore = openRestorer(attempt, volumeName, { commit, gitDir, sources });
       // The first step's sandbox does it itself when its image is halo's: one container less.
       if (ahead !== undefined && attempt.transport === 'mount' && attempt.config.image === TRUSTED_IMAGE) {
-        await (await ahead).sandbox.prepare(checkoutScript(commit, sources));
+        await (await ahead).sandbox.prepare(checkoutScript(commit, sources)).catch(throwAsGits);
         return;
       }
       await volume;
@@ -146,6 +146,13 @@ async function checkOutAlone(attempt: Attempt, volume: string, { commit, gitDir,
     signal: attempt.signal,
   });
   if (exit.exitCode !== 0 && exit.ended !== 'aborted') {
-    throw new HaloError('DOCKER_FAILED', `the workspace could not be checked out: ${stderr.text().trim()}`);
+    throw new HaloError('GIT_FAILED', `the workspace could not be checked out: ${stderr.text().trim()}`);
   }
+}
+
+/** What git complained of in the sandbox is no fault of the engine: perhaps the mirror is damaged. */
+function throwAsGits(error: unknown): never {
+  const isGits =
+    error instanceof HaloError && error.code === 'DOCKER_FAILED' && /\b(?:fatal|error): /.test(error.message);
+  throw isGits ? new HaloError('GIT_FAILED', error.message, { cause: error }) : error;
 }

@@ -52,6 +52,7 @@ const ROWS: [hazard: string, outcome: string][] = [
   ['the power fails right after git has written something', 'it is there, and the repository is whole'],
   ['the repository is cleaned (`git gc --prune=now`) while a story lands', 'it lands; nothing is done again'],
   ['the data of halo’s own Redis is damaged', 'it is set aside; jobs are made anew from the journals'],
+  ['a mirror is damaged', 'it is made again from its repository; runs go on'],
 ];
 
 export const HAZARDS: readonly Hazard[] = ROWS.map(([hazard, outcome], index) => ({
