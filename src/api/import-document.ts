@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { folderOfNamedPrd } from '../core/named-prd.ts';
+import type { Story } from '../core/prd.ts';
 import type { RunState } from '../core/run-state.ts';
 import { HaloError } from '../core/errors.ts';
 import { makeRepo } from '../git/make-repo.ts';
@@ -27,11 +28,21 @@ export interface ImportRequest {
   set: string[];
 }
 
+export interface Imported {
+  text: string;
+  /** Whether it differs from the PRD that is there. */
+  changed: boolean;
+  /** How many stories there are. */
+  stories: number;
+  /** Stories that are done in the PRD that is there, and would be open, another one or gone. */
+  replaced: { id: string; title: string }[];
+}
+
 /** A document on its way to a PRD: a repository of its own, in which an agent writes it as one story. */
 export interface Import {
   request: SubmitRequest;
   /** What the agent wrote, once its run has landed. Throws PRD_INVALID. */
-  read(state: RunState): Promise<{ text: string; stories: number }>;
+  read(state: RunState): Promise<Imported>;
   /** Writes the text, unless somebody has changed the PRD meanwhile. Throws PRD_UNREADABLE, DISK_FAILED. */
   save(text: string): Promise<void>;
   /** Removes the repository; the run stays. */
@@ -62,22 +73,37 @@ export async function openImport(home: string, request: ImportRequest): Promise<
   const { profile, set } = request;
   const prd = { path: 'import.json', bytes: new TextEncoder().encode(JSON.stringify(STORY)) };
   return {
-    // A document needs neither set-up nor gates: what comes of it is read as strictly as any PRD, and a person decides.
-    request: { prd, repos: [dir], profile, set: [...set, ...PLAIN], allowDirty: false },
+    // A document needs no set-up: what comes of it is read as strictly as any PRD, and a person decides.
+    request: { prd, repos: [dir], profile, set: [...set, ...PLAIN], allowDirty: false, scratch: true },
     async read({ tip }) {
       const gitDir = join(dir, '.git');
       const text = await readFileAt({ gitDir, commit: tip, path: RESULT, maxBytes: 8 * MOST_BYTES });
       if (text === undefined) throw new HaloError('PRD_INVALID', `The agent wrote no ${RESULT}.`);
       const as = folderOfNamedPrd(out) === undefined ? undefined : 'daedalus';
-      return { text, stories: parsePrd(new TextEncoder().encode(text), RESULT, as).stories.length };
+      const { stories } = parsePrd(new TextEncoder().encode(text), RESULT, as);
+      const changed = target.before === undefined || !target.before.equals(Buffer.from(text));
+      return { text, changed, stories: stories.length, replaced: findReplaced(target.before, stories) };
     },
     save: (text) => target.save(text),
     close,
   };
 }
 
+/** A file that was no PRD before had no stories. */
+function findReplaced(before: Uint8Array | undefined, stories: readonly Story[]): Imported['replaced'] {
+  if (before === undefined) return [];
+  const done = new Map(stories.filter(({ status }) => status === 'done').map((story) => [story.id, story.title]));
+  try {
+    const old = parsePrd(before, RESULT).stories.filter(({ status }) => status === 'done');
+    return old.filter(({ id, title }) => done.get(id) !== title).map(({ id, title }) => ({ id, title }));
+  } catch (error) {
+    if (error instanceof HaloError && error.code === 'PRD_INVALID') return [];
+    throw error;
+  }
+}
+
 const PLAIN = [
-  ...['setup=[]', 'gates=[]', 'prd.write_back=false', 'land.mode="branch"', 'approval.mode="never"'],
+  ...['setup=[]', `gates=["test -s ${RESULT}"]`, 'prd.write_back=false', 'land.mode="branch"', 'approval.mode="never"'],
   // Here the PRD is the work itself.
   `land.protect=["!${RESULT}"]`,
 ];

@@ -8,7 +8,7 @@ import { replaceFile } from '../worker/replace-file.ts';
 /** The file that an import writes. */
 export interface ImportTarget {
   /** What it holds already. */
-  before: Uint8Array | undefined;
+  before: Buffer | undefined;
   /** Writes the text, unless somebody has changed the file meanwhile. Throws PRD_UNREADABLE, DISK_FAILED. */
   save(text: string): Promise<void>;
 }

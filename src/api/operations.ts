@@ -56,6 +56,8 @@ export interface SubmitOptions {
   user?: string | undefined;
   /** It came over the network: it may name no file of others here, no server in this network, and set less. */
   remote?: true;
+  /** The repository is halo's own and goes when the run has ended: nothing of it can be taken over. */
+  scratch?: true;
 }
 
 export interface Submitted {

@@ -7,6 +7,7 @@ import { orderBatch } from '../core/batch.ts';
 import { HaloError, toHaloError } from '../core/errors.ts';
 import type { JournalEntry } from '../core/events.ts';
 import { unmetNeeds } from '../core/needs.ts';
+import { refuseTemplate } from '../core/prd-template.ts';
 import type { Prd } from '../core/prd.ts';
 import { mirrorPath, updateMirror } from '../git/mirror.ts';
 import { newRunId } from '../lib/id.ts';
@@ -39,7 +40,7 @@ export async function submitBatch(context: SubmitContext, request: BatchRequest)
     name: withoutCredentialsIn(member.name),
     deps: member.deps.map(withoutCredentialsIn),
   }));
-  const prds = new Map(members.map(({ prd }) => [prd, parsePrd(prd.bytes, prd.path)]));
+  const prds = new Map(members.map(({ prd }) => [prd, readFilledIn(prd)]));
   const ordered = orderBatch(members.map((member) => ({ ...member, priority: priorityOf(member, options) })));
   const make = async (announce: (submitted: Submitted[]) => Promise<void>) => {
     const after = await findNeeded(context, options.after ?? []);
@@ -81,6 +82,13 @@ export async function submitBatch(context: SubmitContext, request: BatchRequest)
   const { key } = options;
   if (key === undefined) return make(() => Promise.resolve());
   return submitOnce(context, { key, request }, make);
+}
+
+/** Throws PRD_INVALID, also for one that is still as `halo prd new` made it. */
+function readFilledIn({ bytes, path }: PrdBytes): Prd {
+  const prd = parsePrd(bytes, path);
+  refuseTemplate(prd, path);
+  return prd;
 }
 
 interface Planned {
@@ -189,6 +197,7 @@ async function createRuns(
       attempts: config.retry.attempts,
       ...config.run,
       ...(config.approval.mode === 'run' ? { needsApproval: true } : {}),
+      ...(options.scratch === undefined ? {} : { scratch: options.scratch }),
       user: options.user ?? context.user,
       agent: config.agent,
       priority: member.priority,

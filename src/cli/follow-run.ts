@@ -13,6 +13,8 @@ export interface FollowRun {
   json: boolean;
   /** Lines begin after this event; what is drawn needs them all. */
   after: number;
+  /** Whether its end is reported. */
+  report: boolean;
   signal: AbortSignal;
   /** Called when progress is drawn: until it ends, notices must go through `say`, or they would tear the frame. */
   onDrawn: (say: (line: string) => void) => void;
@@ -47,18 +49,19 @@ function showJson(cli: Cli): Show {
   return { show: (event) => cli.printJson(event), close: () => undefined };
 }
 
-function showDrawn({ cli, onDrawn }: FollowRun, dir: string): Show {
-  const progress = openProgress({ screen: cli.screen, paint: cli.paint, dir });
+function showDrawn({ cli, report, onDrawn }: FollowRun, dir: string): Show {
+  const progress = openProgress({ screen: cli.screen, paint: cli.paint, dir, report });
   onDrawn(progress.say);
   return progress;
 }
 
 /** Plain lines, then the verdict; the run directory is the last line, for scripts. */
-function showLines({ operations, runId, cli }: FollowRun): Show {
+function showLines({ operations, runId, cli, report }: FollowRun): Show {
   const print = transcriptPrinter(cli);
   return {
-    show: (event) => print(event),
+    show: (event) => (report || event.type !== 'run.ended' ? print(event) : undefined),
     async close() {
+      if (!report) return;
       const { state, dir } = await operations.get(runId);
       const block = verdictBlock({ state, width: 120, paint: cli.paint, dir });
       await cli.print(...(state.status === 'ended' ? ['', ...block, ''] : []), dir);

@@ -57,8 +57,11 @@ function asksForJson(words: readonly string[]): boolean {
 
 async function report(thrown: unknown, cli: Cli, json: boolean): Promise<number> {
   const error = toHaloError(thrown);
-  const { code, message, hint: advice } = error;
-  if (json) await cli.printJson({ error: { code, message, ...(advice !== undefined && { hint: advice }) } });
+  const { code, message, hint: advice, problems } = error;
+  if (json) {
+    const more = { ...(advice !== undefined && { hint: advice }), ...(problems.length > 0 && { problems }) };
+    await cli.printJson({ error: { code, message, ...more } });
+  }
   const label = `${cli.paintErr('bad', `error[${code}]`)}:`;
   const hint = (text: string) => `${cli.paintErr('warn', 'hint:')}  ${capitalised(safeText(text))}`;
   if (error.code === 'INTERNAL') {

@@ -21,6 +21,8 @@ export interface RunHere<T> {
   asks: boolean;
   /** Execute it on this machine, whatever HALO_URL says. */
   local?: boolean;
+  /** Whether its end is reported here; else `finish` says what came of it. */
+  report?: 'none';
   /** Called when the run is there, before its first step. */
   begin?: (runId: string, operations: Operations) => Promise<void>;
   finish: (followed: Followed) => Promise<T>;
@@ -64,7 +66,7 @@ export async function carryOut<T>(
     const worker = !executed ? undefined : await services.startWorker({ concurrency: parallel, log: 'file', owner });
     try {
       await cli.note(...warnings.map((text) => `${cli.paintErr('warn', 'warning:')} ${safeLine(text, 500)}`));
-      const following = { operations, worker, cli, json, after };
+      const following = { operations, worker, cli, json, after, report: how.report !== 'none' };
       let end = await follow(runId, following);
       while (end === 'NEEDS_HUMAN' && asks && (await askApproval(operations, runId, cli)))
         end = await follow(runId, following);
@@ -84,6 +86,7 @@ interface Following {
   cli: Cli;
   json: boolean;
   after: number;
+  report: boolean;
 }
 
 const ABORTED = exitCodeOf('USER_ABORT');

@@ -48,7 +48,16 @@ export type ErrorCode = keyof typeof ERRORS;
 export interface ErrorOptions {
   /** How to mend it, one sentence. */
   hint?: string;
+  /** What is wrong with a file, place by place, for programs that read errors as JSON. */
+  problems?: readonly FileProblem[];
   cause?: unknown;
+}
+
+/** A rule that a file breaks. `where` names the place for people (`userStories[2].title`); lines count from 1. */
+export interface FileProblem {
+  line: number;
+  where: string;
+  rule: string;
 }
 
 /**
@@ -58,12 +67,18 @@ export interface ErrorOptions {
 export class HaloError extends Error {
   readonly code: ErrorCode;
   readonly hint: string | undefined;
+  readonly problems: readonly FileProblem[];
 
   constructor(code: ErrorCode, message: string, options: ErrorOptions = {}) {
     super(withoutCredentialsIn(message), { cause: options.cause });
     this.name = 'HaloError';
     this.code = code;
     this.hint = options.hint === undefined ? undefined : withoutCredentialsIn(options.hint);
+    this.problems = (options.problems ?? []).map(({ line, where, rule }) => ({
+      line,
+      where: withoutCredentialsIn(where),
+      rule: withoutCredentialsIn(rule),
+    }));
   }
 
   get stopReason(): StopReason | undefined {

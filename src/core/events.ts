@@ -108,6 +108,8 @@ export type JournalEntry =
       prdIsHere?: boolean;
       /** What it makes is taken over only after a person said yes to all of it. */
       needsApproval?: true;
+      /** Its repository is halo's own and goes with its end: there is nothing to take over. */
+      scratch?: true;
       /** It is kept to say why it could not begin, and never will; its end follows at once. */
       refused?: true;
     } & Partial<Scheduling> &

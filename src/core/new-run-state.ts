@@ -32,6 +32,7 @@ export function createState(event: JournalEvent & { type: 'run.created' }): RunS
     ...(event.owner === undefined ? {} : { owner: event.owner }),
     prdIsHere: event.prdIsHere ?? false,
     ...(event.needsApproval === undefined ? {} : { needsApproval: event.needsApproval }),
+    ...(event.scratch === undefined ? {} : { scratch: event.scratch }),
     ...(event.refused === undefined ? {} : { refused: event.refused }),
     seq: event.seq,
   };

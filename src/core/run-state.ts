@@ -95,6 +95,8 @@ export interface RunState extends Scheduling, RunFailures {
   prdIsHere: boolean;
   /** `halo land` waits for a person's yes to all that the run made; not known of runs of an older halo. */
   needsApproval?: true;
+  /** Its repository is gone once it has ended: nothing of it can be taken over. */
+  scratch?: true;
   /** It never began and never will: it only says why. */
   refused?: true;
   /** While a person lets it rest. */

@@ -1,6 +1,9 @@
 import { HaloError, toHaloError } from '../core/errors.ts';
 import type { DialectId, Prd, Story } from '../core/prd.ts';
+import { replaceHidden, spell } from '../core/hidden.ts';
+import { escapeJson } from '../core/safe-text.ts';
 import { inOrder } from '../core/story-order.ts';
+import type { Dialect } from './dialect.ts';
 import { describeWarnings, type Warning } from './findings.ts';
 import { parsePrd, readPrdFile } from './parse.ts';
 import { DIALECTS } from './registry.ts';
@@ -20,12 +23,21 @@ export interface Converted {
  */
 export function convertPrd(bytes: Uint8Array, path: string, to: DialectId): Converted {
   const prd = parsePrd(bytes, path);
-  const text = DIALECTS[to].write(prd);
+  const text = writeAs(prd, to);
   const written = readAgain(text, { path, to });
   if (written.stories.length !== prd.stories.length) throw notWritable({ path, to }, 'stories would be lost');
   const { dialect } = parsePrd(new TextEncoder().encode(text), to);
   if (dialect !== to && to !== 'daedalus') throw notWritable({ path, to }, `it would be read as ${dialect}`);
   return { from: prd.dialect, text, warnings: prd.warnings, lost: describeWarnings(findLosses(prd, written)) };
+}
+
+/** A file that can be printed: in JSON, what a terminal obeys is escaped, and in Markdown it is spelled. */
+function writeAs(prd: Prd, to: DialectId): string {
+  const dialect: Dialect = DIALECTS[to];
+  if (dialect.format === 'json') return escapeJson(dialect.write(prd));
+  return replaceHidden(dialect.write(prd), (character) =>
+    /[\p{Cc}\p{Zl}\p{Zp}]/u.test(character) ? spell(character) : character,
+  );
 }
 
 function readAgain(text: string, { path, to }: { path: string; to: DialectId }): Prd {
@@ -49,14 +61,22 @@ function findLosses(before: Prd, after: Prd): Warning[] {
   const news = pairUp(after.stories);
   const losses: Warning[] = [];
   for (const key of ['project', 'description'] as const) {
-    if (before[key] !== after[key]) losses.push({ story: undefined, text: `the ${key} of the whole is not kept` });
+    if (before[key] === after[key]) continue;
+    losses.push({ story: undefined, text: `the ${key} of the whole is ${after[key] === '' ? 'not kept' : 'changed'}` });
   }
+  const dropped = labelsOf(before).filter((label) => !labelsOf(after).includes(label));
+  if (dropped.length > 0)
+    losses.push({ story: undefined, text: `has no place for ${dropped.join(', ')} of the whole` });
   const ids = new Map(olds.map(({ id }, index) => [news[index]?.id ?? '', id]));
   for (const [index, old] of olds.entries()) {
     const fresh = news[index];
     if (fresh !== undefined) losses.push(...compare(old, fresh, ids));
   }
   return losses;
+}
+
+function labelsOf({ context = [] }: Prd): string[] {
+  return context.map(({ label }) => label);
 }
 
 /** Done ones and those that are set aside may be moved behind the others. */

@@ -10,9 +10,13 @@ export const MAX_PRD_BYTES = 4 * 1024 * 1024;
  */
 export function decodePrd(bytes: Uint8Array, path: string): { text: string; hadMark: boolean } {
   if (bytes.length > MAX_PRD_BYTES) {
-    throw new HaloError('PRD_INVALID', `${path}: the file has ${bytes.length} bytes; at most ${MAX_PRD_BYTES} are read`, {
-      hint: 'Split it into several PRDs.',
-    });
+    throw new HaloError(
+      'PRD_INVALID',
+      `${path}: the file has ${bytes.length} bytes; at most ${MAX_PRD_BYTES} are read`,
+      {
+        hint: 'Split it into several PRDs.',
+      },
+    );
   }
   if (!isUtf8(bytes)) {
     const offset = findInvalidUtf8(bytes);

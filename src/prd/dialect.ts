@@ -59,7 +59,7 @@ export interface JsonDocument {
 export type PrdDocument = JsonDocument | MarkdownDocument;
 
 /** What is written into a new file. */
-export type PrdContent = Pick<Prd, 'project' | 'description' | 'stories'>;
+export type PrdContent = Pick<Prd, 'project' | 'description' | 'context' | 'stories'>;
 
 interface DialectOf<D extends PrdDocument> {
   id: DialectId;

@@ -1,3 +1,4 @@
+import type { FileProblem } from '../core/errors.ts';
 import { toOneLine } from '../lib/one-line.ts';
 
 /** Where something stands in a PRD file: `where` for people (`userStories[2].size`), `offset` in characters. */
@@ -24,7 +25,14 @@ export interface Findings {
 }
 
 const MOST_SHOWN = 10;
+const MOST_LISTED = 200;
 const MOST_NAMED = 3;
+
+/** All problems as data, in the order of the file. */
+export function listProblems(problems: Problem[], lineOf: (offset: number) => number): FileProblem[] {
+  const inOrder = [...problems].sort((a, b) => a.offset - b.offset).slice(0, MOST_LISTED);
+  return inOrder.map(({ offset, where, rule }) => ({ line: lineOf(offset), where, rule: toOneLine(rule) }));
+}
 
 /** Problems as lines `path:line: where: rule`, in the order of the file; the first ten and how many more there are. */
 export function describeProblems(problems: Problem[], path: string, lineOf: (offset: number) => number): string {

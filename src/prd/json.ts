@@ -35,6 +35,7 @@ export function parseJson(text: string, path: string, findings: Findings): JsonV
     const { line, column } = positionAt(text, offset);
     return new HaloError('PRD_INVALID', `${path}:${line}:${column}: not valid JSON: ${what}`, {
       hint: 'Mend the syntax there; JSON allows no comments, no trailing commas and only double quotes.',
+      problems: [{ line, where: `column ${column}`, rule: what }],
     });
   };
   const excess = findExcess(text);

@@ -3,12 +3,13 @@ import { HaloError } from '../core/errors.ts';
 import { folderOfNamedPrd } from '../core/named-prd.ts';
 import type { ContextText, DialectId, Prd, Story } from '../core/prd.ts';
 import { detailsOf } from '../core/details.ts';
+import { shellWord } from '../core/shell-word.ts';
 import { storyKey } from '../core/story-key.ts';
 import { toOneLine } from '../lib/one-line.ts';
 import { findCutTexts } from './cut-texts.ts';
 import type { About, Dialect, Draft, DraftStory, PrdDocument } from './dialect.ts';
 import { describeDocument, openDocument } from './document.ts';
-import { describeProblems, describeWarnings, type Findings } from './findings.ts';
+import { describeProblems, describeWarnings, listProblems, type Findings } from './findings.ts';
 import { refuseLookAlikes } from './ids.ts';
 import { positionAt } from './json.ts';
 import { settleDependencies } from './order.ts';
@@ -95,13 +96,17 @@ function invalid(findings: Findings, { text }: PrdDocument, of: { dialect: Diale
   const lineOf = (offset: number) => positionAt(text, offset).line;
   return new HaloError('PRD_INVALID', describeProblems(findings.problems, of.path, lineOf), {
     hint: `Mend these places; the file was read as ${of.dialect.title}.`,
+    problems: listProblems(findings.problems, lineOf),
   });
 }
 
 function unknownDialect(document: PrdDocument, path: string): HaloError {
   const known = Object.values(DIALECTS).filter(({ format }) => format === document.format);
   const message = `${path}: no PRD dialect that halo knows; ${toOneLine(describeDocument(document))}`;
+  const file = path === '-' ? 'the file' : path;
   return new HaloError('PRD_INVALID', message, {
-    hint: `Known dialects: ${known.map(({ title }) => title).join('; ')}.`,
+    hint:
+      `\`halo import ${shellWord(file)}\` has an agent write a PRD from a document. ` +
+      `What halo reads: ${known.map(({ title }) => title).join('; ')}.`,
   });
 }

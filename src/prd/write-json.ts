@@ -1,24 +1,54 @@
 import type { Story } from '../core/prd.ts';
 import { canonicalKey } from './find-member.ts';
+import type { PrdContent } from './dialect.ts';
 import {
+  ABOUT_KEYS,
   ACCEPTANCE_KEYS,
   BOOLEAN_FLAG_KEYS,
   DEPENDENCY_KEYS,
   DESCRIPTION_KEYS,
   FLAG_KEYS,
+  GROUP_KEYS,
   ID_KEYS,
+  LIST_KEYS,
+  PROJECT_KEYS,
   SKIP_KEYS,
   STARTED_KEYS,
   SINGLE_KEYS,
   STATUS_KEYS,
   TITLE_KEYS,
   USER_STORY_KEYS,
+  WRAPPER_KEYS,
 } from './keys.ts';
 
 /** A document as the text of a new file. */
 export function writeJson(document: unknown): string {
   return `${JSON.stringify(document, undefined, 2)}\n`;
 }
+
+/** What describes the whole, with what is said to all stories; what is said to some of them has no place. */
+export function writeWhole({
+  project,
+  description,
+  context = [],
+}: Omit<PrdContent, 'stories'>): Record<string, string> {
+  const fields = context.flatMap(({ label, text, stories }): [string, string][] => {
+    return stories === undefined && !WHOLE_KEYS.has(canonicalKey(label)) ? [[label, text]] : [];
+  });
+  return { project, description, ...Object.fromEntries(fields) };
+}
+
+/** Keys of a document that have a meaning of their own. */
+const WHOLE_KEYS = new Set([
+  ...PROJECT_KEYS,
+  ...ABOUT_KEYS,
+  ...LIST_KEYS,
+  ...GROUP_KEYS,
+  ...WRAPPER_KEYS,
+  'schemaVersion',
+  'type',
+  'master',
+]);
 
 /** A story in the most common spelling of its fields; what it does not have is left out. */
 export function writeStory(story: Story, progress = writeProgress(story)): Record<string, unknown> {

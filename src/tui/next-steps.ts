@@ -1,8 +1,8 @@
 import { decisionOn } from '../core/decision.ts';
-import { hasHidden } from '../core/hidden.ts';
 import { failedNeeds } from '../core/needs.ts';
 import type { RunState } from '../core/run-state.ts';
 import { safeLine } from '../core/safe-text.ts';
+import { shellWord } from '../core/shell-word.ts';
 
 export interface NextStep {
   command: string;
@@ -32,6 +32,7 @@ export function nextSteps(state: RunState): NextStep[] {
     steps.push({ command: `halo logs ${runId} --story ${shellWord(stuck.id)}`, why });
     if (asks) steps.push({ command: `halo resume ${runId} --replan`, why: 'go on, once the PRD has the answer' });
   }
+  if (state.scratch) return steps.slice(0, 1);
   if (state.tip !== state.repo.base && state.landed === undefined) {
     steps.push({ command: `halo diff ${runId}`, why: 'look at the change' });
     steps.push(...takingOver(state));
@@ -67,15 +68,4 @@ function goingOn(state: RunState): NextStep[] {
     ...failedNeeds(state).map(({ run }) => ({ command: `halo retry ${run}`, why: 'do again what it waits for' })),
     { command: `halo logs ${runId} -f`, why: 'watch it' },
   ];
-}
-
-/** A word that a shell reads as one argument; what no terminal should see is spelled out, as bash and zsh read it. */
-function shellWord(text: string): string {
-  if (/^[\w.@%+=:,/-]+$/.test(text)) return text;
-  if (!hasHidden(text)) return `'${text.replaceAll("'", String.raw`'\''`)}'`;
-  const spelled = text.replace(/[\\']|[^\p{L}\p{N}\p{P}\p{S} ]|\p{Default_Ignorable_Code_Point}/gu, (character) => {
-    const code = character.codePointAt(0) ?? 0;
-    return `\\U${code.toString(16).padStart(8, '0')}`;
-  });
-  return `$'${spelled}'`;
 }

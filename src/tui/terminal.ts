@@ -24,8 +24,8 @@ export interface Progress {
 }
 
 /** Draws a run's progress on a terminal, at most ten frames a second, in place. */
-export function openProgress(options: { screen: Screen; paint: Paint; dir: string }): Progress {
-  const { screen, paint, dir } = options;
+export function openProgress(options: { screen: Screen; paint: Paint; dir: string; report?: boolean }): Progress {
+  const { screen, paint, dir, report = true } = options;
   const draw = createLogUpdate(screen);
   let state: RunState | undefined;
   let height = 0;
@@ -35,7 +35,7 @@ export function openProgress(options: { screen: Screen; paint: Paint; dir: strin
   function redraw(): void {
     if (state === undefined) return;
     const size = { width: screen.columns ?? 80, height: screen.rows ?? 24 };
-    const lines = view({ state, recent, now: new Date().toISOString(), ...size, paint, dir });
+    const lines = view({ state, recent, now: new Date().toISOString(), ...size, paint, dir, report });
     // log-update does not shift the lines below inserted ones: a frame of another height starts afresh.
     if (lines.length !== height) draw.clear();
     height = lines.length;

@@ -18,6 +18,8 @@ export interface ViewInput {
   paint: Paint;
   /** Absolute path of the run directory. */
   dir: string;
+  /** False: no verdict is shown when it has ended. */
+  report?: boolean;
 }
 
 const SPINNER = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
@@ -34,6 +36,7 @@ export function view(input: ViewInput): string[] {
   const width = Math.min(input.width, MOST_WIDTH) - 1;
   const { state } = input;
   const lines = [headLine(input, width), '', ...storyLines(input, width), ''];
+  if (state.status === 'ended' && input.report === false) return ['', ...lines];
   if (state.status === 'ended') return ['', ...lines, ...verdictBlock({ ...input, width }), ''];
   const several = state.stories.filter(({ progress }) => progress === 'in_progress').length > 1;
   const recent = input.recent.slice(-RECENT_LINES).map((line) => recentLine(line, { ...input, width, several }));

@@ -39,6 +39,11 @@ export async function landRun(store: Store, home: string, runId: string): Promis
       hint: `\`halo logs ${runId}\` shows why`,
     });
   }
+  if (state.scratch) {
+    throw new HaloError('LAND_REFUSED', `run ${runId} was an import: its repository was halo's own and is gone`, {
+      hint: '`halo import` writes the PRD by itself, once you say yes.',
+    });
+  }
   const { config } = await store.readRecord(runId);
   requireSettings(runId, config);
   refuseUnapproved(state, completeConfig(config));

@@ -1,4 +1,5 @@
 import { HaloError, toHaloError } from '../core/errors.ts';
+import { refuseTemplate } from '../core/prd-template.ts';
 import type { Prd, Story } from '../core/prd.ts';
 import type { RunState } from '../core/run-state.ts';
 import { readRegularFile } from '../lib/read-file.ts';
@@ -55,6 +56,7 @@ export async function replanRun(keeper: RunKeeper, steering: Steering, given: Pr
     });
   }
   const prd = parsePrd(file.bytes, file.path);
+  refuseTemplate(prd, file.path);
   const changes = comparePrds((await readRun(keeper, runId)).prd, prd);
   const prdPath = given === undefined || given.path === '-' || given.remote ? undefined : given.path;
   const steered = await store.transact(runId, (state) => {

@@ -79,6 +79,36 @@ describe('halo prd validate', () => {
   });
 });
 
+describe('errors of halo prd validate --json', () => {
+  it('are data, place by place', async () => {
+    const { code, stdout } = await halo(
+      ['prd', 'validate', '-', '--json'],
+      '{"tasks": [\n{"title": ""},\n{"id": true, "title": "x"}]}',
+    );
+    expect(code).toBe(6);
+    expect(JSON.parse(stdout)).toMatchObject({
+      error: {
+        code: 'PRD_INVALID',
+        problems: [
+          { line: 2, where: 'tasks[0].title', rule: 'is missing, and there is no description either' },
+          { line: 3, where: 'tasks[1].id', rule: 'must be a string, not a boolean' },
+        ],
+      },
+    });
+    const broken = await halo(['prd', 'validate', '-', '--json'], '{"tasks": [,]}');
+    expect(JSON.parse(broken.stdout)).toMatchObject({ error: { problems: [{ line: 1, where: 'column 12' }] } });
+  });
+
+  it.each([
+    ['prose', '# Idea\n\nPeople buy things.\n'],
+    ['a product document', '{"title": "x", "phases": [{"goal": "y", "requirements": {}}]}'],
+  ])('of %s point to halo import', async (_what, text) => {
+    const { code, stderr } = await halo(['prd', 'validate', '-'], text);
+    expect(code).toBe(6);
+    expect(stderr).toContain('`halo import ');
+  });
+});
+
 describe('halo prd convert', () => {
   it('writes the new file to stdout and what is lost to stderr', async () => {
     const { code, stdout, stderr } = await halo(['prd', 'convert', 'prd.json', '--to', 'markdown-numbered']);
@@ -91,6 +121,37 @@ describe('halo prd convert', () => {
     );
     expect(stderr).toContain('read: US-2: no acceptance criteria\n');
     expect(stderr).toContain('changed: US-1: has no place for owner\n');
+  });
+
+  it('keeps what the PRD says of the whole and besides, and writes nothing that a terminal obeys', async () => {
+    const prd = {
+      project: 'shop',
+      description: 'A \u001b[31mred\u009b shop',
+      constraints: ['no tables'],
+      userStories: [
+        {
+          id: 'US-1',
+          title: 'Cart',
+          acceptanceCriteria: ['adds'],
+          files: ['a.ts', 'b.ts'],
+          risk: 'low',
+          passes: false,
+        },
+      ],
+    };
+    await writeFile(join(folder, 'whole.json'), JSON.stringify(prd));
+    const { stdout, stderr } = await halo(['prd', 'convert', 'whole.json', '--to', 'markdown-stories']);
+    expect(stdout).toContain('A <U+001B>[31mred<U+009B> shop\n\n## constraints\n\n- no tables\n');
+    expect(stdout).toContain('\n**files:**\n\n- a.ts\n- b.ts\n\n**risk:** low\n');
+    expect(stderr).toBe('changed: the description of the whole is changed\n');
+    const json = await halo(['prd', 'convert', 'whole.json', '--to', 'stories']);
+    expect(json.stdout).toContain('A \\u001b[31mred\\u009b shop');
+    expect(JSON.parse(json.stdout)).toMatchObject({
+      constraints: '- no tables',
+      stories: [{ files: ['a.ts', 'b.ts'] }],
+    });
+    const plain = await halo(['prd', 'convert', 'whole.json', '--to', 'array']);
+    expect(plain.stderr).toContain('changed: has no place for constraints of the whole\n');
   });
 
   it('refuses what the dialect cannot hold', async () => {

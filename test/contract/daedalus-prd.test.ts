@@ -64,7 +64,7 @@ function useEditor(script: string): void {
 }
 
 describe('halo prd new', () => {
-  it('scaffolds prd.md and prd.json that validate, from any folder of the repository', async () => {
+  it('scaffolds prd.md and prd.json, which can be run once they are filled in, from any folder of the repository', async () => {
     const made = await halo(['prd', 'new', 'cart'], join(repository.root, 'src'));
     expect(made).toMatchObject({ code: 0, stdout: '../.halo/prds/cart/prd.json\n' });
     expect(readFileSync(inPrd('cart', 'prd.md'), 'utf8')).toContain('# cart');
@@ -72,6 +72,22 @@ describe('halo prd new', () => {
       project: 'shop ä',
       userStories: [{ id: 'US-001', priority: 1, passes: false, inProgress: false }],
     });
+    const template = await halo(['prd', 'validate', 'cart']);
+    expect(template).toMatchObject({ code: 6, stdout: '' });
+    expect(template.stderr).toContain(
+      'still has placeholders of a new PRD: description; US-001: title, description, acceptanceCriteria',
+    );
+    expect(template.stderr).toContain('`halo prd edit cart`');
+    const words = { 'What shall be there in the end.': 'A shop.', 'The first story, in a few words': 'Add a cart' };
+    const more = {
+      'As a user, I want this, so that that.': 'As a customer.',
+      'Something that can be checked': 'It adds',
+    };
+    const filled = Object.entries({ ...words, ...more }).reduce(
+      (text, [old, now]) => text.replace(old, now),
+      read('cart'),
+    );
+    writeFileSync(inPrd('cart'), filled);
     expect(await halo(['prd', 'validate', 'cart'])).toMatchObject({ code: 0 });
     expect(await halo(['prd', 'new'])).toMatchObject({ code: 0, stdout: '.halo/prds/main/prd.json\n' });
   });
@@ -181,7 +197,9 @@ describe('halo prd edit', () => {
   it('saves what the editor wrote once it validates', async () => {
     await halo(['prd', 'new', 'cart']);
     useEditor(`sed -i 's/"US-001"/"US-007"/' "$1"`);
-    expect(await halo(['prd', 'edit', 'cart'])).toMatchObject({ code: 0, stderr: 'saved cart: 1 story\n' });
+    const saved = await halo(['prd', 'edit', 'cart']);
+    expect(saved.code).toBe(0);
+    expect(saved.stderr).toMatch(/^saved cart: 1 story\nwarning: placeholders are left: description; US-007: title, /);
     expect(read('cart')).toContain('"US-007"');
     expect(draftsOf('cart')).toEqual([]);
     useEditor('true');

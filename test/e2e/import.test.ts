@@ -65,6 +65,8 @@ describe('halo import', () => {
     expect(readFileSync(join(folder, 'prd.json'), 'utf8')).toBe(PRD);
     expect(await home.halo(['prd', 'validate', 'prd.json'], { cwd: folder })).toMatchObject({ code: 0 });
     expect(readdirSync(join(home.dir, 'imports'))).toEqual([]);
+    expect(`${ended.stdout}${ended.stderr}`).not.toMatch(/halo land|fast-forward/);
+    expect((await home.halo(['status'], { cwd: folder })).stdout).not.toMatch(/halo land|halo retry/);
   });
 
   it('lets the agent change the PRD that is there, with the settings of this folder', async () => {
@@ -112,11 +114,34 @@ describe('halo import', () => {
     vi.unstubAllEnvs();
   });
 
-  it('writes nothing when what the agent made is no PRD', async () => {
+  it('fails when what the agent made is no PRD, or when it made nothing', async () => {
     const ended = await importWith(`echo '{"userStories":[{"id":"A"}]}' > prd.json`);
     expect(ended.code).toBe(6);
-    expect(ended.stderr).toContain('prd.json');
+    expect(ended.stdout).not.toContain('SUCCESS');
+    expect(ended.stderr).toContain('FAILED  what the agent wrote is no PRD, so nothing was written\n');
+    expect(ended.stderr).toContain('prd.json:1: userStories[0].title: is missing');
+    expect((await home.halo(['ls'], { cwd: folder })).stdout.split('\n')[1]).toContain('SUCCESS, rejected');
+    const idle = await importWith('echo idle > notes.txt');
+    expect(idle.code).toBe(10);
+    expect(idle.stderr).toMatch(/^FAILED {2}no PRD was written: .*test -s prd\.json/m);
     expect(existsSync(join(folder, 'prd.json'))).toBe(false);
+  });
+
+  it('never replaces stories that are done without a question that names them', async () => {
+    const before = PRD.replace('"passes":false', '"passes":true');
+    writeFileSync(join(folder, 'prd.json'), before);
+    const ended = await importWith(`printf %s '${PRD}' > prd.json`);
+    expect(ended.code).toBe(4);
+    expect(ended.stderr).toContain(`would not be any more in ${join(folder, 'prd.json')}:\n  US-001  Cart\n`);
+    expect(ended.stderr).toContain('Nothing was written.\n');
+    expect(readFileSync(join(folder, 'prd.json'), 'utf8')).toBe(before);
+    vi.stubEnv('HALO_HOME', home.dir);
+    expect(await importAsking(() => Promise.resolve('y'))).toMatchObject({
+      code: 0,
+      stderr: expect.stringContaining('US-001  Cart\n') as string,
+    });
+    expect(readFileSync(join(folder, 'prd.json'), 'utf8')).toBe(PRD);
+    vi.unstubAllEnvs();
   });
 
   it('refuses what is no text, what is not there, and to ask where nobody is', async () => {

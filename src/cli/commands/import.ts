@@ -1,6 +1,8 @@
 import { relative, resolve } from 'node:path';
 import { exitCodeOf } from '../../core/stop-reason.ts';
+import type { Import, Imported } from '../../api/import-document.ts';
 import { HaloError } from '../../core/errors.ts';
+import { safeLine } from '../../core/safe-text.ts';
 import { askPerson } from '../ask-person.ts';
 import type { Cli } from '../cli.ts';
 import type { Define } from '../define.ts';
@@ -23,7 +25,7 @@ export const define: Define = (command, cli) => {
       .argument('<document>', 'a text file, e.g. Markdown')
       .option('--out <file>', 'the PRD to write or to change', 'prd.json'),
   )
-    .option('--yes', 'write it without asking')
+    .option('--yes', 'write it without asking, unless stories that are done would be replaced')
     .addHelpText('after', HELP)
     .action((document: string, flags: Flags) => importDocument(document, flags, cli));
 };
@@ -57,25 +59,72 @@ async function importDocument(document: string, flags: Flags, cli: Cli): Promise
     set: settingsOf(flags),
   });
   try {
-    const finish = async ({ operations, runId, end }: Followed) => {
-      if (end !== 'SUCCESS') return void (cli.exitCode = exitCodeOf(end ?? 'USER_ABORT'));
-      const { text, stories } = await imported.read((await operations.get(runId)).state);
-      await showDiff(await operations.diff(runId, undefined), cli);
-      if (flags.yes !== true) {
-        const answer = await askPerson(
-          `Write ${stories} ${stories === 1 ? 'story' : 'stories'} to ${out}? [y]es, anything else: no  `,
-          cli,
-        );
-        if (answer !== 'y' && answer !== 'yes') {
-          cli.exitCode = exitCodeOf(answer === undefined ? 'USER_ABORT' : 'APPROVAL_DENIED');
-          return cli.note('Nothing was written.');
-        }
-      }
-      await imported.save(text);
-      await cli.note(`Wrote ${out}. Next: halo prd validate ${relative(cli.cwd, out)}`);
-    };
-    await runHere(imported.request, { cli, json: false, asks: false, local: true, finish });
+    const finish = (followed: Followed) => takeOver(followed, { imported, out, flags, cli });
+    await runHere(imported.request, { cli, json: false, asks: false, local: true, report: 'none', finish });
   } finally {
     await imported.close();
   }
+}
+
+interface TakeOver {
+  imported: Import;
+  out: string;
+  flags: Flags;
+  cli: Cli;
+}
+
+/** Shows what came of the run and, with a yes, writes it. Throws PRD_INVALID when it is no PRD. */
+async function takeOver({ operations, runId, end }: Followed, { imported, out, flags, cli }: TakeOver): Promise<void> {
+  const { state, dir } = await operations.get(runId);
+  if (end !== 'SUCCESS') {
+    cli.exitCode = exitCodeOf(end ?? 'USER_ABORT');
+    return cli.note(`${cli.paintErr('bad', 'FAILED')}  no PRD was written: ${safeLine(state.detail ?? '')}`, dir);
+  }
+  const { text, changed, stories, replaced } = await imported.read(state).catch(async (error: unknown) => {
+    await operations.rejectRun(runId, 'what the agent wrote is no PRD');
+    await cli.note(`${cli.paintErr('bad', 'FAILED')}  what the agent wrote is no PRD, so nothing was written`, dir);
+    throw error;
+  });
+  if (!changed) return cli.note(`The agent changed nothing: ${out} stays as it is.`);
+  await showDiff(await operations.diff(runId, undefined), cli);
+  const answer = await ask({ count: countOf(stories), out, replaced }, flags, cli);
+  if (answer !== 'yes') {
+    cli.exitCode = exitCodeOf(answer === undefined ? 'USER_ABORT' : 'APPROVAL_DENIED');
+    await operations.rejectRun(runId, 'its PRD was not written');
+    return cli.note('Nothing was written.');
+  }
+  await imported.save(text);
+  await cli.note(`Wrote ${countOf(stories)} to ${out}. Next: halo prd validate ${relative(cli.cwd, out)}`);
+}
+
+interface Question {
+  count: string;
+  out: string;
+  replaced: Imported['replaced'];
+}
+
+/** --yes answers for new and for open stories; nobody gives up what is done without being asked. */
+async function ask({ count, out, replaced }: Question, flags: Flags, cli: Cli): Promise<'yes' | 'no' | undefined> {
+  if (replaced.length > 0) {
+    const named = replaced.slice(0, MOST_NAMED).map(({ id, title }) => `  ${safeLine(id)}  ${safeLine(title)}`);
+    const more = replaced.length > MOST_NAMED ? [`  and ${replaced.length - MOST_NAMED} more`] : [];
+    const what =
+      replaced.length === 1 ? 'This story is done and would not be' : 'These stories are done and would not be';
+    await cli.note(`${cli.paintErr('warn', `${what} any more in ${out}:`)}`, ...named, ...more);
+  } else if (flags.yes === true) return 'yes';
+  if (cli.ask === undefined) {
+    await cli.note(
+      '--yes does not replace what is done: run `halo import` in a terminal, or name another file with --out.',
+    );
+    return 'no';
+  }
+  const answer = await askPerson(`Write ${count} to ${out}? [y]es, anything else: no  `, cli);
+  if (answer === undefined) return undefined;
+  return answer === 'y' || answer === 'yes' ? 'yes' : 'no';
+}
+
+const MOST_NAMED = 20;
+
+function countOf(stories: number): string {
+  return `${stories} ${stories === 1 ? 'story' : 'stories'}`;
 }

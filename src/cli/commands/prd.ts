@@ -1,3 +1,4 @@
+import { refuseTemplate } from '../../core/prd-template.ts';
 import type { Prd, Story } from '../../core/prd.ts';
 import { inOrder } from '../../core/story-order.ts';
 import { safeLine } from '../../core/safe-text.ts';
@@ -84,7 +85,9 @@ See also: halo prd validate`;
 
 async function validate(wanted: string | undefined, flags: ValidateFlags, cli: Cli): Promise<void> {
   const file = wanted ?? (await requireNamedPrd(cli.cwd, undefined)).name;
-  const prd = await cli.services.parsePrd({ ...(await readPrd(file, cli)), as: flags.as });
+  const { path, bytes } = await readPrd(file, cli);
+  const prd = await cli.services.parsePrd({ path, bytes, as: flags.as });
+  refuseTemplate(prd, path);
   if (flags.json) return cli.printJson(prd);
   await cli.print(...describe(prd), '', ...storyTable(prd.stories, cli), ...describeWarnings(prd, cli));
 }

@@ -2,6 +2,8 @@ import { createHash } from 'node:crypto';
 import { constants, copyFile, lstat, readdir, realpath, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { HaloError } from '../../core/errors.ts';
+import { findTemplateTexts } from '../../core/prd-template.ts';
+import type { Prd } from '../../core/prd.ts';
 import { safeLine } from '../../core/safe-text.ts';
 import { readRegularFile } from '../../lib/read-file.ts';
 import type { Cli } from '../cli.ts';
@@ -47,9 +49,13 @@ async function edit(wanted: string | undefined, cli: Cli): Promise<void> {
   const off = cli.onStop(() => undefined);
   try {
     await cli.services.editFile(draft);
-    const count = await takeOver(draft, { name, path, before, cli });
-    const stories = count === 1 ? 'story' : 'stories';
-    await cli.note(count === undefined ? 'nothing changed' : `saved ${safeLine(name)}: ${count} ${stories}`);
+    const saved = await takeOver(draft, { name, path, before, cli });
+    if (saved === undefined) return await cli.note('nothing changed');
+    const count = saved.stories.length;
+    await cli.note(`saved ${safeLine(name)}: ${count} ${count === 1 ? 'story' : 'stories'}`);
+    const places = findTemplateTexts(saved);
+    if (places.length > 0)
+      await cli.note(`${cli.paintErr('warn', 'warning:')} placeholders are left: ${safeLine(places.join('; '), 500)}`);
   } finally {
     off();
     if ((await readIfThere(draft))?.equals(before)) await rm(draft);
@@ -89,8 +95,8 @@ interface Edited {
   cli: Cli;
 }
 
-/** Saves the draft when it can be run; gives the number of its stories, or undefined when it says nothing new. */
-async function takeOver(draft: string, { name, path, before, cli }: Edited): Promise<number | undefined> {
+/** Saves the draft when it can be read; gives what it says, or undefined when that is nothing new. */
+async function takeOver(draft: string, { name, path, before, cli }: Edited): Promise<Prd | undefined> {
   const after = await readIfThere(draft);
   if (after === undefined || after.equals(before)) return undefined;
   const prd = await cli.services.parsePrd({ path: draft, bytes: after, as: 'daedalus' }).catch((error: unknown) => {
@@ -103,7 +109,7 @@ async function takeOver(draft: string, { name, path, before, cli }: Edited): Pro
       hint: `It stays as it is. Take what you need from ${draft}, delete it, and edit again.`,
     });
   await rename(draft, await realpath(path));
-  return prd.stories.length;
+  return prd;
 }
 
 /** Some editors remove what they are told to forget. */

@@ -2,6 +2,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, relative } from 'node:path';
 import { HaloError } from '../../core/errors.ts';
 import { isPrdName, NAME_RULE, PRD_FILE, RUN_FILES } from '../../core/named-prd.ts';
+import { TEMPLATE } from '../../core/prd-template.ts';
 import { safeLine } from '../../core/safe-text.ts';
 import type { Cli } from '../cli.ts';
 import type { Define } from '../define.ts';
@@ -75,16 +76,8 @@ function ignoreExisting(error: unknown): void {
 const IGNORED = [...RUN_FILES, DRAFT_FILES].map((file) => `/*/${file}\n`).join('');
 
 function scaffoldJson(project: string): string {
-  const story = {
-    id: 'US-001',
-    title: 'The first story, in a few words',
-    description: 'As a user, I want this, so that that.',
-    acceptanceCriteria: ['Something that can be checked'],
-    priority: 1,
-    passes: false,
-    inProgress: false,
-  };
-  const document = { project, description: 'What shall be there in the end.', userStories: [story] };
+  const story = { ...TEMPLATE.story, priority: 1, passes: false, inProgress: false };
+  const document = { project, description: TEMPLATE.description, userStories: [story] };
   return `${JSON.stringify(document, undefined, 2)}\n`;
 }
 

@@ -5,7 +5,7 @@ import type { Findings } from '../findings.ts';
 import type { JsonValue } from '../json.ts';
 import { addProblem, addWarning, missing, nameKind, readMembers, type MemberReader } from '../members.ts';
 import { readJsonPrd } from '../read-json.ts';
-import { writeJson, writeStory } from '../write-json.ts';
+import { writeJson, writeStory, writeWhole } from '../write-json.ts';
 import { hasUserStories } from './ralph.ts';
 
 type Fields = Record<string, JsonValue['kind']>;
@@ -38,10 +38,9 @@ export const daedalus: JsonDialect = {
     warnOfOrder(draft.stories, findings);
     return draft;
   },
-  write: ({ project, description, stories }) =>
+  write: ({ stories, ...whole }) =>
     writeJson({
-      project,
-      description,
+      ...writeWhole(whole),
       userStories: withWholePriorities(stories).map((story) => writeStory(story)),
     }),
 };

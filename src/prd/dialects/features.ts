@@ -1,6 +1,6 @@
 import type { JsonDialect } from '../dialect.ts';
 import { readJsonPrd } from '../read-json.ts';
-import { writeJson, writeStory } from '../write-json.ts';
+import { writeJson, writeStory, writeWhole } from '../write-json.ts';
 
 const KEYS = ['features', 'items', 'steps', 'issues', 'backlog', 'todos'];
 
@@ -12,6 +12,6 @@ export const features: JsonDialect = {
   doneWord: 'done',
   detects: ({ found }) => found?.kind === 'key' && !found.wrapped && KEYS.includes(found.key),
   read: readJsonPrd,
-  write: ({ project, description, stories }) =>
-    writeJson({ project, description, features: stories.map((story) => writeStory(story)) }),
+  write: ({ stories, ...whole }) =>
+    writeJson({ ...writeWhole(whole), features: stories.map((story) => writeStory(story)) }),
 };

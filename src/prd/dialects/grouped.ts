@@ -1,7 +1,7 @@
 import type { Story } from '../../core/prd.ts';
 import type { JsonDialect } from '../dialect.ts';
 import { readJsonPrd } from '../read-json.ts';
-import { writeJson, writeStory } from '../write-json.ts';
+import { writeJson, writeStory, writeWhole } from '../write-json.ts';
 
 /** Stories inside of groups (`phases[].tasks[]`, `userStories[].tasks[]`) or a list inside of a wrapper. */
 export const grouped: JsonDialect = {
@@ -11,9 +11,9 @@ export const grouped: JsonDialect = {
   doneWord: 'done',
   detects: ({ found }) => found !== undefined && (found.kind === 'group' || found.wrapped),
   read: readJsonPrd,
-  write: ({ project, description, stories }) => {
+  write: ({ stories, ...whole }) => {
     const phases = groupInOrder(stories).map(({ name, members }) => ({ name, tasks: members.map(writeMember) }));
-    return writeJson({ project, description, phases });
+    return writeJson({ ...writeWhole(whole), phases });
   },
 };
 

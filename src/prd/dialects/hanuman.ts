@@ -10,7 +10,7 @@ import { addProblem, missing, nameKind, readExtra, readMembers, requireText, tak
 import { takeText, type MemberReader } from '../members.ts';
 import { readDependsOn } from '../read-depends-on.ts';
 import { readStatus } from '../read-status.ts';
-import { extraOf, writeJson, writeProgress } from '../write-json.ts';
+import { extraOf, writeJson, writeProgress, writeWhole } from '../write-json.ts';
 
 const SCHEMA_VERSION = '0.1';
 const MOST_STORIES = 10;
@@ -38,8 +38,8 @@ export const hanuman: JsonDialect = {
       about: Object.entries(readExtra(reader)).map(([label, value]) => ({ label, value })),
     };
   },
-  write: ({ project, description, stories }) =>
-    writeJson({ schemaVersion: SCHEMA_VERSION, project, description, stories: inOrder(stories).map(writeSmallStory) }),
+  write: ({ stories, ...whole }) =>
+    writeJson({ schemaVersion: SCHEMA_VERSION, ...writeWhole(whole), stories: inOrder(stories).map(writeSmallStory) }),
 };
 
 function writeSmallStory(story: Story): Record<string, unknown> {

@@ -3,7 +3,7 @@ import type { DraftStory, JsonDialect } from '../dialect.ts';
 import type { Member } from '../find-list.ts';
 import { addWarning, type MemberReader } from '../members.ts';
 import { readJsonPrd } from '../read-json.ts';
-import { extraOf, writeJson } from '../write-json.ts';
+import { extraOf, writeJson, writeWhole } from '../write-json.ts';
 
 /** `{tasks: [{task_id, title, definition_of_done, recommended: {approach}, model, status}]}`, or the list bare. */
 export const lever: JsonDialect = {
@@ -17,10 +17,9 @@ export const lever: JsonDialect = {
     (found.kind === 'top' || (found.kind === 'key' && found.key === 'tasks')) &&
     found.members.some(isTask),
   read: (document, findings) => readJsonPrd(document, findings, refineTask),
-  write: ({ project, description, stories }) =>
+  write: ({ stories, ...whole }) =>
     writeJson({
-      ...(project === '' ? {} : { project }),
-      ...(description === '' ? {} : { description }),
+      ...Object.fromEntries(Object.entries(writeWhole(whole)).filter(([, text]) => text !== '')),
       tasks: stories.map(writeTask),
     }),
 };

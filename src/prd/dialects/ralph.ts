@@ -1,6 +1,6 @@
 import type { JsonDialect, JsonDocument } from '../dialect.ts';
 import { readJsonPrd } from '../read-json.ts';
-import { writeJson, writeStory } from '../write-json.ts';
+import { writeJson, writeStory, writeWhole } from '../write-json.ts';
 
 /** `{project, description, userStories: [{id, title, acceptanceCriteria, priority, passes}]}`. */
 export const ralph: JsonDialect = {
@@ -10,8 +10,8 @@ export const ralph: JsonDialect = {
   doneWord: 'done',
   detects: hasUserStories,
   read: readJsonPrd,
-  write: ({ project, description, stories }) =>
-    writeJson({ project, description, userStories: stories.map((story) => writeStory(story)) }),
+  write: ({ stories, ...whole }) =>
+    writeJson({ ...writeWhole(whole), userStories: stories.map((story) => writeStory(story)) }),
 };
 
 /** Whether the stories are right under `userStories`. */

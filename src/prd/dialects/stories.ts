@@ -1,6 +1,6 @@
 import type { JsonDialect } from '../dialect.ts';
 import { readJsonPrd } from '../read-json.ts';
-import { writeJson, writeStory } from '../write-json.ts';
+import { writeJson, writeStory, writeWhole } from '../write-json.ts';
 
 /** `{stories: [{id, title, acceptance_criteria, dependencies, passes}]}`, or `stories` as a map by id. */
 export const stories: JsonDialect = {
@@ -10,6 +10,6 @@ export const stories: JsonDialect = {
   doneWord: 'done',
   detects: ({ found }) => found?.kind === 'key' && !found.wrapped && ['stories', 'user_stories'].includes(found.key),
   read: readJsonPrd,
-  write: ({ project, description, stories }) =>
-    writeJson({ project, description, stories: stories.map((story) => writeStory(story)) }),
+  write: ({ stories, ...whole }) =>
+    writeJson({ ...writeWhole(whole), stories: stories.map((story) => writeStory(story)) }),
 };

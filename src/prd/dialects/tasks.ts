@@ -1,7 +1,7 @@
 import type { Story, StoryStatus } from '../../core/prd.ts';
 import type { JsonDialect } from '../dialect.ts';
 import { readJsonPrd } from '../read-json.ts';
-import { writeJson, writeStory } from '../write-json.ts';
+import { writeJson, writeStory, writeWhole } from '../write-json.ts';
 
 /** `{tasks: [{id, title, status}]}` in any of its many forms. */
 export const tasks: JsonDialect = {
@@ -11,7 +11,7 @@ export const tasks: JsonDialect = {
   doneWord: 'done',
   detects: ({ found }) => found?.kind === 'key' && found.key === 'tasks' && !found.wrapped,
   read: readJsonPrd,
-  write: ({ project, description, stories }) => writeJson({ project, description, tasks: stories.map(writeTask) }),
+  write: ({ stories, ...whole }) => writeJson({ ...writeWhole(whole), tasks: stories.map(writeTask) }),
 };
 
 /** Progress as one word. */

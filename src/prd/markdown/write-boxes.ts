@@ -2,12 +2,13 @@ import type { Story } from '../../core/prd.ts';
 import { inOrder } from '../../core/story-order.ts';
 import type { PrdContent } from '../dialect.ts';
 import { findLeadingId } from './leading-id.ts';
+import { writeContext } from './write-context.ts';
 
 /** How ids are written: not at all, in front, or in brackets. */
 export type IdStyle = 'plain' | 'numbered' | 'bracketed';
 
 /** A new file of checkboxes: open stories in the order in which they run, then those that are set aside, then done ones. */
-export function writeBoxes({ project, description, stories }: PrdContent, style: IdStyle): string {
+export function writeBoxes({ project, description, context, stories }: PrdContent, style: IdStyle): string {
   const ordered = inOrder(stories);
   const open = ordered.filter(({ status }) => status !== 'done' && status !== 'skipped');
   const aside = ordered.filter(({ status }) => status === 'skipped');
@@ -18,6 +19,7 @@ export function writeBoxes({ project, description, stories }: PrdContent, style:
   return [
     `# ${project === '' ? 'Plan' : project}`,
     ...(description === '' ? [] : ['', description]),
+    ...writeContext(context),
     ...writeSections(open, write),
     ...writeSection('Deferred', aside.map(write)),
     ...writeSection('Completed', done.map(write)),

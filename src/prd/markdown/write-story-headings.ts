@@ -2,15 +2,17 @@ import type { Story } from '../../core/prd.ts';
 import { inOrder } from '../../core/story-order.ts';
 import type { PrdContent } from '../dialect.ts';
 import { findLeadingId } from './leading-id.ts';
+import { writeContext, writeExtra } from './write-context.ts';
 
 /** A new file with a heading for each story and its criteria as checkboxes; what is set aside comes last. */
-export function writeStoryHeadings({ project, description, stories }: PrdContent): string {
+export function writeStoryHeadings({ project, description, context, stories }: PrdContent): string {
   const open = stories.filter(({ status }) => status !== 'skipped');
   const aside = inOrder(stories.filter(({ status }) => status === 'skipped'));
   const name = namesOf([...open, ...aside]);
   return [
     `# ${project === '' ? 'PRD' : project}`,
     ...(description === '' ? [] : ['', description]),
+    ...writeContext(context),
     '',
     '## User Stories',
     ...open.flatMap((story) => writeHeading(story, name)),
@@ -38,6 +40,7 @@ function writeHeading(story: Story, name: (id: string) => string): string[] {
     ...(dependsOn.length === 0 ? [] : [`**Depends on:** ${dependsOn.map(name).join(', ')}`]),
     ...(first === '' ? [] : [`**Description:** ${first}`, ...rest]),
     ...(story.notes === '' ? [] : [`**Notes:** ${story.notes.replaceAll('\n', ' ')}`]),
+    ...writeExtra(story),
     '',
     '**Acceptance Criteria:**',
     '',
