@@ -69,7 +69,7 @@ describe.skipIf(!canCutPower())('hazard 44: the power fails when git has just do
       expect(run(dir, ['rev-parse', ref])).toBe(commit);
     }
     expect(run(root, ['reflog', ref])).toContain('story landed');
-    expect(await readNote(join(root, '.git'), commit)).toBe('{"v":1}');
+    expect((await readNote(join(root, '.git'), commit))?.text).toBe('{"v":1}');
     run(root, ['gc', '--prune=now', '--quiet']);
   });
 

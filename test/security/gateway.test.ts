@@ -62,6 +62,8 @@ async function attack(plan: Step[], upstream: string, { api = 'openai', files = 
       'model.key_env=HALO_TEST_CANARY',
       'model.name=m',
       'gates=["true"]',
+      // What the attacker reads of /proc holds NUL characters.
+      'land.hidden_characters=report',
       'retry.attempts=1',
       ...settings,
     ],

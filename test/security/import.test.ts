@@ -93,7 +93,9 @@ describe('attack 18: a process that outlives the agent', () => {
 
 describe('attacks 19, 20, hazard 28: what is no plain file', () => {
   it('does not arrive: pipes, sockets, setuid, sparse files', async () => {
-    const state = await attack('mkfifo p; echo x > s; chmod 6777 s; echo y > a; ln a b; truncate -s 50M sparse');
+    const state = await attack(
+      'mkfifo p; echo x > s; chmod 6777 s; echo y > a; ln a b; printf "\\377" > sparse; truncate -s 50M sparse',
+    );
     expect(state).toMatchObject({ stopReason: 'SUCCESS' });
     const tree = repository.git('ls-tree', '-r', '--format=%(objectmode) %(path)', branchOf(state));
     expect(tree.split('\n')).toEqual(['100644 README.md', '100644 a', '100644 b', '100755 s', '100644 sparse']);
