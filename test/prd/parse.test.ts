@@ -33,7 +33,7 @@ describe('what is not a PRD', () => {
   test('an unknown document is refused with its top-level keys and the known dialects', () => {
     const error = refusal('{"title": "x", "phases": []}');
     expect(error.message).toBe('prd.json: no PRD dialect that halo knows; its top-level keys are "title", "phases"');
-    expect(error.hint).toContain('Known dialects: hanuman (schemaVersion "0.1" and stories); lever');
+    expect(error.hint).toContain('What halo reads: hanuman (schemaVersion "0.1" and stories); lever');
     expect(error.hint).not.toContain('markdown');
     expect(refusal('{}').message).toContain('the top level is an empty object');
   });
