@@ -5,7 +5,7 @@ import { isUrl } from '../git/source.ts';
 import { isInside } from '../lib/inside.ts';
 
 /** Where tools keep the PRD of a repository, from its top. */
-const PLACES = [
+export const PRD_PLACES = [
   '.hank/IMPLEMENTATION_PLAN.md',
   'prd.json',
   'scripts/ralph/prd.json',
@@ -42,7 +42,7 @@ export async function discoverPrd({ repo, name, hint }: PrdSearch): Promise<stri
   }
   const found: string[] = [];
   const seen = new Set<number>();
-  for (const place of PLACES) {
+  for (const place of PRD_PLACES) {
     const file = await stat(join(repo, place)).catch(() => undefined);
     // On disks that ignore case, two names are one file.
     if (file?.isFile() !== true || seen.has(file.ino) || !(await isInside(repo, join(repo, place)))) continue;
@@ -52,6 +52,6 @@ export async function discoverPrd({ repo, name, hint }: PrdSearch): Promise<stri
   // A repository that hank manages keeps its plan there, whatever else lies about.
   const [first] = found;
   if (first !== undefined && (found.length === 1 || first.startsWith('.hank/'))) return join(repo, first);
-  const what = first === undefined ? `has no PRD: ${PLACES.join(', ')}` : `has several PRDs: ${found.join(', ')}`;
+  const what = first === undefined ? `has no PRD: ${PRD_PLACES.join(', ')}` : `has several PRDs: ${found.join(', ')}`;
   throw new HaloError('PRD_UNREADABLE', `${called} ${name === undefined ? repo : `(${repo})`} ${what}.`, { hint });
 }

@@ -7,12 +7,13 @@ import { HaloError } from '../core/errors.ts';
 import type { RunRepo } from '../core/events.ts';
 import { PRDS_FOLDER } from '../core/named-prd.ts';
 import { replaceLocalPrograms } from '../git/local-programs.ts';
-import { updateMirror } from '../git/mirror.ts';
+import { mirrorPath, updateMirror } from '../git/mirror.ts';
 import { inspectRepo, listChanges, readFileAt, type RepoFacts } from '../git/repo.ts';
 import { refuseBlockedBranches } from '../git/run-branch.ts';
 import { unfinishedWork } from '../git/worktrees.ts';
 import { isUrl, mirrorName, readRemote, type Access } from '../git/source.ts';
-import type { SubmitOptions } from './operations.ts';
+import { findGuarded } from './guarded-paths.ts';
+import type { PrdBytes, SubmitOptions } from './operations.ts';
 import { checkRequestedRepo, type RequestedRepo } from './requested-repo.ts';
 import { findMarkedPrds } from '../worker/marked-prds.ts';
 import { withWholeMirror } from '../worker/whole-mirror.ts';
@@ -29,10 +30,10 @@ export interface PlannedRun {
   warnings: string[];
 }
 
-/** Looks at a repository and puts its settings together. `prdPath` may have uncommitted changes. */
+/** Looks at a repository and puts its settings together. The file of the PRD may have uncommitted changes. */
 export async function planRun(
   context: SubmitContext,
-  { request, source, prdPath }: { request: SubmitOptions; source: string; prdPath: string },
+  { request, source, prd }: { request: SubmitOptions; source: string; prd: PrdBytes },
 ): Promise<PlannedRun> {
   const { home } = context.host;
   const own = await readConfigFile(join(home, 'config.toml'));
@@ -42,7 +43,9 @@ export async function planRun(
     : { source };
   const place = isUrl(asked.source)
     ? await lookAtUrl(home, asked.source, asked.pinned)
-    : await lookAtFolder(source, request.allowDirty ? undefined : prdPath).catch(remote ? tellLess(source) : undefined);
+    : await lookAtFolder(source, request.allowDirty ? undefined : prd.path).catch(
+        remote ? tellLess(source) : undefined,
+      );
   const { config } = resolveConfig({
     home: own,
     repo: place.file,
@@ -61,7 +64,16 @@ export async function planRun(
     });
   }
   await context.preflight?.(config);
-  return { repo: place.repo, from: place.from, access: place.access, config, warnings: place.warnings };
+  const away = isUrl(place.repo.source);
+  const guarded = await findGuarded({
+    root: away ? undefined : place.repo.source,
+    gitDir: away ? mirrorPath(home, place.repo.mirror) : place.from,
+    commit: place.repo.base,
+    prd,
+    remote,
+  });
+  const repo = guarded.length === 0 ? place.repo : { ...place.repo, guarded };
+  return { repo, from: place.from, access: place.access, config, warnings: place.warnings };
 }
 
 interface Place {

@@ -46,7 +46,7 @@ export async function submitBatch(context: SubmitContext, request: BatchRequest)
     const after = await findNeeded(context, options.after ?? []);
     const looked = await Promise.all(
       ordered.map(async (member): Promise<Planned> => {
-        const plan = { request: options, source: member.repo, prdPath: member.prd.path };
+        const plan = { request: options, source: member.repo, prd: member.prd };
         const run = await planRun(context, plan);
         const place = await placePrd(member.prd, { root: run.repo.source, remote: options.remote === true });
         return { member, run, place, runId: newRunId(new Date(), randomBytes) };

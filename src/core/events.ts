@@ -25,6 +25,15 @@ export interface RunRepo {
   branch: string | undefined;
   /** The commit that the first story builds on, 40 or 64 hex digits; empty for a refused run that found none. */
   base: string;
+  /** What only a person may let a story of the run change, besides what holds for all runs. */
+  guarded?: readonly GuardedPath[];
+}
+
+/** A file or folder, from the top of the tree. */
+export interface GuardedPath {
+  path: string;
+  /** The setting of git that names it, e.g. `core.hookspath`; absent: it is the PRD of the run. */
+  setting?: string;
 }
 
 /** How the stories of a run may follow each other. */

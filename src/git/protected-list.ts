@@ -3,7 +3,7 @@
  * later, publishes in their name, or switches off what guards them. Kept by what reads them; globs as in `[land] protect`.
  * Not on the list is what most stories have to change: manifests of packages, makefiles, Dockerfiles, lock files.
  */
-export const PROTECTED_GROUPS: Readonly<Record<string, readonly string[]>> = {
+export const PROTECTED_GROUPS = {
   'git and other version control': [
     '**/.{gitattributes,gitmodules,gitconfig,lfsconfig,mailmap,hgsub}',
     '**/.{hg,jj,sl,svn,bzr,pijul}/**',
@@ -106,4 +106,4 @@ export const PROTECTED_GROUPS: Readonly<Record<string, readonly string[]>> = {
     '.{hank,ralph,ralph-tui,ralphy,taskmaster}/**',
   ],
   halo: ['{halo.toml,.halo/**}'],
-};
+} as const satisfies Record<string, readonly string[]>;

@@ -103,15 +103,20 @@ export interface FileAt {
 }
 
 /** The text of a file in a commit; undefined when the commit has no such file. */
-export async function readFileAt({ gitDir, commit, path, maxBytes, cut }: FileAt): Promise<string | undefined> {
+export async function readFileAt(file: FileAt): Promise<string | undefined> {
+  return (await readBytesAt(file))?.toString('utf8');
+}
+
+/** The bytes of a file in a commit; undefined when the commit has no such file. */
+export async function readBytesAt({ gitDir, commit, path, maxBytes, cut }: FileAt): Promise<Buffer | undefined> {
   assertObjectId(commit, 'The commit');
   const args = ['cat-file', 'blob', `${commit}:${path}`];
   if (cut) {
     const { ended, stdout } = await tryGit(args, { gitDir, maxBytes });
-    if (ended === 'too-much-output') return stdout.toString('utf8');
+    if (ended === 'too-much-output') return stdout;
   }
   const found = await git(args, { gitDir, maxBytes, ok: [0, 128] });
-  if (found.exitCode === 0) return found.stdout.toString('utf8');
+  if (found.exitCode === 0) return found.stdout;
   await gitText(['cat-file', '-e', `${commit}^{commit}`], { gitDir });
   return undefined;
 }

@@ -53,8 +53,8 @@ function specificationOf(story: DraftStory): unknown {
   return [ownId ?? null, title, description, acceptance, priority ?? null, needed, withoutProgress(extra)];
 }
 
-/** Keys under which loops keep progress and what they found, besides those that halo reads. */
-const PROGRESS_KEYS = new Set([
+/** Keys under which loops keep progress and what they found, with those that halo reads. */
+export const PROGRESS_KEYS = new Set([
   ...FLAG_KEYS,
   ...STARTED_KEYS,
   ...STATUS_KEYS,

@@ -1,3 +1,4 @@
+import { realpath } from 'node:fs/promises';
 import { relative } from 'node:path';
 import { completeConfig } from '../config/complete.ts';
 import { HaloError } from '../core/errors.ts';
@@ -10,6 +11,7 @@ import { inspectRepo } from '../git/repo.ts';
 import { isUrl } from '../git/source.ts';
 import { refuseUnapproved } from './approval.ts';
 import { countWorkersFor } from './lane.ts';
+import { setMarksAside } from './set-marks-aside.ts';
 import { requireSettings } from './read-run.ts';
 import type { Store } from '../store/store.ts';
 
@@ -25,7 +27,7 @@ export interface LandedRun {
  */
 export async function landRun(store: Store, home: string, runId: string): Promise<LandedRun> {
   const state = await store.readState(runId);
-  const { repo, tip, status, prdPath } = state;
+  const { repo, tip, status } = state;
   if (status !== 'ended') {
     throw new HaloError('LAND_REFUSED', `run ${runId} is still going on`, {
       hint:
@@ -48,9 +50,7 @@ export async function landRun(store: Store, home: string, runId: string): Promis
   requireSettings(runId, config);
   refuseUnapproved(state, completeConfig(config));
   await reach('ff.before');
-  const landed = isUrl(repo.source)
-    ? await pushRun(home, repo, tip)
-    : await fastForwardCheckout(repo, { runId, tip, prdPath });
+  const landed = isUrl(repo.source) ? await pushRun(home, repo, tip) : await fastForwardCheckout(repo, state);
   await reach('ff.after');
   await store.append(runId, [{ type: 'run.landed', ...landed }]);
   return landed;
@@ -68,11 +68,17 @@ interface RunToLand {
   runId: string;
   tip: string;
   prdPath: string;
+  prdIsHere: boolean;
 }
 
 /** PRDs may have changed: halo itself marks in them what has landed. */
-async function fastForwardCheckout(repo: RunRepo, { runId, tip, prdPath }: RunToLand): Promise<LandedRun> {
-  const { root, gitDir } = await inspectRepo(repo.source);
-  const except = [PRDS_FOLDER, relative(root, prdPath)].filter((path) => !path.startsWith('..'));
-  return fastForward({ root, gitDir, branch: repo.branch, to: tip, name: `halo/${runId}`, except });
+async function fastForwardCheckout(repo: RunRepo, { runId, tip, prdPath, prdIsHere }: RunToLand): Promise<LandedRun> {
+  const facts = await inspectRepo(repo.source);
+  const { root, gitDir } = facts;
+  const path = relative(root, await realpath(prdPath).catch(() => prdPath));
+  const except = [PRDS_FOLDER, relative(root, prdPath), path].filter((each) => !each.startsWith('..'));
+  const land = () => fastForward({ root, gitDir, branch: repo.branch, to: tip, name: `halo/${runId}`, except });
+  // Another branch is checked out: the file stays as it is.
+  if (!prdIsHere || facts.branch !== repo.branch || path.startsWith('..')) return land();
+  return setMarksAside({ facts, tip, path }, land);
 }

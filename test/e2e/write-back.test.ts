@@ -63,3 +63,20 @@ it('leaves the file alone when it is told to, when a story fails, and when there
   other.remove();
   expect(readFileSync(path, 'utf8')).toBe(TEXT);
 });
+
+/** What loops tell their agents to do: the story's own flag and notes, by its line in the file. */
+const MARK = `id=$(grep -o 'US-00[0-9]' | head -1)
+sed -i "/$id/,/passes/ s/\\"passes\\": false, \\"notes\\": \\"\\"/\\"passes\\": true, \\"notes\\": \\"did $id\\"/" scripts/ralph/prd.json
+echo more >> log.txt; ${OK}`;
+
+it('lets a story mark itself, and lands that although halo has marked the file of the checkout as well', async () => {
+  writeFileSync(path, TEXT);
+  expect(await run([repository.root], scripted(MARK))).toEqual(['SUCCESS']);
+  const [last] = await halo.operations.list();
+  expect(readFileSync(path, 'utf8')).not.toContain('did US-003');
+  await halo.operations.land(last!.runId);
+  const marked = TEXT.replaceAll('false', 'true').replace(/(US-002[^]*?"notes": ")/, '$1did US-002');
+  expect(readFileSync(path, 'utf8')).toBe(marked.replace(/(US-003[^]*?"notes": ")/, '$1did US-003'));
+  expect(repository.git('status', '--porcelain')).toBe('');
+  expect(repository.git('log', '--format=%s', '-2')).toContain('US-003');
+});

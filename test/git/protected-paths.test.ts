@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { PRD_PLACES } from '../../src/api/discover-prd.ts';
 import { PROTECTED_GROUPS } from '../../src/git/protected-list.ts';
 import { findProtected } from '../../src/git/protected-paths.ts';
 
@@ -125,6 +126,10 @@ describe('findProtected', () => {
     expect(await findProtected(paths, [])).toEqual(paths);
   });
 
+  it('holds each place where halo finds a PRD by itself', async () => {
+    expect(await findProtected(PRD_PLACES, [])).toEqual(PRD_PLACES);
+  });
+
   it('leaves alone what stories have to change all the time', async () => {
     const paths = [
       ...['src/github/ci.yml', 'docs/agents.md.txt', 'package.json', '.gitignore', 'github/x', 'a/halo.toml'],
@@ -172,6 +177,6 @@ it('docs/proof.md has the list as it is', () => {
   const lines = Object.entries(PROTECTED_GROUPS).map(
     ([group, globs]) => `- ${group}: ${globs.map((glob) => `\`${glob}\``).join(', ')}`,
   );
-  const listed = docs.split('\n').filter((line) => /^- [^:]+: `[^ ]+`/.test(line));
+  const listed = /^The list, in any case[^\n]*\n\n([^]*?)\n\n/m.exec(docs)?.[1]?.split('\n');
   expect(listed).toEqual(lines);
 });

@@ -120,6 +120,11 @@ const ROWS: [id: string, attack: string, defence: string][] = [
   ],
   ['incident git-hooks', 'hooks written in the sandbox run on the host', 'no .git comes back'],
   [
+    'incident named-files',
+    'a story changes hooks that a setting names, the target of a link, the marks of others in the PRD',
+    'settings, links and the PRD are read first; such a story waits for a person',
+  ],
+  [
     'incident config-programs',
     'a folder of somebody else whose .git/config names programs for git to run',
     'halo replaces them by the operator’s own, or by none',

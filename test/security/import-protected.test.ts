@@ -1,3 +1,5 @@
+import { readFileSync, symlinkSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { RunState } from '../../src/core/run-state.ts';
 import { openHalo, OK, scripted, type TestHalo } from '../support/halo.ts';
@@ -121,5 +123,65 @@ describe('attack 38: a held story', () => {
   it('lands without a person where the configuration takes its path out', async () => {
     const state = await run(PLANT, ['P'], ['land.protect=["!.github/**"]']);
     expect(state.stopReason).toBe('SUCCESS');
+  });
+});
+
+describe('incident named-files: files that somebody outside obeys although no list has their names', () => {
+  const prd = (own: boolean, other: boolean) =>
+    JSON.stringify({
+      userStories: [
+        { id: 'P', title: 'Story P', acceptanceCriteria: ['It works.'], passes: own },
+        { id: 'Q', title: 'Story Q', acceptanceCriteria: ['It is safe.'], passes: other },
+      ],
+    });
+
+  async function runHere(files: Record<string, string>, change: string, before?: () => void): Promise<RunState> {
+    repository = makeRepository(files);
+    repositories.push(repository);
+    before?.();
+    const path = join(repository.root, 'plans/next.json');
+    const [run] = await halo.operations.submit({
+      prd: { path, bytes: readFileSync(path) },
+      repos: [repository.root],
+      profile: undefined,
+      set: scripted(`${change}; ${OK}`, ['true'], ['prd.write_back=false']),
+      allowDirty: false,
+    });
+    return halo.untilEnd(run!.runId);
+  }
+
+  it('are held: what settings of git name, where links lead, new folders of tools, other marks in the PRD', async () => {
+    const files = {
+      'plans/next.json': prd(false, false),
+      'tools/hooks/post-commit': 'true',
+      'team.gitconfig': '',
+      'ai/rules.md': 'rules',
+      'shared/ci/x.yml': 'x',
+      'shared/free.txt': '',
+      '.known/x': '',
+    };
+    const change = [
+      `printf '%s' '${prd(true, true)}' > plans/next.json`,
+      'echo evil > tools/hooks/post-commit; echo evil > team.gitconfig; echo evil > ai/rules.md; echo evil > shared/ci/x.yml',
+      'mkdir .newtool; echo evil > .newtool/config; echo ok > shared/free.txt; echo ok > .known/x; echo ok > .editorconfig',
+    ].join('; ');
+    const state = await runHere(files, change, () => {
+      symlinkSync('ai/rules.md', join(repository.root, 'CLAUDE.md'));
+      symlinkSync('shared/ci', join(repository.root, '.github'));
+      repository.commit('links');
+      repository.git('config', 'core.hooksPath', 'tools/hooks');
+      repository.git('config', 'include.path', '../team.gitconfig');
+    });
+    expect(state.stories[0]).toMatchObject({
+      progress: 'needs_human',
+      held: {
+        paths: [
+          ...['.newtool/config', 'ai/rules.md', 'plans/next.json', 'shared/ci/x.yml'],
+          ...['team.gitconfig', 'tools/hooks/post-commit'],
+        ],
+      },
+    });
+    expect(state.detail).toContain('tools/hooks/post-commit (core.hookspath)');
+    expect(state.detail).toContain('it changes plans/next.json: marks Q as done');
   });
 });

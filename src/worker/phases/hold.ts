@@ -1,10 +1,10 @@
 import { hiddenText } from '../../core/hidden-places.ts';
 import { safeLine } from '../../core/safe-text.ts';
 import { holdCommit } from '../../git/hold.ts';
-import { findProtected } from '../../git/protected-paths.ts';
 import type { Attempt } from '../attempt-context.ts';
 import { AttemptOver } from '../story-end.ts';
 import type { Candidate } from './import.ts';
+import { judgePaths } from './judge-paths.ts';
 
 const NAMED_PATHS = 5;
 
@@ -14,16 +14,14 @@ const NAMED_PATHS = 5;
  * the gates, so that their verdict is there to be read. What a person has approved is not asked again, unless a merge
  * has carried it into files that they did not see.
  */
-export async function holdForPerson(attempt: Attempt, { commit, changed, suspects, hidden }: Candidate): Promise<void> {
+export async function holdForPerson(attempt: Attempt, candidate: Candidate): Promise<void> {
+  const { commit, changed, suspects, hidden } = candidate;
   const { config, candidateDir, mirrorDir, runId, key, approval } = attempt;
   const unseen = changed.filter(({ path }) => approval?.paths.has(path) !== true);
   if (approval !== undefined && unseen.length === 0) return;
-  const guarded = await findProtected(
-    changed.map(({ path }) => path),
-    config.land.protect,
-  );
+  const guarded = await judgePaths(attempt, candidate);
   const secret = config.secrets.added === 'block' ? suspects.map(({ path }) => path) : [];
-  const paths = [...new Set([...guarded, ...secret])];
+  const paths = [...new Set([...guarded.paths, ...secret])];
   const always = config.approval.mode === 'story';
   const hides = config.land.hiddenCharacters === 'block' ? hidden : undefined;
   if (paths.length === 0 && hides === undefined && !always) return;
@@ -31,7 +29,8 @@ export async function holdForPerson(attempt: Attempt, { commit, changed, suspect
     ...(approval === undefined
       ? []
       : [`since ${approval.by} approved it, the merge moved it to ${namesOf(unseen.map(({ path }) => path))}`]),
-    ...(guarded.length === 0 ? [] : [`it changes protected paths: ${namesOf(guarded)}`]),
+    ...(guarded.named.length === 0 ? [] : [`it changes protected paths: ${listSome(guarded.named)}`]),
+    ...(guarded.prds.length === 0 ? [] : [`it changes ${listSome(guarded.prds)}`]),
     ...(hides === undefined ? [] : [`it adds ${hiddenText(hides)}`]),
     ...(secret.length === 0 ? [] : [`it adds what looks like a secret: ${namesOf(secret)}`]),
   ];
@@ -48,6 +47,10 @@ export async function holdForPerson(attempt: Attempt, { commit, changed, suspect
 }
 
 function namesOf(paths: string[]): string {
-  const named = paths.slice(0, NAMED_PATHS).map((path) => safeLine(path));
-  return [...named, ...(paths.length > NAMED_PATHS ? [`${paths.length - NAMED_PATHS} more`] : [])].join(', ');
+  return listSome(paths.map((path) => safeLine(path)));
+}
+
+function listSome(texts: string[]): string {
+  const more = texts.length > NAMED_PATHS ? [`${texts.length - NAMED_PATHS} more`] : [];
+  return [...texts.slice(0, NAMED_PATHS), ...more].join(', ');
 }

@@ -1,0 +1,31 @@
+import { symlinkSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { findGuarded } from '../../src/api/guarded-paths.ts';
+import { makeRepo, run, tempDir } from '../git/fixture.ts';
+
+const TEXT = '{"userStories":[]}';
+const prd = (path: string, text = TEXT) => ({ path, bytes: new TextEncoder().encode(text) });
+
+it('guards the PRD of a run where it is named, where links lead, and where the same bytes are', async () => {
+  const home = tempDir();
+  const root = join(home, 'shop');
+  const commit = makeRepo(root, { 'plans/next.json': TEXT, 'docs/copy.json': TEXT, 'prd.json': '{}' });
+  symlinkSync(root, join(home, 'link'));
+  const at = { root, gitDir: join(root, '.git'), commit, remote: false };
+  const paths = async (query: Parameters<typeof findGuarded>[0]) =>
+    (await findGuarded(query)).map(({ path }) => path).sort();
+  expect(await paths({ ...at, prd: prd(join(root, 'prd.json')) })).toEqual(['prd.json']);
+  expect(await paths({ ...at, prd: prd(join(home, 'link/plans/next.json')) })).toEqual(['plans/next.json']);
+  const away = prd('/home/ada/shop/plans/next.json');
+  expect(await paths({ ...at, prd: away })).toEqual(['docs/copy.json', 'plans/next.json']);
+  expect(await paths({ ...at, root: undefined, remote: true, prd: away })).toEqual([
+    'docs/copy.json',
+    'plans/next.json',
+  ]);
+  expect(await paths({ ...at, prd: prd('-', 'other') })).toEqual([]);
+  run(root, ['config', 'core.hooksPath', 'tools/hooks']);
+  expect(await findGuarded({ ...at, prd: prd('-', 'other') })).toEqual([
+    { path: 'tools/hooks', setting: 'core.hookspath' },
+  ]);
+});
