@@ -143,7 +143,7 @@ describe('a run that is refused', () => {
       stdout: '',
     });
     expect(await world.run(repository, [prd, '--prd', prd])).toMatchObject({ code: 2, stdout: '' });
-    expect(await world.run(repository, [])).toMatchObject({ code: 2, stdout: '' });
+    expect(await world.run(repository, [])).toMatchObject({ code: 6, stdout: '' });
     expect(await world.run(repository, ['--prd', ''])).toMatchObject({ code: 2, stdout: '' });
     expect(await world.run(repository, ['--prd', prd, '--resume', '/tmp/elsewhere'])).toMatchObject({
       code: 2,
