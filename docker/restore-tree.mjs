@@ -243,8 +243,7 @@ function isReport(path) {
 }
 
 /** Folders that tools make and ignore by a file in them, which is not the commit's: they count as ignored wherever they are. */
-const TOOL_FOLDERS =
-  /(?:^|\/)(?:\.venv|venv|node_modules|__pycache__|\.pytest_cache|\.mypy_cache|\.ruff_cache|\.tox)$/;
+const TOOL_FOLDERS = /(?:^|\/)(?:\.venv|venv|node_modules|__pycache__|\.pytest_cache|\.mypy_cache|\.ruff_cache|\.tox)$/;
 
 function findIgnored(paths) {
   const known = paths.filter((path) => TOOL_FOLDERS.test(path));

@@ -233,10 +233,10 @@ describe('a request over the network', () => {
     (key, [strict, loose]) => {
       const ask = (value: string, home: string, repo = '') =>
         resolve({ home, repo, set: [`${key}=${value}`], remote: true }).origins[key];
-      expect(ask(strict, `${key} = ${loose}`)).toBe("-c");
+      expect(ask(strict, `${key} = ${loose}`)).toBe('-c');
       expect(() => ask(loose, `${key} = ${strict}`)).toThrow(`-c: ${key}: a request may not be looser than`);
       expect(() => ask(loose, '', `${key} = ${strict}`)).toThrow('a request may not be looser than');
-      expect(ask(loose, `${key} = ${strict}\n[server]\noptions = ["${key}"]`)).toBe("-c");
+      expect(ask(loose, `${key} = ${strict}\n[server]\noptions = ["${key}"]`)).toBe('-c');
     },
   );
 
