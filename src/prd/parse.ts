@@ -107,6 +107,6 @@ function unknownDialect(document: PrdDocument, path: string): HaloError {
   return new HaloError('PRD_INVALID', message, {
     hint:
       `\`halo import ${shellWord(file)}\` has an agent write a PRD from a document. ` +
-      `What halo reads: ${known.map(({ title }) => title).join('; ')}.`,
+      `Dialects that halo reads: ${known.map(({ id }) => id).join(', ')}.`,
   });
 }

@@ -47,6 +47,7 @@ describe('halo prd validate', () => {
       'dialect  ralph',
       'project  shop',
       'stories  2: 2 open, 0 done',
+      'fields   owner',
       '',
       'STORY  STATUS   PRIORITY  CRITERIA  NEEDS  TITLE',
       'US-1   pending  2         1         -      Cart [31m',

@@ -33,7 +33,9 @@ describe('what is not a PRD', () => {
   test('an unknown document is refused with its top-level keys and the known dialects', () => {
     const error = refusal('{"title": "x", "phases": []}');
     expect(error.message).toBe('prd.json: no PRD dialect that halo knows; its top-level keys are "title", "phases"');
-    expect(error.hint).toContain('What halo reads: hanuman (schemaVersion "0.1" and stories); lever');
+    expect(error.hint).toContain(
+      '`halo import prd.json` has an agent write a PRD from a document. Dialects that halo reads: hanuman, lever,',
+    );
     expect(error.hint).not.toContain('markdown');
     expect(refusal('{}').message).toContain('the top level is an empty object');
   });
@@ -43,7 +45,7 @@ describe('what is not a PRD', () => {
     expect(message).toBe(
       'plan.md: no PRD dialect that halo knows; there is no checkbox ("- [ ] text") and no story heading in it',
     );
-    expect(hint).toContain('markdown-checkbox (checkboxes)');
+    expect(hint).toContain('`halo import plan.md`');
   });
 
   test('a name says nothing: Markdown called .json and JSON called .md are read as what they are', () => {

@@ -1,5 +1,6 @@
 import { refuseTemplate } from '../../core/prd-template.ts';
 import type { Prd, Story } from '../../core/prd.ts';
+import { storyText } from '../../core/story-text.ts';
 import { inOrder } from '../../core/story-order.ts';
 import { safeLine } from '../../core/safe-text.ts';
 import type { Tone } from '../../core/transcript-line.ts';
@@ -10,6 +11,7 @@ import { defineEdit } from '../prds/edit.ts';
 import { defineList } from '../prds/list.ts';
 import { defineNew } from '../prds/new.ts';
 import { defineStatus } from '../prds/status.ts';
+import { wrapToWidth } from '../../lib/width.ts';
 import { readPrd } from '../read-prd.ts';
 import { widthOf } from '../run-table.ts';
 import { table } from '../table.ts';
@@ -26,7 +28,7 @@ export const define: Define = (command, cli) => {
     .command('validate')
     .summary('say how a PRD is read, or what is wrong with it')
     .description(
-      'Shows which dialect a PRD is written in, its stories in the order in which they run, and everything that was normalised or ignored. What is ambiguous is refused with file, line and how to write it.',
+      'Shows which dialect a PRD is written in, its stories in the order in which they run, what else it says to agents (fields of stories, context of the whole), and everything that was normalised or ignored. What is ambiguous is refused with file, line and how to write it.',
     )
     .helpOption('-h, --help', 'show help')
     .argument('[prd]', 'the PRD file, the name of a PRD, or - for stdin; by default the only one with a name')
@@ -92,7 +94,7 @@ async function validate(wanted: string | undefined, flags: ValidateFlags, cli: C
   await cli.print(...describe(prd), '', ...storyTable(prd.stories, cli), ...describeWarnings(prd, cli));
 }
 
-function describe({ dialect, project, stories }: Prd): string[] {
+function describe({ dialect, project, stories, context }: Prd): string[] {
   const count = (status: Story['status']) => stories.filter((story) => story.status === status).length;
   const open = count('pending') + count('in_progress');
   const aside = count('blocked') + count('skipped');
@@ -101,8 +103,26 @@ function describe({ dialect, project, stories }: Prd): string[] {
     `dialect  ${dialect}`,
     ...(project === '' ? [] : [`project  ${safeLine(project)}`]),
     `stories  ${stories.length}: ${counts.join(', ')}`,
+    ...listed(
+      'fields',
+      stories.flatMap((story) => storyText(story).details.flatMap(({ label }) => (label === 'group' ? [] : [label]))),
+    ),
+    ...listed(
+      'context',
+      (context ?? []).map(({ label }) => label),
+    ),
   ];
 }
+
+/** Names of what agents are told besides, each once. */
+function listed(name: string, labels: string[]): string[] {
+  const names = [...new Set(labels)].map((label) => safeLine(label, 40));
+  if (names.length === 0) return [];
+  const more = names.length > MOST_NAMES ? ` and ${names.length - MOST_NAMES} more` : '';
+  return [`${name.padEnd(7)}  ${names.slice(0, MOST_NAMES).join(', ')}${more}`];
+}
+
+const MOST_NAMES = 12;
 
 /** In the order in which they run. */
 function storyTable(stories: Story[], cli: Cli): string[] {
@@ -129,7 +149,11 @@ const TONES: Record<Story['status'], Tone> = {
 
 function describeWarnings({ warnings }: Prd, cli: Cli): string[] {
   if (warnings.length === 0) return [];
-  return ['', 'Read with care:', ...warnings.map((text) => `  ${cli.paint('strong', '-')} ${safeLine(text, 1000)}`)];
+  const lines = warnings.flatMap((text) => {
+    const [first = '', ...others] = wrapToWidth(safeLine(text, 1000), (widthOf(cli) ?? 10_000) - 4);
+    return [`  ${cli.paint('strong', '-')} ${first}`, ...others.map((line) => `    ${line}`)];
+  });
+  return ['', 'Read with care:', ...lines];
 }
 
 async function convert(file: string, to: string, cli: Cli): Promise<void> {
