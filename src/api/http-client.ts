@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Artifact } from '../core/artifact.ts';
 import { HaloError } from '../core/errors.ts';
 import type { JournalEvent } from '../core/events.ts';
 import { readFrames, request, requestJson, type RequestOptions, type Server } from './http-request.ts';
@@ -47,6 +48,13 @@ export function openHttp(server: Server): Operations {
     async diff(runId, storyId) {
       const query: Record<string, string> = storyId === undefined ? {} : { story: storyId };
       return Buffer.from(await (await request(server, runPath(runId, '/diff'), { query })).arrayBuffer());
+    },
+    async artifacts(runId) {
+      return (await requestJson<{ artifacts: Artifact[] }>(server, runPath(runId, '/artifacts'))).artifacts;
+    },
+    async artifact(runId, path) {
+      const place = path.split('/').map(encodeURIComponent).join('/');
+      return Buffer.from(await (await request(server, runPath(runId, `/artifacts/${place}`))).arrayBuffer());
     },
     land: (runId) => requestJson<Landed>(server, runPath(runId, '/land'), { body: {} }),
     pause: (runId, { now }) => requestJson<Steered>(server, runPath(runId, '/pause'), { body: { now } }),

@@ -122,6 +122,16 @@ function addRoutes(app: FastifyInstance, operations: Operations, closing: AbortS
     return reply.type('text/x-diff; charset=utf-8').send(await operations.diff(request.params.runId, story));
   });
 
+  app.get<RunRoute>('/v1/runs/:runId/artifacts', async (request) => ({
+    artifacts: await operations.artifacts(request.params.runId),
+  }));
+
+  app.get<{ Params: { runId: string; '*': string } }>('/v1/runs/:runId/artifacts/*', async (request, reply) => {
+    const { runId, '*': path } = request.params;
+    // Whatever a container wrote: for a program to read, never for a browser to show.
+    return reply.type('application/octet-stream').send(await operations.artifact(runId, path));
+  });
+
   app.post<RunRoute>('/v1/runs/:runId/land', (request) => operations.land(request.params.runId));
 
   app.post<RunRoute>('/v1/runs/:runId/replay', (request) => {
@@ -243,6 +253,7 @@ function statusOf(code: ErrorCode): number {
       return 401;
     case 'RUN_NOT_FOUND':
     case 'STORY_NOT_FOUND':
+    case 'ARTIFACT_UNREADABLE':
       return 404;
     case 'LAND_REFUSED':
     case 'STEER_REFUSED':

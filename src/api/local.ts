@@ -82,6 +82,8 @@ export function openLocal(options: LocalOptions): Operations {
       return needed ? { entries: [{ type: 'run.claimed', owner }], result: { owner } } : { entries: [], result: {} };
     });
   };
+  const learn = (config: unknown) =>
+    learnSecrets(masker, { config: completeConfig(config), home: host.home, env: processEnv() });
   const local: Omit<Operations, keyof ReturnType<typeof openSteering> | 'actingAs'> = {
     submit: (request) => submitRuns(submitting, request),
     submitBatch: (request) => submitBatch(submitting, request),
@@ -104,10 +106,18 @@ export function openLocal(options: LocalOptions): Operations {
       const runId = await store.find(prefix);
       const [state, { config }] = await Promise.all([store.readState(runId), store.readRecord(runId)]);
       if (state.refused !== undefined) return Buffer.alloc(0);
-      await learnSecrets(masker, { config: completeConfig(config), home: host.home, env: processEnv() });
+      await learn(config);
       return masker.known(
         await withWholeMirror({ home: host.home, repo: state.repo }, () => diffRun(host.home, state, storyId)),
       );
+    },
+    artifacts: async (prefix) => store.listArtifacts(await store.find(prefix)),
+    artifact: async (prefix, path) => {
+      const runId = await store.find(prefix);
+      const [bytes, { config }] = await Promise.all([store.readAnyArtifact(runId, path), store.readRecord(runId)]);
+      await learn(config);
+      // What only looks like a secret was masked when the file was written, but for patches.
+      return masker.known(bytes);
     },
     land: async (prefix) => landRun(store, host.home, await store.find(prefix)),
     replay: async (prefix, options) => {

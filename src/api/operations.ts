@@ -1,3 +1,4 @@
+import type { Artifact } from '../core/artifact.ts';
 import type { JournalEvent } from '../core/events.ts';
 import type { RunState } from '../core/run-state.ts';
 import type { Check } from '../worker/check.ts';
@@ -192,6 +193,10 @@ export interface Operations {
    * for secrets that this machine knows.
    */
   diff(runId: string, storyId: string | undefined): Promise<Buffer>;
+  /** The files that its attempts left: prompts, logs, patches. In the order of their paths. */
+  artifacts(runId: string): Promise<Artifact[]>;
+  /** One of them, at most 16 MiB, without the secrets that this machine knows. Throws ARTIFACT_UNREADABLE. */
+  artifact(runId: string, path: string): Promise<Buffer>;
   /** Fast-forwards the branch that the run started from. Throws LAND_REFUSED with the reason. */
   land(runId: string): Promise<Landed>;
   /** Starts no more stories, or with `now` interrupts those under way, at no cost. Throws STEER_REFUSED. */

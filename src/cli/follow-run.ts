@@ -57,7 +57,7 @@ function showDrawn({ cli, report, onDrawn }: FollowRun, dir: string): Show {
 
 /** Plain lines, then the verdict; the run directory is the last line, for scripts. */
 function showLines({ operations, runId, cli, report }: FollowRun): Show {
-  const print = transcriptPrinter(cli);
+  const print = transcriptPrinter(cli, { runId });
   return {
     show: (event) => (report || event.type !== 'run.ended' ? print(event) : undefined),
     async close() {

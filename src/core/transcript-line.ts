@@ -1,4 +1,3 @@
-import { formatDuration } from './duration.ts';
 import { clip } from './safe-text.ts';
 
 /** How a line wants to be seen; printers choose colors by it. */
@@ -22,11 +21,11 @@ const LABEL_WIDTH = 7;
 /** Gives text its look; the plain one returns it unchanged. */
 export type Paint = (tone: Tone, text: string) => string;
 
-/** One laid-out line; a line that goes on with the one before leaves the first columns empty. */
-export function layOut(line: TranscriptLine, elapsedMs: number, paint: Paint = (_tone, text) => text): string {
+/** One laid-out line; a line that goes on with the one before leaves the first columns, `when` and who, empty. */
+export function layOut(line: TranscriptLine, when: string, paint: Paint = (_tone, text) => text): string {
   const first = line.label !== '';
   const story = clip(line.story, 16);
-  const time = (first ? formatDuration(elapsedMs) : '').padStart(TIME_WIDTH);
+  const time = (first ? when : '').padStart(Math.max(TIME_WIDTH, when.length));
   const who = [(first ? story : '').padEnd(Math.max(STORY_WIDTH, story.length)), line.label.padEnd(LABEL_WIDTH)];
   if (line.text === '') return paint('quiet', [time, ...who].join('  ').trimEnd());
   return `${paint('quiet', [time, ...who].join('  '))}  ${paint(line.tone, line.text)}`;

@@ -1,10 +1,12 @@
 import { formatDuration, msBetween } from './duration.ts';
-import type { CommandResult, JournalEvent, Verdict } from './events.ts';
+import type { JournalEvent, Verdict } from './events.ts';
 import { failedTestsLines } from './failed-tests.ts';
+import { logOption } from './log-option.ts';
 import type { Phase } from './phase.ts';
 import { restoredText } from './restored.ts';
 import { hiddenText } from './hidden-places.ts';
 import { safeLine } from './safe-text.ts';
+import { shellWord } from './shell-word.ts';
 import type { TestChanges } from './test-report.ts';
 import { activityLines } from './transcript-activity.ts';
 import type { StoryLine, Tone } from './transcript-line.ts';
@@ -12,15 +14,24 @@ import {
   cap,
   cleanLines,
   continued,
+  EXCERPT,
   exitText,
-  FAILED_OUTPUT_LINES,
+  type Extent,
   LINE_LENGTH,
   SAID_LINES,
   short,
   tail,
 } from './transcript-text.ts';
 
+type CommandEvent = Extract<JournalEvent, { type: 'gate.ended' | 'setup.ended' }>;
 type StoryEvent = Extract<JournalEvent, { story: string }>;
+
+/** For whom a transcript is. */
+export interface Telling {
+  /** Where its lines name commands: the run that they are about. */
+  runId?: string;
+  extent?: Extent;
+}
 
 const VERDICTS: Record<Verdict, { word: string; tone: Tone }> = {
   passed: { word: 'PASSED', tone: 'good' },
@@ -29,7 +40,7 @@ const VERDICTS: Record<Verdict, { word: string; tone: Tone }> = {
 };
 
 /** The lines of an event that belongs to a story. */
-export function storyLines(event: StoryEvent): StoryLine[] {
+export function storyLines(event: StoryEvent, how: Telling): StoryLine[] {
   switch (event.type) {
     case 'story.started':
       return [{ label: 'story', tone: 'strong', text: `attempt ${event.attempt}, on ${short(event.base)}` }];
@@ -46,15 +57,15 @@ export function storyLines(event: StoryEvent): StoryLine[] {
       if (isUnremarkable(event.phase, event.ms)) return [];
       return [{ label: event.phase, tone: 'quiet', text: `done    ${formatDuration(event.ms)}` }];
     case 'setup.ended':
-      return commandLines(event, 'setup');
+      return commandLines(event, 'setup', how);
     case 'tree.restored': {
       const text = `before \`${safeLine(event.command, 60)}\`, undone what setup or earlier gates changed: `;
       return [{ label: 'tree', tone: 'warn', text: `${text}${restoredText(event)}` }];
     }
     case 'gate.ended':
-      return commandLines(event, 'gate');
+      return commandLines(event, 'gate', how);
     case 'agent.activity':
-      return activityLines(event.activity);
+      return activityLines(event.activity, how.extent ?? EXCERPT);
     case 'network.asked': {
       if (event.outcome !== 'refused') return [];
       const times = event.count === 1 ? '' : `  (${event.count} times)`;
@@ -140,21 +151,26 @@ function isUnremarkable(phase: Phase, ms: number): boolean {
   return phase === 'gates' || (phase !== 'prepare' && phase !== 'agent' && ms < 1000);
 }
 
-function commandLines(event: CommandResult & { log: string }, label: string): StoryLine[] {
+function commandLines(event: CommandEvent, label: string, { extent = EXCERPT, runId }: Telling): StoryLine[] {
   const { failed } = event;
   const said =
-    failed === undefined ? tail(event.tail ?? '', FAILED_OUTPUT_LINES) : failedTestsLines(failed).flatMap(cleanLines);
+    failed === undefined
+      ? tail(event.tail ?? '', extent.failedOutput, extent.line)
+      : failedTestsLines(failed).flatMap((line) => cleanLines(line));
   const output = continued(said, failed === undefined ? 'quiet' : 'plain', '  ');
-  return [commandLine(event, label), ...output];
+  const log = runId === undefined || event.exitCode === 0 ? [] : [`whole log: ${logCommand(runId, event)}`];
+  return [commandLine(event, label), ...output, ...continued(log, 'quiet', '  ')];
 }
 
-function commandLine(event: CommandResult & { log: string }, label: string): StoryLine {
+function commandLine(event: CommandEvent, label: string): StoryLine {
   const command = safeLine(event.command);
   const took = formatDuration(event.ms);
   if (event.exitCode === 0) return { label, tone: 'good', text: `ok      ${took.padEnd(6)}  ${command}` };
-  return {
-    label,
-    tone: 'bad',
-    text: `FAILED  ${took.padEnd(6)}  ${command}  (${exitText(event.exitCode)}, ${event.log})`,
-  };
+  return { label, tone: 'bad', text: `FAILED  ${took.padEnd(6)}  ${command}  (${exitText(event.exitCode)})` };
+}
+
+/** The command that prints a log of an attempt, e.g. `halo logs 2dhe --story US-002 --attempt 1 --gate 2`. */
+function logCommand(runId: string, { story, attempt, log }: CommandEvent): string {
+  const which = logOption(log);
+  return `halo logs ${runId} --story ${shellWord(safeLine(story))} --attempt ${attempt} ${which}`;
 }

@@ -1,8 +1,8 @@
-import { msBetween } from './duration.ts';
+import { formatDuration, msBetween } from './duration.ts';
 import type { JournalEvent } from './events.ts';
 import { safeLine } from './safe-text.ts';
 import { layOut, type Tone, type TranscriptLine } from './transcript-line.ts';
-import { storyLines } from './transcript-story.ts';
+import { storyLines, type Telling } from './transcript-story.ts';
 import { unmarkedText } from './unmarked-text.ts';
 import { LINE_LENGTH, short } from './transcript-text.ts';
 
@@ -10,12 +10,13 @@ import { LINE_LENGTH, short } from './transcript-text.ts';
  * What an event means to people: plain lines in aligned columns (elapsed time, story, who, what), without color.
  * `startedAt` is the ISO 8601 time that elapsed time counts from. Safe to print whatever the agent wrote.
  */
-export function transcribe(event: JournalEvent, startedAt: string): string[] {
-  return describe(event).map((line) => layOut(line, msBetween(startedAt, event.at)));
+export function transcribe(event: JournalEvent, startedAt: string, how: Telling = {}): string[] {
+  const elapsed = formatDuration(msBetween(startedAt, event.at));
+  return describe(event, how).map((line) => layOut(line, elapsed));
 }
 
 /** The lines of an event, before layout. Most events have one line, quiet ones none. */
-export function describe(event: JournalEvent): TranscriptLine[] {
+export function describe(event: JournalEvent, how: Telling = {}): TranscriptLine[] {
   switch (event.type) {
     case 'run.created': {
       const count = event.prd.stories.length;
@@ -56,7 +57,12 @@ export function describe(event: JournalEvent): TranscriptLine[] {
     case 'breaker.reset':
       return runLine('good', 'TRIES AGAIN', `the breaker ${event.key} was closed by a person`);
     default:
-      return storyLines(event).map(({ label, tone, text }) => ({ story: safeLine(event.story), label, tone, text }));
+      return storyLines(event, how).map(({ label, tone, text }) => ({
+        story: safeLine(event.story),
+        label,
+        tone,
+        text,
+      }));
   }
 }
 

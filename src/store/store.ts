@@ -1,12 +1,14 @@
 import { mkdir, readFile, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Writable } from 'node:stream';
+import type { Artifact } from '../core/artifact.ts';
 import type { JournalEntry, JournalEvent } from '../core/events.ts';
 import type { RunState } from '../core/run-state.ts';
 import { writeAtomic } from '../lib/atomic-write.ts';
 import { maskInto } from '../lib/secrets/masked-sink.ts';
 import { openMasker, type Masker } from '../lib/secrets/masker.ts';
 import { amendRecord, appendToRun, freshenRun, readConstants, type Append, type Decision } from './append-run.ts';
+import { listArtifacts, readAnyArtifact } from './artifacts.ts';
 import { createRunFolders, placeRuns, type NewRun, type RunCreated } from './create-run.ts';
 import { dropBundle, writeBundle, type BundleFacts } from './debug-bundle.ts';
 import { asDiskError, onDisk } from './disk.ts';
@@ -71,6 +73,10 @@ export interface Store {
   openArtifact(place: AttemptPlace, name: string): Writable;
   /** The text of an artifact, or undefined when there is none of that name. */
   readArtifact(place: AttemptPlace, name: string): Promise<string | undefined>;
+  /** What the attempts of a run left below artifacts/, in the order of the paths. */
+  listArtifacts(runId: string): Promise<Artifact[]>;
+  /** One of those files, by its path below artifacts/. Throws ARTIFACT_UNREADABLE. */
+  readAnyArtifact(runId: string, path: string): Promise<Buffer>;
   /** Fills debug_bundle/ after a failure, and returns its path. */
   writeDebugBundle(runId: string, facts: BundleFacts): Promise<string>;
   dropDebugBundle(runId: string): Promise<void>;
@@ -78,7 +84,7 @@ export interface Store {
 
 export interface StoreOptions {
   /** The lines of agent.log for an event; elapsed time counts from `startedAt`, ISO 8601. */
-  transcribe: (event: JournalEvent, startedAt: string) => string[];
+  transcribe: (event: JournalEvent, startedAt: string, how: { runId: string }) => string[];
   now?: () => Date;
   /** Everything that is written goes through it; by default it knows only what looks like a secret. */
   masker?: Masker;
@@ -89,9 +95,9 @@ export function openStore(home: string, options: StoreOptions): Store {
   const { masker = openMasker(), now = () => new Date() } = options;
   const known = new Map<string, Folded>();
   const inLine = lineUp();
-  const log = (event: JournalEvent, startedAt: string) =>
+  const log = (runId: string) => (event: JournalEvent, startedAt: string) =>
     options
-      .transcribe(event, startedAt)
+      .transcribe(event, startedAt, { runId })
       .map((line) => `${masker.text(line)}\n`)
       .join('');
   const paths = (runId: string) => runPaths(home, runId);
@@ -101,7 +107,7 @@ export function openStore(home: string, options: StoreOptions): Store {
         const { entries, result } = await propose(state);
         return { entries: entries.map((entry) => maskEntry(masker, entry)), result };
       };
-      const appended = await appendToRun(paths(runId), { decide, known: known.get(runId), now, log });
+      const appended = await appendToRun(paths(runId), { decide, known: known.get(runId), now, log: log(runId) });
       if (appended.state.status === 'ended') known.delete(runId);
       else known.set(runId, { state: appended.state, end: appended.end });
       return appended;
@@ -117,7 +123,7 @@ export function openStore(home: string, options: StoreOptions): Store {
         // The configuration is what the run goes by: it names where secrets are, and holds none.
         origin: { ...origin, args: masker.value(origin.args) },
         at,
-        log: (event) => log(event, at),
+        log: (event) => log(created.runId)(event, at),
       })),
     );
   };
@@ -157,6 +163,8 @@ export function openStore(home: string, options: StoreOptions): Store {
     writePatch: (place, patch) => writeInFolder(artifactPath(home, place, 'diff.patch'), masker.known(patch)),
     openArtifact: (place, name) => maskInto(masker, openFileSink(artifactPath(home, place, name))),
     readArtifact: (place, name) => readIfThere(artifactPath(home, place, name)),
+    listArtifacts: (runId) => listArtifacts(paths(runId)),
+    readAnyArtifact: (runId, path) => readAnyArtifact(paths(runId), path),
     writeDebugBundle: async (runId, facts) => writeBundle(paths(runId), facts, masker),
     dropDebugBundle: (runId) => dropBundle(paths(runId)),
   };

@@ -124,6 +124,17 @@ describe.each(WAYS)('operations %s', (name, open) => {
     expect((await open().diff('r1', 'US 1/ä')).toString()).toContain('+new of US 1/ä\n');
   });
 
+  it('lists the files of attempts and gives one of them', async () => {
+    memory.addRun(succeeded('run-1'));
+    memory.addArtifact('run-1', 'us-001-ab/1/gates/1.log', 'a log \u001b[31m');
+    const path = 'us-001-ab/1/gates/1.log';
+    expect(await open().artifacts('run-1')).toMatchObject([{ path, bytes: 11 }]);
+    expect((await open().artifact('run-1', path)).toString()).toBe('a log \u001b[31m');
+    await expect(open().artifact('run-1', 'us-001-ab/1/a%2f/../?x')).rejects.toMatchObject({
+      code: 'ARTIFACT_UNREADABLE',
+    });
+  });
+
   it('lands', async () => {
     memory.addRun(succeeded('r1'));
     expect(await open().land('r1')).toEqual(await memory.land('r1'));

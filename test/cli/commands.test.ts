@@ -5,6 +5,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { NO_USAGE } from '../../src/core/agent.ts';
 import { HaloError } from '../../src/core/errors.ts';
 import type { JournalEntry } from '../../src/core/events.ts';
+import { shortStoryKey } from '../../src/core/story-key.ts';
 import { runCli, type CliOptions } from '../support/cli-world.ts';
 import { openMemory, type MemoryOperations } from '../support/memory-operations.ts';
 import { attempted, BASE, COMMIT, created, failed, held, passed, succeeded } from '../support/sample-run.ts';
@@ -210,7 +211,94 @@ describe('halo logs', () => {
     operations.addRun([created('r1', 2)]);
     const result = await halo(['logs', 'r1', '--story', 'US-9']);
     expect(result.code).toBe(2);
-    expect(result.stderr).toContain('hint:  Its stories are US-001, US-002.');
+    expect(result.stderr).toContain('hint:  Its stories: US-001, US-002.');
+  });
+
+  it('names the command that prints the whole log of a gate, which prints it', async () => {
+    operations.addRun([created('r1', 2), ...passed('US-001'), ...failed('US-002', 1)]);
+    const log = `${'line\n'.repeat(50)}\u001b]0;title\u0007not ok 7\n`;
+    operations.addArtifact('r1', `${shortStoryKey('US-002')}/1/gates/1.log`, log);
+    operations.addArtifact('r1', `${shortStoryKey('US-002')}/1/gates/2.log`, 'other');
+    const { stdout } = await halo(['logs', 'r1']);
+    expect(stdout).toContain('FAILED  1.2s    npm test  (exit 1)\n');
+    const command = /halo (logs r1 --story US-002 --attempt 1 --gate 1)\n/.exec(stdout)?.[1] ?? '';
+    const whole = `${'line\n'.repeat(50)}<U+001B>]0;title<U+0007>not ok 7\n`;
+    expect((await halo(command.split(' '))).stdout).toBe(whole);
+    // Without a story and an attempt, it is the one that failed.
+    expect((await halo(['logs', 'r1', '--gate', '1', '-n', '2'])).stdout).toBe(
+      'line\n<U+001B>]0;title<U+0007>not ok 7\n',
+    );
+    expect((await halo(['logs', 'r1', '--gate', '1', '--raw'])).stdout).toBe(log);
+    const shown = await halo(['logs', 'r1', '--gate', '1', '--raw'], { terminal: { shown: true } });
+    expect(shown.stdout).toBe(whole);
+    expect((await halo(['logs', 'r1', '--gate', '3'])).stderr).toMatch(
+      /left no log of a gate 3[^]*these gates: 1, 2\./,
+    );
+  });
+
+  it('prints the prompt, and the logs of setup by name where there are several', async () => {
+    operations.addRun([created('r1', 1), ...failed('US-001')]);
+    for (const name of ['setup/setup-1.log', 'setup/setup-2.log', 'prompt.md'])
+      operations.addArtifact('r1', `${shortStoryKey('US-001')}/1/${name}`, `in ${name}`);
+    expect((await halo(['logs', 'r1', '--prompt'])).stdout).toBe('in prompt.md\n');
+    expect((await halo(['logs', 'r1', '--setup'])).stdout).toBe(
+      '==> setup/setup-1.log <==\nin setup/setup-1.log\n==> setup/setup-2.log <==\nin setup/setup-2.log\n',
+    );
+    const both = await halo(['logs', 'r1', '--setup', '--prompt']);
+    expect(both).toMatchObject({ code: 2, stderr: expect.stringContaining('exclude each other') as string });
+    expect((await halo(['logs', 'r1', '--attempt', '2', '--prompt'])).stderr).toContain('has had one attempt');
+  });
+
+  it('shortens nothing with --full, and takes the logs of gates whole', async () => {
+    const said = Array.from({ length: 40 }, (_, index) => `said ${index}`).join('\n');
+    const ref = { story: 'US-001', attempt: 1 };
+    operations.addRun([
+      created('r1', 1),
+      ...failed('US-001'),
+      { type: 'agent.activity', ...ref, activity: { kind: 'say', text: said } },
+    ]);
+    operations.addArtifact('r1', `${shortStoryKey('US-001')}/1/gates/1.log`, 'one\ntwo\n'.repeat(20));
+    expect((await halo(['logs', 'r1'])).stdout).not.toContain('said 39');
+    const { stdout } = await halo(['logs', 'r1', '--full']);
+    expect(stdout).toContain('said 39');
+    expect(stdout.match(/ two$/gm)).toHaveLength(20);
+  });
+
+  it('tells the time of day with -t, and only what is newer or last with --since and -n', async () => {
+    operations.addRun([created('r1', 2), ...passed('US-001')]);
+    expect((await halo(['logs', 'r1', '-t'])).stdout).toMatch(/^2030-01-01T00:00:00Z {2} {10}run/);
+    const { stdout } = await halo(['logs', 'r1', '-t', '--since', '2030-01-01T00:00:12Z']);
+    expect(stdout.split('\n')[0]).toMatch(/^2030-01-01T00:00:12Z {2}US-001 {4}gate/);
+    const last = (await halo(['logs', 'r1'])).stdout.trimEnd().split('\n').slice(-2);
+    expect((await halo(['logs', 'r1', '-n', '2'])).stdout).toBe(`${last.join('\n')}\n`);
+    const wrong = await halo(['logs', 'r1', '--since', 'yesterday']);
+    expect(wrong).toMatchObject({ code: 2, stderr: expect.stringContaining('neither a date nor') as string });
+  });
+
+  it('shows several runs, or those of a batch, in the order of time, with the run in front of each line', async () => {
+    operations.addRun([created('run-aaa111', 1), ...passed('US-001')]);
+    operations.addRun([created('run-bbb222', 1), { type: 'run.ended', stopReason: 'SUCCESS', detail: '' }]);
+    const lines = (await halo(['logs', 'run-a', 'run-b', 'run-a'])).stdout.trimEnd().split('\n');
+    expect(lines[0]).toMatch(/^shop aaa111 \| {5}0\.0s .*run-aaa111/);
+    expect(lines.map((line) => line.slice(5, 11)).slice(0, 4)).toEqual(['aaa111', 'bbb222', 'aaa111', 'bbb222']);
+    const events = (await halo(['logs', 'run-a', 'run-b', '--json'])).stdout.trimEnd().split('\n');
+    expect(JSON.parse(events[1] ?? '')).toMatchObject({ runId: 'run-bbb222', type: 'run.created' });
+    const both = await halo(['logs', 'run-a', 'run-b', '--prompt']);
+    expect(both).toMatchObject({ code: 2, stderr: expect.stringContaining('about one run') as string });
+  });
+
+  it('follows all runs that have not ended when none is named', async () => {
+    operations.addRun(succeeded('run-000000'));
+    operations.addRun([created('run-aaa111', 1)]);
+    operations.addRun([created('run-bbb222', 1)]);
+    const following = halo(['logs', '-f']);
+    for (const run of ['run-aaa111', 'run-bbb222']) {
+      await expect.poll(() => operations.followers(run)).toBe(1);
+      operations.append(run, { type: 'run.ended', stopReason: 'SUCCESS', detail: 'all landed' });
+    }
+    const { stdout } = await following;
+    expect(stdout.match(/all landed/g)).toHaveLength(2);
+    expect(stdout).not.toContain('000000');
   });
 });
 

@@ -30,13 +30,17 @@ describe('transcribe', () => {
     const gate = { type: 'gate.ended', ...US1, command: 'npm test', ms: 2100, log: 'gates/1.log' } as const;
     expect(lines(1, { ...gate, exitCode: 0 })).toEqual(['    1.0s  US-001    gate     ok      2.1s    npm test']);
     expect(lines(1, { ...gate, exitCode: 1 })).toEqual([
-      '    1.0s  US-001    gate     FAILED  2.1s    npm test  (exit 1, gates/1.log)',
+      '    1.0s  US-001    gate     FAILED  2.1s    npm test  (exit 1)',
     ]);
     expect(lines(1, { ...gate, exitCode: 1, tail: '1 ok\n\n2 failing\n' }).slice(1)).toEqual([
       '                               1 ok',
       '                               2 failing',
     ]);
-    expect(lines(1, { ...gate, exitCode: undefined })[0]).toContain('(killed, gates/1.log)');
+    expect(lines(1, { ...gate, exitCode: undefined })[0]).toContain('(killed)');
+    const failed = at(1, { ...gate, story: 'a story; ls', attempt: 2, exitCode: 1 });
+    expect(transcribe(failed, START, { runId: '2dhe' }).at(-1)?.trim()).toBe(
+      "whole log: halo logs 2dhe --story 'a story; ls' --attempt 2 --gate 1",
+    );
   });
 
   it('shows the end of a story and of the run', () => {

@@ -167,6 +167,11 @@ const ROWS: [id: string, attack: string, defence: string][] = [
     'agents read commits of other runs that wait for a person',
     'kept beside the mirror, where no sandbox looks',
   ],
+  [
+    'incident artifact-paths',
+    'a request for a log leads to other files, or to one without end',
+    'plain names, no links, regular files of at most 16 MiB',
+  ],
   ['incident weak-token', 'a token that can be guessed', 'refused when the server starts'],
   [
     'incident request-options',

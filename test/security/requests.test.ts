@@ -1,5 +1,6 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:http';
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
+import { createServer, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -188,6 +189,86 @@ describe('incident request-probe: what a request names as a repository tells of 
       await expect(submit(remote, { repo: 'http://127.0.0.1:1/x' })).rejects.toThrow('Cannot read the repository');
     } finally {
       rmSync(join(home, 'config.toml'));
+    }
+  });
+});
+
+describe('incident artifact-paths: a path to a log that leads elsewhere, or to more than fits in memory', () => {
+  let runId: string;
+  let folder: string;
+  const PATH = 'us-001/1/gates/1.log';
+  const LOG = `\u001b]0;owned\u0007${TOKEN} not ok 7\n`;
+
+  beforeAll(async () => {
+    const [run] = await submit(local, {});
+    runId = run!.runId;
+    folder = join(home, 'runs', runId, 'artifacts/us-001/1');
+    mkdirSync(join(folder, 'gates'), { recursive: true });
+    writeFileSync(join(folder, 'gates/1.log'), LOG);
+    writeFileSync(join(folder, '.hidden'), 'x');
+    symlinkSync(join(home, 'api-token'), join(folder, 'link.log'));
+    symlinkSync('gates', join(folder, 'folder'));
+    symlinkSync('/dev/zero', join(folder, 'zero.log'));
+    execFileSync('mkfifo', [join(folder, 'pipe.log')]);
+    writeFileSync(join(folder, 'huge.log'), '');
+    truncateSync(join(folder, 'huge.log'), 17 * 1024 * 1024);
+    writeFileSync(join(home, 'api-token'), TOKEN);
+  });
+
+  it('a log is served as the bytes that it has, to programs alone, without the secrets of this machine', async () => {
+    const answer = await fetch(`${served.url}/v1/runs/${runId}/artifacts/${PATH}`, {
+      headers: { authorization: `Bearer ${TOKEN}` },
+    });
+    expect(answer.headers.get('content-type')).toBe('application/octet-stream');
+    expect(answer.headers.get('x-content-type-options')).toBe('nosniff');
+    expect(await answer.text()).toBe(LOG.replace(TOKEN, '*'.repeat(TOKEN.length)));
+    expect((await remote.artifacts(runId)).map(({ path }) => path)).toEqual([PATH, 'us-001/1/huge.log']);
+  });
+
+  it.each([
+    '../journal.jsonl',
+    '../../../api-token',
+    '..%2f..%2f..%2fapi-token',
+    '%2e%2e/run.json',
+    'us-001/1/../../../run.json',
+    'us-001/1/%2e%2e%2f%2e%2e%2f%2e%2e%2frun.json',
+    'us-001/1/..\\..\\run.json',
+    '//etc/passwd',
+    '%2fetc%2fpasswd',
+    'us-001/1/.hidden',
+    'us-001/1/link.log',
+    'us-001/1/folder/1.log',
+    'us-001/1/zero.log',
+    'us-001/1/pipe.log',
+    'us-001/1/huge.log',
+    'us-001/1/gates',
+    'us-001/1/gates/1.log%00',
+    'us-001/1/gates/1.log/',
+    `${'a/'.repeat(50)}a`,
+    '',
+  ])('%s is not served', async (path) => {
+    const [status, body] = await new Promise<[number, string]>((resolve, reject) => {
+      // Not with fetch, which would tidy the path up.
+      const asked = request(
+        `${served.url}`,
+        { path: `/v1/runs/${runId}/artifacts/${path}`, headers: { authorization: `Bearer ${TOKEN}` } },
+        (answer) => {
+          let text = '';
+          answer.on('data', (chunk: Buffer) => (text += chunk.toString()));
+          answer.on('end', () => resolve([answer.statusCode ?? 0, text]));
+        },
+      );
+      asked.on('error', reject).end();
+    });
+    expect([400, 404]).toContain(status);
+    expect(body).not.toContain(home);
+    for (const secret of [TOKEN, '"type":"run.created"', 'root:']) expect(body).not.toContain(secret);
+  });
+
+  it('nothing is listed or served without the token', async () => {
+    for (const path of ['', `/${PATH}`]) {
+      const { status } = await fetch(`${served.url}/v1/runs/${runId}/artifacts${path}`);
+      expect(status).toBe(401);
     }
   });
 });

@@ -10,6 +10,7 @@ interface MemoryRun {
   events: JournalEvent[];
   raw: { story: string; line: string }[];
   waiting: Set<() => void>;
+  artifacts: Map<string, Buffer>;
 }
 
 export interface MemoryOperations extends Operations {
@@ -19,6 +20,8 @@ export interface MemoryOperations extends Operations {
   /** Adds a run with these events, one second apart from 2030 on; returns its id. */
   addRun(entries: JournalEntry[], raw?: MemoryRun['raw']): string;
   append(runId: string, entry: JournalEntry): void;
+  /** Adds a file of an attempt. */
+  addArtifact(runId: string, path: string, content: string): void;
   /** How many followers wait for events at this moment. */
   followers(runId: string): number;
 }
@@ -89,11 +92,12 @@ export function openMemory(): MemoryOperations {
     submitted,
     replanned,
     append,
+    addArtifact: (runId, path, content) => find(runId).artifacts.set(path, Buffer.from(content)),
     followers: (runId) => find(runId).waiting.size,
     addRun(entries, raw = []) {
       const [first] = entries;
       if (first?.type !== 'run.created') throw new Error('the first event is run.created');
-      runs.set(first.runId, { events: [], raw, waiting: new Set() });
+      runs.set(first.runId, { events: [], raw, waiting: new Set(), artifacts: new Map() });
       for (const entry of entries) append(first.runId, entry);
       return first.runId;
     },
@@ -155,6 +159,16 @@ export function openMemory(): MemoryOperations {
           `diff --git a/${stateOf(find(runId)).runId} b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-old\n+new of ${storyId ?? 'all'}\n`,
         ),
       ),
+    artifacts: (runId) =>
+      attempt(() =>
+        [...find(runId).artifacts].map(([path, { length: bytes }]) => ({ path, bytes, changedAt: '2030-01-01' })),
+      ),
+    artifact: (runId, path) =>
+      attempt(() => {
+        const found = find(runId).artifacts.get(path);
+        if (found === undefined) throw new HaloError('ARTIFACT_UNREADABLE', `The file ${path} does not exist.`);
+        return found;
+      }),
     land: (runId) =>
       attempt(() => {
         const state = stateOf(find(runId));

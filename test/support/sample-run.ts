@@ -61,7 +61,7 @@ export function passed(story: string): JournalEntry[] {
   const ref = { story, attempt: 1 };
   return [
     ...attempted(story),
-    { type: 'gate.ended', ...ref, command: 'npm test', exitCode: 0, ms: 1200, log: `artifacts/${story}/1/gates/1.log` },
+    { type: 'gate.ended', ...ref, command: 'npm test', exitCode: 0, ms: 1200, log: 'gates/1.log' },
     {
       type: 'story.ended',
       ...ref,
@@ -80,7 +80,7 @@ export function failed(story: string, attempt = 1): JournalEntry[] {
   const summary = 'npm test exited with 1';
   return [
     ...attempted(story, attempt),
-    { type: 'gate.ended', ...ref, command: 'npm test', exitCode: 1, ms: 1200, log: `artifacts/${story}/1/gates/1.log` },
+    { type: 'gate.ended', ...ref, command: 'npm test', exitCode: 1, ms: 1200, log: 'gates/1.log' },
     { type: 'story.ended', ...ref, verdict: 'failed', stopReason: 'GATE_FAILED', summary, usage: USAGE },
   ];
 }

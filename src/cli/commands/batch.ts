@@ -1,9 +1,9 @@
 import { addUsage, NO_USAGE } from '../../core/agent.ts';
 import { formatUsd } from '../../core/budget.ts';
-import { HaloError } from '../../core/errors.ts';
 import type { RunState } from '../../core/run-state.ts';
 import { safeLine } from '../../core/safe-text.ts';
 import { usageText } from '../../tui/usage-text.ts';
+import { findBatch, groupRuns } from '../batches.ts';
 import type { Cli } from '../cli.ts';
 import type { Define } from '../define.ts';
 import { stateText, stateTone, storyCount, timeText, widthOf } from '../run-table.ts';
@@ -40,31 +40,6 @@ async function show(prefix: string | undefined, flags: { json?: true }, cli: Cli
   }
   const [id, runs] = findBatch(batches, prefix);
   return flags.json ? cli.printJson(toJson(id, runs)) : cli.print(...page(id, runs, cli));
-}
-
-/** The batches, newest first, each in the order in which its runs run. */
-function groupRuns(runs: readonly RunState[]): Map<string, RunState[]> {
-  const batches = new Map<string, RunState[]>();
-  for (const run of runs) {
-    if (run.batch === undefined) continue;
-    batches.set(run.batch.id, [...(batches.get(run.batch.id) ?? []), run]);
-  }
-  for (const members of batches.values()) members.sort((a, b) => placeOf(a) - placeOf(b));
-  return batches;
-}
-
-function placeOf({ batch }: RunState): number {
-  return batch?.place ?? 0;
-}
-
-function findBatch(batches: ReadonlyMap<string, RunState[]>, prefix: string): [string, RunState[]] {
-  const found = [...batches].filter(([id]) => id.startsWith(prefix.toLowerCase()));
-  const [only] = found;
-  if (only !== undefined && found.length === 1) return only;
-  const what = only === undefined ? 'There is no batch' : `${found.length} batches begin with`;
-  throw new HaloError('RUN_NOT_FOUND', `${what} ${JSON.stringify(prefix.slice(0, 64))}.`, {
-    hint: '`halo batch` lists them.',
-  });
 }
 
 function page(id: string, runs: RunState[], cli: Cli): string[] {

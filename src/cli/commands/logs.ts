@@ -1,94 +1,113 @@
-import type { Operations } from '../../api/operations.ts';
 import { HaloError } from '../../core/errors.ts';
-import type { JournalEvent } from '../../core/events.ts';
-import { openSafeStream } from '../../core/safe-stream.ts';
+import type { WantedFiles } from '../attempt-files.ts';
 import type { Cli } from '../cli.ts';
 import type { Define } from '../define.ts';
-import { RUN_ARGUMENT } from '../resolve-run.ts';
-import { transcriptPrinter } from '../transcript-lines.ts';
-import { stoppable } from '../until-stopped.ts';
+import { parseLineCount, parseSince } from '../log-options.ts';
+import { namedRuns } from '../log-runs.ts';
+import { showEvents } from '../show-events.ts';
+import { showFiles } from '../show-files.ts';
+import { showRaw } from '../show-raw.ts';
+import { parseCount, stoppable } from '../until-stopped.ts';
 
-interface Flags {
+interface Flags extends WantedFiles {
   follow?: true;
-  story?: string;
+  batch?: string;
+  full?: true;
+  timestamps?: true;
+  since?: string;
+  tail?: number;
   raw?: true;
   json?: true;
-}
-
-interface Reading {
-  operations: Operations;
-  runId: string;
-  flags: Flags;
-  cli: Cli;
-  signal: AbortSignal;
 }
 
 export const define: Define = (command, cli) => {
   command
     .description(
-      'Shows what a run does, for people: what the agent says, runs and edits, gate by gate, with elapsed time.',
+      'Shows what runs do, for people: what the agent says, runs and edits, gate by gate, with elapsed time. Or prints a file that an attempt left: the whole log of a gate, of the setup, or the prompt.',
     )
-    .argument(...RUN_ARGUMENT)
-    .option('-f, --follow', 'go on until the run ends')
+    .argument(
+      '[runId...]',
+      'runs, each by any unique part of its id; @ or -1 for the newest run of this repository (default), -2 for the one before',
+    )
+    .option('-f, --follow', 'continue until the runs end; without an id: all runs that have not ended')
+    .option('--batch <id>', 'the runs of a batch, by the start of its id')
     .option('--story <id>', 'only this story')
-    .option('--raw', "the agent's own output, byte for byte (made safe where stdout is a terminal)")
-    .option('--json', "halo's journal, one event per line")
+    .option('--attempt <n>', 'only this attempt; with --gate, --setup and --prompt the last one by default', parseCount)
+    .option('--gate <n>', 'the whole log of the nth gate', parseCount)
+    .option('--setup', 'the whole logs of the setup commands')
+    .option('--prompt', 'what the agent was asked')
+    .option('--full', 'shorten nothing: all that the agent said, and whole logs of setup and gates')
+    .option('-t, --timestamps', 'dates and times (UTC) instead of elapsed time')
+    .option('--since <time>', 'only what came after a date (2030-01-31T03:00:00Z) or a time ago (10m, 2h)')
+    .option('-n, --tail <lines>', 'only the last lines, of each run', parseLineCount)
+    .option('--raw', "the agent's own output, or the file as it is, byte for byte (made safe on a terminal)")
+    .option('--json', "halo's journal, one event per line; several runs: each with its runId")
     .addHelpText('after', HELP)
-    .action((runId: string | undefined, flags: Flags) => logs(runId, flags, cli));
+    .action((runIds: string[], flags: Flags) => logs(runIds, flags, cli));
 };
 
 const HELP = `
 Examples:
   halo logs 2dhe -f
-  halo logs 2dhe --story US-002
+  halo logs 2dhe --story US-002 --gate 2
+  halo logs 2dhe --story US-002 --attempt 1 --prompt
+  halo logs -f
+  halo logs --batch 5kq -f --since 10m -t
   halo logs 2dhe --raw > agent.jsonl
   halo logs 2dhe --json | jq 'select(.type == "gate.ended")'
 
-Ctrl-C ends the following, not the run.
+Ctrl-C ends the following, not the runs.
 
 See also: halo status, halo diff`;
 
-async function logs(runId: string | undefined, flags: Flags, cli: Cli): Promise<void> {
-  if (flags.raw && flags.json)
-    throw new HaloError('USAGE', '--raw and --json exclude each other.', {
-      hint: "--raw is the agent's output, --json is halo's journal.",
-    });
-  const show = flags.raw ? showRaw : showEvents;
+async function logs(references: string[], flags: Flags, cli: Cli): Promise<void> {
+  refuseMixtures(flags);
+  const { raw, json, full, timestamps, follow, ...rest } = flags;
+  const since = flags.since === undefined ? undefined : parseSince(flags.since, new Date());
   await stoppable(cli, (signal) =>
-    cli.withRun(runId, (operations, id) => show({ operations, runId: id, flags, cli, signal })),
+    cli.withOperations(async (operations) => {
+      const runs = await namedRuns(operations, { ...flags, references }, cli);
+      const [{ runId } = { runId: '' }, ...others] = runs;
+      if (raw === undefined && !isFile(flags)) {
+        const how = { json: json === true, full: full === true, timestamps: timestamps === true };
+        const what = { ...rest, ...how, follow: follow === true, since };
+        return showEvents({ operations, runs, signal, ...what }, cli);
+      }
+      if (others.length > 0)
+        throw new HaloError('USAGE', '--raw, --gate, --setup and --prompt are about one run.', {
+          hint: 'Name the run: `halo ls` lists all runs.',
+        });
+      return isFile(flags)
+        ? showFiles({ operations, runId, wanted: flags, exact: raw === true, tail: flags.tail }, cli)
+        : showRaw({ operations, runId, story: flags.story, follow: follow === true, signal }, cli);
+    }),
   );
 }
 
-async function showEvents({ operations, runId, flags, cli, signal }: Reading): Promise<void> {
-  await checkStory(operations, runId, flags.story);
-  const print = transcriptPrinter(cli);
-  for await (const event of operations.follow(runId, { after: 0, follow: flags.follow === true, signal })) {
-    const wanted = isWanted(event, flags.story);
-    if (!flags.json) await print(event, wanted);
-    else if (wanted) await cli.printJson(event);
+function isFile({ gate, setup, prompt }: Flags): boolean {
+  return gate !== undefined || setup !== undefined || prompt !== undefined;
+}
+
+const OF_EVENTS = ['json', 'full', 'timestamps', 'since'] as const;
+/** Options that say something else than this one does. */
+const UNFIT: Partial<Record<keyof Flags, readonly (keyof Flags)[]>> = {
+  raw: [...OF_EVENTS],
+  gate: ['setup', 'prompt', 'follow', 'batch', ...OF_EVENTS],
+  setup: ['prompt', 'follow', 'batch', ...OF_EVENTS],
+  prompt: ['follow', 'batch', ...OF_EVENTS],
+};
+
+function refuseMixtures(flags: Flags): void {
+  for (const [option, unfit] of Object.entries(UNFIT)) {
+    if (flags[option as keyof Flags] === undefined) continue;
+    const other = unfit.find((each) => flags[each] !== undefined);
+    if (other === undefined) continue;
+    throw new HaloError('USAGE', `--${option} and --${other} exclude each other.`, {
+      hint: '`halo logs --help` says what each of them prints.',
+    });
   }
-}
-
-async function showRaw({ operations, runId, flags, cli, signal }: Reading): Promise<void> {
-  const chunks = operations.raw(runId, { storyId: flags.story, follow: flags.follow === true, signal });
-  if (!cli.terminal.shown) {
-    for await (const chunk of chunks) await cli.writeExactly(chunk);
-    return;
-  }
-  const safe = openSafeStream();
-  for await (const chunk of chunks) await cli.write(safe.write(chunk));
-  await cli.write(safe.end());
-}
-
-async function checkStory(operations: Operations, runId: string, story: string | undefined): Promise<void> {
-  if (story === undefined) return;
-  const { state } = await operations.get(runId);
-  if (state.stories.some(({ id }) => id === story)) return;
-  throw new HaloError('STORY_NOT_FOUND', `Run ${state.runId} has no story ${story}.`, {
-    hint: `Its stories are ${state.stories.map(({ id }) => id).join(', ')}.`,
-  });
-}
-
-function isWanted(event: JournalEvent, story: string | undefined): boolean {
-  return story === undefined || ('story' in event && event.story === story);
+  if (flags.raw && !isFile(flags) && (flags.tail ?? flags.attempt) !== undefined)
+    throw new HaloError('USAGE', "The agent's raw output is printed as a whole.", {
+      hint: 'Leave out --tail and --attempt, or --raw.',
+    });
 }
