@@ -14,7 +14,7 @@ test('holds what was guessed, says why, and points at the network for setup', ()
   expect(resolve(text)).toMatchObject({ setup: ['npm ci'], gates: ['npm run lint', 'npm test'] });
   expect(text).toContain('# guessed: package-lock.json: npm ci');
   expect(text).toMatch(
-    /\[network\]\n# The setup above downloads packages: .*\n.*\n# allow = \["packages\.example\.com:443"\]/,
+    /\[network\]\n# The setup above downloads packages: .*\n(?:# .*\n)+# allow = \["packages\.example\.com:443"\]/,
   );
 });
 

@@ -78,7 +78,12 @@ describe('a run of a PRD with a name', () => {
     expect(failed.stopReason).not.toBe('SUCCESS');
     expect(statuses()).toEqual(['done', 'in_progress', 'pending']);
     const again = await run(scripted(`echo more >> log.txt; ${OK}`));
-    expect(subjects(again.runId)).toEqual(['feat: [US-002] - Title of US-002', 'feat: [US-003] - Title of US-003']);
+    // The second run starts from the branch of the first, which has US-001.
+    expect(subjects(again.runId)).toEqual([
+      'feat: [US-001] - Title of US-001',
+      'feat: [US-002] - Title of US-002',
+      'feat: [US-003] - Title of US-003',
+    ]);
     expect(statuses()).toEqual(['done', 'done', 'done']);
   });
 

@@ -33,6 +33,7 @@ describe('the proof of an engine', () => {
       'files',
       'memory',
       'security module',
+      'memory of others',
     ]);
   });
 

@@ -55,7 +55,7 @@ export async function openRalphFolder(workspace: string): Promise<string> {
 
 /** Links of a workspace could have halo write anywhere. */
 async function refuseOutside(workspace: string, dir: string): Promise<void> {
-  if (await isInside(workspace, dir)) return;
+  if (await isInside(workspace, dir).catch(cannotWrite(dir))) return;
   throw new HaloError('DISK_FAILED', `${dir} is behind a link out of ${workspace}.`, { hint: 'Remove the link.' });
 }
 
