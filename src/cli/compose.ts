@@ -53,6 +53,8 @@ export interface Services {
    * only on the runs that were submitted for it.
    */
   startWorker(options: { concurrency: number; log: 'stderr' | 'file'; owner?: string | undefined }): Promise<Worker>;
+  /** How many workers live on this machine that take any run. */
+  countWorkers(): Promise<number>;
   serveApi(options: { operations: Operations; listen: string }): Promise<Served>;
   diagnose(): Promise<Finding[]>;
   /** Runs gates again on this machine. */
@@ -130,6 +132,10 @@ export function composeServices(words: readonly string[]): Services {
         ...knowing,
         ...mine,
       });
+    },
+    async countWorkers() {
+      const [{ countWorkers }, { home }] = await Promise.all([import('../store/presence.ts'), readHost()]);
+      return countWorkers(home);
     },
     async serveApi(options) {
       const { serveApi } = await import('../api/serve.ts');

@@ -15,6 +15,8 @@ export interface FollowRun {
   after: number;
   /** Whether its end is reported. */
   report: boolean;
+  /** Whether this process works on it. */
+  executed: boolean;
   signal: AbortSignal;
   /** Called when progress is drawn: until it ends, notices must go through `say`, or they would tear the frame. */
   onDrawn: (say: (line: string) => void) => void;
@@ -49,8 +51,9 @@ function showJson(cli: Cli): Show {
   return { show: (event) => cli.printJson(event), close: () => undefined };
 }
 
-function showDrawn({ cli, report, onDrawn }: FollowRun, dir: string): Show {
-  const progress = openProgress({ screen: cli.screen, paint: cli.paint, dir, report });
+function showDrawn({ cli, report, executed, onDrawn }: FollowRun, dir: string): Show {
+  const keys = executed ? 'Ctrl-C stops after this story, d detaches' : 'Ctrl-C ends the following';
+  const progress = openProgress({ screen: cli.screen, paint: cli.paint, dir, report, keys });
   onDrawn(progress.say);
   return progress;
 }

@@ -1,10 +1,10 @@
 import type { Operations, SubmitRequest } from '../api/operations.ts';
 import { safeLine } from '../core/safe-text.ts';
-import { exitCodeOf, type StopReason } from '../core/stop-reason.ts';
+import type { StopReason } from '../core/stop-reason.ts';
 import { askApproval } from './ask-approval.ts';
 import type { Cli } from './cli.ts';
-import type { Worker } from './compose.ts';
-import { followRun } from './follow-run.ts';
+import { followRun, type FollowRun } from './follow-run.ts';
+import { openStopControl, type StopControl } from './stop-control.ts';
 
 /** A run that was followed, while the operations are still open. */
 export interface Followed {
@@ -19,6 +19,8 @@ export interface RunHere<T> {
   json: boolean;
   /** Ask the person at the terminal when a story waits for one. */
   asks: boolean;
+  /** The first Ctrl-C at a terminal lets the stories under way come to their end. */
+  gentle?: true;
   /** Execute it on this machine, whatever HALO_URL says. */
   local?: boolean;
   /** Whether its end is reported here; else `finish` says what came of it. */
@@ -60,69 +62,34 @@ export async function carryOut<T>(
   const operations = await (how.local === true
     ? services.openLocal(executesHere)
     : services.openOperations(executesHere));
+  const stop = openStopControl({ cli, operations, gentle: how.gentle === true && !json && cli.terminal.drawable });
   try {
     const { runId, warnings, owner, parallel, executed, after } = await start(operations, remote);
+    const goesOn = await stop.begin({ runId, executed });
     await how.begin?.(runId, operations);
-    const worker = !executed ? undefined : await services.startWorker({ concurrency: parallel, log: 'file', owner });
+    const worker =
+      executed && goesOn ? await services.startWorker({ concurrency: parallel, log: 'file', owner }) : undefined;
     try {
       await cli.note(...warnings.map((text) => `${cli.paintErr('warn', 'warning:')} ${safeLine(text, 500)}`));
-      const following = { operations, worker, cli, json, after, report: how.report !== 'none' };
-      let end = await follow(runId, following);
-      while (end === 'NEEDS_HUMAN' && asks && (await askApproval(operations, runId, cli)))
-        end = await follow(runId, following);
+      const following = { operations, runId, cli, json, after, executed, report: how.report !== 'none', stop };
+      let end = await follow(following);
+      while (end === 'NEEDS_HUMAN' && asks && (await askApproval(operations, runId, cli))) {
+        stop.listen();
+        end = await follow(following);
+      }
       return await how.finish({ operations, runId, end });
     } finally {
       await worker?.close();
     }
   } finally {
+    stop.release();
     await operations.close();
   }
 }
 
-interface Following {
-  operations: Operations;
-  /** Absent when the run is executed elsewhere. */
-  worker: Worker | undefined;
-  cli: Cli;
-  json: boolean;
-  after: number;
-  report: boolean;
-}
-
-const ABORTED = exitCodeOf('USER_ABORT');
-
 /** Follows the run to its end; undefined when it goes on without us. */
-async function follow(runId: string, { operations, worker, ...shown }: Following): Promise<StopReason | undefined> {
-  const { cli } = shown;
-  let say = (line: string): void => void cli.note(line);
-  const leave = new AbortController();
-  let stopping: Promise<void> | undefined;
-  const off = cli.onStop(() => {
-    if (stopping !== undefined) return leaveAtOnce();
-    stopping = stop().catch((error: unknown) => leave.abort(error));
-  });
-  async function stop(): Promise<void> {
-    if (worker === undefined) {
-      leave.abort();
-      return say(
-        `no longer following; the run goes on. \`halo logs ${runId} -f\` follows it again, \`halo cancel ${runId}\` ends it.`,
-      );
-    }
-    say('stopping: the attempt under way is given up, what landed stays. Ctrl-C again exits at once.');
-    await operations.cancel(runId, undefined);
-  }
-  /** The run may be cancelled by now or not: what is named fits both. */
-  function leaveAtOnce(): void {
-    const next = `\`halo status ${runId}\` shows how the run stands,\n\`halo cancel ${runId}\` ends it.`;
-    if (worker !== undefined) say(`left at once. ${next}`);
-    cli.exitNow(ABORTED);
-  }
-  try {
-    const signal = leave.signal;
-    const end = await followRun({ operations, runId, ...shown, signal, onDrawn: (drawn) => (say = drawn) });
-    await stopping;
-    return end;
-  } finally {
-    off();
-  }
+async function follow({ stop, ...shown }: Omit<FollowRun, 'signal' | 'onDrawn'> & { stop: StopControl }) {
+  const end = await followRun({ ...shown, signal: stop.signal, onDrawn: (say) => stop.drawn(say) });
+  await stop.settle();
+  return end;
 }

@@ -2,6 +2,7 @@ import { createInterface } from 'node:readline/promises';
 import { readTerminal, type Terminal } from '../config/terminal.ts';
 import type { Screen } from '../tui/terminal.ts';
 import { composeServices, type Services } from './compose.ts';
+import { readKeys } from './read-keys.ts';
 
 /** Everything outside that a command touches; tests bring their own. */
 export interface World {
@@ -16,6 +17,11 @@ export interface World {
   ask: ((question: string, signal: AbortSignal) => Promise<string>) | undefined;
   /** Calls `listener` for each Ctrl-C and termination signal, which it names, instead of ending; returns how to stop that. */
   onStop(listener: (signal?: NodeJS.Signals) => void): () => void;
+  /**
+   * Calls `listener` for each key that is pressed at the terminal, which shows none of them meanwhile; Ctrl-C and Ctrl-Z
+   * keep what they do. Answers how to stop that. Does nothing where there is no terminal.
+   */
+  onKey(listener: (key: string) => void): () => void;
   /** Ends the process at once. */
   exitNow(code: number): void;
 }
@@ -50,6 +56,7 @@ export function processWorld(words: readonly string[]): World {
         for (const signal of signals) process.off(signal, listener);
       };
     },
+    onKey: (listener) => (process.stdin.isTTY ? readKeys(process.stdin, listener) : () => undefined),
     exitNow: (code) => process.exit(code),
   };
 }

@@ -4,6 +4,7 @@ import { applyEvent } from '../core/fold-run.ts';
 import type { RunState } from '../core/run-state.ts';
 import { describe } from '../core/transcript.ts';
 import type { Paint, TranscriptLine } from '../core/transcript-line.ts';
+import { wrapToWidth } from '../lib/wrap.ts';
 import { safeStyled } from './paint.ts';
 import { view } from './view.ts';
 
@@ -23,9 +24,19 @@ export interface Progress {
   close(): void;
 }
 
+export interface ProgressOptions {
+  screen: Screen;
+  paint: Paint;
+  /** Absolute path of the run directory. */
+  dir: string;
+  report?: boolean;
+  /** What the keys do, for the last line of the frame. */
+  keys?: string;
+}
+
 /** Draws a run's progress on a terminal, at most ten frames a second, in place. */
-export function openProgress(options: { screen: Screen; paint: Paint; dir: string; report?: boolean }): Progress {
-  const { screen, paint, dir, report = true } = options;
+export function openProgress(options: ProgressOptions): Progress {
+  const { screen, paint, dir, report = true, ...shown } = options;
   const draw = createLogUpdate(screen);
   let state: RunState | undefined;
   let height = 0;
@@ -35,7 +46,7 @@ export function openProgress(options: { screen: Screen; paint: Paint; dir: strin
   function redraw(): void {
     if (state === undefined) return;
     const size = { width: screen.columns ?? 80, height: screen.rows ?? 24 };
-    const lines = view({ state, recent, now: new Date().toISOString(), ...size, paint, dir, report });
+    const lines = view({ state, recent, now: new Date().toISOString(), ...size, paint, dir, report, ...shown });
     // log-update does not shift the lines below inserted ones: a frame of another height starts afresh.
     if (lines.length !== height) draw.clear();
     height = lines.length;
@@ -49,7 +60,7 @@ export function openProgress(options: { screen: Screen; paint: Paint; dir: strin
       if (event.type === 'story.started') recent = [];
       recent = [...recent, ...describe(event).filter((line) => line.story !== '')].slice(-KEPT_LINES);
     },
-    say: (line) => draw.persist(safeStyled(line, paint)),
+    say: (text) => draw.persist(safeStyled(wrapped(text, (screen.columns ?? 80) - 1), paint)),
     close() {
       if (closed) return;
       closed = true;
@@ -58,4 +69,11 @@ export function openProgress(options: { screen: Screen; paint: Paint; dir: strin
       draw.done();
     },
   };
+}
+
+function wrapped(text: string, width: number): string {
+  return text
+    .split('\n')
+    .flatMap((line) => wrapToWidth(line, width))
+    .join('\n');
 }

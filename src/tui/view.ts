@@ -20,6 +20,8 @@ export interface ViewInput {
   dir: string;
   /** False: no verdict is shown when it has ended. */
   report?: boolean;
+  /** What the keys do while it is followed. */
+  keys?: string;
 }
 
 const SPINNER = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
@@ -143,8 +145,8 @@ function recentLine(line: TranscriptLine, { paint, width, several }: ViewInput &
   return `     ${label}  ${paint(line.tone, cutToWidth(line.text, room))}`.trimEnd();
 }
 
-function footLines({ state, paint }: ViewInput, width: number): string[] {
+function footLines({ state, paint, keys = 'Ctrl-C stops it' }: ViewInput, width: number): string[] {
   const usage = usageText(state.usage);
-  const lines = [`run ${state.runId}   halo logs ${state.runId} -f   Ctrl-C stops it`];
+  const lines = [`halo logs ${state.runId} -f   ${keys}`];
   return [...(usage === '' ? [] : [usage]), ...lines].map((line) => paint('quiet', `  ${cutToWidth(line, width - 2)}`));
 }

@@ -48,6 +48,7 @@ export async function runCli(words: string[], options: CliOptions): Promise<CliR
       checkResume: notHere,
       keepRefusal: notHere,
       startWorker: notHere,
+      countWorkers: notHere,
       serveApi: notHere,
       diagnose: notHere,
       verify: () => {
@@ -70,6 +71,7 @@ export async function runCli(words: string[], options: CliOptions): Promise<CliR
       listeners.add(listener);
       return () => listeners.delete(listener);
     },
+    onKey: () => () => undefined,
     exitNow: (code) => stderr.stream.write(`[left at once with ${code}]`),
   };
   options.onReady?.(() => {

@@ -12,7 +12,7 @@ it('shows the whole frame however many lines it had before', async () => {
   const progress = openProgress({ screen, paint: paintPlain, dir: '/runs/x' });
   const entries: JournalEntry[] = [created(), { type: 'run.started' }, ...attempt('S-1').slice(0, 1)];
   const { runId } = entries[0] as { runId: string };
-  const foot = `run ${runId}   halo logs`;
+  const foot = `halo logs ${runId} -f`;
   const show = async (entry: JournalEntry, seq: number, text: string) => {
     progress.show({ v: JOURNAL_VERSION, seq, at: new Date().toISOString(), ...entry });
     await vi.waitFor(() => expect(screenOf(written).join('\n')).toContain(text), { interval: 30 });

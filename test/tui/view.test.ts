@@ -52,7 +52,7 @@ describe('view', () => {
       '     agent    done    3.0s',
       '',
       '  12.3k tokens in (4.0k cached), 678 out, 3 requests',
-      '  run r1   halo logs r1 -f   Ctrl-C stops it',
+      '  halo logs r1 -f   Ctrl-C stops it',
     ]);
   });
 

@@ -46,8 +46,10 @@ Examples:
   halo run --prd prd.json --resume ~/.halo/runs/0tbq4m8k7xw2dhe
   halo run prd.json --json | jq -r 'select(.type == "story.ended") | .verdict'
 
-Ctrl-C stops the run in good order; a second one exits at once. When stdout is no
-terminal, progress comes as plain lines and the run directory is the last of them.
+Ctrl-C at a terminal: no other story starts, the one under way comes to its end. A
+second one stops it now. d leaves the run to the workers of this machine. Without a
+terminal, Ctrl-C and SIGTERM stop the run at once, progress comes as plain lines, and
+the run directory is the last of them.
 
 Exit codes:
   0 every story landed     4 needs a person     5 something is missing    6 cannot start
@@ -67,6 +69,7 @@ async function run(given: string | undefined, flags: Flags, cli: Cli): Promise<v
     cli,
     json,
     asks: flags.askForApproval === true && !json,
+    gentle: true,
     begin: () => Promise.resolve(void (begun = true)),
     finish: ({ end }) => Promise.resolve(end),
   };
