@@ -42,6 +42,20 @@ describe('the README', () => {
     expect(listed).toEqual(COMMANDS.map(({ name, summary }) => ({ name, summary })));
   });
 
+  it('and docs/commands.md list what there is: every route of the HTTP API', () => {
+    const sources = readdirSync(join(root, 'src/api')).filter((name) => name.startsWith('http-'));
+    const routes = sources.flatMap((name) =>
+      [...read(`src/api/${name}`).matchAll(/\bapp\.(get|post|put|delete)(?:<\w+>)?\(\s*'(\/[^']*)'/g)].map(
+        ([, method = '', path = '']) => `${method.toUpperCase()} ${path}`,
+      ),
+    );
+    const listed = [...read('docs/commands.md').matchAll(/^\| `((?:GET|POST|PUT|DELETE) [^`?]+)/gm)].map(
+      ([, row]) => row,
+    );
+    expect(routes.length).toBeGreaterThan(10);
+    expect(listed.sort()).toEqual(routes.sort());
+  });
+
   it('has a tutorial with a PRD that is read without a warning', () => {
     const [example] = codeBlocks(readme, 'json');
     const prd = parsePrd(Buffer.from(example ?? ''), 'prd.json');

@@ -19,6 +19,7 @@ import { withWholeMirror } from '../worker/whole-mirror.ts';
 import { settleNeeds } from '../worker/settle-needs.ts';
 import type { BatchEntry, BatchRequest, PrdBytes, SubmitOptions, Submitted, SubmitRequest } from './operations.ts';
 import { planRun, type PlannedRun } from './plan-run.ts';
+import { rivalsOf } from './rivals.ts';
 import { linkRunFiles } from './link-run-files.ts';
 import { placePrd, type PrdPlace } from './prd-place.ts';
 import { submitOnce } from './submit-once.ts';
@@ -61,12 +62,18 @@ export async function submitBatch(context: SubmitContext, request: BatchRequest)
       // A run starts from what it waits for, if it waits for a run.
       looked.map((each) => (isPlaced(each) ? Promise.resolve(each) : startWhereDone(context, each, prds))),
     );
+    const rivals = await findRivals(context, { planned, after, options });
     const owner = await context.ownerId();
     const owned = owner === undefined ? {} : { owner };
     const batch = planned.length === 1 ? {} : { batch: newRunId(new Date(), randomBytes) };
     const submitted = planned.map(({ member, run, place, runId }): Submitted => {
       const ofPlace = place.warning !== undefined && run.config.prd.writeBack ? [place.warning] : [];
-      const warnings = [...(prds.get(member.prd)?.warnings ?? []), ...run.warnings, ...ofPlace];
+      const warnings = [
+        ...(prds.get(member.prd)?.warnings ?? []),
+        ...run.warnings,
+        ...ofPlace,
+        ...(rivals.get(runId) ?? []),
+      ];
       return { runId, repo: run.repo.source, ...batch, ...owned, parallel: run.config.run.parallel, warnings };
     });
     await announce(submitted);
@@ -82,6 +89,18 @@ export async function submitBatch(context: SubmitContext, request: BatchRequest)
   const { key } = options;
   if (key === undefined) return make(() => Promise.resolve());
   return submitOnce(context, { key, request }, make);
+}
+
+/** By run: what to say of other runs of its repository that are not done, unless it builds on one of them. */
+async function findRivals(
+  { store }: SubmitContext,
+  { planned, after, options }: Pick<Making, 'planned' | 'after' | 'options'>,
+): Promise<Map<string, string[]>> {
+  const said = planned.map(async ({ run, runId, member }) => {
+    const builds = after.length > 0 || member.deps.length > 0 || options.scratch === true;
+    return [runId, builds ? [] : await rivalsOf(store, run.repo)] as const;
+  });
+  return new Map(await Promise.all(said));
 }
 
 /** Throws PRD_INVALID, also for one that is still as `halo prd new` made it. */

@@ -215,3 +215,17 @@ test('a halo.toml without gates is named, rather than how to write one', async (
   await expect(refused).rejects.toMatchObject({ code: 'NO_GATES' });
   await expect(refused).rejects.toHaveProperty('hint', expect.stringContaining(join(repository.root, 'halo.toml')));
 });
+
+test('a run of a repository that has another open run says so, unless it builds on it', async () => {
+  const { root } = newRepository();
+  const [first] = await operations.submit(request({ repos: [root] }));
+  expect(first?.warnings).toEqual([]);
+  const [second] = await operations.submit(request({ repos: [root], prd: prdOf([{ id: 'B' }]) }));
+  expect(second?.warnings).toEqual([
+    `Another run of this repository is not done yet: ${first!.runId} (queued). They start from main as it is now, so that only the first one can be landed without a merge; \`halo submit --after ${first!.runId}\` builds on that run instead.`,
+  ]);
+  const [third] = await operations.submit(
+    request({ repos: [root], prd: prdOf([{ id: 'C' }]), after: [second!.runId] }),
+  );
+  expect(third?.warnings).toEqual([]);
+});

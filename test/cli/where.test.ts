@@ -1,0 +1,40 @@
+import { describe, expect, it } from 'vitest';
+import { runCli } from '../support/cli-world.ts';
+import { openMemory } from '../support/memory-operations.ts';
+
+const SERVER = 'http://halo.test:7070';
+
+async function halo(words: string[], apiUrl: string | undefined, shown = false) {
+  const services = {
+    readHost: () => Promise.resolve({ home: '/halo', redisUrl: undefined, apiUrl, apiToken: undefined }),
+    readConfig: () => Promise.resolve({ text: '', json: {} }),
+    diagnose: () => Promise.resolve([]),
+  };
+  return runCli(words, { operations: openMemory(), services, terminal: { shown } });
+}
+
+describe('with HALO_URL set, a command says which machine it speaks of', () => {
+  it.each([
+    ['doctor', ['doctor']],
+    ['config show', ['config', 'show']],
+  ])('halo %s: this one', async (name, words) => {
+    const says = `on this machine: \`halo ${name}\` does not ask the server ${SERVER} (HALO_URL)\n`;
+    expect((await halo(words, 'http://ann:secret@halo.test:7070/')).stderr).toBe(says);
+    expect((await halo(words, undefined)).stderr).toBe('');
+  });
+
+  it('halo prd list: both', async () => {
+    expect((await halo(['prd', 'list'], SERVER)).stderr).toContain(
+      `PRDs of this machine, runs of the server ${SERVER} (HALO_URL)`,
+    );
+  });
+
+  it('halo ls: the server, at a terminal', async () => {
+    expect((await halo(['ls'], SERVER, true)).stderr).toContain(`on the server ${SERVER} (HALO_URL)`);
+    expect((await halo(['ls'], SERVER)).stderr).toBe('no runs yet: halo run prd.json\n');
+  });
+
+  it('but no help page does', async () => {
+    expect((await halo(['doctor', '--help'], SERVER)).stderr).toBe('');
+  });
+});
