@@ -45,7 +45,7 @@ describe('the README', () => {
   it('and docs/commands.md list what there is: every route of the HTTP API', () => {
     const sources = readdirSync(join(root, 'src/api')).filter((name) => name.startsWith('http-'));
     const routes = sources.flatMap((name) =>
-      [...read(`src/api/${name}`).matchAll(/\bapp\.(get|post|put|delete)(?:<\w+>)?\(\s*'(\/[^']*)'/g)].map(
+      [...read(`src/api/${name}`).matchAll(/\bapp\.(get|post|put|delete)(?:<.*?>)?\(\s*'(\/[^']*)'/g)].map(
         ([, method = '', path = '']) => `${method.toUpperCase()} ${path}`,
       ),
     );

@@ -5,9 +5,17 @@ import { parseForeignJson } from '../lib/parse-json.ts';
 
 const MAX_SUMMARY = 8000;
 
+const criterion = z.object({
+  n: z.int().min(1).max(1000),
+  tests: z.array(z.string().min(1).max(200)).max(10).default([]),
+  files: z.array(z.string().min(1).max(200)).max(10).default([]),
+});
+
 const answerShape = z.strictObject({
   status: z.enum(['ok', 'needs_human', 'failed']),
   summary: z.string().max(MAX_SUMMARY),
+  // A help for who reviews: an answer counts without it.
+  criteria: z.array(criterion).max(100).nullish().catch(undefined),
 });
 
 /** The JSON schema of the final answer, in the strict form that model providers ask for. */
@@ -16,8 +24,21 @@ export const ANSWER_SCHEMA = {
   properties: {
     status: { type: 'string', enum: ['ok', 'needs_human', 'failed'] },
     summary: { type: 'string' },
+    criteria: {
+      type: ['array', 'null'],
+      items: {
+        type: 'object',
+        properties: {
+          n: { type: 'integer' },
+          tests: { type: 'array', items: { type: 'string' } },
+          files: { type: 'array', items: { type: 'string' } },
+        },
+        required: ['n', 'tests', 'files'],
+        additionalProperties: false,
+      },
+    },
   },
-  required: ['status', 'summary'],
+  required: ['status', 'summary', 'criteria'],
   additionalProperties: false,
 };
 
@@ -29,7 +50,8 @@ export function readAnswer(text: string | undefined): AgentOutcome {
   const parsed = answerShape.safeParse(value);
   if (!parsed.success)
     return invalid(`The agent's final answer breaks the agreed shape: ${describeIssue(parsed.error)}.`);
-  return { kind: 'answer', answer: parsed.data };
+  const { status, summary, criteria } = parsed.data;
+  return { kind: 'answer', answer: { status, summary, ...(criteria && { criteria }) } };
 }
 
 /** Whether the text is a valid final answer. */

@@ -28,11 +28,18 @@ export function buildPrompt(input: PromptInput): string {
     describeFailure(input.lastFailure),
     describeGuidance(input.guidance),
     describeRules(input.gates),
-    ANSWER_RULES,
+    answerRules(input.story),
   ]
     .filter((section) => section !== undefined)
     .join('\n\n')
     .concat('\n');
+}
+
+function answerRules({ acceptance }: Story): string {
+  if (acceptance.length === 0) return ANSWER_RULES;
+  return `${ANSWER_RULES}
+Add to the object what satisfies each condition of "It is done when", counted from 1, for the person who reviews it:
+"criteria": [{"n": 1, "tests": ["name of a test"], "files": ["path/of/a/file"]}]`;
 }
 
 const ANSWER_RULES = `## Your answer

@@ -3,6 +3,7 @@ import { safeLine } from '../core/safe-text.ts';
 import { askPerson } from './ask-person.ts';
 import type { Cli } from './cli.ts';
 import { showDiff } from './diff-text.ts';
+import { noteReview } from './review-run.ts';
 
 /**
  * Shows a person at the terminal each story that waits for approval and does what they say. Answers whether anything
@@ -14,6 +15,7 @@ export async function askApproval(operations: Operations, runId: string, cli: Cl
   let decided = false;
   for (const { id, title } of state.stories.filter(({ held }) => held !== undefined)) {
     await showDiff(await operations.diff(runId, id), cli);
+    await noteReview(operations, runId, { cli, story: id });
     const what = `Let ${safeLine(id)} (${safeLine(title)}) land?`;
     switch (await decisionOf(`${what} [y]es, [n]o, anything else: later  `, cli)) {
       case 'yes':

@@ -1,6 +1,7 @@
 import { Command } from 'commander';
 import type { Cli } from './cli.ts';
 import type { Define } from './define.ts';
+import { noteMachine } from './note-machine.ts';
 import { version } from '../lib/version.ts';
 
 interface Entry {
@@ -21,6 +22,7 @@ export const COMMANDS: readonly Entry[] = [
   { name: 'logs', summary: 'read or follow what a run does', load: () => import('./commands/logs.ts') },
   { name: 'batch', summary: 'show the runs of one submit', load: () => import('./commands/batch.ts') },
   { name: 'ls', summary: 'list all runs', load: () => import('./commands/ls.ts') },
+  { name: 'show', summary: 'review what a run made, criterion by criterion', load: () => import('./commands/show.ts') },
   { name: 'diff', summary: 'show what a run changed', load: () => import('./commands/diff.ts') },
   {
     name: 'network',
@@ -90,6 +92,7 @@ export async function buildProgram(
     .addHelpText('after', FOOTER)
     .showSuggestionAfterError()
     .exitOverride()
+    .hook('preAction', (_program, action) => noteMachine(action, cli))
     // Errors go the way of all errors, through main.
     .configureOutput({ writeOut: stdout, writeErr: () => undefined, getOutHelpWidth: () => 100 });
   for (const { name, summary, load } of COMMANDS) {

@@ -100,7 +100,7 @@ function markReturns(body: DiffLine[]): void {
 }
 
 /** The path in `b/path`, which git quotes where it holds control characters and ends with a tab where it holds blanks. */
-function nameIn(text: string): string {
+export function nameIn(text: string): string {
   const name = text.replace(/\t$/, '');
   const plain = /^"(.*)"$/.exec(name)?.[1]?.replace(/\\(["\\])/g, '$1') ?? name;
   return plain.replace(/^[ab]\//, '');

@@ -1,3 +1,4 @@
+import type { CriterionClaim } from './criteria.ts';
 import type { FailureCause } from './failure.ts';
 
 /** The agents that halo knows. */
@@ -29,6 +30,8 @@ export function joinSayings(activities: readonly AgentActivity[]): AgentActivity
 export interface AgentAnswer {
   status: 'ok' | 'needs_human' | 'failed';
   summary: string;
+  /** What satisfies each acceptance criterion, as far as it says so. */
+  criteria?: CriterionClaim[];
 }
 
 /** How the agent program ended, as its adapter reads it. `error` is one sentence for people. */

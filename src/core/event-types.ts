@@ -36,6 +36,7 @@ const EVENT_TYPES: Record<JournalEntry['type'], true> = {
   'secrets.suspected': true,
   'hidden.added': true,
   'tests.compared': true,
+  'criteria.claimed': true,
   'story.merged': true,
   'note.failed': true,
   'story.approved': true,

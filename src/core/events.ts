@@ -1,4 +1,5 @@
 import type { AgentActivity, Usage } from './agent.ts';
+import type { CheckedClaim } from './criteria.ts';
 import type { NetworkAsked } from './network.ts';
 import type { HiddenPlaces } from './hidden-places.ts';
 import type { FailureSign } from './breaker.ts';
@@ -207,6 +208,8 @@ export type JournalEntry =
   | ({ type: 'hidden.added'; hidden: HiddenPlaces } & AttemptRef)
   /** Tests after the story against those of its base; the lists of names may be cut. */
   | ({ type: 'tests.compared' } & TestChanges & AttemptRef)
+  /** What the agent says satisfies the criteria; `reported`: whether the gates named their tests. */
+  | ({ type: 'criteria.claimed'; criteria: CheckedClaim[]; reported: boolean } & AttemptRef)
   /** Others landed meanwhile: the change of `commit` was merged onto `onto` as `merged`, which has to prove itself. */
   | ({ type: 'story.merged'; commit: string; onto: string; merged: string } & AttemptRef)
   /** A commit has landed, but its record could not be attached to it. */

@@ -133,6 +133,7 @@ export function applyEvent(state: RunState | undefined, event: JournalEvent): Ru
     case 'gate.ended':
     case 'story.merged':
     case 'note.failed':
+    case 'criteria.claimed':
     case 'secrets.suspected':
       return next;
   }

@@ -47,6 +47,7 @@ export function storyLines(event: StoryEvent, how: Telling): StoryLine[] {
     case 'phase.started':
     case 'gate.started':
     case 'model.used':
+    case 'criteria.claimed':
       return [];
     case 'model.paused': {
       const why = event.why === 'rate' ? 'the configured rate is reached' : 'its provider wants a pause';

@@ -103,12 +103,13 @@ async function workAndProve(attempt: Attempt, baseline: Baseline, rebase: Rebase
   const exported = await exportTree(attempt, exporter);
   const done = await importCandidate(attempt, exported, answer);
   if (done === undefined) {
-    await runGates(attempt, clean, { candidate: { commit: attempt.base }, baseline });
+    await runGates(attempt, clean, { candidate: { commit: attempt.base }, baseline, claims: answer.criteria });
     return { answer, proven: undefined };
   }
   const based = await rebase(attempt, done, answer.summary);
   const gates = await runGates(based.attempt, clean, {
     candidate: based.candidate,
+    claims: answer.criteria,
     baseline: based.attempt === attempt ? baseline : openBaseline(based.attempt),
   });
   return { answer, proven: { ...based, gates } };

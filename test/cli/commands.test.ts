@@ -526,7 +526,8 @@ describe('halo approve and halo reject', () => {
     expect(await halo(['approve', 'r1', '--story', 'US-001'])).toMatchObject({
       code: 0,
       stdout: 'approved  US-001  abcdef0\n',
-      stderr: 'The run continues when a worker takes it (halo worker, halo up): halo logs r1 -f\n',
+      stderr:
+        'US-001  Story number 1: no criteria\n  ! It adds no test.\nThe run continues when a worker takes it (halo worker, halo up): halo logs r1 -f\n',
     });
     operations.addRun([created('r2', 1), { type: 'run.started' }, ...held('US-001')]);
     const rejected = await halo(['reject', 'r2', '--story', 'US-001', '--reason', 'no', '--json']);
@@ -548,7 +549,7 @@ describe('halo approve and halo reject', () => {
     expect(await halo(['approve', 'r2'])).toMatchObject({
       code: 0,
       stdout: `approved  r2  up to ${COMMIT.slice(0, 7)}\n`,
-      stderr: 'take it over: halo land r2\n',
+      stderr: 'US-001  Story number 1: no criteria\n  ! It adds no test.\ntake it over: halo land r2\n',
     });
     expect((await halo(['approve', 'r2'])).stdout).toBe(`as before  r2  up to ${COMMIT.slice(0, 7)}\n`);
     expect(await halo(['reject', 'r2', '--reason', 'no'])).toMatchObject({

@@ -6,6 +6,7 @@ import { safeLine } from '../../core/safe-text.ts';
 import type { Cli } from '../cli.ts';
 import type { Define } from '../define.ts';
 import { RUN_ARGUMENT } from '../resolve-run.ts';
+import { noteReview } from '../review-run.ts';
 
 interface Flags {
   story?: string;
@@ -32,11 +33,12 @@ Examples:
 Exit codes:
   0 approved    2 no such run or story    6 nothing waits, with the reason    10 others moved the branch
 
-See also: halo status, halo diff, halo reject`;
+See also: halo show, halo status, halo diff, halo reject`;
 
 async function approve(runId: string | undefined, { story, json }: Flags, cli: Cli): Promise<void> {
   if (story === undefined) return approveRun(runId, json === true, cli);
   const { decided, state } = await cli.withRun(runId, async (operations, id) => {
+    if (!json) await noteReview(operations, id, { cli, story });
     const decided = await operations.approve(id, story);
     return { decided, state: (await operations.get(id)).state };
   });
@@ -52,6 +54,7 @@ async function approve(runId: string | undefined, { story, json }: Flags, cli: C
 
 async function approveRun(runId: string | undefined, json: boolean, cli: Cli): Promise<void> {
   const { decided, state } = await cli.withRun(runId, async (operations, id) => {
+    if (!json) await noteReview(operations, id, { cli });
     const decided = await operations.approveRun(id);
     return { decided, state: (await operations.get(id)).state };
   });

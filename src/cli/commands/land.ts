@@ -1,6 +1,7 @@
 import type { Cli } from '../cli.ts';
 import type { Define } from '../define.ts';
 import { RUN_ARGUMENT } from '../resolve-run.ts';
+import { noteReview } from '../review-run.ts';
 
 export const define: Define = (command, cli) => {
   command
@@ -20,10 +21,13 @@ Examples:
 Exit codes:
   0 landed    2 no such run    6 refused, with the reason
 
-See also: halo diff, halo status`;
+See also: halo show, halo diff, halo status`;
 
 async function land(runId: string | undefined, flags: { json?: true }, cli: Cli): Promise<void> {
-  const landed = await cli.withRun(runId, (operations, runId) => operations.land(runId));
+  const landed = await cli.withRun(runId, async (operations, runId) => {
+    if (!flags.json) await noteReview(operations, runId, { cli });
+    return operations.land(runId);
+  });
   if (flags.json) return cli.printJson(landed);
   if (landed.from === landed.to) return cli.print(`${landed.branch} is at ${landed.to.slice(0, 7)} already`);
   await cli.print(

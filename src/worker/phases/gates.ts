@@ -1,6 +1,8 @@
 import { describeFailedTests, failedTestsLines, findFailedTests } from '../../core/failed-tests.ts';
+import { checkClaims, type CriterionClaim } from '../../core/criteria.ts';
 import type { GateProof } from '../../core/proof.ts';
 import { joinRestored, restoredText, type Restored } from '../../core/restored.ts';
+import type { TestCase } from '../../core/test-case.ts';
 import type { Attempt } from '../attempt-context.ts';
 import type { Baseline } from '../baseline.ts';
 import { keepEvidence, type Evidence } from '../evidence.ts';
@@ -13,18 +15,28 @@ import type { Candidate } from './import.ts';
 import { readReports } from './reports.ts';
 import { installDependencies } from './setup.ts';
 
+export interface GatesRequest {
+  candidate: Pick<Candidate, 'commit'>;
+  baseline: Baseline;
+  /** What the agent says satisfies the criteria, which is told with what the gates know of its tests. */
+  claims?: readonly CriterionClaim[] | undefined;
+}
+
 /** Proves the candidate in a clean checkout: every gate must exit 0, each as the main process of its own sandbox. */
 export async function runGates(
   attempt: Attempt,
   clean: Workspace,
-  { candidate, baseline }: { candidate: Pick<Candidate, 'commit'>; baseline: Baseline },
+  { candidate, baseline, claims = [] }: GatesRequest,
 ): Promise<GateProof[]> {
   return attempt.phase('gates', async () => {
     const { config, id, candidateDir, gatesFolder, worker, place } = attempt;
     const gates = config.gates ?? [];
     const proofs: GateProof[] = [];
     let undone: Restored | undefined;
-    if (gates.length === 0) return proofs;
+    if (gates.length === 0) {
+      await reportClaims(attempt, claims, null);
+      return proofs;
+    }
     await clean.checkOut(candidate.commit, candidateDir, [MIRROR, candidateIn(id)]);
     await installDependencies(attempt, clean, 'gates');
     for (const [index, command] of gates.entries()) {
@@ -71,10 +83,16 @@ export async function runGates(
       clean,
       gates.map((_command, index) => `${gatesFolder}/${index + 1}.log`),
     );
+    await reportClaims(attempt, claims, tests);
     await reportTests(attempt, tests, baseline);
     await keepEvidence(attempt, candidate.commit, { v: 1, setupFailed: false, gates: proofs, tests });
     return proofs;
   });
+}
+
+async function reportClaims(attempt: Attempt, claims: readonly CriterionClaim[], tests: TestCase[] | null) {
+  if (claims.length === 0) return;
+  await attempt.report({ type: 'criteria.claimed', criteria: checkClaims(claims, tests), reported: tests !== null });
 }
 
 /** Tells a broken base from a broken story. */

@@ -1,0 +1,56 @@
+import { HaloError } from '../../core/errors.ts';
+import type { Cli } from '../cli.ts';
+import type { Define } from '../define.ts';
+import { RUN_ARGUMENT } from '../resolve-run.ts';
+import { readReview } from '../review-run.ts';
+import { reviewText } from '../review-text.ts';
+
+export const define: Define = (command, cli) => {
+  command
+    .description(
+      'Shows each story of a run for review: its acceptance criteria, the tests and files that the agent names for each, checked against the test reports of the gates, the gates, what else changed, and what it cost.',
+    )
+    .argument(...RUN_ARGUMENT)
+    .argument('[story]', 'only this story')
+    .option('--json', 'print the same as JSON')
+    .addHelpText('after', HELP)
+    .action((runId: string | undefined, story: string | undefined, flags: { json?: true }) =>
+      show(runId, { ...flags, story }, cli),
+    );
+};
+
+const HELP = `
+Examples:
+  halo show
+  halo show 2dhe US-001
+  halo show 2dhe --json | jq '.stories[] | {id, doubts}'
+
+✓ a criterion whose tests ran, ? one without such a test, ! what deserves a second look.
+
+Exit codes:
+  0 shown    2 no such run or story
+
+See also: halo diff, halo status, halo approve, halo land`;
+
+async function show(
+  runId: string | undefined,
+  { story, json }: { story: string | undefined; json?: true },
+  cli: Cli,
+): Promise<void> {
+  const { id, reviewed } = await cli.withRun(runId, async (operations, id) => {
+    const wanted = story === undefined ? undefined : (review: { id: string }) => review.id === story;
+    const reviewed = await readReview(operations, id, wanted);
+    if (reviewed.length > 0 || story === undefined) return { id, reviewed };
+    const ids = (await operations.get(id)).state.stories.map((each) => each.id);
+    throw new HaloError('STORY_NOT_FOUND', `Run ${id} has no story "${story}".`, {
+      hint: `Its stories are ${ids.join(', ')}.`,
+    });
+  });
+  if (json) {
+    const stories = reviewed.map(({ review, files, doubts }) => ({ ...review, files: files ?? null, doubts }));
+    return cli.printJson({ runId: id, stories });
+  }
+  const width = cli.terminal.shown ? (cli.screen.columns ?? 80) - 1 : 120;
+  const parts = reviewed.map((each) => reviewText(each, { paint: cli.paint, width }));
+  await cli.print(...parts.flatMap((lines, index) => (index === 0 ? lines : ['', ...lines])));
+}
