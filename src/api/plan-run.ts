@@ -18,6 +18,7 @@ import { checkRequestedRepo, type RequestedRepo } from './requested-repo.ts';
 import { findMarkedPrds } from '../worker/marked-prds.ts';
 import { withWholeMirror } from '../worker/whole-mirror.ts';
 import type { SubmitContext } from './submit-context.ts';
+import { warnOfContents, warnOfNetwork } from './warn-of-base.ts';
 
 /** A run that could be made: the repository is fit and its settings hold. */
 export interface PlannedRun {
@@ -55,25 +56,32 @@ export async function planRun(
     remote,
     cwd: process.cwd(),
   });
-  if (config.gates === undefined) {
-    throw new HaloError('NO_GATES', `No gates are configured for ${place.repo.source}: nothing would prove a story.`, {
-      hint:
-        place.file === undefined
-          ? '`halo init` writes a halo.toml with gates that fit the repository; or pass -c \'gates=["npm test"]\'.'
-          : `Name them in ${place.file.path}, above its first [table]: gates = ["npm test"]; [] says that there are none.`,
-    });
-  }
+  requireGates(config, place.repo.source, place.file?.path);
   await context.preflight?.(config);
   const away = isUrl(place.repo.source);
+  const { base: commit, mirror } = place.repo;
+  const gitDir = away ? mirrorPath(home, mirror) : place.from;
   const guarded = await findGuarded({
     root: away ? undefined : place.repo.source,
-    gitDir: away ? mirrorPath(home, place.repo.mirror) : place.from,
-    commit: place.repo.base,
+    gitDir,
+    commit,
     prd,
     remote,
   });
   const repo = guarded.length === 0 ? place.repo : { ...place.repo, guarded };
-  return { repo, from: place.from, access: place.access, config, warnings: place.warnings };
+  const warnings = [...place.warnings, ...warnOfNetwork(config), ...(await warnOfContents({ gitDir, commit }))];
+  return { repo, from: place.from, access: place.access, config, warnings };
+}
+
+/** Throws NO_GATES; `file` is the configuration that could name them. */
+export function requireGates({ gates }: Config, source: string, file: string | undefined): void {
+  if (gates !== undefined) return;
+  throw new HaloError('NO_GATES', `No gates are configured for ${source}: nothing would prove a story.`, {
+    hint:
+      file === undefined
+        ? '`halo init` writes a halo.toml with gates that fit the repository; or pass -c \'gates=["npm test"]\'.'
+        : `Name them in ${file}, above its first [table]: gates = ["npm test"]; [] says that there are none.`,
+  });
 }
 
 interface Place {

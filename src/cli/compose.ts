@@ -3,11 +3,12 @@ import type { Finding } from '../api/finding.ts';
 import type { Import, ImportRequest } from '../api/import-document.ts';
 import type { TaskOptions, TaskWorld } from '../api/lever/perform-task.ts';
 import type { LoopOptions, LoopWorld } from '../api/lever/run-loop.ts';
+import type { CheckedCommand, CheckQuery } from '../api/check.ts';
 import type { PrdSearch } from '../api/discover-prd.ts';
 import type { ResumeCheck } from '../api/check-resume.ts';
 import type { Refusal } from '../api/keep-refusal.ts';
 import type { BatchEntry, Operations } from '../api/operations.ts';
-import type { Initialised } from '../api/repo-config.ts';
+import type { Initialised } from '../api/init-config.ts';
 import type { Served } from '../api/serve.ts';
 import type { Verified, VerifyQuery } from '../api/verify.ts';
 import type { Host } from '../config/config.ts';
@@ -59,6 +60,8 @@ export interface Services {
   diagnose(): Promise<Finding[]>;
   /** Runs gates again on this machine. */
   verify(query: VerifyQuery): AsyncIterable<Verified>;
+  /** Runs setup and gates of a checkout on this machine, without a run. */
+  check(query: CheckQuery): Promise<CheckedCommand[]>;
   readConfig(query: { folder: string; profile: string | undefined; set: string[] }): Promise<ShownConfig>;
   /** Throws PRD_INVALID, and USAGE when there is no such dialect. */
   parsePrd(file: PrdFile & { as: string | undefined }): Promise<Prd>;
@@ -155,6 +158,10 @@ export function composeServices(words: readonly string[]): Services {
       const { diagnose } = await import('../api/doctor.ts');
       return diagnose(await readHost());
     },
+    async check(query) {
+      const { checkRepository } = await import('../api/check.ts');
+      return checkRepository(await readHost(), query);
+    },
     async readConfig(query) {
       const [{ readConfig }, { showConfig, showConfigJson }] = await Promise.all([
         import('../api/repo-config.ts'),
@@ -209,8 +216,14 @@ export function composeServices(words: readonly string[]): Services {
       return editFile(readEditor(processEnv()), path);
     },
     async initConfig(options) {
-      const { initConfig } = await import('../api/repo-config.ts');
-      return initConfig(options);
+      const [{ initConfig }, { openDocker }, { findMissingPrograms }] = await Promise.all([
+        import('../api/init-config.ts'),
+        import('../sandbox/docker/engine.ts'),
+        import('../sandbox/probe.ts'),
+      ]);
+      const missingIn = (image: string, programs: readonly string[]) =>
+        findMissingPrograms(openDocker(), image, programs);
+      return initConfig({ ...options, host: await readHost(), missingIn });
     },
     async buildImage({ server, ...options }) {
       if (server) return (await import('../sandbox/docker/image-server.ts')).buildServerImage(options);

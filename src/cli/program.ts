@@ -59,6 +59,7 @@ export const COMMANDS: readonly Entry[] = [
   { name: 'prd', summary: 'make, check and track PRDs', load: () => import('./commands/prd.ts') },
   { name: 'import', summary: 'turn a document into a PRD', load: () => import('./commands/import.ts') },
   { name: 'init', summary: 'write a commented halo.toml', load: () => import('./commands/init.ts') },
+  { name: 'check', summary: 'run setup and gates here, without an agent', load: () => import('./commands/check.ts') },
   { name: 'doctor', summary: 'check this machine and say how to mend it', load: () => import('./commands/doctor.ts') },
   { name: 'image', summary: 'build the sandbox image', load: () => import('./commands/image.ts') },
   { name: 'config', summary: 'show the settings and where they come from', load: () => import('./commands/config.ts') },
@@ -72,6 +73,7 @@ const FOOTER = `
 Start here:
   halo doctor                     is this machine ready?
   halo init                       a halo.toml for this repository
+  halo check                      do its setup and gates pass?
   halo run prd.json               do it, and watch
 
 \`halo <command> --help\` explains each command. All commands talk to the server

@@ -1,4 +1,4 @@
-import { guessGo, guessJvm, guessMake, guessRust } from './guess/other.ts';
+import { guessGo, guessJvm, guessMake, guessRuby, guessRust } from './guess/other.ts';
 import { guessNode } from './guess/node.ts';
 import { guessPython } from './guess/python.ts';
 import type { Guess, RootFiles } from './guess/repository.ts';
@@ -13,19 +13,23 @@ export const GUESS_FILES = [
   'Makefile',
   'makefile',
   'GNUmakefile',
+  '.gitignore',
 ];
 
 /** Guesses setup and gates from the files in the root of a repository. A Makefile counts only when nothing else does. */
-export function guessGates(files: RootFiles): Guess {
-  const guesses = [guessNode, guessPython, guessRust, guessGo, guessJvm].map((guess) => guess(files));
+export function guessGates(files: RootFiles): Required<Guess> {
+  const guesses = [guessNode, guessPython, guessRust, guessGo, guessJvm, guessRuby].map((guess) => guess(files));
   const all = join(guesses);
   return all.gates.length > 0 ? all : join([all, guessMake(files)]);
 }
 
-function join(guesses: Guess[]): Guess {
+function join(guesses: Guess[]): Required<Guess> {
   return {
     setup: guesses.flatMap(({ setup }) => setup),
     gates: guesses.flatMap(({ gates }) => gates),
     reasons: guesses.flatMap(({ reasons }) => reasons),
+    env: Object.assign({}, ...guesses.map(({ env }) => env)) as Record<string, string>,
+    hosts: guesses.flatMap(({ hosts = [] }) => hosts),
+    keeps: guesses.flatMap(({ keeps = [] }) => keeps),
   };
 }

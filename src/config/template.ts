@@ -1,9 +1,10 @@
+import { registriesOf } from '../core/command-needs.ts';
 import type { Guess } from './guess/repository.ts';
 import { CONFIG_KEYS } from './keys.ts';
 import { isOwnChoice } from './own-choices.ts';
 
 /** The commented `halo.toml` that `halo init` writes, with what was guessed from the repository. */
-export function renderTemplate(guess: Guess): string {
+export function renderTemplate(guess: Required<Guess>): string {
   return [
     '# How halo works on this repository. `halo config show` prints every value and who set it.',
     '',
@@ -19,6 +20,7 @@ export function renderTemplate(guess: Guess): string {
     ...about('image'),
     `# image = ${preset('image')}`,
     '',
+    ...renderEnv(guess),
     ...TABLES.flatMap((table) => renderTable(table, guess)),
   ].join('\n');
 }
@@ -40,22 +42,30 @@ function renderGates({ gates, reasons }: Guess): string[] {
   return [...reasons.map((reason) => `# guessed: ${reason}`), `gates = ${renderList(gates)}`];
 }
 
-function renderTable(table: string, { setup }: Guess): string[] {
+function renderEnv({ env, keeps }: Required<Guess>): string[] {
+  const lines = Object.entries(env).map(([name, value]) => `${name} = ${JSON.stringify(value)}`);
+  if (lines.length === 0) return [];
+  const why = `Downloads of setup stay in the workspace, where the gates find them (${keeps.join(', ')}, which git must ignore).`;
+  return ['[env]', `# ${why}`, ...lines, ''];
+}
+
+function renderTable(table: string, guess: Required<Guess>): string[] {
   // A key without a default has no line that could just be switched on, and some are not the repository's to choose.
   const keys = [...CONFIG_KEYS.values()]
     .filter((key) => key.default !== undefined && !isOwnChoice(key.name))
     // What only few want to change is in the docs.
     .filter(({ name }) => name.startsWith(`${table}.`) && name.split('.').length === 2)
     .map(({ name }) => name);
-  const lines = keys.flatMap((key) => [...about(key), ...renderKey(key)]);
-  const hint = '# The setup above downloads packages: name the registries, or the exact host:port, that it uses.';
-  const needsHosts = table === 'network' && setup.length > 0;
-  return [`[${table}]`, ...(needsHosts ? [hint] : []), ...lines, ''];
+  const lines = keys.flatMap((key) => [...about(key), renderKey(key, guess)]);
+  return [`[${table}]`, ...lines, ''];
 }
 
-function renderKey(key: string): string[] {
+function renderKey(key: string, { setup, hosts }: Required<Guess>): string {
   const name = key.slice(key.lastIndexOf('.') + 1);
-  return [`# ${name} = ${key === 'network.allow' ? '["packages.example.com:443"]' : preset(key)}`];
+  const registries = key === 'network.registries' ? registriesOf(setup) : [];
+  const guessed = key === 'network.allow' ? hosts : registries;
+  if (guessed.length > 0) return `${name} = ${renderList(guessed)}`;
+  return `# ${name} = ${key === 'network.allow' ? '["packages.example.com:443"]' : preset(key)}`;
 }
 
 /** The meaning as comment lines; it is Markdown, for the reference. */
@@ -70,6 +80,6 @@ function preset(key: string): string {
   return JSON.stringify(CONFIG_KEYS.get(key)?.default);
 }
 
-function renderList(commands: string[]): string {
+function renderList(commands: readonly string[]): string {
   return `[${commands.map((command) => JSON.stringify(command)).join(', ')}]`;
 }

@@ -32,6 +32,8 @@ const CAUSES = {
   'disk-floor': { class: 'environment' },
   /** A command that neither the image nor setup provides. */
   'program-missing': { class: 'environment', rule: 'halt' },
+  /** Setup needs what no setting lets it reach. */
+  'network-missing': { class: 'environment', rule: 'halt' },
   misconfigured: { class: 'environment', rule: 'halt' },
   'server-away': { class: 'infrastructure' },
   'worker-died': { class: 'infrastructure', rule: 'halt' },

@@ -1,9 +1,9 @@
 import type { Attempt } from './attempt-context.ts';
 import { keepEvidence, readEvidence, wereSilent, type Evidence } from './evidence.ts';
+import { runCommands, type NextCommand } from './on-commit.ts';
 import { MIRROR } from './places.ts';
 import { planSteps } from './plan-steps.ts';
 import { readReports } from './phases/reports.ts';
-import { runStep, type StepResult } from './run-step.ts';
 import { openWorkspace } from './workspace.ts';
 
 /** What the gates say of the commit that a story builds on. */
@@ -54,28 +54,22 @@ export function openBaseline(attempt: Attempt): Baseline {
 }
 
 async function runOnBase(attempt: Attempt): Promise<Evidence | undefined> {
-  const { config, base, mirrorDir } = attempt;
+  const { base, mirrorDir } = attempt;
   const clean = openWorkspace(attempt, 'base', planSteps(attempt).cleanSteps);
   await clean.checkOut(base, mirrorDir, [MIRROR]);
   const evidence: Evidence = { v: 1, setupFailed: false, gates: [], tests: null };
-  const runNext = async (command: string, log: string): Promise<StepResult['exit']> => {
-    const output = attempt.worker.store.openArtifact(attempt.place, log);
-    return (await runStep(attempt, await clean.take(), { command, log: output })).exit;
-  };
-  for (const [index, command] of config.setup.entries()) {
-    const { exitCode } = await runNext(command, `baseline/setup-${index + 1}.log`);
+  const logs: string[] = [];
+  const logOf = (name: string) => `baseline/${name}`;
+  const open = ({ name }: NextCommand) => attempt.worker.store.openArtifact(attempt.place, logOf(name));
+  for await (const { kind, command, name, exit } of runCommands(attempt, clean, open)) {
+    const { exitCode } = exit;
     // Killed by a limit or with the attempt: that says nothing of the commit.
     if (exitCode === undefined) return undefined;
-    evidence.setupFailed ||= exitCode !== 0;
-    if (evidence.setupFailed) break;
-  }
-  const logs: string[] = [];
-  for (const [index, command] of (evidence.setupFailed ? [] : (config.gates ?? [])).entries()) {
-    const log = `baseline/${index + 1}.log`;
-    const { exitCode } = await runNext(command, log);
-    if (exitCode === undefined) return undefined;
-    evidence.gates.push({ command, exitCode });
-    logs.push(log);
+    if (kind === 'setup') evidence.setupFailed ||= exitCode !== 0;
+    else {
+      evidence.gates.push({ command, exitCode });
+      logs.push(logOf(name));
+    }
   }
   evidence.tests = await readReports(attempt, clean, logs);
   if (attempt.signal.aborted) return undefined;

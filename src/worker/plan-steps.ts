@@ -9,7 +9,7 @@ import { authoritiesIn } from './carry.ts';
 import { cassetteIn } from './cassette-file.ts';
 import { openChannel, type ChannelOptions, type ChannelPlace } from './channel.ts';
 import { EGRESS_PORT, MODEL_PORT } from './places.ts';
-import { clientSettings } from './registry-clients.ts';
+import { clientSettings, WITHOUT_RETRIES } from './registry-clients.ts';
 import type { Step, Way } from './workspace.ts';
 
 /** The commands of an attempt, in order: setup and agent in the work tree, setup and gates in the clean one. */
@@ -18,14 +18,17 @@ export function planSteps(attempt: Attempt): { workSteps: Step[]; cleanSteps: St
   const setup = config.setup.map((): Step => setupStep(attempt));
   return {
     workSteps: [...setup, agentStep(attempt)],
-    cleanSteps: [...setup, ...(config.gates ?? []).map((): Step => ({ phase: 'gate', env: {}, judges: true }))],
+    cleanSteps: [
+      ...setup,
+      ...(config.gates ?? []).map((): Step => ({ phase: 'gate', env: unreached(attempt), judges: true })),
+    ],
   };
 }
 
 /** Setup may reach what the configuration allows, and has no way out at all when it allows nothing. */
 function setupStep(attempt: Attempt): Step {
   const { allow, registries, mayBePrivate, caFile = attempt.worker.caFile } = attempt.config.network;
-  if (allow.length === 0 && registries.length === 0) return { phase: 'setup', env: {} };
+  if (allow.length === 0 && registries.length === 0) return { phase: 'setup', env: unreached(attempt) };
   const proxy = `http://127.0.0.1:${EGRESS_PORT}`;
   const trusted = caFile === undefined ? {} : { caFile };
   return {
@@ -37,6 +40,11 @@ function setupStep(attempt: Attempt): Step {
     },
     openWay: () => openWay(attempt, { names: registries, port: EGRESS_PORT }, { allow, mayBePrivate, ...trusted }),
   };
+}
+
+/** Variables of a command that reaches no registry; the user's own go before. */
+function unreached({ config }: Attempt): Record<string, string> {
+  return { ...WITHOUT_RETRIES, ...config.env };
 }
 
 interface Mirrors {
@@ -82,10 +90,11 @@ function agentStep(attempt: Attempt): Step {
   const { env } = attempt.launch;
   const { model, network } = attempt.config;
   const names = network.agentRegistries;
-  if (model.api === undefined && names.length === 0) return { phase: 'agent', env };
+  const known = names.length === 0 ? { ...unreached(attempt), ...env } : env;
+  if (model.api === undefined && names.length === 0) return { phase: 'agent', env: known };
   return {
     phase: 'agent',
-    env,
+    env: known,
     openWay: async () => {
       const route = model.api === undefined ? {} : { model: await modelRoute(attempt, model.api) };
       return openWay(attempt, { names, port: MODEL_PORT }, route);

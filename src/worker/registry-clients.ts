@@ -10,6 +10,17 @@ export interface ClientSettings {
   script: string;
 }
 
+/** For commands that reach nothing: the usual clients give up at the first name that is not found. */
+export const WITHOUT_RETRIES: Readonly<Record<string, string>> = {
+  npm_config_fetch_retries: '0',
+  YARN_HTTP_RETRY: '0',
+  PIP_RETRIES: '0',
+  UV_HTTP_RETRIES: '0',
+  POETRY_REQUESTS_MAX_RETRIES: '0',
+  CARGO_NET_RETRY: '0',
+  BUNDLE_RETRY: '0',
+};
+
 const APT_CONFIG = `${AGENT_HOME}/.halo-apt.conf`;
 
 export function clientSettings(routes: readonly RegistryRoute[], port: number): ClientSettings {

@@ -1,21 +1,16 @@
-import { randomInt } from 'node:crypto';
 import type { Config } from '../config/config.ts';
-import type { Prd } from '../core/prd.ts';
 import type { Proof } from '../core/proof.ts';
-import type { RunState } from '../core/run-state.ts';
-import { storyKey } from '../core/story-key.ts';
 import { gitText } from '../git/git.ts';
 import { parentsOf } from '../git/hold.ts';
-import { updateMirror } from '../git/mirror.ts';
 import { mirrorName } from '../git/source.ts';
 import { discard } from '../lib/sinks.ts';
-import { openAttempt, type Attempt } from './attempt-context.ts';
+import type { Attempt } from './attempt-context.ts';
 import { allowsInside } from '../config/network.ts';
 import { compareSettings, type Reference } from './compare-record.ts';
-import { check, requireImage, unheard, type Check } from './check.ts';
+import { check, requireImage, type Check } from './check.ts';
+import { openOnCommit, runCommands } from './on-commit.ts';
 import { MIRROR } from './places.ts';
 import { planSteps } from './plan-steps.ts';
-import { runStep } from './run-step.ts';
 import { withWholeMirror } from './whole-mirror.ts';
 import type { WorkerContext } from './worker-context.ts';
 import { openWorkspace } from './workspace.ts';
@@ -38,7 +33,7 @@ export interface VerifyRequest {
  * the record is trusted. Throws IMAGE_MISSING when the image is not here.
  */
 export async function verifyProof(worker: WorkerContext, request: VerifyRequest): Promise<Check[]> {
-  const { proof, commit, gitDir, reference, trustRecord } = request;
+  const { proof, commit, gitDir, reference, trustRecord, signal } = request;
   const facts = await checkCommit(request);
   const different = compareSettings(proof, reference);
   const same = `as in ${reference.origin}`;
@@ -53,7 +48,8 @@ export async function verifyProof(worker: WorkerContext, request: VerifyRequest)
   const config = settingsOf(proof, reference, different.length === 0);
   const repo = { source: gitDir, mirror: mirrorName(gitDir) };
   return withWholeMirror({ home: worker.home, repo }, async () => {
-    const attempt = await openProof(worker, request, config);
+    const { story } = proof;
+    const attempt = await openOnCommit(worker, { name: 'verifying', gitDir, commit, story, config, signal });
     try {
       return [...facts, ...told, ...(await proveAgain(attempt, request))];
     } finally {
@@ -97,44 +93,15 @@ function settingsOf(proof: Proof, { config }: Reference, same: boolean): Config 
   };
 }
 
-async function proveAgain(attempt: Attempt, { proof, commit }: VerifyRequest): Promise<Check[]> {
+async function proveAgain(attempt: Attempt, { commit }: VerifyRequest): Promise<Check[]> {
   const clean = openWorkspace(attempt, 'clean', planSteps(attempt).cleanSteps);
   await clean.checkOut(commit, attempt.mirrorDir, [MIRROR]);
   const checks: Check[] = [];
-  for (const command of proof.setup) {
-    const { exit } = await runStep(attempt, await clean.take(), { command, log: discard() });
-    checks.push(check(`setup ${command}`, 'exit 0', exitWord(exit.exitCode)));
-    if (exit.exitCode !== 0) return checks;
-  }
-  for (const { command } of proof.gates) {
-    const { exit } = await runStep(attempt, await clean.take(), { command, log: discard() });
-    checks.push(check(`gate ${command}`, 'exit 0', exitWord(exit.exitCode)));
-  }
+  for await (const { kind, command, exit } of runCommands(attempt, clean, discard))
+    checks.push(check(`${kind} ${command}`, 'exit 0', exitWord(exit.exitCode)));
   return checks;
 }
 
 function exitWord(exitCode: number | undefined): string {
   return exitCode === undefined ? 'stopped' : `exit ${exitCode}`;
-}
-
-/** An attempt at nothing new: its sandboxes and volumes are as those of a story, but no run hears of it. */
-async function openProof(worker: WorkerContext, request: VerifyRequest, config: Config): Promise<Attempt> {
-  const { proof, commit, gitDir, signal } = request;
-  const name = mirrorName(gitDir);
-  await updateMirror({ home: worker.home, name, from: gitDir, commit });
-  const story = { ...proof.story, description: '', acceptance: [], priority: undefined, dependsOn: [] };
-  const attempt = await openAttempt(worker, {
-    // No id of a run looks like this, so that a worker's sweep leaves it alone.
-    runId: 'verifying',
-    state: { repo: { mirror: name }, tip: commit, stories: [{ id: story.id, key: storyKey(story.id) }] } as RunState,
-    base: commit,
-    prd: { stories: [] } as Partial<Prd> as Prd,
-    story: { ...story, status: 'pending', notes: '', extra: {} },
-    number: 1,
-    epoch: randomInt(1_000_000, 1_000_000_000),
-    config,
-    hostGitDir: gitDir,
-    signal,
-  });
-  return unheard(attempt);
 }

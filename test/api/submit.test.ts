@@ -61,6 +61,24 @@ test('a repository with a branch named halo is refused before anything is made',
   expect(runFolders()).toEqual([]);
 });
 
+test('what the sandboxes will not have is named before the run is made', async () => {
+  const repository = newRepository({
+    'assets/.gitattributes': '*.bin filter=lfs diff=lfs merge=lfs -text\n',
+    'assets/a.bin': `version https://git-lfs.github.com/spec/v1\noid sha256:${'0'.repeat(64)}\nsize 3\n`,
+    'README.md': 'About version https://git-lfs.github.com/spec/v1 of pointers.\n',
+  });
+  mkdirSync(join(repository.root, 'vendor/lib'), { recursive: true });
+  repository.git('update-index', '--add', '--cacheinfo', `160000,${'1'.repeat(40)},vendor/lib`);
+  repository.git('-c', 'user.name=T', '-c', 'user.email=t@example.com', 'commit', '-qm', 'submodule');
+  const set = [...OPTIONS.set, 'setup=["npm ci"]'];
+  const [submitted] = await operations.submit(request({ repos: [repository.root], set }));
+  expect(submitted?.warnings).toEqual([
+    'Setup downloads packages (npm), but nothing is reachable from setup; allow it with [network] registries = ["npm"].',
+    expect.stringContaining('Submodules are not fetched (vendor/lib)') as string,
+    expect.stringContaining('Files in Git LFS are not fetched (assets/a.bin)') as string,
+  ]);
+});
+
 test('a run knows who submitted it, its priority and what it waits for', async () => {
   const [first] = await operations.submit(request());
   const after = [first!.runId.slice(0, 12)];

@@ -11,10 +11,11 @@ describe('Node.js', () => {
     ['pnpm-lock.yaml', 'pnpm install --frozen-lockfile', ['pnpm run lint', 'pnpm run build', 'pnpm test']],
     ['yarn.lock', 'yarn install --frozen-lockfile', ['yarn run lint', 'yarn run build', 'yarn test']],
   ])('with %s', (lockFile, setup, gates) => {
-    expect(guess({ 'package.json': manifest, [lockFile]: '' })).toEqual({
+    expect(guess({ 'package.json': manifest, [lockFile]: '' })).toMatchObject({
       setup: [setup],
       gates,
       reasons: [`${lockFile}: ${setup}`, 'package.json has the scripts lint, build, test'],
+      keeps: ['node_modules'],
     });
   });
 
@@ -28,24 +29,67 @@ describe('Node.js', () => {
     expect(guess({ 'package.json': '{}' }).setup).toEqual([]);
   });
 
+  test.each([
+    [{ packageManager: 'pnpm@9.1.0' }, {}, 'pnpm install', 'pnpm test'],
+    [{ packageManager: 'pnpm@9.1.0' }, { 'package-lock.json': '' }, 'pnpm install', 'pnpm test'],
+    [{ packageManager: 'yarn@4.1.0' }, { 'yarn.lock': '' }, 'yarn install --immutable', 'yarn test'],
+    [{ packageManager: 'yarn@1.22.0' }, { 'yarn.lock': '' }, 'yarn install --frozen-lockfile', 'yarn test'],
+    [{}, { 'pnpm-workspace.yaml': '' }, 'pnpm install', 'pnpm test'],
+    [{}, { 'bun.lock': '' }, 'bun install --frozen-lockfile', 'bun run test'],
+  ])('%j with %j is installed with %s', (more, files, setup, gate) => {
+    const manifest = JSON.stringify({ scripts: { test: 'x' }, ...more });
+    expect(guess({ 'package.json': manifest, ...files })).toMatchObject({ setup: [setup], gates: [gate] });
+  });
+
+  test('a script that another gate runs is no gate of its own', () => {
+    const scripts = {
+      lint: 'eslint',
+      type: 'tsc',
+      check: 'run-s lint type',
+      build: 'tsc',
+      test: 'npm run unit',
+      unit: 'x',
+    };
+    expect(guess({ 'package.json': JSON.stringify({ scripts }) }).gates).toEqual([
+      'npm run check',
+      'npm run build',
+      'npm test',
+    ]);
+    const nested = { lint: 'eslint', pretest: 'npm run all', all: 'npm run lint && npm test', test: 'x' };
+    expect(guess({ 'package.json': JSON.stringify({ scripts: nested }) }).gates).toEqual(['npm test']);
+  });
+
   test('scripts that test nothing or never end are no gates', () => {
     const scripts = { test: 'echo "Error: no test specified" && exit 1', check: 'tsc --watch' };
     expect(guess({ 'package.json': JSON.stringify({ scripts }) }).gates).toEqual([]);
   });
 
   test('a broken package.json gives nothing', () => {
-    expect(guess({ 'package.json': '{' })).toEqual({ setup: [], gates: [], reasons: [] });
+    expect(guess({ 'package.json': '{' })).toMatchObject({ setup: [], gates: [], reasons: [] });
     expect(guess({ 'package.json': 'null' }).gates).toEqual([]);
   });
 });
 
 describe('Python', () => {
   test('tools that are configured are gates, run through the installer', () => {
-    const files = { 'pyproject.toml': '[tool.ruff]\n[tool.mypy]\n[tool.pytest.ini_options]', 'uv.lock': '' };
-    expect(guess(files)).toEqual({
+    const dev = '[dependency-groups]\ndev = ["ruff>=0.5", "mypy"]\n';
+    const files = { 'pyproject.toml': `${dev}[tool.ruff]\n[tool.mypy]\n[tool.pytest.ini_options]`, 'uv.lock': '' };
+    expect(guess(files)).toMatchObject({
       setup: ['uv sync --frozen'],
       gates: ['uv run ruff check .', 'uv run mypy .', 'uv run pytest'],
       reasons: ['there is a uv.lock', 'ruff is configured', 'mypy is configured', 'the project uses pytest'],
+    });
+  });
+
+  test('a tool that is configured but not installed is no gate, and the file says so', () => {
+    const files = {
+      'pyproject.toml': '[tool.ruff]\nline-length = 100\n[tool.poetry.dev-dependencies]\nmypy = "1"\n[tool.mypy]',
+      'poetry.lock': '',
+    };
+    expect(guess(files)).toMatchObject({
+      gates: ['poetry run mypy .'],
+      env: { POETRY_VIRTUALENVS_IN_PROJECT: 'true' },
+      reasons: ['there is a poetry.lock', 'mypy is configured', 'ruff is configured, but nothing installs it: no gate'],
     });
   });
 
@@ -82,6 +126,25 @@ describe('others', () => {
   });
 
   test('nothing known gives nothing', () => {
-    expect(guess({ 'README.md': '' })).toEqual({ setup: [], gates: [], reasons: [] });
+    expect(guess({ 'README.md': '' })).toMatchObject({ setup: [], gates: [], reasons: [] });
   });
+});
+
+describe('Ruby', () => {
+  test('Bundler installs, and the Rakefile is the gate', () => {
+    expect(guess({ Gemfile: '', Rakefile: '' })).toMatchObject({
+      setup: ['bundle install'],
+      gates: ['bundle exec rake'],
+      hosts: ['rubygems.org:443', 'index.rubygems.org:443'],
+    });
+    expect(guess({ Rakefile: '' })).toMatchObject({ setup: [], gates: ['rake'] });
+  });
+});
+
+test('downloads that the home folder of a sandbox would lose are kept in the workspace', () => {
+  expect(guess({ 'Cargo.toml': '' })).toMatchObject({
+    env: { CARGO_HOME: '/workspace/target/cargo-home' },
+    keeps: ['target'],
+  });
+  expect(guess({ 'go.mod': '', 'go.sum': '' })).toMatchObject({ keeps: ['.go-modules'] });
 });

@@ -9,13 +9,26 @@ const NODE = new Map([
   ['package-lock.json', ''],
 ]);
 
-test('holds what was guessed, says why, and points at the network for setup', () => {
+test('holds what was guessed, says why, and allows the registry that setup reads', () => {
   const text = renderTemplate(guessGates(NODE));
-  expect(resolve(text)).toMatchObject({ setup: ['npm ci'], gates: ['npm run lint', 'npm test'] });
+  const network = { registries: ['npm'], allow: [] };
+  expect(resolve(text)).toMatchObject({ setup: ['npm ci'], gates: ['npm run lint', 'npm test'], network });
   expect(text).toContain('# guessed: package-lock.json: npm ci');
-  expect(text).toMatch(
-    /\[network\]\n# The setup above downloads packages: .*\n(?:# .*\n)+# allow = \["packages\.example\.com:443"\]/,
+});
+
+test('holds the variables and hosts that a guess needs', () => {
+  const text = renderTemplate(
+    guessGates(
+      new Map([
+        ['Gemfile', ''],
+        ['Rakefile', ''],
+      ]),
+    ),
   );
+  expect(resolve(text)).toMatchObject({
+    env: { BUNDLE_PATH: '/workspace/vendor/bundle' },
+    network: { registries: [], allow: ['rubygems.org:443', 'index.rubygems.org:443'] },
+  });
 });
 
 test('leaves gates to the user where nothing is recognised, and says so', () => {
@@ -30,7 +43,7 @@ test('is valid with every commented setting switched on, and then gives the defa
     ...resolve(''),
     setup: ['npm ci'],
     gates: ['npm run lint', 'npm test'],
-    network: { ...resolve('').network, allow: ['packages.example.com:443'] },
+    network: { ...resolve('').network, allow: ['packages.example.com:443'], registries: ['npm'] },
   });
 });
 

@@ -62,10 +62,15 @@ describe('setup', () => {
     expect(state.detail).toContain('[network] allow');
   });
 
-  it('has no way out at all when nothing is allowed', async () => {
-    const settings = scripted(agent, ['true'], ['setup=["ls /sys/class/net; env; npm ci --fetch-retries=0"]']);
-    const state = await halo.run(repository.root, [{ id: 'A' }], settings);
-    expect(state).toMatchObject({ stopReason: 'GATE_FAILED' });
+  it('has no way out at all when nothing is allowed, fails at the first name and says what is missing', async () => {
+    const setup = 'ls /sys/class/net; env; npm ci --registry=http://packages.example.com/';
+    const state = await halo.run(
+      repository.root,
+      [{ id: 'A' }],
+      scripted(agent, ['true'], [`setup=["${setup}"]`, 'limits.idle="20s"', 'retry.environment.retries=2']),
+    );
+    expect(state).toMatchObject({ stopReason: 'GATE_FAILED', stories: [{ attempts: 1 }] });
+    expect(state.detail).toContain('nothing is reachable from setup; allow it with [network] registries = ["npm"]');
     const log = halo.readFile(state.runId, `artifacts/${state.stories[0]!.key}/1/setup/setup-1.log`);
     expect(log.startsWith('lo\n')).toBe(true);
     expect(log).not.toMatch(/proxy/i);

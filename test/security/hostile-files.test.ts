@@ -19,7 +19,7 @@ import { openRunFolder } from '../../src/api/lever/run-folder.ts';
 import { readTasks } from '../../src/api/lever/tasks-file.ts';
 import { isFileHere } from '../../src/api/prd-file.ts';
 import { readBatch } from '../../src/api/read-batch.ts';
-import { initConfig } from '../../src/api/repo-config.ts';
+import { initConfig } from '../../src/api/init-config.ts';
 import type { Operations } from '../../src/api/operations.ts';
 import { readPrd } from '../../src/cli/read-prd.ts';
 import { findRepoConfig } from '../../src/config/load.ts';
@@ -111,15 +111,16 @@ describe('incident linked-file: a link of a repository that leads out of it', ()
   });
 
   it('is not written through by halo init', async () => {
+    const host = { home: elsewhere, redisUrl: undefined, apiUrl: undefined, apiToken: undefined };
+    const init = (force: boolean) => initConfig({ host, folder: root, force, missingIn: () => Promise.resolve([]) });
     const target = join(elsewhere, 'config.toml');
     symlinkSync(target, join(root, 'halo.toml'));
-    for (const force of [false, true])
-      await expect(initConfig({ folder: root, force })).rejects.toMatchObject({ code: 'CONFIG_INVALID' });
+    for (const force of [false, true]) await expect(init(force)).rejects.toMatchObject({ code: 'CONFIG_INVALID' });
     expect(existsSync(target)).toBe(false);
     rmSync(join(root, 'halo.toml'));
     writeFileSync(join(root, 'x'), 'agent = "codex"');
     symlinkSync('x', join(root, 'halo.toml'));
-    await expect(initConfig({ folder: root, force: true })).rejects.toMatchObject({ code: 'CONFIG_INVALID' });
+    await expect(init(true)).rejects.toMatchObject({ code: 'CONFIG_INVALID' });
     expect(readFileSync(join(root, 'x'), 'utf8')).toBe('agent = "codex"');
   });
 

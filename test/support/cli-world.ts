@@ -54,6 +54,7 @@ export async function runCli(words: string[], options: CliOptions): Promise<CliR
       verify: () => {
         throw new Error('this test has no such service');
       },
+      check: notHere,
       readConfig: notHere,
       parsePrd: notHere,
       discoverPrd: notHere,

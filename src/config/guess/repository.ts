@@ -4,6 +4,12 @@ export interface Guess {
   gates: string[];
   /** Why, a sentence for each command or group of commands. */
   reasons: string[];
+  /** Variables that the commands need in a sandbox. */
+  env?: Record<string, string>;
+  /** Where setup downloads from that is none of the registries, as `host:port`. */
+  hosts?: string[];
+  /** Folders in the workspace that keep downloads from setup to the gates: git must ignore them. */
+  keeps?: string[];
 }
 
 /** Text of the files in the root of a repository, by name. */

@@ -1,6 +1,6 @@
 import type { Attempt } from '../attempt-context.ts';
+import { refuseFailed } from '../refuse-failed.ts';
 import { resultOf, runStep } from '../run-step.ts';
-import { describeExit, failed, failedForProgram, missingProgram, refuseBrokenExit } from '../story-end.ts';
 import type { Workspace } from '../workspace.ts';
 
 /** Runs the setup commands before the agent; one that does not exit 0 ends the attempt. */
@@ -21,13 +21,6 @@ export async function installDependencies(
     const output = attempt.worker.store.openArtifact(attempt.place, log);
     const { exit, tail } = await runStep(attempt, started, { command, log: output });
     await attempt.report({ type: 'setup.ended', phase, ...resultOf(command, exit, tail), log });
-    const what = `setup \`${command}\``;
-    refuseBrokenExit(exit, what, tail);
-    if (exit.exitCode === 0) continue;
-    const program = missingProgram(exit, tail);
-    const { image } = attempt.config;
-    if (program !== undefined && phase === 'setup') throw failedForProgram(program, { what, image, tail });
-    const refusals = [...(started.way?.channel.refusals ?? [])].slice(0, 3);
-    throw failed('GATE_FAILED', [`${what} ${describeExit(exit, tail)}`, ...refusals].join('; '), tail);
+    refuseFailed(attempt, { kind: 'setup', command, exit, tail, way: started.way }, { touched: phase === 'gates' });
   }
 }

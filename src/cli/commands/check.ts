@@ -1,0 +1,130 @@
+import { resolve } from 'node:path';
+import type { CheckBegun, CheckedCommand, CheckEvent } from '../../api/check.ts';
+import { formatDuration } from '../../core/duration.ts';
+import { failedTestsLines } from '../../core/failed-tests.ts';
+import { restoredText } from '../../core/restored.ts';
+import { openSafeStream, type SafeStream } from '../../core/safe-stream.ts';
+import { safeLine, safeText } from '../../core/safe-text.ts';
+import { exitCodeOf } from '../../core/stop-reason.ts';
+import type { Cli } from '../cli.ts';
+import type { Define } from '../define.ts';
+import { collect } from '../run-options.ts';
+import { stoppable } from '../until-stopped.ts';
+
+interface Flags {
+  repo: string;
+  profile?: string;
+  config?: string[];
+  json?: true;
+}
+
+export const define: Define = (command, cli) => {
+  command
+    .description(
+      'Runs setup and gates on the commit that is checked out, each in a sandbox as those of a story, and prints what they print. Needs no PRD, no agent and no key, and makes no run.',
+    )
+    .option('-C, --repo <path>', 'the repository', '.')
+    .option('--profile <name>', 'use [profiles.<name>] of the configuration')
+    .option('-c, --config <key=value>', 'change one setting, e.g. -c setup=[] (repeatable)', collect)
+    .option('--json', 'print nothing but the results, as JSON')
+    .addHelpText('after', HELP)
+    .action((flags: Flags) => check(flags, cli));
+};
+
+const HELP = `
+Examples:
+  halo check
+  halo check -C ../shop -c 'gates=["npm test"]'
+
+Exit codes:
+  0 all passed    10 setup or a gate failed    5 Docker or an image is missing
+  6 no repository, no gates or an invalid configuration    130 stopped by Ctrl-C
+
+See also: halo init, halo run, halo verify`;
+
+async function check({ repo, profile, config = [], json }: Flags, cli: Cli): Promise<void> {
+  const show = progressPrinter(cli);
+  let begun: CheckBegun | undefined;
+  let prepareMs = 0;
+  const checked = await stoppable(cli, (signal) =>
+    cli.services.check({
+      folder: resolve(cli.cwd, repo),
+      profile,
+      set: config,
+      signal,
+      tell: async (event) => {
+        if (event.type === 'begun') {
+          begun = event;
+          await cli.note(...event.warnings.map((warning) => `${cli.paintErr('warn', 'warning:')} ${warning}`));
+        }
+        if (event.type === 'prepared') prepareMs = event.ms;
+        if (!json) await show(event);
+      },
+    }),
+  );
+  const fault = checked.find((each) => each.fault !== undefined)?.fault;
+  if (fault !== undefined) cli.exitCode = exitCodeOf(fault.stopReason);
+  if (json) {
+    const { repo, commit, image } = begun ?? {};
+    return cli.printJson({ repo, commit, image, ok: fault === undefined, prepareMs, commands: checked });
+  }
+  await cli.print('', ...faultLines(checked, cli), cli.paint(fault === undefined ? 'good' : 'bad', summaryOf(checked)));
+}
+
+/** Prints what happens: the commands, each with its output below it and its end. */
+function progressPrinter(cli: Cli): (event: CheckBegun | CheckEvent) => Promise<void> {
+  const row = (label: string, text: string) => cli.print(`${cli.paint('quiet', label.padEnd(8))} ${text}`);
+  let output: SafeStream = openSafeStream();
+  return (event) => {
+    switch (event.type) {
+      case 'begun': {
+        const on = event.branch === undefined ? '' : ` (${safeLine(event.branch)})`;
+        return row('base', `${event.commit.slice(0, 7)} of ${event.repo}${on}, image ${event.image}`);
+      }
+      case 'prepared':
+        return row('prepare', `ok  ${formatDuration(event.ms)}`);
+      case 'started':
+        output = openSafeStream();
+        return row(event.kind, cli.paint('strong', safeLine(event.command)));
+      case 'printed':
+        return cli.write(output.write(event.bytes));
+      case 'ended': {
+        const rest = output.end();
+        const word = event.fault === undefined ? cli.paint('good', 'ok') : cli.paint('bad', 'FAILED');
+        const undone = event.restored === undefined ? '' : `  (before it, halo ${restoredText(event.restored)})`;
+        const newLine = rest === '' || rest.endsWith('\n') ? '' : '\n';
+        return cli.write(`${rest}${newLine}`).then(() => row('', `${word}  ${formatDuration(event.ms)}${undone}`));
+      }
+    }
+  };
+}
+
+function faultLines(checked: readonly CheckedCommand[], cli: Cli): string[] {
+  return checked.flatMap(({ fault, failed }) =>
+    fault === undefined
+      ? []
+      : [
+          `${cli.paint('bad', 'failed')}  ${safeLine(fault.says, 1000)}`,
+          ...(failed === undefined ? [] : failedTestsLines(failed).map((line) => `        ${safeText(line)}`)),
+        ],
+  );
+}
+
+/** `setup 12.0s · 2 gates pass`, `setup failed`, `1 of 2 gates failed` */
+function summaryOf(checked: readonly CheckedCommand[]): string {
+  const [setup, gates] = (['setup', 'gate'] as const).map((kind) => checked.filter((each) => each.kind === kind));
+  const failedOf = (some: readonly CheckedCommand[] = []) => some.filter(({ fault }) => fault !== undefined).length;
+  if (failedOf(setup) > 0) return 'setup failed, so that no gate ran';
+  const count = gates?.length ?? 0;
+  const bad = failedOf(gates);
+  const judged =
+    count === 0
+      ? 'no gates'
+      : bad > 0
+        ? `${bad} of ${count} gates failed`
+        : count === 1
+          ? '1 gate passes'
+          : `${count} gates pass`;
+  const ms = (setup ?? []).reduce((sum, each) => sum + each.ms, 0);
+  return setup?.length === 0 ? judged : `setup ${formatDuration(ms)} · ${judged}`;
+}

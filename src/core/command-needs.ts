@@ -1,0 +1,91 @@
+import type { RegistryName } from './network.ts';
+
+/** The commands of a shell line, each as its words: variables before it and wrappers such as `exec` are left out. */
+export function commandsIn(line: string): string[][] {
+  return line
+    .slice(0, MOST_CHARACTERS)
+    .split(/&&|\|\||[;|&\n]/)
+    .map((part) => {
+      const words = part
+        .trim()
+        .split(/\s+/)
+        .map((word) => word.replace(/^["'(]+|["')]+$/g, ''));
+      const first = words.findIndex((word) => !/^\w+=/.test(word) && !WRAPPERS.includes(word));
+      return first < 0 ? [] : words.slice(first);
+    })
+    .filter(([first = '']) => first !== '');
+}
+
+/** Programs that these commands expect the image to have: those without a path, and none of the shell's own. */
+export function programsOf(lines: readonly string[]): string[] {
+  const programs = lines.flatMap(commandsIn).map(([program = '']) => program);
+  return [...new Set(programs.filter((program) => /^[\w.+-]+$/.test(program) && !BUILT_IN.includes(program)))];
+}
+
+/** Package registries that these commands read from, as far as their words tell. */
+export function registriesOf(lines: readonly string[]): RegistryName[] {
+  const found = lines.flatMap(commandsIn).flatMap((words) => registryOf(words) ?? []);
+  return [...new Set(found)];
+}
+
+const MOST_CHARACTERS = 10_000;
+const WRAPPERS = ['exec', 'command', 'env', 'time', 'corepack'];
+const BUILT_IN = ['cd', 'echo', 'export', 'set', 'test', '[', 'true', 'false', ':', 'umask', 'ulimit', 'exit', '.'];
+const NODE = ['install', 'i', 'ci', 'add', 'update', 'up', 'dlx', 'exec', 'x', 'fetch', 'import'];
+
+/** By program: the subcommands that download; undefined where each of them does. */
+const DOWNLOADS: Record<string, { registry: RegistryName; when: readonly string[] | undefined }> = {
+  npm: { registry: 'npm', when: NODE },
+  npx: { registry: 'npm', when: undefined },
+  pnpm: { registry: 'npm', when: NODE },
+  yarn: { registry: 'npm', when: NODE },
+  bun: { registry: 'npm', when: NODE },
+  pip: { registry: 'pypi', when: ['install', 'download', 'wheel'] },
+  pip3: { registry: 'pypi', when: ['install', 'download', 'wheel'] },
+  pipx: { registry: 'pypi', when: undefined },
+  pipenv: { registry: 'pypi', when: ['install', 'sync'] },
+  uv: { registry: 'pypi', when: ['sync', 'pip', 'tool', 'add', 'lock'] },
+  poetry: { registry: 'pypi', when: ['install', 'sync', 'add', 'update', 'lock'] },
+  pdm: { registry: 'pypi', when: ['install', 'sync', 'add', 'update', 'lock'] },
+  cargo: { registry: 'crates', when: ['fetch', 'install', 'add', 'update', 'vendor', 'build', 'test', 'check'] },
+  go: { registry: 'go', when: ['mod', 'get', 'install', 'build'] },
+  'apt-get': { registry: 'debian', when: ['update', 'download', 'install', 'source'] },
+  apt: { registry: 'debian', when: ['update', 'download', 'install', 'source'] },
+};
+
+function registryOf(words: readonly string[]): RegistryName | undefined {
+  const [path = '', ...args] = words;
+  const program = path.slice(path.lastIndexOf('/') + 1);
+  if (/^python[\d.]*$/.test(program) && args[0] === '-m') return registryOf(args.slice(1));
+  const downloads = Object.hasOwn(DOWNLOADS, program) ? DOWNLOADS[program] : undefined;
+  if (downloads === undefined || args.includes('--offline')) return undefined;
+  const subcommand = args.find((word) => !word.startsWith('-'));
+  // yarn alone installs.
+  if (program === 'yarn' && subcommand === undefined) return downloads.registry;
+  const does = downloads.when === undefined || (subcommand !== undefined && downloads.when.includes(subcommand));
+  return does ? downloads.registry : undefined;
+}
+
+/** What setup may reach, as far as it matters here. */
+interface Reach {
+  registries: readonly string[];
+  allow: readonly string[];
+}
+
+/**
+ * Why these setup commands cannot download what they need, as a clause with the setting that would let them; undefined
+ * where nothing speaks against it. Hosts that are allowed may be mirrors of whatever is needed.
+ */
+export function unreachableText(lines: readonly string[], { registries, allow }: Reach): string | undefined {
+  const needed = registriesOf(lines);
+  const missing = needed.filter((name) => !registries.includes(name));
+  if (allow.length > 0 || missing.length === 0) return undefined;
+  const list = [...registries, ...missing].map((name) => JSON.stringify(name)).join(', ');
+  const reached =
+    registries.length === 0 ? 'nothing is reachable from setup' : `setup reaches only ${registries.join(', ')}`;
+  return `${reached}; allow it with [network] registries = [${list}]`;
+}
+
+/** What programs say when a name cannot be looked up, or no address be reached. */
+export const NAME_FAILED =
+  /EAI_AGAIN|ENOTFOUND|ENETUNREACH|getaddrinfo|name resolution|could not resolve|couldn't resolve|cannot resolve|no such host|dns error|name or service not known|failed to lookup address|network is unreachable|NameResolutionError|resolving timed out|dial tcp|Temporary failure resolving/i;

@@ -1,0 +1,54 @@
+import { describe, expect, it, test } from 'vitest';
+import { NAME_FAILED, programsOf, registriesOf, unreachableText } from '../../src/core/command-needs.ts';
+
+describe('the registries that setup reads', () => {
+  it.each([
+    ['npm ci', ['npm']],
+    ['npm run build', []],
+    ['npm test', []],
+    ['yarn', ['npm']],
+    ['cd web && CI=1 pnpm install --frozen-lockfile', ['npm']],
+    ['corepack pnpm i', ['npm']],
+    ['python3 -m venv .venv && .venv/bin/pip install -r requirements.txt', ['pypi']],
+    ['python -m pip install .', ['pypi']],
+    ['uv sync --frozen', ['pypi']],
+    ['uv sync --offline', []],
+    ['poetry install --no-interaction', ['pypi']],
+    ['cargo fetch --locked', ['crates']],
+    ['go mod download', ['go']],
+    ['apt-get update && apt-get download jq', ['debian']],
+    ['make deps', []],
+    ['toString', []],
+  ])('of %s are %j', (command, registries) => expect(registriesOf([command])).toEqual(registries));
+});
+
+test('programs are what the image must have', () => {
+  expect(
+    programsOf(['npm ci', 'cd web && .venv/bin/pytest', 'X=1 uv run pytest | tee log', './gradlew check']),
+  ).toEqual(['npm', 'uv', 'tee']);
+});
+
+describe('why setup cannot download', () => {
+  it('names the setting that lets it', () => {
+    const nothing = { registries: [], allow: [] };
+    expect(unreachableText(['npm ci'], nothing)).toBe(
+      'nothing is reachable from setup; allow it with [network] registries = ["npm"]',
+    );
+    expect(unreachableText(['npm ci', 'uv sync'], { registries: ['npm'], allow: [] })).toBe(
+      'setup reaches only npm; allow it with [network] registries = ["npm", "pypi"]',
+    );
+  });
+
+  it('is not guessed where the registry or any host is allowed', () => {
+    expect(unreachableText(['npm ci'], { registries: ['npm'], allow: [] })).toBeUndefined();
+    expect(unreachableText(['npm ci'], { registries: [], allow: ['packages.example.com:443'] })).toBeUndefined();
+    expect(unreachableText(['make'], { registries: [], allow: [] })).toBeUndefined();
+  });
+});
+
+test.each([
+  'npm error code EAI_AGAIN',
+  'curl: (6) Could not resolve host: example.com',
+  'dial tcp: lookup proxy.example.org: no such host',
+  "Temporary failure resolving 'deb.example.org'",
+])('%s is a name that failed', (text) => expect(NAME_FAILED.test(text)).toBe(true));
