@@ -54,6 +54,8 @@ export interface Services {
    * only on the runs that were submitted for it.
    */
   startWorker(options: { concurrency: number; log: 'stderr' | 'file'; owner?: string | undefined }): Promise<Worker>;
+  /** The user of this process, as submitted runs are told apart. */
+  userName(): Promise<string>;
   /** How many workers live on this machine that take any run. */
   countWorkers(): Promise<number>;
   serveApi(options: { operations: Operations; listen: string }): Promise<Served>;
@@ -135,6 +137,9 @@ export function composeServices(words: readonly string[]): Services {
         ...knowing,
         ...mine,
       });
+    },
+    async userName() {
+      return (await import('../api/user-name.ts')).userName();
     },
     async countWorkers() {
       const [{ countWorkers }, { home }] = await Promise.all([import('../store/presence.ts'), readHost()]);

@@ -1,4 +1,5 @@
 import type { ListedRun } from '../api/operations.ts';
+import { formatUsd } from '../core/budget.ts';
 import { decisionOn } from '../core/decision.ts';
 import { formatDuration, msBetween } from '../core/duration.ts';
 import { failedNeeds, unmetNeeds } from '../core/needs.ts';
@@ -7,61 +8,90 @@ import { isDone } from '../core/progress.ts';
 import type { RunState, StoryState } from '../core/run-state.ts';
 import { safeLine } from '../core/safe-text.ts';
 import type { Tone } from '../core/transcript-line.ts';
+import { widthOf as textWidth } from '../lib/width.ts';
 import type { Cli } from './cli.ts';
-import { table, type Cell } from './table.ts';
+import { GAP, table, type Cell } from './table.ts';
 
 /** What to say when there are no runs. */
 export const NO_RUNS = 'no runs yet: halo run prd.json';
 
-/** Runs as a table, one a row. */
+interface Column {
+  name: string;
+  cell: (run: ListedRun) => Cell;
+}
+
+/** Columns that go first where there is no room for all, the least useful one first. */
+const DISPENSABLE = ['PROJECT', 'TIME', 'PRIORITY', 'USER', 'COST', 'STARTED', 'STORIES'];
+/** Repositories are told apart by so many columns. */
+const LEAST_PATH = 16;
+
+/** Runs as a table, one a row, that fits the terminal. */
 export function runTable(runs: ListedRun[], cli: Cli): string[] {
+  const width = widthOf(cli);
+  let columns = columnsOf(runs);
+  const rowsOf = (run: ListedRun) => columns.map(({ cell }) => cell(run));
+  for (const name of dispensable(runs)) {
+    if (width === undefined || widthBeforeLast(columns, runs) + LEAST_PATH < width) break;
+    columns = columns.filter((column) => column.name !== name);
+  }
+  const heading = columns.map(({ name }) => ({ text: name }));
+  return table([heading, ...runs.map(rowsOf)], { paint: cli.paint, width });
+}
+
+function columnsOf(runs: readonly ListedRun[]): Column[] {
   const now = new Date().toISOString();
-  const extra = extraColumns(runs);
-  const heading = [
-    'RUN',
-    'STATE',
-    'STORIES',
-    'TIME',
-    'STARTED',
-    ...extra.map(({ name }) => name),
-    'PROJECT',
-    'REPOSITORY',
+  const all: Column[] = [
+    { name: 'RUN', cell: ({ runId }) => ({ text: runId, tone: 'strong' }) },
+    { name: 'STATE', cell: (run) => ({ text: stateText(run), tone: stateTone(run) }) },
+    { name: 'STORIES', cell: (run) => ({ text: storyCount(run) }) },
+    { name: 'TIME', cell: (run) => ({ text: timeText(run, now) }) },
+    { name: 'STARTED', cell: (run) => ({ text: startedText(run, now) }) },
+    { name: 'PRIORITY', cell: ({ priority }) => ({ text: priorityText(priority) ?? 'normal' }) },
+    { name: 'USER', cell: ({ user }) => ({ text: safeLine(user ?? '-', 24) }) },
+    { name: 'COST', cell: ({ usage }) => ({ text: usage.costUsd === undefined ? '-' : formatUsd(usage.costUsd) }) },
+    { name: 'PROJECT', cell: ({ project }) => ({ text: safeLine(project, 24) }) },
+    { name: 'REPOSITORY', cell: ({ repo }) => ({ text: safeLine(repo.source), cut: 'start' }) },
   ];
-  const rows = runs.map((run) => runRow(run, { now, extra: extra.map(({ text }) => ({ text: text(run) })) }));
-  return table([heading.map((text) => ({ text })), ...rows], { paint: cli.paint, width: widthOf(cli) });
+  // Each of them only says something where runs differ.
+  const silent = [
+    ...(runs.every(({ priority }) => priority === 0) ? ['PRIORITY'] : []),
+    ...(runs.every(({ project, repo }) => project === '' || project === folderOf(repo.source)) ? ['PROJECT'] : []),
+  ];
+  return all.filter(({ name }) => !silent.includes(name));
+}
+
+/** One that is the same in all rows goes before all others. */
+function dispensable(runs: readonly ListedRun[]): string[] {
+  const same = [
+    ...(runs.every(({ usage }) => usage.costUsd === undefined) ? ['COST'] : []),
+    ...(new Set(runs.map(({ user }) => user)).size === 1 ? ['USER'] : []),
+  ];
+  return [...same, ...DISPENSABLE];
+}
+
+function widthBeforeLast(columns: readonly Column[], runs: readonly ListedRun[]): number {
+  const widths = columns
+    .slice(0, -1)
+    .map(({ name, cell }) => Math.max(textWidth(name), ...runs.map((run) => textWidth(cell(run).text))));
+  return widths.reduce((sum, each) => sum + each + GAP.length, 0);
+}
+
+function folderOf(source: string): string {
+  return (
+    source
+      .replace(/\/+$|\.git$/g, '')
+      .split('/')
+      .at(-1) ?? ''
+  );
+}
+
+function startedText({ startedAt }: RunState, now: string): string {
+  return startedAt === undefined ? '-' : `${formatAge(msBetween(startedAt, now))} ago`;
 }
 
 /** Columns of the terminal; undefined where nothing needs to be cut. */
 export function widthOf(cli: Cli): number | undefined {
   return cli.terminal.shown ? (cli.screen.columns ?? 80) : undefined;
-}
-
-interface Column {
-  name: string;
-  text: (run: RunState) => string;
-}
-
-/** Columns that only say something where runs differ. */
-function extraColumns(runs: readonly RunState[]): Column[] {
-  const columns: Column[] = [];
-  if (runs.some(({ priority }) => priority !== 0))
-    columns.push({ name: 'PRIORITY', text: ({ priority }) => priorityText(priority) ?? 'normal' });
-  if (new Set(runs.map(({ user }) => user)).size > 1)
-    columns.push({ name: 'USER', text: ({ user }) => safeLine(user ?? '-', 24) });
-  return columns;
-}
-
-function runRow(run: ListedRun, { now, extra }: { now: string; extra: Cell[] }): Cell[] {
-  return [
-    { text: run.runId, tone: 'strong' },
-    { text: stateText(run), tone: stateTone(run) },
-    { text: storyCount(run) },
-    { text: timeText(run, now) },
-    { text: run.startedAt === undefined ? '-' : `${formatAge(msBetween(run.startedAt, now))} ago` },
-    ...extra,
-    { text: safeLine(run.project, 24) },
-    { text: safeLine(run.repo.source) },
-  ];
 }
 
 /** Stories that are done, of all. */

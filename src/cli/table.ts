@@ -1,12 +1,14 @@
 import type { Paint, Tone } from '../core/transcript-line.ts';
-import { cutToWidth, fitToWidth, widthOf } from '../lib/width.ts';
+import { cutStartToWidth, cutToWidth, fitToWidth, widthOf } from '../lib/width.ts';
 
 export interface Cell {
   text: string;
+  /** What is cut off where there is no room for all of it: by default the end. */
+  cut?: 'start';
   tone?: Tone;
 }
 
-const GAP = '  ';
+export const GAP = '  ';
 
 /** Rows in aligned columns, the first row as heading. The last column is cut where `width` is known. */
 export function table(rows: Cell[][], { paint, width }: { paint: Paint; width: number | undefined }): string[] {
@@ -18,9 +20,10 @@ export function table(rows: Cell[][], { paint, width }: { paint: Paint; width: n
   const lastWidth = width === undefined ? Infinity : Math.max(10, width - before - 1);
   return rows.map((row, index) =>
     row
-      .map(({ text, tone = 'plain' }, column) => {
+      .map(({ text, cut: side, tone = 'plain' }, column) => {
         const isLast = column === row.length - 1;
-        const cut = isLast ? cutToWidth(text, lastWidth) : fitToWidth(text, widths[column] ?? 0);
+        const cutLast = side === 'start' ? cutStartToWidth : cutToWidth;
+        const cut = isLast ? cutLast(text, lastWidth) : fitToWidth(text, widths[column] ?? 0);
         return paint(index === 0 ? 'quiet' : tone, cut);
       })
       .join(GAP)

@@ -21,6 +21,20 @@ export function cutToWidth(line: string, width: number): string {
   return width < 1 ? '' : `${kept}…`;
 }
 
+/** The line cut to `width` columns from its start, such as a path whose end tells the most. */
+export function cutStartToWidth(line: string, width: number): string {
+  if (widthOf(line) <= width) return line;
+  let kept = '';
+  let used = 0;
+  for (const { segment } of [...GRAPHEMES.segment(line)].reverse()) {
+    const next = widthOf(segment);
+    if (used + next > width - 1) break;
+    kept = segment + kept;
+    used += next;
+  }
+  return width < 1 ? '' : `…${kept}`;
+}
+
 /** The line in exactly `width` columns: cut or filled up with spaces. */
 export function fitToWidth(line: string, width: number): string {
   const cut = cutToWidth(line, width);

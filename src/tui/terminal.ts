@@ -77,3 +77,23 @@ function wrapped(text: string, width: number): string {
     .flatMap((line) => wrapToWidth(line, width))
     .join('\n');
 }
+
+export interface Page {
+  draw(lines: readonly string[]): void;
+  /** Leaves what was drawn last, and gives the cursor back. */
+  close(): void;
+}
+
+/** Draws pages in place, each over the one before, as far as they fit the terminal. */
+export function openPage({ screen, paint }: { screen: Screen; paint: Paint }): Page {
+  const draw = createLogUpdate(screen);
+  return {
+    draw(lines) {
+      const room = Math.max(2, (screen.rows ?? 24) - 1);
+      const shown =
+        lines.length > room ? [...lines.slice(0, room - 1), `… ${lines.length - room + 1} more lines`] : lines;
+      draw(safeStyled(shown.join('\n'), paint));
+    },
+    close: () => draw.done(),
+  };
+}

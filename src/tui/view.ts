@@ -30,20 +30,28 @@ const STATE_WIDTH = 20;
 const TIME_WIDTH = 8;
 const RECENT_LINES = 6;
 const WHOSE_WIDTH = 8;
-/** Lines of a frame that are no stories. */
-const CHROME_LINES = RECENT_LINES + 7;
+/** Blank lines and the headline, and the line that log-update keeps free. */
+const FIXED_LINES = 5;
+/** Stories come before recent lines where there is little room. */
+const FEW_STORIES = 5;
 
 /** One frame of the progress view, a string per line, no line wider than `width`. */
 export function view(input: ViewInput): string[] {
   const width = Math.min(input.width, MOST_WIDTH) - 1;
   const { state } = input;
-  const lines = [headLine(input, width), '', ...storyLines(input, width), ''];
+  const foot = footLines(input, width);
+  const rest = input.height - FIXED_LINES - foot.length;
+  const most = Math.max(0, Math.min(RECENT_LINES, rest - 1 - Math.min(state.stories.length, FEW_STORIES)));
+  const room = Math.max(3, rest - (most === 0 ? 0 : most + 1));
+  const lines = [headLine(input, width), '', ...storyLines(input, { width, room }), ''];
   if (state.status === 'ended' && input.report === false) return ['', ...lines];
   if (state.status === 'ended') return ['', ...lines, ...verdictBlock({ ...input, width }), ''];
   const several = state.stories.filter(({ progress }) => progress === 'in_progress').length > 1;
-  const recent = input.recent.slice(-RECENT_LINES).map((line) => recentLine(line, { ...input, width, several }));
+  const recent = (most === 0 ? [] : input.recent.slice(-most)).map((line) =>
+    recentLine(line, { ...input, width, several }),
+  );
   if (recent.length > 0) lines.push(...recent, '');
-  return ['', ...lines, ...footLines(input, width)];
+  return ['', ...lines, ...foot];
 }
 
 function headLine({ state, now, paint }: ViewInput, width: number): string {
@@ -56,15 +64,18 @@ function headLine({ state, now, paint }: ViewInput, width: number): string {
 }
 
 /** The stories, or those around the one under way when there are more than fit. */
-function storyLines(input: ViewInput, width: number): string[] {
+function storyLines(input: ViewInput, { width, room }: { width: number; room: number }): string[] {
   const { stories } = input.state;
-  const room = Math.max(3, input.height - CHROME_LINES);
   const idWidth = Math.min(16, Math.max(...stories.map((story) => Array.from(story.id).length), 1));
   const line = (story: StoryState) => storyLine(story, { ...input, width, idWidth });
   if (stories.length <= room || input.state.status === 'ended') return stories.map(line);
-  const current = stories.findIndex((story) => story.progress === 'in_progress' || story.progress === 'pending');
-  const from = Math.max(0, Math.min((current < 0 ? stories.length : current) - 1, stories.length - (room - 2)));
-  const shown = stories.slice(from, from + room - 2);
+  const [active, next] = (['in_progress', 'pending'] as const).map((progress) =>
+    stories.findIndex((story) => story.progress === progress),
+  );
+  const current = [active, next].find((index) => index !== undefined && index >= 0) ?? stories.length;
+  const count = Math.max(1, room - 2);
+  const from = Math.max(0, Math.min(current - (count > 1 ? 1 : 0), stories.length - count));
+  const shown = stories.slice(from, from + count);
   const below = stories.length - from - shown.length;
   return [
     ...(from > 0 ? [input.paint('quiet', `     ${from} before`)] : []),

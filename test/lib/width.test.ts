@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { cutToWidth, fitToWidth, widthOf } from '../../src/lib/width.ts';
+import { cutStartToWidth, cutToWidth, fitToWidth, widthOf } from '../../src/lib/width.ts';
 
 describe('cutToWidth', () => {
   it.each([
@@ -14,6 +14,17 @@ describe('cutToWidth', () => {
   ])('cuts %s to %i columns', (line, width, result) => {
     expect(cutToWidth(line, width)).toBe(result);
     expect(widthOf(cutToWidth(line, width))).toBeLessThanOrEqual(width);
+  });
+});
+
+describe('cutStartToWidth', () => {
+  it.each([
+    ['abc', 3, 'abc'],
+    ['/home/me/shop', 6, '…/shop'],
+    ['漢字漢字', 4, '…字'],
+    ['abc', 0, ''],
+  ])('cuts the start of %s to %i columns', (line, width, result) => {
+    expect(cutStartToWidth(line, width)).toBe(result);
   });
 });
 

@@ -16,6 +16,8 @@ export interface CliOptions {
   terminal?: Partial<World['terminal']>;
   stdin?: string;
   cwd?: string;
+  /** Of the terminal. */
+  columns?: number;
   /** The person at the terminal. */
   ask?: World['ask'];
   /** Receives the way to press Ctrl-C. */
@@ -30,7 +32,7 @@ export async function runCli(words: string[], options: CliOptions): Promise<CliR
   const open = () => Promise.resolve(options.operations);
   const world: World = {
     stdin: new PassThrough().end(options.stdin ?? ''),
-    stdout: Object.assign(stdout.stream, { columns: 100, rows: 40 }),
+    stdout: Object.assign(stdout.stream, { columns: options.columns ?? 100, rows: 40 }),
     stderr: stderr.stream,
     terminal: {
       drawable: false,
@@ -49,6 +51,7 @@ export async function runCli(words: string[], options: CliOptions): Promise<CliR
       keepRefusal: notHere,
       startWorker: notHere,
       countWorkers: notHere,
+      userName: notHere,
       serveApi: notHere,
       diagnose: notHere,
       verify: () => {

@@ -141,6 +141,17 @@ describe('view', () => {
     expect(lines.some((line) => line.includes('US-006'))).toBe(true);
     expect(lines.some((line) => line.includes('before'))).toBe(true);
   });
+
+  it.each([8, 10, 12, 16, 24])('keeps it in a frame that fits a terminal of 40 columns and %i rows', (height) => {
+    const many: JournalEntry[] = [
+      created('r1', 9),
+      ...[1, 2, 3, 4, 5].flatMap((n) => passed(`US-00${n}`)),
+      ...attempted('US-006'),
+    ];
+    const lines = frame(many, { width: 40, height });
+    expect(lines.some((line) => line.includes('US-006'))).toBe(true);
+    if (height > 8) expect(lines.length).toBeLessThan(height);
+  });
 });
 
 describe('nextSteps', () => {

@@ -1,27 +1,34 @@
 import type { Cli } from '../cli.ts';
 import type { Define } from '../define.ts';
+import { addRunFilters, filterRuns, type RunFilter } from '../filter-runs.ts';
 import { noteMissingWorker } from '../note-missing-worker.ts';
 import { NO_RUNS, runTable } from '../run-table.ts';
 
+interface Flags extends RunFilter {
+  json?: true;
+}
+
 export const define: Define = (command, cli) => {
-  command
-    .description('Lists all runs, newest first.')
+  addRunFilters(command.description('Lists runs, newest first; by default all of them.'))
     .option('--json', 'print the states of the runs as JSON')
     .addHelpText('after', HELP)
-    .action((flags: { json?: true }) => list(flags, cli));
+    .action((flags: Flags) => list(flags, cli));
 };
 
 const HELP = `
 Examples:
-  halo ls
+  halo ls --limit 20
+  halo ls --mine --state running
+  halo ls --repo . --state SUCCESS
   halo ls --json | jq -r '.[] | select(.stopReason == "NEEDS_HUMAN") | .runId'
 
 See also: halo status, halo logs`;
 
-async function list(flags: { json?: true }, cli: Cli): Promise<void> {
-  const runs = await cli.withOperations((operations) => operations.list());
-  if (flags.json) return cli.printJson(runs);
-  if (runs.length === 0) return cli.note(NO_RUNS);
+async function list({ json, ...filter }: Flags, cli: Cli): Promise<void> {
+  const all = await cli.withOperations((operations) => operations.list());
+  const runs = await filterRuns(all, filter, cli);
+  if (json) return cli.printJson(runs);
+  if (runs.length === 0) return cli.note(all.length === 0 ? NO_RUNS : `none of ${all.length} runs fits`);
   await cli.print(...runTable(runs, cli));
   await noteMissingWorker(runs, cli);
 }

@@ -1,12 +1,19 @@
-import type { ListedRun, RunView } from '../../api/operations.ts';
+import { Option } from 'commander';
+import type { BreakerView, ListedRun, Operations } from '../../api/operations.ts';
 import { safeLine } from '../../core/safe-text.ts';
 import type { Cli } from '../cli.ts';
 import type { Define } from '../define.ts';
 import { noteMissingWorker } from '../note-missing-worker.ts';
 import { NO_RUNS, runTable } from '../run-table.ts';
 import { statusPage } from '../status-page.ts';
+import { watchPage } from '../watch-page.ts';
 
 const RECENT_RUNS = 5;
+
+interface Flags {
+  json?: true;
+  watch?: true;
+}
 
 export const define: Define = (command, cli) => {
   command
@@ -18,38 +25,73 @@ export const define: Define = (command, cli) => {
       'a run: any unique part of its id, or @, -1, -2, … as counted from the newest of this repository',
     )
     .option('--json', 'print the same as JSON')
+    .addOption(new Option('--watch', 'show it in place and renew it, until Ctrl-C').conflicts('json'))
     .addHelpText('after', HELP)
-    .action((runId: string | undefined, flags: { json?: true }) => status(runId, flags, cli));
+    .action((runId: string | undefined, flags: Flags) => status(runId, flags, cli));
 };
 
 const HELP = `
 Examples:
   halo status
   halo status 2dhe
+  halo status --watch
   halo status 2dhe --json | jq .state.stopReason
 
 See also: halo ls, halo logs, halo diff, halo land`;
 
-async function status(runId: string | undefined, flags: { json?: true }, cli: Cli): Promise<void> {
+async function status(runId: string | undefined, { json, watch }: Flags, cli: Cli): Promise<void> {
   if (runId !== undefined) {
-    const view: RunView = await cli.withRun(runId, (operations, id) => operations.get(id));
-    return flags.json ? cli.printJson(view) : cli.print(...statusPage(view, cli));
+    return cli.withRun(runId, async (operations, id) => {
+      const read = async () => {
+        const view = await operations.get(id);
+        return { view, lines: statusPage(view, cli), last: view.state.status === 'ended' };
+      };
+      if (watch) return watchPage(cli, read);
+      const { view, lines } = await read();
+      return json ? cli.printJson(view) : cli.print(...lines);
+    });
   }
-  const [runs, breakers] = await cli.withOperations((operations) =>
-    Promise.all([operations.list(), operations.breakers()]),
-  );
-  const shown = current(runs);
-  if (flags.json) return cli.printJson(shown);
-  if (shown.length === 0) return cli.note(NO_RUNS);
-  await cli.print(...runTable(shown, cli));
-  await noteMissingWorker(shown, cli);
+  await cli.withOperations(async (operations) => {
+    if (watch) return watchPage(cli, async () => ({ lines: overview(await readAll(operations), cli), last: false }));
+    const all = await readAll(operations);
+    if (json) return cli.printJson(current(all.runs));
+    const [table, notes] = [tableOf(all, cli), notesOf(all, cli)];
+    await cli.print(...table);
+    await noteMissingWorker(current(all.runs), cli);
+    await cli.note(...notes);
+  });
+}
+
+interface All {
+  runs: ListedRun[];
+  breakers: BreakerView[];
+}
+
+async function readAll(operations: Operations): Promise<All> {
+  const [runs, breakers] = await Promise.all([operations.list(), operations.breakers()]);
+  return { runs, breakers };
+}
+
+function overview(all: All, cli: Cli): string[] {
+  return [...tableOf(all, cli), ...notesOf(all, cli)];
+}
+
+function tableOf({ runs }: All, cli: Cli): string[] {
+  return runs.length === 0 ? [] : runTable(current(runs), cli);
+}
+
+/** What goes to stderr, except on a page that is drawn. */
+function notesOf({ runs, breakers }: All, cli: Cli): string[] {
+  if (runs.length === 0) return [NO_RUNS];
   const shared = breakers.filter(({ key }) => !key.startsWith('run:'));
-  for (const { key, status, reason } of shared)
-    await cli.note(
-      `${cli.paintErr('warn', 'breaker')}  ${safeLine(key)} is ${status}: ${safeLine(reason)} (halo breaker list)`,
-    );
-  const more = runs.length - shown.length;
-  if (more > 0) await cli.note(cli.paintErr('quiet', `${more} more: halo ls`));
+  const more = runs.length - current(runs).length;
+  return [
+    ...shared.map(
+      ({ key, status, reason }) =>
+        `${cli.paintErr('warn', 'breaker')}  ${safeLine(key)} is ${status}: ${safeLine(reason)} (halo breaker list)`,
+    ),
+    ...(more > 0 ? [cli.paintErr('quiet', `${more} more: halo ls`)] : []),
+  ];
 }
 
 function current(runs: ListedRun[]): ListedRun[] {

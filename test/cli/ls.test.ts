@@ -1,0 +1,92 @@
+import { expect, describe, it, beforeEach } from 'vitest';
+import { widthOf } from '../../src/lib/width.ts';
+import { runCli } from '../support/cli-world.ts';
+import { openMemory, type MemoryOperations } from '../support/memory-operations.ts';
+import { created, passed } from '../support/sample-run.ts';
+
+let operations: MemoryOperations;
+
+interface Made {
+  source: string;
+  user: string;
+  project?: string;
+}
+
+function addRun(runId: string, { source, user, project = 'shop' }: Made): void {
+  const first = created(runId, 2);
+  if (first.type !== 'run.created') throw new Error('a run is created first');
+  const repo = { ...first.repo, source };
+  operations.addRun([{ ...first, repo, user, prd: { ...first.prd, project } }, { type: 'run.started' }]);
+}
+
+beforeEach(() => {
+  operations = openMemory();
+  addRun('1ng62b2sfav2p35', { source: '/home/me/many/repositories/in/folders/shop', user: 'bob' });
+  addRun('1ng62b2vp6qf5q0', {
+    source: '/home/me/many/repositories/in/folders/api',
+    user: 'alice',
+    project: 'An import',
+  });
+  const usage = { requests: 1, inputTokens: 1, cachedTokens: 0, outputTokens: 1, costUsd: 0.26 };
+  for (const entry of passed('US-001'))
+    operations.append('1ng62b2sfav2p35', entry.type === 'story.ended' ? { ...entry, usage } : entry);
+  operations.append('1ng62b2sfav2p35', { type: 'run.ended', stopReason: 'SUCCESS', detail: '' });
+});
+
+const services = { userName: () => Promise.resolve('bob') };
+const ls = async (...flags: string[]) => (await runCli(['ls', ...flags], { operations, services })).stdout;
+const runsOf = (text: string) => text.match(/1ng62b2\w{8}/g) ?? [];
+
+describe('halo ls', () => {
+  it('has columns for user and cost, and for the project only where its name says more than its folder', async () => {
+    const [heading, ...rows] = (await ls()).trimEnd().split('\n');
+    expect(heading?.split(/ {2,}/)).toEqual([
+      'RUN',
+      'STATE',
+      'STORIES',
+      'TIME',
+      'STARTED',
+      'USER',
+      'COST',
+      'PROJECT',
+      'REPOSITORY',
+    ]);
+    expect(rows[1]).toMatch(/ bob +\$0\.26 +shop +\/home\/me\/many/);
+    expect((await ls('--user', 'bob')).split('\n')[0]).not.toContain('PROJECT');
+  });
+
+  it.each([80, 60, 40])('fits a terminal of %i columns and keeps the end of paths', async (columns) => {
+    const shown = await runCli(['ls'], { operations, services, columns, terminal: { shown: true } });
+    const lines = shown.stdout.trimEnd().split('\n');
+    for (const line of lines) expect(widthOf(line)).toBeLessThan(columns);
+    expect(lines[1]).toMatch(/….*\/api$/);
+    expect(lines[2]).toMatch(/….*\/shop$/);
+  });
+
+  it.each([
+    [['--user', 'bob'], ['1ng62b2sfav2p35']],
+    [['--mine'], ['1ng62b2sfav2p35']],
+    [['--state', 'success'], ['1ng62b2sfav2p35']],
+    [['--state', 'running'], ['1ng62b2vp6qf5q0']],
+    [['--repo', 'api'], ['1ng62b2vp6qf5q0']],
+    [['--repo', '/home/me/many/repositories/in/folders/shop'], ['1ng62b2sfav2p35']],
+    [['--limit', '1'], ['1ng62b2vp6qf5q0']],
+  ])('%j lists only what fits', async (flags, expected) => {
+    expect(runsOf(await ls(...flags))).toEqual(expected);
+  });
+
+  it('says so when nothing fits', async () => {
+    const none = await runCli(['ls', '--user', 'eve'], { operations, services });
+    expect(none).toMatchObject({ code: 0, stdout: '', stderr: 'none of 2 runs fits\n' });
+  });
+});
+
+describe('halo status --watch', () => {
+  it('draws the page of a run until the run has ended', async () => {
+    const terminal = { drawable: true, shown: true };
+    const shown = await runCli(['status', '1ng62b2sfav2p35', '--watch'], { operations, services, terminal });
+    expect(shown).toMatchObject({ code: 0, stderr: '' });
+    expect(shown.stdout).toContain('state    SUCCESS');
+    expect(await runCli(['status', '--watch'], { operations, services })).toMatchObject({ code: 2 });
+  });
+});
