@@ -1,8 +1,9 @@
-import { mkdir, statfs } from 'node:fs/promises';
+import { mkdir, stat, statfs } from 'node:fs/promises';
 import { processEnv, readSecret } from '../config/host.ts';
 import type { Host } from '../config/config.ts';
 import { toHaloError } from '../core/errors.ts';
 import { safeLine } from '../core/safe-text.ts';
+import { shellQuote } from '../lib/shell-quote.ts';
 import { checkRedis } from '../queue/check-redis.ts';
 import { readSetAside } from '../queue/damaged-data.ts';
 import { describeDeadLetters, readDeadLetters } from '../queue/dead-letters.ts';
@@ -13,7 +14,7 @@ import { openDocker } from '../sandbox/docker/engine.ts';
 import { sandboxImageStatus } from '../sandbox/docker/image.ts';
 import { tooOld } from '../sandbox/engine-age.ts';
 import { probeAgent } from '../sandbox/probe.ts';
-import type { SandboxEngine } from '../sandbox/sandbox.ts';
+import type { EngineFacts, SandboxEngine } from '../sandbox/sandbox.ts';
 import { checkGit } from './check-git.ts';
 import { checkSandbox } from './check-sandbox.ts';
 import type { Finding } from './finding.ts';
@@ -32,6 +33,7 @@ export async function diagnose(host: Host): Promise<Finding[]> {
     ['agent', () => checkAgent(engine)],
     ['redis', () => checkQueue(host)],
     ['model key', () => Promise.resolve(checkKey())],
+    ['home', () => checkHome(host.home)],
     ['disk', () => checkDisk(host.home)],
     ['breakers', () => checkBreakers(host)],
   ];
@@ -70,7 +72,18 @@ async function checkDocker(engine: SandboxEngine): Promise<Finding[]> {
   };
   // Swap accounting does not matter without swap; what the limits really do is probed below.
   const grave = warnings.filter((warning) => /No (memory|pids|cpu cfs) limit/i.test(warning));
-  return [finding, ...grave.map((says): Finding => ({ name: 'docker', ok: 'warn', says }))];
+  return [finding, ...grave.map((says): Finding => ({ name: 'docker', ok: 'warn', says })), ...judgeOpenFiles(facts)];
+}
+
+/** An engine needs some for each container, and one for each level of folders in what it removes. */
+const FEWEST_OPEN_FILES = 16_384;
+
+/** A warning when the engine may open so few files that many containers, or deep folders, use them up. */
+export function judgeOpenFiles({ openFiles = Infinity }: Pick<EngineFacts, 'openFiles'>): Finding[] {
+  if (openFiles >= FEWEST_OPEN_FILES) return [];
+  const says = `the engine may have only ${openFiles} files open at a time: containers fail when they are used up`;
+  const mend = 'raise its limit of open files: LimitNOFILE=1048576 in its systemd unit, or `ulimit -n` where it starts';
+  return [{ name: 'docker', ok: 'warn', says, mend }];
 }
 
 async function checkImage(): Promise<Finding> {
@@ -153,6 +166,19 @@ async function checkBreakers({ home }: Host): Promise<Finding[]> {
     says: `${key} is ${status}: ${reason ?? ''}`,
     mend: `mend the cause, then: halo breaker reset ${key}`,
   }));
+}
+
+/** Whether the folder of halo's files is this user's alone: runs, sockets and logs are in it. */
+export async function checkHome(home: string): Promise<Finding> {
+  await mkdir(home, { recursive: true, mode: 0o700 });
+  const { uid, mode } = await stat(home);
+  const finding = { name: 'home', ok: 'warn' } as const;
+  if (uid !== process.getuid?.())
+    return { ...finding, says: `${home} belongs to another user`, mend: 'set HALO_HOME to a folder of your own' };
+  const open = mode & 0o077;
+  if (open === 0) return { name: 'home', ok: 'ok', says: `${home} is open to nobody else` };
+  const says = `${home} is open to other users of this machine (mode ${(mode & 0o777).toString(8)})`;
+  return { ...finding, says, mend: `chmod 700 ${shellQuote(home)}` };
 }
 
 const GIB = 1024 ** 3;

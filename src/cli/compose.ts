@@ -13,9 +13,9 @@ import type { Served } from '../api/serve.ts';
 import type { Verified, VerifyQuery } from '../api/verify.ts';
 import type { Host } from '../config/config.ts';
 import { credentialsIn, withoutCredentialsIn } from '../core/address-credentials.ts';
-import { escapeJson } from '../core/safe-text.ts';
 import type { Prd } from '../core/prd.ts';
 import type { Masker } from '../lib/secrets/masker.ts';
+import { openLog } from './open-log.ts';
 
 export interface Worker {
   close(): Promise<void>;
@@ -256,11 +256,4 @@ async function machineCheck() {
     import('../config/host.ts'),
   ]);
   return checkMachine.bind(undefined, openDocker(), processEnv());
-}
-
-async function openLog(log: 'stderr' | 'file', { home, masker }: { home: string; masker: Masker }) {
-  const { destination, pino } = await import('pino');
-  const options = { level: 'info', hooks: { streamWrite: (line: string) => escapeJson(masker.text(line)) } };
-  if (log === 'stderr') return pino(options, destination(2));
-  return pino(options, destination({ dest: `${home}/worker.log`, mkdir: true, sync: true }));
 }

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { lstat, mkdir, readFile, readlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { HaloError, toHaloError } from '../core/errors.ts';
+import { makePrivateFolder } from '../lib/private-folder.ts';
 import { sleep } from '../lib/sleep.ts';
 import { setDataAside } from './damaged-data.ts';
 import { socketAddress, type RedisAddress } from './redis-address.ts';
@@ -38,7 +39,7 @@ export type Launcher = (launch: ServerLaunch) => Promise<Ended>;
 /** Where the server of this home is; makes its private folders. */
 export async function embeddedPlace(home: string): Promise<EmbeddedPlace> {
   const dir = join(home, 'redis');
-  await mkdir(dir, { recursive: true, mode: 0o700 });
+  await makePrivateFolder(dir);
   const near = join(dir, 'redis.sock');
   const socket = Buffer.byteLength(near) <= LONGEST_SOCKET ? near : join(await shortFolder(dir), 'redis.sock');
   return { dir, lock: join(dir, 'lock'), address: socketAddress(socket), socket };
@@ -89,7 +90,7 @@ export async function untilStopped(place: EmbeddedPlace): Promise<void> {
 
 async function start(program: string, place: EmbeddedPlace): Promise<boolean> {
   // A session of its own: it outlives this process and ^C. An empty environment: no key lives on in it.
-  const script = 'exec env -i PATH="$PATH" "$0" "$@"';
+  const script = 'umask 077; exec env -i PATH="$PATH" "$0" "$@"';
   const child = spawn('/bin/sh', ['-c', script, program, ...flags(place)], {
     cwd: place.dir,
     detached: true,

@@ -126,6 +126,8 @@ export interface EngineFacts {
   /** Where it keeps images and volumes, on its own machine. */
   rootDir: string;
   runtimes: string[];
+  /** How many files it may have open at a time; undefined where that cannot be seen from here. */
+  openFiles: number | undefined;
   /** Complaints of the engine, such as limits it cannot enforce. */
   warnings: string[];
 }
@@ -146,15 +148,15 @@ export interface SandboxEngine {
    */
   start(spec: SandboxSpec): Promise<Sandbox>;
   facts(): Promise<EngineFacts>;
-  /** `quotaBytes` only where the engine has quotas for volumes. */
-  createVolume(name: string, labels: SandboxLabels, quotaBytes?: number): Promise<void>;
+  /** `user` is whose files will be in it; `quotaBytes` only where the engine has quotas for volumes. */
+  createVolume(name: string, labels: SandboxLabels, options: { user: number; quotaBytes?: number }): Promise<void>;
   /** The version of a program among halo's own tools, such as `codex`; undefined when it is none of them. */
   toolVersion(program: string): Promise<string | undefined>;
   /** How it can keep a volume to a size. */
   diskRung(): Promise<DiskRung>;
   /** User ids of all sandboxes that the engine has. */
   usersInUse(): Promise<Set<number>>;
-  /** Safe when the volume is not there. */
+  /** Whatever is in the volume, and however deep; safe when it is not there. */
   removeVolume(name: string): Promise<void>;
   /** Everything on the engine that attempts of this HALO_HOME made and that is still there, containers first. */
   belongings(home: string): Promise<Belonging[]>;

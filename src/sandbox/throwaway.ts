@@ -8,6 +8,8 @@ export interface Question {
   about: string;
   script: string;
   image?: string;
+  /** Nobody's when absent. */
+  user?: number;
   workdir?: string;
   env?: Record<string, string>;
   mounts?: Mount[];
@@ -32,7 +34,7 @@ export async function askSandbox(
   const sandbox = await engine.start({
     image: question.image ?? TRUSTED_IMAGE,
     labels: { run: 'probe', storyKey: about, attempt: 1, phase: 'probe' },
-    user: 65_534,
+    user: question.user ?? 65_534,
     workdir: question.workdir ?? '/',
     env: question.env ?? {},
     mounts: question.mounts ?? [],

@@ -188,8 +188,8 @@ export async function openAttempt(worker: WorkerContext, request: AttemptRequest
       refuseLate();
       const volume = `halo-${id}-${name}`;
       closers.push(() => worker.engine.removeVolume(volume));
-      const quotaBytes = proof.disk === 'quota' ? config.limits.diskBytes : undefined;
-      await worker.engine.createVolume(volume, labels(name), quotaBytes);
+      const quota = proof.disk === 'quota' ? { quotaBytes: config.limits.diskBytes } : {};
+      await worker.engine.createVolume(volume, labels(name), { user, ...quota });
     },
     startSandbox: async (spec) => {
       refuseLate();

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { chmod, mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { startGateway, type Gateway, type GatewayOptions } from '../gateway/gateway.ts';
+import { makePrivateFolder } from '../lib/private-folder.ts';
 import { readAuthorities } from './authorities.ts';
 
 /** A sandbox's only way out: a folder with the gateway's socket in it, mounted read-only. */
@@ -32,11 +33,16 @@ export interface ChannelPlace {
   epoch: number;
 }
 
-/** Opens a gateway of its own for one sandbox. The folder may be passed through, but not listed, by others. */
+/**
+ * Opens a gateway of its own for one sandbox. Its folder can be passed through, but not listed, by the sandbox's user;
+ * the folder above it keeps all other users of the machine out.
+ */
 export async function openChannel(place: ChannelPlace, { port, caFile, ...options }: ChannelOptions): Promise<Channel> {
   const name = `${place.runId}-e${place.epoch}-${randomBytes(3).toString('hex')}`;
-  const dir = join(place.home, 'sockets', name);
-  await mkdir(dir, { recursive: true, mode: 0o711 });
+  const sockets = join(place.home, 'sockets');
+  const dir = join(sockets, name);
+  await makePrivateFolder(sockets);
+  await mkdir(dir, { mode: 0o711 });
   if (caFile !== undefined) await putAuthorities(await readAuthorities(caFile), join(dir, 'ca.pem'));
   const refusals = new Set<string>();
   const onRefused = (_target: string, reason: string) => refusals.add(reason);

@@ -3,10 +3,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { checkSandbox } from '../../src/api/check-sandbox.ts';
-import { checkQueue, diagnose } from '../../src/api/doctor.ts';
+import { checkQueue, diagnose, judgeOpenFiles } from '../../src/api/doctor.ts';
 import { buryJob } from '../../src/queue/dead-letters.ts';
 import { connectRedis } from '../../src/queue/redis.ts';
 import { openDocker } from '../../src/sandbox/docker/engine.ts';
+import { parseOpenFiles } from '../../src/sandbox/docker/engine-facts.ts';
 import type { EngineFacts, SandboxEngine } from '../../src/sandbox/sandbox.ts';
 
 const engine = openDocker();
@@ -68,6 +69,17 @@ it('warns of old programs below a sandbox, and not of new ones', async () => {
   expect(await age('1.3.2', '25.0.6')).toEqual(['runc']);
   expect(await age('1.2.8', '28.1')).toEqual([]);
   expect(await age('1.3.3', '28.1')).toEqual([]);
+});
+
+it('warns of an engine that may have few files open, where its limits can be seen', () => {
+  const limits = (soft: string) =>
+    `Limit                     Soft Limit           Hard Limit           Units     \nMax open files            ${soft.padEnd(20)} 524288               files     \n`;
+  const warned = (soft: string) => judgeOpenFiles({ openFiles: parseOpenFiles(limits(soft)) }).map(({ says }) => says);
+  expect(warned('1024')).toEqual([
+    'the engine may have only 1024 files open at a time: containers fail when they are used up',
+  ]);
+  expect([...warned('1048576'), ...warned('unlimited')]).toEqual([]);
+  expect(judgeOpenFiles({ openFiles: undefined })).toEqual([]);
 });
 
 it('says that a runtime which does not pass is not used', async () => {

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { statfs } from 'node:fs/promises';
+import Docker from 'dockerode';
 import { afterEach, describe, expect, it } from 'vitest';
 import { discard } from '../../src/lib/sinks.ts';
 import { openDocker } from '../../src/sandbox/docker/engine.ts';
@@ -11,6 +12,8 @@ const labels = { run: 'test', storyKey: 'disk', attempt: 1, phase: 'test' };
 const MIB = 1024 ** 2;
 const limits = { cpus: 2, memoryBytes: 512 * MIB, pids: 64, diskBytes: 48 * MIB, freeDiskBytes: MIB };
 
+const USER = 34_568;
+
 const volumes: string[] = [];
 afterEach(async () => {
   for (const volume of volumes.splice(0)) await engine.removeVolume(volume);
@@ -18,12 +21,12 @@ afterEach(async () => {
 
 async function workspace(changes: Partial<SandboxSpec['limits']> = {}): Promise<SandboxSpec> {
   const source = `halo-test-disk-${randomBytes(4).toString('hex')}`;
-  await engine.createVolume(source, labels);
+  await engine.createVolume(source, labels, { user: USER });
   volumes.push(source);
   return {
     image: 'halo-sandbox',
     labels,
-    user: 34_568,
+    user: USER,
     workdir: '/workspace',
     env: {},
     mounts: [{ kind: 'volume', source, target: '/workspace', readOnly: false, copyUp: true }],
@@ -84,6 +87,30 @@ time.sleep(40)"`;
     expect(usage.bytes).toBeGreaterThanOrEqual(10 * MIB);
     expect(usage.bytes).toBeLessThan(11 * MIB);
     expect(usage.freeBytes).toBeGreaterThan(0);
+  });
+});
+
+describe('incident endless-depth: a workspace deeper than the engine can have files open', () => {
+  const DEEP = `python3 -c "
+import os
+for i in range(21000):
+    os.mkdir('d'); os.chdir('d')
+os.chmod('.', 0)"
+mkdir -p closed/in 'odd\n\xff'; touch closed/in/file; chmod 0 closed`;
+
+  it('is removed with all that is in it', async () => {
+    const spec = await workspace({ diskBytes: 1024 ** 3 });
+    const name = volumes.pop() ?? '';
+    expect(await run(spec, DEEP)).toMatchObject({ exitCode: 0 });
+    await engine.discard({ kind: 'volume', name });
+    await expect(new Docker().getVolume(name).inspect()).rejects.toMatchObject({ statusCode: 404 });
+  });
+
+  it('is seen by a measurement', async () => {
+    const spec = await workspace({ diskBytes: 1024 ** 3 });
+    await run(spec, 'i=0; while [ $i -lt 1001 ]; do mkdir d && cd d; i=$((i+1)); done');
+    const usage = await measureVolume((each) => engine.start(each), spec, { volume: volumes[0] ?? '' });
+    expect(usage).toMatchObject({ complete: true, tooDeep: true, entries: 1002 });
   });
 });
 

@@ -123,7 +123,7 @@ describe('a sandbox', () => {
 
   it('shares a volume with a sandbox that can only read it', async () => {
     const name = `halo-test-${randomBytes(4).toString('hex')}`;
-    await engine.createVolume(name, labels);
+    await engine.createVolume(name, labels, { user: spec.user });
     try {
       const volume = { kind: 'volume', source: name, target: '/workspace' } as const;
       const writer = await start({ mounts: [{ ...volume, readOnly: false, copyUp: true }] });

@@ -118,6 +118,16 @@ const ROWS: [id: string, attack: string, defence: string][] = [
     'settings that move a base URL or run hooks',
     'they change nothing outside and wait for a person',
   ],
+  [
+    'incident endless-depth',
+    'folders in folders, deeper than an engine can remove',
+    'emptied by a sandbox first, whatever the depth; the depth is measured',
+  ],
+  [
+    'incident other-users',
+    'another user of the machine uses sockets or reads logs of halo',
+    'private folders and files from the first moment; `halo doctor` looks at HALO_HOME',
+  ],
   ['incident git-hooks', 'hooks written in the sandbox run on the host', 'no .git comes back'],
   [
     'incident named-files',

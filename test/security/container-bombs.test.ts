@@ -43,7 +43,7 @@ async function residue(run: string): Promise<void> {
         ]);
         return [...containers.map(({ Names }) => Names), ...volumes.Volumes.map(({ Name }) => Name)];
       },
-      { timeout: 20_000 },
+      { timeout: 90_000 },
     )
     .toEqual([]);
 }
@@ -61,6 +61,17 @@ const outcome = ({ stories: [story], stopReason }: RunState) => ({
   stopReason,
   story: story?.stopReason,
   says: story?.summary ?? '',
+});
+
+describe('attack 17, incident endless-depth: a hostile agent', () => {
+  it('makes folders in folders, deeper than the engine may have files open: nothing of them stays', async () => {
+    const dig = `python3 -c "
+import os
+for i in range(21000):
+    os.mkdir('d'); os.chdir('d')"`;
+    const state = await attack(`${dig}; echo x > x; ${OK}`, []);
+    expect(state.status).toBe('ended');
+  });
 });
 
 describe('attack 17: a hostile agent', () => {

@@ -3,6 +3,7 @@ import { chmod, mkdir, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { HaloError } from '../../core/errors.ts';
+import { makePrivateFolder } from '../../lib/private-folder.ts';
 import { markProcess } from '../../lib/process-life.ts';
 import type { Mount, Sandbox, SandboxEngine } from '../sandbox.ts';
 import { askSandbox } from '../throwaway.ts';
@@ -24,7 +25,8 @@ export async function canReach(engine: Engine, dir: string, runtime: string | un
     socket.end(word);
   });
   try {
-    await mkdir(probe, { recursive: true, mode: 0o711 });
+    await makePrivateFolder(dir);
+    await mkdir(probe, { mode: 0o711 });
     const path = join(probe, 'gateway.sock');
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject);

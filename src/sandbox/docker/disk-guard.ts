@@ -1,9 +1,9 @@
 import { HaloError } from '../../core/errors.ts';
 import { sleep } from '../../lib/sleep.ts';
-import { LEAST_ENTRY_BYTES, type Usage } from './disk-meter.ts';
+import { LEAST_ENTRY_BYTES, MOST_LEVELS, type Usage } from './disk-meter.ts';
 import type { Space } from './disk-space.ts';
 
-/** `disk`: its workspace holds more than it may. `disk-floor`: too little is left on the engine's disk. */
+/** `disk`: its workspace holds more, or is deeper, than it may. `disk-floor`: too little is left on the engine's disk. */
 export type DiskEnd = 'disk' | 'disk-floor';
 
 /** A running sandbox and the volume that it can write to. */
@@ -25,8 +25,11 @@ export interface DiskGuard {
   admit(floorBytes: number, volume: string | undefined): Promise<void>;
   /** Watches a sandbox until the answer is called. */
   watch(claim: DiskClaim): () => void;
-  /** Tells that a volume is about to go; resolves when nothing measures it any more. */
-  forget(volume: string): Promise<void>;
+  /**
+   * Tells that a volume is about to go; resolves when nothing measures it any more, with how many levels of folders it can
+   * have at most.
+   */
+  forget(volume: string): Promise<number>;
 }
 
 interface Held {
@@ -40,6 +43,12 @@ interface Held {
   /** What was written to the disk since then, by anyone: what others free meanwhile hides nothing. */
   written: number;
   at: number;
+  /** Files and folders, as measured last. */
+  entries: number;
+  /** How many were made on the disk since then, by anyone. */
+  made: number;
+  /** How deep it was at most when it was measured last. */
+  levels: number;
   measuring: Promise<void> | undefined;
   gone: AbortController;
 }
@@ -48,6 +57,8 @@ const TICK_MS = 500;
 /** Least time between two measurements of one volume; without sight of the disk, the time between them. */
 const AGAIN_MS = 1_000;
 const BLIND_MS = 20_000;
+/** So many new files are no reason yet to look how deep they are. */
+const MANY_ENTRIES = 50_000;
 /** Longest wait for the space that an ended sandbox gives back. */
 const RESCUE_MS = 15_000;
 
@@ -76,11 +87,11 @@ export function openDiskGuard(space: () => Promise<Space | undefined>): DiskGuar
 
   const look = (claim: DiskClaim, now: Space | undefined): Held => {
     const volume = holdOf(claim.volume, now);
-    volume.written += shrunkBy(volume.last, now);
-    volume.last = now;
+    count(volume, now);
     const age = performance.now() - volume.at;
-    const due =
-      now === undefined ? age >= BLIND_MS : volume.bytes + volume.written >= claim.limitBytes && age >= AGAIN_MS;
+    const large = volume.bytes + volume.written >= claim.limitBytes;
+    const many = volume.made >= Math.max(MANY_ENTRIES, volume.entries);
+    const due = now === undefined ? age >= BLIND_MS : (large || many) && age >= AGAIN_MS;
     // Not waited for: a tree that takes long to measure must not hide the others.
     if (due && !volume.gone.signal.aborted) measure(claim, volume, now).catch(ignore);
     return volume;
@@ -97,6 +108,9 @@ export function openDiskGuard(space: () => Promise<Space | undefined>): DiskGuar
       last: now,
       written: 0,
       at,
+      entries: 0,
+      made: 0,
+      levels: 0,
       measuring: undefined,
       gone: new AbortController(),
     };
@@ -110,10 +124,14 @@ export function openDiskGuard(space: () => Promise<Space | undefined>): DiskGuar
   };
 
   const take = async (claim: DiskClaim, volume: Held, now: Space | undefined): Promise<void> => {
-    const { bytes, complete, freeBytes } = await claim.measure(volume.gone.signal);
+    const made = volume.made;
+    const { bytes, entries, tooDeep, complete, freeBytes } = await claim.measure(volume.gone.signal);
     const hidden = complete ? 0 : volume.bytes + shrunkBy(volume.then, now);
-    Object.assign(volume, { bytes: Math.max(bytes, hidden), freeBytes, then: now, written: 0, at: performance.now() });
-    if (volume.bytes >= claim.limitBytes) claim.end('disk');
+    const levels = complete && !tooDeep ? MOST_LEVELS : volume.levels + made;
+    volume.made -= made;
+    Object.assign(volume, { bytes: Math.max(bytes, hidden), entries, levels, freeBytes });
+    Object.assign(volume, { then: now, written: 0, at: performance.now() });
+    if (tooDeep || volume.bytes >= claim.limitBytes) claim.end('disk');
   };
 
   /** Ends one, and waits for its volume to go before another has to. */
@@ -153,15 +171,30 @@ export function openDiskGuard(space: () => Promise<Space | undefined>): DiskGuar
       held.delete(volume);
       known?.gone.abort();
       await known?.measuring?.catch(ignore);
+      const now = known && (await space());
+      if (known === undefined || now?.freeInodes === undefined) return Infinity;
+      count(known, now);
+      return known.levels + known.made;
     },
   };
+}
+
+/** Adds up what was written and made since the last look. */
+function count(volume: Held, now: Space | undefined): void {
+  volume.written += shrunkBy(volume.last, now);
+  volume.made += fewerInodes(volume.last, now);
+  volume.last = now;
 }
 
 /** By how much less is free now than then. */
 function shrunkBy(then: Space | undefined, now: Space | undefined): number {
   if (then === undefined || now === undefined) return 0;
-  const inodes = (then.freeInodes - now.freeInodes) * LEAST_ENTRY_BYTES;
-  return Math.max(0, then.freeBytes - now.freeBytes, inodes);
+  return Math.max(0, then.freeBytes - now.freeBytes, fewerInodes(then, now) * LEAST_ENTRY_BYTES);
+}
+
+function fewerInodes(then: Space | undefined, now: Space | undefined): number {
+  if (then?.freeInodes === undefined || now?.freeInodes === undefined) return 0;
+  return Math.max(0, then.freeInodes - now.freeInodes);
 }
 
 /** The engine or the disk does not answer: the next tick asks again. */

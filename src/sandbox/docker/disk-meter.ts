@@ -7,6 +7,10 @@ export interface Usage {
   bytes: number;
   /** False when something in it could not be looked at: then there may be more. */
   complete: boolean;
+  /** Files and folders. */
+  entries: number;
+  /** Whether folders in it are nested deeper than MOST_LEVELS. */
+  tooDeep: boolean;
   /** Free bytes of the disk that the volume is on. */
   freeBytes: number | undefined;
 }
@@ -14,11 +18,15 @@ export interface Usage {
 /** An empty file costs an inode, and a folder a block: whoever makes millions of them fills a disk, too. */
 export const LEAST_ENTRY_BYTES = 4_096;
 
+/** No tool that works with paths gets anywhere near as deep. */
+export const MOST_LEVELS = 1_000;
+
 const MOUNT = '/workspace';
 const SCRIPT = [
   `cd ${MOUNT}`,
   'bytes=$(du -sx -B1 . 2>/dev/null) || echo partly',
   'entries=$(du -sx --inodes . 2>/dev/null) || echo partly',
+  `[ -z "$(find . -xdev -mindepth ${MOST_LEVELS + 1} -print -quit 2>/dev/null | head -c 1)" ] || echo deep`,
   'echo "bytes ${bytes%%[!0-9]*}"',
   'echo "entries ${entries%%[!0-9]*}"',
   "stat -f -c 'blocks %a %S' .",
@@ -62,8 +70,11 @@ export async function measureVolume(
 function readUsage(text: string, whole: boolean): Usage {
   const number = (pattern: RegExp) => Number(pattern.exec(text)?.[1] ?? 0);
   const blocks = /^blocks (\d+) (\d+)$/m.exec(text);
+  const entries = number(/^entries (\d+)$/m);
   return {
-    bytes: Math.max(number(/^bytes (\d+)$/m), number(/^entries (\d+)$/m) * LEAST_ENTRY_BYTES),
+    bytes: Math.max(number(/^bytes (\d+)$/m), entries * LEAST_ENTRY_BYTES),
+    entries,
+    tooDeep: /^deep$/m.test(text),
     complete: whole && !text.includes('partly'),
     freeBytes: blocks === null ? undefined : Number(blocks[1]) * Number(blocks[2]),
   };

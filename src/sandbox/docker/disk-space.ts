@@ -5,7 +5,8 @@ import type Docker from 'dockerode';
 /** What is free on the disk where the engine keeps its volumes. */
 export interface Space {
   freeBytes: number;
-  freeInodes: number;
+  /** Undefined on file systems that make inodes as they need them, and tell of none. */
+  freeInodes: number | undefined;
   /** Fewer inodes are left than a machine needs to go on. */
   lowInodes: boolean;
 }
@@ -40,11 +41,10 @@ async function findPlace(docker: Docker): Promise<string | undefined> {
 async function readSpace(path: string): Promise<Space | undefined> {
   try {
     const { bavail, bsize, files, ffree } = await statfs(path);
-    // Some file systems make inodes as they need them and tell of none.
     const counted = files > 0;
     return {
       freeBytes: bavail * bsize,
-      freeInodes: counted ? ffree : Number.MAX_SAFE_INTEGER,
+      freeInodes: counted ? ffree : undefined,
       lowInodes: counted && ffree / files < INODE_FLOOR,
     };
   } catch {

@@ -13,6 +13,9 @@ export function engineStatus(error: unknown): number | undefined {
   return (error as EngineError).statusCode;
 }
 
+/** An engine may quote a path of any length. */
+const LONGEST = 1_000;
+
 /** An error of dockerode as ours. `what` says what was tried, e.g. `create a container`. */
 export function fromDocker(error: unknown, what: string): HaloError {
   if (error instanceof HaloError) return error;
@@ -26,7 +29,7 @@ export function fromDocker(error: unknown, what: string): HaloError {
       cause: error,
     });
   }
-  const why = json?.message ?? message;
+  const why = (json?.message ?? message).slice(0, LONGEST);
   if (saysDiskFull(why)) {
     const hint = 'Free some space there, on this machine or on that of the container engine.';
     return new HaloError('DISK_FAILED', `The disk is full, so Docker could not ${what}: ${why}`, {

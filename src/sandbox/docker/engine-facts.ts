@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises';
 import type Docker from 'dockerode';
 import type { EngineFacts } from '../sandbox.ts';
 import { LABEL, USER_LABEL } from './container-spec.ts';
@@ -36,8 +37,27 @@ export async function readFacts(docker: Docker): Promise<EngineFacts> {
     rootDir: info.DockerRootDir,
     runtimes: Object.keys(info.Runtimes ?? {}),
     security: (info.SecurityOptions ?? []).flatMap((option) => /^name=([^,]+)/.exec(option)?.[1] ?? []),
+    openFiles: await readOpenFiles(),
     warnings: info.Warnings ?? [],
   };
+}
+
+/** Where an engine of this machine says which process it is. */
+const PID_FILE = '/var/run/docker.pid';
+
+async function readOpenFiles(): Promise<number | undefined> {
+  try {
+    const pid = Number(await readFile(PID_FILE, 'utf8'));
+    return parseOpenFiles(await readFile(`/proc/${pid}/limits`, 'utf8'));
+  } catch {
+    return undefined;
+  }
+}
+
+/** The soft limit of open files in a `/proc/<pid>/limits`; Infinity when there is none. */
+export function parseOpenFiles(limits: string): number | undefined {
+  const soft = /^Max open files +(\d+|unlimited) /m.exec(limits)?.[1];
+  return soft === 'unlimited' ? Infinity : soft === undefined ? undefined : Number(soft);
 }
 
 /** User ids of all sandboxes that the engine has, by their labels. Throws DOCKER_UNAVAILABLE, DOCKER_FAILED. */

@@ -17,6 +17,7 @@ import { openBridge } from './bridge.ts';
 import { canMount } from './mount-probe.ts';
 import { canBridge, canReach } from './channel-probe.ts';
 import { openImageLookup } from './known-image.ts';
+import { removeVolume } from './remove-volume.ts';
 import { prepareSandbox, runCommand, type Attached } from './run-command.ts';
 import { seccompProfile } from './seccomp.ts';
 import { discardThrowaways, processLabel } from './throwaways.ts';
@@ -24,7 +25,7 @@ import { readToolVersion } from './tool-version.ts';
 import { openTools } from './tools-volume.ts';
 import { TRUSTED_IMAGE } from './trusted-image.ts';
 import { remembersEnd } from './witness.ts';
-import { createVolume, hasQuota, removeVolume } from './volumes.ts';
+import { createVolume, hasQuota } from './volumes.ts';
 
 const ATTACH = { stream: true, hijack: true, stdin: true, stdout: true, stderr: true };
 
@@ -56,16 +57,17 @@ export function openDocker(docker: Docker = openClient()): SandboxEngine {
   return {
     start,
     facts: () => readFacts(docker),
-    createVolume: (name, labels, quotaBytes) => createVolume(docker, { name, labels, quotaBytes }),
-    removeVolume: async (name) => {
-      await guard.forget(name);
-      await removeVolume(docker, name);
-    },
+    createVolume: (name, labels, options) => createVolume(docker, { name, labels, ...options }),
+    removeVolume: async (name) => removeVolume({ docker, start }, name, await guard.forget(name)),
     diskRung: async () => ((await hasQuota(docker)) ? 'quota' : (await space()) === undefined ? 'sample' : 'watch'),
     usersInUse: () => usersInUse(docker),
     toolVersion: (program) => readToolVersion(docker, program),
     belongings: (home) => listBelongings(docker, home),
-    discard: (belonging) => discardBelonging(docker, belonging),
+    discard: async (belonging) => {
+      if (belonging.kind === 'container') return discardBelonging(docker, belonging);
+      // Nobody knows how deep it is.
+      await removeVolume({ docker, start }, belonging.name, Infinity).catch(unlessInUse);
+    },
     discardThrowaways: () => discardThrowaways(docker),
     imageId: (name) =>
       lookUp(name).catch((error: unknown) => {
@@ -129,6 +131,11 @@ async function startSandbox(docker: Docker, spec: SandboxSpec, { options, watchD
     await remove().catch(ignore);
     throw fromDocker(error, 'start a container');
   }
+}
+
+/** A container still holds the volume: the next sweep finds it. */
+function unlessInUse(error: HaloError): void {
+  if (engineStatus(error.cause) !== 409) throw error;
 }
 
 function onceOnly(action: () => Promise<void>): () => Promise<void> {

@@ -10,7 +10,8 @@ import { askSandbox } from '../throwaway.ts';
 export async function canMount(engine: Pick<SandboxEngine, 'start'>, dir: string): Promise<boolean> {
   const secret = randomBytes(8).toString('hex');
   const probe = join(dir, `probe-${markProcess()}-${secret}`);
-  await mkdir(probe, { recursive: true });
+  await mkdir(dir, { recursive: true, mode: 0o700 });
+  await mkdir(probe);
   try {
     await writeFile(join(probe, 'secret'), secret, { mode: 0o644 });
     return (await readThroughSandbox(engine, probe)) === secret;
