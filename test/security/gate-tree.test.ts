@@ -173,7 +173,7 @@ describe('incident gate-tree, incident submodule-programs: a story that rewrites
   ])('is judged by its commit (%s); honest work passes, and is told', async (transport, ids) => {
     const files = { '.gitignore': 'dist/\n', 'ci/check.sh': CHECK, lock: '1\n', 'src/app': 'old\n' };
     repository = makeRepository({ ...files, 'install.sh': 'true\n', 'test.sh': 'true\n' });
-    if (transport === 'mount') addSubmodule(repository);
+    addSubmodule(repository);
     const gates = ['sh test.sh', 'sh ci/check.sh', 'git diff --exit-code && test ! -e conftest.py'];
     const more = [
       'setup=["sh install.sh"]',

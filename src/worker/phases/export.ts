@@ -1,6 +1,7 @@
 import { join } from 'node:path';
-import { Writable } from 'node:stream';
+import { Readable, Writable } from 'node:stream';
 import { safeLine } from '../../core/safe-text.ts';
+import { listFiles } from '../../git/tree-list.ts';
 import { collectText } from '../../lib/sinks.ts';
 import type { Sandbox } from '../../sandbox/sandbox.ts';
 import { TRUSTED_IMAGE } from '../../sandbox/docker/trusted-image.ts';
@@ -48,7 +49,10 @@ async function startExporter(attempt: Attempt, work: Workspace): Promise<Sandbox
     ],
     limits: attempt.config.limits,
   });
-  await sandbox.prepare(prepareScript(attempt));
+  const { transport, base } = attempt;
+  const links = transport === 'mount' ? undefined : await describeSubmodules(attempt);
+  const script = prepareScript(base, links === undefined ? readBase(base) : readLinks(links.length));
+  await sandbox.prepare(script, links && Readable.from([links]));
   return sandbox;
 }
 
@@ -83,18 +87,35 @@ export async function readWorkspace(attempt: Attempt, exporter: Promise<Sandbox>
   return { tree: stdout.head(), packFile };
 }
 
-function prepareScript({ transport, base }: Attempt): string {
+/** The base's submodules, as `git update-index -z --index-info` reads them. */
+async function describeSubmodules({ mirrorDir, base, signal }: Attempt): Promise<Buffer> {
+  const links = await listFiles({ gitDir: mirrorDir, commit: base, signal }, ({ mode }) => mode === '160000');
+  return Buffer.from(links.map(({ mode, id, path }) => `${mode} ${id}\t${path}\0`).join(''));
+}
+
+/** Makes the exporter's repository, and an index that has at least the base's submodules. */
+function prepareScript(base: string, fillIndex: string[]): string {
   const format = base.length === 64 ? ' --object-format=sha256' : '';
-  const init = `git init -q --template=${format} && mkdir -p ${EXPORT_REPOSITORY}/objects/info`;
-  if (transport === 'stream') return init;
   return [
-    init,
-    `echo ${MIRROR}/objects > ${EXPORT_REPOSITORY}/objects/info/alternates`,
-    `if [ -f ${MIRROR}/shallow ]; then cp ${MIRROR}/shallow ${EXPORT_REPOSITORY}/shallow; fi`,
-    `git read-tree ${base}`,
+    `git init -q --template=${format} && mkdir -p ${EXPORT_REPOSITORY}/objects/info`,
+    ...fillIndex,
     `git ls-files -s -z | sed -zn 's/^160000 [^\\t]*\\t//p' > ${SUBMODULES}`,
     `git update-index -z --assume-unchanged --stdin < ${SUBMODULES}`,
   ].join('\n');
+}
+
+/** Where the mirror is mounted. */
+function readBase(base: string): string[] {
+  return [
+    `echo ${MIRROR}/objects > ${EXPORT_REPOSITORY}/objects/info/alternates`,
+    `if [ -f ${MIRROR}/shallow ]; then cp ${MIRROR}/shallow ${EXPORT_REPOSITORY}/shallow; fi`,
+    `git read-tree ${base}`,
+  ];
+}
+
+/** Where it is not: they come on stdin, so many bytes. Without them the tree would lack submodules whose folder is empty. */
+function readLinks(bytes: number): string[] {
+  return [`head -c ${bytes} | git update-index -z --index-info`];
 }
 
 /** Prints the tree's id and then the pack; without a mirror to build on, the pack is the whole tree. */
@@ -104,7 +125,7 @@ function exportScript({ transport, base }: Attempt): string {
     'set -e',
     `cd ${WORKSPACE}`,
     'git add -A .',
-    ...(transport === 'mount' ? addSubmodules() : []),
+    ...addSubmodules(),
     'tree=$(git write-tree)',
     'echo "$tree"',
     `printf '%s\\n' ${wanted} | git pack-objects --revs --thin --stdout -q --delta-base-offset`,
