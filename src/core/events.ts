@@ -1,6 +1,6 @@
 import type { AgentActivity, Usage } from './agent.ts';
 import type { CheckedClaim } from './criteria.ts';
-import type { NetworkAsked } from './network.ts';
+import type { NetworkAsked, NetworkPhase } from './network.ts';
 import type { HiddenPlaces } from './hidden-places.ts';
 import type { FailureSign } from './breaker.ts';
 import type { FailedTests } from './failed-tests.ts';
@@ -154,7 +154,7 @@ export type JournalEntry =
   | ({ type: 'setup.ended'; phase: 'setup' | 'gates'; log: string } & CommandResult & AttemptRef)
   | ({ type: 'agent.activity'; activity: AgentActivity } & AttemptRef)
   /** Requests of one sandbox to its gateway that were alike. */
-  | ({ type: 'network.asked'; phase: 'setup' | 'agent' } & NetworkAsked & AttemptRef)
+  | ({ type: 'network.asked'; phase: NetworkPhase } & NetworkAsked & AttemptRef)
   /**
    * One answer of a model. `told`: whether it told all that it used; else `usage` has the cost of all that was held for
    * it. `tokens` count against budgets.

@@ -1,11 +1,11 @@
 import type { JournalEvent } from './events.ts';
-import { REGISTRIES, type NetworkAsked, type RegistryName } from './network.ts';
+import { REGISTRIES, type NetworkAsked, type NetworkPhase, type RegistryName } from './network.ts';
 
 /** One kind of request of one attempt. */
 export interface NetworkRow extends NetworkAsked {
   story: string;
   attempt: number;
-  phase: 'setup' | 'agent';
+  phase: NetworkPhase;
 }
 
 /** The smallest settings with which everything would have passed that can be let through. */
@@ -28,7 +28,7 @@ export function reportNetwork(events: readonly JournalEvent[], story: string | u
   return { rows: joinAlike(rows), proposal: propose(rows) };
 }
 
-/** Setup runs twice in an attempt. */
+/** Setup may have several commands, each with a sandbox of its own. */
 function joinAlike(rows: readonly NetworkRow[]): NetworkRow[] {
   const joined = new Map<string, NetworkRow>();
   for (const row of rows) {
@@ -44,14 +44,13 @@ function joinAlike(rows: readonly NetworkRow[]): NetworkRow[] {
 }
 
 function propose(rows: NetworkRow[]): NetworkProposal {
-  const of = (phase: NetworkRow['phase']) => rows.filter((row) => row.phase === phase);
-  const hosts = of('setup')
-    .filter(isWanted)
-    .filter((row) => row.door !== 'registry' && wantedRegistry(row) === undefined);
+  const agent = rows.filter(({ phase }) => phase === 'agent');
+  const setup = rows.filter(({ phase }) => phase !== 'agent');
+  const hosts = setup.filter(isWanted).filter((row) => row.door !== 'registry' && wantedRegistry(row) === undefined);
   return {
     allow: [...new Set(hosts.map(({ target }) => target.toLowerCase()))].sort(),
-    registries: registriesOf(of('setup')),
-    agentRegistries: registriesOf(of('agent')),
+    registries: registriesOf(setup),
+    agentRegistries: registriesOf(agent),
   };
 }
 

@@ -5,6 +5,12 @@ export type Door = 'model' | 'registry' | 'tunnel' | 'plain';
 export const REGISTRIES = ['npm', 'pypi', 'crates', 'go', 'debian'] as const;
 export type RegistryName = (typeof REGISTRIES)[number];
 
+/**
+ * What asked: setup before the agent, the agent, setup on the story's own commit before its gates, or setup on the commit
+ * that the story builds on, with which the gates are compared. In `gates`, setup runs what the agent wrote.
+ */
+export type NetworkPhase = 'setup' | 'agent' | 'gates' | 'baseline';
+
 /** Requests of one sandbox that were alike. */
 export interface NetworkAsked {
   door: Door;

@@ -78,7 +78,8 @@ export async function* runCommands(
   ];
   for (const next of commands) {
     const started = await clean.take();
-    const result = await runStep(attempt, started, { command: next.command, log: openLog(next) });
+    const { command } = next;
+    const result = await runStep(attempt, started, { command, log: openLog(next), phase: 'baseline' });
     yield { ...next, ...result, way: started.way, restored: started.restored };
     if (next.kind === 'setup' && result.exit.exitCode !== 0) return;
   }

@@ -1,5 +1,6 @@
 import type { Writable } from 'node:stream';
 import type { CommandResult } from '../core/events.ts';
+import type { NetworkPhase } from '../core/network.ts';
 import { maskInto } from '../lib/secrets/masked-sink.ts';
 import type { SandboxExit } from '../sandbox/sandbox.ts';
 import type { Attempt } from './attempt-context.ts';
@@ -17,11 +18,14 @@ export interface StepResult {
   sha256: string;
 }
 
-/** Runs one of the user's commands (setup or gate) as the main process of its sandbox; its output goes to `log`. */
+/**
+ * Runs one of the user's commands (setup or gate) as the main process of its sandbox; its output goes to `log`. `phase` is
+ * what it is part of.
+ */
 export async function runStep(
   attempt: Attempt,
   { sandbox, way }: StartedStep,
-  { command, log }: { command: string; log: Writable },
+  { command, log, phase }: { command: string; log: Writable; phase: NetworkPhase },
 ): Promise<StepResult> {
   const { wallMs, idleMs, outputBytes } = attempt.config.limits;
   const { masker } = attempt.worker;
@@ -38,7 +42,7 @@ export async function runStep(
   });
   await Promise.all([sandbox.remove(), way?.channel.close(), output.close()]);
   // Of the commands here only those of setup have a way out.
-  if (way !== undefined) await reportNetwork(attempt, 'setup', way.channel);
+  if (way !== undefined) await reportNetwork(attempt, phase, way.channel);
   return { exit, tail: output.tail(), sha256: output.digest() };
 }
 

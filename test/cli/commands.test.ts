@@ -440,12 +440,14 @@ describe('halo network', () => {
       { ...tunnel, ...refused, target: 'a\u001b]0;x:443', reason: 'network: "a" refused; it is not a plain host:port' },
       { ...tunnel, story: 'US-002', outcome: 'served', status: 200, target: 'git.example.com:443' },
       { ...npm, phase: 'agent', target: 'crates:serde', status: 200, bytes: 1, count: 1 },
+      { ...npm, phase: 'gates', status: 200, bytes: 1024, count: 1 },
     ]);
   });
 
   it('lists what was asked, once each, and proposes the smallest settings', async () => {
     const { stdout } = await halo(['network', 'r1']);
     expect(stdout).toMatch(/^US-001 +1 +setup +served +3 +3k +registry +GET npm:is-number$/m);
+    expect(stdout).toMatch(/^US-001 +1 +gates +served +1 +1k +registry +GET npm:is-number$/m);
     expect(stdout).toMatch(/^US-001 +1 +setup +refused +1 +- +tunnel +CONNECT files\.example\.com:443$/m);
     expect(stdout).toContain('network: files.example.com:443 refused; add it to [network] allow');
     expect(stdout).not.toContain('\u001b');

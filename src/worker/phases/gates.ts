@@ -49,7 +49,7 @@ export async function runGates(
         undone = joinRestored(undone, restored);
         await attempt.report({ type: 'tree.restored', command, ...restored });
       }
-      const { exit, tail, sha256 } = await runStep(attempt, started, { command, log: output });
+      const { exit, tail, sha256 } = await runStep(attempt, started, { command, log: output, phase: 'gates' });
       const printed = exit.exitCode === 0 ? undefined : await worker.store.readArtifact(place, log);
       const failures = printed === undefined ? undefined : findFailedTests(printed);
       await attempt.report({

@@ -19,7 +19,7 @@ export async function installDependencies(
     const log = `${phase === 'setup' ? 'setup' : attempt.gatesFolder}/setup-${index + 1}.log`;
     const started = await workspace.take();
     const output = attempt.worker.store.openArtifact(attempt.place, log);
-    const { exit, tail } = await runStep(attempt, started, { command, log: output });
+    const { exit, tail } = await runStep(attempt, started, { command, log: output, phase });
     await attempt.report({ type: 'setup.ended', phase, ...resultOf(command, exit, tail), log });
     refuseFailed(attempt, { kind: 'setup', command, exit, tail, way: started.way }, { touched: phase === 'gates' });
   }
