@@ -148,7 +148,14 @@ export type JournalEntry =
   /** The PRD file says again what has landed. */
   | { type: 'marks.caught_up' }
   /** `image`: the id of the image that its commands run in. */
-  | ({ type: 'story.started'; epoch: number; base: string; image?: string } & AttemptRef)
+  | ({
+      type: 'story.started';
+      epoch: number;
+      base: string;
+      image?: string;
+      /** The process that began it, as lib/process-life.ts marks it. */
+      worker?: string;
+    } & AttemptRef)
   | ({ type: 'phase.started'; phase: Phase } & AttemptRef)
   | ({ type: 'phase.ended'; phase: Phase; ms: number } & AttemptRef)
   | ({ type: 'setup.ended'; phase: 'setup' | 'gates'; log: string } & CommandResult & AttemptRef)

@@ -34,12 +34,15 @@ export interface StoryFailures {
   waiting?: Waiting;
   /** Starts in a row of which nobody knows how they went on: the worker died. */
   starts?: number;
+  /** The process that made the last of them, as lib/process-life.ts marks it. */
+  startedBy?: string;
 }
 
 type Of<T extends JournalEvent['type']> = Extract<JournalEvent, { type: T }>;
 
-export function afterStart<S extends StoryFailures>(story: S): S {
-  return { ...withoutWaiting(story), starts: (story.starts ?? 0) + 1 };
+export function afterStart<S extends StoryFailures>(story: S, { worker }: Of<'story.started'>): S {
+  const started = { ...withoutWaiting(story), starts: (story.starts ?? 0) + 1 };
+  return worker === undefined ? started : { ...started, startedBy: worker };
 }
 
 export function afterEnd<S extends StoryFailures>(story: S, event: Of<'story.ended'>): S {
@@ -76,9 +79,11 @@ export function foldFailure<S extends StoryFailures>(
   }
 }
 
-/** Its start was nobody’s death. */
+/** Its last start was nobody’s death. */
 export function withoutStart<S extends StoryFailures>(story: S): S {
-  return { ...story, starts: Math.max(0, (story.starts ?? 0) - 1) };
+  const counted = { ...story, starts: Math.max(0, (story.starts ?? 0) - 1) };
+  delete counted.startedBy;
+  return counted;
 }
 
 /** The part of a run's state that its own breaker needs. */

@@ -48,7 +48,7 @@ export function applyEvent(state: RunState | undefined, event: JournalEvent): Ru
     case 'story.started':
       return {
         ...withStory(next, event.story, (story) => ({
-          ...afterStart(withoutRestored(story)),
+          ...afterStart(withoutRestored(story), event),
           progress: 'in_progress',
           attempts: event.attempt,
           epoch: event.epoch,

@@ -6,6 +6,7 @@ import { planNext, type PlannedAttempt } from '../core/plan.ts';
 import type { RunState, StoryProgress } from '../core/run-state.ts';
 import { mirrorPath } from '../git/mirror.ts';
 import { repackMirror } from '../git/repack.ts';
+import { markProcess } from '../lib/process-life.ts';
 import type { JobRef } from '../queue/job.ts';
 import type { Enqueue } from '../queue/queue.ts';
 import type { AttemptRequest } from './attempt-context.ts';
@@ -91,8 +92,8 @@ async function startRun(worker: WorkerContext, { runId, config }: Run): Promise<
 }
 
 type Started = Pick<AttemptRequest, 'state' | 'story' | 'number' | 'epoch' | 'base'>;
-/** With what the story was before; or it had landed already. */
-type Begun = (Started & { progress: StoryProgress }) | 'landed' | undefined;
+/** With what the story was before; or it had landed already, or this process began it before and has lost it. */
+type Begun = (Started & { progress: StoryProgress }) | 'landed' | 'lost' | undefined;
 
 /**
  * Begins an attempt on the newest commit of the run, unless the journal says that it may not run now: another worker
@@ -117,6 +118,8 @@ async function startAttempt(
       const landed = await recoverLanded(worker.store, { state, stories: [planned.story], hostGitDir, config });
       if (landed.length > 0) return { entries: landed, result: 'landed' };
     }
+    // No worker died: it lives. It must not begin again at once either, for whatever took the story from it may last.
+    if (progress === 'in_progress' && isOurs(planned)) return { entries: [], result: 'lost' };
     if (progress === 'in_progress') {
       const poisoned = refusePoison(state, planned, { policies: config, now: worker.now() });
       if (poisoned !== undefined) return { entries: [poisoned], result: undefined };
@@ -128,10 +131,16 @@ async function startAttempt(
       attempt: started.number,
       epoch: started.epoch,
       base: started.base,
+      worker: markProcess(),
       ...(image === undefined ? {} : { image }),
     };
     return { entries: [entry], result: { ...started, state, progress } };
   });
+  if (begun === 'lost') {
+    throw new HaloError('REDIS_UNAVAILABLE', `The queue gave the story out again while this worker worked on it.`, {
+      hint: 'See whether this machine or Redis is overloaded; `halo doctor` checks Redis.',
+    });
+  }
   // Taken over from a worker that may be dead: what it left of an older epoch goes while this attempt begins.
   const taken = begun === 'landed' || begun?.progress === 'in_progress';
   if (taken) worker.inBackground(sweepOrphans(worker));
@@ -152,6 +161,11 @@ async function isHeldBack(
   const held = await askBreakers(worker, { state, config, story: story.id, attempt });
   if (held !== undefined) await worker.store.append(runId, [held]);
   return held !== undefined;
+}
+
+/** Whether this process made the last start of a story, and nothing is known of how that went on. */
+function isOurs({ story }: PlannedAttempt): boolean {
+  return (story.starts ?? 0) > 0 && story.startedBy === markProcess();
 }
 
 function isEarly({ now }: WorkerContext, { notBefore }: PlannedAttempt): boolean {

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { JournalEvent } from '../../src/core/events.ts';
+import { sleep } from '../../src/lib/sleep.ts';
 import { openEngineProxy, type EngineProxy } from '../support/engine-proxy.ts';
 import { openEngine, type TestEngine } from '../support/engine.ts';
 import { OK, scripted } from '../support/halo.ts';
@@ -88,5 +89,49 @@ describe.skipIf(LEVEL < FULL).each(RESTARTS)('hazard 11: an engine that is $name
     );
     await tidyUp(world);
     await checkInvariants(world, [{ runId, repository, main: 'unchanged', landed: STORIES }]);
+  });
+});
+
+describe.skipIf(LEVEL < FULL)('hazard 48: an engine that is killed twice within ten seconds', () => {
+  it('costs retries; no worker is taken for dead, and all stories land', { timeout: 300_000 }, async ({ skip }) => {
+    const engine = await openEngine();
+    if (engine === undefined) return skip('no second engine can be started here');
+    const world = openWorld({ engine: engine.socket });
+    try {
+      const repositories = [world.addRepository(), world.addRepository()];
+      const stories = ['A', 'B'].map((id) => ({ id }));
+      const settings = scripted(AGENT, ['sleep 1']);
+      const runs = await Promise.all(repositories.map((each) => world.submit(each, stories, settings)));
+      const worker = world.startWorker({}, { concurrency: 2 });
+      const atWork = (runId: string) => world.journal(runId).some((event) => PLACES.C!(event));
+      await vi.waitUntil(() => runs.every(atWork), { timeout: 100_000, interval: 20 });
+      for (let times = 0; times < 2; times += 1) {
+        await engine.stop('SIGKILL');
+        await engine.start();
+        await sleep(3_000);
+      }
+      for (const runId of runs) await world.untilEnded(runId);
+      await stopWorker(worker);
+      for (const runId of runs) {
+        const told = world.journal(runId);
+        const faults = told.flatMap((event) => (event.type === 'story.disturbed' ? [event.class] : []));
+        expect(faults.length).toBeGreaterThan(0);
+        expect(new Set(faults)).toEqual(new Set(['infrastructure']));
+        // Each start is followed by the word of what became of it.
+        const ended = told.filter(({ type }) => type === 'story.disturbed' || type === 'story.ended');
+        expect(told.filter(({ type }) => type === 'story.started').length).toBeLessThanOrEqual(ended.length);
+      }
+      await tidyUp(world);
+      await checkInvariants(
+        world,
+        runs.map((runId, index) => ({
+          ...{ runId, repository: repositories[index]!, main: 'unchanged' as const },
+          landed: ['A', 'B'],
+        })),
+      );
+    } finally {
+      await world.close();
+      await engine.close();
+    }
   });
 });

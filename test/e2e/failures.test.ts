@@ -7,6 +7,7 @@ import { openLocal } from '../../src/api/local.ts';
 import type { JournalEvent } from '../../src/core/events.ts';
 import type { RunState } from '../../src/core/run-state.ts';
 import { transcribe } from '../../src/core/transcript.ts';
+import { markProcess } from '../../src/lib/process-life.ts';
 import { openStore } from '../../src/store/store.ts';
 import { startWorker } from '../../src/worker/main.ts';
 import { OK, openHalo, prdOf, scripted, type TestHalo } from '../support/halo.ts';
@@ -227,7 +228,19 @@ describe('a breaker', () => {
   });
 });
 
-it('a story in the middle of which workers die again and again fails after a limit', async () => {
+it.each([
+  // Of a worker that is gone, and of one that lives: this process.
+  [
+    'workers die again and again fails after a limit',
+    `${'0'.repeat(6)}-1-1`,
+    { stopReason: 'INFRASTRUCTURE', epoch: 4 },
+  ],
+  [
+    'a worker that lives lost it again and again is tried again later',
+    markProcess(),
+    { stopReason: 'SUCCESS', epoch: 5 },
+  ],
+])('a story in the middle of which %s', async (_what, mark, end) => {
   const home = mkdtempSync(join(tmpdir(), 'halo-poison-'));
   const host = { home, redisUrl: undefined, apiUrl: undefined, apiToken: undefined };
   const operations = openLocal({ host });
@@ -243,9 +256,10 @@ it('a story in the middle of which workers die again and again fails after a lim
     const { runId } = submitted!;
     const store = openStore(home, { transcribe });
     const base = (await store.readState(runId)).tip;
-    const started = (epoch: number) => ({ type: 'story.started' as const, story: 'A', attempt: 1, epoch, base });
+    const whose = { story: 'A', attempt: 1 };
+    const started = (epoch: number) => ({ type: 'story.started' as const, ...whose, epoch, base, worker: mark });
     // Its second worker stopped in good order, which does not count.
-    const returned = { type: 'story.returned' as const, story: 'A', attempt: 1 };
+    const returned = { type: 'story.returned' as const, ...whose };
     await store.append(runId, [{ type: 'run.started' }, started(1), started(2), returned, started(3), started(4)]);
     const worker = await startWorker({ host, concurrency: 1, log: pino({ level: 'silent' }) });
     try {
@@ -255,8 +269,10 @@ it('a story in the middle of which workers die again and again fails after a lim
       await worker.close();
     }
     const { state } = await operations.get(runId);
-    expect(state).toMatchObject({ stopReason: 'INFRASTRUCTURE', epoch: 4 });
-    expect(state.detail).toContain('workers died in the middle of this story, 3 times in a row');
+    expect(state).toMatchObject(end);
+    if (end.stopReason !== 'SUCCESS')
+      expect(state.detail).toContain('workers died in the middle of this story, 3 times in a row');
+    else expect(state.stories[0]?.failures).toEqual({ infrastructure: 1 });
   } finally {
     await operations.close();
     rmSync(home, { recursive: true, force: true });

@@ -27,8 +27,9 @@ interface EngineOptions {
   mirror?: string;
 }
 
-/** halo's image without the agents, which no test here starts: a seventh of its size. */
-const SLIM = ['--exclude=./opt/halo/agents', '--exclude=./usr/share'];
+/** halo's image without the agents, which no test here starts: a fourth of its size. Node is halo's own, too. */
+const AGENTS = ['claude', 'codex', 'gemini', 'opencode'];
+const SLIM = [...AGENTS.map((name) => `--exclude=./opt/halo/agents/${name}`), '--exclude=./usr/share'];
 const AS_BUILT = ['WORKDIR /workspace', 'CMD ["bash"]', 'ENV PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin'];
 
 /**
