@@ -36,6 +36,8 @@ const CAUSES = {
   'network-missing': { class: 'environment', rule: 'halt' },
   misconfigured: { class: 'environment', rule: 'halt' },
   'server-away': { class: 'infrastructure' },
+  /** It was there when the run was made. */
+  'repository-away': { class: 'infrastructure' },
   'worker-died': { class: 'infrastructure', rule: 'halt' },
   'key-refused': { class: 'provider', rule: 'halt' },
   'not-paid': { class: 'provider', rule: 'halt' },

@@ -51,15 +51,14 @@ const OPEN: readonly string[] = ['pending', 'in_progress', 'failed'];
 /** What comes back by itself, unlike the rest of what is missing. */
 const SERVERS: readonly ErrorCode[] = ['DOCKER_UNAVAILABLE', 'REDIS_UNAVAILABLE'];
 
-const MISCONFIGURED: readonly (StopReason | undefined)[] = [
-  'MISSING_DEPENDENCY',
-  'NOT_A_GIT_REPO',
-  'CANNOT_START',
-  'VALIDATION_FAILED',
-];
+/** What a repository looks like whose disk is away, or that somebody is moving or restoring: it was one at the submit. */
+const REPOSITORIES: readonly ErrorCode[] = ['NOT_A_GIT_REPO', 'NO_COMMITS'];
+
+const MISCONFIGURED: readonly (StopReason | undefined)[] = ['MISSING_DEPENDENCY', 'CANNOT_START', 'VALIDATION_FAILED'];
 
 function causeOf(fault: HaloError): FailureCause | undefined {
   if (SERVERS.includes(fault.code)) return 'server-away';
+  if (REPOSITORIES.includes(fault.code)) return 'repository-away';
   return isMisconfigured(fault) ? 'misconfigured' : undefined;
 }
 

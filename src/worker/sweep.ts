@@ -2,15 +2,18 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { HaloError } from '../core/errors.ts';
 import type { RunState } from '../core/run-state.ts';
+import { sweepTemporary } from '../git/sweep-temporary.ts';
 import { listDeadFolders, namesIn } from './dead-folders.ts';
 import type { WorkerContext } from './worker-context.ts';
 
 /**
  * Removes what attempts left behind whose worker died: containers, volumes, scratch repositories and socket folders.
  * The journal decides: something of an epoch that is not that of a story in progress, or of a run that has ended or is gone, belongs
- * to nobody. What belongs to no run but to a process (probes, folders that are still being filled) goes with that.
+ * to nobody. What belongs to no run but to a process (probes, folders that are still being filled) goes with that, and
+ * what git left unfinished in the repositories of this home when nothing can be at it any more.
  */
 export async function sweepOrphans(worker: WorkerContext): Promise<void> {
+  await sweepRepositories(worker);
   // Listed before the journals are read: whatever is found belongs to an epoch that they know already.
   const [belongings, folders] = await Promise.all([worker.engine.belongings(worker.homeId), listFolders(worker.home)]);
   const states = new Map<string, Promise<RunState | 'gone' | 'unreadable'>>();
@@ -32,6 +35,14 @@ export async function sweepOrphans(worker: WorkerContext): Promise<void> {
   }
   await worker.engine.discardThrowaways();
   for (const path of await listDeadFolders(worker.home)) await rm(path, { recursive: true, force: true });
+}
+
+/** The same of git: packs and locks of processes that were killed. */
+async function sweepRepositories({ home, log }: WorkerContext): Promise<void> {
+  for (const mirror of await namesIn(join(home, 'repos')))
+    for (const name of ['mirror.git', 'held.git'])
+      for (const path of await sweepTemporary(join(home, 'repos', mirror, name)))
+        log.info({ path }, 'removed what git left unfinished');
 }
 
 /** Only a run that is not there is gone; one that cannot be read just now may be alive. */

@@ -53,6 +53,8 @@ const ROWS: [hazard: string, outcome: string][] = [
   ['the repository is cleaned (`git gc --prune=now`) while a story lands', 'it lands; nothing is done again'],
   ['the data of halo’s own Redis is damaged', 'it is set aside; jobs are made anew from the journals'],
   ['a mirror is damaged', 'it is made again from its repository; runs go on'],
+  ['Docker Engine is killed twice within ten seconds', 'retries; no worker is taken for dead'],
+  ['a repository is away for moments, or git is killed in a mirror', 'tried again; nothing unfinished stays'],
 ];
 
 export const HAZARDS: readonly Hazard[] = ROWS.map(([hazard, outcome], index) => ({
