@@ -4,6 +4,7 @@ import { askPerson } from './ask-person.ts';
 import type { Cli } from './cli.ts';
 import { showDiff } from './diff-text.ts';
 import { noteReview } from './review-run.ts';
+import { tellFindings } from './tell-findings.ts';
 
 /**
  * Shows a person at the terminal each story that waits for approval and does what they say. Answers whether anything
@@ -13,9 +14,11 @@ export async function askApproval(operations: Operations, runId: string, cli: Cl
   if (cli.ask === undefined) return false;
   const { state } = await operations.get(runId);
   let decided = false;
-  for (const { id, title } of state.stories.filter(({ held }) => held !== undefined)) {
+  for (const story of state.stories.filter(({ held }) => held !== undefined)) {
+    const { id, title } = story;
     await showDiff(await operations.diff(runId, id), cli);
     await noteReview(operations, runId, { cli, story: id });
+    await tellFindings([story], cli);
     const what = `Let ${safeLine(id)} (${safeLine(title)}) land?`;
     switch (await decisionOf(`${what} [y]es, [n]o, anything else: later  `, cli)) {
       case 'yes':

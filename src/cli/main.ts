@@ -3,6 +3,7 @@ import { HaloError, toHaloError } from '../core/errors.ts';
 import { safeText } from '../core/safe-text.ts';
 import { USAGE_EXIT } from '../core/stop-reason.ts';
 import { createCli, type Cli } from './cli.ts';
+import { wrapToWidth } from '../lib/wrap.ts';
 import { complete } from './complete.ts';
 import { buildProgram, COMMANDS } from './program.ts';
 import { version } from '../lib/version.ts';
@@ -63,19 +64,31 @@ async function report(thrown: unknown, cli: Cli, json: boolean): Promise<number>
     await cli.printJson({ error: { code, message, ...more } });
   }
   const label = `${cli.paintErr('bad', `error[${code}]`)}:`;
-  const hint = (text: string) => `${cli.paintErr('warn', 'hint:')}  ${capitalised(safeText(text))}`;
+  const hint = (text: string) => wrapped(`${cli.paintErr('warn', 'hint:')}  ${capitalised(safeText(text))}`, cli);
   if (error.code === 'INTERNAL') {
     await cli.note(
       `${label} ${safeText(error.message)}`,
       `This is a fault in halo ${version()} (Node ${process.version}). Please report it.`,
-      ...(cli.terminal.debug ? [] : [hint('HALO_DEBUG=1 shows where it happened.')]),
+      ...(cli.terminal.debug ? [] : hint('HALO_DEBUG=1 shows where it happened.')),
     );
   } else {
     const says = asSentence(safeText(error.message).trimEnd());
-    await cli.note(`${label} ${says}`, ...(error.hint === undefined ? [] : [hint(error.hint)]));
+    await cli.note(...wrapped(`${label} ${says}`, cli), ...(error.hint === undefined ? [] : hint(error.hint)));
   }
   if (cli.terminal.debug) await cli.note(stackOf(error));
   return error.code === 'USAGE' ? USAGE_EXIT : error.exitCode;
+}
+
+/** A text in lines that end between words on a terminal, and as it is elsewhere. What follows the first is indented. */
+function wrapped(text: string, cli: Cli): string[] {
+  const { columns } = cli.screen;
+  if (!cli.terminal.shown || columns === undefined) return [text];
+  return text.split('\n').flatMap((line) => {
+    const [first = '', ...rest] = wrapToWidth(line, columns);
+    // Only where there is a space to break at: an address or a path stays whole.
+    if (rest.length === 0 || !first.includes(' ')) return [line];
+    return [first, ...wrapToWidth(rest.join(' '), Math.max(20, columns - 7)).map((each) => `       ${each}`)];
+  });
 }
 
 /** Some messages are also parts of longer ones: here they stand alone. */

@@ -1,16 +1,16 @@
 import type { ListedRun, RunView } from '../api/operations.ts';
 import { formatDuration, msBetween } from '../core/duration.ts';
-import { hiddenText } from '../core/hidden-places.ts';
 import { needsText } from '../core/needs.ts';
 import { priorityText } from '../core/priority.ts';
 import { isDone, isUnchanged } from '../core/progress.ts';
 import { restoredText } from '../core/restored.ts';
 import type { RunState, StoryProgress, StoryState } from '../core/run-state.ts';
 import { safeLine } from '../core/safe-text.ts';
+import { findingsOf } from '../core/story-findings.ts';
 import type { Paint, Tone } from '../core/transcript-line.ts';
-import { testsText } from '../core/transcript-story.ts';
 import { unmarkedAdvice } from '../core/unmarked-text.ts';
-import { nextSteps } from '../tui/next-steps.ts';
+import { wrapToWidth } from '../lib/wrap.ts';
+import { nextSteps, stepLines } from '../tui/next-steps.ts';
 import { usageText } from '../tui/usage-text.ts';
 import { waitingFor } from './waiting-text.ts';
 import type { Cli } from './cli.ts';
@@ -29,6 +29,8 @@ const TONES: Record<StoryProgress, Tone> = {
 };
 
 const MOST_PATHS = 20;
+/** Enough for any sentence of halo's. */
+const LONGEST = 4_000;
 
 /** Everything about one run on a page. */
 export function statusPage(view: RunView, cli: Cli): string[] {
@@ -53,20 +55,32 @@ export function statusPage(view: RunView, cli: Cli): string[] {
   ];
   const heading = ['STORY', 'VERDICT', 'TRIES', 'TIME', 'COMMIT', 'TITLE'].map((text) => ({ text }));
   const rows = [heading, ...state.stories.map((story) => storyRow(story, state, now))];
-  const steps = nextSteps(state);
-  const stepWidth = Math.max(0, ...steps.map(({ command }) => command.length));
+  const steps = stepLines(nextSteps(state), widthOf(cli) ?? Number.POSITIVE_INFINITY, paint);
   return [
-    ...facts.map(([name, text]) => `${paint('quiet', name.padEnd(8))} ${text}`),
+    ...facts.flatMap(([name, text]) => wrapFact(`${paint('quiet', name.padEnd(8))} ${text}`, cli)),
     '',
     ...table(rows, { paint, width: widthOf(cli) }),
-    ...testLines(state.stories, paint),
-    ...treeLines(state.stories, paint),
-    ...waitingLines(state.stories, paint),
-    ...hiddenLines(state.stories, paint),
-    ...retryLines(state.stories, { paint, now }),
+    ...[
+      ...findingLines(state.stories, paint),
+      ...treeLines(state.stories, paint),
+      ...waitingLines(state.stories, paint),
+      ...retryLines(state.stories, { paint, now }),
+    ].flatMap((line) => wrapFact(line, cli)),
     ...(steps.length > 0 ? [''] : []),
-    ...steps.map(({ command, why }) => `${command.padEnd(stepWidth)}  ${paint('quiet', why)}`),
+    ...steps,
   ];
+}
+
+const LABEL_WIDTH = 9;
+
+/** On a terminal a long text continues below its own beginning; a path keeps its line. */
+function wrapFact(line: string, cli: Cli): string[] {
+  const width = widthOf(cli);
+  if (width === undefined) return [line];
+  const [first = '', ...rest] = wrapToWidth(line, width);
+  if (rest.length === 0 || !rest.join('').includes(' ')) return [line];
+  const left = wrapToWidth(rest.join(' ').trim(), Math.max(LABEL_WIDTH, width - LABEL_WIDTH));
+  return [first, ...left.map((each) => `${' '.repeat(LABEL_WIDTH)}${each}`)];
 }
 
 /** Nothing for what there is nothing to say of. */
@@ -81,7 +95,7 @@ function standing({ state, heldBy }: Pick<RunView, 'state' | 'heldBy'>, paint: P
   const needs = state.status === 'ended' ? undefined : needsText(state);
   if (needs !== undefined && state.paused === undefined) return paint(stateTone(state), safeLine(needs));
   const detail = needs ?? state.detail;
-  return detail === undefined ? word : `${word}  ${safeLine(detail)}`;
+  return detail === undefined ? word : `${word}  ${safeLine(detail, LONGEST)}`;
 }
 
 /** What landed without the PRD file saying so. */
@@ -114,15 +128,6 @@ function pauseRow({ state }: Pick<RunView, 'state'>, now: string): [string, stri
   return [['waits', `requests for ${safeLine(pause.model)} until ${pause.until.slice(11, 19)} UTC: ${why}`]];
 }
 
-/** Stories after which tests are gone that were there. */
-function testLines(stories: StoryState[], paint: Paint): string[] {
-  const lost = stories.flatMap(({ id, tests }) => {
-    if (tests === undefined || [...tests.removed, ...tests.skipped, ...tests.emptied].length === 0) return [];
-    return [`${paint('warn', 'tests')}    ${safeLine(id)}: ${testsText(tests)}`];
-  });
-  return lost.length === 0 ? [] : ['', ...lost];
-}
-
 /** Stories whose setup or gates changed the tree. */
 function treeLines(stories: StoryState[], paint: Paint): string[] {
   const lines = stories.flatMap(({ id, restored }) => {
@@ -148,10 +153,10 @@ function waitingLines(stories: StoryState[], paint: Paint): string[] {
   return lines.length === 0 ? [] : ['', ...lines];
 }
 
-/** Stories that add characters which people do not see. */
-function hiddenLines(stories: StoryState[], paint: Paint): string[] {
-  const lines = stories.flatMap(({ id, hidden }) =>
-    hidden === undefined ? [] : [`${paint('warn', 'hidden')}   ${safeLine(id)}: ${hiddenText(hidden)}`],
+/** What a reader of their changes may overlook. */
+function findingLines(stories: StoryState[], paint: Paint): string[] {
+  const lines = stories.flatMap((story) =>
+    findingsOf(story).map(({ label, text }) => `${paint('warn', label.padEnd(8))} ${safeLine(story.id)}: ${text}`),
   );
   return lines.length === 0 ? [] : ['', ...lines];
 }
@@ -166,7 +171,7 @@ function retryLines(stories: StoryState[], { paint, now }: { paint: Paint; now: 
       waiting.breaker === undefined
         ? `retry ${waiting.nth ?? 1} of ${waiting.of ?? 1} ${when}`
         : `for the breaker ${safeLine(waiting.breaker)}, asks again ${when}`;
-    return [`${paint('warn', 'waits')}    ${safeLine(id)}: ${what}: ${safeLine(waiting.why)}`];
+    return [`${paint('warn', 'waits')}    ${safeLine(id)}: ${what}: ${safeLine(waiting.why, LONGEST)}`];
   });
   return lines.length === 0 ? [] : ['', ...lines];
 }

@@ -48,7 +48,7 @@ export function applyEvent(state: RunState | undefined, event: JournalEvent): Ru
     case 'story.started':
       return {
         ...withStory(next, event.story, (story) => ({
-          ...afterStart(withoutRestored(story), event),
+          ...afterStart(withoutFindings(story), event),
           progress: 'in_progress',
           attempts: event.attempt,
           epoch: event.epoch,
@@ -60,7 +60,7 @@ export function applyEvent(state: RunState | undefined, event: JournalEvent): Ru
     case 'phase.started':
       // What it adds is found out anew by each import.
       return withStory(next, event.story, (story) => ({
-        ...(event.phase === 'import' ? withoutHidden(story) : story),
+        ...(event.phase === 'import' ? withoutAdditions(story) : story),
         phase: event.phase,
       }));
     case 'model.used':
@@ -99,6 +99,17 @@ export function applyEvent(state: RunState | undefined, event: JournalEvent): Ru
       return withStory(next, event.story, (story) => ({ ...story, restored: joinRestored(story.restored, event) }));
     case 'hidden.added':
       return withStory(next, event.story, (story) => ({ ...story, hidden: event.hidden }));
+    case 'secrets.suspected': {
+      const { suspects } = event;
+      return withStory(next, event.story, (story) => ({
+        ...story,
+        suspects: [...(story.suspects ?? []), ...suspects],
+      }));
+    }
+    case 'setup.ended':
+    case 'gate.ended':
+      if (event.exitCode === 0) return next;
+      return withStory(next, event.story, (story) => ({ ...story, failedLog: event.log }));
     case 'story.disturbed':
     case 'story.returned':
     case 'retry.scheduled':
@@ -126,15 +137,12 @@ export function applyEvent(state: RunState | undefined, event: JournalEvent): Ru
         usage: addUsage(state.usage, event.usage),
       };
     case 'phase.ended':
-    case 'setup.ended':
     case 'agent.activity':
     case 'network.asked':
     case 'gate.started':
-    case 'gate.ended':
     case 'story.merged':
     case 'note.failed':
     case 'criteria.claimed':
-    case 'secrets.suspected':
       return next;
   }
 }
@@ -205,15 +213,17 @@ function withoutPhase(story: StoryState): StoryState {
   return copy;
 }
 
-function withoutRestored(story: StoryState): StoryState {
+function withoutFindings(story: StoryState): StoryState {
   const copy = { ...story };
   delete copy.restored;
+  delete copy.failedLog;
   return copy;
 }
 
-function withoutHidden(story: StoryState): StoryState {
+function withoutAdditions(story: StoryState): StoryState {
   const copy = { ...story };
   delete copy.hidden;
+  delete copy.suspects;
   return copy;
 }
 

@@ -1,6 +1,7 @@
 import { consumesAttempt } from './failure.ts';
 import type { RunState, StoryState } from './run-state.ts';
 import type { StopReason } from './stop-reason.ts';
+import { rangesOf } from './story-ranges.ts';
 import { isDone, isUnchanged } from './progress.ts';
 
 /** What a run does next: the attempts that may be under way now, in the order of its stories, or its end. */
@@ -86,7 +87,7 @@ function endOf(state: RunState): RunEnd {
   const left = stories.filter(({ progress }) => progress === 'pending');
   if (first !== undefined && (onFailure === 'stop' || landed === 0 || waits(first))) return endOfStuck(first);
   if (first !== undefined || (left.length > 0 && landed > 0)) {
-    const waiting = left.length === 0 ? '' : `; not started: ${left.map(({ id }) => id).join(', ')}`;
+    const waiting = left.length === 0 ? '' : `; not started: ${rangesOf(left, stories)}`;
     const failures = stuck.map(({ id, stopReason }) => `; ${id}: ${stopReason ?? 'failed'}`).join('');
     return { stopReason: 'PARTIAL', detail: `${landed} of ${stories.length} stories landed${failures}${waiting}` };
   }

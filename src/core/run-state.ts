@@ -57,6 +57,10 @@ export interface StoryState extends StoryFailures {
   restored?: Restored;
   /** Hidden characters that its last attempt added to text files. */
   hidden?: HiddenPlaces;
+  /** Files to which its last attempt added what looks like a secret. */
+  suspects?: { path: string; names: string[] }[];
+  /** The log, within the attempt, of the last command of its setup or gates that failed in its last attempt. */
+  failedLog?: string;
   /** Its attempt under way has told its usage answer by answer. */
   metered?: true;
   startedAt?: string;

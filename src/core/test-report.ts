@@ -17,6 +17,11 @@ export interface TestChanges {
   emptied: string[];
 }
 
+/** Whether tests that were there are gone, no longer run, or check nothing. */
+export function losesTests({ removed, skipped, emptied }: TestChanges): boolean {
+  return removed.length + skipped.length + emptied.length > 0;
+}
+
 const READERS = [readJunit, readJestJson, readTap, readPytest, readSpec];
 
 /**

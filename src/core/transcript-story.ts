@@ -7,7 +7,7 @@ import { restoredText } from './restored.ts';
 import { hiddenText } from './hidden-places.ts';
 import { safeLine } from './safe-text.ts';
 import { shellWord } from './shell-word.ts';
-import type { TestChanges } from './test-report.ts';
+import { losesTests, type TestChanges } from './test-report.ts';
 import { activityLines } from './transcript-activity.ts';
 import type { StoryLine, Tone } from './transcript-line.ts';
 import {
@@ -76,9 +76,10 @@ export function storyLines(event: StoryEvent, how: Telling): StoryLine[] {
     case 'story.ended': {
       const { word, tone } = VERDICTS[event.verdict];
       const unchanged = event.verdict === 'passed' ? 'no change needed' : event.stopReason;
-      const what = event.commit === undefined ? unchanged : short(event.commit);
+      const said = event.stopReason === event.verdict.toUpperCase() ? '' : `${unchanged}  `;
+      const what = event.commit === undefined ? said : `${short(event.commit)}  `;
       const [first = '', ...rest] = cap(event.summary, SAID_LINES);
-      return [{ label: 'story', tone, text: `${word}  ${what}  ${first}`.trimEnd() }, ...continued(rest, 'plain', '')];
+      return [{ label: 'story', tone, text: `${word}  ${what}${first}`.trimEnd() }, ...continued(rest, 'plain', '')];
     }
     case 'story.disturbed': {
       const [first = '', ...rest] = cap(event.summary, SAID_LINES);
@@ -98,10 +99,8 @@ export function storyLines(event: StoryEvent, how: Telling): StoryLine[] {
       const text = `${wait} for the breaker ${safeLine(event.key)}: ${safeLine(event.why, LINE_LENGTH)}`;
       return [{ label: 'waits', tone: 'warn', text }];
     }
-    case 'tests.compared': {
-      const lost = [...event.removed, ...event.skipped, ...event.emptied].length > 0;
-      return lost ? [{ label: 'tests', tone: 'warn', text: testsText(event) }] : [];
-    }
+    case 'tests.compared':
+      return losesTests(event) ? [{ label: 'tests', tone: 'warn', text: testsText(event) }] : [];
     case 'story.merged':
       return [
         { label: 'merge', tone: 'quiet', text: `onto ${short(event.onto)}, which landed meanwhile; gates again` },

@@ -20,7 +20,7 @@ interface Checkpoint {
   state: RunState;
 }
 
-const CHECKPOINT_VERSION = 2;
+const CHECKPOINT_VERSION = 3;
 
 export function checkpointText({ state, end }: Folded): string {
   return `${JSON.stringify({ v: CHECKPOINT_VERSION, journalBytes: end, state } satisfies Checkpoint, null, 2)}\n`;

@@ -1,8 +1,12 @@
 import { decisionOn } from '../core/decision.ts';
 import { failedNeeds } from '../core/needs.ts';
+import { logOption } from '../core/log-option.ts';
 import type { RunState } from '../core/run-state.ts';
 import { safeLine } from '../core/safe-text.ts';
 import { shellWord } from '../core/shell-word.ts';
+import type { Paint } from '../core/transcript-line.ts';
+import { widthOf } from '../lib/width.ts';
+import { wrapToWidth } from '../lib/wrap.ts';
 
 export interface NextStep {
   command: string;
@@ -30,9 +34,13 @@ export function nextSteps(state: RunState): NextStep[] {
     const asks = stuck.progress === 'needs_human';
     const why = asks ? 'see what it did before it asked' : 'see what went wrong';
     steps.push({ command: `halo logs ${runId} --story ${shellWord(stuck.id)}`, why });
+    if (!asks && stuck.failedLog !== undefined) {
+      const command = `halo logs ${runId} --story ${shellWord(stuck.id)} ${logOption(stuck.failedLog)}`;
+      steps.push({ command, why: 'read the whole log of what failed' });
+    }
     if (asks) steps.push({ command: `halo resume ${runId} --replan`, why: 'go on, once the PRD has the answer' });
   }
-  if (state.scratch) return steps.slice(0, 1);
+  if (state.scratch) return steps.filter(({ command }) => command.startsWith('halo logs '));
   if (state.tip !== state.repo.base && state.landed === undefined) {
     steps.push({ command: `halo diff ${runId}`, why: 'look at the change' });
     steps.push(...takingOver(state));
@@ -68,4 +76,19 @@ function goingOn(state: RunState): NextStep[] {
     ...failedNeeds(state).map(({ run }) => ({ command: `halo retry ${run}`, why: 'do again what it waits for' })),
     { command: `halo logs ${runId} -f`, why: 'watch it' },
   ];
+}
+
+const LEAST_REASON = 16;
+
+/** Steps in aligned lines of at most `width` columns. A command is never broken: where it takes the line, its reason stands below. */
+export function stepLines(steps: readonly NextStep[], width: number, paint: Paint): string[] {
+  const widest = Math.max(0, ...steps.map(({ command }) => widthOf(command)));
+  const beside = widest + 2 + LEAST_REASON <= width;
+  const indent = beside ? widest + 2 : 4;
+  return steps.flatMap(({ command, why }) => {
+    const lines = wrapToWidth(why, Math.max(LEAST_REASON, width - indent)).map((line) => paint('quiet', line));
+    const [first = '', ...rest] = lines;
+    const head = beside ? [`${command}${' '.repeat(indent - widthOf(command))}${first}`] : [command, `    ${first}`];
+    return [...head, ...rest.map((line) => `${' '.repeat(indent)}${line}`)];
+  });
 }

@@ -1,11 +1,14 @@
 import { formatDuration, msBetween } from '../core/duration.ts';
-import { hiddenText } from '../core/hidden-places.ts';
+import { isDone } from '../core/progress.ts';
 import type { RunState, StoryState } from '../core/run-state.ts';
 import { safeLine } from '../core/safe-text.ts';
+import { findingsOf } from '../core/story-findings.ts';
+import { rangesOf } from '../core/story-ranges.ts';
 import type { Paint } from '../core/transcript-line.ts';
 import { unmarkedAdvice } from '../core/unmarked-text.ts';
-import { cutToWidth, fitToWidth, wrapToWidth } from '../lib/width.ts';
-import { nextSteps } from './next-steps.ts';
+import { fitToWidth } from '../lib/width.ts';
+import { wrapToWidth } from '../lib/wrap.ts';
+import { nextSteps, stepLines } from './next-steps.ts';
 import { usageText } from './usage-text.ts';
 
 export interface VerdictInput {
@@ -15,63 +18,107 @@ export interface VerdictInput {
   dir: string;
 }
 
-/** How an ended run went: the verdict, what landed, what failed and why, and what to do next. */
+/** A label, and what stands beside it with space between. */
+type Row = [label: string, ...parts: string[]];
+
+const LABEL_WIDTH = 8;
+const INDENT = LABEL_WIDTH + 4;
+const LEAST_ROOM = 20;
+/** Enough for any sentence of halo's: nothing of a report is cut. */
+const LONGEST = 4_000;
+/** More stories that were not done are counted instead of listed. */
+const MOST_NOT_DONE = 5;
+
+/** How an ended run went: the verdict, what landed, what failed and why, and what to do next. Long texts are wrapped. */
 export function verdictBlock({ state, width, paint, dir }: VerdictInput): string[] {
   const reason = state.stopReason ?? 'UNKNOWN_ERROR';
   const took = formatDuration(msBetween(state.createdAt, state.endedAt ?? state.createdAt));
   const tone = reason === 'SUCCESS' ? 'good' : 'bad';
-  const detail = cutToWidth(`${safeLine(state.detail ?? '')}, ${took}`, width - 2 - reason.length - 2);
-  const rows: [string, string][] = state.stories.flatMap((story) => [...storyRow(story), ...hiddenRow(story)]);
-  if (state.unmarked !== undefined) rows.push(...unmarkedRows(unmarkedAdvice(state.unmarked)));
+  const [head = '', ...more] = hanging(`${headline(state)}, ${took}`, reason.length + 4);
+  const open = state.stories.filter(isOpen);
   const usage = usageText(state.usage);
-  if (usage !== '') rows.push(['used', usage]);
-  rows.push(['run', `${state.runId}  ${dir}`]);
-  const steps = nextSteps(state);
-  const stepWidth = Math.max(...steps.map((step) => step.command.length), 0);
-  steps.forEach((step, index) =>
-    rows.push([index === 0 ? 'next' : '', `${step.command.padEnd(stepWidth)}  ${paint('quiet', step.why)}`]),
-  );
   return [
-    `  ${paint(tone, reason)}  ${detail}`,
+    `  ${paint(tone, reason)}  ${head}`,
+    ...more,
     '',
-    ...rows.map(([label, text]) => `  ${paint('quiet', fitToWidth(label, 8))}  ${fit(label, text, width)}`.trimEnd()),
+    ...state.stories.flatMap((story) => [...rowsOf(storyRow(story)), ...findingRows(story)]),
+    ...rowsOf(notDone(open, state)),
+    ...(state.unmarked === undefined ? [] : rowsOf([['prd', unmarkedAdvice(state.unmarked)]], 'warn')),
+    ...rowsOf(usage === '' ? [] : [['used', usage]]),
+    // A path that is broken is of no use.
+    `${labelText('run')}${state.runId}  ${dir}`,
+    ...stepLines(nextSteps(state), width - INDENT, paint).map(
+      (line, index) => `${labelText(index === 0 ? 'next' : '')}${line}`,
+    ),
   ];
 
-  function unmarkedRows(text: string): [string, string][] {
-    const lines = wrapToWidth(safeLine(text, 500), Math.max(20, width - 12));
-    return lines.map((line, index) => [index === 0 ? 'prd' : '', paint('warn', line)]);
+  function labelText(label: string): string {
+    return `  ${paint('quiet', fitToWidth(label, LABEL_WIDTH))}  `;
   }
 
-  /** A command or a path that is cut is of no use: only stories are. */
-  function fit(label: string, text: string, most: number): string {
-    return STORY_LABELS.includes(label) ? cutToWidth(text, most - 12) : text;
+  function hanging(text: string, indent: number): string[] {
+    const [first = '', ...rest] = wrapToWidth(safeLine(text, LONGEST), Math.max(LEAST_ROOM, width - indent));
+    const left = rest.length === 0 ? [] : wrapToWidth(rest.join(' '), Math.max(LEAST_ROOM, width - INDENT));
+    return [first, ...left.map((line) => `${' '.repeat(INDENT)}${line}`)];
+  }
+
+  function rowsOf(rows: Row[], look: 'plain' | 'warn' = 'plain'): string[] {
+    return rows.flatMap(([label, ...parts]) => {
+      const text = parts.map((part) => safeLine(part, LONGEST)).join('  ');
+      const lines = wrapToWidth(text, Math.max(LEAST_ROOM, width - INDENT));
+      return lines.map((line, index) => `${labelText(index === 0 ? label : '')}${paint(look, line)}`.trimEnd());
+    });
+  }
+
+  /** What its commit has that a reader may overlook, unless the reason to wait for a person says so already. */
+  function findingRows(story: StoryState): string[] {
+    if (story.progress !== 'passed' && story.progress !== 'needs_human') return [];
+    const news = findingsOf(story).filter(({ text }) => story.summary?.includes(text) !== true);
+    return rowsOf(
+      news.map(({ label, text }) => [label, story.id, text]),
+      'warn',
+    );
   }
 }
 
-const STORY_LABELS = ['landed', 'passed', 'failed', 'human', 'left out', 'not done'];
-
-/** What its commit adds that people do not see. */
-function hiddenRow({ id, hidden, progress }: StoryState): [string, string][] {
-  if (hidden === undefined || (progress !== 'passed' && progress !== 'needs_human')) return [];
-  return [['hidden', `${safeLine(id)}  ${hiddenText(hidden)}`]];
+/** What the run's end says, but for a reason that stands with its story below. */
+function headline({ detail = '', stories }: RunState): string {
+  const told = stories.find(
+    ({ id, summary, progress }) =>
+      (progress === 'failed' || progress === 'needs_human') &&
+      summary !== undefined &&
+      detail.startsWith(`${id}: ${summary}`),
+  );
+  if (told === undefined) return detail.replace(/\.$/, '');
+  const tries = told.attempts > 1 ? ` in ${told.attempts} attempts` : '';
+  const what = told.progress === 'failed' ? `failed${tries}` : 'waits for a person';
+  return `${told.id} ${what}; ${stories.filter(isDone).length} of ${stories.length} stories done`;
 }
 
-function storyRow(story: StoryState): [string, string][] {
-  const id = safeLine(story.id);
+function isOpen({ progress }: StoryState): boolean {
+  return progress === 'pending' || progress === 'in_progress';
+}
+
+function notDone(open: readonly StoryState[], { stories }: RunState): Row[] {
+  if (open.length <= MOST_NOT_DONE) return open.map(({ id, title }) => ['not done', id, title]);
+  return [['not done', `${open.length} stories: ${rangesOf(open, stories)}`]];
+}
+
+function storyRow(story: StoryState): Row[] {
+  const { id, title } = story;
   switch (story.progress) {
     case 'passed':
       return story.commit === undefined
-        ? [['passed', `${id}  no change needed  ${safeLine(story.title)}`]]
-        : [['landed', `${story.commit.slice(0, 7)}  ${id}  ${safeLine(story.title)}`]];
+        ? [['passed', id, 'no change needed', title]]
+        : [['landed', story.commit.slice(0, 7), id, title]];
     case 'failed':
-      return [['failed', `${story.stopReason ?? ''}  ${id}  ${safeLine(story.summary ?? '')}`]];
+      return [['failed', id, story.stopReason ?? '', story.summary ?? '']];
     case 'needs_human':
-      return [['human', `${id}  ${safeLine(story.summary ?? '')}`]];
+      return [['human', id, story.summary ?? '']];
     case 'cancelled':
-      return [['left out', `${id}  ${safeLine(story.title)}`]];
+      return [['left out', id, title]];
     case 'pending':
     case 'in_progress':
-      return [['not done', `${id}  ${safeLine(story.title)}`]];
     case 'done':
     case 'skipped':
       return [];

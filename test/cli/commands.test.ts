@@ -494,6 +494,59 @@ describe('halo diff and halo land', () => {
   });
 });
 
+describe('what a reader of a change may overlook', () => {
+  const ref = { story: 'US-001', attempt: 1 };
+  const token: JournalEntry = {
+    type: 'secrets.suspected',
+    ...ref,
+    suspects: [{ path: 'k.txt', names: ['a GitHub token'] }],
+  };
+  const fewer: JournalEntry = {
+    type: 'tests.compared',
+    ...ref,
+    ...{ before: 4, after: 3, removed: ['adds'], skipped: [], emptied: [] },
+  };
+
+  it('stands in status, and before a person lands it, who is asked at a terminal', async () => {
+    const [first, started, ...rest] = succeeded('r1');
+    operations.addRun([first!, started!, ...rest.slice(0, 1), token, fewer, ...rest.slice(1)]);
+    const { stdout } = await halo(['status', 'r1']);
+    expect(stdout).toContain('secret   US-001: k.txt adds a GitHub token\n');
+    expect(stdout).toContain('tests    US-001: 4 before, 3 after; removed: adds\n');
+    const warnings =
+      'warning: US-001: k.txt adds a GitHub token\nwarning: tests of US-001: 4 before, 3 after; removed: adds\n';
+    const asked: string[] = [];
+    const person = (answer: string): Partial<CliOptions> => ({
+      ask: (question) => {
+        asked.push(question);
+        return Promise.resolve(answer);
+      },
+    });
+    const refused = await halo(['land', 'r1'], person('no'));
+    expect(refused).toMatchObject({ code: 6, stderr: expect.stringContaining('Nothing was landed.') as string });
+    expect(refused.stderr.startsWith(warnings)).toBe(true);
+    expect(await halo(['land', 'r1'], person('y'))).toMatchObject({ code: 0, stderr: warnings });
+    expect(asked).toHaveLength(2);
+    expect((await halo(['land', 'r1', '--yes'], person('no'))).code).toBe(0);
+    expect(await halo(['land', 'r1'])).toMatchObject({ code: 0, stderr: warnings });
+    expect(asked).toHaveLength(2);
+  });
+
+  it('stands before a person approves a story, and is gone with the next attempt', async () => {
+    const [first, started, ...rest] = held('US-001');
+    operations.addRun([created('r1', 1), first!, started!, token, ...rest]);
+    const { stderr } = await halo(['approve', 'r1', '--story', 'US-001']);
+    expect(stderr).toMatch(/^warning: US-001: k.txt adds a GitHub token\n/);
+    operations.addRun([
+      created('r2', 1),
+      token,
+      { type: 'phase.started', ...ref, phase: 'import' },
+      ...passed('US-001'),
+    ]);
+    expect((await halo(['status', 'r2'])).stdout).not.toContain('k.txt');
+  });
+});
+
 describe('halo replay', () => {
   beforeEach(() => operations.addRun(succeeded('r1')));
 

@@ -14,6 +14,17 @@ function failing(error: Error, terminal = {}) {
   return runCli(['ls'], { operations, terminal });
 }
 
+it('an error on a terminal is wrapped between words, and elsewhere one line', async () => {
+  const hint = `${'Say what is meant '.repeat(12)}at /a/path/${'x'.repeat(120)} again.`;
+  const error = new HaloError('CONFIG_INVALID', `${'It is not right '.repeat(12)}here.`, { hint });
+  const shown = (await failing(error, { shown: true })).stderr.trimEnd().split('\n');
+  expect(shown.length).toBeGreaterThan(4);
+  for (const line of shown) if (!line.includes('xxx')) expect(line.length).toBeLessThanOrEqual(100);
+  const words = (text: string) => text.split(/\s+/).filter((word) => !/x/.test(word));
+  expect(words(shown.join(' '))).toEqual(words(`error[CONFIG_INVALID]: ${error.message} hint: ${hint}`));
+  expect((await failing(error)).stderr.split('\n')).toHaveLength(3);
+});
+
 describe('the command line', () => {
   it.each([
     [['runn'], "Unknown command 'runn'", 'Did you mean run?'],
@@ -21,7 +32,7 @@ describe('the command line', () => {
     [['replay', 'x'], "Required option '--story <id>'", '`halo replay --help`'],
     [['config'], '`halo config` needs a command after it.', '`halo config --help`'],
     [['up', '--workers', '0'], 'whole number from 1', '`halo up --help`'],
-    [['logs', 'x', '--attempt', '0'], 'option', '`halo logs --help`'],
+    [['logs', 'x', '--attempt', '0'], 'whole number from 1', '`halo logs --help`'],
   ])('ends %j as wrong usage and says what was meant', async (words, message, hint) => {
     const result = await halo(words);
     expect(result).toMatchObject({ code: 2, stdout: '' });
@@ -53,7 +64,7 @@ describe('the command line', () => {
   it('prints an error as JSON, too, where JSON is asked for', async () => {
     const result = await halo(['logs', 'x', '--raw', '--json']);
     const message = '--raw and --json exclude each other.';
-    const hint = "--raw is the agent's output, --json is halo's journal.";
+    const hint = '`halo logs --help` says what each of them prints.';
     expect(JSON.parse(result.stdout)).toEqual({ error: { code: 'USAGE', message, hint } });
     expect(result).toMatchObject({ code: 2, stderr: expect.stringContaining(message) as string });
   });
@@ -117,7 +128,9 @@ describe('completion', () => {
   it('knows commands, subcommands, options, choices and run ids', async () => {
     expect(await complete('la')).toEqual(['land']);
     expect(await complete('config', '')).toEqual(['show']);
-    expect(await complete('logs', '--')).toEqual(['--follow', '--story', '--raw', '--json', '--help']);
+    expect(await complete('logs', '--')).toEqual(
+      expect.arrayContaining(['--follow', '--story', '--gate', '--raw', '--json', '--help']),
+    );
     expect(await complete('completion', '')).toEqual(['bash', 'zsh', 'fish']);
     expect(await complete('logs', '-f', '0b')).toEqual(['0bbb']);
     expect(await complete('logs', '--story', 'US-1', '')).toEqual(['0bbb', '0aaa']);
@@ -146,6 +159,7 @@ describe('what any command prints', () => {
     const evil = 'a\u009d0;t\u009cb\u202ec\u001b[8md';
     const landed = { branch: evil, from: '0'.repeat(40), to: '1'.repeat(40) };
     const operations = { ...openMemory(), land: () => Promise.resolve(landed) };
+    operations.addRun(succeeded('abc'));
     const land = (color: boolean) =>
       runCli(['land', 'abc'], {
         operations,

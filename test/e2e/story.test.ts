@@ -200,7 +200,7 @@ describe('a story that does not pass', () => {
     const printed = 'TAP version 13\\nnot ok 1 - adds up\\n  ---\\n  error: 1 is not 2\\n  ...\\n1..1\\n';
     const gate = `printf '${printed}'; yes counters | head -n 100; exit 1`;
     const state = await run(repositoryWith(), scripted(`echo x >> x; ${OK}`, [gate], ['retry.attempts=2']));
-    expect(state.detail).toMatch(/^US-001: 1 test failed: adds up; gate `/);
+    expect(state.detail).toMatch(/^US-001: 1 test failed: adds up; gate exited 1; it fails on the base commit as well: `/);
     expect(halo.readFile(state.runId, 'agent.log')).toMatch(/✗ adds up\n.*1 is not 2/);
     expect(halo.readFile(state.runId, `artifacts/${key(state)}/2/prompt.md`)).toMatch(/✗ adds up\n {2}1 is not 2/);
   });

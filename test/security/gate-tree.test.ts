@@ -191,7 +191,7 @@ describe('incident gate-tree, incident submodule-programs: a story that rewrites
       state.stories.find(({ id }) => id === each),
     );
     expect(gate).toMatchObject({ progress: 'failed', stopReason: 'GATE_FAILED' });
-    expect(gate!.summary).toContain('gate `sh ci/check.sh` exited 1; halo had put back .git/config, ci/check.sh, lock');
+    expect(gate!.summary).toContain('gate exited 1; halo had put back .git/config, ci/check.sh, lock');
     if (setup !== undefined) {
       expect(setup).toMatchObject({ progress: 'failed', stopReason: 'GATE_FAILED' });
       expect(setup.summary).toContain('put back .git/config, lock, src/app; removed conftest.py');

@@ -105,20 +105,74 @@ describe('view', () => {
       { type: 'run.ended', stopReason: 'GATE_FAILED', detail: 'US-002: npm test exited with 1' },
     ];
     const lines = frame(ended);
-    expect(lines.slice(lines.findIndex((line) => line.includes('GATE_FAILED  US-002:')))).toEqual([
-      '  GATE_FAILED  US-002: npm test exited with 1, 27.0s',
+    expect(lines.slice(lines.findIndex((line) => line.startsWith('  GATE_FAILED')))).toEqual([
+      '  GATE_FAILED  US-002 failed; 1 of 3 stories done, 27.0s',
       '',
       '  landed    abcdef0  US-001  Story number 1',
-      '  failed    GATE_FAILED  US-002  npm test exited with 1',
+      '  failed    US-002  GATE_FAILED  npm test exited with 1',
       '  not done  US-003  Story number 3',
       '  used      24.7k tokens in (8.0k cached), 1.4k out, 6 requests',
       '  run       r1  /halo/runs/r1',
-      '  next      halo logs r1 --story US-002  see what went wrong',
-      '            halo diff r1                 look at the change',
-      '            halo land r1                 fast-forward main to it',
-      '            halo retry r1                do it again, with fresh attempts',
+      '  next      halo logs r1 --story US-002           see what went wrong',
+      '            halo logs r1 --story US-002 --gate 1  read the whole log of what failed',
+      '            halo diff r1                          look at the change',
+      '            halo land r1                          fast-forward main to it',
+      '            halo retry r1                         do it again, with fresh attempts',
       '',
     ]);
+  });
+
+  it('wraps the reason, however long it is, and cuts and repeats nothing of it', () => {
+    const why = `gate exited 1; it fails on the base commit as well: \`${'PYTHONPATH=src python3 -m pytest '.repeat(12)}\``;
+    const failing = failed('US-001').map((event) =>
+      event.type === 'story.ended' ? { ...event, summary: why } : event,
+    );
+    const end: JournalEntry = { type: 'run.ended', stopReason: 'GATE_FAILED', detail: `US-001: ${why}` };
+    for (const width of [60, 80, 120]) {
+      const lines = frame([created('r1', 1), ...failing, end], { width });
+      const report = lines.slice(lines.findIndex((line) => line.startsWith('  GATE_FAILED')));
+      for (const line of report) expect(widthOf(line), line).toBeLessThanOrEqual(width);
+      expect(report.join(' ').replace(/\s+/g, ' ').split(why.replace(/\s+/g, ' '))).toHaveLength(2);
+      for (const command of ['halo logs r1 --story US-001 --gate 1', 'halo retry r1'])
+        expect(report.some((line) => line.includes(command))).toBe(true);
+    }
+  });
+
+  it('counts the stories that were not done, when there are many', () => {
+    const lines = frame([
+      created('r1', 9),
+      ...passed('US-001'),
+      ...failed('US-002'),
+      ...passed('US-004'),
+      { type: 'run.ended', stopReason: 'PARTIAL', detail: '2 of 9 stories landed' },
+    ]);
+    expect(lines.filter((line) => line.includes('not done'))).toEqual([
+      '  not done  6 stories: US-003, US-005 to US-009',
+    ]);
+  });
+
+  it('names what a reader may overlook, once', () => {
+    const hidden = { characters: 2, lines: 1, files: 1, places: ['a.js:3'] };
+    const ref = { story: 'US-001', attempt: 1 };
+    const found: JournalEntry[] = [
+      { type: 'phase.started', ...ref, phase: 'import' },
+      { type: 'hidden.added', ...ref, hidden },
+      { type: 'secrets.suspected', ...ref, suspects: [{ path: 'k.txt', names: ['a GitHub token'] }] },
+      { type: 'tests.compared', ...ref, before: 4, after: 3, removed: ['adds'], skipped: [], emptied: [] },
+    ];
+    const [first, ...rest] = passed('US-001');
+    const end: JournalEntry = { type: 'run.ended', stopReason: 'SUCCESS', detail: '1 of 1 stories landed' };
+    const landed = frame([created('r1', 1), first!, ...found, ...rest, end]).join('\n');
+    expect(landed).toContain('  secret    US-001  k.txt adds a GitHub token\n');
+    expect(landed).toContain('  tests     US-001  4 before, 3 after; removed: adds\n');
+    expect(landed).toContain('  hidden    US-001  adds 2 hidden characters in 1 file: a.js:3\n');
+    const waiting = held('US-001').map((event) =>
+      event.type === 'story.ended'
+        ? { ...event, summary: 'the gates pass, but it adds 2 hidden characters in 1 file: a.js:3' }
+        : event,
+    );
+    const asked = frame([created('r1', 1), ...waiting.slice(0, 3), ...found.slice(0, 2), ...waiting.slice(3)]);
+    expect(asked.join('\n').split('2 hidden characters')).toHaveLength(2);
   });
 
   it.each([44, 60, 90, 200])('never draws beyond %i columns, whatever the texts are', (width) => {

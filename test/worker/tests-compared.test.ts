@@ -86,7 +86,7 @@ describe('the baseline', () => {
     const broken = repositoryWith({ tests: 'bad\n' });
     const state = await run(broken, 'date +%N > file', ['true', TAP_GATE]);
     expect(state).toMatchObject({ stopReason: 'GATE_FAILED' });
-    expect(state.detail).toContain('; the gate fails on the base commit as well');
+    expect(state.detail).toContain('; it fails on the base commit as well');
     const good = repositoryWith({ tests: 'adds\n' });
     const story = await run(good, 'echo bad > tests', ['true', TAP_GATE]);
     expect(story.stopReason).toBe('GATE_FAILED');

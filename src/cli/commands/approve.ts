@@ -1,10 +1,10 @@
 import type { Decided } from '../../api/operations.ts';
-import { hiddenText } from '../../core/hidden-places.ts';
 import { isDone } from '../../core/progress.ts';
-import type { RunState, StoryState } from '../../core/run-state.ts';
+import type { RunState } from '../../core/run-state.ts';
 import { safeLine } from '../../core/safe-text.ts';
 import type { Cli } from '../cli.ts';
 import type { Define } from '../define.ts';
+import { tellFindings } from '../tell-findings.ts';
 import { RUN_ARGUMENT } from '../resolve-run.ts';
 import { noteReview } from '../review-run.ts';
 
@@ -39,43 +39,31 @@ async function approve(runId: string | undefined, { story, json }: Flags, cli: C
   if (story === undefined) return approveRun(runId, json === true, cli);
   const { decided, state } = await cli.withRun(runId, async (operations, id) => {
     if (!json) await noteReview(operations, id, { cli, story });
+    const before = (await operations.get(id)).state.stories;
+    await tellFindings(json ? [] : before.filter((each) => each.id === story), cli);
     const decided = await operations.approve(id, story);
     return { decided, state: (await operations.get(id)).state };
   });
   if (json) return cli.printJson(decided);
   const word = decided.changed ? cli.paint('good', 'approved') : cli.paint('quiet', 'as before');
   await cli.print(`${word}  ${safeLine(decided.story)}  ${decided.commit.slice(0, 7)}`);
-  await tellHidden(
-    state.stories.filter(({ id }) => id === decided.story),
-    cli,
-  );
   await cli.note(whatNext(state, decided));
 }
 
 async function approveRun(runId: string | undefined, json: boolean, cli: Cli): Promise<void> {
-  const { decided, state } = await cli.withRun(runId, async (operations, id) => {
+  const decided = await cli.withRun(runId, async (operations, id) => {
     if (!json) await noteReview(operations, id, { cli });
-    const decided = await operations.approveRun(id);
-    return { decided, state: (await operations.get(id)).state };
+    const { stories } = (await operations.get(id)).state;
+    await tellFindings(json ? [] : stories.filter(({ progress }) => progress === 'passed'), cli);
+    return operations.approveRun(id);
   });
   if (json) return cli.printJson(decided);
   const { tip, landed, changed } = decided;
   const word = changed ? cli.paint('good', 'approved') : cli.paint('quiet', 'as before');
   await cli.print(`${word}  ${decided.runId}  up to ${tip.slice(0, 7)}`);
-  await tellHidden(
-    state.stories.filter(({ progress }) => progress === 'passed'),
-    cli,
-  );
   await cli.note(
     landed === undefined ? `take it over: halo land ${decided.runId}` : `it is on ${safeLine(landed.branch)} now`,
   );
-}
-
-/** What the approved commits hold that a reader may have overlooked. */
-async function tellHidden(stories: StoryState[], cli: Cli): Promise<void> {
-  for (const { id, hidden } of stories)
-    if (hidden !== undefined)
-      await cli.note(`${cli.paintErr('warn', 'warning:')} ${safeLine(id)} adds ${hiddenText(hidden)}`);
 }
 
 function whatNext({ runId, status, stopReason, stories }: RunState, { goesOn, landed }: Decided): string {

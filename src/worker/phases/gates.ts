@@ -69,7 +69,8 @@ export async function runGates(
           throw failedForProgram(program, { what: `gate \`${command}\``, image: config.image, tail });
         const before = undone === undefined ? '' : `; halo had ${restoredText(undone)}`;
         const tests = failures === undefined ? '' : `${describeFailedTests(failures)}; `;
-        const why = `${tests}gate \`${command}\` ${describeExit(exit, tail)}${base}${before}`;
+        // The command last: it may be long.
+        const why = `${tests}gate ${describeExit(exit, tail)}${base}${before}: \`${command}\``;
         throw failed(
           'GATE_FAILED',
           why,
@@ -98,7 +99,7 @@ async function reportClaims(attempt: Attempt, claims: readonly CriterionClaim[],
 /** Tells a broken base from a broken story. */
 function describeBase(evidence: Evidence | undefined, command: string): string {
   if (evidence?.setupFailed === true) return '; on the base commit not even setup works';
-  return (exitOnBase(evidence, command) ?? 0) === 0 ? '' : '; the gate fails on the base commit as well';
+  return (exitOnBase(evidence, command) ?? 0) === 0 ? '' : '; it fails on the base commit as well';
 }
 
 function exitOnBase(evidence: Evidence | undefined, command: string): number | undefined {
