@@ -38,7 +38,11 @@ export async function resetBreaker({ store, breakers }: BreakerKeeper, key: stri
     await releaseRuns(store, key);
     return key;
   }
-  const runId = await store.find(key.startsWith(RUN) ? key.slice(RUN.length) : key);
+  const runId = await store.find(key.startsWith(RUN) ? key.slice(RUN.length) : key).catch((error: unknown) => {
+    if (!(error instanceof HaloError) || error.code !== 'RUN_NOT_FOUND') throw error;
+    const { message, hint } = notOpen(key);
+    throw new HaloError('RUN_NOT_FOUND', `${message} ${error.message}`, { ...(hint !== undefined && { hint }) });
+  });
   const wasOpen = await store.transact(runId, ({ breaker }) => {
     const isOpen = breaker !== undefined;
     return { entries: isOpen ? [{ type: 'breaker.reset', key: OWN }] : [], result: isOpen };

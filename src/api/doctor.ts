@@ -39,7 +39,20 @@ export async function diagnose(host: Host): Promise<Finding[]> {
   ];
   const findings: Finding[] = [];
   for (const [name, check] of checks) findings.push(...(await settle(name, check)));
-  return findings;
+  return foldSame(findings);
+}
+
+/** One fault that stops several checks, such as an engine that does not answer, is told once. */
+export function foldSame(findings: readonly Finding[]): Finding[] {
+  const first = new Map<string, Finding>();
+  for (const finding of findings) {
+    const key = finding.ok === 'fail' ? `${finding.says}\n${finding.mend ?? ''}` : JSON.stringify(finding);
+    const before = first.get(key);
+    if (before === undefined) first.set(key, { ...finding });
+    else if (finding.ok === 'fail' && !before.name.split(', ').includes(finding.name))
+      before.name += `, ${finding.name}`;
+  }
+  return [...first.values()];
 }
 
 async function settle(name: string, check: Check): Promise<Finding[]> {

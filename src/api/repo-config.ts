@@ -27,6 +27,17 @@ export async function readConfig({ host, folder, profile, set }: ConfigQuery): P
   });
 }
 
+/** The names of the profiles that the files of a folder define. Throws CONFIG_INVALID. */
+export async function listProfiles({ host, folder }: Pick<ConfigQuery, 'host' | 'folder'>): Promise<string[]> {
+  const root = await findRoot(folder).catch(unlessOutside);
+  const files = [
+    await readConfigFile(join(host.home, 'config.toml')),
+    root === undefined ? undefined : await findRepoConfig(root),
+  ];
+  const names = files.flatMap((file) => Object.keys((file?.table['profiles'] as object | undefined) ?? {}));
+  return [...new Set(names)].sort();
+}
+
 /** Top of the checkout; `folder` itself for a repository without commits. */
 async function findRoot(folder: string): Promise<string> {
   return (await inspectRepo(folder).catch(unlessEmpty))?.root ?? folder;

@@ -68,7 +68,7 @@ export function parseAddress(text: string): Address {
   const host = match?.[1] ?? match?.[2];
   const port = Number(match?.[3]);
   if (host !== undefined && port <= 65_535) return { host, port };
-  throw new HaloError('USAGE', `${text} is no address to listen on.`, {
+  throw new HaloError('USAGE', `${JSON.stringify(text)} is not an address to listen on.`, {
     hint: 'Write host:port, e.g. 127.0.0.1:7070 or [::1]:7070.',
   });
 }

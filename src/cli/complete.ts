@@ -1,4 +1,4 @@
-import type { Command } from 'commander';
+import type { Command, Option } from 'commander';
 import { safeLine } from '../core/safe-text.ts';
 import type { Cli } from './cli.ts';
 import { listPrdNames } from './named-prds.ts';
@@ -28,7 +28,7 @@ async function candidates(before: string[], current: string, cli: Cli): Promise<
     const word = before[index] ?? '';
     const option = command.options.find(({ long, short }) => word === long || word === short);
     if (option?.required === true) {
-      if (index === before.length - 1) return [];
+      if (index === before.length - 1) return valuesOf(option, { before, cli });
       index += 1;
     } else if (!word.startsWith('-')) {
       const sub = command.commands.find((each) => each.name() === word);
@@ -42,6 +42,9 @@ async function candidates(before: string[], current: string, cli: Cli): Promise<
   const argument = command.registeredArguments[positionals];
   if (argument?.argChoices !== undefined) return argument.argChoices.map((word) => ({ word, meaning: '' }));
   if (argument?.name() === 'runId') return runIds(cli);
+  if (argument?.name() === 'story') return storyIds(before, cli);
+  if (argument?.name() === 'key' && command.parent?.name() === 'config')
+    return (await cli.services.listSettings(cli.cwd)).keys.map((word) => ({ word, meaning: '' }));
   return takesPrdName(argument?.name(), command) ? prdNames(cli) : [];
 }
 
@@ -50,6 +53,31 @@ function optionsOf(command: Command): Candidate[] {
     .createHelp()
     .visibleOptions(command)
     .map((option) => ({ word: option.long ?? option.short ?? '', meaning: option.description }));
+}
+
+/** What may stand behind an option; nothing where that is a file or anything else. */
+async function valuesOf(option: Option, { before, cli }: { before: string[]; cli: Cli }): Promise<Candidate[]> {
+  if (option.argChoices !== undefined) return option.argChoices.map((word) => ({ word, meaning: '' }));
+  switch (option.long) {
+    case '--story':
+      return storyIds(before, cli);
+    case '--after':
+    case '--resume':
+      return runIds(cli);
+    case '--profile':
+      return (await cli.services.listSettings(cli.cwd)).profiles.map((word) => ({ word, meaning: 'a profile' }));
+    case '--config':
+      return (await cli.services.listSettings(cli.cwd)).keys.map((key) => ({ word: `${key}=`, meaning: '' }));
+    default:
+      return [];
+  }
+}
+
+/** Of the run that the words before name, else of the newest one here. */
+async function storyIds(before: readonly string[], cli: Cli): Promise<Candidate[]> {
+  const [, named] = before.filter((word) => !word.startsWith('-'));
+  const stories = await cli.withRun(named, async (operations, id) => (await operations.get(id)).state.stories);
+  return stories.map(({ id, title }) => ({ word: id, meaning: title }));
 }
 
 /** A new PRD has a name that is not there yet. */

@@ -12,6 +12,7 @@ import type { Initialised } from '../api/init-config.ts';
 import type { Served } from '../api/serve.ts';
 import type { Verified, VerifyQuery } from '../api/verify.ts';
 import type { Host } from '../config/config.ts';
+import type { ShownSettings } from '../config/show.ts';
 import { credentialsIn, withoutCredentialsIn } from '../core/address-credentials.ts';
 import type { Prd } from '../core/prd.ts';
 import type { Masker } from '../lib/secrets/masker.ts';
@@ -64,7 +65,12 @@ export interface Services {
   verify(query: VerifyQuery): AsyncIterable<Verified>;
   /** Runs setup and gates of a checkout on this machine, without a run. */
   check(query: CheckQuery): Promise<CheckedCommand[]>;
-  readConfig(query: { folder: string; profile: string | undefined; set: string[] }): Promise<ShownConfig>;
+  /** Throws CONFIG_INVALID, and USAGE when no key or table has the name. */
+  readConfig(
+    query: { folder: string; profile: string | undefined; set: string[] } & ShownSettings,
+  ): Promise<ShownConfig>;
+  /** Names of keys of the configuration and of the profiles of a folder, for completion. */
+  listSettings(folder: string): Promise<{ keys: string[]; profiles: string[] }>;
   /** Throws PRD_INVALID, and USAGE when there is no such dialect. */
   parsePrd(file: PrdFile & { as: string | undefined }): Promise<Prd>;
   /** The path of the one PRD that a repository has in a usual place. Throws PRD_UNREADABLE. */
@@ -168,12 +174,19 @@ export function composeServices(words: readonly string[]): Services {
       return checkRepository(await readHost(), query);
     },
     async readConfig(query) {
-      const [{ readConfig }, { showConfig, showConfigJson }] = await Promise.all([
+      const [{ readConfig }, { pickSettings, showConfig, showConfigJson }] = await Promise.all([
         import('../api/repo-config.ts'),
         import('../config/show.ts'),
       ]);
-      const config = await readConfig({ host: await readHost(), ...query });
-      return { text: showConfig(config), json: showConfigJson(config) };
+      const settings = pickSettings((await readConfig({ host: await readHost(), ...query })).settings, query);
+      return { text: showConfig(settings), json: showConfigJson(settings) };
+    },
+    async listSettings(folder) {
+      const [{ listProfiles }, { CONFIG_KEYS }] = await Promise.all([
+        import('../api/repo-config.ts'),
+        import('../config/keys.ts'),
+      ]);
+      return { keys: [...CONFIG_KEYS.keys()], profiles: await listProfiles({ host: await readHost(), folder }) };
     },
     async parsePrd({ path, bytes, as }) {
       const [{ parsePrd }, { requireDialect }] = await Promise.all([

@@ -1,7 +1,8 @@
-import { CommanderError } from 'commander';
+import { CommanderError, type Command } from 'commander';
 import { HaloError, toHaloError } from '../core/errors.ts';
 import { safeText } from '../core/safe-text.ts';
 import { USAGE_EXIT } from '../core/stop-reason.ts';
+import { findNearest } from '../lib/nearest.ts';
 import { createCli, type Cli } from './cli.ts';
 import { wrapToWidth } from '../lib/wrap.ts';
 import { complete } from './complete.ts';
@@ -23,31 +24,82 @@ export async function main(words: string[], world: World = processWorld(words)):
 async function perform(words: string[], cli: Cli): Promise<number> {
   if (words.length === 0) words = ['--help'];
   // `halo help run` is what some people type first.
-  if (words[0] === 'help') words = [...words.slice(1, 2), '--help'];
+  if (words[0] === 'help') words = [...words.slice(1, 3), '--help'];
   const name = words.find((word) => !word.startsWith('-'));
   const program = await buildProgram(
     cli,
     COMMANDS.map((entry) => entry.name).filter((known) => known === name),
   );
+  const command = locate(program, words);
+  // A command that is not there has no help page.
+  const given = command.unknown === undefined ? words : words.filter((word) => word !== '--help' && word !== '-h');
   try {
-    await program.parseAsync(words, { from: 'user' });
+    await program.parseAsync(given, { from: 'user' });
   } catch (error) {
     if (error instanceof CommanderError && error.exitCode === 0) return 0;
-    if (error instanceof CommanderError) throw toUsageError(error, name);
+    if (error instanceof CommanderError && error.code === 'commander.help') {
+      command.found.outputHelp();
+      return 0;
+    }
+    if (error instanceof CommanderError) throw toUsageError(error, command);
     throw error;
   }
   return cli.exitCode;
 }
 
+/** A command as far as the words name one. */
+interface Located {
+  found: Command;
+  /** The word that should name a command and does not. */
+  unknown?: string;
+}
+
+function locate(program: Command, words: readonly string[]): Located {
+  let found = program;
+  for (const word of words) {
+    if (found.commands.length === 0 || word === '--') break;
+    if (word.startsWith('-')) continue;
+    const next = found.commands.find((each) => each.name() === word);
+    if (next === undefined) return { found, unknown: word };
+    found = next;
+  }
+  return { found };
+}
+
 /** Commander's complaint, e.g. "error: unknown option '--jsn'\n(Did you mean --json?)", as an error of ours. */
-function toUsageError(error: CommanderError, name: string | undefined): HaloError {
-  const known = name !== undefined && COMMANDS.some((entry) => entry.name === name);
-  const help = `\`halo${known ? ` ${name}` : ''} --help\` shows how it is used.`;
-  if (error.code === 'commander.help')
-    return new HaloError('USAGE', `\`halo${known ? ` ${name}` : ''}\` needs a command after it.`, { hint: help });
-  const [first = '', suggestion] = error.message.split('\n');
-  const hint = suggestion === undefined ? help : `${suggestion.replace(/^\(|\)$/g, '')} ${help}`;
-  return new HaloError('USAGE', first.replace(/^error: /, ''), { hint, cause: error });
+function toUsageError(error: CommanderError, { found, unknown }: Located): HaloError {
+  const names: string[] = [];
+  for (let command: Command | null = found; command !== null; command = command.parent) names.unshift(command.name());
+  const help = `\`${names.join(' ')} --help\` shows how it is used.`;
+  const [first = ''] = error.message.split('\n');
+  const meant = meantBy(error, { found, ...(unknown !== undefined && { unknown }) });
+  const hint = meant === undefined ? help : `Did you mean ${meant}? ${help}`;
+  return new HaloError('USAGE', inWords(first.replace(/^error: /, '')), { hint, cause: error });
+}
+
+/** A word close to the one that commander does not know. */
+function meantBy(error: CommanderError, { found, unknown }: Located): string | undefined {
+  if (error.code === 'commander.unknownCommand' && unknown !== undefined)
+    return findNearest(
+      unknown,
+      found.commands.map((each) => each.name()),
+    );
+  const option = /^error: unknown option '([^']+)'/.exec(error.message)?.[1];
+  if (error.code !== 'commander.unknownOption' || option === undefined) return undefined;
+  return findNearest(
+    option,
+    found.options.flatMap(({ long }) => long ?? []),
+  );
+}
+
+/** What commander says of a value, as halo says it. */
+function inWords(message: string): string {
+  const value =
+    /^(?:option '(?:-\w, )?(--[\w-]+).*?' argument|command-argument value) '(.*?)' is invalid(?: for argument '(.*?)')?\. (.*)$/s;
+  const [, option, given = '', argument, why = ''] = value.exec(message) ?? [];
+  if (why === '') return message;
+  const choices = why.replace(/^Allowed choices are (.*)\.$/, 'It must be one of $1.');
+  return `${option ?? `<${argument}>`} cannot be ${JSON.stringify(given)}. ${choices}`;
 }
 
 /** An option of halo, not a word after `--`. */

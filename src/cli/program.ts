@@ -66,6 +66,16 @@ export const COMMANDS: readonly Entry[] = [
   { name: 'completion', summary: 'print a shell completion script', load: () => import('./commands/completion.ts') },
 ];
 
+/** Headings of the help page, in their order, with their commands. */
+export const GROUPS: readonly [heading: string, names: readonly string[]][] = [
+  ['Start:', ['init', 'doctor', 'check', 'run', 'submit']],
+  ['Look:', ['status', 'ls', 'logs', 'show', 'diff', 'batch', 'network']],
+  ['Decide:', ['approve', 'reject', 'land', 'verify', 'replay']],
+  ['Control:', ['pause', 'resume', 'cancel', 'retry', 'breaker']],
+  ['PRDs and tasks:', ['prd', 'import', 'loop', 'task']],
+  ['Operate:', ['up', 'serve', 'worker', 'image', 'config', 'completion']],
+];
+
 const PURPOSE = `halo runs coding agents on PRDs: each story in a sealed container, proven by
 gates in a second one, landed as one commit on a branch of its own.`;
 
@@ -92,15 +102,26 @@ export async function buildProgram(
     .helpOption('-h, --help', 'show help')
     .helpCommand(false)
     .addHelpText('after', FOOTER)
-    .showSuggestionAfterError()
     .exitOverride()
     .hook('preAction', (_program, action) => noteMachine(action, cli))
     // Errors go the way of all errors, through main.
     .configureOutput({ writeOut: stdout, writeErr: () => undefined, getOutHelpWidth: () => 100 });
-  for (const { name, summary, load } of COMMANDS) {
-    const command = program.command(name).summary(summary).description(summary).helpOption('-h, --help', 'show help');
+  for (const { name, summary, load, heading } of inGroups()) {
+    const command = program
+      .command(name)
+      .helpGroup(heading)
+      .summary(summary)
+      .description(summary)
+      .helpOption('-h, --help', 'show help');
     command.copyInheritedSettings(program).helpCommand(false);
     if (names.includes(name)) (await load()).define(command, cli);
   }
   return program;
+}
+
+/** Every command in the order of the help page. */
+function inGroups(): (Entry & { heading: string })[] {
+  return GROUPS.flatMap(([heading, names]) =>
+    names.flatMap((name) => COMMANDS.filter((entry) => entry.name === name).map((entry) => ({ ...entry, heading }))),
+  );
 }

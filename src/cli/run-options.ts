@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
-import type { Command } from 'commander';
+import { Option, type Command } from 'commander';
+import { AGENT_IDS } from '../core/agent.ts';
 
 export interface SettingFlags {
   agent?: string;
@@ -11,7 +12,7 @@ export interface SettingFlags {
 /** Adds the options that change settings: --agent, --profile, -c. */
 export function addSettingOptions(command: Command): Command {
   return command
-    .option('--agent <name>', 'the agent that works on the stories: codex, claude, opencode, gemini or command')
+    .addOption(new Option('--agent <name>', 'the agent that works on the stories').choices(AGENT_IDS))
     .option('--profile <name>', 'use [profiles.<name>] of the configuration')
     .option('-c, --config <key=value>', 'change one setting, e.g. -c retry.attempts=1 (repeatable)', collect);
 }

@@ -53,7 +53,7 @@ export function statusPage(view: RunView, cli: Cli): string[] {
     ...row('commits', commitsText({ state })),
     ['files', dir],
   ];
-  const heading = ['STORY', 'VERDICT', 'TRIES', 'TIME', 'COMMIT', 'TITLE'].map((text) => ({ text }));
+  const heading = ['STORY', 'VERDICT', 'ATTEMPTS', 'TIME', 'COMMIT', 'TITLE'].map((text) => ({ text }));
   const rows = [heading, ...state.stories.map((story) => storyRow(story, state, now))];
   const steps = stepLines(nextSteps(state), widthOf(cli) ?? Number.POSITIVE_INFINITY, paint);
   return [

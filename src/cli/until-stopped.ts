@@ -36,5 +36,5 @@ export async function stoppable<T>(cli: Pick<Cli, 'onStop'>, work: (signal: Abor
 /** A whole number from 1 on, for an option. Throws the message that commander shows. */
 export function parseCount(text: string): number {
   if (/^[1-9][0-9]{0,2}$/.test(text)) return Number(text);
-  throw new InvalidArgumentError('It is a whole number from 1 to 999.');
+  throw new InvalidArgumentError('It must be a whole number from 1 to 999.');
 }

@@ -47,7 +47,8 @@ export function describeUnknownKey(name: string): string {
   const known = [...CONFIG_KEYS.keys()];
   const tables = known.flatMap((key) => (key.includes('.') ? [key.slice(0, key.lastIndexOf('.'))] : []));
   const sameEnd = [...tables, ...known].find((key) => key.endsWith(`.${last}`));
-  const meant = sameEnd ?? findNearest(name, [...known, ...tables]);
+  const plain = [...known, ...tables].filter((key) => !key.includes('.'));
+  const meant = findNearest(name, plain) ?? sameEnd ?? findNearest(name, [...known, ...tables]);
   return meant === undefined ? 'unknown key' : `unknown key; did you mean "${meant}"?`;
 }
 

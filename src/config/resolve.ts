@@ -43,7 +43,8 @@ export interface ResolvedConfig {
   settings: Setting[];
 }
 
-const DEFAULT_ORIGIN = 'default';
+/** Who set a key that nobody has set. */
+export const DEFAULT_ORIGIN = 'default';
 
 /**
  * Puts all sources together, later ones win: defaults, home, repository, profile, environment, `-c`.

@@ -11,7 +11,7 @@ export function parsePriority(text: string): number {
   if (Object.hasOwn(PRIORITY_WORDS, text)) return PRIORITY_WORDS[text as keyof typeof PRIORITY_WORDS];
   const value = Number(text);
   if (/^-?\d{1,4}$/.test(text) && isPriority(value)) return value;
-  throw new HaloError('USAGE', `"${text}" is no priority.`, {
+  throw new HaloError('USAGE', `"${text}" is not a priority.`, {
     hint: `Write high, normal, low, or a whole number from -${PRIORITY_LIMIT} to ${PRIORITY_LIMIT}; smaller goes first.`,
   });
 }

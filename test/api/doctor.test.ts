@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { checkSandbox } from '../../src/api/check-sandbox.ts';
-import { checkQueue, diagnose, judgeOpenFiles } from '../../src/api/doctor.ts';
+import { checkQueue, diagnose, foldSame, judgeOpenFiles } from '../../src/api/doctor.ts';
 import { buryJob } from '../../src/queue/dead-letters.ts';
 import { connectRedis } from '../../src/queue/redis.ts';
 import { openDocker } from '../../src/sandbox/docker/engine.ts';
@@ -29,6 +29,13 @@ it('shows each promise of a sandbox and how disks are limited', async () => {
   } finally {
     await rm(home, { recursive: true });
   }
+});
+
+it('tells one fault that stops several checks once', () => {
+  const gone = { ok: 'fail' as const, says: 'Docker does not answer.', mend: 'start it' };
+  const fine = { name: 'git', ok: 'ok' as const, says: 'git 2.39' };
+  const found = foldSame([fine, ...['docker', 'image', 'sandbox', 'agent'].map((name) => ({ name, ...gone }))]);
+  expect(found).toEqual([fine, { name: 'docker, image, sandbox, agent', ...gone }]);
 });
 
 it('tells of jobs in the queue that are none of halo’s, and how to clear them', async () => {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { HaloError } from '../../src/core/errors.ts';
 import { readTerminal } from '../../src/config/terminal.ts';
+import { COMMANDS, GROUPS } from '../../src/cli/program.ts';
 import { runCli } from '../support/cli-world.ts';
 import { openMemory } from '../support/memory-operations.ts';
 import { succeeded } from '../support/sample-run.ts';
@@ -30,9 +31,19 @@ describe('the command line', () => {
     [['runn'], "Unknown command 'runn'", 'Did you mean run?'],
     [['logs', 'x', '--storry', 'y'], "Unknown option '--storry'", 'Did you mean --story?'],
     [['replay', 'x'], "Required option '--story <id>'", '`halo replay --help`'],
-    [['config'], '`halo config` needs a command after it.', '`halo config --help`'],
+    [['bogus'], "Unknown command 'bogus'", 'hint:  `halo --help` shows how it is used.\n'],
+    [['bogus', '--help'], "Unknown command 'bogus'", '`halo --help`'],
+    [['prd', 'bogus', '--help'], "Unknown command 'bogus'", '`halo prd --help`'],
+    [['config', 'shw'], "Unknown command 'shw'", 'Did you mean show? `halo config --help`'],
+    [['config', 'show', '--jsn'], "Unknown option '--jsn'", 'Did you mean --json? `halo config show --help`'],
+    [
+      ['completion', 'tcsh'],
+      '<shell> cannot be "tcsh". It must be one of bash, zsh, fish.',
+      '`halo completion --help`',
+    ],
+    [['run', '--agent', 'gpt'], '--agent cannot be "gpt". It must be one of codex, claude, ', '`halo run --help`'],
     [['up', '--workers', '0'], 'whole number from 1', '`halo up --help`'],
-    [['logs', 'x', '--attempt', '0'], 'whole number from 1', '`halo logs --help`'],
+    [['logs', 'x', '--attempt', '0'], '--attempt cannot be "0".', '`halo logs --help`'],
   ])('ends %j as wrong usage and says what was meant', async (words, message, hint) => {
     const result = await halo(words);
     expect(result).toMatchObject({ code: 2, stdout: '' });
@@ -43,13 +54,25 @@ describe('the command line', () => {
 
   it('shows help and version on stdout', async () => {
     for (const words of [[], ['--help'], ['help'], ['-h']])
-      expect(await halo(words)).toMatchObject({ code: 0, stdout: expect.stringContaining('Commands:') as string });
+      expect(await halo(words)).toMatchObject({ code: 0, stdout: expect.stringContaining('Start:') as string });
     for (const words of [
       ['run', '--help'],
       ['help', 'run'],
     ])
       expect((await halo(words)).stdout).toContain('Usage: halo run [options] [prd]');
     expect((await halo(['--version'])).stdout).toMatch(/^halo \d+\.\d+\.\d+\n$/);
+  });
+
+  it('has every command in one group of the help page, in the order of work', async () => {
+    expect(GROUPS.flatMap(([, names]) => names).sort()).toEqual(COMMANDS.map(({ name }) => name).sort());
+    const { stdout } = await halo(['--help']);
+    const headings = stdout.split('\n').filter((line) => GROUPS.some(([heading]) => heading === line));
+    expect(headings).toEqual(GROUPS.map(([heading]) => heading));
+  });
+
+  it.each(['prd', 'config', 'breaker'])('prints the help page of %s where no command follows it', async (group) => {
+    const { stdout } = await halo([group, '--help']);
+    expect(await halo([group])).toEqual({ code: 0, stdout, stderr: '' });
   });
 
   it('reports an error with its hint and exit code', async () => {
@@ -117,7 +140,8 @@ describe('completion', () => {
     const operations = openMemory();
     operations.addRun(succeeded('0aaa'));
     operations.addRun(succeeded('0bbb'));
-    const { stdout, code } = await runCli(['__complete', ...words], { operations });
+    const listSettings = () => Promise.resolve({ keys: ['limits.memory', 'retry.attempts'], profiles: ['ci'] });
+    const { stdout, code } = await runCli(['__complete', ...words], { operations, services: { listSettings } });
     expect(code).toBe(0);
     return stdout
       .trimEnd()
@@ -134,6 +158,16 @@ describe('completion', () => {
     expect(await complete('completion', '')).toEqual(['bash', 'zsh', 'fish']);
     expect(await complete('logs', '-f', '0b')).toEqual(['0bbb']);
     expect(await complete('logs', '--story', 'US-1', '')).toEqual(['0bbb', '0aaa']);
+  });
+
+  it('knows values of options', async () => {
+    expect(await complete('run', '--agent', '')).toEqual(['codex', 'claude', 'opencode', 'gemini', 'command']);
+    expect(await complete('logs', '0b', '--story', '')).toEqual(['US-001']);
+    expect(await complete('show', '0b', '')).toEqual(['US-001']);
+    expect(await complete('submit', '--profile', '')).toEqual(['ci']);
+    expect(await complete('run', '-c', 'ret')).toEqual(['retry.attempts=']);
+    expect(await complete('config', 'show', 'lim')).toEqual(['limits.memory']);
+    expect(await complete('submit', '--after', '')).toEqual(['0bbb', '0aaa']);
   });
 
   it('leaves files and free values to the shell', async () => {

@@ -202,6 +202,7 @@ describe('values on the command line and in the environment', () => {
 
 describe('errors', () => {
   test.each([
+    ['gate = ["npm test"]', ':1: gate: unknown key; did you mean "gates"?'],
     ['memory = "4g"', ':1: memory: unknown key; did you mean "limits.memory"?'],
     ['agent = "codex"\n\n[limit]\ncpus = 1', ':3: limit: unknown key; did you mean "limits"?'],
     ['[command]\nrun = ["./agent"]', ':1: command: unknown key; did you mean "agents.command"?'],

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { parseConfigFile } from '../../src/config/load.ts';
 import { resolveConfig } from '../../src/config/resolve.ts';
-import { showConfig, showConfigJson } from '../../src/config/show.ts';
+import { pickSettings, showConfig, showConfigJson } from '../../src/config/show.ts';
 
 const resolved = resolveConfig({
   repo: parseConfigFile('/repo/halo.toml', 'gates = ["npm test"]\n[env]\nTZ = "UTC"'),
@@ -10,7 +10,7 @@ const resolved = resolveConfig({
 });
 
 test('each key is shown with its value as written and who set it, in columns', () => {
-  const lines = showConfig(resolved).trimEnd().split('\n');
+  const lines = showConfig(resolved.settings).trimEnd().split('\n');
   const cells = lines.map((line) => line.trim().split(/ {2,}/));
   expect(cells).toContainEqual(['gates', '[ "npm test" ]', '/repo/halo.toml:1']);
   expect(cells).toContainEqual(['env.TZ', '"UTC"', '/repo/halo.toml:3']);
@@ -21,8 +21,26 @@ test('each key is shown with its value as written and who set it, in columns', (
 });
 
 test('machines get value and origin of each key', () => {
-  const json = showConfigJson(resolved);
+  const json = showConfigJson(resolved.settings);
   expect(json['limits.memory']).toEqual({ value: '2g', origin: 'HALO_LIMITS_MEMORY' });
   expect(json['model.cassettes']).toEqual({ value: null, origin: 'default' });
   expect(json.setup).toEqual({ value: [], origin: 'default' });
+});
+
+test('one key, one table, or what is not as by default', () => {
+  const names = (...how: Parameters<typeof pickSettings>[1][]) =>
+    how.map((each) => pickSettings(resolved.settings, each).map(({ key }) => key));
+  expect(names({ changed: true })[0]?.sort()).toEqual(['env.TZ', 'gates', 'limits.memory']);
+  expect(names({ name: 'limits.memory' }, { name: 'env' })).toEqual([['limits.memory'], ['env.TZ']]);
+  expect(names({ name: 'limits' })[0]).toContain('limits.cpus');
+  expect(() => names({ name: 'limit' })).toThrow('limit: unknown key; did you mean "limits"?');
+});
+
+test('a long value is cut, except where it is shown alone', () => {
+  const run = 'echo a line of a script\n'.repeat(40);
+  const set = ['agent=command', `agents.command.run=${JSON.stringify(run)}`];
+  const { settings } = resolveConfig({ env: {}, cwd: '/', set });
+  const lines = showConfig(pickSettings(settings, { changed: true })).split('\n');
+  expect(Math.max(...lines.map((line) => line.length))).toBeLessThan(220);
+  expect(showConfig(pickSettings(settings, { name: 'agents.command.run' })).length).toBeGreaterThan(run.length);
 });

@@ -155,8 +155,8 @@ describe('halo run refuses settings', () => {
   it('with an agent that it does not know', async () => {
     await expectRefusal(
       await run(['run', prd(), ...AGENT, '--agent', 'codx']),
-      6,
-      '"codex", "claude", "opencode", "gemini", "command"',
+      2,
+      '--agent cannot be "codx". It must be one of codex, claude, opencode, gemini, command.',
     );
   });
 });
@@ -220,7 +220,7 @@ describe('commands refuse', () => {
     [['rnu'], 'Did you mean run?'],
     [['run', '--jsn', 'prd.json'], 'Did you mean --json?'],
     [['run', 'a', 'b'], 'halo run --help'],
-    [['config'], 'halo config --help'],
+    [['config', 'sho'], 'Did you mean show? `halo config --help`'],
     [['worker', '--concurrency', '0'], 'from 1 to 999'],
   ])('the words %j', async (words, says) => {
     await expectRefusal(await run(words), 2, says);

@@ -59,6 +59,7 @@ export async function runCli(words: string[], options: CliOptions): Promise<CliR
       },
       check: notHere,
       readConfig: notHere,
+      listSettings: notHere,
       parsePrd: notHere,
       discoverPrd: notHere,
       readBatch: notHere,

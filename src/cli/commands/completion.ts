@@ -4,7 +4,9 @@ import type { Define } from '../define.ts';
 
 export const define: Define = (command, cli) => {
   command
-    .description('Prints a script that teaches your shell to complete commands, options and run ids.')
+    .description(
+      'Prints a script that teaches your shell to complete commands, options and their values, run ids, stories and PRDs.',
+    )
     .addArgument(new Argument('<shell>', 'your shell').choices(SHELLS))
     .addHelpText('after', HELP)
     .action((shell: Shell) => cli.write(COMPLETION_SCRIPTS[shell]));

@@ -5,6 +5,7 @@ import { addSettingOptions, settingsOf, type SettingFlags } from '../run-options
 
 interface Flags extends SettingFlags {
   repo: string;
+  changed?: true;
   json?: true;
 }
 
@@ -17,11 +18,13 @@ export const define: Define = (command, cli) => {
       'Prints every setting with its value and its origin: default, file, profile, environment variable or option. Later ones win.',
     )
     .helpOption('-h, --help', 'show help')
+    .argument('[key]', 'only this key or table, e.g. retry')
+    .option('--changed', 'only what is not as by default')
     .option('--repo <path>', 'the repository', '.');
   addSettingOptions(show)
     .option('--json', 'print the same as JSON')
     .addHelpText('after', SHOW_HELP)
-    .action((flags: Flags) => showSettings(flags, cli));
+    .action((key: string | undefined, flags: Flags) => showSettings(key, flags, cli));
 };
 
 const HELP = `
@@ -33,14 +36,17 @@ See also: halo init`;
 const SHOW_HELP = `
 Examples:
   halo config show
+  halo config show --changed
+  halo config show retry
   halo config show --profile ci -c retry.attempts=1
   halo config show --json | jq -r '."limits.memory".value'
 
 See also: halo init, halo run`;
 
-async function showSettings(flags: Flags, cli: Cli): Promise<void> {
+async function showSettings(name: string | undefined, flags: Flags, cli: Cli): Promise<void> {
   const folder = resolve(cli.cwd, flags.repo);
-  const shown = await cli.services.readConfig({ folder, profile: flags.profile, set: settingsOf(flags) });
+  const { profile, changed } = flags;
+  const shown = await cli.services.readConfig({ folder, profile, set: settingsOf(flags), name, changed });
   if (flags.json) return cli.printJson(shown.json);
   if (cli.terminal.shown) return cli.write(shown.text);
   await cli.writeExactly(Buffer.from(shown.text));

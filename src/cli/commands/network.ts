@@ -3,6 +3,7 @@ import { reportNetwork, type NetworkProposal, type NetworkRow } from '../../core
 import { safeLine } from '../../core/safe-text.ts';
 import type { Tone } from '../../core/transcript-line.ts';
 import { formatSize } from '../../lib/size.ts';
+import { storyOf } from '../attempt-files.ts';
 import type { Cli } from '../cli.ts';
 import type { Define } from '../define.ts';
 import { RUN_ARGUMENT } from '../resolve-run.ts';
@@ -38,6 +39,7 @@ async function network(runId: string | undefined, { story, json }: Flags, cli: C
   const events = await cli.withRun(runId, async (operations, id) => {
     const all: JournalEvent[] = [];
     for await (const event of operations.follow(id, { after: 0, follow: false })) all.push(event);
+    if (story !== undefined) storyOf((await operations.get(id)).state, story);
     return all;
   });
   const report = reportNetwork(events, story);
@@ -54,7 +56,9 @@ async function network(runId: string | undefined, { story, json }: Flags, cli: C
 const TONES: Record<NetworkRow['outcome'], Tone> = { served: 'plain', refused: 'bad', failed: 'warn' };
 
 function rowTable(rows: NetworkRow[], cli: Cli): string[] {
-  const heading = ['STORY', 'TRY', 'PHASE', 'OUTCOME', 'TIMES', 'BYTES', 'DOOR', 'REQUEST'].map((text) => ({ text }));
+  const heading = ['STORY', 'ATTEMPT', 'PHASE', 'OUTCOME', 'TIMES', 'BYTES', 'DOOR', 'REQUEST'].map((text) => ({
+    text,
+  }));
   const cells = rows.map((row): Cell[] => [
     { text: safeLine(row.story, 16), tone: 'quiet' },
     { text: String(row.attempt), tone: 'quiet' },

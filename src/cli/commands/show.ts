@@ -1,4 +1,4 @@
-import { HaloError } from '../../core/errors.ts';
+import { storyOf } from '../attempt-files.ts';
 import type { Cli } from '../cli.ts';
 import type { Define } from '../define.ts';
 import { RUN_ARGUMENT } from '../resolve-run.ts';
@@ -41,10 +41,8 @@ async function show(
     const wanted = story === undefined ? undefined : (review: { id: string }) => review.id === story;
     const reviewed = await readReview(operations, id, wanted);
     if (reviewed.length > 0 || story === undefined) return { id, reviewed };
-    const ids = (await operations.get(id)).state.stories.map((each) => each.id);
-    throw new HaloError('STORY_NOT_FOUND', `Run ${id} has no story "${story}".`, {
-      hint: `Its stories are ${ids.join(', ')}.`,
-    });
+    storyOf((await operations.get(id)).state, story);
+    return { id, reviewed };
   });
   if (json) {
     const stories = reviewed.map(({ review, files, doubts }) => ({ ...review, files: files ?? null, doubts }));
