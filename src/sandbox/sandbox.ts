@@ -166,6 +166,8 @@ export interface SandboxEngine {
   discardThrowaways(): Promise<void>;
   /** The id of a local image, or undefined. Throws CONFIG_INVALID for one that no sandbox may use. */
   imageId(name: string): Promise<string | undefined>;
+  /** What an image has as /etc/passwd and /etc/group. Throws IMAGE_MISSING, DOCKER_FAILED. */
+  accounts(image: string): Promise<{ passwd: string; group: string }>;
   /** Whether containers see the files of this host folder when it is mounted. */
   canMount(dir: string): Promise<boolean>;
   /** Whether they also reach who listens at a unix socket in it; `runtime` as in `SandboxSpec`. */

@@ -15,6 +15,7 @@ import { candidatePath, createScratch, removeScratch } from '../git/scratch.ts';
 import { mirrorPath } from '../git/mirror.ts';
 import type { Mount, Sandbox, SandboxLabels, SandboxSpec } from '../sandbox/sandbox.ts';
 import type { AttemptPlace } from '../store/layout.ts';
+import { mountAccounts } from './accounts.ts';
 import { refuseOutdated } from './fence.ts';
 import { findStory } from './find-story.ts';
 import { AGENT_HOME, candidateIn, MIRROR, MODEL_PORT } from './places.ts';
@@ -60,6 +61,8 @@ export interface Attempt {
   hostGitDir: string;
   /** Read-only repositories that every sandbox of the attempt sees. */
   repositoryMounts: Mount[];
+  /** An entry for the user in /etc/passwd and /etc/group; none where nothing can be mounted. */
+  accountMounts: Mount[];
   /** Metered while the agent ran. */
   usage: Usage;
   /** What it came to, as far as it came. */
@@ -121,10 +124,12 @@ export async function openAttempt(worker: WorkerContext, request: AttemptRequest
     worker.learnSecrets(config),
   ]);
   const { user, release } = takeUser(id, inUse);
+  const closers: (() => unknown)[] = [() => removeScratch(scratchDir), release];
+  const mounting = () => mountAccounts(worker.engine, { image: config.image, user, dir: scratchDir });
+  const accountMounts = transport === 'mount' ? await mounting().catch(closeAndThrow(closers)) : [];
   const modelKey = `halo-${randomBytes(24).toString('base64url')}`;
   const candidateDir = candidatePath(scratchDir);
   const adapter = agentAdapter(config.agent);
-  const closers: (() => unknown)[] = [() => removeScratch(scratchDir), release];
   let over = false;
   // Work that goes on beside an attempt, such as its baseline, may not know yet that the attempt is over.
   const refuseLate = () => {
@@ -170,6 +175,7 @@ export async function openAttempt(worker: WorkerContext, request: AttemptRequest
     scratchDir,
     candidateDir,
     repositoryMounts: transport === 'mount' ? mountRepositories(id, mirrorDir, candidateDir) : [],
+    accountMounts,
     usage: NO_USAGE,
     measured: {},
     startedAt: new Date().toISOString(),
@@ -213,6 +219,13 @@ export async function openAttempt(worker: WorkerContext, request: AttemptRequest
       await closeAll(closers);
       await reach('close.after');
     },
+  };
+}
+
+function closeAndThrow(closers: (() => unknown)[]): (error: unknown) => Promise<never> {
+  return async (error) => {
+    await closeAll(closers);
+    throw error;
   };
 }
 

@@ -105,6 +105,7 @@ function describeSandbox(attempt: Attempt, volume: string, step: Step, way: Way 
     env: { ...way?.env, ...attempt.config.env, ...step.env },
     mounts: [
       ...attempt.repositoryMounts,
+      ...attempt.accountMounts,
       {
         kind: 'volume',
         source: volume,

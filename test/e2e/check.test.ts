@@ -49,6 +49,18 @@ describe('halo check', () => {
     expect(repository.git('branch', '--list', '--format=%(refname:short)')).toBe('main');
   });
 
+  it('gives the user of a sandbox a name, beside those that the image has', async () => {
+    const gates = [
+      '[ "$(whoami)" = agent ]',
+      'python3 -c "import getpass, pwd, os; pwd.getpwuid(os.getuid())"',
+      'id -gn nobody',
+    ];
+    const { code, stdout } = await check('-c', `gates=${JSON.stringify(gates)}`, '-c', 'setup=[]');
+    expect(stdout).toContain('nogroup\n');
+    expect(stdout).toMatch(/\n3 gates pass\n$/);
+    expect(code).toBe(0);
+  });
+
   it('runs all gates, and says of each why it fails', async () => {
     const gates = '["node --test --test-reporter=tap", "no-such-program", "true"]';
     const { code, stdout } = await check('-c', `gates=${gates}`, '--json');

@@ -3,7 +3,9 @@ import type { Duplex } from 'node:stream';
 import type Docker from 'dockerode';
 import type { ContainerCreateOptions } from 'dockerode';
 import { HaloError } from '../../core/errors.ts';
+import { askOnce } from '../../lib/ask-once.ts';
 import type { Sandbox, SandboxEngine, SandboxSpec } from '../sandbox.ts';
+import { readAccounts } from './accounts.ts';
 import { openClient } from './client.ts';
 import { buildContainer } from './container-spec.ts';
 import { discardBelonging, listBelongings } from './belongings.ts';
@@ -35,6 +37,8 @@ export function openDocker(docker: Docker = openClient()): SandboxEngine {
   const tools = openTools(docker);
   const space = openSpace(docker);
   const guard = openDiskGuard(space);
+  const accountsOf = askOnce((id: string) => readAccounts(docker, id));
+  const accounts = async (image: string) => accountsOf(await lookUp(image));
   const start = async (spec: SandboxSpec) => {
     const volume = watchedVolume(spec);
     const { diskBytes = Infinity, freeDiskBytes = 0 } = spec.limits;
@@ -74,6 +78,7 @@ export function openDocker(docker: Docker = openClient()): SandboxEngine {
         if (error instanceof HaloError && error.code === 'IMAGE_MISSING') return undefined;
         throw error;
       }),
+    accounts,
     canMount: (dir) => canMount({ start }, dir),
     canReach: (dir, runtime) => canReach({ start }, dir, runtime),
     canBridge: () => canBridge({ start }),
