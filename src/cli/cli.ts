@@ -24,6 +24,11 @@ export interface Cli extends Omit<World, 'stdout' | 'stderr'> {
   printJson(value: unknown): Promise<void>;
   /** Writes lines for people to stderr, where they do not disturb what stdout is piped into. */
   note(...lines: string[]): Promise<void>;
+  /**
+   * Has what the work prints shown by the user's pager where stdout is a terminal, made safe as ever; what it notes
+   * follows when the person has left the pager.
+   */
+  paged(work: () => Promise<void>): Promise<void>;
   /** Runs work on the operations and closes them whatever happens. */
   withOperations<T>(work: (operations: Operations) => Promise<T>): Promise<T>;
   /** The same for a command about one run: `reference` as RUN_ARGUMENT describes it. Throws RUN_NOT_FOUND. */
@@ -34,7 +39,10 @@ export function createCli({ stdout, stderr, ...world }: World): Cli {
   const { terminal, ask } = world;
   const paint = terminal.color.stdout ? paintColor : paintPlain;
   const paintErr = terminal.color.stderr ? paintColor : paintPlain;
-  const write = (text: string) => writeTo(stdout, safeStyled(text, paint));
+  let out: NodeJS.WritableStream = stdout;
+  let later: string[] | undefined;
+  const write = (text: string) => writeTo(out, safeStyled(text, paint));
+  const note = (text: string) => writeTo(stderr, safeStyled(text, paintErr));
   const cli: Cli = {
     ...world,
     ask: ask && ((question, signal) => ask(safeText(question), signal)),
@@ -43,10 +51,30 @@ export function createCli({ stdout, stderr, ...world }: World): Cli {
     screen: stdout,
     exitCode: 0,
     write,
-    writeExactly: (bytes) => writeTo(stdout, bytes),
+    writeExactly: (bytes) => writeTo(out, bytes),
     print: (...lines) => write(lines.map((line) => `${line}\n`).join('')),
     printJson: (value) => write(`${safeJson(value)}\n`),
-    note: (...lines) => writeTo(stderr, safeStyled(lines.map((line) => `${line}\n`).join(''), paintErr)),
+    async note(...lines) {
+      const text = lines.map((line) => `${line}\n`).join('');
+      if (later === undefined) await note(text);
+      else later.push(text);
+    },
+    async paged(work) {
+      const pager = terminal.shown ? await world.services.openPager() : undefined;
+      if (pager === undefined) return work();
+      // Ctrl-C is for the pager.
+      const off = world.onStop(() => undefined);
+      [out, later] = [pager.input, []];
+      try {
+        await work();
+      } finally {
+        await pager.close();
+        off();
+        const held = later.join('');
+        [out, later] = [stdout, undefined];
+        await note(held);
+      }
+    },
     async withOperations(work) {
       const operations = await world.services.openOperations();
       try {

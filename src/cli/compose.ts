@@ -17,6 +17,7 @@ import { credentialsIn, withoutCredentialsIn } from '../core/address-credentials
 import type { Prd } from '../core/prd.ts';
 import type { Masker } from '../lib/secrets/masker.ts';
 import { openLog } from './open-log.ts';
+import type { Pager } from './pager.ts';
 
 export interface Worker {
   close(): Promise<void>;
@@ -84,6 +85,8 @@ export interface Services {
   performTask(options: Omit<TaskOptions, 'userHome'>, world: Omit<TaskWorld, 'host'>): Promise<number>;
   /** Has a program run one task after the other. Answers with the exit code. */
   runLoop(options: Omit<LoopOptions, 'userHome'>, world: Omit<LoopWorld, 'env'>): Promise<number>;
+  /** Starts the pager of the person at the terminal; undefined where they want none. */
+  openPager(): Promise<Pager | undefined>;
   /** Lets the person change a file in their editor. Throws USAGE. */
   editFile(path: string): Promise<void>;
   initConfig(options: { folder: string; force: boolean }): Promise<Initialised>;
@@ -224,6 +227,16 @@ export function composeServices(words: readonly string[]): Services {
         import('../config/host.ts'),
       ]);
       return runLoop({ ...options, userHome: homedir() }, { ...world, env: processEnv() });
+    },
+    async openPager() {
+      const [{ readPager }, { readCorePager }, { startPager }, { processEnv }] = await Promise.all([
+        import('../config/pager.ts'),
+        import('../git/core-pager.ts'),
+        import('./pager.ts'),
+        import('../config/host.ts'),
+      ]);
+      const pager = await readPager(processEnv(), readCorePager);
+      return pager === undefined ? undefined : startPager(pager);
     },
     async editFile(path) {
       const [{ editFile }, { readEditor }, { processEnv }] = await Promise.all([

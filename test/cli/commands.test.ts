@@ -1,6 +1,7 @@
 import { mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Writable } from 'node:stream';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { NO_USAGE } from '../../src/core/agent.ts';
 import { HaloError } from '../../src/core/errors.ts';
@@ -479,6 +480,55 @@ describe('halo diff and halo land', () => {
   it('print the diff untouched into a pipe', async () => {
     operations.addRun(succeeded('r1'));
     expect((await halo(['diff', 'r1'])).stdout).toBe((await operations.diff('r1', undefined)).toString());
+  });
+
+  it('show what the attempts at a story made that has not landed, and say so', async () => {
+    operations.addRun([created('r1', 2), ...failed('US-001', 1), ...failed('US-001', 2)]);
+    const patch = (n: number) =>
+      `diff --git a/x.js b/x.js\n--- a/x.js\n+++ b/x.js\n@@ -1 +1,2 @@\n old\n+attempt ${n}\n`;
+    for (const n of [1, 2]) operations.addArtifact('r1', `${shortStoryKey('US-001')}/${n}/diff.patch`, patch(n));
+    expect(await halo(['diff', 'r1', '--story', 'US-001'])).toEqual({
+      code: 0,
+      stdout: patch(2),
+      stderr: 'not landed: attempt 2 of 2, GATE_FAILED\n',
+    });
+    const first = await halo(['diff', 'r1', '--attempt', '1']);
+    expect(first).toMatchObject({ stdout: patch(1), stderr: 'not landed: attempt 1 of 2\n' });
+    const stat = await halo(['diff', 'r1', '--story', 'US-001', '--stat']);
+    expect(stat.stdout).toBe(' x.js | 1 +\n 1 file changed, 1 insertion(+)\n');
+    expect((await halo(['diff', 'r1', '--story', 'US-001', '--name-only'])).stdout).toBe('x.js\n');
+    const none = await halo(['diff', 'r1', '--story', 'US-002']);
+    expect(none).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('There was no attempt at story US-002') as string,
+    });
+  });
+
+  it('show the change of each story below a heading', async () => {
+    operations.addRun([created('r1', 2), ...passed('US-001'), ...passed('US-002')]);
+    const { stdout } = await halo(['diff', 'r1', '--by-story', '--name-only']);
+    expect(stdout).toBe('── US-001  Story number 1  abcdef0 ──\nx\n── US-002  Story number 2  abcdef0 ──\nx\n');
+  });
+
+  it('go through the pager at a terminal, made safe, with the warnings after it', async () => {
+    operations.addRun([created('r1', 1), ...failed('US-001')]);
+    const evil = 'diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -0,0 +1 @@\n+\u001b]0;title\u0007\n';
+    operations.addArtifact('r1', `${shortStoryKey('US-001')}/1/diff.patch`, evil);
+    const pages: string[] = [];
+    const openPager = () =>
+      Promise.resolve({
+        input: new Writable({ write: (chunk: Buffer, _encoding, done) => done(void pages.push(chunk.toString())) }),
+        close: () => Promise.resolve(void pages.push('[left]')),
+      });
+    const shown = { terminal: { shown: true }, services: { openPager } };
+    const result = await halo(['diff', 'r1', '--story', 'US-001'], shown);
+    expect(pages.join('')).toContain('+<U+001B>]0;title<U+0007>\n[left]');
+    expect(result.stdout).toBe('');
+    expect(result.stderr).toContain('warning: 2 hidden characters');
+    pages.length = 0;
+    await halo(['diff', 'r1', '--story', 'US-001'], { services: { openPager } });
+    await halo(['logs', 'r1', '-f', '--json'], { ...shown, onReady: (press) => setTimeout(press) });
+    expect(pages).toEqual([]);
   });
 
   it('land, or say why not', async () => {

@@ -182,6 +182,11 @@ const ROWS: [id: string, attack: string, defence: string][] = [
     'a request for a log leads to other files, or to one without end',
     'plain names, no links, regular files of at most 16 MiB',
   ],
+  [
+    'incident repository-pager',
+    'a repository configures the program that shows its diffs',
+    'the pager of the user’s own configuration alone',
+  ],
   ['incident weak-token', 'a token that can be guessed', 'refused when the server starts'],
   [
     'incident request-options',

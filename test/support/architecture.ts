@@ -41,7 +41,7 @@ const ONLY_IN: Record<string, string[]> = {
   'tar-fs': ['sandbox/'],
   bullmq: ['queue/'],
   ioredis: ['queue/'],
-  'node:child_process': ['queue/', 'sandbox/docker/image', 'sandbox/docker/base', 'cli/edit-file.ts'],
+  'node:child_process': ['queue/', 'sandbox/docker/image', 'sandbox/docker/base', 'cli/edit-file.ts', 'cli/pager.ts'],
   execa: [
     'git/git.ts',
     'queue/',

@@ -67,6 +67,7 @@ export async function runCli(words: string[], options: CliOptions): Promise<CliR
       openImport: notHere,
       performTask: notHere,
       runLoop: notHere,
+      openPager: () => Promise.resolve(undefined),
       editFile: notHere,
       initConfig: notHere,
       buildImage: notHere,

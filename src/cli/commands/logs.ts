@@ -71,14 +71,15 @@ async function logs(references: string[], flags: Flags, cli: Cli): Promise<void>
       if (raw === undefined && !isFile(flags)) {
         const how = { json: json === true, full: full === true, timestamps: timestamps === true };
         const what = { ...rest, ...how, follow: follow === true, since };
-        return showEvents({ operations, runs, signal, ...what }, cli);
+        const show = () => showEvents({ operations, runs, signal, ...what }, cli);
+        return follow || json ? show() : cli.paged(show);
       }
       if (others.length > 0)
         throw new HaloError('USAGE', '--raw, --gate, --setup and --prompt are about one run.', {
           hint: 'Name the run: `halo ls` lists all runs.',
         });
       return isFile(flags)
-        ? showFiles({ operations, runId, wanted: flags, exact: raw === true, tail: flags.tail }, cli)
+        ? cli.paged(() => showFiles({ operations, runId, wanted: flags, exact: raw === true, tail: flags.tail }, cli))
         : showRaw({ operations, runId, story: flags.story, follow: follow === true, signal }, cli);
     }),
   );

@@ -48,7 +48,7 @@ async function status(runId: string | undefined, { json, watch }: Flags, cli: Cl
       };
       if (watch) return watchPage(cli, read);
       const { view, lines } = await read();
-      return json ? cli.printJson(view) : cli.print(...lines);
+      return json ? cli.printJson(view) : cli.paged(() => cli.print(...lines));
     });
   }
   await cli.withOperations(async (operations) => {

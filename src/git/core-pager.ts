@@ -1,0 +1,20 @@
+import { git } from './git.ts';
+
+/**
+ * `core.pager` of the user's configuration, else of the system's; undefined where none is set. What a repository
+ * configures is never asked: a program that it names would run here.
+ */
+export async function readCorePager(): Promise<string | undefined> {
+  for (const scope of ['--global', '--system']) {
+    // 1: it is not set, 128: there is no such file.
+    const found = await git(['config', scope, '--includes', '--get', 'core.pager'], {
+      trust: 'operator',
+      ok: [0, 1, 128],
+      maxBytes: 64 * 1024,
+      timeoutMs: 10_000,
+    });
+    const pager = found.stdout.toString('utf8').trim();
+    if (found.exitCode === 0) return pager;
+  }
+  return undefined;
+}
