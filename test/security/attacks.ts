@@ -86,6 +86,11 @@ const ROWS: [id: string, attack: string, defence: string][] = [
     'before each gate the commit’s tree is put back',
   ],
   [
+    'incident judge-memory',
+    'a test writes into the memory of the shell that judges it',
+    'each gate has a container of its own; `halo doctor` warns where the kernel lets processes do that',
+  ],
+  [
     'incident submodule-programs',
     'git, when it looks into a submodule, runs what the agent wrote there',
     'no command of halo’s enters a submodule',
@@ -109,6 +114,11 @@ const ROWS: [id: string, attack: string, defence: string][] = [
     'incident address-password',
     'a password in an address is kept and served',
     'taken out at the door; git gets it for one fetch, by its environment',
+  ],
+  [
+    'incident setup-way-out',
+    'the agent has the setup of the gates send what the agent cannot',
+    'setup reaches what [network] lists and nothing else; `halo network` shows whose setup asked',
   ],
   ['incident dns', 'data leaves through name look-ups', 'no resolver inside'],
   ['incident patch-parser', 'two parsers of one patch disagree', 'no patch is parsed'],

@@ -3,6 +3,8 @@ import { createServer } from 'node:http';
 import { createServer as createTlsServer } from 'node:tls';
 import type { AddressInfo, Server, Socket } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import type { JournalEvent } from '../../src/core/events.ts';
+import { reportNetwork } from '../../src/core/network-report.ts';
 import { openHalo, OK, scripted, type TestHalo } from '../support/halo.ts';
 import { makeRepository, type TestRepository } from '../support/repository.ts';
 
@@ -138,5 +140,36 @@ describe('attack 13: publishing through an allowed registry', () => {
     );
     expect(answers.map((answer) => answer.slice(9, 12))).toEqual(['405', '405', '405', '400', '403', '403']);
     expect(server.reached()).toBe(0);
+  });
+});
+
+describe('incident setup-way-out: an agent whose install script sends what the agent itself cannot', () => {
+  it('reaches what setup may reach and nothing else, and the report says that the story’s own setup asked', async () => {
+    const [allowed, other] = [
+      await listening(createServer((_req, res) => res.end('taken'))),
+      await listening(createServer()),
+    ];
+    const host = (port: number) => `127.0.0.1:${port}`;
+    const send = (port: number) => ({
+      raw: `GET http://${host(port)}/private HTTP/1.1\r\nHost: ${host(port)}\r\nConnection: close\r\n\r\n`,
+    });
+    const plan = JSON.stringify([send(allowed.port), send(other.port), tunnel(host(other.port))]);
+    const repository = makeRepository({ 'attacker.mjs': ATTACKER, 'plan.json': '[]' });
+    repositories.push(repository);
+    const agent = `printf %s '${plan}' > plan.json; node attacker.mjs > answers.json; ${OK}`;
+    const network = [`network.allow=["${host(allowed.port)}"]`, 'tests.baseline=never'];
+    const settings = scripted(agent, ['true'], ['setup=["node attacker.mjs"]', ...network]);
+    const { runId, detail } = await halo.run(repository.root, [{ id: 'A' }], settings);
+    expect(detail).toBe('1 of 1 stories landed');
+    expect(repository.git('show', `halo/${runId}:answers.json`)).toBe('["","",""]');
+    expect(other.reached()).toBe(0);
+    const events: JournalEvent[] = [];
+    for await (const event of halo.operations.follow(runId, { after: 0, follow: false })) events.push(event);
+    const { rows } = reportNetwork(events, undefined);
+    expect(rows.map(({ phase, target, outcome }) => [phase, target, outcome])).toEqual([
+      ['gates', host(allowed.port), 'served'],
+      ['gates', host(other.port), 'refused'],
+      ['gates', host(other.port), 'refused'],
+    ]);
   });
 });
