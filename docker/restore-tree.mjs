@@ -8,7 +8,8 @@
 // say nothing. What is neither tracked nor ignored by the commit's own rules is removed, but for the report files. `.git`
 // becomes a copy of <repository>. Ignored files and the contents of submodules stay. What does not differ is not written.
 //
-// Prints one line of JSON: {"changed": […], "removed": […], "more": <paths that are not named>} or {"error": "…"}.
+// Prints one line of JSON: {"changed": […], "removed": […], "more": <paths that are not named>}, {"error": "…"} for what
+// only the workspace can be the reason of, or {"fault": "…"} for what it runs on: disk, memory, processes.
 import { spawnSync } from 'node:child_process';
 import * as fs from 'node:fs';
 
@@ -27,6 +28,11 @@ const PLANTED = ['hooks', 'modules', 'worktrees', 'commondir', 'info/attributes'
 const CONVERSIONS = ['eol', 'ident', 'working-tree-encoding'];
 const PLAIN = ['unspecified', 'unset', 'lf'];
 const RAW = '* -text -ident !eol !filter !working-tree-encoding\n';
+
+/** What the machine is short of, whatever is in the workspace. */
+const FAULTS = ['ENOSPC', 'EDQUOT', 'ENOMEM', 'EAGAIN', 'EMFILE', 'ENFILE', 'EIO', 'EROFS', 'ESTALE'];
+const FAULT_WORDS =
+  /No space left|quota exceeded|[Oo]ut of memory|annot allocate memory|Too many open files|Input\/output error|Read-only file system|temporarily unavailable|terminated by signal/;
 
 /** Modes as git makes them. */
 const mask = process.umask();
@@ -63,10 +69,12 @@ function at(path, root = workspace) {
 function run(program, args, { input = '', cwd = '/', ok = [0] } = {}) {
   const bytes = Buffer.from(input, 'latin1');
   const options = { input: bytes, cwd, env: environment, maxBuffer: 2 ** 30 };
-  const { status, stdout, stderr, error } = spawnSync(program, args, options);
+  const { status, signal, stdout, stderr, error } = spawnSync(program, args, options);
   if (error !== undefined) throw error;
   if (ok.includes(status)) return stdout.toString('latin1');
-  throw new Error(`${program} failed: ${stderr.toString().trim().split('\n').at(-1) || `exit ${status}`}`);
+  const complaint = stderr.toString().trim();
+  const why = `${program} failed: ${complaint.split('\n').at(-1) || (signal ?? `exit ${status}`)}`;
+  throw Object.assign(new Error(why), { isFault: signal !== null || FAULT_WORDS.test(complaint) });
 }
 
 function git(args, { tree = workspace, dir = repository, ...options } = {}) {
@@ -315,5 +323,6 @@ try {
   const more = all.length + removed.size - named.length - gone.length;
   process.stdout.write(`${JSON.stringify({ changed: named.map(show), removed: gone.map(show), more })}\n`);
 } catch (error) {
-  process.stdout.write(`${JSON.stringify({ error: String(error.message ?? error).slice(0, NAME_LENGTH) })}\n`);
+  const kind = error.isFault === true || FAULTS.includes(error.code) ? 'fault' : 'error';
+  process.stdout.write(`${JSON.stringify({ [kind]: String(error.message ?? error).slice(0, NAME_LENGTH) })}\n`);
 }

@@ -1,10 +1,12 @@
 import { readFile } from 'node:fs/promises';
 import { join, normalize } from 'node:path';
 import { z } from 'zod';
+import { saysDiskFull } from '../core/disk-full.ts';
 import { HaloError } from '../core/errors.ts';
 import type { Restored } from '../core/restored.ts';
 import { safeLine } from '../core/safe-text.ts';
 import { streamCommit } from '../git/pack-stream.ts';
+import { parseJson } from '../lib/parse-json.ts';
 import { shellQuote } from '../lib/shell-quote.ts';
 import { DOCKER_DIR } from '../sandbox/docker/image-recipe.ts';
 import { TRUSTED_IMAGE } from '../sandbox/docker/trusted-image.ts';
@@ -16,7 +18,6 @@ import { WORKSPACE } from './places.ts';
 const PROGRAM = '/tmp/restore-tree.mjs';
 const REPOSITORY = '/tmp/tree';
 
-/** A workspace that takes longer was made to. */
 const MOST_SECONDS = 600;
 
 /** Makes a workspace hold exactly its commit again; undefined: it did. */
@@ -25,14 +26,14 @@ export type Restorer = () => Promise<Restored | undefined>;
 /**
  * Starts a sandbox of halo's image beside a workspace, with a repository that no command of the workspace can reach.
  * Its program puts back what commands changed; call it while none of them runs. Throws POLICY_VIOLATION for a workspace
- * that cannot be put back: only what ran in it can have made it so.
+ * that cannot be put back because of what is in it, DISK_FAILED or DOCKER_FAILED where the machine is too full or too slow.
  */
 export function openRestorer(attempt: Attempt, volume: string, checkout: Checkout): Restorer {
   const starting = startSandbox(attempt, volume, checkout);
   starting.catch(() => {}); // whoever restores hears of it
   const reports = attempt.config.tests.reports.map((path) => normalize(path));
   const words = [WORKSPACE, `${REPOSITORY}/.git`, checkout.commit, ...reports].map(shellQuote).join(' ');
-  const failed = JSON.stringify({ error: 'it takes too much time or memory' });
+  const failed = JSON.stringify({ fault: `it took more than ${MOST_SECONDS} seconds or too much memory` });
   const script = `timeout ${MOST_SECONDS} node ${PROGRAM} ${words} || echo ${shellQuote(failed)}`;
   return async () => {
     const sandbox = await starting;
@@ -76,11 +77,21 @@ async function startSandbox(attempt: Attempt, volume: string, checkout: Checkout
 
 const Answer = z.union([
   z.object({ error: z.string() }),
+  z.object({ fault: z.string() }),
   z.object({ changed: z.array(z.string()), removed: z.array(z.string()), more: z.number() }),
 ]);
 
-function readAnswer(text: string): Restored | undefined {
-  const answer = Answer.parse(JSON.parse(text.trim().split('\n').at(-1) ?? ''));
+/** What the program printed last, as what it says. Throws as a `Restorer` does. */
+export function readAnswer(text: string): Restored | undefined {
+  const { data } = Answer.safeParse(parseJson(text.trim().split('\n').at(-1) ?? ''));
+  const answer = data ?? { fault: 'it printed no answer' };
+  if ('fault' in answer) {
+    const why = safeLine(answer.fault);
+    const code = saysDiskFull(why) ? 'DISK_FAILED' : 'DOCKER_FAILED';
+    throw new HaloError(code, `The workspace could not be put back to its commit before a gate: ${why}.`, {
+      hint: 'See whether the engine’s disk is full or its machine overloaded; [limits] memory is for this step as well.',
+    });
+  }
   if ('error' in answer) {
     const why = safeLine(answer.error);
     throw new HaloError('POLICY_VIOLATION', `The workspace cannot be put back to its commit before a gate: ${why}.`, {

@@ -5,6 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { verify } from '../../src/api/verify.ts';
+import { readAnswer } from '../../src/worker/restore-tree.ts';
+import { endOfError } from '../../src/worker/story-end.ts';
 import { openHalo, OK, scripted, type TestHalo } from '../support/halo.ts';
 import { makeRepository, type TestRepository } from '../support/repository.ts';
 
@@ -129,6 +131,28 @@ describe('incident gate-tree: what ran in a workspace before a gate', () => {
     );
     shell('rm out/junit.xml; ln -s /etc/passwd out/junit.xml');
     expect(restore('out/junit.xml')).toMatchObject({ removed: ['out/'] });
+  });
+
+  it('is no reason to blame the story when the machine is short of something', () => {
+    shell('echo "exit 0" > ci/check.sh');
+    const args = [PROGRAM, workspace, join(parent, 'tree.git'), commit].map((word) => `'${word}'`).join(' ');
+    // Too few for the pipes of a program.
+    expect(JSON.parse(shell(`ulimit -n 22; exec '${process.execPath}' ${args}`))).toEqual({
+      fault: expect.stringMatching(/EMFILE|Too many open files/) as string,
+    });
+    const thrown = (answer: object) => {
+      try {
+        return readAnswer(`noise\n${JSON.stringify(answer)}\n`);
+      } catch (error) {
+        return error;
+      }
+    };
+    const full = thrown({ fault: 'git failed: fatal: write error: No space left on device' });
+    expect(full).toMatchObject({ code: 'DISK_FAILED', stopReason: 'INFRASTRUCTURE' });
+    const slow = thrown({ fault: 'it took more than 600 seconds or too much memory' });
+    expect(slow).toMatchObject({ code: 'DOCKER_FAILED', stopReason: 'INFRASTRUCTURE' });
+    expect([full, slow, thrown({})].map(endOfError)).toEqual([undefined, undefined, undefined]);
+    expect(endOfError(thrown({ error: 'EACCES' }))).toMatchObject({ stopReason: 'POLICY_VIOLATION' });
   });
 });
 
