@@ -13,6 +13,7 @@ import { readNote, type Note } from '../git/notes.ts';
 import { isObjectId } from '../git/object-id.ts';
 import { inspectRepo } from '../git/repo.ts';
 import { RUN_ID } from '../lib/id.ts';
+import { isExcessive } from '../lib/parse-json.ts';
 import { openStore, type Store } from '../store/store.ts';
 import { check, type Check } from '../worker/check.ts';
 import { checkSignatures, findSigners } from '../worker/check-signatures.ts';
@@ -100,7 +101,7 @@ async function verifyCommit(
 
 function readNoted(note: Note | undefined): ReturnType<typeof readProofText> {
   if (note === undefined) return { fault: 'none' };
-  return note.text === undefined ? { fault: 'far too large' } : readProofText(note.text);
+  return note.text === undefined || isExcessive(note.text) ? { fault: 'far too large' } : readProofText(note.text);
 }
 
 function compareTexts(kept: string | undefined, note: Note | undefined): Check {

@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { readAnswer } from '../../src/agents/answer.ts';
 import { parseClaudeLine } from '../../src/agents/claude/parse.ts';
+import { readCodexOutcome } from '../../src/agents/codex/outcome.ts';
 import { parseCodexLine } from '../../src/agents/codex/parse.ts';
+import { parseCommandLine } from '../../src/agents/command/parse.ts';
 import { buildPrompt } from '../../src/agents/prompt.ts';
 import { buildApp } from '../../src/api/http-server.ts';
 import type { Operations } from '../../src/api/operations.ts';
@@ -164,5 +166,22 @@ describe('incident json-bomb: JSON with more values than there is memory for wha
     const change = `{"id":"x","type":"file_change","status":"completed","changes":${many}}`;
     expect(parseCodexLine(`{"type":"item.completed","item":${change}}`).activities).toEqual([]);
     expect(readAnswer(many)).toMatchObject({ kind: 'invalid' });
+    expect(parseCommandLine(`{"status":"ok","summary":${many}}`).answerText).toBeUndefined();
+    expect(parseCommandLine(`{"status":"ok","x":${'['.repeat(4_000_000)}`).answerText).toBeUndefined();
+    const end = {
+      exitCode: 1,
+      stderrTail: '',
+      answerText: undefined,
+      error: `{"error":{"message":"x","more":${many}}}`,
+    };
+    expect(readCodexOutcome(end)).toMatchObject({
+      kind: 'error',
+      error: expect.stringMatching(/^Codex failed: \{"error"/) as string,
+    });
+  });
+
+  it('is no configuration', () => {
+    for (const text of [`a = ${'['.repeat(60_000)}`, `${'a.'.repeat(60_000)}b = 1`, `[${'a.'.repeat(60_000)}b]`])
+      expect(() => config(text)).toThrow(HaloError);
   });
 });

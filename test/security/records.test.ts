@@ -168,8 +168,10 @@ describe('incident forged-record: a record in refs/notes/halo that its author ma
       expect(stdout).toMatch(says);
       expect(code).toBe(10);
     }
-    await writeNote({ gitDir, commit, text: 'x'.repeat(1_100_000) });
-    expect((await halo()).stdout).toMatch(/✗ +record +a note of halo +far too large$/m);
+    for (const text of ['x'.repeat(1_100_000), `{"v":1,"gates":[${'1,'.repeat(200_000)}1]}`]) {
+      await writeNote({ gitDir, commit, text });
+      expect((await halo()).stdout).toMatch(/✗ +record +a note of halo +far too large$/m);
+    }
   });
 });
 

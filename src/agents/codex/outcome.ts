@@ -1,6 +1,7 @@
 import type { AgentOutcome } from '../../core/agent.ts';
 import type { FailureCause } from '../../core/failure.ts';
 import { safeLine } from '../../core/safe-text.ts';
+import { parseForeignJson } from '../../lib/parse-json.ts';
 import type { AgentEnd } from '../adapter.ts';
 import { readAnswer } from '../answer.ts';
 import { describeEnd } from '../ended.ts';
@@ -34,11 +35,7 @@ function explain(message: string): AgentOutcome {
 
 /** For a refused request Codex gives the whole JSON body as its message. */
 function unwrapBody(message: string): string {
-  try {
-    const body = JSON.parse(message) as { error?: { message?: unknown } } | null;
-    const inner = body?.error?.message;
-    return typeof inner === 'string' ? inner : message;
-  } catch {
-    return message;
-  }
+  const body = parseForeignJson(message) as { error?: { message?: unknown } } | null | undefined;
+  const inner = body?.error?.message;
+  return typeof inner === 'string' ? inner : message;
 }

@@ -1,3 +1,4 @@
+import { parseForeignJson } from '../../lib/parse-json.ts';
 import type { ParsedLine } from '../adapter.ts';
 import { capText } from '../cap.ts';
 
@@ -11,9 +12,6 @@ export function parseCommandLine(line: string): ParsedLine {
 
 function hasStatus(text: string): boolean {
   if (!text.trimStart().startsWith('{')) return false;
-  try {
-    return Object.hasOwn(JSON.parse(text) as object, 'status');
-  } catch {
-    return false;
-  }
+  const value = parseForeignJson(text);
+  return typeof value === 'object' && value !== null && Object.hasOwn(value, 'status');
 }
