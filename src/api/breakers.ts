@@ -1,4 +1,6 @@
+import { breakerName } from '../core/breaker.ts';
 import { HaloError } from '../core/errors.ts';
+import { mirrorName } from '../git/source.ts';
 import type { RunState } from '../core/run-state.ts';
 import type { Breakers } from '../store/breakers.ts';
 import type { Store } from '../store/store.ts';
@@ -29,10 +31,12 @@ export async function listBreakers({ store, breakers }: BreakerKeeper): Promise<
 }
 
 /**
- * Closes a breaker, so that what it held back goes on; answers with its whole key. Throws USAGE when it is not open,
+ * Closes a breaker, so that what it held back goes on; answers with its whole key. `asked` is its key, the name of its
+ * repository, or a run. Throws USAGE when it is not open,
  * and RUN_NOT_FOUND.
  */
-export async function resetBreaker({ store, breakers }: BreakerKeeper, key: string): Promise<string> {
+export async function resetBreaker({ store, breakers }: BreakerKeeper, asked: string): Promise<string> {
+  const key = await findShared(breakers, asked);
   if (key.includes(':') && !key.startsWith(RUN)) {
     if (!(await breakers.reset(key))) throw notOpen(key);
     await releaseRuns(store, key);
@@ -49,6 +53,19 @@ export async function resetBreaker({ store, breakers }: BreakerKeeper, key: stri
   });
   if (!wasOpen) throw notOpen(`${RUN}${runId}`);
   return `${RUN}${runId}`;
+}
+
+/** The key of the open breaker that is meant by the name or path of a repository; `asked` itself where there is none. */
+async function findShared(breakers: Breakers, asked: string): Promise<string> {
+  if (asked.includes(':')) return asked;
+  const keys = (await breakers.list()).map(({ key }) => key);
+  const name = breakerName(`repository:${mirrorName(asked)}`);
+  const named = keys.filter((key) => breakerName(key) === name);
+  if (named.length === 0) return asked;
+  if (named.length === 1) return named[0] ?? asked;
+  throw new HaloError('USAGE', `${JSON.stringify(asked)} is the name of several repositories: ${named.join(', ')}.`, {
+    hint: 'Give the whole key of one of them.',
+  });
 }
 
 /** The journals of runs that wait for it say that they wait no more; workers see it within seconds. */

@@ -1,3 +1,4 @@
+import { breakerName, resetCommand } from '../core/breaker.ts';
 import type { ListedRun, RunView } from '../api/operations.ts';
 import { formatDuration, msBetween } from '../core/duration.ts';
 import { needsText } from '../core/needs.ts';
@@ -170,7 +171,7 @@ function retryLines(stories: StoryState[], { paint, now }: { paint: Paint; now: 
     const what =
       waiting.breaker === undefined
         ? `retry ${waiting.nth ?? 1} of ${waiting.of ?? 1} ${when}`
-        : `for the breaker ${safeLine(waiting.breaker)}, asks again ${when}`;
+        : `for the breaker of ${safeLine(breakerName(waiting.breaker))}, which \`${resetCommand(waiting.breaker)}\` closes, asks again ${when}`;
     return [`${paint('warn', 'waits')}    ${safeLine(id)}: ${what}: ${safeLine(waiting.why, LONGEST)}`];
   });
   return lines.length === 0 ? [] : ['', ...lines];

@@ -1,3 +1,5 @@
+import { shellWord } from './shell-word.ts';
+
 /** When halo stops trying; 0 turns a threshold off. */
 export interface BreakerPolicy {
   /** Failures in a row that changed no file. */
@@ -24,6 +26,8 @@ export interface FailureSign {
   output?: number | undefined;
   /** Whether permission was lacking. */
   denied: boolean;
+  /** Its class; absent in what an older halo wrote. */
+  kind?: string | undefined;
 }
 
 /** Failures since the last success, newest last. */
@@ -44,7 +48,8 @@ export function findTrip(signs: Signs, policy: BreakerPolicy): string | undefine
   if (last === undefined) return undefined;
   const inRow = (holds: (sign: FailureSign) => boolean) => signs.length - 1 - signs.findLastIndex((s) => !holds(s));
   const reached = (count: number, threshold: number) => threshold > 0 && count >= threshold;
-  const idle = inRow(({ changed }) => changed === false);
+  // A hang, a crash and a lack of memory have nothing in common but that no file was changed.
+  const idle = inRow(({ changed, kind }) => changed === false && kind === last.kind);
   if (reached(idle, policy.noChange))
     return idle === 1 ? 'a failure changed no file' : `${idle} failures in a row changed no file`;
   const denied = inRow((sign) => sign.denied);
@@ -95,14 +100,18 @@ export type Admission =
   /** `until`, in ms since 1970, is when to ask again. */
   | { admitted: false; reason: string; until: number };
 
-/** Whether `who` may try: always while closed, nobody while open, and one at a time after the cooldown. */
+/**
+ * Whether `who` may try: always while closed, nobody while open, and one at a time after the cooldown. What a person
+ * started (`startedAt`, ms since 1970) after it had opened is that one at once.
+ */
 export function admit(
   breaker: Breaker,
-  { who, now, policy }: { who: string; now: number; policy: BreakerPolicy },
+  { who, now, policy, startedAt }: { who: string; now: number; policy: BreakerPolicy; startedAt?: number | undefined },
 ): Admission {
-  const { status, reason = 'too many failures', until = 0 } = breaker;
+  const { status, reason = 'too many failures', until = 0, openedAt = now } = breaker;
   if (status === 'closed' || breaker.trial === who) return { admitted: true, breaker };
-  if (now < until) return { admitted: false, reason, until: status === 'open' ? until : now + ASK_AGAIN_MS };
+  const asked = status === 'open' && startedAt !== undefined && startedAt > openedAt;
+  if (now < until && !asked) return { admitted: false, reason, until: status === 'open' ? until : now + ASK_AGAIN_MS };
   // A trial that never came to an end is waited for no longer than a cooldown.
   return { admitted: true, breaker: { ...breaker, status: 'half-open', trial: who, until: now + policy.cooldownMs } };
 }
@@ -118,4 +127,14 @@ export function afterFailure(
   const reason = breaker.status === 'half-open' ? `the trial failed: ${sign.error}` : findTrip(signs, policy);
   if (reason === undefined) return { ...breaker, signs };
   return { status: 'open', signs, reason, openedAt: now, until: now + policy.cooldownMs };
+}
+
+/** What a person calls a breaker that runs share: the name of its repository, else its key. */
+export function breakerName(key: string): string {
+  return /^repository:(.+)-[0-9a-f]{8}$/.exec(key)?.[1] ?? key;
+}
+
+/** The command that closes it. */
+export function resetCommand(key: string): string {
+  return `halo breaker reset ${shellWord(breakerName(key))}`;
 }

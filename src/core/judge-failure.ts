@@ -52,6 +52,7 @@ export function judgeFailure(
     error: cause === undefined || isOfStory(decision.class) ? `${stopReason}: ${errorSignature(summary)}` : cause,
     changed,
     denied,
+    kind: decision.class,
     ...(output === undefined ? {} : { output }),
   };
   const retry = retryEntry(failed, decision, now);

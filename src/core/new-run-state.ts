@@ -29,7 +29,7 @@ export function createState(event: JournalEvent & { type: 'run.created' }): RunS
     needs: openNeeds(event.after ?? []),
     ...(event.batch === undefined ? {} : { batch: event.batch }),
     createdAt: event.at,
-    ...(event.owner === undefined ? {} : { owner: event.owner }),
+    ...(event.owner === undefined ? {} : { owner: event.owner, ownedAt: event.at }),
     prdIsHere: event.prdIsHere ?? false,
     ...(event.needsApproval === undefined ? {} : { needsApproval: event.needsApproval }),
     ...(event.scratch === undefined ? {} : { scratch: event.scratch }),

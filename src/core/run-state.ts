@@ -95,6 +95,8 @@ export interface RunState extends Scheduling, RunFailures {
   createdAt: string;
   /** The worker that has the run for itself while it lives. */
   owner?: string;
+  /** Since when: a person started it then. ISO 8601 */
+  ownedAt?: string;
   /** Whether `prdPath` is on the machine that made the run. */
   prdIsHere: boolean;
   /** `halo land` waits for a person's yes to all that the run made; not known of runs of an older halo. */

@@ -1,3 +1,4 @@
+import { breakerName, resetCommand } from './breaker.ts';
 import { formatDuration, msBetween } from './duration.ts';
 import type { JournalEvent, Verdict } from './events.ts';
 import { failedTestsLines } from './failed-tests.ts';
@@ -96,7 +97,7 @@ export function storyLines(event: StoryEvent, how: Telling): StoryLine[] {
     }
     case 'breaker.held': {
       const wait = formatDuration(msBetween(event.at, event.notBefore));
-      const text = `${wait} for the breaker ${safeLine(event.key)}: ${safeLine(event.why, LINE_LENGTH)}`;
+      const text = `${wait} for the breaker of ${safeLine(breakerName(event.key))}, which \`${resetCommand(event.key)}\` closes: ${safeLine(event.why, LINE_LENGTH)}`;
       return [{ label: 'waits', tone: 'warn', text }];
     }
     case 'tests.compared':

@@ -16,10 +16,11 @@ export async function askBreakers(
   { state, config, story, attempt }: Asked,
 ): Promise<JournalEntry | undefined> {
   const who = storyName(state, story);
+  const startedAt = state.ownedAt === undefined ? undefined : Date.parse(state.ownedAt);
   for (const key of keysOf(state, config)) {
     if ((await breakers.read(key)).status === 'closed') continue;
     const answer = await breakers.update(key, (before) => {
-      const asked = admit(before, { who, now: now(), policy: config.breaker });
+      const asked = admit(before, { who, now: now(), policy: config.breaker, startedAt });
       return { breaker: asked.admitted ? asked.breaker : before, result: asked };
     });
     if (answer.admitted) continue;
@@ -59,9 +60,9 @@ function isProviders({ class: whose }: FailureNote): boolean {
 }
 
 /** An unreachable provider changes no file, but that is not what is wrong with it. */
-function signOf({ sign: { error, changed, denied } }: FailureNote, by: string, ofProvider: boolean): FailureSign {
+function signOf({ sign: { error, changed, denied, kind } }: FailureNote, by: string, ofProvider: boolean): FailureSign {
   // How much an agent says differs from story to story.
-  return { by, error, denied, changed: ofProvider ? undefined : changed };
+  return { by, error, denied, kind, changed: ofProvider ? undefined : changed };
 }
 
 async function tellFailure(

@@ -3,9 +3,11 @@ import {
   addSign,
   admit,
   afterFailure,
+  breakerName,
   CLOSED,
   errorSignature,
   findTrip,
+  resetCommand,
   type Breaker,
   type BreakerPolicy,
   type FailureSign,
@@ -60,6 +62,14 @@ describe('findTrip', () => {
     expect(said(1000, 0)).toBeUndefined();
   });
 
+  it('does not add up failures of different classes', () => {
+    const hang = signs(2, { changed: false, kind: 'environment' });
+    expect(findTrip(addSign(hang, { by: 'x', error: 'x', changed: false, denied: false, kind: 'agent' }), POLICY)).toBe(
+      undefined,
+    );
+    expect(findTrip(signs(3, { changed: false, kind: 'agent' }), POLICY)).toBeDefined();
+  });
+
   it('counts several failures of one only once', () => {
     const same = Array.from({ length: 9 }).reduce<Signs>(
       (sum) => addSign(sum, { by: 'one', error: 'boom', changed: false, denied: true }),
@@ -96,12 +106,29 @@ describe('a breaker', () => {
     expect(ask(half, 'e', 2100)).toMatchObject({ admitted: true, breaker: { trial: 'e' } });
   });
 
+  it('lets what a person started since it opened be the trial at once, and only once', () => {
+    const started = (breaker: Breaker, startedAt: number, now: number) =>
+      admit(breaker, { who: 'mine', now, policy: POLICY, startedAt });
+    expect(started(open, 99, 200)).toMatchObject({ admitted: false });
+    const trial = started(open, 150, 200);
+    expect(trial).toMatchObject({ admitted: true, breaker: { status: 'half-open', trial: 'mine' } });
+    const half = trial.admitted ? trial.breaker : CLOSED;
+    expect(admit(half, { who: 'other', now: 250, policy: POLICY, startedAt: 240 })).toMatchObject({ admitted: false });
+    expect(started(fail(half, 'mine', 300), 150, 350)).toMatchObject({ admitted: false });
+  });
+
   it('opens again when the trial fails, and stays as it is when one that began earlier does', () => {
     expect(fail(open, 'late', 500)).toMatchObject({ status: 'open', until: 1100 });
     const half: Breaker = { ...open, status: 'half-open', trial: 'd', until: 2100 };
     expect(fail(half, 'late', 1500)).toMatchObject({ status: 'half-open', trial: 'd' });
     expect(fail(half, 'd', 1500)).toMatchObject({ status: 'open', reason: 'the trial failed: boom', until: 2500 });
   });
+});
+
+it('is called as its repository is, and closed by that name', () => {
+  expect(breakerName('repository:my-shop-0123abcd')).toBe('my-shop');
+  expect(resetCommand('repository:my-shop-0123abcd')).toBe('halo breaker reset my-shop');
+  expect(resetCommand('provider:api.example.com')).toBe('halo breaker reset provider:api.example.com');
 });
 
 it('takes errors that differ in numbers and ids alone as the same', () => {

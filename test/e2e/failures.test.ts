@@ -185,12 +185,14 @@ describe('a breaker', () => {
     const breaker = ['breaker.no_change=1', 'breaker.cooldown="1h"'];
     const broken = await halo.run(root, [{ id: 'A' }], scripted('exit 9', ['true'], breaker));
     const key = `repository:${broken.repo.mirror}`;
-    const runId = await halo.submit(root, [{ id: 'B' }], scripted(`echo x > x; ${OK}`, ['true'], breaker));
+    const settings = scripted(`echo x > x; ${OK}`, ['true'], breaker);
+    const runId = await halo.submit(root, [{ id: 'B' }], settings);
     for await (const { type } of halo.operations.follow(runId, { after: 0, follow: true }))
       if (type === 'breaker.held') break;
     const { state } = await halo.operations.get(runId);
     expect(state.stories[0]).toMatchObject({ attempts: 0, waiting: { breaker: key } });
     expect(await openBreaker(key)).toMatchObject({ status: 'open', reason: 'a failure changed no file' });
+    expect(halo.readFile(runId, 'agent.log')).toContain('which `halo breaker reset repository` closes');
     expect(await halo.operations.resetBreaker(key)).toBe(key);
     expect(await halo.untilEnd(runId)).toMatchObject({ stopReason: 'SUCCESS', stories: [{ attempts: 1 }] });
     expect(await openBreaker(key)).toBeUndefined();

@@ -25,7 +25,7 @@ export const define: Define = (command, cli) => {
       'Closes a breaker and forgets what opened it: runs that it held back go on, and a run that it ended, too.',
     )
     .helpOption('-h, --help', 'show help')
-    .argument('<key>', 'as `halo breaker list` shows it, or a run, or a unique part of its id')
+    .argument('<key>', 'the name of a repository, a key of `halo breaker list`, or a run')
     .option('--json', 'print the key as JSON')
     .addHelpText('after', RESET_HELP)
     .action((key: string, flags: { json?: true }) => reset(key, flags, cli));
@@ -47,6 +47,7 @@ See also: halo breaker reset, halo status`;
 
 const RESET_HELP = `
 Examples:
+  halo breaker reset shop
   halo breaker reset provider:api.openai.com
   halo breaker reset 2dhe
 
