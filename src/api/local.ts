@@ -108,7 +108,9 @@ export function openLocal(options: LocalOptions): Operations {
       if (state.refused !== undefined) return Buffer.alloc(0);
       await learn(config);
       return masker.known(
-        await withWholeMirror({ home: host.home, repo: state.repo }, () => diffRun(host.home, state, storyId)),
+        await withWholeMirror({ home: host.home, repo: state.repo, tip: state.tip }, () =>
+          diffRun(host.home, state, storyId),
+        ),
       );
     },
     artifacts: async (prefix) => store.listArtifacts(await store.find(prefix)),

@@ -1,10 +1,12 @@
 import { createHash } from 'node:crypto';
 import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { z } from 'zod';
 import { withoutCredentialsIn } from '../core/address-credentials.ts';
 import { HaloError } from '../core/errors.ts';
 import { writeAtomic } from '../lib/atomic-write.ts';
 import { withLock } from '../lib/lock.ts';
+import { parseJson } from '../lib/parse-json.ts';
 import type { BatchRequest, Submitted } from './operations.ts';
 import type { SubmitContext } from './submit-context.ts';
 
@@ -13,6 +15,7 @@ interface Kept {
   asked: string;
   submitted: Submitted[];
 }
+const KeptShape = z.object({ asked: z.string(), submitted: z.array(z.looseObject({ runId: z.string() })) });
 
 /** A submit may look at many repositories before the next one with its key has its turn. */
 const PATIENCE_MS = 10 * 60_000;
@@ -63,7 +66,13 @@ async function readKept(file: string): Promise<Kept | undefined> {
     if (error.code === 'ENOENT') return undefined;
     throw error;
   });
-  return text === undefined ? undefined : (JSON.parse(text) as Kept);
+  if (text === undefined) return undefined;
+  const kept = parseJson(text);
+  if (KeptShape.safeParse(kept).success) return kept as Kept;
+  // Counting as unused, it could make the same runs twice.
+  throw new HaloError('DISK_FAILED', `What was submitted with this key cannot be read: ${file} is damaged.`, {
+    hint: 'Look for its runs with `halo ls`; if there are none, remove the file and submit again.',
+  });
 }
 
 async function areMade(store: SubmitContext['store'], { submitted }: Kept): Promise<boolean> {

@@ -1,4 +1,4 @@
-import { mkdtemp, rename, rm, stat } from 'node:fs/promises';
+import { mkdtemp, readFile, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { HaloError } from '../core/errors.ts';
 import { syncPath, writeAtomic } from '../lib/atomic-write.ts';
@@ -31,10 +31,20 @@ export async function openHeld(mirrorDir: string): Promise<string> {
       if (!(await isFolder(dir))) throw error;
     });
     await syncPath(dirname(dir));
+  } else if (!(await isRepository(dir, config))) {
+    // What is in them is known; refs and objects stay as they are.
+    await makeBareRepo(dir, { config, alternate: MIRROR_OBJECTS, durable: true });
   }
   // The mirror's history may have got another end since.
   if (shallow !== undefined) await writeAtomic(join(dir, 'shallow'), shallow, true);
   return dir;
+}
+
+/** Whether the files are whole without which git takes the folder for no repository, or for one without its history. */
+async function isRepository(dir: string, config: string): Promise<boolean> {
+  const read = (name: string) => readFile(join(dir, name), 'utf8').catch(() => '');
+  const [head, found, alternate] = await Promise.all(['HEAD', 'config', 'objects/info/alternates'].map(read));
+  return head?.startsWith('ref: ') === true && found === config && alternate === `${MIRROR_OBJECTS}\n`;
 }
 
 async function isFolder(path: string): Promise<boolean> {

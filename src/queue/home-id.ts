@@ -1,37 +1,35 @@
 import { randomBytes } from 'node:crypto';
-import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { HaloError } from '../core/errors.ts';
+import { makeOnce } from '../lib/make-once.ts';
+
+const ID = /^[0-9a-f]{12}$/;
 
 /**
  * The id of a HALO_HOME, made at its first use: the same for all who share the folder, whatever path they see it at.
- * Throws DISK_FAILED.
+ * Throws DISK_FAILED, also for a file that holds no id: another one would not find what is labelled with it.
  */
 export async function readHomeId(home: string): Promise<string> {
   const file = join(home, 'id');
-  try {
-    return await readId(file);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw unusable(home, error);
-  }
-  const fresh = `${file}.${randomBytes(4).toString('hex')}`;
-  try {
-    await mkdir(home, { recursive: true, mode: 0o700 });
-    await writeFile(fresh, `${randomBytes(6).toString('hex')}\n`, { mode: 0o600 });
-    // Of several who come first at the same moment, one wins and all read the same.
-    await link(fresh, file).catch((error: NodeJS.ErrnoException) => {
-      if (error.code !== 'EEXIST') throw error;
-    });
-    return await readId(file);
-  } catch (error) {
+  const id = await readOrMake(file).catch((error: unknown) => {
     throw unusable(home, error);
-  } finally {
-    await rm(fresh, { force: true }).catch(() => {});
-  }
+  });
+  if (ID.test(id)) return id;
+  throw new HaloError('DISK_FAILED', `The id of this HALO_HOME, in ${file}, is damaged.`, {
+    hint: 'Restore the file from a backup; or remove it while no halo works there, then containers and volumes that carry the old id (label dev.halo.home) are yours to remove.',
+  });
 }
 
-async function readId(file: string): Promise<string> {
-  return (await readFile(file, 'utf8')).trim();
+async function readOrMake(file: string): Promise<string> {
+  const read = async () => (await readFile(file, 'latin1')).trim();
+  try {
+    return await read();
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+  }
+  await makeOnce(file, `${randomBytes(6).toString('hex')}\n`);
+  return read();
 }
 
 function unusable(home: string, error: unknown): HaloError {

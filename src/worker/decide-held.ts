@@ -54,7 +54,7 @@ export async function approveStory(keeper: RunKeeper, decision: Decision): Promi
   }
   const { commit } = requireHeld(state, story);
   const mirrorDir = mirrorPath(home, state.repo.mirror);
-  const readable = <T>(work: () => Promise<T>) => withWholeMirror({ home, repo: state.repo }, work);
+  const readable = <T>(work: () => Promise<T>) => withWholeMirror({ home, repo: state.repo, tip: state.tip }, work);
   const heldDir = await readable(() => openHeld(mirrorDir));
   const parent = await readable(() => parentOf(heldDir, commit));
   const hostGitDir = await hostGitDirOf(home, state.repo);

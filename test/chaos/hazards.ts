@@ -55,6 +55,7 @@ const ROWS: [hazard: string, outcome: string][] = [
   ['a mirror is damaged', 'it is made again from its repository; runs go on'],
   ['Docker Engine is killed twice within ten seconds', 'retries; no worker is taken for dead'],
   ['a repository is away for moments, or git is killed in a mirror', 'tried again; nothing unfinished stays'],
+  ['a file of HALO_HOME is empty, zeros, cut off or random', 'made again, or named in one sentence'],
 ];
 
 export const HAZARDS: readonly Hazard[] = ROWS.map(([hazard, outcome], index) => ({
