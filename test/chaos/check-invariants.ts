@@ -24,9 +24,10 @@ export interface Promised {
  */
 export async function checkInvariants(world: World, promised: Promised[]): Promise<void> {
   for (const run of promised) {
+    // First, because its reason explains the rest.
+    checkEnd(world, run);
     checkCommits(run);
     checkCheckout(world, run);
-    checkEnd(world, run);
   }
   await checkLeftovers(world);
   // All workers are gone.
