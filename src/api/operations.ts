@@ -118,6 +118,8 @@ export interface Landed {
   branch: string;
   from: string;
   to: string;
+  /** The address that the branch was pushed to, of a repository behind one. */
+  pushedTo?: string;
 }
 
 /** What a person's decision on a held story did. */
@@ -197,7 +199,7 @@ export interface Operations {
   artifacts(runId: string): Promise<Artifact[]>;
   /** One of them, at most 16 MiB, without the secrets that this machine knows. Throws ARTIFACT_UNREADABLE. */
   artifact(runId: string, path: string): Promise<Buffer>;
-  /** Fast-forwards the branch that the run started from. Throws LAND_REFUSED with the reason. */
+  /** Fast-forwards the branch that the run started from, or pushes the run's to an address. Throws LAND_REFUSED. */
   land(runId: string): Promise<Landed>;
   /** Starts no more stories, or with `now` interrupts those under way, at no cost. Throws STEER_REFUSED. */
   pause(runId: string, options: { now: boolean }): Promise<Steered>;

@@ -122,6 +122,8 @@ export interface Config {
   /** When the run ends with SUCCESS: `ff` fast-forwards the branch of the checkout, `worktree` makes a checkout aside. */
   land: {
     mode: 'branch' | 'ff' | 'worktree';
+    /** What is pushed to an address: the branch of the run, or what makes the branch that it started from go forward. */
+    push: 'branch' | 'base';
     /** What a story ends with whose agent reports success without a change, once the gates pass on its base. */
     unchanged: 'pass' | 'fail';
     /** What happens to a story that adds characters to text files that people do not see. */

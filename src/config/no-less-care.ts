@@ -6,6 +6,7 @@ import type { Setting } from './settings.ts';
 const WORDS: Record<string, readonly unknown[]> = {
   'approval.mode': ['never', 'run', 'story'],
   'tests.removed': ['report', 'block'],
+  'land.push': ['base', 'branch'],
   'land.unchanged': ['pass', 'fail'],
   'land.hidden_characters': ['report', 'block', 'refuse'],
   // With a stream, a sandbox gets the files of one commit and nothing else of the mirror.
@@ -15,7 +16,7 @@ const WORDS: Record<string, readonly unknown[]> = {
 };
 
 /** Of these the default counts as what the person who runs halo wants, for it protects their machine or their verdicts. */
-const BY_DEFAULT = ['tests.baseline', 'limits.free_disk'];
+const BY_DEFAULT = ['tests.baseline', 'limits.free_disk', 'land.push'];
 
 /**
  * The file of a repository, which others write, may ask for more care than the person who runs halo does, and for

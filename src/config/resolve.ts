@@ -215,6 +215,7 @@ function toConfig(toml: HaloToml, api: ModelApi | undefined): Config {
     approval,
     land: {
       mode: land.mode,
+      push: land.push,
       unchanged: land.unchanged,
       hiddenCharacters: land.hidden_characters,
       protect: land.protect,

@@ -176,6 +176,11 @@ export const HaloToml = z.strictObject({
       'branch',
       '`branch`: leave the commits on the branch of the run; `ff`: fast-forward the branch of the checkout when all stories have landed; `worktree`: check them out then in a worktree of their own, `<HALO_HOME>/worktrees/<runId>`.',
     ]),
+    push: key(oneOf('branch', 'base'), [
+      'word',
+      'branch',
+      'Of a repository behind an address, `halo land` pushes the branch of the run, `halo/<runId>`; `base`: it fast-forwards the branch that the run started from.',
+    ]),
     unchanged: key(oneOf('pass', 'fail'), [
       'word',
       'pass',

@@ -144,10 +144,12 @@ export interface PushRequest {
   /** Short name of the branch at the other side. */
   branch: string;
   commit: string;
+  /** What a person can do where it is refused, a sentence. */
+  otherwise: string;
 }
 
-/** Moves a branch of a repository behind an address forward, as the operator. Throws LAND_REFUSED. */
-export async function pushFastForward({ mirrorDir, url, branch, commit }: PushRequest): Promise<void> {
+/** Makes a branch of a repository behind an address, or moves it forward, as the operator. Throws LAND_REFUSED. */
+export async function pushFastForward({ mirrorDir, url, branch, commit, otherwise }: PushRequest): Promise<void> {
   assertObjectId(commit, 'The commit to land');
   const args = [
     'push',
@@ -164,11 +166,11 @@ export async function pushFastForward({ mirrorDir, url, branch, commit }: PushRe
   if (moved)
     throw refusal(
       `The branch ${branch} at ${url} has commits that this run does not have.`,
-      'Submit the PRD again to start from them.',
+      `Submit the PRD again to start from them. ${otherwise}`,
     );
   throw refusal(
     `Cannot push to ${branch} at ${url}: ${lastWords(pushed.stderr) ?? 'git gave no reason'}`,
-    asksForLogin(pushed.stderr) ?? 'Check that you may push there.',
+    `${asksForLogin(pushed.stderr) ?? 'Check that you may push there.'} ${otherwise}`,
   );
 }
 

@@ -65,6 +65,7 @@ function takingOver(state: RunState): NextStep[] {
   }
   // Of a run that began on no branch.
   if (repo.branch === undefined) return [{ command: `git merge --ff-only halo/${runId}`, why: 'take it over' }];
+  if (!repo.source.startsWith('/')) return [{ command: `halo land ${runId}`, why: 'push it' }];
   return [{ command: `halo land ${runId}`, why: `fast-forward ${safeLine(repo.branch)} to it` }];
 }
 

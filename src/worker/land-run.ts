@@ -1,8 +1,11 @@
 import { realpath } from 'node:fs/promises';
 import { relative } from 'node:path';
 import { completeConfig } from '../config/complete.ts';
+import type { Config } from '../config/config.ts';
 import { HaloError } from '../core/errors.ts';
 import type { RunRepo } from '../core/events.ts';
+import type { RunState } from '../core/run-state.ts';
+import { shellWord } from '../core/shell-word.ts';
 import { PRDS_FOLDER } from '../core/named-prd.ts';
 import { reach } from '../lib/failpoint.ts';
 import { fastForward, pushFastForward } from '../git/fast-forward.ts';
@@ -19,10 +22,13 @@ export interface LandedRun {
   branch: string;
   from: string;
   to: string;
+  /** The address of the repository, where it is behind one. */
+  pushedTo?: string;
 }
 
 /**
- * Fast-forwards the branch that a run started from to what the run landed, in the user's repository or at its URL.
+ * Fast-forwards the branch that a run started from to what the run landed, in the user's repository; to a URL, it pushes the branch of the
+ * run or, where the configuration says so, the one that it started from.
  * Throws LAND_REFUSED with the reason; then nothing has moved.
  */
 export async function landRun(store: Store, home: string, runId: string): Promise<LandedRun> {
@@ -50,18 +56,27 @@ export async function landRun(store: Store, home: string, runId: string): Promis
   requireSettings(runId, config);
   refuseUnapproved(state, completeConfig(config));
   await reach('ff.before');
-  const landed = isUrl(repo.source) ? await pushRun(home, repo, tip) : await fastForwardCheckout(repo, state);
+  const landed = isUrl(repo.source)
+    ? await pushRun(home, state, completeConfig(config).land)
+    : await fastForwardCheckout(repo, state);
   await reach('ff.after');
-  await store.append(runId, [{ type: 'run.landed', ...landed }]);
+  const { branch, from, to } = landed;
+  await store.append(runId, [{ type: 'run.landed', branch, from, to }]);
   return landed;
 }
 
-async function pushRun(home: string, repo: RunRepo, tip: string): Promise<LandedRun> {
-  if (repo.branch === undefined)
-    throw new HaloError('LAND_REFUSED', `${repo.source} had no branch when the run began.`);
+/** By default as a branch of its own: what the default branch of others becomes is for them to say. */
+async function pushRun(home: string, { runId, repo, tip }: RunState, { push }: Config['land']): Promise<LandedRun> {
+  const own = `halo/${runId}`;
+  const branch = push === 'base' ? repo.branch : own;
+  if (branch === undefined)
+    throw new HaloError('LAND_REFUSED', `${repo.source} had no branch when the run began.`, {
+      hint: `\`[land] push = "branch"\` pushes ${own} instead.`,
+    });
   const mirrorDir = mirrorPath(home, repo.mirror);
-  await pushFastForward({ mirrorDir, url: repo.source, branch: repo.branch, commit: tip });
-  return { branch: repo.branch, from: repo.base, to: tip };
+  const otherwise = `Its commits are in a branch on the machine that keeps the run: git fetch ${shellWord(mirrorDir)} ${own}. Anywhere, \`halo diff ${runId} --raw | git apply --index\` applies them.`;
+  await pushFastForward({ mirrorDir, url: repo.source, branch, commit: tip, otherwise });
+  return { branch, from: repo.base, to: tip, pushedTo: repo.source };
 }
 
 interface RunToLand {

@@ -82,6 +82,7 @@ const NO_LOOSER: Record<string, [strict: string, loose: string]> = {
   'limits.output': ['"900m"', '"1g"'],
   'approval.mode': ['"story"', '"run"'],
   'tests.removed': ['"block"', '"report"'],
+  'land.push': ['"branch"', '"base"'],
   'land.unchanged': ['"fail"', '"pass"'],
   'land.hidden_characters': ['"refuse"', '"block"'],
   'tests.baseline': ['"always"', '"auto"'],

@@ -75,7 +75,7 @@ describe('defaults', () => {
         },
       },
       breaker: { noChange: 3, sameError: 5, outputDecline: 70, permissionDenials: 2, cooldownMs: 30 * 60_000 },
-      land: { mode: 'branch', unchanged: 'pass', hiddenCharacters: 'block', protect: [] },
+      land: { mode: 'branch', push: 'branch', unchanged: 'pass', hiddenCharacters: 'block', protect: [] },
       git: {
         authorName: 'halo',
         authorEmail: 'halo@localhost',

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Docker from 'dockerode';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
@@ -81,7 +81,7 @@ describe('several repositories', () => {
     }
   });
 
-  it('behind an address: the run lands in the mirror, and halo land pushes it', async () => {
+  it('behind an address: halo land pushes the branch of the run, and says where it is when that is refused', async () => {
     const { root } = newRepository();
     const bare = join(root, '..', 'shared.git');
     execFileSync('git', ['clone', '-q', '--bare', root, bare]);
@@ -93,8 +93,22 @@ describe('several repositories', () => {
       execFileSync('git', ['-C', bare, 'log', '-1', '--format=%s', 'main'], { encoding: 'utf8' }).trim();
     expect(head()).toBe('start');
     expect(await halo('diff', runId)).toContain('+++ b/x');
-    expect(await halo('land', runId)).toMatch(/^landed {2}main/);
-    expect(head()).toBe('feat: [A] - Story A');
+    const hook = join(bare, 'hooks', 'update');
+    writeFileSync(hook, '#!/bin/sh\nexit 1\n', { mode: 0o755 });
+    const refused = await home.halo(['land', runId], { cwd: home.dir });
+    expect(refused).toMatchObject({ code: 6 });
+    const [, fetch = ''] = /git fetch (\S+ halo\/\w+)\./.exec(refused.stderr) ?? [];
+    const copy = join(root, '..', 'copy');
+    execFileSync('git', ['clone', '-q', url, copy]);
+    execFileSync('git', ['-C', copy, 'fetch', '-q', ...fetch.split(' ')]);
+    const told = execFileSync('git', ['-C', copy, 'log', '-1', '--format=%s|%(trailers)', 'FETCH_HEAD'], {
+      encoding: 'utf8',
+    });
+    expect(told).toMatch(/^feat: \[A\] - Story A\|[^]*\nHalo-Agent: command\nRequested-by: \S+\n/);
+    rmSync(hook);
+    expect(await halo('land', runId)).toMatch(new RegExp(`^pushed {2}halo/${runId} `));
+    expect(head()).toBe('start');
+    expect(execFileSync('git', ['-C', bare, 'log', '-1', '--format=%s', `halo/${runId}`]).toString()).toContain('[A]');
     worker.process.kill('SIGTERM');
     await worker.ended;
   });

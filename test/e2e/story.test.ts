@@ -63,7 +63,8 @@ describe('a story that passes', () => {
     );
     const trailers = repository.git('log', '-1', '--format=%(trailers:only)', branch);
     const told = ['Halo-Story: B', `Halo-Story-Key: ${state.stories[1]!.key}`, 'Halo-Attempt: 1'];
-    expect(trailers.split('\n')).toEqual([`Halo-Run: ${state.runId}`, ...told]);
+    const asked = ['Halo-Agent: command', `Requested-by: ${state.user}`];
+    expect(trailers.split('\n')).toEqual([`Halo-Run: ${state.runId}`, ...told, ...asked]);
     expect(repository.git('show', `${branch}:log.txt`)).toBe('more\nmore');
     expect(repository.git('rev-parse', 'HEAD')).toBe(before);
     expect(repository.git('status', '--porcelain')).toBe('');
@@ -200,7 +201,9 @@ describe('a story that does not pass', () => {
     const printed = 'TAP version 13\\nnot ok 1 - adds up\\n  ---\\n  error: 1 is not 2\\n  ...\\n1..1\\n';
     const gate = `printf '${printed}'; yes counters | head -n 100; exit 1`;
     const state = await run(repositoryWith(), scripted(`echo x >> x; ${OK}`, [gate], ['retry.attempts=2']));
-    expect(state.detail).toMatch(/^US-001: 1 test failed: adds up; gate exited 1; it fails on the base commit as well: `/);
+    expect(state.detail).toMatch(
+      /^US-001: 1 test failed: adds up; gate exited 1; it fails on the base commit as well: `/,
+    );
     expect(halo.readFile(state.runId, 'agent.log')).toMatch(/✗ adds up\n.*1 is not 2/);
     expect(halo.readFile(state.runId, `artifacts/${key(state)}/2/prompt.md`)).toMatch(/✗ adds up\n {2}1 is not 2/);
   });

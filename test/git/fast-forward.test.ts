@@ -118,16 +118,20 @@ it('pushes to an address without force', async () => {
   run(home, ['clone', '-q', '--bare', root, 'remote.git']);
   run(home, ['clone', '-q', url, 'other']);
   const { dir } = await updateMirror({ home, name: 'm', from: url, commit: to });
-  await pushFastForward({ mirrorDir: dir, url, branch: 'main', commit: to });
+  const otherwise = 'Fetch it.';
+  await pushFastForward({ mirrorDir: dir, url, branch: 'main', commit: to, otherwise });
   expect(run(join(home, 'remote.git'), ['rev-parse', 'main'])).toBe(to);
   run(join(home, 'remote.git'), ['update-ref', 'refs/heads/main', base]);
   const away = commitFiles(join(home, 'other'), { q: '1' }, 'away');
   run(join(home, 'other'), ['push', '-q', 'origin', 'HEAD:main']);
-  const late = pushFastForward({ mirrorDir: dir, url, branch: 'main', commit: to });
+  const late = pushFastForward({ mirrorDir: dir, url, branch: 'main', commit: to, otherwise });
   await expect(late).rejects.toMatchObject(refused('has commits'));
   expect(run(join(home, 'remote.git'), ['rev-parse', 'main'])).toBe(away);
-  const gone = pushFastForward({ mirrorDir: dir, url: `file://${home}/gone`, branch: 'main', commit: to });
-  await expect(gone).rejects.toMatchObject(refused('Cannot push'));
+  const gone = pushFastForward({ mirrorDir: dir, url: `file://${home}/gone`, branch: 'main', commit: to, otherwise });
+  await expect(gone).rejects.toMatchObject({
+    ...refused('Cannot push'),
+    hint: 'Check that you may push there. Fetch it.',
+  });
 });
 
 it('reads the worktrees of an older git, and refuses a list that could mean two things', () => {

@@ -186,7 +186,8 @@ describe('attacks 24, 28, incident patch-parser: a message that is more than wor
     expect(message).not.toMatch(/\[[^\]]*(?:skip|ci)|\*{3}|[#]\d|\p{Cf}|(?!\n)\p{Cc}/iu);
     const trailers = repository.git('log', '-1', '--format=%(trailers:only)', branchOf(state));
     const told = ['Halo-Story: A', `Halo-Story-Key: ${state.stories[0]!.key}`, 'Halo-Attempt: 1'];
-    expect(trailers.split('\n')).toEqual([`Halo-Run: ${state.runId}`, ...told]);
+    const asked = ['Halo-Agent: command', `Requested-by: ${state.user}`];
+    expect(trailers.split('\n')).toEqual([`Halo-Run: ${state.runId}`, ...told, ...asked]);
     expect(repository.git('log', '-1', '--format=%an <%ae> %cn', branchOf(state))).toBe('halo <halo@localhost> halo');
     const clone = mkdtempSync(join(tmpdir(), 'halo-am-'));
     folders.push(clone);

@@ -2,6 +2,7 @@ import { HaloError } from '../../core/errors.ts';
 import type { RunState } from '../../core/run-state.ts';
 import { findingsOf } from '../../core/story-findings.ts';
 import { askPerson } from '../ask-person.ts';
+import { safeLine } from '../../core/safe-text.ts';
 import type { Cli } from '../cli.ts';
 import type { Define } from '../define.ts';
 import { RUN_ARGUMENT } from '../resolve-run.ts';
@@ -16,7 +17,7 @@ interface Flags {
 export const define: Define = (command, cli) => {
   command
     .description(
-      'Fast-forwards the branch that a run started from to what the run made, in your repository and its checkout. Never merges and never overwrites: when that is not possible it says why and changes nothing.',
+      'Fast-forwards the branch that a run started from to what the run made, in your repository and its checkout; to a repository behind an address it pushes the branch of the run. Never merges and never overwrites: when that is not possible it says why and changes nothing.',
     )
     .argument(...RUN_ARGUMENT)
     .option('-y, --yes', 'do not ask when the changes have what looks like a secret, fewer tests or hidden characters')
@@ -44,9 +45,13 @@ async function land(runId: string | undefined, flags: Flags, cli: Cli): Promise<
   });
   if (flags.json) return cli.printJson(landed);
   if (landed.from === landed.to) return cli.print(`${landed.branch} is at ${landed.to.slice(0, 7)} already`);
-  await cli.print(
-    `${cli.paint('good', 'landed')}  ${landed.branch}  ${landed.from.slice(0, 7)}..${landed.to.slice(0, 7)}`,
-  );
+  const { branch, from, to, pushedTo } = landed;
+  const word = pushedTo === undefined ? 'landed' : 'pushed';
+  await cli.print(`${cli.paint('good', word)}  ${safeLine(branch)}  ${from.slice(0, 7)}..${to.slice(0, 7)}`);
+  if (pushedTo !== undefined && branch.startsWith('halo/'))
+    await cli.note(
+      `to ${safeLine(pushedTo, 300)}; merge it there. With \`[land] push = "base"\`, halo land fast-forwards the branch that a run started from.`,
+    );
 }
 
 /** Names what a reader may have overlooked, and asks a person at a terminal whether to go on. Throws LAND_REFUSED. */

@@ -90,7 +90,7 @@ export interface NewCommit {
 
 /** The commit of a story as it will land. */
 export function commitTree(attempt: Attempt, { tree, parent, summary }: NewCommit): Promise<string> {
-  const { candidateDir, config, story, key, runId, number } = attempt;
+  const { candidateDir, config, story, key, runId, number, state } = attempt;
   const { masker } = attempt.worker;
   const { message, authorName, authorEmail } = config.git;
   return makeCommit({
@@ -103,10 +103,22 @@ export function commitTree(attempt: Attempt, { tree, parent, summary }: NewCommi
       title: masker.text(story.title),
       run: runId,
       body: masker.text(summary),
-      trailers: { 'Halo-Run': runId, 'Halo-Story': story.id, [STORY_KEY]: key, 'Halo-Attempt': String(number) },
+      trailers: {
+        'Halo-Run': runId,
+        'Halo-Story': story.id,
+        [STORY_KEY]: key,
+        'Halo-Attempt': String(number),
+        'Halo-Agent': masker.text(agentName(config)),
+        ...(state.user === undefined ? {} : { 'Requested-by': masker.text(state.user) }),
+      },
     }),
     author: { name: authorName, email: authorEmail },
     date: new Date(),
     key: signingKey(config.git),
   });
+}
+
+/** `codex gpt-5.5`; an agent without a model is named alone. */
+function agentName({ agent, model }: Attempt['config']): string {
+  return model.api === undefined ? agent : `${agent} ${model.name}`;
 }
