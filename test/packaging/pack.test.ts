@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { makeRepository } from '../support/repository.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 let dir: string;
@@ -13,22 +14,23 @@ beforeAll(async () => {
   dir = await mkdtemp(join(tmpdir(), 'halo-pack-'));
   await execa('npm', ['pack', ROOT, '--pack-destination', dir], { cwd: ROOT });
   const [archive] = await readdir(dir);
-  await execa('npm', ['install', '--prefix', dir, join(dir, archive!), '--omit=dev'], { cwd: dir });
-  installed = join(dir, 'node_modules/halo-runner');
+  await execa('npm', ['install', '--global', '--prefix', dir, join(dir, archive!)], { cwd: dir });
+  installed = join(dir, 'lib/node_modules/halo-runner');
 }, 300_000);
 
 afterAll(() => rm(dir, { recursive: true, force: true }));
 
 /** Only what is installed may be of use: no variable of the test runner's, another working folder. */
-const halo = (...args: string[]) =>
-  execa(join(dir, 'node_modules/.bin/halo'), args, {
-    cwd: dir,
+const halo = (...args: string[]) => haloIn(dir, ...args);
+const haloIn = (cwd: string, ...args: string[]) =>
+  execa(join(dir, 'bin/halo'), args, {
+    cwd,
     reject: false,
     extendEnv: false,
     env: { PATH: process.env['PATH'], HOME: dir },
   });
 
-describe('the package, installed outside of the checkout', () => {
+describe('the package, installed globally and without a checkout', () => {
   test('says its version and helps', async () => {
     const { version } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as { version: string };
     const { stdout, exitCode } = await halo('--version');
@@ -52,10 +54,30 @@ describe('the package, installed outside of the checkout', () => {
     expect(stdout).toMatch(/^sha256:/);
   }, 600_000);
 
+  test('finds this machine ready for sandboxes', async () => {
+    const { stdout } = await halo('doctor', '--json');
+    const findings = JSON.parse(stdout) as { name: string; ok: string }[];
+    for (const name of ['git', 'docker', 'image'])
+      expect(findings.find((each) => each.name === name)).toMatchObject({ ok: 'ok' });
+  }, 120_000);
+
+  test('sets a repository up, and tries it', async () => {
+    const repository = makeRepository({ 'package.json': '{"scripts": {"test": "node --version"}}' });
+    try {
+      const made = await haloIn(repository.root, 'init');
+      expect(made).toMatchObject({ exitCode: 0 });
+      expect(made.stdout).toContain('gate     npm test');
+      expect(made.stderr).not.toContain('!');
+      expect((await haloIn(repository.root, 'check')).stdout).toMatch(/\n1 gate passes$/);
+    } finally {
+      repository.remove();
+    }
+  }, 120_000);
+
   test('brings what images and services are made of, and no sources or tests', async () => {
     const names = await readdir(installed);
     expect(names).toEqual(
-      expect.arrayContaining(['bin', 'dist', 'docker', 'examples', 'compose.yaml', 'package.json']),
+      expect.arrayContaining(['bin', 'dist', 'docker', 'docs', 'examples', 'compose.yaml', 'package.json']),
     );
     expect(names).not.toEqual(expect.arrayContaining(['src']));
     expect(names).not.toEqual(expect.arrayContaining(['test']));
