@@ -6,6 +6,7 @@ const WORDS: Record<string, string> = {
   ETIMEDOUT: 'it did not answer in time',
   EHOSTUNREACH: 'there is no route to it',
   ENETUNREACH: 'there is no route to it',
+  EPROTO: 'it does not answer as HTTP wants it',
 };
 
 /** Why a connection failed, as the end of a sentence: "the connection was refused (ECONNREFUSED)". */
@@ -20,7 +21,7 @@ export function describeNetworkError(error: unknown): string {
 /** Whether a connection failed before anything of the request was sent. */
 export function neverLeft(error: unknown): boolean {
   const code = codeOf(error) ?? '';
-  return code !== 'ECONNRESET' && code !== 'ETIMEDOUT' && code in WORDS;
+  return !['ECONNRESET', 'ETIMEDOUT', 'EPROTO'].includes(code) && code in WORDS;
 }
 
 export function codeOf(error: unknown): string | undefined {

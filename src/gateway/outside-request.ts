@@ -1,6 +1,7 @@
 import { Agent as HttpAgent, request as httpRequest, type IncomingMessage, type OutgoingHttpHeaders } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { pinned, type Dialled } from './addresses.ts';
+import { answerOf } from './answer-of.ts';
 import { keepOutside, type Network } from './network.ts';
 import type { Target } from './target.ts';
 
@@ -40,10 +41,7 @@ export function openOutside(network: Network): Outside {
       });
       outgoing.on('timeout', () => outgoing.destroy(Object.assign(new Error('no answer'), { code: 'ETIMEDOUT' })));
       outgoing.end();
-      return new Promise((resolve, reject) => {
-        outgoing.once('response', resolve);
-        outgoing.on('error', reject);
-      });
+      return answerOf(outgoing);
     },
     close: () => Object.values(agents).forEach((agent) => agent.destroy()),
   };

@@ -1,6 +1,7 @@
-import { Agent as HttpAgent, request as httpRequest, type ClientRequest, type IncomingMessage } from 'node:http';
+import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { HaloError } from '../core/errors.ts';
+import { answerOf } from './answer-of.ts';
 import { providerHeaders } from './headers.ts';
 import type { ModelRequest, ModelRoute } from './model-route.ts';
 import { codeOf } from './network-error.ts';
@@ -48,14 +49,6 @@ export function openProvider(route: Pick<ModelRoute, 'api' | 'baseUrl' | 'key'>)
     },
     close: () => agent.destroy(),
   };
-}
-
-function answerOf(outgoing: ClientRequest): Promise<IncomingMessage> {
-  return new Promise((resolve, reject) => {
-    outgoing.once('response', resolve);
-    // Stays: an abort after the answer began is an error of the request, too.
-    outgoing.on('error', reject);
-  });
 }
 
 /** The query is one of the few that the operation knows. */

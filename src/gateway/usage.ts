@@ -2,7 +2,9 @@ import * as z from 'zod';
 import type { Usage } from '../core/agent.ts';
 import type { ModelOperation } from './model-api.ts';
 
-const count = z.number().int().nonnegative().catch(0);
+/** No answer has more; a number that is none is read as NaN. */
+const MOST = 1e9;
+const count = z.number().int().nonnegative().max(MOST).catch(Number.NaN);
 
 const responsesUsage = z.object({
   input_tokens: count,
@@ -37,10 +39,11 @@ const messagesEvent = z.discriminatedUnion('type', [
 /** The input holds what came from the cache; thoughts are paid for as output. */
 const geminiUsage = z.object({
   promptTokenCount: count,
-  cachedContentTokenCount: count,
-  toolUsePromptTokenCount: count,
-  candidatesTokenCount: count,
-  thoughtsTokenCount: count,
+  // It leaves out what is 0.
+  cachedContentTokenCount: count.default(0),
+  toolUsePromptTokenCount: count.default(0),
+  candidatesTokenCount: count.default(0),
+  thoughtsTokenCount: count.default(0),
 });
 const geminiAnswer = z.object({
   usageMetadata: geminiUsage,
@@ -48,7 +51,7 @@ const geminiAnswer = z.object({
   promptFeedback: z.unknown().optional(),
 });
 
-/** What an answer tells of its usage; `last`: it is the whole of it. */
+/** What an answer tells of its usage; `last`: it is the whole of it, and every count is one. */
 export interface Told {
   usage: Usage;
   last: boolean;
@@ -88,7 +91,7 @@ function readMessages(): UsageReader {
     if (usage === undefined) return undefined;
     known = { ...known, ...Object.fromEntries(Object.entries(usage).filter(([, value]) => value !== undefined)) };
     const { iterations = [], ...counts } = known;
-    return { usage: sumMessages(iterations.length === 0 ? [counts] : iterations), last };
+    return toTold(sumMessages(iterations.length === 0 ? [counts] : iterations), last);
   };
   return {
     event: (event) => {
@@ -100,7 +103,8 @@ function readMessages(): UsageReader {
 }
 
 function sumMessages(counts: readonly z.infer<typeof messagesCounts>[]): Usage {
-  const sum = (key: keyof z.infer<typeof messagesCounts>) => counts.reduce((all, each) => all + (each[key] ?? 0), 0);
+  const sum = (key: keyof z.infer<typeof messagesCounts>) =>
+    counts.reduce((all, each) => all + (each[key] ?? (key.startsWith('cache') ? 0 : Number.NaN)), 0);
   const cachedTokens = sum('cache_read_input_tokens');
   const cacheWriteTokens = sum('cache_creation_input_tokens');
   return {
@@ -116,14 +120,14 @@ function fromResponses(usage: z.infer<typeof responsesUsage> | undefined): Told 
   if (usage === undefined) return undefined;
   const { input_tokens: inputTokens, output_tokens: outputTokens } = usage;
   const cachedTokens = usage.input_tokens_details.cached_tokens;
-  return { usage: { requests: 1, inputTokens, cachedTokens, outputTokens }, last: true };
+  return toTold({ requests: 1, inputTokens, cachedTokens, outputTokens }, true);
 }
 
 function fromChat(usage: z.infer<typeof chatUsage> | undefined): Told | undefined {
   if (usage === undefined) return undefined;
   const { prompt_tokens: inputTokens, completion_tokens: outputTokens } = usage;
   const cachedTokens = usage.prompt_tokens_details.cached_tokens;
-  return { usage: { requests: 1, inputTokens, cachedTokens, outputTokens }, last: true };
+  return toTold({ requests: 1, inputTokens, cachedTokens, outputTokens }, true);
 }
 
 /** Every piece of a stream tells what was used so far, and the last one why it is the last. */
@@ -136,5 +140,12 @@ function fromGemini(answer: z.infer<typeof geminiAnswer> | undefined): Told | un
     cachedTokens: used.cachedContentTokenCount,
     outputTokens: used.candidatesTokenCount + used.thoughtsTokenCount,
   };
-  return { usage, last: candidates.some(({ finishReason }) => finishReason != null) || promptFeedback != null };
+  return toTold(usage, candidates.some(({ finishReason }) => finishReason != null) || promptFeedback != null);
+}
+
+/** What is no count tells nothing: then the most that the request could take counts, as for an answer that broke off. */
+function toTold(usage: Usage, last: boolean): Told {
+  const counts = Object.entries(usage) as [keyof Usage, number][];
+  const known = Object.fromEntries(counts.map(([key, value]) => [key, Number.isNaN(value) ? 0 : value]));
+  return { usage: { ...usage, ...known }, last: last && counts.every(([, value]) => !Number.isNaN(value)) };
 }

@@ -142,7 +142,9 @@ describe('a model request', () => {
       res.write(event);
       // The first one never ends.
       if (answers++ > 0)
-        res.end('data: {"type":"response.completed","response":{"usage":{"output_tokens":900000}}}\n\n');
+        res.end(
+          'data: {"type":"response.completed","response":{"usage":{"input_tokens":1,"output_tokens":900000}}}\n\n',
+        );
     });
     const given = allowance();
     const overdrawn: Allowance = {

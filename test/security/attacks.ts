@@ -32,6 +32,11 @@ const ROWS: [id: string, attack: string, defence: string][] = [
     'requests that a provider counts as more than they look',
     'one limit, pictures and files at their worst, overdrawn runs end',
   ],
+  [
+    'incident untold-usage',
+    'a provider whose counts of tokens are none, so that a budget never ends',
+    'what is no count tells nothing: the worst case that was held is spent',
+  ],
   ['attack 9', 'flood the gateway', 'limits of connections, bytes and time, per sandbox'],
   ['attack 10', 'host names that slip through an allow list', 'one canonical form; exact host:port; empty is none'],
   [
@@ -175,6 +180,11 @@ const ROWS: [id: string, attack: string, defence: string][] = [
     'all that is printed passes one place, which spells it',
   ],
   ['incident pseudo-key', 'code in the form of a secret is asterisks in the diff', 'diffs mask known secrets only'],
+  [
+    'incident strange-answer',
+    'a server that answers with another protocol, and halo waits for ever',
+    'an answer has a status from 200 to 599, or is a failure',
+  ],
   ['incident environ', 'a reading tool prints /proc/self/environ', 'no secret in any process inside'],
   ['incident open-api', 'a local API without a token, open to all origins', 'a token on loopback, too'],
   [
