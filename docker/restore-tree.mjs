@@ -5,8 +5,9 @@
 //
 // <repository> is the `.git` of a new clone with the commit, where nothing that runs in the workspace can write. Tracked
 // files that differ from the commit are put back, each byte and mode compared: their times and the workspace's own index
-// say nothing. What is neither tracked nor ignored by the commit's own rules is removed, but for the report files. `.git`
-// becomes a copy of <repository>. Ignored files and the contents of submodules stay. What does not differ is not written.
+// say nothing. What is neither tracked nor ignored by the commit's own rules is removed, but for the report files and the
+// folders at the top into which tools install. Caches of checkers go as well. `.git` becomes a copy of <repository>.
+// Ignored files and the contents of submodules stay. What does not differ is not written.
 //
 // Prints one line of JSON: {"changed": […], "removed": […], "more": <paths that are not named>}, {"error": "…"} for what
 // only the workspace can be the reason of, or {"fault": "…"} for what it runs on: disk, memory, processes.
@@ -22,6 +23,12 @@ const BATCH = 20_000;
 const SUBMODULE = '160000';
 /** They tell git what to do: only those of the commit count. */
 const RULES = ['.git', '.gitignore', '.gitattributes'];
+/** Folders at the top into which tools install packages: they count as ignored, because their rules are in the folder itself. */
+const INSTALLED = /^(?:\.venv|venv|node_modules|\.tox)$/;
+/** What checkers remember, and Python compiles. They believe it without a look at the source, so it goes, ignored or not. */
+const CACHES = /^(?:__pycache__|\.(?:pytest|mypy|ruff)_cache|.*\.py[co])$/;
+/** Conversions make no file larger than this; reading what is larger could take for ever. */
+const LARGEST = (bytes) => 16 * bytes + 2 ** 20;
 /** What may be in a `.git` that a checkout does not make, and that decides what git runs. */
 const PLANTED = ['hooks', 'modules', 'worktrees', 'commondir', 'info/attributes', 'info/exclude', 'info/grafts'];
 /** Contents are compared as they are, whatever conversions the commit asks for. */
@@ -125,11 +132,11 @@ function setMode(path, mode) {
 
 /** The commit's paths with their modes and objects, folders before what is in them. */
 function readCommit() {
-  const lines = split(git(['ls-tree', '-r', '-t', '-z', '--full-tree', commit]));
+  const lines = split(git(['ls-tree', '-r', '-t', '-l', '-z', '--full-tree', commit]));
   const entries = lines.map((line) => {
     const tab = line.indexOf('\t');
-    const [mode, , object] = line.slice(0, tab).split(' ');
-    return [line.slice(tab + 1), { mode, object }];
+    const [mode, , object, size] = line.slice(0, tab).split(/ +/);
+    return [line.slice(tab + 1), { mode, object, size: Number(size) }];
   });
   return new Map(entries);
 }
@@ -224,9 +231,13 @@ function sweep(tracked) {
       }
     };
     const names = level.flatMap((each) => namesIn(each, tracked));
-    for (const { path, name, root } of names) if (RULES.includes(name)) drop(path, root);
     for (const each of names) {
-      if (!RULES.includes(each.name)) unknown.push(each);
+      const { path, name, root } = each;
+      if (RULES.includes(name)) drop(path, root);
+      else if (CACHES.test(name)) remove(path);
+    }
+    for (const each of names) {
+      if (!RULES.includes(each.name) && !CACHES.test(each.name)) unknown.push(each);
       if (unknown.length === BATCH) judge();
     }
     judge();
@@ -250,12 +261,9 @@ function isReport(path) {
   return reports.includes(path) && look(path)?.isFile() === true;
 }
 
-/** Folders that tools make and ignore by a file in them, which is not the commit's: they count as ignored wherever they are. */
-const TOOL_FOLDERS = /(?:^|\/)(?:\.venv|venv|node_modules|__pycache__|\.pytest_cache|\.mypy_cache|\.ruff_cache|\.tox)$/;
-
 function findIgnored(paths) {
-  const known = paths.filter((path) => TOOL_FOLDERS.test(path));
-  return new Set([...known, ...askIgnored(paths.filter((path) => !TOOL_FOLDERS.test(path)))]);
+  const isInstalled = (path) => INSTALLED.test(path) && look(path)?.isDirectory() === true;
+  return new Set([...paths.filter(isInstalled), ...askIgnored(paths.filter((path) => !isInstalled(path)))]);
 }
 
 function askIgnored(paths) {
@@ -295,13 +303,27 @@ function hasOwnConfig() {
   return !isSameContent(at('config', repository), at('.git/config'));
 }
 
+/** Git would wait for ever for a pipe in the place of its rules. */
+function clearRules(folder, tracked) {
+  for (const path of RULES.map((name) => `${folder}${name}`)) {
+    const found = look(path);
+    const isLink = found?.isSymbolicLink() === true && tracked.get(path)?.mode === '120000';
+    if (found === undefined || found.isFile() || isLink) continue;
+    if (tracked.has(path)) remove(path);
+    else drop(path, path);
+  }
+}
+
 function main() {
   changed.push(...lookIntoGit().map((name) => `.git/${name}`));
   remove('.git');
   const tracked = readCommit();
-  for (const [path, { mode }] of tracked) {
+  clearRules('', tracked);
+  for (const [path, { mode, size }] of tracked) {
     if (mode === '040000' || mode === SUBMODULE) makeFolder(path);
+    if (mode === '040000') clearRules(`${path}/`, tracked);
     if (mode === SUBMODULE) remove(`${path}/.git`);
+    if (look(path)?.size > LARGEST(size)) remove(path);
     if (!mode.startsWith('100') || !look(path)?.isFile()) continue;
     if (setMode(path, mode === '100755' ? PROGRAM : FILE)) changed.push(path);
   }

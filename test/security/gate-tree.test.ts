@@ -99,6 +99,15 @@ describe('incident gate-tree: what ran in a workspace before a gate', () => {
       'rm -rf .git; git init -q --separate-git-dir=src/git .; for i in src sub lib; do git init -q $i; git -C $i config core.fsmonitor id; done',
     ],
     [
+      'pipes for rules',
+      'rm .gitattributes .gitignore; mkfifo .gitattributes .gitignore ci/.gitattributes src/deep/.gitignore',
+    ],
+    ['a file without an end', 'truncate -s 100G ci/check.sh; truncate -s 8T src/deep/a.js'],
+    [
+      'folders of packages where no tool puts them',
+      'mkdir -p ci/node_modules/x src/venv; touch ci/node_modules/x/index.js ci/venv node_modules',
+    ],
+    [
       'folders that no path reaches',
       `node -e 'for (let i = 0; i < 1000; i++) { fs.mkdirSync("deep-folder"); process.chdir("deep-folder"); }'`,
     ],
@@ -109,6 +118,22 @@ describe('incident gate-tree: what ran in a workspace before a gate', () => {
     expect(answer.error).toBeUndefined();
     expect(dump()).toEqual(before);
     expect(shell('git status --porcelain; git rev-parse HEAD').trim()).toBe(commit);
+  });
+
+  it('removes what checkers remember and Python compiled, ignored or not, without a word; packages at the top stay', () => {
+    shell(
+      'mkdir -p ci/__pycache__ .mypy_cache/3 src/.ruff_cache .pytest_cache node_modules/x .venv/lib/__pycache__ dist',
+    );
+    shell(
+      'touch ci/__pycache__/check.pyc src/json.pyc .mypy_cache/3/a.json node_modules/x/a.js .venv/lib/__pycache__/a.pyc',
+    );
+    expect(restore()).toEqual({ changed: [], removed: [], more: 0 });
+    expect(shell('ls -A . ci src .venv/lib/__pycache__').split('\n')).toEqual(
+      expect.arrayContaining(['.venv', 'node_modules', 'a.pyc']),
+    );
+    expect(shell('find . -name "*cache*" -o -name "*.pyc" | sort')).toBe(
+      './.venv/lib/__pycache__\n./.venv/lib/__pycache__/a.pyc\n',
+    );
   });
 
   it('is told with a few names and a count', () => {
