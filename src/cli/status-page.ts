@@ -2,6 +2,7 @@ import { breakerName, resetCommand } from '../core/breaker.ts';
 import type { ListedRun, RunView } from '../api/operations.ts';
 import { formatDuration, msBetween } from '../core/duration.ts';
 import { needsText } from '../core/needs.ts';
+import { plainReason } from '../core/plain-reason.ts';
 import { priorityText } from '../core/priority.ts';
 import { isDone, isUnchanged } from '../core/progress.ts';
 import { restoredText } from '../core/restored.ts';
@@ -205,7 +206,7 @@ function progressText(story: StoryState, run: RunState): string {
     case 'in_progress':
       return story.phase ?? (run.paused?.now === true ? 'interrupted' : 'starting');
     case 'failed':
-      return `failed: ${story.stopReason ?? ''}`;
+      return `failed: ${plainReason(story.stopReason ?? 'UNKNOWN_ERROR', story.lastFailure)}`;
     case 'needs_human':
       return 'needs human';
     case 'done':

@@ -33,21 +33,22 @@ export interface Overrun {
   needed: number;
 }
 
-/** Which budget is used up, or overdrawn where nothing more is needed, how far, and how to raise it: one sentence. */
+/** Which budget has no room left, or is overdrawn where nothing more is needed, how far, and how to raise it: one sentence. */
 export function describeOverrun({ scope, unit, limit, spent, reserved, needed }: Overrun): string {
   const number = (value: number) => (unit === 'usd' ? formatUsd(value / 1e6) : value.toLocaleString('en-US'));
   const amount = (value: number) => `${number(value)}${unit === 'usd' ? '' : ' tokens'}`;
-  const whose = { story: 'the story', run: 'the run', day: 'this day (UTC)' }[scope];
+  const budget = { story: "this story's budget", run: "this run's budget", day: "today's budget (UTC)" }[scope];
   if (needed === 0) {
     return (
-      `The budget of ${whose} is overdrawn: the provider counted ${amount(spent)}, the limit is ${number(limit)}; ` +
+      `The provider counted ${amount(spent)}, more than ${budget} of ${number(limit)}; ` +
       `raise budget.${scope}_${unit} to go on.`
     );
   }
-  const held = reserved > 0 ? `, ${amount(reserved)} are held for other requests` : '';
+  const left = amount(Math.max(0, limit - spent - reserved));
+  const held = reserved > 0 ? `, ${amount(reserved)} held for other requests` : '';
   return (
-    `The budget of ${whose} is used up: ${number(spent)} of ${amount(limit)} are spent${held}, ` +
-    `and the next request may take ${amount(needed)}; raise budget.${scope}_${unit} to go on.`
+    `The next request may ${unit === 'usd' ? 'cost' : 'take'} up to ${amount(needed)}, more than what is left of ` +
+    `${budget} (${left} of ${number(limit)}${held}); raise budget.${scope}_${unit} to go on.`
   );
 }
 

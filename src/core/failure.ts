@@ -25,6 +25,8 @@ export type RetryRule = (typeof RETRY_RULES)[number];
 /** What a stop reason alone does not tell: each has a class, and some a rule that no configuration changes. */
 const CAUSES = {
   'gave-up': { class: 'story' },
+  /** It claimed success, and left the workspace as it was. */
+  'no-changes': { class: 'agent' },
   'context-overflow': { class: 'story', rule: 'fresh' },
   'permission-denied': { class: 'policy', rule: 'halt' },
   // Each try would tell the agent whether it has come closer.

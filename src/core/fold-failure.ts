@@ -1,6 +1,6 @@
 import { addSign, type FailureSign, type Signs } from './breaker.ts';
 import type { JournalEvent } from './events.ts';
-import { isOfStory, type FailureClass, type FailureTally, type RetryRule } from './failure.ts';
+import { isOfStory, type FailureCause, type FailureClass, type FailureTally, type RetryRule } from './failure.ts';
 import type { StopReason } from './stop-reason.ts';
 
 /** What the next attempt at a story waits for. */
@@ -28,7 +28,7 @@ export interface StoryFailures {
   /** How often it failed, by class. */
   failures?: FailureTally;
   /** The class of its last failure and how it is met; undefined in journals of older versions. */
-  lastFailure?: { class: FailureClass; rule: RetryRule };
+  lastFailure?: { class: FailureClass; rule: RetryRule; cause?: FailureCause };
   /** What the next attempt's prompt says of an earlier one. */
   hint?: Hint;
   waiting?: Waiting;
@@ -53,10 +53,10 @@ export function afterEnd<S extends StoryFailures>(story: S, event: Of<'story.end
   const counted = conflicts === undefined ? count(ended, failure?.class ?? 'agent') : ended;
   const hint: Hint = { attempt, reason, summary, withLog: failure?.rule !== 'fresh' };
   if (failure === undefined) return { ...counted, hint };
-  const { class: whose, rule } = failure;
+  const { class: whose, rule, cause } = failure;
   // As if nothing had happened: what was said of an earlier failure is said again. Where it met another story it must know.
   const silent = rule === 'wait' && conflicts === undefined;
-  return { ...counted, lastFailure: { class: whose, rule }, ...(silent ? {} : { hint }) };
+  return { ...counted, lastFailure: { class: whose, rule, ...(cause && { cause }) }, ...(silent ? {} : { hint }) };
 }
 
 /** What happens to a story between a failure and its next attempt. */

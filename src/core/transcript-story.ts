@@ -4,6 +4,7 @@ import type { JournalEvent, Verdict } from './events.ts';
 import { failedTestsLines } from './failed-tests.ts';
 import { logOption } from './log-option.ts';
 import type { Phase } from './phase.ts';
+import { plainReason } from './plain-reason.ts';
 import { restoredText } from './restored.ts';
 import { hiddenText } from './hidden-places.ts';
 import { safeLine } from './safe-text.ts';
@@ -76,15 +77,19 @@ export function storyLines(event: StoryEvent, how: Telling): StoryLine[] {
     }
     case 'story.ended': {
       const { word, tone } = VERDICTS[event.verdict];
-      const unchanged = event.verdict === 'passed' ? 'no change needed' : event.stopReason;
-      const said = event.stopReason === event.verdict.toUpperCase() ? '' : `${unchanged}  `;
+      const unchanged = event.verdict === 'passed' ? 'no change needed' : plainReason(event.stopReason, event.failure);
+      const said = event.verdict === 'needs_human' ? '' : `${unchanged}  `;
       const what = event.commit === undefined ? said : `${short(event.commit)}  `;
       const [first = '', ...rest] = cap(event.summary, SAID_LINES);
       return [{ label: 'story', tone, text: `${word}  ${what}${first}`.trimEnd() }, ...continued(rest, 'plain', '')];
     }
     case 'story.disturbed': {
       const [first = '', ...rest] = cap(event.summary, SAID_LINES);
-      const lead: StoryLine = { label: 'story', tone: 'warn', text: `INTERRUPTED  ${event.stopReason}  ${first}` };
+      const lead: StoryLine = {
+        label: 'story',
+        tone: 'warn',
+        text: `INTERRUPTED  ${plainReason(event.stopReason, undefined)}  ${first}`,
+      };
       return [lead, ...continued(rest, 'plain', '')];
     }
     case 'story.returned':

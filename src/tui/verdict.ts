@@ -1,4 +1,5 @@
 import { formatDuration, msBetween } from '../core/duration.ts';
+import { plainReason } from '../core/plain-reason.ts';
 import { isDone } from '../core/progress.ts';
 import type { RunState, StoryState } from '../core/run-state.ts';
 import { safeLine } from '../core/safe-text.ts';
@@ -31,10 +32,12 @@ const MOST_NOT_DONE = 5;
 
 /** How an ended run went: the verdict, what landed, what failed and why, and what to do next. Long texts are wrapped. */
 export function verdictBlock({ state, width, paint, dir }: VerdictInput): string[] {
-  const reason = state.stopReason ?? 'UNKNOWN_ERROR';
+  const told = toldBelow(state);
+  const ended = state.stopReason ?? 'UNKNOWN_ERROR';
+  const reason = told?.stopReason === ended ? plainReason(ended, told.lastFailure) : ended;
   const took = formatDuration(msBetween(state.createdAt, state.endedAt ?? state.createdAt));
-  const tone = reason === 'SUCCESS' ? 'good' : 'bad';
-  const [head = '', ...more] = hanging(`${headline(state)}, ${took}`, reason.length + 4);
+  const tone = ended === 'SUCCESS' ? 'good' : 'bad';
+  const [head = '', ...more] = hanging(`${headline(state, told)}, ${took}`, reason.length + 4);
   const open = state.stories.filter(isOpen);
   const usage = usageText(state.usage);
   return [
@@ -81,14 +84,17 @@ export function verdictBlock({ state, width, paint, dir }: VerdictInput): string
   }
 }
 
-/** What the run's end says, but for a reason that stands with its story below. */
-function headline({ detail = '', stories }: RunState): string {
-  const told = stories.find(
+/** The story whose reason is that of the run: it stands with the story. */
+function toldBelow({ detail = '', stories }: RunState): StoryState | undefined {
+  return stories.find(
     ({ id, summary, progress }) =>
       (progress === 'failed' || progress === 'needs_human') &&
       summary !== undefined &&
       detail.startsWith(`${id}: ${summary}`),
   );
+}
+
+function headline({ detail = '', stories }: RunState, told: StoryState | undefined): string {
   if (told === undefined) return detail.replace(/\.$/, '');
   const tries = told.attempts > 1 ? ` in ${told.attempts} attempts` : '';
   const what = told.progress === 'failed' ? `failed${tries}` : 'waits for a person';
@@ -112,7 +118,7 @@ function storyRow(story: StoryState): Row[] {
         ? [['passed', id, 'no change needed', title]]
         : [['landed', story.commit.slice(0, 7), id, title]];
     case 'failed':
-      return [['failed', id, story.stopReason ?? '', story.summary ?? '']];
+      return [['failed', id, plainReason(story.stopReason ?? 'UNKNOWN_ERROR', story.lastFailure), story.summary ?? '']];
     case 'needs_human':
       return [['human', id, story.summary ?? '']];
     case 'cancelled':

@@ -1,4 +1,5 @@
 import { formatDuration, msBetween } from '../core/duration.ts';
+import { plainReason } from '../core/plain-reason.ts';
 import type { RunState, StoryState } from '../core/run-state.ts';
 import { safeLine } from '../core/safe-text.ts';
 import type { Paint, Tone, TranscriptLine } from '../core/transcript-line.ts';
@@ -123,6 +124,7 @@ function rightOf(story: StoryState, now: string): string {
     case 'passed':
       return story.commit?.slice(0, 7) ?? 'passed';
     case 'failed':
+      return plainReason(story.stopReason ?? 'UNKNOWN_ERROR', story.lastFailure);
     case 'needs_human':
       return story.stopReason ?? story.progress;
     case 'in_progress':

@@ -1,7 +1,10 @@
+import type { Config } from '../config/config.ts';
 import { NO_USAGE, type Usage } from '../core/agent.ts';
 import type { AttemptRef, FailureNote, HeldCommit, JournalEntry, Verdict } from '../core/events.ts';
 import type { FailureCause } from '../core/failure.ts';
 import { HaloError } from '../core/errors.ts';
+import { formatDuration } from '../lib/duration.ts';
+import { formatSize } from '../lib/size.ts';
 import type { StopReason } from '../core/stop-reason.ts';
 import type { SandboxExit } from '../sandbox/sandbox.ts';
 
@@ -71,38 +74,42 @@ export function endOfError(error: unknown): StoryEnd | undefined {
   return { verdict: 'failed', stopReason: error.stopReason, summary: error.message };
 }
 
-/** Throws unless the command ran to its own end; `what` names it, e.g. "gate `npm test`". */
-export function refuseBrokenExit(exit: SandboxExit, what: string, tail: string): void {
+/** A command of an attempt: its name for people, e.g. "gate `npm test`", and the limits that it ran under. */
+export interface LimitedCommand {
+  what: string;
+  limits: Config['limits'];
+}
+
+/** Throws unless the command ran to its own end. The reason comes first: the name of a command may be long. */
+export function refuseBrokenExit(exit: SandboxExit, { what, limits }: LimitedCommand, tail: string): void {
   switch (exit.ended) {
     case 'wall':
-      throw failed('TIMEOUT', `${what} was stopped: it ran longer than [limits] wall allows`, tail);
+      throw failed('TIMEOUT', `ran longer than ${formatDuration(limits.wallMs)} (limits.wall): ${what}`, tail);
     case 'idle':
-      throw failed('TIMEOUT', `${what} was stopped: no output for as long as [limits] idle allows`, tail);
+      throw failed('TIMEOUT', `no output for ${formatDuration(limits.idleMs)} (limits.idle): ${what}`, tail);
     case 'output':
-      throw failed('ENGINE_ERROR', `${what} was stopped: it printed more than [limits] output allows`, tail);
-    case 'disk':
-      throw failed('ENGINE_ERROR', `${what} was stopped: the workspace holds more than [limits] disk allows`, tail);
-    case 'disk-floor':
-      throw failedBy(
-        'disk-floor',
-        failed(
-          'ENGINE_ERROR',
-          `${what} was stopped: less than [limits] free_disk was left on the machine’s disk, and its workspace was the largest`,
-          tail,
-        ),
+      throw failed(
+        'ENGINE_ERROR',
+        `printed more than ${formatSize(limits.outputBytes)} (limits.output): ${what}`,
+        tail,
       );
+    case 'disk': {
+      const why = `the workspace holds more than ${formatSize(limits.diskBytes)} (limits.disk)`;
+      throw failed('ENGINE_ERROR', `${why}: ${what}`, tail);
+    }
+    case 'disk-floor': {
+      const floor = `${formatSize(limits.freeDiskBytes)} (limits.free_disk)`;
+      const why = `less than ${floor} was left on the machine’s disk, and this workspace was the largest`;
+      throw failedBy('disk-floor', failed('ENGINE_ERROR', `${why}: ${what}`, tail));
+    }
     case 'aborted':
       throw failed('USER_ABORT', `${what} was stopped by a person`, tail);
-    case 'exited':
-      if (exit.outOfMemory === 'yes')
-        throw failed('OUT_OF_MEMORY', `${what} ran out of memory ([limits] memory)`, tail);
-      if (exit.outOfMemory === 'maybe') {
-        throw failed(
-          'OUT_OF_MEMORY',
-          `${what} was killed by signal 9, probably for its memory ([limits] memory)`,
-          tail,
-        );
-      }
+    case 'exited': {
+      const memory = `limits.memory = ${formatSize(limits.memoryBytes)}`;
+      if (exit.outOfMemory === 'yes') throw failed('OUT_OF_MEMORY', `ran out of memory (${memory}): ${what}`, tail);
+      if (exit.outOfMemory === 'maybe')
+        throw failed('OUT_OF_MEMORY', `killed by signal 9, probably for its memory (${memory}): ${what}`, tail);
+    }
   }
 }
 
@@ -128,8 +135,12 @@ const NO_FORK =
   /cannot fork|can't start new thread|unable to create (native )?thread|resource temporarily unavailable/i;
 
 /** How a command ended that failed by itself, with the cause that the engine saw or its own words suggest. */
-export function describeExit({ exitCode, forksRefused }: SandboxExit, tail: string): string {
+export function describeExit(
+  { exitCode, forksRefused }: SandboxExit,
+  { pids }: Pick<Config['limits'], 'pids'>,
+  tail: string,
+): string {
   const exited = `exited ${String(exitCode)}`;
-  if (forksRefused) return `${exited}; the system refused it further processes ([limits] pids)`;
-  return NO_FORK.test(tail) ? `${exited}, probably for lack of processes ([limits] pids)` : exited;
+  if (forksRefused) return `${exited}; the system refused it further processes (limits.pids = ${pids})`;
+  return NO_FORK.test(tail) ? `${exited}, probably for lack of processes (limits.pids = ${pids})` : exited;
 }

@@ -22,7 +22,7 @@ describe.skipIf(LEVEL < FULL)('hazard 15: output without end', () => {
 
   it('beyond the limit: the attempt is ended, and says so', { timeout: 300_000 }, async () => {
     const detail = await print(BOMBS[0]![1], '20m', { stopReason: 'ENGINE_ERROR', landed: [] });
-    expect(detail).toContain('it printed more than [limits] output allows');
+    expect(detail).toContain('(limits.output)');
   });
 });
 

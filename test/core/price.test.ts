@@ -50,17 +50,17 @@ test('every built-in price is complete, and the cache is never dearer than fresh
 test('a used-up budget is told in one sentence, with what is held for others only where something is', () => {
   const overrun = { scope: 'run', unit: 'usd', limit: 5e6, spent: 4.87e6, reserved: 0, needed: 310_000 } as const;
   expect(describeOverrun(overrun)).toBe(
-    'The budget of the run is used up: $4.87 of $5.00 are spent, and the next request may take $0.31; raise budget.run_usd to go on.',
+    "The next request may cost up to $0.31, more than what is left of this run's budget ($0.13 of $5.00); raise budget.run_usd to go on.",
   );
   expect(describeOverrun({ ...overrun, unit: 'tokens', reserved: 1_200 })).toContain(
-    'are spent, 1,200 tokens are held for other requests, and',
+    ', 1,200 tokens held for other requests)',
   );
 });
 
 test('an overdrawn budget is told with what the provider counted', () => {
   const overrun = { scope: 'story', unit: 'tokens', limit: 200_000, spent: 3_000_000, reserved: 9, needed: 0 } as const;
   expect(describeOverrun(overrun)).toBe(
-    'The budget of the story is overdrawn: the provider counted 3,000,000 tokens, the limit is 200,000; raise budget.story_tokens to go on.',
+    "The provider counted 3,000,000 tokens, more than this story's budget of 200,000; raise budget.story_tokens to go on.",
   );
 });
 

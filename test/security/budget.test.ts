@@ -103,7 +103,7 @@ describe('attack 8: a budget', () => {
       stories: [{ progress: 'failed', attempts: 1, stopReason: 'BUDGET_EXCEEDED' }, { progress: 'pending' }],
     });
     expect(state.detail).toMatch(
-      /^A: The budget of the story is used up: \$2\.05 of \$3\.00 are spent, .* raise budget\.story_usd to go on\.$/,
+      /^A: The next request .* left of this story's budget \(\$0\.95 of \$3\.00\); raise budget\.story_usd to go on\.$/,
     );
     const record = JSON.parse(halo.readFile(state.runId, 'run.json')) as { exitStatus: number; usage: object };
     expect(record).toMatchObject({ exitStatus: 10, usage: { costUsd: 2.05 } });
@@ -115,13 +115,13 @@ describe('attack 8: a budget', () => {
     const model = await provider((res) => tell(res, 100, 900));
     const spend = "const [[status]] = await ask(1); if (status !== 200) process.exit(1); done('Asked.');";
     const first = await run(model.url, spend, ['budget.run_tokens=2000']);
-    expect(first.detail).toContain('B: The budget of the run is used up: 1,000 of 2,000 tokens are spent');
+    expect(first.detail).toContain("what is left of this run's budget (1,000 tokens of 2,000)");
     expect(first.stories).toMatchObject([{ progress: 'passed' }, { stopReason: 'BUDGET_EXCEEDED' }]);
     const redis = await connectRedis(halo.host);
     await redis.client.flushall();
     await redis.close();
     const second = await run(model.url, spend, ['budget.day_tokens=3000']);
-    expect(second.detail).toMatch(/^A: The budget of this day \(UTC\) is used up: \d,\d{3} of 3,000 tokens are spent/);
+    expect(second.detail).toMatch(/^A: The next request .* left of today's budget \(UTC\) \([\d,]+ tokens of 3,000\)/);
     expect(model.times).toHaveLength(1);
   });
 
@@ -153,7 +153,7 @@ describe('incident budget-burst: requests that count as more than they look', ()
       done(all[0]);`;
     const state = await run(model.url, script, ['budget.story_tokens=200000']);
     expect(model.times).toHaveLength(0);
-    expect(state.stories[0]!.summary).toMatch(/sets both max_tokens|may take 2,1\d\d,\d{3} tokens/);
+    expect(state.stories[0]!.summary).toMatch(/sets both max_tokens|may take up to 2,1\d\d,\d{3} tokens/);
   });
 
   it('answers that a provider counts as more than it was allowed end the run, whatever the agent says', async () => {
@@ -163,7 +163,7 @@ describe('incident budget-burst: requests that count as more than they look', ()
       stopReason: 'BUDGET_EXCEEDED',
       stories: [{ progress: 'failed', stopReason: 'BUDGET_EXCEEDED' }, { progress: 'pending' }],
     });
-    expect(state.detail).toMatch(/^A: The budget of the story is overdrawn: the provider counted [\d,]+ tokens, the/);
+    expect(state.detail).toMatch(/^A: The provider counted [\d,]+ tokens, more than this story's budget of 200,000;/);
   });
 });
 

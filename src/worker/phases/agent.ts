@@ -79,7 +79,7 @@ async function followAgent(attempt: Attempt, { sandbox, way }: StartedStep): Pro
   measured.denied ??= adapter.deniedIn?.(tail);
   const stopped = exit.ended === 'aborted' ? undefined : way?.channel.gateway.stopped();
   if (exit.ended !== 'exited') refuseStopped(stopped, tail);
-  refuseBrokenExit(exit, adapter.title, tail);
+  refuseBrokenExit(exit, { what: adapter.title, limits: config.limits }, tail);
   const outcome = adapter.outcome({ exitCode: exit.exitCode, answerText, error, stderrTail: tail });
   if (outcome.kind !== 'answer' || outcome.answer.status !== 'ok') refuseStopped(stopped, tail);
   switch (outcome.kind) {

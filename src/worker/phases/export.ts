@@ -78,7 +78,7 @@ export async function readWorkspace(attempt: Attempt, exporter: Promise<Sandbox>
   });
   attempt.worker.inBackground(sandbox.remove());
   if (exit.ended === 'output') throw failed('POLICY_VIOLATION', 'the story changed more than 100 MiB (packed)');
-  refuseBrokenExit(exit, 'the export', stderr.text());
+  refuseBrokenExit(exit, { what: 'the export', limits: attempt.config.limits }, stderr.text());
   if (exit.exitCode !== 0) {
     const complaint = stderr.text().trim().split('\n');
     const why = safeLine(complaint.find((line) => line.startsWith('error: ')) ?? complaint.at(-1) ?? '');

@@ -59,7 +59,7 @@ export async function runGates(
         log,
         sha256,
       });
-      refuseBrokenExit(exit, `gate \`${command}\``, tail);
+      refuseBrokenExit(exit, { what: `gate \`${command}\``, limits: config.limits }, tail);
       if (exit.exitCode !== 0) {
         const evidence = await baseline.evidence();
         const base = describeBase(evidence, command);
@@ -70,7 +70,7 @@ export async function runGates(
         const before = undone === undefined ? '' : `; halo had ${restoredText(undone)}`;
         const tests = failures === undefined ? '' : `${describeFailedTests(failures)}; `;
         // The command last: it may be long.
-        const why = `${tests}gate ${describeExit(exit, tail)}${base}${before}: \`${command}\``;
+        const why = `${tests}gate ${describeExit(exit, config.limits, tail)}${base}${before}: \`${command}\``;
         throw failed(
           'GATE_FAILED',
           why,

@@ -40,7 +40,7 @@ export async function holdForPerson(attempt: Attempt, candidate: Candidate): Pro
     stopReason: 'NEEDS_HUMAN',
     summary:
       reasons.length === 0
-        ? 'the gates pass, and it waits for approval ([approval] mode)'
+        ? 'the gates pass; it waits for approval (approval.mode = "story")'
         : `the gates pass, but ${reasons.join('; ')}`,
     held: { commit, paths },
   });

@@ -44,7 +44,10 @@ export async function importCandidate(
       throw failed('POLICY_VIOLATION', `${REFUSES_HIDDEN}: ${hiddenText(candidate.hidden)}`);
     const { gates = [], land } = attempt.config;
     if (candidate !== undefined || (land.unchanged === 'pass' && gates.length > 0)) return candidate;
-    throw failed('INVALID_OUTPUT', 'the agent reported success but changed no files', answer.summary);
+    throw failedBy(
+      'no-changes',
+      failed('INVALID_OUTPUT', 'the agent reported success but changed no files', answer.summary),
+    );
   });
 }
 
