@@ -11,6 +11,7 @@ import type { BatchEntry, Operations } from '../api/operations.ts';
 import type { Initialised } from '../api/init-config.ts';
 import type { Served } from '../api/serve.ts';
 import type { Verified, VerifyQuery } from '../api/verify.ts';
+import type { WatchRuns } from '../api/watch-runs.ts';
 import type { Host } from '../config/config.ts';
 import type { ShownSettings } from '../config/show.ts';
 import { credentialsIn, withoutCredentialsIn } from '../core/address-credentials.ts';
@@ -60,6 +61,8 @@ export interface Services {
   userName(): Promise<string>;
   /** How many workers live on this machine that take any run. */
   countWorkers(): Promise<number>;
+  /** Follows all runs of this machine until the signal. */
+  watchRuns(watch: WatchRuns): Promise<void>;
   serveApi(options: { operations: Operations; listen: string }): Promise<Served>;
   diagnose(): Promise<Finding[]>;
   /** Runs gates again on this machine. */
@@ -153,6 +156,14 @@ export function composeServices(words: readonly string[]): Services {
     async countWorkers() {
       const [{ countWorkers }, { home }] = await Promise.all([import('../store/presence.ts'), readHost()]);
       return countWorkers(home);
+    },
+    async watchRuns(watch) {
+      const [{ watchRuns }, { openStore }, { home }] = await Promise.all([
+        import('../api/watch-runs.ts'),
+        import('../store/store.ts'),
+        readHost(),
+      ]);
+      return watchRuns(openStore(home, { transcribe: () => [] }), watch);
     },
     async serveApi(options) {
       const { serveApi } = await import('../api/serve.ts');

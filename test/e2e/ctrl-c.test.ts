@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { JournalEvent } from '../../src/core/events.ts';
 import { shellQuote } from '../../src/lib/shell-quote.ts';
 import { OK, prdOf, scripted } from '../support/halo.ts';
-import { openHome, type HaloHome } from '../support/halo-process.ts';
+import { openHome, type HaloHome, type HaloProcess } from '../support/halo-process.ts';
 import { makeRepository, type TestRepository } from '../support/repository.ts';
 
 const BIN = resolve(import.meta.dirname, '../../bin/halo');
@@ -67,9 +67,10 @@ function journal(): JournalEvent[] {
 const types = () => journal().map(({ type }) => type);
 const untilAgent = () => vi.waitFor(() => expect(JSON.stringify(journal())).toContain('"phase":"agent"'), PATIENCE);
 
-async function startUp() {
+async function startUp(): Promise<HaloProcess> {
   const up = home.start(['up', '--workers', '1', '--listen', '127.0.0.1:0'], { cwd: repository.root, env: QUICK });
   await up.says('token');
+  return up;
 }
 
 describe('Ctrl-C in halo run, while halo up serves the same home', { timeout: 180_000 }, () => {
@@ -121,7 +122,7 @@ describe('Ctrl-C in halo run, while halo up serves the same home', { timeout: 18
     await untilAgent();
     run.press('d');
     await run.shows('no worker is there to continue the run');
-    await startUp();
+    const up = await startUp();
     run.press('d');
     await run.shows('left to the workers');
     expect(await run.ended).toBe(130);
@@ -130,5 +131,7 @@ describe('Ctrl-C in halo run, while halo up serves the same home', { timeout: 18
       () => expect(journal().find(({ type }) => type === 'run.ended')).toMatchObject({ stopReason: 'SUCCESS' }),
       { timeout: 120_000, interval: 500 },
     );
+    await up.says('SUCCESS 3 of 3 stories landed');
+    for (const story of ['A', 'B', 'C']) expect(up.stdout()).toMatch(new RegExp(`  ${story} passed [0-9a-f]{7} `));
   });
 });

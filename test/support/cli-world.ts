@@ -53,6 +53,7 @@ export async function runCli(words: string[], options: CliOptions): Promise<CliR
       countWorkers: notHere,
       userName: notHere,
       serveApi: notHere,
+      watchRuns: notHere,
       diagnose: notHere,
       verify: () => {
         throw new Error('this test has no such service');

@@ -1,5 +1,6 @@
 import type { Cli } from '../cli.ts';
 import type { Define } from '../define.ts';
+import { eventLine } from '../event-line.ts';
 import { parseCount, untilStopped } from '../until-stopped.ts';
 
 interface Flags {
@@ -9,7 +10,9 @@ interface Flags {
 
 export const define: Define = (command, cli) => {
   command
-    .description('Runs everything that one machine needs in one foreground process: Redis, the HTTP API and workers.')
+    .description(
+      'Runs everything that one machine needs in one foreground process: Redis, the HTTP API and workers. It prints a line for each run and story that begins or ends.',
+    )
     .option('--workers <n>', 'stories at a time', parseCount, 2)
     .option('--listen <host:port>', 'where the API listens; beyond loopback only with HALO_TOKEN set', '127.0.0.1:7070')
     .addHelpText('after', HELP)
@@ -41,8 +44,17 @@ async function up({ workers, listen }: Flags, cli: Cli): Promise<void> {
         `token    ${api.token}`,
         `home     ${home}`,
       );
+      const watching = new AbortController();
+      const told = cli.services.watchRuns({
+        signal: watching.signal,
+        onEvent: (event, state) => {
+          const line = eventLine(event, state, cli.paint);
+          return line === undefined ? undefined : cli.print(line);
+        },
+      });
       await stopped;
-      await api.close();
+      watching.abort();
+      await Promise.all([told, api.close()]);
     } finally {
       await worker.close();
     }
