@@ -14,5 +14,7 @@ export interface Proof {
   /** The runtime to use; undefined: the engine's default. */
   runtime: string | undefined;
   disk: DiskRung;
+  /** Whether a sandbox can have a limit of terminals of its own. */
+  ptys: boolean;
   facts: ProvenFact[];
 }

@@ -59,7 +59,8 @@ export async function proveEngine(engine: SandboxEngine, facts: EngineFacts, wan
   const runtime = chooseRuntime(facts, wanted);
   const [judged, disk] = await Promise.all([probeSandbox(engine, runtime), engine.diskRung()]);
   const broken = judged.filter(({ ok }) => ok === 'fail');
-  if (broken.length === 0) return { runtime, disk, facts: judged };
+  const ptys = judged.some(({ name, ok }) => name === TERMINALS && ok === 'ok');
+  if (broken.length === 0) return { runtime, disk, ptys, facts: judged };
   if (wanted === 'auto' && runtime !== undefined) {
     const proof = await proveEngine(engine, { ...facts, runtimes: [] }, wanted);
     const says = `${runtime} is there, but did not pass: ${describe(broken)}`;
@@ -82,16 +83,47 @@ function chooseRuntime({ runtimes }: EngineFacts, wanted: string): string | unde
 /** Runs the real specification once, with small limits, and judges what a program sees and reaches inside. */
 export async function probeSandbox(engine: SandboxEngine, runtime: string | undefined): Promise<ProvenFact[]> {
   const own = runtime !== undefined && /runsc|kata/.test(runtime);
-  const { text } = await askSandbox(engine, {
-    about: 'proof',
-    script: PROBE_SCRIPT,
-    workdir: '/tmp',
-    limits: PROBE_LIMITS,
-    runtime,
-    wallMs: 60_000,
-    outputBytes: 100_000,
-  });
-  return judgeProbe(text, own);
+  const [{ text }, terminals] = await Promise.all([
+    askSandbox(engine, {
+      about: 'proof',
+      script: PROBE_SCRIPT,
+      workdir: '/tmp',
+      limits: PROBE_LIMITS,
+      runtime,
+      wallMs: 60_000,
+      outputBytes: 100_000,
+    }),
+    // A kernel of its own has terminals of its own.
+    own ? [] : probeTerminals(engine, runtime),
+  ]);
+  return [...judgeProbe(text, own), ...terminals];
+}
+
+const TERMINALS = 'terminals';
+const FEW_PTYS = 4;
+const TAKE_PTYS = `exec python3 -c "
+import os
+taken = 0
+try:
+    while taken < 3 * ${FEW_PTYS}:
+        os.open('/dev/ptmx', os.O_RDWR | os.O_NOCTTY)
+        taken += 1
+except OSError: pass
+print(taken)"`;
+
+/** Whether a sandbox ends at its limit of terminals. An engine that cannot give it one is no reason not to start. */
+async function probeTerminals(engine: SandboxEngine, runtime: string | undefined): Promise<ProvenFact[]> {
+  const limits = { ...PROBE_LIMITS, ptys: FEW_PTYS };
+  const taken = await askSandbox(engine, { about: 'terminals', script: TAKE_PTYS, limits, runtime }).then(
+    ({ text }) => Number(text),
+    (error: unknown) => {
+      if (error instanceof HaloError && error.code === 'DOCKER_FAILED') return undefined;
+      throw error;
+    },
+  );
+  if (taken === FEW_PTYS) return [{ name: TERMINALS, ok: 'ok', says: 'each sandbox has a limit of its own' }];
+  const says = 'one sandbox can take all terminals (ptys) that the machine has for containers';
+  return [{ name: TERMINALS, ok: 'warn', says }];
 }
 
 function describe(broken: ProvenFact[]): string {
@@ -106,7 +138,12 @@ const Fact = z.object({
 });
 const Kept = z.record(
   z.string(),
-  z.object({ runtime: z.string().optional(), disk: z.enum(['quota', 'watch', 'sample']), facts: z.array(Fact) }),
+  z.object({
+    runtime: z.string().optional(),
+    disk: z.enum(['quota', 'watch', 'sample']),
+    ptys: z.boolean(),
+    facts: z.array(Fact),
+  }),
 );
 
 /** What was proven before; whatever is wrong with the file, proving again mends it. */

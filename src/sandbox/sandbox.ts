@@ -22,6 +22,8 @@ export interface SandboxLimits {
   pids: number;
   /** Most open files of one process; 8192 when absent. */
   files?: number;
+  /** Most terminals (ptys) at a time; when absent, as many as the machine has for all containers. */
+  ptys?: number;
   /** Largest file; 1 GiB when absent. */
   fileBytes?: number;
   /** Most that the volume it can write to may hold; not watched when absent. */

@@ -81,6 +81,9 @@ export interface Attempt {
   close(): Promise<void>;
 }
 
+/** Terminals of one sandbox: more than tools open, and few beside the 3072 that a machine has for all by default. */
+const MOST_PTYS = 64;
+
 /** Tells whether trying on makes sense. */
 export interface Measured {
   /** Whether the agent left a changed file. */
@@ -199,7 +202,11 @@ export async function openAttempt(worker: WorkerContext, request: AttemptRequest
     },
     startSandbox: async (spec) => {
       refuseLate();
-      const starting = worker.engine.start(proof.runtime === undefined ? spec : { ...spec, runtime: proof.runtime });
+      const starting = worker.engine.start({
+        ...spec,
+        ...(proof.runtime === undefined ? {} : { runtime: proof.runtime }),
+        limits: { ...spec.limits, ...(proof.ptys ? { ptys: MOST_PTYS } : {}) },
+      });
       closers.push(() =>
         starting.then(
           (sandbox) => sandbox.remove(),

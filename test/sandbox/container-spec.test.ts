@@ -162,6 +162,28 @@ describe('the description of a sandbox', () => {
     );
   });
 
+  it('limits terminals by a file system of their own, which goes with the container and is found by a sweep', () => {
+    const { HostConfig } = buildContainer({ ...spec, limits: { ...spec.limits, ptys: 64 } }, '{}');
+    expect(HostConfig?.Mounts?.at(-1)).toEqual({
+      Type: 'volume',
+      Source: '',
+      Target: '/dev/pts',
+      ReadOnly: false,
+      VolumeOptions: {
+        NoCopy: true,
+        Labels: expect.objectContaining({ 'dev.halo.run': 'r' }) as object,
+        DriverConfig: {
+          Name: 'local',
+          Options: {
+            type: 'devpts',
+            device: 'devpts',
+            o: 'newinstance,max=64,mode=0620,ptmxmode=0666,gid=5,nosuid,noexec',
+          },
+        },
+      },
+    });
+  });
+
   it('names a runtime only when one was chosen', () => {
     expect(buildContainer(spec, '{}').HostConfig).not.toHaveProperty('Runtime');
     expect(buildContainer({ ...spec, runtime: 'runsc' }, '{}').HostConfig?.Runtime).toBe('runsc');

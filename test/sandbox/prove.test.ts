@@ -34,7 +34,9 @@ describe('the proof of an engine', () => {
       'memory',
       'security module',
       'memory of others',
+      'terminals',
     ]);
+    expect(facts.at(-1)).toMatchObject({ ok: 'ok' });
   });
 
   it('is made once and kept, for other processes too', async () => {

@@ -139,6 +139,11 @@ const ROWS: [id: string, attack: string, defence: string][] = [
     'emptied by a sandbox first, whatever the depth; the depth is measured',
   ],
   [
+    'incident terminals',
+    'a sandbox takes all terminals of the machine, or types into one of the host',
+    'no terminal of the host is inside; each sandbox has a limit of its own where the engine can keep one',
+  ],
+  [
     'incident other-users',
     'another user of the machine uses sockets or reads logs of halo',
     'private folders and files from the first moment; `halo doctor` looks at HALO_HOME',

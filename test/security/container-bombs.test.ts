@@ -63,6 +63,28 @@ const outcome = ({ stories: [story], stopReason }: RunState) => ({
   says: story?.summary ?? '',
 });
 
+describe('incident terminals: an agent that wants the terminals of others', () => {
+  it('finds none of the host, and takes no more than its share of them', async () => {
+    const look = `cat > look.py <<'END'
+import errno, fcntl, os, termios
+own = [os.isatty(fd) for fd in (0, 1, 2)]
+try: os.open('/dev/tty', os.O_RDWR)
+except OSError as error: own.append(errno.errorcode[error.errno])
+there = [name for name in os.listdir('/dev/pts') if name != 'ptmx']
+taken = []
+try:
+    while len(taken) < 200: taken.append(os.open('/dev/ptmx', os.O_RDWR | os.O_NOCTTY))
+except OSError as error: own.append(errno.errorcode[error.errno])
+print(own, there, len(taken))
+END
+python3 look.py > found; script -qec 'tty' /dev/null < /dev/null >> found`;
+    const state = await attack(`${look}; ${OK}`, []);
+    expect(outcome(state).stopReason).toBe('SUCCESS');
+    const found = repository.git('show', `halo/${state.runId}:found`).replaceAll('\r', '').split('\n');
+    expect(found).toEqual(["[False, False, False, 'ENXIO', 'ENOSPC'] [] 64", '/dev/pts/0']);
+  });
+});
+
 describe('attack 17, incident endless-depth: a hostile agent', () => {
   it('makes folders in folders, deeper than the engine may have files open: nothing of them stays', async () => {
     const dig = `python3 -c "

@@ -47,7 +47,7 @@ export function buildContainer(spec: SandboxSpec, seccomp: string): ContainerCre
 /** The types of the client lag behind the engine here. */
 type SealedHostConfig = HostConfig & { CgroupnsMode: 'private' };
 
-function hostConfig({ limits, user, mounts, runtime }: SandboxSpec, seccomp: string): SealedHostConfig {
+function hostConfig({ limits, labels, user, mounts, runtime }: SandboxSpec, seccomp: string): SealedHostConfig {
   const fileBytes = limits.fileBytes ?? FILE_BYTES;
   const openFiles = limits.files ?? OPEN_FILES;
   return {
@@ -77,7 +77,11 @@ function hostConfig({ limits, user, mounts, runtime }: SandboxSpec, seccomp: str
       [AGENT_HOME]: `rw,exec,nosuid,nodev,size=256m,nr_inodes=100k,mode=0700,uid=${user},gid=${user}`,
       '/run': 'rw,noexec,nosuid,nodev,size=8m,nr_inodes=1k',
     },
-    Mounts: [...mounts.map(buildMount), NO_RESOLVER],
+    Mounts: [
+      ...mounts.map(buildMount),
+      NO_RESOLVER,
+      ...(limits.ptys === undefined ? [] : [limitTerminals(limits.ptys, labels)]),
+    ],
     RestartPolicy: { Name: 'no' },
     AutoRemove: false,
     // Output is read from the attached stream and kept by halo; a second copy would only fill the disk.
@@ -107,6 +111,25 @@ const NOTHING_OF_THE_HOST = {
 
 /** Without a network the engine still copies the host's resolver addresses; every engine's machine has this empty file. */
 const NO_RESOLVER: MountSettings = { Type: 'bind', Source: '/dev/null', Target: '/etc/resolv.conf', ReadOnly: true };
+
+/**
+ * The machine counts the terminals of all containers together. An instance of their file system has a limit of its own; the
+ * engine mounts one as a volume without a name, which goes with the container.
+ */
+function limitTerminals(ptys: number, labels: SandboxLabels): MountSettings {
+  const o = `newinstance,max=${ptys},mode=0620,ptmxmode=0666,gid=5,nosuid,noexec`;
+  return {
+    Type: 'volume',
+    Source: '',
+    Target: '/dev/pts',
+    ReadOnly: false,
+    VolumeOptions: {
+      NoCopy: true,
+      Labels: containerLabels(labels),
+      DriverConfig: { Name: 'local', Options: { type: 'devpts', device: 'devpts', o } },
+    },
+  };
+}
 
 /** Labels by which a sweep finds what belongs to a run. */
 export function containerLabels(labels: SandboxLabels, user?: number): Record<string, string> {

@@ -69,8 +69,8 @@ export function openDocker(docker: Docker = openClient()): SandboxEngine {
     belongings: (home) => listBelongings(docker, home),
     discard: async (belonging) => {
       if (belonging.kind === 'container') return discardBelonging(docker, belonging);
-      // Nobody knows how deep it is.
-      await removeVolume({ docker, start }, belonging.name, Infinity).catch(unlessInUse);
+      // How deep it is was known to a process that is gone: the engine tries, and where it cannot, a sandbox helps.
+      await removeVolume({ docker, start }, belonging.name, 0).catch(unlessInUse);
     },
     discardThrowaways: () => discardThrowaways(docker),
     imageId: (name) =>

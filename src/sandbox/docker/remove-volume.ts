@@ -9,7 +9,7 @@ import { engineStatus, fromDocker } from './docker-errors.ts';
 import { DOCKER_DIR } from './image-recipe.ts';
 
 /** Up to so many levels of folders the engine may remove by itself: it holds a file open for each. */
-const MOST_LEVELS = 4_000;
+const MOST_LEVELS = 8_000;
 const PROGRAM = '/tmp/empty-volume.mjs';
 const MOUNT = '/workspace';
 const WALL_MS = 10 * 60_000;
