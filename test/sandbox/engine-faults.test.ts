@@ -1,4 +1,6 @@
-import { readdirSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import Docker from 'dockerode';
 import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { collectText } from '../../src/lib/sinks.ts';
@@ -160,5 +162,28 @@ describe('hazard 36: an end that nobody expects:', () => {
   it.skipIf(LEVEL < FULL)('output that ends before the container does is an error of the engine', async () => {
     spoil('/attach', { cutAfter: 14, by: 'end' });
     await expect(run('echo hello; sleep 30')).rejects.toThrow('Docker lost the output of a container');
+  });
+});
+
+describe('hazard 12: what an engine can do is asked again when it broke off', () => {
+  let dir: string;
+  beforeEach(() => {
+    dir = mkdtempSync(join(tmpdir(), 'halo-probes-'));
+    engine = connect(2_000);
+  });
+  afterEach(() => rmSync(dir, { recursive: true, force: true }));
+
+  it.each([
+    ['mounts', () => engine.canMount(dir)],
+    ['sockets', () => engine.canReach(join(dir, 'sockets'), undefined)],
+  ])('%s: no answer is no answer, and a refusal is one', async (_what, ask) => {
+    spoil('/start', 'swallow');
+    await expect(ask()).rejects.toMatchObject({ code: 'DOCKER_FAILED' });
+    spoil('/start', { status: 503 });
+    await expect(ask()).rejects.toMatchObject({ code: 'DOCKER_FAILED' });
+    spoil('/start', { status: 400 });
+    expect(await ask()).toBe(false);
+    proxy.misbehave(() => undefined);
+    expect(await ask()).toBe(true);
   });
 });

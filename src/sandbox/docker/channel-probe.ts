@@ -7,6 +7,7 @@ import { makePrivateFolder } from '../../lib/private-folder.ts';
 import { markProcess } from '../../lib/process-life.ts';
 import type { Mount, Sandbox, SandboxEngine } from '../sandbox.ts';
 import { askSandbox } from '../throwaway.ts';
+import { isAnswer } from './docker-errors.ts';
 
 type Engine = Pick<SandboxEngine, 'start'>;
 
@@ -58,6 +59,6 @@ export async function canBridge(engine: Engine): Promise<boolean> {
 
 /** What the engine refuses is an answer; an engine that is away is none. */
 function no(error: unknown): false {
-  if (error instanceof HaloError && error.code !== 'DOCKER_FAILED') throw error;
+  if (error instanceof HaloError && !isAnswer(error)) throw error;
   return false;
 }

@@ -40,6 +40,19 @@ export function fromDocker(error: unknown, what: string): HaloError {
   return new HaloError('DOCKER_FAILED', `Docker could not ${what}: ${why}`, { cause: error });
 }
 
+/** Between a client and an engine: it is starting, or away. */
+const AWAY = [502, 503, 504];
+
+/**
+ * Whether an error is the engine's own answer to what was asked. One that broke off, because the engine was killed or
+ * stopped meanwhile, says nothing: the same may work a moment later.
+ */
+export function isAnswer(error: unknown): boolean {
+  if (!(error instanceof HaloError) || error.code !== 'DOCKER_FAILED') return false;
+  const status = error.cause === undefined ? undefined : engineStatus(error.cause);
+  return status !== undefined && !AWAY.includes(status);
+}
+
 export function missingImage(image: string): HaloError {
   return new HaloError('IMAGE_MISSING', `the image ${JSON.stringify(image)} is not on this machine`, {
     hint: 'build halo’s own with `halo image build`, or pull yours with `docker pull`',

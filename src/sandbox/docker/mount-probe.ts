@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { HaloError } from '../../core/errors.ts';
 import { markProcess } from '../../lib/process-life.ts';
 import type { Mount, SandboxEngine } from '../sandbox.ts';
 import { askSandbox } from '../throwaway.ts';
+import { isAnswer } from './docker-errors.ts';
 
 /** Asks a throwaway sandbox for a file just written in `dir`: a daemon elsewhere sees another disk, or none. */
 export async function canMount(engine: Pick<SandboxEngine, 'start'>, dir: string): Promise<boolean> {
@@ -16,7 +16,7 @@ export async function canMount(engine: Pick<SandboxEngine, 'start'>, dir: string
     await writeFile(join(probe, 'secret'), secret, { mode: 0o644 });
     return (await readThroughSandbox(engine, probe)) === secret;
   } catch (error) {
-    if (error instanceof HaloError && error.code === 'DOCKER_FAILED') return false;
+    if (isAnswer(error)) return false;
     throw error;
   } finally {
     await rm(probe, { recursive: true, force: true });
