@@ -13,12 +13,28 @@ export function isAlive(pid: number, start: string): boolean {
   return now === '' || start === '' || now === start;
 }
 
-/** The kernel's start time of a process, or '' where there is no /proc. A dead, unreaped process counts as gone. */
+/**
+ * When a process was started, in digits, or '' where there is no /proc. The kernel counts from the machine's start, and
+ * in a container that a restart brings back process ids and times may be the same as before a power cut: what tells one
+ * start of the machine from another is part of it. A dead, unreaped process counts as gone.
+ */
 export function startOf(pid: number): string {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-    return fields[0] === 'Z' ? 'dead' : (fields[19] ?? '');
+    return fields[0] === 'Z' ? 'dead' : `${fields[19] ?? ''}${BOOT}`;
+  } catch {
+    return '';
+  }
+}
+
+/** Four digits for this start of the machine; none where the kernel does not tell. */
+const BOOT = bootOf();
+
+function bootOf(): string {
+  try {
+    const id = readFileSync('/proc/sys/kernel/random/boot_id');
+    return String(createHash('sha256').update(id).digest().readUInt32BE(0) % 1e4).padStart(4, '0');
   } catch {
     return '';
   }

@@ -58,7 +58,7 @@ export const DURABLE_FILES: readonly DurableFile[] = [
     {
       what: 'who is at work, and locks: links that name a process',
       damaged: 'rebuilt',
-      how: 'free when that process is gone',
+      how: 'free when that process is gone, or the machine was started again',
     },
   ),
   row('runs/<run>/journal.jsonl', `${RUN}/journal\\.jsonl`, {

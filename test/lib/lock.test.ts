@@ -1,9 +1,10 @@
 import { spawnSync } from 'node:child_process';
-import { lstatSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:fs';
+import { lstatSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { LockBusyError, withLock } from '../../src/lib/lock.ts';
+import { startOf } from '../../src/lib/process-life.ts';
 import { sleep } from '../../src/lib/sleep.ts';
 
 let dir: string;
@@ -30,6 +31,19 @@ test('the lock is free again when the work throws', async () => {
   const path = join(dir, 'l');
   await expect(withLock(path, () => Promise.reject(new Error('no')))).rejects.toThrow('no');
   await expect(withLock(path, () => Promise.resolve(7))).resolves.toBe(7);
+});
+
+test('a lock of before a restart of the machine is free, whoever has its process id and its time now', async () => {
+  const path = join(dir, 'l');
+  const stat = readFileSync('/proc/self/stat', 'latin1');
+  const ticks = stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? '';
+  const other = startOf(process.pid).slice(ticks.length) === '0000' ? '0001' : '0000';
+  for (const start of [ticks, `${ticks}${other}`]) {
+    symlinkSync(`${hostname()}:${process.pid}:${start}:abc`, path);
+    await expect(withLock(path, () => Promise.resolve(7), { waitMs: 1_000 })).resolves.toBe(7);
+  }
+  symlinkSync(`${hostname()}:${process.pid}:${startOf(process.pid)}:abc`, path);
+  await expect(withLock(path, () => Promise.resolve(7), { waitMs: 50 })).rejects.toThrow(LockBusyError);
 });
 
 test('a lock of a dead process is taken over, by exactly one of many', async () => {

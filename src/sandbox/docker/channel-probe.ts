@@ -20,7 +20,8 @@ const LISTEN = `bash -c 'exec 3<>/dev/tcp/127.0.0.1/4000; cat <&3'`;
  */
 export async function canReach(engine: Engine, dir: string, runtime: string | undefined): Promise<boolean> {
   const word = randomBytes(8).toString('hex');
-  const probe = join(dir, `probe-${markProcess()}-${word}`);
+  // The path of a socket may only be so long.
+  const probe = join(dir, `probe-${markProcess()}-${word.slice(0, 6)}`);
   const server = createServer((socket) => {
     socket.on('error', () => undefined);
     socket.end(word);
