@@ -126,7 +126,7 @@ export function failedForProgram(
   program: string,
   { what, image, tail }: { what: string; image: string; tail: string },
 ): AttemptOver {
-  const summary = `\`${program}\` was not found: neither the image ${image} nor setup provides it; ${what} exited 127. Set \`image\` to one that has it, or install it in \`setup\``;
+  const summary = `\`${program}\` was not found: neither the image ${image} nor setup provides it; ${what} exited 127. Set \`image\` to one that has it (docs/images.md), or install it in \`setup\``;
   return failedBy('program-missing', failed('GATE_FAILED', summary, tail));
 }
 
