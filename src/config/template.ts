@@ -45,7 +45,8 @@ function renderGates({ gates, reasons }: Guess): string[] {
 function renderEnv({ env, keeps }: Required<Guess>): string[] {
   const lines = Object.entries(env).map(([name, value]) => `${name} = ${JSON.stringify(value)}`);
   if (lines.length === 0) return [];
-  const why = `Downloads of setup stay in the workspace, where the gates find them (${keeps.join(', ')}, which git must ignore).`;
+  const where = keeps.length === 0 ? '' : ` (${keeps.join(', ')}, which git must ignore)`;
+  const why = `What setup downloads stays in the workspace, where the gates find it${where}.`;
   return ['[env]', `# ${why}`, ...lines, ''];
 }
 

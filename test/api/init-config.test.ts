@@ -53,8 +53,8 @@ test('halo init says when nobody could look', async () => {
 });
 
 test('halo init says what git must ignore so that the gates find it', async () => {
-  const { warnings } = await init({ 'package.json': '{"scripts": {"test": "x"}}', 'package-lock.json': '{}' });
+  const { warnings } = await init({ 'go.mod': 'module x\n', 'go.sum': '' });
   expect(warnings).toEqual([
-    'Add /node_modules/ to .gitignore: what setup puts there is removed before the gates unless git ignores it.',
+    'Add /.go-modules/ to .gitignore: what setup puts there is removed before the gates unless git ignores it.',
   ]);
 });

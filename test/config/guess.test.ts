@@ -15,7 +15,6 @@ describe('Node.js', () => {
       setup: [setup],
       gates,
       reasons: [`${lockFile}: ${setup}`, 'package.json has the scripts lint, build, test'],
-      keeps: ['node_modules'],
     });
   });
 

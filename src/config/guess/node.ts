@@ -28,12 +28,7 @@ export function guessNode(files: RootFiles): Guess {
   );
   const setup = install === undefined ? [] : [install];
   const reasons = scripts.length === 0 ? [] : [`package.json has the scripts ${scripts.join(', ')}`];
-  return {
-    setup,
-    gates,
-    reasons: [...(reason === undefined ? [] : [reason]), ...reasons],
-    keeps: setup.length === 0 ? [] : ['node_modules'],
-  };
+  return { setup, gates, reasons: [...(reason === undefined ? [] : [reason]), ...reasons] };
 }
 
 /** Which manager, how it installs, and why; without `install`, there is nothing to install. */

@@ -24,7 +24,6 @@ export function guessPython(files: RootFiles): Guess {
     gates: found.map(([gate]) => `${prefix}${gate}`),
     reasons: [...(installer === undefined ? [] : [installer.reason]), ...found.map(([, reason]) => reason), ...left],
     ...(installer?.env === undefined ? {} : { env: installer.env }),
-    keeps: installer === undefined ? [] : ['.venv'],
   };
 }
 

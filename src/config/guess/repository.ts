@@ -8,7 +8,10 @@ export interface Guess {
   env?: Record<string, string>;
   /** Where setup downloads from that is none of the registries, as `host:port`. */
   hosts?: string[];
-  /** Folders in the workspace that keep downloads from setup to the gates: git must ignore them. */
+  /**
+   * Folders in the workspace that keep downloads from setup to the gates, and that git must ignore: all but those into
+   * which tools install at the top, such as node_modules.
+   */
   keeps?: string[];
 }
 
