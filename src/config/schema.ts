@@ -222,7 +222,7 @@ export const HaloToml = z.strictObject({
     transport: key(oneOf('auto', 'mount', 'stream'), [
       'word',
       'auto',
-      'How the repository gets into a sandbox: `mount` of a mirror, `stream` of its objects, or `auto`.',
+      'How the repository gets into a sandbox: `mount` of a view of its mirror, `stream` of its objects, or `auto`.',
     ]),
   }),
 });

@@ -7,13 +7,12 @@ import { IMPORT_LIMITS, type ImportLimits } from './import-limits.ts';
 import { assertObjectId, isObjectId } from './object-id.ts';
 import { receivePack } from './quarantine.ts';
 import { moveBlobs, readBaseIndex, updateIndex, writeTree } from './rebuild.ts';
-import { candidatePath, makeBesideMirror } from './scratch.ts';
+import { candidatePath, makeBesideView } from './scratch.ts';
 import { searchChanges, type Additions, type ChangeSearch } from './search-changes.ts';
 import { ABSENT, diffTrees, type RawChange } from './tree-diff.ts';
 import { blameStory, violation } from './violation.ts';
 
 export interface ImportRequest {
-  mirrorDir: string;
   /** From `createScratch`. */
   scratchDir: string;
   /** The commit that the agent started from; in the mirror. */
@@ -54,7 +53,7 @@ export function importTree(request: ImportRequest): Promise<Imported> {
 }
 
 async function importChecked(request: ImportRequest): Promise<Imported> {
-  const { mirrorDir, scratchDir, base, tree, pack, masker, onSecret, signal } = request;
+  const { scratchDir, base, tree, pack, masker, onSecret, signal } = request;
   const limits = { ...IMPORT_LIMITS, ...request.limits };
   assertObjectId(base, 'The base commit');
   pack.on('error', () => undefined); // it may break before git reads it; receivePack looks at `errored`
@@ -65,7 +64,7 @@ async function importChecked(request: ImportRequest): Promise<Imported> {
   const quarantine = join(scratchDir, 'quarantine.git');
   const candidate = candidatePath(scratchDir);
   await rm(quarantine, { recursive: true, force: true });
-  await makeBesideMirror(quarantine, mirrorDir);
+  await makeBesideView(quarantine);
   const index = { gitDir: candidate, file: join(scratchDir, 'index'), signal };
   try {
     await allSettled([receivePack({ quarantine, pack, limits, signal }), readBaseIndex(index, base)]);

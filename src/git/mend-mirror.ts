@@ -1,5 +1,6 @@
 import { mkdtemp, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { join, relative } from 'node:path';
+import { removeViews } from './base-view.ts';
 import { bareConfig, makeBareRepo } from './bare-repo.ts';
 import { git } from './git.ts';
 import {
@@ -30,6 +31,8 @@ const WAIT_MS = 2 * CHECK_MS;
  */
 export async function mendMirror(source: Pick<MirrorRequest, 'home' | 'name' | 'from' | 'access'>): Promise<boolean> {
   const dir = mirrorPath(source.home, source.name);
+  // Git may have failed in one of them.
+  await removeViews(dir);
   return withMirrorLock(
     dir,
     async () => {

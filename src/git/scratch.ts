@@ -1,11 +1,12 @@
 import { mkdir, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { HaloError } from '../core/errors.ts';
+import { makeView } from './base-view.ts';
 import { makeBareRepo } from './bare-repo.ts';
 import { mirrorShape } from './mirror.ts';
 
-/** From an objects folder in a scratch folder to the mirror; the same inside a sandbox that mounts both. */
-const MIRROR_OBJECTS = '../../../../mirror.git/objects';
+/** From an objects folder in a scratch folder to the view; the same inside a sandbox that mounts both. */
+const VIEW_OBJECTS = '../../base.git/objects';
 
 export interface ScratchRequest {
   mirrorDir: string;
@@ -25,12 +26,18 @@ export function candidatePath(scratchDir: string): string {
   return join(scratchDir, 'candidate.git');
 }
 
-/** Makes the scratch folder of an attempt with an empty candidate repository; what was there is removed. */
+/** What the sandboxes of an attempt see of the mirror. */
+export function viewPath(scratchDir: string): string {
+  return join(scratchDir, 'base.git');
+}
+
+/** Makes the scratch folder of an attempt with an empty candidate repository and an empty view; what was there is removed. */
 export async function createScratch(request: ScratchRequest): Promise<string> {
   const scratchDir = scratchPath(request);
   await removeScratch(scratchDir);
   await mkdir(scratchDir, { recursive: true });
-  await makeBesideMirror(candidatePath(scratchDir), request.mirrorDir);
+  await makeView(viewPath(scratchDir), request.mirrorDir);
+  await makeBesideView(candidatePath(scratchDir));
   return scratchDir;
 }
 
@@ -39,9 +46,9 @@ export async function removeScratch(scratchDir: string): Promise<void> {
   await rm(scratchDir, { recursive: true, force: true });
 }
 
-/** An empty bare repository in a scratch folder that can read the mirror's objects. */
-export async function makeBesideMirror(dir: string, mirrorDir: string): Promise<void> {
-  const { config, shallow } = await mirrorShape(mirrorDir);
+/** An empty bare repository in a scratch folder that can read the objects of the view there. */
+export async function makeBesideView(dir: string): Promise<void> {
+  const { config, shallow } = await mirrorShape(viewPath(dirname(dir)));
   // Whatever a power cut takes from here is made again: waiting for the disk would only cost time.
-  await makeBareRepo(dir, { config: `${config}[core]\n\tfsync = none\n`, shallow, alternate: MIRROR_OBJECTS });
+  await makeBareRepo(dir, { config: `${config}[core]\n\tfsync = none\n`, shallow, alternate: VIEW_OBJECTS });
 }

@@ -11,14 +11,15 @@ import type { Proof } from '../core/proof.ts';
 import type { RunState } from '../core/run-state.ts';
 import { closeAll } from '../lib/close-all.ts';
 import { reach } from '../lib/failpoint.ts';
-import { candidatePath, createScratch, removeScratch } from '../git/scratch.ts';
+import { addToView } from '../git/base-view.ts';
+import { candidatePath, createScratch, removeScratch, viewPath } from '../git/scratch.ts';
 import { mirrorPath } from '../git/mirror.ts';
 import type { Mount, Sandbox, SandboxLabels, SandboxSpec } from '../sandbox/sandbox.ts';
 import type { AttemptPlace } from '../store/layout.ts';
 import { mountAccounts } from './accounts.ts';
 import { refuseOutdated } from './fence.ts';
 import { findStory } from './find-story.ts';
-import { AGENT_HOME, candidateIn, MIRROR, MODEL_PORT } from './places.ts';
+import { AGENT_HOME, CANDIDATE, VIEW, MODEL_PORT } from './places.ts';
 import { takeUser } from './user-id.ts';
 import type { ChannelKind, WorkerContext } from './worker-context.ts';
 
@@ -63,6 +64,8 @@ export interface Attempt {
   repositoryMounts: Mount[];
   /** An entry for the user in /etc/passwd and /etc/group; none where nothing can be mounted. */
   accountMounts: Mount[];
+  /** Adds a commit of the mirror, with what that reaches, to what its candidate and its sandboxes see. */
+  seeCommit(commit: string): Promise<void>;
   /** Metered while the agent ran. */
   usage: Usage;
   /** What it came to, as far as it came. */
@@ -132,6 +135,8 @@ export async function openAttempt(worker: WorkerContext, request: AttemptRequest
   const accountMounts = transport === 'mount' ? await mounting().catch(closeAndThrow(closers)) : [];
   const modelKey = `halo-${randomBytes(24).toString('base64url')}`;
   const candidateDir = candidatePath(scratchDir);
+  const viewDir = viewPath(scratchDir);
+  const seeCommit = (commit: string) => addToView(viewDir, { mirrorDir, commit });
   const adapter = agentAdapter(config.agent);
   let over = false;
   // Work that goes on beside an attempt, such as its baseline, may not know yet that the attempt is over.
@@ -177,7 +182,8 @@ export async function openAttempt(worker: WorkerContext, request: AttemptRequest
     mirrorDir,
     scratchDir,
     candidateDir,
-    repositoryMounts: transport === 'mount' ? mountRepositories(id, mirrorDir, candidateDir) : [],
+    repositoryMounts: transport === 'mount' ? mountRepositories(viewDir, candidateDir) : [],
+    seeCommit,
     accountMounts,
     usage: NO_USAGE,
     measured: {},
@@ -236,9 +242,9 @@ function closeAndThrow(closers: (() => unknown)[]): (error: unknown) => Promise<
   };
 }
 
-function mountRepositories(id: string, mirrorDir: string, candidateDir: string): Mount[] {
+function mountRepositories(viewDir: string, candidateDir: string): Mount[] {
   return [
-    { kind: 'bind', source: mirrorDir, target: MIRROR, readOnly: true },
-    { kind: 'bind', source: candidateDir, target: candidateIn(id), readOnly: true },
+    { kind: 'bind', source: viewDir, target: VIEW, readOnly: true },
+    { kind: 'bind', source: candidateDir, target: CANDIDATE, readOnly: true },
   ];
 }

@@ -1,7 +1,7 @@
 import type { Attempt } from './attempt-context.ts';
 import { keepEvidence, readEvidence, wereSilent, type Evidence } from './evidence.ts';
 import { runCommands, type NextCommand } from './on-commit.ts';
-import { MIRROR } from './places.ts';
+import { VIEW } from './places.ts';
 import { planSteps } from './plan-steps.ts';
 import { readReports } from './phases/reports.ts';
 import { openWorkspace } from './workspace.ts';
@@ -56,7 +56,7 @@ export function openBaseline(attempt: Attempt): Baseline {
 async function runOnBase(attempt: Attempt): Promise<Evidence | undefined> {
   const { base, mirrorDir } = attempt;
   const clean = openWorkspace(attempt, 'base', planSteps(attempt).cleanSteps);
-  await clean.checkOut(base, mirrorDir, [MIRROR]);
+  await clean.checkOut(base, mirrorDir, [VIEW]);
   const evidence: Evidence = { v: 1, setupFailed: false, gates: [], tests: null };
   const logs: string[] = [];
   const logOf = (name: string) => `baseline/${name}`;

@@ -8,7 +8,7 @@ import { mirrorName } from '../git/source.ts';
 import { collectText } from '../lib/sinks.ts';
 import type { Attempt } from './attempt-context.ts';
 import { openOnCommit, runCommands, type EndedCommand, type NextCommand } from './on-commit.ts';
-import { MIRROR } from './places.ts';
+import { VIEW } from './places.ts';
 import { planSteps } from './plan-steps.ts';
 import { refuseFailed } from './refuse-failed.ts';
 import { AttemptOver } from './story-end.ts';
@@ -63,7 +63,7 @@ export async function checkBase(worker: WorkerContext, { tell, ...request }: Bas
   );
   try {
     const clean = openWorkspace(attempt, 'clean', planSteps(attempt).cleanSteps);
-    await clean.checkOut(commit, attempt.mirrorDir, [MIRROR]);
+    await clean.checkOut(commit, attempt.mirrorDir, [VIEW]);
     await tell({ type: 'prepared', ms: elapsedSince(started) });
     const checked: CheckedCommand[] = [];
     let log = collectText(LOG_BYTES);

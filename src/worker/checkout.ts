@@ -1,4 +1,4 @@
-import { MIRROR, WORKSPACE } from './places.ts';
+import { VIEW, WORKSPACE } from './places.ts';
 
 /** What a workspace is to hold. */
 export interface Checkout {
@@ -11,7 +11,7 @@ export interface Checkout {
 
 /**
  * A script that checks `commit` out into the workspace from read-only repositories, whose objects it borrows
- * instead of copying. `sources[0]` is the mirror; a shallow one makes a shallow clone.
+ * instead of copying. `sources[0]` is the view; a shallow one makes a shallow clone.
  */
 export function checkoutScript(commit: string, sources: readonly string[]): string {
   return [
@@ -52,7 +52,7 @@ function initRepository(commit: string): string[] {
 function borrowObjects(sources: readonly string[]): string[] {
   return [
     `printf '%s\\n' ${sources.map((source) => `${source}/objects`).join(' ')} > .git/objects/info/alternates`,
-    `if [ -f ${MIRROR}/shallow ]; then cp ${MIRROR}/shallow .git/shallow; fi`,
+    `if [ -f ${VIEW}/shallow ]; then cp ${VIEW}/shallow .git/shallow; fi`,
   ];
 }
 

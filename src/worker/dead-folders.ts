@@ -9,7 +9,8 @@ const OF_A_PROCESS = /(?:^probe|\.new)-([0-9a-f]{6}-\d+-\d*)-\w+$/;
 export async function listDeadFolders(home: string): Promise<string[]> {
   const dead: string[] = [];
   const mirrors = (await namesIn(join(home, 'repos'))).map((name) => join(home, 'repos', name));
-  for (const dir of [home, join(home, 'sockets'), join(home, 'runs'), ...mirrors]) {
+  const views = mirrors.map((mirror) => join(mirror, 'views'));
+  for (const dir of [home, join(home, 'sockets'), join(home, 'runs'), ...mirrors, ...views]) {
     for (const name of await namesIn(dir)) {
       const [, mark] = OF_A_PROCESS.exec(name) ?? [];
       const path = join(dir, name);

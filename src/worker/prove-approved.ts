@@ -16,6 +16,7 @@ export async function proveApproved(attempt: Attempt, { commit, by }: Approval):
   const heldDir = await openHeld(mirrorDir);
   const { parent, tree, changed } = await readHeld(heldDir, commit);
   // What an attempt merges and proves is in its own repository.
+  await attempt.seeCommit(parent);
   await sendCommit({ from: heldDir, stores: [candidateDir], commit });
   const [proof, summary] = await Promise.all([readProofOf(worker.store, place), agentSummary(attempt)]);
   const approved: Attempt = {

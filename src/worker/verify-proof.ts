@@ -9,7 +9,7 @@ import { allowsInside } from '../config/network.ts';
 import { compareSettings, type Reference } from './compare-record.ts';
 import { check, requireImage, type Check } from './check.ts';
 import { openOnCommit, runCommands } from './on-commit.ts';
-import { MIRROR } from './places.ts';
+import { VIEW } from './places.ts';
 import { planSteps } from './plan-steps.ts';
 import { withWholeMirror } from './whole-mirror.ts';
 import type { WorkerContext } from './worker-context.ts';
@@ -95,7 +95,7 @@ function settingsOf(proof: Proof, { config }: Reference, same: boolean): Config 
 
 async function proveAgain(attempt: Attempt, { commit }: VerifyRequest): Promise<Check[]> {
   const clean = openWorkspace(attempt, 'clean', planSteps(attempt).cleanSteps);
-  await clean.checkOut(commit, attempt.mirrorDir, [MIRROR]);
+  await clean.checkOut(commit, attempt.mirrorDir, [VIEW]);
   const checks: Check[] = [];
   for await (const { kind, command, exit } of runCommands(attempt, clean, discard))
     checks.push(check(`${kind} ${command}`, 'exit 0', exitWord(exit.exitCode)));

@@ -74,6 +74,7 @@ export function openWorkspace(attempt: Attempt, name: string, steps: readonly St
   return {
     volume: volumeName,
     checkOut: async (commit, gitDir, sources) => {
+      if (gitDir === attempt.mirrorDir) await attempt.seeCommit(commit);
       // Before the first step nothing can have changed the tree.
       if (steps.slice(1).some(({ judges }) => judges))
         restore = openRestorer(attempt, volumeName, { commit, gitDir, sources });

@@ -4,7 +4,8 @@ import { Readable } from 'node:stream';
 import { openMasker } from '../../src/lib/secrets/masker.ts';
 import { importTree, type Imported, type ImportRequest } from '../../src/git/import.ts';
 import { updateMirror } from '../../src/git/mirror.ts';
-import { createScratch } from '../../src/git/scratch.ts';
+import { addToView } from '../../src/git/base-view.ts';
+import { createScratch, viewPath } from '../../src/git/scratch.ts';
 import { makeRepo, run, runBytes, tempDir } from './fixture.ts';
 
 export interface Entry {
@@ -29,8 +30,23 @@ export async function makeWorkshop(files: Record<string, string> = { 'README.md'
   const base = makeRepo(source, files);
   run(home, ['clone', '-q', source, 'agent']);
   const { dir: mirrorDir } = await updateMirror({ home, name: 'm', from: join(source, '.git'), commit: base });
-  const scratchDir = await createScratch({ mirrorDir, attemptId: 'att-1' });
+  const scratchDir = await openScratch({ mirrorDir, attemptId: 'att-1', commit: base });
   return { home, source, agent: join(home, 'agent'), base, mirrorDir, scratchDir } satisfies Workshop;
+}
+
+/** A scratch folder that sees a commit of the mirror. */
+export async function openScratch({
+  mirrorDir,
+  attemptId,
+  commit,
+}: {
+  mirrorDir: string;
+  attemptId: string;
+  commit: string;
+}): Promise<string> {
+  const scratchDir = await createScratch({ mirrorDir, attemptId });
+  await addToView(viewPath(scratchDir), { mirrorDir, commit });
+  return scratchDir;
 }
 
 /** The tree of the agent's files as they are now. */
@@ -76,7 +92,7 @@ export function packOf(shop: Workshop, tree: string): Buffer {
 }
 
 export function importFrom(shop: Workshop, tree: string, extra: Partial<ImportRequest> = {}): Promise<Imported> {
-  const { mirrorDir, scratchDir, base } = shop;
+  const { scratchDir, base } = shop;
   const pack = extra.pack ?? Readable.from([packOf(shop, tree)]);
-  return importTree({ mirrorDir, scratchDir, base, tree, masker: openMasker(), ...extra, pack });
+  return importTree({ scratchDir, base, tree, masker: openMasker(), ...extra, pack });
 }

@@ -5,16 +5,15 @@ import { describe, expect, it } from 'vitest';
 import { openMasker } from '../../src/lib/secrets/masker.ts';
 import { candidatePath } from '../../src/git/scratch.ts';
 import { commitFiles, run, runBytes } from './fixture.ts';
-import { blob, importFrom, makeWorkshop, packOf, rawTree, snapshot, treeWith } from './import-fixture.ts';
+import { blob, importFrom, makeWorkshop, openScratch, packOf, rawTree, snapshot, treeWith } from './import-fixture.ts';
 import { updateMirror } from '../../src/git/mirror.ts';
-import { createScratch } from '../../src/git/scratch.ts';
 
 const refused = (rule: RegExp | string) => ({
   code: 'POLICY_VIOLATION',
   message: expect.stringMatching(rule) as string,
 });
 
-it('takes over added, changed and deleted files, and the candidate stands on the mirror alone', async () => {
+it('takes over added, changed and deleted files, and the candidate stands on its view alone', async () => {
   const shop = await makeWorkshop({ 'README.md': 'hi\n', 'src/a.ts': '1\n', 'old/x': 'x' });
   rmSync(join(shop.agent, 'old'), { recursive: true });
   symlinkSync('../README.md', join(shop.agent, 'src/link'));
@@ -33,7 +32,7 @@ it('takes over added, changed and deleted files, and the candidate stands on the
       { path: 'src/link', change: 'add', mode: '120000' },
     ],
   });
-  expect(readdirSync(shop.scratchDir)).toEqual(['candidate.git']);
+  expect(readdirSync(shop.scratchDir)).toEqual(['base.git', 'candidate.git']);
   renameSync(shop.source, `${shop.source} away`);
   expect(run(candidatePath(shop.scratchDir), ['ls-tree', '-r', '--name-only', tree])).toContain('src/link');
   expect(run(candidatePath(shop.scratchDir), ['cat-file', 'blob', `${tree}:src/a.ts`])).toBe('2');
@@ -60,7 +59,7 @@ it('works on a shallow source', async () => {
   run(shop.home, ['clone', '-q', '--depth', '1', `file://${shop.source}`, 'thin']);
   const from = join(shop.home, 'thin/.git');
   const { dir, head } = await updateMirror({ home: shop.home, name: 'thin', from });
-  const scratchDir = await createScratch({ mirrorDir: dir, attemptId: 'a' });
+  const scratchDir = await openScratch({ mirrorDir: dir, attemptId: 'a', commit: head });
   const thin = { ...shop, agent: join(shop.home, 'thin'), mirrorDir: dir, scratchDir, base: head };
   const tree = snapshot(thin, { 'new.txt': 'x' });
   expect((await importFrom(thin, tree)).changed).toEqual([{ path: 'new.txt', change: 'add', mode: '100644' }]);

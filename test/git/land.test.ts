@@ -9,9 +9,9 @@ import { makeCommit } from '../../src/git/commit.ts';
 import { bringCommit, findLanded, moveBranch, type LandRequest } from '../../src/git/land.ts';
 import { updateMirror } from '../../src/git/mirror.ts';
 import { markProcess } from '../../src/lib/process-life.ts';
-import { candidatePath, createScratch, removeScratch } from '../../src/git/scratch.ts';
+import { candidatePath, removeScratch } from '../../src/git/scratch.ts';
 import { commitFiles, run } from './fixture.ts';
-import { importFrom, makeWorkshop, snapshot, type Workshop } from './import-fixture.ts';
+import { importFrom, makeWorkshop, openScratch, snapshot, type Workshop } from './import-fixture.ts';
 
 const ref = 'refs/heads/halo/r1';
 
@@ -36,7 +36,7 @@ it('lands stories one on another in host and mirror, leaves the checkout alone, 
   const first = await makeStory(shop, 'US-1', { 'new.txt': 'x' });
   await landCommit({ ...first, expected: undefined });
   await landCommit({ ...first, expected: undefined });
-  const scratchDir = await createScratch({ mirrorDir: shop.mirrorDir, attemptId: 'att-2' });
+  const scratchDir = await openScratch({ mirrorDir: shop.mirrorDir, attemptId: 'att-2', commit: first.commit });
   const next = { ...shop, base: first.commit, scratchDir };
   run(shop.agent, ['fetch', '-q', shop.source, first.commit]);
   const second = await makeStory(next, 'US-2', { 'new.txt': 'y' });
@@ -97,7 +97,7 @@ it('lands in the mirror alone when the mirror is the host repository, and from s
   run(shop.home, ['clone', '-q', '--depth', '1', `file://${shop.source}`, 'thin']);
   const source = join(shop.home, 'thin');
   const { dir } = await updateMirror({ home: shop.home, name: 'thin', from: join(source, '.git') });
-  const scratchDir = await createScratch({ mirrorDir: dir, attemptId: 'a' });
+  const scratchDir = await openScratch({ mirrorDir: dir, attemptId: 'a', commit: head });
   run(shop.agent, ['fetch', '-q', shop.source, head]);
   const thin = { ...shop, source, mirrorDir: dir, scratchDir, base: head };
   const story = await makeStory(thin, 'US-1', { n: '1' });

@@ -203,6 +203,11 @@ const ROWS: [id: string, attack: string, defence: string][] = [
     'kept beside the mirror, where no sandbox looks',
   ],
   [
+    'incident other-runs',
+    'agents read what other runs landed, and other branches',
+    'sandboxes see a view with what their commit reaches',
+  ],
+  [
     'incident artifact-paths',
     'a request for a log leads to other files, or to one without end',
     'plain names, no links, regular files of at most 16 MiB',

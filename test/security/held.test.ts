@@ -6,6 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { holdCommit, openHeld, readHeld, releaseCommit } from '../../src/git/hold.ts';
 import { updateMirror } from '../../src/git/mirror.ts';
 import { candidatePath, createScratch } from '../../src/git/scratch.ts';
+import { openHalo, OK, scripted } from '../support/halo.ts';
 import { makeRepository } from '../support/repository.ts';
 
 describe('incident held-work: an agent reads what another run wants to land and nobody has let through', () => {
@@ -30,6 +31,33 @@ describe('incident held-work: an agent reads what another run wants to land and 
     } finally {
       repository.remove();
       rmSync(home, { recursive: true, force: true });
+    }
+  });
+});
+
+describe('incident other-runs: an agent reads what other runs landed, or other branches, in the repositories that it sees', () => {
+  it('sees what the commit that it builds on reaches', async () => {
+    const halo = await openHalo();
+    const repository = makeRepository({ 'README.md': 'of this branch\n' });
+    try {
+      const story = [{ id: 'A', title: 'A' }];
+      const first = await halo.run(repository.root, story, scripted(`echo "of another run" > plan.txt; ${OK}`));
+      expect(first.stopReason).toBe('SUCCESS');
+      const read = 'for dir in .git /halo/repo/*.git; do git --git-dir=$dir cat-file --batch-all-objects --batch; done';
+      const agent = `{ ${read}; ls /halo/repo; } | tr -d '\\000' > seen; ${OK}`;
+      const second = await halo.run(
+        repository.root,
+        story,
+        scripted(agent, ['true'], ['land.hidden_characters=report']),
+      );
+      expect(second.stopReason).toBe('SUCCESS');
+      const seen = repository.git('show', `halo/${second.runId}:seen`);
+      expect(seen).toContain('of this branch');
+      expect(seen).toContain('base.git');
+      expect(seen).not.toContain('of another run');
+    } finally {
+      await halo.close();
+      repository.remove();
     }
   });
 });

@@ -244,8 +244,8 @@ describe('attack 29: somebody else’s refs', () => {
     const moves = [
       'git -c user.name=a -c user.email=a@b commit -q --allow-empty -m mine',
       'git branch -f main HEAD; git update-ref refs/notes/halo HEAD; git tag evil',
-      'echo x > /halo/repo/mirror.git/HEAD; rm -rf /halo/repo/mirror.git/refs; ls /halo/repo/attempts/*/',
-      'touch /halo/repo/mirror.git/objects/x',
+      'echo x > /halo/repo/base.git/HEAD; rm -rf /halo/repo/base.git/refs; ls /halo/repo/*/',
+      'touch /halo/repo/base.git/objects/x',
     ];
     const state = await attack(`${moves.join('\n')}\necho work > work; true`);
     expect(state).toMatchObject({ stopReason: 'SUCCESS' });

@@ -7,7 +7,7 @@ import type { Sandbox } from '../../sandbox/sandbox.ts';
 import { TRUSTED_IMAGE } from '../../sandbox/docker/trusted-image.ts';
 import { openFileSink } from '../../store/file-sink.ts';
 import type { Attempt } from '../attempt-context.ts';
-import { MIRROR, WORKSPACE } from '../places.ts';
+import { VIEW, WORKSPACE } from '../places.ts';
 import { failed, refuseBrokenExit } from '../story-end.ts';
 import type { Workspace } from '../workspace.ts';
 
@@ -104,11 +104,11 @@ function prepareScript(base: string, fillIndex: string[]): string {
   ].join('\n');
 }
 
-/** Where the mirror is mounted. */
+/** Where the view is mounted. */
 function readBase(base: string): string[] {
   return [
-    `echo ${MIRROR}/objects > ${EXPORT_REPOSITORY}/objects/info/alternates`,
-    `if [ -f ${MIRROR}/shallow ]; then cp ${MIRROR}/shallow ${EXPORT_REPOSITORY}/shallow; fi`,
+    `echo ${VIEW}/objects > ${EXPORT_REPOSITORY}/objects/info/alternates`,
+    `if [ -f ${VIEW}/shallow ]; then cp ${VIEW}/shallow ${EXPORT_REPOSITORY}/shallow; fi`,
     `git read-tree ${base}`,
   ];
 }

@@ -6,7 +6,7 @@ import type { TestCase } from '../../core/test-case.ts';
 import type { Attempt } from '../attempt-context.ts';
 import type { Baseline } from '../baseline.ts';
 import { keepEvidence, type Evidence } from '../evidence.ts';
-import { candidateIn, MIRROR } from '../places.ts';
+import { CANDIDATE, VIEW } from '../places.ts';
 import { resultOf, runStep } from '../run-step.ts';
 import { describeExit, failed, failedForProgram, missingProgram, refuseBrokenExit } from '../story-end.ts';
 import type { Workspace } from '../workspace.ts';
@@ -29,7 +29,7 @@ export async function runGates(
   { candidate, baseline, claims = [] }: GatesRequest,
 ): Promise<GateProof[]> {
   return attempt.phase('gates', async () => {
-    const { config, id, candidateDir, gatesFolder, worker, place } = attempt;
+    const { config, candidateDir, gatesFolder, worker, place } = attempt;
     const gates = config.gates ?? [];
     const proofs: GateProof[] = [];
     let undone: Restored | undefined;
@@ -37,7 +37,7 @@ export async function runGates(
       await reportClaims(attempt, claims, null);
       return proofs;
     }
-    await clean.checkOut(candidate.commit, candidateDir, [MIRROR, candidateIn(id)]);
+    await clean.checkOut(candidate.commit, candidateDir, [VIEW, CANDIDATE]);
     await installDependencies(attempt, clean, 'gates');
     for (const [index, command] of gates.entries()) {
       await attempt.report({ type: 'gate.started', command });

@@ -57,10 +57,9 @@ export async function importWork(
   exported: Exported,
   summary: string,
 ): Promise<Candidate | undefined> {
-  const { mirrorDir, scratchDir, candidateDir, base, worker, place, signal } = attempt;
+  const { scratchDir, candidateDir, base, worker, place, signal } = attempt;
   let knowsSecret = false;
   const { tree, changed, suspects, hidden } = await importTree({
-    mirrorDir,
     scratchDir,
     base,
     tree: exported.tree,

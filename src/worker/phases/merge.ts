@@ -23,6 +23,7 @@ export async function mergeWithTip(attempt: Attempt, candidate: Candidate, summa
 /** The change of a candidate on another commit of the run, as a commit of its own that nothing has proven yet. */
 export async function mergeCandidate({ attempt, candidate }: Based, onto: string, summary: string): Promise<Based> {
   const { candidateDir, signal, worker, place } = attempt;
+  await attempt.seeCommit(onto);
   const merged = await mergeOnto({ candidateDir, commit: candidate.commit, onto, signal });
   if (merged.kind === 'conflict') throw refuseConflict(merged.paths);
   const { tree, changed } = merged;

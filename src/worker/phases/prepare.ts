@@ -1,6 +1,6 @@
 import { updateMirror } from '../../git/mirror.ts';
 import type { Attempt } from '../attempt-context.ts';
-import { MIRROR } from '../places.ts';
+import { VIEW } from '../places.ts';
 import type { Workspace } from '../workspace.ts';
 
 /** Checks the commit that the story builds on out into the work volume. */
@@ -8,6 +8,6 @@ export async function prepareWorkspace(attempt: Attempt, work: Workspace): Promi
   await attempt.phase('prepare', async () => {
     const { base, state, worker, mirrorDir } = attempt;
     await updateMirror({ home: worker.home, name: state.repo.mirror, from: attempt.hostGitDir, commit: base });
-    await work.checkOut(base, mirrorDir, [MIRROR]);
+    await work.checkOut(base, mirrorDir, [VIEW]);
   });
 }
