@@ -224,6 +224,7 @@ describe('incident judge-memory: a test that rewrites the memory of what judges 
     const halo = await openHalo();
     const judge = 'verdict=refused; sh test.sh; test "$verdict" = allowed\n';
     const repository = makeRepository({
+      app: 'fine\n',
       'ci/judge.sh': judge,
       'ci/check.sh': 'grep -q fine app\n',
       'test.sh': 'true\n',
@@ -234,7 +235,7 @@ describe('incident judge-memory: a test that rewrites the memory of what judges 
       const state = await halo.run(repository.root, [{ id: 'A' }], settings);
       expect(state.stories[0]).toMatchObject({ progress: 'failed', stopReason: 'GATE_FAILED' });
       // Where the kernel has no Yama, the first gate was deceived.
-      expect(state.stories[0]!.summary).toMatch(/gate `sh ci\/(judge|check)\.sh` exited 1/);
+      expect(state.stories[0]!.summary).toMatch(/^gate exited 1.*: `sh ci\/(judge|check)\.sh`$/);
     } finally {
       repository.remove();
       await halo.close();
