@@ -11,8 +11,21 @@
 //
 // Prints one line of JSON: {"changed": […], "removed": […], "more": <paths that are not named>}, {"error": "…"} for what
 // only the workspace can be the reason of, or {"fault": "…"} for what it runs on: disk, memory, processes.
-import { spawnSync } from 'node:child_process';
 import * as fs from 'node:fs';
+import {
+  at,
+  FILE,
+  FOLDER,
+  isFault,
+  isSame,
+  isSameContent,
+  look,
+  makeFolder,
+  PROGRAM,
+  remove,
+  run,
+  setMode,
+} from './restore-files.mjs';
 
 const NAMED = 5;
 const NAME_LENGTH = 200;
@@ -36,26 +49,8 @@ const CONVERSIONS = ['eol', 'ident', 'working-tree-encoding'];
 const PLAIN = ['unspecified', 'unset', 'lf'];
 const RAW = '* -text -ident !eol !filter !working-tree-encoding\n';
 
-/** What the machine is short of, whatever is in the workspace. */
-const FAULTS = ['ENOSPC', 'EDQUOT', 'ENOMEM', 'EAGAIN', 'EMFILE', 'ENFILE', 'EIO', 'EROFS', 'ESTALE'];
-const FAULT_WORDS =
-  /No space left|quota exceeded|[Oo]ut of memory|annot allocate memory|Too many open files|Input\/output error|Read-only file system|temporarily unavailable|terminated by signal/;
-
-/** Modes as git makes them. */
-const mask = process.umask();
-const [FILE, PROGRAM, FOLDER] = [0o666, 0o777, 0o777].map((mode) => mode & ~mask);
-
 const [workspace, repository, commit, ...named] = process.argv.slice(2);
 const reports = named.map((path) => Buffer.from(path).toString('latin1'));
-const environment = {
-  PATH: '/usr/local/bin:/usr/bin:/bin',
-  HOME: '/nonexistent',
-  LC_ALL: 'C',
-  GIT_CONFIG_NOSYSTEM: '1',
-  GIT_CONFIG_GLOBAL: '/dev/null',
-  GIT_ATTR_NOSYSTEM: '1',
-  GIT_NO_REPLACE_OBJECTS: '1',
-};
 const sealed = [
   'core.fsmonitor=false',
   'core.hooksPath=/dev/null',
@@ -68,22 +63,6 @@ const sealed = [
 const changed = [];
 const removed = new Map();
 
-/** A path is a string with one character a byte, relative to the workspace: names need not be text. */
-function at(path, root = workspace) {
-  return Buffer.from(`${root}/${path}`, 'latin1');
-}
-
-function run(program, args, { input = '', cwd = '/', ok = [0] } = {}) {
-  const bytes = Buffer.from(input, 'latin1');
-  const options = { input: bytes, cwd, env: environment, maxBuffer: 2 ** 30 };
-  const { status, signal, stdout, stderr, error } = spawnSync(program, args, options);
-  if (error !== undefined) throw error;
-  if (ok.includes(status)) return stdout.toString('latin1');
-  const complaint = stderr.toString().trim();
-  const why = `${program} failed: ${complaint.split('\n').at(-1) || (signal ?? `exit ${status}`)}`;
-  throw Object.assign(new Error(why), { isFault: signal !== null || FAULT_WORDS.test(complaint) });
-}
-
 function git(args, { tree = workspace, dir = repository, ...options } = {}) {
   const place = [`--git-dir=${dir}`, `--work-tree=${tree}`];
   return run('git', [...sealed, ...place, ...args], { cwd: tree, ...options });
@@ -91,43 +70,6 @@ function git(args, { tree = workspace, dir = repository, ...options } = {}) {
 
 function split(text) {
   return text.split('\0').filter((part) => part !== '');
-}
-
-function look(path, root = workspace) {
-  try {
-    return fs.lstatSync(at(path, root));
-  } catch (error) {
-    if (['ENOENT', 'ENOTDIR'].includes(error.code)) return undefined;
-    throw error;
-  }
-}
-
-/** Removes whatever is there, of any depth and mode; follows no link. */
-function remove(path) {
-  const found = look(path);
-  if (found === undefined) return;
-  if (!found.isDirectory()) return fs.unlinkSync(at(path));
-  try {
-    return fs.rmSync(at(path), { recursive: true });
-  } catch {
-    // A closed or very deep folder.
-  }
-  const input = `${at(path).toString('latin1')}\0`;
-  run('xargs', ['-0', 'chmod', '-R', 'u+rwx', '--'], { input, ok: [0, 123] });
-  run('xargs', ['-0', 'rm', '-rf', '--'], { input });
-}
-
-function makeFolder(path) {
-  if (look(path)?.isDirectory()) return setMode(path, FOLDER);
-  remove(path);
-  fs.mkdirSync(at(path), FOLDER);
-}
-
-/** Answers whether it was another one. */
-function setMode(path, mode) {
-  if ((look(path).mode & 0o7777) === mode) return false;
-  fs.chmodSync(at(path), mode);
-  return true;
 }
 
 /** The commit's paths with their modes and objects, folders before what is in them. */
@@ -183,34 +125,6 @@ function restore(paths, tracked) {
   // What the index remembers of these files is that of what stood in their place.
   const forgotten = paths.map((path) => `${tracked.get(path).mode} ${tracked.get(path).object}\t${path}\0`);
   git(['update-index', '-z', '--index-info'], { input: forgotten.join('') });
-}
-
-function isSame(path, fresh) {
-  const [wanted, found] = [look(path, fresh), look(path)];
-  if (found === undefined || wanted.mode !== found.mode) return false;
-  if (wanted.isSymbolicLink()) return readLink(path, fresh) === readLink(path);
-  return wanted.size === found.size && isSameContent(at(path, fresh), at(path));
-}
-
-function readLink(path, root) {
-  return fs.readlinkSync(at(path, root), 'latin1');
-}
-
-function isSameContent(...paths) {
-  const size = 1024 * 1024;
-  const files = paths.map((path) => fs.openSync(path, fs.constants.O_RDONLY | fs.constants.O_NOFOLLOW));
-  try {
-    for (;;) {
-      const [one, other] = files.map((file) => {
-        const buffer = Buffer.alloc(size);
-        return buffer.subarray(0, fs.readSync(file, buffer, 0, size, null));
-      });
-      if (!one.equals(other)) return false;
-      if (one.length === 0) return true;
-    }
-  } finally {
-    for (const file of files) fs.closeSync(file);
-  }
 }
 
 /** Removes what the commit neither has nor ignores, folder by folder, so that no rule is read that is not the commit's. */
@@ -345,6 +259,6 @@ try {
   const more = all.length + removed.size - named.length - gone.length;
   process.stdout.write(`${JSON.stringify({ changed: named.map(show), removed: gone.map(show), more })}\n`);
 } catch (error) {
-  const kind = error.isFault === true || FAULTS.includes(error.code) ? 'fault' : 'error';
+  const kind = isFault(error) ? 'fault' : 'error';
   process.stdout.write(`${JSON.stringify({ [kind]: String(error.message ?? error).slice(0, NAME_LENGTH) })}\n`);
 }

@@ -15,7 +15,9 @@ import type { Attempt } from './attempt-context.ts';
 import { repositoryScript, type Checkout } from './checkout.ts';
 import { WORKSPACE } from './places.ts';
 
-const PROGRAM = '/tmp/restore-tree.mjs';
+const PROGRAM = 'restore-tree.mjs';
+/** With what it imports. */
+const PROGRAM_FILES = [PROGRAM, 'restore-files.mjs'];
 const REPOSITORY = '/tmp/tree';
 
 const MOST_SECONDS = 600;
@@ -34,7 +36,7 @@ export function openRestorer(attempt: Attempt, volume: string, checkout: Checkou
   const reports = attempt.config.tests.reports.map((path) => normalize(path));
   const words = [WORKSPACE, `${REPOSITORY}/.git`, checkout.commit, ...reports].map(shellQuote).join(' ');
   const failed = JSON.stringify({ fault: `it took more than ${MOST_SECONDS} seconds or too much memory` });
-  const script = `timeout ${MOST_SECONDS} node ${PROGRAM} ${words} || echo ${shellQuote(failed)}`;
+  const script = `timeout ${MOST_SECONDS} node /tmp/${PROGRAM} ${words} || echo ${shellQuote(failed)}`;
   return async () => {
     const sandbox = await starting;
     // It does not hear of a signal.
@@ -51,7 +53,7 @@ export function openRestorer(attempt: Attempt, volume: string, checkout: Checkou
 async function startSandbox(attempt: Attempt, volume: string, checkout: Checkout): Promise<Sandbox> {
   const { commit, gitDir, sources } = checkout;
   const mounted = attempt.transport === 'mount';
-  const [sandbox, program] = await Promise.all([
+  const [sandbox, ...programs] = await Promise.all([
     attempt.startSandbox({
       image: TRUSTED_IMAGE,
       labels: attempt.labels('restore'),
@@ -64,10 +66,10 @@ async function startSandbox(attempt: Attempt, volume: string, checkout: Checkout
       ],
       limits: attempt.config.limits,
     }),
-    readFile(join(DOCKER_DIR, 'restore-tree.mjs'), 'utf8'),
+    ...PROGRAM_FILES.map((name) => readFile(join(DOCKER_DIR, name), 'utf8')),
   ]);
   const script = [
-    `printf %s ${shellQuote(program)} > ${PROGRAM}`,
+    ...programs.map((text, index) => `printf %s ${shellQuote(text)} > /tmp/${PROGRAM_FILES[index]}`),
     repositoryScript(REPOSITORY, commit, mounted ? sources : undefined),
   ];
   const pack = mounted ? undefined : await streamCommit({ gitDir, commit, signal: attempt.signal });
