@@ -8,6 +8,7 @@ import { HaloError } from '../core/errors.ts';
 import type { JournalEvent } from '../core/events.ts';
 import { readProofText } from '../core/proof.ts';
 import { transcribe } from '../core/transcript.ts';
+import { MESSAGES, readTrailers } from '../git/commit-message.ts';
 import { gitText, tryGit } from '../git/git.ts';
 import { readNote, type Note } from '../git/notes.ts';
 import { isObjectId } from '../git/object-id.ts';
@@ -159,8 +160,8 @@ async function findOwn(
   store: Store,
   { commit, gitDir }: Pick<Landed, 'commit' | 'gitDir'>,
 ): Promise<Pick<Landed, 'own'>> {
-  const format = '--format=%(trailers:key=Halo-Run,valueonly,separator=%x00)';
-  const runId = await gitText(['log', '-1', format, commit], { gitDir });
+  const message = await gitText(['log', '-1', ...MESSAGES, commit], { gitDir });
+  const runId = readTrailers(message.replaceAll('\0', '')).get('Halo-Run') ?? '';
   return RUN_ID.test(runId) ? readOwn(store, runId, commit).catch(unlessUnreadable) : {};
 }
 

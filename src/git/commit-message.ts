@@ -32,6 +32,23 @@ export function trailerValue(value: string): string {
   return cut(oneLine(visible(value)), MAX_SUBJECT) || '-';
 }
 
+/** Arguments of `git log` for an id, a line end and the message of each commit, with a NUL between commits. */
+export const MESSAGES = ['-z', '--encoding=UTF-8', '--format=%H%n%B'];
+
+/**
+ * The trailers of a message as `commitMessage` writes them, its last lines; of several with one name the last. Git itself
+ * reads them as settings of the repository say.
+ */
+export function readTrailers(message: string): ReadonlyMap<string, string> {
+  const block = message.trimEnd().split('\n\n').at(-1) ?? '';
+  return new Map(
+    block.split('\n').flatMap((line) => {
+      const [, name, value] = /^([A-Za-z-]+): (.*)$/.exec(line) ?? [];
+      return name === undefined || value === undefined ? [] : [[name, value] as const];
+    }),
+  );
+}
+
 /** One harmless line. */
 function plainLine(text: string): string {
   return oneLine(defuse(visible(text)));

@@ -61,6 +61,8 @@ const SEALED_ENV = {
   GIT_ATTR_NOSYSTEM: '1',
   GIT_NO_LAZY_FETCH: '1',
   GIT_NO_REPLACE_OBJECTS: '1',
+  // Grafts and what caches say of parents are no part of a commit.
+  GIT_GRAFT_FILE: '/nonexistent/grafts',
   GIT_TERMINAL_PROMPT: '0',
   GIT_ASKPASS: '/bin/false',
   SSH_ASKPASS: '/bin/false',
@@ -81,6 +83,7 @@ const SEALED_CONFIG = asArguments([
   'core.attributesFile=/dev/null',
   'core.protectHFS=true',
   'core.protectNTFS=true',
+  'core.commitGraph=false',
   'core.bigFileThreshold=8m',
   'pack.threads=1',
   'gc.auto=0',

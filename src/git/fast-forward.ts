@@ -122,7 +122,8 @@ async function mergeInto(path: string, { from, to, name, except }: MergeIn): Pro
       `If you trust it, merge by hand: git merge --ff-only ${name}`,
     );
   }
-  const merge = ['merge', '--ff-only', '--quiet', '--no-autostash', '--no-stat', to];
+  // What git ignores is the user's as well, such as local settings.
+  const merge = ['merge', '--ff-only', '--no-overwrite-ignore', '--quiet', '--no-autostash', '--no-stat', to];
   const merged = await tryGit(merge, { ...at, durable: true });
   if (merged.exitCode === 0) return;
   const inTheWay = [...merged.stderr.matchAll(/^\t(.+)$/gm)].map((match) => match[1] ?? '');

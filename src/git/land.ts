@@ -1,11 +1,12 @@
 import { HaloError } from '../core/errors.ts';
 import { reach } from '../lib/failpoint.ts';
-import { STORY_KEY, trailerValue } from './commit-message.ts';
+import { MESSAGES, readTrailers, STORY_KEY, trailerValue } from './commit-message.ts';
 import { syncRef } from './durable.ts';
-import { git, gitText, tryGit } from './git.ts';
+import { git, tryGit } from './git.ts';
 import { assertObjectId, zeroId } from './object-id.ts';
 import { refuseBlockedBranches } from './run-branch.ts';
 import { sendCommit } from './send-commit.ts';
+import { splitZero } from './split-zero.ts';
 import { listWorktrees } from './worktrees.ts';
 
 export interface LandRequest {
@@ -154,18 +155,15 @@ export async function findLanded(query: LandedQuery): Promise<string | undefined
   assertObjectId(base, 'The base commit');
   const tip = await readRef(hostGitDir, ref);
   if (tip === undefined) return undefined;
-  const trailers = ['Halo-Run', STORY_KEY, 'Halo-Story'].map(
-    (name) => `%x01%(trailers:key=${name},valueonly,separator=%x00)`,
-  );
-  const log = await gitText(['log', `--format=%H${trailers.join('')}`, `${base}..${tip}`], { gitDir: hostGitDir });
+  const log = await git(['log', ...MESSAGES, `${base}..${tip}`], { gitDir: hostGitDir });
   const taken = others.map(({ commit }) => commit);
   const isAlone = others.every(({ id }) => trailerValue(id) !== trailerValue(story.id));
-  return log
-    .split('\n')
-    .map((line) => line.split('\x01'))
-    .filter(([commit]) => !taken.includes(commit))
-    .find(([, run, key, id]) => {
-      if (run !== trailerValue(runId)) return false;
-      return key === '' ? isAlone && id === trailerValue(story.id) : key === story.key;
-    })?.[0];
+  return splitZero(log.stdout)
+    .map((entry) => ({ commit: entry.slice(0, tip.length), trailers: readTrailers(entry.slice(tip.length + 1)) }))
+    .filter(({ commit }) => !taken.includes(commit))
+    .find(({ trailers }) => {
+      if (trailers.get('Halo-Run') !== trailerValue(runId)) return false;
+      const key = trailers.get(STORY_KEY);
+      return key === undefined ? isAlone && trailers.get('Halo-Story') === trailerValue(story.id) : key === story.key;
+    })?.commit;
 }

@@ -83,7 +83,7 @@ export async function checkOutAside({
   const index = await gitText(['rev-parse', '--path-format=absolute', '--git-path', 'index'], at);
   // Whoever died in between has left a worktree without files.
   if (!(await exists(index))) await git(['reset', '--quiet', '--hard'], at);
-  await git(['merge', '--ff-only', '--quiet', '--no-autostash', '--no-stat', commit], at);
+  await git(['merge', '--ff-only', '--no-overwrite-ignore', '--quiet', '--no-autostash', '--no-stat', commit], at);
   await syncWorktree(path, gitDir);
 }
 
