@@ -55,7 +55,12 @@ export function openHiddenScan(budget: HiddenBudget): HiddenScan {
     const end = pending.lastIndexOf('\n') + 1;
     lookThrough(pending.slice(0, end));
     pending = pending.slice(end);
-    for (; pending.length > LONGEST_LINE; pending = pending.slice(LONGEST_LINE)) look(pending.slice(0, LONGEST_LINE));
+    while (pending.length > LONGEST_LINE) {
+      // No character is cut in two, and a return is looked at with what follows it.
+      const at = /[\r\ud800-\udbff]/.test(pending.charAt(LONGEST_LINE - 1)) ? LONGEST_LINE - 1 : LONGEST_LINE;
+      look(pending.slice(0, at));
+      pending = pending.slice(at);
+    }
   }
 
   /** Whole lines, with their ends. */

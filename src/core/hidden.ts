@@ -1,9 +1,10 @@
 /**
  * Characters that a person does not see where they stand, or that a terminal obeys: control characters but tab and
  * line ends, zero-width and direction characters, tags and other default-ignorable ones (fillers that look like nothing
- * but count as letters among them), line separators that are no newline, lone surrogates, and the blank of braille.
+ * but count as letters among them), line separators that are no newline, lone surrogates, what is no character, and others
+ * that are drawn as nothing: the blank of braille, a note without a head, modifiers of old scripts.
  */
-const HIDDEN = String.raw`(?![\t\n]|\r\n)[\p{Cc}\p{Zl}\p{Zp}\p{Cs}\p{Default_Ignorable_Code_Point}\ufff9-\ufffb\u2800]`;
+const HIDDEN = String.raw`(?![\t\n]|\r\n)[\p{Cc}\p{Zl}\p{Zp}\p{Cs}\p{Default_Ignorable_Code_Point}\p{Noncharacter_Code_Point}\ufff9-\ufffb\u2800\u{1d159}\u{13430}-\u{13440}\u{16fe4}\u{1bc9d}\u{1bc9e}\u{1107f}\u{1da9b}-\u{1da9f}\u{1daa1}-\u{1daaf}]`;
 
 /** What is drawn onto the character before it. More of it in a row than any script needs would cover other lines. */
 const MARK = String.raw`(?!\p{Default_Ignorable_Code_Point})[\p{Mn}\p{Me}]`;
@@ -14,11 +15,13 @@ const JOINED = `[${['Arab', 'Syrc', 'Deva', 'Beng', 'Guru', 'Gujr', 'Orya', 'Tam
   .map((script) => String.raw`\p{Script_Extensions=${script}}`)
   .join('')}]`;
 
-/** Where ignorable characters are part of something that is seen: emoji, keycaps, variants of ideographs, spelling. */
+/**
+ * Where ignorable characters are part of something that is seen: emoji, keycaps, spelling. Not variants of ideographs: two
+ * names that differ in one are two names to a compiler, and hardly two to a person.
+ */
 const SEEN = [
   String.raw`\p{Extended_Pictographic}[\ufe0e\ufe0f]?\p{Emoji_Modifier}?(?:\u200d\p{Extended_Pictographic}\ufe0f?\p{Emoji_Modifier}?){0,9}`,
   String.raw`[0-9#*]\ufe0f\u20e3`,
-  String.raw`\p{Ideographic}[\ufe00-\ufe02\u{e0100}-\u{e01ef}]`,
   String.raw`(?<=${JOINED})[\u200c\u200d](?=${JOINED})`,
 ];
 

@@ -40,3 +40,11 @@ it('says for people how many there are and where', () => {
     '7 hidden characters in 2 files: a<U+202E>.js:1, a<U+202E>.js:2, b.js:3, b.js:4, b.js:5, 2 more',
   );
 });
+
+it('misses nothing where a long line is looked at in parts', () => {
+  for (const hidden of ['\r', '\u{e0041}', '\u200b', '\u{e0100}'])
+    for (const at of [65_534, 65_535, 65_536]) {
+      const line = Buffer.from(`${'x'.repeat(at)}${hidden}evil()${'y'.repeat(70_000)}`);
+      expect(scan(line, 65_536).reduce((sum, { characters }) => sum + characters, 0)).toBe(1);
+    }
+});

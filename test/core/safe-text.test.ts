@@ -17,6 +17,8 @@ describe('safeText', () => {
     ['zero-width characters', 'is\u200bAdmin\ufeff\u2060\u00ad', 'is<U+200B>Admin<U+FEFF><U+2060><U+00AD>'],
     ['letters that look like nothing', 'a\u3164 \u115f\uffa0\u2800', 'a<U+3164> <U+115F><U+FFA0><U+2800>'],
     ['tags', 'a\u{e0041}\u{e007f}', 'a<U+E0041><U+E007F>'],
+    ['variants of ideographs', '葛\u{e0100}', '葛<U+E0100>'],
+    ['what is drawn as nothing', 'a\u{1d159}\u{16fe4}\u{13440}\uffff', 'a<U+1D159><U+16FE4><U+13440><U+FFFF>'],
     ['variation selectors that carry data', 'a\u{fe01}\u{e0110}1\ufe0f', 'a<U+FE01><U+E0110>1<U+FE0F>'],
     ['joiners outside of the scripts that spell with them', 'ad\u200dmin \u200c', 'ad<U+200D>min <U+200C>'],
     ['lone surrogates', 'a\ud800b', 'a<U+D800>b'],
@@ -30,7 +32,6 @@ describe('safeText', () => {
     ['newlines, tabs and all scripts', 'ä\t漢字\n é e\u0301 ไทย עברית'],
     ['emoji with all that belongs to them', '👩‍💻 ❤️ 👍🏽 🏳️‍🌈 👨‍👩‍👧‍👦 1️⃣ ☎︎ 🇩🇪'],
     ['joiners that are spelling', 'می‌خواهم क्‍ष ශ්‍රී'],
-    ['variants of ideographs', '葛\u{e0100}'],
     ['ordinary marks', 'Việt e\u0323\u0302 שָׁלוֹם'],
   ])('keeps %s', (_name, text) => {
     expect(safeText(text)).toBe(text);
