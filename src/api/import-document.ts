@@ -5,10 +5,12 @@ import { folderOfNamedPrd } from '../core/named-prd.ts';
 import type { Story } from '../core/prd.ts';
 import type { RunState } from '../core/run-state.ts';
 import { HaloError } from '../core/errors.ts';
+import { findCheckout } from '../git/allow-bare.ts';
 import { makeRepo } from '../git/make-repo.ts';
 import { readFileAt } from '../git/repo.ts';
+import { leadsOut } from '../lib/inside.ts';
 import { parsePrd } from '../prd/parse.ts';
-import { openTarget, readIfThere } from './import-target.ts';
+import { isLink, openTarget, readIfThere } from './import-target.ts';
 import type { SubmitRequest } from './operations.ts';
 
 const DOCUMENT = 'document.md';
@@ -56,8 +58,11 @@ export interface Import {
 export async function openImport(home: string, request: ImportRequest): Promise<Import> {
   requireText(request);
   const { out, folder } = request;
-  const target = await openTarget(out);
-  const config = await readIfThere(join(folder, 'halo.toml'));
+  const top = (await findCheckout(folder)) ?? folder;
+  const target = await openTarget(out, top);
+  const settings = join(folder, 'halo.toml');
+  if (await leadsOut(top, settings)) throw isLink(settings, top);
+  const config = await readIfThere(settings);
   const dir = join(home, 'imports', randomBytes(6).toString('hex'));
   const close = () => rm(dir, { recursive: true, force: true });
   try {

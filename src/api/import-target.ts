@@ -1,6 +1,7 @@
 import { access, constants, mkdir, stat, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { HaloError } from '../core/errors.ts';
+import { leadsOut } from '../lib/inside.ts';
 import { readRegularFile } from '../lib/read-file.ts';
 import { MAX_PRD_BYTES } from '../prd/decode.ts';
 import { replaceFile } from '../worker/replace-file.ts';
@@ -13,11 +14,19 @@ export interface ImportTarget {
   save(text: string): Promise<void>;
 }
 
-/** Looks at the file, an absolute path. Throws PRD_UNREADABLE when it could not be written in the end. */
-export async function openTarget(out: string): Promise<ImportTarget> {
+/**
+ * Looks at the file, an absolute path; `folder` is where the person is. Throws PRD_UNREADABLE when it could not be
+ * written in the end, or is a link out of that folder.
+ */
+export async function openTarget(out: string, folder: string): Promise<ImportTarget> {
   await requireWritable(out);
+  if (await leadsOut(folder, out)) throw isLink(out, folder);
   const before = await readIfThere(out);
   return { before, save: (text) => save(text, out, before) };
+}
+
+export function isLink(path: string, folder: string): HaloError {
+  return new HaloError('PRD_UNREADABLE', `${path} is behind a link out of ${folder}.`, { hint: 'Remove the link.' });
 }
 
 /** Before an agent works on it for minutes, and is paid. */

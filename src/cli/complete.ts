@@ -15,10 +15,15 @@ export async function complete(words: string[], cli: Cli): Promise<number> {
   const before = words.slice(0, -1);
   const found = await candidates(before, current, cli).catch(() => []);
   await cli.print(
-    ...found.filter(({ word }) => word.startsWith(current)).map(({ word, meaning }) => `${word}\t${safeLine(meaning)}`),
+    ...found
+      .filter(({ word }) => word.startsWith(current) && PLAIN.test(word))
+      .map(({ word, meaning }) => `${word}\t${safeLine(meaning)}`),
   );
   return 0;
 }
+
+/** The shell puts a word on its command line as it is: one with a blank, quote or dollar sign would be an order. */
+const PLAIN = /^[\w.:@/+-]+$/;
 
 async function candidates(before: string[], current: string, cli: Cli): Promise<Candidate[]> {
   const name = before.find((word) => !word.startsWith('-'));

@@ -12,7 +12,7 @@ export async function findPrdsFolder(cwd: string): Promise<string> {
   }
 }
 
-/** The names of all PRDs of the project, sorted. */
+/** The names of all PRDs of the project, sorted; what is behind a link out of it is none. */
 export async function listPrdNames(cwd: string): Promise<string[]> {
   return (await listPrdFolders(cwd)).map(({ name }) => name).filter(isPrdName);
 }
@@ -22,18 +22,21 @@ export async function listPrdFolders(cwd: string): Promise<NamedPrd[]> {
   const folder = await findPrdsFolder(cwd);
   const names = (await readdir(folder).catch(() => [])).sort();
   const prds = names.map((name) => ({ name, path: join(folder, name, PRD_FILE) }));
-  const there = await Promise.all(prds.map(({ path }) => exists(path)));
+  const root = dirname(dirname(folder));
+  const there = await Promise.all(prds.map(async ({ path }) => (await exists(path)) && isInside(root, path)));
   return prds.filter((_prd, place) => there[place]);
 }
 
-/** The file of a PRD that is there; undefined: none of that name is. */
+/** The file of a PRD that is there; undefined: none of that name is. Throws USAGE for one behind a link out of the project. */
 export async function findNamedPrd(cwd: string, name: string): Promise<string | undefined> {
   if (!isPrdName(name)) return undefined;
   const path = join(await findPrdsFolder(cwd), name, PRD_FILE);
-  return (await exists(path)) ? path : undefined;
+  if (!(await exists(path))) return undefined;
+  await refuseOutside(path, cwd);
+  return path;
 }
 
-/** Links of a repository could have halo write anywhere. Throws USAGE where a path below it leads out of it. */
+/** Links of a repository could have halo read and write anywhere. Throws USAGE where a path below it leads out of it. */
 export async function refuseOutside(path: string, cwd: string): Promise<void> {
   const root = dirname(dirname(await findPrdsFolder(cwd)));
   if (await isInside(root, path)) return;
@@ -47,6 +50,8 @@ export interface NamedPrd {
 
 /** The PRD of that name, by default the only one. Throws USAGE, which names those that are there. */
 export async function requireNamedPrd(cwd: string, name: string | undefined): Promise<NamedPrd> {
+  // It says so when the name is that of a link.
+  if (name !== undefined) await findNamedPrd(cwd, name);
   const names = await listPrdNames(cwd);
   const chosen = name ?? (names.length === 1 ? names[0] : undefined);
   if (chosen !== undefined && names.includes(chosen))

@@ -12,6 +12,13 @@ export async function isInside(folder: string, path: string): Promise<boolean> {
   return way !== '..' && !way.startsWith(`..${sep}`);
 }
 
+/** Whether a path that is called as if it were in a folder is, by a link, somewhere else. */
+export async function leadsOut(folder: string, path: string): Promise<boolean> {
+  const way = relative(folder, path);
+  const isCalledInside = way !== '..' && !way.startsWith(`..${sep}`);
+  return isCalledInside && !(await isInside(folder, path));
+}
+
 /** The path without links, as far as it is there; undefined where it ends at a link to nothing. */
 async function resolveExisting(path: string): Promise<string | undefined> {
   try {

@@ -15,12 +15,15 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { discoverPrd } from '../../src/api/discover-prd.ts';
+import { openImport } from '../../src/api/import-document.ts';
+import { findPlaces } from '../../src/api/lever/places.ts';
 import { openRunFolder } from '../../src/api/lever/run-folder.ts';
-import { readTasks } from '../../src/api/lever/tasks-file.ts';
+import { findTasksFile, readTasks } from '../../src/api/lever/tasks-file.ts';
 import { isFileHere } from '../../src/api/prd-file.ts';
 import { readBatch } from '../../src/api/read-batch.ts';
 import { initConfig } from '../../src/api/init-config.ts';
 import type { Operations } from '../../src/api/operations.ts';
+import { listPrdNames } from '../../src/cli/named-prds.ts';
 import { readPrd } from '../../src/cli/read-prd.ts';
 import { findRepoConfig } from '../../src/config/load.ts';
 import { readCassette } from '../../src/gateway/cassette.ts';
@@ -122,6 +125,35 @@ describe('incident linked-file: a link of a repository that leads out of it', ()
     symlinkSync('x', join(root, 'halo.toml'));
     await expect(init(true)).rejects.toMatchObject({ code: 'CONFIG_INVALID' });
     expect(readFileSync(join(root, 'x'), 'utf8')).toBe('agent = "codex"');
+  });
+
+  it('is no named PRD, tasks file, prompt or configuration of an import, and nothing is written through it', async () => {
+    const outside = join(elsewhere, 'tasks.json');
+    const tasks = '[{"task_id":"T-1","status":"unstarted"}]';
+    writeFileSync(outside, tasks);
+    mkdirSync(join(root, '.halo', 'prds', 'x'), { recursive: true });
+    for (const link of ['tasks.json', 'prd.json', 'prompt.md', '.halo/prds/x/prd.json'])
+      symlinkSync(outside, join(root, link));
+    const refused = expect.stringContaining('link out of') as string;
+    const inRepository = { operations: {} as Operations, cwd: root };
+    for (const words of [
+      ['prd', 'validate', 'x'],
+      ['run', 'x'],
+    ])
+      expect(await runCli(words, inRepository)).toMatchObject({ code: 2, stdout: '', stderr: refused });
+    expect(await listPrdNames(root)).toEqual([]);
+    for (const named of [undefined, 'tasks.json'])
+      await expect(findTasksFile(root, named)).rejects.toMatchObject({ code: 'PRD_UNREADABLE', message: refused });
+    // A person may name a file that is elsewhere.
+    expect(await findTasksFile(root, outside)).toBe(outside);
+    const where = { cwd: root, userHome: elsewhere, tasks: outside, prompt: 'prompt.md' };
+    await expect(findPlaces(where)).rejects.toMatchObject({ code: 'PROMPT_MISSING', message: refused });
+    const document = { path: 'idea.md', bytes: Buffer.from('idea'), folder: root, profile: undefined, set: [] };
+    const open = (out: string) => openImport(elsewhere, { ...document, out: join(root, out) });
+    await expect(open('prd.json')).rejects.toMatchObject({ code: 'PRD_UNREADABLE', message: refused });
+    symlinkSync(outside, join(root, 'halo.toml'));
+    await expect(open('new.json')).rejects.toMatchObject({ code: 'PRD_UNREADABLE', message: refused });
+    expect(readFileSync(outside, 'utf8')).toBe(tasks);
   });
 
   it('is not followed by halo prd new, halo prd edit and halo task', async () => {

@@ -168,6 +168,16 @@ describe('incident hostile-server: a server whose words a terminal would obey', 
   const evil = '\u009d0;t\u009c\u202e\u001b[2J\u200b';
   const spelled = '<U+009D>0;t<U+009C><U+202E><U+001B>[2J<U+200B>';
 
+  it('completes no word that a shell would take for an order', async () => {
+    const memory = openMemory();
+    memory.addRun([created('r1', 1)]);
+    const [run] = await memory.list();
+    const list = () =>
+      Promise.resolve(['$(id)', '`id`', 'a;id', 'a b', "a'", 'a\nid', 'r1'].map((runId) => ({ ...run!, runId })));
+    const { stdout } = await runCli(['__complete', 'status', ''], { operations: { ...memory, list } });
+    expect(stdout).toMatch(/^r1\t[^\n]*\n$/);
+  });
+
   it.each([['ls'], ['status', 'r1'], ['land', 'r1'], ['logs', 'r1'], ['approve', 'r1', '--story', 'A']])(
     'is spelled in `halo %s`, in color or not',
     async (...words) => {

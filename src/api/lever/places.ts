@@ -1,6 +1,7 @@
 import { access, constants, realpath, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { HaloError } from '../../core/errors.ts';
+import { leadsOut } from '../../lib/inside.ts';
 import { findTasksFile } from './tasks-file.ts';
 
 /** Where `halo task` and `halo loop` work, as the flags say it. */
@@ -38,7 +39,8 @@ export async function findPlaces(where: Where): Promise<Places> {
 async function findPrompt(named: string | undefined, from: { workspace: string; home: string }): Promise<string> {
   const standard = join(from.home, '.prompts', 'autonomous-senior-engineer.prompt.md');
   const path = named === undefined ? standard : resolve(from.workspace, named);
-  const problem = await whyUnreadable(path);
+  const isLink = await leadsOut(from.workspace, path).catch(() => false);
+  const problem = isLink ? `The prompt file ${path} is a link out of ${from.workspace}.` : await whyUnreadable(path);
   if (problem === undefined) return path;
   throw new HaloError('PROMPT_MISSING', problem, {
     hint:

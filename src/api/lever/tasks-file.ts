@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import { HaloError } from '../../core/errors.ts';
 import { lookOf, spellOut } from '../../core/look-alike.ts';
 import { readRegularFile } from '../../lib/read-file.ts';
+import { leadsOut } from '../../lib/inside.ts';
 import { applyEdits, type Edit } from '../../prd/edits.ts';
 import { decodePrd, MAX_PRD_BYTES } from '../../prd/decode.ts';
 import { findIdFault } from '../../prd/ids.ts';
@@ -29,7 +30,13 @@ const NAMES = ['prd.json', 'tasks.json'];
 /** The absolute path of the tasks file. Throws PRD_UNREADABLE. */
 export async function findTasksFile(workspace: string, named: string | undefined): Promise<string> {
   const names = named === undefined ? NAMES : [named];
-  for (const path of names.map((name) => resolve(workspace, name))) if (await isThere(path)) return path;
+  for (const path of names.map((name) => resolve(workspace, name))) {
+    if (!(await isThere(path))) continue;
+    if (!(await leadsOut(workspace, path))) return path;
+    throw new HaloError('PRD_UNREADABLE', `The tasks file ${path} is a link out of ${workspace}.`, {
+      hint: 'Name the file itself with --tasks, if it is the one you mean.',
+    });
+  }
   if (named !== undefined)
     throw new HaloError('PRD_UNREADABLE', `There is no tasks file ${resolve(workspace, named)}.`, {
       hint: '--tasks names a file; a relative path starts at the workspace.',
