@@ -66,6 +66,7 @@ export async function planRun(
     gitDir,
     commit,
     prd,
+    config,
     remote,
   });
   const repo = guarded.length === 0 ? place.repo : { ...place.repo, guarded };

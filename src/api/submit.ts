@@ -11,6 +11,7 @@ import { refuseTemplate } from '../core/prd-template.ts';
 import type { Prd } from '../core/prd.ts';
 import { mirrorPath, updateMirror } from '../git/mirror.ts';
 import { newRunId } from '../lib/id.ts';
+import { mapSome } from '../lib/map-some.ts';
 import { version } from '../lib/version.ts';
 import { parsePrd } from '../prd/parse.ts';
 import type { StoryQueue } from '../queue/queue.ts';
@@ -25,6 +26,9 @@ import { placePrd, type PrdPlace } from './prd-place.ts';
 import { submitOnce } from './submit-once.ts';
 import type { SubmitContext } from './submit-context.ts';
 import { findStartingPoint } from './unlanded.ts';
+
+/** Of one submit; each takes several processes of git. */
+const MOST_AT_ONCE = 8;
 
 /** Makes and queues one run per repository. Everything is validated first: all runs are made or none. */
 export function submitRuns(context: SubmitContext, { prd, repos, ...options }: SubmitRequest): Promise<Submitted[]> {
@@ -45,22 +49,20 @@ export async function submitBatch(context: SubmitContext, request: BatchRequest)
   const ordered = orderBatch(members.map((member) => ({ ...member, priority: priorityOf(member, options) })));
   const make = async (announce: (submitted: Submitted[]) => Promise<void>) => {
     const after = await findNeeded(context, options.after ?? []);
-    const looked = await Promise.all(
-      ordered.map(async (member): Promise<Planned> => {
-        const plan = { request: options, source: member.repo, prd: member.prd };
-        const run = await planRun(context, plan);
-        const place = await placePrd(member.prd, { root: run.repo.source, remote: options.remote === true });
-        return { member, run, place, runId: newRunId(new Date(), randomBytes) };
-      }),
-    );
+    const looked = await mapSome(ordered, MOST_AT_ONCE, async (member): Promise<Planned> => {
+      const plan = { request: options, source: member.repo, prd: member.prd };
+      const run = await planRun(context, plan);
+      const place = await placePrd(member.prd, { root: run.repo.source, remote: options.remote === true });
+      return { member, run, place, runId: newRunId(new Date(), randomBytes) };
+    });
     refuseTwice(looked);
     await refuseTwoBases(context, { planned: looked, after });
     const queue = await context.openQueue();
-    await Promise.all(looked.map(({ run }) => fetchBase(context.host.home, run)));
+    await mapSome(looked, MOST_AT_ONCE, ({ run }) => fetchBase(context.host.home, run));
     const isPlaced = ({ member }: Planned) => options.fromHead === true || after.length > 0 || member.deps.length > 0;
-    const planned = await Promise.all(
-      // A run starts from what it waits for, if it waits for a run.
-      looked.map((each) => (isPlaced(each) ? Promise.resolve(each) : startWhereDone(context, each, prds))),
+    // A run starts from what it waits for, if it waits for a run.
+    const planned = await mapSome(looked, MOST_AT_ONCE, (each) =>
+      isPlaced(each) ? Promise.resolve(each) : startWhereDone(context, each, prds),
     );
     const rivals = await findRivals(context, { planned, after, options });
     const owner = await context.ownerId();

@@ -18,6 +18,9 @@ export type RawFrame = { raw: string } | { error: WireError };
 
 export const STREAM_TYPE = 'application/x-ndjson';
 
+/** Of one submit. */
+const MOST_RUNS = 1000;
+
 /** A path or an address. */
 const PLACE = z.string().min(1).max(4096);
 
@@ -39,7 +42,7 @@ const OPTIONS = {
 
 export const SUBMIT_BODY = z.strictObject({
   prd: PRD,
-  repos: z.array(PLACE).min(1),
+  repos: z.array(PLACE).min(1).max(MOST_RUNS),
   ...OPTIONS,
 });
 export type SubmitBody = z.infer<typeof SUBMIT_BODY>;
@@ -55,7 +58,8 @@ export const BATCH_BODY = z.strictObject({
         priority: PRIORITY,
       }),
     )
-    .min(1),
+    .min(1)
+    .max(MOST_RUNS),
   ...OPTIONS,
 });
 export type BatchBody = z.infer<typeof BATCH_BODY>;

@@ -20,6 +20,15 @@ export interface NamedPathsRequest {
   gitDir: string;
   /** The commit whose tree tells which words are files. */
   commit: string;
+  /** Settings of halo's own that name a file, or a command. */
+  own?: readonly OwnSetting[];
+}
+
+export interface OwnSetting {
+  setting: string;
+  /** A path, absolute or from the checkout, or a command. */
+  value: string;
+  kind: 'path' | 'command';
 }
 
 const MOST_PATHS = 200;
@@ -32,14 +41,18 @@ const PATHS = /^(?:core\.(?:hookspath|attributesfile|excludesfile)|init\.templat
 const INCLUDES = /^include(?:if\..*)?\.path$/s;
 
 /**
- * What git's settings name inside of the tree: hooks, included files, and files that commands of any kind start (aliases,
+ * What settings of git, and those of halo that are given, name inside of the tree: hooks, included files, and files that commands of any kind start (aliases,
  * filters, drivers, editors, helpers). Whoever writes these files decides what git runs in the checkout. What those
  * commands start in turn is not seen. Throws GIT_FAILED.
  */
-export async function findNamedPaths({ root, gitDir, commit }: NamedPathsRequest): Promise<NamedPath[]> {
+export async function findNamedPaths({ root, gitDir, commit, own = [] }: NamedPathsRequest): Promise<NamedPath[]> {
   const others = (await listWorktrees(gitDir)).map(({ path }) => path).slice(0, MOST_WORKTREES);
   const tops = [...new Set([root, ...others])].filter((path) => path !== gitDir);
   const candidates = new Map<string, Candidate>();
+  for (const { setting, value, kind } of own) {
+    const found = kind === 'path' ? [{ place: absolute(value, root), setting, kind }] : wordsIn(value, setting, root);
+    for (const each of found) candidates.set(`${each.kind} ${each.place}`, each);
+  }
   for (const top of tops) {
     // Another checkout may be gone, or belong to somebody else.
     const listed = listSettings({ cwd: top }).catch((error: unknown) => {
@@ -84,9 +97,17 @@ function candidatesIn({ key, value, origin }: GitSetting, top: string): Candidat
   }
   if (PATHS.test(key)) return [...own, { place: absolute(value, top), setting: key, kind: 'path' }];
   if (HARMLESS.test(key)) return own;
-  const words = value.split(/[\s'"`;|&()<>{}$=,!]+/).filter((word) => /^[^-]/.test(word));
-  const found = [{ text: value, kind: 'command' as const }, ...words.map((text) => ({ text, kind: 'word' as const }))];
-  return [...own, ...found.map(({ text, kind }) => ({ place: absolute(text, top), setting: key, kind }))];
+  return [...own, ...wordsIn(value, key, top)];
+}
+
+/** A command, and each word of it that could be a path. */
+function wordsIn(command: string, setting: string, top: string): Candidate[] {
+  const words = command.split(/[\s'"`;|&()<>{}$=,!]+/).filter((word) => /^[^-]/.test(word));
+  const found = [
+    { text: command, kind: 'command' as const },
+    ...words.map((text) => ({ text, kind: 'word' as const })),
+  ];
+  return found.map(({ text, kind }) => ({ place: absolute(text, top), setting, kind }));
 }
 
 function absolute(path: string, from: string): string {

@@ -1,6 +1,7 @@
 import { symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import { resolveConfig } from '../../src/config/resolve.ts';
 import { findGuarded } from '../../src/api/guarded-paths.ts';
 import { makeRepo, run, tempDir } from '../git/fixture.ts';
 
@@ -12,7 +13,8 @@ it('guards the PRD of a run where it is named, where links lead, and where the s
   const root = join(home, 'shop');
   const commit = makeRepo(root, { 'plans/next.json': TEXT, 'docs/copy.json': TEXT, 'prd.json': '{}' });
   symlinkSync(root, join(home, 'link'));
-  const at = { root, gitDir: join(root, '.git'), commit, remote: false };
+  const { config } = resolveConfig({ cwd: root });
+  const at = { root, gitDir: join(root, '.git'), commit, config, remote: false };
   const paths = async (query: Parameters<typeof findGuarded>[0]) =>
     (await findGuarded(query)).map(({ path }) => path).sort();
   expect(await paths({ ...at, prd: prd(join(root, 'prd.json')) })).toEqual(['prd.json']);
@@ -26,6 +28,14 @@ it('guards the PRD of a run where it is named, where links lead, and where the s
   expect(await paths({ ...at, prd: prd('-', 'other') })).toEqual([]);
   run(root, ['config', 'core.hooksPath', 'tools/hooks']);
   expect(await findGuarded({ ...at, prd: prd('-', 'other') })).toEqual([
+    { path: 'tools/hooks', setting: 'core.hookspath' },
+  ]);
+  const own = resolveConfig({
+    cwd: root,
+    set: ['git.allowed_signers=ci/signers', 'model.key_command=./key.sh'],
+  }).config;
+  expect(await findGuarded({ ...at, config: own, prd: prd('-', 'other') })).toMatchObject([
+    { path: 'ci/signers', setting: 'git.allowed_signers' },
     { path: 'tools/hooks', setting: 'core.hookspath' },
   ]);
 });

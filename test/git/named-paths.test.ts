@@ -41,6 +41,22 @@ it.each<[string, [key: string, value: string], string[]]>([
   expect(await named([setting])).toEqual(paths);
 });
 
+it('finds what settings of halo name', async () => {
+  const root = join(tempDir(), 'shop');
+  const commit = makeRepo(root, FILES);
+  const own = [
+    { setting: 'git.allowed_signers', value: join(root, 'ci/signers'), kind: 'path' as const },
+    { setting: 'model.key_command', value: 'sh run.sh | tools/lint.sh', kind: 'command' as const },
+    { setting: 'model.key_file', value: '/run/secrets/key', kind: 'path' as const },
+  ];
+  const found = await findNamedPaths({ root, gitDir: join(root, '.git'), commit, own });
+  expect(found).toEqual([
+    { path: 'ci/signers', setting: 'git.allowed_signers' },
+    { path: 'run.sh', setting: 'model.key_command' },
+    { path: 'tools/lint.sh', setting: 'model.key_command' },
+  ]);
+});
+
 it('does not take other words for paths: folders of a command, branches, people, addresses, places elsewhere', async () => {
   const settings: [string, string][] = [
     ['alias.t', '!npm test'],

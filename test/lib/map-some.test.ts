@@ -1,0 +1,21 @@
+import { expect, it } from 'vitest';
+import { mapSome } from '../../src/lib/map-some.ts';
+
+it('does no more than so many at once, answers in order, and begins nothing more after a failure', async () => {
+  let [now, most, begun] = [0, 0, 0];
+  const work = async (item: number) => {
+    begun += 1;
+    most = Math.max(most, (now += 1));
+    await new Promise((resolve) => setImmediate(resolve));
+    now -= 1;
+    if (item === 20) throw new Error('no');
+    return item * 2;
+  };
+  const items = Array.from({ length: 20 }, (_, index) => index);
+  expect(await mapSome(items, 3, work)).toEqual(items.map((item) => item * 2));
+  expect(most).toBe(3);
+  begun = 0;
+  await expect(mapSome([20, ...Array.from({ length: 100 }, () => 1)], 3, work)).rejects.toThrow('no');
+  expect(begun).toBeLessThan(10);
+  expect(await mapSome([], 3, work)).toEqual([]);
+});
