@@ -6,9 +6,12 @@ const RANGES: readonly [word: string, ...subnets: string[]][] = [
   ['loopback', '127.0.0.0/8', '::1/128'],
   ['private', '10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', 'fc00::/7', 'fec0::/10'],
   ['link-local, where clouds keep their metadata', '169.254.0.0/16', 'fe80::/10'],
+  ['the server of a cloud for its machines', '168.63.129.16/32'],
   ['shared by a carrier', '100.64.0.0/10'],
   ['multicast', '224.0.0.0/4', 'ff00::/8'],
   ['reserved', '192.0.0.0/24', '198.18.0.0/15', '240.0.0.0/4', '100::/64', '2001::/23', '2001:db8::/32'],
+  ['for documents', '192.0.2.0/24', '198.51.100.0/24', '203.0.113.0/24', '3fff::/20'],
+  ['of no server', '192.88.99.0/24', '5f00::/16'],
   // Forms of IPv6 that carry an IPv4 address, which a router on the way may take out again.
   ['an IPv4 address in disguise', '::/96', '::ffff:0:0:0/96', '64:ff9b::/96', '64:ff9b:1::/48', '2002::/16'],
 ];

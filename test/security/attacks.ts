@@ -293,6 +293,16 @@ const ROWS: [id: string, attack: string, defence: string][] = [
     'a link of a repository that leads out of it',
     'neither read as its file nor written through',
   ],
+  [
+    'incident ignored-files',
+    'a story adds files over those of the checkout that git ignores',
+    'landing overwrites nothing that is there',
+  ],
+  [
+    'incident other-history',
+    'settings, grafts and caches by which git reads another history',
+    'left out; halo reads its trailers itself',
+  ],
   ['incident working-folder', 'a working folder below /proc/self/fd', 'refused'],
   [
     'incident kernel-families',
