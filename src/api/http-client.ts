@@ -18,7 +18,15 @@ import type {
   Submitted,
 } from './operations.ts';
 import { userName } from './user-name.ts';
-import { toWirePrd, type BatchBody, type EventFrame, type RawFrame, type ResumeBody, type SubmitBody } from './wire.ts';
+import {
+  toWirePrd,
+  type BatchBody,
+  type EventFrame,
+  type RawFrame,
+  type ResumeBody,
+  type RetryBody,
+  type SubmitBody,
+} from './wire.ts';
 
 /** How often in a row a broken event stream is taken up again without a new event in between. */
 const RESUMES = 5;
@@ -58,12 +66,15 @@ export function openHttp(server: Server): Operations {
     },
     land: (runId) => requestJson<Landed>(server, runPath(runId, '/land'), { body: {} }),
     pause: (runId, { now }) => requestJson<Steered>(server, runPath(runId, '/pause'), { body: { now } }),
-    resume: (runId, { replan }) => {
-      const body: ResumeBody = replan === undefined ? {} : { replan: replanBody(replan) };
+    resume: (runId, { replan, set, yes }) => {
+      const body: ResumeBody = { set, yes, ...(replan && { replan: replanBody(replan) }) };
       return requestJson<Steered>(server, runPath(runId, '/resume'), { body });
     },
     cancel: (runId, story) => requestJson<Steered>(server, runPath(runId, '/cancel'), { body: { story } }),
-    retry: (runId, story) => requestJson<Steered>(server, runPath(runId, '/retry'), { body: { story } }),
+    retry: (runId, story, { set, yes } = {}) => {
+      const body: RetryBody = { story, set, yes };
+      return requestJson<Steered>(server, runPath(runId, '/retry'), { body });
+    },
     approveRun: (runId) => requestJson<DecidedRun>(server, runPath(runId, '/approve'), { body: {} }),
     rejectRun: (runId, reason) => requestJson<DecidedRun>(server, runPath(runId, '/reject'), { body: { reason } }),
     approve: (runId, story) => requestJson<Decided>(server, runPath(runId, '/approve'), { body: { story } }),

@@ -9,7 +9,7 @@ import type { StopReason } from '../core/stop-reason.ts';
 import { isExcessive } from '../lib/parse-json.ts';
 import type { Masker } from '../lib/secrets/masker.ts';
 import { streamFrames } from './http-stream.ts';
-import type { Operations, SubmitOptions } from './operations.ts';
+import type { NewSettings, Operations, SubmitOptions } from './operations.ts';
 import { REMOTE_USER } from './user-name.ts';
 import {
   BATCH_BODY,
@@ -22,6 +22,8 @@ import {
   RESET_BODY,
   REJECT_BODY,
   RESUME_BODY,
+  RETRY_BODY,
+  type RetryBody,
   STORY_BODY,
   SUBMIT_BODY,
   toWireError,
@@ -158,12 +160,13 @@ function addSteering(app: FastifyInstance, operations: Operations): void {
   });
 
   app.post<RunRoute>('/v1/runs/:runId/resume', (request) => {
-    const { replan } = parse(RESUME_BODY, request.body);
-    if (replan === undefined) return operations.resume(request.params.runId, {});
+    const { replan, ...rest } = parse(RESUME_BODY, request.body);
+    const settings = newSettings(rest);
+    if (replan === undefined) return operations.resume(request.params.runId, settings);
     const { prd } = replan;
     // What is sent has its place with whoever sends it: the run keeps the path that it has.
     const given = prd === undefined ? {} : { prd: { ...fromWirePrd(prd), remote: true as const } };
-    return operations.resume(request.params.runId, { replan: given });
+    return operations.resume(request.params.runId, { ...settings, replan: given });
   });
 
   app.post<RunRoute>('/v1/runs/:runId/cancel', (request) => {
@@ -171,7 +174,8 @@ function addSteering(app: FastifyInstance, operations: Operations): void {
   });
 
   app.post<RunRoute>('/v1/runs/:runId/retry', (request) => {
-    return operations.retry(request.params.runId, parse(STORY_BODY, request.body).story);
+    const { story, ...rest } = parse(RETRY_BODY, request.body);
+    return operations.retry(request.params.runId, story, newSettings(rest));
   });
 
   app.post<RunRoute>('/v1/runs/:runId/approve', async (request) => {
@@ -185,6 +189,11 @@ function addSteering(app: FastifyInstance, operations: Operations): void {
     const { story, reason } = parse(REJECT_BODY, request.body);
     return story === undefined ? operations.rejectRun(runId, reason) : operations.reject(runId, story, reason);
   });
+}
+
+/** Settings of a request, by the rules for those that come over the network. */
+function newSettings({ set, yes }: Pick<RetryBody, 'set' | 'yes'>): NewSettings {
+  return { remote: true, ...(set && { set }), ...(yes !== undefined && { yes }) };
 }
 
 /** Options of a submit as the operations want them; who does not say who it is, is `api`. */

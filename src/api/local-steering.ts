@@ -1,9 +1,11 @@
+import type { Host } from '../config/config.ts';
 import type { StoryQueue } from '../queue/queue.ts';
 import { approveStory, rejectStory } from '../worker/decide-held.ts';
 import { approveRun, rejectRun } from '../worker/decide-run.ts';
 import type { RunKeeper } from '../worker/worker-context.ts';
 import { cancelRun, cancelStory, pauseRun, retryRun } from '../worker/steer-run.ts';
 import type { Operations } from './operations.ts';
+import { reconfigure } from './reconfigure.ts';
 
 type Steering = Pick<
   Operations,
@@ -11,6 +13,7 @@ type Steering = Pick<
 >;
 
 export interface SteeringOptions {
+  host: Host;
   keeper: RunKeeper;
   /** Whose word it is that goes into journals. */
   by: string;
@@ -20,28 +23,30 @@ export interface SteeringOptions {
 }
 
 /** The operations by which people decide how runs go on. */
-export function openSteering({ keeper, claim, ...whose }: SteeringOptions): Steering {
+export function openSteering({ host, keeper, claim, ...whose }: SteeringOptions): Steering {
   const { store } = keeper;
   const { by } = whose;
   const steer = async (prefix: string) => ({ runId: await store.find(prefix), ...whose });
   const decide = async (prefix: string, storyId: string) => ({ ...(await steer(prefix)), storyId });
   return {
     pause: async (prefix, { now }) => pauseRun(keeper, await steer(prefix), now),
-    resume: async (prefix, { replan }) => {
+    resume: async (prefix, { replan, ...settings }) => {
       const { replanRun, resumeUnchanged } = await import('../worker/replan-run.ts');
       const steering = await steer(prefix);
-      if (replan !== undefined) return replanRun(keeper, steering, replan.prd);
+      const also = await reconfigure({ host, store, by, runId: steering.runId }, settings);
+      if (replan !== undefined) return replanRun(keeper, { ...steering, also }, replan.prd);
       const owned = await claim(steering.runId);
-      return { ...(await resumeUnchanged(keeper, steering)), ...owned };
+      return { ...(await resumeUnchanged(keeper, { ...steering, also })), ...owned };
     },
     cancel: async (prefix, storyId) => {
       const steering = await steer(prefix);
       return storyId === undefined ? cancelRun(keeper, steering) : cancelStory(keeper, steering, storyId);
     },
-    retry: async (prefix, storyId) => {
+    retry: async (prefix, storyId, settings = {}) => {
       const steering = await steer(prefix);
+      const also = await reconfigure({ host, store, by, runId: steering.runId }, settings);
       const owned = await claim(steering.runId);
-      return { ...(await retryRun(keeper, steering, storyId)), ...owned };
+      return { ...(await retryRun(keeper, { ...steering, also }, storyId)), ...owned };
     },
     approve: async (prefix, storyId) => approveStory(keeper, await decide(prefix, storyId)),
     reject: async (prefix, storyId, reason) => rejectStory(keeper, { ...(await decide(prefix, storyId)), reason }),

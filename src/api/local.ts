@@ -135,7 +135,7 @@ export function openLocal(options: LocalOptions): Operations {
   };
   const actAs = (by: string): Operations => ({
     ...local,
-    ...openSteering({ keeper, by, openQueue: askQueue, claim }),
+    ...openSteering({ host, keeper, by, openQueue: askQueue, claim }),
     actingAs: actAs,
   });
   return actAs(whoAmI());

@@ -159,7 +159,17 @@ export interface DecidedRun {
   landed?: Landed;
 }
 
-export interface ResumeOptions {
+/** Settings that a run is to go by from now on. */
+export interface NewSettings {
+  /** `key=value`; keys of `[limits]`, `[budget]` and `[retry]`, `model.name`, `gates` and `image`. */
+  set?: string[];
+  /** A person said yes to other gates or another image. */
+  yes?: boolean;
+  /** They came over the network: the rules of a request count. */
+  remote?: true;
+}
+
+export interface ResumeOptions extends NewSettings {
   /** Take the PRD as it is now, this one or the file that the run came from, although its specification changed. */
   replan?: { prd?: SubmitRequest['prd'] & { remote?: true } };
 }
@@ -211,7 +221,7 @@ export interface Operations {
   /** Ends a run, or takes one story out of it; nothing of it lands any more. Throws STEER_REFUSED, STORY_NOT_FOUND. */
   cancel(runId: string, storyId: string | undefined): Promise<Steered>;
   /** Does anew, with fresh attempts, what failed or was cancelled. Throws STEER_REFUSED, STORY_NOT_FOUND. */
-  retry(runId: string, storyId: string | undefined): Promise<Steered>;
+  retry(runId: string, storyId: string | undefined, settings?: NewSettings): Promise<Steered>;
   /**
    * Lands exactly the commit that waits for a person and lets the run go on; where other stories landed meanwhile, a
    * worker merges it onto them, proves it again and lands it. Throws LAND_REFUSED, CONFLICT.

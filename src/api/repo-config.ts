@@ -12,10 +12,12 @@ export interface ConfigQuery {
   folder: string;
   profile: string | undefined;
   set: string[];
+  /** The settings come from another machine. */
+  remote?: boolean;
 }
 
 /** The settings that a run of this repository would have. Throws CONFIG_INVALID, USAGE. */
-export async function readConfig({ host, folder, profile, set }: ConfigQuery): Promise<ResolvedConfig> {
+export async function readConfig({ host, folder, profile, set, remote = false }: ConfigQuery): Promise<ResolvedConfig> {
   const root = await findRoot(folder).catch(unlessOutside);
   return resolveConfig({
     home: await readConfigFile(join(host.home, 'config.toml')),
@@ -23,6 +25,7 @@ export async function readConfig({ host, folder, profile, set }: ConfigQuery): P
     profile,
     env: processEnv(),
     set,
+    remote,
     cwd: folder,
   });
 }

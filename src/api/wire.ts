@@ -90,7 +90,13 @@ export const STORY_BODY = z.strictObject({ story: z.string().optional() });
 
 export const PAUSE_BODY = z.strictObject({ now: z.boolean() });
 
-export const RESUME_BODY = z.strictObject({ replan: z.strictObject({ prd: PRD.optional() }).optional() });
+/** Other settings for a run that is there. */
+const SETTINGS = { set: z.array(z.string().max(65_536)).max(200).optional(), yes: z.boolean().optional() };
+
+export const RETRY_BODY = z.strictObject({ story: z.string().optional(), ...SETTINGS });
+export type RetryBody = z.infer<typeof RETRY_BODY>;
+
+export const RESUME_BODY = z.strictObject({ replan: z.strictObject({ prd: PRD.optional() }).optional(), ...SETTINGS });
 export type ResumeBody = z.infer<typeof RESUME_BODY>;
 
 export const RESET_BODY = z.strictObject({ key: z.string().min(1) });

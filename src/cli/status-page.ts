@@ -46,6 +46,7 @@ export function statusPage(view: RunView, cli: Cli): string[] {
     ['repo', safeLine(`${state.repo.source}${state.repo.branch === undefined ? '' : ` (${state.repo.branch})`}`)],
     ['prd', safeLine(state.prdPath)],
     ...unmarkedRow(state, paint),
+    ...settingsRows(state),
     ...decisionRow(state),
     ...waitingFor(view).map((text): [string, string] => ['waiting', paint('warn', text)]),
     ...submissionFacts(state),
@@ -103,6 +104,14 @@ function standing({ state, heldBy }: Pick<RunView, 'state' | 'heldBy'>, paint: P
 /** What landed without the PRD file saying so. */
 function unmarkedRow({ unmarked }: RunState, paint: Paint): [string, string][] {
   return unmarked === undefined ? [] : [['unmarked', paint('warn', safeLine(unmarkedAdvice(unmarked), 500))]];
+}
+
+/** Settings that people gave it since it was made. */
+function settingsRows({ reconfigured = [] }: RunState): [string, string][] {
+  return reconfigured.map(({ by, at, set }) => [
+    'settings',
+    safeLine(`${set.join(', ')} (by ${by}, ${at.slice(0, 16)}Z)`, LONGEST),
+  ]);
 }
 
 /** A person's word on all that the run made. */

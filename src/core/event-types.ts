@@ -10,6 +10,7 @@ const EVENT_TYPES: Record<JournalEntry['type'], true> = {
   'run.resumed': true,
   'run.retried': true,
   'run.replanned': true,
+  'run.reconfigured': true,
   'run.approved': true,
   'run.rejected': true,
   'run.landed': true,

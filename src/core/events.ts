@@ -137,6 +137,11 @@ export type JournalEntry =
   | { type: 'run.resumed'; by: string }
   /** A person lets a run that may have ended go on, and these stories be done anew with all of their attempts. */
   | { type: 'run.retried'; by: string; stories: string[] }
+  /**
+   * A person gave the run other settings: `set` as they wrote them, `change` the sections of the configuration that are
+   * others now, and `attempts` the most attempts a story may use, where that changed.
+   */
+  | { type: 'run.reconfigured'; by: string; set: string[]; change: Record<string, unknown>; attempts?: number }
   /** A person gave the run another PRD; `changed` are ids of stories that it had before with another text. */
   | { type: 'run.replanned'; by: string; prd: Prd; prdPath: string; changed: string[] }
   /** A person decided on all that the run made up to `tip`; the last word counts. */

@@ -123,6 +123,15 @@ export function applyEvent(state: RunState | undefined, event: JournalEvent): Ru
     case 'story.approved':
     case 'story.rejected':
       return decideHeld(next, event);
+    case 'run.reconfigured': {
+      const { by, at, set, change, attempts } = event;
+      return {
+        ...next,
+        reconfigured: [...(state.reconfigured ?? []), { by, at, set }],
+        overrides: { ...state.overrides, ...change },
+        ...(attempts !== undefined && { maxAttempts: attempts }),
+      };
+    }
     case 'run.paused':
     case 'run.resumed':
     case 'run.retried':

@@ -107,6 +107,10 @@ export interface RunState extends Scheduling, RunFailures {
   refused?: true;
   /** While a person lets it rest. */
   paused?: Pause;
+  /** Settings that people gave it since it was made, oldest first. `at`: ISO 8601. */
+  reconfigured?: { by: string; at: string; set: string[] }[];
+  /** The sections of its configuration that are others for that. */
+  overrides?: Record<string, unknown>;
   /** A person's word on all that the run made. */
   decision?: RunDecision;
   startedAt?: string;

@@ -40,6 +40,8 @@ export function describe(event: JournalEvent, how: Telling = {}): TranscriptLine
       return runLine('plain', 'RESUMED', `by ${event.by}`);
     case 'run.retried':
       return runLine('plain', 'RETRIED', `by ${event.by}: ${event.stories.join(', ') || 'what was not begun'}`);
+    case 'run.reconfigured':
+      return runLine('plain', 'RECONFIGURED', `by ${event.by}: ${event.set.join(', ')}`);
     case 'run.replanned':
       return runLine('plain', 'REPLANNED', `by ${event.by}: ${event.prd.stories.length} stories of ${event.prdPath}`);
     case 'run.approved':

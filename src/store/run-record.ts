@@ -25,6 +25,12 @@ export type RunConstants = Partial<RunOrigin> & {
   stopReason?: string | null;
 };
 
+/** What the run was made with, and what people changed since. Settings that are lost stay lost: see requireSettings. */
+function effectiveConfig(made: unknown, { overrides }: RunState): unknown {
+  const isWhole = typeof made === 'object' && made !== null && 'gates' in made;
+  return isWhole ? { ...made, ...overrides } : (made ?? {});
+}
+
 /** run.json: what was run, where, how far it got and how it ended. Times are ISO 8601; null means not yet. */
 export function recordOf(state: RunState, constants: RunConstants): Record<string, unknown> {
   return {
@@ -46,7 +52,8 @@ export function recordOf(state: RunState, constants: RunConstants): Record<strin
     after: state.needs.map(({ run }) => run),
     batch: state.batch ?? null,
     args: constants.args ?? [],
-    config: constants.config ?? {},
+    config: effectiveConfig(constants.config, state),
+    reconfigured: state.reconfigured ?? [],
     progress: progressOf(state),
     landed: {
       branch: `halo/${state.runId}`,

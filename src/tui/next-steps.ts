@@ -46,10 +46,22 @@ export function nextSteps(state: RunState): NextStep[] {
     steps.push(...takingOver(state));
   }
   const again = state.stories.some(({ progress }) => ['failed', 'needs_human', 'cancelled'].includes(progress));
-  if (again) steps.push({ command: `halo retry ${runId}`, why: 'do it again, with fresh attempts' });
+  if (again) {
+    const option = raiseOption(stuck);
+    const why = option === '' ? 'do it again, with fresh attempts' : 'do it again with more room: put in a value';
+    steps.push({ command: `halo retry ${runId}${option}`, why });
+  }
   if (steps.length === 0 && state.stopReason !== 'SUCCESS')
     steps.push({ command: `halo logs ${runId}`, why: 'see what happened' });
   return steps;
+}
+
+/** The setting whose limit a story ran into, as an option. The value is for the person to choose. */
+function raiseOption(story: RunState['stories'][number] | undefined): string {
+  const key = /(?:raise (budget\.\w+)|\((limits\.(?:wall|idle|output|disk|memory|pids))\b)/.exec(story?.summary ?? '');
+  const reasons = ['BUDGET_EXCEEDED', 'TIMEOUT', 'OUT_OF_MEMORY', 'ENGINE_ERROR'];
+  if (key === null || !reasons.includes(story?.stopReason ?? '')) return '';
+  return ` -c ${key[1] ?? key[2]}=…`;
 }
 
 /** For an ended run: how its commits get onto the user's branch, once nobody stands in the way. */

@@ -44,7 +44,7 @@ export async function resumeUnchanged(keeper: RunKeeper, steering: Steering): Pr
  * to be done, what is gone is left out. Throws STEER_REFUSED, and PRD_INVALID and PRD_UNREADABLE for the file.
  */
 export async function replanRun(keeper: RunKeeper, steering: Steering, given: PrdFile | undefined): Promise<Steered> {
-  const { runId, by } = steering;
+  const { runId, by, also = [] } = steering;
   const { store } = keeper;
   const before = await store.readState(runId);
   refuseNeverBegun(before);
@@ -63,6 +63,7 @@ export async function replanRun(keeper: RunKeeper, steering: Steering, given: Pr
     const again = state.stories.filter(isStuck).map(({ id }) => id);
     return {
       entries: [
+        ...also,
         { type: 'run.replanned', by, prd, prdPath: prdPath ?? state.prdPath, changed: changes.changed },
         ...(state.paused === undefined ? [] : [{ type: 'run.resumed' as const, by }]),
         ...(state.status === 'ended' ? [{ type: 'run.retried' as const, by, stories: again }] : []),

@@ -29,6 +29,8 @@ export interface Steering {
   /** Who wants it, for the journal. */
   by: string;
   openQueue(): Promise<Pick<StoryQueue, 'enqueue'>>;
+  /** What goes into the journal with it, such as other settings. */
+  also?: readonly JournalEntry[];
 }
 
 /** What a person's word did to a run. */
@@ -65,13 +67,13 @@ export async function pauseRun(keeper: RunKeeper, { runId, by }: Steering, now: 
 
 /** Lets a paused run go on. Throws STEER_REFUSED. */
 export async function resumeRun(keeper: RunKeeper, steering: Steering): Promise<Steered> {
-  const { runId, by } = steering;
+  const { runId, by, also = [] } = steering;
   const steered = await decide(keeper, runId, (state) => {
     refuseEnded(state, 'resume');
-    if (state.paused === undefined) return unchanged([], 'It is not paused.');
+    if (state.paused === undefined) return onlyWith(also, 'It is not paused.');
     const says =
       unmetNeeds(state).length === 0 ? 'It goes on.' : `It is no longer paused, but ${needsText(state) ?? ''}.`;
-    return { entries: [{ type: 'run.resumed', by }], says, changed: true, stories: underWay(state) };
+    return { entries: [...also, { type: 'run.resumed', by }], says, changed: true, stories: underWay(state) };
   });
   await goOn(keeper, steering);
   return steered;
@@ -148,12 +150,12 @@ export async function cancelStory(keeper: RunKeeper, steering: Steering, storyId
  * Throws STORY_NOT_FOUND, and STEER_REFUSED when there is nothing to retry.
  */
 export async function retryRun(keeper: RunKeeper, steering: Steering, storyId: string | undefined): Promise<Steered> {
-  const { runId, by } = steering;
+  const { runId, by, also = [] } = steering;
   const steered = await decide(keeper, runId, (state) => {
     refuseNeverBegun(state);
     const again = storyId === undefined ? state.stories.filter(isStuck) : [requireStuck(state, storyId)];
     const open = state.stories.filter(({ progress }) => progress === 'pending' || progress === 'in_progress');
-    if (again.length === 0 && state.status !== 'ended') return unchanged([], nothingFailed(state));
+    if (again.length === 0 && state.status !== 'ended') return onlyWith(also, nothingFailed(state));
     if (again.length + open.length === 0) throw refused(nothingToRetry(state), approveHint(state));
     const ids = again.map(({ id }) => id);
     const left = state.status === 'ended' ? open.filter(({ progress }) => progress === 'in_progress') : [];
@@ -161,7 +163,7 @@ export async function retryRun(keeper: RunKeeper, steering: Steering, storyId: s
     const retried: JournalEntry = { type: 'run.retried', by, stories };
     refuseVain(state, retried);
     return {
-      entries: [retried],
+      entries: [...also, retried],
       says: stories.length === 0 ? 'It goes on.' : `It goes on with ${stories.join(', ')}, with fresh attempts.`,
       changed: true,
       stories,
@@ -186,6 +188,17 @@ async function decide(
 
 function unchanged(stories: string[], says: string): Decided {
   return { entries: [], changed: false, stories, says };
+}
+
+/** Nothing is changed but the settings, where some are given. */
+function onlyWith(also: readonly JournalEntry[], says: string): Decided {
+  if (also.length === 0) return unchanged([], says);
+  return {
+    entries: also,
+    changed: true,
+    stories: [],
+    says: `${says} Its settings are changed from the next attempt on.`,
+  };
 }
 
 function underWay({ stories }: RunState): string[] {

@@ -691,6 +691,50 @@ describe('halo pause, resume, cancel and retry', () => {
     expect((await halo(['pause', 'r1'])).stderr).toBe('');
   });
 
+  it('send other settings along with retry, gates and image only after a yes', async () => {
+    const ended: JournalEntry = { type: 'run.ended', stopReason: 'GATE_FAILED', detail: '' };
+    operations.addRun([created('r1', 1), ...failed('US-001'), ended]);
+    const set = ['limits.wall=90m', 'budget.story_usd=5'];
+    expect((await halo(['retry', 'r1', '-c', set[0]!, '-c', set[1]!])).code).toBe(0);
+    expect(operations.amended).toEqual([{ set }]);
+    const gates = ['retry', 'r1', '-c', 'gates=["true"]'];
+    const refused = await halo(gates);
+    expect(refused).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('Say yes to the change with --yes.') as string,
+    });
+    expect((await halo(gates, { ask: () => Promise.resolve('no') })).code).toBe(2);
+    expect((await halo(gates, { ask: () => Promise.resolve('y') })).code).toBe(0);
+    expect((await halo([...gates, '--yes'])).code).toBe(0);
+    expect(operations.amended.slice(1)).toEqual(Array(2).fill({ set: ['gates=["true"]'], yes: true }));
+    const fixed = await halo(['retry', 'r1', '-c', 'agent=claude']);
+    expect(fixed).toMatchObject({ code: 6, stderr: expect.stringContaining('cannot be changed: agent.') as string });
+  });
+
+  it('shows who gave a run which settings, and names the limit that a story ran into', async () => {
+    const [first, ...rest] = failed('US-001').reverse();
+    const summary =
+      "The next request may cost up to $0.23, more than what is left of this story's budget ($0.05 of $0.05); raise budget.story_usd to go on.";
+    const over = { ...first, stopReason: 'BUDGET_EXCEEDED', summary } as JournalEntry;
+    const change: JournalEntry = {
+      type: 'run.reconfigured',
+      by: 'ann@desk',
+      set: ['limits.wall=90m'],
+      change: {},
+    };
+    operations.addRun([
+      created('r1', 1),
+      change,
+      ...rest.reverse(),
+      over,
+      { type: 'run.ended', stopReason: 'BUDGET_EXCEEDED', detail: '' },
+    ]);
+    const { stdout } = await halo(['status', 'r1']);
+    expect(stdout).toContain('settings limits.wall=90m (by ann@desk, 2030-01-01T00:00Z)\n');
+    expect(stdout).toContain('halo retry r1 -c budget.story_usd=…');
+    expect((await halo(['logs', 'r1'])).stdout).toContain('RECONFIGURED  by ann@desk: limits.wall=90m');
+  });
+
   it('tell when it was so before, and which story is not there', async () => {
     await halo(['cancel', 'r1']);
     expect((await halo(['cancel', 'r1'])).stdout).toBe('as before  r1  It was so before.\n');

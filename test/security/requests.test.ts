@@ -55,7 +55,11 @@ async function marks(operations: Operations, prd: string): Promise<{ marks: bool
   const [run] = await submit(operations, { prd });
   const { state, record } = await local.get(run!.runId);
   const { config } = record as { config: { prd: { writeBack: boolean } } };
-  return { marks: config.prd.writeBack, reads: state.prdIsHere, warned: run!.warnings.join() };
+  return {
+    marks: config.prd.writeBack,
+    reads: state.prdIsHere,
+    warned: run!.warnings.filter((warning) => !warning.includes('not done yet')).join(),
+  };
 }
 
 describe('incident foreign-prd: a run on one repository marks the PRD of another team', () => {
@@ -120,6 +124,54 @@ describe('incident request-options: settings in a request that are for the serve
     } finally {
       repository.remove();
     }
+  });
+});
+
+describe('incident retry-options: other settings for a run that is there', () => {
+  const configOf = async (runId: string) => (await local.get(runId)).record['config'] as Record<string, unknown>;
+
+  it('count from then on, with who gave them, and no other setting changes', async () => {
+    const [run] = await submit(local, { set: ['limits.idle=3m', 'retry.backoff=7s'] });
+    const { runId } = run!;
+    await local.cancel(runId, undefined);
+    const before = await configOf(runId);
+    writeFileSync(join(home, 'config.toml'), '[limits]\ncpus = 1\n');
+    try {
+      const set = ['limits.wall=2h', 'retry.attempts=5', 'retry.gate.rule=halt', 'budget.story_tokens=9000'];
+      await local.actingAs('ann@desk').retry(runId, undefined, { set });
+      const { state, record } = await local.get(runId);
+      expect(state).toMatchObject({ status: 'queued', maxAttempts: 5, reconfigured: [{ by: 'ann@desk', set }] });
+      expect(record).toMatchObject({ reconfigured: [{ by: 'ann@desk', set }] });
+      const { limits, retry, budget, ...others } = await configOf(runId);
+      expect({ limits, retry, budget }).toMatchObject({
+        limits: { ...(before.limits as object), wallMs: 7_200_000 },
+        retry: { attempts: 5, backoffMs: 7000, classes: { gate: { rule: 'halt' } } },
+        budget: { story: { tokens: 9000 } },
+      });
+      expect(others).toEqual({ ...others, gates: ['true'], image: before.image });
+    } finally {
+      rmSync(join(home, 'config.toml'));
+    }
+  });
+
+  it('keep to the rules of a request over the network, and need a yes for what proves stories', async () => {
+    const [run] = await submit(remote, {});
+    const { runId } = run!;
+    await local.cancel(runId, undefined);
+    const before = await configOf(runId);
+    const refuses = (set: string, code: string, yes = false) =>
+      expect(remote.retry(runId, undefined, { set: [set], yes })).rejects.toMatchObject({ code });
+    await refuses('budget.story_usd=100', 'CONFIG_INVALID');
+    await refuses('limits.memory="1000g"', 'CONFIG_INVALID');
+    await refuses('image="other-project"', 'CONFIG_INVALID', true);
+    await refuses('gates=["true", "true"]', 'USAGE');
+    await refuses('model.base_url="http://127.0.0.1:1"', 'CONFIG_INVALID');
+    await refuses('secrets.added="allow"', 'CONFIG_INVALID');
+    await expect(local.resume(runId, { set: ['agent=codex'] })).rejects.toMatchObject({ code: 'CONFIG_INVALID' });
+    expect(await configOf(runId)).toEqual(before);
+    expect((await local.get(runId)).state).toMatchObject({ status: 'ended' });
+    await remote.retry(runId, undefined, { set: ['gates=["true", "true"]', 'limits.wall=1m'], yes: true });
+    expect(await configOf(runId)).toMatchObject({ gates: ['true', 'true'], limits: { wallMs: 60_000 } });
   });
 });
 

@@ -1,6 +1,14 @@
 import { planNext } from '../../src/core/plan.ts';
 import { decisionOn } from '../../src/core/decision.ts';
-import type { Decided, DecidedRun, Operations, Steered, Submitted, SubmitRequest } from '../../src/api/operations.ts';
+import type {
+  Decided,
+  DecidedRun,
+  NewSettings,
+  Operations,
+  Steered,
+  Submitted,
+  SubmitRequest,
+} from '../../src/api/operations.ts';
 import { HaloError } from '../../src/core/errors.ts';
 import type { JournalEntry, JournalEvent } from '../../src/core/events.ts';
 import { foldRun } from '../../src/core/fold-run.ts';
@@ -15,6 +23,8 @@ interface MemoryRun {
 
 export interface MemoryOperations extends Operations {
   readonly submitted: SubmitRequest[];
+  /** Settings that came with `retry`. */
+  readonly amended: NewSettings[];
   /** PRDs that came with `resume`. */
   readonly replanned: SubmitRequest['prd'][];
   /** Adds a run with these events, one second apart from 2030 on; returns its id. */
@@ -37,6 +47,7 @@ export function openMemory(): MemoryOperations {
   const runs = new Map<string, MemoryRun>();
   const submitted: SubmitRequest[] = [];
   const replanned: SubmitRequest['prd'][] = [];
+  const amended: NewSettings[] = [];
 
   function find(prefix: string): MemoryRun {
     const found = [...runs].filter(([id]) => id.startsWith(prefix)).map(([, run]) => run);
@@ -91,6 +102,7 @@ export function openMemory(): MemoryOperations {
   const operations: MemoryOperations = {
     submitted,
     replanned,
+    amended,
     append,
     addArtifact: (runId, path, content) => find(runId).artifacts.set(path, Buffer.from(content)),
     followers: (runId) => find(runId).waiting.size,
@@ -190,14 +202,15 @@ export function openMemory(): MemoryOperations {
             : { type: 'story.cancelled', by, story, attempt },
         ),
       ),
-    retry: (runId, storyId) =>
-      attempt(() =>
-        say(runId, storyId, ({ by, story }) => ({
+    retry: (runId, storyId, settings = {}) =>
+      attempt(() => {
+        amended.push(settings);
+        return say(runId, storyId, ({ by, story }) => ({
           type: 'run.retried',
           by,
           stories: story === undefined ? [] : [story],
-        })),
-      ),
+        }));
+      }),
     approveRun: (runId) => attempt(() => decideRun(runId, (tip) => ({ type: 'run.approved', by: 'tester', tip }))),
     rejectRun: (runId, reason = 'refused') =>
       attempt(() => decideRun(runId, (tip) => ({ type: 'run.rejected', by: 'tester', tip, reason }))),

@@ -15,5 +15,5 @@ export const define = steeringCommand({
     'Ends a run with USER_ABORT wherever it is worked on, or takes one story out of a run that goes on. What landed before stays; when this returns, nothing of it lands any more.',
   help: HELP,
   word: 'cancelled',
-  steer: (operations, runId, story) => operations.cancel(runId, story),
+  prepare: () => (operations, runId, story) => operations.cancel(runId, story),
 });
