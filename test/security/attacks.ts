@@ -206,6 +206,8 @@ const ROWS: [id: string, attack: string, defence: string][] = [
     'incident other-runs',
     'agents read what other runs landed, and other branches',
     'sandboxes see a view with what their commit reaches',
+  ],
+  [
     'incident retry-options',
     'settings that come with a retry loosen what the run was made with',
     'the rules of a submit; gates and image need a yes; the journal keeps who',
