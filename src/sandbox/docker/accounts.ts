@@ -1,4 +1,5 @@
 import type Docker from 'dockerode';
+import { discardBelonging } from './belongings.ts';
 import { LABEL } from './container-spec.ts';
 import { engineStatus, fromDocker } from './docker-errors.ts';
 import { processLabel } from './throwaways.ts';
@@ -30,7 +31,7 @@ export async function readAccounts(docker: Docker, image: string): Promise<Accou
       );
       return { passwd: passwd ?? NOTHING.passwd, group: group ?? NOTHING.group };
     } finally {
-      await container.remove({ force: true });
+      await discardBelonging(docker, { kind: 'container', name: container.id });
     }
   } catch (error) {
     throw fromDocker(error, 'read the accounts of an image');

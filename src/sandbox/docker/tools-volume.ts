@@ -1,6 +1,7 @@
 import type Docker from 'dockerode';
 import { askOnce } from '../../lib/ask-once.ts';
 import type { Mount } from '../sandbox.ts';
+import { discardBelonging } from './belongings.ts';
 import { fromDocker } from './docker-errors.ts';
 import { TOOLS_DIR, TRUSTED_IMAGE } from './trusted-image.ts';
 
@@ -26,7 +27,7 @@ async function fillVolume(docker: Docker, volume: string): Promise<void> {
       Labels: { 'dev.halo': 'tools' },
       HostConfig: { NetworkMode: 'none', Mounts: [{ Type: 'volume', Source: volume, Target: TOOLS_DIR }] },
     });
-    await container.remove({ force: true });
+    await discardBelonging(docker, { kind: 'container', name: container.id });
   } catch (error) {
     throw fromDocker(error, 'fill the volume of tools');
   }
