@@ -14,6 +14,7 @@ describe('Node.js', () => {
     expect(guess({ 'package.json': manifest, [lockFile]: '' })).toMatchObject({
       setup: [setup],
       gates,
+      env: lockFile === 'pnpm-lock.yaml' ? { npm_config_store_dir: '/workspace/node_modules/.pnpm-store' } : {},
       reasons: [`${lockFile}: ${setup}`, 'package.json has the scripts lint, build, test'],
     });
   });

@@ -7,6 +7,10 @@ const GATE_SCRIPTS = ['lint', 'typecheck', 'type-check', 'check', 'build', 'test
 /** What `npm init` writes. */
 const NO_TEST = 'no test specified';
 
+/** Its store holds every package; the home folder of a sandbox is small. The second name is that of pnpm 11. */
+const STORE = '/workspace/node_modules/.pnpm-store';
+const PNPM_STORE = { npm_config_store_dir: STORE, pnpm_config_store_dir: STORE };
+
 interface Manager {
   name: string;
   lockFile: string;
@@ -28,7 +32,8 @@ export function guessNode(files: RootFiles): Guess {
   );
   const setup = install === undefined ? [] : [install];
   const reasons = scripts.length === 0 ? [] : [`package.json has the scripts ${scripts.join(', ')}`];
-  return { setup, gates, reasons: [...(reason === undefined ? [] : [reason]), ...reasons] };
+  const env = name === 'pnpm' ? { env: PNPM_STORE } : {};
+  return { setup, gates, reasons: [...(reason === undefined ? [] : [reason]), ...reasons], ...env };
 }
 
 /** Which manager, how it installs, and why; without `install`, there is nothing to install. */
