@@ -109,7 +109,8 @@ export function stateText(run: ListedRun): string {
   if (run.paused !== undefined) return run.stories.some(isUnderWay) ? 'pausing' : 'paused';
   if (failedNeeds(run).length > 0) return 'blocked';
   if (unmetNeeds(run).length > 0) return 'waits';
-  return run.heldBy === undefined ? run.status : `held: ${run.heldBy}`;
+  if (run.heldBy !== undefined) return `held: ${run.heldBy}`;
+  return run.status === 'running' && !run.stories.some(hasAttempt) ? 'waiting' : run.status;
 }
 
 /** What people did with all that an ended run made. */
@@ -122,6 +123,10 @@ function afterwards(run: RunState): string[] {
 
 function isUnderWay({ progress, phase, waiting }: StoryState): boolean {
   return progress === 'in_progress' && phase !== undefined && waiting === undefined;
+}
+
+function hasAttempt({ progress, waiting }: StoryState): boolean {
+  return progress === 'in_progress' && waiting === undefined;
 }
 
 export function stateTone(run: RunState): Tone {

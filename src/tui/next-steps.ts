@@ -30,6 +30,8 @@ export function nextSteps(state: RunState): NextStep[] {
   if (goesOn) return goingOn(state);
   const steps: NextStep[] = [];
   const stuck = state.stories.find((story) => story.progress === 'failed' || story.progress === 'needs_human');
+  if (stuck?.lastFailure?.cause === 'key-refused')
+    steps.push({ command: 'halo doctor', why: 'check the model key, on the machine of the worker' });
   if (stuck !== undefined) {
     const asks = stuck.progress === 'needs_human';
     const why = asks ? 'see what it did before it asked' : 'see what went wrong';

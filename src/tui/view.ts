@@ -3,7 +3,9 @@ import { plainReason } from '../core/plain-reason.ts';
 import type { RunState, StoryState } from '../core/run-state.ts';
 import { safeLine } from '../core/safe-text.ts';
 import type { Paint, Tone, TranscriptLine } from '../core/transcript-line.ts';
+import { isDone } from '../core/progress.ts';
 import { cutToWidth, fitToWidth } from '../lib/width.ts';
+import { wrapToWidth } from '../lib/wrap.ts';
 import { usageText } from './usage-text.ts';
 import { verdictBlock } from './verdict.ts';
 
@@ -30,6 +32,7 @@ const MOST_WIDTH = 120;
 const STATE_WIDTH = 20;
 const TIME_WIDTH = 8;
 const RECENT_LINES = 6;
+const MOST_REASON = 600;
 const WHOSE_WIDTH = 8;
 /** Blank lines and the headline, and the line that log-update keeps free. */
 const FIXED_LINES = 5;
@@ -56,7 +59,8 @@ export function view(input: ViewInput): string[] {
 }
 
 function headLine({ state, now, paint }: ViewInput, width: number): string {
-  const took = formatDuration(msBetween(state.createdAt, state.endedAt ?? now));
+  const elapsed = formatDuration(msBetween(state.createdAt, state.endedAt ?? now));
+  const took = `${state.stories.filter(isDone).length}/${state.stories.length}  ${elapsed}`;
   const where = `${state.repo.source}${state.repo.branch === undefined ? '' : ` (${state.repo.branch})`}`;
   const project = cutToWidth(safeLine(state.project), Math.max(8, Math.floor(width / 3)));
   const rest = width - 2 - took.length - 2;
@@ -69,7 +73,15 @@ function storyLines(input: ViewInput, { width, room }: { width: number; room: nu
   const { stories } = input.state;
   const idWidth = Math.min(16, Math.max(...stories.map((story) => Array.from(story.id).length), 1));
   const line = (story: StoryState) => storyLine(story, { ...input, width, idWidth });
-  if (stories.length <= room || input.state.status === 'ended') return stories.map(line);
+  if (input.state.status === 'ended') return stories.map(line);
+  if (stories.length <= room) {
+    let left = room - stories.length;
+    return stories.flatMap((story) => {
+      const notes = failureLines(story, input, width).slice(0, left);
+      left -= notes.length;
+      return [line(story), ...notes];
+    });
+  }
   const [active, next] = (['in_progress', 'pending'] as const).map((progress) =>
     stories.findIndex((story) => story.progress === progress),
   );
@@ -79,16 +91,23 @@ function storyLines(input: ViewInput, { width, room }: { width: number; room: nu
   const shown = stories.slice(from, from + count);
   const below = stories.length - from - shown.length;
   return [
-    ...(from > 0 ? [input.paint('quiet', `     ${from} before`)] : []),
+    ...(from > 0 ? [input.paint('quiet', `     … ${from} before`)] : []),
     ...shown.map(line),
-    ...(below > 0 ? [input.paint('quiet', `     ${below} after`)] : []),
+    ...(below > 0 ? [input.paint('quiet', `     … ${below} more`)] : []),
   ];
+}
+
+/** Why the attempt before this one failed, for as long as the story is not done; wrapped, where there is room. */
+function failureLines({ hint, progress, waiting }: StoryState, { paint }: ViewInput, width: number): string[] {
+  if (hint === undefined || (progress !== 'in_progress' && waiting === undefined)) return [];
+  const text = safeLine(`attempt ${hint.attempt} failed: ${hint.reason}  ${hint.summary}`, MOST_REASON);
+  return wrapToWidth(text, Math.max(1, width - 7)).map((each) => paint('warn', `       ${each}`));
 }
 
 function storyLine(story: StoryState, input: ViewInput & { idWidth: number }): string {
   const { paint, idWidth, width, now } = input;
   const { mark, tone } = markOf(story, now);
-  const right = `${fitToWidth(rightOf(story, now), STATE_WIDTH)}  ${timeOf(story, now).padStart(TIME_WIDTH)}`;
+  const right = `${fitToWidth(rightOf(story, input), STATE_WIDTH)}  ${timeOf(story, now).padStart(TIME_WIDTH)}`;
   const roomy = width >= 64;
   const text = `${fitToWidth(safeLine(story.id), idWidth)}  ${safeLine(story.title)}`;
   const left = fitToWidth(text, Math.max(1, width - 5 - (roomy ? 2 + STATE_WIDTH + 2 + TIME_WIDTH : 0)));
@@ -118,7 +137,7 @@ function markOf(story: StoryState, now: string): { mark: string; tone: Tone } {
   }
 }
 
-function rightOf(story: StoryState, now: string): string {
+function rightOf(story: StoryState, { now, state }: Pick<ViewInput, 'now' | 'state'>): string {
   if (story.waiting !== undefined) return againText(msBetween(now, story.waiting.notBefore));
   switch (story.progress) {
     case 'passed':
@@ -128,7 +147,7 @@ function rightOf(story: StoryState, now: string): string {
     case 'needs_human':
       return story.stopReason ?? story.progress;
     case 'in_progress':
-      return `${story.phase ?? 'starting'}${story.attempts > 1 ? `, attempt ${story.attempts}` : ''}`;
+      return `${story.phase ?? 'starting'}${story.attempts > 1 ? `, attempt ${triesOf(story)}/${state.maxAttempts}` : ''}`;
     case 'done':
       return 'done before';
     case 'skipped':
@@ -137,6 +156,11 @@ function rightOf(story: StoryState, now: string): string {
     case 'pending':
       return story.approved === undefined ? '' : 'approved';
   }
+}
+
+/** Its attempt by the count of those it may use: others cost none, or were made up for by a retry. */
+function triesOf({ attempts, conflicts, spent = 0 }: StoryState): number {
+  return Math.max(1, attempts - conflicts - spent);
 }
 
 /** When a story that waits is tried again, in whole seconds. */

@@ -342,6 +342,13 @@ describe('how a run stands, in halo ls and halo status', () => {
     return { cell, state, page: page.stdout };
   };
 
+  it('waiting while it has begun and no story is under way', async () => {
+    operations.addRun([created('r1', 2), { type: 'run.started' }, ...passed('US-001')]);
+    expect((await halo(['ls'])).stdout).toMatch(/r1 .*waiting/);
+    for (const event of attempted('US-002')) operations.append('r1', event);
+    expect((await halo(['ls'])).stdout).toMatch(/r1 .*running/);
+  });
+
   it('pausing while a story is under way, then paused', async () => {
     const { cell, page } = await stateOf(...attempted('US-001'), paused);
     expect(cell).toBe('pausing');

@@ -38,7 +38,7 @@ describe('view', () => {
     ];
     expect(frame(running)).toEqual([
       '',
-      '  shop  /home/me/shop (main)                                                       1m 00s',
+      '  shop  /home/me/shop (main)                                                  1/3  1m 00s',
       '',
       '  ✓  US-001  Story number 1                                abcdef0                  12.0s',
       '  ⠋  US-002  Story number 2                                gates                    45.0s',
@@ -82,6 +82,24 @@ describe('view', () => {
     expect(lines.find((line) => line.includes('US-002'))).toContain('approved');
     const ended = frame([...waiting, { type: 'run.ended', stopReason: 'USER_ABORT', detail: 'cancelled by ann' }]);
     expect(ended.join('\n')).not.toContain('again in');
+  });
+
+  it('keeps why the attempt before failed below its story, wrapped, and counts attempts', () => {
+    const why = `gate exited 1: ${'a long command '.repeat(8)}end`;
+    const before = failed('US-001').map((event) => (event.type === 'story.ended' ? { ...event, summary: why } : event));
+    const lines = frame([created('r1', 2), { type: 'run.started' }, ...before, ...attempted('US-001', 2)]);
+    const at = lines.findIndex((line) => line.includes('US-001  Story'));
+    expect(lines[at]).toContain('gates, attempt 2/2');
+    const text = lines
+      .slice(
+        at + 1,
+        lines.findIndex((line) => line.includes('US-002  Story')),
+      )
+      .join(' ');
+    expect(text.replace(/\s+/g, ' ').trim()).toBe(`attempt 1 failed: GATE_FAILED ${why}`);
+    const small = frame([created('r1', 2), ...before, ...attempted('US-001', 2)], { height: 12 });
+    expect(small.length).toBeLessThanOrEqual(12);
+    expect(small.some((line) => line.includes('US-002  Story'))).toBe(true);
   });
 
   it('says whose each line is while several stories are under way', () => {
