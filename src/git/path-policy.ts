@@ -12,7 +12,7 @@ const GIT_NAME = /^(?:\.git|git~\d+)[ .]*$/i;
 const MODULES_NAME = /^(?:\.gitmodules|gitmod~\d+|gi7eba~\d+|gi7d29~\d+)[ .]*$/i;
 /** What Windows gives to a longer name besides its own: a file so called may stand for `.github`. */
 const SHORT_NAME = /^[^.~]{1,6}~\d+(?:\.[^.]{0,3})?$/;
-const RESERVED_NAME = /^(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?$/i;
+const RESERVED_NAME = /^(?:con|prn|aux|nul|com\d|lpt\d|conin\$|conout\$) *(?:\..*)?$/;
 
 /** Rules for every changed path. Throws POLICY_VIOLATION. */
 export function checkChangedPath(path: string): void {
@@ -21,8 +21,9 @@ export function checkChangedPath(path: string): void {
     throw violation(path, `the path is longer than ${MAX_PATH_BYTES} bytes`);
   for (const name of path.split('/')) {
     if (name === '' || name === '.' || name === '..') throw violation(path, 'the path leaves its folder');
-    if (GIT_NAME.test(name)) throw violation(path, 'a path may not lead into .git');
-    if (MODULES_NAME.test(name)) throw violation(path, 'submodules may not be changed');
+    const folded = foldName(name);
+    if (GIT_NAME.test(folded)) throw violation(path, 'a path may not lead into .git');
+    if (MODULES_NAME.test(folded)) throw violation(path, 'submodules may not be changed');
   }
 }
 
@@ -37,7 +38,7 @@ export function checkNewPath(path: string): void {
       throw violation(path, `a name is longer than ${MAX_NAME_BYTES} bytes`);
     if (/[ .]$/.test(name)) throw violation(path, 'a name ends with a blank or a dot');
     if (SHORT_NAME.test(name)) throw violation(path, 'Windows gives such a name to others');
-    if (RESERVED_NAME.test(name)) throw violation(path, 'the name is reserved on Windows');
+    if (RESERVED_NAME.test(foldName(name))) throw violation(path, 'the name is reserved on Windows');
   }
 }
 
@@ -63,7 +64,7 @@ export function checkLink(path: string, target: Buffer): void {
   if (up > path.split('/').length - 1 || names.slice(up).includes('..')) {
     throw violation(path, 'the symbolic link leads out of the tree');
   }
-  if (names.some((name) => GIT_NAME.test(name))) throw violation(path, 'the symbolic link leads into .git');
+  if (names.some((name) => GIT_NAME.test(foldName(name)))) throw violation(path, 'the symbolic link leads into .git');
 }
 
 /** Names that a file system without case or normal forms cannot tell apart have the same fold. */

@@ -25,13 +25,14 @@ export const PROTECTED_GROUPS = {
     '**/{.drone,.woodpecker}.{yml,yaml,jsonnet,star}',
     '**/{appveyor,.appveyor,circle,codemagic,wercker,.wercker,shippable,buddy,bitrise,codefresh}.{yml,yaml}',
     '**/{azure-pipelines,bitbucket-pipelines,buildspec,cloudbuild,screwdriver,.screwdriver,taskcluster}*.{yml,yaml,json}',
-    '**/{Jenkinsfile,Jenkinsfile.*,codeship-services.yml,codeship-steps.yml,.taskcluster.yml,.readthedocs.yaml}',
+    '**/{Jenkinsfile,Jenkinsfile.*,codeship-services.yml,codeship-steps.yml,.taskcluster.yml,.readthedocs.yaml,.vela.yml,*.gocd.yaml}',
   ],
   // May merge, approve, publish or release without a person.
   'bots and releases': [
+    '**/{atlantis,.coderabbit,.gitstream,codecov,.codecov}.{yaml,yml,cm}',
     '**/{CODEOWNERS,OWNERS,OWNERS_ALIASES,renovate.json,renovate.json5,.renovaterc,.renovaterc.*}',
     '**/{.mergify.yml,.kodiak.toml,.bulldozer.yml,.policy.yml,.pullapprove.yml,.prow.yaml,bors.toml,.bors.toml}',
-    '**/.{mergify,dependabot,probot}/**',
+    '**/.{mergify,dependabot,probot,spacelift,terrateam}/**',
     '**/{.goreleaser,.release-it}.{yml,yaml,json,toml,js,cjs,ts}',
     '**/{.releaserc,.releaserc.*,release.config.*,release-please-config.json,.changeset/config.json}',
   ],
@@ -59,11 +60,11 @@ export const PROTECTED_GROUPS = {
   // Start programs when a folder or a project is opened.
   'editors and workspaces': [
     '**/.{vscode,idea,devcontainer,zed,fleet,vs,run,nova,theia,helix,nvim,vim,settings,externalToolBuilders}/**',
-    '**/.{gitpod,idx,codesandbox,coder,daytona,ona}/**',
+    '**/.{gitpod,idx,codesandbox,coder,daytona,ona,bsp,dagger}/**',
     '**/{.gitpod.yml,.gitpod.Dockerfile,.replit,replit.nix,.devcontainer.json,devfile.yaml,.devfile.yaml,.project}',
     '**/*.{code-workspace,sublime-project,Rproj}',
     '**/{.vimrc,.gvimrc,.nvimrc,.exrc,.nvim.lua,.lvimrc,.vimspector.json,.dir-locals.el,.dir-locals-2.el}',
-    '**/{.ycm_extra_conf.py,.clangd,.luarc.json,.luarc.jsonc,.gdbinit,.lldbinit}',
+    '**/{.ycm_extra_conf.py,.clangd,.luarc.json,.luarc.jsonc,.gdbinit,.lldbinit,.pylintrc,.php-cs-fixer*.php}',
   ],
   // Run when a shell enters a folder, or an interpreter starts in it.
   'shells and interpreters': [
@@ -71,8 +72,8 @@ export const PROTECTED_GROUPS = {
     '**/{mise,.mise,mise.*,.mise.*}.toml',
     '**/.{mise,config,direnv,devenv,devbox,flox}/**',
     '**/{flake,shell,default,devenv}.nix',
-    '**/{devenv.yaml,devbox.json,.irbrc,.pryrc,.byebugrc,.Rprofile,.Renviron,.iex.exs,.ghci,.ocamlinit}',
-    '**/{sitecustomize.py,usercustomize.py,renv/activate.R}',
+    '**/{devenv.yaml,devbox.json,.irbrc,.pryrc,.byebugrc,.pdbrc,.flaskenv,.sdkmanrc,.Rprofile,.Renviron,.iex.exs,.ghci,.ocamlinit}',
+    '**/{sitecustomize.py,usercustomize.py,renv/activate.R,compose.override.*,docker-compose.override.*}',
   ],
   // Say where packages come from and what runs when they are installed or built.
   'package managers and build tools': [

@@ -90,6 +90,11 @@ it.each([
   ['a\\b', /backslash/],
   ['C:x', /colon/],
   ['nul.txt', /reserved/],
+  ['a/COM¹', /reserved/],
+  ['aux .c', /reserved/],
+  ['CONOUT$', /reserved/],
+  ['a/.g\u0131t/x', /into \.git/],
+  ['.gitmodule\u017f', /submodules/],
   ['x.', /dot/],
   ['x'.repeat(256), /longer than 255/],
 ])('refuses a new file named %j and escapes the name', async (name, rule) => {

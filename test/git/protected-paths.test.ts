@@ -172,6 +172,23 @@ describe('findProtected', () => {
   });
 });
 
+it('holds what servers, debuggers and editors start by themselves', async () => {
+  const paths = [
+    ...[
+      'atlantis.yaml',
+      '.vela.yml',
+      'ci.gocd.yaml',
+      '.coderabbit.yaml',
+      'codecov.yml',
+      'sub/.bsp/sbt.json',
+      'a/.dagger/x',
+    ],
+    ...['sub/.spacelift/x', '.pdbrc', 'app/.flaskenv', '.sdkmanrc', '.php-cs-fixer.dist.php', '.pylintrc'],
+    ...['compose.override.yaml', 'docker-compose.override.yml'],
+  ];
+  expect(await findProtected(paths, [])).toEqual(paths);
+});
+
 it('docs/proof.md has the list as it is', () => {
   const docs = readFileSync(new URL('../../docs/proof.md', import.meta.url), 'utf8');
   const lines = Object.entries(PROTECTED_GROUPS).map(
