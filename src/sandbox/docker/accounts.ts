@@ -23,7 +23,7 @@ export async function readAccounts(docker: Docker, image: string): Promise<Accou
       // An image without a command cannot be created otherwise; it never starts.
       Entrypoint: ['/nothing'],
       Labels: { [LABEL]: 'accounts', [`${LABEL}.run`]: 'probe', ...processLabel() },
-      HostConfig: { NetworkMode: 'none' },
+      HostConfig: { NetworkMode: 'none', CapDrop: ['ALL'], ReadonlyRootfs: true },
     });
     try {
       const [passwd, group] = await Promise.all(
