@@ -18,7 +18,7 @@ const answerShape = z.strictObject({
   criteria: z.array(criterion).max(100).nullish().catch(undefined),
 });
 
-/** The JSON schema of the final answer, in the strict form that model providers ask for. */
+/** The JSON schema of the final answer. */
 export const ANSWER_SCHEMA = {
   type: 'object',
   properties: {
@@ -38,9 +38,15 @@ export const ANSWER_SCHEMA = {
       },
     },
   },
-  required: ['status', 'summary', 'criteria'],
+  required: ['status', 'summary'],
   additionalProperties: false,
 };
+
+/**
+ * The same in the strict form that requires all properties:
+ * https://platform.openai.com/docs/guides/structured-outputs
+ */
+export const STRICT_ANSWER_SCHEMA = { ...ANSWER_SCHEMA, required: Object.keys(ANSWER_SCHEMA.properties) };
 
 /** Reads the final answer: exactly one JSON object of the agreed shape, with nothing around it but white space. */
 export function readAnswer(text: string | undefined): AgentOutcome {

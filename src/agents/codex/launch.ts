@@ -1,7 +1,7 @@
 import { stringify } from 'smol-toml';
 import { HaloError } from '../../core/errors.ts';
 import type { AgentIntent, AgentLaunch } from '../adapter.ts';
-import { ANSWER_SCHEMA } from '../answer.ts';
+import { STRICT_ANSWER_SCHEMA } from '../answer.ts';
 import { shellQuote } from '../../lib/shell-quote.ts';
 
 const AGENT_DIR = '/opt/halo/agents/codex';
@@ -19,7 +19,7 @@ export function launchCodex(intent: AgentIntent): AgentLaunch {
     env: { CODEX_HOME: codexHome, HALO_MODEL_KEY: intent.modelKey },
     files: {
       [`${codexHome}/config.toml`]: writeConfig(intent.model, intent.modelUrl),
-      [schemaFile]: `${JSON.stringify(ANSWER_SCHEMA, null, 2)}\n`,
+      [schemaFile]: `${JSON.stringify(STRICT_ANSWER_SCHEMA, null, 2)}\n`,
     },
   };
 }
