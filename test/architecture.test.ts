@@ -6,6 +6,7 @@ import { exitCodeOf, STOP_REASONS, USAGE_EXIT, type StopReason } from '../src/co
 import {
   findBadFiles,
   findCycles,
+  findEagerPackages,
   findForbiddenEdges,
   findMisplacedModules,
   findMisplacedWords,
@@ -25,6 +26,12 @@ describe('the sources', () => {
   test('run git in one place', () => expect(findOtherGit(sources)).toEqual([]));
   test('read the environment and write to the terminal in one place each', () =>
     expect(findMisplacedWords(sources)).toEqual([]));
+  test('load no schemas, git, queue or engine for commands that only read', () => {
+    const commands = ['ls', 'status', 'logs'].map((name) => `cli/commands/${name}.ts`);
+    const starts = ['cli/main.ts', 'api/local.ts', 'worker/process-masker.ts', 'config/host.ts', ...commands];
+    expect(findEagerPackages(sources, starts)).toEqual(['commander', 'string-width']);
+    expect(findEagerPackages(sources, ['worker/main.ts'])).toContain('zod');
+  });
   test('are small files named after one thing', () => expect(findBadFiles(sources)).toEqual([]));
 });
 

@@ -1,14 +1,23 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import type { FleetLimits } from '../config/config.ts';
 import { couldStart, heldBy, isLimited } from '../core/held-by.ts';
 import type { RunState } from '../core/run-state.ts';
 import type { Store } from '../store/store.ts';
-import { openLimits } from '../worker/fleet-limits.ts';
 import type { ListedRun } from './operations.ts';
+
+const NO_LIMITS: FleetLimits = { perAgent: {} };
 
 /** Tells which runs a limit of the fleet holds back, as the journals have it: Redis need not be there. */
 export function openHeldRuns(home: string, store: Pick<Store, 'list'>) {
-  const limits = openLimits(home);
-  // A settings file that is wrong is told where runs are made.
-  const ask = () => limits().catch(() => ({ perAgent: {} }));
+  let limits: Promise<() => Promise<FleetLimits>> | undefined;
+  /** Without a settings file there is no limit, and nothing to read one with. */
+  const ask = async (): Promise<FleetLimits> => {
+    if (!existsSync(join(home, 'config.toml'))) return NO_LIMITS;
+    limits ??= import('../worker/fleet-limits.ts').then(({ openLimits }) => openLimits(home));
+    // A settings file that is wrong is told where runs are made.
+    return (await limits)().catch(() => NO_LIMITS);
+  };
   return {
     /** All runs, newest first. */
     async list(): Promise<ListedRun[]> {

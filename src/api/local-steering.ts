@@ -7,7 +7,8 @@ import { cancelRun, cancelStory, pauseRun, retryRun } from '../worker/steer-run.
 import type { Operations } from './operations.ts';
 import { reconfigure } from './reconfigure.ts';
 
-type Steering = Pick<
+/** The operations by which people decide how runs go on. */
+export type Steering = Pick<
   Operations,
   'pause' | 'resume' | 'cancel' | 'retry' | 'approve' | 'reject' | 'approveRun' | 'rejectRun'
 >;
@@ -22,7 +23,7 @@ export interface SteeringOptions {
   claim: (runId: string) => Promise<{ owner?: string }>;
 }
 
-/** The operations by which people decide how runs go on. */
+/** Makes those of a person. */
 export function openSteering({ host, keeper, claim, ...whose }: SteeringOptions): Steering {
   const { store } = keeper;
   const { by } = whose;

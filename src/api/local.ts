@@ -1,32 +1,21 @@
 import { processEnv } from '../config/host.ts';
-import { completeConfig } from '../config/complete.ts';
 import type { Config, Host } from '../config/config.ts';
 import type { Masker } from '../lib/secrets/masker.ts';
 import { orClose } from '../lib/or-close.ts';
-import { HaloError } from '../core/errors.ts';
-import type { RunState } from '../core/run-state.ts';
 import { transcribe } from '../core/transcript.ts';
-import { diffCommits } from '../git/diff.ts';
-import { openHeld, parentOf } from '../git/hold.ts';
-import { mirrorPath } from '../git/mirror.ts';
 import type { StoryQueue } from '../queue/queue.ts';
 import type { RedisLink } from '../queue/redis.ts';
 import { openBreakers } from '../store/breakers.ts';
 import { openStore } from '../store/store.ts';
 import { announceWorker } from '../store/presence.ts';
-import { openLimits } from '../worker/fleet-limits.ts';
-import { learnSecrets, openProcessMasker } from '../worker/secrets.ts';
+import { openProcessMasker } from '../worker/process-masker.ts';
 import { findStory } from '../worker/find-story.ts';
-import { withWholeMirror } from '../worker/whole-mirror.ts';
 import { countWorkersFor, openStandings } from '../worker/lane.ts';
-import { landRun } from '../worker/land-run.ts';
-import { pino } from 'pino';
 import { openHeldRuns } from './held-runs.ts';
-import { openSteering } from './local-steering.ts';
+import type { Steering } from './local-steering.ts';
 import { whoAmI } from './whoami.ts';
 import type { Operations } from './operations.ts';
 import { listBreakers, resetBreaker } from './breakers.ts';
-import { submitBatch, submitRuns } from './submit.ts';
 import type { SubmitContext } from './submit-context.ts';
 import { userName } from './user-name.ts';
 
@@ -42,16 +31,20 @@ export interface LocalOptions {
   masker?: Masker;
 }
 
-/** The operations in this process. Redis is only looked for when something is submitted. */
+/**
+ * The operations in this process. Redis is only looked for when something is submitted, and what only some operations
+ * need is loaded by those: listing runs takes no longer than reading them.
+ */
 export function openLocal(options: LocalOptions): Operations {
   const { host, args = [], preflight, owning = false, masker = openProcessMasker(host, processEnv()) } = options;
   const store = openStore(host.home, { transcribe, masker });
   const breakers = openBreakers(host.home);
   const redis = lazily(async () => {
     // Most commands need neither the queue nor the engine, and take twice as long with both.
-    const [{ findQueueServer }, { openQueue }] = await Promise.all([
+    const [{ findQueueServer }, { openQueue }, { openLimits }] = await Promise.all([
       import('../worker/find-redis.ts'),
       import('../queue/queue.ts'),
+      import('../worker/fleet-limits.ts'),
     ]);
     // What is odd of it but no danger is the worker's to tell, and doctor's.
     const link = await findQueueServer(host, () => undefined);
@@ -61,7 +54,6 @@ export function openLocal(options: LocalOptions): Operations {
   });
   const held = openHeldRuns(host.home, store);
   const presence = lazily(() => announceWorker(host.home, 'own'));
-  const keeper = { home: host.home, store, log: pino({ level: 'silent' }) };
   const askQueue = async () => (await redis.get()).queue;
   const submitting: SubmitContext = {
     host,
@@ -82,11 +74,16 @@ export function openLocal(options: LocalOptions): Operations {
       return needed ? { entries: [{ type: 'run.claimed', owner }], result: { owner } } : { entries: [], result: {} };
     });
   };
-  const learn = (config: unknown) =>
-    learnSecrets(masker, { config: completeConfig(config), home: host.home, env: processEnv() });
-  const local: Omit<Operations, keyof ReturnType<typeof openSteering> | 'actingAs'> = {
-    submit: (request) => submitRuns(submitting, request),
-    submitBatch: (request) => submitBatch(submitting, request),
+  const learn = async (config: unknown) => {
+    const [{ learnSecrets }, { completeConfig }] = await Promise.all([
+      import('../worker/secrets.ts'),
+      import('../config/complete.ts'),
+    ]);
+    await learnSecrets(masker, { config: completeConfig(config), home: host.home, env: processEnv() });
+  };
+  const local: Omit<Operations, keyof Steering | 'actingAs'> = {
+    submit: async (request) => (await import('./submit.ts')).submitRuns(submitting, request),
+    submitBatch: async (request) => (await import('./submit.ts')).submitBatch(submitting, request),
     list: () => held.list(),
     get: async (prefix) => {
       const runId = await store.find(prefix);
@@ -107,11 +104,8 @@ export function openLocal(options: LocalOptions): Operations {
       const [state, { config }] = await Promise.all([store.readState(runId), store.readRecord(runId)]);
       if (state.refused !== undefined) return Buffer.alloc(0);
       await learn(config);
-      return masker.known(
-        await withWholeMirror({ home: host.home, repo: state.repo, tip: state.tip }, () =>
-          diffRun(host.home, state, storyId),
-        ),
-      );
+      const { diffRun } = await import('./diff-run.ts');
+      return masker.known(await diffRun(host.home, state, storyId));
     },
     artifacts: async (prefix) => store.listArtifacts(await store.find(prefix)),
     artifact: async (prefix, path) => {
@@ -121,7 +115,10 @@ export function openLocal(options: LocalOptions): Operations {
       // What only looks like a secret was masked when the file was written, but for patches.
       return masker.known(bytes);
     },
-    land: async (prefix) => landRun(store, host.home, await store.find(prefix)),
+    land: async (prefix) => {
+      const { landRun } = await import('../worker/land-run.ts');
+      return landRun(store, host.home, await store.find(prefix));
+    },
     replay: async (prefix, options) => {
       const { replayAttempt } = await import('./replay.ts');
       return replayAttempt(host, { ...options, runId: await store.find(prefix) });
@@ -133,24 +130,29 @@ export function openLocal(options: LocalOptions): Operations {
       await redis.close(({ link, queue }) => closeRedis(link, queue));
     },
   };
-  const actAs = (by: string): Operations => ({
-    ...local,
-    ...openSteering({ host, keeper, by, openQueue: askQueue, claim }),
-    actingAs: actAs,
-  });
+  const actAs = (by: string): Operations => ({ ...local, ...steerLazily(() => openSteeringBy(by)), actingAs: actAs });
+  const openSteeringBy = async (by: string) => {
+    const [{ openSteering }, { pino }] = await Promise.all([import('./local-steering.ts'), import('pino')]);
+    const keeper = { home: host.home, store, log: pino({ level: 'silent' }) };
+    return openSteering({ host, keeper, by, openQueue: askQueue, claim });
+  };
   return actAs(whoAmI());
 }
 
-/** What a run or one of its stories landed or, for a story that waits for a person, would land. halo has it all, wherever the user's repository went since. */
-async function diffRun(home: string, state: RunState, storyId: string | undefined): Promise<Buffer> {
-  const mirrorDir = mirrorPath(home, state.repo.mirror);
-  if (storyId === undefined) return diffCommits({ gitDir: mirrorDir, from: state.repo.base, to: state.tip });
-  const story = findStory(state, storyId);
-  const commit = story.commit ?? story.held?.commit;
-  if (commit === undefined)
-    throw new HaloError('STORY_NOT_FOUND', `Story ${storyId} has not landed, so there is no diff.`);
-  const gitDir = await openHeld(mirrorDir);
-  return diffCommits({ gitDir, from: await parentOf(gitDir, commit), to: commit });
+/** What it takes to steer runs is loaded when somebody does. */
+function steerLazily(open: () => Promise<Steering>): Steering {
+  const opened = lazily(open);
+  const get = () => opened.get();
+  return {
+    pause: async (...said) => (await get()).pause(...said),
+    resume: async (...said) => (await get()).resume(...said),
+    cancel: async (...said) => (await get()).cancel(...said),
+    retry: async (...said) => (await get()).retry(...said),
+    approve: async (...said) => (await get()).approve(...said),
+    reject: async (...said) => (await get()).reject(...said),
+    approveRun: async (...said) => (await get()).approveRun(...said),
+    rejectRun: async (...said) => (await get()).rejectRun(...said),
+  };
 }
 
 async function closeRedis(link: RedisLink, queue: StoryQueue): Promise<void> {

@@ -8,7 +8,7 @@ export interface WatchRuns {
   /** Ends the watching. */
   signal: AbortSignal;
   /** Called for each event from now on, of one run in order; `state` is that after it. */
-  onEvent(event: JournalEvent, state: RunState): Promise<void> | void;
+  onEvent: (event: JournalEvent, state: RunState) => Promise<void> | void;
 }
 
 const EVERY_MS = 1000;

@@ -277,7 +277,7 @@ export function composeServices(words: readonly string[]): Services {
 
 async function openMasker(reading: Promise<Host>, words: readonly string[]): Promise<Masker> {
   const [{ openProcessMasker }, { processEnv }, host] = await Promise.all([
-    import('../worker/secrets.ts'),
+    import('../worker/process-masker.ts'),
     import('../config/host.ts'),
     reading,
   ]);

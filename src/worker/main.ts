@@ -26,7 +26,7 @@ import { openLimits } from './fleet-limits.ts';
 import { openStandings } from './lane.ts';
 import { startReconciler, type Reconciler } from './reconcile.ts';
 import { openContext } from './open-context.ts';
-import { openProcessMasker } from './secrets.ts';
+import { openProcessMasker } from './process-masker.ts';
 import type { WorkerContext } from './worker-context.ts';
 
 export interface Worker {

@@ -12,7 +12,8 @@ import { openBreakers } from '../store/breakers.ts';
 import { openStore } from '../store/store.ts';
 import { openRoutes } from './mirrors.ts';
 import { openModelKeys } from './model-key.ts';
-import { learnSecrets, openProcessMasker } from './secrets.ts';
+import { openProcessMasker } from './process-masker.ts';
+import { learnSecrets } from './secrets.ts';
 import type { WorkerContext } from './worker-context.ts';
 
 export interface Parts {

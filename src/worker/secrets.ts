@@ -1,24 +1,16 @@
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Config, Host } from '../config/config.ts';
+import type { Config } from '../config/config.ts';
 import type { Env } from '../config/host.ts';
 import { readConfigFile } from '../config/load.ts';
 import { resolveConfig } from '../config/resolve.ts';
 import { secretsOf } from '../config/secret-variables.ts';
 import { HaloError } from '../core/errors.ts';
 import { readRegularText } from '../lib/read-file.ts';
-import { openMasker, type Masker } from '../lib/secrets/masker.ts';
+import type { Masker } from '../lib/secrets/masker.ts';
+import { readToken } from './process-masker.ts';
 
 /** Of a file with secrets. */
 const MOST_BYTES = 1024 * 1024;
-
-/** A masker that knows what is secret to this process whatever it works on. */
-export function openProcessMasker(host: Host, env: Env): Masker {
-  const masker = openMasker();
-  masker.learn(secretsOf(env));
-  masker.learn([host.apiToken ?? '', readToken(host.home)]);
-  return masker;
-}
 
 /**
  * Teaches a masker what the configuration of a run names: variables, files, patterns and the key that signs. Keys of
@@ -41,15 +33,6 @@ export async function learnSecrets(
 export async function learnOwnSecrets(masker: Masker, { home, env }: { home: string; env: Env }): Promise<void> {
   const { config } = resolveConfig({ home: await readConfigFile(join(home, 'config.toml')), env, cwd: home });
   await learnSecrets(masker, { config, home, env });
-}
-
-/** Made by the first server of this home, perhaps later than this process began. */
-function readToken(home: string): string {
-  try {
-    return readFileSync(join(home, 'api-token'), 'utf8');
-  } catch {
-    return '';
-  }
 }
 
 async function readSecretFile(path: string): Promise<string> {

@@ -69,6 +69,6 @@ describe('parseAddress', () => {
   });
 
   it.each(['7070', ':7070', 'host', 'host:99999', '::1:70', 'http://host:1', 'a b:1'])('refuses %s', (text) => {
-    expect(() => parseAddress(text)).toThrow('is no address to listen on');
+    expect(() => parseAddress(text)).toThrow('is not an address to listen on');
   });
 });

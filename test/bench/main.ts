@@ -1,9 +1,15 @@
 import { parseArgs } from 'node:util';
 import { measureOverhead } from './overhead.ts';
 import { measureRestart } from './restart.ts';
+import { measureStart } from './start.ts';
 import { measureThroughput } from './throughput.ts';
 
-const BENCHMARKS = { overhead: measureOverhead, restart: measureRestart, throughput: measureThroughput };
+const BENCHMARKS = {
+  overhead: measureOverhead,
+  restart: measureRestart,
+  start: measureStart,
+  throughput: measureThroughput,
+};
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,

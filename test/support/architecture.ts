@@ -7,6 +7,8 @@ export interface Import {
   target: string;
   ours: boolean;
   typeOnly: boolean;
+  /** It is loaded when it is needed. */
+  lazy: boolean;
 }
 
 export interface SourceFile {
@@ -91,7 +93,8 @@ export function parseSource(path: string, text: string): SourceFile {
   const imports = found.map(([statement, , type, target = '']): Import => {
     const ours = target.startsWith('.');
     const typeOnly = (type ?? '').trim() === 'type' || isListOfTypes(statement);
-    return { target: ours ? normalize(join(dirname(path), target)) : target, ours, typeOnly };
+    const lazy = statement.startsWith('import(');
+    return { target: ours ? normalize(join(dirname(path), target)) : target, ours, typeOnly, lazy };
   });
   return { path, text, imports };
 }
@@ -121,6 +124,23 @@ export function findCycles(files: SourceFile[]): Breach[] {
   };
   for (const path of next.keys()) visit(path, []);
   return cycles;
+}
+
+/** Packages that are loaded together with these files, before anything is called. */
+export function findEagerPackages(files: SourceFile[], starts: readonly string[]): string[] {
+  const packages = new Set<string>();
+  const seen = new Set<string>();
+  const visit = (path: string) => {
+    if (seen.has(path)) return;
+    seen.add(path);
+    for (const { target, ours, typeOnly, lazy } of files.find((file) => file.path === path)?.imports ?? []) {
+      if (typeOnly || lazy) continue;
+      if (ours) visit(target);
+      else if (!target.startsWith('node:')) packages.add(target);
+    }
+  };
+  starts.forEach(visit);
+  return [...packages].sort();
 }
 
 export function findMisplacedModules(files: SourceFile[]): Breach[] {

@@ -6,7 +6,6 @@ import type { Define } from '../define.ts';
 import { noteMissingWorker } from '../note-missing-worker.ts';
 import { NO_RUNS, runTable } from '../run-table.ts';
 import { statusPage } from '../status-page.ts';
-import { watchPage } from '../watch-page.ts';
 
 const RECENT_RUNS = 5;
 
@@ -46,13 +45,16 @@ async function status(runId: string | undefined, { json, watch }: Flags, cli: Cl
         const view = await operations.get(id);
         return { view, lines: statusPage(view, cli), last: view.state.status === 'ended' };
       };
-      if (watch) return watchPage(cli, read);
+      if (watch) return (await import('../watch-page.ts')).watchPage(cli, read);
       const { view, lines } = await read();
       return json ? cli.printJson(view) : cli.paged(() => cli.print(...lines));
     });
   }
   await cli.withOperations(async (operations) => {
-    if (watch) return watchPage(cli, async () => ({ lines: overview(await readAll(operations), cli), last: false }));
+    if (watch) {
+      const { watchPage } = await import('../watch-page.ts');
+      return watchPage(cli, async () => ({ lines: overview(await readAll(operations), cli), last: false }));
+    }
     const all = await readAll(operations);
     if (json) return cli.printJson(current(all.runs));
     const [table, notes] = [tableOf(all, cli), notesOf(all, cli)];

@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer';
-import { RE2JS } from 're2js';
+import { createRequire } from 'node:module';
+import type * as Re2js from 're2js';
 
 /** A pattern of the user's: its matching takes time that grows with the text alone, whatever it says. */
 export interface Pattern {
@@ -10,6 +11,8 @@ export interface Pattern {
 
 /** Throws an Error that says what is wrong with a pattern, also with one that matches nothing at all. */
 export function compilePattern(source: string): Pattern {
+  // Most processes have no pattern, and it takes long to load.
+  const { RE2JS } = createRequire(import.meta.url)('re2js') as typeof Re2js;
   const compiled = RE2JS.compile(source, RE2JS.MULTILINE);
   if (compiled.matcher('').find()) throw new Error('it matches the empty text');
   return {
