@@ -32,7 +32,9 @@ async function patchOf(files: Files, before: Record<string, string> = { 'a.js': 
 }
 
 async function shown(patch: Buffer, words: string[] = [], terminal = {}) {
-  const operations = { ...openMemory(), diff: () => Promise.resolve(patch) };
+  const memory = openMemory();
+  memory.addRun([created('r1', 1)]);
+  const operations = { ...memory, diff: () => Promise.resolve(patch) };
   return runCli(['diff', 'r1', ...words], { operations, terminal });
 }
 
