@@ -23,7 +23,7 @@ export async function complete(words: string[], cli: Cli): Promise<number> {
 }
 
 /** The shell puts a word on its command line as it is: one with a blank, quote or dollar sign would be an order. */
-const PLAIN = /^[\w.:@/+-]+$/;
+const PLAIN = /^[\w.:@/+=-]+$/;
 
 async function candidates(before: string[], current: string, cli: Cli): Promise<Candidate[]> {
   const name = before.find((word) => !word.startsWith('-'));

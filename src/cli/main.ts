@@ -8,10 +8,12 @@ import { wrapToWidth } from '../lib/wrap.ts';
 import { complete } from './complete.ts';
 import { buildProgram, COMMANDS } from './program.ts';
 import { version } from '../lib/version.ts';
+import { takeColor } from './take-color.ts';
 import { processWorld, type World } from './world.ts';
 
 /** Runs one command line (the words after `halo`) and answers with the exit code. Never throws. */
-export async function main(words: string[], world: World = processWorld(words)): Promise<number> {
+export async function main(given: string[], world: World = processWorld(given)): Promise<number> {
+  const { words } = takeColor(given);
   const cli = createCli(world);
   try {
     if (words[0] === '__complete') return await complete(words.slice(1), cli);

@@ -86,7 +86,8 @@ Start here:
   halo check                      do its setup and gates pass?
   halo run prd.json               do it, and watch
 
-\`halo <command> --help\` explains each command. All commands talk to the server
+\`halo <command> --help\` explains each command. \`--color=always\` keeps colors in a pipe,
+as in \`halo diff --color=always | less -R\`; \`--color=never\` leaves them out. All commands talk to the server
 in HALO_URL when it is set, else they work on this machine, below HALO_HOME (~/.halo).`;
 
 /** The program with the named commands complete and all others by name only; without names, all are complete. */

@@ -3,6 +3,7 @@ import { readTerminal, type Terminal } from '../config/terminal.ts';
 import type { Screen } from '../tui/terminal.ts';
 import { composeServices, type Services } from './compose.ts';
 import { readKeys } from './read-keys.ts';
+import { takeColor } from './take-color.ts';
 
 /** Everything outside that a command touches; tests bring their own. */
 export interface World {
@@ -43,7 +44,7 @@ export function processWorld(words: readonly string[]): World {
     stdin: process.stdin,
     stdout: process.stdout,
     stderr: process.stderr,
-    terminal: readTerminal(process),
+    terminal: readTerminal(process, undefined, takeColor(words).wish),
     cwd: process.cwd(),
     ask: process.stdin.isTTY && process.stdout.isTTY ? askPerson : undefined,
     services: composeServices(words),

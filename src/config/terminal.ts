@@ -16,11 +16,22 @@ interface Stream {
   isTTY?: boolean;
 }
 
-/** Reads NO_COLOR, FORCE_COLOR, TERM, CI and HALO_DEBUG. */
-export function readTerminal(streams: { stdout: Stream; stderr: Stream }, env: Env = processEnv()): Terminal {
+/** What `--color` may say; by default terminals have color. */
+export const COLORS = ['always', 'never', 'auto'] as const;
+export type ColorWish = (typeof COLORS)[number];
+
+/** Reads NO_COLOR, FORCE_COLOR, TERM, CI and HALO_DEBUG; what `--color` says goes before the first two. */
+export function readTerminal(
+  streams: { stdout: Stream; stderr: Stream },
+  env: Env = processEnv(),
+  wish: ColorWish = 'auto',
+): Terminal {
   const isSet = (name: string) => env[name] !== undefined && env[name] !== '' && env[name] !== '0';
   const dumb = env['TERM'] === 'dumb';
-  const color = ({ isTTY = false }: Stream) => !isSet('NO_COLOR') && (isSet('FORCE_COLOR') || (isTTY && !dumb));
+  const color = ({ isTTY = false }: Stream) => {
+    if (wish !== 'auto') return wish === 'always';
+    return !isSet('NO_COLOR') && (isSet('FORCE_COLOR') || (isTTY && !dumb));
+  };
   const shown = streams.stdout.isTTY === true;
   return {
     drawable: shown && !dumb && !isSet('CI'),

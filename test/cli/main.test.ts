@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { HaloError } from '../../src/core/errors.ts';
 import { readTerminal } from '../../src/config/terminal.ts';
+import { takeColor } from '../../src/cli/take-color.ts';
 import { COMMANDS, GROUPS } from '../../src/cli/program.ts';
 import { runCli } from '../support/cli-world.ts';
 import { openMemory } from '../support/memory-operations.ts';
@@ -133,6 +134,18 @@ describe('readTerminal', () => {
     expect(terminal.color.stdout).toBe(color);
     expect(terminal.drawable).toBe(drawable);
   });
+});
+
+it('--color decides before the environment, wherever it stands', async () => {
+  const tty = { stdout: { isTTY: true }, stderr: { isTTY: true } };
+  expect(readTerminal({ stdout: {}, stderr: {} }, { NO_COLOR: '1' }, 'always').color.stdout).toBe(true);
+  expect(readTerminal(tty, { FORCE_COLOR: '1' }, 'never').color.stdout).toBe(false);
+  expect(takeColor(['--color=never', 'ls', '--color=always', '--', '--color=never'])).toEqual({
+    words: ['ls', '--', '--color=never'],
+    wish: 'always',
+  });
+  expect(await halo(['ls', '--color=always'])).toMatchObject({ code: 0 });
+  expect(await halo(['ls', '--color=sometimes'])).toMatchObject({ code: 2 });
 });
 
 describe('completion', () => {
