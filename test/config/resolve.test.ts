@@ -281,9 +281,9 @@ describe('errors', () => {
   });
 
   test('public addresses and registries are the repository’s to name', () => {
-    const text = '[network]\nallow = ["203.0.113.9:443"]\nregistries = ["npm", "go"]';
+    const text = '[network]\nallow = ["93.184.216.34:443"]\nregistries = ["npm", "go"]';
     expect(resolve({ repo: repo(text) }).config.network).toMatchObject({
-      allow: ['203.0.113.9:443'],
+      allow: ['93.184.216.34:443'],
       registries: ['npm', 'go'],
     });
     expect(refusal({ repo: repo('[network]\nregistries = ["cpan"]') })).toContain(
