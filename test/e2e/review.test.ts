@@ -33,7 +33,7 @@ it('halo show holds what an agent says of each criterion against the tests that 
     '      "adds up", "is refused" (not in the test reports) · cart.js +1 -0 · gone.js (not changed)',
   ]);
   expect(shown.stdout).toContain(
-    '  changed  2 files, 2 hunks, +2 -0\n  besides  notes.txt +1 -0\n  ! It adds no test.',
+    '  changed  2 files, 2 hunks, +2 -0\n  besides  notes.txt +1 -0\n  ! It adds no test: 1 before, 1 after.',
   );
   const json = JSON.parse((await runCli(['show', runId, '--json'], { operations })).stdout) as unknown;
   expect(json).toMatchObject({ runId, stories: [{ id: 'A', files: [{ path: 'cart.js' }, { path: 'notes.txt' }] }] });
