@@ -8,6 +8,8 @@ let repository: TestRepository;
 /** Where npm gets its packages on this machine, as `[network] allow` wants it. */
 const registry = new URL(execFileSync('npm', ['config', 'get', 'registry'], { encoding: 'utf8' }).trim());
 const packages = `${registry.hostname}:${registry.port || (registry.protocol === 'https:' ? '443' : '80')}`;
+/** It may be a company's own, with an address that is not public. */
+const allowed = [`network.allow=["${packages}"]`, `network.private=["${packages}"]`];
 
 beforeAll(async () => {
   halo = await openHalo();
@@ -29,7 +31,7 @@ const agent = `${uses} || exit 1; echo x > x; ${OK}`;
 
 describe('setup', () => {
   it('installs what agent and gates need, each in its own workspace, from an allowed host only', async () => {
-    const settings = scripted(agent, [uses], ['setup=["npm ci"]', `network.allow=["${packages}"]`]);
+    const settings = scripted(agent, [uses], ['setup=["npm ci"]', ...allowed]);
     const state = await halo.run(repository.root, [{ id: 'A' }], settings);
     expect(state.detail).toBe('1 of 1 stories landed');
     const journal = halo.readFile(state.runId, 'journal.jsonl').trim().split('\n');
@@ -45,7 +47,7 @@ describe('setup', () => {
     const settings = scripted(
       `${reach}; [ $? = 7 ] && echo x > x; ${OK}`,
       [`${reach}; [ $? = 7 ]`],
-      ['setup=["true"]', `network.allow=["${packages}"]`],
+      ['setup=["true"]', ...allowed],
     );
     expect(await halo.run(repository.root, [{ id: 'A' }], settings)).toMatchObject({ stopReason: 'SUCCESS' });
   });

@@ -159,6 +159,8 @@ describe('a story over stdio', () => {
         ...STDIO,
         'setup=["npm install --no-package-lock --no-audit --no-fund"]',
         `network.allow=["${registry.hostname}:${port}"]`,
+        // The registry of this machine may be a company's own.
+        `network.private=["${registry.hostname}:${port}"]`,
       ],
     );
     const state = await halo.run(repository.root, [{ id: 'A' }], settings);

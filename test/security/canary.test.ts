@@ -192,9 +192,9 @@ describe('incident address-password: a password in the address of a repository',
         },
       );
       const landed = await home.halo(['land', runId], { ...at, env: { ...at.env, GIT_ASKPASS: askpass } });
-      expect(landed.stdout + landed.stderr).toContain('main');
+      expect(landed.stdout).toContain(`halo/${runId}`);
       expect(landed.code).toBe(0);
-      expect(repository.git('show', '--stat', 'main')).toContain('x | 1 +');
+      expect(repository.git('show', '--stat', `halo/${runId}`)).toContain('x | 1 +');
       const printed = [...out, ...refused, landed].map(({ stdout, stderr }) => stdout + stderr).join('\n');
       expect(printed).toContain(server.url());
       await expectNowhere(repository, printed, [PASSWORD, encodeURIComponent(PASSWORD)]);
