@@ -37,7 +37,7 @@ export function openDocker(docker: Docker = openClient()): SandboxEngine {
   const tools = openTools(docker);
   const space = openSpace(docker);
   const guard = openDiskGuard(space);
-  const accountsOf = askOnce((id: string) => readAccounts(docker, id));
+  const accountsOf = askOnce((id: string) => readAccounts({ start }, id));
   const accounts = async (image: string) => accountsOf(await lookUp(image));
   const start = async (spec: SandboxSpec) => {
     const volume = watchedVolume(spec);
