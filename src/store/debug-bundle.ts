@@ -1,4 +1,4 @@
-import { mkdir, open, rm } from 'node:fs/promises';
+import { mkdir, open, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { JOURNAL_VERSION } from '../core/events.ts';
 import { applyEvent } from '../core/fold-run.ts';
@@ -28,22 +28,32 @@ export interface BundleFacts {
 
 const TAIL_BYTES = 256 * 1024;
 
-/** Collects in debug_bundle/ what one needs to understand a failure, and returns that folder. Nothing of an earlier one stays. */
+/**
+ * Collects in debug_bundle/ what one needs to understand a failure, and returns that folder. Nothing of an earlier one
+ * stays, and whoever reads meanwhile finds each file, old or new.
+ */
 export async function writeBundle(paths: RunPaths, facts: BundleFacts, masker: Masker): Promise<string> {
   const state = endedAs(facts.end, (await loadRun(paths)).state);
-  await dropBundle(paths);
   await onDisk(paths.bundle, async () => {
     await mkdir(paths.bundle, { recursive: true, mode: 0o700 });
+    const written = new Set<string>();
+    const putMasked = async (name: string, data: Uint8Array) => {
+      written.add(name);
+      await writeAtomic(join(paths.bundle, name), data);
+    };
     const put = (name: string, data: string | Uint8Array) =>
-      writeAtomic(join(paths.bundle, name), masker.bytes(typeof data === 'string' ? Buffer.from(data) : data));
+      putMasked(name, masker.bytes(typeof data === 'string' ? Buffer.from(data) : data));
     await put('run.json', `${JSON.stringify(recordOf(state, await readConstants(paths)), null, 2)}\n`);
     await put('events.tail.jsonl', await tailOf(paths.raw));
     await put('journal.tail.jsonl', await tailOf(paths.journal));
     if (facts.gitStatus !== undefined) await put('git-status.txt', facts.gitStatus);
-    if (facts.gitDiff !== undefined)
-      await writeAtomic(join(paths.bundle, 'git-diff.patch'), masker.known(Buffer.from(facts.gitDiff)));
+    if (facts.gitDiff !== undefined) await putMasked('git-diff.patch', masker.known(Buffer.from(facts.gitDiff)));
     if (facts.container !== undefined) await put('container.json', `${JSON.stringify(facts.container, null, 2)}\n`);
     await put('summary.md', summaryText(paths, state, facts));
+    // Another process may be writing the same.
+    for (const name of await readdir(paths.bundle))
+      if (!written.has(name) && !name.endsWith('.tmp'))
+        await rm(join(paths.bundle, name), { recursive: true, force: true });
   });
   return paths.bundle;
 }

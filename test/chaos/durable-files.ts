@@ -101,6 +101,15 @@ export const DURABLE_FILES: readonly DurableFile[] = [
     damaged: 'told',
     how: 'synced; its settings are rebuilt',
   }),
+  row(
+    'repos/<repository>/views/<commit>/**',
+    `${MIRROR}/views/[0-9a-f]{40}(?:-[0-9a-f]{16})?/pack-[0-9a-f]{40}\\.(?:pack|idx)`,
+    {
+      what: 'links to packs with what a commit reaches, for sandboxes',
+      damaged: 'rebuilt',
+      how: 'synced; removed when git fails, and made again from the mirror',
+    },
+  ),
   row('repos/<repository>/evidence/*.json', `${MIRROR}/evidence/[0-9a-f]{64}\\.json`, {
     what: 'what gates said of a commit',
     damaged: 'rebuilt',

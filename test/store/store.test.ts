@@ -1,4 +1,13 @@
-import { appendFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  appendFileSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { finished } from 'node:stream/promises';
@@ -284,7 +293,12 @@ test('the debug bundle says what happened, why, what to try and where to look', 
   const summary = readFileSync(join(dir, 'summary.md'), 'utf8');
   for (const part of ['GATE_FAILED', '> npm test: exit 1', 'What to try next', 'artifacts/s-1-', 'git-diff.patch'])
     expect(summary).toContain(part);
-  await store.writeDebugBundle(runId, { end: { stopReason: 'USER_ABORT', detail: '' } });
+  let writing = true;
+  const again = store.writeDebugBundle(runId, { end: { stopReason: 'USER_ABORT', detail: '' } });
+  void again.finally(() => (writing = false));
+  const seen = new Set<boolean>();
+  for (; writing; await new Promise(setImmediate)) seen.add(existsSync(join(dir, 'summary.md')));
+  expect([...seen], 'the summary is there while it is written again').toEqual([true]);
   expect(readdirSync(dir), 'nothing of an earlier failure').not.toContain('git-diff.patch');
   await store.dropDebugBundle(runId);
   expect(readdirSync(join(home, 'runs', runId))).not.toContain('debug_bundle');
