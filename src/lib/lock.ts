@@ -125,7 +125,11 @@ async function isDead(path: string, owner: string, staleMs: number): Promise<boo
   const [host, pid, start] = owner.split(':');
   if (host === HOST) return !isAlive(Number(pid), start ?? '');
   try {
-    return (await timeBeside(path)) - (await lstat(path)).mtimeMs > staleMs;
+    const now = await timeBeside(path);
+    const { mtimeMs } = await lstat(path);
+    // The clock was set back. A holder that lives renews the lock; of a dead one it becomes stale from now on.
+    if (mtimeMs > now) await lutimes(path, now / 1000, now / 1000);
+    return now - mtimeMs > staleMs;
   } catch {
     return false;
   }

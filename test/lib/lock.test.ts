@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { lstatSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { lstatSync, lutimesSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
@@ -83,6 +83,13 @@ test('a lock of another host that nobody renews is given up for dead', async () 
   symlinkSync('elsewhere:1:1:abc', path);
   await sleep(20);
   await expect(withLock(path, () => Promise.resolve('in'), { staleMs: 5 })).resolves.toBe('in');
+});
+
+test('a lock of another host with a time in the future is given up, too, when nobody renews it', async () => {
+  const path = join(dir, 'lock');
+  symlinkSync('elsewhere:1:2:abc', path);
+  lutimesSync(path, Date.now() / 1000 + 86_400, Date.now() / 1000 + 86_400);
+  await expect(withLock(path, () => Promise.resolve('in'), { staleMs: 50, waitMs: 5_000 })).resolves.toBe('in');
 });
 
 test('hazard 33: a lock of another host that is renewed is not given up, however wrong the clock here is', async () => {
