@@ -73,13 +73,8 @@ async function findOrBuildPacks(mirrorDir: string, commit: string): Promise<stri
     if (from !== undefined && (await readdir(from)).length / 2 < MAX_PACKS) {
       await linkPacks(from, aside);
       await pack(mirrorDir, aside, [commit, `^${ancestor}`]);
-    } else {
-      // The first view of a mirror is mostly all of it.
-      if (names.length === 0) await linkPacks(join(mirrorDir, 'objects', 'pack'), aside);
-      if (names.length > 0 || !(await holdOnly(aside, { mirrorDir, commit }))) {
-        for (const name of await readdir(aside)) await rm(join(aside, name));
-        await pack(mirrorDir, aside, [commit]);
-      }
+    } else if (names.length > 0 || !(await linkWhole(mirrorDir, aside, commit))) {
+      await pack(mirrorDir, aside, [commit]);
     }
     await syncPath(aside);
     await rename(aside, dir).catch((error: NodeJS.ErrnoException) => {
@@ -104,15 +99,19 @@ async function findAncestor(
   return listed.split('\n').find((id) => known.has(id));
 }
 
-/** Whether packs hold what a commit reaches and nothing else, as those of a mirror do that was made for this commit. */
-async function holdOnly(packs: string, { mirrorDir, commit }: { mirrorDir: string; commit: string }): Promise<boolean> {
-  const indexes = (await readdir(packs)).filter((name) => name.endsWith('.idx'));
-  const held = await Promise.all(indexes.map((name) => countObjects(join(packs, name))));
+/** Links the packs of a mirror that holds what a commit reaches and nothing else, as a new one does; else links none. */
+async function linkWhole(mirrorDir: string, to: string, commit: string): Promise<boolean> {
+  await linkPacks(join(mirrorDir, 'objects', 'pack'), to);
+  const names = await readdir(to);
+  const indexes = names.filter((name) => name.endsWith('.idx'));
+  const held = await Promise.all(indexes.map((name) => countObjects(join(to, name))));
   const reached = await gitText(['rev-list', '--objects', '--count', commit], {
     gitDir: mirrorDir,
     timeoutMs: PACK_MS,
   });
-  return held.reduce((sum, count) => sum + count, 0) === Number(reached);
+  if (held.reduce((sum, count) => sum + count, 0) === Number(reached)) return true;
+  for (const name of names) await rm(join(to, name));
+  return false;
 }
 
 /** From the fan-out table of a pack index of version 2: https://git-scm.com/docs/gitformat-pack */

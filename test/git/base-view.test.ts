@@ -80,7 +80,11 @@ it('a view lasts when the kept ones are removed, and few are kept', async () => 
   const kept = join(dirname(mirrorDir), 'views');
   utimesSync(join(kept, base), 1, 1);
   let tip = base;
-  for (let i = 0; i < 32; i++) await view(mirrorDir, await bring((tip = commitOn(tip, `f${i}`))).then(() => tip));
+  for (let i = 0; i < 32; i++) {
+    tip = commitOn(tip, `f${i}`);
+    await bring(tip);
+    await view(mirrorDir, tip);
+  }
   expect(readdirSync(kept)).toHaveLength(32);
   expect(readdirSync(kept)).not.toContain(base);
   expect(readdirSync(join(kept, tip)).length).toBeLessThanOrEqual(2 * 21);
