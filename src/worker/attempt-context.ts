@@ -128,6 +128,8 @@ export async function openAttempt(worker: WorkerContext, request: AttemptRequest
     worker.prove(config),
     worker.engine.usersInUse(),
     worker.learnSecrets(config),
+    // Remembered for when they are mounted: the first time it takes a sandbox.
+    worker.transport(config).then((found) => (found === 'mount' ? worker.engine.accounts(config.image) : undefined)),
   ]);
   const { user, release } = takeUser(id, inUse);
   const closers: (() => unknown)[] = [() => removeScratch(scratchDir), release];
