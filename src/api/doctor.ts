@@ -189,7 +189,7 @@ export async function checkHome(home: string): Promise<Finding> {
   if (uid !== process.getuid?.())
     return { ...finding, says: `${home} belongs to another user`, mend: 'set HALO_HOME to a folder of your own' };
   const open = mode & 0o077;
-  if (open === 0) return { name: 'home', ok: 'ok', says: `${home} is open to nobody else` };
+  if (open === 0) return { name: 'home', ok: 'ok', says: `${home} is closed to other users` };
   const says = `${home} is open to other users of this machine (mode ${(mode & 0o777).toString(8)})`;
   return { ...finding, says, mend: `chmod 700 ${shellQuote(home)}` };
 }

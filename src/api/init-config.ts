@@ -45,7 +45,7 @@ export async function initConfig({ host, folder, force, missingIn }: Init): Prom
   const found = await findRepoConfig(root);
   if (found !== undefined && !force)
     throw new HaloError('CONFIG_INVALID', `There is a configuration already: ${found.path}.`, {
-      hint: 'Edit it, or write it anew with --force.',
+      hint: 'Edit it, or overwrite it with --force.',
     });
   const path = found?.path ?? join(root, 'halo.toml');
   const files = await readRootFiles(root);

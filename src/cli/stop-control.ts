@@ -55,7 +55,7 @@ export function openStopControl({ cli, operations, gentle }: StopOptions): StopC
     if (!executed) {
       leave.abort();
       return say(
-        `no longer following; the run goes on. \`halo logs ${runId} -f\` follows it again, \`halo cancel ${runId}\` ends it.`,
+        `no longer following; the run continues. \`halo logs ${runId} -f\` follows it again, \`halo cancel ${runId}\` ends it.`,
       );
     }
     recorded = (wanted === 'rest' ? rest(runId) : cancel(runId)).catch((error: unknown) => {

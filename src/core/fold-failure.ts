@@ -79,7 +79,7 @@ export function foldFailure<S extends StoryFailures>(
   }
 }
 
-/** Its last start was nobody’s death. */
+/** Its last start does not count as the death of a worker. */
 export function withoutStart<S extends StoryFailures>(story: S): S {
   const counted = { ...story, starts: Math.max(0, (story.starts ?? 0) - 1) };
   delete counted.startedBy;

@@ -43,7 +43,7 @@ export async function writeBackProgress(keeper: RunKeeper, run: Pick<Run, 'runId
 /** What was a file of the repository when the run began may have become a link to somebody else's since. */
 async function refuseLinkOut({ prdPath, repo }: RunState, path: string): Promise<void> {
   if (!isBelow(prdPath, repo.source) || isBelow(path, await realpath(repo.source))) return;
-  throw new Error('it is a link by now that leads out of the repository');
+  throw new Error('it is now a link that leads out of the repository');
 }
 
 function isBelow(path: string, folder: string): boolean {

@@ -110,7 +110,7 @@ describe('progress of a run', () => {
     const runId = await runOf(['US-1'], link, repository);
     await writeBack(runId);
     expect(read()).toBe(TEXT);
-    expect((await store.readState(runId)).unmarked?.reason).toContain('a link by now that leads out of the repository');
+    expect((await store.readState(runId)).unmarked?.reason).toContain('now a link that leads out of the repository');
     rmSync(link);
     writeFileSync(link, TEXT);
     await writeBack(runId);
