@@ -28,7 +28,7 @@ export default tseslint.config(
         'error',
         {
           selector: 'CallExpression[callee.name=/^(execa|spawn|exec|fork)/][arguments.0.value=/(^|\\u002f)git( |$)/]',
-          message: 'Run git through git() in src/git/git.ts.',
+          message: 'Run git through git() in src/git/process/git.ts.',
         },
       ],
     },

@@ -10,9 +10,9 @@ export default defineConfig({
     maxWorkers: 2,
     reporters: [
       'default',
-      './test/security/table-reporter.ts',
-      './test/chaos/matrix-reporter.ts',
-      './test/chaos/hazard-reporter.ts',
+      './test/support/reporters/attack-reporter.ts',
+      './test/support/reporters/matrix-reporter.ts',
+      './test/support/reporters/hazard-reporter.ts',
     ],
   },
 });

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { ERRORS } from '../src/core/errors.ts';
-import { exitCodeOf, STOP_REASONS, USAGE_EXIT, type StopReason } from '../src/core/stop-reason.ts';
+import { ERRORS } from '../src/core/failure/errors.ts';
+import { exitCodeOf, STOP_REASONS, USAGE_EXIT, type StopReason } from '../src/core/failure/stop-reason.ts';
 import {
   findBadFiles,
   findCycles,
@@ -28,7 +28,13 @@ describe('the sources', () => {
     expect(findMisplacedWords(sources)).toEqual([]));
   test('load no schemas, git, queue or engine for commands that only read', () => {
     const commands = ['ls', 'status', 'logs'].map((name) => `cli/commands/${name}.ts`);
-    const starts = ['cli/main.ts', 'api/local.ts', 'worker/process-masker.ts', 'config/host.ts', ...commands];
+    const starts = [
+      'cli/main.ts',
+      'api/local.ts',
+      'worker/process-masker.ts',
+      'config/environment/host.ts',
+      ...commands,
+    ];
     expect(findEagerPackages(sources, starts)).toEqual(['commander', 'string-width']);
     expect(findEagerPackages(sources, ['worker/main.ts'])).toContain('zod');
   });

@@ -3,11 +3,11 @@ import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { describe, expect, it, test } from 'vitest';
 import { COMMANDS } from '../src/cli/program.ts';
-import { parseBatchFile } from '../src/api/read-batch.ts';
-import { parseConfigFile } from '../src/config/load.ts';
+import { parseBatchFile } from '../src/api/submit/batch-file.ts';
+import { parseConfigFile } from '../src/config/load/config-file.ts';
 import { resolveConfig } from '../src/config/resolve.ts';
-import { parsePrd } from '../src/prd/parse.ts';
-import { anchorsOf, codeBlocks, linksOf } from './support/markdown.ts';
+import { parsePrd } from '../src/prd/parse-prd.ts';
+import { anchorsOf, codeBlocks, linksOf } from './support/text/markdown.ts';
 
 const root = resolve(import.meta.dirname, '..');
 const tracked = execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], { cwd: root })

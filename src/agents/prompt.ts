@@ -1,7 +1,7 @@
-import { cutText, type Detail } from '../core/details.ts';
+import { cutText, type Detail } from '../core/prd/story-details.ts';
 import { safeOutput } from '../core/safe-text.ts';
-import type { Prd, Story } from '../core/prd.ts';
-import { contextText, MOST_TEXT, storyText } from '../core/story-text.ts';
+import type { Prd, Story } from '../core/prd/prd.ts';
+import { contextText, MOST_TEXT, storyText } from '../core/prd/story-text.ts';
 
 /** Everything that a prompt is made of. Texts of the PRD and the repository are data: they are quoted, never obeyed here. */
 export interface PromptInput {

@@ -1,4 +1,4 @@
-import { gitText } from '../git/git.ts';
+import { gitText } from '../git/process/git.ts';
 import { isOlder } from '../lib/version-order.ts';
 import type { Finding } from './finding.ts';
 

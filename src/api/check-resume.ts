@@ -1,12 +1,12 @@
-import { HaloError } from '../core/errors.ts';
+import { HaloError } from '../core/failure/errors.ts';
 import type { RunState } from '../core/run-state.ts';
-import { isUrl } from '../git/source.ts';
-import { parsePrd } from '../prd/parse.ts';
+import { isUrl } from '../git/repository/repo-url.ts';
+import { parsePrd } from '../prd/parse-prd.ts';
 import { isSameWork } from '../prd/spec-hash.ts';
-import { requireSettings } from '../worker/read-run.ts';
+import { requireSettings } from '../worker/run/read-run.ts';
 import { refuseNeverBegun } from '../worker/refuse-word.ts';
 import type { PrdBytes } from './operations.ts';
-import { lookAtFolder } from './plan-run.ts';
+import { lookAtFolder } from './submit/plan-run.ts';
 
 export interface ResumeCheck {
   state: Pick<RunState, 'runId' | 'repo' | 'prdPath' | 'refused' | 'stopReason' | 'stories'>;

@@ -1,8 +1,8 @@
-import { HaloError } from '../core/errors.ts';
+import { HaloError } from '../core/failure/errors.ts';
 import type { RunState } from '../core/run-state.ts';
-import { diffCommits } from '../git/diff.ts';
+import { diffCommits } from '../git/commit/commit-diff.ts';
 import { openHeld, parentOf } from '../git/hold.ts';
-import { mirrorPath } from '../git/mirror.ts';
+import { mirrorPath } from '../git/mirror/mirror.ts';
 import { findStory } from '../worker/find-story.ts';
 import { withWholeMirror } from '../worker/whole-mirror.ts';
 

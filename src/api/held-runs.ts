@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { FleetLimits } from '../config/config.ts';
-import { couldStart, heldBy, isLimited } from '../core/held-by.ts';
+import { couldStart, heldBy, isLimited } from '../core/run/fleet-limit.ts';
 import type { RunState } from '../core/run-state.ts';
 import type { Store } from '../store/store.ts';
 import type { ListedRun } from './operations.ts';
@@ -14,7 +14,7 @@ export function openHeldRuns(home: string, store: Pick<Store, 'list'>) {
   /** Without a settings file there is no limit, and nothing to read one with. */
   const ask = async (): Promise<FleetLimits> => {
     if (!existsSync(join(home, 'config.toml'))) return NO_LIMITS;
-    limits ??= import('../worker/fleet-limits.ts').then(({ openLimits }) => openLimits(home));
+    limits ??= import('../worker/run/fleet-limits.ts').then(({ openLimits }) => openLimits(home));
     // A settings file that is wrong is told where runs are made.
     return (await limits)().catch(() => NO_LIMITS);
   };

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Artifact } from '../core/artifact.ts';
-import { HaloError } from '../core/errors.ts';
-import type { JournalEvent } from '../core/events.ts';
-import { readFrames, request, requestJson, type RequestOptions, type Server } from './http-request.ts';
+import { HaloError } from '../core/failure/errors.ts';
+import type { JournalEvent } from '../core/journal/events.ts';
+import { readFrames, request, requestJson, type RequestOptions, type Server } from './http/http-request.ts';
 import type {
   BreakerView,
   Decided,

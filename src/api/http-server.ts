@@ -3,12 +3,12 @@ import { pipeline, Readable } from 'node:stream';
 import { fastify, type FastifyError, type FastifyInstance, type FastifyRequest } from 'fastify';
 import * as z from 'zod';
 import { refuseRemoteOptions } from '../config/remote.ts';
-import { ERRORS, HaloError, toHaloError, type ErrorCode } from '../core/errors.ts';
+import { ERRORS, HaloError, toHaloError, type ErrorCode } from '../core/failure/errors.ts';
 import { safeJson } from '../core/safe-text.ts';
-import type { StopReason } from '../core/stop-reason.ts';
+import type { StopReason } from '../core/failure/stop-reason.ts';
 import { isExcessive } from '../lib/parse-json.ts';
 import type { Masker } from '../lib/secrets/masker.ts';
-import { streamFrames } from './http-stream.ts';
+import { streamFrames } from './http/http-stream.ts';
 import type { NewSettings, Operations, SubmitOptions } from './operations.ts';
 import { REMOTE_USER } from './user-name.ts';
 import {

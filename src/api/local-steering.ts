@@ -3,9 +3,9 @@ import type { StoryQueue } from '../queue/queue.ts';
 import { approveStory, rejectStory } from '../worker/decide-held.ts';
 import { approveRun, rejectRun } from '../worker/decide-run.ts';
 import type { RunKeeper } from '../worker/worker-context.ts';
-import { cancelRun, cancelStory, pauseRun, retryRun } from '../worker/steer-run.ts';
+import { cancelRun, cancelStory, pauseRun, retryRun } from '../worker/control/control-run.ts';
 import type { Operations } from './operations.ts';
-import { reconfigure } from './reconfigure.ts';
+import { reconfigure } from './runs/reconfigure.ts';
 
 /** The operations by which people decide how runs go on. */
 export type Steering = Pick<
@@ -32,7 +32,7 @@ export function openSteering({ host, keeper, claim, ...whose }: SteeringOptions)
   return {
     pause: async (prefix, { now }) => pauseRun(keeper, await steer(prefix), now),
     resume: async (prefix, { replan, ...settings }) => {
-      const { replanRun, resumeUnchanged } = await import('../worker/replan-run.ts');
+      const { replanRun, resumeUnchanged } = await import('../worker/control/replan-run.ts');
       const steering = await steer(prefix);
       const also = await reconfigure({ host, store, by, runId: steering.runId }, settings);
       if (replan !== undefined) return replanRun(keeper, { ...steering, also }, replan.prd);

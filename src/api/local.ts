@@ -1,11 +1,11 @@
-import { processEnv } from '../config/host.ts';
+import { processEnv } from '../config/environment/host.ts';
 import type { Config, Host } from '../config/config.ts';
 import type { Masker } from '../lib/secrets/masker.ts';
 import { orClose } from '../lib/or-close.ts';
-import { transcribe } from '../core/transcript.ts';
+import { transcribe } from '../core/transcript/transcript.ts';
 import type { StoryQueue } from '../queue/queue.ts';
-import type { RedisLink } from '../queue/redis.ts';
-import { openBreakers } from '../store/breakers.ts';
+import type { RedisLink } from '../queue/redis/connect-redis.ts';
+import { openBreakers } from '../store/breaker-files.ts';
 import { openStore } from '../store/store.ts';
 import { announceWorker } from '../store/presence.ts';
 import { openProcessMasker } from '../worker/process-masker.ts';
@@ -15,7 +15,7 @@ import { openHeldRuns } from './held-runs.ts';
 import type { Steering } from './local-steering.ts';
 import { whoAmI } from './whoami.ts';
 import type { Operations } from './operations.ts';
-import { listBreakers, resetBreaker } from './breakers.ts';
+import { listBreakers, resetBreaker } from './runs/breakers.ts';
 import type { SubmitContext } from './submit-context.ts';
 import { userName } from './user-name.ts';
 
@@ -44,7 +44,7 @@ export function openLocal(options: LocalOptions): Operations {
     const [{ findQueueServer }, { openQueue }, { openLimits }] = await Promise.all([
       import('../worker/find-redis.ts'),
       import('../queue/queue.ts'),
-      import('../worker/fleet-limits.ts'),
+      import('../worker/run/fleet-limits.ts'),
     ]);
     // What is odd of it but no danger is the worker's to tell, and doctor's.
     const link = await findQueueServer(host, () => undefined);
@@ -76,14 +76,14 @@ export function openLocal(options: LocalOptions): Operations {
   };
   const learn = async (config: unknown) => {
     const [{ learnSecrets }, { completeConfig }] = await Promise.all([
-      import('../worker/secrets.ts'),
-      import('../config/complete.ts'),
+      import('../worker/learn-secrets.ts'),
+      import('../config/apply-defaults.ts'),
     ]);
     await learnSecrets(masker, { config: completeConfig(config), home: host.home, env: processEnv() });
   };
   const local: Omit<Operations, keyof Steering | 'actingAs'> = {
-    submit: async (request) => (await import('./submit.ts')).submitRuns(submitting, request),
-    submitBatch: async (request) => (await import('./submit.ts')).submitBatch(submitting, request),
+    submit: async (request) => (await import('./submit/submit-runs.ts')).submitRuns(submitting, request),
+    submitBatch: async (request) => (await import('./submit/submit-runs.ts')).submitBatch(submitting, request),
     list: () => held.list(),
     get: async (prefix) => {
       const runId = await store.find(prefix);
@@ -116,11 +116,11 @@ export function openLocal(options: LocalOptions): Operations {
       return masker.known(bytes);
     },
     land: async (prefix) => {
-      const { landRun } = await import('../worker/land-run.ts');
+      const { landRun } = await import('../worker/run/land-run.ts');
       return landRun(store, host.home, await store.find(prefix));
     },
     replay: async (prefix, options) => {
-      const { replayAttempt } = await import('./replay.ts');
+      const { replayAttempt } = await import('./runs/replay-attempt.ts');
       return replayAttempt(host, { ...options, runId: await store.find(prefix) });
     },
     breakers: () => listBreakers({ store, breakers }),

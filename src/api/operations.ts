@@ -1,5 +1,5 @@
 import type { Artifact } from '../core/artifact.ts';
-import type { JournalEvent } from '../core/events.ts';
+import type { JournalEvent } from '../core/journal/events.ts';
 import type { RunState } from '../core/run-state.ts';
 import type { Check } from '../worker/check.ts';
 

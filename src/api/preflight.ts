@@ -1,8 +1,8 @@
 import { access } from 'node:fs/promises';
 import { agentAdapter } from '../agents/registry.ts';
 import type { Config } from '../config/config.ts';
-import { readSecret, type Env } from '../config/host.ts';
-import { HaloError } from '../core/errors.ts';
+import { readSecret, type Env } from '../config/environment/host.ts';
+import { HaloError } from '../core/failure/errors.ts';
 import { TRUSTED_IMAGE } from '../sandbox/docker/trusted-image.ts';
 import type { SandboxEngine } from '../sandbox/sandbox.ts';
 

@@ -1,9 +1,9 @@
 import type { ServerRules } from '../config/config.ts';
-import { HaloError } from '../core/errors.ts';
-import { openAddressBook, type Lookup } from '../gateway/addresses.ts';
-import { formatTarget, parseTarget, targetOf, type Target } from '../gateway/target.ts';
+import { HaloError } from '../core/failure/errors.ts';
+import { openAddressBook, type Lookup } from '../gateway/egress/addresses.ts';
+import { formatTarget, parseTarget, targetOf, type Target } from '../gateway/egress/host-port.ts';
 import { isAbsolute } from 'node:path';
-import { isUrl, readRemote } from '../git/source.ts';
+import { isUrl, readRemote } from '../git/repository/repo-url.ts';
 
 /** A repository that a request over the network may name. */
 export interface RequestedRepo {

@@ -1,5 +1,5 @@
 import type { Config, Host } from '../config/config.ts';
-import type { Env } from '../config/host.ts';
+import type { Env } from '../config/environment/host.ts';
 import type { Masker } from '../lib/secrets/masker.ts';
 import type { StoryQueue } from '../queue/queue.ts';
 import type { Store } from '../store/store.ts';

@@ -1,12 +1,12 @@
 import { decisionOn } from '../core/decision.ts';
-import { HaloError } from '../core/errors.ts';
-import type { Prd } from '../core/prd.ts';
+import { HaloError } from '../core/failure/errors.ts';
+import type { Prd } from '../core/prd/prd.ts';
 import type { RunState } from '../core/run-state.ts';
-import { mirrorPath } from '../git/mirror.ts';
-import { isUrl } from '../git/source.ts';
-import { addsNothing, isAncestor, listUnmergedRuns } from '../git/unmerged.ts';
+import { mirrorPath } from '../git/mirror/mirror.ts';
+import { isUrl } from '../git/repository/repo-url.ts';
+import { addsNothing, isAncestor, listUnmergedRuns } from '../git/repository/unmerged-runs.ts';
 import type { Store } from '../store/store.ts';
-import type { PlannedRun } from './plan-run.ts';
+import type { PlannedRun } from './submit/plan-run.ts';
 
 export interface UnlandedQuery {
   store: Store;

@@ -1,7 +1,7 @@
 import * as z from 'zod';
-import { ERRORS, HaloError, type ErrorCode } from '../core/errors.ts';
-import type { JournalEvent } from '../core/events.ts';
-import { isPriority } from '../core/priority.ts';
+import { ERRORS, HaloError, type ErrorCode } from '../core/failure/errors.ts';
+import type { JournalEvent } from '../core/journal/events.ts';
+import { isPriority } from '../core/run/priority.ts';
 import type { PrdBytes } from './operations.ts';
 import { USER_NAME } from './user-name.ts';
 

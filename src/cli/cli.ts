@@ -1,10 +1,10 @@
 import type { Operations } from '../api/operations.ts';
 import { safeJson, safeText } from '../core/safe-text.ts';
-import type { Paint } from '../core/transcript-line.ts';
+import type { Paint } from '../core/transcript/transcript-line.ts';
 import { paintColor, paintPlain, safeStyled } from '../tui/paint.ts';
 import type { Screen } from '../tui/terminal.ts';
-import { resolveRun } from './resolve-run.ts';
-import type { World } from './world.ts';
+import { resolveRun } from './options/resolve-run.ts';
+import type { World } from './process-io.ts';
 
 /** What a command works with. Everything that it prints is made safe for terminals here, whatever the command forgot. */
 export interface Cli extends Omit<World, 'stdout' | 'stderr'> {

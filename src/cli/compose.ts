@@ -1,24 +1,24 @@
 import { homedir } from 'node:os';
 import type { Finding } from '../api/finding.ts';
-import type { Import, ImportRequest } from '../api/import-document.ts';
-import type { TaskOptions, TaskWorld } from '../api/lever/perform-task.ts';
-import type { LoopOptions, LoopWorld } from '../api/lever/run-loop.ts';
-import type { CheckedCommand, CheckQuery } from '../api/check.ts';
-import type { PrdSearch } from '../api/discover-prd.ts';
+import type { Import, ImportRequest } from '../api/repository/import-document.ts';
+import type { TaskOptions, TaskWorld } from '../api/compat/lever/perform-task.ts';
+import type { LoopOptions, LoopWorld } from '../api/compat/lever/run-loop.ts';
+import type { CheckedCommand, CheckQuery } from '../api/repository/check-repository.ts';
+import type { PrdSearch } from '../api/repository/discover-prd.ts';
 import type { ResumeCheck } from '../api/check-resume.ts';
-import type { Refusal } from '../api/keep-refusal.ts';
+import type { Refusal } from '../api/submit/record-refused-run.ts';
 import type { BatchEntry, Operations } from '../api/operations.ts';
-import type { Initialised } from '../api/init-config.ts';
-import type { Served } from '../api/serve.ts';
-import type { Verified, VerifyQuery } from '../api/verify.ts';
-import type { WatchRuns } from '../api/watch-runs.ts';
+import type { Initialised } from '../api/repository/init-config.ts';
+import type { Served } from '../api/http/serve-api.ts';
+import type { Verified, VerifyQuery } from '../api/runs/verify-commit.ts';
+import type { WatchRuns } from '../api/runs/watch-runs.ts';
 import type { Host } from '../config/config.ts';
-import type { ShownSettings } from '../config/show.ts';
+import type { ShownSettings } from '../config/output/format-config.ts';
 import { credentialsIn, withoutCredentialsIn } from '../core/address-credentials.ts';
-import type { Prd } from '../core/prd.ts';
+import type { Prd } from '../core/prd/prd.ts';
 import type { Masker } from '../lib/secrets/masker.ts';
-import { openLog } from './open-log.ts';
-import type { Pager } from './pager.ts';
+import { openLog } from './run/open-log.ts';
+import type { Pager } from './output/pager.ts';
 
 export interface Worker {
   close(): Promise<void>;
@@ -103,7 +103,7 @@ export function composeServices(words: readonly string[]): Services {
   const args = words.map(withoutCredentialsIn);
   const readHost = async () => {
     const [{ processEnv, readFailpoints, readHost }, { armFailpoints }] = await Promise.all([
-      import('../config/host.ts'),
+      import('../config/environment/host.ts'),
       import('../lib/failpoint.ts'),
     ]);
     armFailpoints(readFailpoints(processEnv()));
@@ -135,7 +135,7 @@ export function composeServices(words: readonly string[]): Services {
       return checkResume(check);
     },
     async keepRefusal(refusal) {
-      const { keepRefusal } = await import('../api/keep-refusal.ts');
+      const { keepRefusal } = await import('../api/submit/record-refused-run.ts');
       return keepRefusal({ host: await readHost(), args, masker: await masker() }, refusal);
     },
     async startWorker({ concurrency, log, owner }) {
@@ -159,117 +159,117 @@ export function composeServices(words: readonly string[]): Services {
     },
     async watchRuns(watch) {
       const [{ watchRuns }, { openStore }, { home }] = await Promise.all([
-        import('../api/watch-runs.ts'),
+        import('../api/runs/watch-runs.ts'),
         import('../store/store.ts'),
         readHost(),
       ]);
       return watchRuns(openStore(home, { transcribe: () => [] }), watch);
     },
     async serveApi(options) {
-      const { serveApi } = await import('../api/serve.ts');
+      const { serveApi } = await import('../api/http/serve-api.ts');
       const [{ learnOwnSecrets }, { processEnv }] = await Promise.all([
-        import('../worker/secrets.ts'),
-        import('../config/host.ts'),
+        import('../worker/learn-secrets.ts'),
+        import('../config/environment/host.ts'),
       ]);
       const host = await readHost();
       await learnOwnSecrets(await masker(), { home: host.home, env: processEnv() });
       return serveApi({ ...options, host, masker: await masker() });
     },
     async *verify(query) {
-      const { verify } = await import('../api/verify.ts');
+      const { verify } = await import('../api/runs/verify-commit.ts');
       yield* verify(await readHost(), query);
     },
     async diagnose() {
-      const { diagnose } = await import('../api/doctor.ts');
+      const { diagnose } = await import('../api/doctor/diagnose.ts');
       return diagnose(await readHost());
     },
     async check(query) {
-      const { checkRepository } = await import('../api/check.ts');
+      const { checkRepository } = await import('../api/repository/check-repository.ts');
       return checkRepository(await readHost(), query);
     },
     async readConfig(query) {
       const [{ readConfig }, { pickSettings, showConfig, showConfigJson }] = await Promise.all([
-        import('../api/repo-config.ts'),
-        import('../config/show.ts'),
+        import('../api/repository/repo-config.ts'),
+        import('../config/output/format-config.ts'),
       ]);
       const settings = pickSettings((await readConfig({ host: await readHost(), ...query })).settings, query);
       return { text: showConfig(settings), json: showConfigJson(settings) };
     },
     async listSettings(folder) {
       const [{ listProfiles }, { CONFIG_KEYS }] = await Promise.all([
-        import('../api/repo-config.ts'),
+        import('../api/repository/repo-config.ts'),
         import('../config/keys.ts'),
       ]);
       return { keys: [...CONFIG_KEYS.keys()], profiles: await listProfiles({ host: await readHost(), folder }) };
     },
     async parsePrd({ path, bytes, as }) {
       const [{ parsePrd }, { requireDialect }] = await Promise.all([
-        import('../prd/parse.ts'),
-        import('../prd/registry.ts'),
+        import('../prd/parse-prd.ts'),
+        import('../prd/dialect-registry.ts'),
       ]);
       return parsePrd(bytes, path, as === undefined ? undefined : requireDialect(as));
     },
     async discoverPrd(search) {
-      const { discoverPrd } = await import('../api/discover-prd.ts');
+      const { discoverPrd } = await import('../api/repository/discover-prd.ts');
       return discoverPrd(search);
     },
     async readBatch(path) {
-      const { readBatch } = await import('../api/read-batch.ts');
+      const { readBatch } = await import('../api/submit/batch-file.ts');
       return readBatch(path);
     },
     async convertPrd({ path, bytes, to }) {
       const [{ convertPrd }, { requireDialect }] = await Promise.all([
-        import('../prd/convert.ts'),
-        import('../prd/registry.ts'),
+        import('../prd/convert-prd.ts'),
+        import('../prd/dialect-registry.ts'),
       ]);
       return convertPrd(bytes, path, requireDialect(to));
     },
     async openImport(request) {
-      const { openImport } = await import('../api/import-document.ts');
+      const { openImport } = await import('../api/repository/import-document.ts');
       return openImport((await readHost()).home, request);
     },
     async performTask(options, world) {
-      const { performTask } = await import('../api/lever/perform-task.ts');
+      const { performTask } = await import('../api/compat/lever/perform-task.ts');
       return performTask({ ...options, userHome: homedir() }, { ...world, host: await readHost() });
     },
     async runLoop(options, world) {
       const [{ runLoop }, { processEnv }] = await Promise.all([
-        import('../api/lever/run-loop.ts'),
-        import('../config/host.ts'),
+        import('../api/compat/lever/run-loop.ts'),
+        import('../config/environment/host.ts'),
       ]);
       return runLoop({ ...options, userHome: homedir() }, { ...world, env: processEnv() });
     },
     async openPager() {
       const [{ readPager }, { readCorePager }, { startPager }, { processEnv }] = await Promise.all([
         import('../config/pager.ts'),
-        import('../git/core-pager.ts'),
-        import('./pager.ts'),
-        import('../config/host.ts'),
+        import('../git/process/core-pager.ts'),
+        import('./output/pager.ts'),
+        import('../config/environment/host.ts'),
       ]);
       const pager = await readPager(processEnv(), readCorePager);
       return pager === undefined ? undefined : startPager(pager);
     },
     async editFile(path) {
       const [{ editFile }, { readEditor }, { processEnv }] = await Promise.all([
-        import('./edit-file.ts'),
+        import('./output/edit-file.ts'),
         import('../config/editor.ts'),
-        import('../config/host.ts'),
+        import('../config/environment/host.ts'),
       ]);
       return editFile(readEditor(processEnv()), path);
     },
     async initConfig(options) {
       const [{ initConfig }, { openDocker }, { findMissingPrograms }] = await Promise.all([
-        import('../api/init-config.ts'),
+        import('../api/repository/init-config.ts'),
         import('../sandbox/docker/engine.ts'),
-        import('../sandbox/probe.ts'),
+        import('../sandbox/probe-agent.ts'),
       ]);
       const missingIn = (image: string, programs: readonly string[]) =>
         findMissingPrograms(openDocker(), image, programs);
       return initConfig({ ...options, host: await readHost(), missingIn });
     },
     async buildImage({ server, ...options }) {
-      if (server) return (await import('../sandbox/docker/image-server.ts')).buildServerImage(options);
-      const { buildSandboxImage } = await import('../sandbox/docker/image.ts');
+      if (server) return (await import('../sandbox/docker/image/server-image.ts')).buildServerImage(options);
+      const { buildSandboxImage } = await import('../sandbox/docker/image/image.ts');
       return buildSandboxImage(options);
     },
   };
@@ -278,7 +278,7 @@ export function composeServices(words: readonly string[]): Services {
 async function openMasker(reading: Promise<Host>, words: readonly string[]): Promise<Masker> {
   const [{ openProcessMasker }, { processEnv }, host] = await Promise.all([
     import('../worker/process-masker.ts'),
-    import('../config/host.ts'),
+    import('../config/environment/host.ts'),
     reading,
   ]);
   const masker = openProcessMasker(host, processEnv());
@@ -290,7 +290,7 @@ async function machineCheck() {
   const [{ checkMachine }, { openDocker }, { processEnv }] = await Promise.all([
     import('../api/preflight.ts'),
     import('../sandbox/docker/engine.ts'),
-    import('../config/host.ts'),
+    import('../config/environment/host.ts'),
   ]);
   return checkMachine.bind(undefined, openDocker(), processEnv());
 }

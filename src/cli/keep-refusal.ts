@@ -1,5 +1,5 @@
 import type { PrdBytes } from '../api/operations.ts';
-import { toHaloError } from '../core/errors.ts';
+import { toHaloError } from '../core/failure/errors.ts';
 import type { Cli } from './cli.ts';
 
 /** What a run was asked for with. */

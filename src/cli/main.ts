@@ -1,15 +1,15 @@
 import { CommanderError, type Command } from 'commander';
-import { HaloError, toHaloError } from '../core/errors.ts';
+import { HaloError, toHaloError } from '../core/failure/errors.ts';
 import { safeText } from '../core/safe-text.ts';
-import { USAGE_EXIT } from '../core/stop-reason.ts';
-import { findNearest } from '../lib/nearest.ts';
+import { USAGE_EXIT } from '../core/failure/stop-reason.ts';
+import { findNearest } from '../lib/text.ts';
 import { createCli, type Cli } from './cli.ts';
 import { wrapToWidth } from '../lib/wrap.ts';
-import { complete } from './complete.ts';
+import { complete } from './completion/complete.ts';
 import { buildProgram, COMMANDS } from './program.ts';
 import { version } from '../lib/version.ts';
 import { takeColor } from './take-color.ts';
-import { processWorld, type World } from './world.ts';
+import { processWorld, type World } from './process-io.ts';
 
 /** Runs one command line (the words after `halo`) and answers with the exit code. Never throws. */
 export async function main(given: string[], world: World = processWorld(given)): Promise<number> {

@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import type { Cli } from './cli.ts';
 import type { Define } from './define.ts';
-import { noteMachine } from './note-machine.ts';
+import { noteMachine } from './run/note-machine.ts';
 import { version } from '../lib/version.ts';
 
 interface Entry {

@@ -2,8 +2,8 @@ import type { Command } from 'commander';
 import type { Operations, Steered } from '../api/operations.ts';
 import type { Cli } from './cli.ts';
 import type { Define } from './define.ts';
-import { RUN_ARGUMENT } from './resolve-run.ts';
-import { showSteered } from './show-steered.ts';
+import { RUN_ARGUMENT } from './options/resolve-run.ts';
+import { showSteered } from './output/print-control-result.ts';
 
 type Steer = (operations: Operations, runId: string, story: string | undefined) => Promise<Steered>;
 

@@ -1,9 +1,9 @@
 import type { Operations } from '../api/operations.ts';
-import { HaloError, toHaloError } from '../core/errors.ts';
-import { applyEvent } from '../core/fold-run.ts';
+import { HaloError, toHaloError } from '../core/failure/errors.ts';
+import { applyEvent } from '../core/journal/fold-run.ts';
 import type { RunState } from '../core/run-state.ts';
 import { safeLine } from '../core/safe-text.ts';
-import { exitCodeOf } from '../core/stop-reason.ts';
+import { exitCodeOf } from '../core/failure/stop-reason.ts';
 import { atMost } from '../lib/at-most.ts';
 import type { Cli } from './cli.ts';
 

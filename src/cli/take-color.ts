@@ -1,4 +1,4 @@
-import { COLORS, type ColorWish } from '../config/terminal.ts';
+import { COLORS, type ColorWish } from '../config/environment/terminal-settings.ts';
 
 const OPTION = '--color=';
 

@@ -1,5 +1,5 @@
 import type { RunView } from '../api/operations.ts';
-import { unmetNeeds } from '../core/needs.ts';
+import { unmetNeeds } from '../core/run/run-dependencies.ts';
 import type { RunState } from '../core/run-state.ts';
 import { safeLine } from '../core/safe-text.ts';
 

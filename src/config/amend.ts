@@ -1,7 +1,7 @@
-import { FAILURE_CLASSES } from '../core/failure.ts';
-import { HaloError } from '../core/errors.ts';
+import { FAILURE_CLASSES } from '../core/failure/failure.ts';
+import { HaloError } from '../core/failure/errors.ts';
 import type { Config } from './config.ts';
-import { readOptions } from './layers.ts';
+import { readOptions } from './load/file-layers.ts';
 import type { ResolvedConfig } from './resolve.ts';
 
 type Table = Record<string, unknown>;

@@ -1,7 +1,7 @@
 import type { Config } from './config.ts';
 import { BUDGET_SCOPES } from '../core/budget.ts';
 import { builtInPrice, PRICES_AS_OF, type Price } from '../core/price.ts';
-import { mergeSettings, type Layer } from './provider.ts';
+import { mergeSettings, type Layer } from './resolve-model.ts';
 import type { HaloToml } from './schema.ts';
 import type { Setting } from './settings.ts';
 

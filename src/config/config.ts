@@ -1,6 +1,6 @@
 import type { AgentId } from '../core/agent.ts';
-import type { BreakerPolicy } from '../core/breaker.ts';
-import type { RetryPolicy } from '../core/failure.ts';
+import type { BreakerPolicy } from '../core/failure/breaker.ts';
+import type { RetryPolicy } from '../core/failure/failure.ts';
 import type { Budget } from '../core/budget.ts';
 import type { ModelApi } from '../core/model-api.ts';
 import type { Price } from '../core/price.ts';

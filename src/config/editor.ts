@@ -1,5 +1,5 @@
-import { HaloError } from '../core/errors.ts';
-import { readSecret, type Env } from './host.ts';
+import { HaloError } from '../core/failure/errors.ts';
+import { readSecret, type Env } from './environment/host.ts';
 
 /** The command line of the person's editor: VISUAL, else EDITOR. Throws USAGE where there is none. */
 export function readEditor(env: Env): string {

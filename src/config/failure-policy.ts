@@ -1,5 +1,5 @@
-import type { BreakerPolicy } from '../core/breaker.ts';
-import { FAILURE_CLASSES, type ClassPolicy, type FailureClass, type RetryPolicy } from '../core/failure.ts';
+import type { BreakerPolicy } from '../core/failure/breaker.ts';
+import { FAILURE_CLASSES, type ClassPolicy, type FailureClass, type RetryPolicy } from '../core/failure/failure.ts';
 import type { HaloToml } from './schema.ts';
 
 /** `[retry]` as core understands it. */

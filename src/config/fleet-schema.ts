@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { key } from './key-facts.ts';
-import { wholeNumber } from './rules.ts';
+import { wholeNumber } from './schema/values.ts';
 
 const FLEET = 'Only in `<HALO_HOME>/config.toml`.';
 const Slots = wholeNumber(1, 10_000).optional();

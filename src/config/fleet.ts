@@ -1,5 +1,5 @@
 import type { FleetLimits } from './config.ts';
-import type { Layer } from './provider.ts';
+import type { Layer } from './resolve-model.ts';
 import type { HaloToml } from './schema.ts';
 
 /**

@@ -1,6 +1,6 @@
-import { guessGo, guessJvm, guessMake, guessRuby, guessRust } from './guess/other.ts';
-import { guessNode } from './guess/node.ts';
-import { guessPython } from './guess/python.ts';
+import { guessGo, guessJvm, guessMake, guessRuby, guessRust } from './output/guess/guess-others.ts';
+import { guessNode } from './output/guess/guess-node.ts';
+import { guessPython } from './output/guess/guess-python.ts';
 import type { Guess, RootFiles } from './guess/repository.ts';
 
 /** Files whose text a guess depends on; of others, such as lock files, only the name counts. */

@@ -1,5 +1,5 @@
 import { CONFIG_KEYS } from './keys.ts';
-import { mergeSettings, type Layer } from './provider.ts';
+import { mergeSettings, type Layer } from './resolve-model.ts';
 
 /**
  * Whether those who may push to a repository, or send a request, may choose an image of this machine: halo's own, the one

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { findNearest } from '../lib/nearest.ts';
+import { findNearest } from '../lib/text.ts';
 import { keyFacts, type KeyFacts } from './key-facts.ts';
 import { HaloToml } from './schema.ts';
 

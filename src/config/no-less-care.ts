@@ -1,5 +1,5 @@
 import { CONFIG_KEYS } from './keys.ts';
-import { mergeSettings, type Layer } from './provider.ts';
+import { mergeSettings, type Layer } from './resolve-model.ts';
 import type { Setting } from './settings.ts';
 
 /** Words from the least to the most care. */

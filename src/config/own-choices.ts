@@ -1,6 +1,6 @@
 import { openMemberOf } from './keys.ts';
 import { allowsInside, OWN_NETWORK } from './network.ts';
-import type { Layer } from './provider.ts';
+import type { Layer } from './resolve-model.ts';
 import type { Setting } from './settings.ts';
 
 const OPENS = 'open a way to this network';

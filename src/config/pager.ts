@@ -1,4 +1,4 @@
-import { readSecret, type Env } from './host.ts';
+import { readSecret, type Env } from './environment/host.ts';
 
 /** Not every machine has it. */
 const LESS = 'if command -v less >/dev/null; then exec less; else exec cat; fi';

@@ -1,9 +1,9 @@
-import { HaloError } from '../core/errors.ts';
+import { HaloError } from '../core/failure/errors.ts';
 import { decidesSpending } from './budget.ts';
-import { readOptions } from './layers.ts';
+import { readOptions } from './load/file-layers.ts';
 import { allowsInside } from './network.ts';
 import { isOwnChoice } from './own-choices.ts';
-import { GUARDED } from './provider.ts';
+import { GUARDED } from './resolve-model.ts';
 import type { Setting } from './settings.ts';
 
 /**

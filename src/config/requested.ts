@@ -1,6 +1,6 @@
 import { mayNameImage } from './images.ts';
 import { careOf, leastCare } from './no-less-care.ts';
-import type { Layer } from './provider.ts';
+import type { Layer } from './resolve-model.ts';
 import type { Setting } from './settings.ts';
 
 /**

@@ -1,13 +1,13 @@
-import { HaloError } from '../core/errors.ts';
+import { HaloError } from '../core/failure/errors.ts';
 import type { ModelApi } from '../core/model-api.ts';
-import { findNearest } from '../lib/nearest.ts';
+import { findNearest } from '../lib/text.ts';
 import type { Config, FleetLimits, ServerRules } from './config.ts';
 import { refuseMisplacedFleet, toFleet } from './fleet.ts';
 import { capByRepository, findUnpriced, toSpending } from './budget.ts';
 import { CONFIG_KEYS, OPEN_TABLES, openMemberOf } from './keys.ts';
-import { apiOf, GUARDED, mergeSettings, settleModel, type Layer } from './provider.ts';
-import { readFileLayers, readOptions, readVariables, type FileLayers } from './layers.ts';
-import type { ConfigFile } from './load.ts';
+import { apiOf, GUARDED, mergeSettings, settleModel, type Layer } from './resolve-model.ts';
+import { readFileLayers, readOptions, readVariables, type FileLayers } from './load/file-layers.ts';
+import type { ConfigFile } from './load/config-file.ts';
 import { refuseForeignImage } from './images.ts';
 import { keepOwnProtection, withoutLessCare } from './no-less-care.ts';
 import { toBreakerPolicy, toRetryPolicy } from './failure-policy.ts';

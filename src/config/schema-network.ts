@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { REGISTRIES, type RegistryName } from '../core/network.ts';
 import { key } from './key-facts.ts';
-import { BaseUrl, HostPort, oneOf, Registries, Text } from './rules.ts';
+import { BaseUrl, HostPort, oneOf, Registries, Text } from './schema/values.ts';
 
 /** `[network]`: where setup and the agent may connect to. */
 export const NetworkTable = z.strictObject({

@@ -1,5 +1,5 @@
 import { key } from './key-facts.ts';
-import { BaseUrl, Text, VariableName } from './rules.ts';
+import { BaseUrl, Text, VariableName } from './schema/values.ts';
 
 /** Where a provider is, and the key for it. Without any, what the provider's own tools use. */
 export function provider(baseUrl: string) {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { key } from './key-facts.ts';
-import { Duration, Size, Text, wholeNumber } from './rules.ts';
+import { Duration, Size, Text, wholeNumber } from './schema/values.ts';
 
 const CPUS = 'must be a number from 0.1 to 1024';
 

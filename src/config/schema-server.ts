@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { key } from './key-facts.ts';
-import { HostPort } from './rules.ts';
+import { HostPort } from './schema/values.ts';
 
 /** `[server]`: what requests over the HTTP API may do that they may not by themselves. */
 export const ServerTable = z.strictObject({

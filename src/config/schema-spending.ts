@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { key } from './key-facts.ts';
-import { perModel, Usd, wholeNumber } from './rules.ts';
+import { perModel, Usd, wholeNumber } from './schema/values.ts';
 
 const Tokens = wholeNumber(1, 1_000_000_000_000).optional();
 

@@ -15,8 +15,8 @@ import {
   VariableName,
   Variables,
   wholeNumber,
-} from './rules.ts';
-import { BreakerTable, RetryTable } from './schema-failures.ts';
+} from './schema/values.ts';
+import { BreakerTable, RetryTable } from './schema/retry-table.ts';
 import { NetworkTable } from './schema-network.ts';
 import { provider } from './schema-provider.ts';
 import { LimitsTable, SandboxTable } from './schema-sandbox.ts';

@@ -1,5 +1,5 @@
-import type { CriterionClaim } from './criteria.ts';
-import type { FailureCause } from './failure.ts';
+import type { CriterionClaim } from './review/criteria.ts';
+import type { FailureCause } from './failure/failure.ts';
 
 /** The agents that halo knows. */
 export const AGENT_IDS = ['codex', 'claude', 'opencode', 'gemini', 'command'] as const;

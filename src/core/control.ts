@@ -1,8 +1,8 @@
-import type { HeldCommit, JournalEvent } from './events.ts';
+import type { HeldCommit, JournalEvent } from './journal/events.ts';
 import type { StoryFailures } from './fold-failure.ts';
 import type { Phase } from './phase.ts';
-import type { Prd, StoryStatus } from './prd.ts';
-import type { StopReason } from './stop-reason.ts';
+import type { Prd, StoryStatus } from './prd/prd.ts';
+import type { StopReason } from './failure/stop-reason.ts';
 import { isDone } from './progress.ts';
 
 /** A person's word that a run shall rest: after the stories under way or, with `now`, in the middle of them. */

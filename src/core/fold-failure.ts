@@ -1,7 +1,13 @@
-import { addSign, type FailureSign, type Signs } from './breaker.ts';
-import type { JournalEvent } from './events.ts';
-import { isOfStory, type FailureCause, type FailureClass, type FailureTally, type RetryRule } from './failure.ts';
-import type { StopReason } from './stop-reason.ts';
+import { addSign, type FailureSign, type Signs } from './failure/breaker.ts';
+import type { JournalEvent } from './journal/events.ts';
+import {
+  isOfStory,
+  type FailureCause,
+  type FailureClass,
+  type FailureTally,
+  type RetryRule,
+} from './failure/failure.ts';
+import type { StopReason } from './failure/stop-reason.ts';
 
 /** What the next attempt at a story waits for. */
 export interface Waiting {

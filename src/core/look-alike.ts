@@ -1,4 +1,4 @@
-import { replaceHidden, spell } from './hidden.ts';
+import { replaceHidden, spell } from './text/hidden-characters.ts';
 
 /** Of letters that most fonts draw alike, the Greek and Cyrillic ones and the Latin ones. */
 const DRAWN = 'ΑΒΕΖΗΙΚΜΝΟΡΤΥΧονАВЕЅІЈКМНОРСТУХаеіјорсухѕԁһ';

@@ -1,13 +1,13 @@
 import type { Usage } from './agent.ts';
 import type { Pause, RunDecision } from './control.ts';
-import type { BatchRef, HeldCommit, RunRepo, Scheduling } from './events.ts';
+import type { BatchRef, HeldCommit, RunRepo, Scheduling } from './journal/events.ts';
 import type { RunFailures, StoryFailures } from './fold-failure.ts';
-import type { HiddenPlaces } from './hidden-places.ts';
-import type { Need } from './needs.ts';
+import type { HiddenPlaces } from './text/hidden-places.ts';
+import type { Need } from './run/run-dependencies.ts';
 import type { Phase } from './phase.ts';
-import type { Restored } from './restored.ts';
-import type { StopReason } from './stop-reason.ts';
-import type { TestChanges } from './test-report.ts';
+import type { Restored } from './review/restored-paths.ts';
+import type { StopReason } from './failure/stop-reason.ts';
+import type { TestChanges } from './test-report/test-report.ts';
 
 /** `done` was already done in the PRD; `skipped` the PRD says to leave out; `cancelled` a person did. */
 export type StoryProgress =

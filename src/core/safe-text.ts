@@ -1,4 +1,4 @@
-import { replaceHidden, spell } from './hidden.ts';
+import { replaceHidden, spell } from './text/hidden-characters.ts';
 
 /** Colors and cursor movements. Their parameters are short, so that nothing but numbers goes with them. */
 const STYLING = /\u001b\[\??[0-9;:]{0,40}[A-Za-z]/g;

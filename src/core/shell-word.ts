@@ -1,4 +1,4 @@
-import { hasHidden } from './hidden.ts';
+import { hasHidden } from './text/hidden-characters.ts';
 
 /** A word that a shell reads as one argument; what no terminal should see is spelled out, as bash and zsh read it. */
 export function shellWord(text: string): string {

@@ -1,8 +1,8 @@
-import { hiddenText } from './hidden-places.ts';
+import { hiddenText } from './text/hidden-places.ts';
 import type { StoryState } from './run-state.ts';
 import { safeLine } from './safe-text.ts';
-import { losesTests } from './test-report.ts';
-import { testsText } from './transcript-story.ts';
+import { losesTests } from './test-report/test-report.ts';
+import { testsText } from './transcript/story-lines.ts';
 
 /** Something in a story's change that a person should know of before they take it over. */
 export interface Finding {

@@ -1,5 +1,5 @@
 import { clip, safeOutput } from './safe-text.ts';
-import type { StoryLine, Tone } from './transcript-line.ts';
+import type { StoryLine, Tone } from './transcript/transcript-line.ts';
 
 /** Most characters of a line of a transcript. */
 export const LINE_LENGTH = 240;

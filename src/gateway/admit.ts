@@ -1,9 +1,9 @@
-import { HaloError } from '../core/errors.ts';
+import { HaloError } from '../core/failure/errors.ts';
 import { sleep } from '../lib/sleep.ts';
 import type { Allowance, Grant } from './allowance.ts';
 import type { Ledger } from './ledger.ts';
-import type { ModelRequest } from './model-route.ts';
-import { worstCase } from './worst-case.ts';
+import type { ModelRequest } from './model/model-route.ts';
+import { worstCase } from './usage/estimate-max-tokens.ts';
 
 /** Longest that a client waits in the gateway for its turn; agents wait minutes for a first byte. */
 export const HOLD_MS = 60_000;

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http';
-import { secretForms } from '../lib/secrets/forms.ts';
+import { secretForms } from '../lib/secrets/encodings.ts';
 import type { ModelApi } from '../core/model-api.ts';
 
 /** Headers of the client that a model provider may see, in exactly these spellings; above all, no credentials. */

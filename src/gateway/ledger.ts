@@ -1,8 +1,8 @@
 import { addUsage, NO_USAGE, type Usage } from '../core/agent.ts';
-import type { FailureCause } from '../core/failure.ts';
+import type { FailureCause } from '../core/failure/failure.ts';
 import type { Door, NetworkAsked } from '../core/network.ts';
 import { safeLine } from '../core/safe-text.ts';
-import { createTraffic } from './traffic.ts';
+import { createTraffic } from './egress/network-log.ts';
 
 /** One request that reached the gateway. `target` is a path, a URL or a host:port, made safe to print. */
 export interface GatewayRecord {

@@ -5,18 +5,18 @@ import { openMasker } from '../lib/secrets/masker.ts';
 import { NO_USAGE, type Usage } from '../core/agent.ts';
 import { admit, HOLD_MS, type Refusal } from './admit.ts';
 import type { Allowance, Grant } from './allowance.ts';
-import { answerError, errorBody } from './answers.ts';
+import { answerError, errorBody } from './error-responses.ts';
 import { modelAnswerHeaders } from './headers.ts';
-import { hideSecret } from './hide-secret.ts';
+import { hideSecret } from './model/hide-secret.ts';
 import type { Ledger } from './ledger.ts';
-import { createMeter } from './meter.ts';
-import type { ModelHandler, ModelRequest, ModelRoute } from './model-route.ts';
+import { createMeter } from './usage/token-meter.ts';
+import type { ModelHandler, ModelRequest, ModelRoute } from './model/model-route.ts';
 import { describeNetworkError, neverLeft } from './network-error.ts';
-import { readPause } from './pause.ts';
-import { causeOf, ERROR_BYTES, readProviderError } from './provider-error.ts';
-import { openProvider, type Provider } from './provider.ts';
-import { createRecorder, type Take } from './recorder.ts';
-import { limitAnswer } from './worst-case.ts';
+import { readPause } from './model/retry-after.ts';
+import { causeOf, ERROR_BYTES, readProviderError } from './model/provider-error.ts';
+import { openProvider, type Provider } from './model/upstream-provider.ts';
+import { createRecorder, type Take } from './cassette/cassette-recorder.ts';
+import { limitAnswer } from './usage/estimate-max-tokens.ts';
 
 /** A take for when nothing is recorded. */
 const NO_TAKE: Take = { start: () => {}, push: () => {}, end: () => Promise.resolve() };

@@ -1,10 +1,10 @@
 import type { Socket } from 'node:net';
 import type { SecureContext } from 'node:tls';
-import type { AddressBook } from './addresses.ts';
+import type { AddressBook } from './egress/addresses.ts';
 import type { Ledger } from './ledger.ts';
-import type { GatewayLimits } from './limits.ts';
-import type { Registries } from './registry.ts';
-import { formatTarget, parseTarget, type Target } from './target.ts';
+import type { GatewayLimits } from './gateway-limits.ts';
+import type { Registries } from './registry/registries.ts';
+import { formatTarget, parseTarget, type Target } from './egress/host-port.ts';
 
 /** What the network doors of a gateway share. */
 export interface Network {

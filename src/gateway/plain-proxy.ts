@@ -1,12 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
-import { answerText } from './answers.ts';
+import { answerText } from './error-responses.ts';
 import { capBytes } from './cap-bytes.ts';
 import { answerHeaders, forwardedHeaders, hasBody } from './headers.ts';
-import { serveDebian, type MirrorDoor } from './mirror.ts';
+import { serveDebian, type MirrorDoor } from './registry/registry-proxy.ts';
 import { checkTarget } from './network.ts';
 import { describeNetworkError } from './network-error.ts';
-import { formatTarget } from './target.ts';
+import { formatTarget } from './egress/host-port.ts';
 
 /** Serves `GET http://host[:port]/path` and HEAD to an allowed target: nothing can be sent out but the URL. */
 export async function servePlainProxy(door: MirrorDoor, req: IncomingMessage, res: ServerResponse): Promise<void> {

@@ -1,13 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { answerError } from './answers.ts';
+import { answerError } from './error-responses.ts';
 import type { Ledger } from './ledger.ts';
-import type { GatewayLimits } from './limits.ts';
-import { describeOperations, findOperation } from './model-api.ts';
-import type { ModelHandler, ModelRoute } from './model-route.ts';
-import { isForMirror, serveMirror, type MirrorDoor } from './mirror.ts';
-import { showsToken } from './token.ts';
+import type { GatewayLimits } from './gateway-limits.ts';
+import { describeOperations, findOperation } from './model/model-operations.ts';
+import type { ModelHandler, ModelRoute } from './model/model-route.ts';
+import { isForMirror, serveMirror, type MirrorDoor } from './registry/registry-proxy.ts';
+import { showsToken } from './attempt-token.ts';
 import { servePlainProxy } from './plain-proxy.ts';
-import { readModelRequest } from './read-model-request.ts';
+import { readModelRequest } from './model/read-model-request.ts';
 
 /** What the doors of one gateway share. */
 export interface Doors {

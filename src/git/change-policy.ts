@@ -1,9 +1,9 @@
-import { refuseCollisions } from './collisions.ts';
-import { refuseEmbedded } from './embedded.ts';
-import type { ImportLimits } from './import-limits.ts';
-import { readObjects, statObjects } from './objects.ts';
+import { refuseCollisions } from './import/case-collisions.ts';
+import { refuseEmbedded } from './import/embedded-repositories.ts';
+import type { ImportLimits } from './import/import-limits.ts';
+import { readObjects, statObjects } from './objects/read-objects.ts';
 import { checkChangedPath, checkLink, checkNewPath } from './path-policy.ts';
-import { ABSENT, type RawChange } from './tree-diff.ts';
+import { ABSENT, type RawChange } from './objects/tree-diff.ts';
 import { violation } from './violation.ts';
 
 const LINK = '120000';

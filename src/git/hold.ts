@@ -1,17 +1,17 @@
 import { mkdtemp, readFile, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { HaloError } from '../core/errors.ts';
+import { HaloError } from '../core/failure/errors.ts';
 import { syncPath, writeAtomic } from '../lib/atomic-write.ts';
-import { markProcess } from '../lib/process-life.ts';
-import { makeBareRepo } from './bare-repo.ts';
-import { git, gitText } from './git.ts';
-import { IMPORT_LIMITS } from './import-limits.ts';
-import { describeChange, type Change } from './import.ts';
-import { setRef } from './land.ts';
-import { mirrorShape } from './mirror.ts';
-import { assertObjectId, isObjectId } from './object-id.ts';
-import { sendCommit } from './send-commit.ts';
-import { diffTrees } from './tree-diff.ts';
+import { markProcess } from '../lib/process-identity.ts';
+import { makeBareRepo } from './repository/init-repo.ts';
+import { git, gitText } from './process/git.ts';
+import { IMPORT_LIMITS } from './import/import-limits.ts';
+import { describeChange, type Change } from './import/import-tree.ts';
+import { setRef } from './land/land-commit.ts';
+import { mirrorShape } from './mirror/mirror.ts';
+import { assertObjectId, isObjectId } from './process/object-id.ts';
+import { sendCommit } from './mirror/send-commit.ts';
+import { diffTrees } from './objects/tree-diff.ts';
 
 /** From the objects folder of the store of held commits to that of the mirror beside it. */
 const MIRROR_OBJECTS = '../../mirror.git/objects';

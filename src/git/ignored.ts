@@ -1,4 +1,4 @@
-import { tryGit } from './git.ts';
+import { tryGit } from './process/git.ts';
 
 /** Which of these folders of a checkout, as paths from its top, the repository's own rules do not ignore. */
 export async function findNotIgnored(root: string, folders: readonly string[]): Promise<string[]> {

@@ -1,6 +1,6 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { git } from './git.ts';
+import { git } from './process/git.ts';
 
 /** Makes a repository with a branch `main` of one commit that holds these files (plain names to contents). Throws GIT_FAILED. */
 export async function makeRepo(dir: string, files: Readonly<Record<string, string | Uint8Array>>): Promise<void> {

@@ -1,5 +1,5 @@
 import { posix } from 'node:path';
-import { hasHidden } from '../core/hidden.ts';
+import { hasHidden } from '../core/text/hidden-characters.ts';
 import { violation } from './violation.ts';
 
 const MAX_PATH_BYTES = 4096;

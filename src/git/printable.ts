@@ -1,4 +1,4 @@
-import { replaceHidden, spell } from '../core/hidden.ts';
+import { replaceHidden, spell } from '../core/text/hidden-characters.ts';
 
 /** Text of unknown origin for a message, on one line: hidden characters spelled, at most `max` characters. */
 export function printable(text: string, max = 200): string {

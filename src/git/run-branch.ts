@@ -1,5 +1,5 @@
-import { HaloError } from '../core/errors.ts';
-import { git } from './git.ts';
+import { HaloError } from '../core/failure/errors.ts';
+import { git } from './process/git.ts';
 
 /** The branches of runs are below this name, so that no branch may have it. */
 const FOLDER = 'halo';

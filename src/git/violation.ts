@@ -1,5 +1,5 @@
-import { HaloError } from '../core/errors.ts';
-import { AT_LIMIT } from './git.ts';
+import { HaloError } from '../core/failure/errors.ts';
+import { AT_LIMIT } from './process/git.ts';
 import { printable } from './printable.ts';
 
 /** A refused import: names the path (escaped, undefined for the whole) and the rule it breaks. */

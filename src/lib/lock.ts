@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { lstat, lutimes, readlink, rename, rm, symlink, unlink, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
-import { isAlive, startOf } from './process-life.ts';
+import { isAlive, startOf } from './process-identity.ts';
 import { sleep } from './sleep.ts';
 
 export interface LockOptions {

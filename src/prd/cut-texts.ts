@@ -1,6 +1,6 @@
-import type { CutDetail } from '../core/details.ts';
-import type { Prd } from '../core/prd.ts';
-import { contextText, storyText } from '../core/story-text.ts';
+import type { CutDetail } from '../core/prd/story-details.ts';
+import type { Prd } from '../core/prd/prd.ts';
+import { contextText, storyText } from '../core/prd/story-text.ts';
 import type { Warning } from './findings.ts';
 
 /** What is longer than the prompt of a story holds. */

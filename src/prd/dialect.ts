@@ -1,8 +1,8 @@
-import type { DialectId, Prd, Story } from '../core/prd.ts';
-import type { FoundList } from './find-list.ts';
+import type { DialectId, Prd, Story } from '../core/prd/prd.ts';
+import type { FoundList } from './json/find-list.ts';
 import type { Findings, Place } from './findings.ts';
-import type { JsonValue } from './json.ts';
-import type { MarkdownDocument } from './markdown/scan.ts';
+import type { JsonValue } from './json/json-positions.ts';
+import type { MarkdownDocument } from './markdown/scan-markdown.ts';
 
 /** Where a story keeps its progress in the file. */
 export type Mark =

@@ -1,4 +1,4 @@
-import type { FileProblem } from '../core/errors.ts';
+import type { FileProblem } from '../core/failure/errors.ts';
 import { toOneLine } from '../lib/one-line.ts';
 
 /** Where something stands in a PRD file: `where` for people (`userStories[2].size`), `offset` in characters. */

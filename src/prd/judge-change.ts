@@ -1,8 +1,8 @@
-import type { Story, StoryStatus } from '../core/prd.ts';
+import type { Story, StoryStatus } from '../core/prd/prd.ts';
 import type { DraftStory } from './dialect.ts';
-import { applyEdits } from './edits.ts';
-import type { JsonValue } from './json.ts';
-import { readPrdFile, type ReadPrd } from './parse.ts';
+import { applyEdits } from './json/text-edits.ts';
+import type { JsonValue } from './json/json-positions.ts';
+import { readPrdFile, type ReadPrd } from './parse-prd.ts';
 import { digestStory, PROGRESS_KEYS } from './spec-hash.ts';
 
 export interface PrdVersions {

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
-import type { Prd, Story } from '../core/prd.ts';
+import type { Prd, Story } from '../core/prd/prd.ts';
 import type { Draft, DraftStory } from './dialect.ts';
-import { canonicalKey } from './find-member.ts';
-import { BOOLEAN_FLAG_KEYS, FLAG_KEYS, STARTED_KEYS, STATUS_KEYS } from './keys.ts';
+import { canonicalKey } from './json/find-member.ts';
+import { BOOLEAN_FLAG_KEYS, FLAG_KEYS, STARTED_KEYS, STATUS_KEYS } from './json/field-aliases.ts';
 
 /** Raised when a file of which nothing has changed would get another hash, because halo reads it otherwise. */
 const VERSION = 2;

@@ -1,10 +1,10 @@
 import type { Redis } from 'ioredis';
 import type { BudgetScope, Charge, Overrun } from '../core/budget.ts';
-import { HaloError } from '../core/errors.ts';
+import { HaloError } from '../core/failure/errors.ts';
 import { sleep } from '../lib/sleep.ts';
 import { ABANDONED, COOL, RENEW, RESERVE, RESTORE, SETTLE } from './allowance-scripts.ts';
 import { openTested } from './redis-client.ts';
-import type { RedisLink } from './redis.ts';
+import type { RedisLink } from './redis/connect-redis.ts';
 
 /** A budget that a request counts against; limits in millionths of a USD and in tokens. */
 export interface SpendScope {

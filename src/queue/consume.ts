@@ -3,13 +3,13 @@ import { randomBytes } from 'node:crypto';
 import { UnrecoverableError, WaitingError, Worker, type Job } from 'bullmq';
 import { safeLine } from '../core/safe-text.ts';
 import { sleep } from '../lib/sleep.ts';
-import { openDispatch } from './dispatch.ts';
+import { openDispatch } from './scheduler/scheduler-client.ts';
 import { buryJob } from './dead-letters.ts';
-import { holdLocks } from './hold-locks.ts';
+import { holdLocks } from './renew-job-locks.ts';
 import { queueName, readJob, type JobRef } from './job.ts';
 import { openClient } from './redis-client.ts';
-import type { RedisLink } from './redis.ts';
-import { restWhenRefused } from './rest-when-refused.ts';
+import type { RedisLink } from './redis/connect-redis.ts';
+import { restWhenRefused } from './pause-on-oom.ts';
 import { takeTurns } from './take-turns.ts';
 import { NO_LIMITS, TAKEOVER_MS, type Limits } from './turns.ts';
 

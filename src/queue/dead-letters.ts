@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import { safeLine } from '../core/safe-text.ts';
-import type { RedisLink } from './redis.ts';
+import type { RedisLink } from './redis/connect-redis.ts';
 
 /** A job that was not done, because it is none of halo's. Whoever can reach Redis may have written all of it. */
 export interface DeadLetter {

@@ -2,11 +2,11 @@ import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { lstat, mkdir, readFile, readlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { HaloError, toHaloError } from '../core/errors.ts';
+import { HaloError, toHaloError } from '../core/failure/errors.ts';
 import { makePrivateFolder } from '../lib/private-folder.ts';
 import { sleep } from '../lib/sleep.ts';
 import { setDataAside } from './damaged-data.ts';
-import { socketAddress, type RedisAddress } from './redis-address.ts';
+import { socketAddress, type RedisAddress } from './redis/redis-address.ts';
 import { tryPing } from './redis-client.ts';
 
 const PROGRAMS = ['redis-server', 'valkey-server'];

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { RUN_ID } from '../lib/id.ts';
+import { RUN_ID } from '../lib/run-id.ts';
 
 /**
  * The name of a queue: each job in it stands for the next story of a run. A lane is a queue that one worker has for

@@ -1,9 +1,9 @@
-import { HaloError } from '../core/errors.ts';
+import { HaloError } from '../core/failure/errors.ts';
 import { reach } from '../lib/failpoint.ts';
-import { openDispatch, type Dispatch } from './dispatch.ts';
+import { openDispatch, type Dispatch } from './scheduler/scheduler-client.ts';
 import { jobIdOf, type JobRef } from './job.ts';
 import { openTested } from './redis-client.ts';
-import type { RedisLink } from './redis.ts';
+import type { RedisLink } from './redis/connect-redis.ts';
 import { isFull, isRefusal } from './refusal.ts';
 import { NO_LIMITS, type Limits, type Standing } from './turns.ts';
 

@@ -1,7 +1,7 @@
 import { Redis, type RedisOptions } from 'ioredis';
-import { HaloError } from '../core/errors.ts';
+import { HaloError } from '../core/failure/errors.ts';
 import { atMost } from '../lib/at-most.ts';
-import type { RedisAddress } from './redis-address.ts';
+import type { RedisAddress } from './redis/redis-address.ts';
 
 const ANSWER_MS = 4000;
 /** How long a connection that is left waits for the server's goodbye: it keeps the process alive meanwhile. */

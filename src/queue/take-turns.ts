@@ -1,4 +1,4 @@
-import type { Dispatch } from './dispatch.ts';
+import type { Dispatch } from './scheduler/scheduler-client.ts';
 import type { Entry, Question } from './turns.ts';
 
 /** A worker among the others: it says that it is there, renews the turns it has, and wakes jobs whose time has come. */

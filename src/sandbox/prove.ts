@@ -2,17 +2,17 @@ import { createHash } from 'node:crypto';
 import { mkdir, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { z } from 'zod';
-import { HaloError } from '../core/errors.ts';
+import { HaloError } from '../core/failure/errors.ts';
 import { askOnce } from '../lib/ask-once.ts';
 import { writeAtomic } from '../lib/atomic-write.ts';
 import { seccompProfile } from './docker/seccomp.ts';
 import { TRUSTED_IMAGE } from './docker/trusted-image.ts';
 import { tooOld } from './engine-age.ts';
-import { judgeProbe } from './judge-probe.ts';
-import { PROBE_LIMITS, PROBE_SCRIPT } from './probe-script.ts';
+import { judgeProbe } from './isolation-check/judge-isolation.ts';
+import { PROBE_LIMITS, PROBE_SCRIPT } from './isolation-check/isolation-script.ts';
 import type { Proof, ProvenFact } from './proof.ts';
 import type { EngineFacts, SandboxEngine } from './sandbox.ts';
-import { askSandbox } from './throwaway.ts';
+import { askSandbox } from './one-off-sandbox.ts';
 
 /** The runtime that `auto` prefers, because it keeps a kernel of its own between a sandbox and the machine's. */
 const PREFERRED = 'runsc';

@@ -1,10 +1,10 @@
 import { readdir, realpath, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Artifact } from '../core/artifact.ts';
-import { HaloError } from '../core/errors.ts';
+import { HaloError } from '../core/failure/errors.ts';
 import { FileRefused, readRegularFile } from '../lib/read-file.ts';
-import { asDiskError, isMissing, onDisk } from './disk.ts';
-import type { RunPaths } from './layout.ts';
+import { asDiskError, isMissing, onDisk } from './disk-errors.ts';
+import type { RunPaths } from './run-layout.ts';
 
 /** More of one file is not read: it would be in memory as a whole. */
 const MOST_BYTES = 16 * 1024 * 1024;

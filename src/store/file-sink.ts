@@ -2,7 +2,7 @@ import { mkdirSync, rmSync } from 'node:fs';
 import { open, type FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { Writable } from 'node:stream';
-import { asDiskError } from './disk.ts';
+import { asDiskError } from './disk-errors.ts';
 
 /**
  * A stream that fills a new file of this owner alone, in a folder that is made; what was at the path stays with whoever

@@ -1,4 +1,4 @@
-import type { StopReason } from '../core/stop-reason.ts';
+import type { StopReason } from '../core/failure/stop-reason.ts';
 
 /** What a person can do about an ending, a sentence or two. */
 export const NEXT_STEPS: Record<StopReason, string> = {

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdir, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { holdLock, isHeld } from '../lib/lock.ts';
-import { onDisk } from './disk.ts';
+import { onDisk } from './disk-errors.ts';
 
 /** `any` works on every run of the home, `own` on the runs that name it as their owner. */
 export type WorkerKind = 'any' | 'own';

@@ -2,24 +2,37 @@ import { mkdir, readFile, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Writable } from 'node:stream';
 import type { Artifact } from '../core/artifact.ts';
-import type { JournalEntry, JournalEvent } from '../core/events.ts';
+import type { JournalEntry, JournalEvent } from '../core/journal/events.ts';
 import type { RunState } from '../core/run-state.ts';
 import { writeAtomic } from '../lib/atomic-write.ts';
-import { maskInto } from '../lib/secrets/masked-sink.ts';
+import { maskInto } from '../lib/secrets/masking-sink.ts';
 import { openMasker, type Masker } from '../lib/secrets/masker.ts';
-import { amendRecord, appendToRun, freshenRun, readConstants, type Append, type Decision } from './append-run.ts';
+import {
+  amendRecord,
+  appendToRun,
+  freshenRun,
+  readConstants,
+  type Append,
+  type Decision,
+} from './journal/append-events.ts';
 import { listArtifacts, readAnyArtifact } from './artifacts.ts';
-import { createRunFolders, placeRuns, type NewRun, type RunCreated } from './create-run.ts';
-import { dropBundle, writeBundle, type BundleFacts } from './debug-bundle.ts';
-import { asDiskError, onDisk } from './disk.ts';
+import { createRunFolders, placeRuns, type NewRun, type RunCreated } from './run/create-run.ts';
+import { dropBundle, writeBundle, type BundleFacts } from './run/debug-bundle.ts';
+import { asDiskError, onDisk } from './disk-errors.ts';
 import { openFileSink } from './file-sink.ts';
-import { findRun, listRuns, runIds, type RunList } from './find-run.ts';
-import { followJournal, followRawOutput, followState, type FollowJournal, type FollowRaw } from './follow.ts';
-import { artifactPath, runPaths, runsFolder, type AttemptPlace } from './layout.ts';
-import { loadEvents, loadRun, type Folded } from './load.ts';
-import { maskEntry } from './masked-entry.ts';
-import { openRawOutput } from './raw-output.ts';
-import { recordOf, type RunConstants, type RunOrigin } from './run-record.ts';
+import { findRun, listRuns, runIds, type RunList } from './run/run-list.ts';
+import {
+  followJournal,
+  followRawOutput,
+  followState,
+  type FollowJournal,
+  type FollowRaw,
+} from './journal/follow-run-files.ts';
+import { artifactPath, runPaths, runsFolder, type AttemptPlace } from './run-layout.ts';
+import { loadEvents, loadRun, type Folded } from './journal/load-run.ts';
+import { maskEntry } from './journal/mask-event.ts';
+import { openRawOutput } from './journal/raw-output.ts';
+import { recordOf, type RunConstants, type RunOrigin } from './run/run-record.ts';
 
 /** The run directories of one HALO_HOME. Every function may throw DISK_FAILED, and RUN_NOT_FOUND for its run. */
 export interface Store {

@@ -1,10 +1,10 @@
 import { decisionOn } from '../core/decision.ts';
-import { failedNeeds } from '../core/needs.ts';
+import { failedNeeds } from '../core/run/run-dependencies.ts';
 import { logOption } from '../core/log-option.ts';
 import type { RunState } from '../core/run-state.ts';
 import { safeLine } from '../core/safe-text.ts';
 import { shellWord } from '../core/shell-word.ts';
-import type { Paint } from '../core/transcript-line.ts';
+import type { Paint } from '../core/transcript/transcript-line.ts';
 import { widthOf } from '../lib/width.ts';
 import { wrapToWidth } from '../lib/wrap.ts';
 

@@ -1,5 +1,5 @@
 import { safeText } from '../core/safe-text.ts';
-import type { Paint, Tone } from '../core/transcript-line.ts';
+import type { Paint, Tone } from '../core/transcript/transcript-line.ts';
 
 const CODES: Record<Tone, [number, number] | undefined> = {
   plain: undefined,

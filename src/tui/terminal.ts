@@ -1,9 +1,9 @@
 import { createLogUpdate } from 'log-update';
-import type { JournalEvent } from '../core/events.ts';
-import { applyEvent } from '../core/fold-run.ts';
+import type { JournalEvent } from '../core/journal/events.ts';
+import { applyEvent } from '../core/journal/fold-run.ts';
 import type { RunState } from '../core/run-state.ts';
-import { describe } from '../core/transcript.ts';
-import type { Paint, TranscriptLine } from '../core/transcript-line.ts';
+import { describe } from '../core/transcript/transcript.ts';
+import type { Paint, TranscriptLine } from '../core/transcript/transcript-line.ts';
 import { wrapToWidth } from '../lib/wrap.ts';
 import { safeStyled } from './paint.ts';
 import { view } from './view.ts';

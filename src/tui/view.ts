@@ -1,13 +1,13 @@
-import { formatDuration, msBetween } from '../core/duration.ts';
-import { plainReason } from '../core/plain-reason.ts';
+import { formatDuration, msBetween } from '../core/text/format-elapsed.ts';
+import { plainReason } from '../core/failure/plain-reason.ts';
 import type { RunState, StoryState } from '../core/run-state.ts';
 import { safeLine } from '../core/safe-text.ts';
-import type { Paint, Tone, TranscriptLine } from '../core/transcript-line.ts';
+import type { Paint, Tone, TranscriptLine } from '../core/transcript/transcript-line.ts';
 import { isDone } from '../core/progress.ts';
 import { cutToWidth, fitToWidth } from '../lib/width.ts';
 import { wrapToWidth } from '../lib/wrap.ts';
 import { usageText } from './usage-text.ts';
-import { verdictBlock } from './verdict.ts';
+import { verdictBlock } from './summary.ts';
 
 export interface ViewInput {
   state: RunState;

@@ -1,29 +1,29 @@
 import type { Config } from '../config/config.ts';
-import { HaloError } from '../core/errors.ts';
-import type { JournalEntry } from '../core/events.ts';
-import { judgeFailure } from '../core/judge-failure.ts';
-import { planNext, type PlannedAttempt } from '../core/plan.ts';
+import { HaloError } from '../core/failure/errors.ts';
+import type { JournalEntry } from '../core/journal/events.ts';
+import { judgeFailure } from '../core/failure/judge-failure.ts';
+import { planNext, type PlannedAttempt } from '../core/run/plan.ts';
 import type { RunState, StoryProgress } from '../core/run-state.ts';
-import { mirrorPath } from '../git/mirror.ts';
-import { repackMirror } from '../git/repack.ts';
-import { markProcess } from '../lib/process-life.ts';
+import { mirrorPath } from '../git/mirror/mirror.ts';
+import { repackMirror } from '../git/mirror/repack-mirror.ts';
+import { markProcess } from '../lib/process-identity.ts';
 import type { JobRef } from '../queue/job.ts';
 import type { Enqueue } from '../queue/queue.ts';
 import type { AttemptRequest } from './attempt-context.ts';
 import { attemptStory } from './attempt.ts';
 import { guardAttempt } from './disturbance.ts';
-import { endRun, planEnd } from './end-run.ts';
+import { endRun, planEnd } from './run/end-run.ts';
 import { hostGitDirOf } from './host-repo.ts';
-import { nextJobs } from './next-job.ts';
+import { nextJobs } from './run/next-jobs.ts';
 import { noteAgent } from './note-agent.ts';
-import { readRun, requireSettings, type Run } from './read-run.ts';
+import { readRun, requireSettings, type Run } from './run/read-run.ts';
 import { recoverLanded, wasBegun } from './recover-landed.ts';
-import { askBreakers } from './shared-breakers.ts';
-import { watchControl } from './watch-control.ts';
+import { askBreakers } from './run/shared-breakers.ts';
+import { watchControl } from './run/watch-control.ts';
 import { endedEntry, type StoryEnd } from './story-end.ts';
-import { sweepOrphans } from './sweep.ts';
+import { sweepOrphans } from './recovery/sweep-orphans.ts';
 import type { WorkerContext } from './worker-context.ts';
-import { writeBackProgress } from './write-back.ts';
+import { writeBackProgress } from './run/mark-prd-progress.ts';
 
 /**
  * Takes a run further by one job: an attempt at one of its stories, when the journal says that it may run now, or the

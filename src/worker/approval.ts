@@ -1,6 +1,6 @@
 import type { Config } from '../config/config.ts';
 import { decisionOn } from '../core/decision.ts';
-import { HaloError } from '../core/errors.ts';
+import { HaloError } from '../core/failure/errors.ts';
 import type { RunState } from '../core/run-state.ts';
 
 /** Throws LAND_REFUSED unless a person said yes to what the run made, where its configuration asks for that. */

@@ -1,4 +1,4 @@
-import { HaloError } from '../core/errors.ts';
+import { HaloError } from '../core/failure/errors.ts';
 import { readRegularText } from '../lib/read-file.ts';
 
 const MOST_BYTES = 8 * 1024 * 1024;

@@ -1,7 +1,7 @@
 import type { Attempt } from './attempt-context.ts';
-import { keepEvidence, readEvidence, wereSilent, type Evidence } from './evidence.ts';
+import { keepEvidence, readEvidence, wereSilent, type Evidence } from './attempt/gate-results.ts';
 import { runCommands, type NextCommand } from './on-commit.ts';
-import { VIEW } from './places.ts';
+import { VIEW } from './workspace/sandbox-paths.ts';
 import { planSteps } from './plan-steps.ts';
 import { readReports } from './phases/reports.ts';
 import { openWorkspace } from './workspace.ts';

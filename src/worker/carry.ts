@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { shellQuote } from '../lib/shell-quote.ts';
 import type { Mount, Sandbox } from '../sandbox/sandbox.ts';
 import type { Attempt } from './attempt-context.ts';
-import type { Channel } from './channel.ts';
-import { AGENT_HOME, GATEWAY_DIR, GATEWAY_SOCKET } from './places.ts';
+import type { Channel } from './network/channel.ts';
+import { AGENT_HOME, GATEWAY_DIR, GATEWAY_SOCKET } from './workspace/sandbox-paths.ts';
 import type { ChannelKind } from './worker-context.ts';
 
 /** What a sandbox is given at birth for its way out. */

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { shortStoryKey } from '../core/story-key.ts';
+import { shortStoryKey } from '../core/run/story-key.ts';
 
 /** The cassette of a story in a folder of cassettes; one that is named as an older halo did counts where it is the only one. */
 export function cassetteIn(folder: string, { id, key }: { id: string; key: string }): string {

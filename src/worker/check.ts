@@ -1,4 +1,4 @@
-import { HaloError } from '../core/errors.ts';
+import { HaloError } from '../core/failure/errors.ts';
 import type { Attempt } from './attempt-context.ts';
 import type { WorkerContext } from './worker-context.ts';
 

@@ -1,6 +1,6 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { isLeftBehind } from '../lib/process-life.ts';
+import { isLeftBehind } from '../lib/process-identity.ts';
 
 /** Folders of one process alone: probes, and runs and mirrors that are still being filled. */
 const OF_A_PROCESS = /(?:^probe|\.new)-([0-9a-f]{6}-\d+-\d*)-\w+$/;

@@ -1,19 +1,19 @@
-import { HaloError } from '../core/errors.ts';
-import type { JournalEntry } from '../core/events.ts';
+import { HaloError } from '../core/failure/errors.ts';
+import type { JournalEntry } from '../core/journal/events.ts';
 import type { RunState, StoryState } from '../core/run-state.ts';
 import { safeLine } from '../core/safe-text.ts';
 import { openHeld, parentOf, releaseCommit } from '../git/hold.ts';
-import { bringCommit, moveBranch } from '../git/land.ts';
-import { mirrorPath } from '../git/mirror.ts';
+import { bringCommit, moveBranch } from '../git/land/land-commit.ts';
+import { mirrorPath } from '../git/mirror/mirror.ts';
 import type { StoryQueue } from '../queue/queue.ts';
 import type { RunKeeper } from './worker-context.ts';
-import { decidedBefore } from './decided-before.ts';
+import { decidedBefore } from './control/previous-decision.ts';
 import { findStory } from './find-story.ts';
-import { goOn } from './go-on.ts';
+import { goOn } from './run/continue-run.ts';
 import { hostGitDirOf } from './host-repo.ts';
 import { noteProof } from './keep-proof.ts';
 import { runRef } from './run-ref.ts';
-import { readRun } from './read-run.ts';
+import { readRun } from './run/read-run.ts';
 import { withWholeMirror } from './whole-mirror.ts';
 
 export interface Decided {

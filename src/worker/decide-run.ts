@@ -1,13 +1,13 @@
 import { decisionOn } from '../core/decision.ts';
-import { HaloError } from '../core/errors.ts';
-import type { JournalEntry } from '../core/events.ts';
+import { HaloError } from '../core/failure/errors.ts';
+import type { JournalEntry } from '../core/journal/events.ts';
 import type { RunState } from '../core/run-state.ts';
 import type { RunKeeper } from './worker-context.ts';
 import { reasonOf } from './decide-held.ts';
 import { hostGitDirOf } from './host-repo.ts';
 import { noteProof } from './keep-proof.ts';
-import { landRun, type LandedRun } from './land-run.ts';
-import { readRun } from './read-run.ts';
+import { landRun, type LandedRun } from './run/land-run.ts';
+import { readRun } from './run/read-run.ts';
 
 export interface DecidedRun {
   runId: string;

@@ -1,4 +1,4 @@
-import { inspectRepo, listChanges } from '../git/repo.ts';
+import { inspectRepo, listChanges } from '../git/repository/inspect-repo.ts';
 
 /** The commit, the branch and the changed files of a checkout, for people; or why nobody knows. Never throws. */
 export async function describeCheckout(source: string): Promise<string> {

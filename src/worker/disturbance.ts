@@ -1,10 +1,10 @@
-import { toHaloError, withHint, type ErrorCode, type HaloError } from '../core/errors.ts';
-import type { AttemptRef, RunRepo } from '../core/events.ts';
-import type { FailureCause } from '../core/failure.ts';
-import { judgeDisturbance } from '../core/judge-failure.ts';
-import type { StopReason } from '../core/stop-reason.ts';
-import { asDiskError } from '../store/disk.ts';
-import type { Run } from './read-run.ts';
+import { toHaloError, withHint, type ErrorCode, type HaloError } from '../core/failure/errors.ts';
+import type { AttemptRef, RunRepo } from '../core/journal/events.ts';
+import type { FailureCause } from '../core/failure/failure.ts';
+import { judgeDisturbance } from '../core/failure/judge-failure.ts';
+import type { StopReason } from '../core/failure/stop-reason.ts';
+import { asDiskError } from '../store/disk-errors.ts';
+import type { Run } from './run/read-run.ts';
 import { mendAfter } from './whole-mirror.ts';
 import type { WorkerContext } from './worker-context.ts';
 

@@ -1,4 +1,4 @@
-import { HaloError } from '../core/errors.ts';
+import { HaloError } from '../core/failure/errors.ts';
 import type { RunState } from '../core/run-state.ts';
 import type { Store } from '../store/store.ts';
 

@@ -1,8 +1,8 @@
 import type { Host } from '../config/config.ts';
-import { HaloError } from '../core/errors.ts';
+import { HaloError } from '../core/failure/errors.ts';
 import { orClose } from '../lib/or-close.ts';
-import { checkRedis, type RedisFinding } from '../queue/check-redis.ts';
-import { connectRedis, type RedisLink } from '../queue/redis.ts';
+import { checkRedis, type RedisFinding } from '../queue/redis/redis-health.ts';
+import { connectRedis, type RedisLink } from '../queue/redis/connect-redis.ts';
 
 /** Redis for this host: configured, embedded, or in a container where the machine has no program for it. */
 export function findRedis(host: Host): Promise<RedisLink> {

@@ -1,4 +1,4 @@
-import { HaloError } from '../core/errors.ts';
+import { HaloError } from '../core/failure/errors.ts';
 import type { RunState, StoryState } from '../core/run-state.ts';
 
 /** A story of a run. Throws STORY_NOT_FOUND, which names those that there are. */

@@ -1,7 +1,7 @@
-import type { RunRepo } from '../core/events.ts';
-import { mirrorPath } from '../git/mirror.ts';
-import { inspectRepo } from '../git/repo.ts';
-import { isUrl } from '../git/source.ts';
+import type { RunRepo } from '../core/journal/events.ts';
+import { mirrorPath } from '../git/mirror/mirror.ts';
+import { inspectRepo } from '../git/repository/inspect-repo.ts';
+import { isUrl } from '../git/repository/repo-url.ts';
 
 /** The repository in which a run's branch lands: the user's own, or the mirror when the source is a URL. */
 export async function hostGitDirOf(home: string, repo: RunRepo): Promise<string> {

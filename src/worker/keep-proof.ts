@@ -1,10 +1,10 @@
-import { parseProof, proofText, type GateProof, type Proof } from '../core/proof.ts';
-import { toHaloError } from '../core/errors.ts';
-import type { AttemptRef, JournalEntry } from '../core/events.ts';
+import { parseProof, proofText, type GateProof, type Proof } from '../core/review/proof.ts';
+import { toHaloError } from '../core/failure/errors.ts';
+import type { AttemptRef, JournalEntry } from '../core/journal/events.ts';
 import { reach } from '../lib/failpoint.ts';
-import { writeNote } from '../git/notes.ts';
+import { writeNote } from '../git/commit/notes.ts';
 import { version } from '../lib/version.ts';
-import type { AttemptPlace } from '../store/layout.ts';
+import type { AttemptPlace } from '../store/run-layout.ts';
 import type { Store } from '../store/store.ts';
 import type { Attempt } from './attempt-context.ts';
 import type { Candidate } from './phases/import.ts';

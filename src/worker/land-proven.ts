@@ -1,6 +1,6 @@
 import { keepProof } from './keep-proof.ts';
 import { openBaseline } from './baseline.ts';
-import type { GateProof } from '../core/proof.ts';
+import type { GateProof } from '../core/review/proof.ts';
 import { runGates } from './phases/gates.ts';
 import { holdForPerson } from './phases/hold.ts';
 import { landCandidate } from './phases/land.ts';

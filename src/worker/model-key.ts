@@ -1,6 +1,6 @@
 import type { ModelSource } from '../config/config.ts';
-import { HaloError } from '../core/errors.ts';
-import { runKeyCommand } from '../gateway/key-command.ts';
+import { HaloError } from '../core/failure/errors.ts';
+import { runKeyCommand } from '../gateway/model/key-command.ts';
 import { askOnce } from '../lib/ask-once.ts';
 import { readRegularText } from '../lib/read-file.ts';
 

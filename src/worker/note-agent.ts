@@ -1,8 +1,8 @@
 import { agentAdapter } from '../agents/registry.ts';
 import type { AgentAbout } from '../agents/adapter.ts';
 import type { Config } from '../config/config.ts';
-import { askSandbox } from '../sandbox/throwaway.ts';
-import { AGENT_HOME } from './places.ts';
+import { askSandbox } from '../sandbox/one-off-sandbox.ts';
+import { AGENT_HOME } from './workspace/sandbox-paths.ts';
 import type { WorkerContext } from './worker-context.ts';
 
 /** A help page, with room to spare. */

@@ -1,11 +1,11 @@
 import { randomInt } from 'node:crypto';
 import type { Writable } from 'node:stream';
 import type { Config } from '../config/config.ts';
-import type { Prd } from '../core/prd.ts';
+import type { Prd } from '../core/prd/prd.ts';
 import type { RunState } from '../core/run-state.ts';
-import { storyKey } from '../core/story-key.ts';
-import { updateMirror } from '../git/mirror.ts';
-import { mirrorName } from '../git/source.ts';
+import { storyKey } from '../core/run/story-key.ts';
+import { updateMirror } from '../git/mirror/mirror.ts';
+import { mirrorName } from '../git/repository/repo-url.ts';
 import { openAttempt, type Attempt } from './attempt-context.ts';
 import { unheard } from './check.ts';
 import { runStep, type StepResult } from './run-step.ts';

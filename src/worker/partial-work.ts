@@ -1,6 +1,6 @@
 import type { Sandbox } from '../sandbox/sandbox.ts';
 import type { Attempt } from './attempt-context.ts';
-import { readWorkspace } from './phases/export.ts';
+import { readWorkspace } from './attempt/phases/export-tree.ts';
 import { importWork } from './phases/import.ts';
 
 /**

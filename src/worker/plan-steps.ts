@@ -1,15 +1,15 @@
-import { HaloError } from '../core/errors.ts';
+import { HaloError } from '../core/failure/errors.ts';
 import type { ModelApi } from '../core/model-api.ts';
 import type { RegistryName } from '../core/network.ts';
-import type { ModelRoute } from '../gateway/model-route.ts';
-import { openAllowance } from './allowance.ts';
+import type { ModelRoute } from '../gateway/model/model-route.ts';
+import { openAllowance } from './network/attempt-budget.ts';
 import type { Attempt } from './attempt-context.ts';
 import { readAuthorities } from './authorities.ts';
 import { authoritiesIn } from './carry.ts';
 import { cassetteIn } from './cassette-file.ts';
-import { openChannel, type ChannelOptions, type ChannelPlace } from './channel.ts';
-import { EGRESS_PORT, MODEL_PORT } from './places.ts';
-import { clientSettings, WITHOUT_RETRIES } from './registry-clients.ts';
+import { openChannel, type ChannelOptions, type ChannelPlace } from './network/channel.ts';
+import { EGRESS_PORT, MODEL_PORT } from './workspace/sandbox-paths.ts';
+import { clientSettings, WITHOUT_RETRIES } from './network/registry-client-env.ts';
 import type { Step, Way } from './workspace.ts';
 
 /** The commands of an attempt, in order: setup and agent in the work tree, setup and gates in the clean one. */

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Host } from '../config/config.ts';
-import type { Env } from '../config/host.ts';
-import { secretsOf } from '../config/secret-variables.ts';
+import type { Env } from '../config/environment/host.ts';
+import { secretsOf } from '../config/environment/secret-variables.ts';
 import { openMasker, type Masker } from '../lib/secrets/masker.ts';
 
 /** A masker that knows what is secret to this process whatever it works on. */

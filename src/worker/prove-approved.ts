@@ -1,7 +1,7 @@
 import { readAnswer } from '../agents/answer.ts';
 import type { Approval } from '../core/run-state.ts';
 import { openHeld, readHeld } from '../git/hold.ts';
-import { sendCommit } from '../git/send-commit.ts';
+import { sendCommit } from '../git/mirror/send-commit.ts';
 import type { Attempt } from './attempt-context.ts';
 import { readProofOf } from './keep-proof.ts';
 import { proveMerged, type Proven } from './land-proven.ts';

@@ -1,10 +1,10 @@
-import { unmetNeeds } from '../core/needs.ts';
+import { unmetNeeds } from '../core/run/run-dependencies.ts';
 import type { StoryQueue } from '../queue/queue.ts';
 import { forgetDead } from '../store/presence.ts';
 import { laneOf } from './lane.ts';
-import { nextJobs } from './next-job.ts';
-import { settleNeeds } from './settle-needs.ts';
-import { sweepOrphans } from './sweep.ts';
+import { nextJobs } from './run/next-jobs.ts';
+import { settleNeeds } from './recovery/update-dependencies.ts';
+import { sweepOrphans } from './recovery/sweep-orphans.ts';
 import type { WorkerContext } from './worker-context.ts';
 
 const EVERY_MS = 10_000;

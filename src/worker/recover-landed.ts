@@ -1,8 +1,8 @@
 import type { Config } from '../config/config.ts';
-import type { JournalEntry } from '../core/events.ts';
+import type { JournalEntry } from '../core/journal/events.ts';
 import { isDone } from '../core/progress.ts';
 import type { RunState, StoryState } from '../core/run-state.ts';
-import { findLanded } from '../git/land.ts';
+import { findLanded } from '../git/land/land-commit.ts';
 import type { Store } from '../store/store.ts';
 import type { RunKeeper } from './worker-context.ts';
 import { hostGitDirOf } from './host-repo.ts';

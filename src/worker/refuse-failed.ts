@@ -1,5 +1,5 @@
 import { NAME_FAILED, unreachableText } from '../core/command-needs.ts';
-import type { StopReason } from '../core/stop-reason.ts';
+import type { StopReason } from '../core/failure/stop-reason.ts';
 import { formatDuration } from '../lib/duration.ts';
 import type { Attempt } from './attempt-context.ts';
 import type { EndedCommand } from './on-commit.ts';

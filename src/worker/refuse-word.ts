@@ -1,9 +1,9 @@
-import { HaloError } from '../core/errors.ts';
-import { JOURNAL_VERSION, type JournalEntry } from '../core/events.ts';
-import { applyEvent } from '../core/fold-run.ts';
-import { failedNeeds, needsText } from '../core/needs.ts';
+import { HaloError } from '../core/failure/errors.ts';
+import { JOURNAL_VERSION, type JournalEntry } from '../core/journal/events.ts';
+import { applyEvent } from '../core/journal/fold-run.ts';
+import { failedNeeds, needsText } from '../core/run/run-dependencies.ts';
 import type { RunState, StoryState } from '../core/run-state.ts';
-import { planEnd } from './end-run.ts';
+import { planEnd } from './run/end-run.ts';
 import { findStory } from './find-story.ts';
 
 /** Throws STEER_REFUSED for a run that has ended, and says what a person can do about it instead. */

@@ -2,18 +2,18 @@ import { readFile } from 'node:fs/promises';
 import { join, normalize } from 'node:path';
 import { z } from 'zod';
 import { saysDiskFull } from '../core/disk-full.ts';
-import { HaloError } from '../core/errors.ts';
-import type { Restored } from '../core/restored.ts';
+import { HaloError } from '../core/failure/errors.ts';
+import type { Restored } from '../core/review/restored-paths.ts';
 import { safeLine } from '../core/safe-text.ts';
-import { streamCommit } from '../git/pack-stream.ts';
+import { streamCommit } from '../git/mirror/stream-commit-pack.ts';
 import { parseJson } from '../lib/parse-json.ts';
 import { shellQuote } from '../lib/shell-quote.ts';
-import { DOCKER_DIR } from '../sandbox/docker/image-recipe.ts';
+import { DOCKER_DIR } from '../sandbox/docker/image/image-recipe.ts';
 import { TRUSTED_IMAGE } from '../sandbox/docker/trusted-image.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
 import type { Attempt } from './attempt-context.ts';
-import { repositoryScript, type Checkout } from './checkout.ts';
-import { WORKSPACE } from './places.ts';
+import { repositoryScript, type Checkout } from './workspace/checkout-script.ts';
+import { WORKSPACE } from './workspace/sandbox-paths.ts';
 
 const PROGRAM = 'restore-tree.mjs';
 /** With what it imports. */

@@ -1,13 +1,13 @@
 import type { Writable } from 'node:stream';
-import type { CommandResult } from '../core/events.ts';
+import type { CommandResult } from '../core/journal/events.ts';
 import type { NetworkPhase } from '../core/network.ts';
-import { maskInto } from '../lib/secrets/masked-sink.ts';
+import { maskInto } from '../lib/secrets/masking-sink.ts';
 import type { SandboxExit } from '../sandbox/sandbox.ts';
 import type { Attempt } from './attempt-context.ts';
 import { throughChannel } from './carry.ts';
-import { EGRESS_PORT } from './places.ts';
+import { EGRESS_PORT } from './workspace/sandbox-paths.ts';
 import { reportNetwork } from './report-network.ts';
-import { openStepLog } from './step-log.ts';
+import { openStepLog } from './workspace/command-log.ts';
 import type { StartedStep } from './workspace.ts';
 
 export interface StepResult {

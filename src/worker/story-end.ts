@@ -1,11 +1,11 @@
 import type { Config } from '../config/config.ts';
 import { NO_USAGE, type Usage } from '../core/agent.ts';
-import type { AttemptRef, FailureNote, HeldCommit, JournalEntry, Verdict } from '../core/events.ts';
-import type { FailureCause } from '../core/failure.ts';
-import { HaloError } from '../core/errors.ts';
+import type { AttemptRef, FailureNote, HeldCommit, JournalEntry, Verdict } from '../core/journal/events.ts';
+import type { FailureCause } from '../core/failure/failure.ts';
+import { HaloError } from '../core/failure/errors.ts';
 import { formatDuration } from '../lib/duration.ts';
 import { formatSize } from '../lib/size.ts';
-import type { StopReason } from '../core/stop-reason.ts';
+import type { StopReason } from '../core/failure/stop-reason.ts';
 import type { SandboxExit } from '../sandbox/sandbox.ts';
 
 /** How an attempt ended: data, whatever it was. */

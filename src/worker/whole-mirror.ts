@@ -1,9 +1,9 @@
-import { HaloError, type ErrorCode } from '../core/errors.ts';
-import type { RunRepo } from '../core/events.ts';
-import { mendMirror } from '../git/mend-mirror.ts';
-import { updateMirror } from '../git/mirror.ts';
-import { inspectRepo } from '../git/repo.ts';
-import { isUrl, type Access } from '../git/source.ts';
+import { HaloError, type ErrorCode } from '../core/failure/errors.ts';
+import type { RunRepo } from '../core/journal/events.ts';
+import { mendMirror } from '../git/mirror/repair-mirror.ts';
+import { updateMirror } from '../git/mirror/mirror.ts';
+import { inspectRepo } from '../git/repository/inspect-repo.ts';
+import { isUrl, type Access } from '../git/repository/repo-url.ts';
 
 /** Its errors are those of git in a mirror. */
 const OF_MIRROR: readonly ErrorCode[] = ['GIT_FAILED', 'REPO_UNREACHABLE'];

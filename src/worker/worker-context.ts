@@ -4,9 +4,9 @@ import type { Masker } from '../lib/secrets/masker.ts';
 import type { SharedAllowance } from '../queue/allowance.ts';
 import type { Proof } from '../sandbox/proof.ts';
 import type { SandboxEngine } from '../sandbox/sandbox.ts';
-import type { Breakers } from '../store/breakers.ts';
+import type { Breakers } from '../store/breaker-files.ts';
 import type { Store } from '../store/store.ts';
-import type { FindRoutes } from './mirrors.ts';
+import type { FindRoutes } from './network/registry-routes.ts';
 
 /** How sandboxes of a run reach their gateways: through a mounted socket, or over the stdio of a bridge in the sandbox. */
 export type ChannelKind = 'socket' | 'stdio';

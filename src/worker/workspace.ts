@@ -1,13 +1,13 @@
-import { HaloError } from '../core/errors.ts';
-import type { Restored } from '../core/restored.ts';
+import { HaloError } from '../core/failure/errors.ts';
+import type { Restored } from '../core/review/restored-paths.ts';
 import { collectText, discard } from '../lib/sinks.ts';
 import type { Sandbox, SandboxSpec } from '../sandbox/sandbox.ts';
 import { TRUSTED_IMAGE } from '../sandbox/docker/trusted-image.ts';
-import { streamCommit } from '../git/pack-stream.ts';
+import { streamCommit } from '../git/mirror/stream-commit-pack.ts';
 import type { Attempt } from './attempt-context.ts';
-import type { Channel } from './channel.ts';
-import { checkoutFromPack, checkoutScript, type Checkout } from './checkout.ts';
-import { WORKSPACE } from './places.ts';
+import type { Channel } from './network/channel.ts';
+import { checkoutFromPack, checkoutScript, type Checkout } from './workspace/checkout-script.ts';
+import { WORKSPACE } from './workspace/sandbox-paths.ts';
 import { carryChannel, mountChannel } from './carry.ts';
 import { openRestorer, type Restorer } from './restore-tree.ts';
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, it } from 'vitest';
 import { agentAdapter } from '../../src/agents/registry.ts';
-import { startModelServer } from '../support/model-server.ts';
+import { startModelServer } from '../support/model/model-server.ts';
 import { SCENARIOS as CLAUDE } from './claude-scenarios.ts';
 import { SCENARIOS as CODEX } from './codex-scenarios.ts';
 import { SCENARIOS as GEMINI } from './gemini-scenarios.ts';

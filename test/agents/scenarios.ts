@@ -1,5 +1,5 @@
 import type { AgentOutcome } from '../../src/core/agent.ts';
-import type { Turn } from '../support/model-server.ts';
+import type { Turn } from '../support/model/model-server.ts';
 
 /** One run of a real CLI against the scripted model server, and what has to come of it. */
 export interface Scenario {

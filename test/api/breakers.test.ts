@@ -2,9 +2,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { resetBreaker, type BreakerKeeper } from '../../src/api/breakers.ts';
-import { transcribe } from '../../src/core/transcript.ts';
-import { openBreakers } from '../../src/store/breakers.ts';
+import { resetBreaker, type BreakerKeeper } from '../../src/api/runs/breakers.ts';
+import { transcribe } from '../../src/core/transcript/transcript.ts';
+import { openBreakers } from '../../src/store/breaker-files.ts';
 import { openStore } from '../../src/store/store.ts';
 
 let home: string;

@@ -2,12 +2,12 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { checkSandbox } from '../../src/api/check-sandbox.ts';
-import { checkQueue, diagnose, foldSame, judgeOpenFiles } from '../../src/api/doctor.ts';
+import { checkSandbox } from '../../src/api/doctor/check-sandbox.ts';
+import { checkQueue, diagnose, foldSame, judgeOpenFiles } from '../../src/api/doctor/diagnose.ts';
 import { buryJob } from '../../src/queue/dead-letters.ts';
-import { connectRedis } from '../../src/queue/redis.ts';
+import { connectRedis } from '../../src/queue/redis/connect-redis.ts';
 import { openDocker } from '../../src/sandbox/docker/engine.ts';
-import { parseOpenFiles } from '../../src/sandbox/docker/engine-facts.ts';
+import { parseOpenFiles } from '../../src/sandbox/docker/engine-info.ts';
 import type { EngineFacts, SandboxEngine } from '../../src/sandbox/sandbox.ts';
 
 const engine = openDocker();

@@ -2,8 +2,8 @@ import { symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { resolveConfig } from '../../src/config/resolve.ts';
-import { findGuarded } from '../../src/api/guarded-paths.ts';
-import { makeRepo, run, tempDir } from '../git/fixture.ts';
+import { findGuarded } from '../../src/api/submit/guarded-paths.ts';
+import { makeRepo, run, tempDir } from '../support/repository/git-fixture.ts';
 
 const TEXT = '{"userStories":[]}';
 const prd = (path: string, text = TEXT) => ({ path, bytes: new TextEncoder().encode(text) });

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { openHttp } from '../../src/api/http-client.ts';
-import { isLoopback, parseAddress, serveApi } from '../../src/api/serve.ts';
-import { ensureToken } from '../../src/api/token.ts';
+import { isLoopback, parseAddress, serveApi } from '../../src/api/http/serve-api.ts';
+import { ensureToken } from '../../src/api/http/api-token.ts';
 import type { Host } from '../../src/config/config.ts';
 import { openMemory } from '../support/memory-operations.ts';
 

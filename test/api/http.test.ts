@@ -3,9 +3,9 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { openHttp } from '../../src/api/http-client.ts';
 import { buildApp } from '../../src/api/http-server.ts';
 import type { Operations, SubmitRequest } from '../../src/api/operations.ts';
-import { toHaloError } from '../../src/core/errors.ts';
+import { toHaloError } from '../../src/core/failure/errors.ts';
 import { openMemory, type MemoryOperations } from '../support/memory-operations.ts';
-import { COMMIT, created, held, passed, succeeded } from '../support/sample-run.ts';
+import { COMMIT, created, held, passed, succeeded } from '../support/journal.ts';
 
 const TOKEN = 'a-token-of-the-test';
 const REQUEST: SubmitRequest = {

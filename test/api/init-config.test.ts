@@ -2,9 +2,9 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { initConfig } from '../../src/api/init-config.ts';
-import { HaloError } from '../../src/core/errors.ts';
-import { makeRepository, type TestRepository } from '../support/repository.ts';
+import { initConfig } from '../../src/api/repository/init-config.ts';
+import { HaloError } from '../../src/core/failure/errors.ts';
+import { makeRepository, type TestRepository } from '../support/repository/repository.ts';
 
 let home: string;
 let repository: TestRepository | undefined;

@@ -5,9 +5,9 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openLocal } from '../../src/api/local.ts';
 import type { Operations } from '../../src/api/operations.ts';
-import { scripted } from '../support/halo.ts';
-import { leftovers } from '../support/refusal.ts';
-import { makeRepository, type TestRepository } from '../support/repository.ts';
+import { scripted } from '../support/halo/halo.ts';
+import { leftovers } from '../support/halo/refusal.ts';
+import { makeRepository, type TestRepository } from '../support/repository/repository.ts';
 
 const PATH = '/somewhere/prd.json';
 

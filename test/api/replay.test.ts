@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { openLocal } from '../../src/api/local.ts';
-import type { JournalEntry } from '../../src/core/events.ts';
+import type { JournalEntry } from '../../src/core/journal/events.ts';
 import { openStore } from '../../src/store/store.ts';
 import { attempt, created } from '../support/runs.ts';
 

@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { openLocal } from '../../src/api/local.ts';
 import type { BatchRequest, Operations, SubmitRequest } from '../../src/api/operations.ts';
-import { readBatch } from '../../src/api/read-batch.ts';
-import { OK, prdOf, scripted } from '../support/halo.ts';
-import { makeRepository, type TestRepository } from '../support/repository.ts';
+import { readBatch } from '../../src/api/submit/batch-file.ts';
+import { OK, prdOf, scripted } from '../support/halo/halo.ts';
+import { makeRepository, type TestRepository } from '../support/repository/repository.ts';
 
 let home: string;
 let operations: Operations;

@@ -2,8 +2,8 @@ import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openHalo, OK, scripted } from '../support/halo.ts';
-import { makeRepository } from '../support/repository.ts';
+import { openHalo, OK, scripted } from '../support/halo/halo.ts';
+import { makeRepository } from '../support/repository/repository.ts';
 import { CLONE, EXPORT, SEALED } from './bare-sequence.ts';
 import { median, print, type Measure } from './report.ts';
 

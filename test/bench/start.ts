@@ -1,9 +1,9 @@
 import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { prdOf, scripted } from '../support/halo.ts';
-import { openHome } from '../support/halo-process.ts';
-import { makeRepository } from '../support/repository.ts';
+import { prdOf, scripted } from '../support/halo/halo.ts';
+import { openHome } from '../support/halo/halo-process.ts';
+import { makeRepository } from '../support/repository/repository.ts';
 import { median, print, type Measure } from './report.ts';
 
 const COMMANDS = [['ls'], ['status'], ['logs', '@']];

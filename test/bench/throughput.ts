@@ -2,8 +2,8 @@ import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { OK, openHalo, prdOf, scripted, type TestHalo } from '../support/halo.ts';
-import { makeRepository } from '../support/repository.ts';
+import { OK, openHalo, prdOf, scripted, type TestHalo } from '../support/halo/halo.ts';
+import { makeRepository } from '../support/repository/repository.ts';
 import { SEQUENCE } from './bare-sequence.ts';
 import { median } from './report.ts';
 

@@ -1,11 +1,11 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { TestRepository } from '../support/repository.ts';
-import { checkInvariants } from './check-invariants.ts';
-import { clockFrom, clockOff, FAKETIME } from './false-time.ts';
+import type { TestRepository } from '../support/repository/repository.ts';
+import { checkInvariants } from '../support/faults/check-invariants.ts';
+import { clockFrom, clockOff, FAKETIME } from './workers/false-time.ts';
 import { FULL, LEVEL } from './level.ts';
-import { killWorker, NO_OP, openWorld, stopWorker, tidyUp, type World } from './world.ts';
+import { killWorker, NO_OP, openWorld, stopWorker, tidyUp, type World } from '../support/faults/world.ts';
 
 vi.setConfig({ testTimeout: 300_000 });
 

@@ -3,13 +3,13 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { JournalEvent } from '../../src/core/events.ts';
-import type { HaloProcess } from '../support/halo-process.ts';
-import { makeRepository, type TestRepository } from '../support/repository.ts';
-import { checkInvariants } from './check-invariants.ts';
+import type { JournalEvent } from '../../src/core/journal/events.ts';
+import type { HaloProcess } from '../support/halo/halo-process.ts';
+import { makeRepository, type TestRepository } from '../support/repository/repository.ts';
+import { checkInvariants } from '../support/faults/check-invariants.ts';
 import { FULL, LEVEL } from './level.ts';
-import { canMount, mountSmallDisk, type SmallDisk } from './small-disk.ts';
-import { NO_OP, openWorld, stopWorker, tidyUp, type World } from './world.ts';
+import { canMount, mountSmallDisk, type SmallDisk } from './files/small-disk.ts';
+import { NO_OP, openWorld, stopWorker, tidyUp, type World } from '../support/faults/world.ts';
 
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 60_000 });
 

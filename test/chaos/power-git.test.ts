@@ -1,15 +1,15 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { fastForward } from '../../src/git/fast-forward.ts';
+import { fastForward } from '../../src/git/land/fast-forward.ts';
 import { holdCommit, openHeld, readHeld } from '../../src/git/hold.ts';
-import { bringCommit, moveBranch } from '../../src/git/land.ts';
-import { updateMirror } from '../../src/git/mirror.ts';
-import { readNote, writeNote } from '../../src/git/notes.ts';
-import { restoreStash, stashChanges } from '../../src/git/stash.ts';
-import { checkOutAside } from '../../src/git/worktrees.ts';
-import { commitFiles, makeRepo, run, tempDir } from '../git/fixture.ts';
-import { canCutPower, openPowerDisk, type PowerDisk } from './power-disk.ts';
+import { bringCommit, moveBranch } from '../../src/git/land/land-commit.ts';
+import { updateMirror } from '../../src/git/mirror/mirror.ts';
+import { readNote, writeNote } from '../../src/git/commit/notes.ts';
+import { restoreStash, stashChanges } from '../../src/git/repository/stash.ts';
+import { checkOutAside } from '../../src/git/repository/worktrees.ts';
+import { commitFiles, makeRepo, run, tempDir } from '../support/repository/git-fixture.ts';
+import { canCutPower, openPowerDisk, type PowerDisk } from './power/power-disk.ts';
 
 const ref = 'refs/heads/halo/r1';
 

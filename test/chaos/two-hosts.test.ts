@@ -3,9 +3,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { checkInvariants } from './check-invariants.ts';
+import { checkInvariants } from '../support/faults/check-invariants.ts';
 import { FULL, LEVEL } from './level.ts';
-import { openWorld, stopWorker, tidyUp, type World } from './world.ts';
+import { openWorld, stopWorker, tidyUp, type World } from '../support/faults/world.ts';
 
 /** Two machines as far as the network goes, joined by one cable; the first one has Redis. */
 const NEAR = `halo-near-${process.pid}`;

@@ -2,9 +2,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { runCli } from '../support/cli-world.ts';
+import { runCli } from '../support/terminal/cli-world.ts';
 import { openMemory, type MemoryOperations } from '../support/memory-operations.ts';
-import { created, held } from '../support/sample-run.ts';
+import { created, held } from '../support/journal.ts';
 
 let operations: MemoryOperations;
 let folder: string;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { CheckedCommand, CheckQuery } from '../../src/api/check.ts';
-import { runCli } from '../support/cli-world.ts';
+import type { CheckedCommand, CheckQuery } from '../../src/api/repository/check-repository.ts';
+import { runCli } from '../support/terminal/cli-world.ts';
 import { openMemory } from '../support/memory-operations.ts';
 
 const INSTALLED: CheckedCommand = { kind: 'setup', command: 'npm ci', ms: 12_000 };

@@ -4,12 +4,12 @@ import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { NO_USAGE } from '../../src/core/agent.ts';
-import { HaloError } from '../../src/core/errors.ts';
-import type { JournalEntry } from '../../src/core/events.ts';
-import { shortStoryKey } from '../../src/core/story-key.ts';
-import { runCli, type CliOptions } from '../support/cli-world.ts';
+import { HaloError } from '../../src/core/failure/errors.ts';
+import type { JournalEntry } from '../../src/core/journal/events.ts';
+import { shortStoryKey } from '../../src/core/run/story-key.ts';
+import { runCli, type CliOptions } from '../support/terminal/cli-world.ts';
 import { openMemory, type MemoryOperations } from '../support/memory-operations.ts';
-import { attempted, BASE, COMMIT, created, failed, held, passed, succeeded } from '../support/sample-run.ts';
+import { attempted, BASE, COMMIT, created, failed, held, passed, succeeded } from '../support/journal.ts';
 
 let folder: string;
 let operations: MemoryOperations;

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { expect, it } from 'vitest';
-import { COMPLETION_SCRIPTS } from '../../src/cli/completion-scripts.ts';
+import { COMPLETION_SCRIPTS } from '../../src/cli/completion/completion-scripts.ts';
 
 it('the bash script hands the words to halo and takes its answer', () => {
   const script = `

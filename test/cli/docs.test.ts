@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { describe, expect, it } from 'vitest';
 import { createCli } from '../../src/cli/cli.ts';
 import { buildProgram } from '../../src/cli/program.ts';
-import { processWorld } from '../../src/cli/world.ts';
+import { processWorld } from '../../src/cli/process-io.ts';
 
 const docs = await readFile(new URL('../../docs/commands.md', import.meta.url), 'utf8');
 const program = await buildProgram(createCli(processWorld([])));

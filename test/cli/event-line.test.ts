@@ -1,10 +1,10 @@
 import { expect, it } from 'vitest';
-import { eventLine } from '../../src/cli/event-line.ts';
-import type { JournalEntry, JournalEvent } from '../../src/core/events.ts';
-import { applyEvent } from '../../src/core/fold-run.ts';
+import { eventLine } from '../../src/cli/output/event-line.ts';
+import type { JournalEntry, JournalEvent } from '../../src/core/journal/events.ts';
+import { applyEvent } from '../../src/core/journal/fold-run.ts';
 import type { RunState } from '../../src/core/run-state.ts';
 import { paintPlain } from '../../src/tui/paint.ts';
-import { created, failed, passed } from '../support/sample-run.ts';
+import { created, failed, passed } from '../support/journal.ts';
 
 /** What the operator of a server reads of a journal, without the times. */
 function linesOf(entries: JournalEntry[]): string[] {

@@ -1,8 +1,8 @@
 import { expect, describe, it, beforeEach } from 'vitest';
 import { widthOf } from '../../src/lib/width.ts';
-import { runCli } from '../support/cli-world.ts';
+import { runCli } from '../support/terminal/cli-world.ts';
 import { openMemory, type MemoryOperations } from '../support/memory-operations.ts';
-import { created, passed } from '../support/sample-run.ts';
+import { created, passed } from '../support/journal.ts';
 
 let operations: MemoryOperations;
 

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { HaloError } from '../../src/core/errors.ts';
-import { readTerminal } from '../../src/config/terminal.ts';
+import { HaloError } from '../../src/core/failure/errors.ts';
+import { readTerminal } from '../../src/config/environment/terminal-settings.ts';
 import { takeColor } from '../../src/cli/take-color.ts';
 import { COMMANDS, GROUPS } from '../../src/cli/program.ts';
-import { runCli } from '../support/cli-world.ts';
+import { runCli } from '../support/terminal/cli-world.ts';
 import { openMemory } from '../support/memory-operations.ts';
-import { succeeded } from '../support/sample-run.ts';
+import { succeeded } from '../support/journal.ts';
 
 function halo(words: string[], terminal = {}) {
   return runCli(words, { operations: openMemory(), terminal });

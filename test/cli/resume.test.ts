@@ -2,9 +2,9 @@ import { mkdirSync, mkdtempSync, realpathSync, renameSync, rmSync, symlinkSync }
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { runCli } from '../support/cli-world.ts';
+import { runCli } from '../support/terminal/cli-world.ts';
 import { openMemory } from '../support/memory-operations.ts';
-import { created } from '../support/sample-run.ts';
+import { created } from '../support/journal.ts';
 
 const RUN = '0tbq4m8k7xw2dhe';
 let folder: string;

@@ -1,7 +1,7 @@
 import { PassThrough } from 'node:stream';
 import { describe, expect, it } from 'vitest';
-import { transcriptPrinter } from '../../src/cli/transcript-lines.ts';
-import type { JournalEvent } from '../../src/core/events.ts';
+import { transcriptPrinter } from '../../src/cli/logs/transcript-lines.ts';
+import type { JournalEvent } from '../../src/core/journal/events.ts';
 import { paintPlain } from '../../src/tui/paint.ts';
 
 const SAID: JournalEvent = {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { runCli } from '../support/cli-world.ts';
+import { runCli } from '../support/terminal/cli-world.ts';
 import { openMemory } from '../support/memory-operations.ts';
 
 const SERVER = 'http://halo.test:7070';

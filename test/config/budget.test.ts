@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { parseConfigFile } from '../../src/config/load.ts';
+import { parseConfigFile } from '../../src/config/load/config-file.ts';
 import { refuseRemoteOptions } from '../../src/config/remote.ts';
 import { resolveConfig } from '../../src/config/resolve.ts';
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { parseConfigFile } from '../../src/config/load.ts';
+import { parseConfigFile } from '../../src/config/load/config-file.ts';
 import { resolveConfig, type ConfigSources } from '../../src/config/resolve.ts';
 
 const file = (text: string) => parseConfigFile('/somewhere/config.toml', text);

@@ -1,7 +1,7 @@
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { expect, test } from 'vitest';
-import { processEnv, readFailpoints, readHost, readSecret } from '../../src/config/host.ts';
+import { processEnv, readFailpoints, readHost, readSecret } from '../../src/config/environment/host.ts';
 
 test('without variables the home is ~/.halo and nothing else is set', () => {
   const expected = { home: join(homedir(), '.halo'), redisUrl: undefined, apiUrl: undefined, apiToken: undefined };

@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { findRepoConfig, readConfigFile } from '../../src/config/load.ts';
+import { findRepoConfig, readConfigFile } from '../../src/config/load/config-file.ts';
 
 let dir: string;
 beforeEach(async () => {

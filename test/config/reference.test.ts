@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { parseConfigFile } from '../../src/config/load.ts';
+import { parseConfigFile } from '../../src/config/load/config-file.ts';
 import { CONFIG_KEYS, variableOf } from '../../src/config/keys.ts';
 import { resolveConfig } from '../../src/config/resolve.ts';
 

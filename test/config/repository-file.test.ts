@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { CONFIG_KEYS } from '../../src/config/keys.ts';
-import { parseConfigFile } from '../../src/config/load.ts';
+import { parseConfigFile } from '../../src/config/load/config-file.ts';
 import { refuseRemoteOptions } from '../../src/config/remote.ts';
 import { resolveConfig } from '../../src/config/resolve.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { HaloError } from '../../src/core/errors.ts';
-import { parseConfigFile } from '../../src/config/load.ts';
+import { HaloError } from '../../src/core/failure/errors.ts';
+import { parseConfigFile } from '../../src/config/load/config-file.ts';
 import { refuseRemoteOptions } from '../../src/config/remote.ts';
 import { resolveConfig, type ConfigSources } from '../../src/config/resolve.ts';
 

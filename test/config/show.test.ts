@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { parseConfigFile } from '../../src/config/load.ts';
+import { parseConfigFile } from '../../src/config/load/config-file.ts';
 import { resolveConfig } from '../../src/config/resolve.ts';
-import { pickSettings, showConfig, showConfigJson } from '../../src/config/show.ts';
+import { pickSettings, showConfig, showConfigJson } from '../../src/config/output/format-config.ts';
 
 const resolved = resolveConfig({
   repo: parseConfigFile('/repo/halo.toml', 'gates = ["npm test"]\n[env]\nTZ = "UTC"'),

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { guessGates } from '../../src/config/guess.ts';
-import { parseConfigFile } from '../../src/config/load.ts';
+import { parseConfigFile } from '../../src/config/load/config-file.ts';
 import { resolveConfig } from '../../src/config/resolve.ts';
-import { renderTemplate } from '../../src/config/template.ts';
+import { renderTemplate } from '../../src/config/output/init-template.ts';
 
 const NODE = new Map([
   ['package.json', '{"scripts": {"test": "node --test", "lint": "eslint \\"src\\""}}'],

@@ -2,11 +2,11 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { agentAdapter } from '../../src/agents/registry.ts';
-import { parseConfigFile } from '../../src/config/load.ts';
+import { parseConfigFile } from '../../src/config/load/config-file.ts';
 import { resolveConfig, type ConfigSources } from '../../src/config/resolve.ts';
 import { AGENT_IDS } from '../../src/core/agent.ts';
-import { classify, decideRetry, type FailureFacts } from '../../src/core/failure.ts';
-import { causeOf } from '../../src/gateway/provider-error.ts';
+import { classify, decideRetry, type FailureFacts } from '../../src/core/failure/failure.ts';
+import { causeOf } from '../../src/gateway/model/provider-error.ts';
 import { readRun } from '../agents/read-run.ts';
 
 const REAL = ['codex', 'claude', 'opencode', 'gemini'] as const;

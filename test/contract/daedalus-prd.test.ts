@@ -2,12 +2,12 @@ import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, utimesSync, wr
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { composeServices, type Services } from '../../src/cli/compose.ts';
-import { complete } from '../../src/cli/complete.ts';
+import { complete } from '../../src/cli/completion/complete.ts';
 import { createCli } from '../../src/cli/cli.ts';
-import { processWorld } from '../../src/cli/world.ts';
-import { runCli } from '../support/cli-world.ts';
+import { processWorld } from '../../src/cli/process-io.ts';
+import { runCli } from '../support/terminal/cli-world.ts';
 import { openMemory } from '../support/memory-operations.ts';
-import { makeRepository, type TestRepository } from '../support/repository.ts';
+import { makeRepository, type TestRepository } from '../support/repository/repository.ts';
 import { attempt, created } from '../support/runs.ts';
 
 let repository: TestRepository;

@@ -1,9 +1,9 @@
 import { existsSync, lstatSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { parsePrd } from '../../src/prd/parse.ts';
-import { openHalo, OK, scripted, type TestHalo } from '../support/halo.ts';
-import { makeRepository, type TestRepository } from '../support/repository.ts';
+import { parsePrd } from '../../src/prd/parse-prd.ts';
+import { openHalo, OK, scripted, type TestHalo } from '../support/halo/halo.ts';
+import { makeRepository, type TestRepository } from '../support/repository/repository.ts';
 
 let halo: TestHalo;
 let repository: TestRepository;

@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { openLocal } from '../../src/api/local.ts';
 import { composeServices, type Services } from '../../src/cli/compose.ts';
-import { runCli } from '../support/cli-world.ts';
-import { scripted } from '../support/halo.ts';
+import { runCli } from '../support/terminal/cli-world.ts';
+import { scripted } from '../support/halo/halo.ts';
 import { openMemory } from '../support/memory-operations.ts';
-import { makeRepository, type TestRepository } from '../support/repository.ts';
+import { makeRepository, type TestRepository } from '../support/repository/repository.ts';
 
 let repository: TestRepository;
 let path: string;

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { directoryOf, openWorld, read, recordOf, TWO, writePrd } from '../support/hanuman.ts';
-import type { Ended } from '../support/halo-process.ts';
-import { startModelServer, type ModelServer } from '../support/model-server.ts';
+import { directoryOf, openWorld, read, recordOf, TWO, writePrd } from '../support/contracts/hanuman.ts';
+import type { Ended } from '../support/halo/halo-process.ts';
+import { startModelServer, type ModelServer } from '../support/model/model-server.ts';
 
 const world = openWorld();
 

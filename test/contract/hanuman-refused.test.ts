@@ -11,9 +11,9 @@ import {
   story,
   TWO,
   writePrd,
-} from '../support/hanuman.ts';
-import { OK } from '../support/halo.ts';
-import type { TestRepository } from '../support/repository.ts';
+} from '../support/contracts/hanuman.ts';
+import { OK } from '../support/halo/halo.ts';
+import type { TestRepository } from '../support/repository/repository.ts';
 
 const world = openWorld();
 

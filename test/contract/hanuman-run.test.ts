@@ -12,10 +12,10 @@ import {
   story,
   TWO,
   writePrd,
-} from '../support/hanuman.ts';
-import { OK } from '../support/halo.ts';
-import type { Ended } from '../support/halo-process.ts';
-import type { TestRepository } from '../support/repository.ts';
+} from '../support/contracts/hanuman.ts';
+import { OK } from '../support/halo/halo.ts';
+import type { Ended } from '../support/halo/halo-process.ts';
+import type { TestRepository } from '../support/repository/repository.ts';
 
 const world = openWorld();
 

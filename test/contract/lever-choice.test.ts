@@ -3,7 +3,7 @@ import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { agentOf, entry, linkLever, openWorkspace, type LeverWorkspace } from '../support/lever.ts';
+import { agentOf, entry, linkLever, openWorkspace, type LeverWorkspace } from '../support/contracts/lever.ts';
 
 let work: LeverWorkspace;
 

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { entry, openWorkspace, type LeverWorkspace } from '../support/lever.ts';
+import { entry, openWorkspace, type LeverWorkspace } from '../support/contracts/lever.ts';
 
 let work: LeverWorkspace;
 

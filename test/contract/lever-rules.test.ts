@@ -1,13 +1,13 @@
 import { execFileSync } from 'node:child_process';
 import { afterEach, describe, expect, it } from 'vitest';
-import { judgeEnd } from '../../src/api/lever/judge-end.ts';
-import { countRun, limitOf, pauseFor, recentUsage } from '../../src/api/lever/rate-limit.ts';
-import { taskName } from '../../src/api/lever/run-folder.ts';
-import { findVerification } from '../../src/api/lever/verification.ts';
-import type { JournalEvent } from '../../src/core/events.ts';
-import { STOP_REASONS, type StopReason } from '../../src/core/stop-reason.ts';
-import { inspectRepo } from '../../src/git/repo.ts';
-import { makeRepository, type TestRepository } from '../support/repository.ts';
+import { judgeEnd } from '../../src/api/compat/lever/task-outcome.ts';
+import { countRun, limitOf, pauseFor, recentUsage } from '../../src/api/compat/lever/session-rate.ts';
+import { taskName } from '../../src/api/compat/lever/run-folder.ts';
+import { findVerification } from '../../src/api/compat/lever/verification.ts';
+import type { JournalEvent } from '../../src/core/journal/events.ts';
+import { STOP_REASONS, type StopReason } from '../../src/core/failure/stop-reason.ts';
+import { inspectRepo } from '../../src/git/repository/inspect-repo.ts';
+import { makeRepository, type TestRepository } from '../support/repository/repository.ts';
 
 let repository: TestRepository | undefined;
 afterEach(() => repository?.remove());

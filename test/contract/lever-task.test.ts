@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { OK } from '../support/halo.ts';
-import { startModelServer } from '../support/model-server.ts';
-import { agentOf, entry, openWorkspace, type LeverWorkspace } from '../support/lever.ts';
+import { OK } from '../support/halo/halo.ts';
+import { startModelServer } from '../support/model/model-server.ts';
+import { agentOf, entry, openWorkspace, type LeverWorkspace } from '../support/contracts/lever.ts';
 
 const LONG = { timeout: 180_000 };
 const CI = { 'scripts/ci.sh': '#!/bin/sh\ntest -e A.txt || test -e B.txt\n' };

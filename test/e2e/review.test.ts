@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { runCli } from '../support/cli-world.ts';
-import { openHalo, scripted, type TestHalo } from '../support/halo.ts';
-import { makeRepository, type TestRepository } from '../support/repository.ts';
+import { runCli } from '../support/terminal/cli-world.ts';
+import { openHalo, scripted, type TestHalo } from '../support/halo/halo.ts';
+import { makeRepository, type TestRepository } from '../support/repository/repository.ts';
 
 let halo: TestHalo;
 let repository: TestRepository;

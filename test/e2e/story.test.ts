@@ -3,10 +3,10 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import Docker from 'dockerode';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
-import { transcribe } from '../../src/core/transcript.ts';
+import { transcribe } from '../../src/core/transcript/transcript.ts';
 import { openStore } from '../../src/store/store.ts';
-import { openHalo, OK, scripted, type TestHalo } from '../support/halo.ts';
-import { makeRepository, type TestRepository } from '../support/repository.ts';
+import { openHalo, OK, scripted, type TestHalo } from '../support/halo/halo.ts';
+import { makeRepository, type TestRepository } from '../support/repository/repository.ts';
 
 let halo: TestHalo;
 const repositories: TestRepository[] = [];

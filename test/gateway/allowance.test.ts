@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import { describe, expect, it } from 'vitest';
-import { HaloError } from '../../src/core/errors.ts';
+import { HaloError } from '../../src/core/failure/errors.ts';
 import type { Usage } from '../../src/core/agent.ts';
 import type { Allowance, Permission, Worst } from '../../src/gateway/allowance.ts';
-import type { ModelRoute } from '../../src/gateway/model-route.ts';
+import type { ModelRoute } from '../../src/gateway/model/model-route.ts';
 import { ask, open } from './client.ts';
 import { ANTHROPIC, gateway, httpServer, modelServer, OPENAI } from './fixture.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { ModelRoute } from '../../src/gateway/model-route.ts';
-import type { ModelServer } from '../support/model-server.ts';
+import type { ModelRoute } from '../../src/gateway/model/model-route.ts';
+import type { ModelServer } from '../support/model/model-server.ts';
 import { ask } from './client.ts';
 import { ANTHROPIC, gateway, GOOGLE, modelServer, OPENAI, TOKEN } from './fixture.ts';
 

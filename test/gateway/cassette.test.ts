@@ -1,9 +1,9 @@
 import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import type { ModelRoute } from '../../src/gateway/model-route.ts';
+import type { ModelRoute } from '../../src/gateway/model/model-route.ts';
 import { openMasker } from '../../src/lib/secrets/masker.ts';
-import type { Turn } from '../support/model-server.ts';
+import type { Turn } from '../support/model/model-server.ts';
 import { ask, type Answer } from './client.ts';
 import { gateway, httpServer, modelServer, tempDir, OPENAI } from './fixture.ts';
 

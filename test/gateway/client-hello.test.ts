@@ -1,8 +1,8 @@
 import { createServer, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { describe, expect, it } from 'vitest';
-import { readHello } from '../../src/gateway/client-hello.ts';
-import { judgeHello } from '../../src/gateway/tunnel.ts';
+import { readHello } from '../../src/gateway/egress/client-hello.ts';
+import { judgeHello } from '../../src/gateway/egress/tunnel.ts';
 import { listening } from './fixture.ts';
 
 /** The first bytes that Node's own TLS client sends. */

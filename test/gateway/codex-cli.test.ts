@@ -3,7 +3,7 @@ import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { codex } from '../../src/agents/codex/index.ts';
-import type { ModelRoute } from '../../src/gateway/model-route.ts';
+import type { ModelRoute } from '../../src/gateway/model/model-route.ts';
 import { readRun } from '../agents/read-run.ts';
 import { hasAgent, runAgent } from '../agents/run-agent.ts';
 import { gateway, listening, modelServer, tempDir, OPENAI } from './fixture.ts';

@@ -6,7 +6,7 @@ import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo, Server as NetServer } from 'node:net';
 import { afterEach } from 'vitest';
 import { startGateway, type Gateway, type GatewayOptions } from '../../src/gateway/gateway.ts';
-import { startModelServer, type ModelServer, type Turn } from '../support/model-server.ts';
+import { startModelServer, type ModelServer, type Turn } from '../support/model/model-server.ts';
 
 const pem = (name: string) => readFileSync(new URL(`fixtures/localhost-${name}.pem`, import.meta.url));
 

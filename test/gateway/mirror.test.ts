@@ -9,7 +9,7 @@ import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import type { RegistryName } from '../../src/core/network.ts';
 import type { GatewayOptions } from '../../src/gateway/gateway.ts';
-import { mirrorUrl, openRegistries, type RegistryRoute } from '../../src/gateway/registry.ts';
+import { mirrorUrl, openRegistries, type RegistryRoute } from '../../src/gateway/registry/registries.ts';
 import { ask, connectTo } from './client.ts';
 import { gateway, httpServer, listening, localhost, tempDir } from './fixture.ts';
 

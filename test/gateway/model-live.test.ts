@@ -4,7 +4,7 @@ import { createServer as createTlsServer } from 'node:tls';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it, vi } from 'vitest';
 import { startGateway } from '../../src/gateway/gateway.ts';
-import type { ModelRoute } from '../../src/gateway/model-route.ts';
+import type { ModelRoute } from '../../src/gateway/model/model-route.ts';
 import { ask, open } from './client.ts';
 import { gateway, httpServer, listening, localhost, modelServer, OPENAI, TOKEN } from './fixture.ts';
 

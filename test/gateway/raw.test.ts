@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { ModelRoute } from '../../src/gateway/model-route.ts';
+import type { ModelRoute } from '../../src/gateway/model/model-route.ts';
 import { gateway, modelServer, OPENAI, TOKEN } from './fixture.ts';
 import { openRaw, sendRaw } from './raw.ts';
 import { ask } from './client.ts';

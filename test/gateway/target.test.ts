@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { formatTarget, parseAllowList, parseTarget } from '../../src/gateway/target.ts';
+import { formatTarget, parseAllowList, parseTarget } from '../../src/gateway/egress/host-port.ts';
 
 describe('a network target', () => {
   it.each([

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { checkBody } from '../../src/gateway/capabilities/check-body.ts';
-import { findOperation } from '../../src/gateway/model-api.ts';
-import type { ModelRequest } from '../../src/gateway/model-route.ts';
-import { limitAnswer, worstCase } from '../../src/gateway/worst-case.ts';
+import { checkBody } from '../../src/gateway/model/capabilities/check-body.ts';
+import { findOperation } from '../../src/gateway/model/model-operations.ts';
+import type { ModelRequest } from '../../src/gateway/model/model-route.ts';
+import { limitAnswer, worstCase } from '../../src/gateway/usage/estimate-max-tokens.ts';
 
 const PATHS = {
   responses: ['openai', '/v1/responses'],

@@ -4,7 +4,7 @@ import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { LockBusyError, withLock } from '../../src/lib/lock.ts';
-import { startOf } from '../../src/lib/process-life.ts';
+import { startOf } from '../../src/lib/process-identity.ts';
 import { sleep } from '../../src/lib/sleep.ts';
 
 let dir: string;

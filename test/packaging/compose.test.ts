@@ -8,8 +8,8 @@ import { execa } from 'execa';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openHttp } from '../../src/api/http-client.ts';
 import type { Operations } from '../../src/api/operations.ts';
-import { OK, prdOf, remotelyScripted } from '../support/halo.ts';
-import { makeRepository, type TestRepository } from '../support/repository.ts';
+import { OK, prdOf, remotelyScripted } from '../support/halo/halo.ts';
+import { makeRepository, type TestRepository } from '../support/repository/repository.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const TOKEN = 'a-token-for-this-test-only-0123456789';

@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
 import { afterAll, describe, expect, test } from 'vitest';
-import { codeBlocks } from '../support/markdown.ts';
-import { openHome } from '../support/halo-process.ts';
-import { makeRepository } from '../support/repository.ts';
+import { codeBlocks } from '../support/text/markdown.ts';
+import { openHome } from '../support/halo/halo-process.ts';
+import { makeRepository } from '../support/repository/repository.ts';
 
 const page = readFileSync(fileURLToPath(new URL('../../docs/images.md', import.meta.url)), 'utf8');
 

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import type { DialectId } from '../../src/core/prd.ts';
-import { HaloError } from '../../src/core/errors.ts';
-import { inOrder } from '../../src/core/story-order.ts';
-import { readPrdFile } from '../../src/prd/parse.ts';
-import { DIALECTS } from '../../src/prd/registry.ts';
-import { toBytes, writeSamples, type Sample } from '../support/prd-writers.ts';
+import type { DialectId } from '../../src/core/prd/prd.ts';
+import { HaloError } from '../../src/core/failure/errors.ts';
+import { inOrder } from '../../src/core/run/story-order.ts';
+import { readPrdFile } from '../../src/prd/parse-prd.ts';
+import { DIALECTS } from '../../src/prd/dialect-registry.ts';
+import { toBytes, writeSamples, type Sample } from '../support/prd/prd-writers.ts';
 
 /** A dialect that is told apart by nothing but what it forbids must be asked for. */
 const AS: Partial<Record<DialectId, DialectId>> = { daedalus: 'daedalus' };

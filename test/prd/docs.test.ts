@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { convertPrd } from '../../src/prd/convert.ts';
-import { readPrdFile } from '../../src/prd/parse.ts';
-import { DIALECTS, requireDialect } from '../../src/prd/registry.ts';
-import { toBytes } from '../support/prd-writers.ts';
+import { convertPrd } from '../../src/prd/convert-prd.ts';
+import { readPrdFile } from '../../src/prd/parse-prd.ts';
+import { DIALECTS, requireDialect } from '../../src/prd/dialect-registry.ts';
+import { toBytes } from '../support/prd/prd-writers.ts';
 
 const DOCS = readFileSync(new URL('../../docs/prd.md', import.meta.url), 'utf8');
 const examples = [...DOCS.matchAll(/^### `([\w-]+)`\n\n```(?:json|markdown)\n(.*?)^```$/gms)].map(

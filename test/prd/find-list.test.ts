@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { HaloError } from '../../src/core/errors.ts';
-import { parsePrd } from '../../src/prd/parse.ts';
-import { toBytes } from '../support/prd-writers.ts';
+import { HaloError } from '../../src/core/failure/errors.ts';
+import { parsePrd } from '../../src/prd/parse-prd.ts';
+import { toBytes } from '../support/prd/prd-writers.ts';
 
 const A = { id: 'a', title: 'Cart', steps: ['x'] };
 const B = { id: 'b', title: 'Till', steps: ['x'] };

@@ -1,13 +1,20 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { HaloError } from '../../src/core/errors.ts';
-import type { DialectId, Prd } from '../../src/core/prd.ts';
-import { convertPrd } from '../../src/prd/convert.ts';
-import { ACCEPTANCE_KEYS, DEPENDENCY_KEYS, FLAG_KEYS, GROUP_KEYS, ID_KEYS, LIST_KEYS } from '../../src/prd/keys.ts';
-import { markDone } from '../../src/prd/mark-done.ts';
-import { parsePrd } from '../../src/prd/parse.ts';
-import { DIALECTS } from '../../src/prd/registry.ts';
-import { toBytes, writeSamples, type Sample } from '../support/prd-writers.ts';
+import { HaloError } from '../../src/core/failure/errors.ts';
+import type { DialectId, Prd } from '../../src/core/prd/prd.ts';
+import { convertPrd } from '../../src/prd/convert-prd.ts';
+import {
+  ACCEPTANCE_KEYS,
+  DEPENDENCY_KEYS,
+  FLAG_KEYS,
+  GROUP_KEYS,
+  ID_KEYS,
+  LIST_KEYS,
+} from '../../src/prd/json/field-aliases.ts';
+import { markDone } from '../../src/prd/progress/mark-done.ts';
+import { parsePrd } from '../../src/prd/parse-prd.ts';
+import { DIALECTS } from '../../src/prd/dialect-registry.ts';
+import { toBytes, writeSamples, type Sample } from '../support/prd/prd-writers.ts';
 
 const DIALECT_IDS = Object.keys(DIALECTS) as DialectId[];
 const dialect = fc.constantFrom(...DIALECT_IDS);

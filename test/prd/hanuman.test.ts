@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { HaloError } from '../../src/core/errors.ts';
-import { parsePrd } from '../../src/prd/parse.ts';
+import { HaloError } from '../../src/core/failure/errors.ts';
+import { parsePrd } from '../../src/prd/parse-prd.ts';
 
 const STORY = { id: 'S1', title: 'Add a cart', size: 'M', acceptance: ['It holds items'] };
 

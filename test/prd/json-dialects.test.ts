@@ -1,7 +1,14 @@
 import { describe, expect, test } from 'vitest';
-import { HaloError } from '../../src/core/errors.ts';
-import { readPrdFile } from '../../src/prd/parse.ts';
-import { JSON_WRITERS, toBytes, type Json, type JsonId, type JsonWriter, type Sample } from '../support/prd-writers.ts';
+import { HaloError } from '../../src/core/failure/errors.ts';
+import { readPrdFile } from '../../src/prd/parse-prd.ts';
+import {
+  JSON_WRITERS,
+  toBytes,
+  type Json,
+  type JsonId,
+  type JsonWriter,
+  type Sample,
+} from '../support/prd/prd-writers.ts';
 
 const DIALECT_IDS = Object.keys(JSON_WRITERS) as JsonId[];
 

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import type { DialectId } from '../../src/core/prd.ts';
-import { HaloError } from '../../src/core/errors.ts';
-import { markDone } from '../../src/prd/mark-done.ts';
-import { parsePrd } from '../../src/prd/parse.ts';
-import { DIALECTS } from '../../src/prd/registry.ts';
-import { toBytes, writeSamples } from '../support/prd-writers.ts';
+import type { DialectId } from '../../src/core/prd/prd.ts';
+import { HaloError } from '../../src/core/failure/errors.ts';
+import { markDone } from '../../src/prd/progress/mark-done.ts';
+import { parsePrd } from '../../src/prd/parse-prd.ts';
+import { DIALECTS } from '../../src/prd/dialect-registry.ts';
+import { toBytes, writeSamples } from '../support/prd/prd-writers.ts';
 
 /** The file after marking the story with this id (or at this place), as text. */
 function mark(text: string, story: string | number, later = text): string {

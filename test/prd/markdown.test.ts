@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { HaloError } from '../../src/core/errors.ts';
-import { parsePrd } from '../../src/prd/parse.ts';
-import { toBytes } from '../support/prd-writers.ts';
+import { HaloError } from '../../src/core/failure/errors.ts';
+import { parsePrd } from '../../src/prd/parse-prd.ts';
+import { toBytes } from '../support/prd/prd-writers.ts';
 
 const parse = (...lines: string[]) => parsePrd(toBytes(lines.join('\n')), 'plan.md');
 const idsOf = (...lines: string[]) => parse(...lines).stories.map(({ id }) => id);

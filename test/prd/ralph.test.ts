@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { HaloError } from '../../src/core/errors.ts';
-import { parsePrd } from '../../src/prd/parse.ts';
+import { HaloError } from '../../src/core/failure/errors.ts';
+import { parsePrd } from '../../src/prd/parse-prd.ts';
 
 type Json = Record<string, unknown>;
 

@@ -10,10 +10,10 @@ import {
   LOOSE_DEPENDENCY_KEYS,
   STATUS_KEYS,
   TITLE_KEYS,
-} from '../../src/prd/keys.ts';
-import { readPrdFile } from '../../src/prd/parse.ts';
-import { DIALECTS } from '../../src/prd/registry.ts';
-import { JSON_WRITERS, toBytes, type Json, type JsonId, type JsonWriter } from '../support/prd-writers.ts';
+} from '../../src/prd/json/field-aliases.ts';
+import { readPrdFile } from '../../src/prd/parse-prd.ts';
+import { DIALECTS } from '../../src/prd/dialect-registry.ts';
+import { JSON_WRITERS, toBytes, type Json, type JsonId, type JsonWriter } from '../support/prd/prd-writers.ts';
 
 const FOLDER = new URL('../../schemas/', import.meta.url);
 const DIALECT_IDS = Object.keys(JSON_WRITERS) as JsonId[];

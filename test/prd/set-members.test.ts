@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { applyEdits } from '../../src/prd/edits.ts';
-import { parseJson } from '../../src/prd/json.ts';
-import { setMembers } from '../../src/prd/set-members.ts';
+import { applyEdits } from '../../src/prd/json/text-edits.ts';
+import { parseJson } from '../../src/prd/json/json-positions.ts';
+import { setMembers } from '../../src/prd/json/set-members.ts';
 
 function set(text: string, values: Record<string, unknown>): string {
   const json = parseJson(text, 'x.json', { problems: [], warnings: [] });

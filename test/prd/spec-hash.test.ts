@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { parsePrd } from '../../src/prd/parse.ts';
+import { parsePrd } from '../../src/prd/parse-prd.ts';
 import { isSameWork } from '../../src/prd/spec-hash.ts';
-import { toBytes } from '../support/prd-writers.ts';
+import { toBytes } from '../support/prd/prd-writers.ts';
 
 const read = (text: string) => parsePrd(toBytes(text), 'prd');
 

@@ -13,7 +13,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { readSetAside, takeSetAside } from '../../src/queue/damaged-data.ts';
-import { connectRedis, type RedisLink } from '../../src/queue/redis.ts';
+import { connectRedis, type RedisLink } from '../../src/queue/redis/connect-redis.ts';
 
 let home: string;
 let link: RedisLink | undefined;

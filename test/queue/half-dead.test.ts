@@ -2,7 +2,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { sleep } from '../../src/lib/sleep.ts';
 import { openQueue } from '../../src/queue/queue.ts';
 import { FULL, LEVEL } from '../chaos/level.ts';
-import { openWorkerOnRedis, type WorkerOnRedis } from './worker-on-redis.ts';
+import { openWorkerOnRedis, type WorkerOnRedis } from '../support/redis/worker-on-redis.ts';
 
 vi.setConfig({ maxConcurrency: 10 });
 

@@ -1,7 +1,7 @@
 import { describe, expect, it, vi } from 'vitest';
 import { sleep } from '../../src/lib/sleep.ts';
 import { ALL, FULL, LEVEL } from '../chaos/level.ts';
-import { openWorkerOnRedis } from './worker-on-redis.ts';
+import { openWorkerOnRedis } from '../support/redis/worker-on-redis.ts';
 
 vi.setConfig({ maxConcurrency: 10 });
 

@@ -17,12 +17,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { sleep } from '../../src/lib/sleep.ts';
-import { checkRedis } from '../../src/queue/check-redis.ts';
+import { checkRedis } from '../../src/queue/redis/redis-health.ts';
 import { openQueue } from '../../src/queue/queue.ts';
-import { connectRedis } from '../../src/queue/redis.ts';
-import { parseRedisUrl } from '../../src/queue/redis-address.ts';
+import { connectRedis } from '../../src/queue/redis/connect-redis.ts';
+import { parseRedisUrl } from '../../src/queue/redis/redis-address.ts';
 import { openTested } from '../../src/queue/redis-client.ts';
-import { buildSources, type Built } from '../support/build.ts';
+import { buildSources, type Built } from '../support/halo/build.ts';
 
 let built: Built;
 let home: string;

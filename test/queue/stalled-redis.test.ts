@@ -4,11 +4,11 @@ import { connect, createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { it, onTestFinished } from 'vitest';
-import { OK, prdOf, scripted } from '../support/halo.ts';
-import { openHome } from '../support/halo-process.ts';
-import { openRedisServer } from '../support/redis-server.ts';
-import { expectOneError } from '../support/refusal.ts';
-import { makeRepository } from '../support/repository.ts';
+import { OK, prdOf, scripted } from '../support/halo/halo.ts';
+import { openHome } from '../support/halo/halo-process.ts';
+import { openRedisServer } from '../support/redis/redis-server.ts';
+import { expectOneError } from '../support/halo/refusal.ts';
+import { makeRepository } from '../support/repository/repository.ts';
 
 it.for([2, 3])(
   'submit ends with a sentence when Redis answers on %i connections and on no more',

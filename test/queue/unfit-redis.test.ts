@@ -4,18 +4,18 @@ import { join } from 'node:path';
 import { Queue } from 'bullmq';
 import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { checkQueue } from '../../src/api/doctor.ts';
+import { checkQueue } from '../../src/api/doctor/diagnose.ts';
 import { openLocal } from '../../src/api/local.ts';
 import type { Host } from '../../src/config/config.ts';
 import { sleep } from '../../src/lib/sleep.ts';
 import { consume } from '../../src/queue/consume.ts';
 import { queueName } from '../../src/queue/job.ts';
 import { openQueue } from '../../src/queue/queue.ts';
-import { connectRedis, type RedisLink } from '../../src/queue/redis.ts';
+import { connectRedis, type RedisLink } from '../../src/queue/redis/connect-redis.ts';
 import { startWorker } from '../../src/worker/main.ts';
-import { OK, prdOf, scripted } from '../support/halo.ts';
-import { makeRepository } from '../support/repository.ts';
-import { openRedisServer, type RedisServer } from '../support/redis-server.ts';
+import { OK, prdOf, scripted } from '../support/halo/halo.ts';
+import { makeRepository } from '../support/repository/repository.ts';
+import { openRedisServer, type RedisServer } from '../support/redis/redis-server.ts';
 
 const containing = (text: string) => expect.stringContaining(text) as string;
 

@@ -10,7 +10,7 @@ import { text } from 'node:stream/consumers';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { encodeFrame } from '../../src/sandbox/stdio/frames.ts';
 import { multiplex } from '../../src/sandbox/stdio/multiplex.ts';
-import { takeTools } from '../support/image-tools.ts';
+import { takeTools } from '../support/docker/image-tools.ts';
 
 let dir: string;
 

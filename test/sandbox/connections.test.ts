@@ -3,7 +3,7 @@ import { expect, it, vi } from 'vitest';
 import { discard } from '../../src/lib/sinks.ts';
 import { openDocker } from '../../src/sandbox/docker/engine.ts';
 import type { Sandbox } from '../../src/sandbox/sandbox.ts';
-import { smallSandbox } from '../support/sandbox-spec.ts';
+import { smallSandbox } from '../support/docker/sandbox-spec.ts';
 
 const engine = openDocker();
 const spec = smallSandbox('connections', 34_567);

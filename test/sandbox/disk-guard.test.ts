@@ -1,7 +1,7 @@
 import { expect, it, vi } from 'vitest';
 import { openDiskGuard } from '../../src/sandbox/docker/disk-guard.ts';
-import type { Usage } from '../../src/sandbox/docker/disk-meter.ts';
-import type { Space } from '../../src/sandbox/docker/disk-space.ts';
+import type { Usage } from '../../src/sandbox/docker/disk/disk-meter.ts';
+import type { Space } from '../../src/sandbox/docker/disk/disk-space.ts';
 
 /** A guard of a disk on which so many files were made, by anyone, since the volume `v` was admitted. */
 async function guarded(counted = true) {

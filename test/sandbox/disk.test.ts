@@ -4,7 +4,7 @@ import Docker from 'dockerode';
 import { afterEach, describe, expect, it } from 'vitest';
 import { discard } from '../../src/lib/sinks.ts';
 import { openDocker } from '../../src/sandbox/docker/engine.ts';
-import { measureVolume } from '../../src/sandbox/docker/disk-meter.ts';
+import { measureVolume } from '../../src/sandbox/docker/disk/disk-meter.ts';
 import type { SandboxExit, SandboxSpec } from '../../src/sandbox/sandbox.ts';
 
 const engine = openDocker();

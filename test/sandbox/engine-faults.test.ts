@@ -4,12 +4,12 @@ import { join } from 'node:path';
 import Docker from 'dockerode';
 import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { collectText } from '../../src/lib/sinks.ts';
-import { openClient } from '../../src/sandbox/docker/client.ts';
+import { openClient } from '../../src/sandbox/docker/docker-client.ts';
 import { openDocker } from '../../src/sandbox/docker/engine.ts';
 import type { Sandbox, SandboxEngine } from '../../src/sandbox/sandbox.ts';
 import { FULL, LEVEL } from '../chaos/level.ts';
-import { openEngineProxy, type EngineProxy, type Misdeed } from '../support/engine-proxy.ts';
-import { smallSandbox } from '../support/sandbox-spec.ts';
+import { openEngineProxy, type EngineProxy, type Misdeed } from '../support/docker/engine-proxy.ts';
+import { smallSandbox } from '../support/docker/sandbox-spec.ts';
 
 const spec = smallSandbox('faults', 34_568);
 const LIMITS = { wallMs: 30_000, idleMs: 30_000, outputBytes: 10_000_000 };

@@ -7,7 +7,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { collectText, discard } from '../../src/lib/sinks.ts';
 import { openDocker } from '../../src/sandbox/docker/engine.ts';
 import type { Command, Sandbox, SandboxSpec } from '../../src/sandbox/sandbox.ts';
-import { smallSandbox } from '../support/sandbox-spec.ts';
+import { smallSandbox } from '../support/docker/sandbox-spec.ts';
 
 const engine = openDocker();
 const spec: SandboxSpec = { ...smallSandbox('engine', 34_567), env: { GREETING: 'hello' } };

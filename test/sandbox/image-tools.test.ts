@@ -5,7 +5,7 @@ import { createServer, connect, type AddressInfo, type Server, type Socket } fro
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { takeTools } from '../support/image-tools.ts';
+import { takeTools } from '../support/docker/image-tools.ts';
 
 let dir: string;
 

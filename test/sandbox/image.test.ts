@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import Docker from 'dockerode';
 import { execa } from 'execa';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { buildSandboxImage, sandboxImageStatus } from '../../src/sandbox/docker/image.ts';
-import { RECIPE_LABEL } from '../../src/sandbox/docker/image-build.ts';
-import { runSealed } from '../support/image-container.ts';
+import { buildSandboxImage, sandboxImageStatus } from '../../src/sandbox/docker/image/image.ts';
+import { RECIPE_LABEL } from '../../src/sandbox/docker/image/image-build.ts';
+import { runSealed } from '../support/docker/image-container.ts';
 
 const docker = new Docker();
 const lines: string[] = [];

@@ -2,8 +2,8 @@ import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { CLOSED } from '../../src/core/breaker.ts';
-import { openBreakers } from '../../src/store/breakers.ts';
+import { CLOSED } from '../../src/core/failure/breaker.ts';
+import { openBreakers } from '../../src/store/breaker-files.ts';
 
 let home: string;
 beforeEach(() => {

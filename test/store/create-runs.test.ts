@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { transcribe } from '../../src/core/transcript.ts';
+import { transcribe } from '../../src/core/transcript/transcript.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { created } from '../support/runs.ts';
 

@@ -4,9 +4,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import type { JournalEntry, JournalEvent } from '../../src/core/events.ts';
+import type { JournalEntry, JournalEvent } from '../../src/core/journal/events.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
-import { buildSources, type Built } from '../support/build.ts';
+import { buildSources, type Built } from '../support/halo/build.ts';
 import { attempt, COMMIT, created } from '../support/runs.ts';
 
 const ORIGIN = { haloVersion: '0.1.0', agent: { name: 'codex' }, args: [], config: {} };

@@ -12,7 +12,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { finished } from 'node:stream/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { transcribe } from '../../src/core/transcript.ts';
+import { transcribe } from '../../src/core/transcript/transcript.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { attempt, BASE, COMMIT, created } from '../support/runs.ts';
 

@@ -1,4 +1,4 @@
-import { planNext } from '../../src/core/plan.ts';
+import { planNext } from '../../src/core/run/plan.ts';
 import { decisionOn } from '../../src/core/decision.ts';
 import type {
   Decided,
@@ -9,9 +9,9 @@ import type {
   Submitted,
   SubmitRequest,
 } from '../../src/api/operations.ts';
-import { HaloError } from '../../src/core/errors.ts';
-import type { JournalEntry, JournalEvent } from '../../src/core/events.ts';
-import { foldRun } from '../../src/core/fold-run.ts';
+import { HaloError } from '../../src/core/failure/errors.ts';
+import type { JournalEntry, JournalEvent } from '../../src/core/journal/events.ts';
+import { foldRun } from '../../src/core/journal/fold-run.ts';
 import type { RunState } from '../../src/core/run-state.ts';
 
 interface MemoryRun {

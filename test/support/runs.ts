@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { NO_USAGE } from '../../src/core/agent.ts';
-import type { JournalEntry } from '../../src/core/events.ts';
-import type { Prd, Story } from '../../src/core/prd.ts';
-import { newRunId } from '../../src/lib/id.ts';
+import type { JournalEntry } from '../../src/core/journal/events.ts';
+import type { Prd, Story } from '../../src/core/prd/prd.ts';
+import { newRunId } from '../../src/lib/run-id.ts';
 
 export const BASE = '1'.repeat(40);
 export const COMMIT = '2'.repeat(40);

@@ -1,6 +1,6 @@
 import { PassThrough } from 'node:stream';
 import { expect, it, vi } from 'vitest';
-import { JOURNAL_VERSION, type JournalEntry } from '../../src/core/events.ts';
+import { JOURNAL_VERSION, type JournalEntry } from '../../src/core/journal/events.ts';
 import { paintPlain } from '../../src/tui/paint.ts';
 import { openProgress } from '../../src/tui/terminal.ts';
 import { attempt, created } from '../support/runs.ts';

@@ -1,14 +1,14 @@
 import { PassThrough } from 'node:stream';
 import { describe, expect, it } from 'vitest';
-import type { JournalEntry, JournalEvent } from '../../src/core/events.ts';
-import { foldRun } from '../../src/core/fold-run.ts';
-import { describe as describeEvent } from '../../src/core/transcript.ts';
+import type { JournalEntry, JournalEvent } from '../../src/core/journal/events.ts';
+import { foldRun } from '../../src/core/journal/fold-run.ts';
+import { describe as describeEvent } from '../../src/core/transcript/transcript.ts';
 import { widthOf } from '../../src/lib/width.ts';
 import { nextSteps } from '../../src/tui/next-steps.ts';
 import { paintPlain } from '../../src/tui/paint.ts';
 import { openProgress } from '../../src/tui/terminal.ts';
 import { view } from '../../src/tui/view.ts';
-import { attempted, COMMIT, created, failed, held, passed, succeeded } from '../support/sample-run.ts';
+import { attempted, COMMIT, created, failed, held, passed, succeeded } from '../support/journal.ts';
 
 function journal(entries: JournalEntry[]): JournalEvent[] {
   return entries.map((entry, index) => ({

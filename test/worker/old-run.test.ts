@@ -6,11 +6,11 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { openLocal } from '../../src/api/local.ts';
 import type { Operations } from '../../src/api/operations.ts';
 import type { Host } from '../../src/config/config.ts';
-import { completeConfig } from '../../src/config/complete.ts';
+import { completeConfig } from '../../src/config/apply-defaults.ts';
 import { resolveConfig } from '../../src/config/resolve.ts';
 import { startWorker } from '../../src/worker/main.ts';
-import { OK, prdOf, scripted } from '../support/halo.ts';
-import { makeRepository, type TestRepository } from '../support/repository.ts';
+import { OK, prdOf, scripted } from '../support/halo/halo.ts';
+import { makeRepository, type TestRepository } from '../support/repository/repository.ts';
 
 /** What the first halo knew; everything else came later. */
 const FIRST = ['agent', 'agentCommand', 'setup', 'gates', 'image', 'env', 'model', 'limits', 'git', 'workspace'];

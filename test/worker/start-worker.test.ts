@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { connectRedis } from '../../src/queue/redis.ts';
+import { connectRedis } from '../../src/queue/redis/connect-redis.ts';
 import { startWorker } from '../../src/worker/main.ts';
-import { openRedisServer } from '../support/redis-server.ts';
+import { openRedisServer } from '../support/redis/redis-server.ts';
 
 test('a worker that cannot make itself known says so, and leaves no connection that keeps its process alive', async () => {
   // No engine is needed for that.

@@ -6,8 +6,8 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { openLocal } from '../../src/api/local.ts';
 import type { Operations } from '../../src/api/operations.ts';
 import { startWorker } from '../../src/worker/main.ts';
-import { OK, prdOf, scripted } from '../support/halo.ts';
-import { makeRepository, type TestRepository } from '../support/repository.ts';
+import { OK, prdOf, scripted } from '../support/halo/halo.ts';
+import { makeRepository, type TestRepository } from '../support/repository/repository.ts';
 
 type Json = Record<string, unknown>;
 

@@ -1,5 +1,5 @@
 import type { AgentAdapter } from '../adapter.ts';
-import { aboutCodex } from './about.ts';
+import { aboutCodex } from './features.ts';
 import { deniedByCodex } from './denied.ts';
 import { launchCodex } from './launch.ts';
 import { readCodexOutcome } from './outcome.ts';

@@ -1,5 +1,5 @@
 import { stringify } from 'smol-toml';
-import { HaloError } from '../../core/errors.ts';
+import { HaloError } from '../../core/failure/errors.ts';
 import type { AgentIntent, AgentLaunch } from '../adapter.ts';
 import { STRICT_ANSWER_SCHEMA } from '../answer.ts';
 import { shellQuote } from '../../lib/shell-quote.ts';

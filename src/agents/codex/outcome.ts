@@ -1,5 +1,5 @@
 import type { AgentOutcome } from '../../core/agent.ts';
-import type { FailureCause } from '../../core/failure.ts';
+import type { FailureCause } from '../../core/failure/failure.ts';
 import { safeLine } from '../../core/safe-text.ts';
 import { parseForeignJson } from '../../lib/parse-json.ts';
 import type { AgentEnd } from '../adapter.ts';

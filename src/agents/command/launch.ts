@@ -1,4 +1,4 @@
-import { HaloError } from '../../core/errors.ts';
+import { HaloError } from '../../core/failure/errors.ts';
 import type { AgentIntent, AgentLaunch } from '../adapter.ts';
 import { shellQuote } from '../../lib/shell-quote.ts';
 

@@ -5,8 +5,8 @@ import { safeLine } from '../../core/safe-text.ts';
 import type { Cli } from '../cli.ts';
 import type { Define } from '../define.ts';
 import { tellFindings } from '../tell-findings.ts';
-import { RUN_ARGUMENT } from '../resolve-run.ts';
-import { noteReview } from '../review-run.ts';
+import { RUN_ARGUMENT } from '../options/resolve-run.ts';
+import { noteReview } from '../output/review-run.ts';
 
 interface Flags {
   story?: string;

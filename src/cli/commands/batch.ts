@@ -3,11 +3,11 @@ import { formatUsd } from '../../core/budget.ts';
 import type { RunState } from '../../core/run-state.ts';
 import { safeLine } from '../../core/safe-text.ts';
 import { usageText } from '../../tui/usage-text.ts';
-import { findBatch, groupRuns } from '../batches.ts';
+import { findBatch, groupRuns } from '../options/batches.ts';
 import type { Cli } from '../cli.ts';
 import type { Define } from '../define.ts';
-import { stateText, stateTone, storyCount, timeText, widthOf } from '../run-table.ts';
-import { table, type Cell } from '../table.ts';
+import { stateText, stateTone, storyCount, timeText, widthOf } from '../output/run-table.ts';
+import { table, type Cell } from '../output/table.ts';
 
 export const define: Define = (command, cli) => {
   command

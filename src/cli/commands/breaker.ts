@@ -1,10 +1,10 @@
-import { formatDuration, msBetween } from '../../core/duration.ts';
+import { formatDuration, msBetween } from '../../core/text/format-elapsed.ts';
 import { safeLine } from '../../core/safe-text.ts';
 import type { BreakerView } from '../../api/operations.ts';
 import type { Cli } from '../cli.ts';
 import type { Define } from '../define.ts';
-import { widthOf } from '../run-table.ts';
-import { table, type Cell } from '../table.ts';
+import { widthOf } from '../output/run-table.ts';
+import { table, type Cell } from '../output/table.ts';
 
 export const define: Define = (command, cli) => {
   command

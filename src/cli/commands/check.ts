@@ -1,15 +1,15 @@
 import { resolve } from 'node:path';
-import type { CheckBegun, CheckedCommand, CheckEvent } from '../../api/check.ts';
-import { formatDuration } from '../../core/duration.ts';
-import { failedTestsLines } from '../../core/failed-tests.ts';
-import { restoredText } from '../../core/restored.ts';
-import { openSafeStream, type SafeStream } from '../../core/safe-stream.ts';
+import type { CheckBegun, CheckedCommand, CheckEvent } from '../../api/repository/check-repository.ts';
+import { formatDuration } from '../../core/text/format-elapsed.ts';
+import { failedTestsLines } from '../../core/test-report/failed-tests.ts';
+import { restoredText } from '../../core/review/restored-paths.ts';
+import { openSafeStream, type SafeStream } from '../../core/text/safe-stream.ts';
 import { safeLine, safeText } from '../../core/safe-text.ts';
-import { exitCodeOf } from '../../core/stop-reason.ts';
+import { exitCodeOf } from '../../core/failure/stop-reason.ts';
 import type { Cli } from '../cli.ts';
 import type { Define } from '../define.ts';
-import { collect } from '../run-options.ts';
-import { stoppable } from '../until-stopped.ts';
+import { collect } from '../options/run-options.ts';
+import { stoppable } from '../run/run-until-signal.ts';
 
 interface Flags {
   repo: string;

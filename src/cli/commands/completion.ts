@@ -1,5 +1,5 @@
 import { Argument } from 'commander';
-import { COMPLETION_SCRIPTS, SHELLS, type Shell } from '../completion-scripts.ts';
+import { COMPLETION_SCRIPTS, SHELLS, type Shell } from '../completion/completion-scripts.ts';
 import type { Define } from '../define.ts';
 
 export const define: Define = (command, cli) => {

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import type { Cli } from '../cli.ts';
 import type { Define } from '../define.ts';
-import { addSettingOptions, settingsOf, type SettingFlags } from '../run-options.ts';
+import { addSettingOptions, settingsOf, type SettingFlags } from '../options/run-options.ts';
 
 interface Flags extends SettingFlags {
   repo: string;

@@ -1,11 +1,11 @@
-import { HaloError } from '../../core/errors.ts';
+import { HaloError } from '../../core/failure/errors.ts';
 import type { Cli } from '../cli.ts';
 import type { Define } from '../define.ts';
-import { showDiff } from '../diff-text.ts';
-import { nameOnly, statLines } from '../diff-stat.ts';
-import { readPatches, type WantedPatch } from '../read-patches.ts';
-import { RUN_ARGUMENT } from '../resolve-run.ts';
-import { parseCount } from '../until-stopped.ts';
+import { showDiff } from '../diff/diff-text.ts';
+import { nameOnly, statLines } from '../diff/diff-stat.ts';
+import { readPatches, type WantedPatch } from '../diff/read-patches.ts';
+import { RUN_ARGUMENT } from '../options/resolve-run.ts';
+import { parseCount } from '../run/run-until-signal.ts';
 
 interface Flags extends WantedPatch {
   stat?: true;

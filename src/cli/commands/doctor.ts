@@ -1,6 +1,6 @@
 import type { Finding } from '../../api/finding.ts';
-import { exitCodeOf } from '../../core/stop-reason.ts';
-import type { Tone } from '../../core/transcript-line.ts';
+import { exitCodeOf } from '../../core/failure/stop-reason.ts';
+import type { Tone } from '../../core/transcript/transcript-line.ts';
 import { wrapToWidth } from '../../lib/wrap.ts';
 import type { Cli } from '../cli.ts';
 import type { Define } from '../define.ts';

@@ -1,15 +1,15 @@
 import { relative, resolve } from 'node:path';
-import { exitCodeOf } from '../../core/stop-reason.ts';
-import type { Import, Imported } from '../../api/import-document.ts';
-import { HaloError } from '../../core/errors.ts';
+import { exitCodeOf } from '../../core/failure/stop-reason.ts';
+import type { Import, Imported } from '../../api/repository/import-document.ts';
+import { HaloError } from '../../core/failure/errors.ts';
 import { safeLine } from '../../core/safe-text.ts';
 import { askPerson } from '../ask-person.ts';
 import type { Cli } from '../cli.ts';
 import type { Define } from '../define.ts';
-import { showDiff } from '../diff-text.ts';
-import { readDocument } from '../read-prd.ts';
-import { runHere, type Followed } from '../run-here.ts';
-import { addSettingOptions, settingsOf, type SettingFlags } from '../run-options.ts';
+import { showDiff } from '../diff/diff-text.ts';
+import { readDocument } from '../options/read-prd.ts';
+import { runHere, type Followed } from '../run/local-run.ts';
+import { addSettingOptions, settingsOf, type SettingFlags } from '../options/run-options.ts';
 
 interface Flags extends SettingFlags {
   out: string;

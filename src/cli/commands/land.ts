@@ -1,12 +1,12 @@
-import { HaloError } from '../../core/errors.ts';
+import { HaloError } from '../../core/failure/errors.ts';
 import type { RunState } from '../../core/run-state.ts';
 import { findingsOf } from '../../core/story-findings.ts';
 import { askPerson } from '../ask-person.ts';
 import { safeLine } from '../../core/safe-text.ts';
 import type { Cli } from '../cli.ts';
 import type { Define } from '../define.ts';
-import { RUN_ARGUMENT } from '../resolve-run.ts';
-import { noteReview } from '../review-run.ts';
+import { RUN_ARGUMENT } from '../options/resolve-run.ts';
+import { noteReview } from '../output/review-run.ts';
 import { tellFindings } from '../tell-findings.ts';
 
 interface Flags {

@@ -1,13 +1,13 @@
-import { HaloError } from '../../core/errors.ts';
-import type { WantedFiles } from '../attempt-files.ts';
+import { HaloError } from '../../core/failure/errors.ts';
+import type { WantedFiles } from '../logs/attempt-files.ts';
 import type { Cli } from '../cli.ts';
 import type { Define } from '../define.ts';
 import { parseLineCount, parseSince } from '../log-options.ts';
-import { namedRuns } from '../log-runs.ts';
-import { showEvents } from '../show-events.ts';
-import { showFiles } from '../show-files.ts';
-import { showRaw } from '../show-raw.ts';
-import { parseCount, stoppable } from '../until-stopped.ts';
+import { namedRuns } from '../logs/log-runs.ts';
+import { showEvents } from '../logs/show-events.ts';
+import { showFiles } from '../logs/show-files.ts';
+import { showRaw } from '../logs/show-raw.ts';
+import { parseCount, stoppable } from '../run/run-until-signal.ts';
 
 interface Flags extends WantedFiles {
   follow?: true;

@@ -1,8 +1,8 @@
 import type { Cli } from '../cli.ts';
 import type { Define } from '../define.ts';
-import { addRunFilters, filterRuns, type RunFilter } from '../filter-runs.ts';
+import { addRunFilters, filterRuns, type RunFilter } from '../options/filter-runs.ts';
 import { noteMissingWorker } from '../note-missing-worker.ts';
-import { NO_RUNS, runTable } from '../run-table.ts';
+import { NO_RUNS, runTable } from '../output/run-table.ts';
 
 interface Flags extends RunFilter {
   json?: true;

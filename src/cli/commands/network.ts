@@ -1,14 +1,14 @@
-import type { JournalEvent } from '../../core/events.ts';
-import { reportNetwork, type NetworkProposal, type NetworkRow } from '../../core/network-report.ts';
+import type { JournalEvent } from '../../core/journal/events.ts';
+import { reportNetwork, type NetworkProposal, type NetworkRow } from '../../core/journal/network-report.ts';
 import { safeLine } from '../../core/safe-text.ts';
-import type { Tone } from '../../core/transcript-line.ts';
+import type { Tone } from '../../core/transcript/transcript-line.ts';
 import { formatSize } from '../../lib/size.ts';
-import { storyOf } from '../attempt-files.ts';
+import { storyOf } from '../logs/attempt-files.ts';
 import type { Cli } from '../cli.ts';
 import type { Define } from '../define.ts';
-import { RUN_ARGUMENT } from '../resolve-run.ts';
-import { widthOf } from '../run-table.ts';
-import { table, type Cell } from '../table.ts';
+import { RUN_ARGUMENT } from '../options/resolve-run.ts';
+import { widthOf } from '../output/run-table.ts';
+import { table, type Cell } from '../output/table.ts';
 
 interface Flags {
   story?: string;

@@ -1,7 +1,7 @@
 import type { Cli } from '../cli.ts';
 import type { Define } from '../define.ts';
-import { RUN_ARGUMENT } from '../resolve-run.ts';
-import { showSteered } from '../show-steered.ts';
+import { RUN_ARGUMENT } from '../options/resolve-run.ts';
+import { showSteered } from '../output/print-control-result.ts';
 
 interface Flags {
   now?: true;

@@ -1,20 +1,20 @@
-import { refuseTemplate } from '../../core/prd-template.ts';
-import type { Prd, Story } from '../../core/prd.ts';
-import { storyText } from '../../core/story-text.ts';
-import { inOrder } from '../../core/story-order.ts';
+import { refuseTemplate } from '../../core/prd/prd-template.ts';
+import type { Prd, Story } from '../../core/prd/prd.ts';
+import { storyText } from '../../core/prd/story-text.ts';
+import { inOrder } from '../../core/run/story-order.ts';
 import { safeLine } from '../../core/safe-text.ts';
-import type { Tone } from '../../core/transcript-line.ts';
+import type { Tone } from '../../core/transcript/transcript-line.ts';
 import type { Cli } from '../cli.ts';
 import type { Define } from '../define.ts';
-import { requireNamedPrd } from '../named-prds.ts';
-import { defineEdit } from '../prds/edit.ts';
-import { defineList } from '../prds/list.ts';
-import { defineNew } from '../prds/new.ts';
-import { defineStatus } from '../prds/status.ts';
+import { requireNamedPrd } from '../options/named-prds.ts';
+import { defineEdit } from '../prds/edit-prd.ts';
+import { defineList } from '../prds/list-prds.ts';
+import { defineNew } from '../prds/new-prd.ts';
+import { defineStatus } from '../prds/prd-status.ts';
 import { wrapToWidth } from '../../lib/width.ts';
-import { readPrd } from '../read-prd.ts';
-import { widthOf } from '../run-table.ts';
-import { table } from '../table.ts';
+import { readPrd } from '../options/read-prd.ts';
+import { widthOf } from '../output/run-table.ts';
+import { table } from '../output/table.ts';
 
 export const define: Define = (command, cli) => {
   command

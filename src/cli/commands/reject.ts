@@ -1,7 +1,7 @@
 import { safeLine } from '../../core/safe-text.ts';
 import type { Cli } from '../cli.ts';
 import type { Define } from '../define.ts';
-import { RUN_ARGUMENT } from '../resolve-run.ts';
+import { RUN_ARGUMENT } from '../options/resolve-run.ts';
 
 interface Flags {
   story?: string;

@@ -1,11 +1,11 @@
 import type { Replayed } from '../../api/operations.ts';
 import { safeLine } from '../../core/safe-text.ts';
-import { exitCodeOf } from '../../core/stop-reason.ts';
-import { checkTable } from '../check-table.ts';
+import { exitCodeOf } from '../../core/failure/stop-reason.ts';
+import { checkTable } from '../output/print-checks.ts';
 import type { Cli } from '../cli.ts';
 import type { Define } from '../define.ts';
-import { RUN_ARGUMENT } from '../resolve-run.ts';
-import { parseCount, stoppable } from '../until-stopped.ts';
+import { RUN_ARGUMENT } from '../options/resolve-run.ts';
+import { parseCount, stoppable } from '../run/run-until-signal.ts';
 
 interface Flags {
   story: string;

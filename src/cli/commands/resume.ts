@@ -1,10 +1,10 @@
 import type { ResumeOptions } from '../../api/operations.ts';
 import type { Cli } from '../cli.ts';
 import type { Define } from '../define.ts';
-import { addSettings, settingsFor, type SettingsFlags } from '../new-settings.ts';
-import { RUN_ARGUMENT } from '../resolve-run.ts';
-import { readPrd } from '../read-prd.ts';
-import { showSteered } from '../show-steered.ts';
+import { addSettings, settingsFor, type SettingsFlags } from '../options/new-settings.ts';
+import { RUN_ARGUMENT } from '../options/resolve-run.ts';
+import { readPrd } from '../options/read-prd.ts';
+import { showSteered } from '../output/print-control-result.ts';
 
 interface Flags extends SettingsFlags {
   replan?: true | string;

@@ -1,4 +1,4 @@
-import { addSettings, settingsFor, type SettingsFlags } from '../new-settings.ts';
+import { addSettings, settingsFor, type SettingsFlags } from '../options/new-settings.ts';
 import { steeringCommand } from '../steering-command.ts';
 
 const HELP = `

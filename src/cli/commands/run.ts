@@ -1,14 +1,14 @@
 import { resolve } from 'node:path';
 import type { PrdBytes } from '../../api/operations.ts';
-import { HaloError } from '../../core/errors.ts';
-import { exitCodeOf, type StopReason } from '../../core/stop-reason.ts';
+import { HaloError } from '../../core/failure/errors.ts';
+import { exitCodeOf, type StopReason } from '../../core/failure/stop-reason.ts';
 import type { Cli } from '../cli.ts';
 import type { Define } from '../define.ts';
 import { keepRefusal } from '../keep-refusal.ts';
-import { findUsualPrd, readPrd } from '../read-prd.ts';
-import { resumeHere } from '../resume-here.ts';
-import { runHere, type RunHere } from '../run-here.ts';
-import { addSettingOptions, ASK, repoSource, settingsOf, type SettingFlags } from '../run-options.ts';
+import { findUsualPrd, readPrd } from '../options/read-prd.ts';
+import { resumeHere } from '../run/resume-local.ts';
+import { runHere, type RunHere } from '../run/local-run.ts';
+import { addSettingOptions, ASK, repoSource, settingsOf, type SettingFlags } from '../options/run-options.ts';
 
 interface Flags extends SettingFlags {
   prd?: string;

@@ -1,6 +1,6 @@
 import type { Cli } from '../cli.ts';
 import type { Define } from '../define.ts';
-import { untilStopped } from '../until-stopped.ts';
+import { untilStopped } from '../run/run-until-signal.ts';
 
 export const define: Define = (command, cli) => {
   command

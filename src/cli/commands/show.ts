@@ -1,9 +1,9 @@
-import { storyOf } from '../attempt-files.ts';
+import { storyOf } from '../logs/attempt-files.ts';
 import type { Cli } from '../cli.ts';
 import type { Define } from '../define.ts';
-import { RUN_ARGUMENT } from '../resolve-run.ts';
-import { readReview } from '../review-run.ts';
-import { reviewText } from '../review-text.ts';
+import { RUN_ARGUMENT } from '../options/resolve-run.ts';
+import { readReview } from '../output/review-run.ts';
+import { reviewText } from '../output/review-text.ts';
 
 export const define: Define = (command, cli) => {
   command

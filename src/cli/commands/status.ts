@@ -4,8 +4,8 @@ import { safeLine } from '../../core/safe-text.ts';
 import type { Cli } from '../cli.ts';
 import type { Define } from '../define.ts';
 import { noteMissingWorker } from '../note-missing-worker.ts';
-import { NO_RUNS, runTable } from '../run-table.ts';
-import { statusPage } from '../status-page.ts';
+import { NO_RUNS, runTable } from '../output/run-table.ts';
+import { statusPage } from '../output/status-page.ts';
 
 const RECENT_RUNS = 5;
 
@@ -45,14 +45,14 @@ async function status(runId: string | undefined, { json, watch }: Flags, cli: Cl
         const view = await operations.get(id);
         return { view, lines: statusPage(view, cli), last: view.state.status === 'ended' };
       };
-      if (watch) return (await import('../watch-page.ts')).watchPage(cli, read);
+      if (watch) return (await import('../output/watch-page.ts')).watchPage(cli, read);
       const { view, lines } = await read();
       return json ? cli.printJson(view) : cli.paged(() => cli.print(...lines));
     });
   }
   await cli.withOperations(async (operations) => {
     if (watch) {
-      const { watchPage } = await import('../watch-page.ts');
+      const { watchPage } = await import('../output/watch-page.ts');
       return watchPage(cli, async () => ({ lines: overview(await readAll(operations), cli), last: false }));
     }
     const all = await readAll(operations);

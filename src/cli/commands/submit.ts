@@ -1,12 +1,12 @@
 import { resolve } from 'node:path';
 import type { Operations, Submitted, SubmitOptions } from '../../api/operations.ts';
-import { HaloError } from '../../core/errors.ts';
-import { parsePriority } from '../../core/priority.ts';
+import { HaloError } from '../../core/failure/errors.ts';
+import { parsePriority } from '../../core/run/priority.ts';
 import { safeLine } from '../../core/safe-text.ts';
 import type { Cli } from '../cli.ts';
 import type { Define } from '../define.ts';
-import { findUsualPrd, readPrd } from '../read-prd.ts';
-import { addSettingOptions, ASK, collect, repoSource, settingsOf, type SettingFlags } from '../run-options.ts';
+import { findUsualPrd, readPrd } from '../options/read-prd.ts';
+import { addSettingOptions, ASK, collect, repoSource, settingsOf, type SettingFlags } from '../options/run-options.ts';
 
 interface Flags extends SettingFlags {
   repo?: string[];

@@ -1,8 +1,8 @@
-import { HaloError } from '../../core/errors.ts';
+import { HaloError } from '../../core/failure/errors.ts';
 import type { Cli } from '../cli.ts';
 import type { Define } from '../define.ts';
 import { addTaskOptions, labelled, type TaskFlags } from '../task-options.ts';
-import { runHere } from '../run-here.ts';
+import { runHere } from '../run/local-run.ts';
 
 interface Flags extends TaskFlags {
   taskId?: string;

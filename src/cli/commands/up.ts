@@ -1,7 +1,7 @@
 import type { Cli } from '../cli.ts';
 import type { Define } from '../define.ts';
-import { eventLine } from '../event-line.ts';
-import { parseCount, untilStopped } from '../until-stopped.ts';
+import { eventLine } from '../output/event-line.ts';
+import { parseCount, untilStopped } from '../run/run-until-signal.ts';
 
 interface Flags {
   workers: number;

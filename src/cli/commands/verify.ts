@@ -1,11 +1,11 @@
 import { resolve } from 'node:path';
-import type { Verified } from '../../api/verify.ts';
+import type { Verified } from '../../api/runs/verify-commit.ts';
 import { safeLine } from '../../core/safe-text.ts';
-import { exitCodeOf } from '../../core/stop-reason.ts';
-import { checkTable } from '../check-table.ts';
+import { exitCodeOf } from '../../core/failure/stop-reason.ts';
+import { checkTable } from '../output/print-checks.ts';
 import type { Cli } from '../cli.ts';
 import type { Define } from '../define.ts';
-import { stoppable } from '../until-stopped.ts';
+import { stoppable } from '../run/run-until-signal.ts';
 
 interface Flags {
   repo: string;

@@ -1,6 +1,6 @@
 import type { Cli } from '../cli.ts';
 import type { Define } from '../define.ts';
-import { parseCount, untilStopped } from '../until-stopped.ts';
+import { parseCount, untilStopped } from '../run/run-until-signal.ts';
 
 export const define: Define = (command, cli) => {
   command

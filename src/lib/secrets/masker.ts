@@ -1,7 +1,7 @@
 import { Transform } from 'node:stream';
-import { secretForms } from './forms.ts';
-import { compileWrapped } from './needles.ts';
-import { compilePattern, type Pattern } from './pattern.ts';
+import { secretForms } from './encodings.ts';
+import { compileWrapped } from './multi-pattern-matcher.ts';
+import { compilePattern, type Pattern } from './user-patterns.ts';
 import { openSearch, type Found, type Wanted } from './search.ts';
 
 /** Makes secrets unreadable: those that it learned, in all common encodings, and what looks like one. */

@@ -1,6 +1,6 @@
-import type { Needles } from './needles.ts';
-import type { Pattern } from './pattern.ts';
-import { findBlocks, LONGEST_TOKEN, mayHoldToken, PRIVATE_KEY, TOKEN_SHAPES } from './shapes.ts';
+import type { Needles } from './multi-pattern-matcher.ts';
+import type { Pattern } from './user-patterns.ts';
+import { findBlocks, LONGEST_TOKEN, mayHoldToken, PRIVATE_KEY, TOKEN_SHAPES } from './token-patterns.ts';
 
 /** What is searched for. */
 export interface Wanted {

@@ -1,6 +1,6 @@
 import type { JsonDialect } from '../dialect.ts';
-import { readJsonPrd } from '../read-json.ts';
-import { extraOf, writeJson, writeProgress } from '../write-json.ts';
+import { readJsonPrd } from '../json/read-json.ts';
+import { extraOf, writeJson, writeProgress } from '../json/write-json.ts';
 
 /** `[{category, description, steps, passes}]`: no project, often neither ids nor titles. */
 export const array: JsonDialect = {

@@ -1,11 +1,11 @@
-import type { Story } from '../../core/prd.ts';
-import { inOrder } from '../../core/story-order.ts';
+import type { Story } from '../../core/prd/prd.ts';
+import { inOrder } from '../../core/run/story-order.ts';
 import type { DraftStory, JsonDialect } from '../dialect.ts';
 import type { Findings } from '../findings.ts';
-import type { JsonValue } from '../json.ts';
-import { addProblem, addWarning, missing, nameKind, readMembers, type MemberReader } from '../members.ts';
-import { readJsonPrd } from '../read-json.ts';
-import { writeJson, writeStory, writeWhole } from '../write-json.ts';
+import type { JsonValue } from '../json/json-positions.ts';
+import { addProblem, addWarning, missing, nameKind, readMembers, type MemberReader } from '../json/object-reader.ts';
+import { readJsonPrd } from '../json/read-json.ts';
+import { writeJson, writeStory, writeWhole } from '../json/write-json.ts';
 import { hasUserStories } from './ralph.ts';
 
 type Fields = Record<string, JsonValue['kind']>;

@@ -1,6 +1,6 @@
 import type { JsonDialect } from '../dialect.ts';
-import { readJsonPrd } from '../read-json.ts';
-import { writeJson, writeStory, writeWhole } from '../write-json.ts';
+import { readJsonPrd } from '../json/read-json.ts';
+import { writeJson, writeStory, writeWhole } from '../json/write-json.ts';
 
 const KEYS = ['features', 'items', 'steps', 'issues', 'backlog', 'todos'];
 

@@ -1,7 +1,7 @@
-import type { Story } from '../../core/prd.ts';
+import type { Story } from '../../core/prd/prd.ts';
 import type { JsonDialect } from '../dialect.ts';
-import { readJsonPrd } from '../read-json.ts';
-import { writeJson, writeStory, writeWhole } from '../write-json.ts';
+import { readJsonPrd } from '../json/read-json.ts';
+import { writeJson, writeStory, writeWhole } from '../json/write-json.ts';
 
 /** Stories inside of groups (`phases[].tasks[]`, `userStories[].tasks[]`) or a list inside of a wrapper. */
 export const grouped: JsonDialect = {

@@ -1,6 +1,6 @@
 import type { MarkdownDialect } from '../dialect.ts';
-import { readBoxes } from '../markdown/read-boxes.ts';
-import { writeBoxes } from '../markdown/write-boxes.ts';
+import { readBoxes } from '../markdown/read-checkboxes.ts';
+import { writeBoxes } from '../markdown/write/write-checkboxes.ts';
 
 /** `IMPLEMENTATION_PLAN.md` with `- [ ] [#42] text`: checkboxes that name issues. */
 export const hank: MarkdownDialect = {

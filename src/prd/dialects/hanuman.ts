@@ -1,16 +1,16 @@
-import type { Story } from '../../core/prd.ts';
-import { inOrder } from '../../core/story-order.ts';
+import type { Story } from '../../core/prd/prd.ts';
+import { inOrder } from '../../core/run/story-order.ts';
 import { toOneLine } from '../../lib/one-line.ts';
 import type { DraftStory, JsonDialect } from '../dialect.ts';
 import type { Findings } from '../findings.ts';
 import { findIdFault, refuseDuplicates } from '../ids.ts';
-import { findMember } from '../find-member.ts';
-import type { JsonValue } from '../json.ts';
-import { addProblem, missing, nameKind, readExtra, readMembers, requireText, take } from '../members.ts';
-import { takeText, type MemberReader } from '../members.ts';
-import { readDependsOn } from '../read-depends-on.ts';
-import { readStatus } from '../read-status.ts';
-import { extraOf, writeJson, writeProgress, writeWhole } from '../write-json.ts';
+import { findMember } from '../json/find-member.ts';
+import type { JsonValue } from '../json/json-positions.ts';
+import { addProblem, missing, nameKind, readExtra, readMembers, requireText, take } from '../json/object-reader.ts';
+import { takeText, type MemberReader } from '../json/object-reader.ts';
+import { readDependsOn } from '../story/read-depends-on.ts';
+import { readStatus } from '../story/read-status.ts';
+import { extraOf, writeJson, writeProgress, writeWhole } from '../json/write-json.ts';
 
 const SCHEMA_VERSION = '0.1';
 const MOST_STORIES = 10;

@@ -1,9 +1,9 @@
-import type { Story, StoryStatus } from '../../core/prd.ts';
+import type { Story, StoryStatus } from '../../core/prd/prd.ts';
 import type { DraftStory, JsonDialect } from '../dialect.ts';
-import type { Member } from '../find-list.ts';
-import { addWarning, type MemberReader } from '../members.ts';
-import { readJsonPrd } from '../read-json.ts';
-import { extraOf, writeJson, writeWhole } from '../write-json.ts';
+import type { Member } from '../json/find-list.ts';
+import { addWarning, type MemberReader } from '../json/object-reader.ts';
+import { readJsonPrd } from '../json/read-json.ts';
+import { extraOf, writeJson, writeWhole } from '../json/write-json.ts';
 
 /** `{tasks: [{task_id, title, definition_of_done, recommended: {approach}, model, status}]}`, or the list bare. */
 export const lever: JsonDialect = {

@@ -1,6 +1,6 @@
 import type { MarkdownDialect } from '../dialect.ts';
-import { countIds, readBoxes } from '../markdown/read-boxes.ts';
-import { writeBoxes } from '../markdown/write-boxes.ts';
+import { countIds, readBoxes } from '../markdown/read-checkboxes.ts';
+import { writeBoxes } from '../markdown/write/write-checkboxes.ts';
 
 /** `- [ ] text` below headings. */
 export const markdownCheckbox: MarkdownDialect = {

@@ -1,6 +1,6 @@
 import type { MarkdownDialect } from '../dialect.ts';
-import { countIds, readBoxes } from '../markdown/read-boxes.ts';
-import { writeBoxes } from '../markdown/write-boxes.ts';
+import { countIds, readBoxes } from '../markdown/read-checkboxes.ts';
+import { writeBoxes } from '../markdown/write/write-checkboxes.ts';
 
 /** `- [ ] T001 text`, `- [x] **1.2 text**`: checkboxes with ids. */
 export const markdownNumbered: MarkdownDialect = {

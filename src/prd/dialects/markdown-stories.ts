@@ -1,7 +1,7 @@
 import type { MarkdownDialect } from '../dialect.ts';
 import { readStoryHeadings } from '../markdown/read-story-headings.ts';
 import { findStoryHeadings } from '../markdown/story-headings.ts';
-import { writeStoryHeadings } from '../markdown/write-story-headings.ts';
+import { writeStoryHeadings } from '../markdown/write/write-story-headings.ts';
 
 /** `### US-001: title` with `**Acceptance Criteria:**` below it. */
 export const markdownStories: MarkdownDialect = {

@@ -1,6 +1,6 @@
 import type { JsonDialect, JsonDocument } from '../dialect.ts';
-import { readJsonPrd } from '../read-json.ts';
-import { writeJson, writeStory, writeWhole } from '../write-json.ts';
+import { readJsonPrd } from '../json/read-json.ts';
+import { writeJson, writeStory, writeWhole } from '../json/write-json.ts';
 
 /** `{project, description, userStories: [{id, title, acceptanceCriteria, priority, passes}]}`. */
 export const ralph: JsonDialect = {

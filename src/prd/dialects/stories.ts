@@ -1,6 +1,6 @@
 import type { JsonDialect } from '../dialect.ts';
-import { readJsonPrd } from '../read-json.ts';
-import { writeJson, writeStory, writeWhole } from '../write-json.ts';
+import { readJsonPrd } from '../json/read-json.ts';
+import { writeJson, writeStory, writeWhole } from '../json/write-json.ts';
 
 /** `{stories: [{id, title, acceptance_criteria, dependencies, passes}]}`, or `stories` as a map by id. */
 export const stories: JsonDialect = {

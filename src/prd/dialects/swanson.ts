@@ -1,6 +1,6 @@
 import type { JsonDialect } from '../dialect.ts';
-import { readJsonPrd } from '../read-json.ts';
-import { writeJson, writeStory } from '../write-json.ts';
+import { readJsonPrd } from '../json/read-json.ts';
+import { writeJson, writeStory } from '../json/write-json.ts';
 import { hasUserStories } from './ralph.ts';
 
 /** `{type, name, description, userStories: [{…, complexity}]}`. */

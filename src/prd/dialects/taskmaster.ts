@@ -1,8 +1,8 @@
-import type { StoryStatus } from '../../core/prd.ts';
+import type { StoryStatus } from '../../core/prd/prd.ts';
 import type { JsonDialect } from '../dialect.ts';
-import type { Member } from '../find-list.ts';
-import { readJsonPrd } from '../read-json.ts';
-import { extraOf, writeJson } from '../write-json.ts';
+import type { Member } from '../json/find-list.ts';
+import { readJsonPrd } from '../json/read-json.ts';
+import { extraOf, writeJson } from '../json/write-json.ts';
 
 /** `{master: {tasks: [{id, title, description, details, testStrategy, dependencies, status, subtasks}]}}`, or `tasks` bare. */
 export const taskmaster: JsonDialect = {

@@ -1,7 +1,7 @@
-import type { Story, StoryStatus } from '../../core/prd.ts';
+import type { Story, StoryStatus } from '../../core/prd/prd.ts';
 import type { JsonDialect } from '../dialect.ts';
-import { readJsonPrd } from '../read-json.ts';
-import { writeJson, writeStory, writeWhole } from '../write-json.ts';
+import { readJsonPrd } from '../json/read-json.ts';
+import { writeJson, writeStory, writeWhole } from '../json/write-json.ts';
 
 /** `{tasks: [{id, title, status}]}` in any of its many forms. */
 export const tasks: JsonDialect = {

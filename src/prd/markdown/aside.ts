@@ -1,6 +1,6 @@
 import { toOneLine } from '../../lib/one-line.ts';
 import type { Findings } from '../findings.ts';
-import { addWarning } from '../members.ts';
+import { addWarning } from '../json/object-reader.ts';
 import { STRUCK } from '../struck.ts';
 import { asideHeading, type Headings } from './sections.ts';
 

@@ -1,21 +1,21 @@
-import type { StoryStatus } from '../../core/prd.ts';
+import type { StoryStatus } from '../../core/prd/prd.ts';
 import type { Draft, DraftStory, Mark } from '../dialect.ts';
 import type { Findings } from '../findings.ts';
 import { findIdFault, renameDoneDuplicates } from '../ids.ts';
 import { isTooMany } from '../limits.ts';
-import { addWarning } from '../members.ts';
-import { rankOfWord } from '../read-priority.ts';
-import { isLifeCycleWord, leadOf, statusOfWord } from '../read-status.ts';
+import { addWarning } from '../json/object-reader.ts';
+import { rankOfWord } from '../story/read-priority.ts';
+import { isLifeCycleWord, leadOf, statusOfWord } from '../story/read-status.ts';
 import { tellWhyAside } from './aside.ts';
-import { linkReferences, resolver } from './depends-on.ts';
+import { linkReferences, resolver } from './markdown-dependencies.ts';
 import { slugOf } from './leading-id.ts';
 import { nameRest } from './name-rest.ts';
 import { groupOf, headingsOf } from './outline.ts';
-import { linesOf, placeOf, type MarkdownDocument } from './scan.ts';
+import { linesOf, placeOf, type MarkdownDocument } from './scan-markdown.ts';
 import { priorityOf } from './sections.ts';
 import { findStoryHeadings, type StoryHeading } from './story-headings.ts';
-import { readSurroundings } from './surroundings.ts';
-import { takeApart, type Parts } from './take-apart.ts';
+import { readSurroundings } from './read-surroundings.ts';
+import { takeApart, type Parts } from './split-story.ts';
 
 /** Reads a file whose headings are the stories and whose lists below "Acceptance Criteria" are their criteria. */
 export function readStoryHeadings(document: MarkdownDocument, findings: Findings): Draft {

@@ -1,4 +1,4 @@
-import { rankOfWord } from '../read-priority.ts';
+import { rankOfWord } from '../story/read-priority.ts';
 
 /** The headings above a line, the nearest one first and without the title of the file. */
 export type Headings = readonly string[];

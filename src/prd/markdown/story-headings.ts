@@ -3,7 +3,7 @@ import { isCriteriaLine } from './labels.ts';
 import { findLeadingId } from './leading-id.ts';
 import type { Line } from './line.ts';
 import { chainOf, type OutlineSection } from './outline.ts';
-import type { MarkdownDocument } from './scan.ts';
+import type { MarkdownDocument } from './scan-markdown.ts';
 
 /** A heading that is a story, with the lines below it. */
 export interface StoryHeading {

@@ -1,4 +1,4 @@
-import { askSandbox } from '../throwaway.ts';
+import { askSandbox } from '../one-off-sandbox.ts';
 import type { SandboxEngine } from '../sandbox.ts';
 
 /** The texts of /etc/passwd and /etc/group. */

@@ -1,6 +1,6 @@
 import type { Duplex } from 'node:stream';
 import type { Container } from 'dockerode';
-import { HaloError } from '../../core/errors.ts';
+import { HaloError } from '../../core/failure/errors.ts';
 import { safeLine } from '../../core/safe-text.ts';
 import { sleep } from '../../lib/sleep.ts';
 import type { Door, Listener } from '../sandbox.ts';

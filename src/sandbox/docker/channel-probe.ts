@@ -2,11 +2,11 @@ import { randomBytes } from 'node:crypto';
 import { chmod, mkdir, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { HaloError } from '../../core/errors.ts';
+import { HaloError } from '../../core/failure/errors.ts';
 import { makePrivateFolder } from '../../lib/private-folder.ts';
-import { markProcess } from '../../lib/process-life.ts';
+import { markProcess } from '../../lib/process-identity.ts';
 import type { Mount, Sandbox, SandboxEngine } from '../sandbox.ts';
-import { askSandbox } from '../throwaway.ts';
+import { askSandbox } from '../one-off-sandbox.ts';
 import { isAnswer } from './docker-errors.ts';
 
 type Engine = Pick<SandboxEngine, 'start'>;

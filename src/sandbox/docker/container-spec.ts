@@ -1,6 +1,6 @@
 import { normalize } from 'node:path';
 import type { ContainerCreateOptions, HostConfig, MountSettings } from 'dockerode';
-import { HaloError } from '../../core/errors.ts';
+import { HaloError } from '../../core/failure/errors.ts';
 import type { Mount, SandboxLabels, SandboxSpec } from '../sandbox.ts';
 
 export const LABEL = 'dev.halo';

@@ -1,7 +1,7 @@
-import { HaloError } from '../../core/errors.ts';
+import { HaloError } from '../../core/failure/errors.ts';
 import { sleep } from '../../lib/sleep.ts';
-import { LEAST_ENTRY_BYTES, MOST_LEVELS, type Usage } from './disk-meter.ts';
-import type { Space } from './disk-space.ts';
+import { LEAST_ENTRY_BYTES, MOST_LEVELS, type Usage } from './disk/disk-meter.ts';
+import type { Space } from './disk/disk-space.ts';
 
 /** `disk`: its workspace holds more, or is deeper, than it may. `disk-floor`: too little is left on the engine's disk. */
 export type DiskEnd = 'disk' | 'disk-floor';

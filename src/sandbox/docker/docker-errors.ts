@@ -1,5 +1,5 @@
 import { saysDiskFull } from '../../core/disk-full.ts';
-import { HaloError } from '../../core/errors.ts';
+import { HaloError } from '../../core/failure/errors.ts';
 
 interface EngineError extends Error {
   statusCode?: number;

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { markProcess } from '../../lib/process-life.ts';
+import { markProcess } from '../../lib/process-identity.ts';
 import type { Mount, SandboxEngine } from '../sandbox.ts';
-import { askSandbox } from '../throwaway.ts';
+import { askSandbox } from '../one-off-sandbox.ts';
 import { isAnswer } from './docker-errors.ts';
 
 /** Asks a throwaway sandbox for a file just written in `dir`: a daemon elsewhere sees another disk, or none. */

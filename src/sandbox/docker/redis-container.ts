@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import type Docker from 'dockerode';
-import { HaloError } from '../../core/errors.ts';
-import { openClient } from './client.ts';
+import { HaloError } from '../../core/failure/errors.ts';
+import { openClient } from './docker-client.ts';
 import { engineStatus, fromDocker } from './docker-errors.ts';
-import { SERVER_IMAGE } from './image-server.ts';
+import { SERVER_IMAGE } from './image/server-image.ts';
 
 /** Images that hold `redis-server`: one that is there already is preferred to a download. */
 const LOCAL_IMAGES = [SERVER_IMAGE, 'redis:7-alpine', 'redis:7', 'redis'];

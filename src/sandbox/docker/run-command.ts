@@ -1,15 +1,15 @@
 import { Readable, type Duplex } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { Container } from 'dockerode';
-import { HaloError } from '../../core/errors.ts';
+import { HaloError } from '../../core/failure/errors.ts';
 import { atMost } from '../../lib/at-most.ts';
 import { sleep } from '../../lib/sleep.ts';
 import type { Command, SandboxExit } from '../sandbox.ts';
 import type { DiskEnd } from './disk-guard.ts';
 import { engineStatus, fromDocker } from './docker-errors.ts';
 import { pump, type Piece } from './demultiplex.ts';
-import { watchForks } from './refused-forks.ts';
-import { watchLimits, type KillReason, type Watch } from './watch-limits.ts';
+import { watchForks } from './limits/pids-limit-watch.ts';
+import { watchLimits, type KillReason, type Watch } from './limits/command-limits.ts';
 
 /** How long output may still come after the main process is gone: something else may hold the pipe. */
 const DRAIN_MS = 5_000;

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { HaloError } from '../../core/errors.ts';
-import { DOCKER_DIR } from './image-recipe.ts';
+import { HaloError } from '../../core/failure/errors.ts';
+import { DOCKER_DIR } from './image/image-recipe.ts';
 
 const PROFILE = join(DOCKER_DIR, 'seccomp.json');
 

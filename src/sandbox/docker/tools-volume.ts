@@ -1,7 +1,7 @@
 import type Docker from 'dockerode';
 import { askOnce } from '../../lib/ask-once.ts';
 import type { Mount } from '../sandbox.ts';
-import { discardBelonging } from './belongings.ts';
+import { discardBelonging } from './cleanup/labelled-resources.ts';
 import { fromDocker } from './docker-errors.ts';
 import { TOOLS_DIR, TRUSTED_IMAGE } from './trusted-image.ts';
 

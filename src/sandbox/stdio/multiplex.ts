@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { Duplex, Writable } from 'node:stream';
 import { setImmediate } from 'node:timers/promises';
-import { Carried, type Wire } from './carried.ts';
+import { Carried, type Wire } from './virtual-socket.ts';
 import { encodeFrame, MAX_DATA_BYTES, PROTOCOL_VERSION, readFrames, type Frame } from './frames.ts';
 
 /** Most connections at once, those that are closing included: the bridge itself has at most half as many. */

@@ -1,12 +1,12 @@
 import { buildPrompt, type PromptInput } from '../../agents/prompt.ts';
 import { NO_USAGE, type AgentActivity, type AgentAnswer, type AgentOutcome, type Usage } from '../../core/agent.ts';
-import { HaloError } from '../../core/errors.ts';
+import { HaloError } from '../../core/failure/errors.ts';
 import { safeLine } from '../../core/safe-text.ts';
 import type { Problem, Stopped } from '../../gateway/ledger.ts';
-import { readFileAt } from '../../git/repo.ts';
+import { readFileAt } from '../../git/repository/inspect-repo.ts';
 import type { Hint } from '../../core/fold-failure.ts';
 import { collectText } from '../../lib/sinks.ts';
-import { maskInto } from '../../lib/secrets/masked-sink.ts';
+import { maskInto } from '../../lib/secrets/masking-sink.ts';
 import { splitLines } from '../../lib/split-lines.ts';
 import type { Attempt } from '../attempt-context.ts';
 import { throughChannel } from '../carry.ts';

@@ -1,6 +1,6 @@
 import { safeLine } from '../../core/safe-text.ts';
 import type { TestCase } from '../../core/test-case.ts';
-import { compareTests, type TestChanges } from '../../core/test-report.ts';
+import { compareTests, type TestChanges } from '../../core/test-report/test-report.ts';
 import type { Attempt } from '../attempt-context.ts';
 import type { Baseline } from '../baseline.ts';
 import { failed } from '../story-end.ts';

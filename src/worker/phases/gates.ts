@@ -1,12 +1,12 @@
-import { describeFailedTests, failedTestsLines, findFailedTests } from '../../core/failed-tests.ts';
-import { checkClaims, type CriterionClaim } from '../../core/criteria.ts';
-import type { GateProof } from '../../core/proof.ts';
-import { joinRestored, restoredText, type Restored } from '../../core/restored.ts';
+import { describeFailedTests, failedTestsLines, findFailedTests } from '../../core/test-report/failed-tests.ts';
+import { checkClaims, type CriterionClaim } from '../../core/review/criteria.ts';
+import type { GateProof } from '../../core/review/proof.ts';
+import { joinRestored, restoredText, type Restored } from '../../core/review/restored-paths.ts';
 import type { TestCase } from '../../core/test-case.ts';
 import type { Attempt } from '../attempt-context.ts';
 import type { Baseline } from '../baseline.ts';
-import { keepEvidence, type Evidence } from '../evidence.ts';
-import { CANDIDATE, VIEW } from '../places.ts';
+import { keepEvidence, type Evidence } from '../attempt/gate-results.ts';
+import { CANDIDATE, VIEW } from '../workspace/sandbox-paths.ts';
 import { resultOf, runStep } from '../run-step.ts';
 import { describeExit, failed, failedForProgram, missingProgram, refuseBrokenExit } from '../story-end.ts';
 import type { Workspace } from '../workspace.ts';

@@ -1,10 +1,10 @@
-import { hiddenText } from '../../core/hidden-places.ts';
+import { hiddenText } from '../../core/text/hidden-places.ts';
 import { safeLine } from '../../core/safe-text.ts';
 import { holdCommit } from '../../git/hold.ts';
 import type { Attempt } from '../attempt-context.ts';
 import { AttemptOver } from '../story-end.ts';
 import type { Candidate } from './import.ts';
-import { judgePaths } from './judge-paths.ts';
+import { judgePaths } from '../attempt/phases/judge-paths.ts';
 
 const NAMED_PATHS = 5;
 

@@ -1,16 +1,16 @@
 import { createReadStream } from 'node:fs';
 import type { AgentAnswer } from '../../core/agent.ts';
-import { commitMessage, STORY_KEY } from '../../git/commit-message.ts';
-import { makeCommit } from '../../git/commit.ts';
-import { diffCommits } from '../../git/diff.ts';
-import { importTree, type Change } from '../../git/import.ts';
-import { toHaloError } from '../../core/errors.ts';
-import { hiddenText, type HiddenPlaces } from '../../core/hidden-places.ts';
+import { commitMessage, STORY_KEY } from '../../git/commit/commit-message.ts';
+import { makeCommit } from '../../git/commit/create-commit.ts';
+import { diffCommits } from '../../git/commit/commit-diff.ts';
+import { importTree, type Change } from '../../git/import/import-tree.ts';
+import { toHaloError } from '../../core/failure/errors.ts';
+import { hiddenText, type HiddenPlaces } from '../../core/text/hidden-places.ts';
 import type { Attempt } from '../attempt-context.ts';
-import type { Suspect } from '../../git/search-changes.ts';
+import type { Suspect } from '../../git/import/scan-secrets.ts';
 import { signingKey } from '../signing-key.ts';
 import { failed, failedBy } from '../story-end.ts';
-import type { Exported } from './export.ts';
+import type { Exported } from '../attempt/phases/export-tree.ts';
 
 /** What the gates judge and, when they agree, what lands. */
 export interface Candidate {

@@ -1,6 +1,6 @@
-import type { JournalEntry } from '../../core/events.ts';
+import type { JournalEntry } from '../../core/journal/events.ts';
 import type { RunState, StoryState } from '../../core/run-state.ts';
-import { bringCommit, moveBranch } from '../../git/land.ts';
+import { bringCommit, moveBranch } from '../../git/land/land-commit.ts';
 import type { Attempt } from '../attempt-context.ts';
 import { refuseOvertaken } from '../fence.ts';
 import { noteProof } from '../keep-proof.ts';

@@ -1,6 +1,6 @@
 import { safeLine } from '../../core/safe-text.ts';
-import { diffCommits } from '../../git/diff.ts';
-import { mergeOnto } from '../../git/merge.ts';
+import { diffCommits } from '../../git/commit/commit-diff.ts';
+import { mergeOnto } from '../../git/land/merge-commits.ts';
 import type { Attempt } from '../attempt-context.ts';
 import { AttemptOver } from '../story-end.ts';
 import { commitTree, type Candidate } from './import.ts';

@@ -1,6 +1,6 @@
-import { updateMirror } from '../../git/mirror.ts';
+import { updateMirror } from '../../git/mirror/mirror.ts';
 import type { Attempt } from '../attempt-context.ts';
-import { VIEW } from '../places.ts';
+import { VIEW } from '../workspace/sandbox-paths.ts';
 import type { Workspace } from '../workspace.ts';
 
 /** Checks the commit that the story builds on out into the work volume. */

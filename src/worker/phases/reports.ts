@@ -1,11 +1,11 @@
 import type { TestCase } from '../../core/test-case.ts';
 import { collectTests } from '../../core/test-formats/collect.ts';
-import { readTests } from '../../core/test-report.ts';
-import { maskInto } from '../../lib/secrets/masked-sink.ts';
+import { readTests } from '../../core/test-report/test-report.ts';
+import { maskInto } from '../../lib/secrets/masking-sink.ts';
 import { collectText, discard } from '../../lib/sinks.ts';
 import { TRUSTED_IMAGE } from '../../sandbox/docker/trusted-image.ts';
 import type { Attempt } from '../attempt-context.ts';
-import { WORKSPACE } from '../places.ts';
+import { WORKSPACE } from '../workspace/sandbox-paths.ts';
 import type { Workspace } from '../workspace.ts';
 
 /** A larger report file is not read. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { secretForms } from '../../../src/lib/secrets/forms.ts';
+import { secretForms } from '../../../src/lib/secrets/encodings.ts';
 
 const SECRET = 'sk-canary/0123+"4567';
 

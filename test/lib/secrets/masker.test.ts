@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it, test } from 'vitest';
-import { ENCODERS } from '../../support/encoders.ts';
+import { ENCODERS } from '../../support/text/encoders.ts';
 import { openMasker, type Masker } from '../../../src/lib/secrets/masker.ts';
 
 const SECRET = 'p"a$s&w\'or<d/0123+4567 \\x';

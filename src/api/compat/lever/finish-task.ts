@@ -1,0 +1,110 @@
+import { access } from 'node:fs/promises';
+import { join } from 'node:path';
+import { HaloError } from '../../../core/failure/errors.ts';
+import type { StoryState } from '../../../core/run-state.ts';
+import { safeLine } from '../../../core/safe-text.ts';
+import type { StopReason } from '../../../core/failure/stop-reason.ts';
+import type { RepoFacts } from '../../../git/repository/inspect-repo.ts';
+import type { Operations, RunView } from '../../operations.ts';
+import type { RunnableTask } from './runnable-task.ts';
+import { judgeEnd, type Judged } from './task-outcome.ts';
+import type { RunFolder } from './run-folder.ts';
+import { takeOver } from './land-task.ts';
+import { writeProgress } from './tasks-file.ts';
+
+/** A run that has ended, while the operations are still open. */
+export interface EndedRun {
+  operations: Operations;
+  runId: string;
+  view: RunView;
+  /** Undefined when it was left while it went on. */
+  end: StopReason | undefined;
+}
+
+interface Finishing {
+  /** `runAttempts` counts this run. */
+  task: RunnableTask;
+  run: EndedRun;
+  folder: RunFolder;
+  places: { tasks: string };
+  repo: RepoFacts;
+  log: (line: string) => Promise<void>;
+}
+
+const LONGEST_NOTE = 500;
+
+/** Writes down what became of a task, lands it when it is completed, and answers with the exit code. */
+export async function finishTask({ task, run, folder, places, repo, log }: Finishing): Promise<number> {
+  const { view, end } = run;
+  const [story] = view.state.stories;
+  if (story === undefined || end === undefined) throw new HaloError('RUN_ABORTED', `${task.id} was left unfinished.`);
+  const artifacts = join(view.dir, 'artifacts', story.key, String(Math.max(1, story.attempts)));
+  await folder.keepPrompt(join(artifacts, 'prompt.md'));
+  const tests = await readTests(run);
+  for (const { command, exitCode, log: name } of tests)
+    await log(`${exitCode === 0 ? 'passed' : 'failed'}: ${command} (log: ${join(artifacts, name)})`);
+  const answered = await isThere(join(artifacts, 'result.json'));
+  const judged = judgeEnd({ stopReason: end, answered, runAttempts: task.runAttempts });
+  const note = safeLine(story.summary ?? view.state.detail ?? end, LONGEST_NOTE);
+  if (answered) await folder.keepResult(describeResult(judged, { story, tests, note }));
+  const stamp = (status: Judged['status'], last_note: string) =>
+    writeProgress(places.tasks, task.id, {
+      status,
+      observability: { last_update_utc: new Date().toISOString(), last_note },
+    });
+  const sayHow = () =>
+    log(
+      `${task.id} is proven, but not on ${repo.branch}: once \`halo land ${run.runId}\` has put it there, set its status to "completed" in ${places.tasks}`,
+    );
+  try {
+    if (judged.status === 'completed') await land({ task, run, repo, places, log });
+  } catch (error) {
+    await sayHow();
+    await stamp('started', `completed, but not landed: ${error instanceof Error ? error.message : String(error)}`);
+    throw error;
+  }
+  await stamp(judged.status, note);
+  await log(`${task.id} is ${judged.status}: ${note}`);
+  if (story.held !== undefined) await sayHow();
+  return judged.exit;
+}
+
+async function land({ task, run, repo, places, log }: Omit<Finishing, 'folder'>): Promise<void> {
+  const { operations, runId, view } = run;
+  const commit = view.state.tip;
+  await takeOver({ operations, runId, taskId: task.id, commit, repo, tasksFile: places.tasks, log });
+}
+
+interface Test {
+  command: string;
+  exitCode: number | undefined;
+  log: string;
+}
+
+async function readTests({ operations, runId }: EndedRun): Promise<Test[]> {
+  const tests: Test[] = [];
+  for await (const event of operations.follow(runId, { after: 0, follow: false }))
+    if (event.type === 'gate.ended') tests.push({ command: event.command, exitCode: event.exitCode, log: event.log });
+  return tests;
+}
+
+/** `result.json`, in the words of the tasks file. */
+function describeResult(
+  { status }: Judged,
+  { story, tests, note }: { story: StoryState; tests: Test[]; note: string },
+): object {
+  return {
+    outcome: status,
+    dod_met: status === 'completed',
+    tests: tests.map(({ command, exitCode }) => ({ command, passed: exitCode === 0 })),
+    notes: note,
+    blockers: status === 'blocked' ? [`${story.stopReason ?? 'UNKNOWN_ERROR'}: ${note}`] : [],
+  };
+}
+
+function isThere(path: string): Promise<boolean> {
+  return access(path).then(
+    () => true,
+    () => false,
+  );
+}

@@ -1,0 +1,43 @@
+import { relative } from 'node:path';
+import { HaloError } from '../../../core/failure/errors.ts';
+import { nameCommit } from '../../../git/repository/create-branch.ts';
+import type { RepoFacts } from '../../../git/repository/inspect-repo.ts';
+import { restoreStash, stashChanges } from '../../../git/repository/stash.ts';
+import type { Operations } from '../../operations.ts';
+import { taskName } from './run-folder.ts';
+
+export interface TakeOver {
+  operations: Operations;
+  runId: string;
+  taskId: string;
+  commit: string;
+  repo: RepoFacts;
+  /** The tasks file: it holds progress, and stays as it is. */
+  tasksFile: string;
+  log: (line: string) => Promise<void>;
+}
+
+/**
+ * Names what a task made `ralph/<task>` and fast-forwards the branch that is checked out to it. Changes in the
+ * checkout are put aside meanwhile. Throws LAND_REFUSED; nothing has moved then but the task's own branch.
+ */
+export async function takeOver({ operations, runId, taskId, commit, repo, tasksFile, log }: TakeOver): Promise<void> {
+  const branch = `ralph/${taskName(taskId)}`;
+  await nameCommit({ root: repo.root, gitDir: repo.gitDir, branch, commit }).catch(async (error: unknown) => {
+    if (!(error instanceof HaloError)) throw error;
+    await log(`the branch ${branch} stays as it is: ${error.message}`);
+  });
+  const except = [relative(repo.root, tasksFile)].filter((path) => !path.startsWith('..'));
+  const message = `halo: aside while task ${taskId} lands`;
+  const stash = await stashChanges(repo.root, { except, message });
+  if (stash !== undefined) await log(`uncommitted changes are put aside: git stash, ${stash.commit.slice(0, 7)}`);
+  try {
+    const landed = await operations.land(runId);
+    await log(`${landed.branch} is at ${landed.to.slice(0, 7)}`);
+  } finally {
+    if (stash !== undefined && !(await restoreStash(stash)))
+      await log(
+        `the uncommitted changes do not fit to what has landed; they are in git stash as ${stash.commit.slice(0, 7)}`,
+      );
+  }
+}

@@ -1,0 +1,178 @@
+import { basename, join } from 'node:path';
+import type { Config, Host } from '../../../config/config.ts';
+import { HaloError } from '../../../core/failure/errors.ts';
+import { inspectRepo, type RepoFacts } from '../../../git/repository/inspect-repo.ts';
+import { readRegularText } from '../../../lib/read-file.ts';
+import { sleep } from '../../../lib/sleep.ts';
+import { MAX_PRD_BYTES } from '../../../prd/decode-prd.ts';
+import type { Operations, SubmitRequest } from '../../operations.ts';
+import { readConfig } from '../../repository/repo-config.ts';
+import { checkTask, type RunnableTask } from './runnable-task.ts';
+import { chooseTask, describeHuman } from './choose-task.ts';
+import { finishTask, type EndedRun } from './finish-task.ts';
+import { MAX_RUN_ATTEMPTS } from './task-outcome.ts';
+import { findPlaces, type Places, type Where } from './task-paths.ts';
+import {
+  countRun,
+  limitOf,
+  pauseFor,
+  readRateCache,
+  recentUsage,
+  writeRateCache,
+  type RateLimit,
+} from './session-rate.ts';
+import { openRalphFolder, openRunFolder } from './run-folder.ts';
+import { taskPrd } from './task-prd.ts';
+import { readTasks, resetTask, writeProgress } from './tasks-file.ts';
+import { findVerification } from './verification.ts';
+
+export interface TaskOptions extends Where {
+  /** Run this one, which must be next; without it, whichever is next. */
+  taskId?: string | undefined;
+  /** Begin anew: as if the task had never been tried. */
+  reset: boolean;
+}
+
+/** Executes one run on this machine; `begin` is called before its first step, `finish` after its end. */
+export type Execute = <T>(
+  request: SubmitRequest,
+  steps: { begin: (runId: string, operations: Operations) => Promise<void>; finish: (run: EndedRun) => Promise<T> },
+) => Promise<T>;
+
+export interface TaskWorld {
+  host: Host;
+  execute: Execute;
+  log: (line: string) => Promise<void>;
+}
+
+/** Runs the next task as a run of its own and answers with the exit code. Throws what keeps it from starting. */
+export async function performTask(options: TaskOptions, world: TaskWorld): Promise<number> {
+  const { log } = world;
+  const places = await findPlaces(options);
+  const choice = chooseTask(await readTasks(places.tasks), options.taskId);
+  if (choice.kind === 'none') {
+    await log(`no runnable task: all of ${places.tasks} are completed`);
+    return 3;
+  }
+  if (choice.kind === 'human') {
+    await log(`human input required: ${describeHuman(choice.task, places.tasks)}`);
+    return 4;
+  }
+  const repo = await inspectRepo(places.workspace);
+  refuseDetached(repo);
+  const task = checkTask(options.reset ? resetTask(choice.task) : choice.task);
+  if (task.runAttempts >= MAX_RUN_ATTEMPTS) return refuseMoreRuns(task, { places, log });
+  const { config } = await readConfig({ host: world.host, folder: places.workspace, profile: undefined, set: [] });
+  const rate = {
+    path: join(await openRalphFolder(places.workspace), 'rate_limit.json'),
+    limit: limitOf(task.model, config.rate[task.model]),
+  };
+  await waitForRate(task.model, { ...rate, log });
+  const request = await describeRun(task, { places, repo, config });
+  await log(`${task.id}: ${task.title} (${task.model}, run ${task.runAttempts + 1} of ${MAX_RUN_ATTEMPTS})`);
+  return executeTask(task, { places, repo, rate, request, world });
+}
+
+/** A result that cannot land is not worth an agent's time. */
+function refuseDetached({ root, branch }: RepoFacts): void {
+  if (branch !== undefined) return;
+  throw new HaloError('LAND_REFUSED', `${root} has no branch checked out (detached HEAD).`, {
+    hint: 'What a task makes is put on the branch that is checked out: git switch <branch>',
+  });
+}
+
+async function refuseMoreRuns(
+  task: RunnableTask,
+  { places, log }: { places: Places; log: TaskWorld['log'] },
+): Promise<number> {
+  // The note of the last run stays: it says why.
+  const observability = { last_update_utc: new Date().toISOString() };
+  await writeProgress(places.tasks, task.id, { status: 'blocked', observability });
+  await log(`${task.id}: blocked after ${task.runAttempts} runs; --reset-task begins anew`);
+  return 11;
+}
+
+async function waitForRate(
+  model: string,
+  { path, limit, log }: { path: string; limit: RateLimit; log: TaskWorld['log'] },
+): Promise<void> {
+  const pause = pauseFor(await readRateCache(path), { model, limit, now: new Date() });
+  if (pause === 0) return;
+  const seconds = Math.ceil(pause / 1000);
+  await log(`${model} is at its limit of ${limit.rpm} requests or ${limit.tpm} tokens a minute: waiting ${seconds} s`);
+  await sleep(pause);
+}
+
+/** One attempt at one story; what proves it is decided before the agent works. */
+async function describeRun(
+  task: RunnableTask,
+  { places, repo, config }: { places: Places; repo: RepoFacts; config: Config },
+): Promise<SubmitRequest> {
+  const verification = await findVerification({ gitDir: repo.gitDir, commit: repo.head });
+  const gates = verification === undefined ? (config.gates ?? []) : [verification.command];
+  // In this order, so that whoever wants to can take the files out again.
+  const protect = [...(verification?.files ?? []), ...config.land.protect];
+  return {
+    prd: taskPrd(task, {
+      path: places.tasks,
+      project: basename(repo.root),
+      prompt: await readRegularText(places.prompt, MAX_PRD_BYTES),
+    }),
+    repos: [repo.root],
+    profile: undefined,
+    set: [
+      'retry.attempts=1',
+      'prd.write_back=false',
+      'land.mode="branch"',
+      `gates=${JSON.stringify(gates)}`,
+      `land.protect=${JSON.stringify(protect)}`,
+      // Other providers have no such models.
+      ...(config.model.api === 'openai' ? [`model.name=${JSON.stringify(task.model)}`] : []),
+    ],
+    allowDirty: true,
+  };
+}
+
+interface Executing {
+  places: Places;
+  repo: RepoFacts;
+  rate: { path: string; limit: RateLimit };
+  request: SubmitRequest;
+  world: TaskWorld;
+}
+
+function executeTask(task: RunnableTask, { places, repo, rate, request, world }: Executing): Promise<number> {
+  const runAttempts = task.runAttempts + 1;
+  const stop = new AbortController();
+  let folder: Awaited<ReturnType<typeof openRunFolder>> | undefined;
+  let logging: Promise<void> | undefined;
+  return world
+    .execute(request, {
+      async begin(runId, operations) {
+        try {
+          folder = await openRunFolder(places.workspace, { taskId: task.id, runId, task: task.json });
+          await writeProgress(places.tasks, task.id, {
+            status: 'started',
+            observability: { last_run_id: runId, last_update_utc: new Date().toISOString(), run_attempts: runAttempts },
+          });
+        } catch (error) {
+          // Else a worker would take it up some day, and nobody would see what came of it.
+          await operations.cancel(runId, undefined).catch(() => undefined);
+          throw error;
+        }
+        const raw = operations.raw(runId, { storyId: undefined, follow: true, signal: stop.signal });
+        logging = folder.keepLog(raw);
+      },
+      async finish(run) {
+        if (folder === undefined) throw new HaloError('INTERNAL', `run ${run.runId} ended before it began`);
+        await logging;
+        const { model } = task;
+        const now = new Date();
+        const usage = await recentUsage(run.operations.follow(run.runId, { after: 0, follow: false }), now);
+        const counted = { model, limit: rate.limit, now, usage };
+        await writeRateCache(rate.path, countRun(await readRateCache(rate.path), counted));
+        return finishTask({ task: { ...task, runAttempts }, run, folder, places, repo, log: world.log });
+      },
+    })
+    .finally(() => stop.abort());
+}

@@ -1,0 +1,102 @@
+import type { Env } from '../../../config/environment/host.ts';
+import { sleep } from '../../../lib/sleep.ts';
+import { chooseTask, describeHuman } from './choose-task.ts';
+import { judgeExit } from './agent-exit.ts';
+import { findPlaces, type Places, type Where } from './task-paths.ts';
+import { findTaskAgent, startTaskAgent } from './task-agent.ts';
+import { readTasks } from './tasks-file.ts';
+
+export interface LoopOptions extends Where {
+  assignee: string;
+  /** Without it the variable TASK_AGENT_BIN counts, without that `halo task`. */
+  taskAgent: string | undefined;
+  /** Between two cycles. */
+  delayMs: number;
+  /** Most invocations of the task agent; 0: go on until there is a reason to stop. */
+  most: number;
+}
+
+export interface LoopWorld {
+  env: Env;
+  log: (line: string) => Promise<void>;
+  /** Calls the listener when the loop shall stop; `passOn` says that the task agent has to be told. Returns how to end that. */
+  onStop(listener: (stop: { signal: NodeJS.Signals; passOn: boolean }) => void): () => void;
+}
+
+const INTERRUPTED = 130;
+
+/** Has the task agent run one task after the other and answers with the exit code. */
+export async function runLoop(options: LoopOptions, world: LoopWorld): Promise<number> {
+  const places = await findPlaces(options);
+  const named = options.taskAgent ?? (world.env['TASK_AGENT_BIN'] || undefined);
+  const agent = await findTaskAgent(named, {
+    cwd: options.cwd,
+    workspace: places.workspace,
+    env: world.env,
+  });
+  const stopping = new AbortController();
+  let tell: ((signal: NodeJS.Signals) => void) | undefined;
+  const off = world.onStop(({ signal, passOn }) => {
+    stopping.abort();
+    if (!passOn || tell === undefined) return;
+    void world.log('stopping: waiting for the task agent to end');
+    tell(signal);
+  });
+  const invoke = async (taskId: string) => {
+    const running = startTaskAgent(agent, flagsOf(taskId, { places, assignee: options.assignee }), places.workspace);
+    tell = (signal) => running.kill(signal);
+    const code = await running.ended;
+    tell = undefined;
+    return stopping.signal.aborted ? INTERRUPTED : code;
+  };
+  try {
+    await world.log(`tasks ${places.tasks}, prompt ${places.prompt}`);
+    return await cycle({ options, places, invoke, signal: stopping.signal, log: world.log });
+  } finally {
+    off();
+  }
+}
+
+interface Cycling {
+  options: LoopOptions;
+  places: Places;
+  invoke: (taskId: string) => Promise<number>;
+  signal: AbortSignal;
+  log: LoopWorld['log'];
+}
+
+async function cycle({ options, places, invoke, signal, log }: Cycling): Promise<number> {
+  for (let count = 1; ; count += 1) {
+    const choice = chooseTask(await readTasks(places.tasks));
+    if (choice.kind === 'none') {
+      await log('stopped: no runnable task');
+      return 0;
+    }
+    if (choice.kind === 'human') {
+      await log(`stopped: human input required, ${describeHuman(choice.task, places.tasks)}`);
+      return 4;
+    }
+    await log(`cycle ${count}: ${choice.task.id}`);
+    const step = judgeExit(await invoke(choice.task.id));
+    if (step.kind === 'stop') {
+      await log(`stopped: ${step.say}`);
+      return step.exit;
+    }
+    if (step.say !== undefined) await log(step.say);
+    if (count === options.most) {
+      await log(`stopped: the limit of ${options.most} ${options.most === 1 ? 'cycle' : 'cycles'} is reached`);
+      return 0;
+    }
+    const goesOn = chooseTask(await readTasks(places.tasks)).kind === 'task';
+    if (goesOn) await sleep(options.delayMs, signal);
+    if (signal.aborted) {
+      await log('stopped: interrupted');
+      return INTERRUPTED;
+    }
+  }
+}
+
+function flagsOf(taskId: string, { places, assignee }: { places: Places; assignee: string }): string[] {
+  const { tasks, prompt, workspace } = places;
+  return ['--tasks', tasks, '--task-id', taskId, '--workspace', workspace, '--prompt', prompt, '--assignee', assignee];
+}

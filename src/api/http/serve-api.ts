@@ -1,0 +1,78 @@
+import type { Host } from '../../config/config.ts';
+import { openMasker, type Masker } from '../../lib/secrets/masker.ts';
+import { HaloError } from '../../core/failure/errors.ts';
+import { buildApp } from '../http-server.ts';
+import type { Operations } from '../operations.ts';
+import { ensureToken } from './api-token.ts';
+
+export interface Served {
+  /** e.g. http://127.0.0.1:7070 */
+  url: string;
+  /** Where the token is, for people: never the token itself. */
+  token: string;
+  close(): Promise<void>;
+}
+
+export interface ServeOptions {
+  operations: Operations;
+  /** `host:port` */
+  listen: string;
+  host: Host;
+  /** Goes over every answer; by default it knows only what looks like a secret. */
+  masker?: Masker;
+}
+
+/** Whoever has the token may do on this machine what halo may. */
+const SHORTEST_TOKEN = 16;
+
+interface Address {
+  host: string;
+  port: number;
+}
+
+/**
+ * Serves the operations at `listen` (`host:port`, port 0 for any). Beyond loopback a token must be set on purpose.
+ * Throws USAGE, DISK_FAILED.
+ */
+export async function serveApi(options: ServeOptions): Promise<Served> {
+  const address = parseAddress(options.listen);
+  const loopback = isLoopback(address.host);
+  const given = options.host.apiToken;
+  if (!loopback && given === undefined)
+    throw new HaloError('USAGE', `halo does not listen on ${address.host} without a token of your own.`, {
+      hint: 'Set HALO_TOKEN to a long random text, or listen on 127.0.0.1.',
+    });
+  if (given !== undefined && given.length < SHORTEST_TOKEN) {
+    throw new HaloError('USAGE', `HALO_TOKEN has fewer than ${SHORTEST_TOKEN} characters: it could be guessed.`, {
+      hint: 'Set it to a long random text, such as the output of `openssl rand -hex 32`, or unset it and halo makes one.',
+    });
+  }
+  const { token, path } =
+    given === undefined ? await ensureToken(options.host.home) : { token: given, path: undefined };
+  const hosts = ['127.0.0.1', 'localhost', '::1', address.host];
+  const { operations, masker = openMasker() } = options;
+  masker.learn([token]);
+  const app = buildApp({ operations, token, masker, ...(loopback ? { hosts } : {}) });
+  const url = await app.listen(address).catch((cause: NodeJS.ErrnoException) => {
+    throw new HaloError('USAGE', `halo cannot listen on ${options.listen} (${cause.code ?? cause.message}).`, {
+      hint: 'Choose another address with --listen host:port.',
+      cause,
+    });
+  });
+  return { url, token: path ?? 'the one in HALO_TOKEN', close: () => app.close() };
+}
+
+/** `127.0.0.1:7070`, `localhost:0`, `[::1]:7070` */
+export function parseAddress(text: string): Address {
+  const match = /^(?:\[([0-9a-fA-F:.]+)\]|([^\s:[\]/]+)):([0-9]{1,5})$/.exec(text);
+  const host = match?.[1] ?? match?.[2];
+  const port = Number(match?.[3]);
+  if (host !== undefined && port <= 65_535) return { host, port };
+  throw new HaloError('USAGE', `${JSON.stringify(text)} is not an address to listen on.`, {
+    hint: 'Write host:port, e.g. 127.0.0.1:7070 or [::1]:7070.',
+  });
+}
+
+export function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || /^127(\.[0-9]{1,3}){3}$/.test(host);
+}

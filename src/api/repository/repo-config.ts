@@ -1,0 +1,58 @@
+import { join } from 'node:path';
+import type { Host } from '../../config/config.ts';
+import { processEnv } from '../../config/environment/host.ts';
+import { findRepoConfig, readConfigFile } from '../../config/load/config-file.ts';
+import { resolveConfig, type ResolvedConfig } from '../../config/resolve.ts';
+import { HaloError } from '../../core/failure/errors.ts';
+import { inspectRepo } from '../../git/repository/inspect-repo.ts';
+
+export interface ConfigQuery {
+  host: Host;
+  /** Any folder, absolute; one outside of every repository has no file of its own. */
+  folder: string;
+  profile: string | undefined;
+  set: string[];
+  /** The settings come from another machine. */
+  remote?: boolean;
+}
+
+/** The settings that a run of this repository would have. Throws CONFIG_INVALID, USAGE. */
+export async function readConfig({ host, folder, profile, set, remote = false }: ConfigQuery): Promise<ResolvedConfig> {
+  const root = await findRoot(folder).catch(unlessOutside);
+  return resolveConfig({
+    home: await readConfigFile(join(host.home, 'config.toml')),
+    repo: root === undefined ? undefined : await findRepoConfig(root),
+    profile,
+    env: processEnv(),
+    set,
+    remote,
+    cwd: folder,
+  });
+}
+
+/** The names of the profiles that the files of a folder define. Throws CONFIG_INVALID. */
+export async function listProfiles({ host, folder }: Pick<ConfigQuery, 'host' | 'folder'>): Promise<string[]> {
+  const root = await findRoot(folder).catch(unlessOutside);
+  const files = [
+    await readConfigFile(join(host.home, 'config.toml')),
+    root === undefined ? undefined : await findRepoConfig(root),
+  ];
+  const names = files.flatMap((file) => Object.keys((file?.table['profiles'] as object | undefined) ?? {}));
+  return [...new Set(names)].sort();
+}
+
+/** Top of the checkout; `folder` itself for a repository without commits. */
+async function findRoot(folder: string): Promise<string> {
+  return (await inspectRepo(folder).catch(unlessEmpty))?.root ?? folder;
+}
+
+/** A repository without commits has a configuration, but no facts yet. */
+export function unlessEmpty(error: unknown): undefined {
+  if (error instanceof HaloError && error.code === 'NO_COMMITS') return undefined;
+  throw error;
+}
+
+function unlessOutside(error: unknown): undefined {
+  if (error instanceof HaloError && error.code === 'NOT_A_GIT_REPO') return undefined;
+  throw error;
+}

@@ -1,0 +1,197 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import { completeConfig } from '../../config/apply-defaults.ts';
+import type { Config, Host } from '../../config/config.ts';
+import { HaloError } from '../../core/failure/errors.ts';
+import type { JournalEvent } from '../../core/journal/events.ts';
+import { readProofText } from '../../core/review/proof.ts';
+import { transcribe } from '../../core/transcript/transcript.ts';
+import { MESSAGES, readTrailers } from '../../git/commit/commit-message.ts';
+import { gitText, tryGit } from '../../git/process/git.ts';
+import { readNote, type Note } from '../../git/commit/notes.ts';
+import { isObjectId } from '../../git/process/object-id.ts';
+import { inspectRepo } from '../../git/repository/inspect-repo.ts';
+import { RUN_ID } from '../../lib/run-id.ts';
+import { isExcessive } from '../../lib/parse-json.ts';
+import { openStore, type Store } from '../../store/store.ts';
+import { check, type Check } from '../../worker/check.ts';
+import { checkSignatures, findSigners } from '../../worker/proof/check-signatures.ts';
+import { hostGitDirOf } from '../../worker/host-repo.ts';
+import { readKeptText } from '../../worker/keep-proof.ts';
+import { hasSettings } from '../../worker/run/read-run.ts';
+import { openIdle } from '../../worker/create-worker-context.ts';
+import { verifyProof } from '../../worker/verify-proof.ts';
+import type { WorkerContext } from '../../worker/worker-context.ts';
+import { expectSettings } from './verify-reference.ts';
+
+export interface VerifyQuery {
+  /** A run, a part of its id, or a commit in any spelling that git knows. */
+  target: string;
+  /** Where a commit is looked for. */
+  folder: string;
+  /** Settings of a record count also where nothing on this machine confirms them. */
+  trustRecord?: boolean;
+  signal: AbortSignal;
+}
+
+/** What became of one landed commit. */
+export interface Verified {
+  commit: string;
+  story: string;
+  checks: Check[];
+  /** What limits a good result, each as the end of a sentence. */
+  remarks: string[];
+}
+
+/** A landed commit, and what this machine keeps of its run, where it has that run. */
+interface Landed {
+  commit: string;
+  gitDir: string;
+  own?: { config: Config; imageId: string | undefined; proofText: string | undefined };
+}
+
+/**
+ * Holds landed commits against their records and proves them again on this machine, one after the other. A record is
+ * believed as far as the run directory, a signature or the configuration of the commit's base confirms it.
+ * Throws RUN_NOT_FOUND for what is neither run nor commit, USAGE for what is both, IMAGE_MISSING, CONFIG_INVALID.
+ */
+export async function* verify(host: Host, query: VerifyQuery): AsyncGenerator<Verified> {
+  const cleaning = new Set<Promise<void>>();
+  const worker = openIdle({ host, log: pino({ level: 'silent' }), cleaning });
+  const scratch = await mkdtemp(join(tmpdir(), 'halo-verify-'));
+  try {
+    for (const landed of await findLanded(openStore(host.home, { transcribe }), host.home, query))
+      yield await verifyCommit(worker, landed, { ...query, host, scratch });
+  } finally {
+    await Promise.allSettled(cleaning);
+    await rm(scratch, { recursive: true, force: true });
+  }
+}
+
+async function verifyCommit(
+  worker: WorkerContext,
+  { commit, gitDir, own }: Landed,
+  { folder, trustRecord = false, signal, host, scratch }: VerifyQuery & { host: Host; scratch: string },
+): Promise<Verified> {
+  const note = await readNote(gitDir, commit);
+  const kept = readProofText(own?.proofText ?? '').proof;
+  const read = kept?.commit === commit ? { proof: kept } : readNoted(note);
+  if (read.proof === undefined) {
+    const row = { what: 'record', recorded: 'a note of halo', found: read.fault, ok: false };
+    return { commit, story: '-', checks: [row], remarks: [] };
+  }
+  const { proof } = read;
+  const record = proof === kept ? [compareTexts(own?.proofText, note)] : [];
+  const expected = await expectSettings(host, { gitDir, commit, folder });
+  const signers = await findSigners(signingOf(expected.config, own?.config), scratch);
+  const signatures = await checkSignatures({ gitDir, commit, note, signers });
+  const reference =
+    own === undefined
+      ? { ...expected, imageId: await worker.engine.imageId(expected.config.image) }
+      : { origin: 'run.json', config: own.config, imageId: kept?.image.id ?? own.imageId };
+  const proven = await verifyProof(worker, { proof, commit, gitDir, reference, trustRecord, signal });
+  const taken = proven.filter(({ ok }) => ok === null).length;
+  const remarks = [
+    ...signatures.filter(({ ok }) => ok === null).map(({ found }) => found),
+    ...(trustRecord && taken > 0 ? [`settings that differ (${taken}) are taken from the record`] : []),
+  ];
+  return { commit, story: proof.story.id, checks: [...record, ...signatures, ...proven], remarks };
+}
+
+function readNoted(note: Note | undefined): ReturnType<typeof readProofText> {
+  if (note === undefined) return { fault: 'none' };
+  return note.text === undefined || isExcessive(note.text) ? { fault: 'far too large' } : readProofText(note.text);
+}
+
+function compareTexts(kept: string | undefined, note: Note | undefined): Check {
+  const row = check('record', kept?.trim() ?? '', note?.text?.trim() ?? '');
+  const found = row.ok === true ? 'the same' : note === undefined ? 'no note' : 'differs';
+  return { ...row, recorded: 'note as in the run directory', found };
+}
+
+/** How commit and record must be signed: as this machine asks for it, but as a run of its own was made. */
+function signingOf({ git: now }: Config, own: Config | undefined): Config['git'] {
+  if (own === undefined) return now;
+  const { git } = own;
+  if (git.sign === 'no') return { ...git, allowedSigners: undefined };
+  return { ...git, allowedSigners: now.allowedSigners ?? git.allowedSigners };
+}
+
+async function findLanded(store: Store, home: string, { target, folder }: VerifyQuery): Promise<Landed[]> {
+  const runId = isObjectId(target) ? undefined : await store.find(target).catch(unlessMissing);
+  const found = await findCommit(target, folder).catch((error: unknown) => {
+    if (runId === undefined) throw error;
+    return undefined;
+  });
+  if (runId !== undefined && found !== undefined) {
+    throw new HaloError('USAGE', `${JSON.stringify(target)} is run ${runId} and commit ${found.commit.slice(0, 12)}.`, {
+      hint: 'Give the whole id of the one that you mean.',
+    });
+  }
+  if (runId !== undefined) return findRunCommits(store, home, runId);
+  if (found !== undefined) return [{ ...found, ...(await findOwn(store, found)) }];
+  throw new HaloError('RUN_NOT_FOUND', `${JSON.stringify(target)} is neither a run nor a commit of ${folder}.`, {
+    hint: '`halo ls` lists all runs; commits are looked for in --repo.',
+  });
+}
+
+async function findRunCommits(store: Store, home: string, runId: string): Promise<Landed[]> {
+  const { repo, stories } = await store.readState(runId);
+  const gitDir = await hostGitDirOf(home, repo);
+  const commits = stories.flatMap(({ commit }) => commit ?? []);
+  if (commits.length === 0)
+    throw new HaloError('RUN_NOT_FOUND', `Run ${runId} has landed nothing that could be verified.`);
+  return Promise.all(commits.map(async (commit) => ({ commit, gitDir, ...(await readOwn(store, runId, commit)) })));
+}
+
+async function findCommit(target: string, folder: string): Promise<Pick<Landed, 'commit' | 'gitDir'> | undefined> {
+  const { gitDir } = await inspectRepo(folder);
+  const found = await tryGit(['rev-parse', '--quiet', '--verify', '--end-of-options', `${target}^{commit}`], {
+    gitDir,
+  });
+  const commit = found.stdout.toString('latin1').trim();
+  return isObjectId(commit) ? { commit, gitDir } : undefined;
+}
+
+/** The run of this machine that landed a commit; its trailer names it, and only the run itself is believed. */
+async function findOwn(
+  store: Store,
+  { commit, gitDir }: Pick<Landed, 'commit' | 'gitDir'>,
+): Promise<Pick<Landed, 'own'>> {
+  const message = await gitText(['log', '-1', ...MESSAGES, commit], { gitDir });
+  const runId = readTrailers(message.replaceAll('\0', '')).get('Halo-Run') ?? '';
+  return RUN_ID.test(runId) ? readOwn(store, runId, commit).catch(unlessUnreadable) : {};
+}
+
+function unlessMissing(error: unknown): undefined {
+  if (error instanceof HaloError && error.code === 'RUN_NOT_FOUND') return undefined;
+  throw error;
+}
+
+/** A commit of a run that is not here, or is damaged, is one of a stranger. */
+function unlessUnreadable(error: unknown): Pick<Landed, 'own'> {
+  if (error instanceof HaloError && ['RUN_NOT_FOUND', 'RUN_UNREADABLE'].includes(error.code)) return {};
+  throw error;
+}
+
+/** What the directory of a run holds about a commit that it landed; nothing where it lost its settings. */
+async function readOwn(store: Store, runId: string, commit: string): Promise<Pick<Landed, 'own'>> {
+  const [events, state, { config }] = await Promise.all([
+    store.readJournal(runId),
+    store.readState(runId),
+    store.readRecord(runId),
+  ]);
+  const story = state.stories.find((each) => each.commit === commit);
+  if (story === undefined || !hasSettings(config)) return {};
+  const attempt = Math.max(1, story.attempts);
+  const started = events.findLast(
+    (event): event is Started =>
+      event.type === 'story.started' && event.story === story.id && event.attempt === attempt,
+  );
+  const proofText = await readKeptText(store, { runId, storyKey: story.key, attempt });
+  return { own: { config: completeConfig(config), imageId: started?.image, proofText } };
+}
+
+type Started = JournalEvent & { type: 'story.started' };

@@ -1,0 +1,47 @@
+import { join } from 'node:path';
+import type { Config, Host } from '../../config/config.ts';
+import { processEnv } from '../../config/environment/host.ts';
+import { parseConfigFile, readConfigFile, type ConfigFile } from '../../config/load/config-file.ts';
+import { resolveConfig } from '../../config/resolve.ts';
+import { HaloError } from '../../core/failure/errors.ts';
+import { parentsOf } from '../../git/hold.ts';
+import { readFileAt } from '../../git/repository/inspect-repo.ts';
+
+/** The configuration that a commit's run should have had, as far as this machine can tell. */
+export interface Expected {
+  origin: string;
+  config: Config;
+  /** Why the file of the base commit does not count. */
+  fault?: string;
+}
+
+/**
+ * The settings that a run from the base of a commit would have on this machine: `config.toml`, the file of the repository
+ * as of that base, and variables. Throws CONFIG_INVALID for this machine's own settings.
+ */
+export async function expectSettings(
+  host: Host,
+  { gitDir, commit, folder }: { gitDir: string; commit: string; folder: string },
+): Promise<Expected> {
+  const own = { home: await readConfigFile(join(host.home, 'config.toml')), env: processEnv(), cwd: folder };
+  const origin = 'halo.toml';
+  try {
+    const repo = await readRepoConfigAt(gitDir, (await parentsOf(gitDir, commit))[0]);
+    return { origin, config: resolveConfig({ ...own, repo }).config };
+  } catch (error) {
+    if (!(error instanceof HaloError) || error.code !== 'CONFIG_INVALID') throw error;
+    return { origin, config: resolveConfig(own).config, fault: error.message };
+  }
+}
+
+/** The file of the repository as of a commit. Throws CONFIG_INVALID, and GIT_FAILED for one that is far too large. */
+async function readRepoConfigAt(gitDir: string, commit: string | undefined): Promise<ConfigFile | undefined> {
+  if (commit === undefined) return undefined;
+  const files = ['halo.toml', '.halo/config.toml'].map(async (path) => {
+    const text = await readFileAt({ gitDir, commit, path, maxBytes: 1024 * 1024 });
+    return text === undefined ? [] : [parseConfigFile(`${commit.slice(0, 12)}:${path}`, text)];
+  });
+  const [first, second] = (await Promise.all(files)).flat();
+  if (second !== undefined) throw new HaloError('CONFIG_INVALID', 'The base commit has two configuration files.');
+  return first;
+}

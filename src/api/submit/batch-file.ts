@@ -1,0 +1,125 @@
+import { basename, dirname, resolve } from 'node:path';
+import { parse as parseToml } from 'smol-toml';
+import * as z from 'zod';
+import { orderBatch } from '../../core/run/batch.ts';
+import { findHidden } from '../../core/look-alike.ts';
+import { HaloError } from '../../core/failure/errors.ts';
+import { isPriority, parsePriority } from '../../core/run/priority.ts';
+import { isUrl } from '../../git/repository/repo-url.ts';
+import { readRegularFile, readRegularText } from '../../lib/read-file.ts';
+import { MAX_PRD_BYTES } from '../../prd/decode-prd.ts';
+import { discoverPrd } from '../repository/discover-prd.ts';
+import type { BatchEntry } from '../operations.ts';
+
+const NAME = z
+  .string()
+  .regex(/^[^\s,]{1,100}$/, 'must be a name without blanks and commas')
+  .refine((name) => findHidden(name) === undefined, 'must be a name without hidden characters');
+const PATH = z.string().min(1);
+const PRIORITY = z.union([
+  z.number().refine(isPriority, 'must be a whole number from -1000 to 1000'),
+  z.enum(['high', 'normal', 'low']).transform(parsePriority),
+]);
+
+const MAX_BATCH_BYTES = 1024 * 1024;
+
+/** halo's own batch file. */
+const BATCH = z.strictObject({
+  /** The PRD of all repositories that name none of their own. */
+  prd: PATH.optional(),
+  repositories: z
+    .array(
+      z.strictObject({
+        name: NAME,
+        /** Folder or URL. */
+        path: PATH,
+        prd: PATH.optional(),
+        deps: z.array(NAME).default([]),
+        priority: PRIORITY.optional(),
+      }),
+    )
+    .min(1, 'must name a repository'),
+});
+type Batch = z.output<typeof BATCH>;
+
+/** hank's `.hank/.repos.json`: an array of the same repositories. */
+const HANK = BATCH.shape.repositories;
+
+/**
+ * Reads a batch file, halo's own in TOML or JSON or hank's, with the PRD of each repository. Relative paths start at
+ * the folder of the file; in hank's, which lies in `.hank`, at the folder above that.
+ * Throws USAGE for a file that is none, unknown dependencies and circles, PRD_UNREADABLE for a PRD that is not there.
+ */
+export async function readBatch(path: string): Promise<BatchEntry[]> {
+  const { prd, repositories } = parseBatchFile(path, await readText(path));
+  // What is wrong with the batch itself is told before what is wrong with its files.
+  orderBatch(repositories.map(({ name, deps, priority = 0 }) => ({ name, deps, priority })));
+  const folder = basename(dirname(path)) === '.hank' ? dirname(dirname(path)) : dirname(path);
+  const read = sharedReader();
+  return Promise.all(
+    repositories.map(async ({ name, path: source, prd: own, deps, priority }): Promise<BatchEntry> => {
+      const repo = isUrl(source) ? source : resolve(folder, source);
+      const named = own ?? prd;
+      const file =
+        named === undefined
+          ? await discoverPrd({ name, repo, hint: 'Name it in the batch file: prd = "…".' })
+          : resolve(folder, named);
+      return { name, repo, prd: await read(file), deps, priority };
+    }),
+  );
+}
+
+/** The text of a batch file, whoever's it is; `path` is for messages. Throws USAGE. */
+export function parseBatchFile(path: string, text: string): Batch {
+  const data = parseText(path, text);
+  return Array.isArray(data) ? { repositories: check(path, HANK, data) } : check(path, BATCH, data);
+}
+
+async function readText(path: string): Promise<string> {
+  return readRegularText(path, MAX_BATCH_BYTES).catch((cause: NodeJS.ErrnoException) => {
+    throw new HaloError('USAGE', `The batch file ${path} cannot be read (${cause.code ?? cause.message}).`, {
+      hint: 'Name a file that is there, e.g. --batch batch.toml.',
+      cause,
+    });
+  });
+}
+
+function parseText(path: string, text: string): unknown {
+  try {
+    return /^\s*[[{]\s*(["{\]}]|$)/.test(text) || path.endsWith('.json') ? JSON.parse(text) : parseToml(text);
+  } catch (cause) {
+    const [what] = (cause as Error).message.split('\n');
+    throw new HaloError('USAGE', `The batch file ${path} is neither TOML nor JSON: ${what ?? ''}.`, {
+      hint: 'docs/fleet.md shows what a batch file looks like.',
+      cause,
+    });
+  }
+}
+
+function check<T>(path: string, schema: z.ZodType<T>, data: unknown): T {
+  const parsed = schema.safeParse(data);
+  if (parsed.success) return parsed.data;
+  const problems = parsed.error.issues.map((issue) => `${issue.path.join('.') || 'file'}: ${issue.message}`);
+  throw new HaloError('USAGE', `The batch file ${path} is not valid: ${problems.join('; ')}.`, {
+    hint: 'docs/fleet.md shows what a batch file looks like.',
+  });
+}
+
+/** Reads each file once, so that repositories with the same PRD share it. */
+function sharedReader(): (path: string) => Promise<BatchEntry['prd']> {
+  const files = new Map<string, Promise<BatchEntry['prd']>>();
+  const read = async (path: string) => {
+    const bytes = await readRegularFile(path, MAX_PRD_BYTES).catch((cause: NodeJS.ErrnoException) => {
+      throw new HaloError('PRD_UNREADABLE', `The PRD ${path} cannot be read (${cause.code ?? cause.message}).`, {
+        hint: 'Mend its path in the batch file.',
+        cause,
+      });
+    });
+    return { path, bytes: new Uint8Array(bytes) };
+  };
+  return (path) => {
+    const file = files.get(path) ?? read(path);
+    files.set(path, file);
+    return file;
+  };
+}

@@ -1,0 +1,64 @@
+import { createHash } from 'node:crypto';
+import { realpath } from 'node:fs/promises';
+import { isAbsolute, relative, sep } from 'node:path';
+import type { GuardedPath } from '../../core/journal/events.ts';
+import type { Config } from '../../config/config.ts';
+import { findNamedPaths, type OwnSetting } from '../../git/protect/named-paths.ts';
+import { listFiles } from '../../git/objects/tree-list.ts';
+import type { PrdBytes } from '../operations.ts';
+
+export interface GuardQuery {
+  /** The checkout, where the repository is on this machine; or the bare repository. */
+  root: string | undefined;
+  /** Has the commit. */
+  gitDir: string;
+  commit: string;
+  prd: PrdBytes;
+  config: Pick<Config, 'git' | 'model' | 'network' | 'secrets'>;
+  /** It came over the network: its path is of another machine, or a word of somebody else. */
+  remote: boolean;
+}
+
+const MOST_COPIES = 10;
+
+/** What only a person may let a story of this run change: its PRD, and what settings name. Throws GIT_FAILED. */
+export async function findGuarded({ root, gitDir, commit, prd, config, remote }: GuardQuery): Promise<GuardedPath[]> {
+  const [named, own] = await Promise.all([
+    root === undefined ? [] : findNamedPaths({ root, gitDir, commit, own: filesIn(config) }),
+    root === undefined ? [] : pathsBelow(root, prd.path, remote),
+  ]);
+  const prds = own.length > 0 && !remote ? own : [...own, ...(await findCopies({ gitDir, commit, prd }))];
+  return [...prds.map((path) => ({ path })), ...named];
+}
+
+/** What halo itself reads or starts on this machine: who changed it would choose keys, signers or what is secret. */
+function filesIn({ git, model, network, secrets }: GuardQuery['config']): OwnSetting[] {
+  const paths: [setting: string, value: string | undefined][] = [
+    ['git.signing_key', git.signingKey],
+    ['git.allowed_signers', git.allowedSigners],
+    ['network.ca_file', network.caFile],
+    ['model.key_file', model.keyFile],
+    ...secrets.files.map((file): [string, string] => ['secrets.files', file]),
+  ];
+  const named = paths.map(([setting, value]) => ({ setting, value, kind: 'path' as const }));
+  const command = { setting: 'model.key_command', value: model.keyCommand, kind: 'command' as const };
+  return [...named, command].flatMap((each) => (each.value === undefined ? [] : [{ ...each, value: each.value }]));
+}
+
+/** Where a file is below a folder, as it was named and where links lead. */
+async function pathsBelow(root: string, file: string, remote: boolean): Promise<string[]> {
+  if (!isAbsolute(file)) return [];
+  const real = remote ? file : await realpath(file).catch(() => file);
+  const paths = [file, real].map((path) => relative(root, path));
+  return [...new Set(paths)].filter((path) => path !== '' && !isAbsolute(path) && path.split(sep)[0] !== '..');
+}
+
+/** Files of the commit with these very bytes: a PRD that came over the network is in the repository all the same. */
+async function findCopies({ gitDir, commit, prd }: Omit<GuardQuery, 'root' | 'remote' | 'config'>): Promise<string[]> {
+  const id = createHash(commit.length === 64 ? 'sha256' : 'sha1')
+    .update(`blob ${prd.bytes.length}\0`)
+    .update(prd.bytes)
+    .digest('hex');
+  const copies = await listFiles({ gitDir, commit }, (file) => file.id === id);
+  return copies.slice(0, MOST_COPIES).map(({ path }) => path);
+}

@@ -1,0 +1,100 @@
+import type { Command, Option } from 'commander';
+import { safeLine } from '../../core/safe-text.ts';
+import type { Cli } from '../cli.ts';
+import { listPrdNames } from '../options/named-prds.ts';
+import { buildProgram } from '../program.ts';
+
+interface Candidate {
+  word: string;
+  meaning: string;
+}
+
+/** Prints what may stand in place of the last word, one `word<tab>meaning` a line. Says nothing when a file is wanted. */
+export async function complete(words: string[], cli: Cli): Promise<number> {
+  const current = words.at(-1) ?? '';
+  const before = words.slice(0, -1);
+  const found = await candidates(before, current, cli).catch(() => []);
+  await cli.print(
+    ...found
+      .filter(({ word }) => word.startsWith(current) && PLAIN.test(word))
+      .map(({ word, meaning }) => `${word}\t${safeLine(meaning)}`),
+  );
+  return 0;
+}
+
+/** The shell puts a word on its command line as it is: one with a blank, quote or dollar sign would be an order. */
+const PLAIN = /^[\w.:@/+=-]+$/;
+
+async function candidates(before: string[], current: string, cli: Cli): Promise<Candidate[]> {
+  const name = before.find((word) => !word.startsWith('-'));
+  let command: Command = await buildProgram(cli, name === undefined ? [] : [name]);
+  let positionals = 0;
+  for (let index = 0; index < before.length; index += 1) {
+    const word = before[index] ?? '';
+    const option = command.options.find(({ long, short }) => word === long || word === short);
+    if (option?.required === true) {
+      if (index === before.length - 1) return valuesOf(option, { before, cli });
+      index += 1;
+    } else if (!word.startsWith('-')) {
+      const sub = command.commands.find((each) => each.name() === word);
+      if (sub === undefined) positionals += 1;
+      else command = sub;
+    }
+  }
+  if (current.startsWith('-')) return optionsOf(command);
+  if (command.commands.length > 0)
+    return positionals > 0 ? [] : command.commands.map((each) => ({ word: each.name(), meaning: each.summary() }));
+  const argument = command.registeredArguments[positionals];
+  if (argument?.argChoices !== undefined) return argument.argChoices.map((word) => ({ word, meaning: '' }));
+  if (argument?.name() === 'runId') return runIds(cli);
+  if (argument?.name() === 'story') return storyIds(before, cli);
+  if (argument?.name() === 'key' && command.parent?.name() === 'config')
+    return (await cli.services.listSettings(cli.cwd)).keys.map((word) => ({ word, meaning: '' }));
+  return takesPrdName(argument?.name(), command) ? prdNames(cli) : [];
+}
+
+function optionsOf(command: Command): Candidate[] {
+  return command
+    .createHelp()
+    .visibleOptions(command)
+    .map((option) => ({ word: option.long ?? option.short ?? '', meaning: option.description }));
+}
+
+/** What may stand behind an option; nothing where that is a file or anything else. */
+async function valuesOf(option: Option, { before, cli }: { before: string[]; cli: Cli }): Promise<Candidate[]> {
+  if (option.argChoices !== undefined) return option.argChoices.map((word) => ({ word, meaning: '' }));
+  switch (option.long) {
+    case '--story':
+      return storyIds(before, cli);
+    case '--after':
+    case '--resume':
+      return runIds(cli);
+    case '--profile':
+      return (await cli.services.listSettings(cli.cwd)).profiles.map((word) => ({ word, meaning: 'a profile' }));
+    case '--config':
+      return (await cli.services.listSettings(cli.cwd)).keys.map((key) => ({ word: `${key}=`, meaning: '' }));
+    default:
+      return [];
+  }
+}
+
+/** Of the run that the words before name, else of the newest one here. */
+async function storyIds(before: readonly string[], cli: Cli): Promise<Candidate[]> {
+  const [, named] = before.filter((word) => !word.startsWith('-'));
+  const stories = await cli.withRun(named, async (operations, id) => (await operations.get(id)).state.stories);
+  return stories.map(({ id, title }) => ({ word: id, meaning: title }));
+}
+
+/** A new PRD has a name that is not there yet. */
+function takesPrdName(argument: string | undefined, command: Command): boolean {
+  return argument === 'prd' || (argument === 'name' && command.name() !== 'new');
+}
+
+async function prdNames({ cwd }: Cli): Promise<Candidate[]> {
+  return (await listPrdNames(cwd)).map((word) => ({ word, meaning: 'a PRD of this repository' }));
+}
+
+async function runIds(cli: Cli): Promise<Candidate[]> {
+  const runs = await cli.withOperations((operations) => operations.list());
+  return runs.map((run) => ({ word: run.runId, meaning: `${run.stopReason ?? run.status}, ${run.project}` }));
+}

@@ -1,0 +1,36 @@
+import type { ListedRun, Operations } from '../../api/operations.ts';
+import type { RunState } from '../../core/run-state.ts';
+import { findBatch, groupRuns } from '../options/batches.ts';
+import type { Cli } from '../cli.ts';
+import { resolveRun } from '../options/resolve-run.ts';
+
+export interface NamedRuns {
+  references: readonly string[];
+  /** A batch, by the start of its id. */
+  batch?: string;
+  follow?: true;
+}
+
+/**
+ * The runs that a person means, oldest first where they did not name them one by one. Who follows without a name follows
+ * all runs that have not ended or, when there is none, the newest of this repository. Throws RUN_NOT_FOUND.
+ */
+export async function namedRuns(
+  operations: Operations,
+  { references, batch, follow }: NamedRuns,
+  cli: Cli,
+): Promise<RunState[]> {
+  const runs: RunState[] = [];
+  if (batch !== undefined) runs.push(...findBatch(groupRuns(await operations.list()), batch)[1]);
+  else if (follow && references.length === 0) runs.push(...active(await operations.list()));
+  const asked = runs.length === 0 && references.length === 0 ? [undefined] : references;
+  for (const reference of asked) {
+    const { state } = await operations.get(await resolveRun(operations, reference, cli));
+    if (!runs.some(({ runId }) => runId === state.runId)) runs.push(state);
+  }
+  return runs;
+}
+
+function active(runs: readonly ListedRun[]): RunState[] {
+  return runs.filter(({ status }) => status !== 'ended').reverse();
+}

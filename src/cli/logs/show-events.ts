@@ -1,0 +1,151 @@
+import type { Operations } from '../../api/operations.ts';
+import { HaloError } from '../../core/failure/errors.ts';
+import type { JournalEvent } from '../../core/journal/events.ts';
+import type { RunState } from '../../core/run-state.ts';
+import { safeJson, safeLine } from '../../core/safe-text.ts';
+import { EXCERPT, WHOLE } from '../../core/transcript-text.ts';
+import { fitToWidth } from '../../lib/width.ts';
+import { storyOf } from './attempt-files.ts';
+import type { Cli } from '../cli.ts';
+import { transcriptLines } from './transcript-lines.ts';
+
+export interface ShowEvents {
+  operations: Operations;
+  runs: readonly RunState[];
+  signal: AbortSignal;
+  follow: boolean;
+  story?: string;
+  attempt?: number;
+  /** ISO 8601: what came before it is left out. */
+  since: string | undefined;
+  /** So many of the last lines of each run; with `follow`, of what is there at the beginning. */
+  tail?: number;
+  json: boolean;
+  /** Nothing is shortened, and whole logs of setup and gates are shown. */
+  full: boolean;
+  timestamps: boolean;
+}
+
+/** A run whose events are shown. */
+interface Source {
+  run: RunState;
+  /** seq of the last event read. */
+  seen: number;
+  linesOf: (event: JournalEvent) => Promise<string[]>;
+}
+
+const NAME_WIDTH = 24;
+
+/**
+ * Prints what happened in runs: of several, in the order of time, and with the run in front of each line. Then, to
+ * follow them, what happens until all have ended. Throws STORY_NOT_FOUND when none of the runs has the story.
+ */
+export async function showEvents(options: ShowEvents, cli: Cli): Promise<void> {
+  const { story, follow, signal, tail } = options;
+  const runs = options.runs.filter(({ stories }) => story === undefined || stories.some(({ id }) => id === story));
+  const [first] = options.runs;
+  if (story !== undefined && runs.length === 0 && first !== undefined) storyOf(first, story);
+  const name = namer(runs, cli);
+  const sources = runs.map((run): Source => ({ run, seen: 0, linesOf: openLines(run, name(run), options, cli) }));
+  const kept: { source: Source; line: string }[] = [];
+  for await (const { source, event } of inOrder(sources, options)) {
+    const lines = await source.linesOf(event);
+    if (tail === undefined) await cli.print(...lines);
+    else keep(kept, source, lines, tail);
+  }
+  await cli.print(...kept.map(({ line }) => line));
+  if (!follow) return;
+  await Promise.all(sources.map((source) => followOn(source, options, signal, cli)));
+}
+
+async function followOn(source: Source, { operations }: ShowEvents, signal: AbortSignal, cli: Cli): Promise<void> {
+  const following = operations.follow(source.run.runId, { after: source.seen, follow: true, signal });
+  for await (const event of following) await cli.print(...(await source.linesOf(event)));
+}
+
+function keep(kept: { source: Source; line: string }[], source: Source, lines: string[], most: number): void {
+  kept.push(...lines.map((line) => ({ source, line })));
+  let excess = kept.filter((each) => each.source === source).length - most;
+  for (let index = 0; excess > 0 && index < kept.length;) {
+    if (kept[index]?.source !== source) index += 1;
+    else {
+      kept.splice(index, 1);
+      excess -= 1;
+    }
+  }
+}
+
+/** What the journals hold, the earliest first. */
+async function* inOrder(
+  sources: readonly Source[],
+  { operations, signal }: ShowEvents,
+): AsyncGenerator<{ source: Source; event: JournalEvent }> {
+  const heads = await Promise.all(
+    sources.map(async (source) => {
+      const events = operations.follow(source.run.runId, { after: 0, follow: false, signal });
+      const iterator = events[Symbol.asyncIterator]();
+      return { source, iterator, next: await iterator.next() };
+    }),
+  );
+  for (;;) {
+    const open = heads.filter(({ next }) => next.done !== true);
+    const head = open.reduce<(typeof heads)[number] | undefined>((best, each) => {
+      const at = ({ next }: typeof each) => (next.done === true ? '' : next.value.at);
+      return best === undefined || at(each) < at(best) ? each : best;
+    }, undefined);
+    if (head === undefined || head.next.done === true) return;
+    const event = head.next.value;
+    head.source.seen = event.seq;
+    yield { source: head.source, event };
+    head.next = await head.iterator.next();
+  }
+}
+
+/** What stands in front of the lines of a run: nothing where there is only one. */
+function namer(runs: readonly RunState[], cli: Cli): (run: RunState) => string {
+  if (runs.length === 1) return () => '';
+  // The end of an id is where ids of one day differ.
+  const text = ({ project, runId }: RunState) => `${safeLine(project, NAME_WIDTH - 9)} ${runId.slice(-6)}`;
+  const width = Math.max(...runs.map((run) => text(run).length));
+  return (run) => `${cli.paint('strong', fitToWidth(text(run), width))} ${cli.paint('quiet', '|')} `;
+}
+
+function openLines(run: RunState, name: string, options: ShowEvents, cli: Cli): Source['linesOf'] {
+  const { runId } = run;
+  const { story, attempt, since, json, full, timestamps, operations } = options;
+  const isWanted = (event: JournalEvent) =>
+    (since === undefined || event.at >= since) &&
+    (story === undefined || ('story' in event && event.story === story)) &&
+    (attempt === undefined || ('attempt' in event && event.attempt === attempt));
+  if (json) {
+    const owner = name === '' ? {} : { runId };
+    return (event) => Promise.resolve(isWanted(event) ? [safeJson({ ...owner, ...event })] : []);
+  }
+  const toLines = transcriptLines(cli, {
+    runId,
+    timestamps,
+    extent: full ? WHOLE : EXCERPT,
+    indent: name === '' ? 0 : NAME_WIDTH + 3,
+  });
+  return async (event) => {
+    const lines = toLines(event);
+    if (!isWanted(event)) return [];
+    const shown = full ? toLines(await withWholeLog(event, run, operations)) : lines;
+    return shown.map((line) => `${name}${line}`);
+  };
+}
+
+/** The end of a command with all that it printed, where that is still there. */
+async function withWholeLog(event: JournalEvent, run: RunState, operations: Operations): Promise<JournalEvent> {
+  if (event.type !== 'gate.ended' && event.type !== 'setup.ended') return event;
+  const key = run.stories.find(({ id }) => id === event.story)?.key;
+  try {
+    const log = await operations.artifact(run.runId, `${key}/${event.attempt}/${event.log}`);
+    const whole = { ...event, tail: log.toString('utf8') };
+    if (whole.type === 'gate.ended') delete whole.failed;
+    return whole;
+  } catch (error) {
+    if (error instanceof HaloError && error.code === 'ARTIFACT_UNREADABLE') return event;
+    throw error;
+  }
+}

@@ -1,0 +1,45 @@
+import type { Operations } from '../../api/operations.ts';
+import { safeOutput } from '../../core/safe-text.ts';
+import { attemptOf, pathsOf, type WantedFiles } from './attempt-files.ts';
+import type { Cli } from '../cli.ts';
+
+export interface ShowFiles {
+  operations: Operations;
+  runId: string;
+  wanted: WantedFiles;
+  /** Byte for byte, unless stdout is a terminal. */
+  exact: boolean;
+  /** So many of the last lines of each. */
+  tail: number | undefined;
+}
+
+/** Prints files of an attempt, several with their names above them, and says on stderr which attempt it is. */
+export async function showFiles({ operations, runId, wanted, exact, tail }: ShowFiles, cli: Cli): Promise<void> {
+  const { state } = await operations.get(runId);
+  const ref = attemptOf(state, wanted);
+  const paths = pathsOf(ref, wanted, await operations.artifacts(runId));
+  await cli.note(cli.paintErr('quiet', `story ${ref.story.id}, attempt ${ref.attempt} of ${ref.story.attempts}`));
+  for (const path of paths) {
+    const bytes = await operations.artifact(runId, path);
+    if (paths.length > 1) await cli.print(cli.paint('quiet', `==> ${path.split('/').slice(2).join('/')} <==`));
+    if (exact && !cli.terminal.shown) await cli.writeExactly(lastLines(bytes, tail));
+    else await cli.write(ended(safeOutput(lastLines(bytes, tail).toString('utf8'))));
+  }
+}
+
+/** The end of a file, cut at the beginning of a line. */
+function lastLines(bytes: Buffer, count: number | undefined): Buffer {
+  if (count === undefined) return bytes;
+  if (count === 0) return bytes.subarray(bytes.length);
+  let from = bytes.at(-1) === NEWLINE ? bytes.length - 1 : bytes.length;
+  for (let left = count; left > 0 && from >= 0; left -= 1)
+    from = from === 0 ? -1 : bytes.lastIndexOf(NEWLINE, from - 1);
+  return bytes.subarray(from + 1);
+}
+
+const NEWLINE = 0x0a;
+
+/** With an end to its last line. */
+function ended(text: string): string {
+  return text === '' || text.endsWith('\n') ? text : `${text}\n`;
+}

@@ -1,0 +1,23 @@
+import type { Operations } from '../../api/operations.ts';
+import { openSafeStream } from '../../core/text/safe-stream.ts';
+import type { Cli } from '../cli.ts';
+
+export interface ShowRaw {
+  operations: Operations;
+  runId: string;
+  story: string | undefined;
+  follow: boolean;
+  signal: AbortSignal;
+}
+
+/** Prints the agents' own output: byte for byte, or made safe where stdout is a terminal. */
+export async function showRaw({ operations, runId, story, follow, signal }: ShowRaw, cli: Cli): Promise<void> {
+  const chunks = operations.raw(runId, { storyId: story, follow, signal });
+  if (!cli.terminal.shown) {
+    for await (const chunk of chunks) await cli.writeExactly(chunk);
+    return;
+  }
+  const safe = openSafeStream();
+  for await (const chunk of chunks) await cli.write(safe.write(chunk));
+  await cli.write(safe.end());
+}

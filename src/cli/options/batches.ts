@@ -1,0 +1,28 @@
+import { HaloError } from '../../core/failure/errors.ts';
+import type { RunState } from '../../core/run-state.ts';
+
+/** The batches, newest first, each in the order in which its runs run. */
+export function groupRuns(runs: readonly RunState[]): Map<string, RunState[]> {
+  const batches = new Map<string, RunState[]>();
+  for (const run of runs) {
+    if (run.batch === undefined) continue;
+    batches.set(run.batch.id, [...(batches.get(run.batch.id) ?? []), run]);
+  }
+  for (const members of batches.values()) members.sort((a, b) => placeOf(a) - placeOf(b));
+  return batches;
+}
+
+function placeOf({ batch }: RunState): number {
+  return batch?.place ?? 0;
+}
+
+/** The batch whose id begins with `prefix`, and its runs. Throws RUN_NOT_FOUND. */
+export function findBatch(batches: ReadonlyMap<string, RunState[]>, prefix: string): [string, RunState[]] {
+  const found = [...batches].filter(([id]) => id.startsWith(prefix.toLowerCase()));
+  const [only] = found;
+  if (only !== undefined && found.length === 1) return only;
+  const what = only === undefined ? 'There is no batch' : `${found.length} batches begin with`;
+  throw new HaloError('RUN_NOT_FOUND', `${what} ${JSON.stringify(prefix.slice(0, 64))}.`, {
+    hint: '`halo batch` lists them.',
+  });
+}

@@ -1,0 +1,82 @@
+import { formatUsd } from '../../core/budget.ts';
+import { formatDuration, msBetween } from '../../core/text/format-elapsed.ts';
+import type { JournalEvent } from '../../core/journal/events.ts';
+import type { RunState } from '../../core/run-state.ts';
+import { safeLine } from '../../core/safe-text.ts';
+import { describe } from '../../core/transcript/transcript.ts';
+import type { Paint } from '../../core/transcript/transcript-line.ts';
+
+const LONGEST = 200;
+
+/** One line for the operator of a server, such as `12:03:11  shop 1ng62…  US-001 passed 5bc2f62 42.0s $0.26`; or none. */
+export function eventLine(event: JournalEvent, state: RunState, paint: Paint): string | undefined {
+  const said = textOf(event, state);
+  if (said === undefined) return undefined;
+  const time = new Date(event.at).toTimeString().slice(0, 8);
+  const run = `${safeLine(state.project, 24)} ${state.runId}`.trim();
+  return `${paint('quiet', `${time}  ${run}`)}  ${paint(said.tone, said.text)}`;
+}
+
+function textOf(
+  event: JournalEvent,
+  state: RunState,
+): { tone: 'plain' | 'good' | 'bad' | 'warn'; text: string } | undefined {
+  switch (event.type) {
+    case 'run.created': {
+      const count = state.stories.length;
+      const who = safeLine(state.user ?? 'somebody', 64);
+      const what = `${count} ${count === 1 ? 'story' : 'stories'}, ${safeLine(state.repo.source, LONGEST)}`;
+      return { tone: 'plain', text: `submitted by ${who} (${what})` };
+    }
+    case 'run.ended': {
+      const took = formatDuration(msBetween(state.startedAt ?? state.createdAt, event.at));
+      const facts = [took, ...costText(state.usage.costUsd)].join(' ');
+      const tone = event.stopReason === 'SUCCESS' ? 'good' : event.stopReason === 'NEEDS_HUMAN' ? 'warn' : 'bad';
+      return { tone, text: `${event.stopReason} ${safeLine(event.detail, LONGEST)} ${facts}` };
+    }
+    case 'story.ended': {
+      const story = state.stories.find(({ id }) => id === event.story);
+      const took = story?.startedAt === undefined ? [] : [formatDuration(msBetween(story.startedAt, event.at))];
+      const facts = [...took, ...costText(event.usage.costUsd)];
+      const id = safeLine(event.story, 40);
+      if (event.verdict === 'passed') {
+        const commit = event.commit?.slice(0, 7) ?? 'without a change';
+        return { tone: 'good', text: [id, 'passed', commit, ...facts].join(' ') };
+      }
+      const [why = ''] = event.summary.split('\n');
+      const word = event.verdict === 'failed' ? 'failed' : 'needs a person:';
+      return {
+        tone: event.verdict === 'failed' ? 'bad' : 'warn',
+        text: [id, word, safeLine(why, LONGEST), ...facts].join(' '),
+      };
+    }
+    case 'story.started':
+      return event.attempt === 1 ? { tone: 'plain', text: `${safeLine(event.story, 40)} started` } : undefined;
+    case 'run.paused':
+    case 'run.resumed':
+    case 'run.retried':
+    case 'run.replanned':
+    case 'run.approved':
+    case 'run.rejected':
+    case 'run.landed':
+    case 'retry.scheduled':
+    case 'breaker.opened':
+    case 'breaker.held':
+    case 'story.disturbed':
+    case 'story.approved':
+    case 'story.rejected':
+    case 'story.cancelled': {
+      const [line] = describe(event);
+      if (line === undefined) return undefined;
+      const label = event.type === 'retry.scheduled' ? 'retry ' : event.type === 'breaker.held' ? 'waits ' : '';
+      const text = `${line.story === '' ? '' : `${line.story} `}${label}${line.text}`;
+      return { tone: 'warn', text: safeLine(text, LONGEST) };
+    }
+    default:
+      return undefined;
+  }
+}
+
+function costText(costUsd: number | undefined): string[] {
+  return costUsd === undefined ? [] : [formatUsd(costUsd)];
+}

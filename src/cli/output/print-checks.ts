@@ -1,0 +1,21 @@
+import type { Replayed } from '../../api/operations.ts';
+import { safeLine } from '../../core/safe-text.ts';
+import type { Cli } from '../cli.ts';
+import { widthOf } from './run-table.ts';
+import { table, type Cell } from './table.ts';
+
+/** Checks as rows; of what is found otherwise the difference stands out. */
+export function checkTable(checks: Replayed['checks'], cli: Cli): string[] {
+  const heading = ['', 'WHAT', 'RECORDED', 'FOUND'].map((text) => ({ text }));
+  const rows = checks.map(({ what, recorded, found, ok }): Cell[] => [
+    ok === null ? { text: ' ' } : { text: ok ? '✓' : '✗', tone: ok ? 'good' : 'bad' },
+    { text: safeLine(what, 60) },
+    { text: shorten(recorded) },
+    { text: shorten(found), tone: ok === false ? 'bad' : 'plain' },
+  ]);
+  return table([heading, ...rows], { paint: cli.paint, width: widthOf(cli) });
+}
+
+function shorten(text: string): string {
+  return /^[0-9a-f]{40,64}$/.test(text) ? text.slice(0, 12) : safeLine(text, 60);
+}

@@ -1,0 +1,26 @@
+import { HaloError } from '../../core/failure/errors.ts';
+import { sleep } from '../../lib/sleep.ts';
+import { openPage } from '../../tui/terminal.ts';
+import type { Cli } from '../cli.ts';
+import { stoppable } from '../run/run-until-signal.ts';
+
+const EVERY_MS = 2000;
+
+/** Shows a page in place and renews it until Ctrl-C, or until it says that it is the last. Throws USAGE without a terminal. */
+export async function watchPage(cli: Cli, read: () => Promise<{ lines: string[]; last: boolean }>): Promise<void> {
+  if (!cli.terminal.drawable)
+    throw new HaloError('USAGE', '--watch needs a terminal.', { hint: 'Elsewhere `halo logs -f` follows runs.' });
+  const page = openPage(cli);
+  try {
+    await stoppable(cli, async (signal) => {
+      while (!signal.aborted) {
+        const { lines, last } = await read();
+        page.draw(lines);
+        if (last) return;
+        await sleep(EVERY_MS, signal);
+      }
+    });
+  } finally {
+    page.close();
+  }
+}

@@ -1,0 +1,97 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { basename, dirname, join, relative } from 'node:path';
+import { HaloError } from '../../core/failure/errors.ts';
+import { isPrdName, NAME_RULE, PRD_FILE, RUN_FILES } from '../../core/prd/prd-names.ts';
+import { TEMPLATE } from '../../core/prd/prd-template.ts';
+import { safeLine } from '../../core/safe-text.ts';
+import type { Cli } from '../cli.ts';
+import type { Define } from '../define.ts';
+import { findPrdsFolder, refuseOutside } from '../options/named-prds.ts';
+import { DRAFT_FILES } from './edit-prd.ts';
+
+export const defineNew: Define = (command, cli) => {
+  command
+    .summary('begin a PRD with a name')
+    .description(
+      'Makes .halo/prds/<name>/ at the top of the repository, with prd.md for the thoughts and prd.json for the stories. Wherever a command takes a PRD file, the name will do.',
+    )
+    .helpOption('-h, --help', 'show help')
+    .argument('[name]', 'letters, digits, - and _', 'main')
+    .addHelpText('after', HELP)
+    .action((name: string) => makePrd(name, cli));
+};
+
+const HELP = `
+Examples:
+  halo prd new
+  halo prd new checkout && halo prd edit checkout && halo run checkout
+
+See also: halo prd edit, halo prd status, halo run`;
+
+async function makePrd(name: string, cli: Cli): Promise<void> {
+  if (!isPrdName(name))
+    throw new HaloError('USAGE', `${JSON.stringify(name)} is no name for a PRD.`, {
+      hint: `Use ${NAME_RULE}.`,
+    });
+  const prds = await findPrdsFolder(cli.cwd);
+  const folder = join(prds, name);
+  await refuseOutside(folder, cli.cwd);
+  await mkdir(folder, { recursive: true }).catch((cause: unknown) => {
+    throw notMade(folder, cause);
+  });
+  const project = basename(dirname(dirname(prds))) || name;
+  await writeNew(join(folder, PRD_FILE), scaffoldJson(project));
+  // The rest is only made where it is not there yet: somebody may have written it.
+  await writeNew(join(folder, 'prd.md'), scaffoldText(name)).catch(ignoreExisting);
+  await writeNew(join(prds, '.gitignore'), IGNORED).catch(ignoreExisting);
+  await cli.print(join(relative(cli.cwd, folder) || '.', PRD_FILE));
+  await cli.note(`next: halo prd edit ${safeLine(name)}`);
+}
+
+async function writeNew(path: string, text: string): Promise<void> {
+  await writeFile(path, text, { flag: 'wx' }).catch((cause: unknown) => {
+    if ((cause as NodeJS.ErrnoException).code !== 'EEXIST') throw notMade(path, cause);
+    throw new HaloError('USAGE', `There is a PRD ${path} already.`, {
+      hint: `\`halo prd edit\` changes it; choose another name for a new one.`,
+      cause,
+    });
+  });
+}
+
+function notMade(path: string, cause: unknown): HaloError {
+  const { code = 'unknown' } = cause as NodeJS.ErrnoException;
+  const reasons: Record<string, string> = {
+    EEXIST: 'a file is in its place',
+    ENOTDIR: 'a part of the path is a file',
+    EACCES: 'permission denied',
+  };
+  return new HaloError('DISK_FAILED', `${path} cannot be made: ${reasons[code] ?? code}.`, { cause });
+}
+
+function ignoreExisting(error: unknown): void {
+  if (!(error instanceof HaloError) || error.code !== 'USAGE') throw error;
+}
+
+/** What runs write is no part of the repository. */
+const IGNORED = [...RUN_FILES, DRAFT_FILES].map((file) => `/*/${file}\n`).join('');
+
+function scaffoldJson(project: string): string {
+  const story = { ...TEMPLATE.story, priority: 1, passes: false, inProgress: false };
+  const document = { project, description: TEMPLATE.description, userStories: [story] };
+  return `${JSON.stringify(document, undefined, 2)}\n`;
+}
+
+function scaffoldText(name: string): string {
+  return `# ${name}
+
+## Problem
+
+## Goal
+
+## Not part of it
+
+## Stories
+
+The stories are in prd.json: small ones, each with criteria that can be checked. Lower priorities run first.
+`;
+}

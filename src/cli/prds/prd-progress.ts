@@ -1,0 +1,56 @@
+import { realpath } from 'node:fs/promises';
+import type { ListedRun } from '../../api/operations.ts';
+import type { RunState } from '../../core/run-state.ts';
+import { inOrder } from '../../core/run/story-order.ts';
+import type { Cli } from '../cli.ts';
+import type { NamedPrd } from '../options/named-prds.ts';
+import { readPrd } from '../options/read-prd.ts';
+import { stateText } from '../output/run-table.ts';
+
+interface StoryName {
+  id: string;
+  title: string;
+}
+
+/** How far a PRD is. */
+export interface PrdStanding extends NamedPrd {
+  project: string;
+  done: number;
+  total: number;
+  /** Stories that were begun and have not landed, as its file says, and those that its newest run is at. */
+  active: StoryName[];
+  /** What the next run takes first: a story that was begun, else the one with the lowest priority. */
+  next: StoryName | undefined;
+  /** The newest run of the file; `state` as `halo ls` calls it. */
+  run: { runId: string; status: RunState['status']; stopReason: RunState['stopReason']; state: string } | undefined;
+}
+
+/** Reads a PRD; `runs`, the newest first. Throws PRD_INVALID and PRD_UNREADABLE. */
+export async function standingOf({ name, path }: NamedPrd, runs: readonly ListedRun[], cli: Cli): Promise<PrdStanding> {
+  const { project, stories } = await cli.services.parsePrd({ ...(await readPrd(path, cli)), as: undefined });
+  const real = await realpath(path);
+  const newest = runs.find(({ prdPath }) => prdPath === path || prdPath === real);
+  const ordered = inOrder(stories);
+  // Not every file has a field for a story under way.
+  const active = ordered.filter(
+    ({ id, status }) => status === 'in_progress' || (status === 'pending' && isAt(newest, id)),
+  );
+  const open = ordered.filter(({ status }) => status === 'in_progress' || status === 'pending');
+  const done = stories.filter(({ status }) => status === 'done').length;
+  const run = newest && factsOf(newest);
+  return { name, path, project, done, total: stories.length, active: active.map(named), next: open.map(named)[0], run };
+}
+
+function isAt(run: RunState | undefined, id: string): boolean {
+  if (run === undefined || run.status === 'ended') return false;
+  return run.stories.some((story) => story.id === id && story.progress === 'in_progress');
+}
+
+function factsOf(run: ListedRun) {
+  const { runId, status, stopReason } = run;
+  return { runId, status, stopReason, state: stateText(run) };
+}
+
+function named({ id, title }: StoryName): StoryName {
+  return { id, title };
+}

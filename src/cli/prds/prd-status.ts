@@ -1,0 +1,41 @@
+import { safeLine } from '../../core/safe-text.ts';
+import type { Cli } from '../cli.ts';
+import type { Define } from '../define.ts';
+import { requireNamedPrd } from '../options/named-prds.ts';
+import { standingOf } from './prd-progress.ts';
+
+export const defineStatus: Define = (command, cli) => {
+  command
+    .summary('show how far a PRD is')
+    .description('Shows how many stories of a PRD are done, which one is active, and its newest run.')
+    .helpOption('-h, --help', 'show help')
+    .argument('[name]', 'the PRD; may be left out where there is only one')
+    .option('--json', 'print the same as JSON')
+    .addHelpText('after', HELP)
+    .action((name: string | undefined, flags: { json?: true }) => showStatus(name, flags, cli));
+};
+
+const HELP = `
+Examples:
+  halo prd status
+  halo prd status checkout --json | jq '.active[].id'
+
+See also: halo prd list, halo status`;
+
+async function showStatus(wanted: string | undefined, flags: { json?: true }, cli: Cli): Promise<void> {
+  const named = await requireNamedPrd(cli.cwd, wanted);
+  const runs = await cli.withOperations((operations) => operations.list());
+  const standing = await standingOf(named, runs, cli);
+  if (flags.json) return cli.printJson(standing);
+  const { name, path, project, done, total, active, next, run } = standing;
+  const title = (story: { id: string; title: string }) => `${safeLine(story.id, 40)}  ${safeLine(story.title)}`;
+  const percent = total === 0 ? '' : ` (${Math.floor((100 * done) / total)} %)`;
+  await cli.print(
+    `prd      ${name}  ${path}`,
+    ...(project === '' ? [] : [`project  ${safeLine(project)}`]),
+    `done     ${done} of ${total} stories${percent}`,
+    ...(active.length === 0 ? ['active   none'] : active.map((story) => `active   ${title(story)}`)),
+    ...(active.length > 0 || next === undefined ? [] : [`next     ${title(next)}`]),
+    ...(run === undefined ? [] : [`run      ${run.runId}  ${run.state}`]),
+  );
+}

@@ -1,0 +1,73 @@
+import type { Operations } from '../../api/operations.ts';
+import type { JournalEvent } from '../../core/journal/events.ts';
+import type { StopReason } from '../../core/failure/stop-reason.ts';
+import { openProgress } from '../../tui/terminal.ts';
+import { verdictBlock } from '../../tui/summary.ts';
+import type { Cli } from '../cli.ts';
+import { transcriptPrinter } from '../logs/transcript-lines.ts';
+
+export interface FollowRun {
+  operations: Operations;
+  runId: string;
+  cli: Cli;
+  json: boolean;
+  /** Lines begin after this event; what is drawn needs them all. */
+  after: number;
+  /** Whether its end is reported. */
+  report: boolean;
+  /** Whether this process works on it. */
+  executed: boolean;
+  signal: AbortSignal;
+  /** Called when progress is drawn: until it ends, notices must go through `say`, or they would tear the frame. */
+  onDrawn: (say: (line: string) => void) => void;
+}
+
+/** Shows a run until it ends: drawn on a terminal, as lines elsewhere. Answers undefined when the signal came first. */
+export async function followRun(options: FollowRun): Promise<StopReason | undefined> {
+  const { operations, runId, cli, json, after, signal } = options;
+  const { dir } = await operations.get(runId);
+  const drawn = !json && cli.terminal.drawable;
+  const shown = json ? showJson(cli) : drawn ? showDrawn(options, dir) : showLines(options);
+  let end: StopReason | undefined;
+  try {
+    for await (const event of operations.follow(runId, { after: drawn ? 0 : after, follow: true, signal })) {
+      await shown.show(event);
+      if (event.type === 'run.ended') end = event.stopReason;
+    }
+  } finally {
+    await shown.close();
+  }
+  // It may have ended before.
+  if (end === undefined && !signal.aborted) return (await operations.get(runId)).state.stopReason;
+  return end;
+}
+
+interface Show {
+  show(event: JournalEvent): Promise<void> | void;
+  close(): Promise<void> | void;
+}
+
+function showJson(cli: Cli): Show {
+  return { show: (event) => cli.printJson(event), close: () => undefined };
+}
+
+function showDrawn({ cli, report, executed, onDrawn }: FollowRun, dir: string): Show {
+  const keys = executed ? 'Ctrl-C stops after this story, d detaches' : 'Ctrl-C ends the following';
+  const progress = openProgress({ screen: cli.screen, paint: cli.paint, dir, report, keys });
+  onDrawn(progress.say);
+  return progress;
+}
+
+/** Plain lines, then the verdict; the run directory is the last line, for scripts. */
+function showLines({ operations, runId, cli, report }: FollowRun): Show {
+  const print = transcriptPrinter(cli, { runId });
+  return {
+    show: (event) => (report || event.type !== 'run.ended' ? print(event) : undefined),
+    async close() {
+      if (!report) return;
+      const { state, dir } = await operations.get(runId);
+      const block = verdictBlock({ state, width: 120, paint: cli.paint, dir });
+      await cli.print(...(state.status === 'ended' ? ['', ...block, ''] : []), dir);
+    },
+  };
+}

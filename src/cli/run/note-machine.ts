@@ -1,0 +1,49 @@
+import type { Command } from 'commander';
+import { safeLine } from '../../core/safe-text.ts';
+import type { Cli } from '../cli.ts';
+
+/** Commands that work on this machine whatever HALO_URL says. */
+const HERE = new Set([
+  'verify',
+  'import',
+  'init',
+  'doctor',
+  'image',
+  'config',
+  'loop',
+  'task',
+  'worker',
+  'serve',
+  'up',
+]);
+/** Commands whose answers have paths of the machine that executes. */
+const EXECUTED = new Set(['run', 'submit']);
+/** Their files are here, and the runs that they name are not. */
+const BOTH = new Set(['list', 'status']);
+
+/** With HALO_URL set, says on stderr which machine a command is about. */
+export async function noteMachine(action: Command, cli: Cli): Promise<void> {
+  const apiUrl = (await cli.services.readHost()).apiUrl;
+  if (apiUrl === undefined) return;
+  if (action.name() === 'completion') return;
+  const parent = action.parent?.parent === null ? undefined : action.parent?.name();
+  const text = machineText({ group: parent ?? action.name(), name: action.name() }, withoutPassword(apiUrl));
+  // What the server says is clear to a script that has set HALO_URL itself.
+  if (text.always || cli.terminal.shown) await cli.note(cli.paintErr('quiet', safeLine(text.says, 200)));
+}
+
+function machineText({ group, name }: { group: string; name: string }, server: string) {
+  if (HERE.has(group) || (group === 'prd' && !BOTH.has(name))) {
+    const words = group === name ? name : `${group} ${name}`;
+    return { says: `on this machine: \`halo ${words}\` does not ask the server ${server} (HALO_URL)`, always: true };
+  }
+  if (group === 'prd') return { says: `PRDs of this machine, runs of the server ${server} (HALO_URL)`, always: true };
+  if (EXECUTED.has(name)) return { says: `on the server ${server} (HALO_URL), as are the paths`, always: true };
+  return { says: `on the server ${server} (HALO_URL)`, always: false };
+}
+
+/** URLs may hold one. */
+function withoutPassword(text: string): string {
+  const { protocol, host, pathname } = new URL(text);
+  return `${protocol}//${host}${pathname === '/' ? '' : pathname}`;
+}

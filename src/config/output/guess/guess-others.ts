@@ -1,0 +1,63 @@
+import type { Guess, RootFiles } from '../../guess/repository.ts';
+
+const NOTHING: Guess = { setup: [], gates: [], reasons: [] };
+
+/** Downloads are kept in the workspace, because the home folder of a sandbox goes with it. */
+export function guessRust(files: RootFiles): Guess {
+  if (!files.has('Cargo.toml')) return NOTHING;
+  const setup = files.has('Cargo.lock') ? ['cargo fetch --locked'] : ['cargo fetch'];
+  const env = { CARGO_HOME: '/workspace/target/cargo-home' };
+  return { setup, gates: ['cargo test --offline'], reasons: ['there is a Cargo.toml'], env, keeps: ['target'] };
+}
+
+export function guessGo(files: RootFiles): Guess {
+  if (!files.has('go.mod')) return NOTHING;
+  const gates = ['go vet ./...', 'go test ./...'];
+  const reasons = ['there is a go.mod'];
+  if (!files.has('go.sum')) return { setup: [], gates, reasons };
+  const env = { GOMODCACHE: '/workspace/.go-modules', GOFLAGS: '-modcacherw' };
+  return { setup: ['go mod download'], gates, reasons, env, keeps: ['.go-modules'] };
+}
+
+/** Ruby: Bundler and the Rakefile. RubyGems is none of the registries, so that its hosts are named. */
+export function guessRuby(files: RootFiles): Guess {
+  const gate = files.has('Rakefile') ? ['rake'] : files.has('.rspec') ? ['rspec'] : [];
+  if (!files.has('Gemfile')) {
+    return gate.length === 0 ? NOTHING : { setup: [], gates: gate, reasons: ['there is a Rakefile or .rspec'] };
+  }
+  return {
+    setup: ['bundle install'],
+    gates: gate.map((command) => `bundle exec ${command}`),
+    reasons: ['there is a Gemfile'],
+    env: { BUNDLE_PATH: '/workspace/vendor/bundle', BUNDLE_APP_CONFIG: '/tmp/.bundle' },
+    hosts: ['rubygems.org:443', 'index.rubygems.org:443'],
+    keeps: ['vendor/bundle'],
+  };
+}
+
+export function guessJvm(files: RootFiles): Guess {
+  if (files.has('pom.xml')) {
+    const maven = files.has('mvnw') ? './mvnw' : 'mvn';
+    const setup = [`${maven} -B dependency:go-offline`];
+    return { setup, gates: [`${maven} -B -o verify`], reasons: ['there is a pom.xml'] };
+  }
+  if (!files.has('build.gradle') && !files.has('build.gradle.kts')) return NOTHING;
+  const gradle = files.has('gradlew') ? './gradlew' : 'gradle';
+  return {
+    setup: [`${gradle} testClasses`],
+    gates: [`${gradle} --offline check`],
+    reasons: ['there is a Gradle build'],
+  };
+}
+
+/** The targets lint, check and test of a Makefile. */
+export function guessMake(files: RootFiles): Guess {
+  const text = files.get('GNUmakefile') ?? files.get('makefile') ?? files.get('Makefile') ?? '';
+  const targets = ['lint', 'check', 'test'].filter((target) => new RegExp(`^${target}\\s*:(?!=)`, 'm').test(text));
+  if (targets.length === 0) return NOTHING;
+  return {
+    setup: [],
+    gates: targets.map((target) => `make ${target}`),
+    reasons: [`the Makefile has the targets ${targets.join(', ')}`],
+  };
+}

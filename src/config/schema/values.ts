@@ -1,0 +1,166 @@
+import { isIP } from 'node:net';
+import { z } from 'zod';
+import { REGISTRIES } from '../../core/network.ts';
+import { isReportPath } from '../../core/report-path.ts';
+import { parseDuration } from '../../lib/duration.ts';
+import { compilePattern } from '../../lib/secrets/user-patterns.ts';
+import { parseSize } from '../../lib/size.ts';
+
+/** A string that is not blank. */
+export const Text = z
+  .string({ error: 'must be a string' })
+  .refine((text) => text.trim() !== '', 'must not be empty')
+  .refine((text) => !text.includes('\0'), 'must not hold a NUL character');
+
+/** A regular expression of something secret. */
+export const SecretPattern = Text.superRefine((source, context) => {
+  try {
+    compilePattern(source);
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    context.addIssue({ code: 'custom', message: `is no regular expression that halo can use: ${why}` });
+  }
+});
+
+/** Shell commands, in order. */
+export const Commands = z.array(Text, { error: 'must be a list of commands, like ["npm test"]' });
+
+const MOST_GLOBS = 100;
+const LONGEST_GLOB = 200;
+const GLOBS_TOGETHER = 4000;
+
+/** Paths with `*`, `**`, `?` and `{a,b}`, from the top of the repository; a leading `!` excepts. */
+export const Globs = z
+  .array(
+    Text.refine(
+      (glob) => !/^!?\//.test(glob),
+      'must not begin with a slash: paths start at the top of the repository',
+    ).max(LONGEST_GLOB, `must be at most ${LONGEST_GLOB} characters long`),
+    { error: 'must be a list of globs, like ["migrations/**"]' },
+  )
+  .max(MOST_GLOBS, `must be at most ${MOST_GLOBS} globs`)
+  .refine((globs) => globs.join('').length <= GLOBS_TOGETHER, `must be at most ${GLOBS_TOGETHER} characters together`);
+
+/** Files of the workspace; they become words of a shell script in a sandbox. */
+export const ReportPaths = z
+  .array(Text.refine(isReportPath, 'must be a plain path from the top of the repository'), {
+    error: 'must be a list of paths, like ["reports/junit.xml"]',
+  })
+  .max(20, 'must be at most 20 paths');
+
+/** `45m`, in ms. */
+export const Duration = parsed('a duration above 0, like "45m", "30s" or "1h30m"', (text) => {
+  const ms = parseDuration(text);
+  return ms === 0 ? undefined : ms;
+});
+
+/** `4g`, in bytes. */
+export const Size = parsed('a size, like "512m" or "4g"', (text) => {
+  const bytes = parseSize(text);
+  return bytes === 0 ? undefined : bytes;
+});
+
+/** `host:port`, the host in lower case. */
+export const HostPort = parsed('exactly host:port, like "packages.example.com:443", without wildcards', parseHostPort);
+
+/** Names of package registries. */
+export const Registries = z.array(oneOf(...REGISTRIES), { error: 'must be a list like ["npm", "pypi"]' });
+
+/** `Name <email>`. */
+export const Author = parsed('of the form "Name <email>"', (text) => {
+  const match = /^([^<>\p{Cc}]+) <([^<>\s\p{Cc}]+)>$/u.exec(text.trim());
+  return match === null ? undefined : { name: (match[1] ?? '').trim(), email: match[2] ?? '' };
+});
+
+/** The template of a commit message. */
+export const Message = Text.refine((text) => {
+  return [...text.matchAll(/\{(\w*)\}/g)].every(([, name]) => ['id', 'title', 'run'].includes(name ?? ''));
+}, 'may use only {id}, {title} and {run}');
+
+/** The URL of an HTTP service, without a slash at its end. */
+export const BaseUrl = parsed('an http or https URL without user, query or fragment', (text) => {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url === undefined || !['http:', 'https:'].includes(url.protocol)) return undefined;
+  if (url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '') return undefined;
+  return text.replace(/(?<!\/)\/+$/, '');
+});
+
+const LONGEST_NAME = 200;
+const LONGEST_VALUE = 65_536;
+const MOST_VARIABLES = 1000;
+
+/** The name of an environment variable. */
+export const VariableName = z
+  .string({ error: 'must be a string' })
+  .max(LONGEST_NAME, `must be at most ${LONGEST_NAME} characters long`)
+  .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'must be the name of an environment variable, like OPENAI_API_KEY');
+
+/** Names and values of environment variables. */
+export const Variables = z
+  .record(
+    z
+      .string()
+      .max(LONGEST_NAME, `is longer than ${LONGEST_NAME} characters`)
+      .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'is not the name of an environment variable'),
+    z
+      .string({ error: 'must be a string; put numbers in quotes' })
+      .max(LONGEST_VALUE, `must be at most ${LONGEST_VALUE} characters long`)
+      .refine((text) => !text.includes('\0'), 'must not hold a NUL character'),
+    { error: 'must be a table of strings' },
+  )
+  .refine((table) => Object.keys(table).length <= MOST_VARIABLES, `must be at most ${MOST_VARIABLES} variables`);
+
+/** A whole number within bounds. */
+export function wholeNumber(least: number, most: number) {
+  const rule = `must be a whole number from ${least} to ${most}`;
+  return z.number({ error: rule }).int(rule).min(least, rule).max(most, rule);
+}
+
+/** Money in USD. */
+export const Usd = z
+  .number({ error: 'must be an amount in USD, like 5 or 0.5' })
+  .positive('must be more than 0')
+  .max(1_000_000, 'must be at most 1000000');
+
+/** A table from names of models; names with dots stand in quotes. */
+export function perModel<S extends z.ZodType>(example: string, member: S) {
+  const quoted = z.unknown().refine((table) => !holdsTable(table), 'holds a table: a name with dots needs quotes');
+  return z.record(z.string().regex(/^(?!__proto__$)[\w.:/@-]+$/, 'is not the name of a model'), quoted.pipe(member), {
+    error: `must be a table of models, like ${example}`,
+  });
+}
+
+function holdsTable(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && Object.values(value).some((part) => typeof part === 'object');
+}
+
+/** One of a few words. */
+export function oneOf<const T extends readonly [string, ...string[]]>(...words: T) {
+  return z.enum(words, { error: `must be one of ${words.map((word) => `"${word}"`).join(', ')}` });
+}
+
+/** A string that `parse` understands; `what` says what it must be. */
+function parsed<T>(what: string, parse: (text: string) => T | undefined) {
+  return z.string({ error: `must be ${what}` }).transform((text, context) => {
+    const value = parse(text);
+    if (value !== undefined) return value;
+    context.issues.push({ code: 'custom', input: text, message: `must be ${what}` });
+    return z.NEVER;
+  });
+}
+
+function parseHostPort(text: string): string | undefined {
+  const match = /^(?:\[([0-9a-f:.]+)\]|([a-z0-9.-]+)):(\d{1,5})$/.exec(text.toLowerCase());
+  if (match === null) return undefined;
+  const [, address, host = '', port = ''] = match;
+  if (Number(port) < 1 || Number(port) > 65_535 || port.startsWith('0')) return undefined;
+  if (address !== undefined) return isIP(address) === 6 ? text.toLowerCase() : undefined;
+  return isIP(host) === 4 || isHostName(host) ? text.toLowerCase() : undefined;
+}
+
+/** Letters, digits and hyphens; a name that ends in a number would be read as an address. */
+function isHostName(host: string): boolean {
+  const labels = host.split('.');
+  if (host.length > 253 || /^\d+$/.test(labels.at(-1) ?? '')) return false;
+  return labels.every((label) => /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/.test(label));
+}

@@ -1,0 +1,105 @@
+import { withoutCredentialsIn } from '../address-credentials.ts';
+import { exitCodeOf, USAGE_EXIT, type StopReason } from './stop-reason.ts';
+
+/** Every error that a user can meet, with the stop reason it stands for. `undefined` means wrong usage. */
+export const ERRORS = {
+  USAGE: undefined,
+  RUN_NOT_FOUND: undefined,
+  STORY_NOT_FOUND: undefined,
+  ARTIFACT_UNREADABLE: undefined,
+  PRD_UNREADABLE: 'VALIDATION_FAILED',
+  PRD_INVALID: 'VALIDATION_FAILED',
+  TASK_INVALID: 'VALIDATION_FAILED',
+  TASK_NOT_NEXT: 'CANNOT_START',
+  PROMPT_MISSING: 'MISSING_DEPENDENCY',
+  TASK_AGENT_MISSING: 'MISSING_DEPENDENCY',
+  PRD_CHANGED: 'VALIDATION_FAILED',
+  CONFIG_INVALID: 'VALIDATION_FAILED',
+  NO_GATES: 'VALIDATION_FAILED',
+  NOT_A_GIT_REPO: 'NOT_A_GIT_REPO',
+  DIRTY_WORKTREE: 'DIRTY_WORKTREE',
+  UNLANDED: 'CANNOT_START',
+  NO_COMMITS: 'CANNOT_START',
+  REPO_UNREACHABLE: 'CANNOT_START',
+  LAND_REFUSED: 'CANNOT_START',
+  STEER_REFUSED: 'CANNOT_START',
+  DOCKER_UNAVAILABLE: 'MISSING_DEPENDENCY',
+  DOCKER_UNSAFE: 'CANNOT_START',
+  IMAGE_MISSING: 'MISSING_DEPENDENCY',
+  IMAGE_BUILD_FAILED: 'MISSING_DEPENDENCY',
+  REDIS_UNAVAILABLE: 'MISSING_DEPENDENCY',
+  GIT_MISSING: 'MISSING_DEPENDENCY',
+  MODEL_KEY_MISSING: 'MISSING_DEPENDENCY',
+  CASSETTE_MISSING: 'MISSING_DEPENDENCY',
+  API_UNREACHABLE: 'MISSING_DEPENDENCY',
+  API_REFUSED: undefined,
+  POLICY_VIOLATION: 'POLICY_VIOLATION',
+  CONFLICT: 'CONFLICT',
+  RUN_ABORTED: 'USER_ABORT',
+  GIT_FAILED: 'INFRASTRUCTURE',
+  DOCKER_FAILED: 'INFRASTRUCTURE',
+  DISK_FAILED: 'INFRASTRUCTURE',
+  RUN_UNREADABLE: 'INFRASTRUCTURE',
+  BUDGET_UNKNOWN: 'INFRASTRUCTURE',
+  INTERNAL: 'UNKNOWN_ERROR',
+} as const satisfies Record<string, StopReason | undefined>;
+
+export type ErrorCode = keyof typeof ERRORS;
+
+export interface ErrorOptions {
+  /** How to mend it, one sentence. */
+  hint?: string;
+  /** What is wrong with a file, place by place, for programs that read errors as JSON. */
+  problems?: readonly FileProblem[];
+  cause?: unknown;
+}
+
+/** A rule that a file breaks. `where` names the place for people (`userStories[2].title`); lines count from 1. */
+export interface FileProblem {
+  line: number;
+  where: string;
+  rule: string;
+}
+
+/**
+ * The one error class: `message` says what and where, `hint` how to mend it, `code` is stable. Errors are shown, sent and
+ * kept, so that none holds the credentials of an address.
+ */
+export class HaloError extends Error {
+  readonly code: ErrorCode;
+  readonly hint: string | undefined;
+  readonly problems: readonly FileProblem[];
+
+  constructor(code: ErrorCode, message: string, options: ErrorOptions = {}) {
+    super(withoutCredentialsIn(message), { cause: options.cause });
+    this.name = 'HaloError';
+    this.code = code;
+    this.hint = options.hint === undefined ? undefined : withoutCredentialsIn(options.hint);
+    this.problems = (options.problems ?? []).map(({ line, where, rule }) => ({
+      line,
+      where: withoutCredentialsIn(where),
+      rule: withoutCredentialsIn(rule),
+    }));
+  }
+
+  get stopReason(): StopReason | undefined {
+    return ERRORS[this.code];
+  }
+
+  get exitCode(): number {
+    const reason = this.stopReason;
+    return reason === undefined ? USAGE_EXIT : exitCodeOf(reason);
+  }
+}
+
+/** All that an error says, in one line of a journal or a log. */
+export function withHint({ message, hint }: HaloError): string {
+  return hint === undefined ? message : `${message} (${hint})`;
+}
+
+/** Any thrown value as a HaloError; what was not one already is a fault of ours. */
+export function toHaloError(error: unknown): HaloError {
+  if (error instanceof HaloError) return error;
+  const message = error instanceof Error ? error.message : String(error);
+  return new HaloError('INTERNAL', message, { cause: error });
+}

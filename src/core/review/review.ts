@@ -1,0 +1,144 @@
+import { addUsage, NO_USAGE, type Usage } from '../agent.ts';
+import type { CheckedClaim } from './criteria.ts';
+import type { CommandResult, JournalEvent } from '../journal/events.ts';
+import { applyEvent } from '../journal/fold-run.ts';
+import type { Prd } from '../prd/prd.ts';
+import type { RunState, StoryState } from '../run-state.ts';
+import type { TestChanges } from '../test-report/test-report.ts';
+
+/** How a file differs between the commit that a story builds on and its own. */
+export interface ChangedFile {
+  path: string;
+  hunks: number;
+  added: number;
+  removed: number;
+}
+
+/** What a person who decides on a story wants to know of it. */
+export interface StoryReview {
+  id: string;
+  title: string;
+  progress: StoryState['progress'];
+  /** The newest attempt, and most of them; 0: not begun. */
+  attempt: number;
+  maxAttempts: number;
+  commit?: string;
+  /** `n` counts from 1. `claim`: what the agent says satisfies it. */
+  criteria: { n: number; text: string; claim?: CheckedClaim }[];
+  /** Of the newest attempt. */
+  gates: Pick<CommandResult, 'command' | 'exitCode' | 'ms'>[];
+  tests?: TestChanges;
+  /** Whether the gates of the newest attempt named their tests; absent: not known. */
+  reported?: boolean;
+  agent?: string;
+  model?: string;
+  /** Of all its attempts. */
+  usage: Usage;
+  startedAt?: string;
+  endedAt?: string;
+}
+
+type Attempted = Pick<StoryReview, 'gates' | 'reported' | 'model'> & { claims: CheckedClaim[] };
+
+/** The state of a run, and each of its stories as its journal tells of it. Undefined without `run.created`. */
+export function reviewRun(
+  events: Iterable<JournalEvent>,
+): { state: RunState; stories: StoryReview[]; prd: Prd } | undefined {
+  let state: RunState | undefined;
+  let prd: Prd | undefined;
+  const newest = new Map<string, Attempted>();
+  const used = new Map<string, { told: Usage; metered: Usage }>();
+  for (const event of events) {
+    state = applyEvent(state, event);
+    if (event.type === 'run.created' || event.type === 'run.replanned') prd = event.prd;
+    if (!('story' in event)) continue;
+    const sums = used.get(event.story) ?? { told: NO_USAGE, metered: NO_USAGE };
+    if (event.type === 'model.used') sums.metered = addUsage(sums.metered, event.usage);
+    if (event.type === 'story.ended') sums.told = addUsage(sums.told, event.usage);
+    used.set(event.story, sums);
+    const attempt = event.type === 'story.started' ? undefined : newest.get(event.story);
+    newest.set(event.story, afterEvent(attempt ?? { gates: [], claims: [] }, event));
+  }
+  if (state === undefined || prd === undefined) return undefined;
+  const { maxAttempts, agent } = state;
+  const stories = state.stories.map((story): StoryReview => {
+    const { gates = [], claims = [], reported, model } = newest.get(story.id) ?? {};
+    const { told = NO_USAGE, metered = NO_USAGE } = used.get(story.id) ?? {};
+    const { id, title, progress, attempts, tests, startedAt, endedAt } = story;
+    const commit = story.commit ?? story.held?.commit ?? story.approved?.commit;
+    const acceptance = prd.stories.find((each) => each.id === id)?.acceptance ?? [];
+    return {
+      id,
+      title,
+      progress,
+      attempt: attempts,
+      maxAttempts,
+      criteria: acceptance.map((text, index) => {
+        const claim = claims.find(({ n }) => n === index + 1);
+        return { n: index + 1, text, ...(claim && { claim }) };
+      }),
+      gates,
+      usage: metered.requests > 0 ? metered : told,
+      ...(commit !== undefined && { commit }),
+      ...(tests !== undefined && { tests }),
+      ...(reported !== undefined && { reported }),
+      ...(agent !== undefined && { agent }),
+      ...(model !== undefined && { model }),
+      ...(startedAt !== undefined && { startedAt }),
+      ...(endedAt !== undefined && { endedAt }),
+    };
+  });
+  return { state, stories, prd };
+}
+
+function afterEvent(attempt: Attempted, event: JournalEvent): Attempted {
+  switch (event.type) {
+    case 'model.used':
+      return { ...attempt, model: event.model };
+    case 'phase.started':
+      // Merged with what landed meanwhile, a story has its gates run once more.
+      return event.phase === 'gates' ? { ...attempt, gates: [] } : attempt;
+    case 'gate.ended': {
+      const { command, exitCode, ms } = event;
+      return { ...attempt, gates: [...attempt.gates, { command, exitCode, ms }] };
+    }
+    case 'tests.compared':
+      return { ...attempt, reported: event.after > 0 };
+    case 'criteria.claimed':
+      return { ...attempt, claims: event.criteria, reported: event.reported };
+    default:
+      return attempt;
+  }
+}
+
+/** Whether a path looks like that of a test. */
+function isTestPath(path: string): boolean {
+  return /(?:^|\/)(?:tests?|specs?|__tests__|e2e)\/|(?:^|\/)test_[^/]*$|[._-](?:test|spec|tests)\.[^/]+$/i.test(path);
+}
+
+const EXTENSIONS =
+  'bash|c|cc|cjs|cpp|cs|css|csv|go|h|hpp|html|ini|java|js|json|jsx|kt|less|md|mjs|php|proto|py|rb|rs|scss|sh|sql|svelte|swift|toml|ts|tsx|txt|vue|xml|ya?ml';
+const PATH = new RegExp(`(?<![\\w./@-])(?:[\\w.@-]+/)*[\\w@-][\\w.-]*\\.(?:${EXTENSIONS})(?![\\w/-])`, 'g');
+/** `Node.js` and its kind are no files. */
+const PRODUCT = /^[A-Z][A-Za-z0-9]*\.js$/;
+
+/** Paths that a criterion names, such as `src/cart.js`. */
+function pathsIn(text: string): string[] {
+  return (text.match(PATH) ?? []).filter((path) => !PRODUCT.test(path));
+}
+
+/** What about a story with a commit deserves a second look, a sentence each. `files` is what it changed. */
+export function doubtsAbout(review: StoryReview, files: readonly ChangedFile[]): string[] {
+  const { tests, criteria } = review;
+  const changed = files.map(({ path }) => path);
+  const more = tests === undefined ? changed.some(isTestPath) : tests.after > tests.before || changed.some(isTestPath);
+  const count = tests === undefined ? '' : `: ${tests.before} before, ${tests.after} after`;
+  const named = [...new Set(criteria.flatMap(({ text, claim }) => [...pathsIn(text), ...(claim?.files ?? [])]))];
+  const touched = named.some((name) => changed.some((path) => path === name || path.endsWith(`/${name}`)));
+  return [
+    ...(more ? [] : [`It adds no test${count}.`]),
+    ...(named.length === 0 || touched
+      ? []
+      : [`It changes none of the files that its criteria name: ${named.join(', ')}.`]),
+  ];
+}

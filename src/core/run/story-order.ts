@@ -1,0 +1,43 @@
+import type { Story } from '../prd/prd.ts';
+
+/** What decides when a story runs. */
+type Ordered = Pick<Story, 'id' | 'status' | 'priority'> & Partial<Pick<Story, 'dependsOn'>>;
+
+/**
+ * Stories in progress first, among them and then by priority, then by place in the file;
+ * but whatever a story depends on goes before it, however low its own priority.
+ */
+export function inOrder<S extends Ordered>(stories: S[]): S[] {
+  const begun = (story: S) => (story.status === 'in_progress' ? 0 : 1);
+  const rank = (story: S) => story.priority ?? Infinity;
+  const ranked = stories
+    .map((story, place) => ({ story, place }))
+    .sort((a, b) => begun(a.story) - begun(b.story) || compare(rank(a.story), rank(b.story)) || a.place - b.place)
+    .map(({ story }) => story);
+  return dependenciesFirst(ranked);
+}
+
+/** Keeps the order as far as dependencies allow. Ends also when stories depend on each other in a circle. */
+function dependenciesFirst<S extends Ordered>(ranked: S[]): S[] {
+  const byId = new Map(ranked.map((story) => [story.id, story]));
+  const ordered = new Set<S>();
+  const visited = new Set<S>();
+  // A stack of its own: chains of thousands of stories would overflow the one of the program.
+  const stack = [...ranked].reverse();
+  for (let story = stack.at(-1); story !== undefined; story = stack.at(-1)) {
+    const needed = (story.dependsOn ?? []).flatMap((id) => byId.get(id) ?? []).filter((each) => !visited.has(each));
+    if (visited.has(story) || needed.length === 0) {
+      visited.add(story);
+      ordered.add(story);
+      stack.pop();
+    } else {
+      visited.add(story);
+      stack.push(...needed.reverse());
+    }
+  }
+  return [...ordered];
+}
+
+function compare(a: number, b: number): number {
+  return a === b ? 0 : a < b ? -1 : 1;
+}

@@ -1,0 +1,82 @@
+import { DEEPEST_SUITE, type Tests } from '../../test-formats/collect.ts';
+
+const RAN = ['passed', 'failed'];
+
+interface Assertion {
+  title: string;
+  ancestors: string[];
+  status: string;
+  asserts: number | undefined;
+}
+
+/** The JSON report of jest and vitest, alone or on a line of its own among other output. */
+export function readJestJson(text: string, tests: Tests): boolean {
+  if (!text.includes('"assertionResults"') && !text.includes('"testResults"')) return false;
+  const results = findReport(text);
+  if (results === undefined) return false;
+  // Vitest writes a count that it does not keep: zero everywhere says nothing.
+  const counted = isCounted(results);
+  for (const { title, ancestors, status, asserts } of assertionsOf(results)) {
+    if (tests.isFull()) break;
+    tests.add([...ancestors, title], {
+      skipped: !RAN.includes(status),
+      ...(counted && asserts !== undefined ? { asserts } : {}),
+    });
+  }
+  return true;
+}
+
+function isCounted(results: readonly unknown[]): boolean {
+  for (const { asserts } of assertionsOf(results)) if (asserts !== undefined && asserts > 0) return true;
+  return false;
+}
+
+/** `testResults` of the first text in it that is a report. */
+function findReport(text: string): unknown[] | undefined {
+  const start = text.search(/^\{/m);
+  if (start < 0) return undefined;
+  const whole = text.slice(start);
+  for (const candidate of candidatesIn(whole)) {
+    const results = fieldOf(parse(candidate), 'testResults');
+    if (Array.isArray(results)) return results as unknown[];
+  }
+  return undefined;
+}
+
+function* candidatesIn(text: string): Generator<string> {
+  yield text;
+  yield text.slice(0, text.lastIndexOf('}') + 1);
+  for (const line of text.split('\n')) if (line.startsWith('{') && line.trimEnd().endsWith('}')) yield line;
+}
+
+/** Read by hand: a schema would make an error of each of millions of members that are no assertions. */
+function* assertionsOf(results: readonly unknown[]): Generator<Assertion> {
+  for (const result of results) {
+    const assertions = fieldOf(result, 'assertionResults');
+    if (!Array.isArray(assertions)) continue;
+    for (const each of assertions as unknown[]) {
+      const [title, status, around, asserts] = ['title', 'status', 'ancestorTitles', 'numPassingAsserts'].map((key) =>
+        fieldOf(each, key),
+      );
+      if (typeof title !== 'string' || typeof status !== 'string') continue;
+      yield { title, status, ancestors: titlesIn(around), asserts: typeof asserts === 'number' ? asserts : undefined };
+    }
+  }
+}
+
+function titlesIn(value: unknown): string[] {
+  if (!Array.isArray(value)) return [];
+  return value.slice(0, DEEPEST_SUITE).filter((each): each is string => typeof each === 'string' && each !== '');
+}
+
+function fieldOf(value: unknown, key: string): unknown {
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[key] : undefined;
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return undefined;
+  }
+}

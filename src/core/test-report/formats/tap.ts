@@ -1,0 +1,28 @@
+import { DEEPEST_SUITE, type Tests } from '../../test-formats/collect.ts';
+import { shortLines } from '../../test-formats/short-lines.ts';
+
+const POINT = /^( *)(?:not )?ok\b(?: +\d+)?(?: +-)? ?(.*)$/;
+const SUBTEST = /^( *)# Subtest: (.*)$/;
+
+/** The Test Anything Protocol, with subtests as node:test and node-tap indent them. */
+export function readTap(text: string, tests: Tests): boolean {
+  if (!/^(?:TAP version 1[34]|1\.\.\d+)\s*$/m.test(text)) return false;
+  const open: { depth: number; name: string }[] = [];
+  for (const line of shortLines(text)) {
+    if (tests.isFull()) break;
+    const subtest = SUBTEST.exec(line);
+    if (subtest !== null) {
+      const [, indent = '', name = ''] = subtest;
+      while (open.length > 0 && (open.at(-1)?.depth ?? 0) >= indent.length) open.pop();
+      if (open.length < DEEPEST_SUITE) open.push({ depth: indent.length, name: name.trim() });
+      continue;
+    }
+    const point = POINT.exec(line);
+    if (point === null) continue;
+    const [, indent = '', rest = ''] = point;
+    const around = open.filter(({ depth }) => depth < indent.length).map(({ name }) => name);
+    const [, title = '', directive] = /^(.*?)(?:(?<!\\)#\s*(skip|todo)\b.*)?$/i.exec(rest) ?? [];
+    tests.add([...around, title.trim()], { skipped: directive !== undefined });
+  }
+  return true;
+}

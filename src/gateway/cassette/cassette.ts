@@ -1,0 +1,106 @@
+import { mkdir, open } from 'node:fs/promises';
+import { basename, dirname } from 'node:path';
+import * as z from 'zod';
+import { HaloError } from '../../core/failure/errors.ts';
+import { parseForeignJson } from '../../lib/parse-json.ts';
+import { readRegularText } from '../../lib/read-file.ts';
+import { codeOf } from '../network-error.ts';
+
+const MOST_BYTES = 128 * 1024 * 1024;
+
+const header = z.object({ halo_cassette: z.literal(1) });
+
+const exchange = z.object({
+  /** Order of arrival, from 1. */
+  seq: z.number().int().positive(),
+  request: z.object({
+    method: z.string(),
+    path: z.string(),
+    model: z.string(),
+    toolResults: z.number().int(),
+    digest: z.string(),
+    body: z.unknown(),
+  }),
+  response: z.object({
+    status: z.number().int().min(200).max(599),
+    headers: z.record(z.string(), z.string()),
+    body: z.string(),
+    /** false: the connection broke off after `body`. */
+    complete: z.boolean(),
+    /** For each event of a stream, the ms from the request to its end; only when timing was recorded. */
+    times: z.array(z.number().nonnegative()).optional(),
+  }),
+});
+
+/** One request and its answer, as a line of a cassette. */
+export type Exchange = z.infer<typeof exchange>;
+
+/** Reads a cassette: its exchanges in order of arrival. Throws CASSETTE_MISSING when it is absent or no cassette. */
+export async function readCassette(path: string): Promise<Exchange[]> {
+  const lines = (await readText(path)).split('\n').filter((line) => line.trim() !== '');
+  const [first, ...rest] = lines.map((line, index) => parseLine(line, { path, number: index + 1 }));
+  if (!header.safeParse(first).success) throw broken(path, 'its first line is no cassette header of version 1');
+  const exchanges = rest.map((value, index) => {
+    const parsed = exchange.safeParse(value);
+    if (parsed.success) return parsed.data;
+    throw broken(path, `line ${index + 2}: ${parsed.error.issues[0]?.path.join('.')} is wrong`);
+  });
+  return exchanges.sort((a, b) => a.seq - b.seq);
+}
+
+/** Writes exchanges as they end; `close` makes them durable. */
+export interface CassetteWriter {
+  write(exchange: Exchange): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Begins a new cassette that only its owner can read. Throws DISK_FAILED. */
+export async function createCassette(path: string, { api }: { api: string }): Promise<CassetteWriter> {
+  try {
+    await mkdir(dirname(path), { recursive: true });
+    const file = await open(path, 'w', 0o600);
+    await file.appendFile(`${JSON.stringify({ halo_cassette: 1, api })}\n`);
+    let last: Promise<void> = Promise.resolve();
+    const write = (line: Exchange) => {
+      last = last.then(() => file.appendFile(`${JSON.stringify(line)}\n`));
+      return last;
+    };
+    const close = async () => {
+      try {
+        await last;
+        await file.sync();
+      } finally {
+        await file.close();
+      }
+    };
+    return { write, close };
+  } catch (error) {
+    throw new HaloError('DISK_FAILED', `The cassette ${path} could not be written (${codeOf(error) ?? 'unknown'}).`, {
+      cause: error,
+    });
+  }
+}
+
+async function readText(path: string): Promise<string> {
+  try {
+    return await readRegularText(path, MOST_BYTES);
+  } catch (error) {
+    const why = codeOf(error) ?? (error as Error).message;
+    throw new HaloError('CASSETTE_MISSING', `The cassette ${path} could not be read (${why}).`, {
+      hint: 'Record one with `-c model.mode=record`, or set model.cassettes to the folder that holds it.',
+      cause: error,
+    });
+  }
+}
+
+function parseLine(line: string, place: { path: string; number: number }): unknown {
+  const value = parseForeignJson(line);
+  if (value === undefined) throw broken(place.path, `line ${place.number} is not JSON, or too much of it`);
+  return value;
+}
+
+function broken(path: string, why: string): HaloError {
+  return new HaloError('CASSETTE_MISSING', `The file ${path} is not a cassette that can be replayed: ${why}.`, {
+    hint: `Record ${basename(path)} again with \`-c model.mode=record\`.`,
+  });
+}

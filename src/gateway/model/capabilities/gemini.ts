@@ -1,0 +1,85 @@
+import * as z from 'zod';
+import { AnyObject, PictureType, Refused, Tokens } from './shared-schemas.ts';
+
+const thought = { thought: z.boolean().optional(), thoughtSignature: z.string().optional() };
+
+const FileType = z.union([PictureType, z.enum(['application/pdf', 'text/plain'])]);
+/** Pictures and files only from within the request: `fileData`, which names an address, is not here. */
+const InlineData = z.object({ inlineData: z.object({ mimeType: FileType, data: z.string() }), ...thought });
+
+const Part = z.union([
+  z.object({ text: z.string(), ...thought }),
+  InlineData,
+  z.object({
+    functionCall: z.object({ id: z.string().optional(), name: z.string(), args: AnyObject.optional() }),
+    ...thought,
+  }),
+  z.object({
+    functionResponse: z.object({
+      id: z.string().optional(),
+      name: z.string(),
+      response: AnyObject,
+      parts: z.array(InlineData).optional(),
+    }),
+    ...thought,
+  }),
+]);
+
+const Content = z.object({ role: z.enum(['user', 'model', 'function']).optional(), parts: z.array(Part) });
+
+/** Functions that the agent runs itself; search, code execution, URL context and the like run at the provider's. */
+const Tool = z.strictObject({
+  functionDeclarations: z.array(
+    z.object({
+      name: z.string(),
+      description: z.string().optional(),
+      parameters: AnyObject.optional(),
+      parametersJsonSchema: AnyObject.optional(),
+      response: AnyObject.optional(),
+      responseJsonSchema: AnyObject.optional(),
+    }),
+  ),
+});
+
+const GenerationConfig = z.object({
+  temperature: z.number().optional(),
+  topP: z.number().optional(),
+  topK: z.number().optional(),
+  candidateCount: z.literal(1).optional(),
+  maxOutputTokens: Tokens.optional(),
+  stopSequences: z.array(z.string()).optional(),
+  seed: z.number().optional(),
+  presencePenalty: z.number().optional(),
+  frequencyPenalty: z.number().optional(),
+  responseMimeType: z.enum(['text/plain', 'application/json']).optional(),
+  responseSchema: AnyObject.optional(),
+  responseJsonSchema: AnyObject.optional(),
+  thinkingConfig: z
+    .object({
+      includeThoughts: z.boolean().optional(),
+      thinkingBudget: z.number().int().optional(),
+      thinkingLevel: z.string().optional(),
+    })
+    .optional(),
+});
+
+const shape = {
+  contents: z.array(Content),
+  systemInstruction: Content.optional(),
+  tools: z.array(Tool).optional(),
+  toolConfig: z
+    .object({
+      functionCallingConfig: z
+        .object({ mode: z.string().optional(), allowedFunctionNames: z.array(z.string()).optional() })
+        .optional(),
+    })
+    .optional(),
+  generationConfig: GenerationConfig.optional(),
+  cachedContent: Refused,
+};
+
+/** What a request to Gemini may hold; other keys are left out. */
+export const GenerateContentBody = z.object(shape);
+
+/** The same for counting the tokens of such a request; the nested form repeats the model, which the path has named. */
+export const CountGeminiTokensBody = z.object({ contents: shape.contents });

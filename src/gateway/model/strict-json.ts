@@ -1,0 +1,62 @@
+import { jsonTokens } from '../../lib/json-tokens.ts';
+
+/** Deeper than any request that an agent makes, and shallow enough for every walk over it. */
+const MAX_DEPTH = 100;
+/** More than a model can read: each is checked, and an error may be made of it. */
+const MAX_VALUES = 100_000;
+
+/** Parses JSON that every reader reads alike; else says, as the end of a sentence, what is wrong with it. */
+export function parseStrictJson(text: string): { value: unknown } | { fault: string } {
+  try {
+    // What is too large or too deep is not parsed at all.
+    const fault = findFault(text);
+    return fault === undefined ? { value: JSON.parse(text) as unknown } : { fault };
+  } catch {
+    return { fault: 'is not JSON' };
+  }
+}
+
+interface Level {
+  /** Keys of an object so far; undefined in an array. */
+  keys: Set<string> | undefined;
+  /** Whether the next string is a key. */
+  atKey: boolean;
+}
+
+/** Two readers may differ over a key that stands twice in one object. Throws for a key that is no JSON. */
+function findFault(text: string): string | undefined {
+  const levels: Level[] = [];
+  let values = 0;
+  for (const token of jsonTokens(text)) {
+    if (values > MAX_VALUES) return `holds more than ${MAX_VALUES} values`;
+    const level = levels.at(-1);
+    switch (token) {
+      case '{':
+      case '[': {
+        if (levels.length >= MAX_DEPTH) return `is nested deeper than ${MAX_DEPTH} levels`;
+        values++;
+        const isObject = token === '{';
+        levels.push({ keys: isObject ? new Set() : undefined, atKey: isObject });
+        break;
+      }
+      case '}':
+      case ']':
+        levels.pop();
+        break;
+      case ',':
+        values++;
+        if (level?.keys !== undefined) level.atKey = true;
+        break;
+      default: {
+        if (level?.keys === undefined || !level.atKey) break;
+        level.atKey = false;
+        // Escapes count as what they stand for.
+        const key = JSON.parse(token) as string;
+        if (key === '__proto__') return 'holds the key "__proto__"';
+        if (level.keys.has(key)) return `holds the key ${JSON.stringify(key.slice(0, 60))} twice in one object`;
+        level.keys.add(key);
+      }
+    }
+  }
+  return undefined;
+}

@@ -1,0 +1,156 @@
+import { createHash } from 'node:crypto';
+import { copyFile, link, mkdir, mkdtemp, open, readdir, rename, rm, stat, utimes } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { syncPath } from '../../lib/atomic-write.ts';
+import { markProcess } from '../../lib/process-identity.ts';
+import { makeBareRepo } from '../repository/init-repo.ts';
+import { git, gitText } from '../process/git.ts';
+import { mirrorShape } from './mirror.ts';
+import { assertObjectId } from '../process/object-id.ts';
+
+/** Each landed story adds a pack to the view of the next one; git searches all packs of a repository. */
+const MAX_PACKS = 20;
+/** Views kept per repository, the least recently used are removed first. Attempts have links of their own. */
+const MAX_VIEWS = 32;
+/** How far back in history a view is looked for that the next one can build on. */
+const MAX_ANCESTORS = 1_000;
+const VIEW = /^([0-9a-f]{40}|[0-9a-f]{64})(-[0-9a-f]{16})?$/;
+/** All history of a large repository may have to be packed. */
+const PACK_MS = 3_600_000;
+
+/**
+ * Makes an empty bare repository `dir` with the object format and shallow boundary of a mirror. Sandboxes mount it in
+ * place of the mirror, which also holds what other runs landed and other branches.
+ */
+export async function makeView(dir: string, mirrorDir: string): Promise<void> {
+  await makeBareRepo(dir, await mirrorShape(mirrorDir));
+}
+
+/**
+ * Adds to the view `dir` what `commit` reaches, and nothing else, as hard links to packs. Sandboxes that have the view
+ * mounted see them. Throws GIT_FAILED when the mirror does not have the commit.
+ */
+export async function addToView(
+  dir: string,
+  { mirrorDir, commit }: { mirrorDir: string; commit: string },
+): Promise<void> {
+  assertObjectId(commit, 'The commit of a view');
+  for (let tries = 1; ; tries += 1) {
+    try {
+      await linkPacks(await findOrBuildPacks(mirrorDir, commit), join(dir, 'objects', 'pack'));
+      return;
+    } catch (error) {
+      // Another process may just have removed it as the least recently used.
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || tries === 3) throw error;
+    }
+  }
+}
+
+/** Views are derived from the mirror: after it was damaged, they are built again. */
+export async function removeViews(mirrorDir: string): Promise<void> {
+  await rm(viewsOf(mirrorDir), { recursive: true, force: true });
+}
+
+/** `<repos>/<mirror>/views/<commit>[-<shallow boundary>]`: a folder of packs with what the commit reaches. */
+function viewsOf(mirrorDir: string): string {
+  return join(dirname(mirrorDir), 'views');
+}
+
+async function findOrBuildPacks(mirrorDir: string, commit: string): Promise<string> {
+  const views = viewsOf(mirrorDir);
+  const { shallow } = await mirrorShape(mirrorDir);
+  const boundary = shallow === undefined ? '' : `-${createHash('sha256').update(shallow).digest('hex').slice(0, 16)}`;
+  const dir = join(views, `${commit}${boundary}`);
+  const now = new Date();
+  if (await utimes(dir, now, now).then(() => true, isMissing)) return dir;
+  await mkdir(views, { recursive: true });
+  const names = (await readdir(views)).filter((name) => VIEW.test(name));
+  const aside = await mkdtemp(`${dir}.new-${markProcess()}-`);
+  try {
+    const known = names.map((name) => VIEW.exec(name) ?? []).filter(([, , end = '']) => end === boundary);
+    const ancestor = await findAncestor(mirrorDir, commit, new Set(known.map(([, id]) => id)));
+    const from = ancestor === undefined ? undefined : join(views, `${ancestor}${boundary}`);
+    if (from !== undefined && (await readdir(from)).length / 2 < MAX_PACKS) {
+      await linkPacks(from, aside);
+      await pack(mirrorDir, aside, [commit, `^${ancestor}`]);
+    } else if (names.length > 0 || !(await linkWhole(mirrorDir, aside, commit))) {
+      await pack(mirrorDir, aside, [commit]);
+    }
+    await syncPath(aside);
+    await rename(aside, dir).catch((error: NodeJS.ErrnoException) => {
+      // Another process was quicker; what it made is the same.
+      if (error.code !== 'ENOTEMPTY' && error.code !== 'EEXIST') throw error;
+    });
+  } finally {
+    await rm(aside, { recursive: true, force: true });
+  }
+  await removeOldest(views, names);
+  return dir;
+}
+
+/** The nearest commit below this one that has a view. */
+async function findAncestor(
+  mirrorDir: string,
+  commit: string,
+  known: ReadonlySet<string | undefined>,
+): Promise<string | undefined> {
+  if (known.size === 0) return undefined;
+  const listed = await gitText(['rev-list', `--max-count=${MAX_ANCESTORS}`, commit], { gitDir: mirrorDir });
+  return listed.split('\n').find((id) => known.has(id));
+}
+
+/** Links the packs of a mirror that holds what a commit reaches and nothing else, as a new one does; else links none. */
+async function linkWhole(mirrorDir: string, to: string, commit: string): Promise<boolean> {
+  await linkPacks(join(mirrorDir, 'objects', 'pack'), to);
+  const names = await readdir(to);
+  const indexes = names.filter((name) => name.endsWith('.idx'));
+  const held = await Promise.all(indexes.map((name) => countObjects(join(to, name))));
+  const reached = await gitText(['rev-list', '--objects', '--count', commit], {
+    gitDir: mirrorDir,
+    timeoutMs: PACK_MS,
+  });
+  if (held.reduce((sum, count) => sum + count, 0) === Number(reached)) return true;
+  for (const name of names) await rm(join(to, name));
+  return false;
+}
+
+/** From the fan-out table of a pack index of version 2: https://git-scm.com/docs/gitformat-pack */
+async function countObjects(index: string): Promise<number> {
+  const file = await open(index, 'r');
+  try {
+    const { buffer } = await file.read(Buffer.alloc(4), 0, 4, 8 + 255 * 4);
+    return buffer.readUInt32BE(0);
+  } finally {
+    await file.close();
+  }
+}
+
+async function pack(mirrorDir: string, dir: string, wanted: readonly string[]): Promise<void> {
+  const args = ['pack-objects', '--revs', '--quiet', '--delta-base-offset', '--non-empty', join(dir, 'pack')];
+  await git(args, { gitDir: mirrorDir, input: `${wanted.join('\n')}\n`, timeoutMs: PACK_MS, durable: true });
+}
+
+/** Indexes last: with its index, git takes a pack for complete. */
+async function linkPacks(from: string, to: string): Promise<void> {
+  const names = (await readdir(from)).filter((name) => /^pack-[0-9a-f]{40,64}\.(?:pack|idx)$/.test(name));
+  for (const name of names.sort().reverse()) {
+    await link(join(from, name), join(to, name)).catch(async (error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT') throw error;
+      if (error.code !== 'EEXIST') await copyFile(join(from, name), join(to, name));
+    });
+  }
+}
+
+async function removeOldest(views: string, names: readonly string[]): Promise<void> {
+  if (names.length < MAX_VIEWS) return;
+  const ages = await Promise.all(
+    names.map(async (name) => ({ name, usedMs: (await stat(join(views, name)).catch(() => undefined))?.mtimeMs ?? 0 })),
+  );
+  const oldest = ages.sort((a, b) => a.usedMs - b.usedMs).slice(0, names.length + 1 - MAX_VIEWS);
+  for (const { name } of oldest) await rm(join(views, name), { recursive: true, force: true });
+}
+
+function isMissing(error: NodeJS.ErrnoException): false {
+  if (error.code !== 'ENOENT') throw error;
+  return false;
+}

@@ -1,0 +1,132 @@
+import { dirname } from 'node:path';
+import { isOlder } from '../../lib/version-order.ts';
+
+/**
+ * Who git may listen to.
+ * `sealed`: nobody; no user or system config, no hooks, no prompts, no protocol but those named.
+ * `operator`: the person who runs halo; their config, credential helpers and ssh count, hooks do not.
+ */
+export type Trust = 'sealed' | 'operator';
+
+export interface Environment {
+  env: Record<string, string | undefined>;
+  /** Whether the environment of this process is inherited below `env`. */
+  inherit: boolean;
+  /** `-c` arguments that come before the command. */
+  config: string[];
+}
+
+/** The git program of this machine. */
+export interface GitProgram {
+  /** Absolute. */
+  path: string;
+  /** As it prints it, e.g. `2.39.5`. */
+  version: string;
+}
+
+export interface Surroundings {
+  trust: Trust;
+  /** The transports that git may use, separated by colons; none when empty. */
+  protocols: string;
+  /** Whether what git writes must outlast a power cut. */
+  durable: boolean;
+}
+
+/** Environment and configuration of one process of git. */
+export function environmentFor(git: GitProgram, { trust, protocols, durable }: Surroundings): Environment {
+  const sync = durable ? syncConfig(git.version) : [];
+  if (trust === 'operator') {
+    const env = { ...OPERATOR_ENV, GIT_ALLOW_PROTOCOL: protocols };
+    return { env, inherit: true, config: [...OPERATOR_CONFIG, ...sync] };
+  }
+  const path = [...new Set([dirname(git.path), '/usr/bin', '/bin'])].join(':');
+  const env = { ...SEALED_ENV, PATH: path, GIT_ALLOW_PROTOCOL: protocols };
+  return { env, inherit: false, config: [...SEALED_CONFIG, ...sync] };
+}
+
+/** Whatever the repository's configuration says. Versions that know no `core.fsync` sync packs in any case, and never refs. */
+function syncConfig(version: string): string[] {
+  return isOlder(version, '2.36')
+    ? asArguments(['core.fsyncObjectFiles=true'])
+    : asArguments(['core.fsync=all', 'core.fsyncMethod=fsync']);
+}
+
+const SEALED_ENV = {
+  HOME: '/nonexistent',
+  LC_ALL: 'C',
+  TZ: 'UTC',
+  GIT_CONFIG_NOSYSTEM: '1',
+  GIT_CONFIG_SYSTEM: '/dev/null',
+  GIT_CONFIG_GLOBAL: '/dev/null',
+  GIT_ATTR_NOSYSTEM: '1',
+  GIT_NO_LAZY_FETCH: '1',
+  GIT_NO_REPLACE_OBJECTS: '1',
+  // Grafts and what caches say of parents are no part of a commit.
+  GIT_GRAFT_FILE: '/nonexistent/grafts',
+  GIT_TERMINAL_PROMPT: '0',
+  GIT_ASKPASS: '/bin/false',
+  SSH_ASKPASS: '/bin/false',
+  GIT_SSH_COMMAND: '/bin/false',
+  GIT_EDITOR: ':',
+  GIT_PAGER: 'cat',
+  GIT_OPTIONAL_LOCKS: '0',
+  GIT_LFS_SKIP_SMUDGE: '1',
+};
+
+/** Files of a repository can look like a bare repository: git then takes its settings from them, unless it is told. */
+const NO_EMBEDDED = 'safe.bareRepository=explicit';
+
+const SEALED_CONFIG = asArguments([
+  NO_EMBEDDED,
+  'core.hooksPath=/dev/null',
+  'core.fsmonitor=false',
+  'core.attributesFile=/dev/null',
+  'core.protectHFS=true',
+  'core.protectNTFS=true',
+  'core.commitGraph=false',
+  'core.bigFileThreshold=8m',
+  'pack.threads=1',
+  'gc.auto=0',
+  'maintenance.auto=false',
+  'protocol.allow=never',
+  'submodule.recurse=false',
+  'commit.gpgSign=false',
+  'log.showSignature=false',
+  // No such tree: newer versions of git would read attributes from the commit that HEAD names.
+  'attr.tree=0000000000000000000000000000000000000000',
+]);
+
+/** Variables that would point git at another repository: halo may itself be started from a hook. */
+const OPERATOR_ENV = {
+  GIT_DIR: undefined,
+  GIT_WORK_TREE: undefined,
+  GIT_COMMON_DIR: undefined,
+  GIT_INDEX_FILE: undefined,
+  GIT_OBJECT_DIRECTORY: undefined,
+  GIT_ALTERNATE_OBJECT_DIRECTORIES: undefined,
+  GIT_QUARANTINE_PATH: undefined,
+  GIT_NAMESPACE: undefined,
+  GIT_PREFIX: undefined,
+  GIT_SHALLOW_FILE: undefined,
+  GIT_CONFIG: undefined,
+  GIT_EXTERNAL_DIFF: undefined,
+  GIT_LITERAL_PATHSPECS: undefined,
+  LC_ALL: 'C',
+  GIT_TERMINAL_PROMPT: '0',
+  GIT_OPTIONAL_LOCKS: '0',
+  GIT_EDITOR: ':',
+  GIT_PAGER: 'cat',
+};
+
+const OPERATOR_CONFIG = asArguments([
+  NO_EMBEDDED,
+  'core.hooksPath=/dev/null',
+  'core.fsmonitor=false',
+  'gc.auto=0',
+  'maintenance.auto=false',
+  'submodule.recurse=false',
+]);
+
+function asArguments(settings: string[]): string[] {
+  return settings.flatMap((setting) => ['-c', setting]);
+}

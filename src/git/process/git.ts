@@ -1,0 +1,225 @@
+import { execa } from 'execa';
+import type { Readable, Writable } from 'node:stream';
+import { saysDiskFull } from '../../core/disk-full.ts';
+import { HaloError } from '../../core/failure/errors.ts';
+import { environmentFor, type GitProgram, type Trust } from './environment.ts';
+import { printable } from '../printable.ts';
+
+export interface GitOptions {
+  /** The repository, always named: git never searches for one in sealed trust. */
+  gitDir?: string;
+  /** Default `/`, where no attributes file lies. */
+  cwd?: string;
+  /** A stream is drained to its end even when git stops reading, so that its writer never blocks. */
+  input?: string | Uint8Array | Readable;
+  env?: Record<string, string>;
+  /** Most bytes of stdout; default 64 MiB. */
+  maxBytes?: number;
+  /** Default 10 minutes. */
+  timeoutMs?: number;
+  signal?: AbortSignal;
+  /** Exit codes that are answers and not failures; default only 0. */
+  ok?: number[];
+  /** Default `sealed`. */
+  trust?: Trust;
+  /** Transports that git may use, separated by colons; default none. */
+  protocols?: string;
+  /**
+   * What it writes is on the disk when it ends, contents before what names them. The names of files are not: see
+   * `durable.ts`. Default: what this repository is configured for.
+   */
+  durable?: boolean;
+  /** Most address space of the process; default unlimited. */
+  memoryBytes?: number;
+  /** Settings of git that count before those of all its files. */
+  settings?: Readonly<Record<string, string>>;
+}
+
+export interface GitResult {
+  stdout: Buffer;
+  stderr: string;
+  exitCode: number;
+}
+
+/** The `cause` of a GIT_FAILED whose command reached a limit of time or of output. */
+export const AT_LIMIT = 'a limit was reached';
+
+/** How a git process ended, without judgement. `exitCode` is undefined when a signal ended it. */
+export interface GitOutcome {
+  ended: 'exited' | 'timeout' | 'too-much-output' | 'aborted';
+  exitCode: number | undefined;
+  stdout: Buffer;
+  stderr: string;
+}
+
+/**
+ * Runs one git command to its end. Throws GIT_MISSING, GIT_FAILED (with the command and git's last
+ * words) and RUN_ABORTED.
+ */
+export async function git(args: string[], options: GitOptions = {}): Promise<GitResult> {
+  const outcome = await tryGit(args, options);
+  const { exitCode, stdout, stderr } = outcome;
+  if (outcome.ended !== 'exited' || exitCode === undefined || !(options.ok ?? [0]).includes(exitCode)) {
+    throw failureOf(args, outcome, options);
+  }
+  return { stdout, stderr, exitCode };
+}
+
+/** The output of one git command as text, without the line ending. */
+export async function gitText(args: string[], options: GitOptions = {}): Promise<string> {
+  return (await git(args, options)).stdout.toString('utf8').replace(/\n$/, '');
+}
+
+/** Like `git`, but a failing command is an answer: for commands whose input is hostile. Throws GIT_MISSING. */
+export async function tryGit(args: string[], options: GitOptions = {}): Promise<GitOutcome> {
+  const result = await spawn(await findGit(), args, options);
+  return {
+    ended: endOf(result),
+    exitCode: result.exitCode,
+    stdout: Buffer.from(result.stdout ?? new Uint8Array()),
+    stderr: Buffer.from(result.stderr ?? new Uint8Array()).toString('utf8'),
+  };
+}
+
+export interface GitStream {
+  /** Destroyed when git fails; read it to its end. */
+  stdout: Readable;
+  /** Settles when git ended; rejects like `git`. */
+  done: Promise<void>;
+}
+
+/** Runs one git command whose output is too large to keep. `maxBytes` does not count here. */
+export async function gitStream(args: string[], options: GitOptions = {}): Promise<GitStream> {
+  const child = spawn(await findGit(), args, { ...options, keep: false });
+  const stderr: Buffer[] = [];
+  child.stderr.on('data', (chunk: Buffer) => {
+    if (stderr.length < 64) stderr.push(chunk);
+  });
+  const done = child.then((result) => {
+    const ended = endOf(result);
+    const { exitCode } = result;
+    if (ended === 'exited' && exitCode !== undefined && (options.ok ?? [0]).includes(exitCode)) return;
+    const words = Buffer.concat(stderr).toString('utf8');
+    throw failureOf(args, { ended, exitCode, stdout: Buffer.alloc(0), stderr: words }, options);
+  });
+  done.catch((error: unknown) => child.stdout.destroy(error as Error));
+  return { stdout: child.stdout, done };
+}
+
+function spawn(program: GitProgram, args: string[], options: GitOptions & { keep?: boolean }) {
+  const { input, trust = 'sealed', protocols = '', durable = false } = options;
+  const { env, inherit, config } = environmentFor(program, { trust, protocols, durable });
+  const place = options.gitDir === undefined ? [] : [`--git-dir=${options.gitDir}`];
+  const more = asVariables(options.settings ?? {});
+  const line = limitMemory([program.path, ...config, ...more.args, ...place, ...args], options.memoryBytes);
+  const child = execa(line[0] ?? program.path, line.slice(1), {
+    cwd: options.cwd ?? '/',
+    env: { ...env, ...options.env, ...more.env },
+    extendEnv: inherit,
+    stdin: input === undefined ? 'ignore' : 'pipe',
+    stdout: 'pipe',
+    stderr: 'pipe',
+    encoding: 'buffer',
+    buffer: options.keep ?? true,
+    maxBuffer: options.maxBytes ?? 64 * 1024 * 1024,
+    timeout: options.timeoutMs ?? 600_000,
+    reject: false,
+    stripFinalNewline: false,
+    ...(options.signal === undefined ? {} : { cancelSignal: options.signal }),
+  });
+  if (input !== undefined && child.stdin !== null) feed(input, child.stdin);
+  return child;
+}
+
+/** By way of variables: `-c` takes a key with an equals sign for a shorter one. */
+function asVariables(settings: Readonly<Record<string, string>>): { args: string[]; env: Record<string, string> } {
+  const named = Object.entries(settings).map(([key, value], index) => ({ key, value, name: `HALO_GIT_${index}` }));
+  return {
+    args: named.map(({ key, name }) => `--config-env=${key}=${name}`),
+    env: Object.fromEntries(named.map(({ name, value }) => [name, value])),
+  };
+}
+
+/** A shell that replaces itself: limits for one process cannot be set from Node. */
+function limitMemory(line: string[], bytes: number | undefined): string[] {
+  if (bytes === undefined) return line;
+  return ['/bin/sh', '-c', 'ulimit -v "$0" 2>/dev/null; exec "$@"', String(Math.floor(bytes / 1024)), ...line];
+}
+
+function feed(input: string | Uint8Array | Readable, stdin: Writable): void {
+  stdin.on('error', () => undefined); // git may stop reading early; its exit code tells why
+  if (typeof input === 'string' || input instanceof Uint8Array) {
+    stdin.end(input);
+    return;
+  }
+  stdin.once('close', () => {
+    input.unpipe(stdin);
+    input.resume();
+  });
+  if (input.errored) stdin.destroy();
+  input.once('error', () => stdin.destroy());
+  input.pipe(stdin);
+}
+
+interface ProcessResult {
+  timedOut: boolean;
+  isMaxBuffer: boolean;
+  isCanceled: boolean;
+}
+
+function endOf(result: ProcessResult): GitOutcome['ended'] {
+  if (result.isCanceled) return 'aborted';
+  if (result.timedOut) return 'timeout';
+  return result.isMaxBuffer ? 'too-much-output' : 'exited';
+}
+
+function failureOf(args: string[], outcome: GitOutcome, options: GitOptions): HaloError {
+  const command = `git ${args.find((word, index) => !word.startsWith('-') && args[index - 1] !== '-c') ?? args[0] ?? ''}`;
+  if (outcome.ended === 'aborted') return new HaloError('RUN_ABORTED', `${command} was stopped on request.`);
+  if (outcome.ended === 'timeout') {
+    const seconds = Math.round((options.timeoutMs ?? 600_000) / 1000);
+    return new HaloError('GIT_FAILED', `${command} did not end within ${seconds} seconds.`, { cause: AT_LIMIT });
+  }
+  if (outcome.ended === 'too-much-output') {
+    return new HaloError('GIT_FAILED', `${command} printed more than halo is ready to keep.`, { cause: AT_LIMIT });
+  }
+  const where = options.gitDir ?? options.cwd;
+  const words = lastWords(outcome.stderr) ?? `exit code ${outcome.exitCode ?? 'none, it was killed'}`;
+  return gitFailure(`${command} failed${where === undefined ? '' : ` in ${where}`}: ${words}`);
+}
+
+/** GIT_FAILED, or DISK_FAILED when git's words say that there is no room. */
+export function gitFailure(message: string): HaloError {
+  if (!saysDiskFull(message)) return new HaloError('GIT_FAILED', message);
+  return new HaloError('DISK_FAILED', message, { hint: 'The disk is full: free some space there.' });
+}
+
+/** The last thing that git said on stderr, safe to print; passwords in addresses are left out. */
+export function lastWords(stderr: string): string | undefined {
+  const lines = stderr.split('\n').filter((line) => line.trim() !== '' && !line.startsWith('hint:'));
+  const line = lines.findLast((text) => /^(fatal|error|remote: error): /.test(text)) ?? lines.at(-1);
+  return line === undefined ? undefined : printable(line.replace(/:\/\/[^@/\s]*@/g, '://'), 300);
+}
+
+let found: Promise<GitProgram> | undefined;
+
+/** Looked up once on the operator's PATH. */
+function findGit(): Promise<GitProgram> {
+  found ??= lookUpGit().catch((error: unknown) => {
+    found = undefined;
+    throw error;
+  });
+  return found;
+}
+
+async function lookUpGit(): Promise<GitProgram> {
+  const { stdout } = await execa('/bin/sh', ['-c', 'command -v git && git version'], {
+    reject: false,
+    stdin: 'ignore',
+  });
+  const [path = '', version = ''] = stdout.split('\n');
+  if (path.startsWith('/')) return { path, version: version.replace('git version ', '') };
+  throw new HaloError('GIT_MISSING', 'There is no git on the PATH.', {
+    hint: 'Install git 2.31 or newer (Debian: apt-get install git).',
+  });
+}

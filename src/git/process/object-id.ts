@@ -1,0 +1,17 @@
+import { HaloError } from '../../core/failure/errors.ts';
+
+const OBJECT_ID = /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/;
+
+export function isObjectId(text: string): boolean {
+  return OBJECT_ID.test(text);
+}
+
+/** Guards places where a revision or an option would be understood as well. Throws INTERNAL. */
+export function assertObjectId(text: string, what: string): void {
+  if (!isObjectId(text)) throw new HaloError('INTERNAL', `${what} is not an object id.`);
+}
+
+/** The id that stands for "no object" beside `id`. */
+export function zeroId(id: string): string {
+  return '0'.repeat(id.length);
+}

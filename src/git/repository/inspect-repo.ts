@@ -1,0 +1,151 @@
+import { realpath, stat } from 'node:fs/promises';
+import { basename, dirname } from 'node:path';
+import { HaloError } from '../../core/failure/errors.ts';
+import { allowBare, findCheckout } from '../process/allow-bare.ts';
+import { git, gitText, lastWords, tryGit, type GitOptions } from '../process/git.ts';
+import { replaceLocalPrograms } from './local-programs.ts';
+import { assertObjectId } from '../process/object-id.ts';
+import { splitZero } from '../split-zero.ts';
+
+export interface RepoFacts {
+  /** Top of the checkout; the repository itself when it is bare. Absolute, links resolved. */
+  root: string;
+  /** The common git directory, shared by all worktrees. Absolute, links resolved. */
+  gitDir: string;
+  /** Short name of the branch checked out at `root`; undefined when HEAD is detached. */
+  branch: string | undefined;
+  head: string;
+  shallow: boolean;
+}
+
+/**
+ * What `path` (any folder inside a repository) belongs to. It is found as git finds it, so that a repository of another
+ * user is refused unless git was told that it is safe. Throws NOT_A_GIT_REPO and NO_COMMITS.
+ */
+export async function inspectRepo(path: string): Promise<RepoFacts> {
+  const at: GitOptions = { cwd: path, trust: 'operator' };
+  if (!(await isFolder(path))) throw notARepo(path, 'there is no such folder');
+  const allowed = await allowBare(path);
+  const ask = (...args: string[]) => tryGit([...allowed, ...args], at);
+  const [facts, top, head, branch] = await Promise.all([
+    ask('rev-parse', '--path-format=absolute', '--is-shallow-repository', '--git-common-dir'),
+    ask('rev-parse', '--show-toplevel'),
+    ask('rev-parse', '--quiet', '--verify', 'HEAD^{commit}'),
+    ask('symbolic-ref', '--quiet', 'HEAD'),
+  ]);
+  if (facts.exitCode !== 0) throw notARepo(path, lastWords(facts.stderr) ?? 'git does not know it');
+  const lines = facts.stdout.toString('utf8').replace(/\n$/, '');
+  const gitDir = await realpath(lines.slice(lines.indexOf('\n') + 1));
+  if (head.exitCode !== 0) {
+    throw new HaloError('NO_COMMITS', `The repository ${path} has no commits yet.`, {
+      hint: 'Make a first commit; halo starts its work from it.',
+    });
+  }
+  const root = top.exitCode === 0 ? await realpath(lineOf(top.stdout)) : rootWithoutCheckout(gitDir);
+  // The files of a repository may be anywhere (core.worktree), but halo writes only where it was sent.
+  if (top.exitCode === 0 && root !== (await findCheckout(await realpath(path))))
+    throw notARepo(path, `its files are elsewhere, in ${root}`);
+  return {
+    root,
+    gitDir,
+    branch: branch.exitCode === 0 ? branchOf(lineOf(branch.stdout)) : undefined,
+    head: lineOf(head.stdout),
+    shallow: lines.startsWith('true'),
+  };
+}
+
+export interface Changes {
+  tracked: string[];
+  untracked: string[];
+}
+
+/**
+ * Paths that differ from the commit of a checkout, and those that git does not track, as git status shows them; none
+ * for a bare repository. No program that the repository configures is run: a file that only its filter would show as
+ * unchanged counts as changed, and what is changed inside of a submodule does not count. `except` are paths below the
+ * root that do not count either.
+ */
+export async function listChanges(root: string, except: readonly string[] = []): Promise<Changes> {
+  const not = except.map((path) => `:(top,exclude,literal)${path}`);
+  const flags = ['--porcelain=v1', '-z', '--no-renames', '--untracked-files=normal', '--ignore-submodules=dirty'];
+  const { settings } = await replaceLocalPrograms({ cwd: root });
+  const status = await tryGit(['status', ...flags, '--', '.', ...not], { cwd: root, trust: 'operator', settings });
+  if (status.exitCode === 0) {
+    const entries = splitZero(status.stdout);
+    const pathsOf = (isUntracked: boolean) =>
+      entries.filter((entry) => entry.startsWith('??') === isUntracked).map((entry) => entry.slice(3));
+    return { tracked: pathsOf(false), untracked: pathsOf(true) };
+  }
+  if (/must be run in a work tree|cannot use bare repository/.test(status.stderr))
+    return { tracked: [], untracked: [] };
+  throw new HaloError('GIT_FAILED', `git status failed in ${root}: ${lastWords(status.stderr) ?? 'no reason given'}`);
+}
+
+/**
+ * What a checkout has changed since its commit, as a patch that may be cut off at `maxBytes`; empty where git cannot say.
+ * No program that the repository configures is run.
+ */
+export async function diffCheckout(root: string, maxBytes: number): Promise<string> {
+  const args = ['diff', 'HEAD', '--no-ext-diff', '--no-textconv', '--no-color', '--ignore-submodules=dirty'];
+  const { settings } = await replaceLocalPrograms({ cwd: root });
+  return (await tryGit(args, { cwd: root, trust: 'operator', maxBytes, settings })).stdout.toString('utf8');
+}
+
+export interface FileAt {
+  gitDir: string;
+  commit: string;
+  /** Relative to the top of the tree. */
+  path: string;
+  /** A larger file counts as a failure (GIT_FAILED). */
+  maxBytes: number;
+  /** Takes the beginning of a larger file instead. */
+  cut?: true;
+}
+
+/** The text of a file in a commit; undefined when the commit has no such file. */
+export async function readFileAt(file: FileAt): Promise<string | undefined> {
+  return (await readBytesAt(file))?.toString('utf8');
+}
+
+/** The bytes of a file in a commit; undefined when the commit has no such file. */
+export async function readBytesAt({ gitDir, commit, path, maxBytes, cut }: FileAt): Promise<Buffer | undefined> {
+  assertObjectId(commit, 'The commit');
+  const args = ['cat-file', 'blob', `${commit}:${path}`];
+  if (cut) {
+    const { ended, stdout } = await tryGit(args, { gitDir, maxBytes });
+    if (ended === 'too-much-output') return stdout;
+  }
+  const found = await git(args, { gitDir, maxBytes, ok: [0, 128] });
+  if (found.exitCode === 0) return found.stdout;
+  await gitText(['cat-file', '-e', `${commit}^{commit}`], { gitDir });
+  return undefined;
+}
+
+function rootWithoutCheckout(gitDir: string): string {
+  return basename(gitDir) === '.git' ? dirname(gitDir) : gitDir;
+}
+
+/** git's own short name of a branch has more to it where a tag has the same name. */
+function branchOf(ref: string): string | undefined {
+  return ref.startsWith('refs/heads/') ? ref.slice('refs/heads/'.length) : undefined;
+}
+
+function lineOf(stdout: Buffer): string {
+  return stdout.toString('utf8').replace(/\n$/, '');
+}
+
+async function isFolder(path: string): Promise<boolean> {
+  return stat(path).then(
+    (found) => found.isDirectory(),
+    () => false,
+  );
+}
+
+function notARepo(path: string, why: string): HaloError {
+  const foreign = why.includes('dubious ownership');
+  return new HaloError('NOT_A_GIT_REPO', `${path} is not a git repository that halo can use: ${why}.`, {
+    hint: foreign
+      ? `It belongs to another user. If you trust it: git config --global --add safe.directory ${path}`
+      : 'Name a git checkout or a bare repository, or run git init and make a first commit.',
+  });
+}

@@ -1,0 +1,60 @@
+import { git, type GitOptions } from '../process/git.ts';
+import { splitZero } from '../split-zero.ts';
+import { isLocal, listSettings } from '../process/git-settings.ts';
+
+/** Settings that take the place of programs that a repository's own configuration names. */
+export interface LocalPrograms {
+  settings: Record<string, string>;
+  /** Names of the filters that are off, because the operator has none of that name. */
+  filters: string[];
+}
+
+/** What git runs by itself in a checkout, hooks and fsmonitor aside, with what stands for it where the operator has none. */
+const PROGRAMS: [key: RegExp, instead: string][] = [
+  [/^filter\..*\.(clean|smudge|process)$/s, ''],
+  [/^filter\..*\.required$/s, 'false'],
+  [/^merge\..*\.driver$/s, 'false'],
+  [/^gpg\.(openpgp\.)?program$/, 'gpg'],
+  [/^gpg\.x509\.program$/, 'gpgsm'],
+  [/^gpg\.ssh\.program$/, 'ssh-keygen'],
+];
+
+/**
+ * For git commands in a checkout: whoever made its `.git/config` may have named programs there. They are replaced by
+ * what the operator's own configuration says, or by nothing. Throws GIT_FAILED.
+ */
+export async function replaceLocalPrograms(at: Pick<GitOptions, 'cwd' | 'gitDir'>): Promise<LocalPrograms> {
+  const all = await listSettings(at);
+  const own = new Map(all.filter((setting) => !isLocal(setting)).map(({ key, value }) => [key, value]));
+  const settings: Record<string, string> = {};
+  for (const { key } of all.filter(isLocal)) {
+    const program = PROGRAMS.find(([pattern]) => pattern.test(key));
+    if (program !== undefined) settings[key] = own.get(key) ?? program[1];
+  }
+  const off = Object.keys(settings).filter((key) => !own.has(key));
+  const names = off.flatMap((key) => /^filter\.(.*)\.(?:clean|smudge|process)$/s.exec(key)?.[1] ?? []);
+  return { settings, filters: [...new Set(names)] };
+}
+
+/** Which of these filters the files need that differ between two commits, or may need; the checkout is at `from`. */
+export async function filtersBetween(
+  cwd: string,
+  { from, to, filters }: { from: string; to: string; filters: readonly string[] },
+): Promise<string[]> {
+  if (filters.length === 0) return [];
+  const args = ['diff-tree', '-r', '-z', '--name-only', '--no-renames', from, to];
+  const { stdout } = await git(args, { cwd, trust: 'operator' });
+  // The attributes that will hold afterwards are not those that can be asked for now.
+  if (splitZero(stdout).some((name) => /(?:^|\/)\.gitattributes$/.test(name))) return [...filters];
+  return filtersOf(cwd, splitZero(stdout), filters);
+}
+
+/** Which of these filters the files of a checkout have. */
+export async function filtersOf(cwd: string, paths: readonly string[], filters: readonly string[]): Promise<string[]> {
+  if (filters.length === 0 || paths.length === 0) return [];
+  const input = paths.map((path) => `${path}\0`).join('');
+  const { stdout } = await git(['check-attr', '-z', '--stdin', 'filter'], { cwd, trust: 'operator', input });
+  // Each line is a path, the name of the attribute, and its value; none of them is empty.
+  const values = new Set(splitZero(stdout).filter((_field, index) => index % 3 === 2));
+  return filters.filter((filter) => values.has(filter));
+}

@@ -1,0 +1,40 @@
+import { git, gitText, tryGit } from '../process/git.ts';
+import { assertObjectId } from '../process/object-id.ts';
+
+/** A branch of a run whose newest commit another commit does not have. */
+export interface UnmergedRun {
+  runId: string;
+  tip: string;
+}
+
+/** The branches `halo/<runId>` of a repository that are not part of `commit`'s history, in no order. */
+export async function listUnmergedRuns(gitDir: string, commit: string): Promise<UnmergedRun[]> {
+  assertObjectId(commit, 'The commit');
+  const format = '--format=%(refname:lstrip=3) %(objectname)';
+  const text = await gitText(['for-each-ref', `--no-merged=${commit}`, format, 'refs/heads/halo/'], { gitDir });
+  return text.split('\n').flatMap((line) => {
+    const [runId = '', tip = ''] = line.split(' ');
+    return tip === '' ? [] : [{ runId, tip }];
+  });
+}
+
+/** Whether the history of `newer` has the commit `older`. */
+export async function isAncestor(gitDir: string, older: string, newer: string): Promise<boolean> {
+  const { exitCode } = await git(['merge-base', '--is-ancestor', older, newer], { gitDir, ok: [0, 1] });
+  return exitCode === 0;
+}
+
+/**
+ * Whether a merge of `other` into `commit` would change nothing, as after a squash merge. `mirrorDir` is one of halo's
+ * own repositories, which configures no merge program. False where git (before 2.38) or a conflict leaves it open.
+ */
+export async function addsNothing(mirrorDir: string, commit: string, other: string): Promise<boolean> {
+  assertObjectId(commit, 'The commit');
+  assertObjectId(other, 'The other commit');
+  const merged = await tryGit(['merge-tree', '--write-tree', '--no-messages', commit, other], { gitDir: mirrorDir });
+  if (merged.exitCode !== 0) return false;
+  return (
+    merged.stdout.toString('latin1').trim() ===
+    (await gitText(['rev-parse', `${commit}^{tree}`], { gitDir: mirrorDir }))
+  );
+}

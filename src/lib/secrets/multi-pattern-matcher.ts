@@ -1,0 +1,124 @@
+import { unwrap } from './line-breaks.ts';
+
+/** Finds many byte strings at once, in time that grows with the data and not with their number. */
+export interface Needles {
+  /** Tells of every occurrence, as `[from, to)` in `data`, with the number of its needle. */
+  find(data: Buffer, onHit: (from: number, to: number, needle: number) => void): void;
+  /** Where the longest true beginning of a needle begins that `data` ends with; its length when there is none. */
+  beginning(data: Buffer): number;
+}
+
+interface Needle {
+  bytes: Buffer;
+  /** Of the text that it comes from. */
+  number: number;
+}
+
+/**
+ * Wu and Manber's search: a table says for two bytes how far the window can move on. Every byte string must have at
+ * least two bytes; a short one makes the search slow.
+ */
+function compileNeedles(all: readonly Needle[]): Needles {
+  if (all.length === 0) return { find: () => {}, beginning: (data) => data.length };
+  const window = Math.min(...all.map(({ bytes }) => bytes.length), 255);
+  const longest = Math.max(...all.map(({ bytes }) => bytes.length));
+  const moves = new Uint8Array(65_536).fill(window - 1);
+  for (const { bytes } of all) {
+    for (let last = 1; last < window; last++) {
+      const pair = pairAt(bytes, last - 1);
+      moves[pair] = Math.min(moves[pair]!, window - 1 - last);
+    }
+  }
+  const byEnd = group(all, ({ bytes }) => pairAt(bytes, window - 2));
+  const byStart = group(all, ({ bytes }) => pairAt(bytes, 0));
+  const firsts = new Set(all.map(({ bytes }) => bytes[0]!));
+  return {
+    find(data, onHit) {
+      for (let last = window - 1; last < data.length;) {
+        const pair = pairAt(data, last - 1);
+        const move = moves[pair]!;
+        if (move > 0) {
+          last += move;
+          continue;
+        }
+        const from = last - window + 1;
+        for (const { bytes, number } of byEnd.get(pair) ?? [])
+          if (agree(data, from, bytes, bytes.length)) onHit(from, from + bytes.length, number);
+        last += 1;
+      }
+    },
+    beginning(data) {
+      for (let from = Math.max(0, data.length - longest + 1); from < data.length - 1; from++) {
+        const rest = data.length - from;
+        for (const { bytes } of byStart.get(pairAt(data, from)) ?? [])
+          if (bytes.length > rest && agree(data, from, bytes, rest)) return from;
+      }
+      return data.length > 0 && firsts.has(data[data.length - 1]!) ? data.length - 1 : data.length;
+    },
+  };
+}
+
+/** A line that ends with less of a secret than this is not held back; that much of it may show. */
+const SHORTEST_BEGINNING = 4;
+
+/**
+ * The same for data in which the needles may be wrapped into lines; line ends of theirs are left out of account, too.
+ * Needles of less than four bytes are ignored.
+ */
+export function compileWrapped(texts: readonly string[]): Needles {
+  const wrapped = texts
+    .map((text, number): Needle => ({ bytes: unwrap(Buffer.from(text)).bytes, number }))
+    .filter(({ bytes }) => bytes.length >= SHORTEST_BEGINNING);
+  const needles = compileNeedles(wrapped.flatMap((needle) => [needle, ...withoutBeginning(needle)]));
+  const longest = Math.max(0, ...wrapped.map(({ bytes }) => bytes.length));
+  const begins = (data: Buffer): number => {
+    const tail = data.subarray(Math.max(0, data.length - 2 * longest));
+    const { bytes, placeOf } = unwrap(tail);
+    const from = needles.beginning(bytes);
+    if (from === bytes.length || (endsLine(data) && bytes.length - from < SHORTEST_BEGINNING)) return data.length;
+    return data.length - tail.length + placeOf(from);
+  };
+  return {
+    find(data, onHit) {
+      const { bytes, placeOf } = unwrap(data);
+      needles.find(bytes, (from, to, needle) => onHit(placeOf(from), placeOf(to - 1) + 1, needle));
+    },
+    beginning(data) {
+      // A backslash at the end may be half of an escaped line end.
+      const open = /\\{0,8}$/.exec(data.toString('latin1', Math.max(0, data.length - 8)))?.[0].length ?? 0;
+      const before = begins(data.subarray(0, data.length - open));
+      return Math.min(begins(data), before < data.length - open ? before : data.length);
+    },
+  };
+}
+
+/** What is left to be found when the beginning stood on the line before. */
+function withoutBeginning({ bytes, number }: Needle): Needle[] {
+  return bytes.length < 4 * SHORTEST_BEGINNING ? [] : [{ bytes: bytes.subarray(SHORTEST_BEGINNING - 1), number }];
+}
+
+function endsLine(data: Buffer): boolean {
+  const last = data[data.length - 1];
+  return last === 0x0a || last === 0x0d;
+}
+
+function pairAt(bytes: Buffer, from: number): number {
+  return (bytes[from]! << 8) | bytes[from + 1]!;
+}
+
+function agree(data: Buffer, from: number, bytes: Buffer, length: number): boolean {
+  if (from + length > data.length) return false;
+  for (let at = 0; at < length; at++) if (data[from + at] !== bytes[at]) return false;
+  return true;
+}
+
+function group(all: readonly Needle[], keyOf: (needle: Needle) => number): Map<number, Needle[]> {
+  const groups = new Map<number, Needle[]>();
+  for (const needle of all) {
+    const key = keyOf(needle);
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, [needle]);
+    else group.push(needle);
+  }
+  return groups;
+}

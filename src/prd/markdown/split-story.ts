@@ -1,0 +1,154 @@
+import { toOneLine } from '../../lib/one-line.ts';
+import { isDependencyName, splitReferences, type Reference } from './markdown-dependencies.ts';
+import { formOf, isCriteriaLine, isCriteriaName, readLabels, type Label } from './labels.ts';
+import type { Line } from './line.ts';
+import { textOfLines } from './read-surroundings.ts';
+
+/** What stands below the heading of a story. */
+export interface Parts {
+  criteria: string[];
+  /** The boxes of the criteria. */
+  boxes: { mark: string; offset: number }[];
+  /** Boxes that are no criteria. */
+  otherBoxes: Line[];
+  description: string;
+  notes: string;
+  status: { value: string; line: Line } | undefined;
+  priority: string | undefined;
+  references: Reference[];
+  /** Everything else, by its label as it is written. */
+  extra: Map<string, string>;
+}
+
+/** Lines under one label, under a heading or under none. */
+interface Block {
+  label: string | undefined;
+  /** What follows the label on its line. */
+  value: string;
+  line: Line | undefined;
+  lines: Line[];
+}
+
+/** Takes the lines of a story apart, in their order: nothing that they say is left out. */
+export function takeApart(lines: Line[]): Parts {
+  const blocks = splitBlocks(lines);
+  const hasCriteria = blocks.some(({ label }) => label !== undefined && isCriteriaName(label));
+  const parts: Parts = {
+    criteria: [],
+    boxes: [],
+    otherBoxes: [],
+    description: '',
+    notes: '',
+    status: undefined,
+    priority: undefined,
+    references: [],
+    extra: new Map(),
+  };
+  for (const block of blocks) {
+    if (block.label === undefined && !hasCriteria) readLoose(block, parts);
+    else readBlock(block, parts);
+  }
+  return parts;
+}
+
+function splitBlocks(lines: Line[]): Block[] {
+  const blocks: Block[] = [{ label: undefined, value: '', line: undefined, lines: [] }];
+  for (const [index, line] of lines.entries()) {
+    const labels = line.indent < 4 ? labelsOf(line) : [];
+    for (const { name, value } of labels) blocks.push({ label: name, value, line, lines: [] });
+    if (labels.length > 0) continue;
+    const block = blocks.at(-1);
+    if (block === undefined || endsBlock(block, line, lines[index - 1]?.kind)) {
+      blocks.push({ label: undefined, value: '', line: undefined, lines: [line] });
+    } else {
+      block.lines.push(line);
+    }
+  }
+  return blocks;
+}
+
+function labelsOf(line: Line): Label[] {
+  if (line.kind === 'heading') return [{ name: line.text, value: '' }];
+  const labels = readLabels(line);
+  if (labels.length > 0) return labels;
+  return isCriteriaLine(line) ? [{ name: line.text.replace(/[*_:]/g, '').trim(), value: '' }] : [];
+}
+
+/** A label with a value on its line is followed by what belongs to it up to the next paragraph. */
+function endsBlock({ label, value, lines }: Block, line: Line, before: Line['kind'] | undefined): boolean {
+  if (label === undefined) return false;
+  const isWord = isOneLine(label) && !isDependencyName(formOf(label));
+  if (line.kind === 'item' && line.indent === 0) {
+    return isWord || (line.box !== undefined && (value !== '' || isOneLine(label)) && !isCriteriaName(label));
+  }
+  if (line.kind !== 'text' || line.indent > 0 || before !== 'blank') return false;
+  const hasItems = lines.some(({ kind }) => kind === 'item');
+  return value !== '' || (isCriteriaName(label) && hasItems) || isOneLine(label);
+}
+
+function isOneLine(label: string): boolean {
+  return ['status', 'state', 'priority'].includes(formOf(label)) || isDependencyName(formOf(label));
+}
+
+function readBlock(block: Block, parts: Parts): void {
+  const { label, value, line, lines } = block;
+  const name = label === undefined ? 'description' : formOf(label);
+  if (label !== undefined && isCriteriaName(label)) return readCriteria(block, parts);
+  for (const each of lines) if (each.box !== undefined) parts.otherBoxes.push(each);
+  const text = textOfBlock(block);
+  if (['description', 'user story'].includes(name)) parts.description = join(parts.description, text);
+  else if (name === 'notes') parts.notes = join(parts.notes, text);
+  else if ((name === 'status' || name === 'state') && parts.status === undefined && line !== undefined) {
+    parts.status = { value, line };
+    parts.description = join(parts.description, textOfLines(lines));
+  } else if (name === 'priority' && parts.priority === undefined) {
+    parts.priority = value;
+    parts.description = join(parts.description, textOfLines(lines));
+  } else if (isDependencyName(name)) {
+    const references = splitReferences(name, text);
+    parts.references.push(...references);
+    if (references.some((reference) => /\s/.test(reference.text))) addExtra(parts, label ?? '', text);
+  } else addExtra(parts, label ?? '', text);
+}
+
+/** The value and the lines below it; what is wrapped goes on with it. */
+function textOfBlock({ value, lines }: Block): string {
+  const text = textOfLines(lines);
+  if (value === '' || text === '') return `${value}${text}`;
+  return `${value}${lines[0]?.kind === 'blank' ? '\n\n' : '\n'}${text}`;
+}
+
+/** Where a story has no line for its criteria, its boxes are those. */
+function readLoose(block: Block, parts: Parts): void {
+  const { lines } = block;
+  if (!lines.some(({ box }) => box !== undefined)) return readBlock(block, parts);
+  const first = lines.findIndex(({ box }) => box !== undefined);
+  parts.description = join(parts.description, textOfLines(lines.slice(0, first)));
+  readCriteria({ ...block, label: 'Criteria', lines: lines.slice(first) }, parts);
+}
+
+function readCriteria(block: Block, parts: Parts): void {
+  const { label, value, lines } = block;
+  if (value !== '') parts.criteria.push(toOneLine(value));
+  const isPlain = lines.every(({ kind, text }) => kind !== 'code' && !text.startsWith('|'));
+  for (const { kind, text, box } of lines) {
+    if (kind === 'item') {
+      parts.criteria.push(toOneLine(text));
+      if (box !== undefined) parts.boxes.push(box);
+    } else if (kind === 'text' && isPlain) {
+      parts.criteria.push(toOneLine(`${parts.criteria.pop() ?? ''} ${text}`));
+    }
+  }
+  // Tables, code and words above the list have their place there alone.
+  if (!isPlain) addExtra(parts, label ?? 'Criteria', textOfLines(lines));
+}
+
+function addExtra(parts: Parts, label: string, text: string): void {
+  // A heading with others below it, or a field that is not filled in.
+  if (text === '') parts.description = join(parts.description, `${label}:`);
+  else parts.extra.set(label, join(parts.extra.get(label) ?? '', text));
+}
+
+function join(before: string, text: string): string {
+  return before === '' || text === '' ? `${before}${text}` : `${before}\n\n${text}`;
+}

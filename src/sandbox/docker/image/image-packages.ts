@@ -1,0 +1,64 @@
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { mkdir, mkdtemp, readdir, rename, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { execa } from 'execa';
+import { HaloError } from '../../../core/failure/errors.ts';
+
+export interface NpmPackage {
+  /** Name of its archive in the build's context. */
+  file: string;
+  /** `name@version`, exact. */
+  spec: string;
+  /** The one content that we accept, as `sha512-<base64>`. */
+  integrity: string;
+}
+
+/** Path of the package's archive, fetched with the machine's own npm settings unless `cacheDir` has it. Throws IMAGE_BUILD_FAILED. */
+export async function fetchPackage(wanted: NpmPackage, cacheDir: string, log: (line: string) => void): Promise<string> {
+  const cached = join(cacheDir, `${wanted.spec.replace(/[^\w.-]+/g, '-')}.tgz`);
+  if ((await integrityOf(cached)) === wanted.integrity) return cached;
+
+  log(`fetching ${wanted.spec}`);
+  await mkdir(cacheDir, { recursive: true });
+  const staging = await mkdtemp(join(cacheDir, '.fetch-'));
+  try {
+    await packInto(staging, wanted.spec);
+    const [archive] = await readdir(staging);
+    const got = join(staging, archive ?? '');
+    if ((await integrityOf(got)) !== wanted.integrity) {
+      throw new HaloError('IMAGE_BUILD_FAILED', `the package ${wanted.spec} is not the one that halo was made with`, {
+        hint: 'its content differs from the recorded checksum: do not use it, and check the npm registry of this machine',
+      });
+    }
+    await rename(got, cached);
+    return cached;
+  } finally {
+    await rm(staging, { recursive: true, force: true });
+  }
+}
+
+async function packInto(dir: string, spec: string): Promise<void> {
+  try {
+    await execa('npm', ['pack', spec, '--pack-destination', dir, '--ignore-scripts'], { cwd: dir });
+  } catch (error) {
+    const { stderr, message } = error as { stderr?: string; message: string };
+    const reason = stderr?.split('\n').find((line) => line.startsWith('npm error')) ?? message.split('\n')[0];
+    throw new HaloError('IMAGE_BUILD_FAILED', `npm could not fetch ${spec}: ${reason}`, {
+      hint: `try \`npm pack ${spec}\`; a registry or proxy is set in .npmrc`,
+      cause: error,
+    });
+  }
+}
+
+async function integrityOf(path: string): Promise<string | undefined> {
+  const hash = createHash('sha512');
+  try {
+    await pipeline(createReadStream(path), hash);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  }
+  return `sha512-${hash.digest('base64')}`;
+}

@@ -1,0 +1,33 @@
+import { symlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import Docker from 'dockerode';
+import { findImage, makeImage, type BuildOptions } from './ensure-image.ts';
+import { fetchPackage } from './image-packages.ts';
+import { readSandboxRecipe, SANDBOX_DIR } from './image-recipe.ts';
+import { TRUSTED_IMAGE } from '../trusted-image.ts';
+
+export type ImageStatus = 'current' | 'outdated' | 'missing';
+
+/**
+ * Makes `halo-sandbox` of this version's recipe, unless it is there already; answers with the image's id.
+ * Throws DOCKER_UNAVAILABLE, IMAGE_BUILD_FAILED.
+ */
+export async function buildSandboxImage(options: BuildOptions): Promise<string> {
+  const recipe = await readSandboxRecipe();
+  const fill = async (context: string, cacheDir: string): Promise<void> => {
+    // Links: the files are read once, when the context is sent.
+    for (const file of recipe.sources) await symlink(join(SANDBOX_DIR, file), join(context, file));
+    for (const wanted of recipe.npm) {
+      await symlink(await fetchPackage(wanted, cacheDir, options.log), join(context, wanted.file));
+    }
+  };
+  const { hash, debian, labels } = recipe;
+  return makeImage({ image: TRUSTED_IMAGE, recipe: hash, debian, labels, fill }, options);
+}
+
+/** Whether the sandbox image is there, and of this version's recipe. Throws DOCKER_UNAVAILABLE. */
+export async function sandboxImageStatus(docker: Docker = new Docker()): Promise<ImageStatus> {
+  const [recipe, found] = await Promise.all([readSandboxRecipe(), findImage(docker, TRUSTED_IMAGE)]);
+  if (found === undefined) return 'missing';
+  return found.recipe === recipe.hash ? 'current' : 'outdated';
+}

@@ -1,0 +1,63 @@
+import { mkdir, readdir, readFile, rename, symlink, writeFile } from 'node:fs/promises';
+import { arch } from 'node:process';
+import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
+import { execa } from 'execa';
+import { HaloError } from '../../../core/failure/errors.ts';
+import { makeImage, type BuildOptions } from './ensure-image.ts';
+import { fetchPackage } from './image-packages.ts';
+import { DOCKER_DIR, hashOf, readSandboxRecipe } from './image-recipe.ts';
+
+export const SERVER_IMAGE = 'halo-server';
+const ROOT = fileURLToPath(new URL('../../../..', import.meta.url));
+const DEBIAN = ['ca-certificates', 'git', 'redis-server'];
+
+/**
+ * Makes `halo-server`, the image of the services in compose.yaml: this very halo with Node, git and Redis.
+ * In a checkout, dist/ has to be built before. Throws DOCKER_UNAVAILABLE, IMAGE_BUILD_FAILED.
+ */
+export async function buildServerImage(options: BuildOptions): Promise<string> {
+  const dockerfile = join(DOCKER_DIR, 'server', 'Dockerfile');
+  const node = (await readSandboxRecipe()).npm.filter(({ file }) => file === 'node.tgz');
+  const recipe = hashOf([await readFile(dockerfile, 'utf8'), DEBIAN, node, await hashOfHalo()]);
+  const fill = async (context: string, cacheDir: string): Promise<void> => {
+    await symlink(dockerfile, join(context, 'Dockerfile'));
+    for (const wanted of node) {
+      await symlink(await fetchPackage(wanted, cacheDir, options.log), join(context, wanted.file));
+    }
+    options.log('installing halo and its npm packages for the image');
+    await installHalo(context);
+  };
+  return makeImage({ image: SERVER_IMAGE, recipe, debian: DEBIAN, fill }, options);
+}
+
+async function hashOfHalo(): Promise<string> {
+  const entries = await readdir(join(ROOT, 'dist'), { recursive: true, withFileTypes: true });
+  const files = entries.filter((entry) => entry.isFile() && entry.name.endsWith('.js'));
+  const paths = [join(ROOT, 'package.json'), ...files.map((file) => join(file.parentPath, file.name)).sort()];
+  return hashOf(await Promise.all(paths.map(async (path) => [path.slice(ROOT.length), await readFile(path, 'utf8')])));
+}
+
+/** The host's npm does it, with its own settings, so that the build needs no npm registry. */
+async function installHalo(context: string): Promise<void> {
+  const place = join(context, 'halo');
+  await mkdir(place);
+  await npm(['pack', ROOT, '--ignore-scripts', '--pack-destination', context], context);
+  const archive = (await readdir(context)).find((name) => name.startsWith('halo-') && name.endsWith('.tgz'));
+  await rename(join(context, archive ?? ''), join(place, 'halo.tgz'));
+  await writeFile(join(place, 'package.json'), '{ "private": true }\n');
+  const target = ['--os=linux', `--cpu=${arch}`, '--libc=glibc'];
+  await npm(['install', './halo.tgz', '--omit=dev', '--ignore-scripts', '--no-audit', '--no-fund', ...target], place);
+}
+
+async function npm(args: string[], cwd: string): Promise<void> {
+  try {
+    await execa('npm', args, { cwd });
+  } catch (error) {
+    const { stderr, message } = error as { stderr?: string; message: string };
+    throw new HaloError('IMAGE_BUILD_FAILED', `npm ${args[0]} failed: ${stderr?.trim() || message}`, {
+      hint: 'a registry or proxy is set in .npmrc',
+      cause: error,
+    });
+  }
+}

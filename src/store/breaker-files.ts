@@ -1,0 +1,74 @@
+import { createHash } from 'node:crypto';
+import { mkdir, readdir, readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { CLOSED, type Breaker } from '../core/failure/breaker.ts';
+import { writeAtomic } from '../lib/atomic-write.ts';
+import { withLock } from '../lib/lock.ts';
+import { isMissing, onDisk } from './disk-errors.ts';
+
+/** A breaker that runs share, by its key: `repository:<mirror>` or `provider:<host>`. */
+export interface SharedBreaker extends Breaker {
+  key: string;
+}
+
+/** The breakers of one HALO_HOME, a small file each; a breaker without one is closed. All may throw DISK_FAILED. */
+export interface Breakers {
+  read(key: string): Promise<Breaker>;
+  /** Changes a breaker while nobody else does; what `change` answers besides is handed on. */
+  update<T>(key: string, change: (breaker: Breaker) => { breaker: Breaker; result: T }): Promise<T>;
+  /** Closes a breaker and forgets its failures; false when there is none of that key. */
+  reset(key: string): Promise<boolean>;
+  /** All that are not closed. */
+  list(): Promise<SharedBreaker[]>;
+}
+
+export function openBreakers(home: string): Breakers {
+  const dir = join(home, 'breakers');
+  const fileOf = (key: string) => join(dir, `${createHash('sha256').update(key).digest('hex').slice(0, 32)}.json`);
+  const locked = <T>(key: string, work: (file: string) => Promise<T>) =>
+    onDisk(dir, async () => {
+      await mkdir(dir, { recursive: true, mode: 0o700 });
+      return withLock(`${fileOf(key)}.lock`, () => work(fileOf(key)));
+    });
+  return {
+    read: (key) => onDisk(dir, async () => (await readBreaker(fileOf(key))) ?? CLOSED),
+    update: (key, change) =>
+      locked(key, async (file) => {
+        const before = (await readBreaker(file)) ?? CLOSED;
+        const { breaker, result } = change(before);
+        if (breaker !== before) await writeAtomic(file, JSON.stringify({ v: 1, key, ...breaker }));
+        return result;
+      }),
+    reset: (key) =>
+      locked(key, async (file) => {
+        const found = (await readBreaker(file)) !== undefined;
+        await rm(file, { force: true });
+        return found;
+      }),
+    list: () => onDisk(dir, () => listOpen(dir)),
+  };
+}
+
+async function listOpen(dir: string): Promise<SharedBreaker[]> {
+  const names = await readdir(dir).catch((error: unknown) => {
+    if (isMissing(error)) return [];
+    throw error;
+  });
+  const files = names.filter((name) => name.endsWith('.json')).sort();
+  const found = await Promise.all(files.map((name) => readBreaker(join(dir, name))));
+  return found.flatMap((breaker) => (breaker === undefined || breaker.status === 'closed' ? [] : [breaker]));
+}
+
+/** A file that cannot be understood is as good as none: a breaker only saves time and money, and fills again. */
+async function readBreaker(file: string): Promise<SharedBreaker | undefined> {
+  const text = await readFile(file, 'utf8').catch((error: unknown) => {
+    if (isMissing(error)) return undefined;
+    throw error;
+  });
+  try {
+    const breaker = text === undefined ? undefined : (JSON.parse(text) as SharedBreaker & { v: number });
+    return breaker?.v === 1 && Array.isArray(breaker.signs) ? breaker : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,99 @@
+import { open, readFile, type FileHandle } from 'node:fs/promises';
+import { HaloError } from '../../core/failure/errors.ts';
+import type { JournalEvent } from '../../core/journal/events.ts';
+import { applyEvent } from '../../core/journal/fold-run.ts';
+import type { RunState } from '../../core/run-state.ts';
+import { isMissing, onDisk } from '../disk-errors.ts';
+import { readJournal, unreadable } from './journal-file.ts';
+import type { RunPaths } from '../run-layout.ts';
+
+/** A state, and how many bytes of the journal are folded into it. */
+export interface Folded {
+  state: RunState;
+  end: number;
+}
+
+/** checkpoints/state.json; raised `v` means: fold the journal anew. */
+interface Checkpoint {
+  v: typeof CHECKPOINT_VERSION;
+  journalBytes: number;
+  state: RunState;
+}
+
+const CHECKPOINT_VERSION = 3;
+
+export function checkpointText({ state, end }: Folded): string {
+  return `${JSON.stringify({ v: CHECKPOINT_VERSION, journalBytes: end, state } satisfies Checkpoint, null, 2)}\n`;
+}
+
+/** The state of a run: its checkpoint, and what the journal says since. Throws RUN_NOT_FOUND, RUN_UNREADABLE. */
+export async function loadRun(paths: RunPaths): Promise<Folded> {
+  return withJournal(paths, async (file) => {
+    const known = await readCheckpoint(paths, file);
+    if (known !== undefined) return catchUp(file, paths, known);
+    let state: RunState | undefined;
+    let end = 0;
+    for await (const part of readJournal(file, paths.journal, 0)) {
+      for (const event of part.events) state = applyEvent(state, event);
+      end = part.end;
+    }
+    if (state === undefined) throw unreadable(paths.journal, 'it does not begin with the creation of the run');
+    return { state, end };
+  });
+}
+
+/** All events of a run, or those that `wanted` takes. Throws RUN_NOT_FOUND, RUN_UNREADABLE. */
+export async function loadEvents(
+  paths: RunPaths,
+  wanted: (event: JournalEvent) => boolean = () => true,
+): Promise<JournalEvent[]> {
+  return withJournal(paths, async (file) => {
+    const events: JournalEvent[] = [];
+    for await (const part of readJournal(file, paths.journal, 0)) events.push(...part.events.filter(wanted));
+    return events;
+  });
+}
+
+/** Folds in what was added to the journal since. */
+export async function catchUp(file: FileHandle, paths: RunPaths, known: Folded): Promise<Folded> {
+  let { state, end } = known;
+  for await (const part of readJournal(file, paths.journal, end)) {
+    state = foldOn(state, part.events);
+    end = part.end;
+  }
+  return { state, end };
+}
+
+export function foldOn(state: RunState, events: readonly JournalEvent[]): RunState {
+  return events.reduce((sum, event) => applyEvent(sum, event) ?? sum, state);
+}
+
+export function runMissing(paths: RunPaths, cause?: unknown): HaloError {
+  const hint = '`halo ls` shows all runs.';
+  return new HaloError('RUN_NOT_FOUND', `There is no run at ${paths.dir}.`, { hint, cause });
+}
+
+async function withJournal<T>(paths: RunPaths, read: (file: FileHandle) => Promise<T>): Promise<T> {
+  return onDisk(paths.journal, async () => {
+    const file = await open(paths.journal, 'r').catch((error: unknown) => {
+      throw isMissing(error) ? runMissing(paths, error) : error;
+    });
+    try {
+      return await read(file);
+    } finally {
+      await file.close();
+    }
+  });
+}
+
+/** The checkpoint only saves time: whatever is odd about it makes it undefined. */
+async function readCheckpoint(paths: RunPaths, journal: FileHandle): Promise<Folded | undefined> {
+  try {
+    const { v, journalBytes, state } = JSON.parse(await readFile(paths.checkpoint, 'utf8')) as Checkpoint;
+    const before = Buffer.alloc(1);
+    await journal.read(before, 0, 1, journalBytes - 1);
+    return v === CHECKPOINT_VERSION && before[0] === 0x0a ? { state, end: journalBytes } : undefined;
+  } catch {
+    return undefined;
+  }
+}

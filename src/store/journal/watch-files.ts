@@ -1,0 +1,42 @@
+import { watch, type FSWatcher } from 'node:fs';
+import { sleep } from '../../lib/sleep.ts';
+
+/** Wakes a reader when something in a folder may have changed. */
+export interface FolderWatch {
+  /** Resolves at the next sign of change since the last call, after a while without one, or on abort. */
+  changed(): Promise<void>;
+  close(): void;
+}
+
+/** The system's notices can be missing (network file systems, watch limits), so a slow look goes with them. */
+const LOOK_EVERY_MS = 500;
+
+export function watchFolder(dir: string, signal: AbortSignal | undefined): FolderWatch {
+  let dirty = false;
+  let wake = new AbortController();
+  const notice = () => {
+    dirty = true;
+    wake.abort();
+  };
+  signal?.addEventListener('abort', notice, { once: true });
+  const watcher = tryWatch(dir, notice);
+  return {
+    async changed() {
+      if (!dirty && signal?.aborted !== true) await sleep(LOOK_EVERY_MS, wake.signal);
+      dirty = false;
+      wake = new AbortController();
+    },
+    close() {
+      signal?.removeEventListener('abort', notice);
+      watcher?.close();
+    },
+  };
+}
+
+function tryWatch(dir: string, notice: () => void): FSWatcher | undefined {
+  try {
+    return watch(dir, notice).on('error', () => undefined);
+  } catch {
+    return undefined;
+  }
+}

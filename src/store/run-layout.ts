@@ -1,0 +1,63 @@
+import { join } from 'node:path';
+import { HaloError } from '../core/failure/errors.ts';
+import { RUN_ID } from '../lib/run-id.ts';
+
+/** Where the parts of one run are; all paths are absolute when HALO_HOME is. */
+export interface RunPaths {
+  dir: string;
+  record: string;
+  journal: string;
+  raw: string;
+  log: string;
+  progress: string;
+  history: string;
+  checkpoint: string;
+  artifacts: string;
+  bundle: string;
+  lock: string;
+}
+
+/** One attempt at one story of one run. `storyKey` comes from core/story-key.ts. */
+export interface AttemptPlace {
+  runId: string;
+  storyKey: string;
+  attempt: number;
+}
+
+export function runsFolder(home: string): string {
+  return join(home, 'runs');
+}
+
+/** The paths of a run. Throws RUN_NOT_FOUND for text that is no run id, so that none leads out of HALO_HOME. */
+export function runPaths(home: string, runId: string): RunPaths {
+  if (!RUN_ID.test(runId)) throw new HaloError('RUN_NOT_FOUND', `"${runId.slice(0, 64)}" is not a run id.`);
+  return pathsIn(join(runsFolder(home), runId));
+}
+
+export function pathsIn(dir: string): RunPaths {
+  return {
+    dir,
+    record: join(dir, 'run.json'),
+    journal: join(dir, 'journal.jsonl'),
+    raw: join(dir, 'events.jsonl'),
+    log: join(dir, 'agent.log'),
+    progress: join(dir, 'progress.md'),
+    history: join(dir, 'history.md'),
+    checkpoint: join(dir, 'checkpoints', 'state.json'),
+    artifacts: join(dir, 'artifacts'),
+    bundle: join(dir, 'debug_bundle'),
+    lock: join(dir, '.lock'),
+  };
+}
+
+/** Path of an artifact. `name` may hold folders, e.g. `gates/1.log`, of plain characters only. */
+export function artifactPath(home: string, place: AttemptPlace, name: string): string {
+  const { artifacts } = runPaths(home, place.runId);
+  const good =
+    /^[a-z0-9-]{1,64}$/.test(place.storyKey) &&
+    Number.isInteger(place.attempt) &&
+    place.attempt > 0 &&
+    name.split('/').every((part) => /^[A-Za-z0-9_-][A-Za-z0-9._-]*$/.test(part));
+  if (!good) throw new HaloError('INTERNAL', `${place.storyKey}/${place.attempt}/${name} is no name of an artifact.`);
+  return join(artifacts, place.storyKey, String(place.attempt), name);
+}

@@ -1,0 +1,130 @@
+import { mkdir, open, readdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { JOURNAL_VERSION } from '../../core/journal/events.ts';
+import { applyEvent } from '../../core/journal/fold-run.ts';
+import type { RunState, StoryState } from '../../core/run-state.ts';
+import { safeLine, safeOutput } from '../../core/safe-text.ts';
+import { STOP_REASONS, type StopReason } from '../../core/failure/stop-reason.ts';
+import { writeAtomic } from '../../lib/atomic-write.ts';
+import { readConstants } from '../journal/append-events.ts';
+import type { Masker } from '../../lib/secrets/masker.ts';
+import { onDisk } from '../disk-errors.ts';
+import { recordOf } from './run-record.ts';
+import type { RunPaths } from '../run-layout.ts';
+import { loadRun } from '../journal/load-run.ts';
+import { NEXT_STEPS } from '../next-steps.ts';
+
+/** What only the worker knows of a failure; leave out what there is none of. */
+export interface BundleFacts {
+  /** How the run ends; its journal does not say so yet, so that whoever sees the end finds the bundle, too. */
+  end: { stopReason: StopReason; detail: string };
+  storyKey?: string;
+  attempt?: number;
+  gitStatus?: string;
+  gitDiff?: string;
+  /** Facts on the sandbox, as JSON: image, exit code, limits. */
+  container?: unknown;
+}
+
+const TAIL_BYTES = 256 * 1024;
+
+/**
+ * Collects in debug_bundle/ what one needs to understand a failure, and returns that folder. Nothing of an earlier one
+ * stays, and whoever reads meanwhile finds each file, old or new.
+ */
+export async function writeBundle(paths: RunPaths, facts: BundleFacts, masker: Masker): Promise<string> {
+  const state = endedAs(facts.end, (await loadRun(paths)).state);
+  await onDisk(paths.bundle, async () => {
+    await mkdir(paths.bundle, { recursive: true, mode: 0o700 });
+    const written = new Set<string>();
+    const putMasked = async (name: string, data: Uint8Array) => {
+      written.add(name);
+      await writeAtomic(join(paths.bundle, name), data);
+    };
+    const put = (name: string, data: string | Uint8Array) =>
+      putMasked(name, masker.bytes(typeof data === 'string' ? Buffer.from(data) : data));
+    await put('run.json', `${JSON.stringify(recordOf(state, await readConstants(paths)), null, 2)}\n`);
+    await put('events.tail.jsonl', await tailOf(paths.raw));
+    await put('journal.tail.jsonl', await tailOf(paths.journal));
+    if (facts.gitStatus !== undefined) await put('git-status.txt', facts.gitStatus);
+    if (facts.gitDiff !== undefined) await putMasked('git-diff.patch', masker.known(Buffer.from(facts.gitDiff)));
+    if (facts.container !== undefined) await put('container.json', `${JSON.stringify(facts.container, null, 2)}\n`);
+    await put('summary.md', summaryText(paths, state, facts));
+    // Another process may be writing the same.
+    for (const name of await readdir(paths.bundle))
+      if (!written.has(name) && !name.endsWith('.tmp'))
+        await rm(join(paths.bundle, name), { recursive: true, force: true });
+  });
+  return paths.bundle;
+}
+
+/** Removes what explained a failure that has been mended. */
+export async function dropBundle({ bundle }: RunPaths): Promise<void> {
+  await onDisk(bundle, () => rm(bundle, { recursive: true, force: true }));
+}
+
+function endedAs(end: BundleFacts['end'], state: RunState): RunState {
+  const at = new Date().toISOString();
+  return applyEvent(state, { v: JOURNAL_VERSION, seq: state.seq + 1, at, type: 'run.ended', ...end }) ?? state;
+}
+
+function summaryText(paths: RunPaths, state: RunState, facts: BundleFacts): string {
+  const story = failedStory(state, facts.storyKey);
+  const reason = story?.stopReason ?? state.stopReason ?? 'UNKNOWN_ERROR';
+  const why = story?.summary ?? state.detail ?? '';
+  const attempt = facts.attempt ?? story?.attempts ?? 0;
+  const place =
+    story === undefined ? '' : `story ${safeLine(story.id)} (${safeLine(story.title)}), attempt ${attempt}: `;
+  const artifacts = story === undefined ? '' : join('artifacts', story.key, String(attempt));
+  const sections = [
+    `# Run ${state.runId}: ${reason}`,
+    `## What happened\n\n${place}${STOP_REASONS[reason].meaning}`,
+    ...(why === '' ? [] : [`## Why\n\n${quote(why)}`]),
+    `## What to try next\n\n${NEXT_STEPS[reason]}`,
+    `## Where to look\n\n${whereToLook(facts, artifacts)}`,
+    `Run directory: ${paths.dir}\nRepository: ${safeLine(state.repo.source)}${state.repo.base === '' ? '' : `, commit ${state.repo.base}`}\nPRD: ${safeLine(state.prdPath)}`,
+  ];
+  return `${sections.join('\n\n')}\n`;
+}
+
+function whereToLook(facts: BundleFacts, artifacts: string): string {
+  const places: [name: string, what: string, there: boolean][] = [
+    [`${artifacts}/`, "the attempt's prompt, result, diff and gate logs", artifacts !== ''],
+    ['agent.log', 'the run from its beginning, for people', true],
+    ['debug_bundle/events.tail.jsonl', "the end of the agent's raw output", true],
+    ['debug_bundle/journal.tail.jsonl', "the end of halo's journal", true],
+    ['debug_bundle/git-status.txt', 'changed files', facts.gitStatus !== undefined],
+    ['debug_bundle/git-diff.patch', 'the change itself', facts.gitDiff !== undefined],
+    ['debug_bundle/container.json', 'the sandbox: image, limits, how it ended', facts.container !== undefined],
+  ];
+  return places
+    .filter(([, , there]) => there)
+    .map(([name, what]) => `- \`${name}\`: ${what}`)
+    .join('\n');
+}
+
+function failedStory(state: RunState, key: string | undefined): StoryState | undefined {
+  if (key !== undefined) return state.stories.find((story) => story.key === key);
+  return state.stories.find(({ progress }) => progress === 'failed' || progress === 'needs_human');
+}
+
+function quote(text: string): string {
+  return safeOutput(text)
+    .split('\n')
+    .map((line) => `> ${line}`)
+    .join('\n');
+}
+
+/** The last lines of a file; a line that is cut at the front is left out. */
+async function tailOf(path: string): Promise<Uint8Array> {
+  const file = await open(path, 'r');
+  try {
+    const { size } = await file.stat();
+    const from = Math.max(0, size - TAIL_BYTES);
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(size - from), 0, size - from, from);
+    const bytes = buffer.subarray(0, bytesRead);
+    return from === 0 ? bytes : bytes.subarray(bytes.indexOf(0x0a) + 1);
+  } finally {
+    await file.close();
+  }
+}

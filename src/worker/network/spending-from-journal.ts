@@ -1,0 +1,43 @@
+import { addCharges, NO_CHARGE, type Charge } from '../../core/budget.ts';
+import type { JournalEvent } from '../../core/journal/events.ts';
+import type { SpendScope } from '../../queue/allowance.ts';
+import type { Store } from '../../store/store.ts';
+import type { Attempt } from '../attempt-context.ts';
+
+/** What the journals say was spent of a budget. */
+export async function recallSpent({ worker, runId, story }: Attempt, scope: SpendScope): Promise<Charge> {
+  const { store } = worker;
+  switch (scope.name) {
+    case 'story':
+      return sum(await store.readJournal(runId), (event) => event.story === story.id);
+    case 'run':
+      return sum(await store.readJournal(runId), () => true);
+    case 'day':
+      return ofDay(store, scope.key.slice(-'2026-01-01'.length));
+  }
+}
+
+/** A run that cannot be read counts nothing: it must not stop all others. */
+async function ofDay(store: Store, day: string): Promise<Charge> {
+  let spent = NO_CHARGE;
+  for (const runId of await store.runIds()) {
+    const state = await store.readState(runId).catch(() => undefined);
+    if (state === undefined || (state.endedAt !== undefined && state.endedAt < day)) continue;
+    const events = await store.readJournal(runId).catch(() => []);
+    spent = addCharges(
+      spent,
+      sum(events, ({ at }) => at.startsWith(day)),
+    );
+  }
+  return spent;
+}
+
+type Used = Extract<JournalEvent, { type: 'model.used' }>;
+
+function sum(events: readonly JournalEvent[], counts: (event: Used) => boolean): Charge {
+  return events
+    .filter((event): event is Used => event.type === 'model.used')
+    .filter(counts)
+    .map(({ usage, tokens }) => ({ microUsd: Math.round((usage.costUsd ?? 0) * 1e6), tokens }))
+    .reduce(addCharges, NO_CHARGE);
+}

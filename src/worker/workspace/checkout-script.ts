@@ -1,0 +1,61 @@
+import { VIEW, WORKSPACE } from './sandbox-paths.ts';
+
+/** What a workspace is to hold. */
+export interface Checkout {
+  commit: string;
+  /** The host's repository that has it. */
+  gitDir: string;
+  /** Where a sandbox finds it, when repositories are mounted. */
+  sources: readonly string[];
+}
+
+/**
+ * A script that checks `commit` out into the workspace from read-only repositories, whose objects it borrows
+ * instead of copying. `sources[0]` is the view; a shallow one makes a shallow clone.
+ */
+export function checkoutScript(commit: string, sources: readonly string[]): string {
+  return [
+    `cd ${WORKSPACE}`,
+    ...initRepository(commit),
+    ...borrowObjects(sources),
+    `git checkout -q -f -B halo ${commit}`,
+  ].join('\n');
+}
+
+/** The same where nothing can be mounted: stdin is a pack of the commit without its history. */
+export function checkoutFromPack(commit: string): string {
+  return [
+    'set -e',
+    `cd ${WORKSPACE}`,
+    ...initRepository(commit),
+    ...readPack(commit),
+    `git checkout -q -f -B halo ${commit}`,
+  ].join('\n');
+}
+
+/** Makes a repository with `commit` and no files, borrowed from `sources` or, without them, from a pack on stdin. */
+export function repositoryScript(dir: string, commit: string, sources: readonly string[] | undefined): string {
+  return [
+    `mkdir ${dir}`,
+    `cd ${dir}`,
+    ...initRepository(commit),
+    ...(sources === undefined ? readPack(commit) : borrowObjects(sources)),
+    `git update-ref refs/heads/halo ${commit}`,
+  ].join('\n');
+}
+
+function initRepository(commit: string): string[] {
+  const format = commit.length === 64 ? ' --object-format=sha256' : '';
+  return [`git init -q --template= -b halo${format} . >&2`, 'mkdir -p .git/objects/info'];
+}
+
+function borrowObjects(sources: readonly string[]): string[] {
+  return [
+    `printf '%s\\n' ${sources.map((source) => `${source}/objects`).join(' ')} > .git/objects/info/alternates`,
+    `if [ -f ${VIEW}/shallow ]; then cp ${VIEW}/shallow .git/shallow; fi`,
+  ];
+}
+
+function readPack(commit: string): string[] {
+  return [`echo ${commit} > .git/shallow`, 'git index-pack --stdin --strict > /dev/null'];
+}

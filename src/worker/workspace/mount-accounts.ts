@@ -1,0 +1,34 @@
+import { chmod, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Mount, SandboxEngine } from '../../sandbox/sandbox.ts';
+import { AGENT_HOME } from './sandbox-paths.ts';
+
+/** What the user of every sandbox is called. */
+const NAME = 'agent';
+
+/**
+ * Files in `dir` that take the place of an image's /etc/passwd and /etc/group, with an entry for the user of a sandbox:
+ * programs such as ssh, initdb and whoami refuse a user that has none. Answers with their mounts.
+ */
+export async function mountAccounts(
+  engine: Pick<SandboxEngine, 'accounts'>,
+  { image, user, dir }: { image: string; user: number; dir: string },
+): Promise<Mount[]> {
+  const { passwd, group } = await engine.accounts(image);
+  const files = [
+    ['passwd', `${endLine(passwd)}${NAME}:x:${user}:${user}::${AGENT_HOME}:/bin/sh\n`],
+    ['group', `${endLine(group)}${NAME}:x:${user}:\n`],
+  ] as const;
+  return Promise.all(
+    files.map(async ([name, text]): Promise<Mount> => {
+      const source = join(dir, name);
+      await writeFile(source, text);
+      await chmod(source, 0o644);
+      return { kind: 'bind', source, target: `/etc/${name}`, readOnly: true };
+    }),
+  );
+}
+
+function endLine(text: string): string {
+  return text === '' || text.endsWith('\n') ? text : `${text}\n`;
+}

@@ -1,0 +1,115 @@
+import { createServer } from 'node:http';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { afterEach, describe, expect, it } from 'vitest';
+import Docker from 'dockerode';
+import { openClient } from '../../../src/sandbox/docker/docker-client.ts';
+import { startRedisContainer } from '../../../src/sandbox/docker/redis-container.ts';
+import { openEngine, type TestEngine } from '../../support/docker/engine.ts';
+import { checkInvariants } from '../../support/faults/check-invariants.ts';
+import { FULL, LEVEL } from '../level.ts';
+import { openWorld, stopWorker, tidyUp, type World } from '../../support/faults/world.ts';
+
+let world: World | undefined;
+let engine: TestEngine | undefined;
+afterEach(async () => {
+  await world?.close();
+  await engine?.close();
+  world = engine = undefined;
+});
+
+it('hazard 34: an image is missing: its run ends and says so, another one lands', { timeout: 120_000 }, async () => {
+  world = openWorld();
+  const [poor, rich] = [world.addRepository(), world.addRepository()];
+  const worker = world.startWorker();
+  const missing = await world.submit(poor, [{ id: 'A' }], ['image="no-such-image:1"']);
+  const other = await world.submit(rich, [{ id: 'B' }]);
+  await world.untilEnded(missing);
+  await world.untilEnded(other);
+  expect(world.journal(missing).at(-1)).toMatchObject({
+    detail: expect.stringContaining('the image "no-such-image:1" is not on this machine') as string,
+  });
+  await stopWorker(worker);
+  await tidyUp(world);
+  await checkInvariants(world, [
+    { runId: missing, repository: poor, main: 'unchanged', landed: [], stopReason: 'MISSING_DEPENDENCY' },
+    { runId: other, repository: rich, main: 'unchanged', landed: ['B'] },
+  ]);
+});
+
+describe.skipIf(LEVEL < FULL)('hazard 34: the one image that halo downloads, that of Redis', () => {
+  it.for([
+    ['has too many requests', 429],
+    ['fails', 500],
+    ['never answers', undefined],
+  ] as const)(
+    'is not had from a registry that %s: a clear error',
+    { timeout: 120_000 },
+    async ([, status], { skip }) => {
+      const asked: string[] = [];
+      const registry = createServer(({ url }, answer) => {
+        asked.push(url ?? '');
+        if (status !== undefined) answer.writeHead(status).end();
+      });
+      registry.listen(0, '127.0.0.1');
+      await once(registry, 'listening');
+      const { port } = registry.address() as AddressInfo;
+      try {
+        engine = await openEngine({ bare: true, mirror: `http://127.0.0.1:${port}` });
+        if (engine === undefined) return skip('no second engine can be started here');
+        const docker = openClient(new Docker({ socketPath: engine.socket, timeout: 5_000 }));
+        await expect(startRedisContainer({ folders: [], args: [] }, docker)).rejects.toMatchObject({
+          code: 'REDIS_UNAVAILABLE',
+          message: expect.stringContaining('There is no Redis, and none could be started in a container') as string,
+          hint: 'Install redis-server or valkey-server, or set HALO_REDIS_URL.',
+        });
+        expect(asked).not.toEqual([]);
+      } finally {
+        registry.closeAllConnections();
+        registry.close();
+      }
+    },
+  );
+});
+
+describe.skipIf(LEVEL < FULL)('hazard 35: the engine has no networks left', () => {
+  it('none is needed: stories land, and none was made', { timeout: 200_000 }, async ({ skip }) => {
+    engine = await openEngine();
+    if (engine === undefined) return skip('no second engine can be started here');
+    const { docker } = engine;
+    const taken = ['one', 'two'];
+    for (const Name of taken) await docker.createNetwork({ Name });
+    await expect(docker.createNetwork({ Name: 'three' })).rejects.toThrow('address pool');
+    const names = async () => (await docker.listNetworks()).map(({ Name }) => Name).toSorted();
+    const before = await names();
+    world = openWorld({ engine: engine.socket });
+    const repository = world.addRepository();
+    const worker = world.startWorker();
+    const runs = [];
+    for (const id of ['A', 'B', 'C']) runs.push({ id, runId: await world.submit(repository, [{ id }]) });
+    for (const { runId } of runs) await world.untilEnded(runId);
+    await stopWorker(worker);
+    await tidyUp(world);
+    await checkInvariants(
+      world,
+      runs.map(({ id, runId }) => ({ runId, repository, main: 'unchanged', landed: [id] })),
+    );
+    expect(await names()).toEqual(before);
+    expect(await networksMade(docker)).toEqual(taken);
+  });
+});
+
+/** Names of all networks that the engine ever made, also of those that are gone again. */
+async function networksMade(docker: Docker): Promise<string[]> {
+  const filters = JSON.stringify({ type: ['network'], event: ['create'] });
+  const stream = await docker.getEvents({ since: 1, until: Math.floor(Date.now() / 1_000) + 1, filters });
+  const chunks: Buffer[] = [];
+  for await (const chunk of stream) chunks.push(chunk as Buffer);
+  const lines = Buffer.concat(chunks).toString().split('\n');
+  const events = lines.filter((line) => line !== '').map((line) => JSON.parse(line) as NetworkEvent);
+  return events.map(({ Actor }) => Actor.Attributes.name);
+}
+
+interface NetworkEvent {
+  Actor: { Attributes: { name: string } };
+}

@@ -1,0 +1,36 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { expect, it } from 'vitest';
+import { FAILPOINTS } from '../../../src/core/failure/failpoint-names.ts';
+import type { Phase } from '../../../src/core/phase.ts';
+import { readSources } from '../../support/architecture.ts';
+import { readMatrix } from './matrix.ts';
+
+const root = resolve(import.meta.dirname, '../../..');
+const PHASES: Phase[] = ['prepare', 'setup', 'agent', 'export', 'import', 'gates'];
+const EVENTS = ['run.started', 'story.started', 'story.ended', 'run.ended', 'word'];
+
+it('the table of failpoints is that of the sources', () => {
+  const reached = readSources(resolve(root, 'src'))
+    .flatMap(({ text }) => [...text.matchAll(/await reach\(['`]([^'`]+)['`]\)/g)])
+    .flatMap(([, name = '']) => {
+      if (name.startsWith('${phase}')) return PHASES.map((phase) => name.replace('${phase}', phase));
+      return name.startsWith('${at}') ? EVENTS.map((type) => name.replace('${at}', type)) : [name];
+    });
+  expect(reached.toSorted()).toEqual(Object.keys(FAILPOINTS).toSorted());
+});
+
+it('docs/reliability.md has a row for every failpoint, and no other', () => {
+  expect([...readMatrix().keys()]).toEqual(Object.keys(FAILPOINTS));
+});
+
+it('docs/reliability.md has no empty cell', () => {
+  const empty = [...readMatrix()].filter(([, outcomes]) => Object.values(outcomes).includes(''));
+  expect(empty.map(([at]) => at)).toEqual([]);
+});
+
+it('docs/reliability.md names only tests that exist', () => {
+  const named = readFileSync(resolve(root, 'docs/reliability.md'), 'utf8').match(/test\/[\w/-]+\.test\.ts/g) ?? [];
+  expect(named.length).toBeGreaterThan(5);
+  expect(named.filter((path) => !existsSync(resolve(root, path)))).toEqual([]);
+});

@@ -1,0 +1,31 @@
+import { existsSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import Docker from 'dockerode';
+import { expect, it, vi } from 'vitest';
+import { killWorker, openWorld, stopWorker } from '../../support/faults/world.ts';
+
+const docker = new Docker();
+
+it('hazard 1: what a worker asks the engine with is swept up when the worker is killed meanwhile', async () => {
+  const world = openWorld();
+  try {
+    const first = world.startWorker();
+    const mark = new RegExp(`^[0-9a-f]{6}-${first.process.pid}-`);
+    const probes = async () => {
+      const found = await docker.listContainers({ all: true, filters: { label: ['dev.halo.run=probe'] } });
+      return found.filter(({ Labels }) => mark.test(Labels['dev.halo.process'] ?? '')).map(({ Id }) => Id);
+    };
+    const sockets = join(world.home.dir, 'sockets');
+    const folders = () => (existsSync(sockets) ? readdirSync(sockets) : []).filter((name) => name.startsWith('probe-'));
+    const someAre = async () => expect([(await probes()).length, folders().length]).toEqual([1, 1]);
+    await vi.waitFor(someAre, { timeout: 60_000, interval: 10 });
+    await killWorker(first);
+    await someAre();
+
+    const second = world.startWorker();
+    await vi.waitFor(async () => expect([await probes(), folders()]).toEqual([[], []]), { timeout: 60_000 });
+    await stopWorker(second);
+  } finally {
+    await world.close();
+  }
+});

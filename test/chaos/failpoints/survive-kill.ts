@@ -1,0 +1,48 @@
+import { expect, type TestContext } from 'vitest';
+import type { Failpoint, Fault } from '../../../src/core/failure/failpoint-names.ts';
+import type { JournalEvent } from '../../../src/core/journal/events.ts';
+import { checkInvariants } from '../../support/faults/check-invariants.ts';
+import { openWorld, stopWorker, tidyUp } from '../../support/faults/world.ts';
+
+/** What the reporter prints and records of a test. */
+export interface Cell {
+  at: Failpoint;
+  fault: Fault;
+  outcome: string;
+}
+
+declare module 'vitest' {
+  interface TaskMeta {
+    chaos?: Cell[];
+  }
+}
+
+/** Two stories, fast-forward and write-back: a worker kills itself, another one finishes, and all promises hold. */
+export async function surviveKill(at: Failpoint, { task }: TestContext): Promise<void> {
+  const world = openWorld();
+  try {
+    const repository = world.addRepository();
+    const settings = ['land.mode="ff"', 'prd.write_back=true'];
+    const runId = await world.submit(repository, [{ id: 'A' }, { id: 'B' }], settings);
+    const first = world.startWorker({ HALO_FAILPOINT: `${at}:kill` });
+    await first.ended;
+    expect(first.process.signalCode, first.stderr()).toBe('SIGKILL');
+    const second = world.startWorker();
+    await world.untilEnded(runId);
+    await stopWorker(second);
+    // Whoever comes next finds what is left to do.
+    await tidyUp(world);
+    await checkInvariants(world, [{ runId, repository, main: 'may follow', landed: ['A', 'B'] }]);
+    task.meta.chaos = [{ at, fault: 'kill', outcome: describe(world.journal(runId)) }];
+  } finally {
+    await world.close();
+  }
+}
+
+function describe(events: JournalEvent[]): string {
+  const ends = events.filter((event) => event.type === 'story.ended');
+  if (ends.some(({ summary }) => summary === 'landed before the worker stopped')) return 'found on the branch';
+  if (events.some(({ type }) => type === 'retry.scheduled')) return 'tried again';
+  const starts = events.filter(({ type }) => type === 'story.started').length;
+  return starts > ends.length ? 'done again' : 'goes on';
+}

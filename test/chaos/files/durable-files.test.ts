@@ -1,0 +1,181 @@
+import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, relative, resolve } from 'node:path';
+import { pino } from 'pino';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { openLocal } from '../../../src/api/local.ts';
+import type { Operations } from '../../../src/api/operations.ts';
+import { ensureToken } from '../../../src/api/http/api-token.ts';
+import { readConfigFile } from '../../../src/config/load/config-file.ts';
+import { HaloError } from '../../../src/core/failure/errors.ts';
+import { readHomeId } from '../../../src/queue/redis/home-id.ts';
+import { openBreakers } from '../../../src/store/breaker-files.ts';
+import { startWorker } from '../../../src/worker/main.ts';
+import { OK, openHalo, prdOf, scripted } from '../../support/halo/halo.ts';
+import { makeRepository, type TestRepository } from '../../support/repository/repository.ts';
+import { FULL, LEVEL } from '../level.ts';
+import { DAMAGES, DURABLE_FILES } from './durable-files.ts';
+
+const SETTINGS = scripted(`echo x > "$(date +%N)"; ${OK}`, ['true'], ['tests.baseline="always"']);
+
+/** A home that was used for a while, and is not any more: each test has a copy of it. */
+let whole: string;
+let repository: TestRepository;
+let landed: string;
+let held: string;
+const copies: string[] = [];
+
+const keyed = () => ({
+  prd: prdOf([{ id: 'A' }]),
+  repos: [repository.root],
+  profile: undefined,
+  set: [...SETTINGS, 'land.mode="worktree"'],
+  allowDirty: false,
+  key: 'the first',
+});
+
+beforeAll(async () => {
+  repository = makeRepository();
+  whole = mkdtempSync(join(tmpdir(), 'halo-durable-'));
+  const halo = await openHalo();
+  writeFileSync(join(halo.home, 'config.toml'), '[fleet]\nmax = 4\n');
+  landed = (await halo.operations.submit(keyed()))[0]!.runId;
+  await halo.untilEnd(landed);
+  held = await halo.submit(repository.root, [{ id: 'B' }], [...SETTINGS, 'approval.mode="story"']);
+  await halo.untilEnd(held);
+  await halo.run(repository.root, [{ id: 'C' }], scripted('exit 1'));
+  await ensureToken(halo.home);
+  await openBreakers(halo.home).update('provider:x', (breaker) => ({
+    breaker: { ...breaker, status: 'open', signs: [] },
+    result: undefined,
+  }));
+  await halo.worker.close();
+  await halo.operations.close();
+  cpSync(halo.home, whole, { recursive: true, verbatimSymlinks: true });
+  await halo.close();
+}, 120_000);
+
+afterAll(() => {
+  for (const dir of [whole, ...copies]) rmSync(dir, { recursive: true, force: true });
+  repository.remove();
+});
+
+/** Relative to the home. */
+function allFiles(home: string): string[] {
+  const entries = readdirSync(home, { recursive: true, withFileTypes: true });
+  return entries
+    .filter((entry) => !entry.isDirectory())
+    .map((entry) => relative(home, join(entry.parentPath, entry.name)));
+}
+
+function copyOf(damage: (content: Buffer) => Buffer, isDamaged: (file: string) => boolean) {
+  const home = mkdtempSync(join(tmpdir(), 'halo-damaged-'));
+  copies.push(home);
+  cpSync(whole, home, { recursive: true, verbatimSymlinks: true });
+  const files = allFiles(home).filter((file) => existsSync(join(home, file)) && isDamaged(file));
+  const damaged = files.filter((file) => statSync(join(home, file)).isFile());
+  for (const file of damaged) {
+    const content = readFileSync(join(home, file));
+    rmSync(join(home, file));
+    writeFileSync(join(home, file), damage(content), { mode: 0o600 });
+  }
+  const host = { home, redisUrl: undefined, apiUrl: undefined, apiToken: undefined };
+  return { home, host, damaged, operations: openLocal({ host }) };
+}
+
+/** What asks for a file that nothing else can make again. */
+const ASK: Record<string, (home: string, operations: Operations) => Promise<unknown>> = {
+  id: (home) => readHomeId(home),
+  'config.toml': (home) => readConfigFile(join(home, 'config.toml')),
+  'api-token': (home) => ensureToken(home),
+  'keys/*.json': (_home, operations) => operations.submit(keyed()),
+  'runs/<run>/journal.jsonl': (_home, operations) => operations.get(landed),
+  'runs/<run>/run.json': (_home, operations) => operations.land(landed),
+  'repos/<repository>/held.git/**': (_home, operations) => operations.diff(held, 'B'),
+};
+
+const TOLD = DURABLE_FILES.filter(({ damaged }) => damaged === 'told');
+const SETTINGS_OF_HELD = /held\.git\/(?:HEAD|config|objects\/info\/alternates)$/;
+const cases = TOLD.flatMap(({ name, path }) => Object.keys(DAMAGES).map((kind) => ({ name, path, kind })));
+
+describe('hazard 50: a file of HALO_HOME is damaged', () => {
+  it('the table has all that a home holds, and nothing that is in none', () => {
+    const files = allFiles(whole);
+    expect(files.filter((file) => !DURABLE_FILES.some(({ path }) => path.test(file)))).toEqual([]);
+    const unused = DURABLE_FILES.filter(({ path }) => !files.some((file) => path.test(file)));
+    expect(unused.map(({ name }) => name)).toEqual(['workers/*, locks/*, **/*lock']);
+    expect(Object.keys(ASK)).toEqual(TOLD.map(({ name }) => name));
+  });
+
+  it.each(cases)('$name, $kind: one sentence names it, and the rest goes on', async ({ name, path, kind }) => {
+    const others = (file: string) => /^runs\//.test(file) && !file.includes(landed);
+    const { home, operations, damaged } = copyOf(
+      DAMAGES[kind]!,
+      (file) => path.test(file) && !others(file) && !SETTINGS_OF_HELD.test(file),
+    );
+    try {
+      expect(damaged).not.toEqual([]);
+      const outcome = await ASK[name]!(home, operations).catch((error: unknown) => error);
+      // Half of a file may be as good as all of it.
+      const harmless =
+        ['config.toml', 'api-token', 'runs/<run>/journal.jsonl'].includes(name) &&
+        ['empty', 'cut in half'].includes(kind);
+      if (!harmless || outcome instanceof Error) {
+        expect(outcome).toBeInstanceOf(HaloError);
+        const { code, message } = outcome as HaloError;
+        expect(code).not.toBe('INTERNAL');
+        expect(message).toContain(
+          /\/([\w.-]+)(?:\/\*\*)?$/.exec(`/${name.replace('*.json', damaged[0]!.slice(5))}`)![1],
+        );
+      }
+      expect((await operations.get(held)).state.stories).toMatchObject([{ id: 'B', progress: 'needs_human' }]);
+    } finally {
+      await operations.close();
+    }
+  });
+
+  it.each(Object.entries(DAMAGES).filter(([kind]) => LEVEL >= FULL || kind === 'zeros'))(
+    'all that can be made again, %s: runs are shown as before, and new ones land',
+    { timeout: 180_000 },
+    async (_kind, damage) => {
+      const rebuilt = DURABLE_FILES.filter((each) => each.damaged !== 'told');
+      const { host, operations } = copyOf(
+        damage,
+        (file) => SETTINGS_OF_HELD.test(file) || rebuilt.some(({ path }) => path.test(file)),
+      );
+      const worker = await startWorker({ host, concurrency: 2, log: pino({ level: 'silent' }) });
+      try {
+        const shown = (await operations.list()).map(({ runId, status }) => [runId, status]);
+        expect(shown).toHaveLength(3);
+        const [submitted] = await operations.submit({ ...keyed(), key: undefined, fromHead: true });
+        const { runId } = submitted!;
+        for await (const { type } of operations.follow(runId, { after: 0, follow: true }))
+          if (type === 'run.ended') break;
+        const { state } = await operations.get(runId);
+        expect(state.stopReason, state.detail).toBe('SUCCESS');
+        expect((await operations.get(landed)).state.stories).toMatchObject([{ id: 'A', progress: 'passed' }]);
+        expect((await operations.diff(landed, undefined)).length).toBeGreaterThan(0);
+        expect((await operations.diff(held, 'B')).length).toBeGreaterThan(0);
+      } finally {
+        await worker.close();
+        await operations.close();
+      }
+    },
+  );
+
+  it('the table is that of docs/reliability.md', () => {
+    const page = resolve(import.meta.dirname, '../../../docs/reliability.md');
+    const table = /(^\| file .*\n\| ---.*\n)((?:\|.*\n)*)/m;
+    const rows = DURABLE_FILES.map(
+      ({ name, what, damaged, how }) => `| \`${name}\` | ${what} | ${damaged} | ${how} |\n`,
+    );
+    const text = readFileSync(page, 'utf8');
+    // With HALO_TEST_RECORD the page is written anew.
+    if (process.env.HALO_TEST_RECORD !== undefined)
+      writeFileSync(
+        page,
+        text.replace(table, (_all, head: string) => head + rows.join('')),
+      );
+    else expect(table.exec(text)?.[2]).toBe(rows.join(''));
+  });
+});

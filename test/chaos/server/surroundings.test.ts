@@ -1,0 +1,111 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Redis } from 'ioredis';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import type { TestRepository } from '../../support/repository/repository.ts';
+import { checkInvariants } from '../../support/faults/check-invariants.ts';
+import { FULL, LEVEL } from '../level.ts';
+import { openWorld, stopWorker, tidyUp, type World } from '../../support/faults/world.ts';
+
+let world: World;
+let repository: TestRepository;
+
+beforeEach(() => {
+  world = openWorld();
+  repository = world.addRepository();
+});
+afterEach(() => world.close());
+
+const STORIES = [{ id: 'A' }, { id: 'B' }];
+
+/** Held at the failpoint long enough for what the test does meanwhile. */
+const holdAt = (at: string) => ({ HALO_FAILPOINT: `${at}@1:delay=6000` });
+
+async function finish(runId: string, stopReason = 'SUCCESS', landed = ['A', 'B']): Promise<void> {
+  await tidyUp(world);
+  await checkInvariants(world, [{ runId, repository, main: 'unchanged', landed, stopReason }]);
+}
+
+it(
+  'hazard 8: Redis killed in the middle of a landing: started again, and nothing is repeated',
+  { timeout: 300_000 },
+  async () => {
+    const runId = await world.submit(repository, STORIES);
+    const worker = world.startWorker(holdAt('ref.before'));
+    await worker.says('failpoint ref.before');
+    process.kill(Number(readFileSync(join(world.home.dir, 'redis', 'redis.pid'), 'utf8')), 'SIGKILL');
+    await world.untilEnded(runId);
+    await stopWorker(worker);
+    expect(world.journal(runId).filter(({ type }) => type === 'story.started')).toHaveLength(2);
+    await finish(runId);
+  },
+);
+
+it(
+  'hazards 8, 40: Redis loses its events, and then all its data, in the middle of a story and between two',
+  { timeout: 300_000 },
+  async () => {
+    const runId = await world.submit(repository, STORIES);
+    const worker = world.startWorker(holdAt('gates.before'));
+    await worker.says('failpoint gates.before');
+    const client = new Redis({ path: join(world.home.dir, 'redis', 'redis.sock') });
+    const logs = world.home.start(['logs', runId, '-f'], { cwd: world.home.dir });
+    for (const key of await client.keys('*:events')) await client.xtrim(key, 'MAXLEN', 0);
+    await client.flushall();
+    await vi.waitFor(() => expect(world.journal(runId).some(({ type }) => type === 'story.ended')).toBe(true), {
+      timeout: 120_000,
+      interval: 50,
+    });
+    await client.flushall();
+    client.disconnect();
+    await world.untilEnded(runId);
+    const late = setTimeout(() => logs.process.kill('SIGKILL'), 10_000);
+    expect(await logs.ended).toMatchObject({ code: 0, stdout: expect.stringContaining('SUCCESS') as string });
+    clearTimeout(late);
+    const status = await world.home.halo(['status', runId], { cwd: world.home.dir });
+    expect(status.stdout).toMatch(/^state +SUCCESS/m);
+    await stopWorker(worker);
+    await finish(runId);
+  },
+);
+
+it.skipIf(LEVEL < FULL)(
+  'hazard 37: a story in which every worker dies fails and says so, and another repository goes on',
+  { timeout: 300_000 },
+  async () => {
+    const runId = await world.submit(repository, STORIES, ['retry.crashes=2', 'retry.infrastructure.retries=0']);
+    for (let deaths = 0; deaths < 2; deaths += 1) {
+      await world.startWorker({ HALO_FAILPOINT: 'agent.before:kill' }).ended;
+    }
+    const other = world.addRepository();
+    const otherId = await world.submit(other, STORIES);
+    const worker = world.startWorker();
+    await world.untilEnded(runId);
+    await world.untilEnded(otherId);
+    await stopWorker(worker);
+    expect(world.journal(runId).at(-1)).toMatchObject({ detail: expect.stringContaining('workers died') as string });
+    expect(world.journal(runId).filter(({ type }) => type === 'story.started')).toHaveLength(2);
+    await tidyUp(world);
+    await checkInvariants(world, [
+      { runId, repository, main: 'unchanged', landed: [], stopReason: 'INFRASTRUCTURE' },
+      { runId: otherId, repository: other, main: 'unchanged', landed: ['A', 'B'] },
+    ]);
+  },
+);
+
+it(
+  'hazard 22: a run that is cancelled tells what landed without the journal knowing it',
+  { timeout: 300_000 },
+  async () => {
+    const runId = await world.submit(repository, STORIES);
+    await world.startWorker({ HALO_FAILPOINT: 'mirror.after:kill' }).ended;
+    const { says } = await world.operations.cancel(runId, undefined);
+    expect(says).toContain(`what landed before is on halo/${runId}: A`);
+    const { state } = await world.operations.get(runId);
+    expect(state).toMatchObject({
+      stopReason: 'USER_ABORT',
+      stories: [{ progress: 'passed' }, { progress: 'pending' }],
+    });
+    await finish(runId, 'USER_ABORT', ['A']);
+  },
+);

@@ -1,0 +1,139 @@
+import { describe, expect, it } from 'vitest';
+import {
+  addSign,
+  admit,
+  afterFailure,
+  breakerName,
+  CLOSED,
+  errorSignature,
+  findTrip,
+  resetCommand,
+  type Breaker,
+  type BreakerPolicy,
+  type FailureSign,
+  type Signs,
+} from '../../../src/core/failure/breaker.ts';
+
+const POLICY: BreakerPolicy = {
+  noChange: 3,
+  sameError: 5,
+  outputDecline: 70,
+  permissionDenials: 2,
+  cooldownMs: 1000,
+};
+
+/** Failures that differ in all but what is given. */
+function signs(count: number, sign: Partial<FailureSign>): Signs {
+  return Array.from({ length: count }).reduce<Signs>(
+    (sum, _, index) => addSign(sum, { by: `s${index}`, error: `e${index}`, changed: true, denied: false, ...sign }),
+    [],
+  );
+}
+
+describe('findTrip', () => {
+  it.each([
+    [{ changed: false }, 3, '3 failures in a row changed no file'],
+    [{ error: 'boom' }, 5, 'the same failure 5 times in a row: boom'],
+    [{ denied: true }, 2, 'permission was denied 2 times in a row'],
+  ])('%j trips at %d, not before', (sign, threshold, reason) => {
+    expect(findTrip(signs(threshold - 1, sign), POLICY)).toBeUndefined();
+    expect(findTrip(signs(threshold, sign), POLICY)).toBe(reason);
+  });
+
+  it('starts to count anew after a failure of another kind', () => {
+    const idle = { by: 'x', error: 'x', changed: false, denied: false };
+    const mixed = addSign(signs(2, { changed: false }), { ...idle, by: 'y', changed: true });
+    expect(findTrip(addSign(mixed, idle), POLICY)).toBeUndefined();
+  });
+
+  it('counts attempts of which nobody knows what they changed neither as idle nor as busy ones', () => {
+    expect(findTrip(signs(4, { changed: undefined }), POLICY)).toBeUndefined();
+  });
+
+  it('trips when the agent says 70 % less than in the attempt before', () => {
+    const said = (before: number, last: number) =>
+      findTrip(
+        addSign(signs(1, { output: before }), { by: 'z', error: 'z', changed: true, denied: false, output: last }),
+        POLICY,
+      );
+    expect(said(100_000, 30_001)).toBeUndefined();
+    expect(said(100_000, 30_000)).toBe('the agent said 70 % less than in the attempt before');
+    // So little is no measure.
+    expect(said(1000, 0)).toBeUndefined();
+  });
+
+  it('does not add up failures of different classes', () => {
+    const hang = signs(2, { changed: false, kind: 'environment' });
+    expect(findTrip(addSign(hang, { by: 'x', error: 'x', changed: false, denied: false, kind: 'agent' }), POLICY)).toBe(
+      undefined,
+    );
+    expect(findTrip(signs(3, { changed: false, kind: 'agent' }), POLICY)).toBeDefined();
+  });
+
+  it('counts several failures of one only once', () => {
+    const same = Array.from({ length: 9 }).reduce<Signs>(
+      (sum) => addSign(sum, { by: 'one', error: 'boom', changed: false, denied: true }),
+      [],
+    );
+    expect(findTrip(same, POLICY)).toBeUndefined();
+  });
+
+  it('looks at no threshold that is 0', () => {
+    const off = { ...POLICY, noChange: 0, sameError: 0, permissionDenials: 0, outputDecline: 0 };
+    expect(findTrip(signs(50, { changed: false, error: 'boom', denied: true }), off)).toBeUndefined();
+  });
+});
+
+describe('a breaker', () => {
+  const fail = (breaker: Breaker, by: string, now: number) =>
+    afterFailure(breaker, { who: by, sign: { by, error: 'boom', changed: false, denied: false }, now, policy: POLICY });
+  const ask = (breaker: Breaker, who: string, now: number) => admit(breaker, { who, now, policy: POLICY });
+  const open = ['a', 'b', 'c'].reduce((breaker, by) => fail(breaker, by, 100), CLOSED);
+
+  it('lets everybody through until it opens, and then nobody until its cooldown is over', () => {
+    expect(ask(fail(fail(CLOSED, 'a', 1), 'b', 2), 'c', 3)).toMatchObject({ admitted: true });
+    expect(open).toMatchObject({ status: 'open', until: 1100, reason: '3 failures in a row changed no file' });
+    expect(ask(open, 'd', 1099)).toEqual({ admitted: false, reason: open.reason, until: 1100 });
+  });
+
+  it('lets one try after that, while others wait', () => {
+    const first = ask(open, 'd', 1100);
+    expect(first).toMatchObject({ admitted: true, breaker: { status: 'half-open', trial: 'd' } });
+    const half = first.admitted ? first.breaker : CLOSED;
+    expect(ask(half, 'e', 1200)).toMatchObject({ admitted: false });
+    expect(ask(half, 'd', 1200)).toEqual({ admitted: true, breaker: half });
+    // The trial's worker may have died: another one tries in its place.
+    expect(ask(half, 'e', 2100)).toMatchObject({ admitted: true, breaker: { trial: 'e' } });
+  });
+
+  it('lets what a person started since it opened be the trial at once, and only once', () => {
+    const started = (breaker: Breaker, startedAt: number, now: number) =>
+      admit(breaker, { who: 'mine', now, policy: POLICY, startedAt });
+    expect(started(open, 99, 200)).toMatchObject({ admitted: false });
+    const trial = started(open, 150, 200);
+    expect(trial).toMatchObject({ admitted: true, breaker: { status: 'half-open', trial: 'mine' } });
+    const half = trial.admitted ? trial.breaker : CLOSED;
+    expect(admit(half, { who: 'other', now: 250, policy: POLICY, startedAt: 240 })).toMatchObject({ admitted: false });
+    expect(started(fail(half, 'mine', 300), 150, 350)).toMatchObject({ admitted: false });
+  });
+
+  it('opens again when the trial fails, and stays as it is when one that began earlier does', () => {
+    expect(fail(open, 'late', 500)).toMatchObject({ status: 'open', until: 1100 });
+    const half: Breaker = { ...open, status: 'half-open', trial: 'd', until: 2100 };
+    expect(fail(half, 'late', 1500)).toMatchObject({ status: 'half-open', trial: 'd' });
+    expect(fail(half, 'd', 1500)).toMatchObject({ status: 'open', reason: 'the trial failed: boom', until: 2500 });
+  });
+});
+
+it('is called as its repository is, and closed by that name', () => {
+  expect(breakerName('repository:my-shop-0123abcd')).toBe('my-shop');
+  expect(resetCommand('repository:my-shop-0123abcd')).toBe('halo breaker reset my-shop');
+  expect(resetCommand('provider:api.example.com')).toBe('halo breaker reset provider:api.example.com');
+});
+
+it('takes errors that differ in numbers and ids alone as the same', () => {
+  expect(errorSignature('gate `npm test` exited 1 after 12.5s at 3fa9c11d\nmore')).toBe(
+    errorSignature('gate `npm test` exited 2 after 3s at 77be0a12\nother'),
+  );
+  expect(errorSignature('gate `a` exited 1')).not.toBe(errorSignature('gate `b` exited 1'));
+});

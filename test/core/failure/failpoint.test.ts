@@ -1,0 +1,32 @@
+import { expect, it } from 'vitest';
+import { parseFailpoints } from '../../../src/core/failure/failpoint-names.ts';
+
+it('reads failpoints with their faults, hits and delays', () => {
+  expect(
+    parseFailpoints('ref.before:kill, agent.after@2:throw,gates.before:delay=500,job.taken:delay,job.done:block=70'),
+  ).toEqual([
+    { at: 'ref.before', fault: 'kill', ms: 1000, nth: undefined },
+    { at: 'agent.after', fault: 'throw', ms: 1000, nth: 2 },
+    { at: 'gates.before', fault: 'delay', ms: 500, nth: undefined },
+    { at: 'job.taken', fault: 'delay', ms: 1000, nth: undefined },
+    { at: 'job.done', fault: 'block', ms: 70, nth: undefined },
+  ]);
+});
+
+it.each(['', 'ref.before', 'ref.before:explode', 'ref.before@0:kill', 'ref.before:kill=5', 'ref.before:kill,'])(
+  'refuses %j and says how to write it',
+  (text) => {
+    expect(() => parseFailpoints(text)).toThrow(/^HALO_FAILPOINT: ".*" is no fault$/);
+  },
+);
+
+it('refuses a name that is none, with the list, or those of a phase that was named', () => {
+  expect(() => parseFailpoints('land.behind:kill')).toThrow('HALO_FAILPOINT: there is no failpoint land.behind');
+  expect(() => parseFailpoints('land:kill')).toThrow(
+    expect.objectContaining({ hint: expect.stringMatching(/^There are: submit.filled, .*word.after\.$/) as string }),
+  );
+  expect(() => parseFailpoints('gates:kill')).toThrow(
+    expect.objectContaining({ hint: 'There are: gates.before, gates.after.' }),
+  );
+  expect(() => parseFailpoints('toString:kill')).toThrow('"toString:kill" is no fault');
+});

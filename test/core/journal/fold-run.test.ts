@@ -1,0 +1,118 @@
+import { describe, expect, it } from 'vitest';
+import type { JournalEntry, JournalEvent } from '../../../src/core/journal/events.ts';
+import { applyEvent, foldRun } from '../../../src/core/journal/fold-run.ts';
+import type { RunState } from '../../../src/core/run-state.ts';
+import { attempted, BASE, COMMIT, created, failed, passed, succeeded } from '../../support/journal.ts';
+
+function journal(entries: JournalEntry[]): JournalEvent[] {
+  return entries.map((entry, index) => ({
+    v: 1,
+    seq: index + 1,
+    at: new Date(Date.UTC(2030, 0, 1, 0, 0, index)).toISOString(),
+    ...entry,
+  }));
+}
+
+function fold(...entries: JournalEntry[]): RunState {
+  const state = foldRun(journal(entries));
+  if (state === undefined) throw new Error('no state');
+  return state;
+}
+
+describe('foldRun', () => {
+  it('makes nothing of no events, nor of events before the run was created', () => {
+    expect(foldRun([])).toBeUndefined();
+    expect(foldRun(journal([{ type: 'run.started' }]))).toBeUndefined();
+  });
+
+  it('starts with every story pending on the base commit', () => {
+    const state = fold(created('r1', 2));
+    expect(state).toMatchObject({ runId: 'r1', status: 'queued', tip: BASE, epoch: 0, seq: 1, maxAttempts: 2 });
+    expect(state.stories.map(({ id, progress, attempts }) => [id, progress, attempts])).toEqual([
+      ['US-001', 'pending', 0],
+      ['US-002', 'pending', 0],
+    ]);
+  });
+
+  it('orders stories: in progress first, then by priority, then as in the file', () => {
+    const entry = created('r1', 5);
+    if (entry.type !== 'run.created') throw new Error('unexpected');
+    const [a, b, c, d, e] = entry.prd.stories;
+    Object.assign(a ?? {}, { id: 'none', priority: undefined });
+    Object.assign(b ?? {}, { id: 'second', priority: 2 });
+    Object.assign(c ?? {}, { id: 'first', priority: 1 });
+    Object.assign(d ?? {}, { id: 'second too', priority: 2 });
+    Object.assign(e ?? {}, { id: 'begun', priority: 9, status: 'in_progress' });
+    expect(fold(entry).stories.map(({ id }) => id)).toEqual(['begun', 'first', 'second', 'second too', 'none']);
+  });
+
+  it('puts what a story depends on before it, however low its own priority, and survives circles', () => {
+    const entry = created('r1', 5);
+    if (entry.type !== 'run.created') throw new Error('unexpected');
+    const [a, b, c, d, e] = entry.prd.stories;
+    Object.assign(a ?? {}, { id: 'urgent', priority: 1, dependsOn: ['base', 'unknown'] });
+    Object.assign(b ?? {}, { id: 'other', priority: 2 });
+    Object.assign(c ?? {}, { id: 'base', priority: 9, dependsOn: ['ground'] });
+    Object.assign(d ?? {}, { id: 'ground', priority: undefined, dependsOn: ['urgent'] });
+    Object.assign(e ?? {}, { id: 'last', priority: 10, dependsOn: ['base', 'urgent'] });
+    expect(fold(entry).stories.map(({ id }) => id)).toEqual(['ground', 'base', 'urgent', 'other', 'last']);
+  });
+
+  it('orders stories of runs from before dependencies were kept', () => {
+    const entry = created('r1', 2);
+    if (entry.type !== 'run.created') throw new Error('unexpected');
+    for (const story of entry.prd.stories) Reflect.deleteProperty(story, 'dependsOn');
+    expect(fold(entry).stories).toHaveLength(2);
+  });
+
+  it('takes over what the PRD says is done, skipped or blocked', () => {
+    const entry = created('r1', 3);
+    if (entry.type !== 'run.created') throw new Error('unexpected');
+    (['done', 'skipped', 'blocked'] as const).forEach((status, index) =>
+      Object.assign(entry.prd.stories[index] ?? {}, { status }),
+    );
+    expect(fold(entry).stories.map(({ progress }) => progress)).toEqual(['done', 'skipped', 'skipped']);
+  });
+
+  it('shows the phase of the story under way, and drops it at its end', () => {
+    const running = fold(created('r1', 1), { type: 'run.started' }, ...attempted('US-001'));
+    expect(running.stories[0]).toMatchObject({ progress: 'in_progress', phase: 'gates', attempts: 1 });
+    expect(fold(created('r1', 1), ...failed('US-001')).stories[0]).not.toHaveProperty('phase');
+  });
+
+  it('moves the tip with each landed story, and never with a failed one', () => {
+    const state = fold(created('r1', 2), ...passed('US-001'), ...failed('US-002'));
+    expect(state.tip).toBe(COMMIT);
+    expect(state.stories[1]).toMatchObject({ progress: 'failed', stopReason: 'GATE_FAILED' });
+    expect(fold(created('r1', 1), ...failed('US-001')).tip).toBe(BASE);
+  });
+
+  it('adds up the tokens of all attempts and keeps the newest epoch', () => {
+    const state = fold(created('r1', 1), ...failed('US-001', 1), ...failed('US-001', 2));
+    expect(state.usage).toEqual({ requests: 6, inputTokens: 24_690, cachedTokens: 8000, outputTokens: 1356 });
+    expect(state.epoch).toBe(2);
+    expect(state.stories[0]?.attempts).toBe(2);
+  });
+
+  it('ends with stop reason and time, and remembers where it was landed', () => {
+    const landed: JournalEntry = { type: 'run.landed', branch: 'main', from: BASE, to: COMMIT };
+    expect(fold(...succeeded('r1'), landed)).toMatchObject({
+      status: 'ended',
+      stopReason: 'SUCCESS',
+      detail: '1 of 1 stories landed',
+      landed: { branch: 'main', to: COMMIT },
+    });
+  });
+
+  it('does not change the state that it was given', () => {
+    const events = journal(succeeded('r1'));
+    let state: RunState | undefined;
+    for (const event of events) {
+      const before = structuredClone(state);
+      const next = applyEvent(state, event);
+      expect(state).toEqual(before);
+      state = next;
+    }
+    expect(state).toEqual(foldRun(events));
+  });
+});

@@ -1,0 +1,95 @@
+import { describe, expect, it } from 'vitest';
+import { checkClaims } from '../../../src/core/review/criteria.ts';
+import type { JournalEntry, JournalEvent } from '../../../src/core/journal/events.ts';
+import { doubtsAbout, reviewRun, type StoryReview } from '../../../src/core/review/review.ts';
+import { attempted, created, passed } from '../../support/journal.ts';
+
+const journal = (entries: JournalEntry[]): JournalEvent[] =>
+  entries.map((entry, index) => ({ v: 1, seq: index + 1, at: `2030-01-01T00:00:${String(index % 60)}Z`, ...entry }));
+
+const reported = [
+  { name: 'cart > sums price times quantity', skipped: false },
+  { name: 'cart > rounds', skipped: true },
+];
+
+it('a claimed test is looked up among those that the gates reported, whose names may hold those of suites', () => {
+  const claims = [{ n: 1, tests: ['sums price times quantity', 'rounds', 'is refused', 'cart'], files: [] }];
+  const found = (list: typeof reported | null) => checkClaims(claims, list)[0]?.tests.map((test) => test.found);
+  expect(found(reported)).toEqual(['ran', 'skipped', 'missing', 'ran']);
+  expect(found(null)).toEqual(['unknown', 'unknown', 'unknown', 'unknown']);
+});
+
+describe('the review of a run', () => {
+  const begin = created('r1', 1);
+  if (begin.type === 'run.created') begin.prd.stories[0]!.acceptance = ['It sums up', 'It rounds'];
+
+  it('joins criteria, claims, gates, tests and usage of the newest attempt', () => {
+    const claim = { n: 2, tests: [{ name: 'rounds', found: 'skipped' as const }], files: ['src/cart.ts'] };
+    const whose = { story: 'US-001', attempt: 1 };
+    const events = journal([
+      begin,
+      { type: 'run.started' },
+      ...passed('US-001').slice(0, -1),
+      { type: 'criteria.claimed', criteria: [claim], reported: true, ...whose },
+      { type: 'tests.compared', before: 1, after: 3, removed: [], skipped: [], emptied: [], ...whose },
+      ...passed('US-001').slice(-1),
+    ]);
+    expect(reviewRun(events)?.stories).toMatchObject([
+      {
+        id: 'US-001',
+        progress: 'passed',
+        criteria: [
+          { n: 1, text: 'It sums up' },
+          { n: 2, claim },
+        ],
+        gates: [{ command: 'npm test', exitCode: 0, ms: 1200 }],
+        tests: { before: 1, after: 3 },
+        reported: true,
+        usage: { requests: 3 },
+      },
+    ]);
+    const again = journal([begin, ...events.slice(1), ...attempted('US-001', 2)]);
+    expect(reviewRun(again)?.stories[0]).toMatchObject({ gates: [], attempt: 2 });
+    expect(reviewRun(again)?.stories[0]?.criteria[1]).not.toHaveProperty('claim');
+  });
+});
+
+describe('doubts about a story', () => {
+  const review = (criteria: string[], tests?: { before: number; after: number }): StoryReview => ({
+    id: 'A',
+    title: 'A',
+    progress: 'passed',
+    attempt: 1,
+    maxAttempts: 3,
+    criteria: criteria.map((text, index) => ({ n: index + 1, text })),
+    gates: [],
+    usage: { requests: 0, inputTokens: 0, cachedTokens: 0, outputTokens: 0 },
+    ...(tests && { tests: { ...tests, removed: [], skipped: [], emptied: [] } }),
+  });
+  const file = (path: string) => ({ path, hunks: 1, added: 1, removed: 0 });
+
+  it('are raised when no test comes with it, and none of the files that its criteria name is changed', () => {
+    expect(doubtsAbout(review(['`total(cart)` in src/cart.js sums up']), [file('src/b.js')])).toEqual([
+      'It adds no test.',
+      'It changes none of the files that its criteria name: src/cart.js.',
+    ]);
+    expect(doubtsAbout(review([], { before: 3, after: 3 }), [file('src/b.js')])).toEqual([
+      'It adds no test: 3 before, 3 after.',
+    ]);
+  });
+
+  it.each([
+    [['total(cart) in src/cart.js'], ['src/cart.js', 'test/cart.test.js']],
+    [['cart.js exports total'], ['packages/shop/src/cart.js', 'packages/shop/test_cart.py']],
+    [
+      ['An empty cart costs 0.5 e.g. nothing in Node.js 20.1, see console.log and https://example.com/a/b.json'],
+      ['cart.go', 'cart_test.go'],
+    ],
+  ])('are not raised for %j', (criteria, paths) => {
+    expect(doubtsAbout(review(criteria), paths.map(file))).toEqual([]);
+  });
+
+  it('are not raised where the reports count more tests', () => {
+    expect(doubtsAbout(review([], { before: 3, after: 4 }), [file('src/lib.rs')])).toEqual([]);
+  });
+});

@@ -1,0 +1,41 @@
+import { expect, test } from 'vitest';
+import { orderBatch, type BatchMember } from '../../../src/core/run/batch.ts';
+
+function member(name: string, deps: string[] = [], priority = 0): BatchMember {
+  return { name, deps, priority };
+}
+
+const namesOf = (members: BatchMember[]) => orderBatch(members).map(({ name }) => name);
+
+test('each repository comes after all that it depends on, and otherwise as the file has it', () => {
+  expect(namesOf([member('ui', ['api']), member('docs'), member('api', ['core']), member('core')])).toEqual([
+    'docs',
+    'core',
+    'api',
+    'ui',
+  ]);
+});
+
+test('among those that are ready, the smaller priority goes first', () => {
+  const members = [member('a', [], 5), member('b', ['a'], -10), member('c', [], 3), member('d', [], 5)];
+  expect(namesOf(members)).toEqual(['c', 'a', 'b', 'd']);
+});
+
+test('a circle is refused and shown, without what only leads to it', () => {
+  const members = [member('start', ['a']), member('a', ['b']), member('b', ['c']), member('c', ['a']), member('free')];
+  expect(() => orderBatch(members)).toThrow('a → b → c → a');
+  expect(() => orderBatch([member('self', ['self'])])).toThrow('self → self');
+});
+
+test('a dependency that the batch does not have is refused with the names that it has', () => {
+  const error = expect.objectContaining({
+    code: 'USAGE',
+    message: '"ui" depends on "apl", which the batch does not have.',
+    hint: 'Its repositories: ui, api.',
+  }) as Error;
+  expect(() => orderBatch([member('ui', ['apl']), member('api')])).toThrow(error);
+});
+
+test('a name that two repositories have is refused', () => {
+  expect(() => orderBatch([member('api'), member('api')])).toThrow('repository "api" is named twice');
+});

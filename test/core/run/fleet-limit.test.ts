@@ -1,0 +1,49 @@
+import { expect, test } from 'vitest';
+import { heldBy, type StoryLimits } from '../../../src/core/run/fleet-limit.ts';
+import type { JournalEntry } from '../../../src/core/journal/events.ts';
+import { foldRun } from '../../../src/core/journal/fold-run.ts';
+import type { RunState } from '../../../src/core/run-state.ts';
+import { created } from '../../support/journal.ts';
+
+interface Facts {
+  user?: string;
+  agent?: string;
+  mirror?: string;
+  /** Stories under way, of two. */
+  under?: number;
+  more?: JournalEntry[];
+}
+
+function run(runId: string, { user = 'ann', agent = 'codex', mirror = 'shop', under = 0, more = [] }: Facts): RunState {
+  const begun = { ...created(runId), user, agent, parallel: 2 } as JournalEntry & { type: 'run.created' };
+  const starts = Array.from({ length: under }, (_, index): JournalEntry => {
+    return { type: 'story.started', story: `US-00${index + 1}`, attempt: 1, epoch: index + 1, base: begun.repo.base };
+  });
+  const entries = [{ ...begun, repo: { ...begun.repo, mirror } }, ...starts, ...more];
+  return foldRun(entries.map((entry, index) => ({ v: 1, seq: index + 1, at: '2030-01-01T00:00:00Z', ...entry })))!;
+}
+
+const limits = (more: Partial<StoryLimits>): StoryLimits => ({ perAgent: {}, ...more });
+const waiting = run('aaaa0001', {});
+
+test.each<[string, RunState, Partial<StoryLimits>, string | undefined]>([
+  ['no limit', run('bbbb', { under: 2 }), {}, undefined],
+  ['a limit that is not reached', run('bbbb', { under: 1 }), { max: 2 }, undefined],
+  ['the limit of the fleet', run('bbbb', { under: 2, user: 'ben', mirror: 'api' }), { max: 2 }, 'fleet.max = 2'],
+  ['that of its repository', run('bbbb', { under: 1, user: 'ben' }), { perRepo: 1 }, 'fleet.per_repo = 1'],
+  ['that of another repository', run('bbbb', { under: 1, mirror: 'api' }), { perRepo: 1 }, undefined],
+  ['that of its user', run('bbbb', { under: 2, mirror: 'api' }), { perUser: 2 }, 'fleet.per_user = 2'],
+  ['that of its agent', run('bbbb', { under: 1 }), { perAgent: { codex: 1 } }, 'fleet.per_agent.codex = 1'],
+  ['that of another agent', run('bbbb', { under: 1, agent: 'claude' }), { perAgent: { claude: 1 } }, undefined],
+])('a run beside one that is under way is held by %s', (_what, other, most, held) => {
+  expect(heldBy(waiting, [waiting, other], limits(most))).toBe(held);
+});
+
+test('a run that has nothing to start is held by nothing', () => {
+  const busy = run('bbbb', { under: 2 });
+  expect(heldBy(busy, [waiting, busy], limits({ max: 2 }))).toBeUndefined();
+  const paused = run('cccc', { more: [{ type: 'run.paused', now: false, by: 'ann' }] });
+  expect(heldBy(paused, [paused, busy], limits({ max: 2 }))).toBeUndefined();
+  const ended = run('dddd', { more: [{ type: 'run.ended', stopReason: 'USER_ABORT', detail: '' }] });
+  expect(heldBy(ended, [ended, busy], limits({ max: 2 }))).toBeUndefined();
+});

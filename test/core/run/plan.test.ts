@@ -1,0 +1,218 @@
+import { describe, expect, it } from 'vitest';
+import type { JournalEntry } from '../../../src/core/journal/events.ts';
+import { planNext } from '../../../src/core/run/plan.ts';
+import { foldRun } from '../../../src/core/journal/fold-run.ts';
+import type { RunState } from '../../../src/core/run-state.ts';
+import { NO_USAGE } from '../../../src/core/agent.ts';
+import { attempted, COMMIT, created, failed, held, passed } from '../../support/journal.ts';
+
+function stateAfter(...entries: JournalEntry[]): RunState {
+  const state = foldRun(
+    entries.map((entry, index) => ({ v: 1, seq: index + 1, at: '2030-01-01T00:00:00Z', ...entry })),
+  );
+  if (state === undefined) throw new Error('no state');
+  return state;
+}
+
+function plan(...entries: JournalEntry[]) {
+  const next = planNext(stateAfter(...entries));
+  return next.kind === 'attempts'
+    ? next.attempts.flatMap(({ story, attempt }) => [story.id, attempt])
+    : [next.stopReason, next.detail];
+}
+
+describe('planNext', () => {
+  it('begins with the first story and goes on when one has landed', () => {
+    expect(plan(created('r', 2))).toEqual(['US-001', 1]);
+    expect(plan(created('r', 2), ...passed('US-001'))).toEqual(['US-002', 1]);
+  });
+
+  it('tries a failed story again before any other, until its attempts are used up', () => {
+    expect(plan(created('r', 2), ...failed('US-001'))).toEqual(['US-001', 2]);
+    expect(plan(created('r', 2), ...failed('US-001'), ...failed('US-001', 2))).toEqual([
+      'ATTEMPTS_EXHAUSTED',
+      'US-001: npm test exited with 1 (GATE_FAILED, 2 attempts)',
+    ]);
+  });
+
+  it('does what a person asks for, although another story failed for good, and begins nothing else', () => {
+    const twice = (story: string) => [...failed(story), ...failed(story, 2)];
+    const ended: JournalEntry = { type: 'run.ended', stopReason: 'ATTEMPTS_EXHAUSTED', detail: '' };
+    const first = { ...created('r', 3), parallel: 3 } as JournalEntry;
+    const stopped = [first, ...twice('US-001'), ...twice('US-002'), ended];
+    const retried = [...stopped, { type: 'run.retried' as const, by: 'me', stories: ['US-002'] }];
+    expect(plan(...retried)).toEqual(['US-002', 3]);
+    expect(plan(...retried, ...failed('US-002', 3))).toEqual(['US-002', 4]);
+    expect(plan(...retried, ...failed('US-002', 3), ...failed('US-002', 4))[0]).toBe('ATTEMPTS_EXHAUSTED');
+  });
+
+  it('waits for a person where a commit is held, and goes on or ends by their word', () => {
+    const waiting = [created('r', 2), { type: 'run.started' as const }, ...held('US-001')];
+    const word = { story: 'US-001', attempt: 1, commit: COMMIT };
+    expect(plan(...waiting)[0]).toBe('NEEDS_HUMAN');
+    expect(plan(...waiting, { type: 'story.approved', ...word })).toEqual(['US-002', 1]);
+    expect(plan(...waiting, { type: 'story.rejected', ...word, reason: 'no' })).toEqual([
+      'APPROVAL_DENIED',
+      'US-001: no',
+    ]);
+    const approved = stateAfter(...waiting, { type: 'story.approved', ...word });
+    expect(approved).toMatchObject({
+      status: 'queued',
+      tip: COMMIT,
+      stories: [{ progress: 'passed', commit: COMMIT }, {}],
+    });
+    expect(approved.stories[0]).not.toHaveProperty('held');
+    expect(approved).not.toHaveProperty('stopReason');
+    // A word on another commit, or a second one, changes nothing.
+    expect(plan(...waiting, { type: 'story.approved', ...word, commit: '9'.repeat(40) })[0]).toBe('NEEDS_HUMAN');
+    expect(
+      plan(...waiting, { type: 'story.approved', ...word }, { type: 'story.rejected', ...word, reason: 'no' }),
+    ).toEqual(['US-002', 1]);
+  });
+
+  it('lands what a person said yes to in any case, at no cost of an attempt', () => {
+    const waiting = [created('r', 3), { type: 'run.started' as const }, ...held('US-001'), ...held('US-002')];
+    const given: JournalEntry = { type: 'approval.given', story: 'US-002', attempt: 1, commit: COMMIT, by: 'ann@desk' };
+    expect(plan(...waiting, given)).toEqual(['US-002', 1]);
+    const state = stateAfter(...waiting, given);
+    expect(state.stories[1]).toMatchObject({ progress: 'pending', approved: { commit: COMMIT, by: 'ann@desk' } });
+    expect(state.stories[1]).not.toHaveProperty('held');
+    expect(plan(...waiting, { ...given, commit: '9'.repeat(40) })[0]).toBe('NEEDS_HUMAN');
+    // Its worker died, and then it failed: the yes was to another commit than the next one.
+    const started = attempted('US-002').slice(0, 1);
+    expect(plan(...waiting, given, ...started)).toEqual(['US-002', 1]);
+    expect(stateAfter(...waiting, given, ...failed('US-002')).stories[1]).not.toHaveProperty('approved');
+    const cancelled: JournalEntry = { type: 'run.ended', stopReason: 'USER_ABORT', detail: 'cancelled' };
+    const ended = stateAfter(...waiting, given, cancelled).stories;
+    expect(ended.map(({ progress }) => progress)).toEqual(['cancelled', 'cancelled', 'pending']);
+    for (const story of ended) expect(Object.keys(story)).not.toEqual(expect.arrayContaining(['held', 'approved']));
+  });
+
+  it('tries a story again at once that a person does not want to wait for', () => {
+    const wait = {
+      class: 'gate' as const,
+      rule: 'hint' as const,
+      nth: 1,
+      of: 2,
+      notBefore: '2031-01-01T00:00:00Z',
+      why: 'x',
+    };
+    const ref = { story: 'US-001', attempt: 1 };
+    const later: JournalEntry = { type: 'retry.scheduled', ...wait, ...ref };
+    const retried: JournalEntry = { type: 'run.retried', by: 'ann', stories: ['US-001'] };
+    const nextOf = (...entries: JournalEntry[]) => {
+      const next = planNext(stateAfter(created('r', 1), { type: 'run.started' }, ...entries));
+      return next.kind === 'attempts' ? next.attempts.map(({ attempt, notBefore }) => [attempt, notBefore]) : [];
+    };
+    expect(nextOf(...failed('US-001'), later)).toEqual([[2, wait.notBefore]]);
+    expect(nextOf(...failed('US-001'), later, retried)).toEqual([[2, undefined]]);
+    // Something around it cut it short: the attempt that it has goes on.
+    expect(nextOf(...attempted('US-001'), later)).toEqual([[1, wait.notBefore]]);
+    expect(nextOf(...attempted('US-001'), later, retried)).toEqual([[1, undefined]]);
+  });
+
+  it('takes up a story that was left in the middle at no cost of an attempt', () => {
+    expect(plan(created('r', 2), ...attempted('US-001'))).toEqual(['US-001', 1]);
+  });
+
+  it('ends with the reason itself when only one attempt is allowed', () => {
+    const state = { ...stateAfter(created('r', 1), ...failed('US-001')), maxAttempts: 1 };
+    expect(planNext(state)).toMatchObject({ kind: 'end', stopReason: 'GATE_FAILED' });
+  });
+
+  it('stops for a person, with the question', () => {
+    const asked: JournalEntry = {
+      type: 'story.ended',
+      story: 'US-001',
+      attempt: 1,
+      verdict: 'needs_human',
+      stopReason: 'NEEDS_HUMAN',
+      summary: 'Which color?',
+      usage: NO_USAGE,
+    };
+    expect(plan(created('r', 2), ...attempted('US-001'), asked)).toEqual(['NEEDS_HUMAN', 'US-001: Which color?']);
+  });
+
+  describe('with several stories at once', () => {
+    const four = (more: object = {}) => {
+      const entry = created('r', 4);
+      if (entry.type !== 'run.created') throw new Error('unexpected');
+      const [, , third, fourth] = entry.prd.stories;
+      Object.assign(third!, { dependsOn: ['US-001'] });
+      Object.assign(fourth!, { dependsOn: ['US-001', 'US-002'] });
+      return { ...entry, parallel: 3, ...more };
+    };
+    const twice = (story: string) => [...failed(story), ...failed(story, 2)];
+
+    it('starts a story as soon as all that it needs has landed, and no earlier', () => {
+      expect(plan(four())).toEqual(['US-001', 1, 'US-002', 1]);
+      expect(plan(four(), ...attempted('US-002'), ...passed('US-001'))).toEqual(['US-002', 1, 'US-003', 1]);
+      expect(plan(four(), ...passed('US-001'), ...passed('US-002'))).toEqual(['US-003', 1, 'US-004', 1]);
+    });
+
+    it('never has more under way than it may, and gives those in progress their place', () => {
+      expect(plan(four({ parallel: 1 }), ...attempted('US-002'))).toEqual(['US-002', 1]);
+      expect(plan(four({ parallel: 2 }), ...passed('US-001'), ...attempted('US-003'))).toEqual([
+        'US-002',
+        1,
+        'US-003',
+        1,
+      ]);
+    });
+
+    it('lets what is under way end when another has failed for good, but starts nothing more', () => {
+      expect(plan(four(), ...twice('US-001'), ...attempted('US-002'))).toEqual(['US-002', 1]);
+      expect(plan(four(), ...twice('US-001'), ...passed('US-002'))[0]).toBe('ATTEMPTS_EXHAUSTED');
+    });
+
+    it('or holds back only what depends on it, and ends with PARTIAL', () => {
+      const goesOn = four({ onFailure: 'continue' });
+      expect(plan(goesOn, ...twice('US-002'))).toEqual(['US-001', 1]);
+      expect(plan(goesOn, ...twice('US-002'), ...passed('US-001'))).toEqual(['US-003', 1]);
+      expect(plan(goesOn, ...twice('US-002'), ...passed('US-001'), ...passed('US-003'))).toEqual([
+        'PARTIAL',
+        '2 of 4 stories landed; US-002: GATE_FAILED; not started: US-004',
+      ]);
+    });
+
+    it('that went on after failures ends as its first failure when nothing landed, and for a person when one waits', () => {
+      const goesOn = four({ onFailure: 'continue' });
+      expect(plan(goesOn, ...twice('US-001'), ...twice('US-002'))[0]).toBe('ATTEMPTS_EXHAUSTED');
+      expect(plan(goesOn, ...twice('US-001'), ...held('US-002'))[0]).toBe('NEEDS_HUMAN');
+    });
+
+    it('does not count an attempt that only met what had landed meanwhile', () => {
+      const met: JournalEntry = {
+        type: 'story.ended',
+        story: 'US-001',
+        attempt: 1,
+        verdict: 'failed',
+        stopReason: 'CONFLICT',
+        summary: 'met',
+        usage: NO_USAGE,
+        conflicts: ['a.txt'],
+      };
+      const once = four({ attempts: 1, parallel: 1 });
+      expect(plan(once, ...attempted('US-001'), met)).toEqual(['US-001', 2]);
+      expect(plan(once, ...attempted('US-001'), met, ...failed('US-001', 2))[0]).toBe('ATTEMPTS_EXHAUSTED');
+    });
+  });
+
+  it('ends with success when all have landed', () => {
+    expect(plan(created('r', 2), ...passed('US-001'), ...passed('US-002'))).toEqual([
+      'SUCCESS',
+      '2 of 2 stories landed',
+    ]);
+  });
+
+  it.each([
+    ['done', 'SUCCESS'],
+    ['blocked', 'NOTHING_RUNNABLE'],
+    ['skipped', 'NOTHING_RUNNABLE'],
+  ])('ends at once when every story is %s', (status, stopReason) => {
+    const entry = created('r', 2);
+    if (entry.type !== 'run.created') throw new Error('unexpected');
+    for (const story of entry.prd.stories) Object.assign(story, { status });
+    expect(plan(entry)[0]).toBe(stopReason);
+  });
+});

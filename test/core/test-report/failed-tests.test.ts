@@ -1,0 +1,50 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { describeFailedTests, failedTestsLines, findFailedTests } from '../../../src/core/test-report/failed-tests.ts';
+
+const printed = (runner: string) =>
+  readFileSync(join(import.meta.dirname, 'fixtures/failed-tests', `${runner}.txt`), 'utf8');
+
+describe('the tests that failed are found, with place and reason, in what is printed by', () => {
+  it.each([
+    ['tap', 2, 'renders the page  test/page.test.js:4', 'The input did not match the regular expression'],
+    ['spec', 2, 'renders the page  test/page.test.js:4', 'AssertionError [ERR_ASSERTION]: The input did not match'],
+    ['vitest', 1, 'page > renders  a.test.ts:2', "AssertionError: expected 'Total: 12.3' to be 'Total: 12.34'"],
+    ['jest', 1, 'page › renders  x.test.js:1', 'expect(received).toBe(expected)'],
+    ['mocha', 1, 'page > renders  m/x.js:1', 'AssertionError [ERR_ASSERTION]: 1 == 2'],
+    ['pytest', 1, 'test_add  p/test_x.py:5', 'AssertionError: sum'],
+    ['unittest', 1, 'test_a (__main__.T.test_a)  t_test.py:4', 'AssertionError: 1 != 2'],
+    ['cargo', 1, 'tests::adds  src/lib.rs:1', 'assertion `left == right` failed: sum'],
+    ['go', 1, 'TestAdd  add_test.go:12', 'add_test.go:12: got 3, want 2'],
+  ])('%s', (runner, count, first, reason) => {
+    const found = findFailedTests(printed(runner));
+    expect(found).toMatchObject({ count });
+    const lines = found === undefined ? [] : failedTestsLines(found);
+    expect(lines[0]).toBe(`✗ ${first}`);
+    expect(lines[1]).toContain(`  ${reason}`);
+  });
+});
+
+it('finds none in output that is of no test runner, or in which every test passed', () => {
+  const passed = 'TAP version 13\nok 1 - adds\nnot ok 2 - later # TODO\n1..2\n';
+  for (const text of ['', 'error: no such file\n', passed]) expect(findFailedTests(text)).toBeUndefined();
+});
+
+it('reads colored output, and shows no escape sequence of it', () => {
+  const text =
+    '\u001b[31m⎯⎯ Failed Tests 1 ⎯⎯\u001b[39m\n FAIL  a.test.ts > \u001b[1madds\u001b[0m\u001b]0;x\u0007\nError: no\n';
+  const lines = failedTestsLines(findFailedTests(text) ?? { count: 0, tests: [] });
+  expect(lines.join('\n')).toContain('✗ adds');
+  expect(lines.join('\n')).not.toMatch(/\u001b|\u0007/);
+});
+
+it('shows five at most, cut to a length, and counts the others, however many a hostile test prints', () => {
+  const many = Array.from({ length: 50_000 }, (_, index) => `not ok ${index + 1} - test ${index} ${'x'.repeat(500)}\n`);
+  const found = findFailedTests(`TAP version 13\n${many.join('')}`);
+  expect(found).toMatchObject({ count: 50_000 });
+  expect(found?.tests).toHaveLength(5);
+  expect(JSON.stringify(found).length).toBeLessThan(5_000);
+  expect(describeFailedTests(found!)).toMatch(/^50000 tests failed: .*, …$/);
+  expect(failedTestsLines(found!).at(-1)).toBe('… and 49995 more');
+});

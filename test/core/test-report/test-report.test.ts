@@ -1,0 +1,107 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import type { TestCase } from '../../../src/core/test-case.ts';
+import { compareTests, readTests } from '../../../src/core/test-report/test-report.ts';
+
+const dir = mkdtempSync(join(tmpdir(), 'halo-report-'));
+afterAll(() => rmSync(dir, { recursive: true }));
+
+/** Names; those that did not run in brackets. */
+function names(tests: TestCase[] | undefined): string[] | undefined {
+  return tests?.map(({ name, skipped }) => (skipped ? `(${name})` : name));
+}
+
+describe('readTests', () => {
+  it('reads JUnit XML, whatever stands in its comments and CDATA', () => {
+    const xml = `<?xml version="1.0"?><!DOCTYPE x [<!ENTITY a "b">]>
+      <testsuites><testsuite name="s" tests="4">
+      <testcase classname="a.B" name="adds &lt;1&gt;" time="0.1" assertions="2"/>
+      <!-- <testcase name="no"/> -->
+      <testcase classname='a.B' name='skips'><skipped message="x"/></testcase>
+      <testcase name="fails"><failure><![CDATA[<testcase name="fake"/>]]></failure></testcase>
+      <testcase name="off" status="disabled"></testcase>
+      </testsuite></testsuites>`;
+    expect(names(readTests(xml))).toEqual(['a.B > adds <1>', '(a.B > skips)', 'fails', '(off)']);
+    expect(readTests(xml)?.[0]?.asserts).toBe(2);
+    expect(readTests('<testsuite><testcase name="cut')).toEqual([]);
+  });
+
+  it('reads the JSON of jest and vitest, also below the lines of npm', () => {
+    const result = (title: string, status: string, numPassingAsserts = 0) => ({
+      ancestorTitles: ['cart'],
+      title,
+      status,
+      numPassingAsserts,
+    });
+    const report = { testResults: [{ assertionResults: [result('adds', 'passed'), result('waits', 'pending')] }] };
+    const text = `\n> shop@1.0.0 test\n> jest --json\n\n${JSON.stringify(report)}\nDone.\n`;
+    expect(readTests(text)).toEqual([
+      { name: 'cart > adds', skipped: false },
+      { name: 'cart > waits', skipped: true },
+    ]);
+    const counted = { testResults: [{ assertionResults: [result('a', 'passed', 3), result('b', 'passed', 0)] }] };
+    expect(readTests(JSON.stringify(counted, null, 2))?.map(({ asserts }) => asserts)).toEqual([3, 0]);
+  });
+
+  it.each(['tap', 'spec'])('reads what node:test prints as %s', (reporter) => {
+    const path = join(dir, 'a.test.mjs');
+    writeFileSync(
+      path,
+      `import { describe, it, test } from 'node:test';
+       describe('cart', () => { it('adds', () => {}); it.skip('later', () => {}); describe('deep', () => { it('is', () => {}); }); });
+       test('alone', { todo: true }, () => {});`,
+    );
+    const env = { ...process.env, NODE_OPTIONS: '', NODE_TEST_CONTEXT: undefined };
+    const text = execFileSync('node', ['--test', `--test-reporter=${reporter}`, path], { encoding: 'utf8', env });
+    const found = names(readTests(text));
+    for (const name of ['cart > adds', '(cart > later)', 'cart > deep > is', '(alone)']) expect(found).toContain(name);
+  });
+
+  it('reads flat TAP', () => {
+    const tap = 'TAP version 14\n1..4\nok 1 - adds\nnot ok 2 subtracts\nok 3 - later # SKIP no time\nok 4 - a # b\n';
+    expect(names(readTests(tap))).toEqual(['adds', 'subtracts', '(later)', 'a # b']);
+    expect(readTests('TAP version 13\n1..0\n')).toEqual([]);
+  });
+
+  it('reads pytest with -v and with -rA', () => {
+    const head = '=========== test session starts ===========\n';
+    const verbose = 't/test_a.py::test_x PASSED   [ 50%]\nt/test_a.py::test_y[a b] SKIPPED (no) [100%]\n';
+    expect(names(readTests(head + verbose))).toEqual(['t/test_a.py::test_x', '(t/test_a.py::test_y[a b])']);
+    const summary = 'PASSED t/test_a.py::test_x\nFAILED t/test_a.py::test_z - boom\nSKIPPED [1] t/test_a.py:4: no\n';
+    expect(names(readTests(head + summary))).toEqual(['t/test_a.py::test_x', 't/test_a.py::test_z', '(t/test_a.py:4)']);
+  });
+
+  it.each(['', 'ok\n', 'all good\nok 1\n', '{"a":1}\n', '✔ built\n', '<html></html>'])('is silent on %j', (text) => {
+    expect(readTests(text)).toBeUndefined();
+  });
+
+  it('does not choke on hostile text', () => {
+    for (const text of ['<testsuite><testcase name="'.repeat(50_000), 'TAP version 13\n' + ' '.repeat(200_000)]) {
+      expect(readTests(text)).toBeDefined();
+    }
+  });
+});
+
+describe('compareTests', () => {
+  const test = (name: string, more: Partial<TestCase> = {}): TestCase => ({ name, skipped: false, ...more });
+
+  it('tells removed, skipped and emptied tests from those that stayed', () => {
+    const before = [test('a'), test('b'), test('c', { asserts: 2 }), test('d', { skipped: true }), test('e')];
+    const after = [test('a'), test('b', { skipped: true }), test('c', { asserts: 0 }), test('d'), test('new')];
+    expect(compareTests(before, after)).toEqual({
+      before: 5,
+      after: 5,
+      removed: ['e'],
+      skipped: ['b'],
+      emptied: ['c'],
+    });
+  });
+
+  it('counts tests of one name', () => {
+    expect(compareTests([test('a'), test('a')], [test('a')]).removed).toEqual(['a']);
+    expect(compareTests([test('a')], [test('a'), test('a')])).toMatchObject({ removed: [], skipped: [] });
+  });
+});

@@ -1,0 +1,24 @@
+import { expect, test } from 'vitest';
+import { credentialsIn, withoutCredentialsIn } from '../../../src/core/address-credentials.ts';
+
+test.each([
+  ['http://u:p@h/x', 'http://h/x', ['p']],
+  ['--repo=https://token@h:8080/x.git', '--repo=https://h:8080/x.git', ['token']],
+  ['-c env.DB=postgres://u:p%40ss@h/db?a=b@c', '-c env.DB=postgres://h/db?a=b@c', ['p%40ss', 'p@ss']],
+  ['two http://a:b@h and ssh://git:c@h/x', 'two http://h and ssh://h/x', ['b', 'c']],
+  ['http://u:p@ss@h/x', 'http://h/x', ['p@ss']],
+  ['http://u:pa/ss@h/x', 'http://h/x', ['pa/ss']],
+  ['http://u:12/ss@h/x', 'http://u:12/ss@h/x', []],
+  ['https://h:8080/@scope/pkg', 'https://h:8080/@scope/pkg', []],
+  ['http://[::1]:80/@scope', 'http://[::1]:80/@scope', []],
+  ['git@h:x/y.git and a@b.example', 'git@h:x/y.git and a@b.example', []],
+  ['http://u:%zz@h', 'http://h', ['%zz']],
+])('%s', (text, without, secrets) => {
+  expect(withoutCredentialsIn(text)).toBe(without);
+  expect(credentialsIn(text)).toEqual(secrets);
+});
+
+test('takes time that grows with the text alone', () => {
+  const text = '://a:b'.repeat(100_000);
+  expect(withoutCredentialsIn(`${text}@`).length).toBeLessThanOrEqual(text.length + 1);
+});

@@ -1,0 +1,106 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { RunState } from '../../../src/core/run-state.ts';
+import { openHalo, type TestHalo } from '../../support/halo/halo.ts';
+import { startModelServer, type Turn } from '../../support/model/model-server.ts';
+import { makeRepository, type TestRepository } from '../../support/repository/repository.ts';
+
+const GREET: Turn[] = [
+  { run: 'date +%N; head -c 8 /dev/urandom | od -An -tx1' },
+  { write: 'greeting.txt', content: 'hello\n' },
+  { run: 'cat greeting.txt' },
+  { json: { status: 'ok', summary: 'Added the greeting.' } },
+];
+
+let halo: TestHalo;
+const repositories: TestRepository[] = [];
+
+beforeAll(async () => {
+  process.env.HALO_TEST_KEY = 'sk-test-77d0';
+  halo = await openHalo();
+});
+afterAll(async () => {
+  delete process.env.HALO_TEST_KEY;
+  await halo.close();
+  for (const repository of repositories) repository.remove();
+});
+
+/** Records a run; the provider is gone afterwards. */
+async function record(agent: string, turns: Turn[], more: string[] = []): Promise<RunState> {
+  const server = await startModelServer({ turns });
+  const repository = makeRepository({});
+  repositories.push(repository);
+  const settings = [
+    `agent=${agent}`,
+    `model.base_url=${server.url}`,
+    'model.key_env=HALO_TEST_KEY',
+    'model.mode=record',
+    'gates=["grep -q hello greeting.txt"]',
+    'retry.attempts=1',
+    'retry.backoff="10ms"',
+    ...more,
+  ];
+  const state = await halo.run(repository.root, [{ id: 'hello' }], settings);
+  await server.close();
+  return state;
+}
+
+describe.each(['codex', 'claude'])('an attempt of %s', (agent) => {
+  it('ends again as it did, in the same image, and lands nothing', async () => {
+    const { runId, stories } = await record(agent, GREET);
+    expect(stories[0]).toMatchObject({ progress: 'passed' });
+    const before = readFileSync(join(halo.home, 'runs', runId, 'journal.jsonl'), 'utf8');
+    const replayed = await halo.operations.replay(runId, { storyId: 'hello' });
+    expect(replayed).toMatchObject({ story: 'hello', attempt: 1, image: expect.stringMatching(/^sha256:/) as string });
+    expect(replayed.checks).toEqual([
+      { what: 'ending', recorded: 'SUCCESS', found: 'SUCCESS', ok: true },
+      { what: 'answer', recorded: 'Added the greeting.', found: 'Added the greeting.', ok: true },
+      expect.objectContaining({ what: 'change', ok: true }),
+    ]);
+    // What the first command printed is another number each time.
+    expect(replayed.divergence).toMatch(/^Request 2 differs from the recorded one, first at .*(output|content)/);
+    expect(readFileSync(join(halo.home, 'runs', runId, 'journal.jsonl'), 'utf8')).toBe(before);
+  });
+});
+
+describe('an attempt that failed', () => {
+  it('fails again, and says the same of itself', async () => {
+    const { runId, stopReason } = await record('codex', GREET, ['gates=["exit 3"]']);
+    expect(stopReason).toBe('GATE_FAILED');
+    const replayed = await halo.operations.replay(runId, { storyId: 'hello', attempt: 1 });
+    expect(replayed.checks.map(({ what, found, ok }) => [what, found, ok])).toEqual([
+      ['ending', 'GATE_FAILED', true],
+      ['answer', expect.stringContaining('exit 3'), true],
+      ['change', expect.stringMatching(/^[0-9a-f]{64}$/), true],
+    ]);
+  });
+});
+
+describe('a repetition that goes another way', () => {
+  it('says where the agent left the cassette', async () => {
+    const { runId } = await record('codex', GREET);
+    const cassette = join(halo.home, 'runs', runId, 'artifacts/hello/1/cassette.jsonl');
+    const lines = readFileSync(cassette, 'utf8').split('\n');
+    writeFileSync(cassette, [lines[0], lines[1], lines[3], lines[4], ''].join('\n'));
+    const replayed = await halo.operations.replay(runId, { storyId: 'hello' });
+    expect(replayed.checks[0]).toEqual({ what: 'ending', recorded: 'SUCCESS', found: 'ENGINE_ERROR', ok: false });
+    expect(replayed.divergence).toMatch(
+      /^Replay: request 2 carries 1 tool results, but the cassette hello\.jsonl has 2 there; they differ first at input/,
+    );
+  });
+
+  it('needs a cassette, and a story that was tried', async () => {
+    const { runId } = await record('codex', GREET, ['model.mode=live']);
+    await expect(halo.operations.replay(runId, { storyId: 'hello' })).rejects.toMatchObject({
+      code: 'CASSETTE_MISSING',
+      hint: expect.stringContaining('model.mode=record') as string,
+    });
+    await expect(halo.operations.replay(runId, { storyId: 'other' })).rejects.toMatchObject({
+      code: 'STORY_NOT_FOUND',
+    });
+    await expect(halo.operations.replay(runId, { storyId: 'hello', attempt: 7 })).rejects.toMatchObject({
+      code: 'STORY_NOT_FOUND',
+    });
+  });
+});

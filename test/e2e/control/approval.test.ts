@@ -1,0 +1,114 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { openHalo, OK, prdOf, scripted, type TestHalo, type TestStory } from '../../support/halo/halo.ts';
+import { makeRepository, type TestRepository } from '../../support/repository/repository.ts';
+
+let halo: TestHalo;
+let repository: TestRepository;
+let folder: string;
+
+beforeAll(async () => (halo = await openHalo()));
+afterAll(() => halo.close());
+beforeEach(() => {
+  repository = makeRepository();
+  folder = mkdtempSync(join(tmpdir(), 'halo-prd-'));
+});
+afterEach(() => {
+  repository.remove();
+  rmSync(folder, { recursive: true });
+});
+
+const QUICK = `echo x >> x; ${OK}`;
+
+describe('[approval] mode', () => {
+  it('story holds each proven commit until a person says yes, and the record says who', async () => {
+    const settings = scripted(QUICK, ['true'], ['approval.mode=story']);
+    const held = await halo.run(repository.root, [{ id: 'A' }, { id: 'B' }], settings);
+    expect(held).toMatchObject({ stopReason: 'NEEDS_HUMAN', stories: [{ held: { paths: [] } }, {}] });
+    expect(repository.git('for-each-ref', 'refs/heads/halo')).toBe('');
+    const decide = { code: 'STEER_REFUSED', hint: expect.stringContaining('`halo approve`') as string };
+    await expect(halo.operations.retry(held.runId, undefined)).rejects.toMatchObject(decide);
+    await expect(halo.operations.resume(held.runId, {})).rejects.toMatchObject(decide);
+    await halo.operations.actingAs('ann@desk').approve(held.runId, 'A');
+    const next = await halo.untilEnd(held.runId);
+    expect(next).toMatchObject({ stories: [{ progress: 'passed' }, { progress: 'needs_human' }] });
+    const note = repository.git('notes', '--ref=halo', 'show', next.stories[0]!.commit!);
+    expect(JSON.parse(note)).toMatchObject({ approved: true, approvedBy: 'ann@desk' });
+    expect(halo.readFile(held.runId, 'agent.log')).toContain('by ann@desk');
+  });
+
+  it('run holds the branch before it is landed', async () => {
+    const settings = scripted(QUICK, ['true'], ['approval.mode=run']);
+    const { runId, tip } = await halo.run(repository.root, [{ id: 'A' }], settings);
+    const { operations } = halo;
+    expect((await operations.get(runId)).state).toMatchObject({ needsApproval: true });
+    await expect(operations.land(runId)).rejects.toMatchObject({ code: 'LAND_REFUSED' });
+    await operations.rejectRun(runId, 'not yet');
+    await expect(operations.land(runId)).rejects.toMatchObject({
+      message: expect.stringContaining('not yet') as string,
+    });
+    expect(await operations.actingAs('ann@desk').approveRun(runId)).toEqual({ runId, changed: true, tip });
+    expect(await operations.approveRun(runId)).toEqual({ runId, changed: false, tip });
+    expect(JSON.parse(repository.git('notes', '--ref=halo', 'show', tip))).toMatchObject({ approvedBy: 'ann@desk' });
+    expect(await operations.land(runId)).toMatchObject({ branch: 'main', to: tip });
+  });
+});
+
+describe('a PRD that has changed', () => {
+  const write = (stories: TestStory[]) => {
+    const path = join(folder, 'prd.json');
+    const { bytes } = prdOf(stories);
+    writeFileSync(path, bytes);
+    return { path, bytes };
+  };
+  const pausedRun = async (stories: TestStory[]) => {
+    const [submitted] = await halo.operations.submit({
+      prd: write(stories),
+      repos: [repository.root],
+      profile: undefined,
+      set: scripted(`sleep 1; ${QUICK}`),
+      allowDirty: false,
+    });
+    const { runId } = submitted!;
+    for await (const event of halo.operations.follow(runId, { after: 0, follow: true }))
+      if (event.type === 'phase.started' && event.phase === 'agent') break;
+    await halo.operations.pause(runId, { now: false });
+    for await (const event of halo.operations.follow(runId, { after: 0, follow: true }))
+      if (event.type === 'story.ended') break;
+    return runId;
+  };
+
+  it('is refused on resume, and taken with replan: what landed stays, the rest follows the file', async () => {
+    const runId = await pausedRun([{ id: 'A' }, { id: 'B' }, { id: 'C' }]);
+    write([{ id: 'A', passes: true }, { id: 'B', title: 'Another' }, { id: 'D' }]);
+    await expect(halo.operations.resume(runId, {})).rejects.toMatchObject({
+      code: 'STEER_REFUSED',
+      message: expect.stringContaining('changed: B; new: D; gone: C') as string,
+    });
+    expect(await halo.operations.resume(runId, { replan: {} })).toMatchObject({ stories: ['B', 'D'] });
+    const ended = await halo.untilEnd(runId);
+    const progress = ended.stories.map(({ id, title, progress }) => [id, title, progress]);
+    expect(progress).toEqual([
+      ['A', 'Story A', 'passed'],
+      ['B', 'Another', 'passed'],
+      ['D', 'Story D', 'passed'],
+      ['C', 'Story C', 'skipped'],
+    ]);
+    expect(Number(repository.git('rev-list', '--count', `main..halo/${runId}`))).toBe(3);
+    expect((await halo.operations.resume(runId, { replan: {} })).says).toContain('nothing to do');
+    rmSync(join(folder, 'prd.json'));
+    await expect(halo.operations.resume(runId, { replan: {} })).rejects.toMatchObject({
+      code: 'STEER_REFUSED',
+      message: `The PRD ${join(folder, 'prd.json')} is not on this machine.`,
+    });
+  });
+
+  it('is the same when only progress was marked', async () => {
+    const runId = await pausedRun([{ id: 'A' }, { id: 'B' }]);
+    write([{ id: 'A', passes: true }, { id: 'B' }]);
+    await halo.operations.resume(runId, {});
+    expect(await halo.untilEnd(runId)).toMatchObject({ stopReason: 'SUCCESS' });
+  });
+});

@@ -1,0 +1,172 @@
+import { execFileSync } from 'node:child_process';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { openLocal } from '../../../src/api/local.ts';
+import type { Operations } from '../../../src/api/operations.ts';
+import type { RunState, StoryState } from '../../../src/core/run-state.ts';
+import { openHalo, OK, scripted, type TestHalo } from '../../support/halo/halo.ts';
+import { makeRepository, type TestRepository } from '../../support/repository/repository.ts';
+
+let halo: TestHalo;
+let repository: TestRepository;
+/** Another hand than that of the worker: they meet in the journal alone. */
+let person: Operations;
+
+beforeAll(async () => {
+  halo = await openHalo({ concurrency: 3 });
+  person = openLocal({ host: halo.host });
+});
+afterAll(async () => {
+  await person.close();
+  await halo.close();
+});
+beforeEach(() => (repository = makeRepository()));
+afterEach(() => repository.remove());
+
+const QUICK = `echo x >> x; ${OK}`;
+/** Goes on for ever, unless the repository holds the file `go`. */
+const SLOW = `test -e go || sleep 600; ${QUICK}`;
+
+async function untilPhase(runId: string, phase: string): Promise<void> {
+  for await (const event of person.follow(runId, { after: 0, follow: true }))
+    if (event.type === 'phase.started' && event.phase === phase) return;
+}
+
+async function stateOf(runId: string): Promise<RunState> {
+  return (await person.get(runId)).state;
+}
+
+async function until(runId: string, isSo: (state: RunState) => boolean): Promise<RunState> {
+  return vi.waitFor(
+    async () => {
+      const state = await stateOf(runId);
+      expect(isSo(state)).toBe(true);
+      return state;
+    },
+    { timeout: 60_000, interval: 50 },
+  );
+}
+
+const containersOf = (runId: string) =>
+  execFileSync('docker', ['ps', '-aq', '--filter', `label=dev.halo.run=${runId}`], { encoding: 'utf8' }).trim();
+
+const commitsOf = (runId: string) => {
+  const branch = `refs/heads/halo/${runId}`;
+  if (repository.git('for-each-ref', branch) === '') return 0;
+  return Number(repository.git('rev-list', '--count', `main..${branch}`));
+};
+
+const progress = ({ stories }: RunState) => stories.map((story: StoryState) => story.progress);
+
+describe('halo cancel', () => {
+  it('ends a run in the middle of its agent, and its containers go', async () => {
+    const runId = await halo.submit(repository.root, [{ id: 'A' }, { id: 'B' }], scripted(SLOW));
+    await untilPhase(runId, 'agent');
+    expect(await person.cancel(runId, undefined)).toMatchObject({ changed: true, stories: ['A'] });
+    expect(await stateOf(runId)).toMatchObject({ status: 'ended', stopReason: 'USER_ABORT' });
+    await vi.waitFor(() => expect(containersOf(runId)).toBe(''), { timeout: 30_000, interval: 200 });
+    expect(commitsOf(runId)).toBe(0);
+    expect(progress(await stateOf(runId))).toEqual(['cancelled', 'pending']);
+    expect(halo.readFile(runId, 'debug_bundle/summary.md')).toContain('cancelled by');
+    expect(await person.cancel(runId, undefined)).toMatchObject({ changed: false });
+  });
+
+  it('takes one story out, and the run goes on without it', async () => {
+    const runId = await halo.submit(repository.root, [{ id: 'A' }, { id: 'B' }], scripted(SLOW));
+    await untilPhase(runId, 'agent');
+    await person.cancel(runId, 'B');
+    expect(await person.cancel(runId, 'B')).toMatchObject({ changed: false });
+    expect((await person.cancel(runId, 'A')).says).toContain('the run has ended');
+    expect(await halo.untilEnd(runId)).toMatchObject({ stopReason: 'USER_ABORT' });
+    await expect(person.cancel(runId, 'C')).rejects.toMatchObject({ code: 'STORY_NOT_FOUND' });
+  });
+
+  it('says when there is nothing to cancel', async () => {
+    const { runId } = await halo.run(repository.root, [{ id: 'A' }], scripted(QUICK));
+    await expect(person.cancel(runId, undefined)).rejects.toMatchObject({ code: 'STEER_REFUSED' });
+    await expect(person.cancel(runId, 'A')).rejects.toMatchObject({ code: 'STEER_REFUSED' });
+    await expect(person.pause(runId, { now: true })).rejects.toMatchObject({ code: 'STEER_REFUSED' });
+    await expect(person.resume(runId, {})).rejects.toMatchObject({ code: 'STEER_REFUSED' });
+    await expect(person.retry(runId, undefined)).rejects.toMatchObject({ code: 'STEER_REFUSED' });
+    await expect(person.retry(runId, 'A')).rejects.toMatchObject({ code: 'STEER_REFUSED' });
+    expect(await stateOf(runId)).toMatchObject({ status: 'ended', stopReason: 'SUCCESS' });
+  });
+});
+
+describe('halo pause', () => {
+  it('lets the story under way end, and holds the next one until it is resumed', async () => {
+    const script = `sleep 1; ${QUICK}`;
+    const runId = await halo.submit(repository.root, [{ id: 'A' }, { id: 'B' }], scripted(script));
+    await untilPhase(runId, 'agent');
+    const says = expect.stringContaining('under way to the end: A.') as string;
+    expect(await person.pause(runId, { now: false })).toMatchObject({ changed: true, stories: ['A'], says });
+    expect(await person.pause(runId, { now: false })).toMatchObject({ changed: false });
+    const paused = await until(runId, ({ stories }) => stories[0]?.progress === 'passed');
+    expect(paused).toMatchObject({ status: 'running', paused: { now: false } });
+    expect(await person.resume(runId, {})).toMatchObject({ changed: true });
+    const ended = await halo.untilEnd(runId);
+    expect(ended).toMatchObject({ stopReason: 'SUCCESS', stories: [{ attempts: 1 }, { attempts: 1 }] });
+    expect(commitsOf(runId)).toBe(2);
+  });
+
+  it('interrupts the story with --now at no cost, and resume begins it anew', async () => {
+    const runId = await halo.submit(repository.root, [{ id: 'A' }], scripted(`test -e x || sleep 3; ${QUICK}`));
+    await untilPhase(runId, 'agent');
+    await person.pause(runId, { now: true });
+    await vi.waitFor(() => expect(containersOf(runId)).toBe(''), { timeout: 30_000, interval: 200 });
+    expect(await stateOf(runId)).toMatchObject({ status: 'running', stories: [{ progress: 'in_progress' }] });
+    await person.resume(runId, {});
+    const ended = await halo.untilEnd(runId);
+    expect(ended).toMatchObject({ stopReason: 'SUCCESS', epoch: 2, stories: [{ attempts: 1 }] });
+  });
+
+  it('can be taken back while the story is still being interrupted', async () => {
+    const runId = await halo.submit(repository.root, [{ id: 'A' }], scripted(`sleep 1; ${QUICK}`));
+    await untilPhase(runId, 'agent');
+    await person.pause(runId, { now: true });
+    await person.resume(runId, {});
+    expect(await halo.untilEnd(runId)).toMatchObject({ stopReason: 'SUCCESS', stories: [{ attempts: 1 }] });
+    expect(commitsOf(runId)).toBe(1);
+  });
+});
+
+describe('halo retry', () => {
+  it('does a failed story anew with fresh attempts, and nothing that landed', async () => {
+    const gates = ['test ! -e bad || test "$(cat count)" -gt 2'];
+    const script = `echo x >> count; ${OK}`;
+    const failing = `case $(cat) in *"Story B"*) touch bad; echo 1 > count;; *) echo x > a;; esac; ${OK}`;
+    expect(script).not.toBe(failing);
+    const stories = [{ id: 'A' }, { id: 'B' }, { id: 'C' }];
+    const ended = await halo.run(repository.root, stories, scripted(failing, gates));
+    expect(progress(ended)).toEqual(['passed', 'failed', 'pending']);
+    const { runId } = ended;
+    expect(await person.retry(runId, undefined)).toMatchObject({ changed: true, stories: ['B'] });
+    const again = await halo.untilEnd(runId);
+    expect(again.stories.map(({ attempts }) => attempts)).toEqual([1, 2, 0]);
+    expect(commitsOf(runId)).toBe(1);
+    await person.retry(runId, 'B');
+    await halo.untilEnd(runId);
+    expect(await stateOf(runId)).toMatchObject({ stories: [{}, { attempts: 3 }, {}] });
+  });
+
+  it('does one of several failed stories anew, and refuses what could not start', async () => {
+    const script = `case $(cat) in *"Story A"*) exit 1;; *) exit 2;; esac`;
+    const stories = [{ id: 'A' }, { id: 'B' }, { id: 'C', dependsOn: ['A', 'B'] }];
+    const ended = await halo.run(repository.root, stories, scripted(script, ['true'], ['run.on_failure=continue']));
+    const { runId } = ended;
+    expect(progress(ended)).toEqual(['failed', 'failed', 'pending']);
+    await person.retry(runId, 'B');
+    expect((await halo.untilEnd(runId)).stories.map(({ attempts }) => attempts)).toEqual([1, 2, 0]);
+    const hint = expect.stringContaining(`halo retry ${runId}`) as string;
+    await expect(person.retry(runId, 'C')).rejects.toMatchObject({ code: 'STEER_REFUSED', hint });
+    await expect(person.resume(runId, {})).rejects.toMatchObject({ code: 'STEER_REFUSED', hint });
+  });
+
+  it('lets a cancelled run go on', async () => {
+    const runId = await halo.submit(repository.root, [{ id: 'A' }], scripted(`sleep 2; ${QUICK}`));
+    await untilPhase(runId, 'agent');
+    await person.cancel(runId, undefined);
+    expect(await person.retry(runId, undefined)).toMatchObject({ changed: true, stories: ['A'] });
+    expect(await halo.untilEnd(runId)).toMatchObject({ stopReason: 'SUCCESS', stories: [{ attempts: 2 }] });
+    expect(commitsOf(runId)).toBe(1);
+  });
+});

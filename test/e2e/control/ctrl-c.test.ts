@@ -1,0 +1,137 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { JournalEvent } from '../../../src/core/journal/events.ts';
+import { shellQuote } from '../../../src/lib/shell-quote.ts';
+import { OK, prdOf, scripted } from '../../support/halo/halo.ts';
+import { openHome, type HaloHome, type HaloProcess } from '../../support/halo/halo-process.ts';
+import { makeRepository, type TestRepository } from '../../support/repository/repository.ts';
+
+const BIN = resolve(import.meta.dirname, '../../../bin/halo');
+/** What a process that left holds is taken over soon. */
+const QUICK = { HALO_TAKEOVER: '3s' };
+const CTRL_C = '\u0003';
+const PATIENCE = { timeout: 60_000, interval: 200 };
+
+let home: HaloHome;
+let repository: TestRepository;
+
+beforeEach(() => {
+  home = openHome();
+  repository = makeRepository();
+  repository.write('prd.json', Buffer.from(prdOf([{ id: 'A' }, { id: 'B' }, { id: 'C' }]).bytes).toString());
+  repository.commit('the PRD');
+});
+afterEach(async () => {
+  await home.close();
+  repository.remove();
+});
+
+const options = (script: string) => scripted(script).flatMap((setting) => ['-c', setting]);
+/** Each story adds a line. */
+const work = (seconds: number) => `echo x >> x; sleep ${seconds}; ${OK}`;
+
+/** `halo run prd.json` in a terminal of its own. */
+function runAtTerminal(script: string) {
+  const words = [process.execPath, BIN, 'run', 'prd.json', ...options(script)].map(shellQuote).join(' ');
+  const child = spawn('script', ['-qfec', `stty cols 100 rows 30; exec ${words}`, '/dev/null'], {
+    cwd: repository.root,
+    env: { ...process.env, HALO_HOME: home.dir, HALO_URL: undefined, TERM: 'xterm', CI: undefined, ...QUICK },
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  let shown = '';
+  child.stdout.on('data', (data: Buffer) => (shown += data.toString()));
+  return {
+    shows: (text: string) => vi.waitFor(() => expect(shown).toContain(text), PATIENCE),
+    press: (keys: string) => void child.stdin.write(keys),
+    shown: () => shown,
+    ended: once(child, 'close').then(([code]) => code as number),
+  };
+}
+
+/** The journal of the newest run. */
+function journal(): JournalEvent[] {
+  const runs = join(home.dir, 'runs');
+  const newest = readdirSync(runs)
+    .filter((name) => /^[0-9a-z]{15}$/.test(name))
+    .sort()
+    .at(-1);
+  return readFileSync(join(runs, newest ?? '', 'journal.jsonl'), 'utf8')
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line) as JournalEvent);
+}
+
+const types = () => journal().map(({ type }) => type);
+const untilAgent = () => vi.waitFor(() => expect(JSON.stringify(journal())).toContain('"phase":"agent"'), PATIENCE);
+
+async function startUp(): Promise<HaloProcess> {
+  const up = home.start(['up', '--workers', '1', '--listen', '127.0.0.1:0'], { cwd: repository.root, env: QUICK });
+  await up.says('token');
+  return up;
+}
+
+describe('Ctrl-C in halo run, while halo up serves the same home', { timeout: 180_000 }, () => {
+  it('stops after the story under way; the next run has that story and all others', async () => {
+    await startUp();
+    const run = runAtTerminal(work(4));
+    await run.shows('Ctrl-C stops after this story');
+    await untilAgent();
+    run.press('zqzq\r');
+    run.press(CTRL_C);
+    await run.shows('stopping after A: no other story starts.');
+    expect(await run.ended).toBe(130);
+    expect(run.shown()).not.toContain('zq');
+    expect(types().filter((type) => type === 'story.started')).toHaveLength(1);
+    expect(journal().find((event) => event.type === 'story.ended')).toMatchObject({ verdict: 'passed' });
+    expect(journal().at(-1)).toMatchObject({ type: 'run.ended', stopReason: 'USER_ABORT' });
+    const second = await home.halo(['run', 'prd.json', ...options(work(0))], { cwd: repository.root });
+    expect(second).toMatchObject({ code: 0 });
+    const [made] = journal();
+    const branch = `halo/${made?.type === 'run.created' ? made.runId : ''}`;
+    expect(repository.git('log', '--format=%s', `main..${branch}`).split('\n')).toEqual([
+      'feat: [C] - Story C',
+      'feat: [B] - Story B',
+      'feat: [A] - Story A',
+    ]);
+  });
+
+  it('pressed again and again cancels the run before halo exits, so that no worker continues it', async () => {
+    await startUp();
+    const run = runAtTerminal(work(60));
+    await untilAgent();
+    run.press(CTRL_C.repeat(4));
+    expect(await run.ended).toBe(130);
+    expect(types().filter((type) => type === 'story.started')).toHaveLength(1);
+    expect(journal().find(({ type }) => type === 'run.ended')).toMatchObject({ stopReason: 'USER_ABORT' });
+  });
+
+  it('pressed before the run has begun keeps it from starting', async () => {
+    const run = home.start(['run', 'prd.json', ...options(work(0))], { cwd: repository.root });
+    await vi.waitFor(() => expect(readdirSync(home.dir)).toContain('workers'), PATIENCE);
+    run.process.kill('SIGINT');
+    expect((await run.ended).code).toBe(130);
+    expect(journal().at(-1)).toMatchObject({ type: 'run.ended', stopReason: 'USER_ABORT' });
+    expect(types()).not.toContain('story.ended');
+  });
+
+  it('d leaves the run to a worker, or says that none is there', async () => {
+    const run = runAtTerminal(work(5));
+    await untilAgent();
+    run.press('d');
+    await run.shows('no worker is there to continue the run');
+    const up = await startUp();
+    run.press('d');
+    await run.shows('left to the workers');
+    expect(await run.ended).toBe(130);
+    expect(types()).not.toContain('run.ended');
+    await vi.waitFor(
+      () => expect(journal().find(({ type }) => type === 'run.ended')).toMatchObject({ stopReason: 'SUCCESS' }),
+      { timeout: 120_000, interval: 500 },
+    );
+    await up.says('SUCCESS 3 of 3 stories landed');
+    for (const story of ['A', 'B', 'C']) expect(up.stdout()).toMatch(new RegExp(`  ${story} passed [0-9a-f]{7} `));
+  });
+});

@@ -1,0 +1,96 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { RunView } from '../../../src/api/operations.ts';
+import { checkInvariants } from '../../support/faults/check-invariants.ts';
+import { stalledCounts } from '../../support/faults/stalled-counts.ts';
+import { FULL, LEVEL } from '../../chaos/level.ts';
+import { openWorld, stopWorker, tidyUp, type World } from '../../support/faults/world.ts';
+import { OK, scripted } from '../../support/halo/halo.ts';
+import type { HaloProcess } from '../../support/halo/halo-process.ts';
+import type { TestRepository } from '../../support/repository/repository.ts';
+
+/** Longest that a worker takes to go after the first signal: service managers kill after a minute. */
+const DEADLINE_MS = 50_000;
+const DEPLOYMENTS = LEVEL < FULL ? 2 : 5;
+
+let world: World;
+let repository: TestRepository;
+
+beforeEach(() => {
+  world = openWorld();
+  repository = world.addRepository();
+});
+afterEach(() => world.close());
+
+const submit = (script: string) => world.submit(repository, [{ id: 'A' }], scripted(script));
+
+const untilAgent = (runId: string, nth: number) =>
+  vi.waitFor(
+    () => {
+      const agents = world.journal(runId).filter((event) => event.type === 'phase.started' && event.phase === 'agent');
+      expect(agents.length).toBe(nth);
+    },
+    { timeout: 90_000, interval: 50 },
+  );
+
+async function drain({ process, ended }: HaloProcess): Promise<number | null> {
+  const asked = Date.now();
+  process.kill('SIGTERM');
+  const { code } = await ended;
+  expect(Date.now() - asked).toBeLessThan(DEADLINE_MS);
+  return code;
+}
+
+describe('hazard 23: SIGTERM, twice, and many deployments', { timeout: 400_000 }, () => {
+  it('the first signal hands the story back at no cost, deployment after deployment, and it is done in the end', async () => {
+    const runId = await submit(`sleep 5; echo x >> x; ${OK}`);
+    for (let nth = 1; nth <= DEPLOYMENTS; nth += 1) {
+      const deployed = world.startWorker();
+      await untilAgent(runId, nth);
+      expect(await drain(deployed)).toBe(0);
+      expect(world.journal(runId).filter(({ type }) => type === 'story.returned')).toHaveLength(nth);
+    }
+    const last = world.startWorker();
+    await world.untilEnded(runId);
+    const { state } = await world.operations.get(runId);
+    const epoch = DEPLOYMENTS + 1;
+    expect(state).toMatchObject({ stopReason: 'SUCCESS', epoch, stories: [{ attempts: 1, starts: 0 }] });
+    expect(await stalledCounts(world)).toEqual([0]);
+    await stopWorker(last);
+    await checkInvariants(world, [{ runId, repository, main: 'unchanged', landed: ['A'] }]);
+  });
+
+  it('the second signal ends a worker at once that hangs, and status says that nobody works on the run', async () => {
+    const runId = await submit(`sleep 60; ${OK}`);
+    const stopped = world.startWorker({ HALO_FAILPOINT: 'close.before:hang' });
+    await untilAgent(runId, 1);
+    stopped.process.kill('SIGTERM');
+    await stopped.says('stopping in good order');
+    stopped.process.kill('SIGTERM');
+    expect((await stopped.ended).code).toBe(130);
+    const halo = (...words: string[]) => world.home.halo(words, { cwd: repository.root });
+    const status = await halo('status', runId);
+    expect(status.stdout).toContain('no worker is running: start one with `halo worker`');
+    expect((await halo('status')).stderr).toContain('no worker is running');
+    expect((await halo('land', runId)).stderr).toContain('start one with `halo worker`');
+    await halo('pause', runId);
+    expect((await halo('status', runId)).stdout).toMatch(/paused by .+: `halo resume/);
+    const cancelled = await halo('cancel', runId);
+    expect(cancelled).toMatchObject({ code: 0, stdout: `cancelled  ${runId}  It is cancelled; nothing had landed.\n` });
+    const { state } = JSON.parse((await halo('status', runId, '--json')).stdout) as RunView;
+    expect(state).toMatchObject({ status: 'ended', stopReason: 'USER_ABORT' });
+    await tidyUp(world);
+    await checkInvariants(world, [{ runId, repository, main: 'unchanged', landed: [], stopReason: 'USER_ABORT' }]);
+  });
+
+  it.skipIf(LEVEL < FULL)('a worker whose cleaning hangs goes in time, and the next one cleans up', async () => {
+    const runId = await submit(`sleep 8; echo x >> x; ${OK}`);
+    const hung = world.startWorker({ HALO_FAILPOINT: 'close.before:hang' });
+    await untilAgent(runId, 1);
+    expect(await drain(hung)).toBe(1);
+    const next = world.startWorker();
+    await world.untilEnded(runId);
+    await stopWorker(next);
+    await tidyUp(world);
+    await checkInvariants(world, [{ runId, repository, main: 'unchanged', landed: ['A'] }]);
+  });
+});

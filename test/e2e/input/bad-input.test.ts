@@ -1,0 +1,277 @@
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { OK, prdOf, scripted } from '../../support/halo/halo.ts';
+import { expectOneError, leftovers } from '../../support/halo/refusal.ts';
+import { openHome, type Ended, type HaloHome } from '../../support/halo/halo-process.ts';
+import { makeRepository, type TestRepository } from '../../support/repository/repository.ts';
+
+let home: HaloHome;
+let repository: TestRepository;
+
+beforeEach(() => {
+  home = openHome();
+  repository = makeRepository();
+});
+afterEach(async () => {
+  await home.close();
+  repository.remove();
+});
+
+const STORY = { id: 'S-1', title: 'One', size: 'S', acceptance: ['It works.'] };
+const AGENT = settings(scripted(`echo x > x; ${OK}`));
+
+function settings(pairs: string[]): string[] {
+  return pairs.flatMap((pair) => ['-c', pair]);
+}
+
+/** A PRD beside the repository. */
+function prd(
+  content: string | object = JSON.parse(Buffer.from(prdOf([{ id: 'A' }]).bytes).toString()) as object,
+): string {
+  const path = join(repository.root, '..', 'prd.json');
+  writeFileSync(path, typeof content === 'string' ? content : JSON.stringify(content));
+  return path;
+}
+
+function hanuman(stories: object[]): string {
+  return prd({ schemaVersion: '0.1', project: 'Test', stories });
+}
+
+function run(words: string[], env: Record<string, string | undefined> = {}, cwd = repository.root): Promise<Ended> {
+  return home.halo(words, { cwd, env });
+}
+
+async function expectRefusal(end: Ended, code: number, ...says: string[]): Promise<void> {
+  expectOneError(end, code, says);
+  expect(await leftovers(home.dir)).toEqual([]);
+  expect(repository.git('for-each-ref', '--format=%(refname)', 'refs/heads/halo', 'refs/halo')).toBe('');
+}
+
+describe('halo run refuses a repository', () => {
+  it('that is not there', async () => {
+    const there = join(repository.root, 'nowhere');
+    await expectRefusal(await run(['run', prd(), ...AGENT, '--repo', there]), 6, there, 'there is no such folder');
+  });
+
+  it('that is no git repository', async () => {
+    const folder = join(repository.root, '..');
+    await expectRefusal(await run(['run', prd(), ...AGENT], {}, folder), 6, folder, 'not a git repository', 'git init');
+  });
+
+  it('without commits', async () => {
+    const empty = join(repository.root, '..', 'empty');
+    execFileSync('git', ['init', '-q', empty]);
+    await expectRefusal(await run(['run', prd(), ...AGENT], {}, empty), 6, `${empty} has no commits`, 'first commit');
+  });
+
+  it('with uncommitted changes, and names them', async () => {
+    repository.write('README.md', 'Changed.\n');
+    repository.write('new.txt', 'new\n');
+    const end = await run(['run', prd(), ...AGENT]);
+    await expectRefusal(end, 6, 'uncommitted changes: README.md.', '--allow-dirty');
+  });
+
+  it('at an address that does not answer', async () => {
+    const end = await run(['run', prd(), ...AGENT, '--repo', 'file:///no/such/repository']);
+    await expectRefusal(end, 6, 'file:///no/such/repository');
+  });
+
+  it('with submit, all of them when one is wrong, and the same one twice', async () => {
+    const other = makeRepository();
+    const both = ['--repo', other.root, '--repo', join(repository.root, '..')];
+    await expectRefusal(await run(['submit', prd(), ...AGENT, ...both]), 6, 'not a git repository');
+    const twice = ['--repo', repository.root, '--repo', `${repository.root}/.`];
+    await expectRefusal(await run(['submit', prd(), ...AGENT, ...twice]), 2, 'twice');
+    other.remove();
+  });
+});
+
+describe('halo run refuses a PRD', () => {
+  it('that is not there', async () => {
+    await expectRefusal(await run(['run', 'nope.json', ...AGENT]), 6, join(repository.root, 'nope.json'));
+  });
+
+  it('that is a folder', async () => {
+    await expectRefusal(await run(['run', '.git', ...AGENT]), 6, join(repository.root, '.git'), 'folder');
+  });
+
+  it('that is no JSON, with the place', async () => {
+    const path = prd('{\n  "schemaVersion": "0.1",,\n}');
+    await expectRefusal(await run(['run', path, ...AGENT]), 6, `${path}:2:26`);
+  });
+
+  it('with more than ten stories of the hanuman dialect', async () => {
+    const path = hanuman(Array.from({ length: 11 }, (_, index) => ({ ...STORY, id: `S-${index}` })));
+    await expectRefusal(await run(['run', path, ...AGENT]), 6, path, '11 stories', 'at most 10');
+  });
+
+  it('of more than 4 MiB', async () => {
+    const path = hanuman([{ ...STORY, notes: 'x'.repeat(4 * 1024 * 1024) }]);
+    await expectRefusal(await run(['run', path, ...AGENT]), 6, path, 'at most 4194304');
+  });
+
+  it('with an unknown size', async () => {
+    const path = hanuman([{ ...STORY, size: 'XL' }]);
+    await expectRefusal(await run(['run', path, ...AGENT]), 6, `${path}:1:`, 'must be "S" or "M", not "XL"');
+  });
+
+  it('with duplicate ids', async () => {
+    const path = hanuman([STORY, STORY]);
+    await expectRefusal(await run(['run', path, ...AGENT]), 6, `${path}:1:`, 'S-1');
+  });
+
+  it('of no dialect that it knows', async () => {
+    const path = prd({ hello: 1 });
+    await expectRefusal(await run(['run', path, ...AGENT]), 6, path);
+  });
+});
+
+describe('halo run refuses settings', () => {
+  it('without gates', async () => {
+    const end = await run(['run', prd(), '-c', 'agent=command', '-c', 'agents.command.run="true"']);
+    await expectRefusal(end, 6, 'No gates are configured', repository.root, 'halo init');
+  });
+
+  it('with an unknown key in halo.toml, and names the nearest', async () => {
+    repository.write('halo.toml', 'gats = ["true"]\n');
+    await expectRefusal(await run(['run', prd(), ...AGENT]), 6, 'halo.toml:1', 'did you mean "gates"');
+  });
+
+  it('that are no TOML', async () => {
+    repository.write('halo.toml', 'gates = [\n');
+    await expectRefusal(await run(['run', prd(), ...AGENT]), 6, 'halo.toml:');
+  });
+
+  it('with an unknown key after -c', async () => {
+    await expectRefusal(await run(['run', prd(), ...AGENT, '-c', 'limits.wal=1']), 6, 'did you mean "limits.wall"');
+  });
+
+  it('with a profile that nobody defined', async () => {
+    await expectRefusal(await run(['run', prd(), ...AGENT, '--profile', 'nope']), 6, '"nope"');
+  });
+
+  it('with an agent that it does not know', async () => {
+    await expectRefusal(
+      await run(['run', prd(), ...AGENT, '--agent', 'codx']),
+      2,
+      '--agent cannot be "codx". It must be one of codex, claude, opencode, gemini, command.',
+    );
+  });
+});
+
+describe('halo run refuses a machine', () => {
+  it('without the image', async () => {
+    const end = await run(['run', prd(), ...AGENT, '-c', 'image=halo-test-missing:1']);
+    await expectRefusal(end, 5, 'halo-test-missing:1 is not on this machine', 'docker pull');
+  });
+
+  it.each(['unix:///no/such/docker.sock', 'tcp://127.0.0.1:1'])('without Docker at %s', async (DOCKER_HOST) => {
+    await expectRefusal(
+      await run(['run', prd(), ...AGENT], { DOCKER_HOST }),
+      5,
+      'Docker does not answer',
+      'halo doctor',
+    );
+  });
+
+  it('without the Redis that is configured', async () => {
+    const end = await run(['run', prd(), ...AGENT], { HALO_REDIS_URL: 'redis://:secret@127.0.0.1:1' });
+    await expectRefusal(end, 5, 'redis://127.0.0.1:1', 'nothing listens there');
+    expect(end.stderr).not.toContain('secret');
+  });
+
+  it('with neither Redis nor a way to start one', async () => {
+    const end = await run(['worker'], { PATH: pathWith('node', 'git'), DOCKER_HOST: 'unix:///no/such/docker.sock' });
+    await expectRefusal(end, 5, 'redis-server', 'HALO_REDIS_URL');
+  });
+
+  it('without git', async () => {
+    await expectRefusal(await run(['run', prd(), ...AGENT], { PATH: pathWith('node') }), 5, 'no git on the PATH');
+  });
+
+  it('without a key for the model', async () => {
+    const end = await run(['run', prd(), '-c', 'gates=["true"]', '--agent', 'codex']);
+    await expectRefusal(end, 5, 'OPENAI_API_KEY is not set', 'key_env');
+  });
+
+  it('without the cassettes to replay', async () => {
+    const replay = ['-c', 'model.mode=replay', '-c', 'model.cassettes=/no/such/folder'];
+    const end = await run(['run', prd(), '-c', 'gates=["true"]', '--agent', 'codex', ...replay]);
+    await expectRefusal(end, 5, '/no/such/folder', 'live');
+  });
+
+  it('whose HALO_HOME is a file or cannot be made', async () => {
+    repository.write('../home', '');
+    for (const HALO_HOME of [join(repository.root, '..', 'home'), '/sys/halo-home'])
+      for (const words of [['run', prd(), ...AGENT], ['submit', prd(), ...AGENT], ['worker']])
+        await expectRefusal(await run(words, { HALO_HOME }), 1, HALO_HOME, 'Set HALO_HOME');
+    await expectRefusal(await run(['ls'], { HALO_HOME: join(repository.root, '..', 'home') }), 1, 'HALO_HOME');
+  });
+});
+
+describe('commands refuse', () => {
+  it.each([['status'], ['logs'], ['diff'], ['land']])('a run that %s cannot find', async (command) => {
+    await expectRefusal(await run([command, '0000zzzz']), 2, 'There is no run "0000zzzz"', 'halo ls');
+  });
+
+  it.each([
+    [['rnu'], 'Did you mean run?'],
+    [['run', '--jsn', 'prd.json'], 'Did you mean --json?'],
+    [['run', 'a', 'b'], 'halo run --help'],
+    [['config', 'sho'], 'Did you mean show? `halo config --help`'],
+    [['worker', '--concurrency', '0'], 'from 1 to 999'],
+  ])('the words %j', async (words, says) => {
+    await expectRefusal(await run(words), 2, says);
+  });
+});
+
+describe('halo land refuses', () => {
+  it('a run that made nothing, a branch that went elsewhere and a changed checkout, and moves nothing', async () => {
+    expect(await run(['run', prd(), ...settings(scripted(`echo x > bad; ${OK}`, ['test ! -e bad']))])).toMatchObject({
+      code: 10,
+    });
+    expect(await run(['run', prd(), ...AGENT], {}, join(repository.root, '.git', '..'))).toMatchObject({ code: 0 });
+    const [made, nothing] = readdirSync(join(home.dir, 'runs')).sort().reverse();
+    const head = repository.git('rev-parse', 'HEAD');
+    const refuse = async (runId: string | undefined, ...says: string[]) => {
+      const end = await run(['land', runId ?? '']);
+      expect(end).toMatchObject({ code: 6, stdout: '' });
+      for (const text of says) expect(end.stderr).toContain(text);
+    };
+    await refuse(nothing, 'landed no story', `halo logs ${nothing}`);
+    repository.write('README.md', 'Changed.\n');
+    await refuse(made, 'uncommitted changes: README.md', 'Commit or stash');
+    repository.git('checkout', '-q', 'README.md');
+    expect(repository.git('rev-parse', 'HEAD')).toBe(head);
+    repository.write('b', 'b');
+    repository.commit('on its own way');
+    await refuse(made, 'main has commits', `git merge halo/${made}`);
+  });
+});
+
+describe('halo run accepts', () => {
+  it('an untracked PRD and halo.toml, a folder below the top, a shallow clone and a path of other letters', async () => {
+    const odd = join(repository.root, '..', 'Mein Projekt – größer');
+    execFileSync('git', ['clone', '-q', '--depth', '1', `file://${repository.root}`, odd]);
+    const folder = join(odd, 'unter ordner');
+    mkdirSync(folder);
+    writeFileSync(join(folder, 'prd.json'), prdOf([{ id: 'A' }]).bytes);
+    writeFileSync(join(odd, 'halo.toml'), 'gates = ["test -s über.txt"]\n');
+    const agent = settings(scripted(`echo x > über.txt; ${OK}`).filter((pair) => !pair.startsWith('gates')));
+    const end = await run(['run', 'prd.json', ...agent], {}, folder);
+    expect(end).toMatchObject({ code: 0 });
+    expect(end.stdout.trimEnd().split('\n').at(-1)).toMatch(new RegExp(`^${home.dir}/runs/\\w+$`));
+  });
+});
+
+function pathWith(...programs: string[]): string {
+  const folder = join(repository.root, '..', 'bin');
+  mkdirSync(folder);
+  for (const program of programs) {
+    const path = program === 'node' ? process.execPath : execFileSync('which', [program], { encoding: 'utf8' }).trim();
+    symlinkSync(path, join(folder, program));
+  }
+  return folder;
+}

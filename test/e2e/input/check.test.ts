@@ -1,0 +1,86 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { openHome, type HaloHome } from '../../support/halo/halo-process.ts';
+import { makeRepository, type TestRepository } from '../../support/repository/repository.ts';
+
+const TEST = `const test = require('node:test'); test('adds', () => require('node:assert').equal(1 + 1, 3));`;
+
+let home: HaloHome;
+let repository: TestRepository;
+
+beforeAll(() => {
+  home = openHome();
+  repository = makeRepository({
+    '.gitignore': 'installed\n',
+    'halo.toml': 'setup = ["echo some output; touch installed"]\ngates = ["test -f installed", "true"]\n',
+    'adds.test.js': TEST,
+  });
+});
+afterAll(async () => {
+  await home.close();
+  repository.remove();
+});
+
+const check = (...words: string[]) => home.halo(['check', ...words], { cwd: repository.root });
+
+describe('halo init', () => {
+  it('looks into the image for the tools that it guessed, and names the next step', async () => {
+    const other = makeRepository({ 'go.mod': 'module x\n', 'package.json': '{"scripts": {"test": "node --test"}}' });
+    const { code, stdout, stderr } = await home.halo(['init'], { cwd: other.root });
+    other.remove();
+    expect(code).toBe(0);
+    expect(stdout).toContain('gate     npm test\ngate     go vet ./...\n');
+    expect(stderr).toContain(
+      '! go is not in the image halo-sandbox: set `image` to one that has it (docs/images.md).\n',
+    );
+    expect(stderr).toMatch(/\nnext {5}halo check {3} run setup and gates/);
+  });
+});
+
+describe('halo check', () => {
+  it('runs setup and gates on the commit as for a story, without key, PRD or run', async () => {
+    repository.write('README.md', 'not committed\n');
+    const { code, stdout } = await check('-c', 'gates=["test -f installed", "! grep not.committed README.md"]');
+    expect(stdout).toContain('some output\n');
+    expect(stdout).toMatch(/\nsetup \d+\.\ds · 2 gates pass\n$/);
+    expect(code).toBe(0);
+    expect(existsSync(join(home.dir, 'runs'))).toBe(false);
+    expect(repository.git('branch', '--list', '--format=%(refname:short)')).toBe('main');
+  });
+
+  it('gives the user of a sandbox a name, beside those that the image has', async () => {
+    const gates = [
+      '[ "$(whoami)" = agent ]',
+      'python3 -c "import getpass, pwd, os; pwd.getpwuid(os.getuid())"',
+      'id -gn nobody',
+    ];
+    const { code, stdout } = await check('-c', `gates=${JSON.stringify(gates)}`, '-c', 'setup=[]');
+    expect(stdout).toContain('nogroup\n');
+    expect(stdout).toMatch(/\n3 gates pass\n$/);
+    expect(code).toBe(0);
+  });
+
+  it('runs all gates, and says of each why it fails', async () => {
+    const gates = '["node --test --test-reporter=tap", "no-such-program", "true"]';
+    const { code, stdout } = await check('-c', `gates=${gates}`, '--json');
+    expect(code).toBe(10);
+    const { ok, commands } = JSON.parse(stdout) as { ok: boolean; commands: unknown[] };
+    expect(ok).toBe(false);
+    expect(commands).toMatchObject([
+      { kind: 'setup' },
+      { fault: { says: expect.stringContaining('1 test failed: adds') as string }, failed: { count: 1 } },
+      { fault: { says: expect.stringContaining('`no-such-program` was not found: neither the image') as string } },
+      { kind: 'gate', command: 'true' },
+    ]);
+  });
+
+  it('is stopped by Ctrl-C', async () => {
+    const checking = home.start(['check', '-c', 'gates=["echo waiting; sleep 100"]'], { cwd: repository.root });
+    await checking.says('waiting\n');
+    checking.process.kill('SIGINT');
+    const { code, stderr } = await checking.ended;
+    expect(stderr).toContain('error[RUN_ABORTED]: The check was stopped.');
+    expect(code).toBe(130);
+  });
+});

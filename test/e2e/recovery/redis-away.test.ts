@@ -1,0 +1,78 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import { afterEach, expect, it, vi } from 'vitest';
+import { openLocal } from '../../../src/api/local.ts';
+import type { Operations } from '../../../src/api/operations.ts';
+import { sleep } from '../../../src/lib/sleep.ts';
+import { startWorker, type Worker } from '../../../src/worker/main.ts';
+import { OK, prdOf, scripted } from '../../support/halo/halo.ts';
+import { makeRepository, type TestRepository } from '../../support/repository/repository.ts';
+
+let home: string;
+let server: ChildProcess;
+let worker: Worker | undefined;
+let operations: Operations | undefined;
+let repository: TestRepository;
+
+afterEach(async () => {
+  await worker?.close();
+  await operations?.close();
+  server.kill('SIGKILL');
+  repository.remove();
+  rmSync(home, { recursive: true, force: true });
+});
+
+/** Nothing of it is kept: what comes back after an outage is an empty server. */
+function startServer(): void {
+  const flags = ['--port', '0', '--unixsocket', join(home, 'redis.sock'), '--dir', home, '--save', ''];
+  server = spawn('redis-server', flags, { stdio: 'ignore' });
+}
+
+it(
+  'hazards 6, 8: a run whose Redis is away when a story ends, and comes back empty, goes on: each story lands once',
+  { timeout: 180_000 },
+  async () => {
+    home = mkdtempSync(join(tmpdir(), 'halo-away-'));
+    repository = makeRepository();
+    startServer();
+    const redisUrl = `unix://${join(home, 'redis.sock')}`;
+    const host = { home, redisUrl, apiUrl: undefined, apiToken: undefined };
+    worker = await vi.waitFor(() => startWorker({ host, concurrency: 1, log: pino({ level: 'silent' }) }), {
+      timeout: 20_000,
+      interval: 100,
+    });
+    operations = openLocal({ host });
+    const [submitted] = await operations.submit({
+      prd: prdOf([{ id: 'A' }, { id: 'B' }]),
+      repos: [repository.root],
+      profile: undefined,
+      set: scripted(`echo x >> x; sleep 1; ${OK}`),
+      allowDirty: false,
+    });
+    const { runId } = submitted!;
+    for await (const event of operations.follow(runId, { after: 0, follow: true })) {
+      if (event.type === 'phase.started' && event.phase === 'agent') {
+        server.kill('SIGKILL');
+        await once(server, 'exit');
+      }
+      if (event.type === 'story.ended') break;
+    }
+    await sleep(7000);
+    expect((await operations.get(runId)).state).toMatchObject({
+      status: 'running',
+      stories: [{ progress: 'passed' }, {}],
+    });
+    startServer();
+    for await (const { type } of operations.follow(runId, { after: 0, follow: true })) if (type === 'run.ended') break;
+    const { state } = await operations.get(runId);
+    expect(state).toMatchObject({ stopReason: 'SUCCESS', stories: [{ attempts: 1 }, { attempts: 1 }] });
+    expect(repository.git('log', '--format=%s', `main..halo/${runId}`).split('\n')).toEqual([
+      'feat: [B] - Story B',
+      'feat: [A] - Story A',
+    ]);
+  },
+);

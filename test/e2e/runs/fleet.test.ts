@@ -1,0 +1,68 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { OK, openHalo, prdOf, scripted, type TestHalo } from '../../support/halo/halo.ts';
+import { newRepository } from '../../support/new-repository.ts';
+
+let halo: TestHalo;
+
+beforeEach(async () => void (halo = await openHalo()));
+afterEach(() => halo.close());
+
+const options = (script: string) => ({ profile: undefined, set: scripted(script), allowDirty: false });
+const prd = prdOf([{ id: 'A' }]);
+
+test('a run starts when the one it waits for has landed, and builds on it in the same repository', async () => {
+  const repository = newRepository();
+  const { root } = repository;
+  const [first] = await halo.operations.submit({ ...options(`echo 1 > first; ${OK}`), prd, repos: [root] });
+  const script = `test -f first && echo 2 > second; ${OK}`;
+  const after = [first!.runId];
+  const [same] = await halo.operations.submit({ ...options(script), prd, repos: [root], after });
+  const elsewhere = { ...options(`echo 3 > third; ${OK}`), prd, repos: [newRepository().root], after };
+  const [other] = await halo.operations.submit(elsewhere);
+  const ends = await Promise.all([first, same, other].map((run) => halo.untilEnd(run!.runId)));
+  expect(ends.map(({ stopReason }) => stopReason)).toEqual(['SUCCESS', 'SUCCESS', 'SUCCESS']);
+  expect(ends[1]!.repo.base).toBe(ends[0]!.tip);
+  for (const later of ends.slice(1))
+    expect(Date.parse(later.startedAt!)).toBeGreaterThanOrEqual(Date.parse(ends[0]!.endedAt!));
+  const files = repository.git('ls-tree', '--name-only', `halo/${same!.runId}`).split('\n');
+  expect(files).toEqual(['README.md', 'first', 'second']);
+});
+
+test('what needs a failed repository of a batch is blocked, and the rest of the batch is done', async () => {
+  const roots = { core: newRepository().root, api: newRepository({ bad: '' }).root, ui: newRepository().root };
+  const members = [
+    { name: 'ui', repo: roots.ui, deps: ['api'], prd },
+    { name: 'api', repo: roots.api, deps: ['core'], prd },
+    { name: 'core', repo: roots.core, deps: [], prd },
+  ];
+  const script = `test -f bad && exit 3; echo x > done; ${OK}`;
+  const [core, api, ui] = await halo.operations.submitBatch({ ...options(script), members });
+  expect(await halo.untilEnd(core!.runId)).toMatchObject({ stopReason: 'SUCCESS' });
+  expect(await halo.untilEnd(api!.runId)).toMatchObject({ stopReason: 'ENGINE_ERROR' });
+  const needs = async () => (await halo.operations.get(ui!.runId)).state.needs;
+  await expect
+    .poll(needs, { timeout: 30_000 })
+    .toEqual([{ run: api!.runId, now: 'failed', stopReason: 'ENGINE_ERROR' }]);
+  expect((await halo.operations.get(ui!.runId)).state.status).toBe('queued');
+});
+
+test('what is blocked starts by itself when the run that it waits for is retried and ends well', async () => {
+  const api = newRepository().root;
+  const slow = options(`sleep 2; echo x > done; ${OK}`);
+  const [needed] = await halo.operations.submit({ ...slow, prd, repos: [api] });
+  const after = [needed!.runId];
+  const [waiting] = await halo.operations.submit({ ...options(`echo y > y; ${OK}`), prd, repos: [api], after });
+  await halo.operations.cancel(needed!.runId, undefined);
+  const stateOf = async () => (await halo.operations.get(waiting!.runId)).state;
+  await expect
+    .poll(async () => (await stateOf()).needs, { timeout: 30_000 })
+    .toEqual([{ run: needed!.runId, now: 'failed', stopReason: 'USER_ABORT' }]);
+  const says = expect.stringContaining(`${needed!.runId} ended with USER_ABORT`) as string;
+  expect(await halo.operations.retry(waiting!.runId, undefined)).toMatchObject({ changed: false, says });
+  await halo.operations.pause(waiting!.runId, { now: false });
+  expect(await halo.operations.resume(waiting!.runId, {})).toMatchObject({ changed: true, says });
+  await halo.operations.retry(needed!.runId, undefined);
+  const end = await halo.untilEnd(waiting!.runId);
+  expect(end).toMatchObject({ stopReason: 'SUCCESS', needs: [{ run: needed!.runId, now: 'met' }] });
+  expect(end.repo.base).toBe((await halo.operations.get(needed!.runId)).state.tip);
+});

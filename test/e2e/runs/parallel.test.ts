@@ -1,0 +1,147 @@
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { verify } from '../../../src/api/runs/verify-commit.ts';
+import type { JournalEvent } from '../../../src/core/journal/events.ts';
+import { OK, openHalo, scripted, type TestHalo } from '../../support/halo/halo.ts';
+import { makeRepository, type TestRepository } from '../../support/repository/repository.ts';
+
+let halo: TestHalo;
+let repository: TestRepository;
+
+beforeEach(async () => {
+  halo = await openHalo({ concurrency: 3 });
+  repository = makeRepository();
+});
+afterEach(async () => {
+  await halo.close();
+  repository.remove();
+});
+
+const PARALLEL = ['run.parallel=2'];
+/** Reads from its prompt which story it is; `then` may use $story. */
+const each = (then: string) => `story=$(grep -oE 'Story [A-Z]+' | head -n 1 | cut -d ' ' -f 2); ${then}; ${OK}`;
+
+function journal(runId: string): JournalEvent[] {
+  const lines = halo.readFile(runId, 'journal.jsonl').trimEnd().split('\n');
+  return lines.map((line) => JSON.parse(line) as JournalEvent);
+}
+
+function seqOf(events: JournalEvent[], type: JournalEvent['type'], story: string): number {
+  return events.find((event) => event.type === type && 'story' in event && event.story === story)!.seq;
+}
+
+describe('stories that do not depend on each other', { timeout: 120_000 }, () => {
+  it('run at the same time, and what needs them both starts on both', async () => {
+    const stories = [{ id: 'A' }, { id: 'B' }, { id: 'C', dependsOn: ['A', 'B'] }];
+    const script = each('if [ $story = C ]; then cat A.txt B.txt > C.txt; else sleep 1; echo $story > $story.txt; fi');
+    const state = await halo.run(repository.root, stories, scripted(script, ['ls *.txt'], PARALLEL));
+    expect(state).toMatchObject({ stopReason: 'SUCCESS', detail: '3 of 3 stories landed' });
+    const events = journal(state.runId);
+    const started = (story: string) => seqOf(events, 'story.started', story);
+    const ended = (story: string) => seqOf(events, 'story.ended', story);
+    expect(Math.max(started('A'), started('B'))).toBeLessThan(Math.min(ended('A'), ended('B')));
+    expect(started('C')).toBeGreaterThan(Math.max(ended('A'), ended('B')));
+    const branch = `halo/${state.runId}`;
+    expect(repository.git('show', `${branch}:C.txt`)).toBe('A\nB');
+    expect(repository.git('rev-list', '--count', '--no-merges', `main..${branch}`)).toBe('3');
+
+    // One of the two was merged onto the other: its record says on what it began, and it can be proven again.
+    const merged = events.find((event) => event.type === 'story.merged')!;
+    const commit = state.stories.find(({ id }) => id === merged.story)!.commit!;
+    const proof = JSON.parse(repository.git('notes', '--ref=halo', 'show', commit)) as Record<string, unknown>;
+    expect(proof).toMatchObject({ commit, base: merged.onto, startedFrom: state.repo.base });
+    const checks: (boolean | null)[] = [];
+    const { signal } = new AbortController();
+    const query = { target: state.runId, folder: repository.root, signal };
+    for await (const verified of verify(halo.host, query)) checks.push(...verified.checks.map(({ ok }) => ok));
+    expect(checks.length).toBeGreaterThan(10);
+    expect(checks).not.toContain(false);
+  });
+
+  it('prove themselves together before the second one lands', async () => {
+    const script = each('sleep 1; echo $story > $story.txt');
+    const gates = ['echo $(ls); test ! -e A.txt || test ! -e B.txt'];
+    const settings = scripted(script, gates, [...PARALLEL, 'run.on_failure="continue"']);
+    const state = await halo.run(repository.root, [{ id: 'A' }, { id: 'B' }], settings);
+    expect(state).toMatchObject({ stopReason: 'PARTIAL' });
+    expect(state.stories.map(({ stopReason }) => stopReason).sort()).toEqual(['GATE_FAILED', 'SUCCESS']);
+    expect(repository.git('rev-list', '--count', `main..halo/${state.runId}`)).toBe('1');
+    expect(journal(state.runId).map(({ type }) => type)).toContain('story.merged');
+  });
+
+  it('that change the same place are done again on what landed, told where, at no cost of an attempt', async () => {
+    const script = each('sleep 1; echo $story >> both.txt');
+    const state = await halo.run(repository.root, [{ id: 'A' }, { id: 'B' }], scripted(script, ['true'], PARALLEL));
+    expect(state).toMatchObject({ stopReason: 'SUCCESS' });
+    const again = state.stories.find(({ conflicts }) => conflicts === 1)!;
+    expect(again.attempts).toBe(2);
+    expect(halo.readFile(state.runId, `artifacts/${again.key}/2/prompt.md`)).toContain('both.txt');
+    expect(repository.git('show', `halo/${state.runId}:both.txt`).split('\n').sort()).toEqual(['A', 'B']);
+  });
+
+  it('are merged by git alone, whatever attributes the tree has', async () => {
+    repository.write('.gitattributes', '* merge=union\n');
+    repository.write('list.txt', 'one\n');
+    repository.commit('attributes');
+    const script = each('sleep 1; echo $story >> list.txt');
+    const state = await halo.run(repository.root, [{ id: 'A' }, { id: 'B' }], scripted(script, ['true'], PARALLEL));
+    expect(state.stories.map(({ conflicts }) => conflicts).sort()).toEqual([0, 1]);
+  });
+});
+
+describe('the branch of a run', { timeout: 120_000 }, () => {
+  it('hazard 26: is never overwritten where somebody else has moved it', async () => {
+    const foreign = commitTree('main^{tree}', '-p', 'main', '-m', 'by hand');
+    const script = each('sleep 3; echo $story > $story.txt');
+    const runId = await halo.submit(repository.root, [{ id: 'A' }], scripted(script));
+    await untilJournal(runId, '"phase":"agent"');
+    repository.git('update-ref', `refs/heads/halo/${runId}`, foreign);
+    const state = await halo.untilEnd(runId);
+    expect(state).toMatchObject({ stopReason: 'CONFLICT', stories: [{ conflicts: 0 }] });
+    expect(repository.git('rev-parse', `halo/${runId}`)).toBe(foreign);
+  });
+
+  it('tells of a story whose worker died between the landing and its word on it, also to the other stories', async () => {
+    const script = each('if [ $story = A ]; then sleep 8; else sleep 2; fi; echo $story > $story.txt');
+    const stories = [{ id: 'A' }, { id: 'B' }];
+    const runId = await halo.submit(repository.root, stories, scripted(script, ['true'], PARALLEL));
+    await untilJournal(runId, '"story.started","story":"B"');
+    const message = `A\n\nHalo-Run: ${runId}\nHalo-Story: A\nHalo-Attempt: 1`;
+    const landed = commitTree('main^{tree}', '-p', 'main', '-m', message);
+    const ref = `refs/heads/halo/${runId}`;
+    repository.git('update-ref', ref, landed);
+    const mirror = join(halo.home, 'repos', readdirSync(join(halo.home, 'repos'))[0]!, 'mirror.git');
+    repository.git(`--git-dir=${mirror}`, 'fetch', '-q', repository.root, `${ref}:${ref}`);
+    const state = await halo.untilEnd(runId);
+    expect(state).toMatchObject({ stopReason: 'SUCCESS', stories: [{ commit: landed, attempts: 1 }, {}] });
+    expect(repository.git('log', '--format=%s', `main..halo/${runId}`).split('\n')).toEqual([
+      'feat: [B] - Story B',
+      'A',
+    ]);
+  });
+});
+
+it(
+  'hazard 24: stories of two runs in one repository at once have nothing to do with each other',
+  { timeout: 120_000 },
+  async () => {
+    const settings = scripted(each('sleep 1; echo $story >> both.txt'));
+    const ids = [
+      await halo.submit(repository.root, [{ id: 'A' }], settings),
+      await halo.submit(repository.root, [{ id: 'B' }], settings),
+    ];
+    const states = await Promise.all(ids.map((id) => halo.untilEnd(id)));
+    expect(states).toMatchObject([{ stopReason: 'SUCCESS' }, { stopReason: 'SUCCESS' }]);
+    expect(ids.map((id) => repository.git('show', `halo/${id}:both.txt`))).toEqual(['A', 'B']);
+  },
+);
+
+async function untilJournal(runId: string, text: string): Promise<void> {
+  await vi.waitFor(() => expect(halo.readFile(runId, 'journal.jsonl')).toContain(text), { timeout: 30_000 });
+}
+
+/** A commit that no halo made, without touching the checkout. */
+function commitTree(...words: string[]): string {
+  return repository.git('-c', 'user.name=Tess', '-c', 'user.email=tess@example.com', 'commit-tree', ...words);
+}

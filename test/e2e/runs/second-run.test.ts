@@ -1,0 +1,128 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { RunState } from '../../../src/core/run-state.ts';
+import { openHalo, OK, scripted, type TestHalo } from '../../support/halo/halo.ts';
+import { makeRepository, type TestRepository } from '../../support/repository/repository.ts';
+
+let halo: TestHalo;
+const repositories: TestRepository[] = [];
+
+beforeAll(async () => {
+  halo = await openHalo();
+});
+afterAll(async () => {
+  await halo.close();
+  for (const repository of repositories) repository.remove();
+});
+
+const story = (id: string) => ({ id, title: `Story ${id}`, acceptanceCriteria: ['It works'], passes: false });
+
+function repositoryWithPrd(ids: string[], others: Record<string, string> = {}) {
+  const prd = JSON.stringify({ project: 'Shop', userStories: ids.map(story) }, undefined, 2);
+  const repository = makeRepository({ 'prd.json': prd, ...others });
+  repositories.push(repository);
+  const path = join(repository.root, 'prd.json');
+  const submit = async (agent: string, options: { fromHead?: boolean; settings?: string[]; path?: string } = {}) => {
+    const file = options.path ?? path;
+    const [submitted] = await halo.operations.submit({
+      prd: { path: file, bytes: new Uint8Array(readFileSync(file)) },
+      repos: [repository.root],
+      set: scripted(agent, ['true'], options.settings),
+      profile: undefined,
+      allowDirty: false,
+      fromHead: options.fromHead,
+    });
+    if (submitted === undefined) throw new Error('no run was made');
+    return submitted;
+  };
+  const run = async (...how: Parameters<typeof submit>): Promise<RunState> =>
+    halo.untilEnd((await submit(...how)).runId);
+  const files = (branch: string) => repository.git('ls-tree', '--name-only', branch).split('\n');
+  return { repository, path, submit, run, files };
+}
+
+/** Writes a file for each story, and gives up on the stories that are named. */
+const work = (failing = 'none') =>
+  `p=$(cat); id=$(printf %s "$p" | grep -o 'Story S-[0-9]' | head -n 1 | cut -c7-); case "$id" in ${failing}) exit 1;; esac; echo "$id" > "$id.txt"; ${OK}`;
+
+describe('a second run of a PRD', () => {
+  it('after a failure has every story that the PRD calls done, says so, and can be landed', async () => {
+    const { repository, submit, run, files } = repositoryWithPrd(['S-1', 'S-2', 'S-3']);
+    const first = await run(work('S-2'), { settings: ['retry.attempts=1'] });
+    expect(first.stories.map(({ progress }) => progress)).toEqual(['passed', 'failed', 'pending']);
+    const submitted = await submit(work());
+    expect(submitted.warnings.join()).toContain(
+      `S-1 is done in ${repository.root}/prd.json, but only on halo/${first.runId}`,
+    );
+    const second = await halo.untilEnd(submitted.runId);
+    expect(second).toMatchObject({ stopReason: 'SUCCESS', repo: { base: first.tip } });
+    expect(files(`halo/${second.runId}`)).toEqual(expect.arrayContaining(['S-1.txt', 'S-2.txt', 'S-3.txt']));
+    await halo.operations.land(second.runId);
+    expect(files('main')).toEqual(expect.arrayContaining(['S-1.txt', 'S-2.txt', 'S-3.txt']));
+  });
+
+  it('after an unlanded success is refused when nothing is left, until the first one is landed', async () => {
+    const { submit, run, repository, path } = repositoryWithPrd(['S-1']);
+    const first = await run(work());
+    expect(first.stopReason).toBe('SUCCESS');
+    await expect(submit(work())).rejects.toMatchObject({
+      code: 'UNLANDED',
+      hint: `Take it over with \`halo land ${first.runId}\`.`,
+    });
+    await halo.operations.land(first.runId);
+    expect(await run(work())).toMatchObject({ stopReason: 'SUCCESS', detail: 'every story was done already' });
+    const prd = JSON.parse(readFileSync(path, 'utf8')) as { userStories: object[] };
+    writeFileSync(path, JSON.stringify({ ...prd, userStories: [...prd.userStories, story('S-2')] }));
+    expect(await run(work())).toMatchObject({
+      stopReason: 'SUCCESS',
+      repo: { base: repository.git('rev-parse', 'main') },
+    });
+  });
+
+  it('is refused where the branches went apart, but not after a squash merge or with --from-head', async () => {
+    const { repository, submit, run } = repositoryWithPrd(['S-1', 'S-2']);
+    const first = await run(work('S-2'), { settings: ['retry.attempts=1'] });
+    repository.write('other.txt', 'other');
+    repository.commit('moves on');
+    await expect(submit(work())).rejects.toMatchObject({
+      code: 'UNLANDED',
+      message: expect.stringContaining('which cannot be continued from this commit') as string,
+      hint: expect.stringMatching(/halo land .*--resume .*--from-head/) as string,
+    });
+    const fresh = await run(work(), { fromHead: true });
+    expect(fresh.repo.base).toBe(repository.git('rev-parse', 'main'));
+    repository.git('merge', '--quiet', '--squash', `halo/${first.runId}`);
+    repository.git('commit', '--quiet', '-m', 'squashed');
+    repository.git('branch', '-D', `halo/${fresh.runId}`);
+    const squashed = await submit(work());
+    expect(squashed.warnings).toEqual([]);
+  });
+
+  it('is not built on what a person rejected', async () => {
+    const { submit, run } = repositoryWithPrd(['S-1', 'S-2']);
+    const first = await run(work('S-2'), { settings: ['retry.attempts=1', 'approval.mode=run'] });
+    await halo.operations.rejectRun(first.runId, 'not like this');
+    await expect(submit(work())).rejects.toMatchObject({
+      code: 'UNLANDED',
+      message: expect.stringContaining('which is not approved') as string,
+    });
+  });
+});
+
+it('progress that halo marked in one PRD does not keep another from running, nor do untracked files', async () => {
+  const other = JSON.stringify({ userStories: [story('T-1')] });
+  const { repository, run, submit } = repositoryWithPrd(['S-1'], { 'other.json': other, 'notes.md': '- [ ] Do it\n' });
+  await run(work());
+  expect(repository.git('status', '--porcelain')).toBe('M prd.json');
+  repository.write('scratch.txt', 'untracked');
+  const path = join(repository.root, 'other.json');
+  const submitted = await submit(work(), { path });
+  expect(submitted.warnings).toEqual(['Untracked files are not part of the run: scratch.txt.']);
+  expect((await halo.untilEnd(submitted.runId)).stopReason).toBe('SUCCESS');
+  repository.write('notes.md', '- [x] Do it\n\nAnd this.\n');
+  await expect(submit(work(), { path })).rejects.toMatchObject({
+    code: 'DIRTY_WORKTREE',
+    message: `${repository.root} has uncommitted changes: notes.md.`,
+  });
+});

@@ -1,0 +1,205 @@
+import { execFileSync } from 'node:child_process';
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import Docker from 'dockerode';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { JournalEvent } from '../../../src/core/journal/events.ts';
+import { OK, prdOf, remotelyScripted, scripted } from '../../support/halo/halo.ts';
+import { openHome, type HaloHome, type HaloProcess } from '../../support/halo/halo-process.ts';
+import { newRepository } from '../../support/new-repository.ts';
+
+let home: HaloHome;
+
+beforeEach(() => void (home = openHome()));
+afterEach(() => home.close());
+
+function prd(ids: string[]): string {
+  const path = join(home.dir, 'prd.json');
+  writeFileSync(path, prdOf(ids.map((id) => ({ id }))).bytes);
+  return path;
+}
+
+function agent(script: string): string[] {
+  return scripted(script).flatMap((pair) => ['-c', pair]);
+}
+
+async function halo(...words: string[]): Promise<string> {
+  const end = await home.halo(words, { cwd: home.dir });
+  expect(end).toMatchObject({ code: 0 });
+  return end.stdout;
+}
+
+async function startWorker(concurrency = 1): Promise<HaloProcess> {
+  const worker = home.start(['worker', '--concurrency', String(concurrency)], { cwd: home.dir });
+  await worker.says('working on up to');
+  return worker;
+}
+
+async function journal(runId: string): Promise<JournalEvent[]> {
+  const lines = (await halo('logs', runId, '-f', '--json')).trimEnd().split('\n');
+  return lines.map((line) => JSON.parse(line) as JournalEvent);
+}
+
+async function containersOf(runId: string): Promise<string[]> {
+  const found = await new Docker().listContainers({ all: true, filters: { label: ['dev.halo=sandbox'] } });
+  return found.flatMap(({ Names }) => Names).filter((name) => name.includes(runId));
+}
+
+describe('several repositories', () => {
+  it('are worked on in parallel by two workers, followed live, looked at and landed', async () => {
+    const three = [newRepository(), newRepository(), newRepository()];
+    const script = `echo "I begin."; sleep 2; echo x >> log.txt; ${OK}`;
+    const repos = three.flatMap(({ root }) => ['--repo', root]);
+    const runIds = (await halo('submit', prd(['A', 'B']), ...repos, ...agent(script))).trimEnd().split('\n');
+    expect(runIds).toHaveLength(3);
+    const logs = home.start(['logs', runIds[0]!, '-f'], { cwd: home.dir });
+    const workers = [await startWorker(2), await startWorker(2)];
+
+    await logs.says('I begin.');
+    expect(logs.stdout()).not.toContain('SUCCESS');
+    expect(logs.process.exitCode).toBeNull();
+    expect(await logs.ended).toMatchObject({ code: 0, stdout: expect.stringMatching(/SUCCESS.*\n$/) as string });
+
+    const journals = await Promise.all(runIds.map(journal));
+    const spans = journals.map(
+      (events) => [at(events, 'story.started'), at(events.toReversed(), 'story.ended')] as const,
+    );
+    const latestStart = Math.max(...spans.map(([start]) => start));
+    expect(latestStart).toBeLessThan(Math.min(...spans.map(([, end]) => end)));
+
+    expect(await halo('ls')).toMatch(/(?:^\w+ +SUCCESS +2\/2 .*\n){3}/m);
+    for (const [index, runId] of runIds.entries()) {
+      expect(await halo('status', runId)).toContain('2 of 2 stories landed');
+      expect(await halo('diff', runId)).toContain('+++ b/log.txt');
+      expect(await halo('land', runId)).toMatch(/^landed {2}main/);
+      expect(three[index]!.git('show', 'main:log.txt')).toBe('x\nx');
+      expect(await containersOf(runId)).toEqual([]);
+    }
+    for (const worker of workers) {
+      worker.process.kill('SIGTERM');
+      expect(await worker.ended).toMatchObject({ code: 0 });
+    }
+  });
+
+  it('behind an address: halo land pushes the branch of the run, and says where it is when that is refused', async () => {
+    const { root } = newRepository();
+    const bare = join(root, '..', 'shared.git');
+    execFileSync('git', ['clone', '-q', '--bare', root, bare]);
+    const url = `file://${bare}`;
+    const worker = await startWorker();
+    const runId = (await halo('submit', prd(['A']), '--repo', url, ...agent(`echo x > x; ${OK}`))).trim();
+    expect((await journal(runId)).at(-1)).toMatchObject({ type: 'run.ended', stopReason: 'SUCCESS' });
+    const head = () =>
+      execFileSync('git', ['-C', bare, 'log', '-1', '--format=%s', 'main'], { encoding: 'utf8' }).trim();
+    expect(head()).toBe('start');
+    expect(await halo('diff', runId)).toContain('+++ b/x');
+    const hook = join(bare, 'hooks', 'update');
+    writeFileSync(hook, '#!/bin/sh\nexit 1\n', { mode: 0o755 });
+    const refused = await home.halo(['land', runId], { cwd: home.dir });
+    expect(refused).toMatchObject({ code: 6 });
+    const [, fetch = ''] = /git fetch (\S+ halo\/\w+)\./.exec(refused.stderr) ?? [];
+    const copy = join(root, '..', 'copy');
+    execFileSync('git', ['clone', '-q', url, copy]);
+    execFileSync('git', ['-C', copy, 'fetch', '-q', ...fetch.split(' ')]);
+    const told = execFileSync('git', ['-C', copy, 'log', '-1', '--format=%s|%(trailers)', 'FETCH_HEAD'], {
+      encoding: 'utf8',
+    });
+    expect(told).toMatch(/^feat: \[A\] - Story A\|[^]*\nHalo-Agent: command\nRequested-by: \S+\n/);
+    rmSync(hook);
+    expect(await halo('land', runId)).toMatch(new RegExp(`^pushed {2}halo/${runId} `));
+    expect(head()).toBe('start');
+    expect(execFileSync('git', ['-C', bare, 'log', '-1', '--format=%s', `halo/${runId}`]).toString()).toContain('[A]');
+    worker.process.kill('SIGTERM');
+    await worker.ended;
+  });
+});
+
+describe('stopping in the middle of a story', () => {
+  it('hands the story of a worker that is told to stop to the other worker, as the same attempt', async () => {
+    const repository = newRepository();
+    const first = await startWorker();
+    const script = `echo "I begin."; sleep 4; echo x >> log.txt; ${OK}`;
+    const runId = (await halo('submit', prd(['A']), '--repo', repository.root, ...agent(script))).trim();
+    const logs = home.start(['logs', runId, '-f'], { cwd: home.dir });
+    await logs.says('I begin.');
+    const second = await startWorker();
+    first.process.kill('SIGTERM');
+    expect(await first.ended).toMatchObject({ code: 0 });
+    expect(await logs.ended).toMatchObject({ code: 0 });
+    const events = await journal(runId);
+    expect(events.at(-1)).toMatchObject({ type: 'run.ended', stopReason: 'SUCCESS' });
+    expect(events.filter(({ type }) => type === 'story.ended')).toMatchObject([{ attempt: 1, verdict: 'passed' }]);
+    expect(repository.git('log', '--format=%s', `main..halo/${runId}`)).toBe('feat: [A] - Story A');
+    second.process.kill('SIGTERM');
+    await second.ended;
+    expect(await containersOf(runId)).toEqual([]);
+  });
+
+  it.each(['SIGINT', 'SIGTERM'] as const)('ends halo run with USER_ABORT on %s, and lands nothing', async (signal) => {
+    const repository = newRepository();
+    const words = [
+      'run',
+      prd(['A', 'B']),
+      '--repo',
+      repository.root,
+      ...agent(`echo "I begin."; sleep 30; echo x > x; ${OK}`),
+    ];
+    const run = home.start(words, { cwd: home.dir });
+    await run.says('I begin.');
+    run.process.kill(signal);
+    const end = await run.ended;
+    expect(end).toMatchObject({ code: 130, stdout: expect.stringContaining('USER_ABORT') as string });
+    const runId = end.stdout.trimEnd().split('/').at(-1)!;
+    expect(await halo('status', runId)).toContain('USER_ABORT');
+    expect(repository.git('branch', '--list', 'halo/*')).toBe('');
+    await vi.waitFor(async () => expect(await containersOf(runId)).toEqual([]));
+  });
+});
+
+it('ends halo run in good order when nobody reads it any more', async () => {
+  const repository = newRepository();
+  const words = [
+    'run',
+    prd(['A']),
+    '--repo',
+    repository.root,
+    ...agent('while :; do echo "I go on."; sleep 0.3; done'),
+  ];
+  const run = home.start(words, { cwd: home.dir });
+  await run.says('I go on.');
+  const [runId] = readdirSync(join(home.dir, 'runs'));
+  const stopped = home.halo(['logs', runId!, '-f'], { cwd: home.dir });
+  run.process.stdout!.destroy();
+  run.process.stderr!.destroy();
+  await run.ended;
+  expect((await stopped).stdout).toContain('USER_ABORT');
+  await vi.waitFor(async () => expect(await containersOf(runId!)).toEqual([]));
+});
+
+it('halo up serves Redis, API and workers to commands that only know its address and token', async () => {
+  const repository = newRepository();
+  const up = home.start(['up', '--listen', '127.0.0.1:0'], { cwd: home.dir });
+  await up.says('token');
+  const said = (name: string) => new RegExp(`^${name} +(\\S+)$`, 'm').exec(up.stdout())?.[1];
+  await vi.waitFor(() => expect(said('home')).toBeDefined());
+  // The token itself is not printed, only where it is.
+  const token = readFileSync(said('token')!, 'utf8').trim();
+  const env = { HALO_HOME: join(home.dir, 'elsewhere'), HALO_URL: said('api'), HALO_TOKEN: token };
+  const there = async (...words: string[]) => {
+    const end = await home.halo(words, { cwd: home.dir, env });
+    expect(end, end.stderr).toMatchObject({ code: 0 });
+    return end.stdout;
+  };
+  const settings = remotelyScripted(`echo x > x; ${OK}`).flatMap((pair) => ['-c', pair]);
+  const words = ['submit', prd(['A']), '--repo', repository.root, ...settings];
+  const runId = (await there(...words)).trim();
+  expect(await there('logs', runId, '-f')).toContain('SUCCESS');
+  await there('land', runId);
+  expect(repository.git('log', '-1', '--format=%s', 'main')).toBe('feat: [A] - Story A');
+  up.process.kill('SIGTERM');
+  expect(await up.ended).toMatchObject({ code: 0 });
+});
+
+function at(events: JournalEvent[], type: JournalEvent['type']): number {
+  return Date.parse(events.find((event) => event.type === type)!.at);
+}

@@ -1,0 +1,60 @@
+import { execFileSync } from 'node:child_process';
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { NOTES_REF, readNote, writeNote } from '../../../src/git/commit/notes.ts';
+import { commitFiles, makeRepo, run, tempDir } from '../../support/repository/git-fixture.ts';
+
+function repository() {
+  const dir = tempDir();
+  const commit = makeRepo(dir);
+  return { dir, gitDir: join(dir, '.git'), commit };
+}
+
+describe('writeNote', () => {
+  it('leaves what git itself shows, and replaces its own note', async () => {
+    const { dir, gitDir, commit } = repository();
+    await writeNote({ gitDir, commit, text: '{"a":1}\n' });
+    expect(run(dir, ['notes', '--ref=halo', 'show', commit])).toBe('{"a":1}');
+    await writeNote({ gitDir, commit, text: 'größer\n' });
+    expect((await readNote(gitDir, commit))?.text).toBe('größer\n');
+    expect(run(dir, ['rev-list', '--count', NOTES_REF])).toBe('2');
+    expect(run(dir, ['log', '-1', '--format=%an %ae', NOTES_REF])).toBe('halo halo@localhost');
+  });
+
+  it('loses no note when many are written at once', async () => {
+    const { dir, gitDir } = repository();
+    const commits = Array.from({ length: 6 }, (_, index) => commitFiles(dir, { [`f${index}`]: 'x' }, `c${index}`));
+    await Promise.all(commits.map((commit) => writeNote({ gitDir, commit, text: `${commit}\n` })));
+    expect(await Promise.all(commits.map((commit) => readNote(gitDir, commit).then((note) => note?.text)))).toEqual(
+      commits.map((id) => `${id}\n`),
+    );
+  });
+
+  it('keeps notes that somebody else wrote, and runs no hook', async () => {
+    const { dir, gitDir, commit } = repository();
+    const other = commitFiles(dir, { other: 'x' }, 'other');
+    run(dir, ['notes', '--ref=halo', 'add', '-m', 'by hand', other]);
+    mkdirSync(join(gitDir, 'hooks'), { recursive: true });
+    writeFileSync(join(gitDir, 'hooks/reference-transaction'), `#!/bin/sh\ntouch ${gitDir}/ran\n`);
+    chmodSync(join(gitDir, 'hooks/reference-transaction'), 0o755);
+    await writeNote({ gitDir, commit, text: 'mine\n' });
+    expect((await readNote(gitDir, other))?.text).toBe('by hand\n');
+    expect(() => execFileSync('test', ['-e', join(gitDir, 'ran')])).toThrow();
+  });
+
+  it('says that there is none', async () => {
+    const { gitDir, commit } = repository();
+    expect(await readNote(gitDir, commit)).toBeUndefined();
+  });
+
+  it('signs the notes with an ssh key', async () => {
+    const { dir, gitDir, commit } = repository();
+    const key = join(tempDir('halo key'), 'id');
+    execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-C', 'halo', '-f', key]);
+    for (const text of ['one\n', 'two\n']) await writeNote({ gitDir, commit, text, key: { path: key } });
+    expect((await readNote(gitDir, commit))?.text).toBe('two\n');
+    expect(run(dir, ['cat-file', 'commit', NOTES_REF])).toContain('gpgsig -----BEGIN SSH SIGNATURE-----');
+    expect(run(dir, ['for-each-ref', 'refs/halo'])).toBe('');
+  });
+});

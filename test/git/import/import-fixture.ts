@@ -1,0 +1,98 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { openMasker } from '../../../src/lib/secrets/masker.ts';
+import { importTree, type Imported, type ImportRequest } from '../../../src/git/import/import-tree.ts';
+import { updateMirror } from '../../../src/git/mirror/mirror.ts';
+import { addToView } from '../../../src/git/mirror/base-view.ts';
+import { createScratch, viewPath } from '../../../src/git/repository/scratch-repo.ts';
+import { makeRepo, run, runBytes, tempDir } from '../../support/repository/git-fixture.ts';
+
+export interface Entry {
+  mode: string;
+  name: string;
+  id: string;
+}
+
+/** A mirror, a scratch folder, and an agent's repository in which anything can be built. */
+export interface Workshop {
+  home: string;
+  source: string;
+  agent: string;
+  base: string;
+  mirrorDir: string;
+  scratchDir: string;
+}
+
+export async function makeWorkshop(files: Record<string, string> = { 'README.md': 'hi\n', 'src/a.ts': '1\n' }) {
+  const home = tempDir();
+  const source = join(home, 'Quelle ä');
+  const base = makeRepo(source, files);
+  run(home, ['clone', '-q', source, 'agent']);
+  const { dir: mirrorDir } = await updateMirror({ home, name: 'm', from: join(source, '.git'), commit: base });
+  const scratchDir = await openScratch({ mirrorDir, attemptId: 'att-1', commit: base });
+  return { home, source, agent: join(home, 'agent'), base, mirrorDir, scratchDir } satisfies Workshop;
+}
+
+/** A scratch folder that sees a commit of the mirror. */
+export async function openScratch({
+  mirrorDir,
+  attemptId,
+  commit,
+}: {
+  mirrorDir: string;
+  attemptId: string;
+  commit: string;
+}): Promise<string> {
+  const scratchDir = await createScratch({ mirrorDir, attemptId });
+  await addToView(viewPath(scratchDir), { mirrorDir, commit });
+  return scratchDir;
+}
+
+/** The tree of the agent's files as they are now. */
+export function snapshot({ agent }: Workshop, files: Record<string, string | Buffer> = {}): string {
+  for (const [path, text] of Object.entries(files)) {
+    mkdirSync(join(agent, path, '..'), { recursive: true });
+    writeFileSync(join(agent, path), text);
+  }
+  run(agent, ['add', '-A', '-f']);
+  return run(agent, ['write-tree']);
+}
+
+export function blob({ agent }: Workshop, content: string | Buffer): string {
+  return run(agent, ['hash-object', '-w', '--stdin'], content);
+}
+
+/** Writes a tree byte by byte: git itself would refuse most of them. */
+export function rawTree({ agent }: Workshop, entries: Entry[]): string {
+  const bytes = entries.map(({ mode, name, id }) =>
+    Buffer.concat([Buffer.from(`${mode} ${name}\0`), Buffer.from(id, 'hex')]),
+  );
+  return run(agent, ['hash-object', '-t', 'tree', '-w', '--literally', '--stdin'], Buffer.concat(bytes));
+}
+
+/** The base's top entries and these. */
+export function treeWith(shop: Workshop, entries: Entry[]): string {
+  const lines = run(shop.agent, ['ls-tree', shop.base]).split('\n');
+  const old = lines.map((line) => {
+    const [facts = '', name = ''] = line.split('\t');
+    const [mode = '', , id = ''] = facts.split(' ');
+    return { mode: mode.replace(/^0/, ''), name, id };
+  });
+  const key = ({ mode, name }: Entry) => (mode === '40000' ? `${name}/` : name);
+  return rawTree(
+    shop,
+    [...old, ...entries].sort((a, b) => Buffer.compare(Buffer.from(key(a)), Buffer.from(key(b)))),
+  );
+}
+
+export function packOf(shop: Workshop, tree: string): Buffer {
+  const thin = ['pack-objects', '--revs', '--thin', '--stdout', '-q'];
+  return runBytes(shop.agent, thin, `${tree}\n^${shop.base}\n`);
+}
+
+export function importFrom(shop: Workshop, tree: string, extra: Partial<ImportRequest> = {}): Promise<Imported> {
+  const { scratchDir, base } = shop;
+  const pack = extra.pack ?? Readable.from([packOf(shop, tree)]);
+  return importTree({ scratchDir, base, tree, masker: openMasker(), ...extra, pack });
+}

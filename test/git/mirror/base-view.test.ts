@@ -1,0 +1,116 @@
+import { readdirSync, rmSync, statSync, utimesSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { expect, it } from 'vitest';
+import { addToView, makeView } from '../../../src/git/mirror/base-view.ts';
+import { updateMirror } from '../../../src/git/mirror/mirror.ts';
+import { commitFiles, makeRepo, run, tempDir } from '../../support/repository/git-fixture.ts';
+
+const objectsIn = (dir: string) =>
+  run(dir, ['cat-file', '--batch-all-objects', '--batch-check=%(objectname)', '--unordered']).split('\n').sort();
+const reachedFrom = (root: string, ...commits: string[]) =>
+  run(root, ['rev-list', '--objects', '--no-object-names', ...commits])
+    .split('\n')
+    .sort();
+const inodesOf = (packs: string) => readdirSync(packs).map((name) => statSync(join(packs, name)).ino);
+
+/** A repository, its mirror and views of it. */
+function makeWorld(init: string[] = []) {
+  const home = tempDir();
+  const root = join(home, 'src');
+  if (init.length > 0) run(home, ['init', '-q', '-b', 'main', ...init, root]);
+  const base = makeRepo(root, { 'README.md': 'hello\n', 'a/b.txt': 'x\n' });
+  const bring = async (commit: string) =>
+    (await updateMirror({ home, name: 'm', from: join(root, '.git'), commit })).dir;
+  let count = 0;
+  const view = async (mirrorDir: string, ...commits: string[]) => {
+    const dir = join(home, `view-${(count += 1)}.git`);
+    await makeView(dir, mirrorDir);
+    for (const commit of commits) await addToView(dir, { mirrorDir, commit });
+    return dir;
+  };
+  /** A commit on a branch of its own that starts at `from`. */
+  const commitOn = (from: string, file: string) => {
+    run(root, ['checkout', '-q', '--detach', from]);
+    return commitFiles(root, { [file]: file }, file);
+  };
+  return { root, base, bring, view, commitOn };
+}
+
+it('a view has all that its commit reaches and nothing of other branches, whichever came first', async () => {
+  const { root, base, bring, view, commitOn } = makeWorld();
+  const other = commitOn(base, 'other-branch');
+  const next = commitOn(base, 'next');
+  await bring(other);
+  const mirrorDir = await bring(base);
+  const first = await view(mirrorDir, base);
+  await bring(next);
+  expect(objectsIn(mirrorDir)).toEqual(reachedFrom(root, other, next));
+  expect(objectsIn(first)).toEqual(reachedFrom(root, base));
+  expect(objectsIn(await view(mirrorDir, next))).toEqual(reachedFrom(root, next));
+  expect(objectsIn(await view(mirrorDir, other))).toEqual(reachedFrom(root, other));
+  run(first, ['fsck', '--strict', base]);
+});
+
+it('a view of a mirror that holds nothing else shares its packs, and later views share those of the one before', async () => {
+  const { root, base, bring, view, commitOn } = makeWorld();
+  const mirrorDir = await bring(base);
+  const first = await view(mirrorDir, base);
+  const packs = (dir: string) => inodesOf(join(dir, 'objects/pack'));
+  expect(packs(mirrorDir)).toEqual(expect.arrayContaining(packs(first)));
+  const next = commitOn(base, 'next');
+  await bring(next);
+  const second = await view(mirrorDir, next);
+  expect(packs(second)).toEqual(expect.arrayContaining(packs(first)));
+  expect(objectsIn(second)).toEqual(reachedFrom(root, next));
+});
+
+it('a view to which a commit is added shows both', async () => {
+  const { root, base, bring, view, commitOn } = makeWorld();
+  const [left, right] = [commitOn(base, 'left'), commitOn(base, 'right')];
+  const mirrorDir = await bring(left);
+  await bring(right);
+  await bring(commitOn(base, 'third'));
+  expect(objectsIn(await view(mirrorDir, left, right))).toEqual(reachedFrom(root, left, right));
+});
+
+it('a view lasts when the kept ones are removed, and few are kept', async () => {
+  const { root, base, bring, view, commitOn } = makeWorld();
+  const mirrorDir = await bring(base);
+  const first = await view(mirrorDir, base);
+  const kept = join(dirname(mirrorDir), 'views');
+  utimesSync(join(kept, base), 1, 1);
+  let tip = base;
+  for (let i = 0; i < 32; i++) {
+    tip = commitOn(tip, `f${i}`);
+    await bring(tip);
+    await view(mirrorDir, tip);
+  }
+  expect(readdirSync(kept)).toHaveLength(32);
+  expect(readdirSync(kept)).not.toContain(base);
+  expect(readdirSync(join(kept, tip)).length).toBeLessThanOrEqual(2 * 21);
+  rmSync(kept, { recursive: true });
+  expect(objectsIn(first)).toEqual(reachedFrom(root, base));
+  expect(objectsIn(await view(mirrorDir, tip))).toEqual(reachedFrom(root, tip));
+});
+
+it('a view of a repository with long object ids, and of one without its early history', async () => {
+  const long = makeWorld(['--object-format=sha256']);
+  expect(objectsIn(await long.view(await long.bring(long.base), long.base))).toEqual(reachedFrom(long.root, long.base));
+  const { root, base, commitOn } = makeWorld();
+  const tip = commitOn(base, 'tip');
+  const home = tempDir();
+  run(home, ['clone', '-q', '--bare', '--depth=1', `file://${root}`, 'shallow.git'], '');
+  const from = join(home, 'shallow.git');
+  const { dir } = await updateMirror({ home, name: 'm', from, commit: run(from, ['rev-parse', 'HEAD']) });
+  const view = join(home, 'view.git');
+  await makeView(view, dir);
+  await addToView(view, { mirrorDir: dir, commit: tip });
+  expect(run(view, ['log', '--format=%s', tip])).toBe('tip');
+});
+
+it('a commit that the mirror does not have is an error, and leaves nothing behind', async () => {
+  const { base, bring, view } = makeWorld();
+  const mirrorDir = await bring(base);
+  await expect(view(mirrorDir, 'f'.repeat(40))).rejects.toMatchObject({ code: 'GIT_FAILED' });
+  expect(readdirSync(join(dirname(mirrorDir), 'views'))).toEqual([]);
+});

@@ -1,0 +1,184 @@
+import { chmodSync, chownSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { mirrorPath, updateMirror } from '../../../src/git/mirror/mirror.ts';
+import { streamCommit } from '../../../src/git/mirror/stream-commit-pack.ts';
+import { repackMirror } from '../../../src/git/mirror/repack-mirror.ts';
+import { isUrl, mirrorName, readRemote } from '../../../src/git/repository/repo-url.ts';
+import { commitFiles, makeRepo, run, runBytes, tempDir } from '../../support/repository/git-fixture.ts';
+
+it('names mirrors readably, safely and without regard to credentials', () => {
+  expect(mirrorName('/home/ada/Mein Läden/.git')).toMatch(/^mein-la-den-[0-9a-f]{8}$/);
+  expect(mirrorName('/')).toMatch(/^repo-[0-9a-f]{8}$/);
+  expect(mirrorName('https://ada:secret@example.com/org/shop.git')).toBe(
+    mirrorName('https://example.com/org/shop.git'),
+  );
+  expect(mirrorName('git@example.com:org/shop.git')).toMatch(/^shop-/);
+  expect(mirrorName('/a/shop/.git')).not.toBe(mirrorName('/b/shop/.git'));
+});
+
+it('tells addresses from paths', () => {
+  const urls = ['https://example.com/a', 'ssh://git@h/a', 'git://h/a', 'file:///tmp/x', 'git@host:org/a.git'];
+  for (const source of urls) expect(isUrl(source), source).toBe(true);
+  for (const source of ['.', '../shop', '/srv/a:b', 'shop', '-oProxyCommand=x', 'C']) expect(isUrl(source)).toBe(false);
+});
+
+it('mirrors a commit with its history, and holds no address, hook or FETCH_HEAD', async () => {
+  const home = tempDir();
+  const source = join(home, 'Quelle mit Länge');
+  const first = makeRepo(source);
+  const head = commitFiles(source, { b: '2' }, 'second');
+  run(source, ['branch', 'private', first]);
+  const mirror = await updateMirror({ home, name: 'm-1', from: join(source, '.git') });
+  expect(mirror).toMatchObject({ dir: mirrorPath(home, 'm-1'), head });
+  expect(run(mirror.dir, ['rev-list', `refs/halo/base/${head}`])).toBe(`${head}\n${first}`);
+  expect(run(mirror.dir, ['for-each-ref', '--format=%(refname)'])).toBe(`refs/halo/base/${head}`);
+  expect(readdirSync(mirror.dir).sort()).toEqual(['HEAD', 'config', 'objects', 'refs']);
+  expect(readFileSync(join(mirror.dir, 'config'), 'utf8')).not.toContain('Quelle');
+  run(mirror.dir, ['fsck', '--strict']);
+});
+
+it('brings many packs together, loses nothing, and leaves few ones alone', async () => {
+  const home = tempDir();
+  const from = join(home, 'src/.git');
+  const heads = [makeRepo(join(home, 'src'))];
+  for (const n of [1, 2, 3]) heads.push(commitFiles(join(home, 'src'), { [`f${n}`]: `${n}` }, `commit ${n}`));
+  for (const commit of heads) await updateMirror({ home, name: 'm', from, commit });
+  const dir = mirrorPath(home, 'm');
+  const packs = () => readdirSync(join(dir, 'objects/pack')).filter((name) => name.endsWith('.pack')).length;
+  // Brought by a story that is just about to land: no ref has it yet.
+  const blob = run(join(home, 'src'), ['hash-object', '-w', '--stdin'], 'not referred to');
+  const pack = runBytes(join(home, 'src'), ['pack-objects', '--stdout', '-q'], `${blob}\n`);
+  runBytes(dir, ['index-pack', '--stdin'], pack);
+  expect(packs()).toBe(5);
+  await repackMirror(dir);
+  expect(packs()).toBe(5);
+  await Promise.all([repackMirror(dir, 3), repackMirror(dir, 3)]);
+  expect(packs()).toBe(1);
+  for (const id of [...heads, blob]) run(dir, ['cat-file', '-e', id]);
+  run(dir, ['fsck', '--strict']);
+});
+
+it('fetches nothing when the commit is there already', async () => {
+  const home = tempDir();
+  const head = makeRepo(join(home, 'src'));
+  const from = join(home, 'src/.git');
+  await updateMirror({ home, name: 'm', from, commit: head });
+  expect(await updateMirror({ home, name: 'm', from: '/gone', commit: head, branch: 'main' })).toMatchObject({ head });
+});
+
+it('runs nothing that the source repository configures', async () => {
+  const home = tempDir();
+  const source = join(home, 'src');
+  makeRepo(source, { '.gitattributes': '* filter=evil\n', a: '1' });
+  const tripwire = join(home, 'tripped');
+  const script = join(home, 'evil.sh');
+  writeFileSync(script, `#!/bin/sh\ntouch "${tripwire}"\ncat\n`);
+  chmodSync(script, 0o755);
+  for (const key of ['core.fsmonitor', 'filter.evil.clean', 'filter.evil.smudge', 'uploadpack.packObjectsHook']) {
+    run(source, ['config', key, `"${script}"`]);
+  }
+  await updateMirror({ home, name: 'm', from: join(source, '.git') });
+  expect(existsSync(tripwire)).toBe(false);
+});
+
+it('is safe when the same and other commits are fetched at once', async () => {
+  const home = tempDir();
+  const source = join(home, 'src');
+  const heads = [makeRepo(source)];
+  for (let i = 0; i < 5; i += 1) heads.push(commitFiles(source, { [`f${i}`]: String(i) }, `c${i}`));
+  const jobs = [...heads, ...heads].map((commit) =>
+    updateMirror({ home, name: 'm', from: join(source, '.git'), commit }),
+  );
+  const dirs = new Set((await Promise.all(jobs)).map((mirror) => mirror.dir));
+  const [dir] = dirs;
+  expect(dirs.size).toBe(1);
+  expect(
+    run(dir ?? '', ['for-each-ref', '--format=%(objectname)'])
+      .split('\n')
+      .sort(),
+  ).toEqual([...heads].sort());
+  expect(readdirSync(join(home, 'repos/m'))).toEqual(['mirror.git']);
+  run(dir ?? '', ['fsck', '--strict']);
+});
+
+it('mirrors a shallow repository, also concurrently, and knows where its history ends', async () => {
+  const home = tempDir();
+  makeRepo(join(home, 'deep'));
+  const middle = commitFiles(join(home, 'deep'), { b: '2' }, 'second');
+  const head = commitFiles(join(home, 'deep'), { b: '3' }, 'third');
+  run(home, ['clone', '-q', '--depth', '2', `file://${join(home, 'deep')}`, 'thin']);
+  const from = join(home, 'thin/.git');
+  await Promise.all([head, middle, head].map((commit) => updateMirror({ home, name: 'm', from, commit })));
+  const dir = mirrorPath(home, 'm');
+  expect(run(dir, ['rev-list', head])).toBe(`${head}\n${middle}`);
+});
+
+it.runIf(process.getuid?.() === 0)('reads a repository of another user', async () => {
+  const home = tempDir();
+  const head = makeRepo(join(home, 'src'));
+  chownSync(join(home, 'src/.git'), 12345, 12345);
+  chownSync(join(home, 'src'), 12345, 12345);
+  expect(await updateMirror({ home, name: 'm', from: join(home, 'src/.git'), commit: head })).toMatchObject({ head });
+});
+
+it('mirrors sha256 repositories', async () => {
+  const home = tempDir();
+  mkdirSync(join(home, 'src'));
+  run(join(home, 'src'), ['init', '-q', '--object-format=sha256']);
+  const head = commitFiles(join(home, 'src'), { a: '1' }, 'first');
+  const { dir } = await updateMirror({ home, name: 'm', from: join(home, 'src/.git') });
+  expect(run(dir, ['cat-file', '-t', head])).toBe('commit');
+});
+
+it('mirrors an address with its default branch or a named one, and says plainly when it cannot', async () => {
+  const home = tempDir();
+  const source = join(home, 'src');
+  const first = makeRepo(source);
+  run(source, ['branch', 'other']);
+  const head = commitFiles(source, { b: '2' }, 'second');
+  const from = `file://${source}`;
+  expect(await updateMirror({ home, name: 'm', from })).toMatchObject({ head, branch: 'main' });
+  expect(await updateMirror({ home, name: 'm', from, branch: 'other' })).toMatchObject({
+    head: first,
+    branch: 'other',
+  });
+  await expect(updateMirror({ home, name: 'm', from, branch: 'nope' })).rejects.toMatchObject({ code: 'NO_COMMITS' });
+  const gone = updateMirror({ home, name: 'g', from: `file://u:secret@${home}/gone` });
+  await expect(gone).rejects.toMatchObject({ code: 'REPO_UNREACHABLE' });
+  await gone.catch((error: Error) => expect(error.message).not.toContain('secret'));
+});
+
+it('streams one commit as a pack that a shallow repository can check out', async () => {
+  const home = tempDir();
+  makeRepo(join(home, 'src'), { 'a/ä.txt': 'x' });
+  const commit = commitFiles(join(home, 'src'), { b: '2' }, 'second');
+  const chunks: Buffer[] = [];
+  for await (const chunk of await streamCommit({ gitDir: join(home, 'src/.git'), commit }))
+    chunks.push(chunk as Buffer);
+  mkdirSync(join(home, 'dst'));
+  run(join(home, 'dst'), ['init', '-q']);
+  runBytes(join(home, 'dst'), ['index-pack', '--stdin'], Buffer.concat(chunks));
+  writeFileSync(join(home, 'dst/.git/shallow'), `${commit}\n`);
+  run(join(home, 'dst'), ['checkout', '-q', commit]);
+  expect(readFileSync(join(home, 'dst/a/ä.txt'), 'utf8')).toBe('x');
+  run(join(home, 'dst'), ['fsck', '--strict']);
+  const broken = await streamCommit({ gitDir: join(home, 'src/.git'), commit: 'e'.repeat(40) });
+  await expect(broken.toArray()).rejects.toMatchObject({ code: 'GIT_FAILED' });
+});
+
+it.each([
+  ['https://u:p%40@h/a@b', 'https://h/a@b', { user: 'u', password: 'p@' }],
+  ['https://token@h/a.git', 'https://h/a.git', { user: 'token', password: '' }],
+  ['https://h/a.git', 'https://h/a.git', undefined],
+  ['ssh://git:p@h:22/a', 'ssh://git@h:22/a', undefined],
+  ['ssh://git@h/a', 'ssh://git@h/a', undefined],
+  ['git@h:a/b.git', 'git@h:a/b.git', undefined],
+  ['git://u:p@h/a', 'git://h/a', undefined],
+])('of the address %s no password is kept', (source, address, login) => {
+  expect(readRemote(source)).toEqual({ address, login });
+});
+
+it.each(['https://u:p%0apassword=x@h/a', 'https://u:p/q@h/a', 'https://:9'])('%j is no address', (source) => {
+  expect(() => readRemote(source)).toThrow(expect.objectContaining({ code: 'USAGE' }) as Error);
+});

@@ -1,0 +1,118 @@
+import { readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { holdCommit, openHeld, readHeld } from '../../../src/git/hold.ts';
+import { bringCommit, moveBranch } from '../../../src/git/land/land-commit.ts';
+import { mendMirror } from '../../../src/git/mirror/repair-mirror.ts';
+import { mirrorPath, updateMirror } from '../../../src/git/mirror/mirror.ts';
+import { commitFiles, makeRepo, run, tempDir } from '../../support/repository/git-fixture.ts';
+
+const ref = 'refs/heads/halo/r1';
+const zero = (path: string) => writeFileSync(path, Buffer.alloc(statSync(path).size));
+const empty = (path: string) => truncateSync(path, 0);
+
+/** A repository, its mirror with a landed commit, and one beside it that waits for a person. */
+async function makeMirror({ url = false } = {}) {
+  const home = tempDir();
+  const root = join(home, 'src');
+  const base = makeRepo(root, { 'README.md': 'hello\n', 'a/b.txt': 'x\n' });
+  const from = url ? `file://${root}` : join(root, '.git');
+  const { dir } = await updateMirror({ home, name: 'm', from, commit: base });
+  run(home, ['clone', '-q', root, 'agent']);
+  const candidateDir = join(home, 'agent/.git');
+  const landed = commitFiles(join(home, 'agent'), { new: '1' }, 'landed');
+  const place = { hostGitDir: url ? dir : from, mirrorDir: dir, ref, commit: landed };
+  await (
+    await bringCommit({ ...place, candidateDir })
+  )();
+  await moveBranch({ ...place, expected: undefined });
+  const held = commitFiles(join(home, 'agent'), { new: '2' }, 'held');
+  await holdCommit({ candidateDir, mirrorDir: dir, runId: 'r1', storyKey: 'a', commit: held });
+  return { source: { home, name: 'm', from }, dir, base, landed, held };
+}
+
+const packsOf = (dir: string) => readdirSync(join(dir, 'objects/pack')).map((name) => join(dir, 'objects/pack', name));
+/** The file of this kind of the oldest pack, which has the base. */
+const ofBase = (dir: string, base: string, kind: string) => {
+  const idx = packsOf(dir).find(
+    (path) => path.endsWith('.idx') && run(dir, ['show-index'], readFileSync(path)).includes(base),
+  );
+  return idx!.replace(/idx$/, kind);
+};
+
+const DAMAGES: [what: string, damage: (dir: string, base: string) => void][] = [
+  ['its HEAD is empty', (dir) => empty(join(dir, 'HEAD'))],
+  ['its configuration is empty', (dir) => empty(join(dir, 'config'))],
+  ['the ref of the base is empty', (dir, base) => empty(join(dir, 'refs/halo/base', base))],
+  ['the pack of the base is zeros', (dir, base) => zero(ofBase(dir, base, 'pack'))],
+  ['the pack of the base is cut off', (dir, base) => truncateSync(ofBase(dir, base, 'pack'), 40)],
+  ['the index of that pack is empty', (dir, base) => empty(ofBase(dir, base, 'idx'))],
+  ['that pack is gone', (dir, base) => ['pack', 'idx'].forEach((kind) => rmSync(ofBase(dir, base, kind)))],
+];
+
+describe('hazard 47: a mirror that is damaged is made again', () => {
+  it.each(DAMAGES)('%s', async (_what, damage) => {
+    const { source, dir, base, landed, held } = await makeMirror();
+    damage(dir, base);
+    expect(await mendMirror(source)).toBe(true);
+    run(dir, ['fsck', '--strict']);
+    expect(run(dir, ['rev-parse', ref])).toBe(landed);
+    expect(await readHeld(await openHeld(dir), held)).toMatchObject({ parent: landed });
+    await updateMirror({ ...source, commit: base });
+    expect(run(dir, ['rev-parse', `refs/halo/base/${base}`])).toBe(base);
+    expect(await mendMirror(source)).toBe(false);
+  });
+
+  it('it is gone, and with it what the source never had', async () => {
+    const { source, dir, base } = await makeMirror();
+    rmSync(dir, { recursive: true });
+    expect(await mendMirror(source)).toBe(true);
+    expect((await updateMirror({ ...source, commit: base })).dir).toBe(dir);
+    run(dir, ['fsck', '--strict']);
+  });
+
+  it('of an address: what landed is nowhere else, and stays', async () => {
+    const { source, dir, base, landed, held } = await makeMirror({ url: true });
+    zero(ofBase(dir, base, 'pack'));
+    empty(join(dir, 'HEAD'));
+    // Nobody may be asked for what is missing: it stays as it is.
+    const { ino } = statSync(dir);
+    expect(await mendMirror(source)).toBe(false);
+    expect(statSync(dir).ino).toBe(ino);
+    expect(await mendMirror({ ...source, access: {} })).toBe(true);
+    run(dir, ['fsck', '--strict']);
+    expect(run(dir, ['rev-parse', ref])).toBe(landed);
+    expect(await readHeld(await openHeld(dir), held)).toMatchObject({ parent: landed });
+  });
+
+  it('of an address: what cannot be had from anywhere is kept beside it', async () => {
+    const { source, dir, base, landed } = await makeMirror({ url: true });
+    packsOf(dir)
+      .filter((path) => path.endsWith('.pack'))
+      .forEach(zero);
+    expect(await mendMirror({ ...source, access: {} })).toBe(true);
+    expect(run(dir, ['rev-parse', `refs/halo/base/${base}`])).toBe(base);
+    expect(readFileSync(join(`${dir}.damaged`, ref), 'utf8').trim()).toBe(landed);
+  });
+
+  it('one that is whole is left alone, also with objects that git would not make', async () => {
+    const { source, dir } = await makeMirror();
+    const id = run(
+      dir,
+      ['hash-object', '-t', 'commit', '-w', '--literally', '--stdin'],
+      'tree 4b825dc642cb6eb9a060e54bf8d69288fbee4904\nauthor x\ncommitter x\n\nodd\n',
+    );
+    run(dir, ['hash-object', '-t', 'tree', '-w', '--stdin']);
+    writeFileSync(join(dir, 'refs/halo/base', id), `${id}\n`);
+    const { ino } = statSync(dir);
+    expect(await mendMirror(source)).toBe(false);
+    expect(statSync(dir).ino).toBe(ino);
+  });
+
+  it('asked by several at once: once', async () => {
+    const { source, dir } = await makeMirror();
+    empty(join(dir, 'HEAD'));
+    expect((await Promise.all([1, 2, 3].map(() => mendMirror(source)))).filter(Boolean)).toEqual([true]);
+    expect(mirrorPath(source.home, source.name)).toBe(dir);
+  });
+});

@@ -1,0 +1,209 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { openAllowance, type Ask, type SharedAllowance } from '../../src/queue/allowance.ts';
+import { connectRedis, type RedisLink } from '../../src/queue/redis/connect-redis.ts';
+
+let home: string;
+let link: RedisLink;
+let here: SharedAllowance;
+let there: SharedAllowance;
+let count = 0;
+
+beforeEach(async () => {
+  home = mkdtempSync(join(tmpdir(), 'halo-allowance-'));
+  link = await connectRedis({ home, redisUrl: undefined });
+  here = await openAllowance(link);
+  there = await openAllowance(link);
+  for (const worker of [here, there]) await worker.restore('run:r', { microUsd: 0, tokens: 0 });
+});
+afterEach(async () => {
+  here.close();
+  there.close();
+  await link.close();
+  rmSync(home, { recursive: true, force: true });
+});
+
+/** 100 tokens in for 100, up to 50 out for 500. */
+function ask(more: Partial<Ask> = {}): Ask {
+  return {
+    id: `r:s:e1:${++count}`,
+    model: 'host/m',
+    scopes: [{ name: 'run', key: 'run:r', usd: 1_000 }],
+    input: 100,
+    inputUsd: 100,
+    output: 50,
+    least: 20,
+    outputPrice: 10,
+    ...more,
+  };
+}
+
+async function spent(): Promise<Record<string, string>> {
+  return link.client.hgetall(`${link.prefix}:allowance:spent:run:r`);
+}
+
+describe('a budget', () => {
+  test('has room for one of fifty requests that come at once from two workers', async () => {
+    const scopes = [{ name: 'run' as const, key: 'run:r', usd: 600 }];
+    const answers = await Promise.all(
+      Array.from({ length: 50 }, (_, index) => (index % 2 === 0 ? here : there).reserve(ask({ scopes }))),
+    );
+    expect(answers.filter(({ kind }) => kind === 'granted')).toHaveLength(1);
+    expect(answers.filter(({ kind }) => kind === 'full')).toHaveLength(49);
+    expect(await spent()).toMatchObject({ usd: '0', held_usd: '600', held_tokens: '150' });
+  });
+
+  test('gives the rest back when the answer took less than was held', async () => {
+    const request = ask();
+    await here.reserve(request);
+    await here.settle({ ask: request, charge: { microUsd: 130, tokens: 103 }, load: 103 });
+    expect(await spent()).toMatchObject({ usd: '130', tokens: '103', held_usd: '0', held_tokens: '0' });
+  });
+
+  test('says when the provider counted more than was held, and the limit is passed', async () => {
+    const request = ask({ scopes: [{ name: 'run', key: 'run:r', usd: 1_000, tokens: 200 }] });
+    await here.reserve(request);
+    expect(await here.settle({ ask: request, charge: { microUsd: 1_000, tokens: 200 }, load: 200 })).toBeUndefined();
+    const next = { ...request, id: 'r:s:e1:next', input: 0, inputUsd: 0, output: 0, least: 0 };
+    expect(await here.reserve(next)).toMatchObject({ kind: 'granted' });
+    expect(await here.settle({ ask: next, charge: { microUsd: 0, tokens: 1 }, load: 1 })).toEqual({
+      kind: 'over',
+      scope: 'run',
+      unit: 'tokens',
+      limit: 200,
+      spent: 201,
+      reserved: 0,
+      needed: 0,
+    });
+  });
+
+  test('gives the last request as long an answer as there is room for, and refuses one that is too short', async () => {
+    const first = ask();
+    await here.reserve(first);
+    expect(await there.reserve(ask())).toMatchObject({ kind: 'granted', output: 30, usd: 400 });
+    expect(await there.reserve(ask())).toMatchObject({ kind: 'full', scope: 'run', unit: 'usd', needed: 300 });
+  });
+
+  test('of tokens counts input and output', async () => {
+    const scopes = [{ name: 'run' as const, key: 'run:r', tokens: 130 }];
+    expect(await here.reserve(ask({ scopes }))).toMatchObject({ kind: 'granted', output: 30, tokens: 130 });
+    expect(await here.reserve(ask({ scopes }))).toMatchObject({
+      kind: 'full',
+      unit: 'tokens',
+      limit: 130,
+      reserved: 130,
+    });
+  });
+
+  test('that the server forgot must be told before anything is spent', async () => {
+    await link.client.flushall();
+    expect(await here.reserve(ask())).toEqual({ kind: 'unknown', scope: 'run' });
+    await here.restore('run:r', { microUsd: 900, tokens: 5 });
+    await here.restore('run:r', { microUsd: 300, tokens: 7 });
+    expect(await spent()).toMatchObject({ usd: '900', tokens: '7' });
+    expect(await here.reserve(ask())).toMatchObject({ kind: 'full', spent: 900 });
+  });
+
+  test('is told anew by each worker, and after each connection, because a server may lose its last second', async () => {
+    const third = await openAllowance(link);
+    expect(await third.reserve(ask())).toEqual({ kind: 'unknown', scope: 'run' });
+    third.close();
+    await link.client.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
+    await expect.poll(() => here.reserve(ask())).toEqual({ kind: 'unknown', scope: 'run' });
+  });
+
+  test('counts an answer that ends after the server forgot its request', async () => {
+    const request = ask();
+    await here.reserve(request);
+    await link.client.flushall();
+    await there.restore('run:r', { microUsd: 0, tokens: 0 });
+    await here.settle({ ask: request, charge: { microUsd: 130, tokens: 103 }, load: 103 });
+    expect(await spent()).toMatchObject({ usd: '130', tokens: '103', held_usd: '0' });
+  });
+
+  test('counts all that a worker held which died, once', async () => {
+    const [dead, alive] = [ask(), ask({ id: 'r:other:e1:1' })];
+    await here.reserve(dead);
+    await here.reserve(alive);
+    expect(await there.abandon('r:s:')).toEqual([{ microUsd: 600, tokens: 150 }]);
+    expect(await there.abandon('r:s:')).toEqual([]);
+    expect(await spent()).toMatchObject({ usd: '600', held_usd: '400' });
+    // It was alive after all: what it really used counts.
+    await here.settle({ ask: dead, charge: { microUsd: 130, tokens: 103 }, load: 103 });
+    expect(await spent()).toMatchObject({ usd: '130', tokens: '103', held_usd: '400' });
+  });
+
+  test('counts what is held when nobody says any more that it is still needed', async () => {
+    const leases = `${link.prefix}:allowance:leases`;
+    const request = ask();
+    await here.reserve(request);
+    await link.client.zadd(leases, Date.now() - 1, request.id);
+    await there.reserve(ask({ scopes: [] }));
+    expect(await spent()).toMatchObject({ usd: '600', tokens: '150', held_usd: '0' });
+  });
+
+  test('holds nothing twice when a request is repeated because the answer was lost', async () => {
+    const request = ask();
+    await here.reserve(request);
+    await here.reserve(request);
+    expect(await spent()).toMatchObject({ held_usd: '600', held_tokens: '150' });
+  });
+
+  test('is not guessed at when the server is away', async () => {
+    const gone = await openAllowance(link);
+    gone.close();
+    const refusal = { code: 'BUDGET_UNKNOWN', stopReason: 'INFRASTRUCTURE' };
+    await expect(gone.reserve(ask({ scopes: [] }))).rejects.toMatchObject(refusal);
+    await expect(gone.restore('run:r', { microUsd: 0, tokens: 0 })).rejects.toMatchObject(refusal);
+  });
+});
+
+describe('a rate', () => {
+  test('of requests is that of all workers together', async () => {
+    const rate = { scopes: [], rpm: 3 };
+    const answers = await Promise.all(
+      Array.from({ length: 10 }, (_, index) => (index % 2 === 0 ? here : there).reserve(ask(rate))),
+    );
+    expect(answers.filter(({ kind }) => kind === 'granted')).toHaveLength(3);
+    const waiting = answers.filter((answer) => answer.kind === 'wait');
+    expect(waiting).toHaveLength(7);
+    for (const { ms, why } of waiting) {
+      expect(why).toBe('rate');
+      expect(ms).toBeGreaterThan(0);
+      expect(ms).toBeLessThanOrEqual(60_000);
+    }
+    expect(await here.reserve(ask({ ...rate, model: 'host/other' }))).toMatchObject({ kind: 'granted' });
+  });
+
+  test('of tokens counts what was really used, and lets a request through that is larger than a minute', async () => {
+    const rate = { scopes: [], tpm: 150 };
+    const first = ask({ ...rate, input: 1_000 });
+    expect(await here.reserve(first)).toMatchObject({ kind: 'granted' });
+    expect(await there.reserve(ask(rate))).toMatchObject({ kind: 'wait', why: 'rate' });
+    await here.settle({ ask: first, charge: { microUsd: 0, tokens: 0 }, load: 40 });
+    expect(await there.reserve(ask(rate))).toMatchObject({ kind: 'granted' });
+    expect(await there.reserve(ask(rate))).toMatchObject({ kind: 'wait' });
+  });
+
+  test('begins anew when its minute is over', async () => {
+    const rate = { scopes: [], rpm: 1, tpm: 100 };
+    const first = ask(rate);
+    await here.reserve(first);
+    await link.client.zadd(`${link.prefix}:allowance:window:host/m`, Date.now() - 61_000, first.id);
+    expect(await there.reserve(ask(rate))).toMatchObject({ kind: 'granted' });
+    expect(await link.client.hget(`${link.prefix}:allowance:load:host/m`, 'sum')).toBe('100');
+  });
+});
+
+describe('a pause', () => {
+  test('holds every worker back from this model, and is never cut short', async () => {
+    await here.cool('host/m', 30_000);
+    await there.cool('host/m', 10);
+    const answer = await there.reserve(ask());
+    expect(answer).toMatchObject({ kind: 'wait', why: 'cooling' });
+    expect(answer.kind === 'wait' && answer.ms).toBeGreaterThan(20_000);
+    expect(await there.reserve(ask({ model: 'host/other' }))).toMatchObject({ kind: 'granted' });
+  });
+});

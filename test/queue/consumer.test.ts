@@ -1,0 +1,190 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Queue, type JobsOptions } from 'bullmq';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';
+import { consume, type ConsumeOptions, type Consumer } from '../../src/queue/consume.ts';
+import { readDeadLetters } from '../../src/queue/dead-letters.ts';
+import { queueName } from '../../src/queue/job.ts';
+import { openQueue, type StoryQueue } from '../../src/queue/queue.ts';
+import { connectRedis, type RedisLink } from '../../src/queue/redis/connect-redis.ts';
+import { sleep } from '../../src/lib/sleep.ts';
+
+const RUN = 'abcdefgh01';
+const JOB = { runId: RUN, ordinal: 0, attempt: 1 };
+
+let home: string;
+let link: RedisLink;
+let queue: StoryQueue;
+let consumers: Consumer[] = [];
+beforeAll(async () => {
+  home = mkdtempSync(join(tmpdir(), 'halo-queue-'));
+  link = await connectRedis({ home, redisUrl: undefined });
+});
+afterAll(async () => {
+  await link.close();
+  rmSync(home, { recursive: true, force: true });
+});
+beforeEach(async () => {
+  await link.client.flushall();
+  queue = await openQueue(link);
+});
+afterEach(async () => {
+  await Promise.all(consumers.map((consumer) => consumer.close(500)));
+  consumers = [];
+  await queue.close();
+});
+
+const errors: string[] = [];
+type Handle = ConsumeOptions['handle'];
+
+async function start(handle: Handle, concurrency = 2): Promise<Consumer> {
+  const consumer = consume(link, { concurrency, handle, onError: (error) => errors.push(error.message) });
+  consumers.push(consumer);
+  await consumer.ready;
+  return consumer;
+}
+
+const aborted = (signal: AbortSignal) => sleep(60_000, signal).then(() => Promise.reject(new Error('aborted')));
+
+test('a job reaches a handler with its run id and a live signal, and is done', async () => {
+  const seen: unknown[] = [];
+  await start((job, signal) => {
+    seen.push(job, signal instanceof AbortSignal && !signal.aborted);
+    return Promise.resolve();
+  });
+  await queue.enqueue(JOB);
+  await expect.poll(() => seen).toEqual([JOB, true]);
+  await expect.poll(() => queue.counts()).toEqual({ waiting: 0, active: 0, delayed: 0, failed: 0 });
+});
+
+test('the same story attempt is queued once, another attempt is a job of its own', async () => {
+  await Promise.all(Array.from({ length: 10 }, () => queue.enqueue(JOB)));
+  await queue.enqueue({ ...JOB, attempt: 2, delayMs: 60_000 });
+  expect(await queue.counts()).toMatchObject({ waiting: 1, delayed: 1 });
+});
+
+test('an attempt whose job failed for good can be queued again', async () => {
+  const raw = rawQueue();
+  await raw.add('story', { runId: 7 }, { jobId: `s-${RUN}-0-a1` });
+  const seen: string[] = [];
+  await start((job) => Promise.resolve(void seen.push(job.runId)));
+  await expect.poll(() => readDeadLetters(link)).toHaveLength(1);
+  await queue.enqueue(JOB);
+  await expect.poll(() => seen).toEqual([RUN]);
+  await raw.close();
+});
+
+test('jobs that are none of halo’s go to the dead letters, with the reason, and nothing else is kept of them', async () => {
+  const raw = rawQueue();
+  const forged: [name: string, data: unknown, opts: JobsOptions, reason: string][] = [
+    ['story', { runId: '../etc', ordinal: 0 }, { attempts: 5 }, 'payload'],
+    ['story', { runId: RUN, ordinal: 0, command: 'rm -rf /' }, { jobId: `s-${RUN}-0-a2` }, 'payload'],
+    [
+      'story',
+      JSON.parse(`{"__proto__":{"polluted":1},"runId":"${RUN}","ordinal":0}`),
+      { jobId: `s-${RUN}-0-a3` },
+      'payload',
+    ],
+    ['story', { runId: RUN, ordinal: -1 }, {}, 'payload'],
+    ['story', ['story'], {}, 'payload'],
+    ['story', { runId: 'x'.repeat(5_000_000), ordinal: 0 }, {}, 'payload'],
+    ['shell', { runId: RUN, ordinal: 0 }, { jobId: `s-${RUN}-0-a4` }, 'name'],
+    ['story', { runId: RUN, ordinal: 0 }, { jobId: 'another' }, 'id'],
+    ['story', { runId: RUN, ordinal: 0 }, { jobId: `s-${RUN}-1-a1` }, 'id'],
+  ];
+  const seen: string[] = [];
+  for (const [name, data, opts] of forged) await raw.add(name, data, opts);
+  await start((job) => Promise.resolve(void seen.push(job.runId)));
+  await expect.poll(async () => (await readDeadLetters(link)).length).toBe(forged.length);
+  const letters = (await readDeadLetters(link)).reverse();
+  for (const [index, [name, , , reason]] of forged.entries()) {
+    expect(letters[index]).toMatchObject({ name, queue: 'stories', reason: expect.stringContaining(reason) as string });
+  }
+  expect(letters.every(({ data }) => data.length < 600)).toBe(true);
+  expect(({} as { polluted?: number }).polluted).toBeUndefined();
+  await expect.poll(() => raw.getJobCounts()).toMatchObject({ failed: 0, completed: 0, waiting: 0 });
+  expect(errors.join()).toContain('is not one of halo');
+  expect(seen).toEqual([]);
+  await queue.enqueue(JOB);
+  await expect.poll(() => seen).toEqual([RUN]);
+  await raw.close();
+});
+
+test('a job of a run that is not here goes to the dead letters, which are bounded', async () => {
+  await start(() => Promise.resolve({ unknown: 'there is no such run' }));
+  for (let attempt = 1; attempt <= 120; attempt++) await queue.enqueue({ ...JOB, attempt });
+  await expect.poll(async () => (await readDeadLetters(link)).at(0)?.id, { timeout: 60_000 }).toBe(`s-${RUN}-0-a120`);
+  expect(await readDeadLetters(link)).toHaveLength(100);
+  await expect.poll(() => queue.counts()).toMatchObject({ waiting: 0, active: 0, delayed: 0, failed: 0 });
+});
+
+test('an infrastructure fault is tried again after a pause', async () => {
+  const lastTries: boolean[] = [];
+  await start((_job, _signal, { lastTry }) => {
+    lastTries.push(lastTry);
+    return lastTries.length === 1 ? Promise.reject(new Error('docker is away')) : Promise.resolve();
+  });
+  await queue.enqueue(JOB);
+  await expect.poll(() => lastTries, { timeout: 20_000 }).toEqual([false, false]);
+  expect(errors).toContain('docker is away');
+});
+
+test('closing aborts the work and hands the job back to another worker', async () => {
+  const first = await start((_job, signal) => aborted(signal), 1);
+  await queue.enqueue(JOB);
+  await expect.poll(() => queue.counts()).toMatchObject({ active: 1 });
+  await first.close(10_000);
+  expect(await queue.counts()).toMatchObject({ active: 0, failed: 0 });
+  const seen: string[] = [];
+  await start((job) => Promise.resolve(void seen.push(job.runId)));
+  await expect.poll(() => seen, { timeout: 20_000 }).toEqual([RUN]);
+});
+
+test('work that ends well although it was told to stop is not done twice', async () => {
+  const begun = vi.fn();
+  const first = await start((_job, signal) => (begun(), sleep(60_000, signal)), 1);
+  await queue.enqueue(JOB);
+  await expect.poll(() => begun).toHaveBeenCalled();
+  await first.close(10_000);
+  expect(await queue.counts()).toEqual({ waiting: 0, active: 0, delayed: 0, failed: 0 });
+});
+
+test('closing does not wait for a handler that never ends', async () => {
+  const begun = vi.fn();
+  const stuck = await start(() => (begun(), new Promise(() => undefined)), 1);
+  await queue.enqueue(JOB);
+  await expect.poll(() => begun).toHaveBeenCalled();
+  await stuck.close(200);
+  expect(await queue.counts()).toMatchObject({ active: 1 });
+});
+
+test('no more jobs than the limit are handled at once', async () => {
+  let now = 0;
+  let most = 0;
+  let done = 0;
+  await start(async () => {
+    most = Math.max(most, ++now);
+    await sleep(20);
+    now--;
+    done++;
+  }, 2);
+  for (let ordinal = 0; ordinal < 6; ordinal++) await queue.enqueue({ ...JOB, ordinal });
+  await expect.poll(() => done).toBe(6);
+  expect(most).toBe(2);
+});
+
+test('a producer whose Redis is gone fails at once instead of waiting', async () => {
+  const elsewhere = mkdtempSync(join(tmpdir(), 'halo-queue-'));
+  const other = await connectRedis({ home: elsewhere, redisUrl: undefined });
+  const producer = await openQueue(other);
+  await other.close();
+  await expect(producer.enqueue(JOB)).rejects.toMatchObject({ code: 'REDIS_UNAVAILABLE' });
+  await producer.close();
+  rmSync(elsewhere, { recursive: true, force: true });
+});
+
+/** The queue as anybody else who can reach Redis sees it. */
+function rawQueue(): Queue {
+  return new Queue(queueName(undefined), { connection: link.client, prefix: link.prefix, skipVersionCheck: true });
+}

@@ -1,0 +1,105 @@
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, request, type IncomingMessage, type ServerResponse } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { json } from 'node:stream/consumers';
+import Docker from 'dockerode';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { diagnose } from '../../src/api/doctor/diagnose.ts';
+import { openDocker } from '../../src/sandbox/docker/engine.ts';
+import { tooOld } from '../../src/sandbox/engine-age.ts';
+import { openProver } from '../../src/sandbox/prove.ts';
+import { OK, prdOf } from '../support/halo/halo.ts';
+import { openHome, type HaloHome } from '../support/halo/halo-process.ts';
+import { makeRepository, type TestRepository } from '../support/repository/repository.ts';
+
+const ENGINE = '/var/run/docker.sock';
+
+let dir: string;
+let home: HaloHome;
+let repository: TestRepository;
+let engine: Awaited<ReturnType<typeof oldEngine>>;
+beforeAll(async () => {
+  dir = mkdtempSync(join(tmpdir(), 'halo-old-'));
+  home = openHome();
+  repository = makeRepository();
+  engine = await oldEngine(join(dir, 'docker.sock'));
+});
+afterAll(async () => {
+  await home.close();
+  await engine.close();
+  repository.remove();
+  rmSync(dir, { recursive: true });
+});
+
+/** The engine of this machine, as an older one would speak of itself. It makes nothing. */
+async function oldEngine(socket: string) {
+  const asked: string[] = [];
+  const answer = async (req: IncomingMessage, res: ServerResponse) => {
+    const path = req.url ?? '';
+    asked.push(`${req.method} ${path}`);
+    if (req.method !== 'GET') return res.writeHead(500).end('{"message":"an old engine makes nothing"}');
+    const real = request({ socketPath: ENGINE, path, method: 'GET' }).end();
+    const [found] = (await once(real, 'response')) as [IncomingMessage];
+    const told = (await json(found)) as object;
+    const old = path.endsWith('/version') ? { Version: '19.03.15', ApiVersion: '1.40' } : { ServerVersion: '19.03.15' };
+    const said = Array.isArray(told) ? told : { ...told, ...(/\/(version|info)$/.test(path) ? old : {}) };
+    return res.writeHead(found.statusCode ?? 500, { 'content-type': 'application/json' }).end(JSON.stringify(said));
+  };
+  const server = createServer((req, res) => void answer(req, res));
+  server.listen(socket);
+  await once(server, 'listening');
+  return { socket, asked, close: async () => void (await new Promise((resolve) => server.close(resolve))) };
+}
+
+describe('hazard 39: an engine that is too old', () => {
+  it('is refused with a sentence that says what is needed, and no story is begun', async () => {
+    const prd = join(repository.root, '..', 'prd.json');
+    writeFileSync(prd, prdOf([{ id: 'A' }]).bytes);
+    const agent = ['-c', 'agent=command', '-c', `agents.command.run=${JSON.stringify(OK)}`, '-c', 'gates=["true"]'];
+    const { code, stdout, stderr } = await home.halo(['run', prd, '--repo', repository.root, ...agent], {
+      cwd: repository.root,
+      env: { DOCKER_HOST: `unix://${engine.socket}` },
+    });
+    expect(`${stdout}${stderr}`).toContain('the container engine 19.03.15 is too old: it speaks API 1.40');
+    expect(`${stdout}${stderr}`).toContain('halo needs Docker Engine 20.10 or newer');
+    expect(code).toBe(6);
+    expect(repository.git('branch', '--list', 'halo/*')).toBe('');
+  });
+
+  it('is what `halo doctor` says of it', async () => {
+    const before = process.env.DOCKER_HOST;
+    process.env.DOCKER_HOST = `unix://${engine.socket}`;
+    try {
+      const found = await diagnose({ home: dir, redisUrl: undefined, apiUrl: undefined, apiToken: undefined });
+      expect(found.find(({ name }) => name === 'docker')).toMatchObject({
+        ok: 'fail',
+        says: expect.stringMatching(/^engine 19\.03\.15, API 1\.40/) as string,
+        mend: expect.stringContaining('20.10 or newer') as string,
+      });
+    } finally {
+      if (before === undefined) delete process.env.DOCKER_HOST;
+      else process.env.DOCKER_HOST = before;
+    }
+  });
+});
+
+describe('any other engine', () => {
+  it('is told by the API that it speaks, whatever its own versions are', () => {
+    expect(['1.41', '1.44', '1.50', '2.0'].map((apiVersion) => tooOld({ apiVersion }))).toEqual(
+      Array(4).fill(undefined),
+    );
+    expect(['1.40', '1.5', ''].map((apiVersion) => tooOld({ apiVersion }) === undefined)).toEqual([
+      false,
+      false,
+      false,
+    ]);
+  });
+
+  it('is asked in no certain version of the API, so that the newest ones answer', async () => {
+    await openProver(openDocker(new Docker({ socketPath: engine.socket })), dir)('auto').catch(() => undefined);
+    expect(engine.asked.length).toBeGreaterThan(0);
+    expect(engine.asked.filter((line) => /^[A-Z]+ \/v\d/.test(line))).toEqual([]);
+  });
+});

@@ -1,0 +1,153 @@
+import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { openDocker } from '../../src/sandbox/docker/engine.ts';
+import { judgeProbe } from '../../src/sandbox/isolation-check/judge-isolation.ts';
+import { ATE, type ProbeReport } from '../../src/sandbox/isolation-check/isolation-script.ts';
+import { openProver, probeSandbox, proveEngine } from '../../src/sandbox/prove.ts';
+import type { SandboxEngine } from '../../src/sandbox/sandbox.ts';
+
+const engine = openDocker();
+let home: string;
+beforeAll(async () => {
+  home = await mkdtemp(join(tmpdir(), 'halo-prove-'));
+});
+afterAll(() => rm(home, { recursive: true }));
+
+describe('the proof of an engine', () => {
+  it('holds in every fact here', async () => {
+    const facts = await probeSandbox(engine, undefined);
+    expect(facts.filter(({ ok }) => ok === 'fail')).toEqual([]);
+    expect(facts.map(({ name }) => name)).toEqual([
+      'capabilities',
+      'privileges',
+      'system calls',
+      'network',
+      'name server',
+      'root',
+      'folders in memory',
+      'memory limit',
+      'processes',
+      'cpu',
+      'files',
+      'memory',
+      'security module',
+      'memory of others',
+      'terminals',
+    ]);
+    expect(facts.at(-1)).toMatchObject({ ok: 'ok' });
+  });
+
+  it('is made once and kept, for other processes too', async () => {
+    const first = await openProver(engine, home)('auto');
+    const { mtimeMs } = await stat(join(home, 'sandbox-proof.json'));
+    const unable: SandboxEngine = { ...engine, start: () => Promise.reject(new Error('nothing may start')) };
+    const prove = openProver(unable, home);
+    expect(await prove('auto')).toEqual(first);
+    expect(await prove('auto')).toEqual(first);
+    expect((await stat(join(home, 'sandbox-proof.json'))).mtimeMs).toBe(mtimeMs);
+    expect(await readFile(join(home, 'sandbox-proof.json'), 'utf8')).toContain('capabilities');
+  });
+
+  it('refuses a runtime that the engine does not have, and names those that it has', async () => {
+    await expect(openProver(engine, home)('runsc')).rejects.toMatchObject({
+      code: 'DOCKER_UNSAFE',
+      stopReason: 'CANNOT_START',
+      message: 'the container engine has no runtime "runsc"',
+      hint: expect.stringContaining('runc') as string,
+    });
+  });
+
+  it('takes runc by name', async () => {
+    expect(await openProver(engine, home)('runc')).toMatchObject({ runtime: 'runc' });
+  });
+
+  it('refuses an engine that ignores limits, and says which', async () => {
+    const lax: SandboxEngine = {
+      ...engine,
+      start: (spec) => engine.start({ ...spec, limits: { ...spec.limits, pids: 500, memoryBytes: 1024 ** 3 } }),
+    };
+    await expect(proveEngine(lax, await engine.facts(), 'auto')).rejects.toMatchObject({
+      code: 'DOCKER_UNSAFE',
+      message: expect.stringMatching(/limit of memory is (not set|ignored).*limit of processes is ignored/) as string,
+      hint: expect.stringContaining('cgroup v2') as string,
+    });
+  });
+
+  it('falls back to the default where runsc is there but does not pass, and says so', async () => {
+    const facts = { ...(await engine.facts()), runtimes: ['runc', 'runsc'] };
+    const half: SandboxEngine = {
+      ...engine,
+      start: ({ runtime, ...spec }) =>
+        engine.start({ ...spec, limits: { ...spec.limits, pids: runtime === 'runsc' ? 500 : spec.limits.pids } }),
+    };
+    const proof = await proveEngine(half, facts, 'auto');
+    expect(proof.runtime).toBeUndefined();
+    expect(proof.facts.at(-1)).toMatchObject({ name: 'runtime', ok: 'warn' });
+    await expect(proveEngine(half, facts, 'runsc')).rejects.toMatchObject({ code: 'DOCKER_UNSAFE' });
+  });
+
+  it('takes runsc where it passes', async () => {
+    const facts = { ...(await engine.facts()), runtimes: ['runc', 'runsc'] };
+    const able: SandboxEngine = { ...engine, start: (spec) => engine.start({ ...spec, runtime: 'runc' }) };
+    expect(await proveEngine(able, facts, 'auto')).toMatchObject({ runtime: 'runsc' });
+  });
+});
+
+describe('what the probe saw is judged:', () => {
+  const report: ProbeReport = {
+    status: { CapInh: '0', CapPrm: '0', CapEff: '0', CapBnd: '0', CapAmb: '0', NoNewPrivs: '1', Seccomp: '2' },
+    interfaces: ['lo'],
+    mounts: { '/': ['ro'] },
+    sizes: {
+      '/tmp': [512 * 1024 ** 2, 102_400],
+      '/home/agent': [256 * 1024 ** 2, 102_400],
+      '/run': [8 * 1024 ** 2, 1_024],
+      '/dev/shm': [128 * 1024 ** 2, 9_999_999],
+    },
+    cgroup: { 'memory.max': '67108864', 'pids.max': '24', 'cpu.max': '50000 100000' },
+    rlimits: { nofile: [8192, 8192], core: [0, 0], fsize: [1024 ** 3, 1024 ** 3] },
+    refused: { mount: 1, bpf: 1 },
+    resolver: '',
+    ptraceScope: '1',
+    label: 'docker-default (enforce)',
+    forks: 20,
+  };
+  const failing = (changes: Partial<ProbeReport>, more = '', own = false) =>
+    judgeProbe(`${JSON.stringify({ ...report, ...changes })}\n${more}`, own)
+      .filter(({ ok }) => ok === 'fail')
+      .map(({ name }) => name);
+
+  it('cgroup v2 as it should be', () => expect(failing({})).toEqual([]));
+  it('cgroup v1 as it should be', () => {
+    const cgroup = {
+      'memory/memory.limit_in_bytes': '67108864',
+      'pids/pids.max': '24',
+      'cpu/cpu.cfs_quota_us': '50000',
+      'cpu/cpu.cfs_period_us': '100000',
+    };
+    expect(failing({ cgroup })).toEqual([]);
+  });
+  it('a kernel of its own shows no control groups and no filter', () => {
+    const status = { ...report.status, Seccomp: '0' };
+    expect(failing({ cgroup: {}, status }, '', true)).toEqual([]);
+    expect(failing({ cgroup: {}, status })).toEqual(['system calls', 'memory limit', 'processes', 'cpu']);
+  });
+  it.each<[string, Partial<ProbeReport>]>([
+    ['capabilities', { status: { ...report.status, CapBnd: '00000000a80425fb' } }],
+    ['privileges', { status: { ...report.status, NoNewPrivs: '0' } }],
+    ['system calls', { refused: { mount: 1, bpf: 0 } }],
+    ['network', { interfaces: ['lo', 'eth0'] }],
+    ['name server', { resolver: 'nameserver 10.0.0.2' }],
+    ['root', { mounts: { '/': ['rw'] } }],
+    ['folders in memory', { sizes: { ...report.sizes, '/tmp': [1024 ** 3, 102_400] } }],
+    ['memory limit', { cgroup: { ...report.cgroup, 'memory.max': 'max' } }],
+    ['processes', { forks: null }],
+    ['processes', { cgroup: { ...report.cgroup, 'pids.max': 'max' } }],
+    ['cpu', { cgroup: { ...report.cgroup, 'cpu.max': 'max 100000' } }],
+    ['files', { rlimits: { ...report.rlimits, fsize: [-1, -1] } }],
+  ])('%s', (name, changes) => expect(failing(changes)).toEqual([name]));
+  it('memory that never ends', () => expect(failing({}, `${ATE}\n`)).toEqual(['memory']));
+  it('a sandbox that says nothing', () => expect(judgeProbe('', false)).toMatchObject([{ ok: 'fail' }]));
+});

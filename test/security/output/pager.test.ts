@@ -1,0 +1,58 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { startPager } from '../../../src/cli/output/pager.ts';
+import { readPager } from '../../../src/config/pager.ts';
+import { readCorePager } from '../../../src/git/process/core-pager.ts';
+import { makeRepository, type TestRepository } from '../../support/repository/repository.ts';
+
+let repository: TestRepository;
+let folder: string;
+
+beforeEach(() => {
+  repository = makeRepository();
+  folder = mkdtempSync(join(tmpdir(), 'halo-pager-'));
+  vi.stubEnv('GIT_CONFIG_GLOBAL', join(folder, 'global'));
+  vi.stubEnv('GIT_CONFIG_SYSTEM', join(folder, 'system'));
+});
+afterEach(() => {
+  vi.unstubAllEnvs();
+  repository.remove();
+  rmSync(folder, { recursive: true });
+});
+
+describe('incident repository-pager: a repository configures a program that shows its diffs', () => {
+  it('is not asked for one, wherever halo was started', async () => {
+    repository.git('config', 'core.pager', 'touch owned');
+    vi.stubEnv('GIT_DIR', join(repository.root, '.git'));
+    expect(await readCorePager()).toBeUndefined();
+    writeFileSync(join(folder, 'global'), '[core]\n\tpager = less -S\n');
+    expect(await readCorePager()).toBe('less -S');
+  });
+});
+
+describe('the pager of the user', () => {
+  it.each([
+    [{ GIT_PAGER: 'a', PAGER: 'c' }, 'b', 'a'],
+    [{ PAGER: 'c' }, 'b', 'b'],
+    [{ PAGER: 'c' }, undefined, 'c'],
+    [{ GIT_PAGER: '' }, 'b', undefined],
+    [{ GIT_PAGER: 'cat', PAGER: 'c' }, 'b', undefined],
+    [{ PAGER: 'cat' }, undefined, undefined],
+  ])('of %j and core.pager %j is %j', async (env, core, command) => {
+    expect((await readPager(env, () => Promise.resolve(core)))?.command).toBe(command);
+  });
+
+  it('gets all that is printed, and may leave early', async () => {
+    const path = join(folder, 'shown');
+    const pager = startPager({ command: `cat > ${path}`, env: process.env });
+    pager.input.write('one\n');
+    await pager.close();
+    expect(readFileSync(path, 'utf8')).toBe('one\n');
+    const gone = startPager({ command: 'true', env: process.env });
+    for (let index = 0; index < 100; index += 1)
+      await new Promise<void>((resolve) => gone.input.write('x'.repeat(65_536), () => resolve()));
+    await gone.close();
+  });
+});

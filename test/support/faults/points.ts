@@ -1,0 +1,8 @@
+import { FAILPOINTS, type Failpoint } from '../../../src/core/failure/failpoint-names.ts';
+
+const ALL = Object.keys(FAILPOINTS) as Failpoint[];
+
+/** Where the command of a person comes by, in this order. */
+export const COMMAND_POINTS = ALL.filter((at) => /^(submit|word)\./.test(at));
+/** Where a worker comes by. */
+export const WORKER_POINTS = ALL.filter((at) => !COMMAND_POINTS.includes(at));

@@ -1,0 +1,162 @@
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Queue } from 'bullmq';
+import Docker from 'dockerode';
+import { Redis } from 'ioredis';
+import { expect, vi } from 'vitest';
+import { openLocal } from '../../../src/api/local.ts';
+import type { Operations } from '../../../src/api/operations.ts';
+import type { JournalEvent } from '../../../src/core/journal/events.ts';
+import { OK, prdOf, scripted, type TestStory } from '../halo/halo.ts';
+import { openHome, type HaloHome, type HaloProcess } from '../halo/halo-process.ts';
+import { makeRepository, type TestRepository } from '../repository/repository.ts';
+
+/** A secret that every worker here knows; no file may ever hold it. */
+export const CANARY = 'canary-5f1d0c7e9b3a4826';
+
+/** How long the lock of a dead worker lasts here. */
+const TAKEOVER = '4s';
+
+/** A HALO_HOME with real processes, and repositories to work on. */
+export interface World {
+  home: HaloHome;
+  /** Redis listens here. */
+  redisSocket: string;
+  /** The engine of the workers. */
+  docker: Docker;
+  /** Temporary files of the workers. */
+  tmp: string;
+  operations: Operations;
+  repositories: TestRepository[];
+  addRepository(): TestRepository;
+  /** Submits a PRD of its own file for a repository. */
+  submit(repository: TestRepository, stories: TestStory[], settings?: string[]): Promise<string>;
+  startWorker(env?: Record<string, string>, how?: { concurrency?: number; via?: string[] }): HaloProcess;
+  journal(runId: string): JournalEvent[];
+  untilEnded(runId: string, timeout?: number): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** A story that does next to nothing, and prints the secret that it knows. */
+export const NO_OP = `date +%N >> "$(grep -oE 'Story [A-Z0-9-]+' | head -n 1 | tr -d ' ')"; printf 'canary-%s\\n' ${CANARY.slice('canary-'.length)}; ${OK}`;
+
+/** Of a run of such stories. */
+export const SETTINGS = [...scripted(NO_OP, ['true']), 'secrets.env=["CHAOS_CANARY"]'];
+
+/**
+ * With a Redis of its own, which `socket` leads to, or with halo's; `engine` likewise is the engine's socket. The
+ * HALO_HOME is made in `parent`.
+ */
+export function openWorld({
+  socket,
+  engine,
+  parent,
+}: { socket?: string; engine?: string | undefined; parent?: string } = {}): World {
+  const home = openHome(parent);
+  const side = mkdtempSync(join(tmpdir(), 'halo-chaos-'));
+  const tmp = join(side, 'tmp');
+  mkdirSync(tmp);
+  const operations = openLocal({
+    host: { home: home.dir, redisUrl: socket && `unix://${socket}`, apiUrl: undefined, apiToken: undefined },
+  });
+  const repositories: TestRepository[] = [];
+  const journal = (runId: string) => {
+    const lines = readFileSync(join(home.dir, 'runs', runId, 'journal.jsonl'), 'utf8')
+      .split('\n')
+      .slice(0, -1);
+    return lines.map((line) => JSON.parse(line) as JournalEvent);
+  };
+  let count = 0;
+  return {
+    home,
+    redisSocket: socket ?? join(home.dir, 'redis', 'redis.sock'),
+    docker: new Docker(engine === undefined ? {} : { socketPath: engine }),
+    tmp,
+    operations,
+    repositories,
+    addRepository() {
+      const repository = makeRepository();
+      repositories.push(repository);
+      return repository;
+    },
+    async submit(repository, stories, settings = []) {
+      const folder = join(side, `prd-${(count += 1)}`);
+      mkdirSync(folder);
+      const { bytes } = prdOf(stories);
+      const path = join(folder, 'prd.json');
+      writeFileSync(path, bytes);
+      const [submitted] = await operations.submit({
+        prd: { path, bytes },
+        repos: [repository.root],
+        profile: undefined,
+        set: [...SETTINGS, 'setup=["true"]', ...settings],
+        allowDirty: false,
+      });
+      return submitted!.runId;
+    },
+    startWorker(env = {}, { concurrency = 1, via = [] } = {}) {
+      return home.start(['worker', '--concurrency', String(concurrency)], {
+        cwd: side,
+        env: {
+          ...(engine === undefined ? {} : { DOCKER_HOST: `unix://${engine}` }),
+          TMPDIR: tmp,
+          HALO_TAKEOVER: TAKEOVER,
+          CHAOS_CANARY: CANARY,
+          ...env,
+        },
+        via,
+      });
+    },
+    journal,
+    untilEnded: (runId, timeout = 150_000) =>
+      vi.waitFor(
+        () => {
+          const last = journal(runId).findLast(({ type }) => type === 'run.ended');
+          if (last === undefined) throw new Error(`run ${runId} has not ended`);
+        },
+        { timeout, interval: 300 },
+      ),
+    async close() {
+      await operations.close();
+      await home.close();
+      for (const repository of repositories) repository.remove();
+      rmSync(side, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Ends a worker in good order. */
+export async function stopWorker(worker: HaloProcess): Promise<void> {
+  worker.process.kill('SIGTERM');
+  await worker.ended;
+}
+
+/** Ends a worker at this very instruction. */
+export async function killWorker(worker: HaloProcess): Promise<void> {
+  worker.process.kill('SIGKILL');
+  await worker.ended;
+}
+
+/** A worker that finds what is left to do, and to clean up, before it stops. */
+export async function tidyUp(world: World, ...how: Parameters<World['startWorker']>): Promise<void> {
+  const worker = world.startWorker(...how);
+  await worker.says('working on');
+  await vi.waitFor(async () => expect(await activeJobs(world)).toEqual([]), { timeout: 120_000, interval: 300 });
+  await stopWorker(worker);
+}
+
+/** Ids of the jobs that Redis takes for being under way. */
+export async function activeJobs({ home, redisSocket }: World): Promise<string[]> {
+  // Halo's own server goes with the last process that used it.
+  if (!existsSync(redisSocket)) return [];
+  const prefix = `halo-${readFileSync(join(home.dir, 'id'), 'utf8').trim()}`;
+  const connection = new Redis({ path: redisSocket, maxRetriesPerRequest: null });
+  const queue = new Queue('stories', { connection, prefix });
+  try {
+    return (await queue.getActive()).map(({ id }) => id ?? '');
+  } finally {
+    await queue.close();
+    connection.disconnect();
+  }
+}

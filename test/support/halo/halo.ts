@@ -1,0 +1,108 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import { openLocal } from '../../../src/api/local.ts';
+import type { Operations, SubmitRequest } from '../../../src/api/operations.ts';
+import type { Host } from '../../../src/config/config.ts';
+import type { RunState } from '../../../src/core/run-state.ts';
+import { sleep } from '../../../src/lib/sleep.ts';
+import { startWorker, type Worker } from '../../../src/worker/main.ts';
+
+/** halo as a whole in a HALO_HOME of its own: embedded Redis, operations and a worker, in this process. */
+export interface TestHalo {
+  home: string;
+  host: Host;
+  operations: Operations;
+  worker: Worker;
+  /** Submits a PRD for one repository; `settings` are `key=value`. */
+  submit(repo: string, stories: TestStory[], settings: string[]): Promise<string>;
+  /** The same, followed to its end. */
+  run(repo: string, stories: TestStory[], settings: string[]): Promise<RunState>;
+  untilEnd(runId: string): Promise<RunState>;
+  readFile(runId: string, path: string): string;
+  close(): Promise<void>;
+}
+
+export interface TestStory {
+  id: string;
+  title?: string;
+  passes?: boolean;
+  dependsOn?: string[];
+}
+
+/** A PRD of the ralph dialect as a submit request wants it. */
+export function prdOf(stories: TestStory[]): SubmitRequest['prd'] {
+  const userStories = stories.map(({ id, title, passes, dependsOn }, index) => ({
+    id,
+    title: title ?? `Story ${id}`,
+    description: '',
+    acceptanceCriteria: ['It works.'],
+    priority: index + 1,
+    passes: passes ?? false,
+    ...(dependsOn === undefined ? {} : { dependsOn }),
+  }));
+  const document = { project: 'Test', description: 'A test.', userStories };
+  return { path: '/tmp/prd.json', bytes: new TextEncoder().encode(JSON.stringify(document)) };
+}
+
+/** Settings for an agent that is a shell script: it finds the prompt on stdin and the repository in its folder. */
+export function scripted(script: string, gates: string[] = ['true'], more: string[] = []): string[] {
+  return [
+    'agent=command',
+    `agents.command.run=${JSON.stringify(script)}`,
+    `gates=${JSON.stringify(gates)}`,
+    'retry.attempts=1',
+    'retry.policy.retries=0',
+    'retry.environment.retries=0',
+    'retry.backoff="10ms"',
+    'breaker.cooldown="10ms"',
+    ...more,
+  ];
+}
+
+/** The same for a request over the network, which decides nothing about breakers. */
+export function remotelyScripted(script: string, gates?: string[], more?: string[]): string[] {
+  return scripted(script, gates, more).filter((setting) => !setting.startsWith('breaker.'));
+}
+
+export const OK = `echo '{"status":"ok","summary":"Did it."}'`;
+
+export async function openHalo({ concurrency = 2 } = {}): Promise<TestHalo> {
+  const home = mkdtempSync(join(tmpdir(), 'halo-home-'));
+  const host: Host = { home, redisUrl: undefined, apiUrl: undefined, apiToken: undefined };
+  const worker = await startWorker({ host, concurrency, log: pino({ level: 'silent' }) });
+  const operations = openLocal({ host });
+  const submit = async (repo: string, stories: TestStory[], settings: string[]) => {
+    const [submitted] = await operations.submit({
+      prd: prdOf(stories),
+      repos: [repo],
+      profile: undefined,
+      set: settings,
+      allowDirty: false,
+    });
+    return submitted!.runId;
+  };
+  const untilEnd = async (runId: string) => {
+    for await (const { type } of operations.follow(runId, { after: 0, follow: true })) if (type === 'run.ended') break;
+    // The files that are made from the journal follow it within moments.
+    const record = join(home, 'runs', runId, 'run.json');
+    while ((JSON.parse(readFileSync(record, 'utf8')) as { endTime: unknown }).endTime === null) await sleep(5);
+    return (await operations.get(runId)).state;
+  };
+  return {
+    home,
+    host,
+    operations,
+    worker,
+    submit,
+    untilEnd,
+    run: async (...request) => untilEnd(await submit(...request)),
+    readFile: (runId, path) => readFileSync(join(home, 'runs', runId, path), 'utf8'),
+    close: async () => {
+      await worker.close();
+      await operations.close();
+      rmSync(home, { recursive: true, force: true });
+    },
+  };
+}

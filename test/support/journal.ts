@@ -1,0 +1,115 @@
+import type { JournalEntry } from '../../src/core/journal/events.ts';
+
+export const BASE = '0123456789abcdef0123456789abcdef01234567';
+export const COMMIT = 'abcdef0123456789abcdef0123456789abcdef01';
+const USAGE = { requests: 3, inputTokens: 12_345, cachedTokens: 4_000, outputTokens: 678 };
+
+/** The first event of a run with the stories US-001, US-002, ... */
+export function created(runId: string, stories = 2): JournalEntry {
+  return {
+    type: 'run.created',
+    runId,
+    repo: { source: '/home/me/shop', mirror: 'shop-1', branch: 'main', base: BASE },
+    prdPath: '/home/me/shop/prd.json',
+    attempts: 2,
+    prd: {
+      dialect: 'ralph',
+      project: 'shop',
+      description: '',
+      hash: 'f00',
+      specHash: 'ba5',
+      warnings: [],
+      stories: Array.from({ length: stories }, (_, index) => ({
+        id: `US-00${index + 1}`,
+        title: `Story number ${index + 1}`,
+        description: '',
+        acceptance: [],
+        priority: index + 1,
+        status: 'pending',
+        notes: '',
+        dependsOn: [],
+        extra: {},
+      })),
+    },
+  };
+}
+
+/** A story's attempt from its start up to the gates. */
+export function attempted(story: string, attempt = 1): JournalEntry[] {
+  const ref = { story, attempt };
+  return [
+    { type: 'story.started', ...ref, epoch: attempt, base: BASE },
+    { type: 'phase.started', ...ref, phase: 'prepare' },
+    { type: 'phase.ended', ...ref, phase: 'prepare', ms: 400 },
+    { type: 'phase.started', ...ref, phase: 'agent' },
+    { type: 'agent.activity', ...ref, activity: { kind: 'say', text: 'Looking at the tests first.' } },
+    { type: 'agent.activity', ...ref, activity: { kind: 'run', command: 'npm test' } },
+    {
+      type: 'agent.activity',
+      ...ref,
+      activity: { kind: 'ran', command: 'npm test', exitCode: 1, output: '2 failed\n' },
+    },
+    { type: 'agent.activity', ...ref, activity: { kind: 'edit', path: 'src/cart.ts', change: 'update' } },
+    { type: 'phase.ended', ...ref, phase: 'agent', ms: 3000 },
+    { type: 'phase.started', ...ref, phase: 'gates' },
+    { type: 'gate.started', ...ref, command: 'npm test' },
+  ];
+}
+
+/** One story landed, its gate passed. */
+export function passed(story: string): JournalEntry[] {
+  const ref = { story, attempt: 1 };
+  return [
+    ...attempted(story),
+    { type: 'gate.ended', ...ref, command: 'npm test', exitCode: 0, ms: 1200, log: 'gates/1.log' },
+    {
+      type: 'story.ended',
+      ...ref,
+      verdict: 'passed',
+      stopReason: 'SUCCESS',
+      summary: 'Adds the cart.',
+      usage: USAGE,
+      commit: COMMIT,
+    },
+  ];
+}
+
+/** One story whose gate failed. */
+export function failed(story: string, attempt = 1): JournalEntry[] {
+  const ref = { story, attempt };
+  const summary = 'npm test exited with 1';
+  return [
+    ...attempted(story, attempt),
+    { type: 'gate.ended', ...ref, command: 'npm test', exitCode: 1, ms: 1200, log: 'gates/1.log' },
+    { type: 'story.ended', ...ref, verdict: 'failed', stopReason: 'GATE_FAILED', summary, usage: USAGE },
+  ];
+}
+
+/** One story whose proven commit waits for a person. */
+export function held(story: string, paths = ['.github/workflows/ci.yml']): JournalEntry[] {
+  const ref = { story, attempt: 1 };
+  const summary = `the gates pass, but it changes protected paths: ${paths.join(', ')}`;
+  return [
+    ...attempted(story),
+    {
+      type: 'story.ended',
+      ...ref,
+      verdict: 'needs_human',
+      stopReason: 'NEEDS_HUMAN',
+      summary,
+      usage: USAGE,
+      held: { commit: COMMIT, paths },
+    },
+    { type: 'run.ended', stopReason: 'NEEDS_HUMAN', detail: `${story}: ${summary}` },
+  ];
+}
+
+/** A whole run that ended well. */
+export function succeeded(runId: string): JournalEntry[] {
+  return [
+    created(runId, 1),
+    { type: 'run.started' },
+    ...passed('US-001'),
+    { type: 'run.ended', stopReason: 'SUCCESS', detail: '1 of 1 stories landed' },
+  ];
+}

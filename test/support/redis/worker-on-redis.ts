@@ -1,0 +1,81 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, vi } from 'vitest';
+import { consume } from '../../../src/queue/consume.ts';
+import { openQueue, type StoryQueue } from '../../../src/queue/queue.ts';
+import { connectRedis, type RedisLink } from '../../../src/queue/redis/connect-redis.ts';
+import { openRedisServer, type RedisServer } from './redis-server.ts';
+import { openTcpProxy, type TcpProxy } from './tcp-proxy.ts';
+
+const RUN = 'abcdefgh01';
+
+/** A worker with one slot behind a network of its own, a Redis that can go away, and a queue beside it. */
+export interface WorkerOnRedis {
+  server: RedisServer;
+  /** Between the worker and Redis; the queue has a way of its own. */
+  proxy: TcpProxy;
+  link: RedisLink;
+  /** As the worker sees it, through the proxy. */
+  near: RedisLink;
+  queue: StoryQueue;
+  /** Takes the first job, which goes on until `finish`. */
+  occupy(): Promise<void>;
+  finish(): void;
+  /** Queues a job as soon as Redis takes it, and waits until the worker has it. */
+  untilNextIsTaken(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** The most that a worker may take to go on once Redis is there again. */
+const BACK_MS = 30_000;
+
+export async function openWorkerOnRedis(): Promise<WorkerOnRedis> {
+  const home = mkdtempSync(join(tmpdir(), 'halo-queue-'));
+  const server = openRedisServer();
+  const link = await vi.waitFor(() => connectRedis({ home, redisUrl: server.url }), { timeout: 10_000 });
+  const queue = await openQueue(link);
+  const proxy = await openTcpProxy(server.socket);
+  const near = await connectRedis({ home, redisUrl: `redis://127.0.0.1:${proxy.port}` });
+  const taken: string[] = [];
+  let finish = (): void => undefined;
+  const finished = new Promise<void>((resolve) => (finish = resolve));
+  const consumer = consume(near, {
+    concurrency: 1,
+    handle: (_job, _signal, { jobId }) => {
+      taken.push(jobId);
+      return jobId.endsWith('a1') ? finished : Promise.resolve();
+    },
+    onError: () => undefined,
+  });
+  await consumer.ready;
+  const enqueue = (attempt: number) => queue.enqueue({ runId: RUN, ordinal: 0, attempt });
+  return {
+    server,
+    proxy,
+    link,
+    near,
+    queue,
+    async occupy() {
+      await enqueue(1);
+      await vi.waitFor(() => expect(taken).toHaveLength(1), { timeout: 10_000 });
+    },
+    finish,
+    async untilNextIsTaken() {
+      const by = Date.now() + BACK_MS;
+      await vi.waitFor(() => enqueue(2), { timeout: BACK_MS, interval: 200 });
+      // The first may come twice: its end is in the journal, and the queue may not have heard of it.
+      await vi.waitFor(() => expect(taken).toContain(`s-${RUN}-0-a2`), { timeout: by - Date.now(), interval: 100 });
+    },
+    async close() {
+      finish();
+      await consumer.close(500);
+      await queue.close();
+      await near.close();
+      await link.close();
+      await proxy.close();
+      await server.close();
+      rmSync(home, { recursive: true, force: true });
+    },
+  };
+}

@@ -1,0 +1,100 @@
+import { PassThrough } from 'node:stream';
+import { main } from '../../../src/cli/main.ts';
+import type { Services } from '../../../src/cli/compose.ts';
+import type { World } from '../../../src/cli/process-io.ts';
+import type { Operations } from '../../../src/api/operations.ts';
+
+export interface CliResult {
+  code: number;
+  stdout: string;
+  stderr: string;
+}
+
+export interface CliOptions {
+  operations: Operations;
+  services?: Partial<Services>;
+  terminal?: Partial<World['terminal']>;
+  stdin?: string;
+  cwd?: string;
+  /** Of the terminal. */
+  columns?: number;
+  /** The person at the terminal. */
+  ask?: World['ask'];
+  /** Receives the way to press Ctrl-C. */
+  onReady?: (pressCtrlC: () => void) => void;
+}
+
+/** Runs one command line of halo in this process, on the operations given. */
+export async function runCli(words: string[], options: CliOptions): Promise<CliResult> {
+  const stdout = collector();
+  const stderr = collector();
+  const listeners = new Set<() => void>();
+  const open = () => Promise.resolve(options.operations);
+  const world: World = {
+    stdin: new PassThrough().end(options.stdin ?? ''),
+    stdout: Object.assign(stdout.stream, { columns: options.columns ?? 100, rows: 40 }),
+    stderr: stderr.stream,
+    terminal: {
+      drawable: false,
+      shown: false,
+      color: { stdout: false, stderr: false },
+      debug: false,
+      ...options.terminal,
+    },
+    cwd: options.cwd ?? '/',
+    ask: options.ask,
+    services: {
+      readHost: () => Promise.resolve({ home: '/halo', redisUrl: undefined, apiUrl: undefined, apiToken: undefined }),
+      openOperations: open,
+      openLocal: open,
+      checkResume: notHere,
+      keepRefusal: notHere,
+      startWorker: notHere,
+      countWorkers: notHere,
+      userName: notHere,
+      serveApi: notHere,
+      watchRuns: notHere,
+      diagnose: notHere,
+      verify: () => {
+        throw new Error('this test has no such service');
+      },
+      check: notHere,
+      readConfig: notHere,
+      listSettings: notHere,
+      parsePrd: notHere,
+      discoverPrd: notHere,
+      readBatch: notHere,
+      convertPrd: notHere,
+      openImport: notHere,
+      performTask: notHere,
+      runLoop: notHere,
+      openPager: () => Promise.resolve(undefined),
+      editFile: notHere,
+      initConfig: notHere,
+      buildImage: notHere,
+      ...options.services,
+    },
+    onStop(listener) {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    onKey: () => () => undefined,
+    exitNow: (code) => stderr.stream.write(`[left at once with ${code}]`),
+  };
+  options.onReady?.(() => {
+    for (const listener of [...listeners]) listener();
+  });
+  const code = await main(words, world);
+  return { code, stdout: stdout.text(), stderr: stderr.text() };
+}
+
+function notHere(): Promise<never> {
+  return Promise.reject(new Error('this test has no such service'));
+}
+
+function collector() {
+  const stream = new PassThrough();
+  const chunks: Buffer[] = [];
+  stream.on('data', (chunk: Buffer) => chunks.push(chunk));
+  return { stream, text: () => Buffer.concat(chunks).toString() };
+}

@@ -1,0 +1,70 @@
+import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { ModelSource } from '../../../src/config/config.ts';
+import { openModelKeys } from '../../../src/worker/model-key.ts';
+
+const NONE: ModelSource = { baseUrl: 'http://x/v1', keyEnv: undefined, keyFile: undefined, keyCommand: undefined };
+
+let dir: string;
+beforeEach(async () => {
+  dir = await mkdtemp(join(tmpdir(), 'halo key-'));
+});
+afterEach(() => rm(dir, { recursive: true, force: true }));
+
+describe('the key of a model', () => {
+  it('comes from a variable', async () => {
+    const key = openModelKeys((name) => (name === 'MY_KEY' ? 'sk-1' : undefined));
+    expect(await key({ ...NONE, keyEnv: 'MY_KEY' })).toBe('sk-1');
+    await expect(key({ ...NONE, keyEnv: 'OTHER' })).rejects.toMatchObject({
+      code: 'MODEL_KEY_MISSING',
+      message: expect.stringContaining('OTHER') as string,
+    });
+  });
+
+  it('comes from a file, as it is now', async () => {
+    const key = openModelKeys(() => undefined);
+    const keyFile = join(dir, 'key');
+    await writeFile(keyFile, 'sk-1\n');
+    expect(await key({ ...NONE, keyFile })).toBe('sk-1');
+    await writeFile(keyFile, 'sk-2');
+    expect(await key({ ...NONE, keyFile })).toBe('sk-2');
+    await expect(key({ ...NONE, keyFile: join(dir, 'absent') })).rejects.toThrow(/cannot be read \(ENOENT\)/);
+  });
+
+  it('comes from a command, which runs once, also for many at the same time', async () => {
+    const key = openModelKeys(() => undefined);
+    const source = { ...NONE, keyCommand: `echo x >> '${dir}/runs'; echo sk-1` };
+    expect(await Promise.all([key(source), key(source), key(source)])).toEqual(['sk-1', 'sk-1', 'sk-1']);
+    expect(await key(source)).toBe('sk-1');
+    expect(await readFile(join(dir, 'runs'), 'utf8')).toBe('x\n');
+  });
+
+  it('is asked for again when the command failed', async () => {
+    const key = openModelKeys(() => undefined);
+    const source = { ...NONE, keyCommand: `test -x '${dir}/open' && echo sk-1` };
+    await expect(key(source)).rejects.toMatchObject({ code: 'MODEL_KEY_MISSING' });
+    await writeFile(join(dir, 'open'), '');
+    await chmod(join(dir, 'open'), 0o755);
+    expect(await key(source)).toBe('sk-1');
+  });
+
+  it.each(['sk secret', 'sk-secret\nX-Evil: 1', 'sk-secret-ä', ''])(
+    'is one line that a header can carry: %j',
+    async (text) => {
+      const key = openModelKeys(() => text);
+      const refused = await key({ ...NONE, keyEnv: 'MY_KEY' }).catch((error: unknown) => error);
+      expect(refused).toMatchObject({ code: 'MODEL_KEY_MISSING' });
+      expect(JSON.stringify([String(refused), refused])).not.toContain('secret');
+    },
+  );
+
+  it('is in no error, whatever the command prints', async () => {
+    const key = openModelKeys(() => undefined);
+    const source = { ...NONE, keyCommand: 'echo sk-secret; echo sk-secret >&2; exit 3' };
+    const refused = (await key(source).catch((error: unknown) => error)) as Error;
+    expect(refused.message).toContain('exit code 3');
+    expect(JSON.stringify([refused.message, refused.stack, refused.cause, refused])).not.toContain('secret');
+  });
+});

@@ -1,0 +1,51 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import Docker from 'dockerode';
+import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { openQueue } from '../../../src/queue/queue.ts';
+import { buildServerImage } from '../../../src/sandbox/docker/image/server-image.ts';
+import { findRedis } from '../../../src/worker/find-redis.ts';
+
+const docker = new Docker();
+const PATH = process.env.PATH;
+let home: string;
+
+beforeAll(async () => {
+  // The image holds halo as it is built; a fresh checkout is not built yet.
+  execFileSync(process.execPath, [resolve(import.meta.dirname, '../../../bin/halo'), '--version']);
+  await buildServerImage({ log: () => {} });
+});
+beforeEach(() => {
+  home = mkdtempSync(join(tmpdir(), 'halo-home-'));
+  // A machine without redis-server and valkey-server.
+  process.env.PATH = join(home, 'no-programs');
+});
+afterEach(() => {
+  process.env.PATH = PATH;
+  rmSync(home, { recursive: true, force: true });
+});
+
+async function redisContainers(): Promise<number> {
+  const filters = { label: ['dev.halo=redis'], volume: [join(home, 'redis')] };
+  return (await docker.listContainers({ all: true, filters })).length;
+}
+
+describe('Redis on a machine without a server program', () => {
+  it('runs in a container without a network, is shared, and ends with its last user', async () => {
+    const host = { home, redisUrl: undefined, apiUrl: undefined, apiToken: undefined };
+    const first = await findRedis(host);
+    const second = await findRedis(host);
+    expect(await redisContainers()).toBe(1);
+    const queue = await openQueue(first);
+    await queue.enqueue({ runId: 'abcdefgh12345', ordinal: 0, attempt: 1 });
+    await queue.close();
+    await first.close();
+    const again = await openQueue(second);
+    expect((await again.counts()).waiting).toBe(1);
+    await again.close();
+    await second.close();
+    await vi.waitFor(async () => expect(await redisContainers()).toBe(0), { timeout: 10_000 });
+  });
+});

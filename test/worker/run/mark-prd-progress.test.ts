@@ -1,0 +1,182 @@
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { Config } from '../../../src/config/config.ts';
+import { transcribe } from '../../../src/core/transcript/transcript.ts';
+import { paintPlain } from '../../../src/tui/paint.ts';
+import { verdictBlock } from '../../../src/tui/summary.ts';
+import { parsePrd } from '../../../src/prd/parse-prd.ts';
+import { openStore, type Store } from '../../../src/store/store.ts';
+import { replaceFile } from '../../../src/worker/repository/replace-file.ts';
+import { writeBackProgress } from '../../../src/worker/run/mark-prd-progress.ts';
+import { toBytes } from '../../support/prd/prd-writers.ts';
+import { attempt, created } from '../../support/runs.ts';
+
+let folder: string;
+let path: string;
+let store: Store;
+let logged: string[];
+
+const TEXT = `{
+\t"userStories": [
+\t\t{ "id": "US-1", "title": "Cart", "acceptanceCriteria": ["\\u003c 1 s"], "passes": false },
+\t\t{ "id": "US-2", "title": "Till", "acceptanceCriteria": ["it adds up"], "passes": false, "inProgress": true }
+\t]
+}`;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'halo write back ä '));
+  path = join(folder, 'prd.json');
+  writeFileSync(path, TEXT, { mode: 0o640 });
+  chmodSync(path, 0o640);
+  store = openStore(join(folder, 'home'), { transcribe });
+  logged = [];
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+/** A run of the PRD, of which these stories have landed so far. */
+async function runOf(landed: string[], prdPath = path, source = '/src/shop'): Promise<string> {
+  const base = created();
+  const entry = { ...base, repo: { ...base.repo, source } };
+  const prd = parsePrd(toBytes(TEXT), path);
+  const { runId } = entry;
+  const origin = { haloVersion: '0', agent: { name: 'command' }, args: [], config: {} };
+  await store.createRun({ ...entry, prd, prdPath }, origin);
+  for (const story of landed) await store.append(runId, attempt(story));
+  return runId;
+}
+
+function writeBack(runId: string, writeBack = true): Promise<void> {
+  const log = pino({}, { write: (line: string) => void logged.push(line) });
+  const config = { prd: { writeBack } } as Config;
+  return writeBackProgress({ home: join(folder, 'home'), store, log }, { runId, config });
+}
+
+const read = () => readFileSync(path, 'utf8');
+
+describe('progress of a run', () => {
+  test('goes into the PRD file story by story, and nothing else in it changes', async () => {
+    await writeBack(await runOf([]));
+    expect(read()).toBe(TEXT);
+    await writeBack(await runOf(['US-1']));
+    const first = TEXT.replace('"passes": false }', '"passes": true }');
+    expect(read()).toBe(first);
+    await writeBack(await runOf(['US-1', 'US-2']));
+    expect(read()).toBe(first.replace('"passes": false, "inProgress": true', '"passes": true, "inProgress": false'));
+    expect(statSync(path).mode & 0o777).toBe(0o640);
+    expect(readdirSync(folder).sort()).toEqual(['home', 'prd.json']);
+    expect(logged).toEqual([]);
+  });
+
+  test('makes up for what was left out when a worker died, and a second time changes nothing', async () => {
+    const runId = await runOf(['US-1', 'US-2']);
+    await writeBack(runId);
+    const before = statSync(path);
+    await writeBack(runId);
+    expect(statSync(path)).toMatchObject({ ino: before.ino, mtimeMs: before.mtimeMs });
+    expect(parsePrd(readFileSync(path), path).stories.every(({ status }) => status === 'done')).toBe(true);
+  });
+
+  test('stays out of the file when it is switched off', async () => {
+    await writeBack(await runOf(['US-1']), false);
+    expect(read()).toBe(TEXT);
+  });
+
+  test('is kept in the file behind a link, which stays one', async () => {
+    const link = join(folder, 'link.json');
+    symlinkSync('prd.json', link);
+    await writeBack(await runOf(['US-1'], link));
+    expect(read()).toContain('"passes": true');
+    expect(readFileSync(link, 'utf8')).toBe(read());
+  });
+
+  test('does not follow a file of the repository that has become a link out of it', async () => {
+    const repository = join(folder, 'shop');
+    mkdirSync(repository);
+    const link = join(repository, 'prd.json');
+    symlinkSync('../prd.json', link);
+    const runId = await runOf(['US-1'], link, repository);
+    await writeBack(runId);
+    expect(read()).toBe(TEXT);
+    expect((await store.readState(runId)).unmarked?.reason).toContain('now a link that leads out of the repository');
+    rmSync(link);
+    writeFileSync(link, TEXT);
+    await writeBack(runId);
+    expect(readFileSync(link, 'utf8')).toContain('"passes": true');
+  });
+
+  test('is written while the file is being changed by runs of the same PRD, without undoing theirs', async () => {
+    const runs = [await runOf(['US-1']), await runOf(['US-2'])];
+    await Promise.all(runs.map((runId) => writeBack(runId)));
+    expect(parsePrd(readFileSync(path), path).stories.every(({ status }) => status === 'done')).toBe(true);
+  });
+});
+
+describe('trouble with the file is no error, and the run says so', () => {
+  test.each([
+    ['it is gone', () => rmSync(path), 'the file is no longer there'],
+    ['it is broken', () => writeFileSync(path, '{"userStories": ['), 'prd.json:1:18: not valid JSON'],
+    ['the story is gone', () => writeFileSync(path, '{"userStories": []}'), 'no longer holds them as they were'],
+  ])('%s', async (_what, change, reason) => {
+    const runId = await runOf(['US-1']);
+    change();
+    const before = readdirSync(folder).includes('prd.json') ? read() : undefined;
+    await writeBack(runId);
+    await writeBack(runId);
+    if (before !== undefined) expect(read()).toBe(before);
+    expect(readdirSync(folder).filter((name) => name.endsWith('.tmp'))).toEqual([]);
+    const said = (await store.readJournal(runId)).filter(({ type }) => type.startsWith('marks.'));
+    expect(said).toMatchObject([
+      { type: 'marks.failed', stories: ['US-1'], reason: expect.stringContaining(reason) as string },
+    ]);
+    expect(await store.readRecord(runId)).toMatchObject({ progress: { unmarked: { stories: ['US-1'] } } });
+    const transcript = readFileSync(join(store.runFolder(runId), 'agent.log'), 'utf8');
+    expect(transcript).toContain('NOT MARKED  US-1 landed, but the PRD file does not say so: ');
+    const state = await store.readState(runId);
+    const ended = { state: { ...state, stopReason: 'SUCCESS' as const }, width: 100, paint: paintPlain, dir: '/r' };
+    expect(verdictBlock(ended).join(' ').replace(/\s+/g, ' ')).toContain('or the next run does them again.');
+  });
+
+  test('until the file says it again', async () => {
+    const runId = await runOf(['US-1']);
+    writeFileSync(path, '{');
+    await writeBack(runId);
+    writeFileSync(path, TEXT);
+    await writeBack(runId);
+    await writeBack(runId);
+    expect(read()).toContain('"passes": true');
+    expect((await store.readJournal(runId)).slice(-2).map(({ type }) => type)).toEqual([
+      'marks.failed',
+      'marks.caught_up',
+    ]);
+    expect((await store.readState(runId)).unmarked).toBeUndefined();
+  });
+
+  test('a path that is not absolute names nothing here', async () => {
+    await writeBack(await runOf(['US-1'], '-'));
+    expect(logged).toEqual([]);
+  });
+});
+
+test('a change that somebody saves meanwhile is not written over', async () => {
+  const file = join(folder, 'notes.txt');
+  writeFileSync(file, 'one');
+  let asked = 0;
+  await replaceFile(file, (bytes) => {
+    if (++asked === 1) writeFileSync(file, 'one and two');
+    return Buffer.concat([bytes, Buffer.from(' and three')]);
+  });
+  expect(readFileSync(file, 'utf8')).toBe('one and two and three');
+});
