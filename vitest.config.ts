@@ -10,6 +10,7 @@ export default defineConfig({
     maxWorkers: 2,
     reporters: [
       'default',
+      './test/support/reporters/skip-reporter.ts',
       './test/support/reporters/attack-reporter.ts',
       './test/support/reporters/matrix-reporter.ts',
       './test/support/reporters/hazard-reporter.ts',

@@ -122,7 +122,7 @@ function restore(paths, tracked) {
     }
   }
   remove('.git');
-  // What the index remembers of these files is that of what stood in their place.
+  // The index has the times and sizes of the replaced files.
   const forgotten = paths.map((path) => `${tracked.get(path).mode} ${tracked.get(path).object}\t${path}\0`);
   git(['update-index', '-z', '--index-info'], { input: forgotten.join('') });
 }

@@ -1,31 +1,61 @@
-// Builds dist/ from src/, unless it is of the same sources already. Any number of processes may do so at once.
+// Bundles src/ into dist/, unless it is of the same sources already. Any number of processes may do so at once.
 'use strict';
 
 const { createHash } = require('node:crypto');
-const { spawnSync } = require('node:child_process');
-const { lstatSync, mkdirSync, readdirSync, readFileSync, readlinkSync, renameSync } = require('node:fs');
-const { rmSync, statSync, symlinkSync, writeFileSync } = require('node:fs');
-const { join } = require('node:path');
+const { existsSync, linkSync, lstatSync, mkdirSync, readdirSync, readFileSync } = require('node:fs');
+const { readlinkSync, renameSync, rmSync, statSync, symlinkSync, utimesSync, writeFileSync } = require('node:fs');
+const { dirname, join, relative } = require('node:path');
 
+/** A file of dist/: the signature of the sources, and below it the names of the files in chunks/ that were built from them. */
 const STAMP = '.sources';
+const CHUNKS = 'chunks';
 
-/** Throws with the compiler's output when src/ cannot be compiled. Types are not checked here. */
-function buildWhenStale(root) {
-  if (stampOf(join(root, 'dist')) === signSources(root)) return;
+/** The modules of dist/ that bin/ and scripts/ import, without suffix, and their sources. */
+const ENTRIES = {
+  'cli/main': 'src/cli/main.ts',
+  'sandbox/image': 'src/sandbox/docker/image/image.ts',
+};
+
+/**
+ * What `halo ls`, `status` and `logs` load. These modules and their static imports become one file: Node takes longer to
+ * find and link a hundred small modules than to run the command.
+ */
+const LIGHT_MODULES = [
+  'src/cli/main.ts',
+  'src/cli/commands/ls.ts',
+  'src/cli/commands/status.ts',
+  'src/cli/commands/logs.ts',
+  'src/api/local.ts',
+  'src/api/submit/user-name.ts',
+  'src/config/environment/host.ts',
+  'src/lib/failpoint.ts',
+  'src/worker/process-masker.ts',
+];
+
+/**
+ * Throws with the messages of esbuild when src/ cannot be compiled. Types are not checked here.
+ * @param {{ only?: boolean }} options `only`: dist/ must have nothing of earlier builds, as in a package.
+ */
+function buildWhenStale(root, { only = false } = {}) {
+  const dist = join(root, 'dist');
+  const isCurrent = (signature) => readStamp(dist).signature === signature && !(only && oldChunks(dist).length > 0);
+  if (isCurrent(signSources(root))) return;
   const work = join(root, '.halo-build');
   mkdirSync(work, { recursive: true });
   const unlock = lock(join(work, 'lock'));
   try {
     const signature = signSources(root);
-    if (stampOf(join(root, 'dist')) === signature) return;
-    // Of builds that were interrupted: whoever has the lock builds alone.
+    if (isCurrent(signature)) return;
+    // Of builds that were interrupted: only the holder of the lock builds.
     for (const name of readdirSync(work).filter((name) => name !== 'lock'))
       rmSync(join(work, name), { recursive: true });
     if (process.stderr.isTTY) process.stderr.write('halo: building what changed in src/ …\n');
     const fresh = join(work, `dist-${process.pid}`);
-    compile(root, fresh);
-    writeFileSync(join(fresh, STAMP), signature);
-    replace(join(root, 'dist'), fresh, join(work, `old-${process.pid}`));
+    compile(root, work, fresh);
+    const built = readdirSync(join(fresh, CHUNKS));
+    if (!only) keepChunks(dist, fresh);
+    writeFileSync(join(fresh, STAMP), [signature, ...built].join('\n'));
+    replace(dist, fresh, join(work, `old-${process.pid}`));
   } finally {
     unlock();
   }
@@ -45,26 +75,100 @@ function signSources(root) {
       else sign(path);
     }
   };
-  for (const name of ['tsconfig.json', 'tsconfig.build.json']) sign(join(root, name));
+  sign(join(root, 'tsconfig.json'));
+  sign(join(root, 'scripts', 'build.cjs'));
   visit(join(root, 'src'));
   return hash.digest('hex');
 }
 
-function stampOf(dist) {
+function readStamp(dist) {
   try {
-    return readFileSync(join(dist, STAMP), 'utf8');
+    const [signature, ...names] = readFileSync(join(dist, STAMP), 'utf8').split('\n');
+    return { signature, names };
   } catch {
-    return undefined;
+    return { signature: undefined, names: [] };
   }
 }
 
-function compile(root, outDir) {
-  const tsc = join(root, 'node_modules', 'typescript', 'bin', 'tsc');
-  const args = [tsc, '-p', join(root, 'tsconfig.build.json'), '--noCheck', '--outDir', outDir];
-  const { status, stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' });
-  if (status === 0) return;
-  rmSync(outDir, { recursive: true, force: true });
-  throw new Error(`src/ cannot be compiled:\n${stdout}${stderr}`);
+function compile(root, work, outDir) {
+  const { buildSync } = require('esbuild');
+  const light = join(work, 'light-modules.mjs');
+  const imports = LIGHT_MODULES.map((name) => `import ${JSON.stringify(join(root, name))};\n`);
+  writeFileSync(light, imports.join(''));
+  try {
+    // The paths in source maps are relative to the final folder, so esbuild must not write to another one.
+    const dist = join(root, 'dist');
+    const { outputFiles } = buildSync({
+      absWorkingDir: root,
+      entryPoints: ENTRIES,
+      // Every module imports the light ones. esbuild puts modules that the same entry points need into one file.
+      inject: [light],
+      bundle: true,
+      splitting: true,
+      packages: 'external',
+      format: 'esm',
+      platform: 'node',
+      target: 'node20.12',
+      outdir: dist,
+      // As deep as an entry: PACKAGE_ROOT in src/lib/version.ts depends on it.
+      chunkNames: `${CHUNKS}/[name]-[hash]`,
+      sourcemap: true,
+      sourcesContent: false,
+      write: false,
+      logLevel: 'silent',
+    });
+    const scripts = findScripts(join(root, 'src'));
+    for (const { path, text } of outputFiles) {
+      const place = join(outDir, relative(dist, path));
+      mkdirSync(dirname(place), { recursive: true });
+      writeFileSync(
+        place,
+        scripts.reduce((code, { name, built }) => code.replaceAll(`"./${name}"`, `"./${built}"`), text),
+      );
+    }
+    for (const { built, content } of scripts) writeFileSync(join(outDir, CHUNKS, built), content);
+  } catch (error) {
+    rmSync(outDir, { recursive: true, force: true });
+    throw new Error(`src/ cannot be compiled: ${error.message}`);
+  } finally {
+    rmSync(light);
+  }
+}
+
+/** The Lua scripts for Redis. Built names have a hash, so that a chunk of an earlier build reads the script that it knows. */
+function findScripts(folder) {
+  return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
+    const { name } = entry;
+    const path = join(folder, name);
+    if (entry.isDirectory()) return findScripts(path);
+    if (!name.endsWith('.lua')) return [];
+    const content = readFileSync(path);
+    const digest = createHash('sha1').update(content).digest('hex').slice(0, 8);
+    return [{ name, built: name.replace(/\.lua$/, `-${digest}.lua`), content }];
+  });
+}
+
+/** Files of chunks/ are kept for this time after the first build without them. */
+const KEEP_MS = 24 * 60 * 60 * 1000;
+
+/** Links the files that running processes may still import: they started from an earlier build. */
+function keepChunks(dist, fresh) {
+  if (!existsSync(join(dist, CHUNKS))) return;
+  const now = new Date();
+  const current = new Set(readStamp(dist).names);
+  for (const name of readdirSync(join(dist, CHUNKS)).filter((name) => !name.endsWith('.map'))) {
+    const [old, kept] = [join(dist, CHUNKS, name), join(fresh, CHUNKS, name)];
+    if (existsSync(kept)) continue;
+    // The time of the file is the time of the first build without it.
+    if (current.has(name)) utimesSync(old, now, now);
+    if (now - statSync(old).mtime < KEEP_MS) linkSync(old, kept);
+  }
+}
+
+/** Names of files in chunks/ that only processes of earlier builds import. */
+function oldChunks(dist) {
+  const current = new Set(readStamp(dist).names);
+  return readdirSync(join(dist, CHUNKS)).filter((name) => !current.has(name));
 }
 
 function replace(dist, fresh, old) {
@@ -104,6 +208,6 @@ function isOwned(path) {
   }
 }
 
-module.exports = { buildWhenStale };
+module.exports = { buildWhenStale, ENTRIES, LIGHT_MODULES };
 
-if (require.main === module) buildWhenStale(join(__dirname, '..'));
+if (require.main === module) buildWhenStale(join(__dirname, '..'), { only: true });

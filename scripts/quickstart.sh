@@ -42,9 +42,9 @@ explain() {
 A small repository:  $repo
 Three stories:       $repo/prd.json
 
-The real Codex CLI implements them, sealed in a container. It needs no key and no network
-here: what the model says was written for this example and is replayed. The edits, the
-tests and the gates are real.
+The real Codex CLI implements them, sealed in a container. It needs no key and
+no network here: what the model says was written for this example and is
+replayed. The edits, the tests and the gates are real.
 
 \$ halo run prd.json
 TEXT
@@ -53,7 +53,7 @@ TEXT
 show_result() {
   local branch run_id run_dir
   branch=$(in_repo for-each-ref --format='%(refname:short)' refs/heads/halo/ | head -n 1)
-  # halo has said why, and how to go on.
+  # halo has printed the reason and how to continue.
   [[ -n $branch ]] || return 0
   run_id=${branch#halo/}
   run_dir=$home/runs/$run_id
@@ -65,7 +65,7 @@ show_result() {
   cat <<TEXT
 agent.log      what the agent said, ran and edited
 journal.jsonl  what happened, event by event
-artifacts/     per story and attempt: prompt, answer, diff, logs of the gates, usage
+artifacts/     per story and attempt: prompt, answer, diff, gate logs, usage
 run.json       who, what, where, and how it ended
 TEXT
   heading 'Next'
@@ -77,7 +77,8 @@ $(halo) logs $run_id     # what the agent did
 $(halo) diff $run_id     # what changed
 $(halo) land $run_id     # fast-forward main to it
 
-On a repository of yours, with a key in OPENAI_API_KEY:  halo init, then  halo run prd.json
+On a repository of yours, with a key in OPENAI_API_KEY:
+halo init, halo check, then halo run with a PRD of yours
 TEXT
 }
 

@@ -12,7 +12,7 @@ halo="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)/bin/halo"
 work="$(mktemp -d "${TMPDIR:-/tmp}/halo-try-XXXXXX")"
 export HALO_HOME="$work/home"
 
-echo '{"project":"trial","userStories":[{"id":"A","title":"Change nothing","acceptanceCriteria":["The gates pass."],"priority":1,"passes":false}]}' > "$work/prd.json"
+prd='{"project":"trial","userStories":[{"id":"A","title":"Change nothing","acceptanceCriteria":["The gates pass."],"priority":1,"passes":false}]}'
 agent=(--agent command -c "agents.command.run=echo '{\"status\":\"ok\",\"summary\":\"Nothing to do.\"}'")
 
 # The last line that says something, without what a table would take for its own.
@@ -32,18 +32,20 @@ while read -r source options; do
     continue
   fi
   cd "$out/clone" || exit 1
-  # Each word of the list is one option: settings with blanks do not fit into it.
-  read -ra more <<< "$options"
+  # As words of a shell, so that a setting with blanks is quoted.
+  mapfile -t more < <(xargs -r -n 1 printf '%s\n' <<< "$options")
   begun=$SECONDS
   "$halo" init > "$out/init.out" 2> "$out/init.err" < /dev/null
   seconds=$((SECONDS - begun))
-  guessed="$(sed -n 's/^\(setup\|gate\) */`/p' "$out/init.out" | sed 's/$/`/' | list)"
+  guessed="$(sed -n 's/^\(setup\|gate\) */`/p' "$out/init.out" | sed 's/ ([^()]*)$//' | sed 's/$/`/' | list)"
   warned="$(sed -n 's/^! //p' "$out/init.err" | list)"
   "$halo" check "${more[@]}" > "$out/check.out" 2> "$out/check.err" < /dev/null
   check="$(sed -n 's/^failed  *//p' "$out/check.out" | head -n 1 | cut -c 1-300 | tr '|' '/')"
   [ -n "$check" ] || check="$(last "$out/check.out")"
   [ -n "$check" ] || check="$(last "$out/check.err")"
-  "$halo" run "$work/prd.json" "${more[@]}" "${agent[@]}" -c retry.attempts=1 > "$out/run.out" 2> "$out/run.err" < /dev/null
+  # Each has its own: halo marks in it what is done.
+  echo "$prd" > "$out/prd.json"
+  "$halo" run "$out/prd.json" "${more[@]}" "${agent[@]}" -c retry.attempts=1 > "$out/run.out" 2> "$out/run.err" < /dev/null
   run="exit $?: $(sed -n 's/^ *\([A-Z_]\{5,\}\)  .*/\1/p' "$out/run.out" | tail -n 1)"
   echo "| $name | ${guessed:-nothing} | ${warned:-nothing} (${seconds}s) | ${options:-nothing} | $check | $run |"
 done

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { resolve } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { ERRORS } from '../src/core/failure/errors.ts';
@@ -14,9 +15,36 @@ import {
   parseSource,
   readSources,
 } from './support/architecture.ts';
+import { findStalePaths, readNamingFiles } from './support/named-paths.ts';
+import {
+  except,
+  findCrowdedFolders,
+  findFragments,
+  findLongAttempt,
+  findMisnamedFunctions,
+  findRepeatedExports,
+  findRepeatedNames,
+  type Exception,
+} from './support/source-rules.ts';
+import { findBannedWords, readProse } from './support/word-list.ts';
 
 const root = resolve(import.meta.dirname, '..');
+const { LIGHT_MODULES } = createRequire(import.meta.url)('../scripts/build.cjs') as { LIGHT_MODULES: string[] };
 const sources = readSources(resolve(root, 'src'));
+
+/** All exceptions from the rules, by rule. */
+const EXCEPTIONS = {
+  crowdedFolders: [{ subject: 'cli/commands', reason: 'one file per command, listed in cli/program.ts' }],
+  repeatedExports: [{ subject: 'define', reason: 'each command exports it for cli/program.ts' }],
+  repeatedNames: [{ subject: 'main.ts', reason: 'the entry points of the command line and of a worker' }],
+  words: [
+    { subject: 'mend in src/cli/commands/doctor.ts', reason: 'a key of halo doctor --json' },
+    {
+      subject: 'mend in src/sandbox/isolation-check/check-isolation.ts',
+      reason: 'a key of sandbox-proof.json of older versions',
+    },
+  ],
+} satisfies Record<string, Exception[]>;
 
 describe('the sources', () => {
   test('import only what their folder may know', () => expect(findForbiddenEdges(sources)).toEqual([]));
@@ -27,18 +55,26 @@ describe('the sources', () => {
   test('read the environment and write to the terminal in one place each', () =>
     expect(findMisplacedWords(sources)).toEqual([]));
   test('load no schemas, git, queue or engine for commands that only read', () => {
-    const commands = ['ls', 'status', 'logs'].map((name) => `cli/commands/${name}.ts`);
-    const starts = [
-      'cli/main.ts',
-      'api/local.ts',
-      'worker/process-masker.ts',
-      'config/environment/host.ts',
-      ...commands,
-    ];
-    expect(findEagerPackages(sources, starts)).toEqual(['commander', 'string-width']);
+    const bundled = LIGHT_MODULES.map((path) => path.replace(/^src\//, ''));
+    expect(bundled).toEqual(expect.arrayContaining(['ls', 'status', 'logs'].map((name) => `cli/commands/${name}.ts`)));
+    expect(findEagerPackages(sources, bundled)).toEqual(['commander', 'get-east-asian-width']);
     expect(findEagerPackages(sources, ['worker/main.ts'])).toContain('zod');
   });
   test('are small files named after one thing', () => expect(findBadFiles(sources)).toEqual([]));
+  test('have at most 16 files in a folder', () =>
+    expect(except(findCrowdedFolders(sources), EXCEPTIONS.crowdedFolders)).toEqual([]));
+  test('have no fragment files', () => expect(findFragments(sources)).toEqual([]));
+  test('export each name once', () =>
+    expect(except(findRepeatedExports(sources), EXCEPTIONS.repeatedExports)).toEqual([]));
+  test('have names that agree with what a function returns', () => expect(findMisnamedFunctions(sources)).toEqual([]));
+  test('have each file name once', () =>
+    expect(except(findRepeatedNames(sources), EXCEPTIONS.repeatedNames)).toEqual([]));
+  test('show an attempt in one short file', () => {
+    expect(sources.map(({ path }) => path)).toContain('worker/attempt/run-attempt.ts');
+    expect(findLongAttempt(sources)).toEqual([]);
+  });
+  test('have at most ten exceptions from these rules', () =>
+    expect(Object.values(EXCEPTIONS).flat().length).toBeLessThanOrEqual(10));
 });
 
 describe('each rule finds what breaks it', () => {
@@ -60,11 +96,12 @@ describe('each rule finds what breaks it', () => {
     ['cli/main.ts', "import { b } from '../queue/b.ts';"],
   ])('%s may say %s', (path, text) => expect(findForbiddenEdges(parse(path, text))).toEqual([]));
 
-  test('cycles of values are found, cycles of types are none', () => {
+  test('a cycle is found, also if one of its imports is of types only', () => {
     const a = parseSource('git/a.ts', "import { b } from './b.ts';");
-    const b = parseSource('git/b.ts', "import { a } from './a.ts';");
-    expect(findCycles([a, b])).toEqual(['git/a.ts -> git/b.ts -> git/a.ts']);
-    expect(findCycles([a, parseSource('git/b.ts', "import type { A } from './a.ts';")])).toEqual([]);
+    const cycle = 'git/a.ts -> git/b.ts -> git/a.ts';
+    expect(findCycles([a, parseSource('git/b.ts', "import { a } from './a.ts';")])).toEqual([cycle]);
+    expect(findCycles([a, parseSource('git/b.ts', "import type { A } from './a.ts';")])).toEqual([cycle]);
+    expect(findCycles([a, parseSource('git/b.ts', "import { c } from './c.ts';")])).toEqual([]);
   });
 
   test.each([
@@ -93,6 +130,106 @@ describe('each rule finds what breaks it', () => {
     expect(findBadFiles(parse('git/utils.ts', ''))).toHaveLength(1);
     expect(findBadFiles(parse('git/a.ts', "import { join } from 'path';"))).toHaveLength(1);
   });
+
+  test('a folder with 17 files', () => {
+    const files = Array.from({ length: 17 }, (_, index) => parseSource(`git/file-${index}.ts`, ''));
+    expect(findCrowdedFolders(files)).toEqual(['git: has 17 files, more than 16']);
+    expect(findCrowdedFolders(files.slice(1))).toEqual([]);
+  });
+
+  test('a file of twelve lines that is not a plug-in', () => {
+    expect(findFragments(parse('git/a.ts', '\n'.repeat(12)))).toHaveLength(1);
+    expect(findFragments(parse('git/a.ts', '\n'.repeat(13)))).toEqual([]);
+    expect(findFragments(parse('agents/codex/index.ts', '\n'))).toEqual([]);
+  });
+
+  test.each(['export const a = 1;', 'export interface a {}', 'export async function* a() {}', 'export class a {}'])(
+    'a second file with: %s',
+    (text) => {
+      const first = parseSource('git/first.ts', 'export type a = string;\nexport const a = 1;');
+      expect(findRepeatedExports([first])).toEqual([]);
+      expect(findRepeatedExports([first, ...parse('store/second.ts', text)])).toHaveLength(1);
+    },
+  );
+
+  test.each([
+    'async function assertClean(root: string): Promise<string[]> {\n}',
+    'export function isLink(\n  path: (string) => void,\n): HaloError {\n}',
+    'function isMissing(error: Error): false {\n}',
+    'function isOpen() {\n}',
+  ])('a name that contradicts the return type: %s', (text) =>
+    expect(findMisnamedFunctions(parse('git/a.ts', text))).toHaveLength(1),
+  );
+
+  test.each([
+    'function assertClean(root: string): Promise<void> {\n}',
+    'function assertText(value: unknown): asserts value is string {\n}',
+    'async function isOpen(): Promise<boolean> {\n}',
+    'function isRecord(value: unknown): value is Record<string, unknown> {\n}',
+  ])('%s is well named', (text) => expect(findMisnamedFunctions(parse('git/a.ts', text))).toEqual([]));
+
+  test('two files with one name', () => {
+    const first = parseSource('git/journal.ts', '');
+    expect(findRepeatedNames([first, ...parse('store/journal.ts', '')])).toHaveLength(1);
+    expect(findRepeatedNames([first, ...parse('cli/commands/journal.ts', '')])).toEqual([]);
+  });
+
+  test.each([
+    ['lines', '\n'.repeat(81)],
+    ['imports', Array.from({ length: 16 }, (_, index) => `import { a } from './${index}.ts';`).join('\n')],
+    ['a nested try', 'function run() {\n  try {\n    try {\n    } finally {}\n  } finally {}\n}\n'],
+  ])('too much in run-attempt.ts: %s', (_, text) =>
+    expect(findLongAttempt(parse('worker/attempt/run-attempt.ts', text))).toHaveLength(1),
+  );
+
+  test('an exception that is not needed', () => {
+    const exception = { subject: 'git', reason: 'an example' };
+    expect(except(['git: has 17 files', 'github: has 17 files'], [exception])).toEqual(['github: has 17 files']);
+    expect(except([], [exception])).toEqual(['git: is an exception that is not needed']);
+  });
+});
+
+describe('sources, scripts and documents', () => {
+  test('use plain words', () => expect(except(findBannedWords(readProse(root)), EXCEPTIONS.words)).toEqual([]));
+
+  test.each([
+    ['src/git/a.ts', '// Whoever has the lock'],
+    ['src/git/a.ts', 'const nobodyWaits = true;'],
+    ['src/git/a.ts', "throw new Error('the run goes on')"],
+    ['scripts/a.sh', '# builds it anew'],
+    ['docker/sandbox/a.c', '/* the client was told */'],
+    ['docs/agents.md', 'halo tells which tests vanished.'],
+  ])('a word of the list is found in %s: %s', (path, text) =>
+    expect(findBannedWords([{ path, text }])).toHaveLength(1),
+  );
+
+  test.each([
+    ['src/git/a.ts', '// Recommends a fix; stands for an id; foretells'],
+    ['docs/agents.md', 'the key `mend` of the findings'],
+  ])('other words are not reported in %s: %s', (path, text) => expect(findBannedWords([{ path, text }])).toEqual([]));
+});
+
+describe('scripts, settings and documents', () => {
+  test('name only files that exist', () => expect(findStalePaths(root, readNamingFiles(root))).toEqual([]));
+
+  test.each([
+    ['scripts/a.mjs', "await import('../dist/git/gone.js')"],
+    ['scripts/a.sh', 'node "$root/dist/git/gone.js"'],
+    ['package.json', '"bench": "node scripts/gone.mjs"'],
+    ['ARCHITECTURE.md', 'see `src/git/gone.ts`.'],
+    ['docs/agents.md', 'in `src/git/gone.ts`'],
+  ])('a path that does not exist is found in %s: %s', (path, text) =>
+    expect(findStalePaths(root, [{ path, text }])).toHaveLength(1),
+  );
+
+  test.each([
+    ['scripts/a.mjs', "await import('../dist/cli/main.js')"],
+    ['ARCHITECTURE.md', 'see `src/git/process/git.ts` in src/git/.'],
+    ['docs/agents.md', 'the agent changed `src/cart.js`'],
+    ['scripts/a.sh', 'node_modules/vitest/dist/cli.js'],
+  ])('a path that exists, or is not of this project, is not reported in %s: %s', (path, text) =>
+    expect(findStalePaths(root, [{ path, text }])).toEqual([]),
+  );
 });
 
 describe('the docs', () => {

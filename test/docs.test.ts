@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { describe, expect, it, test } from 'vitest';
@@ -6,6 +7,7 @@ import { COMMANDS } from '../src/cli/program.ts';
 import { parseBatchFile } from '../src/api/submit/batch-file.ts';
 import { parseConfigFile } from '../src/config/load/config-file.ts';
 import { resolveConfig } from '../src/config/resolve.ts';
+import { newRunId } from '../src/lib/run-id.ts';
 import { parsePrd } from '../src/prd/parse-prd.ts';
 import { anchorsOf, codeBlocks, linksOf } from './support/text/markdown.ts';
 
@@ -18,13 +20,13 @@ const read = (path: string) => readFileSync(join(root, path), 'utf8');
 const pages = tracked.filter((path) => path.endsWith('.md'));
 const documents = pages.filter((path) => /^(docs\/)?[^/]+$/.test(path));
 
-describe('every link between the documents leads somewhere', () => {
+describe('links in the documents', () => {
   test.each(pages)('%s', (page) => {
     const broken = linksOf(read(page)).filter((link) => !resolves(page, link));
     expect(broken).toEqual([]);
   });
 
-  it('and docs/README.md and the README name every page of docs/', () => {
+  it('docs/README.md and the README name every page of docs/', () => {
     const names = readdirSync(join(root, 'docs')).filter((name) => name.endsWith('.md') && name !== 'README.md');
     for (const index of ['README.md', 'docs/README.md']) {
       const linked = linksOf(read(index)).map((link) => relative(root, resolve(root, dirname(index), link)));
@@ -42,20 +44,6 @@ describe('the README', () => {
     expect(listed).toEqual(COMMANDS.map(({ name, summary }) => ({ name, summary })));
   });
 
-  it('and docs/commands.md list what there is: every route of the HTTP API', () => {
-    const sources = readdirSync(join(root, 'src/api')).filter((name) => name.startsWith('http-'));
-    const routes = sources.flatMap((name) =>
-      [...read(`src/api/${name}`).matchAll(/\bapp\.(get|post|put|delete)(?:<.*?>)?\(\s*'(\/[^']*)'/g)].map(
-        ([, method = '', path = '']) => `${method.toUpperCase()} ${path}`,
-      ),
-    );
-    const listed = [...read('docs/commands.md').matchAll(/^\| `((?:GET|POST|PUT|DELETE) [^`?]+)/gm)].map(
-      ([, row]) => row,
-    );
-    expect(routes.length).toBeGreaterThan(10);
-    expect(listed.sort()).toEqual(routes.sort());
-  });
-
   it('has a tutorial with a PRD that is read without a warning', () => {
     const [example] = codeBlocks(readme, 'json');
     const prd = parsePrd(Buffer.from(example ?? ''), 'prd.json');
@@ -64,6 +52,13 @@ describe('the README', () => {
       ['US-002', 'pending'],
     ]);
     expect(prd.warnings).toEqual([]);
+  });
+
+  it('run ids in the documents are as long as real ones', () => {
+    const { length } = newRunId(new Date(), randomBytes);
+    const ids = documents.flatMap((page) => [...read(page).matchAll(/\b0tbq[0-9a-z]{4,}\b/g)].map(([id]) => id));
+    expect(ids.length).toBeGreaterThan(10);
+    expect(ids.filter((id) => id.length !== length)).toEqual([]);
   });
 
   it('names only scripts that package.json has', () => {

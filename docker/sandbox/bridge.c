@@ -46,7 +46,7 @@ struct connection {
   size_t start, length;
   int announced;
   int client_ended, end_sent;
-  int server_ended, passed_on; /* the client was told */
+  int server_ended, passed_on; /* the client received the end */
   int unwanted;                /* RESET came: what the client sends is dropped */
   int broken;                  /* the client is gone: RESET is to be sent */
   char bytes[WINDOW];          /* a ring, for the client */
@@ -171,7 +171,7 @@ static void obey(enum type type, uint32_t value, uint32_t id) {
     data_for = c == NULL || c->broken ? NULL : c;
     if (value == 0 || value > MAX_DATA) fail("data of a wrong size");
     if (data_for && (c->server_ended || c->unwanted || WINDOW - c->length - c->owed < value))
-      fail("data that nobody asked for");
+      fail("unexpected data");
   } else if (c == NULL) {
     return;
   } else if (type == END) {

@@ -2,8 +2,8 @@
  * forward PORT SOCKET -- COMMAND [ARGUMENT...]
  *
  * Runs COMMAND while 127.0.0.1:PORT leads to the unix socket SOCKET. The port accepts before COMMAND starts.
- * Three processes, so that each has one duty: this one only waits for COMMAND and passes signals on to it, hence exit
- * codes and signals are exact; a second one moves the bytes; the third is COMMAND.
+ * Three processes with one duty each: this one only waits for COMMAND and forwards signals to it, so that exit codes
+ * and signals are exact; a second one moves the bytes; the third is COMMAND.
  * Exits with COMMAND's code, 128 + signal when it was killed, 127 when it is missing, 126 when it cannot be run,
  * 125 when the arguments are wrong or the port is taken.
  */

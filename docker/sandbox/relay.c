@@ -1,6 +1,6 @@
 /*
- * One process and one poll loop for all connections. Each direction has a buffer of its own that is filled only when it
- * is empty, which is back-pressure; the end of one direction is passed on while the other goes on.
+ * One process and one poll loop for all connections. Each direction has its own buffer, which is filled only when it is
+ * empty, as back-pressure. The end of one direction is passed on while the other continues.
  */
 #define _GNU_SOURCE
 #include "relay.h"
@@ -27,7 +27,7 @@ enum side { CLIENT, SERVER };
 struct direction {
   size_t start, length;
   int ended;     /* the source said so */
-  int passed_on; /* the destination was told */
+  int passed_on; /* the destination received the end */
   int unwanted;  /* the destination takes no more, the bytes are dropped */
   char bytes[BUFFER_BYTES];
 };
@@ -60,7 +60,7 @@ static int connect_to(const char *path) {
   if (fd < 0) return -1;
   struct sockaddr_un address = {.sun_family = AF_UNIX};
   memcpy(address.sun_path, path, strlen(path) + 1);
-  /* Blocking, because a full backlog makes a non-blocking connect fail at once. */
+  /* Blocking, because a full backlog makes a non-blocking connect fail immediately. */
   struct timeval limit = {.tv_sec = CONNECT_SECONDS};
   setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
   int result;

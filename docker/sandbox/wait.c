@@ -29,7 +29,7 @@ static int read_exactly(char *to, size_t length) {
   return 1;
 }
 
-/* The length, -1 when stdin ended, -2 when it is no length that we take. */
+/* The length, -1 when stdin ended, -2 when it is not a valid length. */
 static long read_length(void) {
   long length = 0;
   char c;

@@ -1,4 +1,4 @@
-// Writes the cassettes of the example anew: `node scripts/example/record.mjs`. halo runs the example with the real
+// Records the cassettes of the example again: `node scripts/example/record.mjs`. halo runs the example with the real
 // Codex in record mode against a server that says what turns.mjs holds; what they said to each other is the cassette.
 import { execFileSync, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';

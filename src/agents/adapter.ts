@@ -1,7 +1,6 @@
-import type { AgentActivity, AgentId, AgentOutcome } from '../core/agent.ts';
-import type { ModelApi } from '../core/model-api.ts';
+import type { AgentActivity, AgentId, AgentOutcome, ModelApi } from '../core/agent.ts';
 
-/** What an agent is to do, in terms of no agent. */
+/** Input of an agent, independent of the agent. */
 export interface AgentIntent {
   /** Model name for agents that take one. */
   model: string;
@@ -9,9 +8,9 @@ export interface AgentIntent {
   api: ModelApi | undefined;
   /** Where the gateway's model route is inside the sandbox, e.g. http://127.0.0.1:4000/v1; undefined: no model route. */
   modelUrl: string | undefined;
-  /** What the gateway takes for a key: it goes with the attempt, and is no secret from the agent. */
-  modelKey: string;
-  /** A writable folder of the agent's own. */
+  /** The token of the attempt, which the gateway accepts in place of an API key. Not a secret from the agent. */
+  gatewayToken: string;
+  /** A writable folder for the agent. */
   home: string;
   /** The user's command line, for the `command` agent. */
   commandLine: string | undefined;
@@ -26,17 +25,17 @@ export interface AgentLaunch {
   files: Record<string, string>;
 }
 
-/** What a line of output means to people; `answerText` is a candidate for the final answer (the last one counts). */
+/** The meaning of a line of output. `answerText` is a candidate for the final answer; the last one counts. */
 export interface ParsedLine {
   activities: AgentActivity[];
   answerText?: string;
   /** The agent's own final error message. */
   error?: string;
-  /** What the agent was not permitted to do, as its program says it. */
+  /** The action that the agent was not permitted to do, in the words of its program. */
   denied?: string;
 }
 
-/** Never throws: a line that is no event gives no activity. */
+/** Never throws: a line that is not an event gives no activity. */
 export type LineReader = (line: string) => ParsedLine;
 
 export interface AgentEnd {
@@ -47,27 +46,27 @@ export interface AgentEnd {
   stderrTail: string;
 }
 
-/** How an agent's program tells of itself, for the record of a run. */
-export interface AgentAbout {
+/** How to ask an agent's program for its features and help, for the record of a run. */
+export interface BuildDescription {
   /** POSIX shell script. */
   script: string;
-  /** What its output says. Never throws. */
+  /** Reads the output of the script. Never throws. */
   read(output: string): { features: string[]; help: string };
 }
 
 /** A pure translator between halo and one agent CLI: it never spawns, reads or writes anything. */
 export interface AgentAdapter {
   id: AgentId;
-  /** Name of the program as people know it. */
+  /** Display name of the program. */
   title: string;
-  /** Files in the root of the repository with guidance for agents that it does not read by itself: the prompt carries them. */
+  /** Guidance files in the root of the repository that the program does not read itself: the prompt contains them. */
   guidanceFiles: readonly string[];
   launch(intent: AgentIntent): AgentLaunch;
-  /** Absent for a program that has nothing to tell. */
-  about?: AgentAbout;
+  /** Absent if the program has no such command. */
+  describeBuild?: BuildDescription;
   /** A reader for the lines of one run, in order. */
   createReader(): LineReader;
-  /** What `ParsedLine.denied` is, for a program that says so on stderr alone. */
-  deniedIn?(stderrTail: string): string | undefined;
+  /** Finds `ParsedLine.denied` for a program that reports it only on stderr. */
+  findDenial?(stderrTail: string): string | undefined;
   outcome(end: AgentEnd): AgentOutcome;
 }

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import type { AgentOutcome } from '../core/agent.ts';
-import { safeLine } from '../core/safe-text.ts';
-import { parseForeignJson } from '../lib/parse-json.ts';
+import { safeLine } from '../core/text/safe-text.ts';
+import { parseUntrustedJson } from '../lib/parse-json.ts';
 
 const MAX_SUMMARY = 8000;
 
@@ -51,7 +51,7 @@ export const STRICT_ANSWER_SCHEMA = { ...ANSWER_SCHEMA, required: Object.keys(AN
 /** Reads the final answer: exactly one JSON object of the agreed shape, with nothing around it but white space. */
 export function readAnswer(text: string | undefined): AgentOutcome {
   if (text === undefined || text.trim() === '') return invalid('The agent ended without a final answer.');
-  const value = parseForeignJson(text);
+  const value = parseUntrustedJson(text);
   if (value === undefined) return invalid(describeNoJson(text.trim()));
   const parsed = answerShape.safeParse(value);
   if (!parsed.success)
@@ -67,7 +67,7 @@ export function isAnswer(text: string): boolean {
 
 function describeNoJson(text: string): string {
   const lines = text.split('\n').filter((line) => line.trim() !== '');
-  if (lines.length > 1 && lines.every((line) => parseForeignJson(line) !== undefined))
+  if (lines.length > 1 && lines.every((line) => parseUntrustedJson(line) !== undefined))
     return `The agent's final answer holds ${lines.length} JSON documents instead of one.`;
   return `The agent's final answer is not the JSON that was asked for: "${safeLine(text, 120)}".`;
 }

@@ -1,7 +1,7 @@
-import { cutText, type Detail } from '../core/prd/story-details.ts';
-import { safeOutput } from '../core/safe-text.ts';
+import { truncateText, type Detail } from '../core/prd/story-details.ts';
+import { safeOutput } from '../core/text/safe-text.ts';
 import type { Prd, Story } from '../core/prd/prd.ts';
-import { contextText, MOST_TEXT, storyText } from '../core/prd/story-text.ts';
+import { contextText, MAX_TEXT_LENGTH, storyText } from '../core/prd/story-text.ts';
 
 /** Everything that a prompt is made of. Texts of the PRD and the repository are data: they are quoted, never obeyed here. */
 export interface PromptInput {
@@ -12,7 +12,7 @@ export interface PromptInput {
   /** What the repository says to agents, e.g. in AGENTS.md, as far as the agent does not read it by itself. */
   guidance: readonly { file: string; text: string }[];
   gates: readonly string[];
-  /** Why the attempt before this one failed; `tail` is the end of the log that tells. */
+  /** Why the attempt before this one failed; `tail` is the end of its log. */
   lastFailure?: { reason: string; summary: string; tail: string };
 }
 
@@ -52,7 +52,7 @@ End with one message that is a single JSON object and nothing else: no prose aro
 function describeTask({ prd, story }: PromptInput): string {
   const project = prd.project.trim() === '' ? '' : ` of the project ${quoteName(prd.project)}`;
   const task = `Implement one story${project} in the git repository in the current folder: ${quoteName(story.id)}, and nothing beyond it.`;
-  const about = cutText(prd.description.trim(), MOST_TEXT.description);
+  const about = truncateText(prd.description.trim(), MAX_TEXT_LENGTH.description);
   const context = quoteDetails('What else the PRD says about the project', contextText(prd, story.id).shown);
   const parts = [...(about === '' ? [] : [about]), ...context];
   return parts.length === 0 ? task : `${task}\n\n## The project\n${parts.join('\n\n')}`;
@@ -125,10 +125,10 @@ function quoteName(text: string): string {
 function codeSpan(text: string): string {
   const ticks = '`'.repeat(longestTicks(text) + 1);
   const pad = /^`|`$/.test(text) ? ' ' : '';
-  return `${ticks}${pad}${oneLine(text)}${pad}${ticks}`;
+  return `${ticks}${pad}${joinLines(text)}${pad}${ticks}`;
 }
 
-function oneLine(text: string): string {
+function joinLines(text: string): string {
   const lines = text.split('\n').map((line) => line.trim());
   return lines.filter((line) => line !== '').join(' ; ');
 }

@@ -1,42 +1,45 @@
+import type { Command } from 'commander';
 import type { Operations } from '../api/operations.ts';
-import { safeJson, safeText } from '../core/safe-text.ts';
+import { safeJson, safeText } from '../core/text/safe-text.ts';
 import type { Paint } from '../core/transcript/transcript-line.ts';
 import { paintColor, paintPlain, safeStyled } from '../tui/paint.ts';
-import type { Screen } from '../tui/terminal.ts';
+import type { Screen } from '../tui/canvas.ts';
 import { resolveRun } from './options/resolve-run.ts';
-import type { World } from './process-io.ts';
+import type { ProcessIo } from './process-io.ts';
 
-/** What a command works with. Everything that it prints is made safe for terminals here, whatever the command forgot. */
-export interface Cli extends Omit<World, 'stdout' | 'stderr'> {
-  /** Colors for stdout and for stderr; plain where there shall be none. */
+/** What a command can use. All text that it prints is made safe for terminals here. */
+export interface Cli extends Omit<ProcessIo, 'stdout' | 'stderr'> {
+  /** Colors for stdout and for stderr; plain text if colors are off. */
   paint: Paint;
   paintErr: Paint;
-  /** stdout, for progress that is drawn in place. */
+  /** stdout, for progress that is redrawn in place. */
   screen: Screen;
   /** The process exit code when the command returns without an error. */
   exitCode: number;
-  /** Writes text to stdout and waits until it is gone, so that a slow reader slows the command down. */
+  /** Writes text to stdout and waits until it is written, so that a slow reader slows the command down. */
   write(text: string): Promise<void>;
-  /** Writes bytes to stdout as they are: for data that a program reads, never for a terminal. */
+  /** Writes bytes to stdout unchanged: for data that a program reads, never for a terminal. */
   writeExactly(bytes: Uint8Array): Promise<void>;
   /** Writes lines to stdout. */
   print(...lines: string[]): Promise<void>;
   printJson(value: unknown): Promise<void>;
-  /** Writes lines for people to stderr, where they do not disturb what stdout is piped into. */
+  /** Writes lines for people to stderr, so that they are not part of piped output. */
   note(...lines: string[]): Promise<void>;
   /**
-   * Has what the work prints shown by the user's pager where stdout is a terminal, made safe as ever; what it notes
-   * follows when the person has left the pager.
+   * Runs `work` with its output in the user's pager if stdout is a terminal. Notes are printed after the pager exits.
    */
   paged(work: () => Promise<void>): Promise<void>;
-  /** Runs work on the operations and closes them whatever happens. */
+  /** Opens the operations for `work` and always closes them. */
   withOperations<T>(work: (operations: Operations) => Promise<T>): Promise<T>;
-  /** The same for a command about one run: `reference` as RUN_ARGUMENT describes it. Throws RUN_NOT_FOUND. */
+  /** The same for a command about one run; `reference` has the format of RUN_ARGUMENT. Throws RUN_NOT_FOUND. */
   withRun<T>(reference: string | undefined, work: (operations: Operations, runId: string) => Promise<T>): Promise<T>;
 }
 
-export function createCli({ stdout, stderr, ...world }: World): Cli {
-  const { terminal, ask } = world;
+/** Adds arguments, options, help and action to a command. */
+export type Define = (command: Command, cli: Cli) => void;
+
+export function createCli({ stdout, stderr, ...io }: ProcessIo): Cli {
+  const { terminal, ask } = io;
   const paint = terminal.color.stdout ? paintColor : paintPlain;
   const paintErr = terminal.color.stderr ? paintColor : paintPlain;
   let out: NodeJS.WritableStream = stdout;
@@ -44,7 +47,7 @@ export function createCli({ stdout, stderr, ...world }: World): Cli {
   const write = (text: string) => writeTo(out, safeStyled(text, paint));
   const note = (text: string) => writeTo(stderr, safeStyled(text, paintErr));
   const cli: Cli = {
-    ...world,
+    ...io,
     ask: ask && ((question, signal) => ask(safeText(question), signal)),
     paint,
     paintErr,
@@ -60,10 +63,10 @@ export function createCli({ stdout, stderr, ...world }: World): Cli {
       else later.push(text);
     },
     async paged(work) {
-      const pager = terminal.shown ? await world.services.openPager() : undefined;
+      const pager = terminal.shown ? await io.services.openPager() : undefined;
       if (pager === undefined) return work();
       // Ctrl-C is for the pager.
-      const off = world.onStop(() => undefined);
+      const off = io.onStop(() => undefined);
       [out, later] = [pager.input, []];
       try {
         await work();
@@ -76,7 +79,7 @@ export function createCli({ stdout, stderr, ...world }: World): Cli {
       }
     },
     async withOperations(work) {
-      const operations = await world.services.openOperations();
+      const operations = await io.services.openOperations();
       try {
         return await work(operations);
       } finally {

@@ -1,20 +1,20 @@
 import { CommanderError, type Command } from 'commander';
 import { HaloError, toHaloError } from '../core/failure/errors.ts';
-import { safeText } from '../core/safe-text.ts';
+import { safeText } from '../core/text/safe-text.ts';
 import { USAGE_EXIT } from '../core/failure/stop-reason.ts';
-import { findNearest } from '../lib/text.ts';
+import { findClosest } from '../lib/text.ts';
 import { createCli, type Cli } from './cli.ts';
-import { wrapToWidth } from '../lib/wrap.ts';
+import { wrapIndented } from '../lib/string-width.ts';
 import { complete } from './completion/complete.ts';
 import { buildProgram, COMMANDS } from './program.ts';
-import { version } from '../lib/version.ts';
-import { takeColor } from './take-color.ts';
-import { processWorld, type World } from './process-io.ts';
+import { haloVersion } from '../lib/version.ts';
+import { openProcessIo, takeColor, type ProcessIo } from './process-io.ts';
+import { defined } from '../lib/guards.ts';
 
-/** Runs one command line (the words after `halo`) and answers with the exit code. Never throws. */
-export async function main(given: string[], world: World = processWorld(given)): Promise<number> {
+/** Runs one command line (the words after `halo`) and returns the exit code. Never throws. */
+export async function main(given: string[], io: ProcessIo = openProcessIo(given)): Promise<number> {
   const { words } = takeColor(given);
-  const cli = createCli(world);
+  const cli = createCli(io);
   try {
     if (words[0] === '__complete') return await complete(words.slice(1), cli);
     return await perform(words, cli);
@@ -25,7 +25,7 @@ export async function main(given: string[], world: World = processWorld(given)):
 
 async function perform(words: string[], cli: Cli): Promise<number> {
   if (words.length === 0) words = ['--help'];
-  // `halo help run` is what some people type first.
+  // Some users type `halo help run`.
   if (words[0] === 'help') words = [...words.slice(1, 3), '--help'];
   const name = words.find((word) => !word.startsWith('-'));
   const program = await buildProgram(
@@ -33,7 +33,7 @@ async function perform(words: string[], cli: Cli): Promise<number> {
     COMMANDS.map((entry) => entry.name).filter((known) => known === name),
   );
   const command = locate(program, words);
-  // A command that is not there has no help page.
+  // An unknown command has no help page.
   const given = command.unknown === undefined ? words : words.filter((word) => word !== '--help' && word !== '-h');
   try {
     await program.parseAsync(given, { from: 'user' });
@@ -49,10 +49,10 @@ async function perform(words: string[], cli: Cli): Promise<number> {
   return cli.exitCode;
 }
 
-/** A command as far as the words name one. */
+/** The command that the words name, as far as they match. */
 interface Located {
   found: Command;
-  /** The word that should name a command and does not. */
+  /** The first word that should name a command but does not. */
   unknown?: string;
 }
 
@@ -68,33 +68,33 @@ function locate(program: Command, words: readonly string[]): Located {
   return { found };
 }
 
-/** Commander's complaint, e.g. "error: unknown option '--jsn'\n(Did you mean --json?)", as an error of ours. */
+/** Converts an error of commander, e.g. "error: unknown option '--jsn'\n(Did you mean --json?)", to a HaloError. */
 function toUsageError(error: CommanderError, { found, unknown }: Located): HaloError {
   const names: string[] = [];
   for (let command: Command | null = found; command !== null; command = command.parent) names.unshift(command.name());
-  const help = `\`${names.join(' ')} --help\` shows how it is used.`;
+  const help = `Run \`${names.join(' ')} --help\` for usage.`;
   const [first = ''] = error.message.split('\n');
-  const meant = meantBy(error, { found, ...(unknown !== undefined && { unknown }) });
+  const meant = meantBy(error, { found, ...defined({ unknown }) });
   const hint = meant === undefined ? help : `Did you mean ${meant}? ${help}`;
   return new HaloError('USAGE', inWords(first.replace(/^error: /, '')), { hint, cause: error });
 }
 
-/** A word close to the one that commander does not know. */
+/** A known word similar to one that commander does not know. */
 function meantBy(error: CommanderError, { found, unknown }: Located): string | undefined {
   if (error.code === 'commander.unknownCommand' && unknown !== undefined)
-    return findNearest(
+    return findClosest(
       unknown,
       found.commands.map((each) => each.name()),
     );
   const option = /^error: unknown option '([^']+)'/.exec(error.message)?.[1];
   if (error.code !== 'commander.unknownOption' || option === undefined) return undefined;
-  return findNearest(
+  return findClosest(
     option,
     found.options.flatMap(({ long }) => long ?? []),
   );
 }
 
-/** What commander says of a value, as halo says it. */
+/** Rewords commander's message about a value. */
 function inWords(message: string): string {
   const value =
     /^(?:option '(?:-\w, )?(--[\w-]+).*?' argument|command-argument value) '(.*?)' is invalid(?: for argument '(.*?)')?\. (.*)$/s;
@@ -114,7 +114,7 @@ async function report(thrown: unknown, cli: Cli, json: boolean): Promise<number>
   const error = toHaloError(thrown);
   const { code, message, hint: advice, problems } = error;
   if (json) {
-    const more = { ...(advice !== undefined && { hint: advice }), ...(problems.length > 0 && { problems }) };
+    const more = { ...defined({ hint: advice }), ...(problems.length > 0 && { problems }) };
     await cli.printJson({ error: { code, message, ...more } });
   }
   const label = `${cli.paintErr('bad', `error[${code}]`)}:`;
@@ -122,8 +122,8 @@ async function report(thrown: unknown, cli: Cli, json: boolean): Promise<number>
   if (error.code === 'INTERNAL') {
     await cli.note(
       `${label} ${safeText(error.message)}`,
-      `This is a fault in halo ${version()} (Node ${process.version}). Please report it.`,
-      ...(cli.terminal.debug ? [] : hint('HALO_DEBUG=1 shows where it happened.')),
+      `This is a bug in halo ${haloVersion()} (Node ${process.version}). Please report it.`,
+      ...(cli.terminal.debug ? [] : hint('HALO_DEBUG=1 prints the stack trace.')),
     );
   } else {
     const says = asSentence(safeText(error.message).trimEnd());
@@ -133,24 +133,24 @@ async function report(thrown: unknown, cli: Cli, json: boolean): Promise<number>
   return error.code === 'USAGE' ? USAGE_EXIT : error.exitCode;
 }
 
-/** A text in lines that end between words on a terminal, and as it is elsewhere. What follows the first is indented. */
+/** Wraps a text for a terminal, with all lines after the first indented; unchanged for other output. */
 function wrapped(text: string, cli: Cli): string[] {
   const { columns } = cli.screen;
   if (!cli.terminal.shown || columns === undefined) return [text];
   return text.split('\n').flatMap((line) => {
-    const [first = '', ...rest] = wrapToWidth(line, columns);
-    // Only where there is a space to break at: an address or a path stays whole.
+    const [first = '', ...rest] = wrapIndented(line, columns);
+    // Breaks lines only at spaces: an address or a path remains whole.
     if (rest.length === 0 || !first.includes(' ')) return [line];
-    return [first, ...wrapToWidth(rest.join(' '), Math.max(20, columns - 7)).map((each) => `       ${each}`)];
+    return [first, ...wrapIndented(rest.join(' '), Math.max(20, columns - 7)).map((each) => `       ${each}`)];
   });
 }
 
-/** Some messages are also parts of longer ones: here they stand alone. */
+/** Some messages are also used within longer ones: here they are complete sentences. */
 function asSentence(text: string): string {
   return capitalised(text.includes('\n') || /[.:!?]$/.test(text) ? text : `${text}.`);
 }
 
-/** A word first, not a path, a name of a program or an option. */
+/** Capitalizes a first word that is not a path, a program or an option. */
 function capitalised(text: string): string {
   return /^(?!halo |git |npm |docker )[a-z]+[ ,’]/.test(text) ? text.charAt(0).toUpperCase() + text.slice(1) : text;
 }

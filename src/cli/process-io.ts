@@ -1,12 +1,11 @@
 import { createInterface } from 'node:readline/promises';
-import { readTerminal, type Terminal } from '../config/environment/terminal-settings.ts';
-import type { Screen } from '../tui/terminal.ts';
+import { COLORS, readTerminal, type ColorMode, type Terminal } from '../config/environment/terminal-settings.ts';
+import type { Screen } from '../tui/canvas.ts';
 import { composeServices, type Services } from './compose.ts';
 import { readKeys } from './run/read-keys.ts';
-import { takeColor } from './take-color.ts';
 
-/** Everything outside that a command touches; tests bring their own. */
-export interface World {
+/** Everything outside the program that a command uses; tests replace it. */
+export interface ProcessIo {
   stdin: AsyncIterable<Uint8Array> & { isTTY?: boolean };
   stdout: Screen;
   stderr: NodeJS.WritableStream;
@@ -14,21 +13,35 @@ export interface World {
   /** Absolute. */
   cwd: string;
   services: Services;
-  /** Asks the person at the terminal; undefined where there is none. Rejects when the signal comes first. */
+  /** Asks the user at the terminal; undefined without a terminal. Rejects if the signal aborts first. */
   ask: ((question: string, signal: AbortSignal) => Promise<string>) | undefined;
-  /** Calls `listener` for each Ctrl-C and termination signal, which it names, instead of ending; returns how to stop that. */
+  /**
+   * Calls `listener` with the name of each Ctrl-C and termination signal, instead of ending the process; returns a
+   * function that removes it.
+   */
   onStop(listener: (signal?: NodeJS.Signals) => void): () => void;
   /**
-   * Calls `listener` for each key that is pressed at the terminal, which shows none of them meanwhile; Ctrl-C and Ctrl-Z
-   * keep what they do. Answers how to stop that. Does nothing where there is no terminal.
+   * Calls `listener` for each key that is pressed at the terminal, without echo; Ctrl-C and Ctrl-Z keep their effects.
+   * Returns a function that removes it. Does nothing without a terminal.
    */
   onKey(listener: (key: string) => void): () => void;
-  /** Ends the process at once. */
+  /** Ends the process immediately. */
   exitNow(code: number): void;
 }
 
-/** The world of a real process. */
-export function processWorld(words: readonly string[]): World {
+const COLOR_OPTION = '--color=';
+
+/** Removes `--color=always`, `never` and `auto` before a `--` from the command line; the last one applies. */
+export function takeColor(words: readonly string[]): { words: string[]; mode: ColorMode } {
+  const end = words.includes('--') ? words.indexOf('--') : words.length;
+  const modeOf = (word: string) => COLORS.find((mode) => word === `${COLOR_OPTION}${mode}`);
+  const modes = words.slice(0, end).flatMap((word) => modeOf(word) ?? []);
+  const left = words.filter((word, index) => index >= end || modeOf(word) === undefined);
+  return { words: left, mode: modes.at(-1) ?? 'auto' };
+}
+
+/** The streams, terminal and signals of the current process. */
+export function openProcessIo(words: readonly string[]): ProcessIo {
   const stopping = new Set<() => void>();
   let unread = false;
   for (const stream of [process.stdout, process.stderr])
@@ -36,7 +49,7 @@ export function processWorld(words: readonly string[]): World {
       if (error.code !== 'EPIPE') throw error;
       if (unread) return;
       unread = true;
-      // A reader that has seen enough (`| head`) is no error, but what is under way must end in good order.
+      // A reader that closes the pipe (`| head`) is not an error, but running work must end cleanly.
       if (stopping.size === 0) process.exit(0);
       for (const stop of stopping) stop();
     });
@@ -44,7 +57,7 @@ export function processWorld(words: readonly string[]): World {
     stdin: process.stdin,
     stdout: process.stdout,
     stderr: process.stderr,
-    terminal: readTerminal(process, undefined, takeColor(words).wish),
+    terminal: readTerminal(process, undefined, takeColor(words).mode),
     cwd: process.cwd(),
     ask: process.stdin.isTTY && process.stdout.isTTY ? askPerson : undefined,
     services: composeServices(words),
@@ -63,7 +76,7 @@ export function processWorld(words: readonly string[]): World {
 }
 
 async function askPerson(question: string, signal: AbortSignal): Promise<string> {
-  // Not as a terminal: Ctrl-C stays a signal.
+  // Not in raw mode: Ctrl-C remains a signal.
   const lines = createInterface({ input: process.stdin, output: process.stdout, terminal: false });
   const closed = new AbortController();
   lines.once('close', () => closed.abort());

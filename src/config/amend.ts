@@ -6,7 +6,7 @@ import type { ResolvedConfig } from './resolve.ts';
 
 type Table = Record<string, unknown>;
 
-/** Where a setting is in the configuration of a run, as a path of names. */
+/** The path of each amendable setting in the configuration of a run. */
 const PLACES: Record<string, string[]> = {
   gates: ['gates'],
   image: ['image'],
@@ -50,46 +50,38 @@ function placesIn(table: string, members: Record<string, string>): Record<string
   return Object.fromEntries(Object.entries(members).map(([key, member]) => [`${table}.${key}`, [table, member]]));
 }
 
-/** Settings that decide what proves a story, and where: a person says yes to a change of them. */
+/** Settings that decide how a story is verified; a person must approve changes to them. */
 const PROVING = ['gates', 'image'];
 
-/** The keys of `key=value` settings that a run is to go by from now on. Throws CONFIG_INVALID, USAGE. */
-export function amendedKeys(set: string[]): string[] {
+/** Returns the keys of `key=value` settings to change in an existing run. Throws CONFIG_INVALID, USAGE. */
+export function parseAmendedKeys(set: string[]): string[] {
   const problems: string[] = [];
   const keys = [...new Set(readOptions(set, '/', problems).map(({ key }) => key))];
   if (problems.length > 0) throw new HaloError('CONFIG_INVALID', problems.join('\n'));
   const fixed = keys.filter((key) => !Object.hasOwn(PLACES, key));
   if (fixed.length === 0) return keys;
-  throw new HaloError(
-    'CONFIG_INVALID',
-    `These settings of a run that was made cannot be changed: ${fixed.join(', ')}.`,
-    {
-      hint: 'Change keys of [limits], [budget] and [retry], model.name, gates or image; for others, make another run.',
-    },
-  );
+  throw new HaloError('CONFIG_INVALID', `These settings of an existing run cannot be changed: ${fixed.join(', ')}.`, {
+    hint: 'Change only keys of [limits], [budget] and [retry], model.name, gates or image, or start another run.',
+  });
 }
 
-/** Those of the keys that a person has to say yes to. */
-export function provingKeys(keys: readonly string[]): string[] {
+/** Returns the keys whose change a person must approve. */
+export function findKeysNeedingApproval(keys: readonly string[]): string[] {
   return keys.filter((key) => PROVING.includes(key));
 }
 
 /**
- * The sections of a run's configuration that differ once the keys have the values of `resolved`; all other settings stay
- * as the run was made with. Throws CONFIG_INVALID when a value does not count because somebody else sets a stricter one.
+ * Returns the sections of a run's configuration that change when the keys get the values of `resolved`; all other settings
+ * keep the values of the run. Throws CONFIG_INVALID if another source overrides a value with a stricter one.
  */
 export function amendConfig(before: Config, keys: readonly string[], resolved: ResolvedConfig): Partial<Config> {
   const change: Table = {};
   for (const key of keys) {
     const origin = resolved.origins[key];
     if (origin !== '-c')
-      throw new HaloError(
-        'CONFIG_INVALID',
-        `${key}: the value of ${origin ?? 'another file'} counts, not the one given.`,
-        {
-          hint: 'Change it there first: what a repository asks for may only be made stricter by others.',
-        },
-      );
+      throw new HaloError('CONFIG_INVALID', `${key}: ${origin ?? 'another file'} overrides the given value.`, {
+        hint: 'Change it there first; other sources may only make it stricter.',
+      });
     const place = PLACES[key] ?? [];
     const [section = ''] = place;
     change[section] = put(
@@ -98,7 +90,7 @@ export function amendConfig(before: Config, keys: readonly string[], resolved: R
       at(resolved.config, place),
     );
   }
-  // What a model costs belongs to its name.
+  // Prices and rates depend on the model name.
   if (keys.includes('model.name'))
     Object.assign(change, { prices: resolved.config.prices, rate: resolved.config.rate });
   return change;

@@ -1,61 +1,60 @@
-import type { AgentId } from '../core/agent.ts';
+import type { AgentId, ModelApi } from '../core/agent.ts';
 import type { BreakerPolicy } from '../core/failure/breaker.ts';
 import type { RetryPolicy } from '../core/failure/failure.ts';
 import type { Budget } from '../core/budget.ts';
-import type { ModelApi } from '../core/model-api.ts';
 import type { Price } from '../core/price.ts';
-import type { RegistryName } from '../core/network.ts';
+import type { RegistryName } from '../core/journal/egress-events.ts';
 
-/** Where the provider is, and where the worker takes the key from: exactly one of the three. */
+/** The URL of the provider, and exactly one of three sources of its key. */
 export interface ModelSource {
-  /** With its version, e.g. `https://api.openai.com/v1`. */
+  /** Including the API version: `https://api.openai.com/v1`. */
   baseUrl: string;
-  /** Name of an environment variable of the worker. */
+  /** Name of a variable in the worker's environment. */
   keyEnv: string | undefined;
   /** Absolute. */
   keyFile: string | undefined;
-  /** For `sh`. */
+  /** A command line for `sh`. */
   keyCommand: string | undefined;
 }
 
-/** Most requests and tokens of a model in any minute. */
-export interface RateLimit {
+/** Limits of a model for requests and tokens per minute. */
+export interface ModelRateLimit {
   rpm?: number | undefined;
   tpm?: number | undefined;
 }
 
 export type ModelMode = 'live' | 'record' | 'replay';
 
-/** Everything that decides how a run goes: parsed, with defaults, in ms and bytes. Holds no secret; frozen. */
+/** The configuration of a run: parsed, with defaults, in ms and bytes. Contains no secrets; frozen. */
 export interface Config {
   agent: AgentId;
   /** `[agents.command] run`: the command line of the `command` agent. */
   agentCommand: string | undefined;
   setup: readonly string[];
-  /** undefined: not configured, which `submit` refuses; empty: explicitly none. */
+  /** undefined: not configured, which `submit` rejects; empty: explicitly none. */
   gates: readonly string[] | undefined;
   /** Image of setup, agent and gates. */
   image: string;
   /** Environment of setup, agent and gates. */
   env: Readonly<Record<string, string>>;
   model: ModelSource & {
-    /** The kind of provider; undefined: the agent has no model route. */
+    /** undefined: the agent has no model route. */
     api: ModelApi | undefined;
     name: string;
-    /** Further names that may be asked for. */
+    /** Further models that the agent may request. */
     allow: readonly string[];
     mode: ModelMode;
     /** Folder of cassettes for `replay`, absolute: `<storyKey>.jsonl` in it. */
     cassettes: string | undefined;
-    /** `recorded`: cassettes keep the pace of answers, and replays repeat it. */
+    /** `recorded`: cassettes store the timing of answers, and replays reproduce it. */
     timing: 'off' | 'recorded';
   };
-  /** What the model may cost; no limit where one is absent. */
+  /** Spending limits; an absent one means no limit. */
   budget: Budget;
-  /** Of the models that may be asked for, as far as they are known. */
+  /** Known prices of the models that may be used. */
   prices: Readonly<Record<string, Price>>;
-  /** Most requests and tokens a minute of a model, over all workers. */
-  rate: Readonly<Record<string, RateLimit>>;
+  /** Limits per minute of a model, over all workers. */
+  rate: Readonly<Record<string, ModelRateLimit>>;
   limits: {
     cpus: number;
     memoryBytes: number;
@@ -73,62 +72,62 @@ export interface Config {
     runtime: string;
   };
   network: {
-    /** Exact `host:port`s that setup may reach. */
+    /** Exact `host:port`s that setup may connect to. */
     allow: readonly string[];
     /** How a sandbox reaches its gateway; `auto`: through a socket where one can be mounted. */
     channel: 'auto' | 'socket' | 'stdio';
-    /** Those of the allowed names that may have an address which is not public. */
+    /** Allowed names that may resolve to a non-public address. */
     mayBePrivate: readonly string[];
     /** Package registries that setup may read. */
     registries: readonly RegistryName[];
     agentRegistries: readonly RegistryName[];
-    /** Further `host:port`s to which answers of a registry may lead. */
+    /** Further `host:port`s that a registry may redirect to. */
     registryHosts: readonly string[];
-    /** What the mirrors read from, where it was named. */
+    /** Upstream URLs of the registry proxy, where configured. */
     upstreams: Readonly<Partial<Record<RegistryName, string | undefined>>>;
-    /** PEM file of further certificate authorities for setup and the mirrors, absolute. */
+    /** Absolute path of a PEM file with further certificate authorities for setup and the registry proxy. */
     caFile: string | undefined;
   };
   secrets: {
-    /** Names of variables of the worker that hold secrets although they do not sound like it. */
+    /** Names of worker variables that contain secrets although their names do not suggest it. */
     env: readonly string[];
-    /** Files on the worker's machine whose contents are secret, absolute. */
+    /** Absolute paths of files on the worker's machine with secret content. */
     files: readonly string[];
-    /** Regular expressions of what is secret. */
+    /** Regular expressions that match secrets. */
     patterns: readonly string[];
-    /** What happens to a story that adds what looks like a token or a private key. */
+    /** Action for a story that adds a probable token or private key. */
     added: 'report' | 'block';
   };
   tests: {
-    /** What happens to a story that removes, skips or empties tests that were there. */
+    /** Action for a story that removes, skips or empties existing tests. */
     removed: 'report' | 'block';
-    /** When the gates are run on the base commit as well. */
+    /** When to run the gates on the base commit as well. */
     baseline: 'auto' | 'always' | 'never';
-    /** Report files that gates write, from the top of the repository. */
+    /** Report files written by gates, relative to the repository root. */
     reports: readonly string[];
   };
   run: {
-    /** Most stories of a run at once. */
+    /** Limit for concurrent stories of a run. */
     parallel: number;
-    /** Whether a story that failed for good keeps others from starting that do not depend on it. */
+    /** Whether the run starts further stories after a story failed permanently. */
     onFailure: 'stop' | 'continue';
   };
   retry: RetryPolicy;
   breaker: BreakerPolicy;
-  /** Whether stories that have landed are marked as done in the user's PRD file. */
+  /** Whether landed stories are marked as done in the user's PRD file. */
   prd: { writeBack: boolean };
-  /** What waits for a person: nothing but protected paths, each story, or the run before it is taken over. */
+  /** What requires approval: only protected paths, each story, or the run before `halo land`. */
   approval: { mode: 'never' | 'story' | 'run' };
-  /** When the run ends with SUCCESS: `ff` fast-forwards the branch of the checkout, `worktree` makes a checkout aside. */
+  /** On SUCCESS, `ff` fast-forwards the branch of the checkout, and `worktree` creates a worktree. */
   land: {
     mode: 'branch' | 'ff' | 'worktree';
-    /** What is pushed to an address: the branch of the run, or what makes the branch that it started from go forward. */
+    /** What is pushed to a remote repository: the run's branch, or a fast-forward of the base branch. */
     push: 'branch' | 'base';
-    /** What a story ends with whose agent reports success without a change, once the gates pass on its base. */
+    /** Result of a story whose agent reports success without changing a file, if the gates pass on its base. */
     unchanged: 'pass' | 'fail';
-    /** What happens to a story that adds characters to text files that people do not see. */
+    /** Action for a story that adds hidden characters to text files. */
     hiddenCharacters: 'report' | 'block' | 'refuse';
-    /** Globs of paths that only a person lets through, besides halo's own; `!` takes some out. */
+    /** Globs of paths that require approval, in addition to the built-in list; `!` excludes paths. */
     protect: readonly string[];
   };
   git: {
@@ -141,34 +140,25 @@ export interface Config {
     /** Path of the file of allowed signers on the host, absolute. */
     allowedSigners: string | undefined;
   };
-  /** How the repository gets into a sandbox: mounted mirror, or a stream of packed objects. */
+  /** How the repository is transferred into a sandbox: mounted mirror or streamed pack. */
   workspace: { transport: 'auto' | 'mount' | 'stream' };
 }
 
-/** Most stories at once; what is absent has no limit. One for all runs of a HALO_HOME, so no part of a run's configuration. */
-export interface FleetLimits {
-  max?: number;
-  perHost?: number;
-  perRepo?: number;
-  perUser?: number;
-  perAgent: Record<string, number>;
-}
-
-/** What requests over the HTTP API may do besides what they may by themselves; `host:port`s, and keys of settings. */
+/** Additional permissions of requests over the HTTP API: `host:port`s, and keys of settings. */
 export interface ServerRules {
   private: readonly string[];
   options: readonly string[];
 }
 
-/** What belongs to this machine and process, not to a run. */
+/** Settings of this machine and process, not of a run. */
 export interface Host {
   /** HALO_HOME, absolute. */
   home: string;
   /** HALO_REDIS_URL */
   redisUrl: string | undefined;
-  /** HALO_URL and HALO_TOKEN: the API server that commands talk to instead of working here. */
+  /** HALO_URL and HALO_TOKEN: the API server that commands use instead of the local HALO_HOME. */
   apiUrl: string | undefined;
   apiToken: string | undefined;
-  /** HALO_TAKEOVER: how long a silent worker keeps its stories, in ms; absent is the default. */
+  /** HALO_TAKEOVER: time in ms after which a silent worker loses its stories; absent: the default. */
   takeoverMs?: number | undefined;
 }

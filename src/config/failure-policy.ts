@@ -1,8 +1,8 @@
 import type { BreakerPolicy } from '../core/failure/breaker.ts';
 import { FAILURE_CLASSES, type ClassPolicy, type FailureClass, type RetryPolicy } from '../core/failure/failure.ts';
-import type { HaloToml } from './schema.ts';
+import type { HaloToml } from './schema/halo-toml.ts';
 
-/** `[retry]` as core understands it. */
+/** Converts `[retry]` to the policy in core. */
 export function toRetryPolicy(retry: HaloToml['retry']): RetryPolicy {
   const classes = FAILURE_CLASSES.map((name): [FailureClass, ClassPolicy] => {
     const table: { rule: ClassPolicy['rule']; backoff?: number | undefined; retries?: number } = retry[name];
@@ -19,7 +19,7 @@ export function toRetryPolicy(retry: HaloToml['retry']): RetryPolicy {
   };
 }
 
-/** `[breaker]` as core understands it. */
+/** Converts `[breaker]` to the policy in core. */
 export function toBreakerPolicy(breaker: HaloToml['breaker']): BreakerPolicy {
   return {
     noChange: breaker.no_change,

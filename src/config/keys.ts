@@ -1,10 +1,10 @@
 import { z } from 'zod';
-import { findNearest } from '../lib/text.ts';
-import { keyFacts, type KeyFacts } from './key-facts.ts';
-import { HaloToml } from './schema.ts';
+import { findClosest } from '../lib/text.ts';
+import { keyMetadata, type KeyMetadata } from './schema/key-metadata.ts';
+import { HaloToml } from './schema/halo-toml.ts';
 
 /** One key of the configuration, by its dotted name. */
-export interface ConfigKey extends KeyFacts {
+export interface ConfigKey extends KeyMetadata {
   name: string;
   schema: z.ZodType;
 }
@@ -14,17 +14,17 @@ export const CONFIG_KEYS: ReadonlyMap<string, ConfigKey> = new Map(
   listKeys(HaloToml, '').map((key) => [key.name, key] as const),
 );
 
-/** Keys whose members users name themselves: each member is a setting of its own. */
+/** Tables with user-defined member names; each member is a separate setting. */
 export const OPEN_TABLES: readonly string[] = ['env', 'prices', 'rate'];
 
-/** The open table that a dotted name is a member of, and the member's own name, which may hold dots. */
+/** Splits the dotted name of a member of an open table. The member name may contain dots. */
 export function openMemberOf(name: string): { table: string; member: string } | undefined {
   const table = OPEN_TABLES.find((open) => name.startsWith(`${open}.`));
   if (table === undefined) return undefined;
   return { table, member: name.slice(table.length + 1).replace(/^(["'])(.*)\1$/, '$2') };
 }
 
-/** Whether a dotted name is a table of the configuration. */
+/** True if a dotted name is a table of the configuration. */
 export function isTableName(name: string): boolean {
   return [...CONFIG_KEYS.keys()].some((key) => key.startsWith(`${name}.`));
 }
@@ -34,21 +34,25 @@ export function variableOf(key: string): string {
   return `HALO_${key.replaceAll('.', '_').toUpperCase()}`;
 }
 
-/** Whether values of a key are written as strings; those of `-c` and the environment then need no quotes. */
+/** True if values of a key are strings, which need no quotes in `-c` options and environment variables. */
 export function holdsText(key: string): boolean {
   if (openMemberOf(key)?.table === 'env') return true;
-  const type = CONFIG_KEYS.get(key)?.type;
-  return type !== undefined && !/^(list|table|number|whole|true)/.test(type);
+  return CONFIG_KEYS.get(key)?.kind === 'text';
 }
 
-/** `unknown key`, with the name that was most likely meant. */
+/** Returns `unknown key`, with a suggestion if a known key is similar. */
 export function describeUnknownKey(name: string): string {
   const last = name.split('.').at(-1) ?? name;
   const known = [...CONFIG_KEYS.keys()];
   const tables = known.flatMap((key) => (key.includes('.') ? [key.slice(0, key.lastIndexOf('.'))] : []));
   const sameEnd = [...tables, ...known].find((key) => key.endsWith(`.${last}`));
   const plain = [...known, ...tables].filter((key) => !key.includes('.'));
-  const meant = findNearest(name, plain) ?? sameEnd ?? findNearest(name, [...known, ...tables]);
+  const meant =
+    plain.find((key) => key === last) ??
+    findClosest(name, plain) ??
+    sameEnd ??
+    known.find((key) => key.startsWith(`${name}_`)) ??
+    findClosest(name, [...known, ...tables]);
   return meant === undefined ? 'unknown key' : `unknown key; did you mean "${meant}"?`;
 }
 
@@ -57,7 +61,7 @@ function listKeys(table: z.ZodObject, prefix: string): ConfigKey[] {
     const name = `${prefix}${part}`;
     if (member instanceof z.ZodObject) return listKeys(member, `${name}.`);
     const schema = member as z.ZodType;
-    const facts = keyFacts.get(schema);
+    const facts = keyMetadata.get(schema);
     return facts === undefined ? [] : [{ name, schema, ...facts }];
   });
 }

@@ -1,12 +1,7 @@
-import type { AgentId } from '../core/agent.ts';
-import type { ModelApi } from '../core/model-api.ts';
-import type { Setting } from './settings.ts';
-
-/** What one source sets; `trusted` is false for the file of the repository, which others write. */
-export interface Layer {
-  settings: readonly Setting[];
-  trusted: boolean;
-}
+import type { AgentId, ModelApi } from '../core/agent.ts';
+import { KEY_SOURCES, mergeSettings, PROVIDER_TABLES, type Layer } from './layer.ts';
+import { DEFAULT_ORIGIN, type Setting } from './settings.ts';
+import { trustOf } from './trust/trust.ts';
 
 interface Preset {
   name: string;
@@ -24,16 +19,8 @@ const PRESETS: Record<ModelApi, Preset> = {
   },
 };
 
-const KEY_SOURCES = ['key_env', 'key_file', 'key_command'] as const;
-const TABLES = ['model', 'providers.openai', 'providers.anthropic', 'providers.google'] as const;
-
-/** Settings that decide who gets to see a key of the user's. */
-export const GUARDED: readonly string[] = TABLES.flatMap((table) =>
-  ['base_url', ...KEY_SOURCES].map((part) => `${table}.${part}`),
-);
-
-/** The kind of provider that an agent talks to; undefined: it has no model route. */
-export function apiOf(
+/** The model API that an agent uses; undefined: it has no model route. */
+export function modelApiOf(
   agent: AgentId,
   chosen: { command: 'none' | ModelApi; opencode: ModelApi },
 ): ModelApi | undefined {
@@ -51,30 +38,17 @@ export function apiOf(
   }
 }
 
-/** The last setting of each key. Of the three sources of a key, a later layer's one replaces an earlier layer's other. */
-export function mergeSettings(layers: readonly Layer[]): Map<string, Setting> {
-  const last = new Map<string, Setting>();
-  for (const { settings } of layers) {
-    for (const table of TABLES) {
-      const group = KEY_SOURCES.map((source) => `${table}.${source}`);
-      if (settings.some(({ key }) => group.includes(key))) group.forEach((key) => last.delete(key));
-    }
-    for (const setting of settings) last.set(setting.key, setting);
-  }
-  return last;
-}
-
-export interface SettledModel {
-  /** `model.name`, `model.base_url` and the one source of the key, in force. */
+export interface ResolvedModel {
+  /** The effective `model.name`, `model.base_url` and source of the key. */
   settings: Setting[];
   problems: string[];
 }
 
 /**
- * Settles which model is asked where and with which key. Where a key is taken from and where it goes is decided by the
- * user's own sources alone: the repository's file may repeat it, or name the provider's default, but not choose.
+ * Determines model, URL and key source. Only trusted layers decide where a key comes from and where it is sent; the
+ * repository's file may only repeat that or name the provider's default.
  */
-export function settleModel(layers: readonly Layer[], api: ModelApi | undefined): SettledModel {
+export function resolveModel(layers: readonly Layer[], api: ModelApi | undefined): ResolvedModel {
   const all = mergeSettings(layers);
   const own = mergeSettings(layers.filter(({ trusted }) => trusted));
   const kind = api ?? 'openai';
@@ -87,13 +61,15 @@ export function settleModel(layers: readonly Layer[], api: ModelApi | undefined)
   return {
     settings,
     problems: [
-      ...foreign.filter((setting) => isForeignChoice(setting, { all, own, settled: settings, kind })).map(refuse),
+      ...foreign
+        .filter((setting) => isForeignChoice(setting, { all, own, settled: settings, kind }))
+        .map(describeRefusedKey),
       ...layers.flatMap(findDoubles),
     ],
   };
 }
 
-/** `[model]` says it for whatever provider is used, `[providers.…]` for the one. */
+/** `[model]` applies to any provider and takes precedence over `[providers.…]`. */
 function find(from: Map<string, Setting>, parts: readonly string[], kind: ModelApi): Setting | undefined {
   for (const table of ['model', `providers.${kind}`]) {
     for (const part of parts) {
@@ -105,7 +81,7 @@ function find(from: Map<string, Setting>, parts: readonly string[], kind: ModelA
 }
 
 function preset(part: keyof Preset, kind: ModelApi): Setting {
-  return { key: `model.${part}`, value: PRESETS[kind][part], origin: 'default' };
+  return { key: `model.${part}`, value: PRESETS[kind][part], origin: DEFAULT_ORIGIN };
 }
 
 interface Known {
@@ -115,10 +91,10 @@ interface Known {
   kind: ModelApi;
 }
 
-/** Whether a setting of the repository would decide something that is not its to decide. */
+/** True if a setting of the repository would change where a key comes from or goes to. */
 function isForeignChoice(setting: Setting, { all, own, settled, kind }: Known): boolean {
   const { key, value } = setting;
-  if (!GUARDED.includes(key) || all.get(key) !== setting) return false;
+  if (trustOf(key).rule !== 'provider-key' || all.get(key) !== setting) return false;
   const part = key.slice(key.lastIndexOf('.') + 1);
   const provider = key.startsWith('model.') ? kind : (key.split('.')[1] as ModelApi);
   const same = [own.get(key)?.value, PRESETS[provider][part as keyof Preset]];
@@ -126,7 +102,7 @@ function isForeignChoice(setting: Setting, { all, own, settled, kind }: Known): 
   return !same.includes(value);
 }
 
-function refuse({ key, origin }: Setting): string {
+function describeRefusedKey({ key, origin }: Setting): string {
   return (
     `${origin}: ${key}: the file of a repository may not choose where a key comes from or goes to; ` +
     'set it in config.toml of HALO_HOME, as a variable or with -c'
@@ -134,7 +110,7 @@ function refuse({ key, origin }: Setting): string {
 }
 
 function findDoubles({ settings }: Layer): string[] {
-  return TABLES.flatMap((table) => {
+  return PROVIDER_TABLES.flatMap((table) => {
     const found = settings.filter(({ key }) => KEY_SOURCES.some((source) => key === `${table}.${source}`));
     const keys = [...new Set(found.map(({ key }) => key))];
     const [, second] = found;

@@ -1,32 +1,36 @@
 import { resolve } from 'node:path';
 import type { z } from 'zod';
-import { clip } from '../core/safe-text.ts';
+import { truncate } from '../core/text/safe-text.ts';
 import { CONFIG_KEYS, describeUnknownKey, isTableName, OPEN_TABLES, openMemberOf } from './keys.ts';
+import { isRecord } from '../lib/guards.ts';
 
-/** One key set by one source. */
+/** The value of one key from one source. */
 export interface Setting {
-  /** Dotted; members of open tables are keys of their own (`env.TZ`). */
+  /** Dotted. Members of open tables have keys too (`env.TZ`). */
   key: string;
-  /** As it was written; only a relative path has become absolute. */
+  /** As written, except that relative paths are made absolute. */
   value: unknown;
-  /** For people: a file with its line, a variable, an option. */
+  /** For messages: a file with its line, a variable or an option. */
   origin: string;
 }
 
-/** Where values come from. */
+/** The origin of keys that no source sets. */
+export const DEFAULT_ORIGIN = 'default';
+
+/** A source of values. */
 export interface SettingSource {
   originOf(key: string): string;
-  /** Absolute folder at which relative paths start. */
+  /** Absolute folder that relative paths are resolved against. */
   baseDir: string;
-  /** Each broken rule of the source is added here, as one line. */
+  /** Receives one line per violated rule. */
   problems: string[];
 }
 
-/** More are of no use to the person who reads them; nothing is looked up for the rest. */
-const MOST_PROBLEMS = 50;
-const LONGEST_PROBLEM = 500;
+/** Limit for the number of reported problems. */
+const MAX_PROBLEMS = 50;
+const MAX_PROBLEM_LENGTH = 500;
 
-/** Takes a value apart into the keys that it sets, each checked against the schema. */
+/** Splits a value into settings and checks each against the schema. */
 export function toSettings(key: string, value: unknown, source: SettingSource): Setting[] {
   const known = CONFIG_KEYS.get(key);
   const open = openMemberOf(key);
@@ -35,7 +39,7 @@ export function toSettings(key: string, value: unknown, source: SettingSource): 
       return toSettings(key === '' ? part : `${key}.${part}`, member, source);
     });
   }
-  if (source.problems.length > MOST_PROBLEMS) return [];
+  if (source.problems.length > MAX_PROBLEMS) return [];
   const rule =
     known !== undefined
       ? findFault(known.schema, key, value)
@@ -43,15 +47,15 @@ export function toSettings(key: string, value: unknown, source: SettingSource): 
         ? findFault(CONFIG_KEYS.get(open.table)?.schema, open.table, { [open.member]: value })
         : `${key}: ${isTableName(key) ? 'must be a table' : describeUnknownKey(key)}`;
   if (rule !== undefined) {
-    const isLast = source.problems.length === MOST_PROBLEMS;
-    source.problems.push(isLast ? 'and more' : `${source.originOf(key)}: ${clip(rule, LONGEST_PROBLEM)}`);
+    const isLast = source.problems.length === MAX_PROBLEMS;
+    source.problems.push(isLast ? 'and more' : `${source.originOf(key)}: ${truncate(rule, MAX_PROBLEM_LENGTH)}`);
     return [];
   }
   const name = open === undefined ? key : `${open.table}.${open.member}`;
   return [{ key: name, value: toAbsolute(key, value, source.baseDir), origin: source.originOf(key) }];
 }
 
-/** `key: rule broken` of the first rule that a value breaks. */
+/** Returns `key: rule` for the first rule that a value violates. */
 function findFault(schema: z.ZodType | undefined, key: string, value: unknown): string | undefined {
   const issue = schema?.safeParse(value).error?.issues[0];
   if (issue === undefined) return undefined;
@@ -68,10 +72,10 @@ function toAbsolute(key: string, value: unknown, baseDir: string): unknown {
 }
 
 function isTable(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Date);
+  return isRecord(value) && !(value instanceof Date);
 }
 
-/** Keys whose relative paths start at whoever sets them. */
+/** Keys whose relative paths are resolved against the folder of the source. */
 const PATHS = [
   'model.cassettes',
   'model.key_file',

@@ -1,11 +1,11 @@
-import type { CriterionClaim } from './review/criteria.ts';
 import type { FailureCause } from './failure/failure.ts';
+import type { CriterionClaim } from './review/criteria.ts';
 
-/** The agents that halo knows. */
+/** The supported agents. */
 export const AGENT_IDS = ['codex', 'claude', 'opencode', 'gemini', 'command'] as const;
 export type AgentId = (typeof AGENT_IDS)[number];
 
-/** What an agent did, for people: one entry of the cooked log. */
+/** One entry of the agent's readable log. */
 export type AgentActivity =
   | { kind: 'say'; text: string }
   | { kind: 'run'; command: string }
@@ -13,28 +13,28 @@ export type AgentActivity =
   | { kind: 'edit'; path: string; change: 'add' | 'update' | 'delete' }
   | { kind: 'warn'; text: string };
 
-const LONGEST_SAYING = 4_000;
+const MAX_MESSAGE_LENGTH = 4_000;
 
-/** Makes one saying of several in a row, cut to what people read: an agent may print a line a microsecond. */
-export function joinSayings(activities: readonly AgentActivity[]): AgentActivity[] {
+/** Joins consecutive messages into one of limited length, because an agent may print very many lines. */
+export function joinMessages(activities: readonly AgentActivity[]): AgentActivity[] {
   const joined: AgentActivity[] = [];
   for (const activity of activities) {
     const last = joined.at(-1);
     if (activity.kind !== 'say' || last?.kind !== 'say') joined.push({ ...activity });
-    else if (last.text.length < LONGEST_SAYING) last.text += `\n${activity.text}`;
+    else if (last.text.length < MAX_MESSAGE_LENGTH) last.text += `\n${activity.text}`;
   }
   return joined;
 }
 
-/** What the agent claims of a story, in the shape every agent is asked for. */
+/** The result that every agent is asked to report. */
 export interface AgentAnswer {
   status: 'ok' | 'needs_human' | 'failed';
   summary: string;
-  /** What satisfies each acceptance criterion, as far as it says so. */
+  /** Which tests and files satisfy each acceptance criterion, if reported. */
   criteria?: CriterionClaim[];
 }
 
-/** How the agent program ended, as its adapter reads it. `error` is one sentence for people. */
+/** How the agent program ended, according to its adapter. `error` is one sentence. */
 export type AgentOutcome =
   | { kind: 'answer'; answer: AgentAnswer }
   | { kind: 'invalid'; error: string }
@@ -45,10 +45,10 @@ export interface Usage {
   requests: number;
   inputTokens: number;
   cachedTokens: number;
-  /** Input that went into the provider's cache, where that has a price of its own. */
+  /** Input written to the provider's cache, if that is priced separately. */
   cacheWriteTokens?: number;
   outputTokens: number;
-  /** What it cost, as far as the models have a price; where an answer did not tell, what was held for it. */
+  /** Cost of models with a known price. A response without usage counts with the amount reserved for it. */
   costUsd?: number;
 }
 
@@ -65,8 +65,12 @@ export function addUsage(a: Usage, b: Usage): Usage {
   };
 }
 
-/** Absent in both stays absent. Millionths are exact. */
+/** Adds optional amounts; absent in both stays absent. Rounds to millionths. */
 function sumOf(key: 'cacheWriteTokens' | 'costUsd', a: Usage, b: Usage): Partial<Usage> {
   if (a[key] === undefined && b[key] === undefined) return {};
   return { [key]: Math.round(((a[key] ?? 0) + (b[key] ?? 0)) * 1e6) / 1e6 };
 }
+
+/** The supported model APIs: OpenAI and compatible ones, Anthropic, and Google Gemini. */
+export const MODEL_APIS = ['openai', 'anthropic', 'google'] as const;
+export type ModelApi = (typeof MODEL_APIS)[number];

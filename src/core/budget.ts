@@ -1,15 +1,15 @@
-/** What a budget is for: one story with all its attempts, one run, or all runs of a day. */
+/** The scope of a budget: one story with all its attempts, one run, or all runs of a day. */
 export const BUDGET_SCOPES = ['story', 'run', 'day'] as const;
 export type BudgetScope = (typeof BUDGET_SCOPES)[number];
 
-/** Most that may be spent. */
+/** The maximum that may be spent. */
 export interface BudgetLimit {
   usd?: number | undefined;
   tokens?: number | undefined;
 }
 export type Budget = Readonly<Record<BudgetScope, BudgetLimit>>;
 
-/** What was or may be spent; money in millionths of a USD, so that sums are exact. */
+/** An amount spent or reserved; money in millionths of a USD, so that sums are exact. */
 export interface Charge {
   microUsd: number;
   tokens: number;
@@ -21,19 +21,19 @@ export function addCharges(a: Charge, b: Charge): Charge {
   return { microUsd: a.microUsd + b.microUsd, tokens: a.tokens + b.tokens };
 }
 
-/** A budget in which a request had no room. Amounts are millionths of a USD, or tokens. */
+/** A budget that a request would exceed. Amounts are millionths of a USD, or tokens. */
 export interface Overrun {
   scope: BudgetScope;
   unit: keyof BudgetLimit;
   limit: number;
   spent: number;
-  /** Held for requests that are under way. */
+  /** Reserved for requests in progress. */
   reserved: number;
-  /** The least that the request needs; 0: there is no request, the budget is overdrawn. */
+  /** The minimum that the request needs; 0: there is no request, the budget is overdrawn. */
   needed: number;
 }
 
-/** Which budget has no room left, or is overdrawn where nothing more is needed, how far, and how to raise it: one sentence. */
+/** Describes which budget is exhausted or overdrawn, by how much, and how to raise it. */
 export function describeOverrun({ scope, unit, limit, spent, reserved, needed }: Overrun): string {
   const number = (value: number) => (unit === 'usd' ? formatUsd(value / 1e6) : value.toLocaleString('en-US'));
   const amount = (value: number) => `${number(value)}${unit === 'usd' ? '' : ' tokens'}`;
@@ -41,18 +41,18 @@ export function describeOverrun({ scope, unit, limit, spent, reserved, needed }:
   if (needed === 0) {
     return (
       `The provider counted ${amount(spent)}, more than ${budget} of ${number(limit)}; ` +
-      `raise budget.${scope}_${unit} to go on.`
+      `raise budget.${scope}_${unit} to continue.`
     );
   }
   const left = amount(Math.max(0, limit - spent - reserved));
   const held = reserved > 0 ? `, ${amount(reserved)} held for other requests` : '';
   return (
     `The next request may ${unit === 'usd' ? 'cost' : 'take'} up to ${amount(needed)}, more than what is left of ` +
-    `${budget} (${left} of ${number(limit)}${held}); raise budget.${scope}_${unit} to go on.`
+    `${budget} (${left} of ${number(limit)}${held}); raise budget.${scope}_${unit} to continue.`
   );
 }
 
-/** Money for people: cents, and more digits where cents would say nothing. */
+/** Formats USD with cents, and with more digits for amounts below 10 cents. */
 export function formatUsd(usd: number): string {
   return `$${usd === 0 || usd >= 0.1 ? usd.toFixed(2) : usd.toPrecision(2)}`;
 }

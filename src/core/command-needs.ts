@@ -1,9 +1,9 @@
-import type { RegistryName } from './network.ts';
+import type { RegistryName } from './journal/egress-events.ts';
 
-/** The commands of a shell line, each as its words: variables before it and wrappers such as `exec` are left out. */
-export function commandsIn(line: string): string[][] {
+/** Splits a shell line into commands and words, without leading variables and wrappers such as `exec`. A heuristic. */
+export function parseCommands(line: string): string[][] {
   return line
-    .slice(0, MOST_CHARACTERS)
+    .slice(0, MAX_LINE_LENGTH)
     .split(/&&|\|\||[;|&\n]/)
     .map((part) => {
       const words = part
@@ -16,24 +16,38 @@ export function commandsIn(line: string): string[][] {
     .filter(([first = '']) => first !== '');
 }
 
-/** Programs that these commands expect the image to have: those without a path, and none of the shell's own. */
+/** Programs that the image must provide: those without a path that are not shell built-ins. */
 export function programsOf(lines: readonly string[]): string[] {
-  const programs = lines.flatMap(commandsIn).map(([program = '']) => program);
-  return [...new Set(programs.filter((program) => /^[\w.+-]+$/.test(program) && !BUILT_IN.includes(program)))];
+  const programs = lines.flatMap(parseCommands).map(([program = '']) => program);
+  return [...new Set(programs.filter((program) => /^[\w.+-]+$/.test(program) && !SHELL_BUILT_INS.includes(program)))];
 }
 
-/** Package registries that these commands read from, as far as their words tell. */
+/** Package registries that these commands download from, judged by their words. */
 export function registriesOf(lines: readonly string[]): RegistryName[] {
-  const found = lines.flatMap(commandsIn).flatMap((words) => registryOf(words) ?? []);
+  const found = lines.flatMap(parseCommands).flatMap((words) => registryOf(words) ?? []);
   return [...new Set(found)];
 }
 
-const MOST_CHARACTERS = 10_000;
+const MAX_LINE_LENGTH = 10_000;
 const WRAPPERS = ['exec', 'command', 'env', 'time', 'corepack'];
-const BUILT_IN = ['cd', 'echo', 'export', 'set', 'test', '[', 'true', 'false', ':', 'umask', 'ulimit', 'exit', '.'];
+const SHELL_BUILT_INS = [
+  'cd',
+  'echo',
+  'export',
+  'set',
+  'test',
+  '[',
+  'true',
+  'false',
+  ':',
+  'umask',
+  'ulimit',
+  'exit',
+  '.',
+];
 const NODE = ['install', 'i', 'ci', 'add', 'update', 'up', 'dlx', 'exec', 'x', 'fetch', 'import'];
 
-/** By program: the subcommands that download; undefined where each of them does. */
+/** The subcommands of a program that download; undefined: all of them. */
 const DOWNLOADS: Record<string, { registry: RegistryName; when: readonly string[] | undefined }> = {
   npm: { registry: 'npm', when: NODE },
   npx: { registry: 'npm', when: undefined },
@@ -60,23 +74,23 @@ function registryOf(words: readonly string[]): RegistryName | undefined {
   const downloads = Object.hasOwn(DOWNLOADS, program) ? DOWNLOADS[program] : undefined;
   if (downloads === undefined || args.includes('--offline')) return undefined;
   const subcommand = args.find((word) => !word.startsWith('-'));
-  // yarn alone installs.
+  // `yarn` without a subcommand installs.
   if (program === 'yarn' && subcommand === undefined) return downloads.registry;
   const does = downloads.when === undefined || (subcommand !== undefined && downloads.when.includes(subcommand));
   return does ? downloads.registry : undefined;
 }
 
-/** What setup may reach, as far as it matters here. */
+/** What setup may reach. */
 interface Reach {
   registries: readonly string[];
   allow: readonly string[];
 }
 
 /**
- * Why these setup commands cannot download what they need, as a clause with the setting that would let them; undefined
- * where nothing speaks against it. Hosts that are allowed may be mirrors of whatever is needed.
+ * Explains why these setup commands cannot download what they need and which setting would allow it; undefined if they
+ * can, or if any host is allowed, because it may be a mirror.
  */
-export function unreachableText(lines: readonly string[], { registries, allow }: Reach): string | undefined {
+export function describeUnreachable(lines: readonly string[], { registries, allow }: Reach): string | undefined {
   const needed = registriesOf(lines);
   const missing = needed.filter((name) => !registries.includes(name));
   if (allow.length > 0 || missing.length === 0) return undefined;
@@ -86,6 +100,6 @@ export function unreachableText(lines: readonly string[], { registries, allow }:
   return `${reached}; allow it with [network] registries = [${list}]`;
 }
 
-/** What programs say when a name cannot be looked up, or no address be reached. */
-export const NAME_FAILED =
+/** Error messages of programs for failed name resolution or an unreachable network. */
+export const NETWORK_UNREACHABLE =
   /EAI_AGAIN|ENOTFOUND|ENETUNREACH|getaddrinfo|name resolution|could not resolve|couldn't resolve|cannot resolve|no such host|dns error|name or service not known|failed to lookup address|network is unreachable|NameResolutionError|resolving timed out|dial tcp|Temporary failure resolving/i;

@@ -1,21 +1,21 @@
 import type { Usage } from './agent.ts';
 
-/** What a model costs, in USD per million tokens. */
+/** The price of a model, in USD per million tokens. */
 export interface Price {
   input: number;
-  /** Input that the provider had in its cache. */
+  /** Input read from the provider's cache. */
   cached: number;
-  /** Input that the provider wrote into its cache. */
+  /** Input written to the provider's cache. */
   cacheWrite: number;
   output: number;
-  /** Input tokens of one request above which its provider asks twice as much for input and half as much again for output. */
+  /** Input tokens of one request above which input costs 2 times and output 1.5 times as much. */
   longAbove?: number;
 }
 
-/** When the prices below were looked up in the lists of the providers. */
+/** When these prices were taken from the providers' price lists. */
 export const PRICES_AS_OF = '2026-10-01';
 
-/** Standard tier; faster answers, which cost more, cannot be asked for through the gateway. */
+/** Standard tier; the gateway does not allow requests for faster, more expensive tiers. */
 const PRICES = new Map<string, readonly [input: number, cached: number, output: number, longAbove?: number]>(
   Object.entries({
     'gpt-5.5': [5, 0.5, 30, 272_000],
@@ -65,17 +65,17 @@ const PRICES = new Map<string, readonly [input: number, cached: number, output: 
   }),
 );
 
-/** The price that halo knows of a model, also by a name that ends in a date or `-latest` or `-preview`. */
+/** The built-in price of a model; its name may end with a date, `-latest` or `-preview`. */
 export function builtInPrice(model: string): Price | undefined {
   const known = PRICES.get(model) ?? PRICES.get(model.replace(/-(\d{8}|\d{4}-\d{2}-\d{2}|latest|preview)$/, ''));
   if (known === undefined) return undefined;
   const [input, cached, output, longAbove] = known;
-  // Of these providers, only Anthropic asks more for what goes into its cache.
+  // Only Anthropic charges extra for cache writes.
   const cacheWrite = model.startsWith('claude-') ? input * 1.25 : input;
   return { input, cached, cacheWrite, output, ...(longAbove === undefined ? {} : { longAbove }) };
 }
 
-/** The price of a request with so many input tokens. */
+/** The price of a request, given its input tokens. */
 export function priceFor(price: Price, inputTokens: number): Price {
   if (price.longAbove === undefined || inputTokens <= price.longAbove) return price;
   const { input, cached, cacheWrite, output } = price;

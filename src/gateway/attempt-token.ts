@@ -1,11 +1,11 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 
-/** Where the clients of the providers put their key: OpenAI's, Anthropic's, Google's. */
+/** Headers in which the clients of Anthropic and Google send their key; OpenAI's use `authorization`. */
 const KEY_HEADERS = ['x-api-key', 'x-goog-api-key'];
 
-/** Whether a request shows the token of its attempt where a client puts its key. What else it shows there is dropped. */
-export function showsToken(headers: IncomingHttpHeaders, token: string): boolean {
+/** Whether a request presents the token of its attempt in one of the headers for API keys. */
+export function hasAttemptToken(headers: IncomingHttpHeaders, token: string): boolean {
   const bearer = /^bearer (.*)$/i.exec(headers.authorization ?? '')?.[1];
   return [bearer, ...KEY_HEADERS.map((name) => headers[name])].some((shown) => isSame(shown, token));
 }

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 
-/** Ends a request with an error in the shape of the model API, which every agent can show. */
-export function answerError(res: ServerResponse, status: number, message: string): void {
+/** Ends a request with an error in the format of the model APIs, which every agent can show. */
+export function sendError(res: ServerResponse, status: number, message: string): void {
   if (res.headersSent || res.destroyed) {
     res.destroy();
     return;
@@ -14,8 +14,8 @@ export function errorBody(message: string): string {
   return JSON.stringify({ type: 'error', error: { message, type: 'halo_gateway', code: null, param: null } });
 }
 
-/** Ends a plain proxy request with a reason in plain text. */
-export function answerText(res: ServerResponse, status: number, reason: string): void {
+/** Ends a proxy request with a reason in plain text. */
+export function sendText(res: ServerResponse, status: number, reason: string): void {
   if (res.headersSent || res.destroyed) {
     res.destroy();
     return;

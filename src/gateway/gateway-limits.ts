@@ -1,22 +1,22 @@
-/** How much of the gateway one sandbox can take up. Times are in ms, sizes in bytes. */
+/** Limits on the use of the gateway by one sandbox. Times are in ms, sizes in bytes. */
 export interface GatewayLimits {
   connections: number;
-  /** Model requests under way at once. */
+  /** Concurrent model requests. */
   requests: number;
-  /** Most time for the headers of a request, and for the whole of it. */
+  /** Maximum time to receive the headers of a request, and the whole request. */
   headersMs: number;
   requestMs: number;
-  /** Most time without a byte in either direction. */
+  /** Maximum time without a byte in either direction. */
   idleMs: number;
   bodyBytes: number;
-  /** Of all bodies that are being read at once. */
+  /** Total of all bodies that are being read. */
   allBodiesBytes: number;
-  /** Through one tunnel, from the sandbox and to it. */
+  /** Bytes through one tunnel, from the sandbox and to the sandbox. */
   tunnelUpBytes: number;
   tunnelDownBytes: number;
-  /** Of one answer of a registry or a plain HTTP server. */
+  /** One response of a registry or a plain HTTP server. */
   answerBytes: number;
-  /** Most time until a tunnel says whether it is TLS, and for what server. */
+  /** Maximum time until the client of a tunnel has sent its TLS ClientHello. */
   helloMs: number;
 }
 
@@ -25,11 +25,11 @@ export const LIMITS: GatewayLimits = {
   requests: 32,
   headersMs: 30_000,
   requestMs: 120_000,
-  // Models may think for minutes before their first byte.
+  // A model may think for minutes before its first byte.
   idleMs: 20 * 60_000,
   bodyBytes: 32 * 1024 * 1024,
   allBodiesBytes: 96 * 1024 * 1024,
-  // Downloads need a few KiB upwards; more is somebody carrying things out.
+  // Downloads send only a few KiB; a larger upload may be exfiltration.
   tunnelUpBytes: 64 * 1024 * 1024,
   tunnelDownBytes: 4 * 1024 * 1024 * 1024,
   answerBytes: 2 * 1024 * 1024 * 1024,

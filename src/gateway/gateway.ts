@@ -5,62 +5,70 @@ import type { Duplex } from 'node:stream';
 import { createSecureContext, rootCertificates } from 'node:tls';
 import type { Usage } from '../core/agent.ts';
 import { HaloError, toHaloError } from '../core/failure/errors.ts';
-import type { NetworkAsked } from '../core/network.ts';
-import { safeLine } from '../core/safe-text.ts';
-import { createLedger, type GatewayRecord, type Ledger, type OnRefused, type Problem, type Stopped } from './ledger.ts';
-import { createLive } from './model-live.ts';
-import { createReplay } from './model/model-replay.ts';
+import type { EgressRequests } from '../core/journal/egress-events.ts';
+import { safeLine } from '../core/text/safe-text.ts';
+import {
+  createRequestLog,
+  type RequestRecord,
+  type RequestLog,
+  type OnRefused,
+  type GatewayProblem,
+  type GatewayStop,
+} from './request-log.ts';
+import { createLiveHandler } from './model/model-live.ts';
+import { createReplayHandler } from './model/model-replay.ts';
 import { LIMITS, MAX_HEADER_BYTES, type GatewayLimits } from './gateway-limits.ts';
 import type { ModelHandler, ModelRoute } from './model/model-route.ts';
-import { codeOf } from './network-error.ts';
-import { serveRequest, type Doors } from './serve-request.ts';
-import { openAddressBook, type Lookup } from './egress/addresses.ts';
-import type { Network } from './network.ts';
-import { openOutside } from './upstream-request.ts';
+import { errorCode } from './network-error.ts';
+import { serveRequest, type GatewayContext } from './serve-request.ts';
+import { createAddressResolver, type Lookup } from './egress/addresses.ts';
+import type { EgressContext } from './egress/egress-rules.ts';
+import { createUpstreamClient } from './upstream-request.ts';
 import { openRegistries, type RegistryRoute } from './registry/registries.ts';
-import { parseAllowList, parseTarget } from './egress/host-port.ts';
-import { openTunnel } from './egress/tunnel.ts';
+import { parseAllowList, parseEndpoint } from './egress/host-port.ts';
+import { serveTunnel } from './egress/tunnel.ts';
+import { defined } from '../lib/guards.ts';
 
-/** The longest path that a unix socket can have, in bytes. */
+/** Maximum length of a unix socket path, in bytes. */
 const MAX_SOCKET_PATH = 107;
 
 export interface GatewayOptions {
-  /** Absolute; its folder must exist. A file that is there is replaced. */
+  /** Absolute path in an existing folder. An existing file is replaced. */
   socketPath: string;
-  /** Absent: no model route. */
+  /** The model route; none when absent. */
   model?: ModelRoute;
-  /** Exact `host:port`s for CONNECT and plain-HTTP proxy requests; absent or empty: none. */
+  /** Exact `host:port`s allowed for CONNECT and plain HTTP proxy requests; none when absent. */
   allow?: readonly string[];
-  /** Those `host:port`s that may have addresses that are not public. An entry of `allow` that is an address may. */
+  /** `host:port`s that may resolve to non-public addresses, in addition to the addresses in `allow`. */
   mayBePrivate?: readonly string[];
-  /** Package registries that may be read; absent or empty: none. */
+  /** Package registries that can be read; none when absent. */
   registries?: readonly RegistryRoute[];
-  /** Certificate authorities for those besides the common ones, as PEM. */
-  authorities?: string;
-  /** Resolves names; the system's way when absent. */
+  /** Additional certificate authorities for the registries, as PEM. */
+  certificateAuthorities?: string;
+  /** Resolves host names; the system resolver when absent. */
   lookup?: Lookup;
   onRefused?: OnRefused;
   limits?: Partial<GatewayLimits>;
 }
 
-/** The broker between one sandbox and the world. */
+/** The broker between one sandbox and the network. */
 export interface Gateway {
-  /** Tokens so far; aborted answers count as far as they told. */
+  /** The usage so far. Aborted responses count as far as they reported their usage. */
   usage(): Usage;
-  requests(): GatewayRecord[];
-  /** The same with those that are alike counted together, as a journal wants them. */
-  traffic(): NetworkAsked[];
-  /** What went wrong and was not mended by a later success. */
-  problem(): Problem | undefined;
-  /** Set when the gateway let no more model requests pass. */
-  stopped(): Stopped | undefined;
-  /** In a replay that went through: where a request first differed from the recorded one, as a sentence. */
+  requests(): RequestRecord[];
+  /** The requests aggregated by target, for the journal. */
+  traffic(): EgressRequests[];
+  /** The last problem that no later success has cleared. */
+  problem(): GatewayProblem | undefined;
+  /** Set when the gateway stopped model requests. */
+  stopped(): GatewayStop | undefined;
+  /** In a successful replay: the first difference to the recording, as a sentence. */
   divergence(): string | undefined;
-  /** Serves a connection that came another way than through the socket, the same way; it must look like a socket. */
+  /** Serves a connection that did not arrive through the unix socket. It must behave like a socket. */
   accept(connection: Duplex): void;
-  /** Notes why the sandbox gets no answers, for `problem`. */
+  /** Records why the sandbox receives no responses, for `problem`. */
   reportProblem(sentence: string): void;
-  /** Ends open connections and removes the socket; safe to call again. */
+  /** Closes all connections and removes the socket. Safe to call repeatedly. */
   close(): Promise<void>;
 }
 
@@ -69,15 +77,15 @@ export interface Gateway {
  * Throws CONFIG_INVALID (path too long, wrong allow entry or base URL), CASSETTE_MISSING, DISK_FAILED.
  */
 export async function startGateway(options: GatewayOptions): Promise<Gateway> {
-  checkSocketPath(options.socketPath);
-  const ledger = createLedger(options.onRefused);
+  assertSocketPath(options.socketPath);
+  const log = createRequestLog(options.onRefused);
   const limits = { ...LIMITS, ...options.limits };
-  const network = openNetwork(options, ledger, limits);
-  const outside = openOutside(network);
-  const model = await openModel(options.model, ledger);
-  const doors: Doors = {
-    ledger,
-    world: { network, outside },
+  const network = openNetwork(options, log, limits);
+  const upstream = createUpstreamClient(network);
+  const model = await openModel(options.model, log);
+  const context: GatewayContext = {
+    log,
+    proxy: { network, upstream },
     limits,
     route: options.model,
     model,
@@ -85,7 +93,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     pool: { bytes: limits.allBodiesBytes },
     running: new Set(),
   };
-  const { server, inside } = createGatewayServer(doors);
+  const { server, clientSockets } = createGatewayServer(context);
   try {
     await listen(server, options.socketPath);
   } catch (error) {
@@ -94,99 +102,102 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   }
   const close = async () => {
     const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-    for (const socket of [...inside, ...network.outside]) socket.destroy();
-    outside.close();
+    for (const socket of [...clientSockets, ...network.sockets]) socket.destroy();
+    upstream.close();
     await closed;
-    await Promise.all(doors.running);
+    await Promise.all(context.running);
     await model?.close();
     await rm(options.socketPath, { force: true });
   };
   let closing: Promise<void> | undefined;
   return {
-    usage: () => ledger.usage(),
-    requests: () => ledger.requests(),
-    traffic: () => ledger.traffic(),
-    problem: () => ledger.problem(),
-    stopped: () => ledger.stopped(),
-    divergence: () => ledger.divergence(),
+    usage: () => log.usage(),
+    requests: () => log.requests(),
+    traffic: () => log.traffic(),
+    problem: () => log.problem(),
+    stopped: () => log.stopped(),
+    divergence: () => log.divergence(),
     accept: (connection) => void (closing === undefined ? server.emit('connection', connection) : connection.destroy()),
-    reportProblem: (sentence) => ledger.reportProblem({ sentence }, 'lasting'),
+    reportProblem: (sentence) => log.reportProblem({ sentence }, 'lasting'),
     close: () => (closing ??= close()),
   };
 }
 
-function createGatewayServer(doors: Doors): { server: Server; inside: Set<Duplex> } {
-  const inside = new Set<Duplex>();
-  const { limits } = doors;
+function createGatewayServer(context: GatewayContext): { server: Server; clientSockets: Set<Duplex> } {
+  const clientSockets = new Set<Duplex>();
+  const { limits } = context;
   const server = createServer({
     maxHeaderSize: MAX_HEADER_BYTES,
     headersTimeout: limits.headersMs,
     requestTimeout: limits.requestMs,
     keepAliveTimeout: 60_000,
     connectionsCheckingInterval: Math.min(5_000, limits.headersMs),
-    // Both are the default; a start option of Node's may change it.
+    // Explicit, because a command line option of Node can change these defaults.
     insecureHTTPParser: false,
     requireHostHeader: true,
   });
   server.maxConnections = limits.connections;
   server.setTimeout(limits.idleMs, (socket) => socket.destroy());
   server.on('connection', (socket: Duplex) => {
-    inside.add(socket);
-    socket.once('close', () => inside.delete(socket));
+    clientSockets.add(socket);
+    socket.once('close', () => clientSockets.delete(socket));
   });
   server.on('request', (req, res) => {
-    const work = serveRequest(doors, req, res).catch((error: unknown) => {
-      // A client that left needs no reason.
-      if (!req.socket.destroyed) doors.ledger.reportProblem({ sentence: describeFault(req, error) });
+    const work = serveRequest(context, req, res).catch((error: unknown) => {
+      // A client that disconnected needs no reason.
+      if (!req.socket.destroyed) context.log.reportProblem({ sentence: describeFault(req, error) });
       res.destroy();
     });
-    doors.running.add(work);
-    void work.finally(() => doors.running.delete(work));
+    context.running.add(work);
+    void work.finally(() => context.running.delete(work));
   });
-  server.on('connect', (req, socket, head) => void openTunnel(doors.world.network, { req, socket, head }));
+  server.on('connect', (req, socket, head) => void serveTunnel(context.proxy.network, { req, socket, head }));
   server.on('clientError', (_error, socket) => {
     if (socket.writable) socket.end('HTTP/1.1 400 Bad Request\r\nconnection: close\r\n\r\n');
     else socket.destroy();
   });
-  return { server, inside };
+  return { server, clientSockets };
 }
 
 function describeFault({ method, url }: IncomingMessage, error: unknown): string {
-  return `halo's gateway failed at ${safeLine(`${method} ${url}`, 120)}: ${toHaloError(error).message}`;
+  return `The gateway failed at ${safeLine(`${method} ${url}`, 120)}: ${toHaloError(error).message}`;
 }
 
-function openNetwork(options: GatewayOptions, ledger: Ledger, limits: GatewayLimits): Network {
-  const { allow = [], mayBePrivate = [], registries = [], authorities, lookup } = options;
+function openNetwork(options: GatewayOptions, log: RequestLog, limits: GatewayLimits): EgressContext {
+  const { allow = [], mayBePrivate = [], registries = [], certificateAuthorities, lookup } = options;
   const allowed = parseAllowList(allow);
   const opened = openRegistries(registries);
-  // Whoever writes an address means exactly that one, and whoever names an upstream knows where it is.
-  const addresses = [...allowed].filter((name) => isIP(parseTarget(name)?.host ?? '') !== 0);
+  // An address in the configuration, or a configured upstream, is explicitly trusted to be non-public.
+  const addresses = [...allowed].filter((name) => isIP(parseEndpoint(name)?.host ?? '') !== 0);
   const named = [...opened.values()].flatMap((registry) => (registry.named ? [registry.authority] : []));
   return {
     allow: allowed,
     registries: opened,
-    addresses: openAddressBook({
+    addresses: createAddressResolver({
       mayBePrivate: new Set([...parseAllowList(mayBePrivate, 'private'), ...addresses, ...named]),
-      ...(lookup === undefined ? {} : { lookup }),
+      ...defined({ lookup }),
     }),
-    ledger,
+    log,
     limits,
-    trust: authorities === undefined ? undefined : createSecureContext({ ca: [...rootCertificates, authorities] }),
-    outside: new Set(),
+    trust:
+      certificateAuthorities === undefined
+        ? undefined
+        : createSecureContext({ ca: [...rootCertificates, certificateAuthorities] }),
+    sockets: new Set(),
   };
 }
 
-async function openModel(route: ModelRoute | undefined, ledger: Ledger): Promise<ModelHandler | undefined> {
+async function openModel(route: ModelRoute | undefined, log: RequestLog): Promise<ModelHandler | undefined> {
   if (route === undefined) return undefined;
-  return route.mode === 'replay' ? createReplay(route, ledger) : createLive(route, ledger);
+  return route.mode === 'replay' ? createReplayHandler(route, log) : createLiveHandler(route, log);
 }
 
-function checkSocketPath(path: string): void {
+function assertSocketPath(path: string): void {
   const bytes = Buffer.byteLength(path);
   if (bytes <= MAX_SOCKET_PATH) return;
   throw new HaloError(
     'CONFIG_INVALID',
-    `The gateway's socket path ${path} has ${bytes} bytes; ${MAX_SOCKET_PATH} are possible.`,
+    `The gateway's socket path ${path} has ${bytes} bytes; the maximum is ${MAX_SOCKET_PATH}.`,
     {
       hint: 'Set HALO_HOME to a folder with a shorter path.',
     },
@@ -200,12 +211,12 @@ async function listen(server: Server, path: string): Promise<void> {
       server.once('error', reject);
       server.listen(path, resolve);
     });
-    // The sandbox runs under a user id of its own.
+    // The sandbox runs under another user id.
     await chmod(path, 0o666);
   } catch (error) {
     server.close();
-    throw new HaloError('DISK_FAILED', `The gateway could not listen on ${path} (${codeOf(error) ?? 'unknown'}).`, {
-      hint: 'Check that the folder exists and that halo may write to it.',
+    throw new HaloError('DISK_FAILED', `The gateway could not listen on ${path} (${errorCode(error) ?? 'unknown'}).`, {
+      hint: 'Check that the folder exists and is writable for halo.',
       cause: error,
     });
   }

@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http';
-import { secretForms } from '../lib/secrets/encodings.ts';
-import type { ModelApi } from '../core/model-api.ts';
+import { secretEncodings } from '../lib/secrets/encodings.ts';
+import type { ModelApi } from '../core/agent.ts';
 
-/** Headers of the client that a model provider may see, in exactly these spellings; above all, no credentials. */
+/** Request headers that are forwarded to a model provider. They must not include credentials. */
 const TO_PROVIDER: Record<ModelApi, readonly string[]> = {
   openai: ['accept', 'user-agent', 'originator', 'session-id', 'session_id', 'thread-id', 'conversation_id'],
   anthropic: ['accept', 'user-agent', 'x-app', 'x-claude-code-session-id'],
@@ -10,10 +10,10 @@ const TO_PROVIDER: Record<ModelApi, readonly string[]> = {
 };
 
 /**
- * Beta features of the Messages API that give a client nothing but other forms of thinking, caching and editing of
- * what it sent. What makes the provider act on its own (MCP, code execution, files, web, skills) is not here.
+ * Allowed beta features of the Messages API: those that only change thinking, caching and context editing. Features that
+ * let the provider act by itself (MCP, code execution, files, web, skills) are not included.
  */
-const BETAS = new RegExp(
+const ALLOWED_BETAS = new RegExp(
   `^(${[
     'claude-code',
     'interleaved-thinking',
@@ -46,13 +46,13 @@ const HOP_BY_HOP = [
   'upgrade',
 ];
 
-const SECRETS_OF_CLIENT = ['authorization', 'cookie', 'cookie2', 'host'];
-const NOT_FOR_SANDBOX = ['set-cookie', 'set-cookie2', 'www-authenticate', 'alt-svc', 'strict-transport-security'];
+const CLIENT_CREDENTIALS = ['authorization', 'cookie', 'cookie2', 'host'];
+const HIDDEN_FROM_SANDBOX = ['set-cookie', 'set-cookie2', 'www-authenticate', 'alt-svc', 'strict-transport-security'];
 
-/** Headers of a provider's answer that an agent needs to go on, or people to find a request again. */
+/** Response headers of a provider that an agent needs to continue, or a user to identify a request. */
 const FROM_PROVIDER = /^(content-type|retry-after|retry-after-ms|request-id|x-request-id|x-should-retry)$|ratelimit/;
 
-/** Headers of a request to the model provider, without length: made anew, with the key in the provider's own way. */
+/** Builds the headers of a request to the model provider, without the length, with the key in the provider's header. */
 export function providerHeaders(
   api: ModelApi,
   headers: IncomingHttpHeaders,
@@ -62,7 +62,7 @@ export function providerHeaders(
   return {
     ...Object.fromEntries(kept),
     'content-type': 'application/json',
-    // A compressed answer could be neither metered nor searched for the key.
+    // A compressed response can be neither metered nor searched for the key.
     'accept-encoding': 'identity',
     ...(api === 'anthropic' ? anthropicHeaders(headers) : {}),
     ...(key === undefined ? {} : credential(api, key)),
@@ -83,31 +83,31 @@ function credential(api: ModelApi, key: string): OutgoingHttpHeaders {
 function anthropicHeaders(headers: IncomingHttpHeaders): OutgoingHttpHeaders {
   const version = headers['anthropic-version'];
   const asked = String(headers['anthropic-beta'] ?? '').split(',');
-  const betas = asked.map((beta) => beta.trim()).filter((beta) => BETAS.test(beta));
+  const betas = asked.map((beta) => beta.trim()).filter((beta) => ALLOWED_BETAS.test(beta));
   return {
     'anthropic-version': typeof version === 'string' && /^\d{4}-\d{2}-\d{2}$/.test(version) ? version : '2023-06-01',
     ...(betas.length === 0 ? {} : { 'anthropic-beta': betas.join(',') }),
   };
 }
 
-/** Whether a request brings a body. */
+/** Whether a request has a body. */
 export function hasBody({ headers }: { headers: IncomingHttpHeaders }): boolean {
   return headers['transfer-encoding'] !== undefined || !['0', undefined].includes(headers['content-length']);
 }
 
-/** Headers of a plain proxied request as they go on to the server. */
+/** The headers of a plain proxy request that are forwarded to the server. */
 export function forwardedHeaders(headers: IncomingHttpHeaders): OutgoingHttpHeaders {
-  return without(headers, SECRETS_OF_CLIENT);
+  return without(headers, CLIENT_CREDENTIALS);
 }
 
-/** Headers of a plain server's answer as they go to the sandbox. */
-export function answerHeaders(headers: IncomingHttpHeaders): OutgoingHttpHeaders {
-  return without(headers, NOT_FOR_SANDBOX);
+/** The response headers of a plain HTTP server that are forwarded to the sandbox. */
+export function responseHeaders(headers: IncomingHttpHeaders): OutgoingHttpHeaders {
+  return without(headers, HIDDEN_FROM_SANDBOX);
 }
 
-/** Headers of a provider's answer as they go to the sandbox; one that holds the key is dropped. */
-export function modelAnswerHeaders(headers: IncomingHttpHeaders, key: string | undefined): OutgoingHttpHeaders {
-  const forms = key === undefined ? [] : secretForms(key);
+/** The response headers of a provider that are forwarded to the sandbox. A header that contains the key is dropped. */
+export function modelResponseHeaders(headers: IncomingHttpHeaders, key: string | undefined): OutgoingHttpHeaders {
+  const forms = key === undefined ? [] : secretEncodings(key);
   const kept = Object.entries(headers).filter(([name, value]) => {
     const text = JSON.stringify(value ?? '');
     return FROM_PROVIDER.test(name) && !forms.some((form) => text.includes(form));

@@ -1,30 +1,30 @@
-const WORDS: Record<string, string> = {
+const MEANINGS: Record<string, string> = {
   ECONNREFUSED: 'the connection was refused',
-  ECONNRESET: 'the connection was cut',
-  ENOTFOUND: 'its host name is not known',
-  EAI_AGAIN: 'its host name could not be looked up',
+  ECONNRESET: 'the connection was reset',
+  ENOTFOUND: 'its host name does not exist',
+  EAI_AGAIN: 'its host name could not be resolved',
   ETIMEDOUT: 'it did not answer in time',
-  EHOSTUNREACH: 'there is no route to it',
-  ENETUNREACH: 'there is no route to it',
-  EPROTO: 'it does not answer as HTTP wants it',
+  EHOSTUNREACH: 'no route leads to it',
+  ENETUNREACH: 'no route leads to it',
+  EPROTO: 'its response is not valid HTTP',
 };
 
-/** Why a connection failed, as the end of a sentence: "the connection was refused (ECONNREFUSED)". */
+/** Describes why a connection failed, as the end of a sentence: "the connection was refused (ECONNREFUSED)". */
 export function describeNetworkError(error: unknown): string {
-  const code = codeOf(error);
+  const code = errorCode(error);
   if (code === undefined) return 'the connection failed';
   const words =
-    WORDS[code] ?? (/CERT|TLS|SSL|SIGNATURE|ISSUER/.test(code) ? 'its certificate is not trusted' : undefined);
+    MEANINGS[code] ?? (/CERT|TLS|SSL|SIGNATURE|ISSUER/.test(code) ? 'its certificate is not trusted' : undefined);
   return `${words ?? 'the connection failed'} (${code})`;
 }
 
-/** Whether a connection failed before anything of the request was sent. */
-export function neverLeft(error: unknown): boolean {
-  const code = codeOf(error) ?? '';
-  return !['ECONNRESET', 'ETIMEDOUT', 'EPROTO'].includes(code) && code in WORDS;
+/** Whether a connection failed before any part of the request was sent. */
+export function failedBeforeSending(error: unknown): boolean {
+  const code = errorCode(error) ?? '';
+  return !['ECONNRESET', 'ETIMEDOUT', 'EPROTO'].includes(code) && code in MEANINGS;
 }
 
-export function codeOf(error: unknown): string | undefined {
+export function errorCode(error: unknown): string | undefined {
   const code = (error as { code?: unknown } | null)?.code;
   return typeof code === 'string' ? code : undefined;
 }

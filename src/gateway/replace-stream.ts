@@ -5,7 +5,7 @@ export interface Replacement {
   to: string;
 }
 
-/** Replaces texts in a stream, wherever chunks are cut; no `from` may be the beginning of another. */
+/** Replaces texts in a stream, also across chunk borders. No `from` may be a prefix of another one. */
 export function replaceText(replacements: readonly Replacement[]): Transform {
   const longest = Math.max(1, ...replacements.map(({ from }) => from.length));
   const pattern = new RegExp(
@@ -14,7 +14,7 @@ export function replaceText(replacements: readonly Replacement[]): Transform {
   );
   const meaning = new Map(replacements.map(({ from, to }) => [from, to]));
   let held = '';
-  // latin1 keeps every byte as it is.
+  // latin1 preserves every byte.
   const replaceUpTo = (end: number): Buffer => {
     let out = '';
     let at = 0;

@@ -1,47 +1,48 @@
 import { Agent as HttpAgent, request as httpRequest, type IncomingMessage, type OutgoingHttpHeaders } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
-import { pinned, type Dialled } from './egress/addresses.ts';
-import { answerOf } from './await-response.ts';
-import { keepOutside, type Network } from './network.ts';
-import type { Target } from './egress/host-port.ts';
+import { pinnedLookup, type ResolvedAddresses } from './egress/addresses.ts';
+import { awaitResponse } from './await-response.ts';
+import { trackUpstreamSocket, type EgressContext } from './egress/egress-rules.ts';
+import type { Endpoint } from './egress/host-port.ts';
+import { defined } from '../lib/guards.ts';
 
 const IDLE_MS = 5 * 60_000;
 
-export interface OutsideRequest {
+export interface UpstreamRequest {
   method: 'GET' | 'HEAD';
   protocol: 'http:' | 'https:';
-  target: Target;
-  /** As it goes out, with the query. */
+  target: Endpoint;
+  /** The path with the query. */
   path: string;
   headers: OutgoingHttpHeaders;
-  /** Where it goes, whatever its name means by now. */
-  found: Dialled;
+  /** The verified addresses of the target. */
+  found: ResolvedAddresses;
   signal: AbortSignal;
 }
 
-/** Connections that are kept open between the requests of one gateway. */
-export interface Outside {
-  /** Asks without a body. Throws what the network throws; the answer's body is not read yet. */
-  ask(request: OutsideRequest): Promise<IncomingMessage>;
+/** An HTTP client with keep-alive connections for one gateway. */
+export interface UpstreamClient {
+  /** Sends a request without a body. The body of the response has not been read. Throws network errors. */
+  ask(request: UpstreamRequest): Promise<IncomingMessage>;
   close(): void;
 }
 
-export function openOutside(network: Network): Outside {
+export function createUpstreamClient(network: EgressContext): UpstreamClient {
   const kept = { keepAlive: true, maxSockets: 32 };
   const agents = {
     'http:': new HttpAgent(kept),
-    'https:': new HttpsAgent({ ...kept, ...(network.trust === undefined ? {} : { secureContext: network.trust }) }),
+    'https:': new HttpsAgent({ ...kept, ...defined({ secureContext: network.trust }) }),
   };
   return {
     ask: ({ protocol, target, found, ...request }) => {
-      const options = { ...request, ...target, lookup: pinned(found), agent: agents[protocol], timeout: IDLE_MS };
+      const options = { ...request, ...target, lookup: pinnedLookup(found), agent: agents[protocol], timeout: IDLE_MS };
       const outgoing = protocol === 'https:' ? httpsRequest(options) : httpRequest(options);
       outgoing.on('socket', (socket) => {
-        if (!network.outside.has(socket)) keepOutside(network, socket);
+        if (!network.sockets.has(socket)) trackUpstreamSocket(network, socket);
       });
-      outgoing.on('timeout', () => outgoing.destroy(Object.assign(new Error('no answer'), { code: 'ETIMEDOUT' })));
+      outgoing.on('timeout', () => outgoing.destroy(Object.assign(new Error('no response'), { code: 'ETIMEDOUT' })));
       outgoing.end();
-      return answerOf(outgoing);
+      return awaitResponse(outgoing);
     },
     close: () => Object.values(agents).forEach((agent) => agent.destroy()),
   };

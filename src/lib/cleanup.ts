@@ -1,4 +1,4 @@
-/** Closes what is open, in the reverse order; a failure does not keep the rest from being closed. Throws the first one. */
+/** Runs all close functions in reverse order, even if some fail. Throws the first error. */
 export async function closeAll(opened: (() => unknown)[]): Promise<void> {
   const failures: unknown[] = [];
   for (const close of opened.splice(0).reverse()) {
@@ -9,4 +9,14 @@ export async function closeAll(opened: (() => unknown)[]): Promise<void> {
     }
   }
   if (failures.length > 0) throw failures[0];
+}
+
+/** Runs `work` and closes the resource if it fails. Throws what `work` throws. */
+export async function closeOnError<T>(opened: { close(): unknown }, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    await opened.close();
+    throw error;
+  }
 }

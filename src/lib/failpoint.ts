@@ -1,25 +1,25 @@
-import { sleep } from './sleep.ts';
+import { sleep } from './async.ts';
 
-/** What is to happen at a place of the program, for tests of its reliability. */
-export interface Armed {
+/** A fault to inject at a failpoint, for reliability tests. */
+export interface InjectedFault {
   at: string;
   fault: 'kill' | 'hang' | 'throw' | 'delay' | 'block';
-  /** How long a delay or a block takes. */
+  /** Duration of `delay` and `block`. */
   ms: number;
-  /** Only the n-th time; else every time. */
+  /** Inject only on the n-th hit; undefined: on every hit. */
   nth: number | undefined;
 }
 
-let armed: readonly Armed[] = [];
+let armed: readonly InjectedFault[] = [];
 const hits = new Map<string, number>();
 
-/** From now on these faults happen in this process; without a call, none does. */
-export function armFailpoints(faults: readonly Armed[]): void {
+/** Enables these faults in this process and disables all others. */
+export function armFailpoints(faults: readonly InjectedFault[]): void {
   armed = faults;
 }
 
-/** A place where this process can be told to fail; else it does nothing. */
-export async function reach(point: string): Promise<void> {
+/** A place where a fault can be injected; does nothing unless one is armed for it. */
+export async function failpoint(point: string): Promise<void> {
   if (armed.length === 0) return;
   const hit = (hits.get(point) ?? 0) + 1;
   hits.set(point, hit);
@@ -34,7 +34,7 @@ export async function reach(point: string): Promise<void> {
 }
 
 async function block(ms: number): Promise<void> {
-  // The warning is said first.
+  // Lets the warning be printed first.
   await sleep(0);
   for (const until = performance.now() + ms; performance.now() < until;);
 }

@@ -1,22 +1,22 @@
 import { RE2JS } from 're2js';
 
-/** What a list of globs matches. */
-export interface Globs {
-  /** Whether any of the globs matches the whole of `path`. */
+/** A compiled list of globs. */
+export interface GlobMatcher {
+  /** Whether any of the globs matches the whole path. */
   test(path: string): boolean;
 }
 
 /**
- * Globs over `/`-separated paths: `*` and `?` stay within one name, `**` crosses folders (`a/**` is everything below
- * `a`, `**` followed by a slash any folders or none), `{a,b}` is either. All other characters stand for themselves.
- * The time of a match is at most the length of the path times that of the globs, whatever either of them holds.
+ * Compiles globs over `/`-separated paths: `*` and `?` match within one segment, `**` across segments (`a/**` is
+ * everything below `a`, `**` followed by a slash any number of folders), `{a,b}` matches either. All other characters are
+ * literal. Patterns come from repositories, so RE2 is used: a match takes at most path length × pattern length.
  */
-export function compileGlobs(globs: readonly string[]): Globs {
-  const pattern = RE2JS.compile(globs.map((glob) => `(?:${patternOf(glob)})`).join('|'), RE2JS.DOTALL);
+export function compileGlobs(globs: readonly string[]): GlobMatcher {
+  const pattern = RE2JS.compile(globs.map((glob) => `(?:${toRegExpSource(glob)})`).join('|'), RE2JS.DOTALL);
   return { test: (path) => globs.length > 0 && pattern.testExact(path) };
 }
 
-function patternOf(glob: string): string {
+function toRegExpSource(glob: string): string {
   let pattern = '';
   let open = 0;
   for (let at = 0; at < glob.length; at += 1) {

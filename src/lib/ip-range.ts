@@ -1,6 +1,6 @@
 import { BlockList, isIPv4 } from 'node:net';
 
-/** Ranges that are not the public internet (IANA's special-purpose registries), with a word for each. */
+/** Ranges outside the public internet (IANA's special-purpose registries), with a name for each. */
 const RANGES: readonly [word: string, ...subnets: string[]][] = [
   ['unspecified', '0.0.0.0/8', '::/128'],
   ['loopback', '127.0.0.0/8', '::1/128'],
@@ -12,16 +12,16 @@ const RANGES: readonly [word: string, ...subnets: string[]][] = [
   ['reserved', '192.0.0.0/24', '198.18.0.0/15', '240.0.0.0/4', '100::/64', '2001::/23', '2001:db8::/32'],
   ['for documents', '192.0.2.0/24', '198.51.100.0/24', '203.0.113.0/24', '3fff::/20'],
   ['of no server', '192.88.99.0/24', '5f00::/16'],
-  // Forms of IPv6 that carry an IPv4 address, which a router on the way may take out again.
+  // IPv6 forms that embed an IPv4 address, which a router may translate back.
   ['an IPv4 address in disguise', '::/96', '::ffff:0:0:0/96', '64:ff9b::/96', '64:ff9b:1::/48', '2002::/16'],
 ];
 
-/** Node's list takes ::ffff:1.2.3.4 for 1.2.3.4, so that form is found by its text. */
+/** BlockList treats ::ffff:1.2.3.4 as 1.2.3.4, so this form is matched as text. */
 const MAPPED = /^::ffff:/i;
 
 const LISTS = RANGES.map(([word, ...subnets]) => ({ word, list: listOf(subnets) }));
 
-/** What keeps an IP address from being one of the public internet, as a word for people; undefined: nothing does. */
+/** Names the special-purpose range of an IP address; undefined for a public address. */
 export function describeNonPublic(address: string): string | undefined {
   if (address.includes('%')) return 'bound to an interface';
   const plain = address.includes(':') ? new URL(`http://[${address}]`).hostname.slice(1, -1) : address;

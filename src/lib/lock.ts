@@ -1,19 +1,19 @@
 import { randomBytes } from 'node:crypto';
 import { lstat, lutimes, readlink, rename, rm, symlink, unlink, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
-import { isAlive, startOf } from './process-identity.ts';
-import { sleep } from './sleep.ts';
+import { sleep } from './async.ts';
+import { isProcessAlive, processStartTime } from './process-identity.ts';
 
 export interface LockOptions {
-  /** Most time to wait for the lock, in ms. */
+  /** Maximum time to wait for the lock, in ms. */
   waitMs?: number;
-  /** A lock held on another host that was not renewed for this long, in ms, is given up for dead. */
+  /** A lock of another host that was not renewed for this long, in ms, is treated as abandoned. */
   staleMs?: number;
 }
 
 const STALE_MS = 60_000;
 
-/** Waiting for a lock took too long. `owner` is its holder as `host:pid`. */
+/** The lock was not released in time. `owner` is its holder as `host:pid`. */
 export class LockBusyError extends Error {
   readonly owner: string;
 
@@ -25,12 +25,13 @@ export class LockBusyError extends Error {
 }
 
 /**
- * Runs `work` while no other process (nor caller in this one) that names the same path does.
- * The lock is a symbolic link whose target names its owner: made with its content in one step, and
- * free again the moment its owner is dead. Throws LockBusyError, and what `work` throws.
+ * Runs `work` while holding an exclusive lock on the path, across processes and within this one. The lock is a symbolic
+ * link whose target names its owner: it is created atomically with its content, and it is free as soon as the owner is
+ * dead. Libraries such as proper-lockfile decide by modification time, which is less reliable than process id and start
+ * time. Throws LockBusyError, and what `work` throws.
  */
 export async function withLock<T>(path: string, work: () => Promise<T>, options: LockOptions = {}): Promise<T> {
-  const lock = await holdLock(path, options);
+  const lock = await acquireLock(path, options);
   try {
     return await work();
   } finally {
@@ -38,15 +39,15 @@ export async function withLock<T>(path: string, work: () => Promise<T>, options:
   }
 }
 
-/** A lock that is held until it is released, or until this process is dead. */
-export interface HeldLock {
+/** A lock that is held until it is released or this process ends. */
+export interface AcquiredLock {
   release(): Promise<void>;
 }
 
-/** Takes the same kind of lock, to be held beyond one piece of work. Throws LockBusyError. */
-export async function holdLock(path: string, options: LockOptions = {}): Promise<HeldLock> {
+/** Acquires a lock that the caller must release. Throws LockBusyError. */
+export async function acquireLock(path: string, options: LockOptions = {}): Promise<AcquiredLock> {
   const staleMs = options.staleMs ?? STALE_MS;
-  const me = await takeLock(path, performance.now() + (options.waitMs ?? 30_000), staleMs);
+  const me = await waitForLock(path, performance.now() + (options.waitMs ?? 30_000), staleMs);
   const renewal = setInterval(() => void renew(path), staleMs / 4).unref();
   return {
     async release() {
@@ -56,31 +57,31 @@ export async function holdLock(path: string, options: LockOptions = {}): Promise
   };
 }
 
-/** Whether a process that lives holds the lock, as far as can be told from here. */
-export async function isHeld(path: string): Promise<boolean> {
+/** Whether a live process holds the lock, as far as this host can determine. */
+export async function isLocked(path: string): Promise<boolean> {
   const owner = await ownerOf(path);
   return owner !== undefined && !(await isDead(path, owner, STALE_MS));
 }
 
-async function takeLock(path: string, deadline: number, staleMs: number): Promise<string> {
+async function waitForLock(path: string, deadline: number, staleMs: number): Promise<string> {
   const me = describeMe();
   for (let pause = 2; ; pause = Math.min(pause * 2, 50)) {
     if (await tryLink(me, path)) return me;
     const owner = await ownerOf(path);
     if (owner === undefined) continue;
-    if (await isDead(path, owner, staleMs)) await clearDead(path, staleMs);
+    if (await isDead(path, owner, staleMs)) await removeDeadLock(path, staleMs);
     else if (performance.now() > deadline) throw new LockBusyError(path, owner.split(':').slice(0, 2).join(':'));
     else await sleep(pause * (0.5 + Math.random()));
   }
 }
 
-/** Two cleaners could remove a live lock between them, so cleaning has a short lock of its own. */
-async function clearDead(path: string, staleMs: number): Promise<void> {
-  const broom = `${path}.clear`;
+/** Removes the lock of a dead owner. A lock of its own prevents two processes from removing a live lock. */
+async function removeDeadLock(path: string, staleMs: number): Promise<void> {
+  const cleanupLock = `${path}.clear`;
   const me = describeMe();
-  if (!(await tryLink(me, broom))) {
-    const cleaner = await ownerOf(broom);
-    if (cleaner !== undefined && (await isDead(broom, cleaner, staleMs))) await setAside(broom);
+  if (!(await tryLink(me, cleanupLock))) {
+    const cleaner = await ownerOf(cleanupLock);
+    if (cleaner !== undefined && (await isDead(cleanupLock, cleaner, staleMs))) await removeAtomically(cleanupLock);
     await sleep(5);
     return;
   }
@@ -88,17 +89,17 @@ async function clearDead(path: string, staleMs: number): Promise<void> {
     const owner = await ownerOf(path);
     if (owner !== undefined && (await isDead(path, owner, staleMs))) await rm(path, { force: true });
   } finally {
-    if ((await ownerOf(broom)) === me) await rm(broom, { force: true });
+    if ((await ownerOf(cleanupLock)) === me) await rm(cleanupLock, { force: true });
   }
 }
 
-async function setAside(path: string): Promise<void> {
+async function removeAtomically(path: string): Promise<void> {
   const aside = `${path}.${randomBytes(4).toString('hex')}`;
   try {
     await rename(path, aside);
     await unlink(aside);
   } catch {
-    // Another process was quicker.
+    // Another process removed it first.
   }
 }
 
@@ -123,11 +124,11 @@ async function ownerOf(path: string): Promise<string | undefined> {
 
 async function isDead(path: string, owner: string, staleMs: number): Promise<boolean> {
   const [host, pid, start] = owner.split(':');
-  if (host === HOST) return !isAlive(Number(pid), start ?? '');
+  if (host === HOST) return !isProcessAlive(Number(pid), start ?? '');
   try {
-    const now = await timeBeside(path);
+    const now = await fileSystemTime(path);
     const { mtimeMs } = await lstat(path);
-    // The clock was set back. A holder that lives renews the lock; of a dead one it becomes stale from now on.
+    // The clock was set back. A live owner renews the lock; a dead owner's lock becomes stale from now on.
     if (mtimeMs > now) await lutimes(path, now / 1000, now / 1000);
     return now - mtimeMs > staleMs;
   } catch {
@@ -136,12 +137,12 @@ async function isDead(path: string, owner: string, staleMs: number): Promise<boo
 }
 
 async function renew(path: string): Promise<void> {
-  const seconds = (await timeBeside(path)) / 1000;
+  const seconds = (await fileSystemTime(path)) / 1000;
   await lutimes(path, seconds, seconds).catch(() => undefined);
 }
 
-/** What the file system of the lock takes for now, in ms: hosts that share it may differ. */
-async function timeBeside(path: string): Promise<number> {
+/** The current time of the lock's file system, in ms: the clocks of hosts that share it may differ. */
+async function fileSystemTime(path: string): Promise<number> {
   const probe = `${path}.${randomBytes(4).toString('hex')}.now`;
   try {
     await writeFile(probe, '');
@@ -156,5 +157,5 @@ async function timeBeside(path: string): Promise<number> {
 const HOST = hostname().replaceAll(':', '-');
 
 function describeMe(): string {
-  return [HOST, process.pid, startOf(process.pid), randomBytes(6).toString('hex')].join(':');
+  return [HOST, process.pid, processStartTime(process.pid), randomBytes(6).toString('hex')].join(':');
 }

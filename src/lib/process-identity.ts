@@ -2,23 +2,22 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 
-/** Whether that very process of this machine lives: a process id alone may have been given to another one since. */
-export function isAlive(pid: number, start: string): boolean {
+/** Whether a process of this machine is alive. `start` detects process ids that were reused. */
+export function isProcessAlive(pid: number, start: string): boolean {
   try {
     process.kill(pid, 0);
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === 'EPERM';
   }
-  const now = startOf(pid);
+  const now = processStartTime(pid);
   return now === '' || start === '' || now === start;
 }
 
 /**
- * When a process was started, in digits, or '' where there is no /proc. The kernel counts from the machine's start, and
- * in a container that a restart brings back process ids and times may be the same as before a power cut: what tells one
- * start of the machine from another is part of it. A dead, unreaped process counts as gone.
+ * The start time of a process as digits, or '' without /proc. The kernel counts from boot, so a container could have the
+ * same process ids and times after a reboot: four digits of the boot id are appended. `dead` for a zombie.
  */
-export function startOf(pid: number): string {
+export function processStartTime(pid: number): string {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
@@ -28,7 +27,7 @@ export function startOf(pid: number): string {
   }
 }
 
-/** Four digits for this start of the machine; none where the kernel does not tell. */
+/** Four digits that identify the current boot; empty if the kernel does not provide a boot id. */
 const BOOT = bootOf();
 
 function bootOf(): string {
@@ -43,16 +42,16 @@ function bootOf(): string {
 const HOST = createHash('sha256').update(hostname()).digest('hex').slice(0, 6);
 const MARK = /^([0-9a-f]{6})-(\d+)-(\d*)$/;
 
-/** Names this process for as long as it lives, in characters that suit file names and labels. */
-export function markProcess(): string {
-  return [HOST, process.pid, startOf(process.pid)].join('-');
+/** An identifier for this process, valid in file names and labels. */
+export function processMark(): string {
+  return [HOST, process.pid, processStartTime(process.pid)].join('-');
 }
 
-/** No process takes that long over what bears its mark. */
-const LONGEST_MS = 3_600_000;
+/** After this time a process of another host is assumed to be gone. */
+const MAX_FOREIGN_AGE_MS = 3_600_000;
 
-/** Whether the process with that mark is gone; where that cannot be told from here, by when it made the thing (ms since 1970). */
-export function isLeftBehind(mark: string, madeMs: number): boolean {
+/** Whether the process with that mark is gone. For other hosts this is decided by age (`madeMs`, ms since 1970). */
+export function isOrphaned(mark: string, madeMs: number): boolean {
   const [, host, pid, start = ''] = MARK.exec(mark) ?? [];
-  return host === HOST ? !isAlive(Number(pid), start) : Date.now() - madeMs > LONGEST_MS;
+  return host === HOST ? !isProcessAlive(Number(pid), start) : Date.now() - madeMs > MAX_FOREIGN_AGE_MS;
 }

@@ -2,12 +2,12 @@ const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz';
 const TIME_DIGITS = 7;
 const RANDOM_BYTES = 5;
 
-/** What every run id looks like. */
+/** The format of run ids. */
 export const RUN_ID = /^[a-z0-9]{8,32}$/;
 
 /**
- * A new run id of 15 characters: the second of `now` first, so that ids sort by age, then 40 random bits.
- * `random` gives that many random bytes, like `randomBytes` of node:crypto.
+ * Creates a run id of 15 characters: the second of `now`, so that ids sort by age, then 40 random bits. `random` returns
+ * the given number of random bytes, like `randomBytes` of node:crypto.
  */
 export function newRunId(now: Date, random: (bytes: number) => Uint8Array): string {
   const seconds = BigInt(Math.floor(now.getTime() / 1000));

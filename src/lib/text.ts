@@ -1,13 +1,29 @@
-/** What is longer is no word that somebody misspelt. */
-const LONGEST = 200;
+/** Replaces line breaks and control characters with spaces, for commit messages and terminals. */
+export function oneLine(text: string): string {
+  return text.replace(/[\s\p{Cc}\u2028\u2029]+/gu, ' ').trim();
+}
 
-/** The candidate that `word` was most likely meant to be; undefined when none is close. */
-export function findNearest(word: string, candidates: Iterable<string>): string | undefined {
-  if (word.length > LONGEST) return undefined;
+/** The first `max` texts, separated by commas, and the number of the others. */
+export function listSome(texts: readonly (string | number)[], max: number): string {
+  const named = texts.slice(0, max).join(', ');
+  return texts.length > max ? `${named} and ${texts.length - max} more` : named;
+}
+
+/** Quotes text as one word of a POSIX shell command. */
+export function shellQuote(text: string): string {
+  return `'${text.replaceAll("'", `'\\''`)}'`;
+}
+
+/** Longer texts are not misspelt words. */
+const MAX_CLOSEST_LENGTH = 200;
+
+/** Finds the candidate with the smallest edit distance to `word`; undefined if none is close. */
+export function findClosest(word: string, candidates: Iterable<string>): string | undefined {
+  if (word.length > MAX_CLOSEST_LENGTH) return undefined;
   const wanted = word.toLowerCase();
   let best: { candidate: string; distance: number } | undefined;
   for (const candidate of candidates) {
-    if (candidate.length > LONGEST) continue;
+    if (candidate.length > MAX_CLOSEST_LENGTH) continue;
     const distance = countEdits(wanted, candidate.toLowerCase());
     if (best === undefined || distance < best.distance) best = { candidate, distance };
   }
@@ -15,7 +31,7 @@ export function findNearest(word: string, candidates: Iterable<string>): string 
   return best !== undefined && best.distance <= most ? best.candidate : undefined;
 }
 
-/** Edits from one word to the other, where two neighbours that changed places are one edit. */
+/** Edit distance in which a transposition of two neighbours is one edit (optimal string alignment). */
 function countEdits(a: string, b: string): number {
   let beforeLast: number[] = [];
   let last = Array.from({ length: b.length + 1 }, (_, column) => column);

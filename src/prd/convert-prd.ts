@@ -1,42 +1,42 @@
 import { HaloError, toHaloError } from '../core/failure/errors.ts';
 import type { DialectId, Prd, Story } from '../core/prd/prd.ts';
-import { replaceHidden, spell } from '../core/text/hidden-characters.ts';
-import { escapeJson } from '../core/safe-text.ts';
-import { inOrder } from '../core/run/story-order.ts';
+import { replaceHidden, formatCodePoint } from '../core/text/hidden-characters.ts';
+import { escapeJson } from '../core/text/safe-text.ts';
+import { sortStories } from '../core/run/story-order.ts';
 import type { Dialect } from './dialect.ts';
-import { describeWarnings, type Warning } from './findings.ts';
+import { describeWarnings, type PrdWarning } from './diagnostics.ts';
 import { parsePrd, readPrdFile } from './parse-prd.ts';
 import { DIALECTS } from './dialect-registry.ts';
 
-export interface Converted {
+export interface ConvertedPrd {
   from: DialectId;
   text: string;
-  /** What was normalised when the file was read, a sentence each. */
+  /** What was normalised while reading the file, one sentence each. */
   warnings: string[];
-  /** What the new file does not say any more, or says otherwise, a sentence each. */
+  /** What the new file lost or changed, one sentence each. */
   lost: string[];
 }
 
 /**
- * Writes a PRD anew in another dialect. The new text is read again, and what differs is listed.
- * Throws PRD_INVALID when the file cannot be read, or when the dialect cannot hold it.
+ * Converts a PRD to another dialect, parses the result and lists the differences.
+ * Throws PRD_INVALID if the file cannot be parsed or the dialect cannot represent it.
  */
-export function convertPrd(bytes: Uint8Array, path: string, to: DialectId): Converted {
+export function convertPrd(bytes: Uint8Array, path: string, to: DialectId): ConvertedPrd {
   const prd = parsePrd(bytes, path);
   const text = writeAs(prd, to);
   const written = readAgain(text, { path, to });
   if (written.stories.length !== prd.stories.length) throw notWritable({ path, to }, 'stories would be lost');
   const { dialect } = parsePrd(new TextEncoder().encode(text), to);
-  if (dialect !== to && to !== 'daedalus') throw notWritable({ path, to }, `it would be read as ${dialect}`);
+  if (dialect !== to && to !== 'daedalus') throw notWritable({ path, to }, `it would be detected as ${dialect}`);
   return { from: prd.dialect, text, warnings: prd.warnings, lost: describeWarnings(findLosses(prd, written)) };
 }
 
-/** A file that can be printed: in JSON, what a terminal obeys is escaped, and in Markdown it is spelled. */
+/** The new file, safe to print: control characters are escaped in JSON and spelled out in Markdown. */
 function writeAs(prd: Prd, to: DialectId): string {
   const dialect: Dialect = DIALECTS[to];
   if (dialect.format === 'json') return escapeJson(dialect.write(prd));
   return replaceHidden(dialect.write(prd), (character) =>
-    /[\p{Cc}\p{Zl}\p{Zp}]/u.test(character) ? spell(character) : character,
+    /[\p{Cc}\p{Zl}\p{Zp}]/u.test(character) ? formatCodePoint(character) : character,
   );
 }
 
@@ -50,23 +50,23 @@ function readAgain(text: string, { path, to }: { path: string; to: DialectId }):
 
 function notWritable({ path, to }: { path: string; to: DialectId }, why: string, cause?: unknown): HaloError {
   return new HaloError('PRD_INVALID', `${path}: cannot be written as ${to}: ${why}`, {
-    hint: 'Change the PRD so that the dialect can hold it, or choose another one.',
+    hint: 'Change the PRD so that the dialect can represent it, or choose another dialect.',
     cause,
   });
 }
 
-/** The stories run in the same order in both, so they are compared one by one. */
-function findLosses(before: Prd, after: Prd): Warning[] {
+/** Both files run their stories in the same order, so stories are compared pairwise. */
+function findLosses(before: Prd, after: Prd): PrdWarning[] {
   const olds = pairUp(before.stories);
   const news = pairUp(after.stories);
-  const losses: Warning[] = [];
+  const losses: PrdWarning[] = [];
   for (const key of ['project', 'description'] as const) {
     if (before[key] === after[key]) continue;
-    losses.push({ story: undefined, text: `the ${key} of the whole is ${after[key] === '' ? 'not kept' : 'changed'}` });
+    losses.push({ story: undefined, text: `the ${key} of the PRD is ${after[key] === '' ? 'not kept' : 'changed'}` });
   }
   const dropped = labelsOf(before).filter((label) => !labelsOf(after).includes(label));
   if (dropped.length > 0)
-    losses.push({ story: undefined, text: `has no place for ${dropped.join(', ')} of the whole` });
+    losses.push({ story: undefined, text: `these fields of the PRD are not kept: ${dropped.join(', ')}` });
   const ids = new Map(olds.map(({ id }, index) => [news[index]?.id ?? '', id]));
   for (const [index, old] of olds.entries()) {
     const fresh = news[index];
@@ -79,16 +79,16 @@ function labelsOf({ context = [] }: Prd): string[] {
   return context.map(({ label }) => label);
 }
 
-/** Done ones and those that are set aside may be moved behind the others. */
+/** A dialect may move skipped and done stories to the end. */
 function pairUp(stories: Story[]): Story[] {
   const rank = ({ status }: Story) => (status === 'done' ? 2 : status === 'skipped' ? 1 : 0);
-  return [...inOrder(stories)].sort((a, b) => rank(a) - rank(b));
+  return [...sortStories(stories)].sort((a, b) => rank(a) - rank(b));
 }
 
-function compare(old: Story, fresh: Story, ids: Map<string, string>): Warning[] {
-  const losses: Warning[] = [];
+function compare(old: Story, fresh: Story, ids: Map<string, string>): PrdWarning[] {
+  const losses: PrdWarning[] = [];
   const add = (text: string) => void losses.push({ story: old.id, text });
-  if (fresh.id !== old.id) add(`is now called ${fresh.id}`);
+  if (fresh.id !== old.id) add(`the id is now ${fresh.id}`);
   for (const key of ['title', 'description', 'status', 'notes', 'priority'] as const) {
     if (fresh[key] !== old[key]) add(`the ${key} is ${isEmpty(fresh[key]) ? 'not kept' : 'changed'}`);
   }
@@ -96,7 +96,7 @@ function compare(old: Story, fresh: Story, ids: Map<string, string>): Warning[] 
   const needed = fresh.dependsOn.map((id) => ids.get(id) ?? id);
   if (!isEqual([...needed].sort(), [...old.dependsOn].sort())) add('the dependencies are changed');
   const dropped = Object.keys(old.extra).filter((key) => !Object.hasOwn(fresh.extra, key));
-  if (dropped.length > 0) add(`has no place for ${dropped.join(', ')}`);
+  if (dropped.length > 0) add(`these fields are not kept: ${dropped.join(', ')}`);
   return losses;
 }
 

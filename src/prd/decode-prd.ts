@@ -1,25 +1,21 @@
 import { isUtf8 } from 'node:buffer';
 import { HaloError } from '../core/failure/errors.ts';
 
-/** A larger file is not a PRD. */
+/** Size limit of a PRD file. */
 export const MAX_PRD_BYTES = 4 * 1024 * 1024;
 
 /**
- * The text of a PRD file, without its byte order mark.
- * Throws PRD_INVALID when it is too large, empty or not UTF-8: an encoding is never guessed.
+ * Decodes a PRD file and strips its byte order mark.
+ * Throws PRD_INVALID if the file is too large, empty or not UTF-8; other encodings are not guessed.
  */
 export function decodePrd(bytes: Uint8Array, path: string): { text: string; hadMark: boolean } {
   if (bytes.length > MAX_PRD_BYTES) {
-    throw new HaloError(
-      'PRD_INVALID',
-      `${path}: the file has ${bytes.length} bytes; at most ${MAX_PRD_BYTES} are read`,
-      {
-        hint: 'Split it into several PRDs.',
-      },
-    );
+    throw new HaloError('PRD_INVALID', `${path}: the file has ${bytes.length} bytes; the limit is ${MAX_PRD_BYTES}`, {
+      hint: 'Split it into several PRDs.',
+    });
   }
   if (!isUtf8(bytes)) {
-    const offset = findInvalidUtf8(bytes);
+    const offset = locateInvalidUtf8(bytes);
     const line = 1 + bytes.subarray(0, offset).filter((byte) => byte === 0x0a).length;
     const byte = (bytes[offset] ?? 0).toString(16).padStart(2, '0');
     throw new HaloError('PRD_INVALID', `${path}:${line}: not UTF-8: byte 0x${byte} at offset ${offset}`, {
@@ -30,13 +26,13 @@ export function decodePrd(bytes: Uint8Array, path: string): { text: string; hadM
   const hadMark = whole.startsWith('\uFEFF');
   const text = hadMark ? whole.slice(1) : whole;
   if (text.trim() === '') {
-    throw new HaloError('PRD_INVALID', `${path}: the file is empty`, { hint: 'Write at least one story into it.' });
+    throw new HaloError('PRD_INVALID', `${path}: the file is empty.`, { hint: 'Write at least one story into it.' });
   }
   return { text, hadMark };
 }
 
-/** Offset of the first byte that is not part of a well-formed character; the bytes are known to hold one. */
-function findInvalidUtf8(bytes: Uint8Array): number {
+/** Returns the offset of the first byte that is not part of a well-formed character. The bytes must contain one. */
+function locateInvalidUtf8(bytes: Uint8Array): number {
   let at = 0;
   while (at < bytes.length) {
     const length = characterLength(bytes[at] ?? 0);

@@ -1,6 +1,6 @@
 import { HaloError } from '../core/failure/errors.ts';
 import type { DialectId } from '../core/prd/prd.ts';
-import { findNearest } from '../lib/text.ts';
+import { findClosest } from '../lib/text.ts';
 import type { Dialect, PrdDocument } from './dialect.ts';
 import { array } from './dialects/array.ts';
 import { daedalus } from './dialects/daedalus.ts';
@@ -18,7 +18,7 @@ import { swanson } from './dialects/swanson.ts';
 import { taskmaster } from './dialects/taskmaster.ts';
 import { tasks } from './dialects/tasks.ts';
 
-/** Every dialect by its id, in the order in which they are tried: the more telling ones first. */
+/** All dialects by id, in detection order: the most specific ones first. */
 export const DIALECTS = {
   hanuman,
   lever,
@@ -37,27 +37,27 @@ export const DIALECTS = {
   'markdown-checkbox': markdownCheckbox,
 } as const satisfies Record<DialectId, Dialect>;
 
-/** The dialect that a document is written in, by its content; undefined when it is none that halo knows. */
+/** Detects the dialect of a document by its content; undefined if halo does not know it. */
 export function detectDialect(document: PrdDocument): Dialect | undefined {
-  return Object.values<Dialect>(DIALECTS).find((dialect) => isWrittenIn(dialect, document));
+  return Object.values<Dialect>(DIALECTS).find((dialect) => matchesDialect(dialect, document));
 }
 
-/** Whether a document has the shape of a dialect. */
-export function isWrittenIn(dialect: Dialect, document: PrdDocument): boolean {
+/** True if a document has the shape of a dialect. */
+export function matchesDialect(dialect: Dialect, document: PrdDocument): boolean {
   if (dialect.format === 'json') return document.format === 'json' && dialect.detects(document);
   return document.format === 'markdown' && dialect.detects(document);
 }
 
-/** The id of a dialect that a person named. Throws USAGE when there is none of that name. */
-export function requireDialect(name: string): DialectId {
+/** Parses a dialect id from user input. Throws USAGE for an unknown name. */
+export function parseDialectId(name: string): DialectId {
   if (Object.hasOwn(DIALECTS, name)) return name as DialectId;
   const known = Object.keys(DIALECTS);
-  const meant = findNearest(name, known);
+  const meant = findClosest(name, known);
   throw new HaloError(
     'USAGE',
-    `There is no dialect "${name}"${meant === undefined ? '' : `; did you mean "${meant}"?`}`,
+    `There is no dialect "${name}"${meant === undefined ? '.' : `; did you mean "${meant}"?`}`,
     {
-      hint: `Dialects: ${known.join(', ')}.`,
+      hint: `Use one of: ${known.join(', ')}.`,
     },
   );
 }

@@ -1,15 +1,15 @@
 import type { DialectId, Prd, Story } from '../core/prd/prd.ts';
 import type { FoundList } from './json/find-list.ts';
-import type { Findings, Place } from './findings.ts';
+import type { Diagnostics, SourceLocation } from './diagnostics.ts';
 import type { JsonValue } from './json/json-positions.ts';
 import type { MarkdownDocument } from './markdown/scan-markdown.ts';
 
-/** Where a story keeps its progress in the file. */
-export type Mark =
+/** Where the file records the progress of a story. */
+export type ProgressMark =
   | { kind: 'json'; at: JsonValue }
   /**
-   * Offsets of the characters between the brackets, and the word for the progress; with neither, the heading that gets a
-   * sign at its end.
+   * Offsets of the characters between the brackets, and the status word. Without either, ✅ is appended to the heading
+   * at `headingEnd`.
    */
   | {
       kind: 'boxes';
@@ -18,32 +18,32 @@ export type Mark =
       headingEnd: number | undefined;
     };
 
-/** A story as a dialect reads it, before the rules that hold across stories. */
+/** A story as read by a dialect, before the rules across stories are applied. */
 export interface DraftStory extends Omit<Story, 'dependsOn'> {
-  at: Place;
-  /** The id as the file has it; undefined: the story has none, and `id` was made up. */
+  at: SourceLocation;
+  /** The id in the file; undefined: the file has none and `id` was generated. */
   ownId: string | undefined;
-  /** The priority as the file has it, where `priority` follows from the other stories, too. */
+  /** The priority in the file, where `priority` also depends on the other stories. */
   ownPriority?: number | undefined;
-  /** Ids of the stories that must be done first. `loose`: one that names no story is no mistake. */
-  dependsOn: { id: string; at: Place; loose?: true }[];
-  mark: Mark;
+  /** Ids of the stories that must be done first. `loose`: the id need not be a story of the file. */
+  dependsOn: { id: string; at: SourceLocation; loose?: true }[];
+  mark: ProgressMark;
 }
 
-/** What a dialect makes of a file. */
+/** The content of a file as read by a dialect. */
 export interface Draft {
   project: string;
   description: string;
   stories: DraftStory[];
-  /** What the file says besides, in its order. */
-  about: About[];
+  /** Everything else in the file, in file order. */
+  about: ContextEntry[];
 }
 
-/** What a file says to more than one story, as it was. */
-export interface About {
+/** Information in a file that concerns more than one story, unchanged. */
+export interface ContextEntry {
   label: string;
   value: unknown;
-  /** Places of the stories that it is about, from 0; undefined: all. */
+  /** Indexes of the stories that it concerns, from 0; undefined: all. */
   stories?: number[];
 }
 
@@ -51,36 +51,36 @@ export interface JsonDocument {
   format: 'json';
   text: string;
   json: JsonValue;
-  /** The list of stories, wherever it is; undefined: there is none. */
+  /** The list of stories; undefined: the document has none. */
   found: FoundList | undefined;
 }
 
-/** A file with what its format makes of it. */
+/** A parsed file, by format. */
 export type PrdDocument = JsonDocument | MarkdownDocument;
 
-/** What is written into a new file. */
+/** The content of a new file. */
 export type PrdContent = Pick<Prd, 'project' | 'description' | 'context' | 'stories'>;
 
 interface DialectOf<D extends PrdDocument> {
   id: DialectId;
   format: D['format'];
-  /** What people call it, with its tell-tale keys. */
+  /** Display name with the keys that identify the dialect. */
   title: string;
-  /** Whether a document is written in this dialect; looks at its shape only. */
+  /** True if a document is written in this dialect, judging by its shape only. */
   detects(document: D): boolean;
-  /** Reads all it can; what breaks a rule is added to the findings. */
-  read(document: D, findings: Findings): Draft;
-  /** A new file. What the dialect has no place for is left out. */
+  /** Reads as much as possible and adds rule violations to the diagnostics. */
+  read(document: D, diagnostics: Diagnostics): Draft;
+  /** Returns the text of a new file, without the fields that the dialect cannot represent. */
   write(content: PrdContent): string;
 }
 
-/** One way of writing PRDs as JSON. Pure: text in, stories and findings out. */
+/** A JSON notation for PRDs. Pure. */
 export interface JsonDialect extends DialectOf<JsonDocument> {
-  /** How a story that is done is called where the file shows no word for it yet. */
+  /** The status word for a done story, if the file does not use one yet. */
   doneWord: string;
 }
 
-/** One way of writing PRDs as Markdown. */
+/** A Markdown notation for PRDs. Pure. */
 export type MarkdownDialect = DialectOf<MarkdownDocument>;
 
 export type Dialect = JsonDialect | MarkdownDialect;

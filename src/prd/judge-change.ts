@@ -10,32 +10,32 @@ export interface PrdVersions {
   after: Uint8Array;
   /** For messages. */
   path: string;
-  /** The story whose work changed the file. */
+  /** The story whose attempt changed the file. */
   story: Pick<Story, 'id' | 'title' | 'description' | 'acceptance'>;
 }
 
 export interface PrdChange {
-  /** Nothing differs but the mark of that story (done or under way), its notes, and dates and counters of the file. */
+  /** Only that story's progress mark (done or in progress), its notes, and dates and counters of the file differ. */
   isOwnMark: boolean;
-  /** What else differs, in words that go on after the name of the file. */
+  /** The other differences, as phrases that follow the file name: "adds US-2". */
   what: string[];
 }
 
-/** Keys of dates and counters, wherever they are in the file; the next agent may read them, so they hold no sentences. */
+/** Keys of dates and counters, at any depth. Prose under these keys counts as a change: the next agent may read it. */
 const BOOKKEEPING = new Set([
   ...['updated', 'updatedAt', 'updated_at', 'lastUpdated', 'last_updated'],
   ...['iteration', 'current_task_id', 'last_completed_task_id'],
 ]);
 
 /**
- * Compares two versions of a PRD as a story that has worked in between may have left them; undefined when neither is
- * one. Pure, and never throws.
+ * Compares the PRD before and after an attempt at a story; undefined if neither version can be parsed. Pure, never
+ * throws.
  */
 export function judgePrdChange({ before, after, path, story }: PrdVersions): PrdChange | undefined {
   const [old, now] = [tryRead(before, path), tryRead(after, path)];
   if (old === undefined && now === undefined) return undefined;
   if (old === undefined || now === undefined) {
-    const what = old === undefined ? 'changes it, which could not be read before' : 'makes it unreadable';
+    const what = old === undefined ? 'changes it, although it was not valid before' : 'makes it invalid';
     return { isOwnMark: false, what: [what] };
   }
   const ownOld = findOwn(old, story);
@@ -46,8 +46,8 @@ export function judgePrdChange({ before, after, path, story }: PrdVersions): Prd
     [ownOld.status, 'done', 'in_progress'].includes(ownNow.status) &&
     withoutMark(old, ownOld) === withoutMark(now, ownNow);
   if (isOwnMark) return { isOwnMark, what: [] };
-  const what = describe(old, now, ownNow);
-  return { isOwnMark, what: what.length > 0 ? what : ['changes what it says besides'] };
+  const what = describeChanges(old, now, ownNow);
+  return { isOwnMark, what: what.length > 0 ? what : ['changes other content'] };
 }
 
 function tryRead(bytes: Uint8Array, path: string): ReadPrd | undefined {
@@ -58,7 +58,7 @@ function tryRead(bytes: Uint8Array, path: string): ReadPrd | undefined {
   }
 }
 
-/** By its id, title and criteria, or by all of its texts where it has no id; undefined also where several are alike. */
+/** Finds the story by id, title and criteria, or by its texts if it has no id; undefined if several match. */
 function findOwn({ draft }: ReadPrd, story: PrdVersions['story']): DraftStory | undefined {
   const looks = ({ title, acceptance }: PrdVersions['story']) => JSON.stringify([title, acceptance]);
   const found = draft.stories.filter((each) =>
@@ -70,7 +70,7 @@ function findOwn({ draft }: ReadPrd, story: PrdVersions['story']): DraftStory | 
   return found.length === 1 ? found[0] : undefined;
 }
 
-/** The file without what the story may change in it, in a form in which white space of JSON does not count. */
+/** The file without the parts that the story may change; for JSON, independent of white space. */
 function withoutMark({ document }: ReadPrd, { mark }: DraftStory): string {
   if (document.format === 'json')
     return JSON.stringify(strip(document.json, mark.kind === 'json' ? mark.at : undefined));
@@ -98,13 +98,13 @@ function isCount({ kind, value }: JsonValue): boolean {
 
 const STATUS_WORDS: Record<StoryStatus, string> = {
   done: 'done',
-  in_progress: 'under way',
+  in_progress: 'in progress',
   pending: 'open',
   blocked: 'blocked',
-  skipped: 'left out',
+  skipped: 'skipped',
 };
 
-function describe(old: ReadPrd, now: ReadPrd, own: DraftStory | undefined): string[] {
+function describeChanges(old: ReadPrd, now: ReadPrd, own: DraftStory | undefined): string[] {
   const [was, is] = [byKey(old), byKey(now)];
   const common = [...is.keys()].filter((key) => was.has(key));
   const order = [...was.keys()].filter((key) => is.has(key));
@@ -115,24 +115,24 @@ function describe(old: ReadPrd, now: ReadPrd, own: DraftStory | undefined): stri
     ...(common.join('\0') === order.join('\0') ? [] : ['changes the order of its stories']),
     ...(old.draft.project + old.draft.description === now.draft.project + now.draft.description
       ? []
-      : ['changes what it says about the project']),
+      : ['changes the project name or description']),
   ];
 }
 
 function describeStory(was: DraftStory | undefined, is: DraftStory | undefined, isOwn: boolean): string[] {
   if (was === undefined || is === undefined) return [];
-  const told = (what: string, of: (story: DraftStory) => unknown) =>
+  const changed = (what: string, of: (story: DraftStory) => unknown) =>
     JSON.stringify(of(was)) === JSON.stringify(of(is)) ? [] : [`${what} ${is.id}`];
   const isMark = isOwn && ['done', 'in_progress'].includes(is.status);
   return [
     ...(was.status === is.status || isMark ? [] : [`marks ${is.id} as ${STATUS_WORDS[is.status]}`]),
-    ...told('changes the criteria of', ({ acceptance }) => acceptance),
-    ...told('changes the text of', ({ title, description }) => [title, description]),
-    ...told('changes when it is the turn of', ({ priority, ownPriority, dependsOn }) => [
+    ...changed('changes the criteria of', ({ acceptance }) => acceptance),
+    ...changed('changes the text of', ({ title, description }) => [title, description]),
+    ...changed('changes the order or dependencies of', ({ priority, ownPriority, dependsOn }) => [
       ownPriority ?? priority,
       dependsOn.map(({ id }) => id),
     ]),
-    ...(isOwn ? [] : told('changes the notes of', ({ notes }) => notes)),
+    ...(isOwn ? [] : changed('changes the notes of', ({ notes }) => notes)),
   ];
 }
 

@@ -1,39 +1,39 @@
 import { HaloError } from '../core/failure/errors.ts';
 import { decodePrd } from './decode-prd.ts';
 import type { PrdDocument } from './dialect.ts';
-import { findList } from './json/find-list.ts';
-import type { Findings } from './findings.ts';
-import { parseJson } from './json/json-positions.ts';
+import { findStoryList } from './json/find-list.ts';
+import type { Diagnostics } from './diagnostics.ts';
+import { parseJsonWithPositions } from './json/json-positions.ts';
 import { scanMarkdown } from './markdown/scan-markdown.ts';
 
 export interface OpenedDocument {
   document: PrdDocument;
-  /** Whether the file began with a byte order mark; offsets count from behind it. */
+  /** True if the file began with a byte order mark. Offsets do not include it. */
   hadMark: boolean;
 }
 
-/** A file as JSON or Markdown, by its content. Throws PRD_INVALID where it is neither text nor sound. */
-export function openDocument(bytes: Uint8Array, path: string, findings: Findings): OpenedDocument {
+/** Parses a file as JSON or Markdown, depending on its content. Throws PRD_INVALID if the text or the JSON is invalid. */
+export function openDocument(bytes: Uint8Array, path: string, diagnostics: Diagnostics): OpenedDocument {
   const { text, hadMark } = decodePrd(bytes, path);
-  if (hadMark) findings.warnings.push({ story: undefined, text: 'the byte order mark at the start is ignored' });
+  if (hadMark) diagnostics.warnings.push({ story: undefined, text: 'the byte order mark is ignored' });
   if (!isJson(text, path)) {
-    refuseLong(text, path);
+    assertLineCount(text, path);
     return { document: scanMarkdown(text), hadMark };
   }
-  const json = parseJson(text, path, findings);
-  return { document: { format: 'json', text, json, found: findList(json) }, hadMark };
+  const json = parseJsonWithPositions(text, path, diagnostics);
+  return { document: { format: 'json', text, json, found: findStoryList(json) }, hadMark };
 }
 
-function refuseLong(text: string, path: string): void {
+function assertLineCount(text: string, path: string): void {
   let lines = 1;
   for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) lines++;
-  if (lines <= MOST_LINES) return;
-  throw new HaloError('PRD_INVALID', `${path}: ${lines} lines; at most ${MOST_LINES} are read`, {
+  if (lines <= MAX_LINES) return;
+  throw new HaloError('PRD_INVALID', `${path}: ${lines} lines; the limit is ${MAX_LINES}`, {
     hint: 'Split it into several PRDs.',
   });
 }
 
-/** Names say little, but a file called .json that holds neither headings nor lists was meant to be JSON. */
+/** The content decides; a .json file without Markdown headings or lists is JSON, even if it is malformed. */
 function isJson(text: string, path: string): boolean {
   const start = text.trimStart();
   if (start.startsWith('{')) return true;
@@ -43,9 +43,9 @@ function isJson(text: string, path: string): boolean {
   );
 }
 
-/** What a document without stories looks like, for its author. */
+/** Describes a document without stories, for an error message. */
 export function describeDocument(document: PrdDocument): string {
-  if (document.format === 'markdown') return 'there is no checkbox ("- [ ] text") and no story heading in it';
+  if (document.format === 'markdown') return 'it has no checkbox ("- [ ] text") and no story heading';
   const { json } = document;
   if (json.kind !== 'object') return `the top level is ${json.kind === 'array' ? 'a list' : `a ${json.kind}`}`;
   if (json.members.size === 0) return 'the top level is an empty object';
@@ -53,5 +53,5 @@ export function describeDocument(document: PrdDocument): string {
   return `its top-level keys are ${keys.join(', ')}${json.members.size > 20 ? ', …' : ''}`;
 }
 
-/** Most lines of a Markdown file. */
-const MOST_LINES = 100_000;
+/** Limit for the number of lines of a Markdown file. */
+const MAX_LINES = 100_000;

@@ -2,21 +2,21 @@ import { createHash } from 'node:crypto';
 import { HaloError } from '../core/failure/errors.ts';
 import { folderOfNamedPrd } from '../core/prd/prd-names.ts';
 import type { ContextText, DialectId, Prd, Story } from '../core/prd/prd.ts';
-import { detailsOf } from '../core/prd/story-details.ts';
-import { shellWord } from '../core/shell-word.ts';
+import { toDetails } from '../core/prd/story-details.ts';
+import { printableShellWord } from '../core/text/safe-text.ts';
 import { storyKey } from '../core/run/story-key.ts';
-import { toOneLine } from '../lib/one-line.ts';
-import { findCutTexts } from './cut-texts.ts';
-import type { About, Dialect, Draft, DraftStory, PrdDocument } from './dialect.ts';
+import { oneLine } from '../lib/text.ts';
+import { findCutTexts } from './story/cut-texts.ts';
+import type { ContextEntry, Dialect, Draft, DraftStory, PrdDocument } from './dialect.ts';
 import { describeDocument, openDocument } from './open-document.ts';
-import { describeProblems, describeWarnings, listProblems, type Findings } from './findings.ts';
-import { refuseLookAlikes } from './ids.ts';
+import { describeProblems, describeWarnings, listProblems, type Diagnostics } from './diagnostics.ts';
+import { reportLookAlikeIds } from './story/story-ids.ts';
 import { positionAt } from './json/json-positions.ts';
-import { settleDependencies } from './story/dependencies.ts';
-import { detectDialect, DIALECTS, isWrittenIn } from './dialect-registry.ts';
+import { resolveDependencies } from './story/dependencies.ts';
+import { detectDialect, DIALECTS, matchesDialect } from './dialect-registry.ts';
 import { hashSpecification } from './spec-hash.ts';
 
-/** A file with all that reading it has turned up. */
+/** A parsed PRD file with its document and draft. */
 export interface ReadPrd {
   document: PrdDocument;
   hadMark: boolean;
@@ -26,25 +26,25 @@ export interface ReadPrd {
 }
 
 /**
- * Parses a PRD file in whichever dialect it is written; one with a name is held to the rules of daedalus.
- * Throws PRD_INVALID, which names each problem as `path:line: where: rule broken`.
+ * Parses a PRD file and detects its dialect; named PRDs (`.halo/prds/<name>`) must follow the daedalus dialect.
+ * Throws PRD_INVALID with one line `path:line: where: rule` per problem.
  */
 export function parsePrd(bytes: Uint8Array, path: string, as?: DialectId): Prd {
   return readPrdFile(bytes, path, as ?? (folderOfNamedPrd(path) === undefined ? undefined : 'daedalus')).prd;
 }
 
 /**
- * As `parsePrd`, with places; `path` is only for messages.
- * `as`: the dialect whose rules count, which the file must have the shape of.
+ * Like `parsePrd`, but returns the document and the draft as well. `path` is used in messages only.
+ * `as`: parse the file as this dialect; its shape must match.
  */
 export function readPrdFile(bytes: Uint8Array, path: string, as?: DialectId): ReadPrd {
-  const findings: Findings = { problems: [], warnings: [] };
-  const { document, hadMark } = openDocument(bytes, path, findings);
+  const diagnostics: Diagnostics = { problems: [], warnings: [] };
+  const { document, hadMark } = openDocument(bytes, path, diagnostics);
   const dialect = chooseDialect(document, path, as);
-  const draft = readDraft(dialect, document, findings);
-  refuseLookAlikes(draft.stories, findings);
-  const stories = settleDependencies(draft.stories, findings);
-  if (findings.problems.length > 0) throw invalid(findings, document, { dialect, path });
+  const draft = readDraft(dialect, document, diagnostics);
+  reportLookAlikeIds(draft.stories, diagnostics);
+  const stories = resolveDependencies(draft.stories, diagnostics);
+  if (diagnostics.problems.length > 0) throw invalid(diagnostics, document, { dialect, path });
   const prd: Prd = {
     dialect: dialect.id,
     project: draft.project,
@@ -55,13 +55,13 @@ export function readPrdFile(bytes: Uint8Array, path: string, as?: DialectId): Re
     hash: createHash('sha256').update(bytes).digest('hex'),
     specHash: hashSpecification(draft),
   };
-  findings.warnings.push(...findCutTexts(prd));
+  diagnostics.warnings.push(...findCutTexts(prd));
   return {
     document,
     hadMark,
     dialect,
     draft: { ...draft, stories },
-    prd: { ...prd, warnings: describeWarnings(findings.warnings) },
+    prd: { ...prd, warnings: describeWarnings(diagnostics.warnings) },
   };
 }
 
@@ -69,15 +69,15 @@ function chooseDialect(document: PrdDocument, path: string, as: DialectId | unde
   const detected = detectDialect(document);
   if (detected === undefined) throw unknownDialect(document, path);
   if (as === undefined) return detected;
-  if (isWrittenIn(DIALECTS[as], document)) return DIALECTS[as];
-  throw new HaloError('PRD_INVALID', `${path}: not written as ${DIALECTS[as].title}`, {
-    hint: `It looks like ${detected.title}; \`halo prd convert --to ${as}\` writes it anew.`,
+  if (matchesDialect(DIALECTS[as], document)) return DIALECTS[as];
+  throw new HaloError('PRD_INVALID', `${path}: the file is not in the dialect ${DIALECTS[as].title}`, {
+    hint: `It looks like ${detected.title}; convert it with \`halo prd convert --to ${as}\`.`,
   });
 }
 
-function readDraft(dialect: Dialect, document: PrdDocument, findings: Findings): Draft {
-  if (dialect.format === 'json' && document.format === 'json') return dialect.read(document, findings);
-  if (dialect.format === 'markdown' && document.format === 'markdown') return dialect.read(document, findings);
+function readDraft(dialect: Dialect, document: PrdDocument, diagnostics: Diagnostics): Draft {
+  if (dialect.format === 'json' && document.format === 'json') return dialect.read(document, diagnostics);
+  if (dialect.format === 'markdown' && document.format === 'markdown') return dialect.read(document, diagnostics);
   throw new Error(`${dialect.id} cannot read ${document.format}`);
 }
 
@@ -87,26 +87,30 @@ function finishStory(draft: DraftStory): Story {
   return { id, storyKey: storyKey(id), title, description, acceptance, priority, dependsOn, status, notes, extra };
 }
 
-function finishContext({ label, value, stories: places }: About, stories: DraftStory[]): ContextText[] {
+function finishContext({ label, value, stories: places }: ContextEntry, stories: DraftStory[]): ContextText[] {
   const of = places === undefined ? {} : { stories: places.flatMap((place) => stories[place]?.id ?? []) };
-  return detailsOf({ [label]: value }).map((detail) => ({ ...detail, ...of }));
+  return toDetails({ [label]: value }).map((detail) => ({ ...detail, ...of }));
 }
 
-function invalid(findings: Findings, { text }: PrdDocument, of: { dialect: Dialect; path: string }): HaloError {
+function invalid(diagnostics: Diagnostics, { text }: PrdDocument, of: { dialect: Dialect; path: string }): HaloError {
   const lineOf = (offset: number) => positionAt(text, offset).line;
-  return new HaloError('PRD_INVALID', describeProblems(findings.problems, of.path, lineOf), {
-    hint: `Mend these places; the file was read as ${of.dialect.title}.`,
-    problems: listProblems(findings.problems, lineOf),
+  return new HaloError('PRD_INVALID', describeProblems(diagnostics.problems, of.path, lineOf), {
+    hint: `Fix these problems. The file was read as ${of.dialect.title}.`,
+    problems: listProblems(diagnostics.problems, lineOf),
   });
 }
 
 function unknownDialect(document: PrdDocument, path: string): HaloError {
   const known = Object.values(DIALECTS).filter(({ format }) => format === document.format);
-  const message = `${path}: no PRD dialect that halo knows; ${toOneLine(describeDocument(document))}`;
+  if (/\.ya?ml$/i.test(path))
+    return new HaloError('PRD_INVALID', `${path}: YAML is not supported, only JSON and Markdown.`, {
+      hint: 'Convert it to JSON first, for example with `yq -o json`. A list `tasks` with `title` and `completed` is read without changes.',
+    });
+  const message = `${path}: unknown PRD dialect; ${oneLine(describeDocument(document))}`;
   const file = path === '-' ? 'the file' : path;
   return new HaloError('PRD_INVALID', message, {
     hint:
-      `\`halo import ${shellWord(file)}\` has an agent write a PRD from a document. ` +
-      `Dialects that halo reads: ${known.map(({ id }) => id).join(', ')}.`,
+      `Run \`halo import ${printableShellWord(file)}\` to have an agent write a PRD from a document. ` +
+      `Supported dialects: ${known.map(({ id }) => id).join(', ')}.`,
   });
 }

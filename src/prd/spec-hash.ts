@@ -4,12 +4,12 @@ import type { Draft, DraftStory } from './dialect.ts';
 import { canonicalKey } from './json/find-member.ts';
 import { BOOLEAN_FLAG_KEYS, FLAG_KEYS, STARTED_KEYS, STATUS_KEYS } from './json/field-aliases.ts';
 
-/** Raised when a file of which nothing has changed would get another hash, because halo reads it otherwise. */
+/** Increase it when a change in parsing gives unchanged files another hash. */
 const VERSION = 2;
 
 /**
- * sha256 over everything that a file says but progress, behind the version of what that is: two files with one hash ask
- * for the same work. Hashes of other versions say nothing of each other.
+ * Returns `version:sha256` over everything in a file except progress: files with the same hash specify the same work.
+ * Hashes of different versions cannot be compared.
  */
 export function hashSpecification({ project, description, stories, about }: Draft): string {
   const context = about.filter(({ label }) => !PROGRESS_KEYS.has(label));
@@ -17,7 +17,7 @@ export function hashSpecification({ project, description, stories, about }: Draf
   return `${VERSION}:${createHash('sha256').update(JSON.stringify(specification)).digest('hex')}`;
 }
 
-/** What is known of the PRD that a run was made with. */
+/** What a run recorded about its PRD. */
 export interface KnownPrd {
   hash?: string;
   specHash?: string;
@@ -25,8 +25,8 @@ export interface KnownPrd {
 }
 
 /**
- * Whether a PRD asks for the same work as the one of a run. Where an older halo has made the run, and read the file
- * otherwise, its bytes must be the same, or else its stories by id and title: progress may have been written into it.
+ * True if a PRD specifies the same work as the PRD of a run. If the run was created by an older version with another
+ * hash version, the bytes or the ids and titles of all stories must be equal, because progress may have been written.
  */
 export function isSameWork(before: KnownPrd, now: Prd): boolean {
   if (before.specHash?.startsWith(`${VERSION}:`)) return before.specHash === now.specHash;
@@ -37,7 +37,7 @@ function namesOf(stories: Pick<Story, 'id' | 'title'>[]): string {
   return JSON.stringify(stories.map(({ id, title }) => JSON.stringify([id, title])).sort());
 }
 
-/** sha256 over the texts of a story, by which it is known again where it has no id. */
+/** Returns a sha256 over the texts of a story, which identifies a story without an id. */
 export function digestStory(story: Pick<DraftStory, 'title' | 'description' | 'acceptance'>): string {
   const { title, description, acceptance } = story;
   return createHash('sha256')
@@ -45,7 +45,7 @@ export function digestStory(story: Pick<DraftStory, 'title' | 'description' | 'a
     .digest('hex');
 }
 
-/** Made-up ids are left out: they follow from the order and may depend on what is done. Notes are the loop's own. */
+/** Excludes generated ids, which depend on order and progress, and notes, which agents write. */
 function specificationOf(story: DraftStory): unknown {
   const { ownId, title, description, acceptance, dependsOn, extra } = story;
   const priority = story.ownPriority ?? story.priority;
@@ -53,7 +53,7 @@ function specificationOf(story: DraftStory): unknown {
   return [ownId ?? null, title, description, acceptance, priority ?? null, needed, withoutProgress(extra)];
 }
 
-/** Keys under which loops keep progress and what they found, with those that halo reads. */
+/** Keys for progress and notes: those that halo reads and those that other runners write. */
 export const PROGRESS_KEYS = new Set([
   ...FLAG_KEYS,
   ...STARTED_KEYS,
@@ -77,7 +77,7 @@ export const PROGRESS_KEYS = new Set([
   'observability',
 ]);
 
-/** Values without what progress changes of them. */
+/** Removes progress keys from a value, at any depth. */
 export function withoutProgress(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutProgress);
   if (typeof value !== 'object' || value === null) return value;

@@ -1,35 +1,36 @@
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** Where a server keeps its data, in the versions that halo runs with. */
-const DATA = ['appendonlydir', 'appendonly.aof', 'dump.rdb'];
-const WHY = 'why.txt';
-const TOLD = 'told';
+/** The data files of the supported server versions. */
+const DATA_FILES = ['appendonlydir', 'appendonly.aof', 'dump.rdb'];
+const REASON_FILE = 'why.txt';
+/** Exists once the damage has been reported. */
+const REPORTED_FILE = 'told';
 
-/** Data of the embedded server that it could not start with. */
-export interface SetAside {
-  /** Absolute path of the folder that has it. */
+/** Data with which the embedded server could not start. */
+export interface DamagedRedisData {
+  /** Absolute path of the folder that holds the data. */
   folder: string;
-  /** What the server said, and when. */
+  /** The time and the error message of the server. */
   why: string;
 }
 
 /**
- * Moves the data of the server that works in `dir` to a folder in it, where the newest of its kind is kept. Answers with
- * the way to move it back; undefined where there is no data.
+ * Moves the data of the server that works in `dir` to the folder `damaged`, replacing earlier damaged data. Returns a
+ * function that moves it back, or undefined when there is no data.
  */
-export async function setDataAside(dir: string, why: string): Promise<(() => Promise<void>) | undefined> {
+export async function setAsideRedisData(dir: string, why: string): Promise<(() => Promise<void>) | undefined> {
   const folder = folderIn(dir);
   const filling = `${folder}.new`;
   await rm(filling, { recursive: true, force: true });
   await mkdir(filling, { mode: 0o700 });
   const moved: string[] = [];
-  for (const name of DATA) if (await moveIfThere(join(dir, name), join(filling, name))) moved.push(name);
+  for (const name of DATA_FILES) if (await moveIfExists(join(dir, name), join(filling, name))) moved.push(name);
   if (moved.length === 0) {
     await rm(filling, { recursive: true, force: true });
     return undefined;
   }
-  await writeFile(join(filling, WHY), `${new Date().toISOString()} ${why}\n`, { mode: 0o600 });
+  await writeFile(join(filling, REASON_FILE), `${new Date().toISOString()} ${why}\n`, { mode: 0o600 });
   await rm(folder, { recursive: true, force: true });
   await rename(filling, folder);
   return async () => {
@@ -41,18 +42,18 @@ export async function setDataAside(dir: string, why: string): Promise<(() => Pro
   };
 }
 
-/** The data that was set aside in this HALO_HOME and is still there. */
-export async function readSetAside(home: string): Promise<SetAside | undefined> {
+/** The damaged data that was set aside in this HALO_HOME, if it still exists. */
+export async function readDamagedRedisData(home: string): Promise<DamagedRedisData | undefined> {
   const folder = folderIn(join(home, 'redis'));
-  const why = await readFile(join(folder, WHY), 'utf8').catch(() => undefined);
+  const why = await readFile(join(folder, REASON_FILE), 'utf8').catch(() => undefined);
   return why === undefined ? undefined : { folder, why: why.trim() };
 }
 
-/** The same for whoever asks first, so that it is said once. */
-export async function takeSetAside(home: string): Promise<SetAside | undefined> {
-  const found = await readSetAside(home);
+/** Returns the damaged data to the first caller only, so that it is reported once. */
+export async function claimDamagedRedisData(home: string): Promise<DamagedRedisData | undefined> {
+  const found = await readDamagedRedisData(home);
   if (found === undefined) return undefined;
-  const first = await writeFile(join(found.folder, TOLD), '', { flag: 'wx', mode: 0o600 }).then(
+  const first = await writeFile(join(found.folder, REPORTED_FILE), '', { flag: 'wx', mode: 0o600 }).then(
     () => true,
     () => false,
   );
@@ -63,7 +64,7 @@ function folderIn(dir: string): string {
   return join(dir, 'damaged');
 }
 
-async function moveIfThere(from: string, to: string): Promise<boolean> {
+async function moveIfExists(from: string, to: string): Promise<boolean> {
   return rename(from, to).then(
     () => true,
     (error: NodeJS.ErrnoException) => {

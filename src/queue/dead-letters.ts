@@ -1,9 +1,9 @@
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
-import { safeLine } from '../core/safe-text.ts';
+import { safeLine } from '../core/text/safe-text.ts';
 import type { RedisLink } from './redis/connect-redis.ts';
 
-/** A job that was not done, because it is none of halo's. Whoever can reach Redis may have written all of it. */
+/** A rejected job. Its content is untrusted: any client of Redis may have written it. */
 export interface DeadLetter {
   /** ISO 8601 */
   at: string;
@@ -11,16 +11,16 @@ export interface DeadLetter {
   queue: string;
   id: string;
   name: string;
-  /** The beginning of its payload, as JSON. */
+  /** The first characters of its payload as JSON. */
   data: string;
 }
 
-/** Older ones go. */
-const MOST = 100;
-const MOST_DATA = 500;
+/** Older letters are dropped. */
+const MAX_LETTERS = 100;
+const MAX_DATA_LENGTH = 500;
 
-/** Keeps a bounded copy of a job, for people to look at. */
-export async function buryJob(
+/** Stores a bounded copy of a rejected job for inspection. */
+export async function addDeadLetter(
   client: Redis,
   prefix: string,
   job: { reason: string; queue: string; id: string; name: string; data: unknown },
@@ -31,13 +31,13 @@ export async function buryJob(
     queue: job.queue,
     id: safeLine(job.id, 100),
     name: safeLine(job.name, 100),
-    data: safeLine(JSON.stringify(job.data) ?? '', MOST_DATA),
+    data: safeLine(JSON.stringify(job.data) ?? '', MAX_DATA_LENGTH),
   };
   const key = keyOf(prefix);
   await client
     .multi()
     .lpush(key, JSON.stringify(letter))
-    .ltrim(key, 0, MOST - 1)
+    .ltrim(key, 0, MAX_LETTERS - 1)
     .exec();
 }
 
@@ -50,9 +50,9 @@ const Letter = z.object({
   data: z.string(),
 });
 
-/** The newest first; what is not of that form is left out. */
+/** The dead letters, newest first. Entries of another format are skipped. */
 export async function readDeadLetters(link: Pick<RedisLink, 'client' | 'prefix'>): Promise<DeadLetter[]> {
-  const texts = await link.client.lrange(keyOf(link.prefix), 0, MOST - 1);
+  const texts = await link.client.lrange(keyOf(link.prefix), 0, MAX_LETTERS - 1);
   return texts.flatMap((text) => {
     try {
       return [Letter.parse(JSON.parse(text))];
@@ -62,8 +62,8 @@ export async function readDeadLetters(link: Pick<RedisLink, 'client' | 'prefix'>
   });
 }
 
-/** How to look at them and how to clear them, as the arguments of redis-cli. */
-export function describeDeadLetters(prefix: string): { look: string; clear: string } {
+/** The redis-cli arguments that show and clear the dead letters. */
+export function deadLetterCommands(prefix: string): { look: string; clear: string } {
   const key = keyOf(prefix);
   return { look: `lrange ${key} 0 -1`, clear: `del ${key}` };
 }

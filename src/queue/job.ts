@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { RUN_ID } from '../lib/run-id.ts';
 
 /**
- * The name of a queue: each job in it stands for the next story of a run. A lane is a queue that one worker has for
- * itself; '' is the queue of all others.
+ * The name of a queue whose jobs are the next stories of runs. A lane is a queue reserved for one worker; '' is the queue
+ * shared by all other workers.
  */
 export function queueName(lane = ''): string {
   return lane === '' ? 'stories' : `stories-${lane}`;
@@ -11,10 +11,10 @@ export function queueName(lane = ''): string {
 
 export const JOB_NAME = 'story';
 
-/** A job holds ids only; what to do is in the run's journal. */
+/** A job holds only ids. The run's journal determines what to do. */
 export const StoryJob = z.strictObject({
   runId: z.string().regex(RUN_ID),
-  /** Which story of the run, counted from 0 in the order in which they run; their number stands for the run's end. */
+  /** Index of the story in execution order; the number of stories means the end of the run. */
   ordinal: z.int().min(0),
 });
 export type StoryJob = z.infer<typeof StoryJob>;
@@ -23,20 +23,20 @@ export interface JobRef extends StoryJob {
   attempt: number;
 }
 
-/** The same story attempt always has the same id, so that it is never queued twice. */
+/** The id of a story attempt's job. It is always the same, so that an attempt is never queued twice. */
 export function jobIdOf({ runId, ordinal, attempt }: JobRef): string {
   return `s-${runId}-${ordinal}-a${attempt}`;
 }
 
-/** What a job from Redis says, or why it is none of halo's: anybody who can reach Redis may have written it. */
-export function readJob(job: { id?: string | undefined; name: string; data: unknown }): JobRef | string {
-  if (job.name !== JOB_NAME) return 'it has another name than jobs of halo';
+/** Parses an untrusted job from Redis. Returns the reason, as the end of a sentence, when it is invalid. */
+export function parseJob(job: { id?: string | undefined; name: string; data: unknown }): JobRef | string {
+  if (job.name !== JOB_NAME) return 'its name is not that of a halo job';
   const parsed = StoryJob.safeParse(job.data);
-  if (!parsed.success) return 'its payload is not that of a job of halo';
+  if (!parsed.success) return 'its payload is not that of a halo job';
   const { runId, ordinal } = parsed.data;
   const start = `s-${runId}-${ordinal}-a`;
   const id = job.id ?? '';
   const attempt = id.slice(start.length);
-  if (!id.startsWith(start) || !/^\d{1,9}$/.test(attempt)) return 'its id belongs to another payload';
+  if (!id.startsWith(start) || !/^\d{1,9}$/.test(attempt)) return 'its id does not match its payload';
   return { ...parsed.data, attempt: Number(attempt) };
 }

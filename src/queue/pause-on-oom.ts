@@ -1,22 +1,22 @@
 import type { Worker } from 'bullmq';
-import { isRefusal } from './refusal.ts';
+import { isReplyError } from './redis/redis-client.ts';
 
-const REST_MS = 3000;
+const PAUSE_MS = 3000;
 
 /**
- * Lets a worker rest for a moment whenever Redis refuses what it asks for: a full server refuses at once, and the
- * worker would ask again at once, thousands of times a second. The function it answers with ends that.
+ * Pauses a worker for three seconds whenever Redis replies with an error. A server without free memory fails
+ * immediately, and bullmq would repeat the command thousands of times a second. Call the returned function to stop.
  */
-export function restWhenRefused(worker: Worker<unknown>): () => void {
+export function pauseOnOom(worker: Worker<unknown>): () => void {
   let timer: NodeJS.Timeout | undefined;
   let stopped = false;
   worker.on('error', (error) => {
-    if (stopped || timer !== undefined || !isRefusal(error)) return;
+    if (stopped || timer !== undefined || !isReplyError(error)) return;
     void worker.pause(true);
     timer = setTimeout(() => {
       timer = undefined;
       void worker.resume();
-    }, REST_MS).unref();
+    }, PAUSE_MS).unref();
   });
   return () => {
     stopped = true;

@@ -1,14 +1,14 @@
 import { HaloError } from '../core/failure/errors.ts';
-import { reach } from '../lib/failpoint.ts';
-import { openDispatch, type Dispatch } from './scheduler/scheduler-client.ts';
+import { failpoint } from '../lib/failpoint.ts';
+import { openSchedulerClient, type SchedulerClient } from './scheduler/scheduler-client.ts';
 import { jobIdOf, type JobRef } from './job.ts';
-import { openTested } from './redis-client.ts';
+import { connectRedisClient, isOutOfMemory, isReplyError } from './redis/redis-client.ts';
 import type { RedisLink } from './redis/connect-redis.ts';
-import { isFull, isRefusal } from './refusal.ts';
-import { NO_LIMITS, type Limits, type Standing } from './turns.ts';
+import { NO_LIMITS, type FleetLimits } from '../core/run/fleet-limit.ts';
+import type { JobRank } from './scheduler/scheduler.ts';
 
-export interface Enqueue extends JobRef {
-  /** Most a worker waits before it takes the job, in ms; none when absent. */
+export interface EnqueueRequest extends JobRef {
+  /** Delay in ms before a worker takes the job; none when absent. */
   delayMs?: number;
 }
 
@@ -20,98 +20,98 @@ export interface QueueCounts {
 }
 
 export interface StoryQueue {
-  /** Safe to repeat: a story attempt waits or runs once; one whose job ended, however it ended, is queued anew. */
-  enqueue(job: Enqueue): Promise<void>;
-  /** Of the queue of all workers. */
+  /** Safe to repeat: an attempt that waits or runs is not queued twice, one whose job has ended is queued again. */
+  enqueue(job: EnqueueRequest): Promise<void>;
+  /** The counts of the shared queue. */
   counts(): Promise<QueueCounts>;
-  /** Removes the lane of a worker that is gone, with all that is in it. */
+  /** Removes the lane of a dead worker with all its jobs. */
   dropLane(lane: string): Promise<void>;
   close(): Promise<void>;
 }
 
 export interface QueueOptions {
-  /** Whose the jobs of a run are, and how they rank. */
-  standingOf: (runId: string) => Promise<Standing>;
-  limits: () => Promise<Limits>;
-  /** As for `consume`. */
+  /** The lane of a run's jobs, and what determines their order. */
+  rankOf: (runId: string) => Promise<JobRank>;
+  limits: () => Promise<FleetLimits>;
+  /** See `ConsumerOptions`. */
   takeoverMs?: number | undefined;
 }
 
 const ROOM_MS = 1000;
-/** A producer that waited longer would keep its user, or a worker's slot, waiting. */
-const ANSWER_MS = 10_000;
+/** Limits how long a user, or a worker's slot, waits for Redis. */
+const COMMAND_TIMEOUT_MS = 10_000;
 
-/** A fleet without limits, and runs that are all alike. */
-const ALIKE: QueueOptions = {
-  standingOf: () => Promise.resolve({ lane: '', user: '', repo: '', agent: '', priority: 0 }),
+/** No limits, and equal rank for all runs. */
+const DEFAULT_OPTIONS: QueueOptions = {
+  rankOf: () => Promise.resolve({ lane: '', user: '', repo: '', agent: '', priority: 0, started: false }),
   limits: () => Promise.resolve(NO_LIMITS),
 };
 
 /**
- * Opens the queue for producers: its functions fail with REDIS_UNAVAILABLE, at once while Redis is away, within seconds
- * while it does not answer.
+ * Opens the queue for producers. Its functions throw REDIS_UNAVAILABLE: immediately while Redis is disconnected, within
+ * seconds while it does not answer.
  */
 export async function openQueue(
   link: Pick<RedisLink, 'address' | 'prefix'>,
-  { standingOf, limits, takeoverMs }: QueueOptions = ALIKE,
+  { rankOf, limits, takeoverMs }: QueueOptions = DEFAULT_OPTIONS,
 ): Promise<StoryQueue> {
-  const connection = await openTested(link.address, { commandTimeout: ANSWER_MS });
-  // From here on a lost connection fails commands instead of keeping them.
+  const connection = await connectRedisClient(link.address, { commandTimeout: COMMAND_TIMEOUT_MS });
+  // From now on commands fail while the connection is lost, instead of being queued.
   connection.options.enableOfflineQueue = false;
-  const dispatch = openDispatch(connection, { prefix: link.prefix, limits, takeoverMs });
-  const ask = <T>(work: () => Promise<T>) =>
-    // A queue that is opened while Redis is away would wait for it.
+  const scheduler = openSchedulerClient(connection, { prefix: link.prefix, limits, takeoverMs });
+  const run = <T>(work: () => Promise<T>) =>
+    // A bullmq queue that is opened while Redis is disconnected would wait for it.
     (connection.status === 'ready' ? work() : Promise.reject(new Error('not connected'))).catch((error: unknown) => {
       if (error instanceof HaloError) throw error;
-      if (isFull(error)) throw full(link.address.name, error);
-      if (isRefusal(error)) throw refused(link.address.name, error);
-      throw new HaloError('REDIS_UNAVAILABLE', `The queue in Redis at ${link.address.name} does not answer.`, {
-        hint: 'Check that Redis runs, then try again: nothing is lost.',
+      if (isOutOfMemory(error)) throw outOfMemoryError(link.address.name, error);
+      if (isReplyError(error)) throw replyError(link.address.name, error);
+      throw new HaloError('REDIS_UNAVAILABLE', `Redis at ${link.address.name} does not answer.`, {
+        hint: 'Check that Redis is running, then try again. No data is lost.',
         cause: error,
       });
     });
   return {
     enqueue: async ({ delayMs = 0, ...job }) => {
-      const standing = await standingOf(job.runId);
-      await reach('enqueue.before');
-      await ask(async () => {
-        // A script that has written something is let through by a full server, so room is asked for first.
+      const rank = await rankOf(job.runId);
+      await failpoint('enqueue.before');
+      await run(async () => {
+        // A server without free memory does not stop a script that has begun to write, so test for free memory first.
         await connection.set(`${link.prefix}:room`, '', 'PX', ROOM_MS);
-        await dispatch.tell(() => ({ offer: [{ id: jobIdOf(job), ...job, ...standing, delayMs }] }));
+        await scheduler.update(() => ({ offer: [{ id: jobIdOf(job), ...job, ...rank, delayMs }] }));
       });
-      await reach('enqueue.after');
+      await failpoint('enqueue.after');
     },
-    counts: () => ask(() => countJobs(dispatch)),
+    counts: () => run(() => countJobs(scheduler)),
     dropLane: (lane) =>
-      ask(async () => {
-        await dispatch.tell(() => ({ dropLane: lane }));
-        await dispatch.queueOf(lane).obliterate({ force: true });
+      run(async () => {
+        await scheduler.update(() => ({ dropLane: lane }));
+        await scheduler.queueOf(lane).obliterate({ force: true });
       }),
     async close() {
-      await dispatch.close();
+      await scheduler.close();
       connection.disconnect();
     },
   };
 }
 
-function full(name: string, cause: unknown): HaloError {
-  return new HaloError('REDIS_UNAVAILABLE', `The memory of Redis at ${name} is full: it takes no more jobs.`, {
-    hint: 'Raise its maxmemory, then try again: nothing is lost, and runs that are under way go on.',
+function outOfMemoryError(name: string, cause: unknown): HaloError {
+  return new HaloError('REDIS_UNAVAILABLE', `Redis at ${name} is out of memory and accepts no more jobs.`, {
+    hint: 'Raise its maxmemory, then try again. No data is lost, and active runs continue.',
     cause,
   });
 }
 
-function refused(name: string, cause: Error): HaloError {
-  return new HaloError('REDIS_UNAVAILABLE', `Redis at ${name} takes no jobs: ${cause.message}.`, {
-    hint: 'Mend what it complains of, then try again: nothing is lost.',
+function replyError(name: string, cause: Error): HaloError {
+  return new HaloError('REDIS_UNAVAILABLE', `Redis at ${name} accepts no jobs: ${cause.message}.`, {
+    hint: 'Fix the cause, then try again. No data is lost.',
     cause,
   });
 }
 
-async function countJobs(dispatch: Dispatch): Promise<QueueCounts> {
-  const counts = await dispatch.queueOf('').getJobCounts('waiting', 'active', 'delayed', 'failed');
+async function countJobs(scheduler: SchedulerClient): Promise<QueueCounts> {
+  const counts = await scheduler.queueOf('').getJobCounts('waiting', 'active', 'delayed', 'failed');
   const count = (state: string) => counts[state] ?? 0;
-  const idle = (await dispatch.list()).filter(({ entry, hasTurn }) => entry.lane === '' && !hasTurn);
+  const idle = (await scheduler.list()).filter(({ entry, hasSlot }) => entry.lane === '' && !hasSlot);
   const delayed = idle.filter(({ entry }) => entry.readyAt > Date.now()).length;
   return {
     waiting: count('waiting') + idle.length - delayed,

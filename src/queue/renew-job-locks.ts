@@ -1,37 +1,37 @@
 import type { Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
-import { sleep } from '../lib/sleep.ts';
-import { isRefusal } from './refusal.ts';
+import { sleep } from '../lib/async.ts';
+import { isReplyError } from './redis/redis-client.ts';
 
-export interface LockKeeper {
+export interface RenewLocksOptions {
   client: Redis;
   /** How long a lock lasts, in ms. */
   takeoverMs: number;
-  /** The lock of each job that the worker has, by the job's id. */
+  /** The lock token of each job that the worker runs, by job id. */
   tokens: ReadonlyMap<string, string>;
 }
 
-const AGAIN_MS = 500;
+const RETRY_MS = 500;
 
 /**
- * Stops a job when its lock is lost: it belongs to another worker by now. A lock that ran out because Redis refused to
- * renew it, being full, is not lost, for nobody else could take it: it is taken again as soon as Redis lets us.
+ * Cancels a job when its lock is lost, because another worker owns it then. A lock that expired because Redis had no
+ * memory to renew it is not lost, since no other worker could take it: it is acquired again as soon as Redis allows it.
  */
-export function holdLocks(worker: Worker<unknown>, { client, takeoverMs, tokens }: LockKeeper): void {
+export function renewJobLocks(worker: Worker<unknown>, { client, takeoverMs, tokens }: RenewLocksOptions): void {
   const regaining = new Set<string>();
   const regain = async (id: string): Promise<void> => {
     const token = tokens.get(id) ?? '';
     const take = async () => {
-      const isUnderWay = (await client.lpos(worker.toKey('active'), id)) !== null;
-      return isUnderWay && (await client.set(worker.toKey(`${id}:lock`), token, 'PX', takeoverMs, 'NX')) !== null;
+      const isActive = (await client.lpos(worker.toKey('active'), id)) !== null;
+      return isActive && (await client.set(worker.toKey(`${id}:lock`), token, 'PX', takeoverMs, 'NX')) !== null;
     };
     while (tokens.get(id) === token) {
       try {
         if (await take()) return;
         break;
       } catch (error) {
-        if (!isRefusal(error)) throw error;
-        await sleep(AGAIN_MS);
+        if (!isReplyError(error)) throw error;
+        await sleep(RETRY_MS);
       }
     }
     worker.cancelJob(id, 'lock lost');

@@ -1,51 +1,52 @@
-import { collectText, discard } from '../lib/sinks.ts';
-import { TRUSTED_IMAGE } from './docker/trusted-image.ts';
+import { tailSink, discardSink } from '../lib/streams.ts';
+import { HALO_IMAGE } from './docker/image/halo-image.ts';
 import type { Mount, Sandbox, SandboxEngine, SandboxExit, SandboxLimits } from './sandbox.ts';
+import { defined } from '../lib/guards.ts';
 
-/** What a throwaway sandbox is asked, and how it is made; what is absent has small, harmless values. */
-export interface Question {
-  /** What it is about, for people who see the container. */
-  about: string;
+/** The script and settings of a one-off sandbox; defaults are small and harmless. */
+export interface OneOffRequest {
+  /** Shown in the name and labels of the container. */
+  purpose: string;
   script: string;
   image?: string;
-  /** Nobody's when absent. */
+  /** Default: 65534, a user without rights. */
   user?: number;
   workdir?: string;
   env?: Record<string, string>;
   mounts?: Mount[];
   limits?: SandboxLimits;
   runtime?: string | undefined;
-  /** Most time, in ms. */
+  /** Time limit in ms. */
   wallMs?: number;
-  /** Most output that is kept. */
+  /** Maximum number of bytes kept of the output. */
   outputBytes?: number;
-  /** Before the script runs. */
+  /** Called before the script runs. */
   listen?: ((sandbox: Sandbox) => Promise<unknown>) | undefined;
 }
 
-const SMALL: SandboxLimits = { cpus: 1, memoryBytes: 64 * 1024 * 1024, pids: 16 };
+const SMALL_LIMITS: SandboxLimits = { cpus: 1, memoryBytes: 64 * 1024 * 1024, pids: 16 };
 
-/** Runs a script of halo's own in a sandbox of no run, and removes it. Answers with its stdout. Throws as `SandboxEngine.start`. */
-export async function askSandbox(
+/** Runs one of halo's scripts in a sandbox that belongs to no run, and removes it. Returns its stdout. Throws like `SandboxEngine.start`. */
+export async function runOneOffSandbox(
   engine: Pick<SandboxEngine, 'start'>,
-  question: Question,
+  question: OneOffRequest,
 ): Promise<{ exit: SandboxExit; text: string }> {
-  const { about, script, runtime, wallMs = 20_000, outputBytes = 10_000 } = question;
+  const { purpose: about, script, runtime, wallMs = 20_000, outputBytes = 10_000 } = question;
   const sandbox = await engine.start({
-    image: question.image ?? TRUSTED_IMAGE,
+    image: question.image ?? HALO_IMAGE,
     labels: { run: 'probe', storyKey: about, attempt: 1, phase: 'probe' },
     user: question.user ?? 65_534,
     workdir: question.workdir ?? '/',
     env: question.env ?? {},
     mounts: question.mounts ?? [],
-    limits: question.limits ?? SMALL,
-    ...(runtime === undefined ? {} : { runtime }),
+    limits: question.limits ?? SMALL_LIMITS,
+    ...defined({ runtime }),
   });
   try {
     await question.listen?.(sandbox);
-    const stdout = collectText(outputBytes);
+    const stdout = tailSink(outputBytes);
     const limits = { wallMs, idleMs: wallMs, outputBytes: 10 * outputBytes };
-    const exit = await sandbox.run({ script, stdout: stdout.sink, stderr: discard(), ...limits });
+    const exit = await sandbox.run({ script, stdout: stdout.sink, stderr: discardSink(), ...limits });
     return { exit, text: stdout.text() };
   } finally {
     await sandbox.remove();

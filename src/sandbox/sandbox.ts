@@ -1,8 +1,11 @@
 import type { Duplex, Readable, Writable } from 'node:stream';
 
-/** What a sandbox belongs to; written on containers and volumes at birth, so that a sweep can find them. */
+/** The home of the user in a sandbox, in memory. */
+export const AGENT_HOME = '/home/agent';
+
+/** The owner of a sandbox; set as labels when containers and volumes are created, so that a sweep can find them. */
 export interface SandboxLabels {
-  /** The HALO_HOME and the fencing epoch it was made for; a sweep only ever touches what has them. */
+  /** HALO_HOME and fencing epoch; a sweep only removes resources that have them. */
   owner?: { home: string; epoch: number };
   run: string;
   storyKey: string;
@@ -12,7 +15,7 @@ export interface SandboxLabels {
 
 export type Mount =
   | { kind: 'bind'; source: string; target: string; readOnly: true }
-  /** `copyUp`: an empty volume takes over content and mode of the image's folder at `target`. */
+  /** `copyUp`: the engine copies content and mode of the image's folder at `target` into an empty volume. */
   | { kind: 'volume'; source: string; target: string; readOnly: boolean; copyUp: boolean };
 
 export interface SandboxLimits {
@@ -20,20 +23,20 @@ export interface SandboxLimits {
   /** Without swap. */
   memoryBytes: number;
   pids: number;
-  /** Most open files of one process; 8192 when absent. */
+  /** Maximum number of open files per process; default 8192. */
   files?: number;
-  /** Most terminals (ptys) at a time; when absent, as many as the machine has for all containers. */
+  /** Maximum number of terminals (ptys); default: shared with all containers of the machine. */
   ptys?: number;
-  /** Largest file; 1 GiB when absent. */
+  /** Maximum file size; default 1 GiB. */
   fileBytes?: number;
-  /** Most that the volume it can write to may hold; not watched when absent. */
+  /** Maximum size of the writable volume; default: unlimited. */
   diskBytes?: number;
-  /** What must stay free on the engine's disk for it to start and to go on. */
+  /** Minimum free space of the engine's disk for the sandbox to start and to continue. */
   freeDiskBytes?: number;
 }
 
 export interface SandboxSpec {
-  /** Image name or id; it must be there already. */
+  /** Image name or id; the image must exist locally. */
   image: string;
   labels: SandboxLabels;
   /** Numeric user and group id inside. */
@@ -42,7 +45,7 @@ export interface SandboxSpec {
   env: Record<string, string>;
   mounts: Mount[];
   limits: SandboxLimits;
-  /** Name of the engine's runtime, its default when absent. */
+  /** Name of the runtime; default: the engine's default. */
   runtime?: string;
 }
 
@@ -50,130 +53,130 @@ export interface SandboxSpec {
 export interface Command {
   /** A POSIX shell script; it runs as the sandbox's main process (under an init). */
   script: string;
-  /** What the script can read on stdin; nothing when absent. */
+  /** The stdin of the script; default: empty. */
   stdin?: string | Readable;
   /** Both are written with back-pressure and ended when the output ends. */
   stdout: Writable;
   stderr: Writable;
-  /** Most time in all, in ms. */
+  /** Time limit, in ms. */
   wallMs: number;
-  /** Most time without output, in ms. */
+  /** Maximum time without output, in ms. */
   idleMs: number;
-  /** Most bytes of output, both streams together; more kills the sandbox. */
+  /** Maximum output of both streams together, in bytes; more kills the sandbox. */
   outputBytes: number;
   signal?: AbortSignal;
 }
 
-/** How a sandbox ended. `exitCode` is the engine's word, undefined when the sandbox was killed by us. */
+/** How a sandbox ended. `exitCode` comes from the engine; undefined when halo killed the sandbox. */
 export interface SandboxExit {
   ended: 'exited' | 'wall' | 'idle' | 'output' | 'aborted' | 'disk' | 'disk-floor';
   exitCode: number | undefined;
-  /** `maybe`: killed by signal 9 with memory near its limit, but the engine does not say so. */
+  /** `maybe`: killed by signal 9, without a report from the engine that memory was the reason. */
   outOfMemory: 'no' | 'maybe' | 'yes';
-  /** It was seen that the kernel refused it a process; false also where that cannot be seen. */
+  /** True if the kernel was seen to refuse it a process; false also if that cannot be observed. */
   forksRefused: boolean;
   ms: number;
 }
 
-/** One sealed container. It is started ahead and waits; `run` may be called once. */
+/** One isolated container. It is started in advance and waits; `run` may be called once. */
 export interface Sandbox {
   readonly id: string;
   /**
-   * Runs a script of halo's own ahead of the command, e.g. a checkout. Answers with the end of its stdout. The script must
-   * know by itself where `stdin` ends, as a reader of packs does. Throws DOCKER_FAILED with what it complained of.
+   * Runs one of halo's scripts before the command, for example a checkout. Returns the end of its stdout. The script must
+   * detect the end of `stdin` itself, as a pack reader does. Throws DOCKER_FAILED with its stderr.
    */
   prepare(script: string, stdin?: Readable): Promise<string>;
   run(command: Command): Promise<SandboxExit>;
   /**
-   * Has 127.0.0.1:port in the sandbox lead to `accept`, over the stdio of the one program that is ever executed in a
-   * sandbox; resolves when the port listens. Throws DOCKER_FAILED when it does not come to that.
+   * Forwards connections to 127.0.0.1:port in the sandbox to `accept`, over the stdio of a program executed in it.
+   * Resolves when the port listens. Throws DOCKER_FAILED when it does not.
    */
-  listen(door: Door): Promise<Listener>;
-  /** Kills and removes it with its anonymous volumes; safe at any time and more than once. */
+  listen(options: ListenOptions): Promise<Listener>;
+  /** Kills and removes it with its anonymous volumes; safe to call at any time and repeatedly. */
   remove(): Promise<void>;
 }
 
-/** Where connections go that a program in a sandbox makes. */
-export interface Door {
+/** Receives the connections that programs in a sandbox make to a port. */
+export interface ListenOptions {
   port: number;
-  /** Of each connection; it looks like a socket to Node's HTTP server. */
+  /** Called for each connection; it works as a socket for Node's HTTP server. */
   accept: (connection: Duplex) => void;
-  /** Told when all connections broke off: `again` when it is tried anew, `gone` when it was tried too often. */
+  /** Called when all connections were lost: `again` if it reconnects, `gone` after too many tries. */
   onLoss: (why: string, then: 'again' | 'gone') => void;
 }
 
 export interface Listener {
-  /** Breaks off every connection, and makes no new ones; safe to call again. */
+  /** Closes all connections and accepts no new ones; safe to repeat. */
   close(): void;
 }
 
-/** How the size of a workspace is limited: by the engine, by watching its disk, or by measuring it now and then. */
-export type DiskRung = 'quota' | 'watch' | 'sample';
+/** How the size of a workspace is limited: by the engine's quota, by watching the disk, or by periodic measurement. */
+export type DiskLimitMethod = 'quota' | 'watch' | 'sample';
 
-/** What the engine says of itself, for people. */
-export interface EngineFacts {
-  /** Its own id, which changes with its data. */
+/** Version and properties of the engine. */
+export interface EngineInfo {
+  /** Id of the engine, which changes with its data. */
   id: string;
   version: string;
-  /** The newest version of its API that the engine speaks, e.g. `1.41`. */
+  /** The newest API version that it supports, e.g. `1.41`. */
   apiVersion: string;
-  /** Of the kernel. */
+  /** Kernel version. */
   kernel: string;
-  /** Version of its default runtime's program, as far as it tells. */
+  /** Version of runc, if the engine reports it. */
   runc: string | undefined;
   /** `apparmor`, `selinux`, `seccomp`, `rootless`, `userns`, … */
   security: string[];
   cgroupVersion: string;
   storageDriver: string;
-  /** Where it keeps images and volumes, on its own machine. */
+  /** The folder with images and volumes, on the engine's machine. */
   rootDir: string;
   runtimes: string[];
-  /** How many files it may have open at a time; undefined where that cannot be seen from here. */
+  /** Its limit of open files; undefined if it cannot be read. */
   openFiles: number | undefined;
-  /** Complaints of the engine, such as limits it cannot enforce. */
+  /** Warnings of the engine, such as limits that it cannot enforce. */
   warnings: string[];
 }
 
-/** A container or volume of an attempt, found by its labels. */
-export interface Belonging {
+/** A container or volume of an attempt, identified by its labels. */
+export interface LabelledResource {
   kind: 'container' | 'volume';
   name: string;
   run: string;
   epoch: number;
 }
 
-/** The door to the container engine. All methods may be called concurrently. */
+/** The container engine. All methods may be called concurrently. */
 export interface SandboxEngine {
   /**
    * Creates and starts a sandbox that waits for its command. Throws IMAGE_MISSING, CONFIG_INVALID for an image that
-   * cannot be sealed, DISK_FAILED when the engine's disk is full, DOCKER_UNAVAILABLE, DOCKER_FAILED.
+   * cannot be isolated, DISK_FAILED when the engine's disk is full, DOCKER_UNAVAILABLE, DOCKER_FAILED.
    */
   start(spec: SandboxSpec): Promise<Sandbox>;
-  facts(): Promise<EngineFacts>;
-  /** `user` is whose files will be in it; `quotaBytes` only where the engine has quotas for volumes. */
+  info(): Promise<EngineInfo>;
+  /** Creates a volume owned by `user`; `quotaBytes` requires an engine with volume quotas. */
   createVolume(name: string, labels: SandboxLabels, options: { user: number; quotaBytes?: number }): Promise<void>;
-  /** The version of a program among halo's own tools, such as `codex`; undefined when it is none of them. */
+  /** Returns the version of one of halo's tools, such as `codex`; undefined for other programs. */
   toolVersion(program: string): Promise<string | undefined>;
-  /** How it can keep a volume to a size. */
-  diskRung(): Promise<DiskRung>;
-  /** User ids of all sandboxes that the engine has. */
+  /** Returns how the engine can limit the size of a volume. */
+  diskLimitMethod(): Promise<DiskLimitMethod>;
+  /** Returns the user ids of all sandboxes on the engine. */
   usersInUse(): Promise<Set<number>>;
-  /** Whatever is in the volume, and however deep; safe when it is not there. */
+  /** Removes a volume, whatever its contents; safe when it does not exist. */
   removeVolume(name: string): Promise<void>;
-  /** Everything on the engine that attempts of this HALO_HOME made and that is still there, containers first. */
-  belongings(home: string): Promise<Belonging[]>;
+  /** Lists all containers and volumes that attempts of this HALO_HOME created; containers first. */
+  listResources(home: string): Promise<LabelledResource[]>;
   /** Kills and removes it; safe when it is gone. */
-  discard(belonging: Pick<Belonging, 'kind' | 'name'>): Promise<void>;
-  /** Removes sandboxes of no run (throwaway.ts) whose process died before it could. */
-  discardThrowaways(): Promise<void>;
-  /** The id of a local image, or undefined. Throws CONFIG_INVALID for one that no sandbox may use. */
+  removeResource(belonging: Pick<LabelledResource, 'kind' | 'name'>): Promise<void>;
+  /** Removes one-off sandboxes whose process has died. */
+  removeOrphanProbes(): Promise<void>;
+  /** Returns the id of a local image, or undefined. Throws CONFIG_INVALID for one that sandboxes must not use. */
   imageId(name: string): Promise<string | undefined>;
-  /** What an image has as /etc/passwd and /etc/group. Throws IMAGE_MISSING, DOCKER_FAILED. */
+  /** Reads /etc/passwd and /etc/group of an image. Throws IMAGE_MISSING, DOCKER_FAILED. */
   accounts(image: string): Promise<{ passwd: string; group: string }>;
-  /** Whether containers see the files of this host folder when it is mounted. */
+  /** Whether containers see the files of this host folder if it is mounted. */
   canMount(dir: string): Promise<boolean>;
-  /** Whether they also reach who listens at a unix socket in it; `runtime` as in `SandboxSpec`. */
+  /** Whether containers can also connect to a unix socket in it; `runtime` as in `SandboxSpec`. */
   canReach(dir: string, runtime: string | undefined): Promise<boolean>;
-  /** Whether they reach halo over the stdio of a bridge. */
+  /** Whether containers can connect to halo through the stdio of a bridge. */
   canBridge(): Promise<boolean>;
 }

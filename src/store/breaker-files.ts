@@ -1,40 +1,40 @@
 import { createHash } from 'node:crypto';
 import { mkdir, readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { CLOSED, type Breaker } from '../core/failure/breaker.ts';
-import { writeAtomic } from '../lib/atomic-write.ts';
+import { CLOSED_BREAKER, type Breaker } from '../core/failure/breaker.ts';
+import { writeAtomic } from '../lib/fs.ts';
 import { withLock } from '../lib/lock.ts';
-import { isMissing, onDisk } from './disk-errors.ts';
+import { isMissing, withDiskErrors } from './disk-errors.ts';
 
-/** A breaker that runs share, by its key: `repository:<mirror>` or `provider:<host>`. */
+/** A breaker shared by several runs, with its key: `repository:<mirror>` or `provider:<host>`. */
 export interface SharedBreaker extends Breaker {
   key: string;
 }
 
-/** The breakers of one HALO_HOME, a small file each; a breaker without one is closed. All may throw DISK_FAILED. */
-export interface Breakers {
+/** The shared breakers of one HALO_HOME, one file each. A breaker without a file is closed. Every function may throw DISK_FAILED. */
+export interface BreakerStore {
   read(key: string): Promise<Breaker>;
-  /** Changes a breaker while nobody else does; what `change` answers besides is handed on. */
+  /** Changes a breaker under its lock and returns the result of `change`. */
   update<T>(key: string, change: (breaker: Breaker) => { breaker: Breaker; result: T }): Promise<T>;
-  /** Closes a breaker and forgets its failures; false when there is none of that key. */
+  /** Closes a breaker and clears its failures. Returns false when there is no breaker with that key. */
   reset(key: string): Promise<boolean>;
-  /** All that are not closed. */
+  /** All breakers that are not closed. */
   list(): Promise<SharedBreaker[]>;
 }
 
-export function openBreakers(home: string): Breakers {
+export function openBreakerStore(home: string): BreakerStore {
   const dir = join(home, 'breakers');
   const fileOf = (key: string) => join(dir, `${createHash('sha256').update(key).digest('hex').slice(0, 32)}.json`);
   const locked = <T>(key: string, work: (file: string) => Promise<T>) =>
-    onDisk(dir, async () => {
+    withDiskErrors(dir, async () => {
       await mkdir(dir, { recursive: true, mode: 0o700 });
       return withLock(`${fileOf(key)}.lock`, () => work(fileOf(key)));
     });
   return {
-    read: (key) => onDisk(dir, async () => (await readBreaker(fileOf(key))) ?? CLOSED),
+    read: (key) => withDiskErrors(dir, async () => (await readBreaker(fileOf(key))) ?? CLOSED_BREAKER),
     update: (key, change) =>
       locked(key, async (file) => {
-        const before = (await readBreaker(file)) ?? CLOSED;
+        const before = (await readBreaker(file)) ?? CLOSED_BREAKER;
         const { breaker, result } = change(before);
         if (breaker !== before) await writeAtomic(file, JSON.stringify({ v: 1, key, ...breaker }));
         return result;
@@ -45,7 +45,7 @@ export function openBreakers(home: string): Breakers {
         await rm(file, { force: true });
         return found;
       }),
-    list: () => onDisk(dir, () => listOpen(dir)),
+    list: () => withDiskErrors(dir, () => listOpen(dir)),
   };
 }
 
@@ -59,7 +59,7 @@ async function listOpen(dir: string): Promise<SharedBreaker[]> {
   return found.flatMap((breaker) => (breaker === undefined || breaker.status === 'closed' ? [] : [breaker]));
 }
 
-/** A file that cannot be understood is as good as none: a breaker only saves time and money, and fills again. */
+/** An unreadable file counts as a missing one: a breaker only saves time and money, and it reopens on new failures. */
 async function readBreaker(file: string): Promise<SharedBreaker | undefined> {
   const text = await readFile(file, 'utf8').catch((error: unknown) => {
     if (isMissing(error)) return undefined;

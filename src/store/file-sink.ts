@@ -2,11 +2,11 @@ import { mkdirSync, rmSync } from 'node:fs';
 import { open, type FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { Writable } from 'node:stream';
-import { asDiskError } from './disk-errors.ts';
+import { toDiskError } from './disk-errors.ts';
 
 /**
- * A stream that fills a new file of this owner alone, in a folder that is made; what was at the path stays with whoever
- * holds it open. Fails with DISK_FAILED.
+ * Opens a stream that writes a new file, readable by its owner only, and creates the folder. An existing file is
+ * unlinked, not overwritten: processes that have it open keep its content. The stream fails with DISK_FAILED.
  */
 export function openFileSink(path: string): Writable {
   let file: FileHandle | undefined;
@@ -15,7 +15,7 @@ export function openFileSink(path: string): Writable {
     rmSync(path, { force: true });
     return open(path, 'wx', 0o600);
   };
-  const report = (done: (error?: Error | null) => void) => (error: unknown) => done(asDiskError(path, error) as Error);
+  const report = (done: (error?: Error | null) => void) => (error: unknown) => done(toDiskError(path, error) as Error);
   return new Writable({
     construct: (done) =>
       void Promise.resolve()

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { HaloError } from '../core/failure/errors.ts';
 import { RUN_ID } from '../lib/run-id.ts';
 
-/** Where the parts of one run are; all paths are absolute when HALO_HOME is. */
+/** The paths of one run's files. They are absolute when HALO_HOME is. */
 export interface RunPaths {
   dir: string;
   record: string;
@@ -17,8 +17,8 @@ export interface RunPaths {
   lock: string;
 }
 
-/** One attempt at one story of one run. `storyKey` comes from core/story-key.ts. */
-export interface AttemptPlace {
+/** One attempt at one story of a run. `storyKey` comes from core/run/story-key.ts. */
+export interface AttemptLocation {
   runId: string;
   storyKey: string;
   attempt: number;
@@ -28,7 +28,7 @@ export function runsFolder(home: string): string {
   return join(home, 'runs');
 }
 
-/** The paths of a run. Throws RUN_NOT_FOUND for text that is no run id, so that none leads out of HALO_HOME. */
+/** The paths of a run. Throws RUN_NOT_FOUND for text that is not a run id, so that no path leaves HALO_HOME. */
 export function runPaths(home: string, runId: string): RunPaths {
   if (!RUN_ID.test(runId)) throw new HaloError('RUN_NOT_FOUND', `"${runId.slice(0, 64)}" is not a run id.`);
   return pathsIn(join(runsFolder(home), runId));
@@ -50,14 +50,14 @@ export function pathsIn(dir: string): RunPaths {
   };
 }
 
-/** Path of an artifact. `name` may hold folders, e.g. `gates/1.log`, of plain characters only. */
-export function artifactPath(home: string, place: AttemptPlace, name: string): string {
+/** The path of an artifact. `name` may contain folders (`gates/1.log`) and only plain characters. Throws INTERNAL. */
+export function artifactPath(home: string, place: AttemptLocation, name: string): string {
   const { artifacts } = runPaths(home, place.runId);
-  const good =
+  const isValid =
     /^[a-z0-9-]{1,64}$/.test(place.storyKey) &&
     Number.isInteger(place.attempt) &&
     place.attempt > 0 &&
     name.split('/').every((part) => /^[A-Za-z0-9_-][A-Za-z0-9._-]*$/.test(part));
-  if (!good) throw new HaloError('INTERNAL', `${place.storyKey}/${place.attempt}/${name} is no name of an artifact.`);
+  if (!isValid) throw new HaloError('INTERNAL', `${place.storyKey}/${place.attempt}/${name} is not an artifact name.`);
   return join(artifacts, place.storyKey, String(place.attempt), name);
 }

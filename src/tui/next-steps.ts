@@ -1,109 +1,187 @@
-import { decisionOn } from '../core/decision.ts';
+import type { FailureCause } from '../core/failure/failure.ts';
+import type { StopReason } from '../core/failure/stop-reason.ts';
 import { failedNeeds } from '../core/run/run-dependencies.ts';
-import { logOption } from '../core/log-option.ts';
-import type { RunState } from '../core/run-state.ts';
-import { safeLine } from '../core/safe-text.ts';
-import { shellWord } from '../core/shell-word.ts';
+import { currentDecision, type RunState } from '../core/run/state.ts';
+import { safeLine, printableShellWord } from '../core/text/safe-text.ts';
+import { logOptionFor } from '../core/transcript/excerpt.ts';
 import type { Paint } from '../core/transcript/transcript-line.ts';
-import { widthOf } from '../lib/width.ts';
-import { wrapToWidth } from '../lib/wrap.ts';
+import { wrapIndented, stringWidth } from '../lib/string-width.ts';
 
 export interface NextStep {
   command: string;
   why: string;
 }
 
-/** What a person may want to do next with a run, most useful first. */
+/** Suggests the next commands for a run, most useful first. */
 export function nextSteps(state: RunState): NextStep[] {
   const { runId } = state;
   const goesOn = state.status !== 'ended';
   const held = state.stories.find((story) => story.held !== undefined);
   if (held !== undefined) {
-    const story = `${runId} --story ${shellWord(held.id)}`;
+    const story = `${runId} --story ${printableShellWord(held.id)}`;
     return [
-      { command: `halo diff ${story}`, why: 'look at what waits for you' },
-      { command: `halo approve ${story}`, why: 'let it land, and the run go on' },
-      { command: `halo reject ${story}`, why: goesOn ? 'refuse it' : 'refuse it, and end the run' },
+      { command: `halo diff ${story}`, why: 'look at what is waiting for you' },
+      { command: `halo approve ${story}`, why: 'land it and continue the run' },
+      { command: `halo reject ${story}`, why: goesOn ? 'reject it' : 'reject it, and end the run' },
       ...(goesOn ? goingOn(state) : []),
     ];
   }
   if (goesOn) return goingOn(state);
-  const steps: NextStep[] = [];
-  const stuck = state.stories.find((story) => story.progress === 'failed' || story.progress === 'needs_human');
-  if (stuck?.lastFailure?.cause === 'key-refused')
-    steps.push({ command: 'halo doctor', why: 'check the model key, on the machine of the worker' });
-  if (stuck !== undefined) {
-    const asks = stuck.progress === 'needs_human';
-    const why = asks ? 'see what it did before it asked' : 'see what went wrong';
-    steps.push({ command: `halo logs ${runId} --story ${shellWord(stuck.id)}`, why });
-    if (!asks && stuck.failedLog !== undefined) {
-      const command = `halo logs ${runId} --story ${shellWord(stuck.id)} ${logOption(stuck.failedLog)}`;
-      steps.push({ command, why: 'read the whole log of what failed' });
-    }
-    if (asks) steps.push({ command: `halo resume ${runId} --replan`, why: 'go on, once the PRD has the answer' });
-  }
-  if (state.scratch) return steps.filter(({ command }) => command.startsWith('halo logs '));
+  // A story that was running when the run ended was interrupted by a failure outside the story.
+  const stuck = state.stories.find(({ progress }) => ['failed', 'needs_human', 'in_progress'].includes(progress));
+  const steps = stuck === undefined ? [] : lookingAt(stuck, runId);
+  if (state.scratch) return steps;
+  if (isOfMachine(state, stuck))
+    steps.unshift({ command: 'halo doctor', why: 'see what is missing, on the machine of the worker' });
   if (state.tip !== state.repo.base && state.landed === undefined) {
     steps.push({ command: `halo diff ${runId}`, why: 'look at the change' });
     steps.push(...takingOver(state));
   }
-  const again = state.stories.some(({ progress }) => ['failed', 'needs_human', 'cancelled'].includes(progress));
-  if (again) {
-    const option = raiseOption(stuck);
-    const why = option === '' ? 'do it again, with fresh attempts' : 'do it again with more room: put in a value';
-    steps.push({ command: `halo retry ${runId}${option}`, why });
-  }
+  const again = goingOnAgain(state, stuck);
+  // A run that a person stopped has no failure to investigate.
+  if (state.stopReason === 'USER_ABORT') steps.unshift(...again);
+  else steps.push(...again);
   if (steps.length === 0 && state.stopReason !== 'SUCCESS')
     steps.push({ command: `halo logs ${runId}`, why: 'see what happened' });
   return steps;
 }
 
-/** The setting whose limit a story ran into, as an option. The value is for the person to choose. */
-function raiseOption(story: RunState['stories'][number] | undefined): string {
+type Story = RunState['stories'][number];
+
+/** How to inspect a story that failed or needs a person. */
+function lookingAt({ id, progress, failedLog, stopReason }: Story, runId: string): NextStep[] {
+  const logs = `halo logs ${runId} --story ${printableShellWord(id)}`;
+  if (progress === 'needs_human') return [{ command: logs, why: 'see what it did before it asked' }];
+  const denied = stopReason === 'APPROVAL_DENIED';
+  return [
+    { command: logs, why: denied ? 'see what it did' : 'see what went wrong' },
+    ...(denied || failedLog === undefined
+      ? []
+      : [{ command: `${logs} ${logOptionFor(failedLog)}`, why: 'read the whole log of what failed' }]),
+  ];
+}
+
+/** Failures of the environment, which `halo doctor` may find. */
+function isOfMachine({ stopReason }: RunState, story: Story | undefined): boolean {
+  const causes: (FailureCause | undefined)[] = ['disk-floor', 'misconfigured', 'worker-died', 'server-away'];
+  const reasons: (StopReason | undefined)[] = ['INFRASTRUCTURE', 'MISSING_DEPENDENCY'];
+  return (
+    causes.includes(story?.lastFailure?.cause) || reasons.includes(stopReason) || reasons.includes(story?.stopReason)
+  );
+}
+
+/** What to change before a retry can succeed, and the option that changes it. */
+const ONCE: Partial<Record<FailureCause, { option?: string; why: string }>> = {
+  'key-refused': { why: 'retry, after fixing the key' },
+  'not-paid': { why: 'retry, after paying for the account' },
+  'unknown-model': { option: ' -c model.name=…', why: 'retry with another model' },
+  'rate-limited': { why: 'retry, when the provider has capacity' },
+  'provider-failed': { why: 'retry, when the provider works' },
+  unreachable: { why: 'retry, when the provider can be reached' },
+  'program-missing': { option: ' -c image=…', why: 'retry in an image that has the program' },
+};
+
+/** For an ended run: how to run its remaining stories. */
+function goingOnAgain(state: RunState, stuck: Story | undefined): NextStep[] {
+  const { runId, stories, owner } = state;
+  const left = stories.some(
+    ({ progress, held }) => held === undefined && !['passed', 'done', 'skipped'].includes(progress),
+  );
+  if (!left || state.refused || state.stopReason === 'NOTHING_RUNNABLE') return [];
+  const check = { command: 'halo check', why: 'try setup and gates without an agent' };
+  const fresh = owner === undefined ? 'halo submit' : 'halo run';
+  // The allowed hosts are fixed when the run is created.
+  if (stuck?.lastFailure?.cause === 'network-missing')
+    return [check, { command: fresh, why: 'start a new run, after allowing it in [network] of halo.toml' }];
+  // The commit is fixed, too, so a missing program of the agent remains missing.
+  if (stuck?.lastFailure?.cause === 'program-missing' && stuck.stopReason === 'ENGINE_ERROR')
+    return [{ command: fresh, why: 'start a new run, after adding the program to the commit or the image' }];
+  const raise = raiseOption(stuck);
+  const once = stuck?.lastFailure?.cause === undefined ? undefined : ONCE[stuck.lastFailure.cause];
+  const option = raise === '' ? (once?.option ?? '') : raise;
+  const plain = state.stopReason === 'USER_ABORT' ? 'continue with the open stories' : 'retry, with fresh attempts';
+  const why = raise === '' ? (once?.why ?? plain) : 'retry with a higher limit: enter a value';
+  // Without options, `halo run --resume` executes the run itself, so no worker is needed.
+  const command = owner !== undefined && option === '' ? `halo run --resume ${runId}` : `halo retry ${runId}${option}`;
+  const asks = stuck?.progress === 'needs_human';
+  const clear = asks ? 'continue, after answering the question in the PRD' : 'continue, after making the PRD clearer';
+  return [
+    ...(isOfText(stuck) ? [{ command: `halo resume ${runId} --replan`, why: clear }] : []),
+    ...(failsWithoutAgent(stuck) && state.repo.source.startsWith('/') ? [check] : []),
+    { command, why },
+  ];
+}
+
+/** Whether a different wording of the PRD may help. */
+function isOfText(story: Story | undefined): boolean {
+  if (story?.progress === 'needs_human') return true;
+  const { stopReason, lastFailure } = story ?? {};
+  const reasons: (StopReason | undefined)[] = ['APPROVAL_DENIED', 'POLICY_VIOLATION', 'TESTS_NOT_RED'];
+  const causes: (FailureCause | undefined)[] = ['gave-up', 'no-changes', 'context-overflow'];
+  return reasons.includes(stopReason) || causes.includes(lastFailure?.cause);
+}
+
+/** Whether no work on the story was the reason: setup failed, or a gate that fails on the base commit as well. */
+function failsWithoutAgent(story: Story | undefined): boolean {
+  if (story?.stopReason !== 'GATE_FAILED') return false;
+  return story.lastFailure?.class === 'environment' || story.summary?.includes('fails on the base commit') === true;
+}
+
+/** The setting whose limit a story ran into, as an option. The user chooses the value. */
+function raiseOption(story: Story | undefined): string {
   const key = /(?:raise (budget\.\w+)|\((limits\.(?:wall|idle|output|disk|memory|pids))\b)/.exec(story?.summary ?? '');
   const reasons = ['BUDGET_EXCEEDED', 'TIMEOUT', 'OUT_OF_MEMORY', 'ENGINE_ERROR'];
   if (key === null || !reasons.includes(story?.stopReason ?? '')) return '';
   return ` -c ${key[1] ?? key[2]}=…`;
 }
 
-/** For an ended run: how its commits get onto the user's branch, once nobody stands in the way. */
+/** For an ended run: how its commits get onto the user's branch, once nothing prevents it. */
 function takingOver(state: RunState): NextStep[] {
   const { runId, repo } = state;
-  const verdict = decisionOn(state)?.verdict;
-  if (verdict === 'rejected') return [{ command: `halo approve ${runId}`, why: 'take the no back' }];
+  const verdict = currentDecision(state)?.verdict;
+  if (verdict === 'rejected') return [{ command: `halo approve ${runId}`, why: 'approve it after all' }];
   if (state.needsApproval && verdict === undefined) {
     return [
-      { command: `halo approve ${runId}`, why: 'say yes to all of it, so that it can land' },
-      { command: `halo reject ${runId}`, why: 'refuse it' },
+      { command: `halo approve ${runId}`, why: 'approve the result, so that it can land' },
+      { command: `halo reject ${runId}`, why: 'reject it' },
     ];
   }
-  // Of a run that began on no branch.
-  if (repo.branch === undefined) return [{ command: `git merge --ff-only halo/${runId}`, why: 'take it over' }];
+  // The run started without a branch.
+  if (repo.branch === undefined) return [{ command: `git merge --ff-only halo/${runId}`, why: 'merge it' }];
   if (!repo.source.startsWith('/')) return [{ command: `halo land ${runId}`, why: 'push it' }];
   return [{ command: `halo land ${runId}`, why: `fast-forward ${safeLine(repo.branch)} to it` }];
 }
 
-/** For an open run: what lets it go on where it does not by itself, then how to watch it. */
+/** For an open run: what it needs to continue, then how to watch it. */
 function goingOn(state: RunState): NextStep[] {
   const { runId, paused } = state;
   return [
-    ...(paused === undefined ? [] : [{ command: `halo resume ${runId}`, why: 'let it go on' }]),
-    ...failedNeeds(state).map(({ run }) => ({ command: `halo retry ${run}`, why: 'do again what it waits for' })),
+    ...(paused === undefined ? [] : [{ command: `halo resume ${runId}`, why: 'continue it' }]),
+    ...failedNeeds(state).map(({ run }) => ({
+      command: `halo retry ${run}`,
+      why: 'retry the run that it is waiting for',
+    })),
     { command: `halo logs ${runId} -f`, why: 'watch it' },
   ];
 }
 
-const LEAST_REASON = 16;
+/** The minimum width of a reason beside its command; with less room, it is printed below. */
+const MIN_REASON_WIDTH = 28;
 
-/** Steps in aligned lines of at most `width` columns. A command is never broken: where it takes the line, its reason stands below. */
+/**
+ * Steps in aligned lines of at most `width` columns. A command is never broken: if it takes the whole line, its reason
+ * is printed below.
+ */
 export function stepLines(steps: readonly NextStep[], width: number, paint: Paint): string[] {
-  const widest = Math.max(0, ...steps.map(({ command }) => widthOf(command)));
-  const beside = widest + 2 + LEAST_REASON <= width;
+  const widest = Math.max(0, ...steps.map(({ command }) => stringWidth(command)));
+  const beside = widest + 2 + MIN_REASON_WIDTH <= width;
   const indent = beside ? widest + 2 : 4;
   return steps.flatMap(({ command, why }) => {
-    const lines = wrapToWidth(why, Math.max(LEAST_REASON, width - indent)).map((line) => paint('quiet', line));
+    const lines = wrapIndented(why, Math.max(1, width - indent)).map((line) => paint('quiet', line));
     const [first = '', ...rest] = lines;
-    const head = beside ? [`${command}${' '.repeat(indent - widthOf(command))}${first}`] : [command, `    ${first}`];
+    const head = beside
+      ? [`${command}${' '.repeat(indent - stringWidth(command))}${first}`]
+      : [command, `    ${first}`];
     return [...head, ...rest.map((line) => `${' '.repeat(indent)}${line}`)];
   });
 }

@@ -1,4 +1,4 @@
-import { safeText } from '../core/safe-text.ts';
+import { safeText } from '../core/text/safe-text.ts';
 import type { Paint, Tone } from '../core/transcript/transcript-line.ts';
 
 const CODES: Record<Tone, [number, number] | undefined> = {
@@ -23,8 +23,8 @@ export const paintColor: Paint = (tone, text) => {
 };
 
 /**
- * What a terminal may be given of a painted text: nothing that it obeys but the colors that `paint` uses. Text of
- * unknown origin that holds one of those changes a color and nothing else.
+ * Removes all control sequences from a painted text except the colors that `paint` uses. Untrusted text can therefore
+ * change a color at most.
  */
 export function safeStyled(text: string, paint: Paint): string {
   if (paint === paintPlain) return safeText(text);

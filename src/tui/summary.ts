@@ -1,41 +1,39 @@
-import { formatDuration, msBetween } from '../core/text/format-elapsed.ts';
 import { plainReason } from '../core/failure/plain-reason.ts';
-import { isDone } from '../core/progress.ts';
-import type { RunState, StoryState } from '../core/run-state.ts';
-import { safeLine } from '../core/safe-text.ts';
-import { findingsOf } from '../core/story-findings.ts';
-import { rangesOf } from '../core/run/story-ranges.ts';
+import { findStoryFindings } from '../core/review/story-findings.ts';
+import { elapsedMs, isDone, type RunState, type StoryState } from '../core/run/state.ts';
+import { formatStoryRanges } from '../core/run/story-ranges.ts';
+import { unmarkedAdvice } from '../core/run/unmarked-stories.ts';
+import { formatElapsed } from '../core/text/format-elapsed.ts';
+import { safeLine } from '../core/text/safe-text.ts';
 import type { Paint } from '../core/transcript/transcript-line.ts';
-import { unmarkedAdvice } from '../core/unmarked-text.ts';
-import { fitToWidth } from '../lib/width.ts';
-import { wrapToWidth } from '../lib/wrap.ts';
+import { wrapIndented, padToWidth } from '../lib/string-width.ts';
 import { nextSteps, stepLines } from './next-steps.ts';
 import { usageText } from './usage-text.ts';
 
-export interface VerdictInput {
+export interface SummaryInput {
   state: RunState;
   width: number;
   paint: Paint;
   dir: string;
 }
 
-/** A label, and what stands beside it with space between. */
+/** A label and its value, aligned. */
 type Row = [label: string, ...parts: string[]];
 
 const LABEL_WIDTH = 8;
 const INDENT = LABEL_WIDTH + 4;
-const LEAST_ROOM = 20;
-/** Enough for any sentence of halo's: nothing of a report is cut. */
-const LONGEST = 4_000;
+const MIN_TEXT_WIDTH = 20;
+/** Longer than any message of halo, so that no report is truncated. */
+const MAX_SENTENCE_LENGTH = 4_000;
 /** More stories that were not done are counted instead of listed. */
-const MOST_NOT_DONE = 5;
+const MAX_NOT_DONE = 5;
 
 /** How an ended run went: the verdict, what landed, what failed and why, and what to do next. Long texts are wrapped. */
-export function verdictBlock({ state, width, paint, dir }: VerdictInput): string[] {
-  const told = toldBelow(state);
+export function summaryLines({ state, width, paint, dir }: SummaryInput): string[] {
+  const told = findDecisiveStory(state);
   const ended = state.stopReason ?? 'UNKNOWN_ERROR';
   const reason = told?.stopReason === ended ? plainReason(ended, told.lastFailure) : ended;
-  const took = formatDuration(msBetween(state.createdAt, state.endedAt ?? state.createdAt));
+  const took = formatElapsed(elapsedMs(state, state.createdAt) ?? 0);
   const tone = ended === 'SUCCESS' ? 'good' : 'bad';
   const [head = '', ...more] = hanging(`${headline(state, told)}, ${took}`, reason.length + 4);
   const open = state.stories.filter(isOpen);
@@ -48,7 +46,7 @@ export function verdictBlock({ state, width, paint, dir }: VerdictInput): string
     ...rowsOf(notDone(open, state)),
     ...(state.unmarked === undefined ? [] : rowsOf([['prd', unmarkedAdvice(state.unmarked)]], 'warn')),
     ...rowsOf(usage === '' ? [] : [['used', usage]]),
-    // A path that is broken is of no use.
+    // A wrapped path cannot be copied.
     `${labelText('run')}${state.runId}  ${dir}`,
     ...stepLines(nextSteps(state), width - INDENT, paint).map(
       (line, index) => `${labelText(index === 0 ? 'next' : '')}${line}`,
@@ -56,27 +54,30 @@ export function verdictBlock({ state, width, paint, dir }: VerdictInput): string
   ];
 
   function labelText(label: string): string {
-    return `  ${paint('quiet', fitToWidth(label, LABEL_WIDTH))}  `;
+    return `  ${paint('quiet', padToWidth(label, LABEL_WIDTH))}  `;
   }
 
   function hanging(text: string, indent: number): string[] {
-    const [first = '', ...rest] = wrapToWidth(safeLine(text, LONGEST), Math.max(LEAST_ROOM, width - indent));
-    const left = rest.length === 0 ? [] : wrapToWidth(rest.join(' '), Math.max(LEAST_ROOM, width - INDENT));
+    const [first = '', ...rest] = wrapIndented(
+      safeLine(text, MAX_SENTENCE_LENGTH),
+      Math.max(MIN_TEXT_WIDTH, width - indent),
+    );
+    const left = rest.length === 0 ? [] : wrapIndented(rest.join(' '), Math.max(MIN_TEXT_WIDTH, width - INDENT));
     return [first, ...left.map((line) => `${' '.repeat(INDENT)}${line}`)];
   }
 
   function rowsOf(rows: Row[], look: 'plain' | 'warn' = 'plain'): string[] {
     return rows.flatMap(([label, ...parts]) => {
-      const text = parts.map((part) => safeLine(part, LONGEST)).join('  ');
-      const lines = wrapToWidth(text, Math.max(LEAST_ROOM, width - INDENT));
+      const text = parts.map((part) => safeLine(part, MAX_SENTENCE_LENGTH)).join('  ');
+      const lines = wrapIndented(text, Math.max(MIN_TEXT_WIDTH, width - INDENT));
       return lines.map((line, index) => `${labelText(index === 0 ? label : '')}${paint(look, line)}`.trimEnd());
     });
   }
 
-  /** What its commit has that a reader may overlook, unless the reason to wait for a person says so already. */
+  /** Findings that a reviewer may overlook, unless the reason to wait for a person already names them. */
   function findingRows(story: StoryState): string[] {
     if (story.progress !== 'passed' && story.progress !== 'needs_human') return [];
-    const news = findingsOf(story).filter(({ text }) => story.summary?.includes(text) !== true);
+    const news = findStoryFindings(story).filter(({ text }) => story.summary?.includes(text) !== true);
     return rowsOf(
       news.map(({ label, text }) => [label, story.id, text]),
       'warn',
@@ -84,20 +85,21 @@ export function verdictBlock({ state, width, paint, dir }: VerdictInput): string
   }
 }
 
-/** The story whose reason is that of the run: it stands with the story. */
-function toldBelow({ detail = '', stories }: RunState): StoryState | undefined {
+/** The story whose reason is that of the run: it is printed with the story. */
+function findDecisiveStory({ detail = '', stories }: RunState): StoryState | undefined {
   return stories.find(
     ({ id, summary, progress }) =>
       (progress === 'failed' || progress === 'needs_human') &&
       summary !== undefined &&
-      detail.startsWith(`${id}: ${summary}`),
+      detail.startsWith(`${id}: ${summary.replace(/\.$/, '')}`),
   );
 }
 
 function headline({ detail = '', stories }: RunState, told: StoryState | undefined): string {
   if (told === undefined) return detail.replace(/\.$/, '');
   const tries = told.attempts > 1 ? ` in ${told.attempts} attempts` : '';
-  const what = told.progress === 'failed' ? `failed${tries}` : 'waits for a person';
+  const waiting = told.held === undefined ? 'needs a human' : 'is waiting for approval';
+  const what = told.progress === 'failed' ? `failed${tries}` : waiting;
   return `${told.id} ${what}; ${stories.filter(isDone).length} of ${stories.length} stories done`;
 }
 
@@ -106,8 +108,8 @@ function isOpen({ progress }: StoryState): boolean {
 }
 
 function notDone(open: readonly StoryState[], { stories }: RunState): Row[] {
-  if (open.length <= MOST_NOT_DONE) return open.map(({ id, title }) => ['not done', id, title]);
-  return [['not done', `${open.length} stories: ${rangesOf(open, stories)}`]];
+  if (open.length <= MAX_NOT_DONE) return open.map(({ id, title }) => ['not done', id, title]);
+  return [['not done', `${open.length} stories: ${formatStoryRanges(open, stories)}`]];
 }
 
 function storyRow(story: StoryState): Row[] {

@@ -1,26 +1,23 @@
-import { createLogUpdate } from 'log-update';
 import type { JournalEvent } from '../core/journal/events.ts';
 import { applyEvent } from '../core/journal/fold-run.ts';
-import type { RunState } from '../core/run-state.ts';
-import { describe } from '../core/transcript/transcript.ts';
+import type { RunState } from '../core/run/state.ts';
+import { cleanLines } from '../core/transcript/excerpt.ts';
 import type { Paint, TranscriptLine } from '../core/transcript/transcript-line.ts';
-import { wrapToWidth } from '../lib/wrap.ts';
-import { safeStyled } from './paint.ts';
-import { view } from './view.ts';
+import { describeEvent } from '../core/transcript/transcript.ts';
+import { wrapIndented } from '../lib/string-width.ts';
+import { followAttempts, type RunningCommand } from './attempts.ts';
+import { openCanvas, type Screen } from './canvas.ts';
+import { LOW_HEIGHT, renderView, type LastOutput } from './view.ts';
 
 const FRAME_MS = 100;
+const OUTPUT_MS = 1000;
 const KEPT_LINES = 20;
 
-export interface Screen extends NodeJS.WritableStream {
-  columns?: number;
-  rows?: number;
-}
-
-export interface Progress {
+export interface ProgressDisplay {
   show(event: JournalEvent): void;
-  /** Puts a line above the frame, where it stays. */
+  /** Shows a line in the frame, which stays on the terminal afterwards. */
   say: (line: string) => void;
-  /** Draws the last frame, which stays, and gives the cursor back. Safe to call twice. */
+  /** Leaves the last frame on the terminal. Safe to call twice. */
   close(): void;
 }
 
@@ -30,70 +27,110 @@ export interface ProgressOptions {
   /** Absolute path of the run directory. */
   dir: string;
   report?: boolean;
-  /** What the keys do, for the last line of the frame. */
+  /** Describes the keys, for the last line of the frame. */
   keys?: string;
+  /** Lines that the terminal already shows; the frame repeats them until a newer line replaces them. */
+  notes?: readonly string[];
+  /** Reads the end of a log, by its path below artifacts/. */
+  readEnd?: (path: string) => Promise<Buffer>;
 }
 
 /** Draws a run's progress on a terminal, at most ten frames a second, in place. */
-export function openProgress(options: ProgressOptions): Progress {
-  const { screen, paint, dir, report = true, ...shown } = options;
-  const draw = createLogUpdate(screen);
+export function openProgress(options: ProgressOptions): ProgressDisplay {
+  const { paint, dir, report = true, keys = 'Ctrl-C stops it', notes = [], readEnd } = options;
+  const attempts = followAttempts();
+  const canvas = openCanvas(options, () => {
+    clearInterval(timer);
+    clearInterval(reading);
+    return [...said.flatMap((text) => wrapped(text, canvas.size().width)), ...frame({ notes: [] })];
+  });
   let state: RunState | undefined;
-  let height = 0;
   let recent: TranscriptLine[] = [];
-  const timer = setInterval(redraw, FRAME_MS);
+  let output: LastOutput[] = [];
+  const said: string[] = [];
+  const timer = setInterval(() => {
+    if (state !== undefined) canvas.draw(frame({ notes: notesNow(), keys }));
+  }, FRAME_MS);
+  const reading = readEnd === undefined ? undefined : setInterval(() => void readOutput(readEnd), OUTPUT_MS);
 
-  function redraw(): void {
-    if (state === undefined) return;
-    const size = { width: screen.columns ?? 80, height: screen.rows ?? 24 };
-    const lines = view({ state, recent, now: new Date().toISOString(), ...size, paint, dir, report, ...shown });
-    // log-update does not shift the lines below inserted ones: a frame of another height starts afresh.
-    if (lines.length !== height) draw.clear();
-    height = lines.length;
-    draw(safeStyled(lines.join('\n'), paint));
+  function frame(shown: { notes: readonly string[]; keys?: string }): string[] {
+    if (state === undefined) return [];
+    const now = new Date().toISOString();
+    const failed = attempts.failed();
+    return renderView({ state, recent, failed, output, now, ...canvas.size(), paint, dir, report, ...shown });
   }
 
-  let closed = false;
+  /** Warnings from before the run do not take the place of its stories. */
+  function notesNow(): readonly string[] {
+    if (said.length > 0) return said;
+    return canvas.size().height < LOW_HEIGHT ? [] : notes;
+  }
+
+  let busy = false;
+  async function readOutput(read: (path: string) => Promise<Buffer>): Promise<void> {
+    if (busy) return;
+    busy = true;
+    const lines = await Promise.all(attempts.running().map((command) => lastLine(command, state, read)));
+    output = lines.filter((line) => line !== undefined);
+    busy = false;
+  }
+
   return {
     show(event) {
       state = applyEvent(state, event);
-      if (event.type === 'story.started') recent = [];
-      recent = [...recent, ...describe(event).filter((line) => line.story !== '')].slice(-KEPT_LINES);
+      attempts.see(event);
+      const running = attempts.running();
+      output = output.filter(({ log }) => running.some((command) => command.log === log));
+      const lines = describeEvent(event).filter((line) => line.story !== '');
+      if (event.type === 'story.started') recent = recent.filter(({ story }) => story !== lines[0]?.story);
+      recent = [...recent, ...lines].slice(-KEPT_LINES);
     },
-    say: (text) => draw.persist(safeStyled(wrapped(text, (screen.columns ?? 80) - 1), paint)),
-    close() {
-      if (closed) return;
-      closed = true;
-      clearInterval(timer);
-      redraw();
-      draw.done();
-    },
+    say: (text) => void said.push(text),
+    close: () => canvas.close(),
   };
 }
 
-function wrapped(text: string, width: number): string {
-  return text
-    .split('\n')
-    .flatMap((line) => wrapToWidth(line, width))
-    .join('\n');
+/** The last line of a command's output so far; undefined without a log. */
+async function lastLine(
+  { story, attempt, kind, log }: RunningCommand,
+  state: RunState | undefined,
+  read: (path: string) => Promise<Buffer>,
+): Promise<LastOutput | undefined> {
+  const key = state?.stories.find(({ id }) => id === story)?.key;
+  const end = await read(`${key}/${attempt}/${log}`).catch(() => undefined);
+  if (end === undefined) return undefined;
+  return { story, log, label: kind, text: cleanLines(end.toString('utf8')).at(-1) ?? 'no output yet' };
+}
+
+function wrapped(text: string, width: number): string[] {
+  return text.split('\n').flatMap((line) => wrapIndented(line, width));
 }
 
 export interface Page {
   draw(lines: readonly string[]): void;
-  /** Leaves what was drawn last, and gives the cursor back. */
+  /** Keeps the last drawn page on the terminal. */
   close(): void;
 }
 
-/** Draws pages in place, each over the one before, as far as they fit the terminal. */
+/** Draws pages in place, each over the previous one, cut to the size of the terminal. */
 export function openPage({ screen, paint }: { screen: Screen; paint: Paint }): Page {
-  const draw = createLogUpdate(screen);
+  let shown: readonly string[] = [];
+  const canvas = openCanvas({ screen, paint }, () => shown);
+  const redraw = () => {
+    const { height } = canvas.size();
+    const lines =
+      shown.length > height ? [...shown.slice(0, height - 1), `… ${shown.length - height + 1} more lines`] : shown;
+    canvas.draw(lines);
+  };
+  screen.on('resize', redraw);
   return {
     draw(lines) {
-      const room = Math.max(2, (screen.rows ?? 24) - 1);
-      const shown =
-        lines.length > room ? [...lines.slice(0, room - 1), `… ${lines.length - room + 1} more lines`] : lines;
-      draw(safeStyled(shown.join('\n'), paint));
+      shown = lines;
+      redraw();
     },
-    close: () => draw.done(),
+    close() {
+      screen.off('resize', redraw);
+      canvas.close();
+    },
   };
 }

@@ -1,7 +1,10 @@
 import type { Usage } from '../core/agent.ts';
 import { formatUsd } from '../core/budget.ts';
 
-/** Cost and tokens for people, e.g. `$0.12, 12.3k tokens in (4.0k cached), 678 out, 3 requests`; empty when there are none. */
+/**
+ * Cost and tokens for people, e.g. `$0.12, 12.3k tokens in (4.0k cached), 678 out, 3 requests`; empty if there are
+ * none.
+ */
 export function usageText(usage: Usage): string {
   if (usage.requests === 0) return '';
   const cached = usage.cachedTokens === 0 ? '' : ` (${count(usage.cachedTokens)} cached)`;

@@ -1,18 +1,23 @@
-import { formatDuration, msBetween } from '../core/text/format-elapsed.ts';
 import { plainReason } from '../core/failure/plain-reason.ts';
-import type { RunState, StoryState } from '../core/run-state.ts';
-import { safeLine } from '../core/safe-text.ts';
+import { elapsedMs, isDone, describeUnmetDependencies, type RunState, type StoryState } from '../core/run/state.ts';
+import { formatElapsed, msBetween } from '../core/text/format-elapsed.ts';
+import { safeLine } from '../core/text/safe-text.ts';
 import type { Paint, Tone, TranscriptLine } from '../core/transcript/transcript-line.ts';
-import { isDone } from '../core/progress.ts';
-import { cutToWidth, fitToWidth } from '../lib/width.ts';
-import { wrapToWidth } from '../lib/wrap.ts';
+import { wrapIndented, truncateToWidth, padToWidth, stringWidth } from '../lib/string-width.ts';
+import type { FailedAttemptRow } from './attempts.ts';
+import { summaryLines } from './summary.ts';
 import { usageText } from './usage-text.ts';
-import { verdictBlock } from './summary.ts';
 
 export interface ViewInput {
   state: RunState;
   /** The newest lines of the run's transcript, oldest first. */
   recent: readonly TranscriptLine[];
+  /** The failed attempts of all stories, oldest first. */
+  failed?: readonly FailedAttemptRow[];
+  /** The last output line of each running command. */
+  output?: readonly LastOutput[];
+  /** Messages that do not belong to the run, oldest first. */
+  notes?: readonly string[];
   /** ISO 8601 */
   now: string;
   /** Size of the terminal, in characters. */
@@ -21,37 +26,59 @@ export interface ViewInput {
   paint: Paint;
   /** Absolute path of the run directory. */
   dir: string;
-  /** False: no verdict is shown when it has ended. */
+  /** False: shows no summary after the end of the run. */
   report?: boolean;
-  /** What the keys do while it is followed. */
+  /** Describes the keys while the run is followed. */
   keys?: string;
 }
 
+/** The last line of a command of setup or gates. */
+export interface LastOutput {
+  story: string;
+  label: string;
+  /** Its log, within the attempt. */
+  log: string;
+  text: string;
+}
+
 const SPINNER = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
-const MOST_WIDTH = 120;
+const MAX_WIDTH = 120;
 const STATE_WIDTH = 20;
 const TIME_WIDTH = 8;
 const RECENT_LINES = 6;
-const MOST_REASON = 600;
-const WHOSE_WIDTH = 8;
-/** Blank lines and the headline, and the line that log-update keeps free. */
+const MAX_REASON_LENGTH = 600;
+/** Narrower terminals show only the active step of each story. */
+const MIN_ROOMY_WIDTH = 64;
+const STORY_ID_WIDTH = 8;
+/** Blank lines, the headline, and a line to spare. */
 const FIXED_LINES = 5;
-/** Stories come before recent lines where there is little room. */
+/** Lines for failed attempts if the stories leave little room. */
+const FEW_ATTEMPTS = 3;
+/** Lines for the reason of the newest failure. */
+const REASON_LINES = 3;
+/** Lines for messages that do not belong to the run. */
+const NOTE_LINES = 4;
+/** With fewer lines, the newest message replaces the footer. */
+export const LOW_HEIGHT = 16;
+/** With little room, stories take precedence over recent lines. */
 const FEW_STORIES = 5;
 
 /** One frame of the progress view, a string per line, no line wider than `width`. */
-export function view(input: ViewInput): string[] {
-  const width = Math.min(input.width, MOST_WIDTH) - 1;
-  const { state } = input;
-  const foot = footLines(input, width);
+export function renderView(input: ViewInput): string[] {
+  const width = Math.min(input.width, MAX_WIDTH) - 1;
+  const { state, output = [] } = input;
+  const foot = [...noteLines(input, width), ...footLines(input, width)];
   const rest = input.height - FIXED_LINES - foot.length;
-  const most = Math.max(0, Math.min(RECENT_LINES, rest - 1 - Math.min(state.stories.length, FEW_STORIES)));
+  const failed = state.stories.flatMap((story) => failedBefore(story, input)).length;
+  const needed = Math.min(state.stories.length, FEW_STORIES) + Math.min(failed, FEW_ATTEMPTS);
+  const most = Math.max(0, Math.min(RECENT_LINES, rest - 1 - needed));
   const room = Math.max(3, rest - (most === 0 ? 0 : most + 1));
-  const lines = [headLine(input, width), '', ...storyLines(input, { width, room }), ''];
+  const lines = [headLine(input, width), '', ...renderStories(input, { width, room }), ''];
   if (state.status === 'ended' && input.report === false) return ['', ...lines];
-  if (state.status === 'ended') return ['', ...lines, ...verdictBlock({ ...input, width }), ''];
+  if (state.status === 'ended') return ['', ...lines, ...summaryLines({ ...input, width }), ''];
   const several = state.stories.filter(({ progress }) => progress === 'in_progress').length > 1;
-  const recent = (most === 0 ? [] : input.recent.slice(-most)).map((line) =>
+  const printed = output.map(({ story, label, text }): TranscriptLine => ({ story, label, tone: 'quiet', text }));
+  const recent = (most === 0 ? [] : [...input.recent.slice(-RECENT_LINES), ...printed].slice(-most)).map((line) =>
     recentLine(line, { ...input, width, several }),
   );
   if (recent.length > 0) lines.push(...recent, '');
@@ -59,61 +86,89 @@ export function view(input: ViewInput): string[] {
 }
 
 function headLine({ state, now, paint }: ViewInput, width: number): string {
-  const elapsed = formatDuration(msBetween(state.createdAt, state.endedAt ?? now));
+  const elapsed = formatElapsed(elapsedMs(state, now) ?? 0);
   const took = `${state.stories.filter(isDone).length}/${state.stories.length}  ${elapsed}`;
   const where = `${state.repo.source}${state.repo.branch === undefined ? '' : ` (${state.repo.branch})`}`;
-  const project = cutToWidth(safeLine(state.project), Math.max(8, Math.floor(width / 3)));
+  const project = truncateToWidth(safeLine(state.project), Math.max(8, Math.floor(width / 3)));
   const rest = width - 2 - took.length - 2;
-  const left = fitToWidth(`${project}  ${safeLine(where)}`, rest);
+  const left = padToWidth(`${project}  ${safeLine(where)}`, rest);
   return `  ${paint('strong', left.slice(0, project.length))}${paint('quiet', left.slice(project.length))}  ${took}`;
 }
 
-/** The stories, or those around the one under way when there are more than fit. */
-function storyLines(input: ViewInput, { width, room }: { width: number; room: number }): string[] {
+/** The stories that fit; unfinished ones are followed by their failed attempts. */
+function renderStories(input: ViewInput, { width, room }: { width: number; room: number }): string[] {
   const { stories } = input.state;
   const idWidth = Math.min(16, Math.max(...stories.map((story) => Array.from(story.id).length), 1));
   const line = (story: StoryState) => storyLine(story, { ...input, width, idWidth });
   if (input.state.status === 'ended') return stories.map(line);
-  if (stories.length <= room) {
-    let left = room - stories.length;
-    return stories.flatMap((story) => {
-      const notes = failureLines(story, input, width).slice(0, left);
-      left -= notes.length;
-      return [line(story), ...notes];
-    });
-  }
+  const failed = stories.flatMap((story) => failedBefore(story, input));
+  const forFailed = Math.max(room - stories.length, Math.min(failed.length, FEW_ATTEMPTS, room - FEW_STORIES), 0);
+  const { from, shown } = aroundCurrent(stories, room - forFailed);
+  let left = forFailed;
+  const lines = shown.flatMap((story) => {
+    const notes = failedLines(failedBefore(story, input), input, { width, most: left });
+    left -= notes.length;
+    return [line(story), ...notes];
+  });
+  const below = stories.length - from - shown.length;
+  return [
+    ...(from > 0 ? [input.paint('quiet', `     … ${from} before`)] : []),
+    ...lines,
+    ...(below > 0 ? [input.paint('quiet', `     … ${below} more`)] : []),
+  ];
+}
+
+/** The stories, or those around the running one if not all fit. */
+function aroundCurrent(stories: readonly StoryState[], room: number): { from: number; shown: readonly StoryState[] } {
+  if (stories.length <= room) return { from: 0, shown: stories };
   const [active, next] = (['in_progress', 'pending'] as const).map((progress) =>
     stories.findIndex((story) => story.progress === progress),
   );
   const current = [active, next].find((index) => index !== undefined && index >= 0) ?? stories.length;
   const count = Math.max(1, room - 2);
   const from = Math.max(0, Math.min(current - (count > 1 ? 1 : 0), stories.length - count));
-  const shown = stories.slice(from, from + count);
-  const below = stories.length - from - shown.length;
-  return [
-    ...(from > 0 ? [input.paint('quiet', `     … ${from} before`)] : []),
-    ...shown.map(line),
-    ...(below > 0 ? [input.paint('quiet', `     … ${below} more`)] : []),
-  ];
+  return { from, shown: stories.slice(from, from + count) };
 }
 
-/** Why the attempt before this one failed, for as long as the story is not done; wrapped, where there is room. */
-function failureLines({ hint, progress, waiting }: StoryState, { paint }: ViewInput, width: number): string[] {
-  if (hint === undefined || (progress !== 'in_progress' && waiting === undefined)) return [];
-  const text = safeLine(`attempt ${hint.attempt} failed: ${hint.reason}  ${hint.summary}`, MOST_REASON);
-  return wrapToWidth(text, Math.max(1, width - 7)).map((each) => paint('warn', `       ${each}`));
+/** The failed attempts of a story that is not done. */
+function failedBefore({ id, progress, waiting }: StoryState, { failed = [] }: ViewInput): FailedAttemptRow[] {
+  if (progress !== 'in_progress' && waiting === undefined) return [];
+  return failed.filter(({ story }) => story === id);
+}
+
+/** One line per failed attempt, newest first if space is short; with more space, also why the newest failed. */
+function failedLines(
+  failed: readonly FailedAttemptRow[],
+  { paint, state }: ViewInput,
+  { width, most }: { width: number; most: number },
+): string[] {
+  const shown = failed.slice(Math.max(0, failed.length - most));
+  const reasonWidth = Math.max(0, ...shown.map(({ reason }) => stringWidth(reason)));
+  return shown.flatMap(({ attempt, reason, ms, summary }, index) => {
+    const of = attempt > state.maxAttempts ? '' : ` of ${state.maxAttempts}`;
+    const time = formatElapsed(ms).padStart(TIME_WIDTH);
+    const text = `attempt ${attempt}${of}  ${padToWidth(reason, reasonWidth)}  ${time}  ${safeLine(summary, MAX_REASON_LENGTH)}`;
+    const room = Math.max(1, width - 7);
+    const lines = index < shown.length - 1 ? 1 : Math.min(REASON_LINES, most - index);
+    const [first = '', ...rest] = wrapIndented(text, room);
+    const all = lines > 1 ? [first, ...rest] : [text];
+    const kept = [...all.slice(0, lines - 1), ...(all.length >= lines ? [all.slice(lines - 1).join(' ')] : [])];
+    return kept.map((each) => paint('warn', `       ${truncateToWidth(each, room)}`.trimEnd()));
+  });
 }
 
 function storyLine(story: StoryState, input: ViewInput & { idWidth: number }): string {
   const { paint, idWidth, width, now } = input;
   const { mark, tone } = markOf(story, now);
-  const right = `${fitToWidth(rightOf(story, input), STATE_WIDTH)}  ${timeOf(story, now).padStart(TIME_WIDTH)}`;
-  const roomy = width >= 64;
-  const text = `${fitToWidth(safeLine(story.id), idWidth)}  ${safeLine(story.title)}`;
-  const left = fitToWidth(text, Math.max(1, width - 5 - (roomy ? 2 + STATE_WIDTH + 2 + TIME_WIDTH : 0)));
+  const right =
+    width >= MIN_ROOMY_WIDTH
+      ? `${padToWidth(rightOf(story, input), STATE_WIDTH)}  ${timeOf(story, now).padStart(TIME_WIDTH)}`
+      : (story.phase ?? '');
+  const text = `${padToWidth(safeLine(story.id), idWidth)}  ${safeLine(story.title)}`;
+  const left = padToWidth(text, Math.max(1, width - 5 - (right === '' ? 0 : 2 + stringWidth(right))));
   const quiet = story.progress === 'pending' || story.progress === 'done' || story.progress === 'skipped';
   const line = `  ${paint(tone, mark)}  ${paint(quiet ? 'quiet' : 'plain', left)}`;
-  return roomy ? `${line}  ${paint(tone, right)}`.trimEnd() : line.trimEnd();
+  return right === '' ? line.trimEnd() : `${line}  ${paint(tone, right)}`.trimEnd();
 }
 
 function markOf(story: StoryState, now: string): { mark: string; tone: Tone } {
@@ -138,52 +193,63 @@ function markOf(story: StoryState, now: string): { mark: string; tone: Tone } {
 }
 
 function rightOf(story: StoryState, { now, state }: Pick<ViewInput, 'now' | 'state'>): string {
-  if (story.waiting !== undefined) return againText(msBetween(now, story.waiting.notBefore));
+  if (story.waiting !== undefined) return retryText(msBetween(now, story.waiting.notBefore), story.waiting.breaker);
   switch (story.progress) {
     case 'passed':
       return story.commit?.slice(0, 7) ?? 'passed';
     case 'failed':
       return plainReason(story.stopReason ?? 'UNKNOWN_ERROR', story.lastFailure);
     case 'needs_human':
-      return story.stopReason ?? story.progress;
+      return story.held === undefined ? 'needs a human' : 'waiting for approval';
     case 'in_progress':
-      return `${story.phase ?? 'starting'}${story.attempts > 1 ? `, attempt ${triesOf(story)}/${state.maxAttempts}` : ''}`;
+      return `${story.phase ?? 'starting'}${story.attempts > 1 ? `, attempt ${countedAttempts(story)}/${state.maxAttempts}` : ''}`;
     case 'done':
       return 'done before';
     case 'skipped':
     case 'cancelled':
       return story.progress;
     case 'pending':
-      return story.approved === undefined ? '' : 'approved';
+      return story.approved === undefined ? safeLine(describeUnmetDependencies(story, state) ?? '') : 'approved';
   }
 }
 
-/** Its attempt by the count of those it may use: others cost none, or were made up for by a retry. */
-function triesOf({ attempts, conflicts, spent = 0 }: StoryState): number {
-  return Math.max(1, attempts - conflicts - spent);
+/** The number of the attempt, without those that do not count against the maximum. */
+function countedAttempts({ attempts, conflicts, spent: forgiven = 0 }: StoryState): number {
+  return Math.max(1, attempts - conflicts - forgiven);
 }
 
-/** When a story that waits is tried again, in whole seconds. */
-function againText(ms: number): string {
-  return ms > 0 ? `again in ${formatDuration(Math.ceil(ms / 1000) * 1000).replace('.0s', 's')}` : 'again at once';
+/** Time until the retry or the next trial of the breaker, in whole seconds. */
+function retryText(ms: number, breaker: string | undefined): string {
+  if (ms <= 0) return breaker === undefined ? 'retrying' : 'waiting';
+  return `${breaker === undefined ? 'retrying in' : 'waiting for'} ${formatElapsed(Math.ceil(ms / 1000) * 1000).replace('.0s', 's')}`;
 }
 
 function timeOf(story: StoryState, now: string): string {
   if (story.startedAt === undefined) return '';
   const until = story.progress === 'in_progress' ? now : (story.endedAt ?? now);
-  return formatDuration(msBetween(story.startedAt, until));
+  return formatElapsed(msBetween(story.startedAt, until));
 }
 
-/** With several stories under way, a line says whose it is. */
+/** A recent line; with the story id if several stories are running. */
 function recentLine(line: TranscriptLine, { paint, width, several }: ViewInput & { several: boolean }): string {
-  const whose = several ? `${fitToWidth(line.story, WHOSE_WIDTH)}  ` : '';
+  const whose = several ? `${padToWidth(line.story, STORY_ID_WIDTH)}  ` : '';
   const label = paint('quiet', `${whose}${line.label.padEnd(7)}`);
   const room = Math.max(1, width - 14 - whose.length);
-  return `     ${label}  ${paint(line.tone, cutToWidth(line.text, room))}`.trimEnd();
+  return `     ${label}  ${paint(line.tone, truncateToWidth(line.text, room))}`.trimEnd();
 }
 
-function footLines({ state, paint, keys = 'Ctrl-C stops it' }: ViewInput, width: number): string[] {
+function noteLines({ notes = [], state, paint, height }: ViewInput, width: number): string[] {
+  if (notes.length === 0 || state.status === 'ended') return [];
+  const lines = notes.flatMap((note) => note.split('\n').flatMap((line) => wrapIndented(line, width - 2)));
+  const shown = lines.slice(-NOTE_LINES).map((line) => paint('warn', `  ${line}`));
+  return height < LOW_HEIGHT ? shown : [...shown, ''];
+}
+
+function footLines({ state, paint, keys, notes = [], height }: ViewInput, width: number): string[] {
+  if (notes.length > 0 && height < LOW_HEIGHT) return [];
   const usage = usageText(state.usage);
-  const lines = [`halo logs ${state.runId} -f   ${keys}`];
-  return [...(usage === '' ? [] : [usage]), ...lines].map((line) => paint('quiet', `  ${cutToWidth(line, width - 2)}`));
+  const lines = [`halo logs ${state.runId} -f${keys === undefined ? '' : `   ${keys}`}`];
+  return [...(usage === '' ? [] : [usage]), ...lines].map((line) =>
+    paint('quiet', `  ${truncateToWidth(line, width - 2)}`),
+  );
 }

@@ -3,58 +3,58 @@ import type { Logger } from 'pino';
 import type { Config, Host } from '../config/config.ts';
 import { processEnv, readSecret } from '../config/environment/host.ts';
 import { transcribe } from '../core/transcript/transcript.ts';
-import { askOnce } from '../lib/ask-once.ts';
+import { memoizeAsync } from '../lib/async.ts';
 import type { Masker } from '../lib/secrets/masker.ts';
-import type { SharedAllowance } from '../queue/allowance.ts';
-import { openDocker } from '../sandbox/docker/engine.ts';
-import { openProver } from '../sandbox/prove.ts';
-import { openBreakers } from '../store/breaker-files.ts';
+import type { BudgetLedger } from '../queue/budget/budget-ledger.ts';
+import { openDockerEngine } from '../sandbox/docker/engine.ts';
+import { openIsolationCheck } from '../sandbox/isolation-check/check-isolation.ts';
+import { openBreakerStore } from '../store/breaker-files.ts';
 import { openStore } from '../store/store.ts';
 import { openRoutes } from './network/registry-routes.ts';
-import { openModelKeys } from './model-key.ts';
+import { openProviderKeys } from './network/provider-keys.ts';
 import { openProcessMasker } from './process-masker.ts';
 import { learnSecrets } from './learn-secrets.ts';
 import type { WorkerContext } from './worker-context.ts';
 
-export interface Parts {
+export interface WorkerParts {
   host: Host;
   homeId: string;
   log: Logger;
   masker: Masker;
-  /** Cleaning that goes on while the next story runs. */
+  /** Cleanup that runs in the background. */
   cleaning: Set<Promise<void>>;
-  shared: SharedAllowance | undefined;
+  shared: BudgetLedger | undefined;
   now: () => number;
 }
 
-/** Puts the parts of a worker together, and has the engine proven ahead of its first story. */
-export function openContext({ host, homeId, log, cleaning, masker, shared, now }: Parts): WorkerContext {
-  const engine = openDocker();
+/** Creates the context of a worker and starts the isolation check of the engine in advance. */
+export function createWorkerContext({ host, homeId, log, cleaning, masker, shared, now }: WorkerParts): WorkerContext {
+  const engine = openDockerEngine();
   const env = processEnv();
-  const modelKey = openModelKeys((name) => readSecret(env, name));
-  const mountable = askOnce((dir: string) => engine.canMount(dir));
-  const prove = openProver(engine, host.home);
-  const reachable = askOnce((runtime: string | undefined) => engine.canReach(join(host.home, 'sockets'), runtime));
-  // Ahead of the first story, which then finds it done; a failure is that story's to tell.
+  const readKey = openProviderKeys((name) => readSecret(env, name));
+  const mountable = memoizeAsync((dir: string) => engine.canMount(dir));
+  const checkIsolation = openIsolationCheck(engine, host.home);
+  const reachable = memoizeAsync((runtime: string | undefined) => engine.canReach(join(host.home, 'sockets'), runtime));
+  // In advance of the first story, which reports a failure.
   const proving = Promise.allSettled([
     mountable(host.home),
-    prove('auto').then(({ runtime }) => reachable(runtime)),
+    checkIsolation('auto').then(({ runtime }) => reachable(runtime)),
   ]).then(() => void cleaning.delete(proving));
-  // A worker that closes at once still removes what it proved with.
+  // A worker that closes immediately still removes the probes.
   cleaning.add(proving);
   return {
     home: host.home,
     homeId,
-    breakers: openBreakers(host.home),
+    breakers: openBreakerStore(host.home),
     store: openStore(host.home, { transcribe, masker, now: () => new Date(now()) }),
     engine,
     log,
     now,
-    shared,
+    budgetLedger: shared,
     masker,
     learnSecrets: (config) => learnSecrets(masker, { config, home: host.home, env }),
-    modelKey: async (source) => {
-      const key = await modelKey(source);
+    readProviderKey: async (source) => {
+      const key = await readKey(source);
       masker.learn([key]);
       return key;
     },
@@ -66,22 +66,22 @@ export function openContext({ host, homeId, log, cleaning, masker, shared, now }
     },
     channel: async ({ network, sandbox }) => {
       if (network.channel !== 'auto') return network.channel;
-      const { runtime } = await prove(sandbox.runtime);
+      const { runtime } = await checkIsolation(sandbox.runtime);
       return (await reachable(runtime)) ? 'socket' : 'stdio';
     },
-    prove: ({ sandbox }) => prove(sandbox.runtime),
+    checkIsolation: ({ sandbox }) => checkIsolation(sandbox.runtime),
     inBackground: (work) => {
       const tracked = work
-        .catch((error: unknown) => log.warn({ err: error }, 'something could not be cleaned up'))
+        .catch((error: unknown) => log.warn({ err: error }, 'cleanup failed'))
         .finally(() => cleaning.delete(tracked));
       cleaning.add(tracked);
     },
   };
 }
 
-/** What a worker works with, for who takes no work from the queue but needs sandboxes. */
-export function openIdle(parts: Omit<Parts, 'homeId' | 'masker' | 'shared' | 'now'>): WorkerContext {
-  // An id of its own: a worker's sweep leaves alone what it makes.
+/** A context for commands that need sandboxes but take no jobs from the queue. */
+export function createIdleContext(parts: Omit<WorkerParts, 'homeId' | 'masker' | 'shared' | 'now'>): WorkerContext {
+  // With its own home id, so that a worker's sweep ignores its resources.
   const masker = openProcessMasker(parts.host, processEnv());
-  return openContext({ ...parts, homeId: 'verify', masker, shared: undefined, now: Date.now });
+  return createWorkerContext({ ...parts, homeId: 'verify', masker, shared: undefined, now: Date.now });
 }

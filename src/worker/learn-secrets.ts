@@ -3,19 +3,18 @@ import type { Config } from '../config/config.ts';
 import type { Env } from '../config/environment/host.ts';
 import { readConfigFile } from '../config/load/config-file.ts';
 import { resolveConfig } from '../config/resolve.ts';
-import { secretsOf } from '../config/environment/secret-variables.ts';
+import { findSecretValues } from '../config/environment/secret-variables.ts';
 import { HaloError } from '../core/failure/errors.ts';
-import { readRegularText } from '../lib/read-file.ts';
+import { readRegularText } from '../lib/fs.ts';
 import type { Masker } from '../lib/secrets/masker.ts';
-import { readToken } from './process-masker.ts';
+import { readApiToken } from './process-masker.ts';
 
-/** Of a file with secrets. */
-const MOST_BYTES = 1024 * 1024;
+/** The maximum size of a file with secrets. */
+const MAX_BYTES = 1024 * 1024;
 
 /**
- * Teaches a masker what the configuration of a run names: variables, files, patterns and the key that signs. Keys of
- * models are learned where they are read. Throws CONFIG_INVALID for a file that cannot be read: what is not known
- * cannot be hidden.
+ * Adds the secrets that a run's configuration names to a masker: variables, files, patterns and the signing key. Provider
+ * keys are added when they are read. Throws CONFIG_INVALID for an unreadable file, because its secrets could not be masked.
  */
 export async function learnSecrets(
   masker: Masker,
@@ -23,13 +22,13 @@ export async function learnSecrets(
 ): Promise<void> {
   const { git, model, secrets } = config;
   const named = [...secrets.env, ...(model.keyEnv === undefined ? [] : [model.keyEnv])];
-  masker.learn([readToken(home), ...named.map((name) => env[name] ?? ''), ...secretsOf(config.env)]);
+  masker.learn([readApiToken(home), ...named.map((name) => env[name] ?? ''), ...findSecretValues(config.env)]);
   masker.learn(await Promise.all(secrets.files.map(readSecretFile)));
-  if (git.signingKey !== undefined) masker.learn([await readRegularText(git.signingKey, MOST_BYTES).catch(() => '')]);
+  if (git.signingKey !== undefined) masker.learn([await readRegularText(git.signingKey, MAX_BYTES).catch(() => '')]);
   masker.learnPatterns(secrets.patterns);
 }
 
-/** Teaches it what the settings of this machine name, for a process that works on no run or on many. */
+/** Adds the secrets that this machine's settings name, for a process without a single run. */
 export async function learnOwnSecrets(masker: Masker, { home, env }: { home: string; env: Env }): Promise<void> {
   const { config } = resolveConfig({ home: await readConfigFile(join(home, 'config.toml')), env, cwd: home });
   await learnSecrets(masker, { config, home, env });
@@ -37,12 +36,12 @@ export async function learnOwnSecrets(masker: Masker, { home, env }: { home: str
 
 async function readSecretFile(path: string): Promise<string> {
   try {
-    return await readRegularText(path, MOST_BYTES);
+    return await readRegularText(path, MAX_BYTES);
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     const why = code ?? message;
     throw new HaloError('CONFIG_INVALID', `The file ${path}, which [secrets] files names, cannot be read (${why}).`, {
-      hint: 'Take it out of the list, or make it readable for the worker.',
+      hint: 'Remove it from the list, or make it readable for the worker.',
       cause: error,
     });
   }

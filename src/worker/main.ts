@@ -1,149 +1,151 @@
 import type { Logger } from 'pino';
-import { completeConfig } from '../config/apply-defaults.ts';
 import { processEnv } from '../config/environment/host.ts';
 import type { Host } from '../config/config.ts';
-import { toHaloError, withHint, type HaloError } from '../core/failure/errors.ts';
-import { unmetNeeds } from '../core/run/run-dependencies.ts';
-import type { RunEnd } from '../core/run/plan.ts';
+import type { FleetLimits } from '../core/run/fleet-limit.ts';
 import type { Masker } from '../lib/secrets/masker.ts';
-import { reach } from '../lib/failpoint.ts';
-import { atMost } from '../lib/at-most.ts';
+import { ignore, withTimeout } from '../lib/async.ts';
 import { closeAll } from '../lib/cleanup.ts';
-import { openAllowance } from '../queue/allowance.ts';
-import { openFleetClock } from '../queue/redis/redis-clock.ts';
-import { consume, type ConsumeOptions } from '../queue/consume.ts';
-import { takeSetAside } from '../queue/damaged-data.ts';
-import { jobIdOf } from '../queue/job.ts';
+import { openBudgetLedger } from '../queue/budget/budget-ledger.ts';
+import { openRedisClock } from '../queue/redis/redis-clock.ts';
+import type { RedisLink } from '../queue/redis/connect-redis.ts';
+import { JobConsumer } from '../queue/consumer.ts';
+import { claimDamagedRedisData } from '../queue/damaged-data.ts';
 import { readHomeId } from '../queue/redis/home-id.ts';
 import { openQueue, type StoryQueue } from '../queue/queue.ts';
-import { findQueueServer } from './find-redis.ts';
-import { asDiskError } from '../store/disk-errors.ts';
-import { announceWorker } from '../store/presence.ts';
-import { advanceRun } from './advance-run.ts';
-import { isMisconfigured } from './disturbance.ts';
-import { endRun } from './run/end-run.ts';
-import { openLimits } from './run/fleet-limits.ts';
-import { openStandings } from './lane.ts';
-import { startReconciler, type Reconciler } from './reconcile.ts';
-import { openContext } from './create-worker-context.ts';
+import { registerWorker } from '../store/process-registry.ts';
+import { createWorkerContext } from './create-worker-context.ts';
+import { createJobHandler } from './job-handler.ts';
 import { openProcessMasker } from './process-masker.ts';
+import { connectQueueRedis } from './recovery/find-redis.ts';
+import { Reconciler } from './recovery/reconciler.ts';
+import { openLimits } from './run/fleet-limits.ts';
+import { openJobRanks } from './run/run-ownership.ts';
 import type { WorkerContext } from './worker-context.ts';
+import { defined } from '../lib/guards.ts';
 
 export interface Worker {
-  /** Takes no more work, hands back what is under way, and removes its sandboxes. */
+  /** Takes no more jobs, hands back running ones, and removes its sandboxes. */
   close(): Promise<void>;
 }
 
 export interface WorkerOptions {
   host: Host;
-  /** Learns what the worker learns; by default one of its own. */
+  /** Receives all secrets that the worker reads; default: its own masker. */
   masker?: Masker;
-  /** How many stories, of one run or several, are worked on at once. */
+  /** The maximum number of concurrent stories, over all runs. */
   concurrency: number;
   log: Logger;
-  /** Works only on the runs of this owner, who announced itself (store/presence.ts); else on those of nobody. */
+  /** Works only on the runs of this owner (store/process-registry.ts); default: on runs without an owner. */
   owner?: string;
 }
 
-/** How long a closing worker waits for what it has under way, and then for its cleaning: whoever comes next sweeps up. */
+/** How long a closing worker waits for running stories, and then for cleanup. The next worker sweeps what remains. */
 const CLOSE_MS = 20_000;
 const CLEAN_MS = 10_000;
 
-/** Starts taking stories from the queue. What was opened is closed again when it cannot. */
+/** Starts a worker. If that fails, closes what was opened. */
 export async function startWorker(options: WorkerOptions): Promise<Worker> {
-  const opened: (() => unknown)[] = [];
-  const close = () => closeAll(opened);
+  const services = await openServices(options);
+  let worker: QueueWorker | undefined;
   try {
-    await openWorker(options, opened);
-    return { close };
+    worker = new QueueWorker(services, options);
+    await worker.start();
+    return worker;
   } catch (error) {
-    await close().catch((fault: unknown) => options.log.warn({ err: fault }, 'the worker could not be closed'));
+    await (worker ?? services).close().catch(warnOf(options));
     throw error;
   }
 }
 
-/** Notes in `opened` how to close it, step by step. */
-async function openWorker(options: WorkerOptions, opened: (() => unknown)[]): Promise<void> {
-  const { host, concurrency, log, owner, masker = openProcessMasker(host, processEnv()) } = options;
-  const link = await findQueueServer(host, ({ what, hint }) => log.warn({ hint }, what));
-  opened.push(() => link.close());
-  const damaged = await takeSetAside(host.home);
-  if (damaged !== undefined)
-    log.warn(damaged, 'the data of Redis was damaged: the queue is made anew from the journals');
-  const cleaning = new Set<Promise<void>>();
-  const homeId = await readHomeId(host.home);
-  const shared = await openAllowance(link);
-  opened.push(() => shared.close());
-  const clock = await openFleetClock(link);
-  opened.push(() => clock.close());
-  const worker = openContext({ host, homeId, log, masker, cleaning, shared, now: clock.now });
-  const limits = openLimits(host.home);
-  const { takeoverMs } = host;
-  const queue = await openQueue(link, { standingOf: openStandings(host.home, worker.store), limits, takeoverMs });
-  opened.push(() => queue.close());
-  if (owner !== undefined) opened.push(() => queue.dropLane(owner).catch(ignore));
-
-  const reconciler = startReconciler(worker, queue, owner);
-  // An engine that hangs must not keep a worker.
-  opened.push(() => atMost(CLEAN_MS, Promise.allSettled([reconciler.stop(), ...cleaning])));
-  const handle = makeHandler(worker, { host, queue, reconciler });
-  const consumer = consume(link, {
-    concurrency,
-    limits,
-    ...(owner === undefined ? {} : { lane: owner }),
-    takeoverMs,
-    handle,
-    onError: (error) => log.warn({ err: error }, 'the queue reports a fault'),
-  });
-  opened.push(() => consumer.close(CLOSE_MS));
-  // From the first moment of closing on.
-  opened.push(() => void reconciler.stop());
-  await consumer.ready;
-  if (owner !== undefined) return;
-  const presence = await announceWorker(host.home, 'any');
-  opened.push(() => presence.leave());
-}
-
-interface Handling {
-  host: Host;
+/** What a worker works with. */
+interface Services {
+  link: RedisLink;
   queue: StoryQueue;
-  reconciler: Reconciler;
+  context: WorkerContext;
+  limits: () => Promise<FleetLimits>;
+  /** Cleanup of attempts that runs in the background. */
+  cleaning: ReadonlySet<Promise<void>>;
+  close(): Promise<void>;
 }
 
-/** What is done for a job: the run is taken further, and what follows is queued. */
-function makeHandler(worker: WorkerContext, { host, queue, reconciler }: Handling): ConsumeOptions['handle'] {
-  const { log } = worker;
-  // What follows is in the journal already: while Redis is away it waits for the reconciler, and nothing fails.
-  const inQueue = (work: Promise<void>) =>
-    work.catch((error: unknown) => log.warn({ err: error }, 'what follows could not be queued yet'));
-  return async (job, signal, { jobId, lastTry }) => {
-    const { runId } = job;
-    try {
-      await reach('job.taken');
-      if (unmetNeeds(await worker.store.readState(runId)).length > 0) return undefined;
-      const next = await advanceRun(worker, job, signal);
-      // A job cannot be queued while it runs: it comes again instead.
-      const own = next.find((following) => jobIdOf(following) === jobId);
-      for (const following of next) if (following !== own) await inQueue(queue.enqueue(following));
-      if (next.length === 0) await inQueue(reconciler.wake(runId));
-      await reach('job.done');
-      return own && { againMs: own.delayMs ?? 0 };
-    } catch (error) {
-      if (signal.aborted) throw error;
-      const failure = toHaloError(asDiskError(host.home, error));
-      if (failure.code === 'RUN_NOT_FOUND') return { unknown: `there is no run ${runId} in ${host.home}` };
-      log.error({ runId, code: failure.code, err: error }, 'a run could not be taken further');
-      if (!lastTry && !isMisconfigured(failure)) throw error;
-      await endFaultyRun(worker, runId, failure);
-      return undefined;
-    }
+async function openServices(options: WorkerOptions): Promise<Services> {
+  const { host, log, masker = openProcessMasker(host, processEnv()) } = options;
+  const opened: { close(): unknown }[] = [];
+  const close = () => closeAll(opened.map((each) => () => each.close()));
+  const keep = <T extends { close(): unknown }>(each: T): T => {
+    opened.push(each);
+    return each;
   };
+  try {
+    const link = keep(await connectQueueRedis(host, ({ what, hint }) => log.warn({ hint }, what)));
+    const damaged = await claimDamagedRedisData(host.home);
+    if (damaged !== undefined) log.warn(damaged, 'Redis data was damaged: rebuilding the queue from the journals');
+    const homeId = await readHomeId(host.home);
+    const shared = keep(await openBudgetLedger(link));
+    const { now } = keep(await openRedisClock(link));
+    const cleaning = new Set<Promise<void>>();
+    const context = createWorkerContext({ host, homeId, log, masker, cleaning, shared, now });
+    const limits = openLimits(host.home);
+    const rankOf = openJobRanks(host.home, context.store);
+    const queue = keep(await openQueue(link, { rankOf, limits, takeoverMs: host.takeoverMs }));
+    return { link, queue, context, limits, cleaning, close };
+  } catch (error) {
+    await close().catch(warnOf(options));
+    throw error;
+  }
 }
 
-async function endFaultyRun(worker: WorkerContext, runId: string, failure: HaloError): Promise<void> {
-  const end: RunEnd = { stopReason: failure.stopReason ?? 'UNKNOWN_ERROR', detail: withHint(failure) };
-  const record = await worker.store.readRecord(runId);
-  await endRun(worker, { runId, config: completeConfig(record.config) }, () => end);
+class QueueWorker implements Worker {
+  private readonly services: Services;
+  private readonly options: WorkerOptions;
+  private readonly reconciler: Reconciler;
+  private readonly consumer: JobConsumer;
+  private presence: { leave(): unknown } | undefined;
+  private closing: Promise<void> | undefined;
+
+  constructor(services: Services, options: WorkerOptions) {
+    const { link, queue, context, limits } = services;
+    const { host, concurrency, log, owner } = options;
+    this.services = services;
+    this.options = options;
+    this.reconciler = new Reconciler(context, queue, owner);
+    this.consumer = new JobConsumer(link, {
+      concurrency,
+      limits,
+      ...defined({ lane: owner }),
+      takeoverMs: host.takeoverMs,
+      handle: createJobHandler(context, { queue, reconciler: this.reconciler }),
+      onError: (error) => log.warn({ err: error }, 'queue error'),
+    });
+  }
+
+  async start(): Promise<void> {
+    await this.consumer.start();
+    if (this.options.owner === undefined) this.presence = await registerWorker(this.options.host.home, 'any');
+  }
+
+  /** Closes once; later calls wait for the first one. */
+  close(): Promise<void> {
+    return (this.closing ??= this.closeParts());
+  }
+
+  private async closeParts(): Promise<void> {
+    const { queue, cleaning } = this.services;
+    const { owner } = this.options;
+    // `closeAll` runs these from the last to the first.
+    await closeAll([
+      () => this.services.close(),
+      () => (owner === undefined ? undefined : queue.dropLane(owner).catch(ignore)),
+      // A hanging engine must not prevent the worker's end.
+      () => withTimeout(CLEAN_MS, Promise.allSettled([this.reconciler.close(), ...cleaning])),
+      () => this.consumer.close(CLOSE_MS),
+      // No reconciliation while the worker closes.
+      () => void this.reconciler.close(),
+      () => this.presence?.leave(),
+    ]);
+  }
 }
 
-function ignore(): void {}
+function warnOf({ log }: WorkerOptions): (error: unknown) => void {
+  return (error) => log.warn({ err: error }, 'worker could not be closed');
+}

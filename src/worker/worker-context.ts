@@ -1,49 +1,49 @@
 import type { Logger } from 'pino';
 import type { Config, ModelSource } from '../config/config.ts';
 import type { Masker } from '../lib/secrets/masker.ts';
-import type { SharedAllowance } from '../queue/allowance.ts';
-import type { Proof } from '../sandbox/proof.ts';
+import type { BudgetLedger } from '../queue/budget/budget-ledger.ts';
+import type { IsolationReport } from '../sandbox/isolation-check/isolation-report.ts';
 import type { SandboxEngine } from '../sandbox/sandbox.ts';
-import type { Breakers } from '../store/breaker-files.ts';
+import type { BreakerStore } from '../store/breaker-files.ts';
 import type { Store } from '../store/store.ts';
 import type { FindRoutes } from './network/registry-routes.ts';
 
 /** How sandboxes of a run reach their gateways: through a mounted socket, or over the stdio of a bridge in the sandbox. */
 export type ChannelKind = 'socket' | 'stdio';
 
-/** What a worker process has, whatever it works on. */
+/** What all parts of a worker process use. */
 export interface WorkerContext {
   home: string;
-  /** The id of that HALO_HOME, whatever path it is seen at. */
+  /** The id of the HALO_HOME. It does not depend on the path. */
   homeId: string;
   store: Store;
   /** The breakers that runs share. */
-  breakers: Breakers;
+  breakers: BreakerStore;
   engine: SandboxEngine;
   log: Logger;
-  /** The time of all workers, in ms since 1970: what one writes down another one may compare. */
+  /** The time in ms since 1970, the same for all workers, so that they can compare each other's times. */
   now: () => number;
-  /** Knows every secret that this worker knows. */
+  /** Masks every secret that this worker knows. */
   masker: Masker;
-  /** Teaches it what the configuration of a run names. Throws CONFIG_INVALID. */
+  /** Adds the secrets that the configuration of a run names to the masker. Throws CONFIG_INVALID. */
   learnSecrets(config: Config): Promise<void>;
-  /** Budgets and rates of all workers; undefined where no model is asked. */
-  shared: SharedAllowance | undefined;
+  /** Budgets and rates of all workers; undefined if no model is used. */
+  budgetLedger: BudgetLedger | undefined;
   /** The key of a model provider. Throws MODEL_KEY_MISSING. */
-  modelKey(source: ModelSource): Promise<string>;
+  readProviderKey(source: ModelSource): Promise<string>;
   /** Where package registries are read from. Throws CONFIG_INVALID. */
   findRoutes: FindRoutes;
-  /** Certificate authorities that this worker trusts besides the common ones (NODE_EXTRA_CA_CERTS). */
+  /** Certificate authorities that this worker trusts in addition to the common ones (NODE_EXTRA_CA_CERTS). */
   caFile: string | undefined;
-  /** How a repository gets into a sandbox here; `auto` is settled by a probe, once. */
+  /** How a repository gets into a sandbox on this machine; for `auto`, one probe decides. */
   transport(config: Config): Promise<'mount' | 'stream'>;
-  /** How a sandbox reaches its gateway here; `auto` is settled by a probe, once per runtime. */
+  /** How a sandbox reaches its gateway on this machine; for `auto`, one probe per runtime decides. */
   channel(config: Config): Promise<ChannelKind>;
-  /** What the container engine was proven to keep; proven once, before the first sandbox. Throws DOCKER_UNSAFE. */
-  prove(config: Config): Promise<Proof>;
-  /** Lets a story end before all of its sandboxes are removed; the worker waits for it before it exits. */
+  /** The result of the isolation check of the engine, which runs once, before the first sandbox. Throws DOCKER_UNSAFE. */
+  checkIsolation(config: Config): Promise<IsolationReport>;
+  /** Continues cleanup after a story has ended; the worker waits for it before it exits. */
   inBackground(cleaning: Promise<void>): void;
 }
 
-/** What ending a run takes; any process that has the run directory has it. */
+/** What ending a run needs. Every process that can read the run directory has it. */
 export type RunKeeper = Pick<WorkerContext, 'home' | 'store' | 'log'>;

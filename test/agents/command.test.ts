@@ -1,20 +1,24 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { command } from '../../src/agents/command/index.ts';
 import { readRun } from './read-run.ts';
+import { tempDir } from '../support/temp-dir.ts';
 
 describe('the command agent, run by sh', () => {
   let home: string;
   beforeEach(() => {
-    home = mkdtempSync(join(tmpdir(), 'halo command-'));
+    home = tempDir('halo command');
   });
-  afterEach(() => rmSync(home, { recursive: true, force: true }));
 
   function run(commandLine: string, prompt = 'Do it.') {
-    const launch = command.launch({ model: 'm', api: undefined, modelUrl: undefined, modelKey: '', home, commandLine });
+    const launch = command.launch({
+      model: 'm',
+      api: undefined,
+      modelUrl: undefined,
+      gatewayToken: '',
+      home,
+      commandLine,
+    });
     const env = { PATH: process.env.PATH, ...launch.env };
     const ended = spawnSync('sh', ['-c', launch.script], { input: prompt, env, encoding: 'utf8' });
     return readRun(command, { stdout: ended.stdout, stderrTail: ended.stderr, exitCode: ended.status ?? undefined });
@@ -45,7 +49,32 @@ describe('the command agent, run by sh', () => {
     expect(outcome).toEqual({ kind: 'error', error: 'The agent command ended with exit code 7: broken' });
   });
 
-  it('says so when there is no answer at all', () => {
+  it.each([
+    ['is not there', './tools/agent.sh', 127],
+    ['may not be executed', '/etc/passwd', 126],
+  ])('is not tried again when its program %s, and says where programs are looked for', (_what, line, code) => {
+    expect(run(line).outcome).toEqual({
+      kind: 'error',
+      error: expect.stringMatching(
+        new RegExp(`^The agent command ended with exit code ${code}: sh: .*${line}: .* in the commit .* in the image`),
+      ) as string,
+      cause: 'program-missing',
+    });
+  });
+
+  it('is tried again when it started and a program that it calls is not there', () => {
+    expect(run('set -e; bash -c "echo working; nosuchtool"; echo done').outcome).not.toHaveProperty('cause');
+  });
+
+  it('quotes the message of an exception, not the end of its stack trace', () => {
+    const { outcome } = run(`node -e 'console.error("loading"); require("./tools/plan.js")'`);
+    expect(outcome).toEqual({
+      kind: 'error',
+      error: "The agent command ended with exit code 1: Error: Cannot find module './tools/plan.js'",
+    });
+  });
+
+  it('reports that there is no answer', () => {
     expect(run('echo hello').outcome).toMatchObject({
       kind: 'invalid',
       error: expect.stringContaining('HALO_RESULT') as string,
@@ -53,7 +82,7 @@ describe('the command agent, run by sh', () => {
   });
 
   it('refuses to start without a command line', () => {
-    const intent = { model: '', api: undefined, modelUrl: undefined, modelKey: '', home, commandLine: undefined };
+    const intent = { model: '', api: undefined, modelUrl: undefined, gatewayToken: '', home, commandLine: undefined };
     expect(() => command.launch(intent)).toThrow('The agent "command" has no command line.');
   });
 });

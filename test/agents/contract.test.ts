@@ -32,7 +32,7 @@ const INTENT: AgentIntent = {
   model: 'some-model',
   api: 'openai',
   modelUrl: 'http://127.0.0.1:4000/v1',
-  modelKey: 'halo-token',
+  gatewayToken: 'halo-token',
   home: '/home/some one',
   commandLine: 'cat',
 };
@@ -99,7 +99,7 @@ describe.each(Object.keys(AGENTS) as AgentId[])('the agent %s', (id) => {
     expect(launch).not.toMatch(/api_?key|env_key|authorization|bearer/i);
   });
 
-  it('never throws on a line, whatever it is', () => {
+  it('never throws on any line', () => {
     const read = adapter.createReader();
     for (const line of ODD_LINES) expect(Array.isArray(read(line).activities)).toBe(true);
   });
@@ -208,7 +208,7 @@ describe('recordings of the real Claude Code', () => {
     });
   });
 
-  it('show each reconnection as a warning, and its own words about an error once', () => {
+  it('show each reconnection as a warning, and each error once', () => {
     const warnings = ['1/3', '2/3', '3/3'].map((count) => ({ kind: 'warn', text: `Reconnecting... ${count} (500)` }));
     expect(activitiesOf('http-500')).toEqual(warnings);
   });

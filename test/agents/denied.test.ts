@@ -5,13 +5,13 @@ import { agentAdapter } from '../../src/agents/registry.ts';
 const LOG = (error: string) => `2026-11-22T07:12:12.433777Z ERROR codex_core::tools::router: error=${error}\n`;
 
 describe('the log of Codex', () => {
-  const denied = (stderr: string) => agentAdapter('codex').deniedIn?.(stderr);
+  const denied = (stderr: string) => agentAdapter('codex').findDenial?.(stderr);
 
   it.each([
     'approval policy is Never; reject command — you cannot ask for escalated permissions if the approval policy is Never',
     'patch rejected: writing is blocked by read-only sandbox; rejected by user approval settings',
     'exec_command failed: CreateProcess { message: "Rejected(\\"`git push` rejected: blocked by policy\\")" }',
-  ])('tells what was not permitted: %s', (error) => {
+  ])('names what was not permitted: %s', (error) => {
     expect(denied(`WARNING: something else\n${LOG(error)}`)).toBe(error);
   });
 

@@ -28,7 +28,7 @@ describe('the prompt', () => {
     expect(prompt).toContain('- `npm test`');
   });
 
-  it('forbids commits, tells that there is no network, and ends with the rules of the answer', () => {
+  it('forbids commits, states that there is no network, and ends with the rules of the answer', () => {
     const prompt = buildPrompt(INPUT);
     expect(prompt).toMatch(/Do not commit/);
     expect(prompt).toMatch(/There is no network/);
@@ -41,7 +41,7 @@ describe('the prompt', () => {
     expect(prompt).toContain('There are no automatic checks');
   });
 
-  it('tells what else the PRD says, of the project and of the story, as a text that cannot leave its place', () => {
+  it('contains the other fields of the PRD and of the story as delimited data', () => {
     const prompt = buildPrompt({
       ...INPUT,
       prd: {
@@ -81,7 +81,7 @@ describe('the prompt', () => {
     expect(prompt.match(/Greet the buyer|one$/gm)).toHaveLength(2);
   });
 
-  it('tells what landed, what failed before, and the guidance of the repository', () => {
+  it('contains what landed, what failed before, and the guidance of the repository', () => {
     const prompt = buildPrompt({
       ...INPUT,
       progress: [{ id: 'US-1', title: 'Door', summary: 'Opens now.' }],

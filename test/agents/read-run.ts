@@ -20,7 +20,7 @@ export function readRun(
     denied ??= parsed.denied;
   }
   const outcome = adapter.outcome({ exitCode: run.exitCode, answerText, error, stderrTail: run.stderrTail });
-  return { activities, outcome, denied: denied ?? adapter.deniedIn?.(run.stderrTail) };
+  return { activities, outcome, denied: denied ?? adapter.findDenial?.(run.stderrTail) };
 }
 
 /** Looks for a part of what was denied; undefined: nothing was. */

@@ -1,5 +1,4 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, it } from 'vitest';
 import { agentAdapter } from '../../src/agents/registry.ts';
@@ -10,6 +9,8 @@ import { SCENARIOS as GEMINI } from './gemini-scenarios.ts';
 import { SCENARIOS as OPENCODE } from './opencode-scenarios.ts';
 import { expectDenied, expectOutcome, readRun } from './read-run.ts';
 import { hasAgent, runAgent } from './run-agent.ts';
+import { skipFor } from '../support/skip.ts';
+import { tempDir } from '../support/temp-dir.ts';
 
 const AGENTS = [
   { id: 'codex', api: 'openai', model: 'gpt-5.5', scenarios: CODEX },
@@ -18,7 +19,7 @@ const AGENTS = [
   { id: 'gemini', api: 'google', model: 'gemini-2.5-pro', scenarios: GEMINI },
 ] as const;
 
-/** With HALO_TEST_RECORD these tests write the fixtures anew. */
+/** With HALO_TEST_RECORD, these tests rewrite the fixtures. */
 const recording = process.env.HALO_TEST_RECORD !== undefined;
 
 describe.each(AGENTS)('the real $id on the host', ({ id, api, model, scenarios }) => {
@@ -27,28 +28,34 @@ describe.each(AGENTS)('the real $id on the host', ({ id, api, model, scenarios }
   const index: object[] = [];
   let dir: string;
   beforeAll(async () => {
-    dir = await mkdtemp(join(tmpdir(), `halo-${id}-`));
+    dir = tempDir(`halo-${id}`);
     if (recording && hasAgent(id)) await mkdir(fixtures, { recursive: true });
   });
   afterAll(async () => {
-    await rm(dir, { recursive: true, force: true });
     if (recording && index.length > 0)
       await writeFile(join(fixtures, 'index.json'), `${JSON.stringify(index, null, 2)}\n`);
   });
 
-  it.skipIf(!hasAgent(id)).each([...scenarios])('ends as expected: $name', async (scenario) => {
-    const server = await startModelServer({ turns: scenario.turns });
-    const options = { api, modelUrl: server.url, model: scenario.model ?? model, files: scenario.home ?? {} };
-    const run = await runAgent(adapter, join(dir, scenario.name), options);
-    await server.close();
-    if (recording) {
-      await writeFile(join(fixtures, `${scenario.name}.jsonl`), run.stdout.replaceAll(`${dir}/${scenario.name}/`, '/'));
-      const { name, outcome, denied } = scenario;
-      const stderrTail = id === 'codex' && denied !== undefined ? run.stderrTail : '';
-      index.push({ name, exitCode: run.exitCode, stderrTail, outcome, denied });
-    }
-    const { outcome, denied } = readRun(adapter, run);
-    expectOutcome(outcome, scenario.outcome);
-    expectDenied(denied, scenario.denied);
-  });
+  it.each([...scenarios])(
+    'ends as expected: $name',
+    skipFor(!hasAgent(id) && `needs HALO_TEST_${id.toUpperCase()}`),
+    async (scenario) => {
+      const server = await startModelServer({ turns: scenario.turns });
+      const options = { api, modelUrl: server.url, model: scenario.model ?? model, files: scenario.home ?? {} };
+      const run = await runAgent(adapter, join(dir, scenario.name), options);
+      await server.close();
+      if (recording) {
+        await writeFile(
+          join(fixtures, `${scenario.name}.jsonl`),
+          run.stdout.replaceAll(`${dir}/${scenario.name}/`, '/'),
+        );
+        const { name, outcome, denied } = scenario;
+        const stderrTail = id === 'codex' && denied !== undefined ? run.stderrTail : '';
+        index.push({ name, exitCode: run.exitCode, stderrTail, outcome, denied });
+      }
+      const { outcome, denied } = readRun(adapter, run);
+      expectOutcome(outcome, scenario.outcome);
+      expectDenied(denied, scenario.denied);
+    },
+  );
 });

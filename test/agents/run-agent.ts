@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { copyFile, mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import type { ModelApi } from '../../src/core/model-api.ts';
+import type { ModelApi } from '../../src/core/agent.ts';
 import type { AgentAdapter } from '../../src/agents/adapter.ts';
 
 /** Where a program is in the sandbox, and on this host: tests of it outside a sandbox run only where it is named. */
@@ -34,7 +34,14 @@ export async function runAgent(
 ) {
   const [home, workspace] = [join(dir, 'home'), join(dir, 'workspace')];
   await mkdir(workspace, { recursive: true });
-  const launch = adapter.launch({ model, api, modelUrl, modelKey: 'halo-test-token', home, commandLine: undefined });
+  const launch = adapter.launch({
+    model,
+    api,
+    modelUrl,
+    gatewayToken: 'halo-test-token',
+    home,
+    commandLine: undefined,
+  });
   const ofUser = Object.entries(files).map(([path, content]) => [join(home, path), content] as const);
   for (const [path, content] of [...Object.entries(launch.files), ...ofUser]) {
     await mkdir(dirname(path), { recursive: true });

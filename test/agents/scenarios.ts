@@ -9,7 +9,7 @@ export interface Scenario {
   outcome: { kind: AgentOutcome['kind']; says?: string };
   /** Files of a user in the home of the agent: path to content. */
   home?: Record<string, string>;
-  /** Part of what it tells of a permission that it did not get. */
+  /** Part of its message about a permission that was denied. */
   denied?: string;
 }
 

@@ -1,18 +1,17 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { checkGit } from '../../src/api/check-git.ts';
+import { checkGit } from '../../src/api/doctor/check-git.ts';
+import { tempDir } from '../support/temp-dir.ts';
 
 const PATH = process.env.PATH;
 let dir: string;
 // The program is looked for once in a process.
 beforeAll(() => {
-  dir = mkdtempSync(join(tmpdir(), 'halo-git-'));
+  dir = tempDir('halo-git');
 });
 afterAll(() => {
   process.env.PATH = PATH;
-  rmSync(dir, { recursive: true });
 });
 
 /** A git that says so of itself. */
@@ -29,8 +28,8 @@ describe('`halo doctor`', () => {
       expect(await checkGit()).toEqual({
         name: 'git',
         ok: 'warn',
-        says: `${version} cannot put together what stories of a run did at once`,
-        mend: 'install git 2.38 or newer, or leave run.parallel at 1',
+        says: `${version} cannot merge parallel stories of a run`,
+        fix: 'install git 2.38 or newer, or leave run.parallel at 1',
       });
     },
   );

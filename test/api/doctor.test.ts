@@ -1,62 +1,58 @@
-import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { checkSandbox } from '../../src/api/doctor/check-sandbox.ts';
-import { checkQueue, diagnose, foldSame, judgeOpenFiles } from '../../src/api/doctor/diagnose.ts';
-import { buryJob } from '../../src/queue/dead-letters.ts';
+import { checkQueue, diagnose, judgeOpenFiles } from '../../src/api/doctor/diagnose.ts';
+import { foldSame } from '../../src/api/doctor/doctor-finding.ts';
+import { addDeadLetter } from '../../src/queue/dead-letters.ts';
 import { connectRedis } from '../../src/queue/redis/connect-redis.ts';
-import { openDocker } from '../../src/sandbox/docker/engine.ts';
+import { openDockerEngine } from '../../src/sandbox/docker/engine.ts';
 import { parseOpenFiles } from '../../src/sandbox/docker/engine-info.ts';
-import type { EngineFacts, SandboxEngine } from '../../src/sandbox/sandbox.ts';
+import type { EngineInfo, SandboxEngine } from '../../src/sandbox/sandbox.ts';
+import { tempDir } from '../support/temp-dir.ts';
+import { hostOf } from '../support/halo/host.ts';
 
-const engine = openDocker();
+const engine = openDockerEngine();
 
-async function findings(changes: Partial<EngineFacts>, more: Partial<SandboxEngine> = {}) {
-  const facts = { ...(await engine.facts()), ...changes };
-  return checkSandbox({ ...engine, facts: () => Promise.resolve(facts), ...more }, tmpdir());
+async function findings(changes: Partial<EngineInfo>, more: Partial<SandboxEngine> = {}) {
+  const facts = { ...(await engine.info()), ...changes };
+  return checkSandbox({ ...engine, info: () => Promise.resolve(facts), ...more }, tmpdir());
 }
 
 it('shows each promise of a sandbox and how disks are limited', async () => {
-  const home = await mkdtemp(join(tmpdir(), 'halo-doctor-'));
-  try {
-    const found = await diagnose({ home, redisUrl: undefined, apiUrl: undefined, apiToken: undefined });
-    expect(found.filter(({ ok }) => ok === 'fail')).toEqual([]);
-    const names = found.map(({ name }) => name);
-    for (const name of ['capabilities', 'system calls', 'network', 'memory', 'processes', 'cpu', 'disk', 'channel']) {
-      expect(names).toContain(`sandbox: ${name}`);
-    }
-  } finally {
-    await rm(home, { recursive: true });
+  const home = tempDir('halo-doctor');
+  const found = await diagnose(hostOf(home));
+  expect(found.filter(({ ok }) => ok === 'fail')).toEqual([]);
+  const names = found.map(({ name }) => name);
+  for (const name of ['capabilities', 'system calls', 'network', 'memory', 'processes', 'cpu', 'disk', 'channel']) {
+    expect(names).toContain(`sandbox: ${name}`);
   }
 });
 
-it('tells one fault that stops several checks once', () => {
-  const gone = { ok: 'fail' as const, says: 'Docker does not answer.', mend: 'start it' };
+it('doctor reports a fault that stops several checks once', () => {
+  const gone = { ok: 'fail' as const, says: 'Docker does not answer.', fix: 'start it' };
   const fine = { name: 'git', ok: 'ok' as const, says: 'git 2.39' };
   const found = foldSame([fine, ...['docker', 'image', 'sandbox', 'agent'].map((name) => ({ name, ...gone }))]);
   expect(found).toEqual([fine, { name: 'docker, image, sandbox, agent', ...gone }]);
 });
 
-it('tells of jobs in the queue that are none of halo’s, and how to clear them', async () => {
-  const home = await mkdtemp(join(tmpdir(), 'halo-doctor-'));
+it('doctor reports foreign jobs in the queue, and how to clear them', async () => {
+  const home = tempDir('halo-doctor');
   const link = await connectRedis({ home, redisUrl: undefined });
   try {
     const forged = {
-      reason: 'its payload is not that of a job of halo',
+      reason: 'its payload is not that of a halo job',
       queue: 'stories',
       id: '1',
       name: 'story',
       data: {},
     };
-    await buryJob(link.client, link.prefix, forged);
-    const found = await checkQueue({ home, redisUrl: undefined, apiUrl: undefined, apiToken: undefined });
+    await addDeadLetter(link.client, link.prefix, forged);
+    const found = await checkQueue(hostOf(home));
     expect(found.map(({ ok }) => ok)).toEqual(['ok', 'warn']);
-    expect(found[1]?.says).toContain('its payload is not that of a job of halo');
-    expect(found[1]?.mend).toContain(`del ${link.prefix}:dead-letters`);
+    expect(found[1]?.says).toContain('its payload is not that of a halo job');
+    expect(found[1]?.fix).toContain(`del ${link.prefix}:dead-letters`);
   } finally {
     await link.close();
-    await rm(home, { recursive: true });
   }
 });
 
@@ -82,9 +78,7 @@ it('warns of an engine that may have few files open, where its limits can be see
   const limits = (soft: string) =>
     `Limit                     Soft Limit           Hard Limit           Units     \nMax open files            ${soft.padEnd(20)} 524288               files     \n`;
   const warned = (soft: string) => judgeOpenFiles({ openFiles: parseOpenFiles(limits(soft)) }).map(({ says }) => says);
-  expect(warned('1024')).toEqual([
-    'the engine may have only 1024 files open at a time: containers fail when they are used up',
-  ]);
+  expect(warned('1024')).toEqual(['the engine may have only 1024 files open at a time: containers fail at this limit']);
   expect([...warned('1048576'), ...warned('unlimited')]).toEqual([]);
   expect(judgeOpenFiles({ openFiles: undefined })).toEqual([]);
 });

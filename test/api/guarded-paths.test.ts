@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { resolveConfig } from '../../src/config/resolve.ts';
 import { findGuarded } from '../../src/api/submit/guarded-paths.ts';
-import { makeRepo, run, tempDir } from '../support/repository/git-fixture.ts';
+import { makeRepo, run } from '../support/repository/git-fixture.ts';
+import { tempDir } from '../support/temp-dir.ts';
 
 const TEXT = '{"userStories":[]}';
 const prd = (path: string, text = TEXT) => ({ path, bytes: new TextEncoder().encode(text) });

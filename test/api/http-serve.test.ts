@@ -1,20 +1,22 @@
-import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { openHttp } from '../../src/api/http-client.ts';
+import { openHttp } from '../../src/api/http/http-client.ts';
 import { isLoopback, parseAddress, serveApi } from '../../src/api/http/serve-api.ts';
 import { ensureToken } from '../../src/api/http/api-token.ts';
 import type { Host } from '../../src/config/config.ts';
-import { openMemory } from '../support/memory-operations.ts';
+import { openLocal, type LocalOperations } from '../../src/api/local.ts';
+import { tempDir } from '../support/temp-dir.ts';
 
 let home: string;
+let operations: LocalOperations;
 const host = (apiToken?: string): Host => ({ home, redisUrl: undefined, apiUrl: undefined, apiToken });
 
-beforeEach(async () => {
-  home = await mkdtemp(join(tmpdir(), 'halo-serve-'));
+beforeEach(() => {
+  home = tempDir('halo-serve');
+  operations = openLocal({ host: host() });
 });
-afterEach(() => rm(home, { recursive: true }));
+afterEach(() => operations.close());
 
 describe('ensureToken', () => {
   it('makes one token, for the owner alone, and keeps it', async () => {
@@ -27,8 +29,8 @@ describe('ensureToken', () => {
 });
 
 describe('serveApi', () => {
-  it('serves on loopback with a token of its own, whose place it tells', async () => {
-    const served = await serveApi({ operations: openMemory(), listen: '127.0.0.1:0', host: host() });
+  it('serves on loopback with its own token, and reports the path of the token', async () => {
+    const served = await serveApi({ operations, listen: '127.0.0.1:0', host: host() });
     try {
       expect(served.token).toBe(join(home, 'api-token'));
       const { token } = await ensureToken(home);
@@ -38,21 +40,21 @@ describe('serveApi', () => {
     }
   });
 
-  it('never tells the token that it was given', async () => {
-    const served = await serveApi({ operations: openMemory(), listen: 'localhost:0', host: host('secret-0123456789') });
+  it('never reports a token that it was given', async () => {
+    const served = await serveApi({ operations, listen: 'localhost:0', host: host('secret-0123456789') });
     await served.close();
     expect(JSON.stringify(served)).not.toContain('secret-0123456789');
     await expect(stat(join(home, 'api-token'))).rejects.toThrow('ENOENT');
   });
 
   it.each(['0.0.0.0:0', '[::]:0'])('refuses to listen on %s without a token set on purpose', async (listen) => {
-    await expect(serveApi({ operations: openMemory(), listen, host: host() })).rejects.toMatchObject({ code: 'USAGE' });
+    await expect(serveApi({ operations, listen, host: host() })).rejects.toMatchObject({ code: 'USAGE' });
   });
 
   it('says when the address is taken', async () => {
-    const first = await serveApi({ operations: openMemory(), listen: '127.0.0.1:0', host: host() });
+    const first = await serveApi({ operations, listen: '127.0.0.1:0', host: host() });
     const listen = new URL(first.url).host;
-    await expect(serveApi({ operations: openMemory(), listen, host: host() })).rejects.toMatchObject({
+    await expect(serveApi({ operations, listen, host: host() })).rejects.toMatchObject({
       code: 'USAGE',
       message: `halo cannot listen on ${listen} (EADDRINUSE).`,
     });
@@ -69,6 +71,6 @@ describe('parseAddress', () => {
   });
 
   it.each(['7070', ':7070', 'host', 'host:99999', '::1:70', 'http://host:1', 'a b:1'])('refuses %s', (text) => {
-    expect(() => parseAddress(text)).toThrow('is not an address to listen on');
+    expect(() => parseAddress(text)).toThrow('is not a valid address to listen on');
   });
 });

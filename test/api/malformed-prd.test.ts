@@ -1,13 +1,13 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openLocal } from '../../src/api/local.ts';
 import type { Operations } from '../../src/api/operations.ts';
 import { scripted } from '../support/halo/halo.ts';
 import { leftovers } from '../support/halo/refusal.ts';
-import { makeRepository, type TestRepository } from '../support/repository/repository.ts';
+import type { TestRepository } from '../support/repository/repository.ts';
+import { tempDir } from '../support/temp-dir.ts';
+import { hostOf } from '../support/halo/host.ts';
+import { newRepository } from '../support/repository/new-repository.ts';
 
 const PATH = '/somewhere/prd.json';
 
@@ -15,14 +15,12 @@ let home: string;
 let operations: Operations;
 let repository: TestRepository;
 beforeAll(() => {
-  home = mkdtempSync(join(tmpdir(), 'halo-malformed-'));
-  operations = openLocal({ host: { home, redisUrl: undefined, apiUrl: undefined, apiToken: undefined } });
-  repository = makeRepository();
+  home = tempDir('halo-malformed');
+  operations = openLocal({ host: hostOf(home) });
+  repository = newRepository();
 });
 afterAll(async () => {
   await operations.close();
-  repository.remove();
-  rmSync(home, { recursive: true });
 });
 
 function submit(text: string | Uint8Array): Promise<unknown> {
@@ -58,9 +56,9 @@ describe('hazard 29: a malformed PRD is refused with its place, and nothing is q
       ':3: ',
       '"A" → "B" → "A"',
     ],
-    ['A needs itself', [{ id: 'A', dependsOn: ['A'] }], ':10: ', '"A" depends on "A", which is itself'],
+    ['A needs itself', [{ id: 'A', dependsOn: ['A'] }], ':10: ', '"A" depends on "A", which is the story itself'],
     ['A needs what is not there', [{ id: 'A', dependsOn: ['Z'] }], ':10: ', '"Z", which is not in this file'],
-    ['two are A', [{ id: 'A' }, { id: 'A' }], ':10: ', 'the id "A" is taken by userStories[0] already'],
+    ['two are A', [{ id: 'A' }, { id: 'A' }], ':10: ', 'the id "A" is already used by userStories[0]'],
   ])('%s', async (_what, stories, place, says) => {
     await expectRefused(ralph(...stories), `${PATH}${place}`, says);
   });
@@ -70,9 +68,9 @@ describe('hazard 29: a malformed PRD is refused with its place, and nothing is q
     await expectRefused(text, `${PATH}:1: `, '"1" → "2" → "1"');
   });
 
-  it('10 MB, whatever is in them', async () => {
+  it('10 MB of anything', async () => {
     const whole = ralph({ id: 'A', notes: 'x'.repeat(10 * 1024 * 1024) });
-    for (const text of [whole, Buffer.alloc(10 * 1024 * 1024)]) await expectRefused(text, PATH, 'at most 4194304');
+    for (const text of [whole, Buffer.alloc(10 * 1024 * 1024)]) await expectRefused(text, PATH, 'the limit is 4194304');
   });
 
   it.each([
@@ -84,16 +82,16 @@ describe('hazard 29: a malformed PRD is refused with its place, and nothing is q
     await expectRefused(Uint8Array.from(bytes), `${PATH}${says}`);
   });
 
-  it('YAML, whose aliases are followed by nobody', async () => {
+  it('YAML with aliases, which are not expanded', async () => {
     const levels = [...'bcdefghij'].map((name, index) => {
       const before = String.fromCharCode('a'.charCodeAt(0) + index);
       return `${name}: &${name} [${Array(10).fill(`*${before}`).join(', ')}]`;
     });
     await expectRefused(`a: &a [x, x]\n${levels.join('\n')}\nuserStories: *j\n`, `${PATH}:1:1: not valid JSON`);
-    await expectRefused('userStories:\n  - &one\n    id: A\n  - *one\n', `${PATH}: no PRD dialect that halo knows`);
+    await expectRefused('userStories:\n  - &one\n    id: A\n  - *one\n', `${PATH}: unknown PRD dialect`);
   });
 
-  it('whatever else breaks a file', { timeout: 60_000 }, async () => {
+  it('other damage to a file', { timeout: 60_000 }, async () => {
     const good = ralph({ id: 'A' }, { id: 'B', dependsOn: ['A'] });
     const cut = fc.integer({ min: 1, max: good.length - 2 }).map((at) => good.slice(0, at));
     const stray = fc

@@ -1,33 +1,24 @@
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { openLocal } from '../../src/api/local.ts';
 import type { BatchRequest, Operations, SubmitRequest } from '../../src/api/operations.ts';
 import { readBatch } from '../../src/api/submit/batch-file.ts';
 import { OK, prdOf, scripted } from '../support/halo/halo.ts';
-import { makeRepository, type TestRepository } from '../support/repository/repository.ts';
+import { tempDir } from '../support/temp-dir.ts';
+import { hostOf } from '../support/halo/host.ts';
+import { newRepository } from '../support/repository/new-repository.ts';
 
 let home: string;
 let operations: Operations;
-let repositories: TestRepository[];
 
 beforeEach(() => {
-  home = mkdtempSync(join(tmpdir(), 'halo-home-'));
-  operations = openLocal({ host: { home, redisUrl: undefined, apiUrl: undefined, apiToken: undefined } });
-  repositories = [];
+  home = tempDir('halo-home');
+  operations = openLocal({ host: hostOf(home) });
 });
 afterEach(async () => {
   await operations.close();
-  for (const repository of repositories) repository.remove();
-  rmSync(home, { recursive: true, force: true });
 });
-
-function newRepository(files: Record<string, string> = {}): TestRepository {
-  const repository = makeRepository(files);
-  repositories.push(repository);
-  return repository;
-}
 
 const OPTIONS = { profile: undefined, set: scripted(OK), allowDirty: false };
 
@@ -144,7 +135,7 @@ test('nothing of a batch is made when one repository of it is not fit, or its or
     ['a', []],
     ['b', []],
   ]);
-  repositories[1]!.write('README.md', 'changed');
+  writeFileSync(join(dirty.members[1]!.repo, 'README.md'), 'changed');
   await expect(operations.submitBatch(dirty)).rejects.toMatchObject({ code: 'DIRTY_WORKTREE' });
   const round = batch([
     ['a', ['b']],
@@ -234,7 +225,7 @@ test('a halo.toml without gates is named, rather than how to write one', async (
   await expect(refused).rejects.toHaveProperty('hint', expect.stringContaining(join(repository.root, 'halo.toml')));
 });
 
-test('a run of a repository that has another open run says so, unless it builds on it', async () => {
+test('a run of a repository with another open run has a warning, unless it builds on that run', async () => {
   const { root } = newRepository();
   const [first] = await operations.submit(request({ repos: [root] }));
   expect(first?.warnings).toEqual([]);

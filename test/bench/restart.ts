@@ -6,7 +6,7 @@ import type { JournalEvent } from '../../src/core/journal/events.ts';
 import { prdOf, scripted } from '../support/halo/halo.ts';
 import { openHome, type HaloHome } from '../support/halo/halo-process.ts';
 import { makeRepository } from '../support/repository/repository.ts';
-import { sleep } from '../../src/lib/sleep.ts';
+import { sleep } from '../../src/lib/async.ts';
 import { CLONE, SEALED } from './bare-sequence.ts';
 import { median, print, type Measure } from './report.ts';
 
@@ -24,7 +24,7 @@ export async function measureRestart({ rounds, json }: { rounds: number; json: b
   const measures: Measure[] = [];
   try {
     const runId = await submit(home, side, repository.root);
-    // The first start has nothing to go on with, and warms caches.
+    // The first start has no work to continue, and warms caches.
     await timeStart(home, { runId, cwd: side });
     for (let round = 0; round < rounds; round += 1) {
       const [halo, floor] = [await timeStart(home, { runId, cwd: side }), timeFloor(mirror)];
@@ -48,7 +48,7 @@ async function submit(home: HaloHome, side: string, root: string): Promise<strin
   return stdout.trim();
 }
 
-/** From the start of a worker until the agent works, in ms; then the worker is told to stop, and hands the story back. */
+/** From the start of a worker until the agent works, in ms; then the worker is stopped, and hands the story back. */
 async function timeStart(home: HaloHome, { runId, cwd }: { runId: string; cwd: string }): Promise<number> {
   const before = agentStarts(home, runId);
   const started = performance.now();

@@ -30,7 +30,7 @@ describe('the table of hazards', () => {
       return `| ${[hazard, outcome, paths.toSorted().join(', ')].join(' | ')} |\n`;
     });
     const page = readFileSync(PAGE, 'utf8');
-    // With HALO_TEST_RECORD the page is written anew.
+    // With HALO_TEST_RECORD, this test rewrites the page.
     if (process.env.HALO_TEST_RECORD !== undefined)
       writeFileSync(
         PAGE,

@@ -1,21 +1,20 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { runCli } from '../support/terminal/cli-world.ts';
 import { openMemory, type MemoryOperations } from '../support/memory-operations.ts';
 import { created, held } from '../support/journal.ts';
+import { tempDir } from '../support/temp-dir.ts';
 
 let operations: MemoryOperations;
 let folder: string;
 
 beforeEach(() => {
   operations = openMemory();
-  folder = mkdtempSync(join(tmpdir(), 'halo-ask-'));
+  folder = tempDir('halo-ask');
   writeFileSync(join(folder, 'prd.json'), '{}');
   operations.addRun([created('new-1', 1), { type: 'run.started' }, ...held('US-001')]);
 });
-afterEach(() => rmSync(folder, { recursive: true }));
 
 /** `halo run --ask-for-approval` with a person who answers like this; the run ends as `then` says. */
 async function run(answer: string | undefined, then: 'SUCCESS' | 'APPROVAL_DENIED') {
@@ -39,9 +38,9 @@ async function run(answer: string | undefined, then: 'SUCCESS' | 'APPROVAL_DENIE
 }
 
 describe('halo run --ask-for-approval', () => {
-  it('shows the diff, asks the person at the terminal, and goes on with their yes', async () => {
+  it('shows the diff, asks at the terminal, and continues after a yes', async () => {
     const result = await run('y', 'SUCCESS');
-    expect(result.questions).toEqual(['Let US-001 (Story number 1) land? [y]es, [n]o, anything else: later  ']);
+    expect(result.questions).toEqual(['Land US-001 (Story number 1)? [y]es, [n]o, anything else: later  ']);
     expect(result.stdout).toContain('+new of US-001');
     expect(result.code).toBe(0);
     expect(operations.submitted[0]?.set).toEqual(['approval.mode=story']);
@@ -56,7 +55,7 @@ describe('halo run --ask-for-approval', () => {
   it.each([
     ['', 1],
     [undefined, 0],
-  ])('leaves it for later with any other answer, or with nobody there', async (answer, asked) => {
+  ])('leaves the story waiting after any other answer, or without a terminal', async (answer, asked) => {
     const result = await run(answer, 'SUCCESS');
     expect(result).toMatchObject({ code: 4, questions: { length: asked } });
     expect(result.stdout).toContain('halo approve new-1 --story US-001');

@@ -50,11 +50,11 @@ describe('halo check', () => {
     expect(stdout.trimEnd().split('\n').at(-1)).toBe('1 of 2 gates failed');
   });
 
-  it('says of a failed setup that no gate ran', async () => {
+  it('says why setup failed in the last line', async () => {
     const fault = { stopReason: 'TIMEOUT' as const, says: 'setup `npm ci` was stopped' };
     const { code, stdout } = await halo([], [{ ...INSTALLED, fault }]);
     expect(code).toBe(10);
-    expect(stdout).toContain('setup failed, so that no gate ran');
+    expect(stdout.trimEnd().split('\n').at(-1)).toBe('setup failed: setup `npm ci` was stopped; no gate ran');
   });
 
   it('takes a folder and settings, and prints nothing but JSON where that is asked for', async () => {

@@ -1,8 +1,8 @@
-import { mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, mkdtemp, realpath, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { parseSince } from '../../src/cli/options/log-options.ts';
 import { NO_USAGE } from '../../src/core/agent.ts';
 import { HaloError } from '../../src/core/failure/errors.ts';
 import type { JournalEntry } from '../../src/core/journal/events.ts';
@@ -10,15 +10,15 @@ import { shortStoryKey } from '../../src/core/run/story-key.ts';
 import { runCli, type CliOptions } from '../support/terminal/cli-world.ts';
 import { openMemory, type MemoryOperations } from '../support/memory-operations.ts';
 import { attempted, BASE, COMMIT, created, failed, held, passed, succeeded } from '../support/journal.ts';
+import { tempDir } from '../support/temp-dir.ts';
 
 let folder: string;
 let operations: MemoryOperations;
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'halo cli ä '));
+  folder = tempDir('halo cli ä ');
   await writeFile(join(folder, 'prd.json'), '{}');
 });
-afterAll(() => rm(folder, { recursive: true }));
 beforeEach(() => {
   operations = openMemory();
 });
@@ -47,7 +47,7 @@ describe('halo submit', () => {
     expect(operations.submitted[0]?.prd).toEqual({ path: '-', bytes: new TextEncoder().encode('{"ä":1}') });
   });
 
-  it('takes the PRD of a usual place when none is named, and names it', async () => {
+  it('finds the PRD in a usual place when none is named, and prints its path', async () => {
     const services = { discoverPrd: ({ repo }: { repo: string }) => Promise.resolve(join(repo, 'prd.json')) };
     const result = await halo(['submit', '--repo', folder], { services });
     expect(operations.submitted[0]?.prd.path).toBe(join(folder, 'prd.json'));
@@ -77,7 +77,7 @@ describe('a command about one run', () => {
     return { cwd };
   };
 
-  it('is about the newest run of this repository, and names it, when none is given', async () => {
+  it('selects the newest run of this repository when none is given, and prints its id', async () => {
     const here = await runsOf(['older', 'newer']);
     for (const words of [['diff'], ['diff', '@'], ['diff', '-1'], ['diff', '@-1']]) {
       const result = await halo(words, here);
@@ -87,11 +87,11 @@ describe('a command about one run', () => {
     expect((await halo(['diff', '-2'], here)).stdout).toContain('a/older');
   });
 
-  it('guesses no run where the repository has none, or not that many', async () => {
+  it('selects no run where the repository has none, or too few', async () => {
     const here = await runsOf(['only']);
     expect(await halo(['cancel', '-2'], here)).toMatchObject({ code: 2, stdout: '' });
-    expect((await halo(['cancel', '-2'], here)).stderr).toContain('Only one run has been made in ');
-    expect((await halo(['land'])).stderr).toContain(`No run has been made in ${await realpath(folder)}.`);
+    expect((await halo(['cancel', '-2'], here)).stderr).toContain('There is only one run of ');
+    expect((await halo(['land'])).stderr).toContain(`There is no run of ${await realpath(folder)}.`);
   });
 });
 
@@ -141,7 +141,7 @@ describe('halo run', () => {
     expect(types).toEqual(['run.created', 'run.ended']);
   });
 
-  it('stops the run at the first Ctrl-C, says so, and ends with 130', async () => {
+  it('stops the run at the first Ctrl-C, reports it, and exits with 130', async () => {
     let pressCtrlC = () => {};
     const worker = playing(() => setImmediate(() => pressCtrlC()));
     const result = await halo(['run', 'prd.json'], { ...worker, onReady: (press) => (pressCtrlC = press) });
@@ -160,7 +160,7 @@ describe('halo run', () => {
     );
     const result = await halo(['run', 'prd.json'], { ...worker, onReady: (press) => (pressCtrlC = press) });
     expect(result.stderr).toContain('[left at once with 130]');
-    expect(result.stderr).toContain('`halo status new-1` shows how the run stands');
+    expect(result.stderr).toContain('`halo status new-1` shows the state of the run');
   });
 
   it('closes the worker when following fails', async () => {
@@ -212,7 +212,7 @@ describe('halo logs', () => {
     operations.addRun([created('r1', 2)]);
     const result = await halo(['logs', 'r1', '--story', 'US-9']);
     expect(result.code).toBe(2);
-    expect(result.stderr).toContain('hint:  Its stories: US-001, US-002.');
+    expect(result.stderr).toContain('hint:  Use one of its stories: US-001, US-002.');
   });
 
   it('names the command that prints the whole log of a gate, which prints it', async () => {
@@ -250,6 +250,21 @@ describe('halo logs', () => {
     expect((await halo(['logs', 'r1', '--attempt', '2', '--prompt'])).stderr).toContain('has had one attempt');
   });
 
+  it('prints what the agent wrote to stderr, and names that option where the agent failed', async () => {
+    const sign = { error: '', changed: false, denied: false, kind: 'agent' } as const;
+    const failure = { class: 'agent', rule: 'hint', sign } as const;
+    const summary = 'The agent command ended with exit code 1: no such model';
+    const ref = { story: 'US-001', attempt: 1 };
+    const end = { verdict: 'failed', stopReason: 'ENGINE_ERROR', summary, usage: NO_USAGE, failure } as const;
+    operations.addRun([created('r1', 1), ...attempted('US-001'), { type: 'story.ended', ...ref, ...end }]);
+    operations.addArtifact('r1', `${shortStoryKey('US-001')}/1/agent.stderr.log`, 'trace\nno such model\n');
+    const { stdout } = await halo(['logs', 'r1']);
+    expect(stdout).toContain('no such model\n');
+    const command = /halo (logs r1 --story US-001 --attempt 1 --stderr)\n/.exec(stdout)?.[1] ?? '';
+    expect((await halo(command.split(' '))).stdout).toBe('trace\nno such model\n');
+    expect((await halo(['logs', 'r1', '--stderr', '-n', '1'])).stdout).toBe('no such model\n');
+  });
+
   it('shortens nothing with --full, and takes the logs of gates whole', async () => {
     const said = Array.from({ length: 40 }, (_, index) => `said ${index}`).join('\n');
     const ref = { story: 'US-001', attempt: 1 };
@@ -265,7 +280,7 @@ describe('halo logs', () => {
     expect(stdout.match(/ two$/gm)).toHaveLength(20);
   });
 
-  it('tells the time of day with -t, and only what is newer or last with --since and -n', async () => {
+  it('prints the time of day with -t, and only newer or last lines with --since and -n', async () => {
     operations.addRun([created('r1', 2), ...passed('US-001')]);
     expect((await halo(['logs', 'r1', '-t'])).stdout).toMatch(/^2030-01-01T00:00:00Z {2} {10}run/);
     const { stdout } = await halo(['logs', 'r1', '-t', '--since', '2030-01-01T00:00:12Z']);
@@ -274,6 +289,13 @@ describe('halo logs', () => {
     expect((await halo(['logs', 'r1', '-n', '2'])).stdout).toBe(`${last.join('\n')}\n`);
     const wrong = await halo(['logs', 'r1', '--since', 'yesterday']);
     expect(wrong).toMatchObject({ code: 2, stderr: expect.stringContaining('neither a date nor') as string });
+  });
+
+  it('takes a time of day for the last time that the clock showed it', () => {
+    const now = new Date(2030, 0, 2, 9, 0);
+    expect(parseSince('03:12', now)).toBe(new Date(2030, 0, 2, 3, 12).toISOString());
+    expect(parseSince('23:50', now)).toBe(new Date(2030, 0, 1, 23, 50).toISOString());
+    expect(() => parseSince('24:00', now)).toThrow('neither a date nor');
   });
 
   it('shows several runs, or those of a batch, in the order of time, with the run in front of each line', async () => {
@@ -285,7 +307,7 @@ describe('halo logs', () => {
     const events = (await halo(['logs', 'run-a', 'run-b', '--json'])).stdout.trimEnd().split('\n');
     expect(JSON.parse(events[1] ?? '')).toMatchObject({ runId: 'run-bbb222', type: 'run.created' });
     const both = await halo(['logs', 'run-a', 'run-b', '--prompt']);
-    expect(both).toMatchObject({ code: 2, stderr: expect.stringContaining('about one run') as string });
+    expect(both).toMatchObject({ code: 2, stderr: expect.stringContaining('read the files of one run') as string });
   });
 
   it('follows all runs that have not ended when none is named', async () => {
@@ -306,7 +328,11 @@ describe('halo logs', () => {
 describe('halo status and halo ls', () => {
   it('are friendly when there is nothing', async () => {
     for (const command of ['status', 'ls'])
-      expect(await halo([command])).toEqual({ code: 0, stdout: '', stderr: 'no runs yet: halo run prd.json\n' });
+      expect(await halo([command])).toEqual({
+        code: 0,
+        stdout: '',
+        stderr: 'No runs yet. Start one with `halo run prd.json`.\n',
+      });
     expect((await halo(['ls', '--json'])).stdout).toBe('[]\n');
   });
 
@@ -352,7 +378,7 @@ describe('how a run stands, in halo ls and halo status', () => {
   it('pausing while a story is under way, then paused', async () => {
     const { cell, page } = await stateOf(...attempted('US-001'), paused);
     expect(cell).toBe('pausing');
-    expect(page).toMatch(/^halo resume r1 +let it go on$/m);
+    expect(page).toMatch(/^halo resume r1 +continue it$/m);
     expect((await stateOf(...passed('US-001'), paused)).cell).toBe('paused');
     const stopped: JournalEntry = { type: 'story.stopped', story: 'US-001', attempt: 1, usage: NO_USAGE };
     const rests = await stateOf(...attempted('US-001'), { ...paused, now: true }, stopped);
@@ -363,10 +389,10 @@ describe('how a run stands, in halo ls and halo status', () => {
   it('blocked or waits, with the run that it needs, until it ends', async () => {
     const needing = { ...created('r1', 1), after: ['r0'] } as JournalEntry;
     const failed: JournalEntry = { type: 'need.changed', run: 'r0', now: 'failed', stopReason: 'GATE_FAILED' };
-    expect((await stateOf(needing)).state).toBe('waits for r0');
+    expect((await stateOf(needing)).state).toBe('waiting for r0');
     const blocked = await stateOf(needing, failed);
     expect(blocked.state).toBe('blocked: r0 ended with GATE_FAILED');
-    expect(blocked.page).toMatch(/^halo retry r0 +do again what it waits for$/m);
+    expect(blocked.page).toMatch(/^halo retry r0 +retry the run that it is waiting for$/m);
     const cancelled: JournalEntry = { type: 'run.ended', stopReason: 'USER_ABORT', detail: 'cancelled by me' };
     expect(await stateOf(needing, failed, cancelled)).toMatchObject({
       cell: 'USER_ABORT',
@@ -381,7 +407,7 @@ describe('how a run stands, in halo ls and halo status', () => {
     expect(cell).toBe('SUCCESS, rejected');
     expect(page).toMatch(/^decided +rejected by ann@desk: too slow$/m);
     expect(page).not.toContain('halo land');
-    expect(page).toMatch(/^halo approve r1 +take the no back$/m);
+    expect(page).toMatch(/^halo approve r1 +approve it after all$/m);
   });
 
   it('landed only as long as nothing came after it', async () => {
@@ -404,24 +430,40 @@ describe('how a run stands, in halo ls and halo status', () => {
     const wait = { class: 'gate', rule: 'hint', nth: 1, of: 2, notBefore, why: 'the gate is red' } as const;
     const retry: JournalEntry = { type: 'retry.scheduled', story: 'US-001', attempt: 1, ...wait };
     const { page } = await stateOf(run, { type: 'run.started' }, ...failed('US-001'), retry);
-    expect(page).toMatch(/^US-002 +needs US-001 +- +- +- +Story number 2$/m);
+    expect(page).toMatch(/^US-002 +waiting for US-001 +- +- +- +Story number 2$/m);
     expect(page.match(/the gate is red/g)).toHaveLength(1);
+    expect(page).toMatch(/^state +waiting$/m);
+    expect(page).toMatch(/^US-001 +waiting +1 /m);
+    expect(page).toMatch(/^waiting +US-001: attempt 2 of 3 in .*: the gate is red$/m);
     expect(page).not.toMatch(/^(project|commits) /m);
   });
 });
 
-it('halo status tells which landed stories the PRD file does not call done', async () => {
+it('halo status names the landed stories that the PRD file does not mark as done', async () => {
   operations.addRun([
     ...succeeded('r1'),
     { type: 'marks.failed', stories: ['US-001'], reason: 'the file is no longer there' },
   ]);
   const { stdout } = await halo(['status', 'r1']);
   expect(stdout).toMatch(
-    /^unmarked +US-001 landed, but the PRD file does not say so: the file is no longer there\. Mark them by hand/m,
+    /^unmarked +US-001 landed, but the PRD file could not be marked: the file is no longer there\. Mark them by hand/m,
   );
 });
 
-it('halo status tells which tests are gone', async () => {
+it('halo status shows no running story and no running clock in a run that ended', async () => {
+  const why = { stopReason: 'MISSING_DEPENDENCY', summary: 'no key' } as const;
+  operations.addRun([
+    created('r1', 1),
+    { type: 'run.started' },
+    ...attempted('US-001'),
+    { type: 'story.disturbed', story: 'US-001', attempt: 1, class: 'environment', ...why },
+    { type: 'run.ended', stopReason: 'MISSING_DEPENDENCY', detail: 'US-001: no key' },
+  ]);
+  const { stdout } = await halo(['status', 'r1']);
+  expect(stdout).toMatch(/^US-001 +interrupted +1 +12\.0s +- +Story number 1$/m);
+});
+
+it('halo status names the removed tests', async () => {
   const entry = { type: 'tests.compared', story: 'US-001', attempt: 1, before: 3, after: 2 } as const;
   operations.addRun([
     created('r1', 1),
@@ -477,9 +519,9 @@ describe('halo network', () => {
     });
   });
 
-  it('says when nothing was asked for', async () => {
+  it('reports that there were no network requests', async () => {
     operations.addRun([created('r2', 1)]);
-    expect((await halo(['network', 'r2'])).stderr).toContain('nothing was asked for');
+    expect((await halo(['network', 'r2'])).stderr).toContain('no network requests');
   });
 });
 
@@ -507,7 +549,7 @@ describe('halo diff and halo land', () => {
     const none = await halo(['diff', 'r1', '--story', 'US-002']);
     expect(none).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining('There was no attempt at story US-002') as string,
+      stderr: expect.stringContaining('Story US-002 of run r1 has had no attempt yet') as string,
     });
   });
 
@@ -538,15 +580,16 @@ describe('halo diff and halo land', () => {
     expect(pages).toEqual([]);
   });
 
-  it('land, or say why not', async () => {
+  it('prints what halo land moved, or why it refused', async () => {
     operations.addRun(succeeded('r1'));
     expect((await halo(['land', 'r1'])).stdout).toBe('landed  main  0123456..abcdef0\n');
     operations.addRun([created('r2', 1)]);
-    const refused = await halo(['land', 'r2']);
-    expect(refused).toEqual({
+    const hint = 'Read its logs.';
+    operations.answerNext('land', new HaloError('LAND_REFUSED', 'Run r2 landed nothing.', { hint }));
+    expect(await halo(['land', 'r2'])).toEqual({
       code: 6,
       stdout: '',
-      stderr: 'error[LAND_REFUSED]: Run r2 landed nothing.\nhint:  Look at its logs.\n',
+      stderr: 'error[LAND_REFUSED]: Run r2 landed nothing.\nhint:  Read its logs.\n',
     });
   });
 });
@@ -608,10 +651,12 @@ describe('what a reader of a change may overlook', () => {
 describe('halo replay', () => {
   beforeEach(() => operations.addRun(succeeded('r1')));
 
-  it('tells how the repetition ended, and says it in the exit code', async () => {
+  it('reports how the replay ended, also in the exit code', async () => {
     const same = await halo(['replay', 'r1', '--story', 'US-001']);
     expect(same).toMatchObject({ code: 0 });
-    expect(same.stdout).toMatch(/^US-001 {2}attempt 1\n.*\n✓ +ending +SUCCESS +SUCCESS\nEvery request was as recorded/);
+    expect(same.stdout).toMatch(
+      /^US-001 {2}attempt 1\n.*\n✓ +ending +SUCCESS +SUCCESS\nAll requests match the recording/,
+    );
     const other = await halo(['replay', 'r1', '--story', 'US-001', '--attempt', '2', '--json']);
     expect(other.code).toBe(10);
     expect(JSON.parse(other.stdout)).toMatchObject({ attempt: 2, checks: [{ what: 'ending', ok: false }] });
@@ -629,10 +674,10 @@ describe('halo approve and halo reject', () => {
 
   it('is what status points at when a story waits', async () => {
     const { stdout } = await halo(['status', 'r1']);
-    expect(stdout).toContain('waits    US-001 for approval of abcdef0, which changes protected paths:');
+    expect(stdout).toContain('waiting  US-001 for approval of abcdef0, which changes protected paths:');
     expect(stdout).toContain('         .github/workflows/ci.yml\n');
-    expect(stdout).toMatch(/^halo diff r1 --story US-001 +look at what waits for you$/m);
-    expect(stdout).toMatch(/^halo approve r1 --story US-001 +let it land, and the run go on$/m);
+    expect(stdout).toMatch(/^halo diff r1 --story US-001 +look at what is waiting for you$/m);
+    expect(stdout).toMatch(/^halo approve r1 --story US-001 +land it and continue the run$/m);
   });
 
   it('land the commit or refuse it', async () => {
@@ -640,7 +685,7 @@ describe('halo approve and halo reject', () => {
       code: 0,
       stdout: 'approved  US-001  abcdef0\n',
       stderr:
-        'US-001  Story number 1: no criteria\n  ! It adds no test.\nThe run continues when a worker takes it (halo worker, halo up): halo logs r1 -f\n',
+        'US-001  Story number 1: no criteria\n  ! It adds no test.\nThe run continues as soon as a worker (halo worker, halo up) is free: halo logs r1 -f\n',
     });
     operations.addRun([created('r2', 1), { type: 'run.started' }, ...held('US-001')]);
     const rejected = await halo(['reject', 'r2', '--story', 'US-001', '--reason', 'no', '--json']);
@@ -652,8 +697,12 @@ describe('halo approve and halo reject', () => {
     });
   });
 
-  it('say when nothing waits', async () => {
-    expect(await halo(['approve', 'r1', '--story', 'US-002'])).toMatchObject({ code: 6, stdout: '' });
+  it('prints the reason of a refusal and ends with 6', async () => {
+    const refusal = new HaloError('LAND_REFUSED', 'Story US-002 is not waiting for approval.');
+    operations.answerNext('approve', refusal);
+    const stderr = expect.stringContaining('error[LAND_REFUSED]: Story US-002 is not waiting') as string;
+    expect(await halo(['approve', 'r1', '--story', 'US-002'])).toMatchObject({ code: 6, stdout: '', stderr });
+    operations.answerNext('rejectRun', refusal);
     expect((await halo(['reject', 'r1'])).code).toBe(6);
   });
 
@@ -662,12 +711,14 @@ describe('halo approve and halo reject', () => {
     expect(await halo(['approve', 'r2'])).toMatchObject({
       code: 0,
       stdout: `approved  r2  up to ${COMMIT.slice(0, 7)}\n`,
-      stderr: 'US-001  Story number 1: no criteria\n  ! It adds no test.\ntake it over: halo land r2\n',
+      stderr: 'US-001  Story number 1: no criteria\n  ! It adds no test.\nNext: halo land r2\n',
     });
+    operations.answerNext('approveRun', { runId: 'r2', changed: false, tip: COMMIT });
     expect((await halo(['approve', 'r2'])).stdout).toBe(`as before  r2  up to ${COMMIT.slice(0, 7)}\n`);
     expect(await halo(['reject', 'r2', '--reason', 'no'])).toMatchObject({
       stdout: `rejected  r2  up to ${COMMIT.slice(0, 7)}\n`,
     });
+    operations.answerNext('rejectRun', { runId: 'r2', changed: false, tip: COMMIT });
     expect((await halo(['reject', 'r2'])).stdout).toBe(`as before  r2  up to ${COMMIT.slice(0, 7)}\n`);
     expect((await operations.get('r2')).state.decision).toMatchObject({ verdict: 'rejected', reason: 'no' });
   });
@@ -677,12 +728,12 @@ describe('halo pause, resume, cancel and retry', () => {
   beforeEach(() => operations.addRun([created('r1', 2), { type: 'run.started' }]));
 
   it.each([
-    ['pause', [], 'paused  r1  Now it is so.\n', 'run.paused'],
-    ['pause', ['--now'], 'paused  r1  Now it is so.\n', 'run.paused'],
-    ['resume', [], 'resumed  r1  Now it is so.\n', 'run.resumed'],
-    ['cancel', [], 'cancelled  r1  Now it is so.\n', 'run.ended'],
-    ['cancel', ['--story', 'US-002'], 'cancelled  r1  Now it is so.\n', 'story.cancelled'],
-    ['retry', ['--story', 'US-001'], 'retried  r1  Now it is so.\n', 'run.retried'],
+    ['pause', [], 'paused  r1  Done.\n', 'run.paused'],
+    ['pause', ['--now'], 'paused  r1  Done.\n', 'run.paused'],
+    ['resume', [], 'resumed  r1  Done.\n', 'run.resumed'],
+    ['cancel', [], 'cancelled  r1  Done.\n', 'run.ended'],
+    ['cancel', ['--story', 'US-002'], 'cancelled  r1  Done.\n', 'story.cancelled'],
+    ['retry', ['--story', 'US-001'], 'retried  r1  Done.\n', 'run.retried'],
   ])('say what they did: %s %j', async (command, more, stdout, type) => {
     expect(await halo([command, 'r1', ...more])).toMatchObject({ code: 0, stdout });
     const types = [];
@@ -690,10 +741,10 @@ describe('halo pause, resume, cancel and retry', () => {
     expect(types.at(-1)).toBe(type);
   });
 
-  it('say how a run goes on that nobody is there for, and nothing of one that rests', async () => {
+  it('say how a run without a worker continues, and nothing about one that is paused', async () => {
     operations.addRun([created('r2', 1), { type: 'run.ended', stopReason: 'GATE_FAILED', detail: '' }]);
     expect((await halo(['retry', 'r2'])).stderr).toBe(
-      'no worker is running: start one with `halo worker`, or go on with it here: `halo run --resume r2`\n',
+      'no worker is running: start one with `halo worker`, or continue here: `halo run --resume r2`\n',
     );
     expect((await halo(['pause', 'r1'])).stderr).toBe('');
   });
@@ -708,7 +759,7 @@ describe('halo pause, resume, cancel and retry', () => {
     const refused = await halo(gates);
     expect(refused).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining('Say yes to the change with --yes.') as string,
+      stderr: expect.stringContaining('Confirm the change with --yes.') as string,
     });
     expect((await halo(gates, { ask: () => Promise.resolve('no') })).code).toBe(2);
     expect((await halo(gates, { ask: () => Promise.resolve('y') })).code).toBe(0);
@@ -721,7 +772,7 @@ describe('halo pause, resume, cancel and retry', () => {
   it('shows who gave a run which settings, and names the limit that a story ran into', async () => {
     const [first, ...rest] = failed('US-001').reverse();
     const summary =
-      "The next request may cost up to $0.23, more than what is left of this story's budget ($0.05 of $0.05); raise budget.story_usd to go on.";
+      "The next request may cost up to $0.23, more than what is left of this story's budget ($0.05 of $0.05); raise budget.story_usd to continue.";
     const over = { ...first, stopReason: 'BUDGET_EXCEEDED', summary } as JournalEntry;
     const change: JournalEntry = {
       type: 'run.reconfigured',
@@ -742,11 +793,13 @@ describe('halo pause, resume, cancel and retry', () => {
     expect((await halo(['logs', 'r1'])).stdout).toContain('RECONFIGURED  by ann@desk: limits.wall=90m');
   });
 
-  it('tell when it was so before, and which story is not there', async () => {
-    await halo(['cancel', 'r1']);
-    expect((await halo(['cancel', 'r1'])).stdout).toBe('as before  r1  It was so before.\n');
-    expect((await halo(['cancel', 'r1', '--story', 'X'])).code).toBe(2);
+  it('report that nothing changed, and a story that does not exist', async () => {
+    const unchanged = { runId: 'r1', changed: false, stories: [], says: 'It was cancelled before.' };
+    operations.answerNext('cancel', unchanged);
+    expect((await halo(['cancel', 'r1'])).stdout).toBe('as before  r1  It was cancelled before.\n');
+    operations.answerNext('pause', unchanged);
     expect(JSON.parse((await halo(['pause', 'r1', '--json'])).stdout)).toMatchObject({ changed: false });
+    expect((await halo(['cancel', 'r1', '--story', 'X'])).code).toBe(2);
   });
 
   it('send another PRD along with resume --replan', async () => {
@@ -759,10 +812,10 @@ describe('halo pause, resume, cancel and retry', () => {
 describe('halo doctor', () => {
   const findings = [
     { name: 'git', ok: 'ok', says: '2.39.5' },
-    { name: 'docker', ok: 'fail', says: 'nothing answers', mend: 'start it' },
+    { name: 'docker', ok: 'fail', says: 'nothing answers', fix: 'start it' },
   ] as const;
 
-  it('says how to mend what is missing, and ends with 5', async () => {
+  it('says how to fix what is missing, and ends with 5', async () => {
     const services = { diagnose: () => Promise.resolve([...findings]) };
     const result = await halo(['doctor'], { services });
     expect(result).toMatchObject({
@@ -772,10 +825,10 @@ describe('halo doctor', () => {
   });
 
   it('breaks long sentences between words, below their beginning, on a screen alone', async () => {
-    const mend = 'word '.repeat(30).trim();
-    const services = { diagnose: () => Promise.resolve([{ name: 'git', ok: 'warn', says: 'old', mend } as const]) };
+    const fix = 'word '.repeat(30).trim();
+    const services = { diagnose: () => Promise.resolve([{ name: 'git', ok: 'warn', says: 'old', fix } as const]) };
     const whole = await halo(['doctor'], { services });
-    expect(whole.stdout).toBe(`! git  old\n       → ${mend}\n`);
+    expect(whole.stdout).toBe(`! git  old\n       → ${fix}\n`);
     const shown = await halo(['doctor'], { services, terminal: { shown: true } });
     const [, first = '', second = ''] = shown.stdout.split('\n');
     expect(first.length).toBeLessThanOrEqual(100);

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { expect, it } from 'vitest';
 import { COMPLETION_SCRIPTS } from '../../src/cli/completion/completion-scripts.ts';
 
-it('the bash script hands the words to halo and takes its answer', () => {
+it('the bash script passes the words to halo and prints its answer', () => {
   const script = `
     halo() { printf 'first\\tits meaning\\nsecond\\t\\n'; }
     ${COMPLETION_SCRIPTS.bash}

@@ -3,10 +3,10 @@ import type { Command } from 'commander';
 import { describe, expect, it } from 'vitest';
 import { createCli } from '../../src/cli/cli.ts';
 import { buildProgram } from '../../src/cli/program.ts';
-import { processWorld } from '../../src/cli/process-io.ts';
+import { openProcessIo } from '../../src/cli/process-io.ts';
 
 const docs = await readFile(new URL('../../docs/commands.md', import.meta.url), 'utf8');
-const program = await buildProgram(createCli(processWorld([])));
+const program = await buildProgram(createCli(openProcessIo([])));
 
 /** Each command that does something, by its full name. */
 function commandsOf(command: Command, name: string): [string, Command][] {
@@ -24,7 +24,7 @@ const sections = new Map(
 const commands = commandsOf(program, 'halo');
 
 describe('docs/commands.md', () => {
-  it('has a section for each command, and none for commands that are not there', () => {
+  it('has a section for each command, and no other', () => {
     const documented = [...sections.keys()].filter((heading) => heading.startsWith('halo '));
     expect(documented.sort()).toEqual(commands.map(([name, command]) => usageOf(name, command)).sort());
   });

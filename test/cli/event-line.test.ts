@@ -1,17 +1,15 @@
 import { expect, it } from 'vitest';
 import { eventLine } from '../../src/cli/output/event-line.ts';
-import type { JournalEntry, JournalEvent } from '../../src/core/journal/events.ts';
+import type { JournalEntry } from '../../src/core/journal/events.ts';
 import { applyEvent } from '../../src/core/journal/fold-run.ts';
-import type { RunState } from '../../src/core/run-state.ts';
+import type { RunState } from '../../src/core/run/state.ts';
 import { paintPlain } from '../../src/tui/paint.ts';
-import { created, failed, passed } from '../support/journal.ts';
+import { created, failed, journalOf, passed } from '../support/journal.ts';
 
 /** What the operator of a server reads of a journal, without the times. */
 function linesOf(entries: JournalEntry[]): string[] {
   let state: RunState | undefined;
-  return entries.flatMap((entry, index) => {
-    const at = new Date(Date.UTC(2030, 0, 1, 0, 0, index)).toISOString();
-    const event: JournalEvent = { v: 1, seq: index + 1, at, ...entry };
+  return journalOf(entries).flatMap((event) => {
     state = applyEvent(state, event);
     const line = state && eventLine(event, state, paintPlain);
     return line === undefined ? [] : [line.replace(/^\d\d:\d\d:\d\d {2}/, '')];
@@ -29,7 +27,7 @@ it('the operator of a server reads a line for what begins and ends, and for what
       { type: 'run.ended', stopReason: 'PARTIAL', detail: '1 of 2 stories landed' },
     ]),
   ).toEqual([
-    'shop r1  submitted by somebody (2 stories, /home/me/shop)',
+    'shop r1  submitted by an unknown user (2 stories, /home/me/shop)',
     'shop r1  US-001 started',
     'shop r1  US-001 passed abcdef0 12.0s',
     'shop r1  US-002 started',

@@ -1,5 +1,5 @@
 import { expect, describe, it, beforeEach } from 'vitest';
-import { widthOf } from '../../src/lib/width.ts';
+import { stringWidth } from '../../src/lib/string-width.ts';
 import { runCli } from '../support/terminal/cli-world.ts';
 import { openMemory, type MemoryOperations } from '../support/memory-operations.ts';
 import { created, passed } from '../support/journal.ts';
@@ -55,10 +55,16 @@ describe('halo ls', () => {
     expect((await ls('--user', 'bob')).split('\n')[0]).not.toContain('PROJECT');
   });
 
+  it('lists what failed, which is not what succeeded or waits for a person', async () => {
+    expect(runsOf(await ls('--state', 'failed'))).toEqual([]);
+    operations.append('1ng62b2vp6qf5q0', { type: 'run.ended', stopReason: 'GATE_FAILED', detail: '' });
+    expect(runsOf(await ls('--state', 'failed'))).toEqual(['1ng62b2vp6qf5q0']);
+  });
+
   it.each([80, 60, 40])('fits a terminal of %i columns and keeps the end of paths', async (columns) => {
     const shown = await runCli(['ls'], { operations, services, columns, terminal: { shown: true } });
     const lines = shown.stdout.trimEnd().split('\n');
-    for (const line of lines) expect(widthOf(line)).toBeLessThan(columns);
+    for (const line of lines) expect(stringWidth(line)).toBeLessThan(columns);
     expect(lines[1]).toMatch(/….*\/api$/);
     expect(lines[2]).toMatch(/….*\/shop$/);
   });
@@ -75,9 +81,16 @@ describe('halo ls', () => {
     expect(runsOf(await ls(...flags))).toEqual(expected);
   });
 
-  it('says so when nothing fits', async () => {
+  it('refuses a state that no run can be in', async () => {
+    const refused = await runCli(['ls', '--state', 'bogus'], { operations, services });
+    expect(refused).toMatchObject({ code: 2, stdout: '' });
+    expect(refused.stderr).toContain('It must be a stop reason or one of: queued, running, waiting,');
+    expect(await ls('--state', 'waiting for approval')).toBe('');
+  });
+
+  it('reports that no run matches', async () => {
     const none = await runCli(['ls', '--user', 'eve'], { operations, services });
-    expect(none).toMatchObject({ code: 0, stdout: '', stderr: 'none of 2 runs fits\n' });
+    expect(none).toMatchObject({ code: 0, stdout: '', stderr: 'None of the 2 runs matches.\n' });
   });
 });
 

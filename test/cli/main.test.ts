@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { HaloError } from '../../src/core/failure/errors.ts';
 import { readTerminal } from '../../src/config/environment/terminal-settings.ts';
-import { takeColor } from '../../src/cli/take-color.ts';
+import { takeColor } from '../../src/cli/process-io.ts';
 import { COMMANDS, GROUPS } from '../../src/cli/program.ts';
 import { runCli } from '../support/terminal/cli-world.ts';
 import { openMemory } from '../support/memory-operations.ts';
@@ -32,11 +32,11 @@ describe('the command line', () => {
     [['runn'], "Unknown command 'runn'", 'Did you mean run?'],
     [['logs', 'x', '--storry', 'y'], "Unknown option '--storry'", 'Did you mean --story?'],
     [['replay', 'x'], "Required option '--story <id>'", '`halo replay --help`'],
-    [['bogus'], "Unknown command 'bogus'", 'hint:  `halo --help` shows how it is used.\n'],
+    [['bogus'], "Unknown command 'bogus'", 'hint:  Run `halo --help` for usage.\n'],
     [['bogus', '--help'], "Unknown command 'bogus'", '`halo --help`'],
     [['prd', 'bogus', '--help'], "Unknown command 'bogus'", '`halo prd --help`'],
-    [['config', 'shw'], "Unknown command 'shw'", 'Did you mean show? `halo config --help`'],
-    [['config', 'show', '--jsn'], "Unknown option '--jsn'", 'Did you mean --json? `halo config show --help`'],
+    [['config', 'shw'], "Unknown command 'shw'", 'Did you mean show? Run `halo config --help`'],
+    [['config', 'show', '--jsn'], "Unknown option '--jsn'", 'Did you mean --json? Run `halo config show --help`'],
     [
       ['completion', 'tcsh'],
       '<shell> cannot be "tcsh". It must be one of bash, zsh, fish.',
@@ -88,22 +88,20 @@ describe('the command line', () => {
   it('prints an error as JSON, too, where JSON is asked for', async () => {
     const result = await halo(['logs', 'x', '--raw', '--json']);
     const message = '--raw and --json exclude each other.';
-    const hint = '`halo logs --help` says what each of them prints.';
+    const hint = 'Run `halo logs --help` for their meanings.';
     expect(JSON.parse(result.stdout)).toEqual({ error: { code: 'USAGE', message, hint } });
     expect(result).toMatchObject({ code: 2, stderr: expect.stringContaining(message) as string });
   });
 
-  it('takes the blame for an error that nobody expected', async () => {
+  it('reports an unexpected error as a bug of halo', async () => {
     const result = await failing(new TypeError('x is not a function'));
     expect(result.code).toBe(1);
-    expect(result.stderr).toMatch(
-      /^error\[INTERNAL\]: x is not a function\nThis is a fault in halo \d.*\(Node.*\nhint:/,
-    );
+    expect(result.stderr).toMatch(/^error\[INTERNAL\]: x is not a function\nThis is a bug in halo \d.*\(Node.*\nhint:/);
     expect(result.stderr).not.toContain('at ');
     expect((await failing(new TypeError('x'), { debug: true })).stderr).toContain('caused by: TypeError: x\n    at ');
   });
 
-  it('lets nothing of an error through that a terminal obeys', async () => {
+  it('escapes terminal sequences in an error', async () => {
     const result = await failing(new HaloError('PRD_INVALID', 'bad \u001b]0;x\u0007title \u001b[2J'));
     expect(result.stderr).toBe('error[PRD_INVALID]: Bad <U+001B>]0;x<U+0007>title <U+001B>[2J.\n');
   });
@@ -142,7 +140,7 @@ it('--color decides before the environment, wherever it stands', async () => {
   expect(readTerminal(tty, { FORCE_COLOR: '1' }, 'never').color.stdout).toBe(false);
   expect(takeColor(['--color=never', 'ls', '--color=always', '--', '--color=never'])).toEqual({
     words: ['ls', '--', '--color=never'],
-    wish: 'always',
+    mode: 'always',
   });
   expect(await halo(['ls', '--color=always'])).toMatchObject({ code: 0 });
   expect(await halo(['ls', '--color=sometimes'])).toMatchObject({ code: 2 });
@@ -202,7 +200,7 @@ it('a command closes its operations even when it fails', async () => {
 });
 
 describe('what any command prints', () => {
-  it('passes through one place that spells what a terminal obeys, but for halo’s own colors', async () => {
+  it('passes through one place that escapes terminal sequences, except for halo’s colors', async () => {
     const evil = 'a\u009d0;t\u009cb\u202ec\u001b[8md';
     const landed = { branch: evil, from: '0'.repeat(40), to: '1'.repeat(40) };
     const operations = { ...openMemory(), land: () => Promise.resolve(landed) };

@@ -1,10 +1,10 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { composeServices, type Services } from '../../src/cli/compose.ts';
 import { runCli } from '../support/terminal/cli-world.ts';
 import { openMemory } from '../support/memory-operations.ts';
+import { tempDir } from '../support/temp-dir.ts';
 
 let folder: string;
 
@@ -25,10 +25,9 @@ const PRD = {
 };
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'halo prd ä '));
+  folder = tempDir('halo prd ä ');
   await writeFile(join(folder, 'prd.json'), JSON.stringify(PRD));
 });
-afterAll(() => rm(folder, { recursive: true }));
 
 function halo(words: string[], stdin?: string) {
   const real = composeServices([]);
@@ -53,8 +52,8 @@ describe('halo prd validate', () => {
       'US-1   pending  2         1         -      Cart [31m',
       'US-2   pending  1         0         US-1   Till',
       '',
-      'Read with care:',
-      '  - branchName is ignored: each run has a branch of its own',
+      'Notes:',
+      '  - branchName is ignored: each run has its own branch',
       '  - US-2: no acceptance criteria',
       '',
     ]);
@@ -73,7 +72,7 @@ describe('halo prd validate', () => {
     expect(strict.code).toBe(6);
     expect(strict.stderr).toContain('userStories[0].acceptanceCriteria: is missing');
     const other = await halo(['prd', 'validate', 'prd.json', '--as', 'hank']);
-    expect(other.stderr).toContain('not written as hank');
+    expect(other.stderr).toContain('not in the dialect hank');
     const unknown = await halo(['prd', 'validate', 'prd.json', '--as', 'hanumann']);
     expect(unknown).toMatchObject({ code: 2 });
     expect(unknown.stderr).toContain('There is no dialect "hanumann"; did you mean "hanuman"?');
@@ -91,7 +90,7 @@ describe('errors of halo prd validate --json', () => {
       error: {
         code: 'PRD_INVALID',
         problems: [
-          { line: 2, where: 'tasks[0].title', rule: 'is missing, and there is no description either' },
+          { line: 2, where: 'tasks[0].title', rule: 'is missing, and so is the description' },
           { line: 3, where: 'tasks[1].id', rule: 'must be a string, not a boolean' },
         ],
       },
@@ -121,7 +120,7 @@ describe('halo prd convert', () => {
       ].join('\n'),
     );
     expect(stderr).toContain('read: US-2: no acceptance criteria\n');
-    expect(stderr).toContain('changed: US-1: has no place for owner\n');
+    expect(stderr).toContain('changed: US-1: these fields are not kept: owner\n');
   });
 
   it('keeps what the PRD says of the whole and besides, and writes nothing that a terminal obeys', async () => {
@@ -144,7 +143,7 @@ describe('halo prd convert', () => {
     const { stdout, stderr } = await halo(['prd', 'convert', 'whole.json', '--to', 'markdown-stories']);
     expect(stdout).toContain('A <U+001B>[31mred<U+009B> shop\n\n## constraints\n\n- no tables\n');
     expect(stdout).toContain('\n**files:**\n\n- a.ts\n- b.ts\n\n**risk:** low\n');
-    expect(stderr).toBe('changed: the description of the whole is changed\n');
+    expect(stderr).toBe('changed: the description of the PRD is changed\n');
     const json = await halo(['prd', 'convert', 'whole.json', '--to', 'stories']);
     expect(json.stdout).toContain('A \\u001b[31mred\\u009b shop');
     expect(JSON.parse(json.stdout)).toMatchObject({
@@ -152,13 +151,22 @@ describe('halo prd convert', () => {
       stories: [{ files: ['a.ts', 'b.ts'] }],
     });
     const plain = await halo(['prd', 'convert', 'whole.json', '--to', 'array']);
-    expect(plain.stderr).toContain('changed: has no place for constraints of the whole\n');
+    expect(plain.stderr).toContain('changed: these fields of the PRD are not kept: constraints\n');
+  });
+
+  it('keeps other lists that are called like criteria', async () => {
+    const story = '### US-1: Ship\n\n**Steps:** tag, then push\n\n**Acceptance Criteria:**\n\n- [ ] it is out\n';
+    await writeFile(join(folder, 'steps.md'), story);
+    for (const to of ['ralph', 'tasks', 'grouped']) {
+      const { stdout, stderr } = await halo(['prd', 'convert', 'steps.md', '--to', to]);
+      expect({ to, stderr, kept: stdout.includes('tag, then push') }).toMatchObject({ to, kept: true });
+    }
   });
 
   it('refuses what the dialect cannot hold', async () => {
     const { code, stdout, stderr } = await halo(['prd', 'convert', 'prd.json', '--to', 'hanuman']);
     expect({ code, stdout }).toEqual({ code: 6, stdout: '' });
     expect(stderr).toContain('cannot be written as hanuman: hanuman:');
-    expect(stderr).toContain('must hold at least one criterion');
+    expect(stderr).toContain('must contain at least one criterion');
   });
 });

@@ -1,21 +1,20 @@
-import { mkdirSync, mkdtempSync, realpathSync, renameSync, rmSync, symlinkSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, realpathSync, renameSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { runCli } from '../support/terminal/cli-world.ts';
 import { openMemory } from '../support/memory-operations.ts';
 import { created } from '../support/journal.ts';
+import { tempDir } from '../support/temp-dir.ts';
 
 const RUN = '0tbq4m8k7xw2dhe';
 let folder: string;
 let home: string;
 
 beforeEach(() => {
-  folder = realpathSync(mkdtempSync(join(tmpdir(), 'halo-resume-')));
+  folder = realpathSync(tempDir('halo-resume'));
   home = join(folder, 'home');
   mkdirSync(join(home, 'runs', RUN), { recursive: true });
 });
-afterEach(() => rmSync(folder, { recursive: true }));
 
 /** `halo run --resume`, of a run that is done, in `cwd`. */
 async function resume(run: string, { cwd = folder, apiUrl }: { cwd?: string; apiUrl?: string } = {}) {
@@ -23,7 +22,7 @@ async function resume(run: string, { cwd = folder, apiUrl }: { cwd?: string; api
   operations.addRun([created(RUN, 0), { type: 'run.ended', stopReason: 'SUCCESS', detail: '' }]);
   const services = {
     readHost: () => Promise.resolve({ home, redisUrl: undefined, apiUrl, apiToken: undefined }),
-    checkResume: () => Promise.resolve(),
+    assertResumable: () => Promise.resolve(),
   };
   return runCli(['run', '--resume', run], { operations, services, cwd });
 }
@@ -57,7 +56,7 @@ describe('halo run --resume', () => {
     expect(await resume(join(folder, 'other-home/runs', RUN))).toMatchObject({ code: 0 });
   });
 
-  it('takes the directory that the server of the run told', async () => {
+  it('accepts the directory that the server of the run reported', async () => {
     expect(await resume(`/srv/halo/runs/${RUN}`, { apiUrl: 'http://halo.test' })).toMatchObject({ code: 0 });
   });
 
@@ -65,7 +64,7 @@ describe('halo run --resume', () => {
     ['a path elsewhere', () => join(folder, RUN), 'is not a run directory below'],
     ['a file of a run', () => join(home, 'runs', RUN, 'run.json'), 'is not a run directory below'],
     ['all runs', () => join(home, 'runs'), 'is not a run directory below'],
-    ['an id that is none', () => 'zzz', 'There is no run'],
+    ['an id that is none', () => 'zzz', 'No run matches'],
   ])('refuses %s', async (_what, run, says) => {
     const { code, stdout, stderr } = await resume(run());
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });

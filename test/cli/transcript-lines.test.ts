@@ -2,7 +2,9 @@ import { PassThrough } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import { transcriptPrinter } from '../../src/cli/logs/transcript-lines.ts';
 import type { JournalEvent } from '../../src/core/journal/events.ts';
+import { describeEvent } from '../../src/core/transcript/transcript.ts';
 import { paintPlain } from '../../src/tui/paint.ts';
+import { created } from '../support/journal.ts';
 
 const SAID: JournalEvent = {
   v: 1,
@@ -24,7 +26,7 @@ async function printed({ shown, columns }: { shown: boolean; columns: number }):
 }
 
 describe('the transcript', () => {
-  it('goes on below its own text where a line of a terminal ends', async () => {
+  it('wraps a long line below its own text', async () => {
     expect(await printed({ shown: true, columns: 63 })).toEqual([
       '    0.0s  US-001    agent    I read the guide, the code and the',
       '                             tests first.',
@@ -34,5 +36,12 @@ describe('the transcript', () => {
   it('has one line for each of the agent’s, in a file and on a very narrow terminal', async () => {
     expect(await printed({ shown: false, columns: 63 })).toHaveLength(1);
     expect(await printed({ shown: true, columns: 40 })).toHaveLength(1);
+  });
+
+  it('names no project where the PRD has none', () => {
+    const event = { v: 1 as const, seq: 1, at: '2030-01-01T00:00:00.000Z', ...created(undefined, ['US-001']) };
+    const text = (project: string) => JSON.stringify(describeEvent({ ...event, prd: { ...event.prd, project } }));
+    expect(text('shop')).toContain('1 story of shop, /home/me/shop');
+    expect(text('')).toContain('1 story, /home/me/shop');
   });
 });

@@ -18,7 +18,7 @@ describe('with HALO_URL set, a command says which machine it speaks of', () => {
     ['doctor', ['doctor']],
     ['config show', ['config', 'show']],
   ])('halo %s: this one', async (name, words) => {
-    const says = `on this machine: \`halo ${name}\` does not ask the server ${SERVER} (HALO_URL)\n`;
+    const says = `on this machine: \`halo ${name}\` does not use the server ${SERVER} (HALO_URL)\n`;
     expect((await halo(words, 'http://ann:secret@halo.test:7070/')).stderr).toBe(says);
     expect((await halo(words, undefined)).stderr).toBe('');
   });
@@ -31,7 +31,7 @@ describe('with HALO_URL set, a command says which machine it speaks of', () => {
 
   it('halo ls: the server, at a terminal', async () => {
     expect((await halo(['ls'], SERVER, true)).stderr).toContain(`on the server ${SERVER} (HALO_URL)`);
-    expect((await halo(['ls'], SERVER)).stderr).toBe('no runs yet: halo run prd.json\n');
+    expect((await halo(['ls'], SERVER)).stderr).toBe('No runs yet. Start one with `halo run prd.json`.\n');
   });
 
   it('but no help page does', async () => {

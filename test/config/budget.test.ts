@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { parseConfigFile } from '../../src/config/load/config-file.ts';
-import { refuseRemoteOptions } from '../../src/config/remote.ts';
+import { assertRemoteOptions } from '../../src/config/trust/trust.ts';
 import { resolveConfig } from '../../src/config/resolve.ts';
 
 interface Sources {
@@ -93,8 +93,8 @@ describe('prices and rates', () => {
     expect(resolve({ env: { HALO_RATE: '{"gpt-5.5"={tpm=9}}' } }).config.rate).toEqual({ 'gpt-5.5': { tpm: 9 } });
   });
 
-  test('whose names lack quotes are refused with a word about it', () => {
-    expect(refusal({ home: '[prices.gpt-5.5]\ninput = 1\noutput = 2' })).toContain('a name with dots needs quotes');
+  test('are refused with a hint if their names lack quotes', () => {
+    expect(refusal({ home: '[prices.gpt-5.5]\ninput = 1\noutput = 2' })).toContain('a name with dots must be quoted');
     expect(refusal({ home: '[rate."m"]\nrpm = 0' })).toContain('rate.m.rpm: must be a whole number');
   });
 
@@ -108,7 +108,7 @@ describe('prices and rates', () => {
   test.each(['budget.day_usd=9', 'prices.m={input=0,output=0}', 'rate.m={rpm=1}'])(
     'and budgets are refused from another machine: %s',
     (option) => {
-      expect(() => refuseRemoteOptions([option])).toThrow('cannot be set from another machine');
+      expect(() => assertRemoteOptions([option])).toThrow('cannot be set from another machine');
     },
   );
 });

@@ -1,10 +1,11 @@
 import { expect, test } from 'vitest';
 import { parseConfigFile } from '../../src/config/load/config-file.ts';
-import { resolveConfig, type ConfigSources } from '../../src/config/resolve.ts';
+import type { ConfigSources } from '../../src/config/load/load-layers.ts';
+import { resolveConfig } from '../../src/config/resolve.ts';
 
 const file = (text: string) => parseConfigFile('/somewhere/config.toml', text);
 
-test('limits come from config.toml of HALO_HOME, and what it does not name has none', () => {
+test('limits come from config.toml of HALO_HOME, and all others are unlimited', () => {
   const home = file('[fleet]\nmax = 3\nper_user = 2\n[fleet.per_agent]\nclaude = 1\n');
   expect(resolveConfig({ cwd: '/', home }).fleet).toEqual({ max: 3, perUser: 2, perAgent: { claude: 1 } });
   expect(resolveConfig({ cwd: '/' }).fleet).toEqual({ perAgent: {} });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { guessGates } from '../../src/config/guess.ts';
+import { guessGates } from '../../src/config/output/guess-gates.ts';
 
 const guess = (files: Record<string, string>) => guessGates(new Map(Object.entries(files)));
 
@@ -76,12 +76,12 @@ describe('Python', () => {
     const files = { 'pyproject.toml': `${dev}[tool.ruff]\n[tool.mypy]\n[tool.pytest.ini_options]`, 'uv.lock': '' };
     expect(guess(files)).toMatchObject({
       setup: ['uv sync --frozen'],
-      gates: ['uv run ruff check .', 'uv run mypy .', 'uv run pytest'],
+      gates: ['uv run ruff check .', 'uv run mypy .', 'uv run pytest -v'],
       reasons: ['there is a uv.lock', 'ruff is configured', 'mypy is configured', 'the project uses pytest'],
     });
   });
 
-  test('a tool that is configured but not installed is no gate, and the file says so', () => {
+  test('a tool that is configured but not installed is no gate, with a comment in the file', () => {
     const files = {
       'pyproject.toml': '[tool.ruff]\nline-length = 100\n[tool.poetry.dev-dependencies]\nmypy = "1"\n[tool.mypy]',
       'poetry.lock': '',
@@ -96,7 +96,7 @@ describe('Python', () => {
   test('requirements go into an environment of their own', () => {
     expect(guess({ 'requirements.txt': 'pytest==8.0' })).toMatchObject({
       setup: ['python3 -m venv .venv && .venv/bin/pip install -r requirements.txt'],
-      gates: ['.venv/bin/pytest'],
+      gates: ['.venv/bin/pytest -v'],
     });
   });
 

@@ -24,7 +24,7 @@ test('a URL of the wrong kind is refused without repeating it', () => {
     /^HALO_REDIS_URL is not a URL of the form redis:[^2]*$/,
   );
   expect(() => readHost({ HALO_URL: 'localhost:80' })).toThrow(
-    'HALO_URL is not a URL of the form http://… or https://…',
+    'HALO_URL is not a URL of the form http://… or https://….',
   );
 });
 
@@ -44,7 +44,7 @@ test('how long a silent worker keeps its stories may be said, within reason', ()
   }
 });
 
-test('no failpoint is armed unless the environment says so', () => {
+test('no failpoint is armed unless the environment sets one', () => {
   expect(readFailpoints({ HALO_FAILPOINT: '' })).toEqual([]);
   expect(readFailpoints({ HALO_FAILPOINT: 'agent.after:hang' })).toMatchObject([{ at: 'agent.after', fault: 'hang' }]);
 });

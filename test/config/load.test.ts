@@ -1,15 +1,12 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { findRepoConfig, readConfigFile } from '../../src/config/load/config-file.ts';
+import { tempDir } from '../support/temp-dir.ts';
 
 let dir: string;
-beforeEach(async () => {
-  dir = await mkdtemp(join(tmpdir(), 'halo config é '));
-});
-afterEach(async () => {
-  await rm(dir, { recursive: true, force: true });
+beforeEach(() => {
+  dir = tempDir('halo config é ');
 });
 
 test('a file that is not there is no configuration', async () => {
@@ -28,7 +25,7 @@ test('a repository may keep its configuration in either place, but not in both',
   await writeFile(join(dir, 'halo.toml'), '');
   await expect(findRepoConfig(dir)).rejects.toMatchObject({
     code: 'CONFIG_INVALID',
-    message: `There are two configuration files: ${join(dir, 'halo.toml')} and ${join(dir, '.halo', 'config.toml')}`,
+    message: `There are two configuration files: ${join(dir, 'halo.toml')} and ${join(dir, '.halo', 'config.toml')}.`,
   });
 });
 
@@ -45,6 +42,6 @@ test('a folder in place of the file is refused', async () => {
   await mkdir(join(dir, 'halo.toml'));
   await expect(findRepoConfig(dir)).rejects.toMatchObject({
     code: 'CONFIG_INVALID',
-    message: `${join(dir, 'halo.toml')} cannot be read (EISDIR)`,
+    message: `${join(dir, 'halo.toml')} cannot be read (EISDIR).`,
   });
 });

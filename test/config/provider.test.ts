@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { parseConfigFile } from '../../src/config/load/config-file.ts';
-import { resolveConfig, type ConfigSources } from '../../src/config/resolve.ts';
+import type { ConfigSources } from '../../src/config/load/load-layers.ts';
+import { resolveConfig } from '../../src/config/resolve.ts';
 
 const resolve = (more: { home?: string; repo?: string } & Partial<Omit<ConfigSources, 'home' | 'repo'>>) => {
   const { home, repo, ...rest } = more;
@@ -24,7 +25,7 @@ describe('a provider', () => {
     expect(modelOf({ set: ['agent=codex'] }).api).toBe('openai');
   });
 
-  test('is given to a command of the user only where that is said', () => {
+  test('is given to a command of the user only if configured', () => {
     const command = ['agent=command', 'agents.command.run=cat'];
     expect(modelOf({ set: command }).api).toBeUndefined();
     expect(modelOf({ set: [...command, 'agents.command.model=openai'] }).api).toBe('openai');

@@ -25,7 +25,7 @@ test('the docs list exactly the keys of the schema, with their types, defaults a
   const expected = [...CONFIG_KEYS.values()].map(({ name, type, default: preset, meaning }) => {
     return { key: name, type, default: toToml(preset), meaning: meaning.replaceAll('`', '') };
   });
-  // With HALO_TEST_RECORD the table is written anew from the schema.
+  // With HALO_TEST_RECORD, this test rewrites the table from the schema.
   if (process.env.HALO_TEST_RECORD !== undefined) writeFileSync(PAGE, DOCS.replace(/(^\| `.*\n)+/m, writeTable()));
   else expect(documented).toEqual(expected);
 });

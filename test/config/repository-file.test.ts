@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { CONFIG_KEYS } from '../../src/config/keys.ts';
 import { parseConfigFile } from '../../src/config/load/config-file.ts';
-import { refuseRemoteOptions } from '../../src/config/remote.ts';
+import { assertRemoteOptions } from '../../src/config/trust/trust.ts';
 import { resolveConfig } from '../../src/config/resolve.ts';
 
 /**
  * What the file of a repository, which others write, may do with each key. A new key must be put into one of these
- * tables: nobody gets to set something from a repository because it was forgotten.
+ * tables: no key can be set from a repository because it was forgotten.
  */
 
 /** It may choose these: they decide what happens inside of sandboxes, or to the repository itself. */
@@ -181,7 +181,7 @@ describe('the file of a repository', () => {
     }
   });
 
-  test('may add protected paths, and take out halo’s own, but none that the user protects', () => {
+  test('may add protected paths, and remove built-in ones, but none of the user’s', () => {
     const protect = 'land.protect = ["!infra/**", "!docs/AGENTS.md"]';
     const { config } = resolve({ home: 'land.protect = ["infra/**"]', repo: protect });
     expect(config.land.protect).toEqual(['!infra/**', '!docs/AGENTS.md', 'infra/**']);
@@ -225,7 +225,7 @@ test.each([
   'network.agent_registries=["npm"]',
   'sandbox.images=["*"]',
 ])('an option from another machine may not touch this one: %s', (option) => {
-  expect(() => refuseRemoteOptions([option])).toThrow('cannot be set from another machine');
+  expect(() => assertRemoteOptions([option])).toThrow('cannot be set from another machine');
 });
 
 describe('a request over the network', () => {
@@ -241,7 +241,13 @@ describe('a request over the network', () => {
     },
   );
 
-  test('is held by the defaults where nobody says anything', () => {
+  test('names the place where a refused setting can be given', () => {
+    const ask = () => resolve({ home: 'limits.idle = "8s"', repo: '', set: ['limits.idle=20m'], remote: true });
+    const hint = expect.stringMatching(/on the server, with HALO_URL unset/) as string;
+    expect(ask).toThrow(expect.objectContaining({ hint }) as Error);
+  });
+
+  test('is limited by the defaults without other settings', () => {
     const ask = (option: string) => () => resolve({ repo: '', set: [option], remote: true });
     for (const option of ['limits.memory=1000g', 'limits.output=1t', 'limits.disk=11g', 'tests.baseline=never'])
       expect(ask(option)).toThrow('a request may not be looser than');

@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { HaloError } from '../../src/core/failure/errors.ts';
 import { parseConfigFile } from '../../src/config/load/config-file.ts';
-import { refuseRemoteOptions } from '../../src/config/remote.ts';
-import { resolveConfig, type ConfigSources } from '../../src/config/resolve.ts';
+import { assertRemoteOptions } from '../../src/config/trust/trust.ts';
+import type { ConfigSources } from '../../src/config/load/load-layers.ts';
+import { resolveConfig } from '../../src/config/resolve.ts';
 
 const home = (text: string) => parseConfigFile('/home/ada/.halo/config.toml', text);
 const repo = (text: string) => parseConfigFile('/repo/halo.toml', text);
@@ -191,7 +192,7 @@ describe('values on the command line and in the environment', () => {
 
   test('an option that is not key=value is wrong usage', () => {
     expect(() => resolve({ set: ['gates'] })).toThrow(
-      expect.objectContaining({ code: 'USAGE', message: '-c takes key=value, not "gates"' }) as Error,
+      expect.objectContaining({ code: 'USAGE', message: '-c takes key=value, not "gates".' }) as Error,
     );
     expect(refusal({ set: ['gates=["a"'] })).toBe('-c: gates: not valid TOML: ["a"');
     expect(refusal({ set: ['agents.command.run="say \\{"'] })).toBe(
@@ -206,6 +207,8 @@ describe('errors', () => {
     ['memory = "4g"', ':1: memory: unknown key; did you mean "limits.memory"?'],
     ['agent = "codex"\n\n[limit]\ncpus = 1', ':3: limit: unknown key; did you mean "limits"?'],
     ['[command]\nrun = ["./agent"]', ':1: command: unknown key; did you mean "agents.command"?'],
+    ['[sandbox]\nimage = "x"', ':2: sandbox.image: unknown key; did you mean "image"?'],
+    ['[model]\nkey = "x"', ':2: model.key: unknown key; did you mean "model.key_env"?'],
     ['[limits]\ncpus = 1\nmemroy = "4g"', ':3: limits.memroy: unknown key; did you mean "limits.memory"?'],
     ['[money]\nrun_usd = 3', ':1: money: unknown key'],
     ['limits = 3', ':1: limits: must be a table'],
@@ -242,8 +245,8 @@ describe('errors', () => {
     ['[retry]\njitter = 2', ':2: retry.jitter: must be a number from 0 to 1'],
     ['[land]\nmode = "merge"', ':2: land.mode: must be one of "branch", "ff", "worktree"'],
     ['[profiles.ci]\nagnt = "codex"', ':2 [profiles.ci]: agnt: unknown key; did you mean "agent"?'],
-    ['agent = "command"', ':1: agent: "command" needs agents.command.run, the command line to start'],
-    ['[model]\nmode = "replay"', ':2: model.mode: "replay" needs model.cassettes, the folder to replay from'],
+    ['agent = "command"', ':1: agent: "command" requires agents.command.run'],
+    ['[model]\nmode = "replay"', ':2: model.mode: "replay" requires model.cassettes, the folder of the cassettes'],
     ['[retry]\nbackoff = "1h"', ':2: retry.backoff: must not be longer than retry.max_backoff (default)'],
   ])('%j', (text, message) => {
     expect(refusal({ repo: repo(text) })).toBe(`/repo/halo.toml${message}`);
@@ -277,7 +280,7 @@ describe('errors', () => {
     expect(refusal({ repo: repo(`[network]\n${line}`) })).toContain(way);
     expect(() => resolve({ home: home(`[network]\n${line}`) })).not.toThrow();
     const option = `network.${line.replace(' = ', '=')}`;
-    expect(() => refuseRemoteOptions([option])).toThrow(`${key} cannot be set from another machine`);
+    expect(() => assertRemoteOptions([option])).toThrow(`${key} cannot be set from another machine`);
   });
 
   test('public addresses and registries are the repository’s to name', () => {
@@ -315,13 +318,13 @@ describe('errors', () => {
     const error = failure({ ...files, profile: 'fst' });
     expect([error.message, error.hint]).toEqual([
       'There is no profile "fst"; did you mean "fast"?',
-      'Profiles that exist: ci, fast.',
+      'Use one of these profiles: ci, fast.',
     ]);
-    expect(failure({ profile: 'x' }).hint).toBe('No file defines a profile.');
+    expect(failure({ profile: 'x' }).hint).toBe('Define [profiles.<name>] in a configuration file first.');
   });
 
   test('signing needs a key', () => {
-    expect(refusal({ set: ['git.sign=ssh'] })).toBe('-c: git.sign: "ssh" needs git.signing_key, the path of the key');
+    expect(refusal({ set: ['git.sign=ssh'] })).toBe('-c: git.sign: "ssh" requires git.signing_key');
     const { config } = resolve({ home: home('[git]\nsign = "ssh"\nsigning_key = "key"') });
     expect(config.git).toMatchObject({ sign: 'ssh', signingKey: '/home/ada/.halo/key' });
   });

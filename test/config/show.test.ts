@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { parseConfigFile } from '../../src/config/load/config-file.ts';
 import { resolveConfig } from '../../src/config/resolve.ts';
-import { pickSettings, showConfig, showConfigJson } from '../../src/config/output/format-config.ts';
+import { filterSettings, formatConfig, formatConfigJson } from '../../src/config/output/format-config.ts';
 
 const resolved = resolveConfig({
   repo: parseConfigFile('/repo/halo.toml', 'gates = ["npm test"]\n[env]\nTZ = "UTC"'),
@@ -10,7 +10,7 @@ const resolved = resolveConfig({
 });
 
 test('each key is shown with its value as written and who set it, in columns', () => {
-  const lines = showConfig(resolved.settings).trimEnd().split('\n');
+  const lines = formatConfig(resolved.settings).trimEnd().split('\n');
   const cells = lines.map((line) => line.trim().split(/ {2,}/));
   expect(cells).toContainEqual(['gates', '[ "npm test" ]', '/repo/halo.toml:1']);
   expect(cells).toContainEqual(['env.TZ', '"UTC"', '/repo/halo.toml:3']);
@@ -21,15 +21,15 @@ test('each key is shown with its value as written and who set it, in columns', (
 });
 
 test('machines get value and origin of each key', () => {
-  const json = showConfigJson(resolved.settings);
+  const json = formatConfigJson(resolved.settings);
   expect(json['limits.memory']).toEqual({ value: '2g', origin: 'HALO_LIMITS_MEMORY' });
   expect(json['model.cassettes']).toEqual({ value: null, origin: 'default' });
   expect(json.setup).toEqual({ value: [], origin: 'default' });
 });
 
 test('one key, one table, or what is not as by default', () => {
-  const names = (...how: Parameters<typeof pickSettings>[1][]) =>
-    how.map((each) => pickSettings(resolved.settings, each).map(({ key }) => key));
+  const names = (...how: Parameters<typeof filterSettings>[1][]) =>
+    how.map((each) => filterSettings(resolved.settings, each).map(({ key }) => key));
   expect(names({ changed: true })[0]?.sort()).toEqual(['env.TZ', 'gates', 'limits.memory']);
   expect(names({ name: 'limits.memory' }, { name: 'env' })).toEqual([['limits.memory'], ['env.TZ']]);
   expect(names({ name: 'limits' })[0]).toContain('limits.cpus');
@@ -40,7 +40,7 @@ test('a long value is cut, except where it is shown alone', () => {
   const run = 'echo a line of a script\n'.repeat(40);
   const set = ['agent=command', `agents.command.run=${JSON.stringify(run)}`];
   const { settings } = resolveConfig({ env: {}, cwd: '/', set });
-  const lines = showConfig(pickSettings(settings, { changed: true })).split('\n');
+  const lines = formatConfig(filterSettings(settings, { changed: true })).split('\n');
   expect(Math.max(...lines.map((line) => line.length))).toBeLessThan(220);
-  expect(showConfig(pickSettings(settings, { name: 'agents.command.run' })).length).toBeGreaterThan(run.length);
+  expect(formatConfig(filterSettings(settings, { name: 'agents.command.run' })).length).toBeGreaterThan(run.length);
 });

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { guessGates } from '../../src/config/guess.ts';
+import { guessGates } from '../../src/config/output/guess-gates.ts';
 import { parseConfigFile } from '../../src/config/load/config-file.ts';
 import { resolveConfig } from '../../src/config/resolve.ts';
-import { renderTemplate } from '../../src/config/output/init-template.ts';
+import { renderInitTemplate } from '../../src/config/output/init-template.ts';
 
 const NODE = new Map([
   ['package.json', '{"scripts": {"test": "node --test", "lint": "eslint \\"src\\""}}'],
@@ -10,14 +10,14 @@ const NODE = new Map([
 ]);
 
 test('holds what was guessed, says why, and allows the registry that setup reads', () => {
-  const text = renderTemplate(guessGates(NODE));
+  const text = renderInitTemplate(guessGates(NODE));
   const network = { registries: ['npm'], allow: [] };
   expect(resolve(text)).toMatchObject({ setup: ['npm ci'], gates: ['npm run lint', 'npm test'], network });
-  expect(text).toContain('# guessed: package-lock.json: npm ci');
+  expect(text).toContain('# detected: package-lock.json: npm ci');
 });
 
 test('holds the variables and hosts that a guess needs', () => {
-  const text = renderTemplate(
+  const text = renderInitTemplate(
     guessGates(
       new Map([
         ['Gemfile', ''],
@@ -31,14 +31,14 @@ test('holds the variables and hosts that a guess needs', () => {
   });
 });
 
-test('leaves gates to the user where nothing is recognised, and says so', () => {
-  const text = renderTemplate(guessGates(new Map([['README.md', '# x']])));
+test('leaves gates to the user where nothing is recognised, with a comment', () => {
+  const text = renderInitTemplate(guessGates(new Map([['README.md', '# x']])));
   expect(resolve(text).gates).toBeUndefined();
-  expect(text).toContain('halo refuses to start without gates');
+  expect(text).toContain('halo does not start without gates');
 });
 
 test('is valid with every commented setting switched on, and then gives the defaults', () => {
-  const text = renderTemplate(guessGates(NODE)).replace(/^# (\w+ = )/gm, '$1');
+  const text = renderInitTemplate(guessGates(NODE)).replace(/^# (\w+ = )/gm, '$1');
   expect(resolve(text)).toEqual({
     ...resolve(''),
     setup: ['npm ci'],

@@ -3,10 +3,11 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { agentAdapter } from '../../src/agents/registry.ts';
 import { parseConfigFile } from '../../src/config/load/config-file.ts';
-import { resolveConfig, type ConfigSources } from '../../src/config/resolve.ts';
+import type { ConfigSources } from '../../src/config/load/load-layers.ts';
+import { resolveConfig } from '../../src/config/resolve.ts';
 import { AGENT_IDS } from '../../src/core/agent.ts';
-import { classify, decideRetry, type FailureFacts } from '../../src/core/failure/failure.ts';
-import { causeOf } from '../../src/gateway/model/provider-error.ts';
+import { classifyFailure, decideRetry, type FailureFacts } from '../../src/core/failure/failure.ts';
+import { failureCauseOf } from '../../src/gateway/model/provider-error.ts';
 import { readRun } from '../agents/read-run.ts';
 
 const REAL = ['codex', 'claude', 'opencode', 'gemini'] as const;
@@ -34,8 +35,8 @@ const repo = (text: string) => parseConfigFile('/repo/halo.toml', text);
 
 const decide = (facts: FailureFacts, failures = 0) =>
   decideRetry({
-    kind: classify(facts),
-    before: { [classify(facts).class]: failures },
+    kind: classifyFailure(facts),
+    before: { [classifyFailure(facts).class]: failures },
     policy: { ...configOf({}).retry, attempts: 3, jitter: 0 },
     seed: 'x',
   });
@@ -54,14 +55,14 @@ describe('the boundary to agents', () => {
     }
   });
 
-  it('tells errors apart, and each kind has its rule for another try', () => {
+  it('distinguishes errors, and each kind has its own retry rule', () => {
     for (const id of REAL) {
       expect(recorded(id, 'prose').outcome.kind, id).toBe('invalid');
       expect(recorded(id, 'http-401').outcome.kind, id).toBe('error');
     }
     expect(decide({ stopReason: 'INVALID_OUTPUT' })).toMatchObject({ class: 'agent', retry: { nth: 1, of: 2 } });
     // The gateway sees what the provider answered, whatever the agent makes of it.
-    const answered = (status: number) => decide({ stopReason: 'ENGINE_ERROR', ...causeOf(status) });
+    const answered = (status: number) => decide({ stopReason: 'ENGINE_ERROR', ...failureCauseOf(status) });
     expect(answered(429)).toMatchObject({ class: 'provider', rule: 'wait' });
     expect(answered(503)).toMatchObject({ class: 'provider', rule: 'wait' });
     expect(answered(401)).toEqual({ class: 'provider', rule: 'halt' });
@@ -72,7 +73,7 @@ describe('the boundary to agents', () => {
     expect(second?.retry?.waitMs).toBeGreaterThan(first?.retry?.waitMs ?? Infinity);
     expect(third).toEqual({ class: 'agent', rule: 'halt' });
     // What will pass by itself has a number of its own.
-    const passing: FailureFacts = { stopReason: 'ENGINE_ERROR', ...causeOf(429) };
+    const passing: FailureFacts = { stopReason: 'ENGINE_ERROR', ...failureCauseOf(429) };
     const { retries } = configOf({}).retry.classes.provider;
     const waits = Array.from({ length: retries + 1 }, (_, failures) => decide(passing, failures).retry?.waitMs);
     const [once = Infinity, twice = 0] = waits;
@@ -80,7 +81,7 @@ describe('the boundary to agents', () => {
     expect(waits.indexOf(undefined)).toBe(retries);
   });
 
-  it('has no agent named on its other side: what works on stories knows none', () => {
+  it('is complete: the worker names no agent', () => {
     const worker = join(import.meta.dirname, '../../src/worker');
     const files = readdirSync(worker, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'));
     expect(files.length).toBeGreaterThan(20);

@@ -4,22 +4,22 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { composeServices, type Services } from '../../src/cli/compose.ts';
 import { complete } from '../../src/cli/completion/complete.ts';
 import { createCli } from '../../src/cli/cli.ts';
-import { processWorld } from '../../src/cli/process-io.ts';
+import { openProcessIo } from '../../src/cli/process-io.ts';
 import { runCli } from '../support/terminal/cli-world.ts';
 import { openMemory } from '../support/memory-operations.ts';
-import { makeRepository, type TestRepository } from '../support/repository/repository.ts';
-import { attempt, created } from '../support/runs.ts';
+import type { TestRepository } from '../support/repository/repository.ts';
+import { created, failed, passed } from '../support/journal.ts';
+import { newRepository } from '../support/repository/new-repository.ts';
 
 let repository: TestRepository;
 let operations: ReturnType<typeof openMemory>;
 
 beforeEach(() => {
-  repository = makeRepository({ 'src/a.txt': 'a\n' }, 'shop ä');
+  repository = newRepository({ 'src/a.txt': 'a\n' }, 'shop ä');
   operations = openMemory();
 });
 afterEach(() => {
   vi.unstubAllEnvs();
-  repository.remove();
 });
 
 function halo(words: string[], cwd = repository.root) {
@@ -78,7 +78,7 @@ describe('halo prd new', () => {
       'still has placeholders of a new PRD: description; US-001: title, description, acceptanceCriteria',
     );
     expect(template.stderr).toContain('`halo prd edit cart`');
-    const words = { 'What shall be there in the end.': 'A shop.', 'The first story, in a few words': 'Add a cart' };
+    const words = { 'What must exist in the end.': 'A shop.', 'The first story, in a few words': 'Add a cart' };
     const more = {
       'As a user, I want this, so that that.': 'As a customer.',
       'Something that can be checked': 'It adds',
@@ -106,7 +106,7 @@ describe('halo prd new', () => {
     writeFileSync(inPrd('gate', ''), 'a file');
     expect(await halo(['prd', 'new', 'gate'])).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining('cannot be made: a file is in its place') as string,
+      stderr: expect.stringContaining('cannot be created: a file with that name exists') as string,
     });
   });
 
@@ -131,7 +131,7 @@ describe('halo prd status', () => {
       { id: 'US-002', priority: 2 },
       { id: 'US-003', priority: 3, inProgress: true },
     ]);
-    const run = operations.addRun([{ ...created(['US-002']), prdPath: inPrd('cart') }, ...attempt('US-002', false)]);
+    const run = operations.addRun([{ ...created(undefined, ['US-002']), prdPath: inPrd('cart') }, ...failed('US-002')]);
     const { code, stdout } = await halo(['prd', 'status']);
     expect(code).toBe(0);
     expect(stdout).toContain('done     1 of 3 stories (33 %)\n');
@@ -146,15 +146,15 @@ describe('halo prd status', () => {
       { id: 'US-001', priority: 1 },
       { id: 'US-002', priority: 2 },
     ]);
-    const begun = attempt('US-001').slice(0, 2);
-    const run = operations.addRun([{ ...created(['US-001', 'US-002']), prdPath: inPrd('cart') }, ...begun]);
+    const begun = passed('US-001').slice(0, 2);
+    const run = operations.addRun([{ ...created(undefined, ['US-001', 'US-002']), prdPath: inPrd('cart') }, ...begun]);
     operations.append(run, { type: 'run.paused', by: 'ada', now: false });
     const { stdout } = await halo(['prd', 'status']);
     expect(stdout).toContain(`active   US-001  Title of US-001\nrun      ${run}  pausing\n`);
     expect((await halo(['prd', 'list'])).stdout).toMatch(/^cart {2}0\/2 +US-001 /m);
   });
 
-  it('says what comes next where none is active: the lowest priority that has not passed', async () => {
+  it('names the next story where none is active: the lowest priority that has not passed', async () => {
     writePrd('cart', [
       { id: 'US-003', priority: 3 },
       { id: 'US-001', priority: 1, passes: true },
@@ -168,7 +168,7 @@ describe('halo prd status', () => {
     writePrd('cart', []);
     writePrd('till', []);
     expect(await halo(['prd', 'status'])).toMatchObject({ code: 2 });
-    expect((await halo(['prd', 'status', 'shop'])).stderr).toContain('There are cart, till.');
+    expect((await halo(['prd', 'status', 'shop'])).stderr).toContain('Named PRDs: cart, till.');
     rmSync(inPrd('till'));
     mkdirSync(inPrd('till'));
     const damaged = await halo(['prd', 'status', 'till']);
@@ -178,7 +178,7 @@ describe('halo prd status', () => {
 
 describe('halo prd list', () => {
   it('lists all PRDs with how far they are, also those that cannot be read', async () => {
-    expect((await halo(['prd', 'list'])).stderr).toContain('No PRDs yet.');
+    expect((await halo(['prd', 'list'])).stderr).toContain('No named PRDs yet');
     writePrd('cart', [{ id: 'US-001', priority: 1, passes: true }]);
     writePrd('till', []);
     writeFileSync(inPrd('till'), '{');
@@ -187,7 +187,7 @@ describe('halo prd list', () => {
     expect(code).toBe(0);
     expect(stdout.split('\n').slice(1, 4)).toEqual([
       expect.stringMatching(/^cart {5}1\/1 +- +Shop$/),
-      expect.stringMatching(/^my till {2}\? .*no name for a PRD/),
+      expect.stringMatching(/^my till {2}\? .*not a name of a PRD/),
       expect.stringMatching(/^till {5}\? .*prd\.json:1:2: not valid JSON/),
     ]);
   });
@@ -199,7 +199,7 @@ describe('halo prd edit', () => {
     useEditor(`sed -i 's/"US-001"/"US-007"/' "$1"`);
     const saved = await halo(['prd', 'edit', 'cart']);
     expect(saved.code).toBe(0);
-    expect(saved.stderr).toMatch(/^saved cart: 1 story\nwarning: placeholders are left: description; US-007: title, /);
+    expect(saved.stderr).toMatch(/^saved cart: 1 story\nwarning: placeholders remain: description; US-007: title, /);
     expect(read('cart')).toContain('"US-007"');
     expect(draftsOf('cart')).toEqual([]);
     useEditor('true');
@@ -212,7 +212,7 @@ describe('halo prd edit', () => {
     useEditor(`sed -i 's/"US-001"/US-007"/' "$1"`);
     const refused = await halo(['prd', 'edit', 'cart']);
     expect(refused.code).toBe(6);
-    expect(refused.stderr).toContain('goes on with what you wrote');
+    expect(refused.stderr).toContain('continues with your draft');
     expect(read('cart')).toBe(before);
     // As a checkout of the same content does.
     utimesSync(inPrd('cart'), 1, 1);
@@ -231,11 +231,11 @@ describe('halo prd edit', () => {
     expect(readFileSync(inPrd('cart', draft), 'utf8')).toBe(`${before} \n`);
     rmSync(inPrd('cart', draft));
     useEditor(`echo ' ' >> "$1"; echo >> '${inPrd('cart')}'`);
-    expect((await halo(['prd', 'edit', 'cart'])).stderr).toContain('changed by somebody else meanwhile');
+    expect((await halo(['prd', 'edit', 'cart'])).stderr).toContain('was changed by another process during the edit');
     expect(read('cart')).toBe(`${before}\n`);
     useEditor('true');
     const stale = await halo(['prd', 'edit', 'cart']);
-    expect(stale.stderr).toContain(`has changed since the draft ${inPrd('cart', draft)} was begun`);
+    expect(stale.stderr).toContain(`has changed since the draft ${inPrd('cart', draft)} was created`);
     expect(read('cart')).toBe(`${before}\n`);
   });
 
@@ -252,7 +252,7 @@ describe('halo prd edit', () => {
     expect(draftsOf('cart')).toEqual([]);
   });
 
-  it('hands the path to the editor as one word, whatever is in it', async () => {
+  it('passes any path to the editor as one argument', async () => {
     await halo(['prd', 'new', 'cart']);
     useEditor(`printf '%s|' "$#" "$1" > '${join(repository.root, 'seen')}'`);
     await halo(['prd', 'edit', 'cart']);
@@ -271,7 +271,7 @@ describe('a name where a PRD file is expected', () => {
     writeFileSync(join(repository.root, 'cart'), '- [ ] one\n');
     const both = await halo(['submit', 'cart']);
     expect(both).toMatchObject({ code: 2, stdout: '' });
-    expect(both.stderr).toContain('Say ./cart for the file');
+    expect(both.stderr).toContain('Use ./cart for the file');
     await halo(['submit', './cart']);
     expect(operations.submitted.at(-1)?.prd.path).toBe(join(repository.root, 'cart'));
   });
@@ -279,7 +279,7 @@ describe('a name where a PRD file is expected', () => {
   it('is completed by the shell', async () => {
     writePrd('cart', []);
     const said: string[] = [];
-    const cli = { ...createCli({ ...processWorld([]), cwd: repository.root }) };
+    const cli = { ...createCli({ ...openProcessIo([]), cwd: repository.root }) };
     cli.print = (...lines) => Promise.resolve(void said.push(...lines));
     for (const words of [
       ['run', ''],

@@ -1,9 +1,10 @@
 import { existsSync, lstatSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { parsePrd } from '../../src/prd/parse-prd.ts';
 import { openHalo, OK, scripted, type TestHalo } from '../support/halo/halo.ts';
-import { makeRepository, type TestRepository } from '../support/repository/repository.ts';
+import type { TestRepository } from '../support/repository/repository.ts';
+import { newRepository } from '../support/repository/new-repository.ts';
 
 let halo: TestHalo;
 let repository: TestRepository;
@@ -13,9 +14,8 @@ beforeAll(async () => {
 });
 afterAll(() => halo.close());
 beforeEach(() => {
-  repository = makeRepository();
+  repository = newRepository();
 });
-afterEach(() => repository.remove());
 
 const inPrd = (file: string) => join(repository.root, '.halo/prds/cart', file);
 const statuses = () => parsePrd(readFileSync(inPrd('prd.json')), 'prd.json').stories.map(({ status }) => status);
@@ -87,7 +87,7 @@ describe('a run of a PRD with a name', () => {
     expect(statuses()).toEqual(['done', 'done', 'done']);
   });
 
-  it('keeps agent.log, events.jsonl and progress.md in the folder of the PRD, and in the way of nobody', async () => {
+  it('keeps agent.log, events.jsonl and progress.md in the folder of the PRD, and keeps files of the user there', async () => {
     writePrd([{ id: 'US-001', priority: 1 }]);
     repository.write('.halo/prds/.gitignore', '/*/agent.log\n/*/events.jsonl\n/*/progress.md\n');
     const first = await run(scripted(`echo more >> log.txt; ${OK}`));
@@ -111,7 +111,7 @@ describe('a run of a PRD with a name', () => {
     expect(repository.git('log', '-1', '--format=%s')).toBe('feat: [US-002] - Title of US-002');
   });
 
-  it('runs every check before a story passes, and none that fails lets it commit; what it said is in log and report', async () => {
+  it('runs every check before a story passes; a failed check prevents the commit, and its output is in log and report', async () => {
     writePrd([{ id: 'US-001', priority: 1 }]);
     const gates = ['echo first check', 'echo "expected 2 but got 3"; exit 4', 'true'];
     const state = await run(scripted(`echo more >> log.txt; ${OK}`, gates));
@@ -165,7 +165,7 @@ describe('a run of a PRD with a name', () => {
       });
   });
 
-  it('starts a fresh session of the agent for each story and each attempt, and tells it what came before', async () => {
+  it('starts a fresh session of the agent for each story and each attempt, with what came before in the prompt', async () => {
     writePrd([
       { id: 'US-001', priority: 1 },
       { id: 'US-002', priority: 2 },

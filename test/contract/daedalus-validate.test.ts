@@ -1,22 +1,23 @@
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { openLocal } from '../../src/api/local.ts';
 import { composeServices, type Services } from '../../src/cli/compose.ts';
 import { runCli } from '../support/terminal/cli-world.ts';
 import { scripted } from '../support/halo/halo.ts';
 import { openMemory } from '../support/memory-operations.ts';
-import { makeRepository, type TestRepository } from '../support/repository/repository.ts';
+import type { TestRepository } from '../support/repository/repository.ts';
+import { hostOf } from '../support/halo/host.ts';
+import { newRepository } from '../support/repository/new-repository.ts';
 
 let repository: TestRepository;
 let path: string;
 
 beforeEach(() => {
-  repository = makeRepository();
+  repository = newRepository();
   path = join(repository.root, '.halo/prds/cart/prd.json');
   mkdirSync(join(path, '..'), { recursive: true });
 });
-afterEach(() => repository.remove());
 
 const STORY = {
   id: 'US-001',
@@ -84,7 +85,7 @@ describe('halo prd validate <name>', () => {
       'US-001',
       'US-000',
     ]);
-    expect(stdout).toContain('- US-002, US-001: the same priority 2, so they run in the order of the file\n');
+    expect(stdout).toContain('- US-002, US-001: priority 2 is not unique; these stories run in file order\n');
     expect(stdout).toContain('- US-004, US-003: more than one story is in progress\n');
     const circle = await validate(prdOf([{ dependsOn: ['US-002'] }, { dependsOn: ['US-001'] }]));
     expect(circle).toMatchObject({ code: 6, stderr: expect.stringContaining('US-001') as string });
@@ -95,7 +96,7 @@ describe('halo prd validate <name>', () => {
     expect((await halo(['prd', 'list'], lax)).stdout).toMatch(/^cart {2}\? .*description: is missing/m);
     expect((await halo(['prd', 'status'], lax)).code).toBe(6);
     const home = join(repository.root, '..', 'home');
-    const operations = openLocal({ host: { home, redisUrl: undefined, apiUrl: undefined, apiToken: undefined } });
+    const operations = openLocal({ host: hostOf(home) });
     const request = { repos: [repository.root], profile: undefined, set: scripted('true'), allowDirty: false };
     await expect(operations.submit({ ...request, prd: { path, bytes: bytesOf(lax) } })).rejects.toMatchObject({
       code: 'PRD_INVALID',

@@ -50,7 +50,7 @@ describe('a run that is refused', () => {
 
   it.each([
     ['another schema version', TWO, { schemaVersion: '9' }, 'must be "0.1"'],
-    ['more than ten stories', Array.from({ length: 11 }, (_, n) => story(`S-${n}`)), {}, 'at most 10'],
+    ['more than ten stories', Array.from({ length: 11 }, (_, n) => story(`S-${n}`)), {}, 'the limit is 10'],
     ['a size but S and M', [story('S-1', { size: 'L' })], {}, 'must be "S" or "M"'],
     ['the same id twice', [story('S-1'), story('S-1')], {}, 'S-1'],
     ['a story without acceptance', [story('S-1', { acceptance: [] })], {}, 'at least one criterion'],
@@ -104,7 +104,7 @@ describe('a run that is refused', () => {
     );
   });
 
-  it('cannot go on, and other commands show it', async () => {
+  it('cannot be resumed, and other commands show it', async () => {
     const prd = writePrd(repository, TWO);
     const end = await world.home.halo(['run', '--prd', prd, ...AGENT], { cwd: dirname(repository.root) });
     const runId = basename(directoryOf(end));
@@ -117,13 +117,13 @@ describe('a run that is refused', () => {
     ])
       expect(await world.home.halo(words, at)).toMatchObject({
         code: 6,
-        stderr: expect.stringContaining('before it began') as string,
+        stderr: expect.stringContaining('before it started') as string,
       });
     expect((await world.home.halo(['status', runId], at)).stdout).toContain('NOT_A_GIT_REPO');
     expect(await world.home.halo(['diff', runId], at)).toMatchObject({ code: 0, stdout: '' });
   });
 
-  it('because run.json has lost the settings of the run that shall go on', async () => {
+  it('because run.json has lost the settings of the run to resume', async () => {
     const prd = writePrd(repository, TWO);
     const submitted = await world.home.halo(['submit', prd, ...AGENT], { cwd: repository.root });
     const runId = submitted.stdout.trim();

@@ -143,11 +143,11 @@ describe('a run whose agent gives no valid answer', () => {
     writeFileSync(prd, text.replace('Title of S-2', 'Another title'));
     const refused = await world.run(repository, ['--prd', prd, '--resume', dir]);
     writeFileSync(prd, text);
-    expectRefused(world.home, refused, 6, 'VALIDATION_FAILED', 'asks for something else');
+    expectRefused(world.home, refused, 6, 'VALIDATION_FAILED', 'differs from the PRD of run');
     expect(read(dir, 'journal.jsonl')).toBe(before);
   });
 
-  it('is resumed by its directory, and goes on with the next unfinished story alone', async () => {
+  it('is resumed by its directory, and continues with the next unfinished story alone', async () => {
     const said = read(dir, 'events.jsonl');
     const resumed = await world.run(repository, ['--prd', prd, '--resume', dir]);
     expect(resumed).toMatchObject({ code: 0 });
@@ -207,7 +207,7 @@ describe('a run whose process is killed', () => {
 });
 
 describe('a run with --ask-for-approval', () => {
-  it('waits for a person before a story lands, and goes on with their yes', async () => {
+  it('waits for approval before a story lands, and continues after a yes', async () => {
     const repository = world.aRepository();
     const prd = writePrd(repository, TWO);
     const end = await world.run(repository, ['--prd', prd, '--ask-for-approval', ...settings(`echo x >> x; ${OK}`)]);

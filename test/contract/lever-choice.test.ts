@@ -60,7 +60,7 @@ describe('the tasks file', () => {
     ['{"stories": []}', 'neither a list of tasks nor an object with `tasks`'],
     ['[{"title": "x"}]', 'task 1 has no task_id'],
     ['[{"task_id": "A"}, {"task_id": 2}]', 'task 2 has no task_id that is a text'],
-    ['[{"task_id": "A"}, {"task_id": "a\\u0007"}]', 'the task_id of task 2 holds a control character'],
+    ['[{"task_id": "A"}, {"task_id": "a\\u0007"}]', 'the task_id of task 2 contains a control or hidden character'],
     ['[{"task_id": "A"}, {"task_id": "A"}]', 'two tasks have the task_id "A"'],
     ['[{"task_id": "A",}]', 'not valid JSON'],
   ])('is refused when it is %s', async (text, says) => {
@@ -116,12 +116,12 @@ describe('lever task', () => {
     await expectStop(['task', '--task-id', 'A'], 6, 'The task "A" is completed already');
     await expectStop(['task', '--task-id', 'X'], 6, 'There is no task "X"', 'Its tasks: A, B.');
     work.writeTasks([]);
-    await expectStop(['task', '--task-id', 'X'], 6, 'There is no task "X"', 'It has none.');
+    await expectStop(['task', '--task-id', 'X'], 6, 'There is no task "X"', 'Add a task to the file.');
   });
 
   it('does not take --next and --task-id together', async () => {
     work.writeTasks([entry('A')]);
-    await expectStop(['task', '--next', '--task-id', 'A'], 2, '--next and --task-id do not go together');
+    await expectStop(['task', '--next', '--task-id', 'A'], 2, '--next and --task-id exclude each other');
   });
 
   it('knows nothing of --loop', async () => {
@@ -141,8 +141,11 @@ describe('lever task', () => {
     ['definition_of_done', { definition_of_done: [] }],
     ['definition_of_done', { definition_of_done: 'all' }],
     ['recommended.approach', { recommended: {} }],
-    ['model (one of gpt-5.1-codex-mini, gpt-5.1-codex, gpt-5.2-codex, or human)', { model: 'gpt-4' }],
-    ['model', { model: undefined }],
+    [
+      'a valid model (one of gpt-5.1-codex-mini, gpt-5.1-codex, gpt-5.2-codex, or human; it is "gpt-4")',
+      { model: 'gpt-4' },
+    ],
+    ['model (one of gpt-5.1-codex-mini, gpt-5.1-codex, gpt-5.2-codex, or human)', { model: undefined }],
   ])('refuses a task without a good %s', async (says, more) => {
     work.writeTasks([entry('A', more)]);
     const before = work.read('prd.json');
@@ -217,7 +220,7 @@ describe('lever task', () => {
     expect(observability?.['last_update_utc']).toMatch(/^\d{4}-\d\d-\d\dT.*Z$/);
   });
 
-  it('changes nothing in the file but status and observability, whatever its form', async () => {
+  it('changes only status and observability in a file of any form', async () => {
     const own = JSON.stringify({ title: 'T', definition_of_done: ['d'], recommended: { approach: 'a' } }).slice(1, -1);
     const text = (status: string, update: string) =>
       `\uFEFF{ "note" : "mine",\r\n\t"tasks":[\r\n\t{"z":1.50, "task_id":"A",   "status" : "${status}", ${own},"model":"gpt-5.1-codex",\r\n\t\t"observability":{"run_attempts":3,"mine":"\\u00e9"${update}}},\r\n\t{"task_id":"B"}]}`;

@@ -8,7 +8,7 @@ beforeEach(() => void (work = openWorkspace()));
 
 const TWO = [entry('A'), entry('B')];
 
-/** A task agent that notes its flags, completes the task it is told, and exits with the next of these codes. */
+/** A task agent that notes its flags, completes the given task, and exits with the next of these codes. */
 function agent(...codes: number[]): void {
   const list = codes.join(' ');
   work.program(
@@ -31,7 +31,7 @@ const calls = () => (work.has('calls') ? work.read('calls').trim().split('\n') :
 const AGENT = ['--task-agent', './agent.sh'];
 
 describe('lever loop', () => {
-  it('goes on through all tasks in the order of the file, and ends with 0', async () => {
+  it('runs all tasks in the order of the file, and exits with 0', async () => {
     work.writeTasks({ tasks: TWO });
     agent(0);
     const end = await work.run(['loop', ...AGENT]);
@@ -73,7 +73,7 @@ describe('lever loop', () => {
     expect(calls()).toHaveLength(1);
   });
 
-  it('invokes the task agent at most --loop times, whatever its exit code, and says so', async () => {
+  it('invokes the task agent at most --loop times with any exit code, and reports it', async () => {
     work.writeTasks([...TWO, entry('C')]);
     agent(12, 0);
     const end = await work.run(['loop', '--loop', '2', ...AGENT]);
@@ -110,7 +110,7 @@ describe('lever loop', () => {
     expect(calls()).toHaveLength(1);
   });
 
-  it('logs a code above 11 and goes on', async () => {
+  it('logs an exit code above 11 and continues', async () => {
     work.writeTasks(TWO);
     agent(12, 77, 0);
     const end = await work.run(['loop', ...AGENT]);
@@ -183,10 +183,10 @@ describe('lever loop', () => {
   });
 
   it.each([
-    ['./nowhere.sh', 'is no executable file'],
-    ['./README.md', 'is no executable file'],
+    ['./nowhere.sh', 'is not an executable file'],
+    ['./README.md', 'is not an executable file'],
     ['no-such-agent', 'is not on the PATH'],
-    ['./', 'is no executable file'],
+    ['./', 'is not an executable file'],
     ['./no-interpreter', 'cannot be started (ENOENT)'],
   ])('refuses the task agent %s', async (name, says) => {
     work.writeTasks(TWO);

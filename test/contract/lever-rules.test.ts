@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { judgeEnd } from '../../src/api/compat/lever/task-outcome.ts';
 import { countRun, limitOf, pauseFor, recentUsage } from '../../src/api/compat/lever/session-rate.ts';
 import { taskName } from '../../src/api/compat/lever/run-folder.ts';
@@ -7,10 +7,8 @@ import { findVerification } from '../../src/api/compat/lever/verification.ts';
 import type { JournalEvent } from '../../src/core/journal/events.ts';
 import { STOP_REASONS, type StopReason } from '../../src/core/failure/stop-reason.ts';
 import { inspectRepo } from '../../src/git/repository/inspect-repo.ts';
-import { makeRepository, type TestRepository } from '../support/repository/repository.ts';
-
-let repository: TestRepository | undefined;
-afterEach(() => repository?.remove());
+import type { TestRepository } from '../support/repository/repository.ts';
+import { newRepository } from '../support/repository/new-repository.ts';
 
 describe('verification', () => {
   const ALL = ['scripts/ci.sh', 'Makefile', 'tests/run.sh', 'tests/test_it.py'];
@@ -27,23 +25,23 @@ describe('verification', () => {
 
   it('passes over a script that may not be executed and a Makefile without the target', async () => {
     const makefile = `.PHONY: ci\nci := 1\nci ::= 2\ndeps: ci\n\tci: x\n${'ci '.repeat(100_000)}\n`;
-    repository = makeRepository({ 'scripts/ci.sh': 'x', Makefile: makefile, 'it_test.py': '' });
+    const repository = newRepository({ 'scripts/ci.sh': 'x', Makefile: makefile, 'it_test.py': '' });
     expect(await find(repository)).toBe('pytest -q');
   });
 
   it.each(['ci:', 'lint ci : all', 'ci:: all', '  ci: # comment'])('finds the target in %j', async (line) => {
-    repository = makeRepository({ GNUmakefile: `${line}\n`, Makefile: 'all:\n' });
+    const repository = newRepository({ GNUmakefile: `${line}\n`, Makefile: 'all:\n' });
     expect(await find(repository)).toBe('make ci');
   });
 
   it('is looked up in the commit, not in the checkout', async () => {
-    await verificationOf(['src/it.py']);
-    repository!.write('tests/test_it.py', '');
-    expect(await find(repository!)).toBeUndefined();
+    const repository = newRepository({ 'src/it.py': '' });
+    repository.write('tests/test_it.py', '');
+    expect(await find(repository)).toBeUndefined();
   });
 
   async function verificationOf(paths: string[]): Promise<string | undefined> {
-    repository = makeRepository(Object.fromEntries(paths.map((path) => [path, 'all:\nlint ci: all\n'])));
+    const repository = newRepository(Object.fromEntries(paths.map((path) => [path, 'all:\nlint ci: all\n'])));
     const programs = paths.filter((path) => path.endsWith('.sh'));
     for (const path of programs) execFileSync('chmod', ['+x', path], { cwd: repository.root });
     if (programs.length > 0) repository.commit('programs');
@@ -90,7 +88,7 @@ describe('the rate-limit cache', () => {
   const count = (cache: Parameters<typeof countRun>[0], second: number) =>
     countRun(cache, { model: 'm', limit, now: at(second), usage });
 
-  it('adds up requests and tokens of a minute by model, and starts anew after it', () => {
+  it('adds up requests and tokens of a minute by model, and counts from zero after it', () => {
     const twice = count(count({}, 0), 30);
     expect(twice).toEqual({
       m: { window_start: at(0).toISOString(), requests: 8, tokens: 800, rpm: 10, tpm: 1000 },

@@ -190,7 +190,7 @@ describe('lever task that does not complete', () => {
     },
   );
 
-  it('is blocked with 4 when the agent asks for a person; --reset-task begins anew', LONG, async () => {
+  it('is blocked with 4 when the agent asks for a person; --reset-task starts it again', LONG, async () => {
     work.writeTasks([entry('A', { status: 'blocked', observability: { run_attempts: 3, last_run_id: 'old' } })]);
     const asks = agentOf(`echo '{"status":"needs_human","summary":"Which color?"}'`);
     work.repository.write('own.md', 'Think twice.\n');

@@ -48,7 +48,7 @@ describe.each(contracts)('docs/contracts/%s', (name) => {
     );
     const testsIn = (file: string) => [...titlesOf(file)].map((title) => `${file}: ${title}`);
     const own = new Set(files.flatMap(testsIn));
-    // A test that says more than the contract may be elsewhere: `e2e/crash` is test/e2e/recovery/crash.test.ts.
+    // A test that says more than the contract may be elsewhere: `e2e/recovery/crash` is test/e2e/recovery/crash.test.ts.
     const others = [...named].map((each) => each.slice(0, each.indexOf(':'))).filter((file) => file.includes('/'));
     const there = new Set([...own, ...others.flatMap(testsIn)]);
     expect([...named].filter((each) => !there.has(each))).toEqual([]);

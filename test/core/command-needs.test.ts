@@ -1,5 +1,5 @@
 import { describe, expect, it, test } from 'vitest';
-import { NAME_FAILED, programsOf, registriesOf, unreachableText } from '../../src/core/command-needs.ts';
+import { NETWORK_UNREACHABLE, programsOf, registriesOf, describeUnreachable } from '../../src/core/command-needs.ts';
 
 describe('the registries that setup reads', () => {
   it.each([
@@ -31,18 +31,18 @@ test('programs are what the image must have', () => {
 describe('why setup cannot download', () => {
   it('names the setting that lets it', () => {
     const nothing = { registries: [], allow: [] };
-    expect(unreachableText(['npm ci'], nothing)).toBe(
+    expect(describeUnreachable(['npm ci'], nothing)).toBe(
       'nothing is reachable from setup; allow it with [network] registries = ["npm"]',
     );
-    expect(unreachableText(['npm ci', 'uv sync'], { registries: ['npm'], allow: [] })).toBe(
+    expect(describeUnreachable(['npm ci', 'uv sync'], { registries: ['npm'], allow: [] })).toBe(
       'setup reaches only npm; allow it with [network] registries = ["npm", "pypi"]',
     );
   });
 
   it('is not guessed where the registry or any host is allowed', () => {
-    expect(unreachableText(['npm ci'], { registries: ['npm'], allow: [] })).toBeUndefined();
-    expect(unreachableText(['npm ci'], { registries: [], allow: ['packages.example.com:443'] })).toBeUndefined();
-    expect(unreachableText(['make'], { registries: [], allow: [] })).toBeUndefined();
+    expect(describeUnreachable(['npm ci'], { registries: ['npm'], allow: [] })).toBeUndefined();
+    expect(describeUnreachable(['npm ci'], { registries: [], allow: ['packages.example.com:443'] })).toBeUndefined();
+    expect(describeUnreachable(['make'], { registries: [], allow: [] })).toBeUndefined();
   });
 });
 
@@ -51,4 +51,4 @@ test.each([
   'curl: (6) Could not resolve host: example.com',
   'dial tcp: lookup proxy.example.org: no such host',
   "Temporary failure resolving 'deb.example.org'",
-])('%s is a name that failed', (text) => expect(NAME_FAILED.test(text)).toBe(true));
+])('%s is a name that failed', (text) => expect(NETWORK_UNREACHABLE.test(text)).toBe(true));

@@ -47,20 +47,20 @@ test('every built-in price is complete, and the cache is never dearer than fresh
   expect(builtInPrice('gpt-5.5-turbo')).toBeUndefined();
 });
 
-test('a used-up budget is told in one sentence, with what is held for others only where something is', () => {
+test('a used-up budget is reported in one sentence, with reservations of other requests if there are any', () => {
   const overrun = { scope: 'run', unit: 'usd', limit: 5e6, spent: 4.87e6, reserved: 0, needed: 310_000 } as const;
   expect(describeOverrun(overrun)).toBe(
-    "The next request may cost up to $0.31, more than what is left of this run's budget ($0.13 of $5.00); raise budget.run_usd to go on.",
+    "The next request may cost up to $0.31, more than what is left of this run's budget ($0.13 of $5.00); raise budget.run_usd to continue.",
   );
   expect(describeOverrun({ ...overrun, unit: 'tokens', reserved: 1_200 })).toContain(
     ', 1,200 tokens held for other requests)',
   );
 });
 
-test('an overdrawn budget is told with what the provider counted', () => {
+test('an overdrawn budget is reported with the usage that the provider counted', () => {
   const overrun = { scope: 'story', unit: 'tokens', limit: 200_000, spent: 3_000_000, reserved: 9, needed: 0 } as const;
   expect(describeOverrun(overrun)).toBe(
-    "The provider counted 3,000,000 tokens, more than this story's budget of 200,000; raise budget.story_tokens to go on.",
+    "The provider counted 3,000,000 tokens, more than this story's budget of 200,000; raise budget.story_tokens to continue.",
   );
 });
 

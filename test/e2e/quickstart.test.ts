@@ -1,9 +1,10 @@
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { tempDir } from '../support/temp-dir.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const STORIES = ['US-001', 'US-002', 'US-003'];
@@ -14,7 +15,7 @@ let repo: string;
 let runId: string;
 
 beforeAll(async () => {
-  home = mkdtempSync(join(tmpdir(), 'halo-quickstart-'));
+  home = tempDir('halo-quickstart');
   const { PATH, HOME, DOCKER_HOST } = process.env;
   const env = { PATH, HOME, DOCKER_HOST, HALO_HOME: home };
   const { all, exitCode } = await execa('bash', [join(ROOT, 'scripts', 'quickstart.sh')], {
@@ -30,8 +31,6 @@ beforeAll(async () => {
   repo = join(home, 'quickstart', place!, 'todo');
   [runId] = readdirSync(join(home, 'runs')) as [string];
 }, 600_000);
-
-afterAll(() => rmSync(home, { recursive: true, force: true }));
 
 async function git(...args: string[]): Promise<string> {
   return (await execa('git', args, { cwd: repo })).stdout;

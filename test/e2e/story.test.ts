@@ -2,14 +2,15 @@ import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import Docker from 'dockerode';
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { transcribe } from '../../src/core/transcript/transcript.ts';
 import { openStore } from '../../src/store/store.ts';
+import { nextSteps } from '../../src/tui/next-steps.ts';
 import { openHalo, OK, scripted, type TestHalo } from '../support/halo/halo.ts';
-import { makeRepository, type TestRepository } from '../support/repository/repository.ts';
+import type { TestRepository } from '../support/repository/repository.ts';
+import { newRepository } from '../support/repository/new-repository.ts';
 
 let halo: TestHalo;
-const repositories: TestRepository[] = [];
 
 beforeAll(async () => {
   halo = await openHalo();
@@ -18,15 +19,6 @@ afterAll(async () => {
   await halo.close();
   expect(await leftovers()).toEqual([]);
 });
-afterEach(() => {
-  for (const repository of repositories.splice(0)) repository.remove();
-});
-
-function repositoryWith(files: Record<string, string> = {}, name?: string): TestRepository {
-  const repository = makeRepository(files, name);
-  repositories.push(repository);
-  return repository;
-}
 
 async function leftovers(): Promise<string[]> {
   const filters = { label: ['dev.halo=sandbox'] };
@@ -53,7 +45,7 @@ async function run(repository: TestRepository, settings: string[], ids = ['US-00
 
 describe('a story that passes', () => {
   it('lands one commit with trailers on the run’s branch, each story on its predecessor', async () => {
-    const repository = repositoryWith();
+    const repository = newRepository();
     const before = repository.git('rev-parse', 'HEAD');
     const state = await run(repository, scripted(`echo more >> log.txt; ${OK}`, ['test -s log.txt']), ['A', 'B']);
     expect(state).toMatchObject({ status: 'ended', stopReason: 'SUCCESS' });
@@ -71,7 +63,7 @@ describe('a story that passes', () => {
   });
 
   it('passes without a commit when there is nothing to change and the gates pass on its base', async () => {
-    const repository = repositoryWith({ 'done.txt': 'yes' });
+    const repository = newRepository({ 'done.txt': 'yes' });
     const agent = `p=$(cat); case "$p" in *"Story B"*) echo b > b.txt;; esac; ${OK}`;
     const state = await run(repository, scripted(agent, ['grep -q yes done.txt']), ['A', 'B']);
     expect(state).toMatchObject({
@@ -88,14 +80,14 @@ describe('a story that passes', () => {
   });
 
   it('does not pass for nothing when a gate fails on its base, or when there is no gate', async () => {
-    const refused = await run(repositoryWith(), scripted(OK, ['test -e missing.txt'], ['retry.attempts=1']));
+    const refused = await run(newRepository(), scripted(OK, ['test -e missing.txt'], ['retry.attempts=1']));
     expect(refused).toMatchObject({ stopReason: 'GATE_FAILED', tip: refused.repo.base });
-    const unproven = await run(repositoryWith(), scripted(OK, [], ['retry.attempts=1']));
+    const unproven = await run(newRepository(), scripted(OK, [], ['retry.attempts=1']));
     expect(unproven).toMatchObject({ stopReason: 'INVALID_OUTPUT' });
   });
 
   it('leaves a complete run directory', async () => {
-    const state = await run(repositoryWith(), scripted(`echo "I work."; echo x > x; ${OK}`, ['cat x']));
+    const state = await run(newRepository(), scripted(`echo "I work."; echo x > x; ${OK}`, ['cat x']));
     const read = (path: string) => halo.readFile(state.runId, path);
     const { record } = await halo.operations.get(state.runId);
     expect(record).toMatchObject({ stopReason: 'SUCCESS', exitStatus: 0 });
@@ -110,16 +102,16 @@ describe('a story that passes', () => {
   });
 
   it('works in a path with spaces and other letters', async () => {
-    const repository = repositoryWith({ 'grüße.txt': 'hallo\n' }, 'Mein Projekt – größer');
+    const repository = newRepository({ 'grüße.txt': 'hallo\n' }, 'Mein Projekt – größer');
     const state = await run(repository, scripted(`cat grüße.txt > "über alles.txt"; ${OK}`, ['cat "über alles.txt"']));
     expect(state.stopReason).toBe('SUCCESS');
   });
 
   it('works on a shallow clone', async () => {
-    const origin = repositoryWith();
+    const origin = newRepository();
     origin.write('b', 'b');
     origin.commit('second');
-    const clone = repositoryWith();
+    const clone = newRepository();
     const shallow = join(clone.root, 'shallow');
     execFileSync('git', ['clone', '-q', '--depth', '1', `file://${origin.root}`, shallow]);
     const state = await halo.run(shallow, [{ id: 'A' }], scripted(`echo c > c; git log --oneline | wc -l; ${OK}`));
@@ -127,8 +119,8 @@ describe('a story that passes', () => {
     expect(state.stopReason).toBe('SUCCESS');
   });
 
-  it('builds on what the workspace holds, whatever the agent did to its git', async () => {
-    const repository = repositoryWith();
+  it('is built from the workspace files, independent of the agent’s git commands', async () => {
+    const repository = newRepository();
     const state = await run(
       repository,
       scripted(`echo x > x; git add x; git -c user.name=a -c user.email=a@b commit -qm mine; rm -rf .git; ${OK}`),
@@ -143,12 +135,12 @@ describe('a story that passes', () => {
     const docker = new Docker();
     await buildPlainImage(docker);
     const settings = scripted(`command -v git && exit 1; echo x > x; ${OK}`, ['test -f x'], ['image=halo-test-plain']);
-    const state = await run(repositoryWith(), settings);
+    const state = await run(newRepository(), settings);
     expect(state).toMatchObject({ stopReason: 'SUCCESS' });
   });
 
   it('works the same where nothing can be mounted', async () => {
-    const repository = repositoryWith({ 'a.txt': 'a\n' });
+    const repository = newRepository({ 'a.txt': 'a\n' });
     const settings = scripted(`echo b >> a.txt; ${OK}`, ['grep b a.txt'], ['workspace.transport=stream']);
     const state = await run(repository, settings, ['A', 'B']);
     expect(state.stopReason).toBe('SUCCESS');
@@ -158,7 +150,7 @@ describe('a story that passes', () => {
 
 describe('a story that does not pass', () => {
   it('fails with the gate that failed, its log, a bundle, and no commit', async () => {
-    const repository = repositoryWith();
+    const repository = newRepository();
     const state = await run(repository, scripted(`echo x > x; ${OK}`, ['true', 'echo no such luck; exit 3', 'true']));
     expect(state).toMatchObject({ stopReason: 'GATE_FAILED' });
     expect(state.detail).toContain('exited 3');
@@ -168,16 +160,16 @@ describe('a story that does not pass', () => {
     expect(halo.readFile(state.runId, 'debug_bundle/git-diff.patch')).toContain('+x');
   });
 
-  it('tells the next attempt why, and lands when that one passes', async () => {
+  it('shows the next attempt the reason, and lands when that one passes', async () => {
     const agent = `if grep -q GATE_FAILED; then echo good > x; else echo bad > x; fi; ${OK}`;
     const settings = scripted(agent, ['grep good x || { echo no such luck; exit 1; }'], ['retry.attempts=2']);
-    const state = await run(repositoryWith(), settings);
+    const state = await run(newRepository(), settings);
     expect(state).toMatchObject({ stopReason: 'SUCCESS' });
     expect(state.stories[0]).toMatchObject({ progress: 'passed', attempts: 2 });
   });
 
   it('ends with ATTEMPTS_EXHAUSTED when each of several attempts failed', async () => {
-    const state = await run(repositoryWith(), scripted(`echo x > x; ${OK}`, ['false'], ['retry.attempts=2']));
+    const state = await run(newRepository(), scripted(`echo x > x; ${OK}`, ['false'], ['retry.attempts=2']));
     expect(state).toMatchObject({ stopReason: 'ATTEMPTS_EXHAUSTED' });
     expect(state.stories[0]!.attempts).toBe(2);
   });
@@ -192,7 +184,7 @@ describe('a story that does not pass', () => {
     ['an agent that talks without end', 'yes', 'ENGINE_ERROR', 'limits.output="1m"'],
     ['an agent that left a link out of the tree', `ln -s /etc/passwd leak; ${OK}`, 'POLICY_VIOLATION'],
   ])('says what became of %s', async (_name, agent, reason, ...settings) => {
-    const state = await run(repositoryWith(), scripted(agent, ['true'], settings));
+    const state = await run(newRepository(), scripted(agent, ['true'], settings));
     expect(state.stopReason).toBe(reason);
     expect(halo.readFile(state.runId, 'debug_bundle/summary.md')).toContain(reason);
   });
@@ -200,7 +192,7 @@ describe('a story that does not pass', () => {
   it('names the tests that failed, in the log, the report and the next prompt', async () => {
     const printed = 'TAP version 13\\nnot ok 1 - adds up\\n  ---\\n  error: 1 is not 2\\n  ...\\n1..1\\n';
     const gate = `printf '${printed}'; yes counters | head -n 100; exit 1`;
-    const state = await run(repositoryWith(), scripted(`echo x >> x; ${OK}`, [gate], ['retry.attempts=2']));
+    const state = await run(newRepository(), scripted(`echo x >> x; ${OK}`, [gate], ['retry.attempts=2']));
     expect(state.detail).toMatch(
       /^US-001: 1 test failed: adds up; gate exited 1; it fails on the base commit as well: `/,
     );
@@ -210,14 +202,21 @@ describe('a story that does not pass', () => {
 
   it('ends at once when the image lacks a program of setup, and says which', async () => {
     const settings = ['setup=["nosuchtool mod download"]'];
-    const state = await run(repositoryWith(), scripted(`echo x > x; ${OK}`, ['true'], settings));
+    const state = await run(newRepository(), scripted(`echo x > x; ${OK}`, ['true'], settings));
     expect(state).toMatchObject({ stopReason: 'GATE_FAILED', stories: [{ attempts: 1 }] });
     expect(state.detail).toContain('`nosuchtool` was not found: neither the image halo-sandbox');
   });
 
-  it('keeps the unfinished work of an agent that needs a person', async () => {
+  it('ends at once when the script of the agent is not in the commit', async () => {
+    const state = await run(newRepository(), scripted('./tools/agent.sh'));
+    expect(state).toMatchObject({ stopReason: 'ENGINE_ERROR', stories: [{ attempts: 1 }] });
+    expect(state.detail).toContain('./tools/agent.sh: not found');
+    expect(nextSteps(state).map(({ command }) => command)).toContain('halo submit');
+  });
+
+  it('keeps the unfinished work of an agent that needs a human', async () => {
     const agent = `echo half > x; echo '{"status":"needs_human","summary":"Which color?"}'`;
-    const state = await run(repositoryWith(), scripted(agent));
+    const state = await run(newRepository(), scripted(agent));
     expect(state).toMatchObject({
       stopReason: 'NEEDS_HUMAN',
       detail: expect.stringContaining('Which color?') as string,
@@ -227,14 +226,14 @@ describe('a story that does not pass', () => {
 });
 
 it('names the folder that keeps the work from being exported', async () => {
-  const state = await run(repositoryWith(), scripted(`mkdir own; cd own; git init -q; echo 1 > f; ${OK}`));
+  const state = await run(newRepository(), scripted(`mkdir own; cd own; git init -q; echo 1 > f; ${OK}`));
   expect(state).toMatchObject({ stopReason: 'POLICY_VIOLATION' });
   expect(state.detail).toContain('own/');
 });
 
 describe('an attempt that was overtaken', () => {
   it('does not land after its run was ended elsewhere', async () => {
-    const repository = repositoryWith();
+    const repository = newRepository();
     const runId = await halo.submit(repository.root, [{ id: 'A' }], scripted(`echo x > x; sleep 2; ${OK}`));
     runIds.push(runId);
     for await (const event of halo.operations.follow(runId, { after: 0, follow: true })) {
@@ -249,14 +248,14 @@ describe('an attempt that was overtaken', () => {
 });
 
 describe('the sandbox of an agent', () => {
-  it('has no network, no other story’s files, and none of the worker’s environment', async () => {
+  it('sees no network, no file of another story, and no variable of the worker', async () => {
     const script = [
       '(exec 3<>/dev/tcp/1.1.1.1/80) 2>/dev/null && exit 8',
       'getent hosts example.com && exit 8',
       'env | grep -i -E "key|token|secret" && exit 8',
       `echo x > x; ${OK}`,
     ].join('\n');
-    expect((await run(repositoryWith(), scripted(script))).stopReason).toBe('SUCCESS');
+    expect((await run(newRepository(), scripted(script))).stopReason).toBe('SUCCESS');
   });
 });
 

@@ -61,7 +61,7 @@ describe('a name that is allowed', () => {
     expect(asked).toBe(1);
   });
 
-  it('may be private where the configuration says so, for exactly this port', async () => {
+  it('may be private for exactly the configured port', async () => {
     const target = await httpServer((_req, res) => res.end('inside'));
     const port = target.split(':')[1]!;
     const lookup = () => Promise.resolve(['127.0.0.1']);
@@ -73,10 +73,12 @@ describe('a name that is allowed', () => {
     expect(await status([`packages.example:${port}`])).toBe(200);
     expect(await status(['packages.example:1', `other.example:${port}`])).toBe(403);
     const socketPath = '/nowhere/gateway.sock';
-    await expect(startGateway({ socketPath, mayBePrivate: ['10.0.0.0/8'] })).rejects.toThrow('[network] private holds');
+    await expect(startGateway({ socketPath, mayBePrivate: ['10.0.0.0/8'] })).rejects.toThrow(
+      '[network] private contains',
+    );
   });
 
-  it('says 502 when nobody knows it, and asks again', async () => {
+  it('gets 502 when it does not resolve, and is resolved again', async () => {
     let asked = 0;
     const lookup = () => {
       asked += 1;
@@ -86,6 +88,6 @@ describe('a name that is allowed', () => {
     const { status } = await connectTo(gate.socket, 'packages.example:80');
     const plain = await ask(gate.socket, { method: 'GET', path: 'http://packages.example/', body: undefined });
     expect([status, plain.status, asked]).toEqual([502, 502, 2]);
-    expect(plain.body).toContain('its host name is not known');
+    expect(plain.body).toContain('its host name does not exist');
   });
 });

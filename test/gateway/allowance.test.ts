@@ -2,23 +2,23 @@ import { once } from 'node:events';
 import { describe, expect, it } from 'vitest';
 import { HaloError } from '../../src/core/failure/errors.ts';
 import type { Usage } from '../../src/core/agent.ts';
-import type { Allowance, Permission, Worst } from '../../src/gateway/allowance.ts';
+import type { BudgetPort, ReserveResult, Estimate } from '../../src/gateway/usage/budget-port.ts';
 import type { ModelRoute } from '../../src/gateway/model/model-route.ts';
 import { ask, open } from './client.ts';
 import { ANTHROPIC, gateway, httpServer, modelServer, OPENAI } from './fixture.ts';
 
 interface Asked {
-  asked: Worst[];
+  asked: Estimate[];
   settled: { usage: Usage; told: string }[];
   cooled: number[];
 }
 
 /** Answers as the list says, and then grants all that is asked for. */
-function allowance(script: (Permission | HaloError | { output: number })[] = []): Allowance & Asked {
+function budget(script: (ReserveResult | HaloError | { output: number })[] = []): BudgetPort & Asked {
   const kept: Asked = { asked: [], settled: [], cooled: [] };
-  const grant = (outputTokens: number): Permission => ({
+  const granted = (outputTokens: number): ReserveResult => ({
     kind: 'granted',
-    grant: {
+    reservation: {
       outputTokens,
       settle: (usage, told) => {
         kept.settled.push({ usage, told });
@@ -28,25 +28,26 @@ function allowance(script: (Permission | HaloError | { output: number })[] = [])
   });
   return {
     ...kept,
-    reserve(worst) {
-      kept.asked.push(worst);
+    reserve(estimate) {
+      kept.asked.push(estimate);
       const next = script.shift();
       if (next instanceof HaloError) return Promise.reject(next);
-      if (next === undefined || 'output' in next) return Promise.resolve(grant(next?.output ?? worst.outputTokens));
+      if (next === undefined || 'output' in next)
+        return Promise.resolve(granted(next?.output ?? estimate.outputTokens));
       return Promise.resolve(next);
     },
-    cool: (_model, ms) => Promise.resolve(void kept.cooled.push(ms)),
+    pauseModel: (_model, ms) => Promise.resolve(void kept.cooled.push(ms)),
   };
 }
 
-function live(baseUrl: string, given: Allowance, api: typeof OPENAI | typeof ANTHROPIC = OPENAI): ModelRoute {
-  return { ...api, mode: 'live', baseUrl, key: 'sk-canary-allowance', cassette: '', allowance: given };
+function live(baseUrl: string, given: BudgetPort, api: typeof OPENAI | typeof ANTHROPIC = OPENAI): ModelRoute {
+  return { ...api, mode: 'live', baseUrl, providerKey: 'sk-canary-allowance', cassette: '', budget: given };
 }
 
 describe('a model request', () => {
   it('is asked for with its worst case and settled with what it used', async () => {
     const model = await modelServer([{ say: 'hello', usage: { input: 70, output: 7, cached: 20 } }]);
-    const given = allowance();
+    const given = budget();
     const gate = await gateway({ model: live(model.url, given) });
     await ask(gate.socket, { body: { model: 'm', stream: true, input: 'ü'.repeat(500), max_output_tokens: 300 } });
     const [worst] = given.asked;
@@ -57,32 +58,32 @@ describe('a model request', () => {
     expect(gate.usage()).toEqual({ ...usage, costUsd: 1 });
   });
 
-  it('goes on with the limit of the answer that there is room for, in the words of its API', async () => {
+  it('is forwarded with the output limit that the budget allows, in the field of its API', async () => {
     const model = await modelServer([{ say: 'a' }, { say: 'b' }, { say: 'c' }]);
-    const openai = await gateway({ model: live(model.url, allowance([{ output: 2_000 }, { output: 2_000 }])) });
+    const openai = await gateway({ model: live(model.url, budget([{ output: 2_000 }, { output: 2_000 }])) });
     await ask(openai.socket);
     await ask(openai.socket, { path: '/v1/chat/completions', body: { model: 'm', max_tokens: 5_000, messages: [] } });
-    const anthropic = await gateway({ model: live(model.url, allowance([{ output: 2_000 }]), ANTHROPIC) });
+    const anthropic = await gateway({ model: live(model.url, budget([{ output: 2_000 }]), ANTHROPIC) });
     await ask(anthropic.socket, { path: '/v1/messages', body: { model: 'm', max_tokens: 9_000, messages: [] } });
     const sent = model.requests.map(({ body }) => JSON.parse(body) as Record<string, unknown>);
     expect(sent).toMatchObject([{ max_output_tokens: 2_000 }, { max_tokens: 2_000 }, { max_tokens: 2_000 }]);
   });
 
-  it('is cut off when its answer runs past that, and told as not fully known', async () => {
+  it('is cut off when its answer exceeds the limit, and settled as partly known', async () => {
     const delta = 'data: {"type":"response.output_text.delta","delta":"x"}\n\n';
     const provider = await httpServer((_req, res) => {
       res.writeHead(200, { 'content-type': 'text/event-stream' });
       res.end(delta.repeat(50));
     });
-    const given = allowance([{ output: 20 }]);
+    const given = budget([{ output: 20 }]);
     const gate = await gateway({ model: live(`http://${provider}/v1`, given) });
-    await expect(ask(gate.socket)).rejects.toThrow();
+    await expect(ask(gate.socket)).rejects.toThrow('aborted');
     expect(given.settled).toMatchObject([{ told: 'part' }]);
   });
 
   it('is refused when the budget is used up, in a way that no agent tries again', async () => {
     const model = await modelServer([]);
-    const gate = await gateway({ model: live(model.url, allowance([{ kind: 'spent', reason: 'All is spent.' }])) });
+    const gate = await gateway({ model: live(model.url, budget([{ kind: 'spent', reason: 'All is spent.' }])) });
     const answer = await ask(gate.socket);
     expect(answer.status).toBe(400);
     expect(answer.body).toContain('All is spent.');
@@ -90,10 +91,10 @@ describe('a model request', () => {
     expect(model.requests).toHaveLength(0);
   });
 
-  it('is refused while nobody knows what is left, which a later success mends', async () => {
+  it('is refused while the remaining budget is unknown, until a later success', async () => {
     const model = await modelServer([{ say: 'hello' }]);
     const gate = await gateway({
-      model: live(model.url, allowance([new HaloError('BUDGET_UNKNOWN', 'Redis is away.')])),
+      model: live(model.url, budget([new HaloError('BUDGET_UNKNOWN', 'Redis is away.')])),
     });
     expect((await ask(gate.socket)).status).toBe(503);
     expect(gate.stopped()).toEqual({ cause: 'fault', sentence: 'Redis is away.' });
@@ -104,10 +105,10 @@ describe('a model request', () => {
 
   it('waits a short time in the gateway, and is sent away with a time when it is long', async () => {
     const model = await modelServer([{ say: 'hello' }]);
-    const wait = (ms: number): Permission => ({ kind: 'wait', ms, reason: 'The provider wants a pause.' });
-    const gate = await gateway({ model: live(model.url, allowance([wait(5), wait(5)])) });
+    const wait = (ms: number): ReserveResult => ({ kind: 'wait', ms, reason: 'The provider wants a pause.' });
+    const gate = await gateway({ model: live(model.url, budget([wait(5), wait(5)])) });
     expect((await ask(gate.socket)).status).toBe(200);
-    const other = await gateway({ model: live(model.url, allowance([wait(90_500)])) });
+    const other = await gateway({ model: live(model.url, budget([wait(90_500)])) });
     const answer = await ask(other.socket);
     expect(answer.status).toBe(429);
     expect(answer.headers['retry-after']).toBe('91');
@@ -123,7 +124,7 @@ describe('a model request', () => {
       { fail: 429, headers: { 'retry-after': '300' } },
       { fail: 429 },
     ]);
-    const given = allowance();
+    const given = budget();
     const gate = await gateway({ model: live(model.url, given) });
     expect((await ask(gate.socket)).status).toBe(200);
     expect(given.cooled).toEqual([5, 1_000]);
@@ -134,7 +135,7 @@ describe('a model request', () => {
     expect(given.cooled).toEqual([5, 1_000, 300_000]);
   });
 
-  it('that overdraws a budget ends all others that are under way, and every later success', async () => {
+  it('ends all other running requests, and every later one, if it overdraws a budget', async () => {
     const event = 'data: {"type":"response.output_text.delta","delta":"x"}\n\n';
     let answers = 0;
     const provider = await httpServer((_req, res) => {
@@ -146,18 +147,18 @@ describe('a model request', () => {
           'data: {"type":"response.completed","response":{"usage":{"input_tokens":1,"output_tokens":900000}}}\n\n',
         );
     });
-    const given = allowance();
-    const overdrawn: Allowance = {
+    const given = budget();
+    const overdrawn: BudgetPort = {
       ...given,
-      async reserve(worst) {
-        const permission = await given.reserve(worst);
+      async reserve(estimate) {
+        const permission = await given.reserve(estimate);
         if (permission.kind !== 'granted') return permission;
-        const { grant } = permission;
-        const settle: typeof grant.settle = async (usage, told) => ({
-          ...(await grant.settle(usage, told)),
+        const { reservation } = permission;
+        const settle: typeof reservation.settle = async (usage, told) => ({
+          ...(await reservation.settle(usage, told)),
           ...(usage.outputTokens > 1_000 ? { overrun: 'Too much.' } : {}),
         });
-        return { kind: 'granted', grant: { ...grant, outputTokens: Infinity, settle } };
+        return { kind: 'granted', reservation: { ...reservation, outputTokens: Infinity, settle } };
       },
     };
     const gate = await gateway({ model: live(`http://${provider}/v1`, overdrawn) });
@@ -170,9 +171,9 @@ describe('a model request', () => {
     expect(given.settled).toMatchObject([{ told: 'all' }, { told: 'part' }]);
   });
 
-  it('that only counts tokens waits for its turn, and a pause after it is for nobody else', async () => {
+  it('waits for its turn if it only counts tokens, and delays no other request', async () => {
     const provider = await httpServer((_req, res) => void res.writeHead(429, { 'retry-after': '30' }).end());
-    const given = allowance([{ kind: 'wait', ms: 5, reason: 'Later.' }]);
+    const given = budget([{ kind: 'wait', ms: 5, reason: 'Later.' }]);
     const gate = await gateway({ model: live(`http://${provider}/v1`, given, ANTHROPIC) });
     const answer = await ask(gate.socket, {
       path: '/v1/messages/count_tokens',
@@ -186,7 +187,7 @@ describe('a model request', () => {
 
   it('costs nothing when it was refused, never left or only counts tokens', async () => {
     const model = await modelServer([{ fail: 400 }]);
-    const given = allowance();
+    const given = budget();
     const gate = await gateway({ model: live(model.url, given, ANTHROPIC) });
     await ask(gate.socket, { path: '/v1/messages', body: { model: 'm', max_tokens: 10, messages: [] } });
     await ask(gate.socket, { path: '/v1/messages/count_tokens', body: { model: 'm', messages: [] } });

@@ -9,7 +9,7 @@ const say = { say: 'hello' };
 
 async function open(api: typeof OPENAI | typeof ANTHROPIC | typeof GOOGLE) {
   const model = await modelServer([say]);
-  const route: ModelRoute = { ...api, mode: 'live', baseUrl: model.url, key: KEY, cassette: '' };
+  const route: ModelRoute = { ...api, mode: 'live', baseUrl: model.url, providerKey: KEY, cassette: '' };
   return { model, gate: await gateway({ model: route }) };
 }
 
@@ -57,7 +57,7 @@ const REFUSED: Record<string, [path: string, bodies: [what: string, more: object
       ['a stored conversation', { conversation: 'conv_1' }, 'conversation'],
       ['a stored prompt', { prompt: { id: 'p' } }, 'prompt'],
       ['work in the background', { background: true }, 'background'],
-      ['another model', { model: 'gpt-expensive' }, 'not one that may be asked for'],
+      ['another model', { model: 'gpt-expensive' }, 'is not allowed (allowed:'],
     ],
   ],
   chat: [
@@ -121,7 +121,7 @@ const REFUSED: Record<string, [path: string, bodies: [what: string, more: object
         content({ type: 'server_tool_use', id: 'x', name: 'n', input: {} }),
         'content[0].type',
       ],
-      ['another model', { model: 'claude-expensive' }, 'not one that may be asked for'],
+      ['another model', { model: 'claude-expensive' }, 'is not allowed (allowed:'],
     ],
   ],
   google: [
@@ -190,7 +190,7 @@ describe.each(Object.entries(REFUSED))('what would make the provider act on its 
   });
 });
 
-describe('a request is made anew', () => {
+describe('a request is rebuilt', () => {
   it.each([
     ['a key that stands twice', '{"model":"m","input":[],"tools":[],"tools":[{"type":"mcp"}]}', 'tools'],
     ['the same, escaped', '{"model":"m","input":[],"\\u006dodel":"other"}', 'model'],
@@ -312,7 +312,7 @@ describe('Anthropic’s API', () => {
     const usage = { input: 70, output: 7, cached: 20 };
     for (const stream of [true, false]) {
       const model = await modelServer([{ ...say, usage }]);
-      const route: ModelRoute = { ...ANTHROPIC, mode: 'live', baseUrl: model.url, key: KEY, cassette: '' };
+      const route: ModelRoute = { ...ANTHROPIC, mode: 'live', baseUrl: model.url, providerKey: KEY, cassette: '' };
       const gate = await gateway({ model: route });
       await ask(gate.socket, { path, body: { ...body, stream } });
       expect(gate.usage()).toEqual({ requests: 1, inputTokens: 70, cachedTokens: 20, outputTokens: 7 });

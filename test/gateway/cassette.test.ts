@@ -5,7 +5,8 @@ import type { ModelRoute } from '../../src/gateway/model/model-route.ts';
 import { openMasker } from '../../src/lib/secrets/masker.ts';
 import type { Turn } from '../support/model/model-server.ts';
 import { ask, type Answer } from './client.ts';
-import { gateway, httpServer, modelServer, tempDir, OPENAI } from './fixture.ts';
+import { gateway, httpServer, modelServer, OPENAI } from './fixture.ts';
+import { tempDir } from '../support/temp-dir.ts';
 
 const KEY = 'sk-canary-0123456789abcdef';
 const NOWHERE = 'http://127.0.0.1:1/v1';
@@ -23,9 +24,11 @@ const bodies = [
 
 /** Records one answer for each body and gives the cassette and what the client saw. */
 async function record(turns: Turn[], timed = false): Promise<{ cassette: string; answers: Answer[] }> {
-  const cassette = join(await tempDir(), 'deep', 'story.jsonl');
+  const cassette = join(tempDir(), 'deep', 'story.jsonl');
   const model = await modelServer(turns);
-  const gate = await gateway({ model: { ...OPENAI, mode: 'record', baseUrl: model.url, key: KEY, cassette, timed } });
+  const gate = await gateway({
+    model: { ...OPENAI, mode: 'record', baseUrl: model.url, providerKey: KEY, cassette, timed },
+  });
   const answers: Answer[] = [];
   for (const body of bodies) answers.push(await ask(gate.socket, { body, headers: { cookie: 'foreign' } }));
   await gate.close();
@@ -37,7 +40,7 @@ const replay = (cassette: string): ModelRoute => ({
   ...OPENAI,
   mode: 'replay',
   baseUrl: NOWHERE,
-  key: undefined,
+  providerKey: undefined,
   cassette,
 });
 
@@ -93,9 +96,9 @@ describe('a cassette', () => {
       res.statusCode = req.headers.accept === 'teapot' ? 418 : 401;
       res.end(`your ${req.headers.authorization}`);
     });
-    const cassette = join(await tempDir(), 'story.jsonl');
+    const cassette = join(tempDir(), 'story.jsonl');
     const gate = await gateway({
-      model: { ...OPENAI, mode: 'record', baseUrl: `http://${provider}/v1`, key: KEY, cassette },
+      model: { ...OPENAI, mode: 'record', baseUrl: `http://${provider}/v1`, providerKey: KEY, cassette },
     });
     await ask(gate.socket, { headers: { accept: 'teapot' } });
     await ask(gate.socket);
@@ -107,9 +110,11 @@ describe('a cassette', () => {
   });
 
   it('replays a broken stream as a broken stream', async () => {
-    const cassette = join(await tempDir(), 'story.jsonl');
+    const cassette = join(tempDir(), 'story.jsonl');
     const model = await modelServer([{ cut: 'middle' }, { say: 'done' }]);
-    const recorded = await gateway({ model: { ...OPENAI, mode: 'record', baseUrl: model.url, key: KEY, cassette } });
+    const recorded = await gateway({
+      model: { ...OPENAI, mode: 'record', baseUrl: model.url, providerKey: KEY, cassette },
+    });
     await expect(ask(recorded.socket)).rejects.toMatchObject({ code: 'ECONNRESET' });
     await ask(recorded.socket);
     await recorded.close();
@@ -119,9 +124,11 @@ describe('a cassette', () => {
   });
 
   it('says why a request gets no answer when the fault is its own', async () => {
-    const cassette = join(await tempDir(), 'story.jsonl');
+    const cassette = join(tempDir(), 'story.jsonl');
     const model = await modelServer([{ say: 'done' }]);
-    const recorded = await gateway({ model: { ...OPENAI, mode: 'record', baseUrl: model.url, key: KEY, cassette } });
+    const recorded = await gateway({
+      model: { ...OPENAI, mode: 'record', baseUrl: model.url, providerKey: KEY, cassette },
+    });
     await ask(recorded.socket);
     await recorded.close();
     const masker = {
@@ -132,13 +139,15 @@ describe('a cassette', () => {
     };
     const gate = await gateway({ model: { ...replay(cassette), masker } });
     await expect(ask(gate.socket)).rejects.toMatchObject({ code: 'ECONNRESET' });
-    expect(gate.problem()?.sentence).toMatch(/^halo's gateway failed at POST \/v1\/responses: .*no masks are left/);
+    expect(gate.problem()?.sentence).toMatch(/^The gateway failed at POST \/v1\/responses: .*no masks are left/);
   });
 
   it('keeps the order in which requests arrived, not that in which answers ended', async () => {
-    const cassette = join(await tempDir(), 'story.jsonl');
+    const cassette = join(tempDir(), 'story.jsonl');
     const model = await modelServer([{ say: 'slow', delayMs: 200 }, { say: 'quick' }]);
-    const recorded = await gateway({ model: { ...OPENAI, mode: 'record', baseUrl: model.url, key: KEY, cassette } });
+    const recorded = await gateway({
+      model: { ...OPENAI, mode: 'record', baseUrl: model.url, providerKey: KEY, cassette },
+    });
     const slow = ask(recorded.socket);
     while (model.requests.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
     await Promise.all([slow, ask(recorded.socket)]);
@@ -182,23 +191,23 @@ describe('a replay that does not fit', () => {
   });
 
   it('does not start with a cassette that is absent or broken', async () => {
-    const dir = await tempDir();
+    const dir = tempDir();
     const start = (name: string) => gateway({ model: replay(join(dir, name)) });
     await expect(start('absent.jsonl')).rejects.toMatchObject({ code: 'CASSETTE_MISSING' });
     await writeFile(join(dir, 'empty.jsonl'), '');
-    await expect(start('empty.jsonl')).rejects.toThrow('its first line is no cassette header');
+    await expect(start('empty.jsonl')).rejects.toThrow('its first line is not a cassette header');
     await writeFile(join(dir, 'text.jsonl'), '{"halo_cassette":1}\nhello\n');
     await expect(start('text.jsonl')).rejects.toThrow('line 2 is not JSON');
     await writeFile(join(dir, 'shape.jsonl'), '{"halo_cassette":1}\n{"seq":1,"request":{}}\n');
     await expect(start('shape.jsonl')).rejects.toThrow('line 2: request.method is wrong');
   });
 
-  it('says so when the cassette cannot be written', async () => {
+  it('reports that the cassette cannot be written', async () => {
     const model: ModelRoute = {
       ...OPENAI,
       mode: 'record',
       baseUrl: NOWHERE,
-      key: KEY,
+      providerKey: KEY,
       cassette: '/dev/null/story.jsonl',
     };
     await expect(gateway({ model })).rejects.toMatchObject({ code: 'DISK_FAILED' });

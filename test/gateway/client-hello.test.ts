@@ -1,8 +1,8 @@
 import { createServer, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { describe, expect, it } from 'vitest';
-import { readHello } from '../../src/gateway/egress/client-hello.ts';
-import { judgeHello } from '../../src/gateway/egress/tunnel.ts';
+import { parseClientHello } from '../../src/gateway/egress/client-hello.ts';
+import { findHelloFault } from '../../src/gateway/egress/tunnel.ts';
 import { listening } from './fixture.ts';
 
 /** The first bytes that Node's own TLS client sends. */
@@ -34,14 +34,14 @@ function inSmallRecords(hello: Buffer): Buffer {
 }
 
 describe('the first bytes of a TLS client', () => {
-  it('name the server, however they are cut', async () => {
+  it('name the server, cut at any byte', async () => {
     const hello = await helloFor('packages.example.com');
     const named = { kind: 'tls', name: 'packages.example.com' };
-    expect(readHello(hello)).toEqual(named);
-    expect(readHello(inSmallRecords(hello))).toEqual(named);
-    expect(readHello(Buffer.concat([hello, Buffer.from('more')]))).toEqual(named);
+    expect(parseClientHello(hello)).toEqual(named);
+    expect(parseClientHello(inSmallRecords(hello))).toEqual(named);
+    expect(parseClientHello(Buffer.concat([hello, Buffer.from('more')]))).toEqual(named);
     for (let length = 0; length < hello.length; length += 1)
-      expect(readHello(hello.subarray(0, length))).toEqual({ kind: 'more' });
+      expect(parseClientHello(hello.subarray(0, length))).toEqual({ kind: 'more' });
   });
 
   it('are something else when a length in them lies', async () => {
@@ -54,7 +54,7 @@ describe('the first bytes of a TLS client', () => {
     ] as const) {
       const lying = Buffer.from(hello);
       lying[place] = value;
-      expect(readHello(lying)).not.toEqual({ kind: 'tls', name: 'packages.example.com' });
+      expect(parseClientHello(lying)).not.toEqual({ kind: 'tls', name: 'packages.example.com' });
     }
   });
 
@@ -62,14 +62,16 @@ describe('the first bytes of a TLS client', () => {
     const hello = await helloFor('packages.example.com');
     const silent = await helloFor('');
     const https = { host: 'packages.example.com', port: 443 };
-    expect(judgeHello(https, hello)).toBeUndefined();
-    expect(judgeHello({ ...https, port: 8443 }, hello)).toBeUndefined();
-    expect(judgeHello({ ...https, host: 'other.example.com' }, hello)).toBe('its TLS is for "packages.example.com"');
-    expect(judgeHello({ ...https, host: '203.0.113.9' }, hello)).toBe('its TLS is for "packages.example.com"');
-    expect(judgeHello(https, silent)).toBe('its TLS names no server');
-    expect(judgeHello({ ...https, host: '203.0.113.9' }, silent)).toBeUndefined();
+    expect(findHelloFault(https, hello)).toBeUndefined();
+    expect(findHelloFault({ ...https, port: 8443 }, hello)).toBeUndefined();
+    expect(findHelloFault({ ...https, host: 'other.example.com' }, hello)).toBe(
+      'its TLS is for "packages.example.com"',
+    );
+    expect(findHelloFault({ ...https, host: '203.0.113.9' }, hello)).toBe('its TLS is for "packages.example.com"');
+    expect(findHelloFault(https, silent)).toBe('its TLS names no server');
+    expect(findHelloFault({ ...https, host: '203.0.113.9' }, silent)).toBeUndefined();
     for (const other of ['', 'GET / HTTP/1.1\r\n', 'SSH-2.0-x\r\n'].map((text) => Buffer.from(text)))
-      expect(judgeHello(https, other)).toBe('it was not used for TLS');
-    expect(judgeHello({ ...https, port: 22 }, Buffer.from('SSH-2.0-x\r\n'))).toBeUndefined();
+      expect(findHelloFault(https, other)).toBe('it was not used for TLS');
+    expect(findHelloFault({ ...https, port: 22 }, Buffer.from('SSH-2.0-x\r\n'))).toBeUndefined();
   });
 });

@@ -6,13 +6,15 @@ import { codex } from '../../src/agents/codex/index.ts';
 import type { ModelRoute } from '../../src/gateway/model/model-route.ts';
 import { readRun } from '../agents/read-run.ts';
 import { hasAgent, runAgent } from '../agents/run-agent.ts';
-import { gateway, listening, modelServer, tempDir, OPENAI } from './fixture.ts';
+import { gateway, listening, modelServer, OPENAI } from './fixture.ts';
+import { skipFor } from '../support/skip.ts';
+import { tempDir } from '../support/temp-dir.ts';
 
 const KEY = 'sk-canary-0123456789abcdef';
 
-describe.skipIf(!hasAgent('codex'))('the real Codex CLI behind the gateway', () => {
+describe('the real Codex CLI behind the gateway', skipFor(!hasAgent('codex') && 'needs HALO_TEST_CODEX'), () => {
   it('does the same work again from the cassette, without a provider', async () => {
-    const dir = await tempDir();
+    const dir = tempDir();
     const cassette = join(dir, 'story.jsonl');
     const provider = await modelServer([
       { run: 'date +%N' },
@@ -23,7 +25,7 @@ describe.skipIf(!hasAgent('codex'))('the real Codex CLI behind the gateway', () 
       ...OPENAI,
       mode: 'record',
       baseUrl: provider.url,
-      key: KEY,
+      providerKey: KEY,
       cassette,
     });
     await provider.close();
@@ -31,7 +33,7 @@ describe.skipIf(!hasAgent('codex'))('the real Codex CLI behind the gateway', () 
       ...OPENAI,
       mode: 'replay',
       baseUrl: provider.url,
-      key: undefined,
+      providerKey: undefined,
       cassette,
     });
     for (const { outcome, usage, problem } of [first, again]) {
@@ -44,11 +46,11 @@ describe.skipIf(!hasAgent('codex'))('the real Codex CLI behind the gateway', () 
   });
 
   it('ends with one clear sentence when the cassette does not fit', async () => {
-    const dir = await tempDir();
+    const dir = tempDir();
     const cassette = join(dir, 'story.jsonl');
     const provider = await modelServer([{ json: { status: 'ok', summary: 'Greets.' } }]);
-    await run(join(dir, 'first'), { ...OPENAI, mode: 'record', baseUrl: provider.url, key: KEY, cassette });
-    const route: ModelRoute = { ...OPENAI, mode: 'replay', baseUrl: provider.url, key: undefined, cassette };
+    await run(join(dir, 'first'), { ...OPENAI, mode: 'record', baseUrl: provider.url, providerKey: KEY, cassette });
+    const route: ModelRoute = { ...OPENAI, mode: 'replay', baseUrl: provider.url, providerKey: undefined, cassette };
     const other = await run(join(dir, 'other'), route, 'house-model');
     expect(other.outcome).toEqual({ kind: 'error', error: `Codex failed: ${other.problem}` });
     expect(other.problem).toContain('asks for the model "house-model"');

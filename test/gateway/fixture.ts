@@ -1,24 +1,23 @@
 import { readFileSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo, Server as NetServer } from 'node:net';
 import { afterEach } from 'vitest';
 import { startGateway, type Gateway, type GatewayOptions } from '../../src/gateway/gateway.ts';
 import { startModelServer, type ModelServer, type Turn } from '../support/model/model-server.ts';
+import { tempDir } from '../support/temp-dir.ts';
 
 const pem = (name: string) => readFileSync(new URL(`fixtures/localhost-${name}.pem`, import.meta.url));
 
-/** A certificate for `localhost` that nobody trusts, with its key. */
+/** An untrusted certificate for `localhost`, with its key. */
 export const localhost = { key: pem('key'), cert: pem('cert') };
 
 /** A route to a provider that speaks OpenAI’s APIs, and may be asked for these models. */
 /** What the model routes of these tests take for a key; the client of these tests shows it unless told otherwise. */
 export const TOKEN = 'halo-test-token';
-export const OPENAI = { api: 'openai', token: TOKEN, models: ['m', 'other', 'gpt-5.5', 'house-model'] } as const;
-export const ANTHROPIC = { api: 'anthropic', token: TOKEN, models: ['m', 'claude-test'] } as const;
-export const GOOGLE = { api: 'google', token: TOKEN, models: ['m'] } as const;
+export const OPENAI = { api: 'openai', gatewayToken: TOKEN, models: ['m', 'other', 'gpt-5.5', 'house-model'] } as const;
+export const ANTHROPIC = { api: 'anthropic', gatewayToken: TOKEN, models: ['m', 'claude-test'] } as const;
+export const GOOGLE = { api: 'google', gatewayToken: TOKEN, models: ['m'] } as const;
 
 const undo: (() => Promise<void>)[] = [];
 
@@ -26,16 +25,9 @@ afterEach(async () => {
   for (const step of undo.splice(0).reverse()) await step();
 });
 
-/** A folder that is gone after the test. */
-export async function tempDir(): Promise<string> {
-  const dir = await mkdtemp(join(tmpdir(), 'halo-gw-'));
-  undo.push(() => rm(dir, { recursive: true, force: true }));
-  return dir;
-}
-
 /** A gateway that is closed after the test, with its socket in a folder of its own. */
 export async function gateway(options: Omit<GatewayOptions, 'socketPath'>): Promise<Gateway & { socket: string }> {
-  const socket = join(await tempDir(), 'gateway.sock');
+  const socket = join(tempDir('halo-gw'), 'gateway.sock');
   const started = await startGateway({ ...options, socketPath: socket });
   undo.push(() => started.close());
   return { ...started, socket };

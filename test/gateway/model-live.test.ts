@@ -13,7 +13,7 @@ const live = (baseUrl: string, key: string | undefined = KEY): ModelRoute => ({
   ...OPENAI,
   mode: 'live',
   baseUrl,
-  key,
+  providerKey: key,
   cassette: '',
 });
 
@@ -40,7 +40,7 @@ describe('the live model route', () => {
   it('sends no Authorization header when there is no key', async () => {
     const model = await modelServer([{ say: 'hello' }]);
     const gate = await gateway({
-      model: { ...OPENAI, mode: 'live', baseUrl: `${model.url}/`, key: undefined, cassette: '' },
+      model: { ...OPENAI, mode: 'live', baseUrl: `${model.url}/`, providerKey: undefined, cassette: '' },
     });
     expect((await ask(gate.socket)).status).toBe(200);
     expect(model.requests[0]?.headers.authorization).toBeUndefined();
@@ -144,7 +144,7 @@ describe('the live model route', () => {
     expect(said).toBe('');
   });
 
-  it('says so when the provider does not speak TLS', async () => {
+  it('reports a provider that does not use TLS', async () => {
     const plain = await httpServer((_req, res) => res.end('hello'));
     const gate = await gateway({ model: live(`https://${plain}/v1`) });
     expect((await ask(gate.socket)).status).toBe(502);
@@ -275,7 +275,7 @@ describe('the live model route', () => {
     expect(received).toBe(total);
   });
 
-  it('refuses a socket path that is too long, and a base URL that is none', async () => {
+  it('refuses a socket path that is too long, and an invalid base URL', async () => {
     await expect(gateway({ model: live('ftp://127.0.0.1/v1') })).rejects.toMatchObject({ code: 'CONFIG_INVALID' });
     await expect(startGateway({ socketPath: `/tmp/${'é'.repeat(60)}` })).rejects.toMatchObject({
       code: 'CONFIG_INVALID',

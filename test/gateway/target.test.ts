@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { formatTarget, parseAllowList, parseTarget } from '../../src/gateway/egress/host-port.ts';
+import { formatEndpoint, parseAllowList, parseEndpoint } from '../../src/gateway/egress/host-port.ts';
 
 describe('a network target', () => {
   it.each([
@@ -11,8 +11,8 @@ describe('a network target', () => {
     ['[0:0::0001]:80', '[::1]:80'],
     ['xn--bcher-kva.example:65535', 'xn--bcher-kva.example:65535'],
   ])('%s is read as %s', (text, canonical) => {
-    const target = parseTarget(text);
-    expect(target && formatTarget(target)).toBe(canonical);
+    const target = parseEndpoint(text);
+    expect(target && formatEndpoint(target)).toBe(canonical);
   });
 
   it.each([
@@ -51,9 +51,11 @@ describe('a network target', () => {
     '[::1:80',
     '[127.0.0.1]:80',
     '[]:80',
-  ])('refuses %j', (text) => expect(parseTarget(text)).toBeUndefined());
+  ])('refuses %j', (text) => expect(parseEndpoint(text)).toBeUndefined());
 
   it('is named in the error when an allow list holds it wrongly', () => {
-    expect(() => parseAllowList(['ok.example:1', ''])).toThrow('[network] allow holds "", which is not a host:port.');
+    expect(() => parseAllowList(['ok.example:1', ''])).toThrow(
+      '[network] allow contains "", which is not a host:port.',
+    );
   });
 });

@@ -6,14 +6,16 @@ const KEY = 'sk-canary-0123456789abcdef';
 
 async function open(token: string) {
   const model = await modelServer([{ say: 'hello' }, { say: 'hello' }, { say: 'hello' }]);
-  const gate = await gateway({ model: { ...OPENAI, token, mode: 'live', baseUrl: model.url, key: KEY, cassette: '' } });
+  const gate = await gateway({
+    model: { ...OPENAI, gatewayToken: token, mode: 'live', baseUrl: model.url, providerKey: KEY, cassette: '' },
+  });
   return { model, gate };
 }
 
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
 
 describe('the token of an attempt', () => {
-  it('is asked for: none, a wrong one and that of another attempt are refused, and nothing is asked of the model', async () => {
+  it('is required: a missing, wrong or foreign token is refused before the model is asked', async () => {
     const [a, b] = [await open('token-a'), await open('token-b')];
     expect((await ask(a.gate.socket, { headers: bearer('token-a') })).status).toBe(200);
     for (const headers of [

@@ -111,7 +111,7 @@ describe('a tunnel', () => {
     const gate = await gateway({ allow: ['127.0.0.1:1'] });
     const { status, socket } = await connectTo(gate.socket, '127.0.0.1:1');
     expect(status).toBe(502);
-    expect(await text(socket)).toContain('127.0.0.1:1 not reached: the connection was refused');
+    expect(await text(socket)).toContain('127.0.0.1:1 could not be reached: the connection was refused');
   });
 
   it('ends on one side when the other side breaks off', async () => {
@@ -194,7 +194,7 @@ describe('a plain HTTP request through the gateway', () => {
     const answer = await ask(gate.socket, { method: 'GET', path: 'http://127.0.0.1:1/', body: undefined });
     expect([answer.status, answer.body]).toEqual([
       502,
-      expect.stringContaining('not reached: the connection was refused'),
+      expect.stringContaining('could not be reached: the connection was refused'),
     ]);
   });
 });

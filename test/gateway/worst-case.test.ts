@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { checkBody } from '../../src/gateway/model/capabilities/check-body.ts';
+import { filterBody } from '../../src/gateway/model/capabilities/check-body.ts';
 import { findOperation } from '../../src/gateway/model/model-operations.ts';
 import type { ModelRequest } from '../../src/gateway/model/model-route.ts';
-import { limitAnswer, worstCase } from '../../src/gateway/usage/estimate-max-tokens.ts';
+import { limitOutput, estimateRequest } from '../../src/gateway/usage/estimate-max-tokens.ts';
 
 const PATHS = {
   responses: ['openai', '/v1/responses'],
@@ -15,7 +15,7 @@ const PATHS = {
 function request(kind: keyof typeof PATHS, body: Record<string, unknown>): ModelRequest {
   const [api, url] = PATHS[kind];
   const operation = findOperation(api, 'POST', url)!;
-  const checked = checkBody(operation.body, { model: 'm', ...body });
+  const checked = filterBody(operation.body, { model: 'm', ...body });
   if ('reason' in checked) throw new Error(checked.reason);
   return { operation, url, headers: {}, body: checked.body, model: typeof body.model === 'string' ? body.model : 'm' };
 }
@@ -40,7 +40,7 @@ describe('the most input that a request can be counted for', () => {
     ['gemini', { inlineData: { mimeType: 'image/png', data: DATA } }, 16_400],
   ] as const)('%s: a picture counts by its kind, large or small', (kind, part, tokens) => {
     const small = JSON.parse(JSON.stringify(part).replace(DATA, 'AA==')) as object;
-    const [large, tiny] = [part, small].map((one) => worstCase(request(kind, WITH[kind](one))).inputTokens);
+    const [large, tiny] = [part, small].map((one) => estimateRequest(request(kind, WITH[kind](one))).inputTokens);
     expect(large).toBe(tiny);
     expect(large).toBeGreaterThanOrEqual(tokens);
     expect(large).toBeLessThan(tokens + 1_000);
@@ -52,17 +52,17 @@ describe('the most input that a request can be counted for', () => {
     ['messages', { type: 'document', source: { type: 'base64', media_type: 'application/pdf', data: 'AA==' } }],
     ['gemini', { inlineData: { mimeType: 'application/pdf', data: 'AA==' } }],
   ] as const)('%s: a file counts as all that a model can read, because its pages are not known', (kind, part) => {
-    expect(worstCase(request(kind, WITH[kind](part))).inputTokens).toBe(ALL_THAT_CAN_BE_READ);
+    expect(estimateRequest(request(kind, WITH[kind](part))).inputTokens).toBe(ALL_THAT_CAN_BE_READ);
   });
 
   it('finds pictures and files within results of tools', () => {
     const image = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: DATA } };
     const result = { type: 'tool_result', tool_use_id: 't', content: [image, image] };
-    const { inputTokens } = worstCase(request('messages', WITH.messages(result)));
+    const { inputTokens } = estimateRequest(request('messages', WITH.messages(result)));
     expect(inputTokens).toBeGreaterThan(10_000);
     expect(inputTokens).toBeLessThan(11_000);
     const output = { type: 'function_call_output', call_id: 'c', output: [{ type: 'input_file', file_data: 'x' }] };
-    expect(worstCase(request('responses', { input: [output] })).inputTokens).toBe(ALL_THAT_CAN_BE_READ);
+    expect(estimateRequest(request('responses', { input: [output] })).inputTokens).toBe(ALL_THAT_CAN_BE_READ);
     const answer = {
       functionResponse: {
         name: 'n',
@@ -70,26 +70,26 @@ describe('the most input that a request can be counted for', () => {
         parts: [{ inlineData: { mimeType: 'application/pdf', data: 'x' } }],
       },
     };
-    expect(worstCase(request('gemini', WITH.gemini(answer))).inputTokens).toBe(ALL_THAT_CAN_BE_READ);
+    expect(estimateRequest(request('gemini', WITH.gemini(answer))).inputTokens).toBe(ALL_THAT_CAN_BE_READ);
   });
 
   it('takes text for no picture because it looks like one', () => {
     const input = { type: 'input_image', image_url: DATA, content: [{ type: 'image', source: { data: DATA } }] };
     const call = { type: 'tool_use', id: 'i', name: 'n', input };
-    expect(worstCase(request('messages', WITH.messages(call))).inputTokens).toBeGreaterThan(2 * DATA.length);
+    expect(estimateRequest(request('messages', WITH.messages(call))).inputTokens).toBeGreaterThan(2 * DATA.length);
   });
 
   it('knows the model that counts pictures as more than all others', () => {
     const body = { ...WITH.chat({ type: 'image_url', image_url: { url: PNG } }), model: 'gpt-4o-mini-2024-07-18' };
-    expect(worstCase(request('chat', body)).inputTokens).toBeGreaterThan(48_000);
+    expect(estimateRequest(request('chat', body)).inputTokens).toBeGreaterThan(48_000);
   });
 
   it('has room for what a provider adds for tools, and for a second run of the model', () => {
-    const plain = worstCase(request('messages', { max_tokens: 1_000, messages: [] }));
-    const tools = worstCase(request('messages', { max_tokens: 1_000, messages: [], tools: [{ name: 'n' }] }));
+    const plain = estimateRequest(request('messages', { max_tokens: 1_000, messages: [] }));
+    const tools = estimateRequest(request('messages', { max_tokens: 1_000, messages: [], tools: [{ name: 'n' }] }));
     expect(tools.inputTokens).toBeGreaterThan(plain.inputTokens + 2_000);
     const edits = { context_management: { edits: [{ type: 'compact_20260112' }] } };
-    const twice = worstCase(request('messages', { max_tokens: 1_000, messages: [], ...edits }));
+    const twice = estimateRequest(request('messages', { max_tokens: 1_000, messages: [], ...edits }));
     expect(twice.inputTokens).toBeGreaterThan(2 * plain.inputTokens + 5_000);
   });
 });
@@ -107,17 +107,17 @@ describe('the longest answer', () => {
     expect(() => request(kind, body)).toThrow(says);
   });
 
-  it('is what goes on, also where the request asks for more than any model gives', () => {
+  it('is forwarded, also where the request asks for more than any model gives', () => {
     const asked = request('messages', { messages: [], max_tokens: 1_000_000 });
-    expect(worstCase(asked).outputTokens).toBe(128_000);
-    expect(limitAnswer(asked, 128_000).body.max_tokens).toBe(128_000);
+    expect(estimateRequest(asked).outputTokens).toBe(128_000);
+    expect(limitOutput(asked, 128_000).body.max_tokens).toBe(128_000);
   });
 
   it('counts thoughts that may be longer than it', () => {
     const thinking = { type: 'enabled', budget_tokens: 60_000 };
     const asked = request('messages', { messages: [], max_tokens: 1_000, thinking });
-    expect(worstCase(asked)).toMatchObject({ outputTokens: 61_000, leastOutput: 60_001 });
-    expect(limitAnswer(asked, 60_500).body.max_tokens).toBe(60_500);
+    expect(estimateRequest(asked)).toMatchObject({ outputTokens: 61_000, leastOutput: 60_001 });
+    expect(limitOutput(asked, 60_500).body.max_tokens).toBe(60_500);
   });
 
   it.each([

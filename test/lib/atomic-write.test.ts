@@ -1,14 +1,13 @@
-import { mkdtempSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
-import { writeAtomic } from '../../src/lib/atomic-write.ts';
+import { beforeEach, expect, test } from 'vitest';
+import { writeAtomic } from '../../src/lib/fs.ts';
+import { tempDir } from '../support/temp-dir.ts';
 
 let dir: string;
 beforeEach(() => {
-  dir = mkdtempSync(join(tmpdir(), 'halo-write-'));
+  dir = tempDir('halo-write');
 });
-afterEach(() => rmSync(dir, { recursive: true, force: true }));
 
 test('a file is replaced as a whole and no temporary file stays', async () => {
   writeFileSync(join(dir, 'f'), 'a long old content');
@@ -19,6 +18,6 @@ test('a file is replaced as a whole and no temporary file stays', async () => {
 
 test('a failed write leaves nothing behind', async () => {
   mkdirSync(join(dir, 'f'));
-  await expect(writeAtomic(join(dir, 'f'), 'new')).rejects.toThrow();
+  await expect(writeAtomic(join(dir, 'f'), 'new')).rejects.toThrow('EISDIR');
   expect(readdirSync(dir)).toEqual(['f']);
 });

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { formatDuration, parseDuration } from '../../src/lib/duration.ts';
+import { formatConfigDuration, parseDuration } from '../../src/lib/units.ts';
 
 test.each([
   ['45m', 2_700_000],
@@ -14,7 +14,7 @@ test.each([
   expect(parseDuration(text)).toBe(ms);
 });
 
-test.each(['', ' ', '5', 'm', '30m1h', '1.5h', '-5s', '5 s', '5min', '99999999999999999999d'])('%j is none', (text) => {
+test.each(['', ' ', '5', 'm', '30m1h', '1.5h', '-5s', '5 s', '5min', '99999999999999999999d'])('refuses %j', (text) => {
   expect(parseDuration(text)).toBeUndefined();
 });
 
@@ -27,5 +27,5 @@ test.each([
   [90_061_000, '1d1h'],
   [3_600_000, '1h'],
 ])('%i ms are shown as %j', (ms, text) => {
-  expect(formatDuration(ms)).toBe(text);
+  expect(formatConfigDuration(ms)).toBe(text);
 });

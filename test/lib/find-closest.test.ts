@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { findNearest } from '../../src/lib/text.ts';
+import { findClosest } from '../../src/lib/text.ts';
 
 const NAMES = ['agent', 'setup', 'gates', 'limits.memory', 'limits.pids'];
 
@@ -10,10 +10,10 @@ test.each([
   ['limits.memroy', 'limits.memory'],
   ['limit.memory', 'limits.memory'],
 ])('%s is taken for %s', (word, name) => {
-  expect(findNearest(word, NAMES)).toBe(name);
+  expect(findClosest(word, NAMES)).toBe(name);
 });
 
-test('a word that is like none has no nearest name', () => {
-  expect(findNearest('budget', NAMES)).toBeUndefined();
-  expect(findNearest('x', [])).toBeUndefined();
+test('a word unlike all names has no closest name', () => {
+  expect(findClosest('budget', NAMES)).toBeUndefined();
+  expect(findClosest('x', [])).toBeUndefined();
 });

@@ -1,17 +1,17 @@
 import { spawnSync } from 'node:child_process';
-import { lstatSync, lutimesSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
-import { hostname, tmpdir } from 'node:os';
+import { lstatSync, lutimesSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
+import { hostname } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { beforeEach, expect, test, vi } from 'vitest';
 import { LockBusyError, withLock } from '../../src/lib/lock.ts';
-import { startOf } from '../../src/lib/process-identity.ts';
-import { sleep } from '../../src/lib/sleep.ts';
+import { processStartTime } from '../../src/lib/process-identity.ts';
+import { sleep } from '../../src/lib/async.ts';
+import { tempDir } from '../support/temp-dir.ts';
 
 let dir: string;
 beforeEach(() => {
-  dir = mkdtempSync(join(tmpdir(), 'halo-lock-'));
+  dir = tempDir('halo-lock');
 });
-afterEach(() => rmSync(dir, { recursive: true, force: true }));
 
 test('only one of many callers is inside at a time, and nothing is left behind', async () => {
   let inside = 0;
@@ -33,16 +33,16 @@ test('the lock is free again when the work throws', async () => {
   await expect(withLock(path, () => Promise.resolve(7))).resolves.toBe(7);
 });
 
-test('a lock of before a restart of the machine is free, whoever has its process id and its time now', async () => {
+test('a lock from before a restart of the machine is free, even if its process id and start time are in use again', async () => {
   const path = join(dir, 'l');
   const stat = readFileSync('/proc/self/stat', 'latin1');
   const ticks = stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? '';
-  const other = startOf(process.pid).slice(ticks.length) === '0000' ? '0001' : '0000';
+  const other = processStartTime(process.pid).slice(ticks.length) === '0000' ? '0001' : '0000';
   for (const start of [ticks, `${ticks}${other}`]) {
     symlinkSync(`${hostname()}:${process.pid}:${start}:abc`, path);
     await expect(withLock(path, () => Promise.resolve(7), { waitMs: 1_000 })).resolves.toBe(7);
   }
-  symlinkSync(`${hostname()}:${process.pid}:${startOf(process.pid)}:abc`, path);
+  symlinkSync(`${hostname()}:${process.pid}:${processStartTime(process.pid)}:abc`, path);
   await expect(withLock(path, () => Promise.resolve(7), { waitMs: 50 })).rejects.toThrow(LockBusyError);
 });
 
@@ -78,21 +78,21 @@ test('a lock of another host is waited for, and named when it stays', async () =
   expect(lstatSync(path).isSymbolicLink()).toBe(true);
 });
 
-test('a lock of another host that nobody renews is given up for dead', async () => {
+test('a lock of another host that is not renewed is taken over', async () => {
   const path = join(dir, 'l');
   symlinkSync('elsewhere:1:1:abc', path);
   await sleep(20);
   await expect(withLock(path, () => Promise.resolve('in'), { staleMs: 5 })).resolves.toBe('in');
 });
 
-test('a lock of another host with a time in the future is given up, too, when nobody renews it', async () => {
+test('a lock of another host with a time in the future is taken over, too, when it is not renewed', async () => {
   const path = join(dir, 'lock');
   symlinkSync('elsewhere:1:2:abc', path);
   lutimesSync(path, Date.now() / 1000 + 86_400, Date.now() / 1000 + 86_400);
   await expect(withLock(path, () => Promise.resolve('in'), { staleMs: 50, waitMs: 5_000 })).resolves.toBe('in');
 });
 
-test('hazard 33: a lock of another host that is renewed is not given up, however wrong the clock here is', async () => {
+test('hazard 33: a lock of another host that is renewed is kept, even with a wrong clock here', async () => {
   const path = join(dir, 'renewed');
   symlinkSync('elsewhere:1:1:abc', path);
   const inAnHour = Date.now() + 3_600_000;

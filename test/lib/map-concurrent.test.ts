@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { mapSome } from '../../src/lib/map-some.ts';
+import { mapConcurrent } from '../../src/lib/async.ts';
 
 it('does no more than so many at once, answers in order, and begins nothing more after a failure', async () => {
   let [now, most, begun] = [0, 0, 0];
@@ -12,10 +12,10 @@ it('does no more than so many at once, answers in order, and begins nothing more
     return item * 2;
   };
   const items = Array.from({ length: 20 }, (_, index) => index);
-  expect(await mapSome(items, 3, work)).toEqual(items.map((item) => item * 2));
+  expect(await mapConcurrent(items, 3, work)).toEqual(items.map((item) => item * 2));
   expect(most).toBe(3);
   begun = 0;
-  await expect(mapSome([20, ...Array.from({ length: 100 }, () => 1)], 3, work)).rejects.toThrow('no');
+  await expect(mapConcurrent([20, ...Array.from({ length: 100 }, () => 1)], 3, work)).rejects.toThrow('no');
   expect(begun).toBeLessThan(10);
-  expect(await mapSome([], 3, work)).toEqual([]);
+  expect(await mapConcurrent([], 3, work)).toEqual([]);
 });

@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest';
-import { askOnce } from '../../src/lib/ask-once.ts';
+import { memoizeAsync } from '../../src/lib/async.ts';
 
 it('asks once for each key, also for those who ask meanwhile', async () => {
   const asked: string[] = [];
-  const ask = askOnce((key: string) => Promise.resolve(asked.push(key)));
+  const ask = memoizeAsync((key: string) => Promise.resolve(asked.push(key)));
   await Promise.all([ask('a'), ask('a'), ask('b')]);
   expect(await ask('a')).toBe(1);
   expect(asked).toEqual(['a', 'b']);
@@ -11,7 +11,7 @@ it('asks once for each key, also for those who ask meanwhile', async () => {
 
 it('asks again after a failure', async () => {
   let times = 0;
-  const ask = askOnce(() => ((times += 1) === 1 ? Promise.reject(new Error('away')) : Promise.resolve('here')));
+  const ask = memoizeAsync(() => ((times += 1) === 1 ? Promise.reject(new Error('away')) : Promise.resolve('here')));
   await expect(ask('a')).rejects.toThrow('away');
   expect(await ask('a')).toBe('here');
 });

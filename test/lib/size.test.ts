@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { formatSize, parseSize } from '../../src/lib/size.ts';
+import { formatSize, parseSize } from '../../src/lib/units.ts';
 
 test.each([
   ['100b', 100],
@@ -13,7 +13,7 @@ test.each([
   expect(parseSize(text)).toBe(bytes);
 });
 
-test.each(['', '4', 'g', '-1g', '4 g', '1e3m', '4gg', '4bb', '4ib', '99999999999t'])('%j is none', (text) => {
+test.each(['', '4', 'g', '-1g', '4 g', '1e3m', '4gg', '4bb', '4ib', '99999999999t'])('refuses %j', (text) => {
   expect(parseSize(text)).toBeUndefined();
 });
 

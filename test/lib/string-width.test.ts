@@ -1,5 +1,28 @@
 import { describe, expect, it } from 'vitest';
-import { cutStartToWidth, cutToWidth, fitToWidth, widthOf } from '../../src/lib/width.ts';
+import { truncateStartToWidth, truncateToWidth, padToWidth, stringWidth } from '../../src/lib/string-width.ts';
+
+describe('widthOf', () => {
+  it.each([
+    ['', 0],
+    ['halo ls', 7],
+    ['✓ größe · 1…2 → ─ ⠋', 19],
+    ['\x1b[31mred\x1b[39m', 3],
+    ['\x1b[31m漢字\x1b[39m', 4],
+    ['e\u0301\u0302', 1],
+    ['\u200b\u200d', 0],
+    ['👩🏽‍🚀🏳️‍🌈🇩🇪', 6],
+    ['❤️', 2],
+    ['❤', 1],
+    ['❤\u200d🔥', 2],
+    ['1️⃣', 2],
+    ['1\u20e3', 2],
+    ['ｶﾞ', 2],
+    ['\u1112\u1161\u11ab한', 4],
+    ['नमस्ते', 3],
+    ['𠮷', 2],
+    ['\ud800', 0],
+  ])('%j takes %i columns', (line, width) => expect(stringWidth(line)).toBe(width));
+});
 
 describe('cutToWidth', () => {
   it.each([
@@ -12,8 +35,8 @@ describe('cutToWidth', () => {
     ['abc', 1, '…'],
     ['abc', 0, ''],
   ])('cuts %s to %i columns', (line, width, result) => {
-    expect(cutToWidth(line, width)).toBe(result);
-    expect(widthOf(cutToWidth(line, width))).toBeLessThanOrEqual(width);
+    expect(truncateToWidth(line, width)).toBe(result);
+    expect(stringWidth(truncateToWidth(line, width))).toBeLessThanOrEqual(width);
   });
 });
 
@@ -24,13 +47,13 @@ describe('cutStartToWidth', () => {
     ['漢字漢字', 4, '…字'],
     ['abc', 0, ''],
   ])('cuts the start of %s to %i columns', (line, width, result) => {
-    expect(cutStartToWidth(line, width)).toBe(result);
+    expect(truncateStartToWidth(line, width)).toBe(result);
   });
 });
 
 describe('fitToWidth', () => {
   it('fills up by columns, not by characters', () => {
-    expect(fitToWidth('漢', 4)).toBe('漢  ');
-    expect(fitToWidth('abcdef', 4)).toBe('abc…');
+    expect(padToWidth('漢', 4)).toBe('漢  ');
+    expect(padToWidth('abcdef', 4)).toBe('abc…');
   });
 });

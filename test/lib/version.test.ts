@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { isOlder } from '../../src/lib/version-order.ts';
+import { isOlderVersion } from '../../src/lib/version.ts';
 
 it.each([
   ['1.1.5+ds1-1', '1.2.8', true],
@@ -10,4 +10,4 @@ it.each([
   ['25.0.0', '25.0', false],
   ['v28.2', '25.0', false],
   ['unknown', '1.0', true],
-])('%s is older than %s: %s', (version, than, older) => expect(isOlder(version, than)).toBe(older));
+])('%s is older than %s: %s', (version, than, older) => expect(isOlderVersion(version, than)).toBe(older));

@@ -1,6 +1,5 @@
+import { wrapIndented, stringWidth } from '../../src/lib/string-width.ts';
 import { describe, expect, it } from 'vitest';
-import { widthOf } from '../../src/lib/width.ts';
-import { wrapToWidth } from '../../src/lib/wrap.ts';
 
 describe('wrapToWidth', () => {
   it.each([
@@ -12,7 +11,7 @@ describe('wrapToWidth', () => {
     ['two  spaces', 8, ['two', 'spaces']],
     ['no room', 1, ['…']],
   ])('breaks "%s" to %i columns', (line, width, lines) => {
-    expect(wrapToWidth(line, width)).toEqual(lines);
-    for (const each of lines) expect(widthOf(each)).toBeLessThanOrEqual(width);
+    expect(wrapIndented(line, width)).toEqual(lines);
+    for (const each of lines) expect(stringWidth(each)).toBeLessThanOrEqual(width);
   });
 });

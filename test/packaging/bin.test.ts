@@ -1,28 +1,36 @@
-import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { once } from 'node:events';
+import { appendFile, cp, mkdir, readdir, readFile, realpath, rm, symlink, utimes, writeFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { tempDir } from '../support/temp-dir.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const { ENTRIES, LIGHT_MODULES } = createRequire(import.meta.url)('../../scripts/build.cjs') as {
+  ENTRIES: Record<string, string>;
+  LIGHT_MODULES: string[];
+};
+const MAIN = 'src/cli/main.ts';
 let checkout: string;
 
 beforeEach(async () => {
-  checkout = await mkdtemp(join(tmpdir(), 'halo-checkout-'));
-  for (const part of ['bin', 'scripts', 'package.json', 'tsconfig.json', 'tsconfig.build.json']) {
+  checkout = tempDir('halo-checkout');
+  for (const part of ['bin', 'scripts', 'package.json', 'tsconfig.json']) {
     await cp(join(ROOT, part), join(checkout, part), { recursive: true });
   }
   await symlink(join(ROOT, 'node_modules'), join(checkout, 'node_modules'));
-  await mkdir(join(checkout, 'src/cli'), { recursive: true });
+  for (const path of [...Object.values(ENTRIES), ...LIGHT_MODULES]) {
+    await mkdir(join(checkout, dirname(path)), { recursive: true });
+    await writeFile(join(checkout, path), 'export {};');
+  }
   await writeMain('one');
 });
 
-afterEach(() => rm(checkout, { recursive: true, force: true }));
-
 const writeMain = (word: string): Promise<void> =>
   writeFile(
-    join(checkout, 'src/cli/main.ts'),
+    join(checkout, MAIN),
     `export async function main(argv: string[]): Promise<number> {
       process.stdout.write('${word} ' + argv.join(','));
       return argv.length;
@@ -57,12 +65,106 @@ describe('bin/halo in a checkout', () => {
     expect(await readdir(join(checkout, '.halo-build'))).toEqual([]);
   });
 
-  test('forgets what a removed source was built to', async () => {
-    await writeFile(join(checkout, 'src/old.ts'), 'export const old = 1;');
-    await halo();
-    await rm(join(checkout, 'src/old.ts'));
-    await halo();
-    expect((await readdir(join(checkout, 'dist'))).sort()).toEqual(['.sources', 'cli']);
+  describe('after a source was removed', () => {
+    const builtFromIt = async () =>
+      (await readdir(join(checkout, 'dist/chunks'))).filter((name) => /^old-\w+\.js$/.test(name));
+
+    beforeEach(async () => {
+      await writeFile(join(checkout, 'src/old.ts'), 'export const old = 1;');
+      await writeFile(join(checkout, MAIN), `export const main = async () => (await import('../old.ts')).old;`);
+      expect((await halo()).exitCode).toBe(1);
+      expect(await builtFromIt()).toHaveLength(1);
+      await rm(join(checkout, 'src/old.ts'));
+      await writeMain('one');
+    });
+
+    test('keeps nothing of it in a build for a package', async () => {
+      await halo();
+      await execa('npm', ['run', 'build'], { cwd: checkout });
+      expect(await builtFromIt()).toEqual([]);
+      expect((await readdir(join(checkout, 'dist'))).sort()).toEqual(['.sources', 'chunks', 'cli', 'sandbox']);
+    });
+
+    test('keeps what was built from it for a day after the first build without it', async () => {
+      const age = async () => {
+        const [name = ''] = await builtFromIt();
+        await utimes(join(checkout, 'dist/chunks', name), 0, 0);
+      };
+      await age();
+      await halo();
+      expect(await builtFromIt()).toHaveLength(1);
+      await writeMain('another');
+      await halo();
+      expect(await builtFromIt()).toHaveLength(1);
+      await age();
+      await writeMain('a third');
+      await halo();
+      expect(await builtFromIt()).toEqual([]);
+    });
+  });
+
+  test('keeps running when another process replaces the build', async () => {
+    await writeFile(join(checkout, 'src/late.ts'), `export const late = 'late';`);
+    await writeFile(
+      join(checkout, MAIN),
+      `import { once } from 'node:events';
+      export async function main(): Promise<number> {
+        process.stdout.write('ready ');
+        await once(process.stdin, 'data');
+        const { late } = await import('../late.ts');
+        process.stdout.write(late);
+        process.stdin.destroy();
+        return 0;
+      }`,
+    );
+    const running = halo();
+    await once(running.stdout, 'data');
+    await writeMain('another');
+    expect((await halo()).stdout).toBe('another ');
+    running.stdin.write('go on\n');
+    expect(await running).toMatchObject({ stdout: 'ready late', stderr: '', exitCode: 0 });
+  });
+
+  test('reads the Lua script of its own build after another build', async () => {
+    await writeFile(join(checkout, 'src/script.lua'), 'return 1');
+    await writeFile(
+      join(checkout, 'src/late.ts'),
+      `import { readFileSync } from 'node:fs';
+      export const late = readFileSync(new URL('./script.lua', import.meta.url), 'utf8');`,
+    );
+    const source = (text: string) => `import { once } from 'node:events';
+      export async function main(): Promise<number> {
+        process.stdout.write('${text} ');
+        await once(process.stdin, 'data');
+        const { late } = await import('../late.ts');
+        process.stdout.write(late);
+        process.stdin.destroy();
+        return 0;
+      }`;
+    await writeFile(join(checkout, MAIN), source('ready'));
+    const running = halo();
+    await once(running.stdout, 'data');
+    await writeFile(join(checkout, 'src/script.lua'), 'return 2 -- changed');
+    await appendFile(join(checkout, 'src/late.ts'), '\nexport const more = 1;');
+    const next = halo();
+    await once(next.stdout, 'data');
+    running.stdin.write('go on\n');
+    next.stdin.write('go on\n');
+    expect(await running).toMatchObject({ stdout: 'ready return 1', stderr: '', exitCode: 0 });
+    expect(await next).toMatchObject({ stdout: 'ready return 2 -- changed', exitCode: 0 });
+  });
+
+  test('names its sources in a stack trace with HALO_DEBUG', async () => {
+    await writeFile(
+      join(checkout, MAIN),
+      `export async function main(): Promise<number> {
+        process.stdout.write(String(new Error('here').stack));
+        return 0;
+      }`,
+    );
+    const { stdout } = await execa(join(checkout, 'bin/halo'), { env: { HALO_DEBUG: '1' } });
+    expect(stdout).toContain(`${await realpath(checkout)}/${MAIN}:2:`);
+    expect(stdout).not.toContain('/dist/');
   });
 
   test('builds once when many start at the same time, and all of them work', async () => {
@@ -71,17 +173,17 @@ describe('bin/halo in a checkout', () => {
     expect(await readdir(join(checkout, '.halo-build'))).toEqual([]);
   });
 
-  test('goes on after a builder that died with the lock', async () => {
+  test('takes over the lock of a builder that died', async () => {
     await mkdir(join(checkout, '.halo-build'));
     await symlink('4194304', join(checkout, '.halo-build/lock'));
     expect((await halo()).stdout).toBe('one ');
   });
 
   test('shows what the compiler says of a broken source', async () => {
-    await writeFile(join(checkout, 'src/cli/main.ts'), 'export const main = (;');
+    await writeFile(join(checkout, MAIN), 'export const main = (;');
     const { exitCode, stderr } = await halo();
     expect(exitCode).toBe(1);
-    expect(stderr).toContain('src/cli/main.ts(1,');
+    expect(stderr).toContain('src/cli/main.ts:1:');
   });
 
   test('says what to do when the npm packages are missing', async () => {
@@ -89,5 +191,26 @@ describe('bin/halo in a checkout', () => {
     const { exitCode, stderr } = await halo();
     expect(exitCode).toBe(5);
     expect(stderr).toContain('npm run setup');
+  });
+});
+
+describe('a new checkout', () => {
+  beforeEach(async () => {
+    await rm(join(checkout, 'src'), { recursive: true });
+    for (const part of ['src', 'docker']) await cp(join(ROOT, part), join(checkout, part), { recursive: true });
+  });
+
+  test('describes this machine for the setup before any other build', async () => {
+    const { stdout } = await execa('node', [join(checkout, 'scripts/machine-status.mjs')]);
+    expect(stdout).toMatch(/^(ok|none|denied) \S+ (current|outdated|missing)$/);
+  });
+
+  test('names the sources of halo in the stack trace of an error with HALO_DEBUG', async () => {
+    const { stderr } = await execa(join(checkout, 'bin/halo'), ['ls', '--no-such'], {
+      reject: false,
+      env: { HALO_DEBUG: '1' },
+    });
+    expect(stderr).toContain('error[USAGE]');
+    expect(stderr).toContain('/src/cli/main.ts:');
   });
 });

@@ -1,15 +1,15 @@
-import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { openHttp } from '../../src/api/http-client.ts';
+import { openHttp } from '../../src/api/http/http-client.ts';
 import type { Operations } from '../../src/api/operations.ts';
 import { OK, prdOf, remotelyScripted } from '../support/halo/halo.ts';
-import { makeRepository, type TestRepository } from '../support/repository/repository.ts';
+import type { TestRepository } from '../support/repository/repository.ts';
+import { tempDir } from '../support/temp-dir.ts';
+import { newRepository } from '../support/repository/new-repository.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const TOKEN = 'a-token-for-this-test-only-0123456789';
@@ -21,8 +21,8 @@ let compose: (...args: string[]) => Promise<string>;
 beforeAll(async () => {
   await execa(join(ROOT, 'bin/halo'), ['image', 'build']);
   await execa(join(ROOT, 'bin/halo'), ['image', 'build', '--server']);
-  home = mkdtempSync(join(tmpdir(), 'halo-compose-'));
-  repository = makeRepository();
+  home = tempDir('halo-compose');
+  repository = newRepository();
   const port = await freePort();
   const env = {
     HALO_HOME: home,
@@ -43,8 +43,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await operations?.close();
   await compose?.('down', '--volumes', '--timeout', '5');
-  repository?.remove();
-  rmSync(home, { recursive: true, force: true });
 });
 
 test('a story that is submitted to the services lands in the repository', async () => {
@@ -61,7 +59,7 @@ test('a story that is submitted to the services lands in the repository', async 
   expect(repository.git('show', `halo/${submitted!.runId}:hello.txt`)).toBe('hello');
 });
 
-test('Redis keeps what it is told, and never drops a job for want of memory', async () => {
+test('Redis persists its data, and never evicts a job', async () => {
   const setting = (name: string): Promise<string> => compose('exec', '-T', 'redis', 'redis-cli', 'config', 'get', name);
   expect(await setting('appendonly')).toContain('yes');
   expect(await setting('maxmemory-policy')).toContain('noeviction');

@@ -1,12 +1,13 @@
-import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
 import { afterAll, describe, expect, test } from 'vitest';
 import { codeBlocks } from '../support/text/markdown.ts';
 import { openHome } from '../support/halo/halo-process.ts';
-import { makeRepository } from '../support/repository/repository.ts';
+import { skipFor } from '../support/skip.ts';
+import { tempDir } from '../support/temp-dir.ts';
+import { newRepository } from '../support/repository/new-repository.ts';
 
 const page = readFileSync(fileURLToPath(new URL('../../docs/images.md', import.meta.url)), 'utf8');
 
@@ -55,33 +56,35 @@ const PROOFS: Record<string, string> = {
 const buildable = dockerfiles.filter(({ text }) => !text.includes('--from='));
 
 // Minutes of downloads: not with every run of the suite.
-describe.runIf(process.env.HALO_TEST_IMAGES === '1')('an image that is built from the page', () => {
-  const home = openHome();
-  afterAll(() => home.close());
+describe(
+  'an image that is built from the page',
+  skipFor(process.env.HALO_TEST_IMAGES !== '1' && 'runs with HALO_TEST_IMAGES=1'),
+  () => {
+    const home = openHome();
+    afterAll(() => home.close());
 
-  test.each(buildable)('$title', { timeout: 900_000 }, async ({ title, text }) => {
-    const context = mkdtempSync(join(tmpdir(), 'halo-docs-image-'));
-    const image = `halo-docs-${title.toLowerCase()}`;
-    const repository = makeRepository();
-    try {
-      // The machine's own registry, as `halo image build` uses it.
-      const { stdout: registry } = await execa('npm', ['config', 'get', 'registry']);
-      const authorities = process.env.NODE_EXTRA_CA_CERTS;
-      if (authorities !== undefined) copyFileSync(authorities, join(context, 'ca.pem'));
-      const trust = authorities === undefined ? '' : 'COPY ca.pem /etc/ca.pem\nARG NODE_EXTRA_CA_CERTS=/etc/ca.pem\n';
-      writeFileSync(join(context, 'Dockerfile'), text.replace('\n', `\nARG npm_config_registry\n${trust}`));
-      const argument = `npm_config_registry=${registry.trim()}`;
-      const args = ['build', '--network', 'host', '--build-arg', argument, '-t', image, context];
-      await execa('docker', args, { env: { DOCKER_BUILDKIT: '0' } });
-      const gates = JSON.stringify([PROOFS[title]]);
-      const words = ['check', '-c', `image=${image}`, '-c', `gates=${gates}`, '-c', 'limits.memory="2g"'];
-      const { code, stdout } = await home.halo(words, { cwd: repository.root });
-      expect(stdout).toMatch(/\n1 gate passes\n$/);
-      expect(code).toBe(0);
-    } finally {
-      repository.remove();
-      rmSync(context, { recursive: true });
-      await execa('docker', ['rmi', image], { reject: false });
-    }
-  });
-});
+    test.each(buildable)('$title', { timeout: 900_000 }, async ({ title, text }) => {
+      const context = tempDir('halo-docs-image');
+      const image = `halo-docs-${title.toLowerCase()}`;
+      const repository = newRepository();
+      try {
+        // The machine's own registry, as `halo image build` uses it.
+        const { stdout: registry } = await execa('npm', ['config', 'get', 'registry']);
+        const authorities = process.env.NODE_EXTRA_CA_CERTS;
+        if (authorities !== undefined) copyFileSync(authorities, join(context, 'ca.pem'));
+        const trust = authorities === undefined ? '' : 'COPY ca.pem /etc/ca.pem\nARG NODE_EXTRA_CA_CERTS=/etc/ca.pem\n';
+        writeFileSync(join(context, 'Dockerfile'), text.replace('\n', `\nARG npm_config_registry\n${trust}`));
+        const argument = `npm_config_registry=${registry.trim()}`;
+        const args = ['build', '--network', 'host', '--build-arg', argument, '-t', image, context];
+        await execa('docker', args, { env: { DOCKER_BUILDKIT: '0' } });
+        const gates = JSON.stringify([PROOFS[title]]);
+        const words = ['check', '-c', `image=${image}`, '-c', `gates=${gates}`, '-c', 'limits.memory="2g"'];
+        const { code, stdout } = await home.halo(words, { cwd: repository.root });
+        expect(stdout).toMatch(/\n1 gate passes\n$/);
+        expect(code).toBe(0);
+      } finally {
+        await execa('docker', ['rmi', image], { reject: false });
+      }
+    });
+  },
+);

@@ -1,24 +1,22 @@
-import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { makeRepository } from '../support/repository/repository.ts';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { tempDir } from '../support/temp-dir.ts';
+import { newRepository } from '../support/repository/new-repository.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 let dir: string;
 let installed: string;
 
 beforeAll(async () => {
-  dir = await mkdtemp(join(tmpdir(), 'halo-pack-'));
+  dir = tempDir('halo-pack');
   await execa('npm', ['pack', ROOT, '--pack-destination', dir], { cwd: ROOT });
   const [archive] = await readdir(dir);
   await execa('npm', ['install', '--global', '--prefix', dir, join(dir, archive!)], { cwd: dir });
   installed = join(dir, 'lib/node_modules/halo-runner');
 }, 300_000);
-
-afterAll(() => rm(dir, { recursive: true, force: true }));
 
 /** Only what is installed may be of use: no variable of the test runner's, another working folder. */
 const halo = (...args: string[]) => haloIn(dir, ...args);
@@ -62,16 +60,12 @@ describe('the package, installed globally and without a checkout', () => {
   }, 120_000);
 
   test('sets a repository up, and tries it', async () => {
-    const repository = makeRepository({ 'package.json': '{"scripts": {"test": "node --version"}}' });
-    try {
-      const made = await haloIn(repository.root, 'init');
-      expect(made).toMatchObject({ exitCode: 0 });
-      expect(made.stdout).toContain('gate     npm test');
-      expect(made.stderr).not.toContain('!');
-      expect((await haloIn(repository.root, 'check')).stdout).toMatch(/\n1 gate passes$/);
-    } finally {
-      repository.remove();
-    }
+    const repository = newRepository({ 'package.json': '{"scripts": {"test": "node --version"}}' });
+    const made = await haloIn(repository.root, 'init');
+    expect(made).toMatchObject({ exitCode: 0 });
+    expect(made.stdout).toContain('gate     npm test');
+    expect(made.stderr).not.toContain('!');
+    expect((await haloIn(repository.root, 'check')).stdout).toMatch(/\n1 gate passes$/);
   }, 120_000);
 
   test('brings what images and services are made of, and no sources or tests', async () => {
@@ -82,5 +76,8 @@ describe('the package, installed globally and without a checkout', () => {
     expect(names).not.toEqual(expect.arrayContaining(['src']));
     expect(names).not.toEqual(expect.arrayContaining(['test']));
     expect((await stat(join(installed, 'docker/sandbox/Dockerfile'))).isFile()).toBe(true);
+    expect(await readdir(join(installed, 'dist/chunks'))).toContainEqual(
+      expect.stringMatching(/^scheduler-\w{8}\.lua$/),
+    );
   });
 });

@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import type { DialectId } from '../../src/core/prd/prd.ts';
 import { HaloError } from '../../src/core/failure/errors.ts';
-import { inOrder } from '../../src/core/run/story-order.ts';
+import { sortStories } from '../../src/core/run/story-order.ts';
 import { readPrdFile } from '../../src/prd/parse-prd.ts';
 import { DIALECTS } from '../../src/prd/dialect-registry.ts';
 import { toBytes, writeSamples, type Sample } from '../support/prd/prd-writers.ts';
 
-/** A dialect that is told apart by nothing but what it forbids must be asked for. */
+/** A dialect that differs only in what it forbids must be selected explicitly. */
 const AS: Partial<Record<DialectId, DialectId>> = { daedalus: 'daedalus' };
 
 /** Ids as each dialect has them; checkboxes without ids are called after their text. */
@@ -36,7 +36,7 @@ describe.each(Object.values(DIALECTS))('the $id dialect', ({ id: dialect }) => {
     throw new Error('the PRD was accepted');
   };
 
-  test('is told by content and gives project, description and stories in the order of the file', () => {
+  test('is recognised by content and yields project, description and stories in the order of the file', () => {
     const prd = read([{ id: b }, { id: a }]);
     expect(prd.dialect).toBe(dialect);
     if (dialect !== 'array') expect(prd).toMatchObject({ project: 'shop', description: 'A small shop.' });
@@ -65,19 +65,19 @@ describe.each(Object.values(DIALECTS))('the $id dialect', ({ id: dialect }) => {
   test('runs what a story depends on before it', () => {
     const prd = read([{ id: a, needs: [c] }, { id: b }, { id: c }]);
     expect(prd.stories[0]?.dependsOn).toEqual([c]);
-    expect(inOrder(prd.stories).map(({ id }) => id)).toEqual([c, a, b]);
+    expect(sortStories(prd.stories).map(({ id }) => id)).toEqual([c, a, b]);
   });
 
   test('refuses unknown dependencies and circles, and names them', () => {
     const unknown = dialect === 'markdown-checkbox' ? ['99'] : ['US-999'];
     expect(refusal([{ id: a, needs: unknown }])).toContain(`which is not in this file`);
-    expect(refusal([{ id: a, needs: [a] }])).toContain('which is itself');
+    expect(refusal([{ id: a, needs: [a] }])).toContain('which is the story itself');
     expect(
       refusal([
         { id: a, needs: [b] },
         { id: b, needs: [a] },
       ]),
-    ).toContain(`stories depend on each other in a circle: "${a}" → "${b}" → "${a}"`);
+    ).toContain(`dependency cycle: "${a}" → "${b}" → "${a}"`);
   });
 
   test('names file and line of what it refuses', () => {

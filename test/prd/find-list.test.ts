@@ -50,15 +50,15 @@ describe('the list of stories is found', () => {
     expect(prd.stories.map(({ extra }) => extra.group)).toEqual(['Pay', 'own']);
   });
 
-  test('and the progress of a group is not that of its stories', () => {
+  test('the progress of a group is not that of its stories', () => {
     expect(parse({ phases: [{ status: 'done', tasks: [A] }] }).stories[0]?.status).toBe('pending');
   });
 
-  test('and lists of ids in phases are labels, not stories', () => {
+  test('lists of ids in phases are labels, not stories', () => {
     expect(idsOf({ tasks: [A, B], phases: [{ name: 'one', tasks: ['a', 'b'] }] })).toEqual(['a', 'b']);
   });
 
-  test('and subtasks never are stories: objects stay as they are, texts are criteria', () => {
+  test('subtasks never are stories: objects stay as they are, texts are criteria', () => {
     const subtasks = [{ id: 1, title: 'part', dependencies: [9] }];
     const prd = parse({
       tasks: [
@@ -70,14 +70,14 @@ describe('the list of stories is found', () => {
   });
 });
 
-describe('what is left aside is said', () => {
+describe('a warning names an ignored list', () => {
   test('a second list', () => {
-    expect(parse({ userStories: [A], tasks: [B] }).warnings).toEqual(['tasks holds stories too, which are not read']);
+    expect(parse({ userStories: [A], tasks: [B] }).warnings).toEqual(['tasks contains stories too, which are ignored']);
   });
 
   test('a group without stories', () => {
     expect(parse({ phases: [{ tasks: [A] }, { name: 'later', goal: 'y' }] }).warnings).toEqual([
-      'phases[1] (later) holds no stories',
+      'phases[1] (later) contains no stories',
     ]);
   });
 });
@@ -89,7 +89,7 @@ describe('refused is', () => {
     ['a list of texts', { tasks: ['a', 'b'] }, 'tasks[0]: must be an object, not a string'],
     ['a list of mixed types', { tasks: [A, 3] }, 'tasks[1]: must be an object, not a number'],
     ['a list that is none', { userStories: 'a' }, 'userStories: must be a list of stories, not a string'],
-    ['several tags', { one: { tasks: [A] }, two: { tasks: [B] } }, 'several tags (one, two) and none is called master'],
+    ['several tags', { one: { tasks: [A] }, two: { tasks: [B] } }, 'several tags (one, two) but no tag "master"'],
     ['a story without any text', { tasks: [{ id: 'a', title: '', description: ' ' }] }, 'tasks[0].title: is missing'],
   ])('%s', (_what, document, message) => {
     expect(refusal(document)).toContain(message);

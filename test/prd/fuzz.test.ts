@@ -136,7 +136,7 @@ const line = fc
   .map((parts) => parts.join(''));
 const markdown = fc.array(line, { maxLength: 20 }).map((lines) => lines.join('\n'));
 
-describe('hazard 29: whatever a file holds', () => {
+describe('hazard 29: a file with any content', () => {
   const survives = (text: string) => {
     const prd = read(toBytes(text));
     if (prd !== undefined) expect(new Set(prd.stories.map(({ id }) => id)).size).toBe(prd.stories.length);

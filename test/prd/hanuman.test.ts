@@ -18,9 +18,7 @@ test('another schema version is refused', () => {
 test('ten stories are accepted and eleven refused', () => {
   const stories = Array.from({ length: 11 }, (_, index) => ({ ...STORY, id: `S${index}` }));
   expect(parse({ schemaVersion: '0.1', stories: stories.slice(1) }).stories).toHaveLength(10);
-  expect(refusal({ schemaVersion: '0.1', stories })).toBe(
-    'prd.json:1: stories: has 11 stories; at most 10 are allowed',
-  );
+  expect(refusal({ schemaVersion: '0.1', stories })).toBe('prd.json:1: stories: has 11 stories; the limit is 10');
 });
 
 test.each(['L', 's', 3, null])('the size %j is refused', (size) => {

@@ -42,19 +42,19 @@ describe.each(DIALECT_IDS)('the JSON dialect %s', (dialect) => {
 
   test('refuses two open stories with one id and names both places', () => {
     const message = refusal([story('a'), story('b'), story('a')]);
-    expect(message).toMatch(/^prd\.json:\d+: \S*\[2\]\.id: the id "a" is taken by \S*\[0\] already$/);
+    expect(message).toMatch(/^prd\.json:\d+: \S*\[2\]\.id: the id "a" is already used by \S*\[0\]$/);
   });
 
   test('refuses an id with control characters, an empty one and one that is too long', () => {
     const place = (index: number) => new RegExp(`\\[${index}\\]\\.${idKey}: `);
     expect(refusal([story('a\u0007')])).toMatch(place(0));
-    expect(refusal([story('a\u0007')])).toContain('holds a control character');
+    expect(refusal([story('a\u0007')])).toContain('contains a control or hidden character');
     expect(refusal([story('b'), story(' ')])).toContain('is empty');
     expect(refusal([story('x'.repeat(201))])).toContain('is longer than 200 characters');
   });
 
   test('refuses a story that is no object', () => {
-    expect(refusal([story('a'), 'do it'])).toMatch(/\[1\]: must be an object, not a string|no PRD dialect/);
+    expect(refusal([story('a'), 'do it'])).toMatch(/\[1\]: must be an object, not a string|unknown PRD dialect/);
   });
 
   test('refuses a title, a description and criteria of the wrong type', () => {

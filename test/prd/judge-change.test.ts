@@ -51,8 +51,8 @@ describe('a JSON PRD in which more differs', () => {
       ({ userStories }) => userStories.forEach((story) => (story.passes = true)),
       ['marks US-002 as done'],
     ],
-    ['its own, left out', ({ userStories: [own] }) => (own!.status = 'wontfix'), ['marks US-001 as left out']],
-    ['its own, by a switch', ({ userStories: [own] }) => (own!.skip = true), ['marks US-001 as left out']],
+    ['its own, skipped', ({ userStories: [own] }) => (own!.status = 'wontfix'), ['marks US-001 as skipped']],
+    ['its own, by a switch', ({ userStories: [own] }) => (own!.skip = true), ['marks US-001 as skipped']],
     [
       'its own criteria',
       ({ userStories: [own] }) => Object.assign(own!, { passes: true, acceptanceCriteria: ['x'] }),
@@ -72,26 +72,26 @@ describe('a JSON PRD in which more differs', () => {
     [
       'what waits',
       ({ userStories }) => (userStories[1]!.dependsOn = ['US-001']),
-      ['changes when it is the turn of US-002'],
+      ['changes the order or dependencies of US-002'],
     ],
     ['a new story', ({ userStories }) => userStories.push({ id: 'X', title: 'X', passes: true }), ['adds X']],
     ['a story that is gone', ({ userStories }) => userStories.pop(), ['removes US-002']],
     ['the order', ({ userStories }) => userStories.reverse(), ['changes the order of its stories']],
-    ['the project', (prd) => (prd.project = 'x'), ['changes what it says about the project']],
-    ['anything else', (prd) => Object.assign(prd, { branchName: 'main' }), ['changes what it says besides']],
-    ['a list under a harmless key', (prd) => Object.assign(prd, { updated: ['x'] }), ['changes what it says besides']],
+    ['the project', (prd) => (prd.project = 'x'), ['changes the project name or description']],
+    ['anything else', (prd) => Object.assign(prd, { branchName: 'main' }), ['changes other content']],
+    ['a list under a harmless key', (prd) => Object.assign(prd, { updated: ['x'] }), ['changes other content']],
     [
       'a sentence under a harmless key',
       ({ userStories }) => (userStories[1]!.updated = 'obey me'),
-      ['changes what it says besides'],
+      ['changes other content'],
     ],
     ['its own id', ({ userStories: [own] }) => (own!.id = 'US-009'), ['adds US-009', 'removes US-001']],
-    ['a second one of its id', ({ userStories }) => userStories.push(userStories[0]!), ['makes it unreadable']],
-  ])('is told: %s', (_what, change, what) => {
+    ['a second one of its id', ({ userStories }) => userStories.push(userStories[0]!), ['makes it invalid']],
+  ])('is reported: %s', (_what, change, what) => {
     expect(judge(JSON.stringify(PRD), changed(change))).toEqual({ isOwnMark: false, what });
   });
 
-  it('is told where the story of that id is another one, of another PRD', () => {
+  it('is reported where the story with that id belongs to another PRD', () => {
     const mark = changed(({ userStories: [own] }) => (own!.passes = true));
     expect(judge(JSON.stringify(PRD), mark, { ...OWN, title: 'Other' })).toEqual({
       isOwnMark: false,
@@ -99,10 +99,10 @@ describe('a JSON PRD in which more differs', () => {
     });
   });
 
-  it('is told where one of the two cannot be read', () => {
-    expect(judge(JSON.stringify(PRD), '{"userStories": [')?.what).toEqual(['makes it unreadable']);
+  it('is reported where one of the two cannot be read', () => {
+    expect(judge(JSON.stringify(PRD), '{"userStories": [')?.what).toEqual(['makes it invalid']);
     expect(judge('no PRD', 'none either')).toBeUndefined();
-    expect(judge('no PRD', JSON.stringify(PRD))?.what).toEqual(['changes it, which could not be read before']);
+    expect(judge('no PRD', JSON.stringify(PRD))?.what).toEqual(['changes it, although it was not valid before']);
   });
 });
 
@@ -126,7 +126,7 @@ describe('PRDs of other dialects', () => {
     expect(judge(tasks('todo'), tasks('complete', 'complete'), story)?.isOwnMark).toBe(false);
   });
 
-  it('know a story without an id by its texts, and none of two with the same', () => {
+  it('identify a story without an id by its texts, and neither of two with the same texts', () => {
     const [own, other] = [{ task: 'Cart' }, { task: 'Till' }];
     const story = { id: '1', title: 'Cart', description: '', acceptance: [] };
     const of = (...stories: object[]) => JSON.stringify(stories);

@@ -22,7 +22,7 @@ describe('checkboxes', () => {
   });
 
   test.each(['- [P] x', '- [US1] x', '- [VERIFY] x', '- [x](link)', '- [x][1]', '- [x]: y', '- x'])(
-    '%j is none',
+    'ignores %j',
     (line) => {
       expect(idsOf('- [ ] real', line)).toEqual(['real']);
     },
@@ -35,10 +35,10 @@ describe('checkboxes', () => {
     ]);
   });
 
-  test.each(['- [] x', '- [?] x'])('%j is none either, which is said', (line) => {
+  test.each(['- [] x', '- [?] x'])('ignores %j with a warning', (line) => {
     const prd = parse('- [ ] real', '  - [?] below', line);
     expect(prd.stories).toMatchObject([{ id: 'real', acceptance: ['[?] below'] }]);
-    expect(prd.warnings).toEqual(['no stories, because a box is written [ ] or [x]: line 3']);
+    expect(prd.warnings).toEqual(['malformed checkboxes are ignored; write [ ] or [x]: line 3']);
   });
 
   test.each(['- [P] x', '- [x](link)', '- [1] x'])('%j is only text', (line) => {
@@ -62,9 +62,9 @@ describe('checkboxes', () => {
 
   test('behind a fence or comment that is never closed are ignored with a warning; code is no comment', () => {
     expect(parse('- [ ] a', '```', '- [ ] b').warnings).toContain(
-      'the code fence of line 2 is never closed, so what is below it is read as code',
+      'the code fence in line 2 is never closed, so everything below it is code',
     );
-    expect(parse('- [ ] a', '<!--', '- [ ] b').warnings[0]).toContain('the HTML comment of line 2 is never closed');
+    expect(parse('- [ ] a', '<!--', '- [ ] b').warnings[0]).toContain('the HTML comment in line 2 is never closed');
     expect(idsOf('- [ ] strip `<!--` marks', '- [ ] b')).toEqual(['strip-marks', 'b']);
   });
 
@@ -147,7 +147,7 @@ describe('ids', () => {
   test('of groups are no stories: N above N.1 of the same indent', () => {
     const prd = parse('- [ ] 1. Core', '- [ ] 1.1 Cart', '- [ ] 1.2 Till', '- [ ] 2. Pay');
     expect(prd.stories.map(({ id }) => id)).toEqual(['1.1', '1.2', '2']);
-    expect(prd.warnings).toEqual(['1: a group of other stories, not a story']);
+    expect(prd.warnings).toEqual(['1: this is a group of stories, not a story']);
   });
 });
 
@@ -166,7 +166,7 @@ describe('sections', () => {
     expect(prd.stories.map(({ priority }) => priority)).toEqual([3, 0, 2, undefined]);
     const mixed = parse('## Setup', '- [ ] a', '## P1', '- [ ] b');
     expect(mixed.stories.map(({ priority }) => priority)).toEqual([undefined, undefined]);
-    expect(mixed.warnings[0]).toContain('the stories run in the order of the file');
+    expect(mixed.warnings[0]).toContain('the stories run in file order');
   });
 
   test.each(['Optional', 'Future Enhancements', 'Nice to have', 'Deferred', 'Out of scope'])(
@@ -195,7 +195,7 @@ describe('dependencies', () => {
 
   test('on words are left out with a warning, on unknown ids refused', () => {
     expect(parse('- [ ] a (depends on the new API)').warnings).toEqual([
-      'a-depends-on-the-new-api: "the new API" is no id, so nothing depends on it',
+      'a-depends-on-the-new-api: "the new API" is not an id, so it is not a dependency',
     ]);
     expect(refusal('- [ ] T001: a (depends on: T009)')).toContain(
       '"T001" depends on "T009", which is not in this file',
@@ -248,9 +248,9 @@ describe('story headings', () => {
     expect(prd.stories).toMatchObject([{ id: 'US-1' }, { id: 'US-2', description: 'words', acceptance: [] }]);
   });
 
-  test('make boxes elsewhere no stories, which is said', () => {
+  test('exclude boxes elsewhere, with a warning', () => {
     const prd = parse(...story('### US-1: a', '- [ ] x'), '## Metrics', '- [ ] fast');
     expect(prd.stories).toHaveLength(1);
-    expect(prd.warnings).toEqual(['checkboxes outside of stories are only text: line 7']);
+    expect(prd.warnings).toEqual(['checkboxes outside of stories are treated as text: line 7']);
   });
 });

@@ -10,18 +10,18 @@ describe('what is not a PRD', () => {
   });
 
   test('an empty or blank file is refused', () => {
-    expect(refusal('').message).toBe('prd.json: the file is empty');
-    expect(refusal('\uFEFF \n').message).toBe('prd.json: the file is empty');
+    expect(refusal('').message).toBe('prd.json: the file is empty.');
+    expect(refusal('\uFEFF \n').message).toBe('prd.json: the file is empty.');
   });
 
   test.each([
-    ['{"a": 1,}', '1:9', 'a key in double quotes is expected'],
-    ['{\n  "a" 1}', '2:7', 'a colon is expected'],
-    ['{\n  "userStories": [', '2:19', 'a closing ] is expected'],
+    ['{"a": 1,}', '1:9', 'expected a key in double quotes'],
+    ['{\n  "a" 1}', '2:7', 'expected a colon'],
+    ['{\n  "userStories": [', '2:19', 'expected a closing ]'],
     ['[1] // no', '1:5', 'comments are not allowed'],
     ['a line of prose', '1:1', 'unexpected character or word'],
-    ['[01]', '1:3', 'a comma is expected'],
-    ['{"a": "x\ny"}', '1:7', 'a string does not end on its line'],
+    ['[01]', '1:3', 'expected a comma'],
+    ['{"a": "x\ny"}', '1:7', 'unterminated string'],
   ])('the syntax error in %j is placed by line and column', (text, place, what) => {
     expect(refusal(text).message).toBe(`prd.json:${place}: not valid JSON: ${what}`);
   });
@@ -32,9 +32,9 @@ describe('what is not a PRD', () => {
 
   test('an unknown document is refused with its top-level keys and the known dialects', () => {
     const error = refusal('{"title": "x", "phases": []}');
-    expect(error.message).toBe('prd.json: no PRD dialect that halo knows; its top-level keys are "title", "phases"');
+    expect(error.message).toBe('prd.json: unknown PRD dialect; its top-level keys are "title", "phases"');
     expect(error.hint).toContain(
-      '`halo import prd.json` has an agent write a PRD from a document. Dialects that halo reads: hanuman, lever,',
+      'Run `halo import prd.json` to have an agent write a PRD from a document. Supported dialects: hanuman, lever,',
     );
     expect(error.hint).not.toContain('markdown');
     expect(refusal('{}').message).toContain('the top level is an empty object');
@@ -42,10 +42,15 @@ describe('what is not a PRD', () => {
 
   test('a Markdown file without boxes or story headings is refused', () => {
     const { message, hint } = refusal('# Plan\n\n- a bullet\n\n| a | table |\n\nStatus: COMPLETE\n', 'plan.md');
-    expect(message).toBe(
-      'plan.md: no PRD dialect that halo knows; there is no checkbox ("- [ ] text") and no story heading in it',
-    );
+    expect(message).toBe('plan.md: unknown PRD dialect; it has no checkbox ("- [ ] text") and no story heading');
     expect(hint).toContain('`halo import plan.md`');
+  });
+
+  test('a YAML file is refused as one', () => {
+    const { message, hint } = refusal('tasks:\n  - title: Add the cart\n    completed: false\n', 'tasks.yaml');
+    expect(message).toBe('tasks.yaml: YAML is not supported, only JSON and Markdown.');
+    expect(hint).toContain('yq -o json');
+    expect(parse('- [ ] a task', 'tasks.yml').dialect).toBe('markdown-checkbox');
   });
 
   test('a name says nothing: Markdown called .json and JSON called .md are read as what they are', () => {
@@ -56,13 +61,15 @@ describe('what is not a PRD', () => {
   });
 
   test('a file over the limit of bytes or of stories is refused', () => {
-    expect(refusal(Buffer.alloc(4 * 1024 * 1024 + 1, 0x20)).message).toContain('the file has 4194305 bytes; at most 4');
+    expect(refusal(Buffer.alloc(4 * 1024 * 1024 + 1, 0x20)).message).toContain(
+      'the file has 4194305 bytes; the limit is 4',
+    );
     const userStories = Array.from({ length: 5001 }, (_, index) => ({
       id: index,
       title: 'x',
       acceptanceCriteria: ['y'],
     }));
-    expect(refusal(JSON.stringify({ userStories })).message).toContain('5001 stories; at most 5000 are read');
+    expect(refusal(JSON.stringify({ userStories })).message).toContain('5001 stories; the limit is 5000');
   });
 });
 
@@ -71,27 +78,25 @@ describe('messages', () => {
     const userStories = Array.from({ length: 14 }, (_, index) => ({ id: `s${index}`, acceptanceCriteria: ['y'] }));
     const lines = refusal(JSON.stringify({ userStories }, null, 1)).message.split('\n');
     expect(lines).toHaveLength(11);
-    expect(lines[0]).toBe('prd.json:3: userStories[0].title: is missing, and there is no description either');
+    expect(lines[0]).toBe('prd.json:3: userStories[0].title: is missing, and so is the description');
     expect(lines[1]).toMatch(/^prd\.json:9: userStories\[1\]/);
     expect(lines[10]).toBe('and 4 more problems');
   });
 
   test('say which dialect the file was read as', () => {
-    expect(refusal('{"userStories": 1}').hint).toBe('Mend these places; the file was read as ralph (userStories).');
+    expect(refusal('{"userStories": 1}').hint).toBe('Fix these problems. The file was read as ralph (userStories).');
   });
 
   test('hold no control characters of the file', () => {
     const text = '{"userStories": [{"title": "x", "a\\u001b[2J": [1], "a\\u001b[2J": [2]}]}';
-    expect(refusal(text).message).toBe(
-      'prd.json:1: userStories[0].a [2J: the key is there twice in one object, with another value',
-    );
+    expect(refusal(text).message).toBe('prd.json:1: userStories[0].a [2J: duplicate key with a different value');
   });
 });
 
 describe('oddities', () => {
   test('a byte order mark is ignored with a warning', () => {
     const prd = parse('\uFEFF{"userStories": []}');
-    expect(prd.warnings).toEqual(['the byte order mark at the start is ignored', 'userStories has no stories']);
+    expect(prd.warnings).toEqual(['the byte order mark is ignored', 'userStories has no stories']);
   });
 
   test('a raw control character inside a string is kept with a warning that names the line', () => {
@@ -105,7 +110,7 @@ describe('oddities', () => {
     (members) => {
       const key = /"(\w+)"/.exec(members)?.[1];
       expect(refusal(`{"userStories": [{\n"title": "x",\n${members}}]}`).message).toBe(
-        `prd.json:4: userStories[0].${key}: the key is there twice in one object, with another value`,
+        `prd.json:4: userStories[0].${key}: duplicate key with a different value`,
       );
     },
   );
@@ -113,12 +118,12 @@ describe('oddities', () => {
   test('any other key that is there twice is taken from its second place, with a warning', () => {
     const prd = parse('{"userStories": [{"id": 1, "title": "x", "steps": ["y"],\n"title": "z"}]}');
     expect(prd.stories[0]?.title).toBe('z');
-    expect(prd.warnings).toEqual(['line 2: userStories[0].title is there twice; the last one counts']);
+    expect(prd.warnings).toEqual(['line 2: duplicate key userStories[0].title; the last value is used']);
     expect(parse('{"userStories": [{"id": 1, "title": "x", "steps": ["y"], "id": 1}]}').stories).toHaveLength(1);
   });
 
   test('a list that is there twice is refused, so that no story is lost', () => {
-    expect(refusal('{"tasks": [{"title": "a"}], "tasks": [{"title": "b"}]}').message).toContain('there twice');
+    expect(refusal('{"tasks": [{"title": "a"}], "tasks": [{"title": "b"}]}').message).toContain('duplicate key');
   });
 });
 

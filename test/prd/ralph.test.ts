@@ -13,7 +13,7 @@ describe('project and branch', () => {
 
   test('branchName is ignored with a warning', () => {
     expect(parse([STORY], { branchName: 'ralph/x' }).warnings).toEqual([
-      'branchName is ignored: each run has a branch of its own',
+      'branchName is ignored: each run has its own branch',
     ]);
   });
 });
@@ -26,27 +26,27 @@ describe('ids', () => {
         { ...STORY, id: 1 },
         { ...STORY, id: '1' },
       ]),
-    ).toContain('the id "1" is taken');
+    ).toContain('the id "1" is already used');
     const prd = parse([{ ...STORY, id: 1.5 }]);
     expect(prd.stories[0]?.id).toBe('1.5');
-    expect(prd.warnings).toEqual(['1.5: the id is a number that is not whole; write it in quotes']);
+    expect(prd.warnings).toEqual(['1.5: the id is not an integer; write it in quotes']);
   });
 
   test('a story without an id is called by its position, with a warning', () => {
     const prd = parse([STORY, { ...STORY, id: null }]);
     expect(prd.stories[1]?.id).toBe('item-2');
-    expect(prd.warnings).toEqual(['item-2: no id, so it is called by its position']);
+    expect(prd.warnings).toEqual(['item-2: no id; the id was generated from the position']);
   });
 
   test('done stories with the id of another are renamed with a warning, and the open one keeps its id', () => {
     const prd = parse([{ ...STORY, passes: true }, STORY, { ...STORY, passes: true }]);
     expect(prd.stories.map(({ id }) => id)).toEqual(['US-001~2', 'US-001', 'US-001~3']);
-    expect(prd.warnings).toEqual(['the id "US-001" is there 3 times; done ones renamed']);
+    expect(prd.warnings).toEqual(['the id "US-001" occurs 3 times; done stories were renamed']);
   });
 
   test('a duplicate id that another story depends on is refused', () => {
     const stories = [{ ...STORY, passes: true }, STORY, { ...STORY, id: 'b', dependsOn: ['US-001'] }];
-    expect(refusal(stories)).toContain('userStories[1].id: the id "US-001" is taken by userStories[0] already');
+    expect(refusal(stories)).toContain('userStories[1].id: the id "US-001" is already used by userStories[0]');
   });
 });
 
@@ -54,12 +54,12 @@ describe('texts', () => {
   test('the first line of the description stands in for a missing title, with a warning', () => {
     const prd = parse([{ ...STORY, title: undefined, description: 'Add a cart.\nIt holds items.' }]);
     expect(prd.stories[0]).toMatchObject({ title: 'Add a cart.', description: 'Add a cart.\nIt holds items.' });
-    expect(prd.warnings).toEqual(['US-001: no title, so the first line of the description is taken']);
+    expect(prd.warnings).toEqual(['US-001: no title; the first line of the description is used']);
   });
 
   test('a story without any text is refused', () => {
     expect(refusal([{ id: 'a', title: ' ', acceptanceCriteria: ['x'] }])).toBe(
-      'prd.json:1: userStories[0].title: is missing, and there is no description either',
+      'prd.json:1: userStories[0].title: is missing, and so is the description',
     );
   });
 
@@ -112,9 +112,9 @@ describe('priority', () => {
     expect(prd.warnings).toEqual([]);
   });
 
-  test('an unknown word counts as none, with a warning; a list is refused', () => {
+  test('an unknown word is ignored with a warning; a list is refused', () => {
     expect(parse([{ ...STORY, priority: 'soon' }]).warnings).toEqual([
-      'US-001: unknown priority "soon", so it runs after all others',
+      'US-001: unknown priority "soon", so the story runs last',
     ]);
     expect(refusal([{ ...STORY, priority: [1] }])).toContain('priority: must be a number, not a list');
   });
@@ -125,7 +125,7 @@ describe('priority', () => {
       { ...STORY, id: 'b', priority: 1 },
     ]);
     expect(prd.stories.map(({ priority }) => priority)).toEqual([3, 1]);
-    expect(prd.warnings).toEqual(['priorities are words and numbers: critical counts as 0, high 1, medium 2, low 3']);
+    expect(prd.warnings).toEqual(['priorities mix words and numbers: critical is 0, high 1, medium 2, low 3']);
   });
 });
 
@@ -187,15 +187,22 @@ describe('status', () => {
   });
 
   test.each([
-    [{ passes: true, status: 'not_started' }, 'done', 'the flag says done and the status does not; done'],
-    [{ passes: false, status: 'done' }, 'pending', 'the status says done and the flag does not; not done'],
-    [{ passes: 'yes' }, 'done', 'passes is a string, taken as done'],
-    [{ passes: 'nearly' }, 'pending', 'passes is a string, taken as not done'],
-    [{ status: 'partial' }, 'pending', 'unknown status "partial", taken as pending'],
+    [{ passes: true, status: 'not_started' }, 'done', 'the flag is done but the status is not; treated as done'],
+    [{ passes: false, status: 'done' }, 'pending', 'the status is done but the flag is not; treated as not done'],
+    [{ passes: 'yes' }, 'done', 'passes is a string, treated as done'],
+    [{ passes: 'nearly' }, 'pending', 'passes is a string, treated as not done'],
+    [{ status: 'partial' }, 'pending', 'unknown status "partial", treated as pending'],
   ])('%j is %s with a warning', (fields, status, warning) => {
     const prd = parse([{ ...STORY, ...fields }]);
     expect(prd.stories[0]?.status).toBe(status);
     expect(prd.warnings).toEqual([`US-001: ${warning}`]);
+  });
+
+  test('a status with more in it than a known word is passed on', () => {
+    const extraOf = (status: string) => parse([{ ...STORY, status }]).stories[0]?.extra;
+    expect(extraOf('in progress')).not.toHaveProperty('status');
+    expect(extraOf('in progress: tests are missing')).toMatchObject({ status: 'in progress: tests are missing' });
+    expect(extraOf('Parser is there')).toMatchObject({ status: 'Parser is there' });
   });
 
   test('a flag that is a number is refused', () => {

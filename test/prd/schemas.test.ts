@@ -51,13 +51,13 @@ describe.each(DIALECT_IDS)('the schema of %s', (dialect) => {
     ['no stories', []],
     ['keys of its own', [{ ...a, owner: 'ada', nested: { deep: [1, null] } }]],
     ['no notes and no status', [{ ...a, notes: null, status: null }]],
-  ])('and the parser accept a file with %s', (_what, stories) => {
+  ])('accepts a file with %s, like the parser', (_what, stories) => {
     accepts(document(stories));
     expect(accepts.errors ?? []).toEqual([]);
     expect(isRead(document(stories))).toBe(true);
   });
 
-  test('and the parser accept what halo writes', () => {
+  test('accepts what halo writes, like the parser', () => {
     const { prd } = readPrdFile(toBytes(JSON.stringify(document([a]))), 'prd', dialect);
     accepts(JSON.parse(DIALECTS[dialect].write(prd)));
     expect(accepts.errors ?? []).toEqual([]);
@@ -74,7 +74,7 @@ describe.each(DIALECT_IDS)('the schema of %s', (dialect) => {
     ['an id that is too long', [{ ...a, [idKey]: 'x'.repeat(201) }]],
     ...(flagKey === undefined ? [] : [['a flag that is a number', [{ ...a, [flagKey]: 1 }]] as [string, unknown[]]]),
     ...(needsKey === undefined ? [] : [['needs that are true', [{ ...a, [needsKey]: true }]] as [string, unknown[]]]),
-  ])('and the parser refuse %s', (_what, stories) => {
+  ])('refuses %s, like the parser', (_what, stories) => {
     expect(accepts(document(stories as Json[]))).toBe(false);
     expect(isRead(document(stories as Json[]))).toBe(false);
   });

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { applyEdits } from '../../src/prd/json/text-edits.ts';
-import { parseJson } from '../../src/prd/json/json-positions.ts';
+import { parseJsonWithPositions } from '../../src/prd/json/json-positions.ts';
 import { setMembers } from '../../src/prd/json/set-members.ts';
 
 function set(text: string, values: Record<string, unknown>): string {
-  const json = parseJson(text, 'x.json', { problems: [], warnings: [] });
+  const json = parseJsonWithPositions(text, 'x.json', { problems: [], warnings: [] });
   return applyEdits(text, setMembers(json, values, text));
 }
 

@@ -215,7 +215,7 @@ describe('JSON: nothing that a person wrote is lost', () => {
   const longId = ({ ids }: Expected): Expected =>
     ids === undefined ? {} : { ids: ids.map((id) => id.replace('12345678901234567000', '12345678901234567890')) };
 
-  test('whatever the field is called, and however deep the text is', () => {
+  test('any field name at any depth', () => {
     const word = fc.stringMatching(/^[a-z]{9}$/);
     const { value } = fc.letrec<{ value: unknown }>((tie) => ({
       value: fc.oneof(
@@ -620,19 +620,24 @@ describe('Markdown: nothing that a person wrote is lost', () => {
     expect(stories[0]?.acceptance).toEqual(['detail bullet wrapped detail']);
   });
 
+  test('a status that halo does not know is passed on in its own words', () => {
+    const prd = read('### US-1: a\n**Status:** Parser committed. Tests missing.\n**Acceptance:** b', {});
+    expect(prd.stories[0]).toMatchObject({ status: 'pending', extra: { Status: 'Parser committed. Tests missing.' } });
+  });
+
   test.each([
     ['## Future work\n- [ ] a', 'a: below "Future work", so it is skipped'],
-    ['- [ ] ~~a~~', 'a: struck out, so it is skipped'],
+    ['- [ ] ~~a~~', 'a: the title is struck through, so the story is skipped'],
     ['## Examples\n- [ ] a\n## b\n- [ ] c', 'checkboxes below an example heading are ignored: line 2'],
-    ['### US-1: a\n**Status:** Simmering\n**Acceptance:** b', 'US-1: unknown status "Simmering", taken as pending'],
-    ['- [ ] a <!-- b -->', 'HTML comments are not read: line 1'],
-    ['# x\n- [ ] a\n## Leftover', 'headings with nothing below them are left out: line 3'],
-  ])('what is left out of %j is said', (text, warning) => {
+    ['### US-1: a\n**Status:** Simmering\n**Acceptance:** b', 'US-1: unknown status "Simmering", treated as pending'],
+    ['- [ ] a <!-- b -->', 'HTML comments are ignored: line 1'],
+    ['# x\n- [ ] a\n## Leftover', 'headings without content are ignored: line 3'],
+  ])('a warning names what is left out of %j', (text, warning) => {
     expect(read(text, {}).warnings).toContain(warning);
   });
 });
 
-test('what is longer than a prompt holds is cut, and it is said of which story', () => {
+test('text longer than a prompt is truncated, and a warning names the story', () => {
   const long = 'word '.repeat(20_000);
   const json = {
     constraints: long,
@@ -640,10 +645,10 @@ test('what is longer than a prompt holds is cut, and it is said of which story',
   };
   const prd = parsePrd(toBytes(JSON.stringify(json)), 'prd');
   expect(prd.warnings.filter((each) => !each.includes('criteria'))).toEqual([
-    'a: description has 99999 characters, of which the agent gets the first 40000',
-    'a: notes has 99999 characters, of which the agent gets the last 20000',
-    'a: plan has 99999 characters, of which the agent gets the first 39997',
-    'a: constraints has 99999 characters, of which the agent gets the first 20000',
+    'a: description has 99999 characters, the agent gets the first 40000',
+    'a: notes has 99999 characters, the agent gets the last 20000',
+    'a: plan has 99999 characters, the agent gets the first 39997',
+    'a: constraints has 99999 characters, the agent gets the first 20000',
   ]);
   expect(toldOf(prd).length).toBeLessThan(125_000);
   expect(toldOf(prd)).toContain('files:\n- c');

@@ -46,12 +46,12 @@ describe('a run that an older halo has made', () => {
   const { hash, stories } = read(JSON_FILE);
   const older = { hash, specHash: 'a'.repeat(64), stories };
 
-  test('goes on with the same file, also with progress in it', () => {
+  test('continues with the same file, also with progress in it', () => {
     expect(isSameWork(older, read(JSON_FILE))).toBe(true);
     expect(isSameWork(older, read(JSON_FILE.replace('todo', 'done')))).toBe(true);
   });
 
-  test('does not go on with one that has other stories', () => {
+  test('does not continue with a file that has other stories', () => {
     expect(isSameWork(older, read(JSON_FILE.replace('"Cart"', '"Till"')))).toBe(false);
     expect(isSameWork(older, read(JSON_FILE.replace('"id": 1', '"id": 2')))).toBe(false);
   });

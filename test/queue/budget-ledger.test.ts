@@ -1,32 +1,29 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { openAllowance, type Ask, type SharedAllowance } from '../../src/queue/allowance.ts';
+import { openBudgetLedger, type LedgerRequest, type BudgetLedger } from '../../src/queue/budget/budget-ledger.ts';
 import { connectRedis, type RedisLink } from '../../src/queue/redis/connect-redis.ts';
+import { tempDir } from '../support/temp-dir.ts';
 
 let home: string;
 let link: RedisLink;
-let here: SharedAllowance;
-let there: SharedAllowance;
+let here: BudgetLedger;
+let there: BudgetLedger;
 let count = 0;
 
 beforeEach(async () => {
-  home = mkdtempSync(join(tmpdir(), 'halo-allowance-'));
+  home = tempDir('halo-allowance');
   link = await connectRedis({ home, redisUrl: undefined });
-  here = await openAllowance(link);
-  there = await openAllowance(link);
+  here = await openBudgetLedger(link);
+  there = await openBudgetLedger(link);
   for (const worker of [here, there]) await worker.restore('run:r', { microUsd: 0, tokens: 0 });
 });
 afterEach(async () => {
   here.close();
   there.close();
   await link.close();
-  rmSync(home, { recursive: true, force: true });
 });
 
 /** 100 tokens in for 100, up to 50 out for 500. */
-function ask(more: Partial<Ask> = {}): Ask {
+function ask(more: Partial<LedgerRequest> = {}): LedgerRequest {
   return {
     id: `r:s:e1:${++count}`,
     model: 'host/m',
@@ -58,17 +55,19 @@ describe('a budget', () => {
   test('gives the rest back when the answer took less than was held', async () => {
     const request = ask();
     await here.reserve(request);
-    await here.settle({ ask: request, charge: { microUsd: 130, tokens: 103 }, load: 103 });
+    await here.settle({ request: request, charge: { microUsd: 130, tokens: 103 }, load: 103 });
     expect(await spent()).toMatchObject({ usd: '130', tokens: '103', held_usd: '0', held_tokens: '0' });
   });
 
   test('says when the provider counted more than was held, and the limit is passed', async () => {
     const request = ask({ scopes: [{ name: 'run', key: 'run:r', usd: 1_000, tokens: 200 }] });
     await here.reserve(request);
-    expect(await here.settle({ ask: request, charge: { microUsd: 1_000, tokens: 200 }, load: 200 })).toBeUndefined();
+    expect(
+      await here.settle({ request: request, charge: { microUsd: 1_000, tokens: 200 }, load: 200 }),
+    ).toBeUndefined();
     const next = { ...request, id: 'r:s:e1:next', input: 0, inputUsd: 0, output: 0, least: 0 };
     expect(await here.reserve(next)).toMatchObject({ kind: 'granted' });
-    expect(await here.settle({ ask: next, charge: { microUsd: 0, tokens: 1 }, load: 1 })).toEqual({
+    expect(await here.settle({ request: next, charge: { microUsd: 0, tokens: 1 }, load: 1 })).toEqual({
       kind: 'over',
       scope: 'run',
       unit: 'tokens',
@@ -97,7 +96,7 @@ describe('a budget', () => {
     });
   });
 
-  test('that the server forgot must be told before anything is spent', async () => {
+  test('must be set again before anything is spent if the server lost it', async () => {
     await link.client.flushall();
     expect(await here.reserve(ask())).toEqual({ kind: 'unknown', scope: 'run' });
     await here.restore('run:r', { microUsd: 900, tokens: 5 });
@@ -106,8 +105,8 @@ describe('a budget', () => {
     expect(await here.reserve(ask())).toMatchObject({ kind: 'full', spent: 900 });
   });
 
-  test('is told anew by each worker, and after each connection, because a server may lose its last second', async () => {
-    const third = await openAllowance(link);
+  test('is set again by each worker, and after each connection, because a server may lose its last second', async () => {
+    const third = await openBudgetLedger(link);
     expect(await third.reserve(ask())).toEqual({ kind: 'unknown', scope: 'run' });
     third.close();
     await link.client.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
@@ -119,7 +118,7 @@ describe('a budget', () => {
     await here.reserve(request);
     await link.client.flushall();
     await there.restore('run:r', { microUsd: 0, tokens: 0 });
-    await here.settle({ ask: request, charge: { microUsd: 130, tokens: 103 }, load: 103 });
+    await here.settle({ request: request, charge: { microUsd: 130, tokens: 103 }, load: 103 });
     expect(await spent()).toMatchObject({ usd: '130', tokens: '103', held_usd: '0' });
   });
 
@@ -127,15 +126,15 @@ describe('a budget', () => {
     const [dead, alive] = [ask(), ask({ id: 'r:other:e1:1' })];
     await here.reserve(dead);
     await here.reserve(alive);
-    expect(await there.abandon('r:s:')).toEqual([{ microUsd: 600, tokens: 150 }]);
-    expect(await there.abandon('r:s:')).toEqual([]);
+    expect(await there.chargeAbandoned('r:s:')).toEqual([{ microUsd: 600, tokens: 150 }]);
+    expect(await there.chargeAbandoned('r:s:')).toEqual([]);
     expect(await spent()).toMatchObject({ usd: '600', held_usd: '400' });
     // It was alive after all: what it really used counts.
-    await here.settle({ ask: dead, charge: { microUsd: 130, tokens: 103 }, load: 103 });
+    await here.settle({ request: dead, charge: { microUsd: 130, tokens: 103 }, load: 103 });
     expect(await spent()).toMatchObject({ usd: '130', tokens: '103', held_usd: '400' });
   });
 
-  test('counts what is held when nobody says any more that it is still needed', async () => {
+  test('counts a reservation as spent when it is not renewed', async () => {
     const leases = `${link.prefix}:allowance:leases`;
     const request = ask();
     await here.reserve(request);
@@ -152,7 +151,7 @@ describe('a budget', () => {
   });
 
   test('is not guessed at when the server is away', async () => {
-    const gone = await openAllowance(link);
+    const gone = await openBudgetLedger(link);
     gone.close();
     const refusal = { code: 'BUDGET_UNKNOWN', stopReason: 'INFRASTRUCTURE' };
     await expect(gone.reserve(ask({ scopes: [] }))).rejects.toMatchObject(refusal);
@@ -182,12 +181,12 @@ describe('a rate', () => {
     const first = ask({ ...rate, input: 1_000 });
     expect(await here.reserve(first)).toMatchObject({ kind: 'granted' });
     expect(await there.reserve(ask(rate))).toMatchObject({ kind: 'wait', why: 'rate' });
-    await here.settle({ ask: first, charge: { microUsd: 0, tokens: 0 }, load: 40 });
+    await here.settle({ request: first, charge: { microUsd: 0, tokens: 0 }, load: 40 });
     expect(await there.reserve(ask(rate))).toMatchObject({ kind: 'granted' });
     expect(await there.reserve(ask(rate))).toMatchObject({ kind: 'wait' });
   });
 
-  test('begins anew when its minute is over', async () => {
+  test('counts from zero when its minute is over', async () => {
     const rate = { scopes: [], rpm: 1, tpm: 100 };
     const first = ask(rate);
     await here.reserve(first);
@@ -199,8 +198,8 @@ describe('a rate', () => {
 
 describe('a pause', () => {
   test('holds every worker back from this model, and is never cut short', async () => {
-    await here.cool('host/m', 30_000);
-    await there.cool('host/m', 10);
+    await here.pauseModel('host/m', 30_000);
+    await there.pauseModel('host/m', 10);
     const answer = await there.reserve(ask());
     expect(answer).toMatchObject({ kind: 'wait', why: 'cooling' });
     expect(answer.kind === 'wait' && answer.ms).toBeGreaterThan(20_000);

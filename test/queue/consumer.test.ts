@@ -1,31 +1,22 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { Queue, type JobsOptions } from 'bullmq';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';
-import { consume, type ConsumeOptions, type Consumer } from '../../src/queue/consume.ts';
+import { afterEach, expect, vi } from 'vitest';
+import { JobConsumer, type ConsumerOptions } from '../../src/queue/consumer.ts';
 import { readDeadLetters } from '../../src/queue/dead-letters.ts';
 import { queueName } from '../../src/queue/job.ts';
 import { openQueue, type StoryQueue } from '../../src/queue/queue.ts';
 import { connectRedis, type RedisLink } from '../../src/queue/redis/connect-redis.ts';
-import { sleep } from '../../src/lib/sleep.ts';
+import { sleep } from '../../src/lib/async.ts';
+import { test } from '../support/fixtures.ts';
+import { tempDir } from '../support/temp-dir.ts';
 
 const RUN = 'abcdefgh01';
 const JOB = { runId: RUN, ordinal: 0, attempt: 1 };
 
-let home: string;
 let link: RedisLink;
 let queue: StoryQueue;
-let consumers: Consumer[] = [];
-beforeAll(async () => {
-  home = mkdtempSync(join(tmpdir(), 'halo-queue-'));
-  link = await connectRedis({ home, redisUrl: undefined });
-});
-afterAll(async () => {
-  await link.close();
-  rmSync(home, { recursive: true, force: true });
-});
-beforeEach(async () => {
+let consumers: JobConsumer[] = [];
+test.beforeEach(async ({ link: opened }) => {
+  link = opened;
   await link.client.flushall();
   queue = await openQueue(link);
 });
@@ -36,12 +27,13 @@ afterEach(async () => {
 });
 
 const errors: string[] = [];
-type Handle = ConsumeOptions['handle'];
+type Handle = ConsumerOptions['handle'];
+const DONE = { kind: 'done' } as const;
 
-async function start(handle: Handle, concurrency = 2): Promise<Consumer> {
-  const consumer = consume(link, { concurrency, handle, onError: (error) => errors.push(error.message) });
+async function start(handle: Handle, concurrency = 2): Promise<JobConsumer> {
+  const consumer = new JobConsumer(link, { concurrency, handle, onError: (error) => errors.push(error.message) });
   consumers.push(consumer);
-  await consumer.ready;
+  await consumer.start();
   return consumer;
 }
 
@@ -51,7 +43,7 @@ test('a job reaches a handler with its run id and a live signal, and is done', a
   const seen: unknown[] = [];
   await start((job, signal) => {
     seen.push(job, signal instanceof AbortSignal && !signal.aborted);
-    return Promise.resolve();
+    return Promise.resolve(DONE);
   });
   await queue.enqueue(JOB);
   await expect.poll(() => seen).toEqual([JOB, true]);
@@ -64,18 +56,18 @@ test('the same story attempt is queued once, another attempt is a job of its own
   expect(await queue.counts()).toMatchObject({ waiting: 1, delayed: 1 });
 });
 
-test('an attempt whose job failed for good can be queued again', async () => {
+test('an attempt whose job failed finally can be queued again', async () => {
   const raw = rawQueue();
   await raw.add('story', { runId: 7 }, { jobId: `s-${RUN}-0-a1` });
   const seen: string[] = [];
-  await start((job) => Promise.resolve(void seen.push(job.runId)));
+  await start((job) => (seen.push(job.runId), Promise.resolve(DONE)));
   await expect.poll(() => readDeadLetters(link)).toHaveLength(1);
   await queue.enqueue(JOB);
   await expect.poll(() => seen).toEqual([RUN]);
   await raw.close();
 });
 
-test('jobs that are none of halo’s go to the dead letters, with the reason, and nothing else is kept of them', async () => {
+test('foreign jobs go to the dead letters with the reason, and nothing else of them is kept', async () => {
   const raw = rawQueue();
   const forged: [name: string, data: unknown, opts: JobsOptions, reason: string][] = [
     ['story', { runId: '../etc', ordinal: 0 }, { attempts: 5 }, 'payload'],
@@ -95,7 +87,7 @@ test('jobs that are none of halo’s go to the dead letters, with the reason, an
   ];
   const seen: string[] = [];
   for (const [name, data, opts] of forged) await raw.add(name, data, opts);
-  await start((job) => Promise.resolve(void seen.push(job.runId)));
+  await start((job) => (seen.push(job.runId), Promise.resolve(DONE)));
   await expect.poll(async () => (await readDeadLetters(link)).length).toBe(forged.length);
   const letters = (await readDeadLetters(link)).reverse();
   for (const [index, [name, , , reason]] of forged.entries()) {
@@ -104,7 +96,7 @@ test('jobs that are none of halo’s go to the dead letters, with the reason, an
   expect(letters.every(({ data }) => data.length < 600)).toBe(true);
   expect(({} as { polluted?: number }).polluted).toBeUndefined();
   await expect.poll(() => raw.getJobCounts()).toMatchObject({ failed: 0, completed: 0, waiting: 0 });
-  expect(errors.join()).toContain('is not one of halo');
+  expect(errors.join()).toContain('is not a job of this halo');
   expect(seen).toEqual([]);
   await queue.enqueue(JOB);
   await expect.poll(() => seen).toEqual([RUN]);
@@ -112,7 +104,7 @@ test('jobs that are none of halo’s go to the dead letters, with the reason, an
 });
 
 test('a job of a run that is not here goes to the dead letters, which are bounded', async () => {
-  await start(() => Promise.resolve({ unknown: 'there is no such run' }));
+  await start(() => Promise.resolve({ kind: 'rejected', reason: 'there is no such run' }));
   for (let attempt = 1; attempt <= 120; attempt++) await queue.enqueue({ ...JOB, attempt });
   await expect.poll(async () => (await readDeadLetters(link)).at(0)?.id, { timeout: 60_000 }).toBe(`s-${RUN}-0-a120`);
   expect(await readDeadLetters(link)).toHaveLength(100);
@@ -123,7 +115,7 @@ test('an infrastructure fault is tried again after a pause', async () => {
   const lastTries: boolean[] = [];
   await start((_job, _signal, { lastTry }) => {
     lastTries.push(lastTry);
-    return lastTries.length === 1 ? Promise.reject(new Error('docker is away')) : Promise.resolve();
+    return lastTries.length === 1 ? Promise.reject(new Error('docker is away')) : Promise.resolve(DONE);
   });
   await queue.enqueue(JOB);
   await expect.poll(() => lastTries, { timeout: 20_000 }).toEqual([false, false]);
@@ -137,13 +129,13 @@ test('closing aborts the work and hands the job back to another worker', async (
   await first.close(10_000);
   expect(await queue.counts()).toMatchObject({ active: 0, failed: 0 });
   const seen: string[] = [];
-  await start((job) => Promise.resolve(void seen.push(job.runId)));
+  await start((job) => (seen.push(job.runId), Promise.resolve(DONE)));
   await expect.poll(() => seen, { timeout: 20_000 }).toEqual([RUN]);
 });
 
-test('work that ends well although it was told to stop is not done twice', async () => {
+test('work that succeeds although it was asked to stop is not repeated', async () => {
   const begun = vi.fn();
-  const first = await start((_job, signal) => (begun(), sleep(60_000, signal)), 1);
+  const first = await start((_job, signal) => (begun(), sleep(60_000, signal).then(() => DONE)), 1);
   await queue.enqueue(JOB);
   await expect.poll(() => begun).toHaveBeenCalled();
   await first.close(10_000);
@@ -168,6 +160,7 @@ test('no more jobs than the limit are handled at once', async () => {
     await sleep(20);
     now--;
     done++;
+    return DONE;
   }, 2);
   for (let ordinal = 0; ordinal < 6; ordinal++) await queue.enqueue({ ...JOB, ordinal });
   await expect.poll(() => done).toBe(6);
@@ -175,13 +168,12 @@ test('no more jobs than the limit are handled at once', async () => {
 });
 
 test('a producer whose Redis is gone fails at once instead of waiting', async () => {
-  const elsewhere = mkdtempSync(join(tmpdir(), 'halo-queue-'));
+  const elsewhere = tempDir('halo-queue');
   const other = await connectRedis({ home: elsewhere, redisUrl: undefined });
   const producer = await openQueue(other);
   await other.close();
   await expect(producer.enqueue(JOB)).rejects.toMatchObject({ code: 'REDIS_UNAVAILABLE' });
   await producer.close();
-  rmSync(elsewhere, { recursive: true, force: true });
 });
 
 /** The queue as anybody else who can reach Redis sees it. */

@@ -1,7 +1,6 @@
 import {
   existsSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
   rmSync,
@@ -9,11 +8,11 @@ import {
   truncateSync,
   writeFileSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { readSetAside, takeSetAside } from '../../src/queue/damaged-data.ts';
+import { readDamagedRedisData, claimDamagedRedisData } from '../../src/queue/damaged-data.ts';
 import { connectRedis, type RedisLink } from '../../src/queue/redis/connect-redis.ts';
+import { tempDir } from '../support/temp-dir.ts';
 
 let home: string;
 let link: RedisLink | undefined;
@@ -21,14 +20,13 @@ const open = async () => (link = await connectRedis({ home, redisUrl: undefined 
 const data = () => join(home, 'redis', 'appendonlydir');
 
 beforeEach(async () => {
-  home = mkdtempSync(join(tmpdir(), 'halo-redis-'));
+  home = tempDir('halo-redis');
   const opened = await open();
   await opened.client.set('kept', 'yes');
   await opened.close();
 });
 afterEach(async () => {
   await link?.close();
-  rmSync(home, { recursive: true, force: true });
 });
 
 const DAMAGES: [what: string, file: RegExp, damage: (path: string) => void][] = [
@@ -50,11 +48,14 @@ describe('hazard 46: the embedded server and its damaged data', () => {
     expect(await client.set('new', 'yes')).toBe('OK');
     const folder = join(home, 'redis', 'damaged');
     expect(readdirSync(folder)).toContain('appendonlydir');
-    expect(await readSetAside(home)).toMatchObject({ folder, why: expect.stringContaining('is not up') as string });
+    expect(await readDamagedRedisData(home)).toMatchObject({
+      folder,
+      why: expect.stringContaining('did not start') as string,
+    });
     // Said once, and there for doctor.
-    expect(await takeSetAside(home)).toBeDefined();
-    expect(await takeSetAside(home)).toBeUndefined();
-    expect(await readSetAside(home)).toBeDefined();
+    expect(await claimDamagedRedisData(home)).toBeDefined();
+    expect(await claimDamagedRedisData(home)).toBeUndefined();
+    expect(await readDamagedRedisData(home)).toBeDefined();
   });
 
   test('a tail that is cut off costs what it said, and nothing is set aside', async () => {
@@ -62,7 +63,7 @@ describe('hazard 46: the embedded server and its damaged data', () => {
     truncateSync(join(data(), name), statSync(join(data(), name)).size - 3);
     const { client } = await open();
     expect(await client.ping()).toBe('PONG');
-    expect(await readSetAside(home)).toBeUndefined();
+    expect(await readDamagedRedisData(home)).toBeUndefined();
   });
 
   test('a server that starts neither with nor without its data keeps it', async () => {
@@ -70,7 +71,7 @@ describe('hazard 46: the embedded server and its damaged data', () => {
     mkdirSync(join(home, 'redis', 'redis.sock', 'full'), { recursive: true });
     await expect(open()).rejects.toMatchObject({ code: 'REDIS_UNAVAILABLE' });
     expect(existsSync(data())).toBe(true);
-    expect(await readSetAside(home)).toBeUndefined();
+    expect(await readDamagedRedisData(home)).toBeUndefined();
     rmSync(join(home, 'redis', 'redis.sock'), { recursive: true });
     const { client } = await open();
     expect(await client.get('kept')).toBe('yes');

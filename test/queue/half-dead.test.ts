@@ -1,8 +1,9 @@
 import { describe, expect, it, vi } from 'vitest';
-import { sleep } from '../../src/lib/sleep.ts';
+import { sleep } from '../../src/lib/async.ts';
 import { openQueue } from '../../src/queue/queue.ts';
-import { FULL, LEVEL } from '../chaos/level.ts';
+import { belowLevel, FULL } from '../support/faults/level.ts';
 import { openWorkerOnRedis, type WorkerOnRedis } from '../support/redis/worker-on-redis.ts';
+import { skipFor } from '../support/skip.ts';
 
 vi.setConfig({ maxConcurrency: 10 });
 
@@ -12,7 +13,7 @@ const LONG_MS = 20_000;
 interface Trouble {
   what: string;
   begin: (stage: WorkerOnRedis) => void;
-  /** What is mended after a while; absent: it stays as it is. */
+  /** What is fixed after a while; absent: it stays as it is. */
   mend?: (stage: WorkerOnRedis) => void;
   level?: number;
 }
@@ -50,8 +51,9 @@ const TROUBLES: Trouble[] = [
 
 describe.concurrent('hazard 7: a connection to Redis that is half dead', { timeout: 120_000 }, () => {
   for (const { what, begin, mend, level = 0 } of TROUBLES) {
-    it.skipIf(LEVEL < level).for(['idle', 'busy'] as const)(
+    it.for(['idle', 'busy'] as const)(
       `a worker that is %s while ${what} takes the next job within 30 seconds`,
+      skipFor(belowLevel(level)),
       async (state) => {
         const stage = await openWorkerOnRedis();
         try {
@@ -69,19 +71,23 @@ describe.concurrent('hazard 7: a connection to Redis that is half dead', { timeo
     );
   }
 
-  it.skipIf(LEVEL < FULL)('a producer is told so, and can queue again as soon as it is mended', async () => {
-    const stage = await openWorkerOnRedis();
-    const queue = await openQueue(stage.near);
-    const job = { runId: 'abcdefgh03', ordinal: 0, attempt: 1 };
-    try {
-      stage.proxy.turn('black hole');
-      await expect(queue.enqueue(job)).rejects.toMatchObject({ code: 'REDIS_UNAVAILABLE' });
-      stage.proxy.forgetAll();
-      stage.proxy.turn('clear');
-      await vi.waitFor(() => queue.enqueue(job), { timeout: 30_000, interval: 500 });
-    } finally {
-      await queue.close();
-      await stage.close();
-    }
-  });
+  it(
+    'a producer gets an error, and can queue again as soon as the connection works',
+    skipFor(belowLevel(FULL)),
+    async () => {
+      const stage = await openWorkerOnRedis();
+      const queue = await openQueue(stage.near);
+      const job = { runId: 'abcdefgh03', ordinal: 0, attempt: 1 };
+      try {
+        stage.proxy.turn('black hole');
+        await expect(queue.enqueue(job)).rejects.toMatchObject({ code: 'REDIS_UNAVAILABLE' });
+        stage.proxy.forgetAll();
+        stage.proxy.turn('clear');
+        await vi.waitFor(() => queue.enqueue(job), { timeout: 30_000, interval: 500 });
+      } finally {
+        await queue.close();
+        await stage.close();
+      }
+    },
+  );
 });

@@ -1,7 +1,8 @@
 import { describe, expect, it, vi } from 'vitest';
-import { sleep } from '../../src/lib/sleep.ts';
-import { ALL, FULL, LEVEL } from '../chaos/level.ts';
+import { sleep } from '../../src/lib/async.ts';
+import { ALL, belowLevel, FULL } from '../support/faults/level.ts';
 import { openWorkerOnRedis } from '../support/redis/worker-on-redis.ts';
+import { skipFor } from '../support/skip.ts';
 
 vi.setConfig({ maxConcurrency: 10 });
 
@@ -14,8 +15,9 @@ const OUTAGES = [
 
 describe.concurrent('hazard 7: Redis is away', { timeout: 180_000 }, () => {
   for (const { seconds, level } of OUTAGES) {
-    it.skipIf(LEVEL < level).for(['idle', 'busy'] as const)(
+    it.for(['idle', 'busy'] as const)(
       `a worker that is %s while Redis is away for ${seconds} s takes the next job within 30 seconds`,
+      skipFor(belowLevel(level)),
       async (state) => {
         const stage = await openWorkerOnRedis();
         try {

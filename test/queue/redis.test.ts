@@ -3,7 +3,6 @@ import { once } from 'node:events';
 import {
   existsSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
   readlinkSync,
@@ -13,16 +12,16 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { sleep } from '../../src/lib/sleep.ts';
-import { checkRedis } from '../../src/queue/redis/redis-health.ts';
+import { sleep } from '../../src/lib/async.ts';
+import { findRedisProblems } from '../../src/queue/redis/redis-health.ts';
 import { openQueue } from '../../src/queue/queue.ts';
 import { connectRedis } from '../../src/queue/redis/connect-redis.ts';
 import { parseRedisUrl } from '../../src/queue/redis/redis-address.ts';
-import { openTested } from '../../src/queue/redis-client.ts';
+import { connectRedisClient } from '../../src/queue/redis/redis-client.ts';
 import { buildSources, type Built } from '../support/halo/build.ts';
+import { tempDir } from '../support/temp-dir.ts';
 
 let built: Built;
 let home: string;
@@ -32,13 +31,12 @@ beforeAll(() => {
 });
 afterAll(() => built.remove());
 beforeEach(() => {
-  home = mkdtempSync(join(tmpdir(), 'halo-redis-'));
+  home = tempDir('halo-redis');
 });
 afterEach(async () => {
   for (const child of children) await stop(child, 'SIGKILL');
   children = [];
   if (isRunning()) process.kill(serverPid(), 'SIGKILL');
-  rmSync(home, { recursive: true, force: true });
 });
 
 const embedded = () => connectRedis({ home, redisUrl: undefined });
@@ -71,7 +69,7 @@ async function user(): Promise<ChildProcess> {
   const file = join(home, `user-${children.length}.mjs`);
   writeFileSync(
     file,
-    `import { connectRedis } from ${JSON.stringify(built.module('queue/redis'))};
+    `import { connectRedis } from ${JSON.stringify(built.module('queue/redis/connect-redis'))};
      const link = await connectRedis({ home: ${JSON.stringify(home)}, redisUrl: undefined });
      console.log('up');
      process.stdin.resume().on('end', () => void link.close());`,
@@ -96,7 +94,7 @@ async function stop(child: ChildProcess, signal: NodeJS.Signals): Promise<void> 
 describe('the embedded server', () => {
   test('keeps everything on disk, takes no network port and is private', async () => {
     const link = await embedded();
-    expect(await checkRedis(link)).toEqual([]);
+    expect(await findRedisProblems(link)).toEqual([]);
     expect(statSync(join(home, 'redis')).mode & 0o777).toBe(0o700);
     expect(await link.client.config('GET', 'port')).toEqual(['port', '0']);
     expect(listeners(serverPid())).toEqual([]);
@@ -137,7 +135,7 @@ describe('the embedded server', () => {
     expect(isRunning()).toBe(false);
   });
 
-  test('starts anew on what a killed server left: socket, pid file and jobs', async () => {
+  test('starts on what a killed server left: socket, pid file and jobs', async () => {
     const first = await embedded();
     const queue = await openQueue(first);
     await queue.enqueue({ runId: 'abcdefgh01', ordinal: 0, attempt: 1 });
@@ -208,7 +206,7 @@ describe('the embedded server', () => {
     home = top;
   });
 
-  test('that cannot start says why', async () => {
+  test('reports why it cannot start', async () => {
     // No file that it could replace is in the way of its socket.
     mkdirSync(join(home, 'redis/redis.sock/full'), { recursive: true });
     const error = await embedded().catch((thrown: unknown) => thrown);
@@ -219,7 +217,7 @@ describe('the embedded server', () => {
 });
 
 describe('HALO_REDIS_URL', () => {
-  test('finds a server with a password, and tells a wrong one from no server', async () => {
+  test('connects with a password, and distinguishes a wrong password from a missing server', async () => {
     const link = await embedded();
     await link.client.config('SET', 'requirepass', 'secret word');
     const socket = join(home, 'redis/redis.sock');
@@ -231,7 +229,7 @@ describe('HALO_REDIS_URL', () => {
     for (const redisUrl of [socket, `unix://:wrong@${socket}`]) {
       const error = (await connectRedis({ home, redisUrl }).catch((thrown: unknown) => thrown)) as Error;
       expect(error).toMatchObject({ code: 'REDIS_UNAVAILABLE' });
-      expect(error.message).toContain('it refuses the user or password');
+      expect(error.message).toContain('it rejects the user or password');
     }
     await link.client.config('SET', 'requirepass', '');
     await link.close();
@@ -242,12 +240,12 @@ describe('HALO_REDIS_URL', () => {
     await once(silent, 'listening');
     const { port } = silent.address() as { port: number };
     const cases: [string, string][] = [
-      ['redis://127.0.0.1:1', 'nothing listens there'],
+      ['redis://127.0.0.1:1', 'the connection was refused'],
       [`redis://127.0.0.1:${port}`, 'no answer within'],
       ['redis://no-such-host.invalid:6379', 'no'],
-      [`unix://${home}/none.sock`, 'the socket is not there'],
-      ['http://example.com', 'not an address'],
-      ['nonsense', 'not an address'],
+      [`unix://${home}/none.sock`, 'the socket does not exist'],
+      ['http://example.com', 'is not a Redis address'],
+      ['nonsense', 'is not a URL'],
     ];
     for (const [redisUrl, words] of cases) {
       const error = (await connectRedis({ home, redisUrl }).catch((thrown: unknown) => thrown)) as Error;
@@ -257,7 +255,7 @@ describe('HALO_REDIS_URL', () => {
     silent.close();
   });
 
-  test('that answers once and never again is refused, and no connection to it is left', async () => {
+  test('is refused if the server answers once and never again, and no connection stays open', async () => {
     const link = await embedded();
     const near = new Set<Socket>();
     let connections = 0;
@@ -270,7 +268,7 @@ describe('HALO_REDIS_URL', () => {
     door.listen(0, '127.0.0.1');
     await once(door, 'listening');
     const { port } = door.address() as AddressInfo;
-    const opening = openTested({ options: { host: '127.0.0.1', port }, name: 'the door' });
+    const opening = connectRedisClient({ options: { host: '127.0.0.1', port }, name: 'the door' });
     await expect(opening).rejects.toMatchObject({ code: 'REDIS_UNAVAILABLE' });
     await expect.poll(() => near.size).toBe(0);
     door.close();
@@ -292,6 +290,6 @@ test('a server that may lose jobs is found out', async () => {
   const link = await embedded();
   await link.client.config('SET', 'maxmemory-policy', 'allkeys-lru');
   await link.client.config('SET', 'appendonly', 'no');
-  expect((await checkRedis(link)).map(({ level }) => level)).toEqual(['bad', 'warn']);
+  expect((await findRedisProblems(link)).map(({ level }) => level)).toEqual(['bad', 'warn']);
   await link.close();
 });

@@ -1,48 +1,39 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import { sleep } from '../../src/lib/sleep.ts';
-import { consume, type Consumer } from '../../src/queue/consume.ts';
+import { afterEach, expect } from 'vitest';
+import { sleep } from '../../src/lib/async.ts';
+import { JobConsumer } from '../../src/queue/consumer.ts';
 import { openQueue, type StoryQueue } from '../../src/queue/queue.ts';
-import { connectRedis, type RedisLink } from '../../src/queue/redis/connect-redis.ts';
-import { NO_LIMITS, openTurns, TAKEOVER_MS, type Limits, type Standing } from '../../src/queue/turns.ts';
+import { type RedisLink } from '../../src/queue/redis/connect-redis.ts';
+import { NO_LIMITS, type FleetLimits } from '../../src/core/run/fleet-limit.ts';
+import { openScheduler, TAKEOVER_MS, type JobRank } from '../../src/queue/scheduler/scheduler.ts';
+import { test } from '../support/fixtures.ts';
 
-let home: string;
 let link: RedisLink;
 let queue: StoryQueue;
-let consumers: Consumer[];
-let standings: Map<string, Partial<Standing>>;
-let limits: Limits;
+let consumers: JobConsumer[];
+let standings: Map<string, Partial<JobRank>>;
+let limits: FleetLimits;
 
-beforeAll(async () => {
-  home = mkdtempSync(join(tmpdir(), 'halo-queue-'));
-  link = await connectRedis({ home, redisUrl: undefined });
-});
-afterAll(async () => {
-  await link.close();
-  rmSync(home, { recursive: true, force: true });
-});
-beforeEach(async () => {
+test.beforeEach(async ({ link: opened }) => {
+  link = opened;
   await link.client.flushall();
   standings = new Map();
   limits = NO_LIMITS;
   consumers = [];
-  queue = await openQueue(link, { standingOf, limits: () => Promise.resolve(limits) });
+  queue = await openQueue(link, { rankOf, limits: () => Promise.resolve(limits) });
 });
 afterEach(async () => {
   await Promise.all(consumers.map((consumer) => consumer.close(500)));
   await queue.close();
 });
 
-const ALIKE: Standing = { lane: '', user: 'ann', repo: 'shop', agent: 'codex', priority: 0 };
+const ALIKE: JobRank = { lane: '', user: 'ann', repo: 'shop', agent: 'codex', priority: 0, started: false };
 
-function standingOf(runId: string): Promise<Standing> {
+function rankOf(runId: string): Promise<JobRank> {
   return Promise.resolve({ ...ALIKE, ...standings.get(runId) });
 }
 
 /** Queues the first story of a run, or another one. */
-async function enqueue(runId: string, standing: Partial<Standing> = {}, ordinal = 0): Promise<void> {
+async function enqueue(runId: string, standing: Partial<JobRank> = {}, ordinal = 0): Promise<void> {
   standings.set(runId, standing);
   await queue.enqueue({ runId, ordinal, attempt: 1 });
 }
@@ -65,9 +56,9 @@ function watch() {
     started,
     most: () => most,
     done: () => started.length - now.size,
-    /** `until`: jobs go on until so many are under way at once. */
+    /** `until`: jobs run until this many are running at the same time. */
     async start({ concurrency = 2, host = 'here', ms = 15, until = 1, takeoverMs = TAKEOVER_MS } = {}) {
-      const consumer = consume(link, {
+      const consumer = new JobConsumer(link, {
         concurrency,
         host,
         limits: () => Promise.resolve(limits),
@@ -80,11 +71,12 @@ function watch() {
           await sleep(ms);
           while (most < until) await sleep(5);
           now.delete(job);
+          return { kind: 'done' };
         },
         onError: () => undefined,
       });
       consumers.push(consumer);
-      await consumer.ready;
+      await consumer.start();
       return consumer;
     },
   };
@@ -105,18 +97,102 @@ test('hazard 31: a user with one story does not wait for the hundred runs of ano
   expect(seen.most()).toBe(2);
 });
 
-test('hazard 31: the hundred stories of one run do not keep back the one story of another run of the same user', async () => {
+/** Runs of three stories one after the other, each queued while the one before it is worked on, as workers do. */
+async function workOnRuns(runIds: string[], concurrency: number): Promise<{ runId: string; underWay: number }[]> {
+  const seen: { runId: string; underWay: number }[] = [];
+  const underWay = new Map<string, number>();
+  for (const runId of runIds) await enqueue(runId, standings.get(runId));
+  const consumer = new JobConsumer(link, {
+    concurrency,
+    handle: async ({ runId, ordinal }) => {
+      underWay.set(runId, ordinal);
+      seen.push({ runId, underWay: underWay.size });
+      await sleep(15);
+      if (ordinal < 2) await enqueue(runId, standings.get(runId), ordinal + 1);
+      else underWay.delete(runId);
+      return { kind: 'done' };
+    },
+    onError: () => undefined,
+  });
+  consumers.push(consumer);
+  await consumer.start();
+  await expect.poll(() => seen.length, { timeout: 20_000 }).toBe(3 * runIds.length);
+  return seen;
+}
+
+test('a user finishes a run before the next one starts', async () => {
+  const seen = await workOnRuns(['aaaa0000', 'bbbb0000', 'cccc0000'], 1);
+  expect(seen.map(({ runId }) => runId.slice(0, 1)).join('')).toBe('aaabbbccc');
+});
+
+test('a user has no more runs under way than there are workers for their stories', async () => {
+  const seen = await workOnRuns(runIds('aaaa', 8), 2);
+  expect(Math.max(...seen.map(({ underWay }) => underWay))).toBe(2);
+});
+
+test('users take turns, and each of them finishes a run before the next one', async () => {
+  for (const runId of ['ben00001', 'ben00002']) standings.set(runId, { user: 'ben' });
+  const seen = await workOnRuns(['ann00001', 'ann00002', 'ben00001', 'ben00002'], 1);
+  const order = seen.map(({ runId }) => runId);
+  expect(order.filter((runId) => runId.startsWith('ann')).map((runId) => runId.at(-1))).toEqual([...'111222']);
+  expect(order.filter((runId) => runId.startsWith('ben')).map((runId) => runId.at(-1))).toEqual([...'111222']);
+  for (let at = 0; at < order.length; at += 2) expect(order[at]?.slice(0, 3)).not.toBe(order[at + 1]?.slice(0, 3));
+});
+
+test('a run of higher priority goes before one of the same user that has started', async () => {
+  standings.set('bbbb0000', { priority: -10 });
+  standings.set('aaaa0000', { started: true });
+  const seen = await workOnRuns(['aaaa0000', 'bbbb0000'], 1);
+  expect(seen.map(({ runId }) => runId.slice(0, 1)).join('')).toBe('bbbaaa');
+});
+
+test('the next run starts while a run has nothing to do, and continues after it', async () => {
+  const seen: string[] = [];
+  const consumer = new JobConsumer(link, {
+    concurrency: 1,
+    handle: async ({ runId, ordinal }) => {
+      seen.push(`${runId.slice(0, 1)}${ordinal}`);
+      // The first run waits before it tries again.
+      if (seen.length === 1) return { kind: 'again', afterMs: 300 };
+      await sleep(200);
+      if (ordinal < 3) await enqueue(runId, {}, ordinal + 1);
+      return { kind: 'done' };
+    },
+    onError: () => undefined,
+  });
+  consumers.push(consumer);
+  await consumer.start();
+  for (const runId of ['aaaa0000', 'bbbb0000', 'cccc0000']) await enqueue(runId);
+  await expect.poll(() => seen.length, { timeout: 20_000 }).toBe(13);
+  expect(seen.slice(0, 2)).toEqual(['a0', 'b0']);
+  const lastOf = (run: string) => seen.findLastIndex((job) => job.startsWith(run));
+  expect(lastOf('a')).toBeLessThan(lastOf('b'));
+  expect(lastOf('b')).toBeLessThan(seen.indexOf('c0'));
+});
+
+test('a limit that holds back a run that has started leaves the worker to the next run', async () => {
+  limits = { perRepo: 1, perAgent: {} };
   const seen = watch();
-  for (let ordinal = 0; ordinal < 100; ordinal++) await enqueue('aaaa0000', {}, ordinal);
-  await enqueue('bbbb0000');
+  await enqueue('aaaa0000', { repo: 'busy' });
+  await enqueue('aaaa0000', { repo: 'busy' }, 1);
+  await enqueue('bbbb0000', { repo: 'free' });
+  await seen.start({ concurrency: 2, until: 2, ms: 100 });
+  await expect.poll(seen.done, { timeout: 20_000 }).toBe(3);
+  expect(seen.started.slice(0, 2).map(({ runId }) => runId)).toEqual(['aaaa0000', 'bbbb0000']);
+});
+
+test('a run that started before Redis lost everything still goes before runs of the same user that did not', async () => {
+  await enqueue('aaaa0000');
+  await enqueue('bbbb0000', { started: true }, 1);
+  const seen = watch();
   await seen.start({ concurrency: 1 });
-  await expect.poll(seen.done, { timeout: 20_000 }).toBe(101);
-  expect(seen.started.findIndex(({ runId }) => runId === 'bbbb0000')).toBeLessThan(2);
+  await expect.poll(seen.done, { timeout: 20_000 }).toBe(2);
+  expect(seen.started.map(({ runId }) => runId)).toEqual(['bbbb0000', 'aaaa0000']);
 });
 
 test('what waits goes by priority, and within one by turns between users', async () => {
   const seen = watch();
-  const wanted: [string, Partial<Standing>][] = [
+  const wanted: [string, Partial<JobRank>][] = [
     ['low00000', { priority: 10, user: 'ben' }],
     ['ann00001', {}],
     ['ann00002', {}],
@@ -140,7 +216,7 @@ test('what waits goes by priority, and within one by turns between users', async
   ]);
 });
 
-test.each<[string, Limits, Partial<Standing>]>([
+test.each<[string, FleetLimits, Partial<JobRank>]>([
   ['of all', { max: 3, perAgent: {} }, {}],
   ['of a user', { perUser: 3, perAgent: {} }, { user: 'ann' }],
   ['of a repository', { perRepo: 3, perAgent: {} }, { repo: 'shop' }],
@@ -188,48 +264,48 @@ test('a limit that is raised while jobs wait counts at once', async () => {
 });
 
 test('a job that is asked for again keeps its place and its delay', async () => {
-  const turns = openTurns(link.client, { prefix: link.prefix, limits: () => Promise.resolve(NO_LIMITS) });
+  const scheduler = openScheduler(link.client, { prefix: link.prefix, limits: () => Promise.resolve(NO_LIMITS) });
   await queue.enqueue({ runId: 'aaaa0000', ordinal: 0, attempt: 1, delayMs: 60_000 });
   await enqueue('bbbb0000');
-  const [before] = [await turns.list()];
+  const [before] = [await scheduler.list()];
   await queue.enqueue({ runId: 'aaaa0000', ordinal: 0, attempt: 1, delayMs: 90_000 });
   await enqueue('bbbb0000');
-  expect((await turns.list()).toSorted(byId)).toEqual(before.toSorted(byId));
+  expect((await scheduler.list()).toSorted(byId)).toEqual(before.toSorted(byId));
   expect(await queue.counts()).toMatchObject({ waiting: 1, delayed: 1 });
 });
 
 test('the turn of a worker that died lapses, and another one takes its place', async () => {
-  const turns = openTurns(link.client, {
+  const scheduler = openScheduler(link.client, {
     prefix: link.prefix,
     limits: () => Promise.resolve({ max: 1, perAgent: {} }),
     takeoverMs: 5000,
   });
   const worker = (id: string) => ({ id, lane: '', host: 'here', slots: 1 });
   await enqueue('aaaa0000');
-  const given = await turns.ask(() => ({ worker: worker('dead') }));
-  expect(given.turns.map(({ id }) => id)).toEqual(['s-aaaa0000-0-a1']);
+  const given = await scheduler.update(() => ({ worker: worker('dead') }));
+  expect(given.granted.map(({ id }) => id)).toEqual(['s-aaaa0000-0-a1']);
   await enqueue('bbbb0000', { priority: -1 });
-  expect((await turns.ask(() => ({ worker: worker('alive') }))).turns).toEqual([]);
+  expect((await scheduler.update(() => ({ worker: worker('alive') }))).granted).toEqual([]);
   await expect
-    .poll(async () => (await turns.ask(() => ({ worker: worker('alive') }))).turns.map(({ id }) => id), {
+    .poll(async () => (await scheduler.update(() => ({ worker: worker('alive') }))).granted.map(({ id }) => id), {
       timeout: 20_000,
       interval: 500,
     })
     .toEqual(['s-bbbb0000-0-a1']);
   // The dead one comes back, and may not begin: its place is taken.
-  expect((await turns.ask(() => ({ begin: { id: 's-aaaa0000-0-a1', host: 'here' } }))).begun).toBeUndefined();
+  expect((await scheduler.update(() => ({ begin: { id: 's-aaaa0000-0-a1', host: 'here' } }))).started).toBeUndefined();
 });
 
-test('a turn lasts no longer than a silent worker keeps its jobs, whoever gave it', async () => {
+test('a turn lasts no longer than a silent worker keeps its jobs', async () => {
   const [id, takeoverMs] = ['s-aaaa0000-0-a1', 4000];
-  const ofAll = { standingOf, limits: () => Promise.resolve(limits), takeoverMs };
+  const ofAll = { rankOf, limits: () => Promise.resolve(limits), takeoverMs };
   const left = async () => {
     const until = await link.client.zscore(`${link.prefix}:turns:leases`, id);
     const [seconds] = await link.client.time();
     return Number(until) - Number(seconds) * 1000;
   };
-  const turns = openTurns(link.client, { prefix: link.prefix, ...ofAll });
-  await turns.ask(() => ({ worker: { id: 'other', lane: '', host: 'there', slots: 1 } }));
+  const scheduler = openScheduler(link.client, { prefix: link.prefix, ...ofAll });
+  await scheduler.update(() => ({ worker: { id: 'other', lane: '', host: 'there', slots: 1 } }));
   const producer = await openQueue(link, ofAll);
   await producer.enqueue({ runId: 'aaaa0000', ordinal: 0, attempt: 1 });
   // A second more for the fraction that was cut off.
@@ -266,18 +342,18 @@ function byId(a: { id: string }, b: { id: string }): number {
 test('a job that comes again gives its place to others meanwhile', async () => {
   limits = { max: 1, perAgent: {} };
   const seen: string[] = [];
-  const consumer = consume(link, {
+  const consumer = new JobConsumer(link, {
     concurrency: 2,
     limits: () => Promise.resolve(limits),
     handle: ({ runId }) => {
       seen.push(runId);
       const first = runId === 'aaaa0000' && !seen.includes('bbbb0000');
-      return Promise.resolve(first ? { againMs: 1500 } : undefined);
+      return Promise.resolve(first ? { kind: 'again', afterMs: 1500 } : { kind: 'done' });
     },
     onError: () => undefined,
   });
   consumers.push(consumer);
-  await consumer.ready;
+  await consumer.start();
   await enqueue('aaaa0000');
   await expect.poll(() => seen).toEqual(['aaaa0000']);
   await enqueue('bbbb0000');

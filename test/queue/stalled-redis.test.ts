@@ -1,14 +1,14 @@
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { connect, createServer, type AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { it, onTestFinished } from 'vitest';
 import { OK, prdOf, scripted } from '../support/halo/halo.ts';
 import { openHome } from '../support/halo/halo-process.ts';
 import { openRedisServer } from '../support/redis/redis-server.ts';
 import { expectOneError } from '../support/halo/refusal.ts';
-import { makeRepository } from '../support/repository/repository.ts';
+import { tempDir } from '../support/temp-dir.ts';
+import { newRepository } from '../support/repository/new-repository.ts';
 
 it.for([2, 3])(
   'submit ends with a sentence when Redis answers on %i connections and on no more',
@@ -16,8 +16,8 @@ it.for([2, 3])(
   async (count) => {
     const home = openHome();
     const server = openRedisServer();
-    const repository = makeRepository();
-    const side = mkdtempSync(join(tmpdir(), 'halo-stalled-'));
+    const repository = newRepository();
+    const side = tempDir('halo-stalled');
     let connections = 0;
     const door = createServer((near) => {
       near.on('error', () => undefined);
@@ -30,8 +30,6 @@ it.for([2, 3])(
       await home.close();
       door.close();
       await server.close();
-      repository.remove();
-      rmSync(side, { recursive: true, force: true });
     });
     const prd = join(side, 'prd.json');
     writeFileSync(prd, prdOf([{ id: 'A' }]).bytes);
@@ -41,6 +39,6 @@ it.for([2, 3])(
       cwd: side,
       env: { HALO_REDIS_URL: `redis://127.0.0.1:${port}` },
     });
-    expectOneError(ended, 5, ['is not usable']);
+    expectOneError(ended, 5, ['Could not connect to Redis']);
   },
 );

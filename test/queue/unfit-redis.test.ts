@@ -1,21 +1,20 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { Queue } from 'bullmq';
 import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { checkQueue } from '../../src/api/doctor/diagnose.ts';
 import { openLocal } from '../../src/api/local.ts';
 import type { Host } from '../../src/config/config.ts';
-import { sleep } from '../../src/lib/sleep.ts';
-import { consume } from '../../src/queue/consume.ts';
+import { sleep } from '../../src/lib/async.ts';
+import { JobConsumer } from '../../src/queue/consumer.ts';
 import { queueName } from '../../src/queue/job.ts';
 import { openQueue } from '../../src/queue/queue.ts';
 import { connectRedis, type RedisLink } from '../../src/queue/redis/connect-redis.ts';
 import { startWorker } from '../../src/worker/main.ts';
 import { OK, prdOf, scripted } from '../support/halo/halo.ts';
-import { makeRepository } from '../support/repository/repository.ts';
 import { openRedisServer, type RedisServer } from '../support/redis/redis-server.ts';
+import { tempDir } from '../support/temp-dir.ts';
+import { hostOf } from '../support/halo/host.ts';
+import { newRepository } from '../support/repository/new-repository.ts';
 
 const containing = (text: string) => expect.stringContaining(text) as string;
 
@@ -25,25 +24,24 @@ let link: RedisLink;
 
 beforeEach(async () => {
   server = openRedisServer();
-  const home = mkdtempSync(join(tmpdir(), 'halo-unfit-'));
-  host = { home, redisUrl: server.url, apiUrl: undefined, apiToken: undefined };
+  const home = tempDir('halo-unfit');
+  host = hostOf(home, server.url);
   link = await vi.waitFor(() => connectRedis(host), { timeout: 10_000 });
 });
 afterEach(async () => {
   await link.close();
   await server.close();
-  rmSync(host.home, { recursive: true, force: true });
 });
 
 describe('hazard 9: Redis is full', () => {
   const job = { runId: 'abcdefgh01', ordinal: 0, attempt: 1 };
 
-  it('takes no more jobs and says so, and goes on when it has room', async () => {
+  it('refuses jobs with an error, and accepts them again when it has room', async () => {
     const queue = await openQueue(link);
     await link.client.config('SET', 'maxmemory', '1');
     await expect(queue.enqueue(job)).rejects.toMatchObject({
       code: 'REDIS_UNAVAILABLE',
-      message: containing('is full: it takes no more jobs'),
+      message: containing('is out of memory and accepts no more jobs'),
     });
     await link.client.config('SET', 'maxmemory', '0');
     await queue.enqueue(job);
@@ -51,8 +49,8 @@ describe('hazard 9: Redis is full', () => {
     await queue.close();
   });
 
-  it('a job that runs longer than its lock lasts meanwhile goes on, and is done once', async () => {
-    const worker = await startConsumer();
+  it('a job that runs longer than its lock meanwhile continues, and is done once', async () => {
+    const worker = await openTestConsumer();
     await worker.queue.enqueue(job);
     await expect.poll(() => worker.signals).toHaveLength(1);
     await link.client.config('SET', 'maxmemory', '1');
@@ -67,7 +65,7 @@ describe('hazard 9: Redis is full', () => {
   });
 
   it('a worker whose job ends does not ask for the next one again and again, and takes it when there is room', async () => {
-    const worker = await startConsumer();
+    const worker = await openTestConsumer();
     await worker.queue.enqueue(job);
     await expect.poll(() => worker.signals).toHaveLength(1);
     const raw = new Queue(queueName(), { connection: link.client, prefix: link.prefix, skipVersionCheck: true });
@@ -90,24 +88,24 @@ describe('hazard 9: Redis is full', () => {
 
 const TAKEOVER_MS = 2000;
 
-/** Takes jobs one by one; they go on until `finish`. */
-async function startConsumer() {
+/** Takes jobs one by one; they run until `finish`. */
+async function openTestConsumer() {
   const taken: string[] = [];
   const signals: AbortSignal[] = [];
   const faults: string[] = [];
   let finish = (): void => undefined;
   const finished = new Promise<void>((resolve) => (finish = resolve));
-  const consumer = consume(link, {
+  const consumer = new JobConsumer(link, {
     concurrency: 1,
     takeoverMs: TAKEOVER_MS,
     handle: (_job, signal, { jobId }) => {
       taken.push(jobId);
       signals.push(signal);
-      return finished;
+      return finished.then(() => ({ kind: 'done' }));
     },
     onError: ({ message }) => void faults.push(message),
   });
-  await consumer.ready;
+  await consumer.start();
   const queue = await openQueue(link);
   const close = async () => {
     await consumer.close(500);
@@ -120,24 +118,23 @@ describe('hazard 10: Redis may forget', () => {
   it('what it drops when it is full: doctor fails, no worker starts, and no run is made', async () => {
     await link.client.config('SET', 'maxmemory-policy', 'allkeys-lru');
     expect(await checkQueue(host)).toMatchObject([
-      { ok: 'fail', says: containing('is allkeys-lru'), mend: containing('noeviction') },
+      { ok: 'fail', says: containing('is allkeys-lru'), fix: containing('noeviction') },
     ]);
     const refusal = { code: 'REDIS_UNAVAILABLE', message: containing('maxmemory-policy is allkeys-lru') };
     const starting = startWorker({ host, concurrency: 1, log: pino({ level: 'silent' }) });
     await expect(starting).rejects.toMatchObject(refusal);
-    const repository = makeRepository();
+    const repository = newRepository();
     const operations = openLocal({ host });
     const request = { repos: [repository.root], set: scripted(OK), profile: undefined, allowDirty: false };
     await expect(operations.submit({ ...request, prd: prdOf([{ id: 'A' }]) })).rejects.toMatchObject(refusal);
     expect(await operations.list()).toEqual([]);
     await operations.close();
-    repository.remove();
   });
 
   it('what it has no log of on disk: doctor and the worker warn', async () => {
     await link.client.config('SET', 'appendonly', 'no');
     const says = containing('its append-only file is off');
-    expect(await checkQueue(host)).toMatchObject([{ ok: 'warn', says, mend: containing('appendonly yes') }]);
+    expect(await checkQueue(host)).toMatchObject([{ ok: 'warn', says, fix: containing('appendonly yes') }]);
     const lines: string[] = [];
     const log = pino({ level: 'warn' }, { write: (line: string) => void lines.push(line) });
     const worker = await startWorker({ host, concurrency: 1, log });

@@ -64,7 +64,7 @@ const digest = (body: Buffer) => createHash('sha256').update(body).digest('hex')
 const echo = (connection: Duplex) => void connection.pipe(connection);
 
 describe('the bridge', () => {
-  test('carries large bodies both ways, and passes on the end of one direction while the other goes on', async () => {
+  test('carries large bodies both ways, and passes on the end of one direction while the other continues', async () => {
     const body = randomBytes(48 * 1024 * 1024);
     const { port } = await openBridge((connection) => {
       const chunks: Buffer[] = [];
@@ -82,7 +82,7 @@ describe('the bridge', () => {
     }
   });
 
-  test('does not let a connection that nobody reads keep the others waiting', async () => {
+  test('does not delay other connections for one that is not read', async () => {
     let first = true;
     const { port } = await openBridge((connection) => {
       if (!first) echo(connection);
@@ -129,7 +129,7 @@ describe('the bridge', () => {
     expect(String(answer)).toBe('too much');
   });
 
-  test('tells the server when the client breaks off', async () => {
+  test('closes the server’s side when the client disconnects', async () => {
     let gone!: () => void;
     const closed = new Promise<void>((resolve) => (gone = resolve));
     const { port } = await openBridge((connection) => {
@@ -186,7 +186,7 @@ describe('the bridge', () => {
 });
 
 describe('a hostile bridge', () => {
-  /** Feeds frames to a multiplexer as if a bridge had sent them; nobody reads what that answers unless `reads`. */
+  /** Feeds frames to a multiplexer as if a bridge had sent them; its answers are not read unless `reads`. */
   function attack({ reads = true, accept }: { reads?: boolean; accept?: (connection: Duplex) => void } = {}) {
     const from = new PassThrough({ highWaterMark: 64 * 1024 });
     const to = new PassThrough();
@@ -227,7 +227,7 @@ describe('a hostile bridge', () => {
     expect(accepted.every(({ destroyed }) => destroyed)).toBe(true);
   });
 
-  test('cannot have more kept than a window for each connection, however small the pieces', async () => {
+  test('cannot make halo buffer more than a window for each connection, with pieces of any size', async () => {
     const { from, accepted, ended } = attack();
     const before = process.memoryUsage().rss;
     from.write(hello);
@@ -240,7 +240,7 @@ describe('a hostile bridge', () => {
     expect(await ended).toContain('more data than was asked for');
   });
 
-  test('waits when it opens more connections than it may have, and goes on when some close', async () => {
+  test('waits when it opens more connections than allowed, and continues when some close', async () => {
     const { from, accepted } = attack();
     from.write(Buffer.concat([hello, ...Array.from({ length: 300 }, (_, i) => encodeFrame('open', i + 1))]));
     await expect.poll(() => accepted.length).toBe(256);
@@ -248,8 +248,8 @@ describe('a hostile bridge', () => {
     await expect.poll(() => accepted.length).toBe(276);
   });
 
-  test('that never reads is not read either once its answers pile up', async () => {
-    // Each connection is refused, which the bridge is told, in 8 bytes.
+  test('is not read once its unread answers fill the buffer', async () => {
+    // Each connection is refused; the bridge receives this in 8 bytes.
     const { from, to, accepted, ended } = attack({ reads: false, accept: (connection) => connection.destroy() });
     from.write(hello);
     const opens = Buffer.concat(Array.from({ length: 100_000 }, (_, i) => encodeFrame('open', i + 1)));

@@ -1,16 +1,16 @@
 import Docker from 'dockerode';
 import { expect, it, vi } from 'vitest';
-import { discard } from '../../src/lib/sinks.ts';
-import { openDocker } from '../../src/sandbox/docker/engine.ts';
+import { discardSink } from '../../src/lib/streams.ts';
+import { openDockerEngine } from '../../src/sandbox/docker/engine.ts';
 import type { Sandbox } from '../../src/sandbox/sandbox.ts';
 import { smallSandbox } from '../support/docker/sandbox-spec.ts';
 
-const engine = openDocker();
+const engine = openDockerEngine();
 const spec = smallSandbox('connections', 34_567);
 const SLEEP = {
   script: 'sleep 60',
-  stdout: discard(),
-  stderr: discard(),
+  stdout: discardSink(),
+  stderr: discardSink(),
   wallMs: 30_000,
   idleMs: 30_000,
   outputBytes: 1e6,
@@ -31,7 +31,7 @@ it.for(Object.entries(FATES))('no connection to the engine is left of a sandbox 
   await vi.waitFor(() => expect(connections()).toBe(before), { timeout: 10_000 });
 });
 
-it('no connection to the engine is left of a sandbox that somebody removes before it has started', async () => {
+it('no connection to the engine is left of a sandbox that is removed before it has started', async () => {
   const docker = new Docker();
   const before = connections();
   const filters = { label: ['dev.halo.story=swept'] };

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
-import { collectText } from '../../src/lib/sinks.ts';
-import { pump, splitFrames } from '../../src/sandbox/docker/demultiplex.ts';
+import { tailSink } from '../../src/lib/streams.ts';
+import { writeOutput, splitFrames } from '../../src/sandbox/docker/demultiplex.ts';
 
 function frame(type: number, payload: string): Buffer {
   const header = Buffer.alloc(8);
@@ -11,10 +11,10 @@ function frame(type: number, payload: string): Buffer {
 }
 
 async function split(chunks: Buffer[]): Promise<{ stdout: string; stderr: string; bytes: number }> {
-  const [stdout, stderr] = [collectText(1_000_000), collectText(1_000_000)];
+  const [stdout, stderr] = [tailSink(1_000_000), tailSink(1_000_000)];
   let bytes = 0;
   const count = (size: number) => (bytes += size) > 0;
-  await pump(splitFrames(Readable.from(chunks)), { stdout: stdout.sink, stderr: stderr.sink }, count);
+  await writeOutput(splitFrames(Readable.from(chunks)), { stdout: stdout.sink, stderr: stderr.sink }, count);
   return { stdout: stdout.text(), stderr: stderr.text(), bytes };
 }
 
@@ -38,10 +38,10 @@ describe('the split of the attach stream', () => {
     await expect(split([stream.subarray(0, 5)])).rejects.toThrow('inside a frame');
   });
 
-  it('goes on when a sink is gone', async () => {
-    const [stdout, stderr] = [collectText(10), collectText(10)];
+  it('continues when a sink is closed', async () => {
+    const [stdout, stderr] = [tailSink(10), tailSink(10)];
     stdout.sink.destroy();
-    await pump(splitFrames(Readable.from([stream])), { stdout: stdout.sink, stderr: stderr.sink }, () => true);
+    await writeOutput(splitFrames(Readable.from([stream])), { stdout: stdout.sink, stderr: stderr.sink }, () => true);
     expect(stderr.text()).toBe('wrong');
   });
 });

@@ -2,12 +2,12 @@ import { randomBytes } from 'node:crypto';
 import { statfs } from 'node:fs/promises';
 import Docker from 'dockerode';
 import { afterEach, describe, expect, it } from 'vitest';
-import { discard } from '../../src/lib/sinks.ts';
-import { openDocker } from '../../src/sandbox/docker/engine.ts';
+import { discardSink } from '../../src/lib/streams.ts';
+import { openDockerEngine } from '../../src/sandbox/docker/engine.ts';
 import { measureVolume } from '../../src/sandbox/docker/disk/disk-meter.ts';
 import type { SandboxExit, SandboxSpec } from '../../src/sandbox/sandbox.ts';
 
-const engine = openDocker();
+const engine = openDockerEngine();
 const labels = { run: 'test', storyKey: 'disk', attempt: 1, phase: 'test' };
 const MIB = 1024 ** 2;
 const limits = { cpus: 2, memoryBytes: 512 * MIB, pids: 64, diskBytes: 48 * MIB, freeDiskBytes: MIB };
@@ -38,7 +38,7 @@ async function run(spec: SandboxSpec, script: string): Promise<SandboxExit> {
   const sandbox = await engine.start(spec);
   try {
     const most = { wallMs: 50_000, idleMs: 50_000, outputBytes: 1_000_000 };
-    return await sandbox.run({ script, stdout: discard(), stderr: discard(), ...most });
+    return await sandbox.run({ script, stdout: discardSink(), stderr: discardSink(), ...most });
   } finally {
     await sandbox.remove();
   }
@@ -63,14 +63,14 @@ time.sleep(40)"`;
     expect(await run(await workspace(), script)).toMatchObject({ ended: 'disk' });
   });
 
-  it('goes on over the commands of one workspace', async () => {
+  it('applies across the commands of one workspace', async () => {
     const spec = await workspace();
     const step = (name: string) => `dd if=/dev/zero of=${name} bs=1M count=30 2>/dev/null; sleep 2`;
     expect(await run(spec, step('first'))).toMatchObject({ ended: 'exited', exitCode: 0 });
     expect(await run(spec, `${step('second')}; sleep 40`)).toMatchObject({ ended: 'disk' });
   });
 
-  it('lets a sandbox be that stays below it, whatever others write', async () => {
+  it('leaves a sandbox below it running while others write', async () => {
     const [small, big] = [await workspace(), await workspace({ diskBytes: 1024 ** 3 })];
     const [one, other] = await Promise.all([
       run(small, 'dd if=/dev/zero of=a bs=1M count=20 2>/dev/null; sleep 4'),
@@ -102,7 +102,7 @@ mkdir -p closed/in 'odd\n\xff'; touch closed/in/file; chmod 0 closed`;
     const spec = await workspace({ diskBytes: 1024 ** 3 });
     const name = volumes.pop() ?? '';
     expect(await run(spec, DEEP)).toMatchObject({ exitCode: 0 });
-    await engine.discard({ kind: 'volume', name });
+    await engine.removeResource({ kind: 'volume', name });
     await expect(new Docker().getVolume(name).inspect()).rejects.toMatchObject({ statusCode: 404 });
   });
 
@@ -119,12 +119,12 @@ describe('hazard 17: the free space of the engine’s disk', () => {
     const spec = await workspace({ freeDiskBytes: 2 ** 60 });
     await expect(engine.start(spec)).rejects.toMatchObject({
       code: 'DISK_FAILED',
-      message: expect.stringMatching(/^only \d+\.\d GiB is free on the disk of the container engine$/) as string,
+      message: expect.stringMatching(/^Only \d+\.\d GiB is free on the disk of the container engine\.$/) as string,
     });
   });
 
   it('ends the sandbox with the largest workspace first', async () => {
-    const { rootDir } = await engine.facts();
+    const { rootDir } = await engine.info();
     const { bavail, bsize } = await statfs(rootDir);
     const freeDiskBytes = bavail * bsize - 200 * MIB;
     const [small, big] = [
@@ -140,7 +140,7 @@ describe('hazard 17: the free space of the engine’s disk', () => {
 });
 
 describe('processes', () => {
-  it('that were refused are told of', async () => {
+  it('are counted when the limit refuses them', async () => {
     const exit = await run(
       await workspace(),
       `bash -c 'for i in {1..100}; do sleep 9 & done' 2>/dev/null & sleep 2; exit 2`,

@@ -1,15 +1,16 @@
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import Docker from 'dockerode';
 import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { collectText } from '../../src/lib/sinks.ts';
-import { openClient } from '../../src/sandbox/docker/docker-client.ts';
-import { openDocker } from '../../src/sandbox/docker/engine.ts';
+import { tailSink } from '../../src/lib/streams.ts';
+import { openDockerClient } from '../../src/sandbox/docker/docker-client.ts';
+import { openDockerEngine } from '../../src/sandbox/docker/engine.ts';
 import type { Sandbox, SandboxEngine } from '../../src/sandbox/sandbox.ts';
-import { FULL, LEVEL } from '../chaos/level.ts';
+import { belowLevel, FULL } from '../support/faults/level.ts';
 import { openEngineProxy, type EngineProxy, type Misdeed } from '../support/docker/engine-proxy.ts';
 import { smallSandbox } from '../support/docker/sandbox-spec.ts';
+import { skipFor } from '../support/skip.ts';
+import { tempDir } from '../support/temp-dir.ts';
 
 const spec = smallSandbox('faults', 34_568);
 const LIMITS = { wallMs: 30_000, idleMs: 30_000, outputBytes: 10_000_000 };
@@ -39,7 +40,8 @@ afterAll(async () => {
 });
 
 /** Every call of this engine ends after `timeout` ms. */
-const connect = (timeout = 20_000) => openDocker(openClient(new Docker({ socketPath: proxy.socket, timeout })));
+const connect = (timeout = 20_000) =>
+  openDockerEngine(openDockerClient(new Docker({ socketPath: proxy.socket, timeout })));
 
 /** From now on, for calls with this in their path. */
 const spoil = (path: string, misdeed: Misdeed) =>
@@ -52,7 +54,7 @@ async function run(script: string) {
 }
 
 async function follow(sandbox: Sandbox, script: string) {
-  const [stdout, stderr] = [collectText(10_000), collectText(10_000)];
+  const [stdout, stderr] = [tailSink(10_000), tailSink(10_000)];
   const exit = await sandbox.run({ script, stdout: stdout.sink, stderr: stderr.sink, ...LIMITS });
   return { exit, stdout: stdout.text() };
 }
@@ -68,7 +70,7 @@ it('a proxy before the engine is not seen while it does nothing', async () => {
 describe('hazard 12: an engine', () => {
   const CALLS = ['/images/', '/containers/create', '/attach', '/start', '/wait', '/events', '/json'];
 
-  it('that is slow is waited for', async () => {
+  it('is waited for while it is slow', async () => {
     proxy.misbehave(() => ({ delayMs: 500 }));
     const { exit, stdout } = await run('echo hello');
     expect([exit.exitCode, stdout]).toEqual([0, 'hello\n']);
@@ -82,7 +84,7 @@ describe('hazard 12: an engine', () => {
     },
   );
 
-  it.skipIf(LEVEL < FULL).each([
+  it.each([
     ['/images/', 'reset'],
     ['/images/', 'end'],
     ['/containers/create', 'reset'],
@@ -91,14 +93,19 @@ describe('hazard 12: an engine', () => {
     ['/wait', 'reset'],
     ['/wait', 'end'],
     ['/json', 'reset'],
-  ] as const)('that breaks off its answer to %s (%s) is an error of the engine', async (call, by) => {
-    engine = connect(2_000);
-    spoil(call, { cutAfter: 1, by });
-    await expect(run('echo hello; sleep 1; exit 1')).rejects.toMatchObject({ code: 'DOCKER_FAILED' });
-  });
+  ] as const)(
+    'that breaks off its answer to %s (%s) is an error of the engine',
+    skipFor(belowLevel(FULL)),
+    async (call, by) => {
+      engine = connect(2_000);
+      spoil(call, { cutAfter: 1, by });
+      await expect(run('echo hello; sleep 1; exit 1')).rejects.toMatchObject({ code: 'DOCKER_FAILED' });
+    },
+  );
 
-  it.skipIf(LEVEL < FULL).each(['/images/', '/containers/create', '/attach', '/start', '/json'])(
-    'that never answers %s is given up after a deadline',
+  it.each(['/images/', '/containers/create', '/attach', '/start', '/json'])(
+    'fails after a deadline if it never answers %s',
+    skipFor(belowLevel(FULL)),
     async (call) => {
       engine = connect(2_000);
       spoil(call, 'swallow');
@@ -106,7 +113,7 @@ describe('hazard 12: an engine', () => {
     },
   );
 
-  it.skipIf(LEVEL < FULL)('that is given up again and again leaves no connection open', async () => {
+  it('leaves no connection open after repeated timeouts', skipFor(belowLevel(FULL)), async () => {
     await run('true');
     const before = openFiles();
     engine = connect(2_000);
@@ -139,14 +146,14 @@ describe('hazard 36: an end that nobody expects:', () => {
       return JSON.stringify({ ...facts, State: { ...facts.State, ExitCode } });
     };
     spoil(`${sandbox.id}/json`, { rewrite });
-    await expect(follow(sandbox, 'true')).rejects.toThrow('Docker does not tell how a container ended');
+    await expect(follow(sandbox, 'true')).rejects.toThrow('Docker does not report how a container ended');
   });
 
   it('a container that is gone before it could be asked is an error of the engine', async () => {
     const sandbox = await engine.start(spec);
     open.push(sandbox);
     spoil(`${sandbox.id}/json`, { status: 404 });
-    await expect(follow(sandbox, 'true')).rejects.toThrow('Docker does not tell how a container ended');
+    await expect(follow(sandbox, 'true')).rejects.toThrow('Docker does not report how a container ended');
   });
 
   // A frame is a head of eight bytes and `hello` with its line end.
@@ -159,7 +166,7 @@ describe('hazard 36: an end that nobody expects:', () => {
     await expect(run('echo hello; sleep 30')).rejects.toMatchObject({ code: 'DOCKER_FAILED' });
   });
 
-  it.skipIf(LEVEL < FULL)('output that ends before the container does is an error of the engine', async () => {
+  it('output that ends before the container does is an error of the engine', skipFor(belowLevel(FULL)), async () => {
     spoil('/attach', { cutAfter: 14, by: 'end' });
     await expect(run('echo hello; sleep 30')).rejects.toThrow('Docker lost the output of a container');
   });
@@ -168,10 +175,9 @@ describe('hazard 36: an end that nobody expects:', () => {
 describe('hazard 12: what an engine can do is asked again when it broke off', () => {
   let dir: string;
   beforeEach(() => {
-    dir = mkdtempSync(join(tmpdir(), 'halo-probes-'));
+    dir = tempDir('halo-probes');
     engine = connect(2_000);
   });
-  afterEach(() => rmSync(dir, { recursive: true, force: true }));
 
   it.each([
     ['mounts', () => engine.canMount(dir)],

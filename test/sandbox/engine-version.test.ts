@@ -1,18 +1,20 @@
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { createServer, request, type IncomingMessage, type ServerResponse } from 'node:http';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { json } from 'node:stream/consumers';
 import Docker from 'dockerode';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { diagnose } from '../../src/api/doctor/diagnose.ts';
-import { openDocker } from '../../src/sandbox/docker/engine.ts';
-import { tooOld } from '../../src/sandbox/engine-age.ts';
-import { openProver } from '../../src/sandbox/prove.ts';
+import { openDockerEngine } from '../../src/sandbox/docker/engine.ts';
+import { findUpgradeHint } from '../../src/sandbox/docker/engine-info.ts';
+import { openIsolationCheck } from '../../src/sandbox/isolation-check/check-isolation.ts';
 import { OK, prdOf } from '../support/halo/halo.ts';
 import { openHome, type HaloHome } from '../support/halo/halo-process.ts';
-import { makeRepository, type TestRepository } from '../support/repository/repository.ts';
+import type { TestRepository } from '../support/repository/repository.ts';
+import { tempDir } from '../support/temp-dir.ts';
+import { hostOf } from '../support/halo/host.ts';
+import { newRepository } from '../support/repository/new-repository.ts';
 
 const ENGINE = '/var/run/docker.sock';
 
@@ -21,16 +23,14 @@ let home: HaloHome;
 let repository: TestRepository;
 let engine: Awaited<ReturnType<typeof oldEngine>>;
 beforeAll(async () => {
-  dir = mkdtempSync(join(tmpdir(), 'halo-old-'));
+  dir = tempDir('halo-old');
   home = openHome();
-  repository = makeRepository();
+  repository = newRepository();
   engine = await oldEngine(join(dir, 'docker.sock'));
 });
 afterAll(async () => {
   await home.close();
   await engine.close();
-  repository.remove();
-  rmSync(dir, { recursive: true });
 });
 
 /** The engine of this machine, as an older one would speak of itself. It makes nothing. */
@@ -62,7 +62,7 @@ describe('hazard 39: an engine that is too old', () => {
       cwd: repository.root,
       env: { DOCKER_HOST: `unix://${engine.socket}` },
     });
-    expect(`${stdout}${stderr}`).toContain('the container engine 19.03.15 is too old: it speaks API 1.40');
+    expect(`${stdout}${stderr}`).toContain('The container engine 19.03.15 is too old: its API version is 1.40');
     expect(`${stdout}${stderr}`).toContain('halo needs Docker Engine 20.10 or newer');
     expect(code).toBe(6);
     expect(repository.git('branch', '--list', 'halo/*')).toBe('');
@@ -72,11 +72,11 @@ describe('hazard 39: an engine that is too old', () => {
     const before = process.env.DOCKER_HOST;
     process.env.DOCKER_HOST = `unix://${engine.socket}`;
     try {
-      const found = await diagnose({ home: dir, redisUrl: undefined, apiUrl: undefined, apiToken: undefined });
+      const found = await diagnose(hostOf(dir));
       expect(found.find(({ name }) => name === 'docker')).toMatchObject({
         ok: 'fail',
         says: expect.stringMatching(/^engine 19\.03\.15, API 1\.40/) as string,
-        mend: expect.stringContaining('20.10 or newer') as string,
+        fix: expect.stringContaining('20.10 or newer') as string,
       });
     } finally {
       if (before === undefined) delete process.env.DOCKER_HOST;
@@ -86,11 +86,11 @@ describe('hazard 39: an engine that is too old', () => {
 });
 
 describe('any other engine', () => {
-  it('is told by the API that it speaks, whatever its own versions are', () => {
-    expect(['1.41', '1.44', '1.50', '2.0'].map((apiVersion) => tooOld({ apiVersion }))).toEqual(
+  it('is judged by its API version, not by its own', () => {
+    expect(['1.41', '1.44', '1.50', '2.0'].map((apiVersion) => findUpgradeHint({ apiVersion }))).toEqual(
       Array(4).fill(undefined),
     );
-    expect(['1.40', '1.5', ''].map((apiVersion) => tooOld({ apiVersion }) === undefined)).toEqual([
+    expect(['1.40', '1.5', ''].map((apiVersion) => findUpgradeHint({ apiVersion }) === undefined)).toEqual([
       false,
       false,
       false,
@@ -98,7 +98,10 @@ describe('any other engine', () => {
   });
 
   it('is asked in no certain version of the API, so that the newest ones answer', async () => {
-    await openProver(openDocker(new Docker({ socketPath: engine.socket })), dir)('auto').catch(() => undefined);
+    await openIsolationCheck(
+      openDockerEngine(new Docker({ socketPath: engine.socket })),
+      dir,
+    )('auto').catch(() => undefined);
     expect(engine.asked.length).toBeGreaterThan(0);
     expect(engine.asked.filter((line) => /^[A-Z]+ \/v\d/.test(line))).toEqual([]);
   });

@@ -1,15 +1,13 @@
 import { randomBytes } from 'node:crypto';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { afterEach, describe, expect, it } from 'vitest';
-import { collectText, discard } from '../../src/lib/sinks.ts';
-import { openDocker } from '../../src/sandbox/docker/engine.ts';
+import { tailSink, discardSink } from '../../src/lib/streams.ts';
+import { openDockerEngine } from '../../src/sandbox/docker/engine.ts';
 import type { Command, Sandbox, SandboxSpec } from '../../src/sandbox/sandbox.ts';
 import { smallSandbox } from '../support/docker/sandbox-spec.ts';
+import { tempDir } from '../support/temp-dir.ts';
 
-const engine = openDocker();
+const engine = openDockerEngine();
 const spec: SandboxSpec = { ...smallSandbox('engine', 34_567), env: { GREETING: 'hello' } };
 const { labels } = spec;
 const LIMITS = { wallMs: 30_000, idleMs: 30_000, outputBytes: 10_000_000 };
@@ -26,7 +24,7 @@ async function start(changes: Partial<SandboxSpec> = {}): Promise<Sandbox> {
 }
 
 async function run(sandbox: Sandbox, script: string, changes: Partial<Command> = {}) {
-  const [stdout, stderr] = [collectText(10_000), collectText(10_000)];
+  const [stdout, stderr] = [tailSink(10_000), tailSink(10_000)];
   const exit = await sandbox.run({ script, stdout: stdout.sink, stderr: stderr.sink, ...LIMITS, ...changes });
   return { exit, stdout: stdout.text(), stderr: stderr.text() };
 }
@@ -70,7 +68,7 @@ describe('a sandbox', () => {
     ]);
   });
 
-  it('ends at its memory limit and says so', async () => {
+  it('is stopped at its memory limit, with that reason', async () => {
     const { exit } = await run(await start(), `node -e "const a=[]; for(;;) a.push(Buffer.alloc(8e6,1))"`);
     expect(exit.outOfMemory).not.toBe('no');
     expect(exit.exitCode).not.toBe(0);
@@ -98,7 +96,7 @@ describe('a sandbox', () => {
     expect(exit.ended).toBe('aborted');
   });
 
-  it('ends with its main process, whatever that left running (hazard 20)', async () => {
+  it('ends with its main process and all that it left running (hazard 20)', async () => {
     const { exit, stdout } = await run(await start(), 'sleep 300 & setsid sleep 300 & echo done');
     expect(stdout).toBe('done\n');
     expect(exit).toMatchObject({ ended: 'exited', exitCode: 0 });
@@ -115,7 +113,7 @@ describe('a sandbox', () => {
         setImmediate(done);
       },
     });
-    const { exit } = await run(await start(), 'head -c 5000000 /dev/zero', { stdout: slow, stderr: discard() });
+    const { exit } = await run(await start(), 'head -c 5000000 /dev/zero', { stdout: slow, stderr: discardSink() });
     expect(exit.exitCode).toBe(0);
     expect(received).toBe(5_000_000);
     expect(most).toBeLessThan(300_000);
@@ -150,11 +148,7 @@ describe('the engine', () => {
   });
 
   it('finds that containers see this machine’s folders', async () => {
-    const dir = await mkdtemp(join(tmpdir(), 'halo-mount-'));
-    try {
-      expect(await engine.canMount(dir)).toBe(true);
-    } finally {
-      await rm(dir, { recursive: true });
-    }
+    const dir = tempDir('halo-mount');
+    expect(await engine.canMount(dir)).toBe(true);
   });
 });

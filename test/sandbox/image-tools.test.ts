@@ -63,7 +63,7 @@ describe('wait', () => {
     ['nothing', ''],
     ['half a length', '12'],
     ['half a script', '20\necho no'],
-  ])('exits 125 without a word when stdin ends after %s', async (_name, input) =>
+  ])('exits 125 without output when stdin ends after %s', async (_name, input) =>
     expect(await run(input)).toEqual({ code: 125, out: '', err: '' }),
   );
 
@@ -130,7 +130,7 @@ describe('forward', () => {
     return hash.digest('hex');
   }
 
-  test('carries large bodies both ways, and passes on the end of one direction while the other goes on', async () => {
+  test('carries large bodies both ways, and passes on the end of one direction while the other continues', async () => {
     const body = randomBytes(24 * 1024 * 1024);
     // Answers only after the end of what it was sent.
     const answerAtEnd = (socket: Socket): void => {
@@ -186,7 +186,7 @@ describe('forward', () => {
     );
   });
 
-  test('closes a connection when nobody listens at the socket, and goes on', async () => {
+  test('closes a connection when no process listens at the socket, and continues', async () => {
     const port = await freePort();
     const child = start(port, join(dir, 'nobody.sock'), ['sh', '-c', 'echo ready; cat']);
     const end = ended(child);

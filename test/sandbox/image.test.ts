@@ -1,6 +1,5 @@
-import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { chmod } from 'node:fs/promises';
 import { createServer } from 'node:http';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Docker from 'dockerode';
 import { execa } from 'execa';
@@ -8,6 +7,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { buildSandboxImage, sandboxImageStatus } from '../../src/sandbox/docker/image/image.ts';
 import { RECIPE_LABEL } from '../../src/sandbox/docker/image/image-build.ts';
 import { runSealed } from '../support/docker/image-container.ts';
+import { tempDir } from '../support/temp-dir.ts';
 
 const docker = new Docker();
 const lines: string[] = [];
@@ -64,16 +64,15 @@ describe('the sandbox image', () => {
   });
 
   test('lets git use a repository that belongs to another user', async () => {
-    const dir = await mkdtemp(join(tmpdir(), 'halo-owner-'));
+    const dir = tempDir('halo-owner');
     await chmod(dir, 0o755);
     await execa('git', ['init', '-q', dir]);
     const { code, err } = await runSealed(docker, { script: 'git -C /repo status -s', binds: [`${dir}:/repo:ro`] });
-    await rm(dir, { recursive: true, force: true });
     expect({ code, err }).toEqual({ code: 0, err: '' });
   });
 
   test('reaches a socket of the host through `forward`, without any network', async () => {
-    const dir = await mkdtemp(join(tmpdir(), 'halo-forward-'));
+    const dir = tempDir('halo-forward');
     const server = createServer((_request, response) => response.end('from the host'));
     await new Promise<void>((resolve) => server.listen({ path: join(dir, 'model.sock'), writableAll: true }, resolve));
     await chmod(dir, 0o755);
@@ -84,7 +83,6 @@ describe('the sandbox image', () => {
       expect({ code, out, err }).toEqual({ code: 7, out: 'from the host\n', err: '' });
     } finally {
       server.close();
-      await rm(dir, { recursive: true, force: true });
     }
   });
 });

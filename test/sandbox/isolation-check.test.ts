@@ -1,23 +1,26 @@
-import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { openDocker } from '../../src/sandbox/docker/engine.ts';
-import { judgeProbe } from '../../src/sandbox/isolation-check/judge-isolation.ts';
-import { ATE, type ProbeReport } from '../../src/sandbox/isolation-check/isolation-script.ts';
-import { openProver, probeSandbox, proveEngine } from '../../src/sandbox/prove.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { openDockerEngine } from '../../src/sandbox/docker/engine.ts';
+import { judgeIsolation } from '../../src/sandbox/isolation-check/judge-isolation.ts';
+import { LIMIT_IGNORED, type IsolationMeasurements } from '../../src/sandbox/isolation-check/isolation-script.ts';
+import {
+  openIsolationCheck,
+  runIsolationScript,
+  checkIsolation,
+} from '../../src/sandbox/isolation-check/check-isolation.ts';
 import type { SandboxEngine } from '../../src/sandbox/sandbox.ts';
+import { tempDir } from '../support/temp-dir.ts';
 
-const engine = openDocker();
+const engine = openDockerEngine();
 let home: string;
-beforeAll(async () => {
-  home = await mkdtemp(join(tmpdir(), 'halo-prove-'));
+beforeAll(() => {
+  home = tempDir('halo-prove');
 });
-afterAll(() => rm(home, { recursive: true }));
 
 describe('the proof of an engine', () => {
   it('holds in every fact here', async () => {
-    const facts = await probeSandbox(engine, undefined);
+    const facts = await runIsolationScript(engine, undefined);
     expect(facts.filter(({ ok }) => ok === 'fail')).toEqual([]);
     expect(facts.map(({ name }) => name)).toEqual([
       'capabilities',
@@ -40,10 +43,10 @@ describe('the proof of an engine', () => {
   });
 
   it('is made once and kept, for other processes too', async () => {
-    const first = await openProver(engine, home)('auto');
+    const first = await openIsolationCheck(engine, home)('auto');
     const { mtimeMs } = await stat(join(home, 'sandbox-proof.json'));
     const unable: SandboxEngine = { ...engine, start: () => Promise.reject(new Error('nothing may start')) };
-    const prove = openProver(unable, home);
+    const prove = openIsolationCheck(unable, home);
     expect(await prove('auto')).toEqual(first);
     expect(await prove('auto')).toEqual(first);
     expect((await stat(join(home, 'sandbox-proof.json'))).mtimeMs).toBe(mtimeMs);
@@ -51,16 +54,16 @@ describe('the proof of an engine', () => {
   });
 
   it('refuses a runtime that the engine does not have, and names those that it has', async () => {
-    await expect(openProver(engine, home)('runsc')).rejects.toMatchObject({
+    await expect(openIsolationCheck(engine, home)('runsc')).rejects.toMatchObject({
       code: 'DOCKER_UNSAFE',
       stopReason: 'CANNOT_START',
-      message: 'the container engine has no runtime "runsc"',
+      message: 'The container engine has no runtime "runsc".',
       hint: expect.stringContaining('runc') as string,
     });
   });
 
   it('takes runc by name', async () => {
-    expect(await openProver(engine, home)('runc')).toMatchObject({ runtime: 'runc' });
+    expect(await openIsolationCheck(engine, home)('runc')).toMatchObject({ runtime: 'runc' });
   });
 
   it('refuses an engine that ignores limits, and says which', async () => {
@@ -68,35 +71,35 @@ describe('the proof of an engine', () => {
       ...engine,
       start: (spec) => engine.start({ ...spec, limits: { ...spec.limits, pids: 500, memoryBytes: 1024 ** 3 } }),
     };
-    await expect(proveEngine(lax, await engine.facts(), 'auto')).rejects.toMatchObject({
+    await expect(checkIsolation(lax, await engine.info(), 'auto')).rejects.toMatchObject({
       code: 'DOCKER_UNSAFE',
       message: expect.stringMatching(/limit of memory is (not set|ignored).*limit of processes is ignored/) as string,
       hint: expect.stringContaining('cgroup v2') as string,
     });
   });
 
-  it('falls back to the default where runsc is there but does not pass, and says so', async () => {
-    const facts = { ...(await engine.facts()), runtimes: ['runc', 'runsc'] };
+  it('falls back to the default with a message where runsc does not pass', async () => {
+    const facts = { ...(await engine.info()), runtimes: ['runc', 'runsc'] };
     const half: SandboxEngine = {
       ...engine,
       start: ({ runtime, ...spec }) =>
         engine.start({ ...spec, limits: { ...spec.limits, pids: runtime === 'runsc' ? 500 : spec.limits.pids } }),
     };
-    const proof = await proveEngine(half, facts, 'auto');
+    const proof = await checkIsolation(half, facts, 'auto');
     expect(proof.runtime).toBeUndefined();
     expect(proof.facts.at(-1)).toMatchObject({ name: 'runtime', ok: 'warn' });
-    await expect(proveEngine(half, facts, 'runsc')).rejects.toMatchObject({ code: 'DOCKER_UNSAFE' });
+    await expect(checkIsolation(half, facts, 'runsc')).rejects.toMatchObject({ code: 'DOCKER_UNSAFE' });
   });
 
   it('takes runsc where it passes', async () => {
-    const facts = { ...(await engine.facts()), runtimes: ['runc', 'runsc'] };
+    const facts = { ...(await engine.info()), runtimes: ['runc', 'runsc'] };
     const able: SandboxEngine = { ...engine, start: (spec) => engine.start({ ...spec, runtime: 'runc' }) };
-    expect(await proveEngine(able, facts, 'auto')).toMatchObject({ runtime: 'runsc' });
+    expect(await checkIsolation(able, facts, 'auto')).toMatchObject({ runtime: 'runsc' });
   });
 });
 
 describe('what the probe saw is judged:', () => {
-  const report: ProbeReport = {
+  const report: IsolationMeasurements = {
     status: { CapInh: '0', CapPrm: '0', CapEff: '0', CapBnd: '0', CapAmb: '0', NoNewPrivs: '1', Seccomp: '2' },
     interfaces: ['lo'],
     mounts: { '/': ['ro'] },
@@ -114,8 +117,8 @@ describe('what the probe saw is judged:', () => {
     label: 'docker-default (enforce)',
     forks: 20,
   };
-  const failing = (changes: Partial<ProbeReport>, more = '', own = false) =>
-    judgeProbe(`${JSON.stringify({ ...report, ...changes })}\n${more}`, own)
+  const failing = (changes: Partial<IsolationMeasurements>, more = '', own = false) =>
+    judgeIsolation(`${JSON.stringify({ ...report, ...changes })}\n${more}`, own)
       .filter(({ ok }) => ok === 'fail')
       .map(({ name }) => name);
 
@@ -134,7 +137,7 @@ describe('what the probe saw is judged:', () => {
     expect(failing({ cgroup: {}, status }, '', true)).toEqual([]);
     expect(failing({ cgroup: {}, status })).toEqual(['system calls', 'memory limit', 'processes', 'cpu']);
   });
-  it.each<[string, Partial<ProbeReport>]>([
+  it.each<[string, Partial<IsolationMeasurements>]>([
     ['capabilities', { status: { ...report.status, CapBnd: '00000000a80425fb' } }],
     ['privileges', { status: { ...report.status, NoNewPrivs: '0' } }],
     ['system calls', { refused: { mount: 1, bpf: 0 } }],
@@ -148,6 +151,6 @@ describe('what the probe saw is judged:', () => {
     ['cpu', { cgroup: { ...report.cgroup, 'cpu.max': 'max 100000' } }],
     ['files', { rlimits: { ...report.rlimits, fsize: [-1, -1] } }],
   ])('%s', (name, changes) => expect(failing(changes)).toEqual([name]));
-  it('memory that never ends', () => expect(failing({}, `${ATE}\n`)).toEqual(['memory']));
-  it('a sandbox that says nothing', () => expect(judgeProbe('', false)).toMatchObject([{ ok: 'fail' }]));
+  it('memory that never ends', () => expect(failing({}, `${LIMIT_IGNORED}\n`)).toEqual(['memory']));
+  it('a sandbox that says nothing', () => expect(judgeIsolation('', false)).toMatchObject([{ ok: 'fail' }]));
 });

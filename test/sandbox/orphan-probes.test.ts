@@ -2,11 +2,11 @@ import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import Docker from 'dockerode';
 import { afterAll, describe, expect, it } from 'vitest';
-import { markProcess } from '../../src/lib/process-identity.ts';
-import { openDocker } from '../../src/sandbox/docker/engine.ts';
+import { processMark } from '../../src/lib/process-identity.ts';
+import { openDockerEngine } from '../../src/sandbox/docker/engine.ts';
 
 const docker = new Docker();
-const MINE = markProcess();
+const MINE = processMark();
 const DEAD = `${MINE.split('-')[0]}-${spawnSync('true').pid}-1`;
 const RUN = randomBytes(6).toString('hex');
 
@@ -26,7 +26,7 @@ describe('a volume that the engine was asked with', () => {
   it('is removed when its process is gone, and left to a living one', async () => {
     await probeVolume(DEAD);
     const living = await probeVolume(MINE);
-    await openDocker().discardThrowaways();
+    await openDockerEngine().removeOrphanProbes();
     const { Volumes } = await docker.listVolumes({ filters: JSON.stringify({ name: [RUN] }) });
     expect(Volumes.map(({ Name }) => Name)).toEqual([living]);
   });

@@ -23,8 +23,8 @@ const ROWS: [id: string, attack: string, defence: string][] = [
     'the attacker’s own key with the allowed provider',
     'client credentials dropped; exact methods and paths',
   ],
-  ['attack 5', 'the provider as a way out: its tools, URLs, files', 'bodies made anew from listed fields and tools'],
-  ['attack 6', 'requests that two readers read in two ways', 'strict parser, requests made anew, no redirects'],
+  ['attack 5', 'the provider as a way out: its tools, URLs, files', 'bodies rebuilt from listed fields and tools'],
+  ['attack 6', 'requests that two readers read in two ways', 'strict parser, requests rebuilt, no redirects'],
   ['attack 7', 'the provider repeats the key', 'answers checked and masked before they are passed on'],
   ['attack 8', 'many requests at once overrun the budget', 'worst case reserved before, settled after'],
   [
@@ -161,12 +161,12 @@ const ROWS: [id: string, attack: string, defence: string][] = [
   ],
   [
     'incident embedded-repository',
-    'files that make a folder a git repository run programs for whoever enters it',
+    'files that make a folder a git repository run programs for anyone who enters it',
     'no such folder is taken over; git of the host ignores it',
   ],
   [
     'incident hidden-code',
-    'code between escapes, or made invisible, is not seen by whoever approves it',
+    'code between escapes, or made invisible, is not seen by the person who approves it',
     'hidden characters are spelled and counted in every diff, and a story that adds some waits',
   ],
   [

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { ATTACKS, idsIn } from './attacks.ts';
 
-const names = readdirSync(import.meta.dirname, { recursive: true, encoding: 'utf8' })
+const names = (readdirSync(import.meta.dirname, { recursive: true }) as string[])
   .filter((file) => file.endsWith('.test.ts'))
   .flatMap((file) => [...readFileSync(join(import.meta.dirname, file), 'utf8').matchAll(/^describe[^']*'([^']*)'/gm)])
   .map(([, name = '']) => name);

@@ -1,13 +1,13 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import type { JournalEntry, JournalEvent } from '../../src/core/journal/events.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { buildSources, type Built } from '../support/halo/build.ts';
-import { attempt, COMMIT, created } from '../support/runs.ts';
+import { COMMIT, created, passed } from '../support/journal.ts';
+import { tempDir } from '../support/temp-dir.ts';
 
 const ORIGIN = { haloVersion: '0.1.0', agent: { name: 'codex' }, args: [], config: {} };
 
@@ -19,10 +19,9 @@ beforeAll(() => {
 });
 afterAll(() => built.remove());
 beforeEach(() => {
-  home = mkdtempSync(join(tmpdir(), 'halo-store-'));
+  home = tempDir('halo-store');
   store = openStore(home, { transcribe: () => [] });
 });
-afterEach(() => rmSync(home, { recursive: true, force: true }));
 
 /** A process that runs `script` with `store`, `runId` and `say(i)`, which appends a numbered line. */
 function writer(runId: string, script: string): ChildProcess {
@@ -32,7 +31,7 @@ function writer(runId: string, script: string): ChildProcess {
     `import { openStore } from ${JSON.stringify(built.module('store/store'))};
      const store = openStore(${JSON.stringify(home)}, { transcribe: () => [] });
      const runId = ${JSON.stringify(runId)};
-     const activity = (text) => ({ type: 'agent.activity', story: 'S-1', attempt: 1, activity: { kind: 'say', text } });
+     const activity = (text) => ({ type: 'agent.activity', story: 'US-001', attempt: 1, activity: { kind: 'say', text } });
      const say = (i) => store.append(runId, [activity(i + 'x'.repeat(500)), { type: 'run.started' }]);
      ${script}`,
   );
@@ -50,7 +49,7 @@ test('processes that append to one run at the same time lose nothing and leave n
   expect((await store.readState(entry.runId)).seq).toBe(121);
 });
 
-test('writers that are killed at any moment leave a journal that reads and goes on without a gap', async () => {
+test('a journal stays readable and without gaps when its writers are killed at any moment', async () => {
   const entry = created();
   await store.createRun(entry, ORIGIN);
   for (let round = 0; round < 4; round++) {
@@ -102,21 +101,21 @@ test.each<[string, JournalEntry]>([
   ['closed its breaker', { type: 'breaker.reset', key: 'run' }],
   [
     'refused a commit of it',
-    { type: 'story.rejected', story: 'S-1', attempt: 1, commit: COMMIT, reason: 'no', by: 'ada' },
+    { type: 'story.rejected', story: 'US-001', attempt: 1, commit: COMMIT, reason: 'no', by: 'ada' },
   ],
 ])('a run that had ended is followed to its next end after a person %s', async (_what, word) => {
   const entry = created();
   await store.createRun(entry, ORIGIN);
   const ended: JournalEntry = { type: 'run.ended', stopReason: 'CIRCUIT_OPEN', detail: '' };
   const held = { verdict: 'needs_human', stopReason: 'NEEDS_HUMAN', held: { commit: COMMIT, paths: [] } } as const;
-  const [started, , , end] = attempt('S-1');
-  await store.append(entry.runId, [started!, { ...end, ...held } as JournalEntry, ended, word]);
+  const events = passed('US-001');
+  await store.append(entry.runId, [events[0]!, { ...events.at(-1), ...held } as JournalEntry, ended, word]);
   const following = collectEvents(store.follow(entry.runId, { after: 0, follow: true }));
   await store.append(entry.runId, [ended]);
   expect((await following).at(-1)).toMatchObject({ seq: 6, type: 'run.ended' });
 });
 
-test('a follower stops when it is told to, and one that does not follow stops at what is there', async () => {
+test('a follower stops when it is aborted, and a reader stops at the last event', async () => {
   const entry = created();
   await store.createRun(entry, ORIGIN);
   expect(await collectEvents(store.follow(entry.runId, { after: 0, follow: false }))).toHaveLength(1);

@@ -1,37 +1,30 @@
-import {
-  existsSync,
-  appendFileSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { randomBytes } from 'node:crypto';
+import { existsSync, appendFileSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { finished } from 'node:stream/promises';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { newRunId } from '../../src/lib/run-id.ts';
 import { transcribe } from '../../src/core/transcript/transcript.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
-import { attempt, BASE, COMMIT, created } from '../support/runs.ts';
+import { BASE, COMMIT, created, failed, journalOf, passed } from '../support/journal.ts';
+import { tempDir } from '../support/temp-dir.ts';
 
 const ORIGIN = { haloVersion: '0.1.0', agent: { name: 'codex' }, args: ['run', 'prd.json'], config: { image: 'x' } };
 
 let home: string;
 let store: Store;
 beforeEach(() => {
-  home = mkdtempSync(join(tmpdir(), 'halo-store-'));
+  home = tempDir('halo-store');
   store = openStore(home, { transcribe });
 });
-afterEach(() => rmSync(home, { recursive: true, force: true }));
 
 async function newRun(ids?: string[]): Promise<string> {
-  const entry = created(ids);
+  const entry = created(undefined, ids);
   await store.createRun(entry, ORIGIN);
   return entry.runId;
 }
 
+const createdAt = (ms: number) => created(newRunId(new Date(ms), randomBytes), []);
 const read = (runId: string, name: string) => readFileSync(join(home, 'runs', runId, name), 'utf8');
 const json = (runId: string, name: string) => JSON.parse(read(runId, name)) as Record<string, unknown>;
 
@@ -56,7 +49,7 @@ describe('a new run', () => {
   test('cannot take the place of another, and leaves nothing behind when it fails', async () => {
     const entry = created();
     await store.createRun(entry, ORIGIN);
-    await expect(store.createRun(entry, ORIGIN)).rejects.toThrow('exists already');
+    await expect(store.createRun(entry, ORIGIN)).rejects.toThrow('already exists');
     expect(readdirSync(join(home, 'runs'))).toEqual([entry.runId]);
   });
 
@@ -70,11 +63,11 @@ describe('a new run', () => {
       endTime: null,
       stopReason: null,
       exitStatus: null,
-      repo: { path: '/src/shop', branch: 'main', headSha: BASE },
-      prd: { path: '/src/shop/prd.json', dialect: 'hanuman', hash: 'a'.repeat(64) },
+      repo: { path: '/home/me/shop', branch: 'main', headSha: BASE },
+      prd: { path: '/home/me/shop/prd.json', dialect: 'ralph', hash: 'f00' },
       agent: { name: 'codex', version: null },
       args: ['run', 'prd.json'],
-      progress: { completed: [], current: null, next: 'S-1' },
+      progress: { completed: [], current: null, next: 'US-001' },
     });
   });
 });
@@ -82,36 +75,42 @@ describe('a new run', () => {
 describe('append', () => {
   test('numbers events without gaps, also for calls at once', async () => {
     const runId = await newRun();
-    await Promise.all([store.append(runId, [{ type: 'run.started' }]), store.append(runId, attempt('S-1'))]);
-    expect((await store.readJournal(runId)).map((event) => event.seq)).toEqual([1, 2, 3, 4, 5, 6]);
+    await Promise.all([store.append(runId, [{ type: 'run.started' }]), store.append(runId, passed('US-001'))]);
+    expect((await store.readJournal(runId)).map((event) => event.seq)).toEqual(
+      journalOf([created(), { type: 'run.started' }, ...passed('US-001')]).map(({ seq }) => seq),
+    );
   });
 
   test('keeps run.json, the checkpoint, progress.md, history.md and agent.log up to date', async () => {
     const runId = await newRun();
-    await store.append(runId, [{ type: 'run.started' }, ...attempt('S-1'), ...attempt('S-2', false)]);
-    await store.append(runId, [{ type: 'run.ended', stopReason: 'GATE_FAILED', detail: 'S-2: npm test: exit 1' }]);
+    await store.append(runId, [{ type: 'run.started' }, ...passed('US-001'), ...failed('US-002')]);
+    await store.append(runId, [
+      { type: 'run.ended', stopReason: 'GATE_FAILED', detail: 'US-002: npm test exited with 1' },
+    ]);
     expect(json(runId, 'run.json')).toMatchObject({
       status: 'ended',
       stopReason: 'GATE_FAILED',
       exitStatus: 10,
-      progress: { completed: ['S-1'], current: null, next: 'S-2' },
-      landed: { commits: [{ story: 'S-1', commit: COMMIT }] },
+      progress: { completed: ['US-001'], current: null, next: 'US-002' },
+      landed: { commits: [{ story: 'US-001', commit: COMMIT }] },
       config: { image: 'x' },
     });
     expect(json(runId, 'checkpoints/state.json')).toMatchObject({ state: await store.readState(runId) });
     expect(read(runId, 'progress.md')).toContain('1 of 2 stories landed');
     expect(read(runId, 'progress.md')).toContain(
-      `- commit: ${COMMIT}\n- gate \`npm test\`: passed in 1.2 s\n\n> Added it.`,
+      `- commit: ${COMMIT}\n- gate \`npm test\`: passed in 1.2 s\n\n> Adds the cart.`,
     );
-    await store.append(runId, attempt('S-2').slice(0, 1));
-    expect(read(runId, 'progress.md')).toContain('1 of 2 stories landed. In progress: S-2.');
+    await store.append(runId, passed('US-002').slice(0, 1));
+    expect(read(runId, 'progress.md')).toContain('1 of 2 stories landed. In progress: US-002.');
     expect(read(runId, 'history.md').match(/^- .*$/gm)).toHaveLength(2);
-    expect(read(runId, 'agent.log')).toContain('S-2');
+    expect(read(runId, 'agent.log')).toContain('US-002');
   });
 
   test('words of an agent do not pass for a heading in progress.md', async () => {
     const runId = await newRun();
-    const entries = attempt('S-1').map((e) => (e.type === 'story.ended' ? { ...e, summary: 'ok\n## Fake\x1b[2J' } : e));
+    const entries = passed('US-001').map((e) =>
+      e.type === 'story.ended' ? { ...e, summary: 'ok\n## Fake\x1b[2J' } : e,
+    );
     await store.append(runId, entries);
     expect(read(runId, 'progress.md')).toContain('> ok\n> ## Fake\n');
   });
@@ -129,13 +128,13 @@ describe('append', () => {
     const runId = await newRun();
     const other = openStore(home, { transcribe });
     await store.append(runId, [{ type: 'run.started' }]);
-    await other.append(runId, attempt('S-1'));
+    await other.append(runId, passed('US-001'));
     const [event] = await store.append(runId, [{ type: 'run.ended', stopReason: 'SUCCESS', detail: '' }]);
-    expect(event?.seq).toBe(7);
+    expect(event?.seq).toBe(3 + passed('US-001').length);
     expect((await other.readState(runId)).tip).toBe(COMMIT);
   });
 
-  test('decides on the state as of the last event of any store, and nobody else writes until it is done', async () => {
+  test('decides on the state as of the last event of any store, and blocks other writers until it is done', async () => {
     const runId = await newRun();
     const other = openStore(home, { transcribe });
     const decide = (by: Store) =>
@@ -157,7 +156,7 @@ describe('append', () => {
 
   test('a damaged checkpoint or run.json does no harm: the journal is the truth', async () => {
     const runId = await newRun();
-    await store.append(runId, attempt('S-1'));
+    await store.append(runId, passed('US-001'));
     writeFileSync(join(home, 'runs', runId, 'checkpoints/state.json'), '{"v":1,"journalBytes":7,"state":{}}');
     writeFileSync(join(home, 'runs', runId, 'run.json'), '');
     const other = openStore(home, { transcribe });
@@ -169,7 +168,7 @@ describe('append', () => {
   test.each([
     ['gone', undefined],
     ['no object', 'null'],
-  ])('a run.json that is %s is written anew', async (_what, text) => {
+  ])('a run.json that is %s is written again', async (_what, text) => {
     const runId = await newRun();
     rmSync(join(home, 'runs', runId, 'run.json'));
     if (text !== undefined) writeFileSync(join(home, 'runs', runId, 'run.json'), text);
@@ -179,14 +178,18 @@ describe('append', () => {
   });
 
   test.each([
-    ['failed', attempt('S-2', false), 'GATE_FAILED'],
-    ['was stopped', attempt('S-2').slice(0, 1), 'USER_ABORT'],
+    ['failed', failed('US-002'), 'GATE_FAILED'],
+    ['was stopped', passed('US-002').slice(0, 1), 'USER_ABORT'],
     ['had not begun', [], 'CIRCUIT_OPEN'],
-  ] as const)('names in run.json the story to go on with, where that %s', async (_how, entries, stopReason) => {
-    const entry = { ...created(['S-1', 'S-2', 'S-3']), attempts: 1 };
+  ] as const)('names in run.json the story to continue with, where that %s', async (_how, entries, stopReason) => {
+    const entry = { ...created(undefined, ['US-001', 'US-002', 'US-003']), attempts: 1 };
     await store.createRun(entry, ORIGIN);
-    await store.append(entry.runId, [...attempt('S-1'), ...entries, { type: 'run.ended', stopReason, detail: '' }]);
-    expect(json(entry.runId, 'run.json').progress).toMatchObject({ completed: ['S-1'], current: null, next: 'S-2' });
+    await store.append(entry.runId, [...passed('US-001'), ...entries, { type: 'run.ended', stopReason, detail: '' }]);
+    expect(json(entry.runId, 'run.json').progress).toMatchObject({
+      completed: ['US-001'],
+      current: null,
+      next: 'US-002',
+    });
   });
 
   test('to a run that is not there fails with RUN_NOT_FOUND, also for a path instead of an id', async () => {
@@ -207,7 +210,7 @@ describe('append', () => {
 
 describe('list and find', () => {
   test('list gives the newest first and reports damaged runs', async () => {
-    const [old, young, broken] = [created([], new Date(1e12)), created([], new Date(2e12)), created()];
+    const [old, young, broken] = [createdAt(1e12), createdAt(2e12), created()];
     for (const entry of [old, young, broken]) await store.createRun(entry, ORIGIN);
     for (const name of ['journal.jsonl', 'checkpoints/state.json'])
       writeFileSync(join(home, 'runs', broken.runId, name), 'garbage\n');
@@ -221,14 +224,14 @@ describe('list and find', () => {
   });
 
   test('find takes any unique part of an id, and names candidates otherwise', async () => {
-    const first = created([], new Date(1e12));
-    const second = created([], new Date(1e12));
+    const first = createdAt(1e12);
+    const second = createdAt(1e12);
     for (const entry of [first, second]) await store.createRun(entry, ORIGIN);
     expect(await store.find(first.runId)).toBe(first.runId);
     expect(await store.find(first.runId.slice(0, 14).toUpperCase())).toBe(first.runId);
     expect(await store.find(first.runId.slice(9))).toBe(first.runId);
-    await expect(store.find(first.runId.slice(0, 7))).rejects.toThrow('fits 2 runs');
-    await expect(store.find(`${first.runId.slice(0, 14)}!`)).rejects.toThrow(`the nearest: ${first.runId}`);
+    await expect(store.find(first.runId.slice(0, 7))).rejects.toThrow('matches 2 runs');
+    await expect(store.find(`${first.runId.slice(0, 14)}!`)).rejects.toThrow(`the closest are ${first.runId}`);
     await expect(store.find('')).rejects.toMatchObject({ code: 'RUN_NOT_FOUND' });
   });
 });
@@ -253,9 +256,13 @@ describe('raw output and artifacts', () => {
     const place = { runId, storyKey: 's-1', attempt: 2 };
     expect(await store.writeArtifact(place, 'gates/1.log', 'ok')).toBe('artifacts/s-1/2/gates/1.log');
     expect(read(runId, 'artifacts/s-1/2/gates/1.log')).toBe('ok');
+    expect((await store.readArtifactEnd(runId, 's-1/2/gates/1.log')).toString()).toBe('ok');
+    await store.writeArtifact(place, 'gates/2.log', `${'x'.repeat(100_000)}end`);
+    const end = (await store.readArtifactEnd(runId, 's-1/2/gates/2.log')).toString();
+    expect(end).toBe(`${'x'.repeat(64 * 1024 - 3)}end`);
     for (const name of ['../x', '/etc/passwd', 'a//b', '.', ''])
       await expect(store.writeArtifact(place, name, '')).rejects.toMatchObject({ code: 'INTERNAL' });
-    expect(() => store.artifactPath({ ...place, storyKey: '..' }, 'x')).toThrow('no name of an artifact');
+    expect(() => store.artifactPath({ ...place, storyKey: '..' }, 'x')).toThrow('is not an artifact name');
   });
 
   test('a disk that refuses is DISK_FAILED with the path', async () => {
@@ -272,7 +279,7 @@ describe('raw output and artifacts', () => {
 
 test('the debug bundle says what happened, why, what to try and where to look', async () => {
   const runId = await newRun();
-  await store.append(runId, attempt('S-1', false));
+  await store.append(runId, failed('US-001'));
   const dir = await store.writeDebugBundle(runId, {
     end: { stopReason: 'GATE_FAILED', detail: 'US-001: it failed' },
     storyKey: (await store.readState(runId)).stories[0]!.key,
@@ -291,7 +298,13 @@ test('the debug bundle says what happened, why, what to try and where to look', 
     'summary.md',
   ]);
   const summary = readFileSync(join(dir, 'summary.md'), 'utf8');
-  for (const part of ['GATE_FAILED', '> npm test: exit 1', 'What to try next', 'artifacts/s-1-', 'git-diff.patch'])
+  for (const part of [
+    'GATE_FAILED',
+    '> npm test exited with 1',
+    'What to try next',
+    'artifacts/us-001-',
+    'git-diff.patch',
+  ])
     expect(summary).toContain(part);
   let writing = true;
   const again = store.writeDebugBundle(runId, { end: { stopReason: 'USER_ABORT', detail: '' } });

@@ -1,11 +1,37 @@
-import type { JournalEntry } from '../../src/core/journal/events.ts';
+import { randomBytes } from 'node:crypto';
+import type { JournalEntry, JournalEvent } from '../../src/core/journal/events.ts';
+import { foldRun } from '../../src/core/journal/fold-run.ts';
+import type { RunState } from '../../src/core/run/state.ts';
+import { newRunId } from '../../src/lib/run-id.ts';
 
 export const BASE = '0123456789abcdef0123456789abcdef01234567';
 export const COMMIT = 'abcdef0123456789abcdef0123456789abcdef01';
 const USAGE = { requests: 3, inputTokens: 12_345, cachedTokens: 4_000, outputTokens: 678 };
 
-/** The first event of a run with the stories US-001, US-002, ... */
-export function created(runId: string, stories = 2): JournalEntry {
+/** Entries as a journal has them: numbered from 1, a second apart. */
+export function journalOf(entries: readonly JournalEntry[]): JournalEvent[] {
+  return entries.map((entry, index) => ({
+    v: 1,
+    seq: index + 1,
+    at: new Date(Date.UTC(2030, 0, 1, 0, 0, index)).toISOString(),
+    ...entry,
+  }));
+}
+
+/** The state of a run with these entries. */
+export function stateOf(...entries: JournalEntry[]): RunState {
+  const state = foldRun(journalOf(entries));
+  if (state === undefined) throw new Error('These entries do not begin with run.created.');
+  return state;
+}
+
+/** The first entry of a run with these stories, or with so many: US-001, US-002, ... */
+export function created(
+  runId = newRunId(new Date(), randomBytes),
+  stories: number | readonly string[] = 2,
+): JournalEntry & { type: 'run.created' } {
+  const ids =
+    typeof stories === 'number' ? Array.from({ length: stories }, (_, index) => `US-00${index + 1}`) : stories;
   return {
     type: 'run.created',
     runId,
@@ -19,8 +45,8 @@ export function created(runId: string, stories = 2): JournalEntry {
       hash: 'f00',
       specHash: 'ba5',
       warnings: [],
-      stories: Array.from({ length: stories }, (_, index) => ({
-        id: `US-00${index + 1}`,
+      stories: ids.map((id, index) => ({
+        id,
         title: `Story number ${index + 1}`,
         description: '',
         acceptance: [],

@@ -1,18 +1,10 @@
 import { planNext } from '../../src/core/run/plan.ts';
-import { decisionOn } from '../../src/core/decision.ts';
-import type {
-  Decided,
-  DecidedRun,
-  NewSettings,
-  Operations,
-  Steered,
-  Submitted,
-  SubmitRequest,
-} from '../../src/api/operations.ts';
+import type { RunState } from '../../src/core/run/state.ts';
+import type { ControlResult, RunDecisionResult, StoryDecisionResult } from '../../src/core/run/control-result.ts';
+import type { NewSettings, Operations, Submitted, SubmitRequest } from '../../src/api/operations.ts';
 import { HaloError } from '../../src/core/failure/errors.ts';
 import type { JournalEntry, JournalEvent } from '../../src/core/journal/events.ts';
 import { foldRun } from '../../src/core/journal/fold-run.ts';
-import type { RunState } from '../../src/core/run-state.ts';
 
 interface MemoryRun {
   events: JournalEvent[];
@@ -34,7 +26,11 @@ export interface MemoryOperations extends Operations {
   addArtifact(runId: string, path: string, content: string): void;
   /** How many followers wait for events at this moment. */
   followers(runId: string): number;
+  /** The next call of this operation gets this answer or error. It changes no run. */
+  answerNext<K extends Answered>(name: K, answer: HaloError | Awaited<ReturnType<Operations[K]>>): void;
 }
+
+type Answered = 'land' | 'cancel' | 'pause' | 'approve' | 'reject' | 'approveRun' | 'rejectRun';
 
 interface Said {
   by: string;
@@ -42,17 +38,30 @@ interface Said {
   attempt: number;
 }
 
-/** Operations over runs in memory: complete as the interface goes, but nothing is executed. */
+/**
+ * Runs in memory, for tests of what commands print and pass on. Reads are folds of the events of the test; each command
+ * appends its event and succeeds, unless the test prepared another answer: the rules are tested with the real operations.
+ */
 export function openMemory(): MemoryOperations {
   const runs = new Map<string, MemoryRun>();
   const submitted: SubmitRequest[] = [];
   const replanned: SubmitRequest['prd'][] = [];
   const amended: NewSettings[] = [];
+  const answers = new Map<Answered, unknown[]>();
+
+  /** Resolves with the answer that the test prepared, or else with what `work` returns. */
+  async function answer<T>(name: Answered, work: () => T): Promise<T> {
+    await Promise.resolve();
+    const [prepared, ...rest] = answers.get(name) ?? [];
+    answers.set(name, rest);
+    if (prepared instanceof Error) throw prepared;
+    return (prepared as T | undefined) ?? work();
+  }
 
   function find(prefix: string): MemoryRun {
     const found = [...runs].filter(([id]) => id.startsWith(prefix)).map(([, run]) => run);
     if (found.length === 1 && found[0] !== undefined) return found[0];
-    throw new HaloError('RUN_NOT_FOUND', `There is no run ${prefix}.`, { hint: '`halo ls` shows all runs.' });
+    throw new HaloError('RUN_NOT_FOUND', `No run matches "${prefix}".`, { hint: 'Run `halo ls` to list all runs.' });
   }
 
   function append(runId: string, entry: JournalEntry): void {
@@ -66,10 +75,9 @@ export function openMemory(): MemoryOperations {
     runId: string,
     storyId: string,
     entryOf: (held: { story: string; attempt: number; commit: string }) => JournalEntry,
-  ): Decided {
+  ): StoryDecisionResult {
     const story = stateOf(find(runId)).stories.find(({ id }) => id === storyId);
-    if (story?.held === undefined)
-      throw new HaloError('LAND_REFUSED', `Story ${storyId} does not wait for approval.`, { hint: 'Look at it.' });
+    if (story?.held === undefined) throw new Error(`the test holds no commit of ${storyId}`);
     const { commit } = story.held;
     const entry = entryOf({ story: storyId, attempt: story.attempts, commit });
     append(runId, entry);
@@ -77,26 +85,18 @@ export function openMemory(): MemoryOperations {
     return { story: storyId, commit, changed: true, landed: entry.type === 'story.approved', goesOn };
   }
 
-  function say(runId: string, story: string | undefined, entryOf: (who: Said) => JournalEntry): Steered {
+  function say(runId: string, story: string | undefined, entryOf: (who: Said) => JournalEntry): ControlResult {
     const state = stateOf(find(runId));
     const about = state.stories.find(({ id }) => id === story);
     if (story !== undefined && about === undefined) throw new HaloError('STORY_NOT_FOUND', `There is no ${story}.`);
-    if (state.status === 'ended' && state.stopReason === 'USER_ABORT')
-      return { runId: state.runId, changed: false, stories: [], says: 'It was so before.' };
     append(runId, entryOf({ by: 'tester', story, attempt: about?.attempts ?? 0 }));
-    return { runId: state.runId, changed: true, stories: story === undefined ? [] : [story], says: 'Now it is so.' };
+    return { runId: state.runId, changed: true, stories: story === undefined ? [] : [story], says: 'Done.' };
   }
 
-  function decideRun(runId: string, entryOf: (tip: string) => JournalEntry): DecidedRun {
-    const state = stateOf(find(runId));
-    const { tip, status, runId: id, stories } = state;
-    if (status !== 'ended' || stories.some(({ held }) => held !== undefined))
-      throw new HaloError('LAND_REFUSED', `Run ${id} is still going on.`);
-    const before = decisionOn(state)?.verdict;
-    const entry = entryOf(tip);
-    const changed = entry.type !== `run.${before}`;
-    if (changed) append(runId, entry);
-    return { runId: id, changed, tip };
+  function decideRun(runId: string, entryOf: (tip: string) => JournalEntry): RunDecisionResult {
+    const { tip, runId: id } = stateOf(find(runId));
+    append(runId, entryOf(tip));
+    return { runId: id, changed: true, tip };
   }
 
   const operations: MemoryOperations = {
@@ -106,6 +106,7 @@ export function openMemory(): MemoryOperations {
     append,
     addArtifact: (runId, path, content) => find(runId).artifacts.set(path, Buffer.from(content)),
     followers: (runId) => find(runId).waiting.size,
+    answerNext: (name, prepared) => answers.set(name, [...(answers.get(name) ?? []), prepared]),
     addRun(entries, raw = []) {
       const [first] = entries;
       if (first?.type !== 'run.created') throw new Error('the first event is run.created');
@@ -175,27 +176,26 @@ export function openMemory(): MemoryOperations {
       attempt(() =>
         [...find(runId).artifacts].map(([path, { length: bytes }]) => ({ path, bytes, changedAt: '2030-01-01' })),
       ),
-    artifact: (runId, path) =>
+    artifact: (runId, path, { last } = {}) =>
       attempt(() => {
         const found = find(runId).artifacts.get(path);
         if (found === undefined) throw new HaloError('ARTIFACT_UNREADABLE', `The file ${path} does not exist.`);
-        return found;
+        return last === undefined ? found : found.subarray(-last);
       }),
     land: (runId) =>
-      attempt(() => {
+      answer('land', () => {
         const state = stateOf(find(runId));
-        if (state.stopReason !== 'SUCCESS')
-          throw new HaloError('LAND_REFUSED', `Run ${state.runId} landed nothing.`, { hint: 'Look at its logs.' });
         return { branch: 'main', from: state.repo.base, to: state.tip };
       }),
-    pause: (runId, { now }) => attempt(() => say(runId, undefined, ({ by }) => ({ type: 'run.paused', by, now }))),
+    pause: (runId, { now }) =>
+      answer('pause', () => say(runId, undefined, ({ by }) => ({ type: 'run.paused', by, now }))),
     resume: (runId, { replan }) =>
       attempt(() => {
         if (replan?.prd !== undefined) replanned.push(replan.prd);
         return say(runId, undefined, ({ by }) => ({ type: 'run.resumed', by }));
       }),
     cancel: (runId, storyId) =>
-      attempt(() =>
+      answer('cancel', () =>
         say(runId, storyId, ({ by, story, attempt }) =>
           story === undefined
             ? { type: 'run.ended', stopReason: 'USER_ABORT', detail: `cancelled by ${by}`, by }
@@ -211,12 +211,14 @@ export function openMemory(): MemoryOperations {
           stories: story === undefined ? [] : [story],
         }));
       }),
-    approveRun: (runId) => attempt(() => decideRun(runId, (tip) => ({ type: 'run.approved', by: 'tester', tip }))),
+    approveRun: (runId) =>
+      answer('approveRun', () => decideRun(runId, (tip) => ({ type: 'run.approved', by: 'tester', tip }))),
     rejectRun: (runId, reason = 'refused') =>
-      attempt(() => decideRun(runId, (tip) => ({ type: 'run.rejected', by: 'tester', tip, reason }))),
-    approve: (runId, storyId) => attempt(() => decide(runId, storyId, (held) => ({ type: 'story.approved', ...held }))),
+      answer('rejectRun', () => decideRun(runId, (tip) => ({ type: 'run.rejected', by: 'tester', tip, reason }))),
+    approve: (runId, storyId) =>
+      answer('approve', () => decide(runId, storyId, (held) => ({ type: 'story.approved', ...held }))),
     reject: (runId, storyId, reason = 'refused') =>
-      attempt(() => decide(runId, storyId, (held) => ({ type: 'story.rejected', reason, ...held }))),
+      answer('reject', () => decide(runId, storyId, (held) => ({ type: 'story.rejected', reason, ...held }))),
     replay: (runId, { storyId, attempt: number = 1 }) =>
       attempt(() => {
         const story = stateOf(find(runId)).stories.find(({ id }) => id === storyId);
@@ -239,7 +241,6 @@ export function openMemory(): MemoryOperations {
         append(runId, { type: 'breaker.reset', key: 'run' });
         return `run:${runId}`;
       }),
-    actingAs: () => operations,
     close: () => Promise.resolve(),
   };
   return operations;

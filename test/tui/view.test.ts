@@ -1,35 +1,53 @@
 import { PassThrough } from 'node:stream';
 import { describe, expect, it } from 'vitest';
-import type { JournalEntry, JournalEvent } from '../../src/core/journal/events.ts';
+import type { JournalEntry } from '../../src/core/journal/events.ts';
+import type { FailureCause } from '../../src/core/failure/failure.ts';
+import { timeText } from '../../src/cli/output/run-table.ts';
 import { foldRun } from '../../src/core/journal/fold-run.ts';
-import { describe as describeEvent } from '../../src/core/transcript/transcript.ts';
-import { widthOf } from '../../src/lib/width.ts';
+import { describeEvent } from '../../src/core/transcript/transcript.ts';
+import { stringWidth } from '../../src/lib/string-width.ts';
+import { followAttempts } from '../../src/tui/attempts.ts';
 import { nextSteps } from '../../src/tui/next-steps.ts';
 import { paintPlain } from '../../src/tui/paint.ts';
 import { openProgress } from '../../src/tui/terminal.ts';
-import { view } from '../../src/tui/view.ts';
-import { attempted, COMMIT, created, failed, held, passed, succeeded } from '../support/journal.ts';
+import { renderView, type ViewInput } from '../../src/tui/view.ts';
+import { attempted, COMMIT, created, failed, held, journalOf, passed, succeeded } from '../support/journal.ts';
 
-function journal(entries: JournalEntry[]): JournalEvent[] {
-  return entries.map((entry, index) => ({
-    v: 1,
-    seq: index + 1,
-    at: new Date(Date.UTC(2030, 0, 1, 0, 0, index)).toISOString(),
-    ...entry,
-  }));
-}
-
-function frame(entries: JournalEntry[], size: { width?: number; height?: number } = {}): string[] {
-  const events = journal(entries);
+function frame(entries: JournalEntry[], size: Partial<ViewInput> = {}): string[] {
+  const events = journalOf(entries);
+  const attempts = followAttempts();
+  for (const event of events) attempts.see(event);
   const state = foldRun(events);
   if (state === undefined) throw new Error('no state');
   const recent = events.flatMap((event) => describeEvent(event)).filter((line) => line.story !== '');
   const now = new Date(Date.UTC(2030, 0, 1, 0, 1, 0)).toISOString();
-  return view({ state, recent, now, width: 90, height: 40, paint: paintPlain, dir: '/halo/runs/r1', ...size });
+  return renderView({
+    state,
+    recent,
+    failed: attempts.failed(),
+    now,
+    width: 90,
+    height: 40,
+    paint: paintPlain,
+    dir: '/halo/runs/r1',
+    ...size,
+  });
 }
 
 describe('view', () => {
-  it('shows the stories, what goes on, and where to read more', () => {
+  it('counts the time of a run from its start on, as halo ls and halo status do', () => {
+    const entries: JournalEntry[] = [
+      created('r1', 1),
+      { type: 'run.started' },
+      ...passed('US-001'),
+      { type: 'run.ended', stopReason: 'SUCCESS', detail: '1 of 1 stories landed' },
+    ];
+    const state = foldRun(journalOf(entries));
+    const listed = timeText(state!, new Date(Date.UTC(2031, 0, 1)).toISOString());
+    expect(frame(entries).join('\n')).toContain(`, ${listed}`);
+  });
+
+  it('shows the stories, the current activity, and where to read more', () => {
     const running: JournalEntry[] = [
       created('r1', 3),
       { type: 'run.started' },
@@ -38,7 +56,7 @@ describe('view', () => {
     ];
     expect(frame(running)).toEqual([
       '',
-      '  shop  /home/me/shop (main)                                                  1/3  1m 00s',
+      '  shop  /home/me/shop (main)                                                   1/3  59.0s',
       '',
       '  ✓  US-001  Story number 1                                abcdef0                  12.0s',
       '  ⠋  US-002  Story number 2                                gates                    45.0s',
@@ -52,7 +70,7 @@ describe('view', () => {
       '     agent    done    3.0s',
       '',
       '  12.3k tokens in (4.0k cached), 678 out, 3 requests',
-      '  halo logs r1 -f   Ctrl-C stops it',
+      '  halo logs r1 -f',
     ]);
   });
 
@@ -78,10 +96,10 @@ describe('view', () => {
       },
     ];
     const lines = frame(waiting);
-    expect(lines.find((line) => line.includes('US-001'))).toMatch(/^ {2}… {2}US-001 .+ again in 24s /);
+    expect(lines.find((line) => line.includes('US-001'))).toMatch(/^ {2}… {2}US-001 .+ retrying in 24s /);
     expect(lines.find((line) => line.includes('US-002'))).toContain('approved');
     const ended = frame([...waiting, { type: 'run.ended', stopReason: 'USER_ABORT', detail: 'cancelled by ann' }]);
-    expect(ended.join('\n')).not.toContain('again in');
+    expect(ended.join('\n')).not.toContain('retrying');
   });
 
   it('keeps why the attempt before failed below its story, wrapped, and counts attempts', () => {
@@ -96,10 +114,101 @@ describe('view', () => {
         lines.findIndex((line) => line.includes('US-002  Story')),
       )
       .join(' ');
-    expect(text.replace(/\s+/g, ' ').trim()).toBe(`attempt 1 failed: GATE_FAILED ${why}`);
+    expect(text.replace(/\s+/g, ' ').trim()).toBe(`attempt 1 of 2 GATE_FAILED 12.0s ${why}`);
     const small = frame([created('r1', 2), ...before, ...attempted('US-001', 2)], { height: 12 });
     expect(small.length).toBeLessThanOrEqual(12);
     expect(small.some((line) => line.includes('US-002  Story'))).toBe(true);
+  });
+
+  it('keeps a line of each failed attempt below a story until it is done', () => {
+    const [first] = [{ ...created('r1', 2), attempts: 4 } as JournalEntry];
+    const setup: JournalEntry = {
+      type: 'story.ended',
+      story: 'US-001',
+      attempt: 2,
+      verdict: 'failed',
+      stopReason: 'TIMEOUT',
+      summary: 'no output for 10m (limits.idle): npm install',
+      usage: { requests: 0, inputTokens: 0, cachedTokens: 0, outputTokens: 0 },
+    };
+    const cut: JournalEntry = {
+      type: 'story.disturbed',
+      story: 'US-001',
+      attempt: 3,
+      class: 'infrastructure',
+      stopReason: 'INFRASTRUCTURE',
+      summary: 'the Docker Engine does not answer',
+    };
+    const entries = [
+      first,
+      ...failed('US-001'),
+      ...attempted('US-001', 2).slice(0, 2),
+      setup,
+      ...attempted('US-001', 3).slice(0, 1),
+      cut,
+      ...attempted('US-001', 4),
+    ];
+    const kept = [
+      '       attempt 1 of 4  GATE_FAILED        12.0s  npm test exited with 1',
+      '       attempt 2 of 4  TIMEOUT             2.0s  no output for 10m (limits.idle): npm install',
+      '       attempt 3 of 4  INFRASTRUCTURE      1.0s  the Docker Engine does not answer',
+    ];
+    const lines = frame(entries, { width: 110 });
+    const at = lines.findIndex((line) => line.includes('US-001  Story'));
+    expect(lines.slice(at + 1, at + 4)).toEqual(kept);
+    expect(frame([...entries, ...passed('US-001').slice(-1)]).join('\n')).not.toContain('attempt 1 of 4');
+    const again = frame([...entries, { type: 'run.retried', by: 'ann', stories: ['US-001'] }]);
+    expect(again.join('\n')).not.toContain('attempt 1 of 4');
+  });
+
+  it.each([
+    [80, 24, 2],
+    [40, 12, 0],
+    [40, 10, 0],
+  ])('has the story under way before failed attempts at %ix%i', (width, height, attempts) => {
+    const entries = [
+      created('r1', 9),
+      ...[1, 2, 3, 4, 5].flatMap((n) => passed(`US-00${n}`)),
+      ...failed('US-006'),
+      ...failed('US-006').map((event) => ('attempt' in event ? { ...event, attempt: 2 } : event)),
+      ...attempted('US-006', 3),
+    ];
+    const lines = frame(entries, { width, height });
+    expect(lines.filter((line) => line.includes('US-006  Story'))).toHaveLength(1);
+    expect(lines.find((line) => line.includes('US-006  Story'))).toContain('gates');
+    expect(lines.filter((line) => /^ {7}attempt \d/.test(line)).length).toBeGreaterThanOrEqual(attempts);
+    expect(lines.length).toBeLessThanOrEqual(height);
+  });
+
+  it('has what a command under way printed last as its last line, and what halo says below', () => {
+    const output = [{ story: 'US-001', label: 'setup', log: 'setup/setup-1.log', text: 'added 12 of 300 packages' }];
+    const notes = ['stopping after US-001: no other story starts. Ctrl-C again stops it now.'];
+    const lines = frame([created('r1', 2), ...attempted('US-001')], { output, notes, width: 50 });
+    const at = lines.indexOf('     setup    added 12 of 300 packages');
+    expect(lines.slice(at, at + 5)).toEqual([
+      '     setup    added 12 of 300 packages',
+      '',
+      '  stopping after US-001: no other story starts.',
+      '  Ctrl-C again stops it now.',
+      '',
+    ]);
+    const low = frame([created('r1', 2), ...attempted('US-001')], { output, notes, width: 40, height: 12 });
+    expect(low.join('\n')).toContain('Ctrl-C again stops it now.');
+    expect(low.some((line) => line.includes('US-001  Story'))).toBe(true);
+    expect(low.length).toBeLessThanOrEqual(12);
+  });
+
+  it('says which story another one waits for, and when that has failed', () => {
+    const [first] = [created('r1', 3)];
+    if (first?.type !== 'run.created') throw new Error('unexpected');
+    for (const [index, needed] of [[1, 'US-001'] as const, [2, 'US-002'] as const])
+      first.prd.stories[index]!.dependsOn = [needed];
+    const waiting = frame([first, ...attempted('US-001')]);
+    expect(waiting.find((line) => line.includes('US-002  Story'))).toContain('  waiting for US-001');
+    expect(waiting.find((line) => line.includes('US-003  Story'))).toContain('  waiting for US-002');
+    const stuck = frame([first, ...failed('US-001')]);
+    expect(stuck.find((line) => line.includes('US-002  Story'))).toContain('  blocked by US-001');
+    expect(frame([first, ...passed('US-001')]).join('\n')).not.toContain('waiting for US-001');
   });
 
   it('says whose each line is while several stories are under way', () => {
@@ -118,6 +227,7 @@ describe('view', () => {
   it('ends with what landed, what failed and why, and what to do next', () => {
     const ended: JournalEntry[] = [
       created('r1', 3),
+      { type: 'run.started' },
       ...passed('US-001'),
       ...failed('US-002'),
       { type: 'run.ended', stopReason: 'GATE_FAILED', detail: 'US-002: npm test exited with 1' },
@@ -135,12 +245,12 @@ describe('view', () => {
       '            halo logs r1 --story US-002 --gate 1  read the whole log of what failed',
       '            halo diff r1                          look at the change',
       '            halo land r1                          fast-forward main to it',
-      '            halo retry r1                         do it again, with fresh attempts',
+      '            halo retry r1                         retry, with fresh attempts',
       '',
     ]);
   });
 
-  it('wraps the reason, however long it is, and cuts and repeats nothing of it', () => {
+  it('wraps a reason of any length, and cuts and repeats nothing of it', () => {
     const why = `gate exited 1; it fails on the base commit as well: \`${'PYTHONPATH=src python3 -m pytest '.repeat(12)}\``;
     const failing = failed('US-001').map((event) =>
       event.type === 'story.ended' ? { ...event, summary: why } : event,
@@ -149,7 +259,7 @@ describe('view', () => {
     for (const width of [60, 80, 120]) {
       const lines = frame([created('r1', 1), ...failing, end], { width });
       const report = lines.slice(lines.findIndex((line) => line.startsWith('  GATE_FAILED')));
-      for (const line of report) expect(widthOf(line), line).toBeLessThanOrEqual(width);
+      for (const line of report) expect(stringWidth(line), line).toBeLessThanOrEqual(width);
       expect(report.join(' ').replace(/\s+/g, ' ').split(why.replace(/\s+/g, ' '))).toHaveLength(2);
       for (const command of ['halo logs r1 --story US-001 --gate 1', 'halo retry r1'])
         expect(report.some((line) => line.includes(command))).toBe(true);
@@ -176,6 +286,7 @@ describe('view', () => {
       { type: 'phase.started', ...ref, phase: 'import' },
       { type: 'hidden.added', ...ref, hidden },
       { type: 'secrets.suspected', ...ref, suspects: [{ path: 'k.txt', names: ['a GitHub token'] }] },
+      { type: 'files.noted', ...ref, large: [{ path: 'data.bin', bytes: 3_145_728 }], locks: ['web/yarn.lock'] },
       { type: 'tests.compared', ...ref, before: 4, after: 3, removed: ['adds'], skipped: [], emptied: [] },
     ];
     const [first, ...rest] = passed('US-001');
@@ -184,6 +295,8 @@ describe('view', () => {
     expect(landed).toContain('  secret    US-001  k.txt adds a GitHub token\n');
     expect(landed).toContain('  tests     US-001  4 before, 3 after; removed: adds\n');
     expect(landed).toContain('  hidden    US-001  adds 2 hidden characters in 1 file: a.js:3\n');
+    expect(landed).toContain('  large     US-001  adds data.bin (3.0 MiB)\n');
+    expect(landed).toContain('  locks     US-001  changes web/yarn.lock\n');
     const waiting = held('US-001').map((event) =>
       event.type === 'story.ended'
         ? { ...event, summary: 'the gates pass, but it adds 2 hidden characters in 1 file: a.js:3' }
@@ -193,13 +306,13 @@ describe('view', () => {
     expect(asked.join('\n').split('2 hidden characters')).toHaveLength(2);
   });
 
-  it.each([44, 60, 90, 200])('never draws beyond %i columns, whatever the texts are', (width) => {
+  it.each([44, 60, 90, 200])('never draws beyond %i columns with any texts', (width) => {
     const [first] = [created('r1', 3)];
     if (first?.type !== 'run.created') throw new Error('unexpected');
     for (const story of first.prd.stories) story.title = '漢字のとても長い題名👩‍💻'.repeat(10);
     first.prd.project = '👍'.repeat(100);
     const lines = frame([first, ...attempted('US-001')], { width });
-    for (const line of lines) expect(widthOf(line), line).toBeLessThanOrEqual(width);
+    for (const line of lines) expect(stringWidth(line), line).toBeLessThanOrEqual(width);
   });
 
   it('keeps the story under way on a small screen', () => {
@@ -231,8 +344,74 @@ describe('nextSteps', () => {
     const [first, ...rest] = [created('r1', 1), ...failed("it's; rm -rf")];
     if (first?.type !== 'run.created') throw new Error('unexpected');
     for (const story of first.prd.stories) story.id = "it's; rm -rf";
-    const state = foldRun(journal([first, ...rest, { type: 'run.ended', stopReason: 'GATE_FAILED', detail: '' }]));
+    const state = foldRun(journalOf([first, ...rest, { type: 'run.ended', stopReason: 'GATE_FAILED', detail: '' }]));
     expect(state && nextSteps(state)[0]?.command).toBe(String.raw`halo logs r1 --story 'it'\''s; rm -rf'`);
+  });
+
+  it('suggests resuming a run whose story was interrupted by its environment', () => {
+    const story = { story: 'US-001', attempt: 1 };
+    const why = { stopReason: 'MISSING_DEPENDENCY', summary: 'no key' } as const;
+    const fault: JournalEntry = { type: 'story.disturbed', ...story, class: 'environment', ...why };
+    const end: JournalEntry = { type: 'run.ended', stopReason: 'MISSING_DEPENDENCY', detail: 'US-001: no key' };
+    const state = foldRun(journalOf([created('r1', 1), ...attempted('US-001'), fault, end]));
+    expect(state && nextSteps(state).map(({ command }) => command)).toEqual([
+      'halo doctor',
+      'halo logs r1 --story US-001',
+      'halo retry r1',
+    ]);
+  });
+
+  it('asks for another run where only a setting that is fixed with the run would help', () => {
+    const sign = { error: 'network-missing', changed: undefined, denied: false, kind: 'environment' } as const;
+    const failure = { class: 'environment', rule: 'halt', cause: 'network-missing', sign } as const;
+    const entries = failed('US-001').map((entry) => (entry.type === 'story.ended' ? { ...entry, failure } : entry));
+    const end: JournalEntry = { type: 'run.ended', stopReason: 'GATE_FAILED', detail: '' };
+    const state = foldRun(journalOf([created('r1', 1), ...entries, end]));
+    expect(state && nextSteps(state).at(-1)?.command).toBe('halo submit');
+  });
+
+  it.each<[FailureCause, string[]]>([
+    ['key-refused', ['halo logs r1 --story US-001', 'halo retry r1: retry, after fixing the key']],
+    ['unknown-model', ['halo logs r1 --story US-001', 'halo retry r1 -c model.name=…: retry with another model']],
+    ['unreachable', ['halo logs r1 --story US-001', 'halo retry r1: retry, when the provider can be reached']],
+    ['disk-floor', ['halo doctor', 'halo logs r1 --story US-001', 'halo retry r1']],
+    ['no-changes', ['halo logs r1 --story US-001', 'halo resume r1 --replan', 'halo retry r1']],
+    ['gave-up', ['halo logs r1 --story US-001', 'halo resume r1 --replan', 'halo retry r1']],
+  ])('fits the cause %s of a failure', (cause, expected) => {
+    const sign = { error: cause, changed: undefined, denied: false, kind: 'provider' } as const;
+    const end: JournalEntry = {
+      type: 'story.ended',
+      story: 'US-001',
+      attempt: 1,
+      verdict: 'failed',
+      stopReason: 'ENGINE_ERROR',
+      summary: 'It ended.',
+      usage: { requests: 0, inputTokens: 0, cachedTokens: 0, outputTokens: 0 },
+      failure: { class: 'provider', rule: 'halt', cause, sign },
+    };
+    const ended: JournalEntry = { type: 'run.ended', stopReason: 'ENGINE_ERROR', detail: '' };
+    const state = foldRun(journalOf([created('r1', 1), ...attempted('US-001'), end, ended]));
+    const steps = state === undefined ? [] : nextSteps(state);
+    expect(steps).toHaveLength(expected.length);
+    for (const [index, { command, why }] of steps.entries()) expect(`${command}: ${why}`).toContain(expected[index]);
+  });
+
+  it('suggests halo run --resume for a stopped run that belongs to one process', () => {
+    const [first, ...rest] = [created('r1', 2), { type: 'run.started' } as const, ...attempted('US-001')];
+    if (first?.type !== 'run.created') throw new Error('unexpected');
+    const stopped: JournalEntry = { type: 'run.ended', stopReason: 'USER_ABORT', detail: 'cancelled by ann' };
+    const commands = (owned: object) => {
+      const state = foldRun(journalOf([{ ...first, ...owned }, ...rest, stopped]));
+      return state && nextSteps(state).map(({ command }) => command);
+    };
+    expect(commands({ owner: 'o1' })).toEqual(['halo run --resume r1']);
+    expect(commands({})).toEqual(['halo retry r1']);
+  });
+
+  it('offers nothing to do again where no story could start', () => {
+    const end: JournalEntry = { type: 'run.ended', stopReason: 'NOTHING_RUNNABLE', detail: 'no story is open' };
+    const state = foldRun(journalOf([created('r1', 1), end]));
+    expect(state && nextSteps(state).map(({ command }) => command)).toEqual(['halo logs r1']);
   });
 
   it('says how a question of the agent is answered', () => {
@@ -246,7 +425,7 @@ describe('nextSteps', () => {
       usage: { requests: 0, inputTokens: 0, cachedTokens: 0, outputTokens: 0 },
     };
     const end: JournalEntry = { type: 'run.ended', stopReason: 'NEEDS_HUMAN', detail: 'Which currency?' };
-    const state = foldRun(journal([created('r1', 1), ...attempted('US-001'), question, end]));
+    const state = foldRun(journalOf([created('r1', 1), ...attempted('US-001'), question, end]));
     expect(state && nextSteps(state).map(({ command }) => command)).toEqual([
       'halo logs r1 --story US-001',
       'halo resume r1 --replan',
@@ -254,18 +433,20 @@ describe('nextSteps', () => {
     ]);
   });
 
-  it('names landing only once nobody has to say yes before', () => {
+  it('suggests landing only after the approval', () => {
     const [first, ...rest] = succeeded('r1');
     const entries = [{ ...first, needsApproval: true } as JournalEntry, ...rest];
     const commands = (more: JournalEntry[]) => {
-      const state = foldRun(journal([...entries, ...more]));
+      const state = foldRun(journalOf([...entries, ...more]));
       return state && nextSteps(state).map(({ command }) => command);
     };
     const word = { by: 'ann@desk', tip: COMMIT };
     expect(commands([])).toEqual(['halo diff r1', 'halo approve r1', 'halo reject r1']);
     expect(commands([{ type: 'run.approved', ...word }])).toEqual(['halo diff r1', 'halo land r1']);
     const { repo } = first as JournalEntry & { type: 'run.created' };
-    const onNoBranch = foldRun(journal([{ ...first, repo: { ...repo, branch: undefined } } as JournalEntry, ...rest]));
+    const onNoBranch = foldRun(
+      journalOf([{ ...first, repo: { ...repo, branch: undefined } } as JournalEntry, ...rest]),
+    );
     expect(nextSteps(onNoBranch!).at(-1)?.command).toBe('git merge --ff-only halo/r1');
     const no: JournalEntry = { type: 'run.rejected', ...word, reason: 'not yet' };
     expect(commands([no])).toEqual(['halo diff r1', 'halo approve r1']);
@@ -276,7 +457,7 @@ describe('openProgress', () => {
   it('leaves the last frame on the screen and the cursor as it was', () => {
     const screen = Object.assign(new PassThrough(), { columns: 80, rows: 24 });
     const progress = openProgress({ screen, paint: paintPlain, dir: '/halo/runs/r1' });
-    for (const event of journal(succeeded('r1'))) progress.show(event);
+    for (const event of journalOf(succeeded('r1'))) progress.show(event);
     progress.close();
     progress.close();
     const drawn = (screen.read() as Buffer).toString();

@@ -1,16 +1,18 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { openLocal } from '../../src/api/local.ts';
 import type { Operations } from '../../src/api/operations.ts';
 import type { Host } from '../../src/config/config.ts';
-import { completeConfig } from '../../src/config/apply-defaults.ts';
+import { applyDefaults } from '../../src/config/apply-defaults.ts';
 import { resolveConfig } from '../../src/config/resolve.ts';
 import { startWorker } from '../../src/worker/main.ts';
 import { OK, prdOf, scripted } from '../support/halo/halo.ts';
-import { makeRepository, type TestRepository } from '../support/repository/repository.ts';
+import type { TestRepository } from '../support/repository/repository.ts';
+import { tempDir } from '../support/temp-dir.ts';
+import { hostOf } from '../support/halo/host.ts';
+import { newRepository } from '../support/repository/new-repository.ts';
 
 /** What the first halo knew; everything else came later. */
 const FIRST = ['agent', 'agentCommand', 'setup', 'gates', 'image', 'env', 'model', 'limits', 'git', 'workspace'];
@@ -40,15 +42,13 @@ async function workOn(runId: string): Promise<void> {
 
 describe('a run that was submitted before', () => {
   beforeEach(() => {
-    const home = mkdtempSync(join(tmpdir(), 'halo-home-'));
-    host = { home, redisUrl: undefined, apiUrl: undefined, apiToken: undefined };
-    repository = makeRepository();
+    const home = tempDir('halo-home');
+    host = hostOf(home);
+    repository = newRepository();
     operations = openLocal({ host });
   });
   afterEach(async () => {
     await operations.close();
-    rmSync(host.home, { recursive: true, force: true });
-    repository.remove();
   });
 
   test('hazard 38: a run that an older halo submitted is worked on, landed and shown', async () => {
@@ -80,7 +80,7 @@ const current = resolveConfig({
 
 test('what is stored stays as it is', () => {
   const stored = JSON.parse(JSON.stringify(current)) as unknown;
-  expect(completeConfig(stored)).toEqual(current);
+  expect(applyDefaults(stored)).toEqual(current);
 });
 
 test.each(keysOf(current))('a configuration without %s has the default there, and nothing else is changed', (key) => {
@@ -88,7 +88,7 @@ test.each(keysOf(current))('a configuration without %s has the default there, an
   const [table, member] = key.split('.') as [string, string | undefined];
   if (member === undefined) delete stored[table];
   else delete (stored[table] as Record<string, unknown>)[member];
-  const completed = completeConfig(stored);
+  const completed = applyDefaults(stored);
   expect(keysOf(completed)).toEqual(
     expect.arrayContaining(keysOf(current).filter((each) => !each.startsWith('model.'))),
   );

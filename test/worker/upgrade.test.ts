@@ -1,5 +1,4 @@
-import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { appendFileSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -7,7 +6,10 @@ import { openLocal } from '../../src/api/local.ts';
 import type { Operations } from '../../src/api/operations.ts';
 import { startWorker } from '../../src/worker/main.ts';
 import { OK, prdOf, scripted } from '../support/halo/halo.ts';
-import { makeRepository, type TestRepository } from '../support/repository/repository.ts';
+import type { TestRepository } from '../support/repository/repository.ts';
+import { tempDir } from '../support/temp-dir.ts';
+import { hostOf } from '../support/halo/host.ts';
+import { newRepository } from '../support/repository/new-repository.ts';
 
 type Json = Record<string, unknown>;
 
@@ -22,14 +24,12 @@ describe('hazard 38: a halo of another version wrote the run', () => {
   let operations: Operations;
 
   beforeEach(() => {
-    home = mkdtempSync(join(tmpdir(), 'halo-home-'));
-    repository = makeRepository();
+    home = tempDir('halo-home');
+    repository = newRepository();
     operations = openLocal({ host: hostOf(home) });
   });
   afterEach(async () => {
     await operations.close();
-    rmSync(home, { recursive: true, force: true });
-    repository.remove();
   });
 
   const submit = async () => {
@@ -52,7 +52,7 @@ describe('hazard 38: a halo of another version wrote the run', () => {
     }
   };
 
-  it('an older one, and stopped in the middle of a story: the run goes on, and ends', async () => {
+  it('an older one, stopped in the middle of a story: the run continues, and ends', async () => {
     const runId = await submit();
     const [created = ''] = readFileSync(journalOf(runId), 'utf8').split('\n');
     const event = pick(JSON.parse(created) as Json, OLD_EVENT);
@@ -86,9 +86,13 @@ describe('hazard 38: a halo of another version wrote the run', () => {
     [
       'an event of a kind',
       { v: 1, type: 'run.teleported' },
-      /event 2 is "run\.teleported", which this halo does not know/,
+      /event 2 is "run\.teleported", which this version of halo does not support/,
     ],
-    ['an event of a version', { v: 2, type: 'run.started' }, /event 2 has version 2, this halo knows 1/],
+    [
+      'an event of a version',
+      { v: 2, type: 'run.started' },
+      /event 2 has version 2, but this version of halo supports 1/,
+    ],
   ])(
     'a newer one, with %s that this one does not know: refused with a sentence, and left alone',
     async (_what, event, says) => {
@@ -106,10 +110,6 @@ describe('hazard 38: a halo of another version wrote the run', () => {
     },
   );
 });
-
-function hostOf(home: string) {
-  return { home, redisUrl: undefined, apiUrl: undefined, apiToken: undefined };
-}
 
 function pick(from: Json, keys: string[]): Json {
   return Object.fromEntries(Object.entries(from).filter(([key]) => keys.includes(key)));

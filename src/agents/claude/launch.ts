@@ -1,7 +1,8 @@
 import { HaloError } from '../../core/failure/errors.ts';
 import type { AgentIntent, AgentLaunch } from '../adapter.ts';
 import { ANSWER_SCHEMA } from '../answer.ts';
-import { shellQuote } from '../../lib/shell-quote.ts';
+import { launchScript } from '../launch-script.ts';
+import { shellQuote } from '../../lib/text.ts';
 
 const PROGRAM = '/opt/halo/agents/claude/claude';
 
@@ -17,8 +18,8 @@ export function launchClaude(intent: AgentIntent): AgentLaunch {
 }
 
 /**
- * Only the user's settings count, and there are none: those of the repository could run hooks and replace the model's
- * address. `--tools` takes a list, so that another flag has to follow it.
+ * Loads only user settings, of which there are none: those of the repository could run hooks and replace the address of
+ * the model. `--tools` takes a list, so another flag must follow it.
  */
 function writeScript(model: string): string {
   const flags = [
@@ -29,26 +30,21 @@ function writeScript(model: string): string {
     `--model ${shellQuote(model)}`,
     `--json-schema ${shellQuote(JSON.stringify(ANSWER_SCHEMA))}`,
   ];
-  return `if [ ! -x ${PROGRAM} ]; then
-  echo 'Claude Code is not in this sandbox (looked for ${PROGRAM}); build the image anew with: halo image build' >&2
-  exit 127
-fi
-exec ${PROGRAM} -p ${flags.join(' ')}
-`;
+  return launchScript({ title: 'Claude Code', program: PROGRAM, command: `${PROGRAM} -p ${flags.join(' ')}` });
 }
 
-/** The gateway puts the key in: what is called a key here is the token of the attempt. */
-function writeEnvironment({ model, modelKey, home }: AgentIntent, modelUrl: string): Record<string, string> {
+/** The API key is the token of the attempt; the gateway replaces it with the real key. */
+function writeEnvironment({ model, gatewayToken, home }: AgentIntent, modelUrl: string): Record<string, string> {
   return {
     CLAUDE_CONFIG_DIR: `${home}/.claude`,
     ANTHROPIC_BASE_URL: modelUrl.replace(/\/v1$/, ''),
-    ANTHROPIC_API_KEY: modelKey,
-    // The gateway lets the configured model through and no other, so that all of its work is done with that one.
+    ANTHROPIC_API_KEY: gatewayToken,
+    // The gateway accepts only the configured model.
     ANTHROPIC_DEFAULT_OPUS_MODEL: model,
     ANTHROPIC_DEFAULT_SONNET_MODEL: model,
     ANTHROPIC_DEFAULT_HAIKU_MODEL: model,
     CLAUDE_CODE_SUBAGENT_MODEL: model,
-    // By default it tries again for over two minutes, a refused key too.
+    // By default, Claude Code retries for over two minutes, even after a refused key.
     CLAUDE_CODE_MAX_RETRIES: '3',
     CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
     DISABLE_AUTOUPDATER: '1',

@@ -2,9 +2,9 @@ import * as z from 'zod';
 import type { AgentActivity } from '../../core/agent.ts';
 import type { ParsedLine } from '../adapter.ts';
 import { isAnswer } from '../answer.ts';
-import { parseForeignJson } from '../../lib/parse-json.ts';
-import { capText } from '../cap.ts';
-import { denial } from '../denial.ts';
+import { parseUntrustedJson } from '../../lib/parse-json.ts';
+import { fromWorkspace, denial, truncateMiddle } from '../activity-text.ts';
+import { defined } from '../../lib/guards.ts';
 
 const block = z.union([
   z.object({ type: z.literal('text'), text: z.string() }),
@@ -57,14 +57,14 @@ const event = z.discriminatedUnion('type', [
   }),
 ]);
 
-/** The result of a command comes without the command, which stands shortly before it. */
+/** The result of a command comes without the command, which is on an earlier line. */
 const ABOVE = 'the command above';
 
 type Event = z.infer<typeof event>;
 
 /** Reads one line of `claude -p --output-format stream-json`; unknown events and broken lines mean nothing. */
 export function parseClaudeLine(line: string): ParsedLine {
-  const parsed = event.safeParse(parseForeignJson(line));
+  const parsed = event.safeParse(parseUntrustedJson(line));
   if (!parsed.success) return { activities: [] };
   const { data } = parsed;
   switch (data.type) {
@@ -89,13 +89,15 @@ function describeRetry({
   error,
 }: Extract<Event, { subtype: 'api_retry' }>): string {
   const why = error_status ?? error ?? 'no connection';
-  return capText(`Reconnecting... ${attempt}/${max_retries} (${why})`);
+  return truncateMiddle(`Reconnecting... ${attempt}/${max_retries} (${why})`);
 }
 
 function readBlock(content: z.infer<typeof block>): AgentActivity[] {
   if ('text' in content)
-    return content.text.trim() === '' || isAnswer(content.text) ? [] : [{ kind: 'say', text: capText(content.text) }];
-  if ('input' in content) return [{ kind: 'run', command: capText(content.input.command) }];
+    return content.text.trim() === '' || isAnswer(content.text)
+      ? []
+      : [{ kind: 'say', text: truncateMiddle(content.text) }];
+  if ('input' in content) return [{ kind: 'run', command: truncateMiddle(content.input.command) }];
   return [];
 }
 
@@ -103,7 +105,7 @@ function readToolResult(result: z.infer<typeof outcome>): AgentActivity[] {
   if (typeof result === 'string') return readFailure(result);
   if ('stdout' in result) {
     const output = [result.stdout, result.stderr].filter((text) => text !== '').join('\n');
-    return [{ kind: 'ran', command: ABOVE, exitCode: 0, output: capText(output) }];
+    return [{ kind: 'ran', command: ABOVE, exitCode: 0, output: truncateMiddle(output) }];
   }
   const created = 'type' in result && result.type === 'create';
   return [{ kind: 'edit', path: fromWorkspace(result.filePath), change: created ? 'add' : 'update' }];
@@ -114,20 +116,16 @@ function readFailure(text: string): AgentActivity[] {
   const [, exitCode, output = ''] = /^Error: Exit code (\d+)(?:\n([\s\S]*))?$/.exec(text) ?? [];
   return exitCode === undefined
     ? []
-    : [{ kind: 'ran', command: ABOVE, exitCode: Number(exitCode), output: capText(output) }];
+    : [{ kind: 'ran', command: ABOVE, exitCode: Number(exitCode), output: truncateMiddle(output) }];
 }
 
 function readResult(result: Event & { type: 'result' }): ParsedLine {
   if (!result.is_error) {
     const { structured_output: answer } = result;
     const answerText = answer === undefined || answer === null ? result.result : JSON.stringify(answer);
-    return { activities: [], ...(answerText === undefined ? {} : { answerText }) };
+    return { activities: [], ...defined({ answerText }) };
   }
   const words = [result.result ?? result.errors?.join('; ') ?? 'it gave no reason'];
   if (result.terminal_reason?.startsWith('aborted') === true) words.unshift(result.terminal_reason);
   return { activities: [], error: words.join(': ') };
-}
-
-function fromWorkspace(path: string): string {
-  return path.startsWith('/workspace/') ? path.slice('/workspace/'.length) : path;
 }

@@ -1,10 +1,10 @@
-import type { AgentAbout } from '../adapter.ts';
+import type { BuildDescription } from '../adapter.ts';
 import { PROGRAMS } from './launch.ts';
 
 const HELP = '--- help ---';
 
-/** The features that are on, by name, and the help page of `codex exec`. */
-export const aboutCodex: AgentAbout = {
+/** Reports the names of the enabled features, and the help page of `codex exec`. */
+export const describeCodexBuild: BuildDescription = {
   script: `for codex in ${PROGRAMS}; do
   [ -x "$codex" ] || continue
   "$codex" features list

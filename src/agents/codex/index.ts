@@ -1,6 +1,5 @@
 import type { AgentAdapter } from '../adapter.ts';
-import { aboutCodex } from './features.ts';
-import { deniedByCodex } from './denied.ts';
+import { describeCodexBuild } from './features.ts';
 import { launchCodex } from './launch.ts';
 import { readCodexOutcome } from './outcome.ts';
 import { parseCodexLine } from './parse.ts';
@@ -11,8 +10,20 @@ export const codex: AgentAdapter = {
   title: 'Codex',
   guidanceFiles: [],
   launch: launchCodex,
-  about: aboutCodex,
+  describeBuild: describeCodexBuild,
   createReader: () => parseCodexLine,
-  deniedIn: deniedByCodex,
+  findDenial: findCodexDenial,
   outcome: readCodexOutcome,
 };
+
+/**
+ * The log line on stderr with which Codex refuses an action of its model; its event stream does not report it. The advice
+ * to use a safer way than `rm -f`, which models follow immediately, does not count.
+ */
+const REFUSAL =
+  /codex_core::tools::router: error=((?:exec_command failed: CreateProcess \{ message: "Rejected\((?!.*Use a safer approach)|approval policy is |patch rejected: ).*)/;
+
+/** The first refusal on stderr. */
+function findCodexDenial(stderrTail: string): string | undefined {
+  return REFUSAL.exec(stderrTail)?.[1];
+}

@@ -2,11 +2,11 @@ import { stringify } from 'smol-toml';
 import { HaloError } from '../../core/failure/errors.ts';
 import type { AgentIntent, AgentLaunch } from '../adapter.ts';
 import { STRICT_ANSWER_SCHEMA } from '../answer.ts';
-import { shellQuote } from '../../lib/shell-quote.ts';
+import { shellQuote } from '../../lib/text.ts';
 
 const AGENT_DIR = '/opt/halo/agents/codex';
 
-/** The program lies in the layout of its package, because it looks for its helpers beside itself. */
+/** The layout of its package is kept, because Codex looks for its helpers next to the program. */
 export const PROGRAMS = `${AGENT_DIR}/bin/codex ${AGENT_DIR}/vendor/*/bin/codex`;
 
 /** Starts `codex exec` with a configuration and an answer schema of its own. Throws INTERNAL without a model route. */
@@ -16,7 +16,7 @@ export function launchCodex(intent: AgentIntent): AgentLaunch {
   const schemaFile = `${codexHome}/answer.schema.json`;
   return {
     script: writeScript(schemaFile),
-    env: { CODEX_HOME: codexHome, HALO_MODEL_KEY: intent.modelKey },
+    env: { CODEX_HOME: codexHome, HALO_MODEL_KEY: intent.gatewayToken },
     files: {
       [`${codexHome}/config.toml`]: writeConfig(intent.model, intent.modelUrl),
       [schemaFile]: `${JSON.stringify(STRICT_ANSWER_SCHEMA, null, 2)}\n`,
@@ -30,7 +30,7 @@ function writeScript(schemaFile: string): string {
     exec "$codex" exec --json --strict-config --skip-git-repo-check --output-schema ${shellQuote(schemaFile)} -
   fi
 done
-echo 'Codex is not in this sandbox (looked below ${AGENT_DIR}); build the image anew with: halo image build' >&2
+echo 'Codex is not in this sandbox (looked below ${AGENT_DIR}); build the image again: halo image build' >&2
 exit 127
 `;
 }

@@ -1,20 +1,20 @@
 import type { AgentOutcome } from '../../core/agent.ts';
-import type { FailureCause } from '../../core/failure/failure.ts';
-import { safeLine } from '../../core/safe-text.ts';
-import { parseForeignJson } from '../../lib/parse-json.ts';
+import { parseUntrustedJson } from '../../lib/parse-json.ts';
 import type { AgentEnd } from '../adapter.ts';
 import { readAnswer } from '../answer.ts';
-import { describeEnd } from '../ended.ts';
+import { explainEnd } from '../describe-exit.ts';
+import { explainError, type ErrorMeaning } from '../outcome.ts';
 
-/** Codex exits 0 also when its model ignored the answer schema, so the answer is checked here. */
+/** Codex exits with 0 also if its model ignored the answer schema, so the answer is checked here. */
 export function readCodexOutcome(end: AgentEnd): AgentOutcome {
   if (end.exitCode === 0) return readAnswer(end.answerText);
-  if (end.error !== undefined && end.exitCode !== undefined) return explain(end.error);
-  return { kind: 'error', error: describeEnd('Codex', end.exitCode, end.stderrTail) };
+  if (end.error !== undefined && end.exitCode !== undefined)
+    return explainError('Codex', unwrapBody(end.error), MEANINGS);
+  return explainEnd('Codex', end);
 }
 
-/** What the messages of Codex mean to the person who has to act; the first that fits counts. */
-const MEANINGS: [pattern: RegExp, meaning: string, cause?: FailureCause][] = [
+/** What the messages of Codex mean to the person who has to act; the first match counts. */
+const MEANINGS: readonly ErrorMeaning[] = [
   [/\b(401|403) (Unauthorized|Forbidden)/, 'The model provider refused the key'],
   [/usage limit/i, 'The usage limit of the model account is reached'],
   [/quota exceeded|insufficient_quota/i, 'The quota of the model account is used up'],
@@ -26,16 +26,9 @@ const MEANINGS: [pattern: RegExp, meaning: string, cause?: FailureCause][] = [
   [/connection failed|error sending request/i, 'The model could not be reached'],
 ];
 
-function explain(message: string): AgentOutcome {
-  const said = safeLine(unwrapBody(message), 500);
-  const [, meaning, cause] = MEANINGS.find(([pattern]) => pattern.test(said)) ?? [];
-  const error = meaning === undefined ? `Codex failed: ${said}` : `${meaning} (Codex: ${said})`;
-  return { kind: 'error', error, ...(cause === undefined ? {} : { cause }) };
-}
-
-/** For a refused request Codex gives the whole JSON body as its message. */
+/** For a refused request, the message of Codex is the whole JSON body of the answer. */
 function unwrapBody(message: string): string {
-  const body = parseForeignJson(message) as { error?: { message?: unknown } } | null | undefined;
+  const body = parseUntrustedJson(message) as { error?: { message?: unknown } } | null | undefined;
   const inner = body?.error?.message;
   return typeof inner === 'string' ? inner : message;
 }

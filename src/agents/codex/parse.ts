@@ -2,8 +2,8 @@ import * as z from 'zod';
 import type { AgentActivity } from '../../core/agent.ts';
 import type { ParsedLine } from '../adapter.ts';
 import { isAnswer } from '../answer.ts';
-import { parseForeignJson } from '../../lib/parse-json.ts';
-import { capText } from '../cap.ts';
+import { parseUntrustedJson } from '../../lib/parse-json.ts';
+import { fromWorkspace, truncateMiddle } from '../activity-text.ts';
 
 const item = z.discriminatedUnion('type', [
   z.object({ type: z.literal('agent_message'), text: z.string() }),
@@ -32,7 +32,7 @@ type Item = z.infer<typeof item>;
 
 /** Reads one line of `codex exec --json`; unknown events and broken lines mean nothing. */
 export function parseCodexLine(line: string): ParsedLine {
-  const parsed = event.safeParse(parseForeignJson(line));
+  const parsed = event.safeParse(parseUntrustedJson(line));
   if (!parsed.success) return { activities: [] };
   const { data } = parsed;
   switch (data.type) {
@@ -43,7 +43,7 @@ export function parseCodexLine(line: string): ParsedLine {
     case 'error':
       // Codex repeats its final error as turn.failed; what it calls reconnecting is not final.
       if (data.message.startsWith('Reconnecting'))
-        return { activities: [{ kind: 'warn', text: capText(data.message) }] };
+        return { activities: [{ kind: 'warn', text: truncateMiddle(data.message) }] };
       return { activities: [], error: data.message };
     case 'turn.failed':
       return { activities: [], error: data.error.message };
@@ -51,7 +51,9 @@ export function parseCodexLine(line: string): ParsedLine {
 }
 
 function readStarted(started: Item): AgentActivity[] {
-  return started.type === 'command_execution' ? [{ kind: 'run', command: capText(unwrapShell(started.command)) }] : [];
+  return started.type === 'command_execution'
+    ? [{ kind: 'run', command: truncateMiddle(unwrapShell(started.command)) }]
+    : [];
 }
 
 function readCompleted(done: Item): ParsedLine {
@@ -63,9 +65,9 @@ function readCompleted(done: Item): ParsedLine {
         activities: [
           {
             kind: 'ran',
-            command: capText(unwrapShell(done.command)),
+            command: truncateMiddle(unwrapShell(done.command)),
             exitCode: done.exit_code ?? undefined,
-            output: capText(done.aggregated_output),
+            output: truncateMiddle(done.aggregated_output),
           },
         ],
       };
@@ -76,12 +78,12 @@ function readCompleted(done: Item): ParsedLine {
         activities: done.changes.map(({ path, kind }) => ({ kind: 'edit', path: fromWorkspace(path), change: kind })),
       };
     case 'error':
-      return { activities: [{ kind: 'warn', text: capText(done.message) }] };
+      return { activities: [{ kind: 'warn', text: truncateMiddle(done.message) }] };
   }
 }
 
 function sayText(text: string): AgentActivity[] {
-  return text.trim() === '' ? [] : [{ kind: 'say', text: capText(text) }];
+  return text.trim() === '' ? [] : [{ kind: 'say', text: truncateMiddle(text) }];
 }
 
 /** The command as the model wrote it: without the `/usr/bin/bash -c '…'` that Codex shows around it. */
@@ -100,8 +102,4 @@ function unquoteWord(text: string): string | undefined {
     word += match[1] ?? match[2]?.replace(/\\(["\\$`])/g, '$1').replaceAll('\\\n', '') ?? match[3] ?? match[4] ?? '';
   }
   return word;
-}
-
-function fromWorkspace(path: string): string {
-  return path.startsWith('/workspace/') ? path.slice('/workspace/'.length) : path;
 }

@@ -1,6 +1,6 @@
 import { HaloError } from '../../core/failure/errors.ts';
 import type { AgentIntent, AgentLaunch } from '../adapter.ts';
-import { shellQuote } from '../../lib/shell-quote.ts';
+import { shellQuote } from '../../lib/text.ts';
 
 /** Runs the user's command line by sh. Throws CONFIG_INVALID when none is configured. */
 export function launchCommand(intent: AgentIntent): AgentLaunch {
@@ -19,16 +19,16 @@ export function launchCommand(intent: AgentIntent): AgentLaunch {
 }
 
 /** halo's own names, and those that the clients of the provider look for by themselves. */
-function modelVariables({ api, model, modelKey }: AgentIntent, modelUrl: string): Record<string, string> {
-  const own = { HALO_MODEL_URL: modelUrl, HALO_MODEL_KEY: modelKey, HALO_MODEL: model };
+function modelVariables({ api, model, gatewayToken }: AgentIntent, modelUrl: string): Record<string, string> {
+  const own = { HALO_MODEL_URL: modelUrl, HALO_MODEL_KEY: gatewayToken, HALO_MODEL: model };
   const root = modelUrl.replace(/\/v1$/, '');
   switch (api) {
     case 'openai':
-      return { ...own, OPENAI_BASE_URL: modelUrl, OPENAI_API_KEY: modelKey };
+      return { ...own, OPENAI_BASE_URL: modelUrl, OPENAI_API_KEY: gatewayToken };
     case 'anthropic':
-      return { ...own, ANTHROPIC_BASE_URL: root, ANTHROPIC_API_KEY: modelKey };
+      return { ...own, ANTHROPIC_BASE_URL: root, ANTHROPIC_API_KEY: gatewayToken };
     case 'google':
-      return { ...own, GOOGLE_GEMINI_BASE_URL: root, GEMINI_API_KEY: modelKey };
+      return { ...own, GOOGLE_GEMINI_BASE_URL: root, GEMINI_API_KEY: gatewayToken };
     case undefined:
       return own;
   }

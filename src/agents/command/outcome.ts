@@ -1,12 +1,16 @@
 import type { AgentOutcome } from '../../core/agent.ts';
 import type { AgentEnd } from '../adapter.ts';
 import { readAnswer } from '../answer.ts';
-import { describeEnd } from '../ended.ts';
+import { explainEnd } from '../describe-exit.ts';
+
+const PLACES = 'A program must be an executable file in the commit of the run, named by its path, or in the image.';
 
 /** A command must exit 0 and give an answer. */
 export function readCommandOutcome(end: AgentEnd): AgentOutcome {
-  if (end.exitCode !== 0)
-    return { kind: 'error', error: describeEnd('The agent command', end.exitCode, end.stderrTail) };
+  if (end.exitCode !== 0) {
+    const ended = explainEnd('The agent command', end);
+    return ended.cause === undefined ? ended : { ...ended, error: `${ended.error}. ${PLACES}` };
+  }
   if (end.answerText === undefined)
     return {
       kind: 'invalid',

@@ -1,15 +1,18 @@
 import type { AgentAdapter } from '../adapter.ts';
+import { readAgentOutcome } from '../outcome.ts';
 import { launchGemini } from './launch.ts';
-import { readGeminiOutcome } from './outcome.ts';
 import { createGeminiReader } from './parse.ts';
+
+const TITLE = 'Gemini CLI';
 
 /** Gemini CLI, from version 0.61. */
 export const gemini: AgentAdapter = {
   id: 'gemini',
-  title: 'Gemini CLI',
-  // Named in its settings (docker/sandbox/gemini-settings.json), so that it reads them by itself.
+  title: TITLE,
+  // Its settings (docker/sandbox/gemini-settings.json) name them, so it reads them itself.
   guidanceFiles: [],
   launch: launchGemini,
   createReader: createGeminiReader,
-  outcome: readGeminiOutcome,
+  // After a refusal by the provider, the exit code is the HTTP status modulo 256: the error message is more reliable.
+  outcome: (end) => readAgentOutcome(TITLE, end),
 };

@@ -2,9 +2,8 @@ import * as z from 'zod';
 import type { AgentActivity } from '../../core/agent.ts';
 import type { LineReader, ParsedLine } from '../adapter.ts';
 import { isAnswer } from '../answer.ts';
-import { parseForeignJson } from '../../lib/parse-json.ts';
-import { capText } from '../cap.ts';
-import { denial } from '../denial.ts';
+import { parseUntrustedJson } from '../../lib/parse-json.ts';
+import { denial, truncateMiddle } from '../activity-text.ts';
 
 const event = z.discriminatedUnion('type', [
   z.object({ type: z.literal('message'), role: z.string(), content: z.string() }),
@@ -29,8 +28,8 @@ const event = z.discriminatedUnion('type', [
   z.object({ type: z.literal('error'), severity: z.string().optional(), message: z.string() }),
 ]);
 
-/** No message of a run is longer, or it is not the answer. */
-const LONGEST_MESSAGE = 1_000_000;
+/** A longer message is not an answer. */
+const MAX_MESSAGE_LENGTH = 1_000_000;
 
 /** Reads the lines of `gemini --output-format stream-json`: a message comes in pieces, until something else does. */
 export function createGeminiReader(): LineReader {
@@ -41,16 +40,16 @@ export function createGeminiReader(): LineReader {
     const text = message;
     message = '';
     if (text.trim() === '') return { activities: [] };
-    return { activities: isAnswer(text) ? [] : [{ kind: 'say', text: capText(text) }], answerText: text };
+    return { activities: isAnswer(text) ? [] : [{ kind: 'say', text: truncateMiddle(text) }], answerText: text };
   };
 
   return (line) => {
-    const parsed = event.safeParse(parseForeignJson(line));
+    const parsed = event.safeParse(parseUntrustedJson(line));
     if (!parsed.success) return { activities: [] };
     const { data } = parsed;
     switch (data.type) {
       case 'message':
-        if (data.role === 'assistant' && message.length < LONGEST_MESSAGE) message += data.content;
+        if (data.role === 'assistant' && message.length < MAX_MESSAGE_LENGTH) message += data.content;
         return { activities: [] };
       case 'tool_use': {
         const ended = endMessage();
@@ -59,7 +58,7 @@ export function createGeminiReader(): LineReader {
       case 'tool_result':
         return readResult(data, commands);
       case 'error':
-        return { activities: [{ kind: 'warn', text: capText(data.message) }] };
+        return { activities: [{ kind: 'warn', text: truncateMiddle(data.message) }] };
       case 'result': {
         const ended = endMessage();
         if (data.status === 'success') return ended;
@@ -74,8 +73,8 @@ type Event = z.infer<typeof event>;
 function readTool(tool: Event & { type: 'tool_use' }, commands: Map<string, string>): AgentActivity[] {
   const { command, file_path: path } = tool.parameters;
   if (tool.tool_name === 'run_shell_command' && typeof command === 'string') {
-    commands.set(tool.tool_id, capText(command));
-    return [{ kind: 'run', command: capText(command) }];
+    commands.set(tool.tool_id, truncateMiddle(command));
+    return [{ kind: 'run', command: truncateMiddle(command) }];
   }
   if (typeof path !== 'string' || !['write_file', 'replace'].includes(tool.tool_name)) return [];
   const change = tool.tool_name === 'write_file' ? 'add' : 'update';
@@ -90,12 +89,12 @@ function readResult(result: Event & { type: 'tool_result' }, commands: Map<strin
   return { activities: readOutput(result, commands) };
 }
 
-/** Of a command's result only a failure tells its exit code, in words. */
+/** The result of a command contains its exit code only if the command failed, as text. */
 function readOutput(result: Event & { type: 'tool_result' }, commands: Map<string, string>): AgentActivity[] {
   const command = commands.get(result.tool_id);
   if (command === undefined) return [];
   commands.delete(result.tool_id);
   const code = /Exit Code: (\d+)/.exec(result.output)?.[1];
   const exitCode = code !== undefined ? Number(code) : result.status === 'success' ? 0 : undefined;
-  return [{ kind: 'ran', command, exitCode, output: capText(result.output) }];
+  return [{ kind: 'ran', command, exitCode, output: truncateMiddle(result.output) }];
 }

@@ -1,15 +1,17 @@
 import type { AgentAdapter } from '../adapter.ts';
+import { readAgentOutcome } from '../outcome.ts';
 import { launchOpencode } from './launch.ts';
-import { readOpencodeOutcome } from './outcome.ts';
 import { parseOpencodeLine } from './parse.ts';
+
+const TITLE = 'opencode';
 
 /** opencode, from version 1.18. */
 export const opencode: AgentAdapter = {
   id: 'opencode',
-  title: 'opencode',
-  // Those of the repository are not read, because its settings are not: the prompt carries them.
+  title: TITLE,
+  // opencode ignores the repository's settings and therefore its guidance: the prompt contains it.
   guidanceFiles: ['AGENTS.md'],
   launch: launchOpencode,
   createReader: () => parseOpencodeLine,
-  outcome: readOpencodeOutcome,
+  outcome: (end) => readAgentOutcome(TITLE, end),
 };

@@ -1,28 +1,28 @@
 import { HaloError } from '../../core/failure/errors.ts';
-import { shellQuote } from '../../lib/shell-quote.ts';
+import { shellQuote } from '../../lib/text.ts';
 import type { AgentIntent, AgentLaunch } from '../adapter.ts';
+import { launchScript } from '../launch-script.ts';
 
 const PROGRAM = '/opt/halo/agents/opencode/opencode';
 
 /** Starts `opencode run` with settings of halo's own and none of the repository's. Throws INTERNAL without a model route. */
 export function launchOpencode(intent: AgentIntent): AgentLaunch {
-  const { api, model, modelUrl, modelKey } = intent;
+  const { api, model, modelUrl, gatewayToken } = intent;
   if (api === undefined || modelUrl === undefined)
     throw new HaloError('INTERNAL', 'opencode was to be started without a model route.');
   const name = `${api}/${model}`;
   return {
-    script: `if [ ! -x ${PROGRAM} ]; then
-  echo 'opencode is not in this sandbox (looked for ${PROGRAM}); build the image anew with: halo image build' >&2
-  exit 127
-fi
-exec ${PROGRAM} run --format json --auto --title story -m ${shellQuote(name)}
-`,
-    env: { ...QUIET, OPENCODE_CONFIG_CONTENT: JSON.stringify(settings(name, { api, model, modelUrl, modelKey })) },
+    script: launchScript({
+      title: 'opencode',
+      program: PROGRAM,
+      command: `${PROGRAM} run --format json --auto --title story -m ${shellQuote(name)}`,
+    }),
+    env: { ...QUIET, OPENCODE_CONFIG_CONTENT: JSON.stringify(settings(name, { api, model, modelUrl, gatewayToken })) },
     files: {},
   };
 }
 
-/** Settings of the repository could start programs and send the traffic elsewhere. Nothing else is asked for outside. */
+/** Ignores the repository's settings, which could start programs and redirect traffic, and makes no other requests. */
 const QUIET = {
   OPENCODE_DISABLE_PROJECT_CONFIG: '1',
   OPENCODE_DISABLE_CLAUDE_CODE: '1',
@@ -37,11 +37,11 @@ interface Route {
   api: string;
   model: string;
   modelUrl: string;
-  modelKey: string;
+  gatewayToken: string;
 }
 
-/** The gateway puts the key in and lets the configured model through and no other, so that small work is done with it, too. */
-function settings(name: string, { api, model, modelUrl, modelKey }: Route): object {
+/** The gateway adds the key and accepts only the configured model, so it is also the model for small tasks. */
+function settings(name: string, { api, model, modelUrl, gatewayToken }: Route): object {
   return {
     autoupdate: false,
     share: 'disabled',
@@ -49,6 +49,6 @@ function settings(name: string, { api, model, modelUrl, modelKey }: Route): obje
     small_model: name,
     enabled_providers: [api],
     permission: { webfetch: 'deny', websearch: 'deny' },
-    provider: { [api]: { options: { baseURL: modelUrl, apiKey: modelKey }, models: { [model]: {} } } },
+    provider: { [api]: { options: { baseURL: modelUrl, apiKey: gatewayToken }, models: { [model]: {} } } },
   };
 }

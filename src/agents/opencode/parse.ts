@@ -2,9 +2,8 @@ import * as z from 'zod';
 import type { AgentActivity } from '../../core/agent.ts';
 import type { ParsedLine } from '../adapter.ts';
 import { isAnswer } from '../answer.ts';
-import { parseForeignJson } from '../../lib/parse-json.ts';
-import { capText } from '../cap.ts';
-import { denial } from '../denial.ts';
+import { parseUntrustedJson } from '../../lib/parse-json.ts';
+import { denial, truncateMiddle } from '../activity-text.ts';
 
 const DENIED = /^The user (?:has specified a rule which prevents|rejected permission)/;
 
@@ -39,14 +38,14 @@ const event = z.discriminatedUnion('type', [
 
 /** Reads one line of `opencode run --format json`; unknown events and broken lines mean nothing. */
 export function parseOpencodeLine(line: string): ParsedLine {
-  const parsed = event.safeParse(parseForeignJson(line));
+  const parsed = event.safeParse(parseUntrustedJson(line));
   if (!parsed.success) return { activities: [] };
   const { data } = parsed;
   switch (data.type) {
     case 'text': {
       const { text } = data.part;
       const silent = text.trim() === '' || isAnswer(text);
-      return { activities: silent ? [] : [{ kind: 'say', text: capText(text) }], answerText: text };
+      return { activities: silent ? [] : [{ kind: 'say', text: truncateMiddle(text) }], answerText: text };
     }
     case 'tool_use':
       return readTool(data.part);
@@ -65,10 +64,10 @@ function readUse(part: Exclude<z.infer<typeof tool>, { refused: string }>): Agen
     const path = part.state.input.filePath.replace(/^\/workspace\//, '');
     return [{ kind: 'edit', path, change: part.tool === 'write' ? 'add' : 'update' }];
   }
-  const command = capText(part.state.input.command);
+  const command = truncateMiddle(part.state.input.command);
   const exitCode = part.state.metadata?.exit ?? undefined;
   return [
     { kind: 'run', command },
-    { kind: 'ran', command, exitCode, output: capText(part.state.output) },
+    { kind: 'ran', command, exitCode, output: truncateMiddle(part.state.output) },
   ];
 }

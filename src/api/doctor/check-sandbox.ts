@@ -1,26 +1,26 @@
 import { join } from 'node:path';
-import { isOlder } from '../../lib/version-order.ts';
-import { probeSandbox } from '../../sandbox/prove.ts';
-import type { DiskRung, EngineFacts, SandboxEngine } from '../../sandbox/sandbox.ts';
-import type { Finding } from '../finding.ts';
+import { isOlderVersion } from '../../lib/version.ts';
+import { runIsolationScript } from '../../sandbox/isolation-check/check-isolation.ts';
+import type { DiskLimitMethod, EngineInfo, SandboxEngine } from '../../sandbox/sandbox.ts';
+import type { Finding } from './doctor-finding.ts';
 
-/** Oldest release that still gets mended. */
-const OLDEST_MAINTAINED_ENGINE = '25.0';
+/** The oldest release that still gets fixes. */
+const MIN_MAINTAINED_ENGINE = '25.0';
 
 /**
- * What the engine shows of itself in a throwaway sandbox, promise by promise, also under runsc where it is there.
- * `home` is the HALO_HOME from which sandboxes are to reach their gateways.
+ * Checks the isolation of the engine in a test sandbox, also with runsc if it is installed. `home` is the HALO_HOME from
+ * which sandboxes reach their gateways.
  */
 export async function checkSandbox(engine: SandboxEngine, home: string): Promise<Finding[]> {
-  const facts = await engine.facts();
+  const facts = await engine.info();
   const runtimes = [undefined, ...facts.runtimes.filter((name) => name === 'runsc')];
   const proven = await Promise.all(runtimes.map((runtime) => checkRuntime(engine, runtime)));
-  const rung = describeRung(await engine.diskRung());
+  const rung = describeRung(await engine.diskLimitMethod());
   return [...proven.flat(), rung, await checkChannel(engine, home), ...checkAge(facts)];
 }
 
 async function checkRuntime(engine: SandboxEngine, runtime: string | undefined): Promise<Finding[]> {
-  const facts = await probeSandbox(engine, runtime);
+  const facts = await runIsolationScript(engine, runtime);
   if (runtime === undefined) return facts.map((fact): Finding => ({ ...fact, name: `sandbox: ${fact.name}` }));
   const broken = facts.filter(({ ok }) => ok === 'fail');
   if (broken.length === 0) return [{ name: `runtime ${runtime}`, ok: 'ok', says: 'passes, and is used' }];
@@ -28,20 +28,21 @@ async function checkRuntime(engine: SandboxEngine, runtime: string | undefined):
   return [{ name: `runtime ${runtime}`, ok: 'warn', says }];
 }
 
-/** Also shown where nobody is stopped by it: over stdio, everything takes a little longer. */
+/** Reported although halo works: over stdio, everything takes a little longer. */
 async function checkChannel(engine: SandboxEngine, home: string): Promise<Finding> {
   const name = 'sandbox: channel';
   if (await engine.canReach(join(home, 'sockets'), undefined)) {
     return { name, ok: 'ok', says: 'socket: sandboxes reach the gateway through a mounted socket' };
   }
   if (await engine.canBridge()) {
-    return { name, ok: 'ok', says: 'stdio: no socket can be mounted here, a bridge in each sandbox stands in for it' };
+    return { name, ok: 'ok', says: 'stdio: sockets cannot be mounted here, so each sandbox has a bridge' };
   }
-  const mend = '`halo image build`, then see whether the engine lets halo execute /opt/halo/bin/bridge in a container';
-  return { name, ok: 'fail', says: 'sandboxes reach the gateway neither through a socket nor over stdio', mend };
+  const fix =
+    'run `halo image build`, then check whether the engine lets halo execute /opt/halo/bin/bridge in a container';
+  return { name, ok: 'fail', says: 'sandboxes reach the gateway neither through a socket nor over stdio', fix };
 }
 
-function describeRung(rung: DiskRung): Finding {
+function describeRung(rung: DiskLimitMethod): Finding {
   const name = 'sandbox: disk';
   switch (rung) {
     case 'quota':
@@ -50,36 +51,36 @@ function describeRung(rung: DiskRung): Finding {
       return {
         name,
         ok: 'ok',
-        says: 'no quotas here; the free space is watched, and a workspace that grows too large is ended',
+        says: 'no quotas; halo watches the free space and stops a sandbox whose workspace grows too large',
       };
     case 'sample':
       return {
         name,
         ok: 'warn',
-        says: 'the disk of the engine is not on this machine: workspaces are measured every 20 s only',
-        mend: 'have the worker run beside the engine, or give the engine a file system with quotas (xfs, pquota)',
+        says: 'the disk of the engine is not on this machine: workspaces are measured only every 20 s',
+        fix: 'run the worker on the machine of the engine, or give the engine a file system with quotas (xfs, pquota)',
       };
   }
 }
 
-/** Old programs below a sandbox, which its walls rest on. */
-function checkAge({ version, runc }: EngineFacts): Finding[] {
+/** Outdated programs on which the isolation of sandboxes depends. */
+function checkAge({ version, runc }: EngineInfo): Finding[] {
   const findings: Finding[] = [];
   if (runc !== undefined && isOldRunc(runc)) findings.push(old('runc', runc, '1.2.8, 1.3.3'));
-  if (isOlder(version, OLDEST_MAINTAINED_ENGINE)) findings.push(old('docker', version, OLDEST_MAINTAINED_ENGINE));
+  if (isOlderVersion(version, MIN_MAINTAINED_ENGINE)) findings.push(old('docker', version, MIN_MAINTAINED_ENGINE));
   return findings;
 }
 
-/** Mended in two lines of releases. */
+/** Fixed in two lines of releases. */
 function isOldRunc(version: string): boolean {
-  return isOlder(version, '1.2.8') || (!isOlder(version, '1.3') && isOlder(version, '1.3.3'));
+  return isOlderVersion(version, '1.2.8') || (!isOlderVersion(version, '1.3') && isOlderVersion(version, '1.3.3'));
 }
 
 function old(name: string, version: string, oldest: string): Finding {
   return {
     name,
     ok: 'warn',
-    says: `${version} is old: ways out of a container were closed since, unless your distribution closed them in it`,
-    mend: `update to ${oldest} or newer, or use a machine for halo alone`,
+    says: `${version} is old: it has known container escapes, unless your distribution has patched it`,
+    fix: `update to ${oldest} or newer, or use a dedicated machine for halo`,
   };
 }

@@ -1,7 +1,7 @@
 import { HaloError } from '../../core/failure/errors.ts';
-import { fromWireError, type WireError } from '../wire.ts';
+import { fromWireError } from './wire-error.ts';
 
-/** Where the API is, e.g. http://127.0.0.1:7070, and the token it asks for. */
+/** The URL of the API, e.g. http://127.0.0.1:7070, and its token. */
 export interface Server {
   url: string;
   token: string;
@@ -14,9 +14,9 @@ export interface RequestOptions {
   signal?: AbortSignal;
 }
 
-/** Longest wait for the beginning of an answer. Streams begin within seconds; a submit may clone a repository first. */
-const ANSWER_MS = 60_000;
-const WORK_MS = 15 * 60_000;
+/** Maximum time until a response begins. Reads and streams begin within seconds; a submit may clone a repository first. */
+const READ_TIMEOUT_MS = 60_000;
+const WORK_TIMEOUT_MS = 15 * 60_000;
 
 export async function requestJson<T>(server: Server, path: string, options: RequestOptions = {}): Promise<T> {
   const response = await request(server, path, options);
@@ -27,12 +27,12 @@ export async function requestJson<T>(server: Server, path: string, options: Requ
   }
 }
 
-/** The response, when the server said yes. Throws API_UNREACHABLE, API_REFUSED or what the server threw. */
+/** Returns the response, if its status is 2xx. Throws API_UNREACHABLE, API_REFUSED or what the server threw. */
 export async function request(server: Server, path: string, options: RequestOptions = {}): Promise<Response> {
   const url = new URL(server.url.replace(/(?<!\/)\/+$/, '') + path);
   for (const [key, value] of Object.entries(options.query ?? {})) url.searchParams.set(key, value);
   const late = new AbortController();
-  const timer = setTimeout(() => late.abort(), options.body === undefined ? ANSWER_MS : WORK_MS);
+  const timer = setTimeout(() => late.abort(), options.body === undefined ? READ_TIMEOUT_MS : WORK_TIMEOUT_MS);
   const response = await fetch(url, {
     method: options.body === undefined ? 'GET' : 'POST',
     headers: {
@@ -52,18 +52,14 @@ export async function request(server: Server, path: string, options: RequestOpti
   throw fromWireError(body) ?? notHalo(server, undefined);
 }
 
-/** The frames of a stream, one JSON line each. An error frame is thrown as what the server threw. */
-export async function* readFrames<T extends object>(
-  server: Server,
-  path: string,
-  options: RequestOptions,
-): AsyncGenerator<Exclude<T, { error: WireError }>> {
+/** Yields the frames of a stream, one JSON object per line. Throws the error of an error frame. */
+export async function* requestFrames(server: Server, path: string, options: RequestOptions): AsyncGenerator<object> {
   const response = await request(server, path, options);
   for await (const line of readLines(server, response)) {
     if (line === '') continue;
-    const frame = JSON.parse(line) as T;
+    const frame = JSON.parse(line) as object;
     if ('error' in frame) throw fromWireError(frame.error) ?? notHalo(server, undefined);
-    yield frame as Exclude<T, { error: WireError }>;
+    yield frame;
   }
 }
 
@@ -89,8 +85,8 @@ function unreachable(server: Server, cause: unknown): HaloError {
 }
 
 function notHalo(server: Server, cause: unknown): HaloError {
-  return new HaloError('API_UNREACHABLE', `What answers at ${server.url} is not halo's API.`, {
-    hint: 'Check HALO_URL: it names scheme, host and port, e.g. http://127.0.0.1:7070.',
+  return new HaloError('API_UNREACHABLE', `The server at ${server.url} is not a halo server.`, {
+    hint: 'Check HALO_URL. It must have scheme, host and port, e.g. http://127.0.0.1:7070.',
     cause,
   });
 }

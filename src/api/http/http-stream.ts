@@ -1,41 +1,41 @@
 import { Readable } from 'node:stream';
 import type { FastifyReply } from 'fastify';
-import { safeJson } from '../../core/safe-text.ts';
+import { safeJson } from '../../core/text/safe-text.ts';
 import { toHaloError } from '../../core/failure/errors.ts';
-import { STREAM_TYPE, toWireError, type EventFrame, type RawFrame } from '../wire.ts';
+import { STREAM_TYPE, toWireError } from './wire-error.ts';
 
-type Frame = EventFrame | RawFrame;
-
-/** Proxies and clients give up on a silent connection; an empty line says that all is well. */
+/** Interval of empty lines, without which proxies and clients close a silent connection. */
 const HEARTBEAT_MS = 15_000;
 
 interface Exchange {
   reply: FastifyReply;
-  /** Ends the stream when the server goes down. */
+  /** Aborted when the server shuts down; ends the stream. */
   closing: AbortSignal;
 }
 
-/** Answers with one JSON line per frame; an error on the way becomes the last frame. Ends when the client goes away. */
-export function streamFrames(
+/** Sends one JSON line per frame. An error becomes the last frame. Stops when the client disconnects. */
+export async function streamFrames(
   { reply, closing }: Exchange,
-  open: (signal: AbortSignal) => AsyncIterable<Frame>,
-): FastifyReply {
+  open: (signal: AbortSignal) => Promise<AsyncIterable<object>>,
+): Promise<FastifyReply> {
   const gone = new AbortController();
-  // Cut, not ended: whoever follows shall know that this was not the end of the run.
-  const cut = () => reply.raw.destroy();
-  closing.addEventListener('abort', cut);
+  // Destroyed instead of ended, so that the client knows that the stream is incomplete.
+  const abort = () => reply.raw.destroy();
+  closing.addEventListener('abort', abort);
   reply.raw.once('close', () => {
-    closing.removeEventListener('abort', cut);
+    closing.removeEventListener('abort', abort);
     gone.abort();
   });
   const { signal } = gone;
-  const body = Readable.from(lines(open(signal), signal), { objectMode: true, highWaterMark: 16 });
+  // What fails before the first frame is a plain error response.
+  const frames = await open(signal);
+  const body = Readable.from(lines(frames, signal), { objectMode: true, highWaterMark: 16 });
   return reply.type(STREAM_TYPE).header('cache-control', 'no-store').send(body);
 }
 
-async function* lines(frames: AsyncIterable<Frame>, signal: AbortSignal): AsyncGenerator<string> {
+async function* lines(frames: AsyncIterable<object>, signal: AbortSignal): AsyncGenerator<string> {
   const iterator = frames[Symbol.asyncIterator]();
-  let pending: Promise<IteratorResult<Frame>> | undefined;
+  let pending: Promise<IteratorResult<object>> | undefined;
   try {
     for (;;) {
       pending ??= iterator.next();

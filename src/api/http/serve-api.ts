@@ -1,29 +1,29 @@
 import type { Host } from '../../config/config.ts';
 import { openMasker, type Masker } from '../../lib/secrets/masker.ts';
 import { HaloError } from '../../core/failure/errors.ts';
-import { buildApp } from '../http-server.ts';
-import type { Operations } from '../operations.ts';
+import { buildApp } from './http-server.ts';
+import type { LocalOperations } from '../local.ts';
 import { ensureToken } from './api-token.ts';
 
 export interface Served {
   /** e.g. http://127.0.0.1:7070 */
   url: string;
-  /** Where the token is, for people: never the token itself. */
+  /** Where to find the token, for messages; never the token itself. */
   token: string;
   close(): Promise<void>;
 }
 
 export interface ServeOptions {
-  operations: Operations;
+  operations: Pick<LocalOperations, 'callRemotely'>;
   /** `host:port` */
   listen: string;
   host: Host;
-  /** Goes over every answer; by default it knows only what looks like a secret. */
+  /** Masks every response; by default it knows only patterns of secrets. */
   masker?: Masker;
 }
 
-/** Whoever has the token may do on this machine what halo may. */
-const SHORTEST_TOKEN = 16;
+/** Characters. With the token, a user can do everything that halo can do on this machine. */
+const MIN_TOKEN_LENGTH = 16;
 
 interface Address {
   host: string;
@@ -31,7 +31,7 @@ interface Address {
 }
 
 /**
- * Serves the operations at `listen` (`host:port`, port 0 for any). Beyond loopback a token must be set on purpose.
+ * Serves the operations at `listen` (`host:port`, port 0 for any). Other addresses than loopback need `host.apiToken`.
  * Throws USAGE, DISK_FAILED.
  */
 export async function serveApi(options: ServeOptions): Promise<Served> {
@@ -39,12 +39,12 @@ export async function serveApi(options: ServeOptions): Promise<Served> {
   const loopback = isLoopback(address.host);
   const given = options.host.apiToken;
   if (!loopback && given === undefined)
-    throw new HaloError('USAGE', `halo does not listen on ${address.host} without a token of your own.`, {
+    throw new HaloError('USAGE', `Listening on ${address.host} requires HALO_TOKEN.`, {
       hint: 'Set HALO_TOKEN to a long random text, or listen on 127.0.0.1.',
     });
-  if (given !== undefined && given.length < SHORTEST_TOKEN) {
-    throw new HaloError('USAGE', `HALO_TOKEN has fewer than ${SHORTEST_TOKEN} characters: it could be guessed.`, {
-      hint: 'Set it to a long random text, such as the output of `openssl rand -hex 32`, or unset it and halo makes one.',
+  if (given !== undefined && given.length < MIN_TOKEN_LENGTH) {
+    throw new HaloError('USAGE', `HALO_TOKEN has fewer than ${MIN_TOKEN_LENGTH} characters: it could be guessed.`, {
+      hint: 'Set it to a long random text, such as the output of `openssl rand -hex 32`, or unset it, so that halo creates one.',
     });
   }
   const { token, path } =
@@ -52,7 +52,7 @@ export async function serveApi(options: ServeOptions): Promise<Served> {
   const hosts = ['127.0.0.1', 'localhost', '::1', address.host];
   const { operations, masker = openMasker() } = options;
   masker.learn([token]);
-  const app = buildApp({ operations, token, masker, ...(loopback ? { hosts } : {}) });
+  const app = buildApp({ call: operations.callRemotely, token, masker, ...(loopback ? { hosts } : {}) });
   const url = await app.listen(address).catch((cause: NodeJS.ErrnoException) => {
     throw new HaloError('USAGE', `halo cannot listen on ${options.listen} (${cause.code ?? cause.message}).`, {
       hint: 'Choose another address with --listen host:port.',
@@ -68,8 +68,8 @@ export function parseAddress(text: string): Address {
   const host = match?.[1] ?? match?.[2];
   const port = Number(match?.[3]);
   if (host !== undefined && port <= 65_535) return { host, port };
-  throw new HaloError('USAGE', `${JSON.stringify(text)} is not an address to listen on.`, {
-    hint: 'Write host:port, e.g. 127.0.0.1:7070 or [::1]:7070.',
+  throw new HaloError('USAGE', `${JSON.stringify(text)} is not a valid address to listen on.`, {
+    hint: 'Use host:port, e.g. 127.0.0.1:7070 or [::1]:7070.',
   });
 }
 

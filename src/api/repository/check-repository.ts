@@ -3,10 +3,10 @@ import type { Host } from '../../config/config.ts';
 import { processEnv } from '../../config/environment/host.ts';
 import { findRepoConfig } from '../../config/load/config-file.ts';
 import { inspectRepo } from '../../git/repository/inspect-repo.ts';
-import { checkBase, type CheckedCommand, type CheckEvent } from '../../worker/check-base.ts';
-import { openIdle } from '../../worker/create-worker-context.ts';
-import { requireGates } from '../submit/plan-run.ts';
-import { checkMachine } from '../preflight.ts';
+import { checkBase, type CheckedCommand, type CheckEvent } from '../../worker/proof/check-base.ts';
+import { createIdleContext } from '../../worker/create-worker-context.ts';
+import { assertGates } from '../submit/plan-run.ts';
+import { assertMachineReady } from '../submit/preflight.ts';
 import { readConfig } from './repo-config.ts';
 import { warnOfContents, warnOfNetwork } from '../submit/base-warnings.ts';
 
@@ -17,7 +17,7 @@ export interface CheckQuery {
   /** `key=value` */
   set: string[];
   signal: AbortSignal;
-  /** Told what is checked, before anything runs, and then what happens. */
+  /** Receives what is checked before anything runs, and then each event. */
   tell: (event: CheckBegun | CheckEvent) => Promise<void>;
 }
 
@@ -28,24 +28,24 @@ export interface CheckBegun {
   branch: string | undefined;
   commit: string;
   image: string;
-  /** What of the commit or its settings stands in the way, a sentence each. */
+  /** Problems of the commit or its settings, one sentence each. */
   warnings: string[];
 }
 
 export type { CheckedCommand, CheckEvent };
 
 /**
- * Runs setup and gates on the commit that is checked out, as those of a story are run, but without a PRD, an agent, a
- * key or a run. Throws NOT_A_GIT_REPO, NO_COMMITS, CONFIG_INVALID, NO_GATES, IMAGE_MISSING, RUN_ABORTED.
+ * Runs setup and gates on the checked-out commit as for a story, but without a PRD, an agent, a key or a run. Throws
+ * NOT_A_GIT_REPO, NO_COMMITS, CONFIG_INVALID, NO_GATES, IMAGE_MISSING, RUN_ABORTED.
  */
 export async function checkRepository(host: Host, query: CheckQuery): Promise<CheckedCommand[]> {
   const { folder, profile, set, signal, tell } = query;
   const { root, gitDir, branch, head } = await inspectRepo(folder);
   const { config } = await readConfig({ host, folder: root, profile, set });
-  requireGates(config, root, (await findRepoConfig(root))?.path);
+  assertGates(config, root, (await findRepoConfig(root))?.path);
   const cleaning = new Set<Promise<void>>();
-  const worker = openIdle({ host, log: pino({ level: 'silent' }), cleaning });
-  // Whatever the agent needs is not looked for.
+  const worker = createIdleContext({ host, log: pino({ level: 'silent' }), cleaning });
+  // Requirements of the agent are not checked.
   const agentless = {
     ...config,
     agent: 'command' as const,
@@ -53,10 +53,10 @@ export async function checkRepository(host: Host, query: CheckQuery): Promise<Ch
     model: { ...config.model, api: undefined },
   };
   try {
-    await checkMachine(worker.engine, processEnv(), agentless);
+    await assertMachineReady(worker.engine, processEnv(), agentless);
     const warnings = [...warnOfNetwork(config), ...(await warnOfContents({ gitDir, commit: head }))];
     await tell({ type: 'begun', repo: root, branch, commit: head, image: config.image, warnings });
-    return await checkBase(worker, { gitDir, commit: head, config: agentless, signal, tell });
+    return await checkBase(worker, { gitDir, commit: head, config: agentless, signal, onEvent: tell });
   } finally {
     await Promise.allSettled(cleaning);
   }

@@ -1,10 +1,11 @@
-import { stat } from 'node:fs/promises';
+import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { HaloError } from '../../core/failure/errors.ts';
+import { isPrdName, PRD_FILE, PRDS_FOLDER } from '../../core/prd/prd-names.ts';
 import { isUrl } from '../../git/repository/repo-url.ts';
-import { isInside } from '../../lib/inside.ts';
+import { isInside } from '../../lib/fs.ts';
 
-/** Where tools keep the PRD of a repository, from its top. */
+/** Paths where tools keep the PRD of a repository, relative to its top. */
 export const PRD_PLACES = [
   '.hank/IMPLEMENTATION_PLAN.md',
   'prd.json',
@@ -18,13 +19,16 @@ export const PRD_PLACES = [
 export interface PrdSearch {
   /** Path or URL of the repository. */
   repo: string;
-  /** What a batch file calls it. */
+  /** Its name in a batch file. */
   name?: string;
-  /** How to name the PRD instead. */
+  /** How to name the PRD explicitly. */
   hint: string;
 }
 
-/** The path of the one PRD of a repository. Throws PRD_UNREADABLE when there is none, or more than one. */
+/**
+ * The path of the only PRD in a usual place of a repository, else of the only named PRD. Throws PRD_UNREADABLE if there
+ * is none or more than one.
+ */
 export async function discoverPrd({ repo, name, hint }: PrdSearch): Promise<string> {
   const called = name === undefined ? 'The repository' : `The repository ${name}`;
   if (isUrl(repo)) {
@@ -40,18 +44,35 @@ export async function discoverPrd({ repo, name, hint }: PrdSearch): Promise<stri
           : 'Fix its path in the batch file; relative paths start at the folder of the file.',
     });
   }
+  const usual = await filesAmong(PRD_PLACES, repo);
+  const found = usual.length > 0 ? usual : await filesAmong(await namedPlaces(repo), repo);
+  // A repository that hank manages has its plan there, so other files do not matter.
+  const [first] = found;
+  if (first !== undefined && (found.length === 1 || first.startsWith('.hank/'))) return join(repo, first);
+  const what =
+    first === undefined
+      ? `has no PRD in a default path (${PRD_PLACES.join(', ')}) and no named PRD`
+      : `has several PRDs: ${found.join(', ')}`;
+  throw new HaloError('PRD_UNREADABLE', `${called} ${name === undefined ? repo : `(${repo})`} ${what}.`, { hint });
+}
+
+async function namedPlaces(repo: string): Promise<string[]> {
+  const names = await readdir(join(repo, PRDS_FOLDER)).catch(() => []);
+  return names
+    .filter(isPrdName)
+    .sort()
+    .map((name) => join(PRDS_FOLDER, name, PRD_FILE));
+}
+
+async function filesAmong(places: string[], repo: string): Promise<string[]> {
   const found: string[] = [];
   const seen = new Set<number>();
-  for (const place of PRD_PLACES) {
+  for (const place of places) {
     const file = await stat(join(repo, place)).catch(() => undefined);
-    // On disks that ignore case, two names are one file.
+    // On case-insensitive disks, two names can be one file.
     if (file?.isFile() !== true || seen.has(file.ino) || !(await isInside(repo, join(repo, place)))) continue;
     seen.add(file.ino);
     found.push(place);
   }
-  // A repository that hank manages keeps its plan there, whatever else lies about.
-  const [first] = found;
-  if (first !== undefined && (found.length === 1 || first.startsWith('.hank/'))) return join(repo, first);
-  const what = first === undefined ? `has no PRD: ${PRD_PLACES.join(', ')}` : `has several PRDs: ${found.join(', ')}`;
-  throw new HaloError('PRD_UNREADABLE', `${called} ${name === undefined ? repo : `(${repo})`} ${what}.`, { hint });
+  return found;
 }

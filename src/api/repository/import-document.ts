@@ -3,27 +3,28 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { folderOfNamedPrd } from '../../core/prd/prd-names.ts';
 import type { Story } from '../../core/prd/prd.ts';
-import type { RunState } from '../../core/run-state.ts';
+import type { RunState } from '../../core/run/state.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import { findCheckout } from '../../git/process/allow-bare.ts';
-import { makeRepo } from '../../git/make-repo.ts';
+import { initRepo } from '../../git/repository/init-repo.ts';
 import { readFileAt } from '../../git/repository/inspect-repo.ts';
-import { leadsOut } from '../../lib/inside.ts';
+import { escapesFolder } from '../../lib/fs.ts';
 import { parsePrd } from '../../prd/parse-prd.ts';
-import { isLink, openTarget, readIfThere } from './import-target.ts';
+import { linkError, openTarget, readTarget } from './import-target.ts';
 import type { SubmitRequest } from '../operations.ts';
+import { defined } from '../../lib/guards.ts';
 
 const DOCUMENT = 'document.md';
 const RESULT = 'prd.json';
-const MOST_BYTES = 512 * 1024;
+const MAX_DOCUMENT_BYTES = 512 * 1024;
 
-export interface ImportRequest {
-  /** The document: where it is (for messages) and its bytes. */
+export interface ImportDocumentRequest {
+  /** The document: its path (for messages) and its bytes. */
   path: string;
   bytes: Uint8Array;
-  /** The PRD to write, an absolute path; one that is there already will be changed. */
+  /** The absolute path of the PRD to write; an existing one will be changed. */
   out: string;
-  /** Where a halo.toml may say which agent and model. */
+  /** The folder whose halo.toml may select agent and model. */
   folder: string;
   profile: string | undefined;
   /** `key=value` settings, later wins. */
@@ -32,44 +33,43 @@ export interface ImportRequest {
 
 export interface Imported {
   text: string;
-  /** Whether it differs from the PRD that is there. */
+  /** Whether it differs from the existing PRD. */
   changed: boolean;
-  /** How many stories there are. */
+  /** The number of stories. */
   stories: number;
-  /** Stories that are done in the PRD that is there, and would be open, another one or gone. */
+  /** Stories that are done in the existing PRD, and would be open, replaced or removed. */
   replaced: { id: string; title: string }[];
 }
 
-/** A document on its way to a PRD: a repository of its own, in which an agent writes it as one story. */
+/** The import of a document: a temporary repository in which an agent writes the PRD as one story. */
 export interface Import {
   request: SubmitRequest;
-  /** What the agent wrote, once its run has landed. Throws PRD_INVALID. */
+  /** The PRD of the agent, after its run has landed. Throws PRD_INVALID. */
   read(state: RunState): Promise<Imported>;
-  /** Writes the text, unless somebody has changed the PRD meanwhile. Throws PRD_UNREADABLE, DISK_FAILED. */
+  /** Writes the text, unless the PRD has changed since. Throws PRD_UNREADABLE, DISK_FAILED. */
   save(text: string): Promise<void>;
-  /** Removes the repository; the run stays. */
+  /** Removes the repository, but not the run. */
   close(): Promise<void>;
 }
 
 /**
- * Prepares the import of a document. Throws PRD_UNREADABLE for what is no text and for a PRD that could not be written
- * in the end, DISK_FAILED, GIT_FAILED.
+ * Prepares the import of a document. Throws PRD_UNREADABLE if it is not a text file or the PRD could not be written,
+ * DISK_FAILED, GIT_FAILED.
  */
-export async function openImport(home: string, request: ImportRequest): Promise<Import> {
-  requireText(request);
+export async function openImport(home: string, request: ImportDocumentRequest): Promise<Import> {
+  assertText(request);
   const { out, folder } = request;
   const top = (await findCheckout(folder)) ?? folder;
   const target = await openTarget(out, top);
   const settings = join(folder, 'halo.toml');
-  if (await leadsOut(top, settings)) throw isLink(settings, top);
-  const config = await readIfThere(settings);
+  if (await escapesFolder(top, settings)) throw linkError(settings, top);
+  const config = await readTarget(settings);
   const dir = join(home, 'imports', randomBytes(6).toString('hex'));
   const close = () => rm(dir, { recursive: true, force: true });
   try {
-    await makeRepo(dir, {
+    await initRepo(dir, {
       [DOCUMENT]: request.bytes,
-      ...(target.before === undefined ? {} : { [RESULT]: target.before }),
-      ...(config === undefined ? {} : { 'halo.toml': config }),
+      ...defined({ [RESULT]: target.before, 'halo.toml': config }),
     });
   } catch (error) {
     await close();
@@ -78,11 +78,11 @@ export async function openImport(home: string, request: ImportRequest): Promise<
   const { profile, set } = request;
   const prd = { path: 'import.json', bytes: new TextEncoder().encode(JSON.stringify(STORY)) };
   return {
-    // A document needs no set-up: what comes of it is read as strictly as any PRD, and a person decides.
+    // A document needs no setup: the result is read as strictly as any PRD, and a person decides.
     request: { prd, repos: [dir], profile, set: [...set, ...PLAIN], allowDirty: false, scratch: true },
     async read({ tip }) {
       const gitDir = join(dir, '.git');
-      const text = await readFileAt({ gitDir, commit: tip, path: RESULT, maxBytes: 8 * MOST_BYTES });
+      const text = await readFileAt({ gitDir, commit: tip, path: RESULT, maxBytes: 8 * MAX_DOCUMENT_BYTES });
       if (text === undefined) throw new HaloError('PRD_INVALID', `The agent wrote no ${RESULT}.`);
       const as = folderOfNamedPrd(out) === undefined ? undefined : 'daedalus';
       const { stories } = parsePrd(new TextEncoder().encode(text), RESULT, as);
@@ -94,7 +94,7 @@ export async function openImport(home: string, request: ImportRequest): Promise<
   };
 }
 
-/** A file that was no PRD before had no stories. */
+/** An existing file that is not a PRD has no stories. */
 function findReplaced(before: Uint8Array | undefined, stories: readonly Story[]): Imported['replaced'] {
   if (before === undefined) return [];
   const done = new Map(stories.filter(({ status }) => status === 'done').map((story) => [story.id, story.title]));
@@ -109,7 +109,7 @@ function findReplaced(before: Uint8Array | undefined, stories: readonly Story[])
 
 const PLAIN = [
   ...['setup=[]', `gates=["test -s ${RESULT}"]`, 'prd.write_back=false', 'land.mode="branch"', 'approval.mode="never"'],
-  // Here the PRD is the work itself.
+  // Here the PRD is the result itself.
   `land.protect=["!${RESULT}"]`,
 ];
 
@@ -137,7 +137,7 @@ const STORY = {
   ],
 };
 
-function requireText({ path, bytes }: ImportRequest): void {
+function assertText({ path, bytes }: ImportDocumentRequest): void {
   const fault = findFault(bytes);
   if (fault === undefined) return;
   throw new HaloError('PRD_UNREADABLE', `The document ${path} ${fault}.`, {
@@ -146,12 +146,12 @@ function requireText({ path, bytes }: ImportRequest): void {
 }
 
 function findFault(bytes: Uint8Array): string | undefined {
-  if (bytes.length > MOST_BYTES) return 'is larger than 512 KiB';
+  if (bytes.length > MAX_DOCUMENT_BYTES) return 'is larger than 512 KiB';
   try {
     const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
-    if (text.includes('\0')) return 'is no text';
+    if (text.includes('\0')) return 'is not a text file';
     return text.trim() === '' ? 'is empty' : undefined;
   } catch {
-    return 'is no text in UTF-8';
+    return 'is not a text file in UTF-8';
   }
 }

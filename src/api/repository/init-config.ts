@@ -1,32 +1,34 @@
-import { constants } from 'node:fs';
-import { readdir, writeFile } from 'node:fs/promises';
-import { join, relative } from 'node:path';
-import type { Host } from '../../config/config.ts';
-import { guessGates, GUESS_FILES } from '../../config/guess.ts';
-import { findRepoConfig } from '../../config/load/config-file.ts';
-import { renderTemplate } from '../../config/output/init-template.ts';
-import { programsOf, registriesOf } from '../../core/command-needs.ts';
-import { HaloError, toHaloError } from '../../core/failure/errors.ts';
-import { findNotIgnored } from '../../git/ignored.ts';
-import { inspectRepo } from '../../git/repository/inspect-repo.ts';
-import { isInside } from '../../lib/inside.ts';
-import { FileRefused, readRegularText } from '../../lib/read-file.ts';
-import { discoverPrd } from './discover-prd.ts';
-import { readConfig, unlessEmpty } from './repo-config.ts';
+import { cannotWrite } from './write-error.ts';
 import { warnOfContents } from '../submit/base-warnings.ts';
+import { readConfig, unlessEmpty } from './repo-config.ts';
+import { discoverPrd } from './discover-prd.ts';
+import { UnreadableFileError, readRegularText, isInside } from '../../lib/fs.ts';
+import { inspectRepo, findUnignoredFolders } from '../../git/repository/inspect-repo.ts';
+import { HaloError, toHaloError } from '../../core/failure/errors.ts';
+import { programsOf, registriesOf } from '../../core/command-needs.ts';
+import { renderInitTemplate } from '../../config/output/init-template.ts';
+import { findRepoConfig } from '../../config/load/config-file.ts';
+import { readWorkflow, type Workflow } from '../../config/output/guess/workflows.ts';
+import { guessGates, GUESS_FILES } from '../../config/output/guess-gates.ts';
+import type { Host } from '../../config/config.ts';
+import { join, relative } from 'node:path';
+import { readdir, writeFile } from 'node:fs/promises';
+import { constants } from 'node:fs';
 
 export interface Initialised {
-  /** Of the file that was written. */
+  /** The path of the written file. */
   path: string;
-  /** What was guessed. */
+  /** The guessed settings. */
   setup: string[];
   gates: string[];
-  /** What setup may reach. */
+  /** By gate, the files from which it was guessed. */
+  sources: Record<string, string[]>;
+  /** The hosts that setup may reach. */
   registries: string[];
   hosts: string[];
-  /** What stands in the way of it, a sentence each. */
+  /** Problems that prevent a run, one sentence each. */
   warnings: string[];
-  /** The PRD in a usual place, from the top of the repository. */
+  /** The PRD in a usual place, relative to the top of the repository. */
   prd: string | undefined;
 }
 
@@ -34,7 +36,7 @@ export interface Init {
   host: Host;
   folder: string;
   force: boolean;
-  /** Which of these programs an image lacks. Throws where nobody can say. */
+  /** Returns the programs that an image lacks. Throws if the image cannot be examined. */
   missingIn: (image: string, programs: readonly string[]) => Promise<string[]>;
 }
 
@@ -44,22 +46,22 @@ export async function initConfig({ host, folder, force, missingIn }: Init): Prom
   const root = facts?.root ?? folder;
   const found = await findRepoConfig(root);
   if (found !== undefined && !force)
-    throw new HaloError('CONFIG_INVALID', `There is a configuration already: ${found.path}.`, {
+    throw new HaloError('CONFIG_INVALID', `The configuration ${found.path} already exists.`, {
       hint: 'Edit it, or overwrite it with --force.',
     });
   const path = found?.path ?? join(root, 'halo.toml');
   const files = await readRootFiles(root);
-  const guess = guessGates(files);
+  const guess = guessGates(files, await readWorkflows(root));
   const flag = found === undefined ? NEW : OVER;
-  await writeFile(path, renderTemplate(guess), { flag }).catch(async (cause: NodeJS.ErrnoException) => {
+  await writeFile(path, renderInitTemplate(guess), { flag }).catch(async (cause: NodeJS.ErrnoException) => {
     if (cause.code === 'ELOOP' || !(await isInside(root, path)))
-      throw new HaloError('CONFIG_INVALID', `${path} is a link; halo writes through none.`, {
-        hint: 'Remove it.',
+      throw new HaloError('CONFIG_INVALID', `${path} is a link; halo does not write through links.`, {
+        hint: 'Remove the link.',
         cause,
       });
-    throw new HaloError('DISK_FAILED', `${path} cannot be written (${cause.code ?? cause.message}).`, { cause });
+    cannotWrite(path)(cause);
   });
-  const { setup, gates, hosts, keeps } = guess;
+  const { setup, gates, sources, hosts, keeps } = guess;
   const { config } = await readConfig({ host, folder: root, profile: undefined, set: [] });
   const warnings = [
     ...(await warnOfTools(config.image, programsOf([...setup, ...gates]), missingIn)),
@@ -67,7 +69,7 @@ export async function initConfig({ host, folder, force, missingIn }: Init): Prom
     ...(facts === undefined ? [] : await warnOfContents({ gitDir: facts.gitDir, commit: facts.head })),
   ];
   const prd = await discoverPrd({ repo: root, hint: '' }).then((at) => relative(root, at), unlessNoPrd);
-  return { path, setup, gates, registries: registriesOf(setup), hosts, warnings, prd };
+  return { path, setup, gates, sources, registries: registriesOf(setup), hosts, warnings, prd };
 }
 
 async function warnOfTools(image: string, programs: string[], missingIn: Init['missingIn']): Promise<string[]> {
@@ -82,9 +84,9 @@ async function warnOfTools(image: string, programs: string[], missingIn: Init['m
   return [`${missing.join(', ')} ${are} not in the image ${image}: set \`image\` to one that has it (docs/images.md).`];
 }
 
-/** What setup installs must be ignored, because everything else that is not tracked is gone before the gates. */
+/** Git must ignore what setup installs, because all other untracked files are removed before the gates. */
 async function warnOfKept(root: string, keeps: readonly string[]): Promise<string[]> {
-  const open = await findNotIgnored(root, keeps);
+  const open = await findUnignoredFolders(root, keeps);
   if (open.length === 0) return [];
   const lines = open.map((path) => `/${path}/`).join(' and ');
   return [`Add ${lines} to .gitignore: what setup puts there is removed before the gates unless git ignores it.`];
@@ -100,25 +102,45 @@ function unlessNoPrd(error: unknown): undefined {
 }
 
 const { O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_TRUNC, O_WRONLY } = constants;
-/** A link in the place of the file, as a repository may bring it, leads elsewhere. */
+/** A repository may contain the file as a link to another place. */
 const NEW = O_WRONLY | O_CREAT | O_EXCL;
 const OVER = O_WRONLY | O_TRUNC | O_NOFOLLOW | O_NONBLOCK;
 
-const MOST_BYTES = 1024 * 1024;
+const MAX_FILE_BYTES = 1024 * 1024;
 
 async function readRootFiles(root: string): Promise<Map<string, string>> {
   const files = new Map<string, string>();
   for (const entry of await readdir(root, { withFileTypes: true })) {
     if (!entry.isFile()) continue;
     const wanted = GUESS_FILES.includes(entry.name);
-    const text = wanted ? await readRegularText(join(root, entry.name), MOST_BYTES).catch(unlessRefused) : '';
+    const text = wanted ? await readRegularText(join(root, entry.name), MAX_FILE_BYTES).catch(unlessRefused) : '';
     files.set(entry.name, text);
   }
   return files;
 }
 
-/** What is no regular file, or very long, says nothing of gates. */
+const WORKFLOWS = '.github/workflows';
+const MAX_WORKFLOWS = 20;
+const MAX_WORKFLOW_BYTES = 32 * 1024;
+
+/** Sorted by name. Folders that are links are not followed. */
+async function readWorkflows(root: string): Promise<Workflow[]> {
+  const folder = join(root, WORKFLOWS);
+  if (!(await isInside(root, folder))) return [];
+  const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
+  const names = entries
+    .filter((entry) => entry.isFile() && /^[\w.-]+\.ya?ml$/.test(entry.name))
+    .map(({ name }) => name);
+  const workflows: Workflow[] = [];
+  for (const name of names.sort().slice(0, MAX_WORKFLOWS)) {
+    const text = await readRegularText(join(folder, name), MAX_WORKFLOW_BYTES).catch(unlessRefused);
+    workflows.push(readWorkflow(`${WORKFLOWS}/${name}`, text));
+  }
+  return workflows;
+}
+
+/** A very long file, or one that is not a regular file, is ignored. */
 function unlessRefused(error: unknown): string {
-  if (error instanceof FileRefused) return '';
+  if (error instanceof UnreadableFileError) return '';
   throw error;
 }

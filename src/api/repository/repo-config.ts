@@ -8,7 +8,7 @@ import { inspectRepo } from '../../git/repository/inspect-repo.ts';
 
 export interface ConfigQuery {
   host: Host;
-  /** Any folder, absolute; one outside of every repository has no file of its own. */
+  /** Any folder, absolute; outside of a repository there is no repository file. */
   folder: string;
   profile: string | undefined;
   set: string[];
@@ -18,7 +18,7 @@ export interface ConfigQuery {
 
 /** The settings that a run of this repository would have. Throws CONFIG_INVALID, USAGE. */
 export async function readConfig({ host, folder, profile, set, remote = false }: ConfigQuery): Promise<ResolvedConfig> {
-  const root = await findRoot(folder).catch(unlessOutside);
+  const root = await resolveRoot(folder).catch(unlessOutside);
   return resolveConfig({
     home: await readConfigFile(join(host.home, 'config.toml')),
     repo: root === undefined ? undefined : await findRepoConfig(root),
@@ -32,7 +32,7 @@ export async function readConfig({ host, folder, profile, set, remote = false }:
 
 /** The names of the profiles that the files of a folder define. Throws CONFIG_INVALID. */
 export async function listProfiles({ host, folder }: Pick<ConfigQuery, 'host' | 'folder'>): Promise<string[]> {
-  const root = await findRoot(folder).catch(unlessOutside);
+  const root = await resolveRoot(folder).catch(unlessOutside);
   const files = [
     await readConfigFile(join(host.home, 'config.toml')),
     root === undefined ? undefined : await findRepoConfig(root),
@@ -42,7 +42,7 @@ export async function listProfiles({ host, folder }: Pick<ConfigQuery, 'host' | 
 }
 
 /** Top of the checkout; `folder` itself for a repository without commits. */
-async function findRoot(folder: string): Promise<string> {
+async function resolveRoot(folder: string): Promise<string> {
   return (await inspectRepo(folder).catch(unlessEmpty))?.root ?? folder;
 }
 

@@ -1,12 +1,12 @@
 import { HaloError } from '../../core/failure/errors.ts';
 
-/** For the `catch` of what writes to `path`. Throws DISK_FAILED; an error of ours stays what it is. */
+/** Creates a `catch` handler for writes to `path`. Throws DISK_FAILED; rethrows a HaloError unchanged. */
 export function cannotWrite(path: string): (error: unknown) => never {
   return (cause) => {
     if (cause instanceof HaloError) throw cause;
     const why = (cause as NodeJS.ErrnoException).code ?? String(cause);
     throw new HaloError('DISK_FAILED', `${path} cannot be written (${why}).`, {
-      hint: 'Check what is there, its rights and the room on the disk.',
+      hint: 'Check the path, its permissions and the free space on the disk.',
       cause,
     });
   };

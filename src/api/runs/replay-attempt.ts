@@ -2,38 +2,40 @@ import { cp, mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { pino } from 'pino';
-import { completeConfig } from '../../config/apply-defaults.ts';
+import { applyDefaults } from '../../config/apply-defaults.ts';
 import type { Host } from '../../config/config.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import type { JournalEvent } from '../../core/journal/events.ts';
 import { foldRun } from '../../core/journal/fold-run.ts';
 import { transcribe } from '../../core/transcript/transcript.ts';
-import type { AttemptPlace } from '../../store/run-layout.ts';
-import { openStore, type Store } from '../../store/store.ts';
-import { cassetteIn } from '../../worker/cassette-file.ts';
-import { findStory } from '../../worker/find-story.ts';
-import { hostGitDirOf } from '../../worker/host-repo.ts';
-import { openIdle } from '../../worker/create-worker-context.ts';
+import type { AttemptLocation } from '../../store/run-layout.ts';
+import type { ArtifactStore } from '../../store/artifact-store.ts';
+import type { JournalStore } from '../../store/journal-store.ts';
+import { openStore } from '../../store/store.ts';
+import { resolveCassettePath } from '../../worker/network/model-access.ts';
+import { storyOf } from '../../core/run/state.ts';
+import { hostGitDirOf } from '../../worker/repository/host-repository.ts';
+import { createIdleContext } from '../../worker/create-worker-context.ts';
 import { lastPrd } from '../../worker/run/read-run.ts';
 import { replayStory, type Recorded } from '../../worker/proof/replay-story.ts';
 import type { Replayed, ReplayOptions } from '../operations.ts';
 
 const CASSETTE = 'cassette.jsonl';
 
-/** Repeats an attempt from its cassette. What it leaves goes into a folder that is gone afterwards. */
+/** Repeats an attempt from its cassette. Its files are written to a temporary folder. */
 export async function replayAttempt(
   host: Host,
   { runId, storyId, attempt, signal = new AbortController().signal }: ReplayOptions & { runId: string },
 ): Promise<Replayed> {
   const store = openStore(host.home, { transcribe });
-  const recorded = await findAttempt(store, runId, { storyId, attempt });
+  const recorded = await readAttempt(store, runId, { storyId, attempt });
   const scratch = await mkdtemp(join(tmpdir(), 'halo-replay-'));
   const cleaning = new Set<Promise<void>>();
   try {
     const { place } = recorded;
     const cassettes = join(scratch, 'cassettes');
     await fetchCassette(store, recorded, join(cassettes, `${place.storyKey}.jsonl`));
-    const worker = openIdle({ host, log: pino({ level: 'silent' }), cleaning });
+    const worker = createIdleContext({ host, log: pino({ level: 'silent' }), cleaning });
     const copy = openStore(scratch, { transcribe, masker: worker.masker });
     await copyFailures(store, copy, place);
     const hostGitDir = await hostGitDirOf(host.home, recorded.state.repo);
@@ -50,9 +52,9 @@ export async function replayAttempt(
 type Started = JournalEvent & { type: 'story.started' };
 type Ended = JournalEvent & { type: 'story.ended' };
 
-/** What the journal says of the attempt, and the run's state in which it began. */
-async function findAttempt(
-  store: Store,
+/** The attempt as recorded in the journal, and the state of the run at its start. */
+async function readAttempt(
+  store: JournalStore,
   runId: string,
   { storyId, attempt }: { storyId: string; attempt: number | undefined },
 ): Promise<Recorded> {
@@ -73,37 +75,39 @@ async function findAttempt(
       'STORY_NOT_FOUND',
       `Run ${runId} has no finished ${which} at a story ${JSON.stringify(storyId)}.`,
       {
-        hint: `Look at its stories: halo status ${runId}`,
+        hint: `Run \`halo status ${runId}\` to see its stories.`,
       },
     );
   }
   const { verdict, stopReason, summary } = ended;
-  const place = { runId, storyKey: findStory(state, storyId).key, attempt: ended.attempt };
-  const config = completeConfig(record.config);
+  const place = { runId, storyKey: storyOf(state, storyId).key, attempt: ended.attempt };
+  const config = applyDefaults(record.config);
   return { place, prd, story, state, config, image: started.image, end: { verdict, stopReason, summary } };
 }
 
-/** The one that the attempt recorded, or else the one that it was replayed from itself. */
-async function fetchCassette(store: Store, { place, story, config }: Recorded, to: string): Promise<void> {
+/** Copies the cassette that the attempt recorded, or from which it was replayed. */
+async function fetchCassette(store: ArtifactStore, { place, story, config }: Recorded, to: string): Promise<void> {
   const own = store.artifactPath(place, CASSETTE);
   const { cassettes, mode } = config.model;
   const from =
-    mode === 'replay' && cassettes !== undefined ? cassetteIn(cassettes, { id: story.id, key: place.storyKey }) : own;
+    mode === 'replay' && cassettes !== undefined
+      ? resolveCassettePath(cassettes, { id: story.id, key: place.storyKey })
+      : own;
   await mkdir(dirname(to), { recursive: true });
   await cp(from, to).catch((error: NodeJS.ErrnoException) => {
     throw new HaloError(
       'CASSETTE_MISSING',
       `There is no cassette of this attempt (${from}: ${error.code ?? 'unreadable'}).`,
       {
-        hint: 'Only runs with `-c model.mode=record` keep one.',
+        hint: 'Record the run with `-c model.mode=record`, then replay it.',
         cause: error,
       },
     );
   });
 }
 
-/** The prompt quotes why the attempt before failed. */
-async function copyFailures(from: Store, to: Store, place: AttemptPlace): Promise<void> {
+/** Copies the logs of earlier failures, which the prompt quotes. */
+async function copyFailures(from: ArtifactStore, to: ArtifactStore, place: AttemptLocation): Promise<void> {
   for (let attempt = 1; attempt < place.attempt; attempt += 1) {
     const text = await from.readArtifact({ ...place, attempt }, 'failure.log');
     if (text !== undefined) await to.writeArtifact({ ...place, attempt }, 'failure.log', text);

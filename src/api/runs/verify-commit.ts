@@ -2,50 +2,50 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
-import { completeConfig } from '../../config/apply-defaults.ts';
+import { applyDefaults } from '../../config/apply-defaults.ts';
 import type { Config, Host } from '../../config/config.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import type { JournalEvent } from '../../core/journal/events.ts';
 import { readProofText } from '../../core/review/proof.ts';
 import { transcribe } from '../../core/transcript/transcript.ts';
-import { MESSAGES, readTrailers } from '../../git/commit/commit-message.ts';
+import { MESSAGE_LOG_ARGS, readTrailers } from '../../git/commit/commit-message.ts';
 import { gitText, tryGit } from '../../git/process/git.ts';
 import { readNote, type Note } from '../../git/commit/notes.ts';
 import { isObjectId } from '../../git/process/object-id.ts';
 import { inspectRepo } from '../../git/repository/inspect-repo.ts';
 import { RUN_ID } from '../../lib/run-id.ts';
-import { isExcessive } from '../../lib/parse-json.ts';
+import { exceedsJsonLimits } from '../../lib/parse-json.ts';
 import { openStore, type Store } from '../../store/store.ts';
-import { check, type Check } from '../../worker/check.ts';
+import { compareFact, type FactCheck } from '../../worker/proof/compare-record.ts';
 import { checkSignatures, findSigners } from '../../worker/proof/check-signatures.ts';
-import { hostGitDirOf } from '../../worker/host-repo.ts';
-import { readKeptText } from '../../worker/keep-proof.ts';
+import { hostGitDirOf } from '../../worker/repository/host-repository.ts';
+import { readStoredProofText } from '../../worker/proof/proof-record.ts';
 import { hasSettings } from '../../worker/run/read-run.ts';
-import { openIdle } from '../../worker/create-worker-context.ts';
-import { verifyProof } from '../../worker/verify-proof.ts';
+import { createIdleContext } from '../../worker/create-worker-context.ts';
+import { verifyProof } from '../../worker/proof/verify-proof.ts';
 import type { WorkerContext } from '../../worker/worker-context.ts';
 import { expectSettings } from './verify-reference.ts';
 
 export interface VerifyQuery {
-  /** A run, a part of its id, or a commit in any spelling that git knows. */
+  /** A run, a part of its id, or a commit in any form that git accepts. */
   target: string;
-  /** Where a commit is looked for. */
+  /** The repository in which to look for a commit. */
   folder: string;
-  /** Settings of a record count also where nothing on this machine confirms them. */
+  /** Whether to use settings of a record that nothing on this machine confirms. */
   trustRecord?: boolean;
   signal: AbortSignal;
 }
 
-/** What became of one landed commit. */
+/** The result for one landed commit. */
 export interface Verified {
   commit: string;
   story: string;
-  checks: Check[];
-  /** What limits a good result, each as the end of a sentence. */
+  checks: FactCheck[];
+  /** Limitations of a good result, each as the end of a sentence. */
   remarks: string[];
 }
 
-/** A landed commit, and what this machine keeps of its run, where it has that run. */
+/** A landed commit, and the data of its run if this machine has it. */
 interface Landed {
   commit: string;
   gitDir: string;
@@ -53,13 +53,13 @@ interface Landed {
 }
 
 /**
- * Holds landed commits against their records and proves them again on this machine, one after the other. A record is
- * believed as far as the run directory, a signature or the configuration of the commit's base confirms it.
+ * Compares landed commits with their records and runs their gates again on this machine, one commit after the other. A record
+ * is trusted as far as the run directory, a signature or the configuration of the commit's base confirms it.
  * Throws RUN_NOT_FOUND for what is neither run nor commit, USAGE for what is both, IMAGE_MISSING, CONFIG_INVALID.
  */
 export async function* verify(host: Host, query: VerifyQuery): AsyncGenerator<Verified> {
   const cleaning = new Set<Promise<void>>();
-  const worker = openIdle({ host, log: pino({ level: 'silent' }), cleaning });
+  const worker = createIdleContext({ host, log: pino({ level: 'silent' }), cleaning });
   const scratch = await mkdtemp(join(tmpdir(), 'halo-verify-'));
   try {
     for (const landed of await findLanded(openStore(host.home, { transcribe }), host.home, query))
@@ -79,7 +79,7 @@ async function verifyCommit(
   const kept = readProofText(own?.proofText ?? '').proof;
   const read = kept?.commit === commit ? { proof: kept } : readNoted(note);
   if (read.proof === undefined) {
-    const row = { what: 'record', recorded: 'a note of halo', found: read.fault, ok: false };
+    const row = { what: 'record', recorded: 'a note in refs/notes/halo', found: read.fault, ok: false };
     return { commit, story: '-', checks: [row], remarks: [] };
   }
   const { proof } = read;
@@ -102,16 +102,18 @@ async function verifyCommit(
 
 function readNoted(note: Note | undefined): ReturnType<typeof readProofText> {
   if (note === undefined) return { fault: 'none' };
-  return note.text === undefined || isExcessive(note.text) ? { fault: 'far too large' } : readProofText(note.text);
+  return note.text === undefined || exceedsJsonLimits(note.text)
+    ? { fault: 'far too large' }
+    : readProofText(note.text);
 }
 
-function compareTexts(kept: string | undefined, note: Note | undefined): Check {
-  const row = check('record', kept?.trim() ?? '', note?.text?.trim() ?? '');
+function compareTexts(kept: string | undefined, note: Note | undefined): FactCheck {
+  const row = compareFact('record', kept?.trim() ?? '', note?.text?.trim() ?? '');
   const found = row.ok === true ? 'the same' : note === undefined ? 'no note' : 'differs';
   return { ...row, recorded: 'note as in the run directory', found };
 }
 
-/** How commit and record must be signed: as this machine asks for it, but as a run of its own was made. */
+/** How commit and record must be signed: by the settings of this machine and, if it has the run, those of the run. */
 function signingOf({ git: now }: Config, own: Config | undefined): Config['git'] {
   if (own === undefined) return now;
   const { git } = own;
@@ -127,13 +129,13 @@ async function findLanded(store: Store, home: string, { target, folder }: Verify
   });
   if (runId !== undefined && found !== undefined) {
     throw new HaloError('USAGE', `${JSON.stringify(target)} is run ${runId} and commit ${found.commit.slice(0, 12)}.`, {
-      hint: 'Give the whole id of the one that you mean.',
+      hint: 'Use the complete id of one of them.',
     });
   }
   if (runId !== undefined) return findRunCommits(store, home, runId);
-  if (found !== undefined) return [{ ...found, ...(await findOwn(store, found)) }];
+  if (found !== undefined) return [{ ...found, ...(await resolveOwn(store, found)) }];
   throw new HaloError('RUN_NOT_FOUND', `${JSON.stringify(target)} is neither a run nor a commit of ${folder}.`, {
-    hint: '`halo ls` lists all runs; commits are looked for in --repo.',
+    hint: 'Run `halo ls` to list all runs, or set --repo to the repository of the commit.',
   });
 }
 
@@ -155,12 +157,12 @@ async function findCommit(target: string, folder: string): Promise<Pick<Landed, 
   return isObjectId(commit) ? { commit, gitDir } : undefined;
 }
 
-/** The run of this machine that landed a commit; its trailer names it, and only the run itself is believed. */
-async function findOwn(
+/** The run on this machine that landed a commit. The trailer of the commit names it, but only the run is trusted. */
+async function resolveOwn(
   store: Store,
   { commit, gitDir }: Pick<Landed, 'commit' | 'gitDir'>,
 ): Promise<Pick<Landed, 'own'>> {
-  const message = await gitText(['log', '-1', ...MESSAGES, commit], { gitDir });
+  const message = await gitText(['log', '-1', ...MESSAGE_LOG_ARGS, commit], { gitDir });
   const runId = readTrailers(message.replaceAll('\0', '')).get('Halo-Run') ?? '';
   return RUN_ID.test(runId) ? readOwn(store, runId, commit).catch(unlessUnreadable) : {};
 }
@@ -170,13 +172,13 @@ function unlessMissing(error: unknown): undefined {
   throw error;
 }
 
-/** A commit of a run that is not here, or is damaged, is one of a stranger. */
+/** If the run is missing or damaged, the commit is treated like one of another machine. */
 function unlessUnreadable(error: unknown): Pick<Landed, 'own'> {
   if (error instanceof HaloError && ['RUN_NOT_FOUND', 'RUN_UNREADABLE'].includes(error.code)) return {};
   throw error;
 }
 
-/** What the directory of a run holds about a commit that it landed; nothing where it lost its settings. */
+/** The data of a landed commit in the run directory; none if the run has lost its settings. */
 async function readOwn(store: Store, runId: string, commit: string): Promise<Pick<Landed, 'own'>> {
   const [events, state, { config }] = await Promise.all([
     store.readJournal(runId),
@@ -190,8 +192,8 @@ async function readOwn(store: Store, runId: string, commit: string): Promise<Pic
     (event): event is Started =>
       event.type === 'story.started' && event.story === story.id && event.attempt === attempt,
   );
-  const proofText = await readKeptText(store, { runId, storyKey: story.key, attempt });
-  return { own: { config: completeConfig(config), imageId: started?.image, proofText } };
+  const proofText = await readStoredProofText(store, { runId, storyKey: story.key, attempt });
+  return { own: { config: applyDefaults(config), imageId: started?.image, proofText } };
 }
 
 type Started = JournalEvent & { type: 'story.started' };

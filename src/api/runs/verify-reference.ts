@@ -4,20 +4,20 @@ import { processEnv } from '../../config/environment/host.ts';
 import { parseConfigFile, readConfigFile, type ConfigFile } from '../../config/load/config-file.ts';
 import { resolveConfig } from '../../config/resolve.ts';
 import { HaloError } from '../../core/failure/errors.ts';
-import { parentsOf } from '../../git/hold.ts';
+import { readParents } from '../../git/commit/read-parents.ts';
 import { readFileAt } from '../../git/repository/inspect-repo.ts';
 
-/** The configuration that a commit's run should have had, as far as this machine can tell. */
+/** The configuration that the run of a commit should have had, as far as this machine knows. */
 export interface Expected {
   origin: string;
   config: Config;
-  /** Why the file of the base commit does not count. */
+  /** Why the file of the base commit is ignored. */
   fault?: string;
 }
 
 /**
- * The settings that a run from the base of a commit would have on this machine: `config.toml`, the file of the repository
- * as of that base, and variables. Throws CONFIG_INVALID for this machine's own settings.
+ * The settings that a run from the base of a commit would have on this machine: `config.toml`, the configuration file in that
+ * base, and variables. Throws CONFIG_INVALID if the settings of this machine are invalid.
  */
 export async function expectSettings(
   host: Host,
@@ -26,7 +26,7 @@ export async function expectSettings(
   const own = { home: await readConfigFile(join(host.home, 'config.toml')), env: processEnv(), cwd: folder };
   const origin = 'halo.toml';
   try {
-    const repo = await readRepoConfigAt(gitDir, (await parentsOf(gitDir, commit))[0]);
+    const repo = await readRepoConfigAt(gitDir, (await readParents(gitDir, commit))[0]);
     return { origin, config: resolveConfig({ ...own, repo }).config };
   } catch (error) {
     if (!(error instanceof HaloError) || error.code !== 'CONFIG_INVALID') throw error;
@@ -34,7 +34,7 @@ export async function expectSettings(
   }
 }
 
-/** The file of the repository as of a commit. Throws CONFIG_INVALID, and GIT_FAILED for one that is far too large. */
+/** Reads the configuration file in a commit. Throws CONFIG_INVALID, and GIT_FAILED if it is too large. */
 async function readRepoConfigAt(gitDir: string, commit: string | undefined): Promise<ConfigFile | undefined> {
   if (commit === undefined) return undefined;
   const files = ['halo.toml', '.halo/config.toml'].map(async (path) => {

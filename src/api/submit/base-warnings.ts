@@ -1,16 +1,16 @@
 import type { Config } from '../../config/config.ts';
-import { registriesOf, unreachableText } from '../../core/command-needs.ts';
-import { findAbsent } from '../../git/repository/missing-contents.ts';
+import { registriesOf, describeUnreachable } from '../../core/command-needs.ts';
+import { findMissingContents } from '../../git/repository/missing-contents.ts';
 
-/** What setup downloads and may not reach, a sentence. */
+/** Warns if setup downloads packages that the network rules do not allow. */
 export function warnOfNetwork({ setup, network }: Pick<Config, 'setup' | 'network'>): string[] {
-  const why = unreachableText(setup, network);
+  const why = describeUnreachable(setup, network);
   return why === undefined ? [] : [`Setup downloads packages (${registriesOf(setup).join(', ')}), but ${why}.`];
 }
 
-/** What a commit has by name only, so that no sandbox will have it either, a sentence each. */
+/** Warns about submodules and Git LFS files, whose content the commit does not have. */
 export async function warnOfContents(place: { gitDir: string; commit: string }): Promise<string[]> {
-  const { submodules, pointers } = await findAbsent(place);
+  const { submodules, pointers } = await findMissingContents(place);
   const of = (paths: string[]) =>
     paths.slice(0, 3).join(', ') + (paths.length > 3 ? ` and ${paths.length - 3} more` : '');
   return [

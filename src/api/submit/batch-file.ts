@@ -2,11 +2,11 @@ import { basename, dirname, resolve } from 'node:path';
 import { parse as parseToml } from 'smol-toml';
 import * as z from 'zod';
 import { orderBatch } from '../../core/run/batch.ts';
-import { findHidden } from '../../core/look-alike.ts';
+import { findHiddenCharacter } from '../../core/text/look-alike.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import { isPriority, parsePriority } from '../../core/run/priority.ts';
 import { isUrl } from '../../git/repository/repo-url.ts';
-import { readRegularFile, readRegularText } from '../../lib/read-file.ts';
+import { readRegularFile, readRegularText } from '../../lib/fs.ts';
 import { MAX_PRD_BYTES } from '../../prd/decode-prd.ts';
 import { discoverPrd } from '../repository/discover-prd.ts';
 import type { BatchEntry } from '../operations.ts';
@@ -14,7 +14,7 @@ import type { BatchEntry } from '../operations.ts';
 const NAME = z
   .string()
   .regex(/^[^\s,]{1,100}$/, 'must be a name without blanks and commas')
-  .refine((name) => findHidden(name) === undefined, 'must be a name without hidden characters');
+  .refine((name) => findHiddenCharacter(name) === undefined, 'must be a name without hidden characters');
 const PATH = z.string().min(1);
 const PRIORITY = z.union([
   z.number().refine(isPriority, 'must be a whole number from -1000 to 1000'),
@@ -23,9 +23,9 @@ const PRIORITY = z.union([
 
 const MAX_BATCH_BYTES = 1024 * 1024;
 
-/** halo's own batch file. */
+/** The batch file of halo. */
 const BATCH = z.strictObject({
-  /** The PRD of all repositories that name none of their own. */
+  /** The PRD of repositories without one of their own. */
   prd: PATH.optional(),
   repositories: z
     .array(
@@ -42,17 +42,17 @@ const BATCH = z.strictObject({
 });
 type Batch = z.output<typeof BATCH>;
 
-/** hank's `.hank/.repos.json`: an array of the same repositories. */
+/** The file `.hank/.repos.json` of hank: an array of repositories. */
 const HANK = BATCH.shape.repositories;
 
 /**
- * Reads a batch file, halo's own in TOML or JSON or hank's, with the PRD of each repository. Relative paths start at
- * the folder of the file; in hank's, which lies in `.hank`, at the folder above that.
- * Throws USAGE for a file that is none, unknown dependencies and circles, PRD_UNREADABLE for a PRD that is not there.
+ * Reads a batch file of halo (TOML or JSON) or of hank, and the PRD of each repository. Relative paths start at the folder
+ * of the file; for `.hank/.repos.json`, at the folder above `.hank`. Throws USAGE for an invalid file, unknown dependencies
+ * and cycles, PRD_UNREADABLE for a missing PRD.
  */
 export async function readBatch(path: string): Promise<BatchEntry[]> {
-  const { prd, repositories } = parseBatchFile(path, await readText(path));
-  // What is wrong with the batch itself is told before what is wrong with its files.
+  const { prd, repositories } = parseBatchFile(path, await readBatchText(path));
+  // Problems of the batch itself are reported before problems of its files.
   orderBatch(repositories.map(({ name, deps, priority = 0 }) => ({ name, deps, priority })));
   const folder = basename(dirname(path)) === '.hank' ? dirname(dirname(path)) : dirname(path);
   const read = sharedReader();
@@ -69,16 +69,16 @@ export async function readBatch(path: string): Promise<BatchEntry[]> {
   );
 }
 
-/** The text of a batch file, whoever's it is; `path` is for messages. Throws USAGE. */
+/** The text of a batch file from any source; `path` is for messages. Throws USAGE. */
 export function parseBatchFile(path: string, text: string): Batch {
   const data = parseText(path, text);
   return Array.isArray(data) ? { repositories: check(path, HANK, data) } : check(path, BATCH, data);
 }
 
-async function readText(path: string): Promise<string> {
+async function readBatchText(path: string): Promise<string> {
   return readRegularText(path, MAX_BATCH_BYTES).catch((cause: NodeJS.ErrnoException) => {
     throw new HaloError('USAGE', `The batch file ${path} cannot be read (${cause.code ?? cause.message}).`, {
-      hint: 'Name a file that is there, e.g. --batch batch.toml.',
+      hint: 'Pass an existing file, e.g. --batch batch.toml.',
       cause,
     });
   });
@@ -90,7 +90,7 @@ function parseText(path: string, text: string): unknown {
   } catch (cause) {
     const [what] = (cause as Error).message.split('\n');
     throw new HaloError('USAGE', `The batch file ${path} is neither TOML nor JSON: ${what ?? ''}.`, {
-      hint: 'docs/fleet.md shows what a batch file looks like.',
+      hint: 'Fix it; docs/fleet.md describes batch files.',
       cause,
     });
   }
@@ -101,7 +101,7 @@ function check<T>(path: string, schema: z.ZodType<T>, data: unknown): T {
   if (parsed.success) return parsed.data;
   const problems = parsed.error.issues.map((issue) => `${issue.path.join('.') || 'file'}: ${issue.message}`);
   throw new HaloError('USAGE', `The batch file ${path} is not valid: ${problems.join('; ')}.`, {
-    hint: 'docs/fleet.md shows what a batch file looks like.',
+    hint: 'Fix it; docs/fleet.md describes batch files.',
   });
 }
 
@@ -111,7 +111,7 @@ function sharedReader(): (path: string) => Promise<BatchEntry['prd']> {
   const read = async (path: string) => {
     const bytes = await readRegularFile(path, MAX_PRD_BYTES).catch((cause: NodeJS.ErrnoException) => {
       throw new HaloError('PRD_UNREADABLE', `The PRD ${path} cannot be read (${cause.code ?? cause.message}).`, {
-        hint: 'Mend its path in the batch file.',
+        hint: 'Fix its path in the batch file.',
         cause,
       });
     });

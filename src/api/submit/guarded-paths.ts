@@ -1,28 +1,28 @@
 import { createHash } from 'node:crypto';
 import { realpath } from 'node:fs/promises';
 import { isAbsolute, relative, sep } from 'node:path';
-import type { GuardedPath } from '../../core/journal/events.ts';
+import type { ProtectedPath } from '../../core/journal/events.ts';
 import type { Config } from '../../config/config.ts';
 import { findNamedPaths, type OwnSetting } from '../../git/protect/named-paths.ts';
 import { listFiles } from '../../git/objects/tree-list.ts';
-import type { PrdBytes } from '../operations.ts';
+import type { PrdFile } from '../../core/prd/prd.ts';
 
 export interface GuardQuery {
-  /** The checkout, where the repository is on this machine; or the bare repository. */
+  /** The checkout or bare repository, if it is on this machine. */
   root: string | undefined;
-  /** Has the commit. */
+  /** A git directory that has the commit. */
   gitDir: string;
   commit: string;
-  prd: PrdBytes;
+  prd: PrdFile;
   config: Pick<Config, 'git' | 'model' | 'network' | 'secrets'>;
-  /** It came over the network: its path is of another machine, or a word of somebody else. */
+  /** Whether the PRD came over the network, so that its path is not valid on this machine. */
   remote: boolean;
 }
 
-const MOST_COPIES = 10;
+const MAX_COPIES = 10;
 
-/** What only a person may let a story of this run change: its PRD, and what settings name. Throws GIT_FAILED. */
-export async function findGuarded({ root, gitDir, commit, prd, config, remote }: GuardQuery): Promise<GuardedPath[]> {
+/** Files that a story may change only with an approval: the PRD, and files that settings name. Throws GIT_FAILED. */
+export async function findGuarded({ root, gitDir, commit, prd, config, remote }: GuardQuery): Promise<ProtectedPath[]> {
   const [named, own] = await Promise.all([
     root === undefined ? [] : findNamedPaths({ root, gitDir, commit, own: filesIn(config) }),
     root === undefined ? [] : pathsBelow(root, prd.path, remote),
@@ -31,7 +31,7 @@ export async function findGuarded({ root, gitDir, commit, prd, config, remote }:
   return [...prds.map((path) => ({ path })), ...named];
 }
 
-/** What halo itself reads or starts on this machine: who changed it would choose keys, signers or what is secret. */
+/** Files that halo reads or starts on this machine. Changing them could change keys, signers or secrets. */
 function filesIn({ git, model, network, secrets }: GuardQuery['config']): OwnSetting[] {
   const paths: [setting: string, value: string | undefined][] = [
     ['git.signing_key', git.signingKey],
@@ -45,7 +45,7 @@ function filesIn({ git, model, network, secrets }: GuardQuery['config']): OwnSet
   return [...named, command].flatMap((each) => (each.value === undefined ? [] : [{ ...each, value: each.value }]));
 }
 
-/** Where a file is below a folder, as it was named and where links lead. */
+/** The paths of a file below a folder: as named, and with links resolved. */
 async function pathsBelow(root: string, file: string, remote: boolean): Promise<string[]> {
   if (!isAbsolute(file)) return [];
   const real = remote ? file : await realpath(file).catch(() => file);
@@ -53,12 +53,12 @@ async function pathsBelow(root: string, file: string, remote: boolean): Promise<
   return [...new Set(paths)].filter((path) => path !== '' && !isAbsolute(path) && path.split(sep)[0] !== '..');
 }
 
-/** Files of the commit with these very bytes: a PRD that came over the network is in the repository all the same. */
+/** Files of the commit with the same bytes: a PRD that came over the network may also be in the repository. */
 async function findCopies({ gitDir, commit, prd }: Omit<GuardQuery, 'root' | 'remote' | 'config'>): Promise<string[]> {
   const id = createHash(commit.length === 64 ? 'sha256' : 'sha1')
     .update(`blob ${prd.bytes.length}\0`)
     .update(prd.bytes)
     .digest('hex');
   const copies = await listFiles({ gitDir, commit }, (file) => file.id === id);
-  return copies.slice(0, MOST_COPIES).map(({ path }) => path);
+  return copies.slice(0, MAX_COPIES).map(({ path }) => path);
 }

@@ -1,10 +1,10 @@
 import { isAbsolute } from 'node:path';
-import { readRegularFile } from '../../lib/read-file.ts';
+import { readRegularFile } from '../../lib/fs.ts';
 import type { SubmitRequest } from '../operations.ts';
 
 /**
- * Whether the PRD of a request is a file of this machine, as it was sent: only then may progress be written into it.
- * A path from elsewhere may name another file here.
+ * Whether the PRD of a request is a file on this machine with the same content. Only then may halo write progress into it:
+ * a path from another machine may name a different file here.
  */
 export async function isFileHere({ path, bytes }: SubmitRequest['prd']): Promise<boolean> {
   if (!isAbsolute(path)) return false;

@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { folderOfNamedPrd, RUN_FILES } from '../../core/prd/prd-names.ts';
 
 /**
- * Shows the files of a PRD's newest run in the PRD's own folder, by links, so that they are there from its first
- * moment and nothing is kept twice. What is no link stays: it is somebody's file. Never throws: a run does not need it.
+ * Links the files of the newest run of a PRD into the folder of the PRD. Files that are not links are kept. Never throws,
+ * because a run does not need the links.
  */
 export async function linkRunFiles(prdPath: string, runFolder: string): Promise<void> {
   const folder = folderOfNamedPrd(await realpath(prdPath).catch(() => prdPath));

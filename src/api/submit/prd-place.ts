@@ -1,30 +1,30 @@
 import { lstat, realpath } from 'node:fs/promises';
 import { relative, resolve, sep } from 'node:path';
-import type { PrdBytes } from '../operations.ts';
+import type { PrdFile } from '../../core/prd/prd.ts';
 import { isFileHere } from './prd-file-here.ts';
 
-/** What halo may do with the PRD file of a run, besides reading what was sent. */
+/** What halo may do with the PRD file of a run, in addition to reading what was sent. */
 export interface PrdPlace {
-  /** As the run keeps it. */
+  /** The path that the run stores. */
   path: string;
-  /** Whether it is a file of this machine, as it was sent, that belongs to the run. */
+  /** Whether it is a file on this machine with the content that was sent, and belongs to the run. */
   isHere: boolean;
-  /** Whether what lands may be marked in it. */
+  /** Whether landed stories may be marked in it. */
   mayMark: boolean;
-  /** For people: what is marked that they might not expect, or what is not. */
+  /** A warning about unexpected marks, or missing ones. */
   warning?: string;
 }
 
 /**
- * Whose file a PRD is. In a repository it belongs to the run. Elsewhere it may be anybody's: a request over the network
- * names no file of its own there, and a person on this machine only one of theirs.
+ * Decides to whom a PRD file belongs. In the repository, it belongs to the run. Elsewhere, a request over the network has no
+ * files, and a user of this machine only their own.
  */
-export async function placePrd(prd: PrdBytes, { root, remote }: { root: string; remote: boolean }): Promise<PrdPlace> {
+export async function placePrd(prd: PrdFile, { root, remote }: { root: string; remote: boolean }): Promise<PrdPlace> {
   const { path } = prd;
   const file = (await isFileHere(prd)) ? await realpath(path) : undefined;
   const isOwn = file !== undefined && (await liesIn(file, root));
   if (file === undefined || isOwn || remote) return { path, isHere: isOwn, mayMark: isOwn };
-  // A link in the repository that leads to it may lead elsewhere later.
+  // A link in the repository may later point to another file.
   const place = { path: (await liesIn(path, root)) ? file : path, isHere: true };
   const who = process.geteuid?.();
   return who === undefined || (await lstat(file)).uid === who
@@ -32,7 +32,7 @@ export async function placePrd(prd: PrdBytes, { root, remote }: { root: string; 
     : { ...place, mayMark: false, warning: `what lands is not marked in ${file}, which belongs to another user` };
 }
 
-/** Whether a path is below a folder and in no git directory of it. */
+/** Whether a path is below a folder, but not in a git directory. */
 export async function liesIn(file: string, folder: string): Promise<boolean> {
   const top = await realpath(folder).catch(() => resolve(folder));
   const parts = relative(top, file).split(sep);

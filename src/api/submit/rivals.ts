@@ -1,14 +1,15 @@
 import type { RunRepo } from '../../core/journal/events.ts';
-import type { RunState } from '../../core/run-state.ts';
-import type { Store } from '../../store/store.ts';
+import type { RunState } from '../../core/run/state.ts';
+import type { JournalStore } from '../../store/journal-store.ts';
+import type { RunCatalog } from '../../store/run-catalog.ts';
 
-/** Of the newest runs, as many are looked at. */
+/** Maximum number of runs to inspect, newest first. */
 const MAX_RUNS = 50;
 
-/** Warns that runs of a repository which start from the same commit cannot all be landed, a sentence or none. */
-export async function rivalsOf(store: Store, { mirror, branch }: RunRepo): Promise<string[]> {
+/** Warns if other runs of a repository start from the same commit: only one of them can be landed without a merge. */
+export async function rivalsOf(store: JournalStore & RunCatalog, { mirror, branch }: RunRepo): Promise<string[]> {
   const ids = (await store.runIds()).slice(0, MAX_RUNS);
-  // A journal that cannot be read is told elsewhere.
+  // An unreadable journal is reported elsewhere.
   const states = await Promise.all(ids.map((runId) => store.readState(runId).catch(() => undefined)));
   const open = states.filter((state) => state?.repo.mirror === mirror && state.status !== 'ended') as RunState[];
   const [newest] = open;

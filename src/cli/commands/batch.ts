@@ -1,18 +1,17 @@
 import { addUsage, NO_USAGE } from '../../core/agent.ts';
 import { formatUsd } from '../../core/budget.ts';
-import type { RunState } from '../../core/run-state.ts';
-import { safeLine } from '../../core/safe-text.ts';
+import type { RunState } from '../../core/run/state.ts';
+import { safeLine } from '../../core/text/safe-text.ts';
 import { usageText } from '../../tui/usage-text.ts';
 import { findBatch, groupRuns } from '../options/batches.ts';
-import type { Cli } from '../cli.ts';
-import type { Define } from '../define.ts';
-import { stateText, stateTone, storyCount, timeText, widthOf } from '../output/run-table.ts';
+import type { Cli, Define } from '../cli.ts';
+import { stateText, stateTone, storyCount, timeText, terminalColumns } from '../output/run-table.ts';
 import { table, type Cell } from '../output/table.ts';
 
 export const define: Define = (command, cli) => {
   command
     .description(
-      'Shows the runs that one submit made for several repositories, in the order in which they run: how each stands, what it waits for, and what all of them used. Without an id, lists the batches.',
+      'Shows the runs that one submit created for several repositories, in the order in which they run, with state, dependencies and total usage. Without an id, lists the batches.',
     )
     .argument('[batchId]', 'a batch, or the start of its id')
     .option('--json', 'print the same as JSON')
@@ -32,11 +31,13 @@ async function show(prefix: string | undefined, flags: { json?: true }, cli: Cli
   const batches = groupRuns(await cli.withOperations((operations) => operations.list()));
   if (prefix === undefined) {
     if (flags.json) return cli.printJson([...batches].map(([id, runs]) => toJson(id, runs)));
-    if (batches.size === 0) return cli.note('no batches yet: halo submit --batch batch.toml');
+    if (batches.size === 0) return cli.note('No batches yet. Submit one with `halo submit --batch batch.toml`.');
     const priced = [...batches.values()].flat().some(isPriced);
     const heading = ['BATCH', 'STATE', 'RUNS', ...(priced ? ['COST'] : []), 'REPOSITORIES'];
     const rows = [...batches].map(([id, runs]) => batchRow(id, runs, priced));
-    return cli.print(...table([heading.map((text) => ({ text })), ...rows], { paint: cli.paint, width: widthOf(cli) }));
+    return cli.print(
+      ...table([heading.map((text) => ({ text })), ...rows], { paint: cli.paint, width: terminalColumns(cli) }),
+    );
   }
   const [id, runs] = findBatch(batches, prefix);
   return flags.json ? cli.printJson(toJson(id, runs)) : cli.print(...page(id, runs, cli));
@@ -64,7 +65,7 @@ function page(id: string, runs: RunState[], cli: Cli): string[] {
     `${paint('quiet', 'state'.padEnd(8))} ${state}`,
     `${paint('quiet', 'used'.padEnd(8))} ${usageText(usage) || '-'}`,
     '',
-    ...table([heading.map((text) => ({ text })), ...rows], { paint, width: widthOf(cli) }),
+    ...table([heading.map((text) => ({ text })), ...rows], { paint, width: terminalColumns(cli) }),
   ];
 }
 

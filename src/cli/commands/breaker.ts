@@ -1,28 +1,29 @@
-import { formatDuration, msBetween } from '../../core/text/format-elapsed.ts';
-import { safeLine } from '../../core/safe-text.ts';
+import { formatElapsed, msBetween } from '../../core/text/format-elapsed.ts';
+import { safeLine } from '../../core/text/safe-text.ts';
 import type { BreakerView } from '../../api/operations.ts';
-import type { Cli } from '../cli.ts';
-import type { Define } from '../define.ts';
-import { widthOf } from '../output/run-table.ts';
+import type { Cli, Define } from '../cli.ts';
+import { terminalColumns } from '../output/run-table.ts';
 import { table, type Cell } from '../output/table.ts';
 
 export const define: Define = (command, cli) => {
   command
-    .description('Shows and closes the breakers that keep halo from trying what fails again and again.')
+    .description(
+      'Lists and resets circuit breakers. A breaker opens after repeated failures and stops further attempts.',
+    )
     .addHelpText('after', HELP);
   command
     .command('list')
-    .summary('show every breaker that is open, and why')
-    .description('Shows every open breaker of a run, a repository or a provider, why it opened, and until when.')
+    .summary('list open breakers with their reasons')
+    .description('Lists the open breakers of runs, repositories and providers, why each opened, and until when.')
     .helpOption('-h, --help', 'show help')
     .option('--json', 'print the same as JSON')
     .addHelpText('after', LIST_HELP)
     .action((flags: { json?: true }) => list(flags, cli));
   command
     .command('reset')
-    .summary('close a breaker, so that what it stopped goes on')
+    .summary('close a breaker')
     .description(
-      'Closes a breaker and forgets what opened it: runs that it held back go on, and a run that it ended, too.',
+      'Closes a breaker and clears the failures that opened it. Runs that it blocked continue, and a run that it ended is reopened.',
     )
     .helpOption('-h, --help', 'show help')
     .argument('<key>', 'the name of a repository, a key of `halo breaker list`, or a run')
@@ -59,7 +60,7 @@ See also: halo breaker list`;
 async function list({ json }: { json?: true }, cli: Cli): Promise<void> {
   const breakers = await cli.withOperations((operations) => operations.breakers());
   if (json) return cli.printJson(breakers);
-  if (breakers.length === 0) return cli.note('no breaker is open');
+  if (breakers.length === 0) return cli.note('No breaker is open.');
   const heading = ['BREAKER', 'STATE', 'UNTIL', 'WHY'].map((text) => ({ text }));
   const rows = breakers.map((breaker): Cell[] => [
     { text: safeLine(breaker.key), tone: 'strong' },
@@ -67,13 +68,13 @@ async function list({ json }: { json?: true }, cli: Cli): Promise<void> {
     { text: untilText(breaker) },
     { text: safeLine(breaker.reason) },
   ]);
-  await cli.print(...table([heading, ...rows], { paint: cli.paint, width: widthOf(cli) }));
+  await cli.print(...table([heading, ...rows], { paint: cli.paint, width: terminalColumns(cli) }));
 }
 
-/** Half-open, `until` is how long a trial is waited for: who reads this wants to know that one goes on. */
+/** For a half-open breaker, `until` is the timeout of the trial attempt; that a trial is running is more useful. */
 function untilText({ status, until }: BreakerView): string {
-  if (status === 'half-open') return 'one tries';
-  return until === null ? '-' : `in ${formatDuration(msBetween(new Date().toISOString(), until))}`;
+  if (status === 'half-open') return 'trial attempt running';
+  return until === null ? '-' : `in ${formatElapsed(msBetween(new Date().toISOString(), until))}`;
 }
 
 async function reset(key: string, { json }: { json?: true }, cli: Cli): Promise<void> {

@@ -1,4 +1,4 @@
-import { steeringCommand } from '../steering-command.ts';
+import { controlCommand } from '../options/control-command.ts';
 
 const HELP = `
 Examples:
@@ -6,13 +6,13 @@ Examples:
   halo cancel 2dhe --story US-002
 
 Exit codes:
-  0 cancelled    2 no such run or story    6 there is nothing to cancel
+  0 cancelled    2 no such run or story    6 nothing to cancel
 
 See also: halo pause, halo retry`;
 
-export const define = steeringCommand({
+export const define = controlCommand({
   description:
-    'Ends a run with USER_ABORT wherever it is worked on, or takes one story out of a run that goes on. What landed before stays; when this returns, nothing of it lands any more.',
+    'Cancels a run (stop reason USER_ABORT), on whatever machine it runs, or one of its stories. Landed stories stay. When the command returns, nothing else of the run or story will land.',
   help: HELP,
   word: 'cancelled',
   prepare: () => (operations, runId, story) => operations.cancel(runId, story),

@@ -1,13 +1,12 @@
 import { resolve } from 'node:path';
 import type { CheckBegun, CheckedCommand, CheckEvent } from '../../api/repository/check-repository.ts';
-import { formatDuration } from '../../core/text/format-elapsed.ts';
+import { formatElapsed } from '../../core/text/format-elapsed.ts';
 import { failedTestsLines } from '../../core/test-report/failed-tests.ts';
-import { restoredText } from '../../core/review/restored-paths.ts';
+import { describeRestored } from '../../core/review/restored-paths.ts';
 import { openSafeStream, type SafeStream } from '../../core/text/safe-stream.ts';
-import { safeLine, safeText } from '../../core/safe-text.ts';
+import { safeLine, safeText } from '../../core/text/safe-text.ts';
 import { exitCodeOf } from '../../core/failure/stop-reason.ts';
-import type { Cli } from '../cli.ts';
-import type { Define } from '../define.ts';
+import type { Cli, Define } from '../cli.ts';
 import { collect } from '../options/run-options.ts';
 import { stoppable } from '../run/run-until-signal.ts';
 
@@ -21,14 +20,14 @@ interface Flags {
 export const define: Define = (command, cli) => {
   command
     .description(
-      'Runs setup and gates on the commit that is checked out, each in a sandbox as those of a story, and prints what they print. Needs no PRD, no agent and no key, and makes no run.',
+      'Runs setup and gates on the checked-out commit, in the same sandboxes as for a story, and prints their output. Needs no PRD, agent or key, and creates no run.',
     )
     .option('-C, --repo <path>', 'the repository', '.')
     .option('--profile <name>', 'use [profiles.<name>] of the configuration')
-    .option('-c, --config <key=value>', 'change one setting, e.g. -c setup=[] (repeatable)', collect)
-    .option('--json', 'print nothing but the results, as JSON')
+    .option('-c, --config <key=value>', 'override one setting, e.g. -c setup=[] (repeatable)', collect)
+    .option('--json', 'print only the results, as JSON')
     .addHelpText('after', HELP)
-    .action((flags: Flags) => check(flags, cli));
+    .action((flags: Flags) => checkProject(flags, cli));
 };
 
 const HELP = `
@@ -42,7 +41,7 @@ Exit codes:
 
 See also: halo init, halo run, halo verify`;
 
-async function check({ repo, profile, config = [], json }: Flags, cli: Cli): Promise<void> {
+async function checkProject({ repo, profile, config = [], json }: Flags, cli: Cli): Promise<void> {
   const show = progressPrinter(cli);
   let begun: CheckBegun | undefined;
   let prepareMs = 0;
@@ -71,7 +70,7 @@ async function check({ repo, profile, config = [], json }: Flags, cli: Cli): Pro
   await cli.print('', ...faultLines(checked, cli), cli.paint(fault === undefined ? 'good' : 'bad', summaryOf(checked)));
 }
 
-/** Prints what happens: the commands, each with its output below it and its end. */
+/** Prints each command, its output and its result. */
 function progressPrinter(cli: Cli): (event: CheckBegun | CheckEvent) => Promise<void> {
   const row = (label: string, text: string) => cli.print(`${cli.paint('quiet', label.padEnd(8))} ${text}`);
   let output: SafeStream = openSafeStream();
@@ -82,7 +81,7 @@ function progressPrinter(cli: Cli): (event: CheckBegun | CheckEvent) => Promise<
         return row('base', `${event.commit.slice(0, 7)} of ${event.repo}${on}, image ${event.image}`);
       }
       case 'prepared':
-        return row('prepare', `ok  ${formatDuration(event.ms)}`);
+        return row('prepare', `ok  ${formatElapsed(event.ms)}`);
       case 'started':
         output = openSafeStream();
         return row(event.kind, cli.paint('strong', safeLine(event.command)));
@@ -91,17 +90,18 @@ function progressPrinter(cli: Cli): (event: CheckBegun | CheckEvent) => Promise<
       case 'ended': {
         const rest = output.end();
         const word = event.fault === undefined ? cli.paint('good', 'ok') : cli.paint('bad', 'FAILED');
-        const undone = event.restored === undefined ? '' : `  (before it, halo ${restoredText(event.restored)})`;
+        const undone = event.restored === undefined ? '' : `  (before it, halo ${describeRestored(event.restored)})`;
         const newLine = rest === '' || rest.endsWith('\n') ? '' : '\n';
-        return cli.write(`${rest}${newLine}`).then(() => row('', `${word}  ${formatDuration(event.ms)}${undone}`));
+        return cli.write(`${rest}${newLine}`).then(() => row('', `${word}  ${formatElapsed(event.ms)}${undone}`));
       }
     }
   };
 }
 
+/** Why gates failed; the last line of a failed setup already gives the reason. */
 function faultLines(checked: readonly CheckedCommand[], cli: Cli): string[] {
-  return checked.flatMap(({ fault, failed }) =>
-    fault === undefined
+  return checked.flatMap(({ kind, fault, failed }) =>
+    fault === undefined || kind === 'setup'
       ? []
       : [
           `${cli.paint('bad', 'failed')}  ${safeLine(fault.says, 1000)}`,
@@ -110,13 +110,13 @@ function faultLines(checked: readonly CheckedCommand[], cli: Cli): string[] {
   );
 }
 
-/** `setup 12.0s · 2 gates pass`, `setup failed`, `1 of 2 gates failed` */
+/** `setup 12.0s · 2 gates pass`, `setup failed: …`, `1 of 2 gates failed` */
 function summaryOf(checked: readonly CheckedCommand[]): string {
   const [setup, gates] = (['setup', 'gate'] as const).map((kind) => checked.filter((each) => each.kind === kind));
-  const failedOf = (some: readonly CheckedCommand[] = []) => some.filter(({ fault }) => fault !== undefined).length;
-  if (failedOf(setup) > 0) return 'setup failed, so that no gate ran';
+  const broken = setup?.find(({ fault }) => fault !== undefined)?.fault;
+  if (broken !== undefined) return `setup failed: ${safeLine(broken.says, 1000)}; no gate ran`;
   const count = gates?.length ?? 0;
-  const bad = failedOf(gates);
+  const bad = gates?.filter(({ fault }) => fault !== undefined).length ?? 0;
   const judged =
     count === 0
       ? 'no gates'
@@ -126,5 +126,5 @@ function summaryOf(checked: readonly CheckedCommand[]): string {
           ? '1 gate passes'
           : `${count} gates pass`;
   const ms = (setup ?? []).reduce((sum, each) => sum + each.ms, 0);
-  return setup?.length === 0 ? judged : `setup ${formatDuration(ms)} · ${judged}`;
+  return setup?.length === 0 ? judged : `setup ${formatElapsed(ms)} · ${judged}`;
 }

@@ -1,11 +1,11 @@
+import type { Define } from '../cli.ts';
 import { Argument } from 'commander';
 import { COMPLETION_SCRIPTS, SHELLS, type Shell } from '../completion/completion-scripts.ts';
-import type { Define } from '../define.ts';
 
 export const define: Define = (command, cli) => {
   command
     .description(
-      'Prints a script that teaches your shell to complete commands, options and their values, run ids, stories and PRDs.',
+      'Prints a completion script for your shell: commands, options and their values, run ids, stories and PRDs.',
     )
     .addArgument(new Argument('<shell>', 'your shell').choices(SHELLS))
     .addHelpText('after', HELP)

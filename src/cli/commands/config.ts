@@ -1,6 +1,5 @@
 import { resolve } from 'node:path';
-import type { Cli } from '../cli.ts';
-import type { Define } from '../define.ts';
+import type { Cli, Define } from '../cli.ts';
 import { addSettingOptions, settingsOf, type SettingFlags } from '../options/run-options.ts';
 
 interface Flags extends SettingFlags {
@@ -10,16 +9,16 @@ interface Flags extends SettingFlags {
 }
 
 export const define: Define = (command, cli) => {
-  command.description('The settings that decide how runs go.').addHelpText('after', HELP);
+  command.description('Shows the settings of runs and where they come from.').addHelpText('after', HELP);
   const show = command
     .command('show')
-    .summary('print each setting and who set it')
+    .summary('print each setting and its origin')
     .description(
-      'Prints every setting with its value and its origin: default, file, profile, environment variable or option. Later ones win.',
+      'Prints every setting with its value and its origin: default, file, profile, environment variable or option. Later origins override earlier ones.',
     )
     .helpOption('-h, --help', 'show help')
     .argument('[key]', 'only this key or table, e.g. retry')
-    .option('--changed', 'only what is not as by default')
+    .option('--changed', 'only settings that differ from the default')
     .option('--repo <path>', 'the repository', '.');
   addSettingOptions(show)
     .option('--json', 'print the same as JSON')

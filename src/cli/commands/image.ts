@@ -1,6 +1,5 @@
-import { safeLine } from '../../core/safe-text.ts';
-import type { Cli } from '../cli.ts';
-import type { Define } from '../define.ts';
+import { safeLine } from '../../core/text/safe-text.ts';
+import type { Cli, Define } from '../cli.ts';
 
 interface Flags {
   force?: true;
@@ -9,14 +8,14 @@ interface Flags {
 
 export const define: Define = (command, cli) => {
   command
-    .description('The image that stories run in: a small Debian with git, Node and the agents.')
+    .description('Manages the sandbox image: a small Debian with git, Node and the agents.')
     .addHelpText('after', HELP);
   command
     .command('build')
     .summary('build the sandbox image')
-    .description('Builds the image halo-sandbox of this version, unless it is there already. Needs no image registry.')
+    .description('Builds the image halo-sandbox of this version, unless it already exists. Needs no image registry.')
     .helpOption('-h, --help', 'show help')
-    .option('--force', 'build even when it is current')
+    .option('--force', 'build even if the image is current')
     .option('--server', 'build halo-server instead, the image of the services in compose.yaml')
     .addHelpText('after', BUILD_HELP)
     .action((flags: Flags) => build(flags, cli));

@@ -2,10 +2,9 @@ import { relative, resolve } from 'node:path';
 import { exitCodeOf } from '../../core/failure/stop-reason.ts';
 import type { Import, Imported } from '../../api/repository/import-document.ts';
 import { HaloError } from '../../core/failure/errors.ts';
-import { safeLine } from '../../core/safe-text.ts';
-import { askPerson } from '../ask-person.ts';
-import type { Cli } from '../cli.ts';
-import type { Define } from '../define.ts';
+import { safeLine } from '../../core/text/safe-text.ts';
+import { askPerson } from '../run/run-until-signal.ts';
+import type { Cli, Define } from '../cli.ts';
 import { showDiff } from '../diff/diff-text.ts';
 import { readDocument } from '../options/read-prd.ts';
 import { runHere, type Followed } from '../run/local-run.ts';
@@ -20,12 +19,12 @@ export const define: Define = (command, cli) => {
   addSettingOptions(
     command
       .description(
-        'Has an agent turn a document into a PRD, in a sandbox that holds nothing but the document, and shows what it would write as a diff. Nothing is written before you say yes.',
+        'Runs an agent that turns a document into a PRD, in a sandbox that contains only the document, and shows the result as a diff. Nothing is written until you confirm.',
       )
       .argument('<document>', 'a text file, e.g. Markdown')
-      .option('--out <file>', 'the PRD to write or to change', 'prd.json'),
+      .option('--out <file>', 'the PRD file to create or change', 'prd.json'),
   )
-    .option('--yes', 'write it without asking, unless stories that are done would be replaced')
+    .option('--yes', 'write without asking, unless finished stories would be replaced')
     .addHelpText('after', HELP)
     .action((document: string, flags: Flags) => importDocument(document, flags, cli));
 };
@@ -35,22 +34,24 @@ Examples:
   halo import idea.md
   halo import notes.md --out .halo/prds/shop/prd.json --agent claude
 
-Agent, model and image are those of halo.toml in this folder and of your own settings.
+Agent, model and image come from halo.toml in this folder and your user settings.
 
 Exit codes:
-  0 written    2 wrong usage    4 you said no    6 no document, or no PRD came of it
-  130 stopped  others as of halo run
+  0 written    2 wrong usage    4 not confirmed    6 no document, or the agent wrote no valid PRD
+  130 stopped  others as for halo run
 
 See also: halo prd validate, halo run`;
 
 async function importDocument(document: string, flags: Flags, cli: Cli): Promise<void> {
   if (flags.yes !== true && cli.ask === undefined)
-    throw new HaloError('USAGE', 'There is nobody to show the PRD to.', {
+    throw new HaloError('USAGE', 'Confirming the PRD needs a terminal.', {
       hint: 'Run `halo import` in a terminal, or add --yes to write it without asking.',
     });
   const out = resolve(cli.cwd, flags.out);
   if (!out.endsWith('.json'))
-    throw new HaloError('USAGE', `${flags.out} is no name of a JSON file.`, { hint: 'Say e.g. --out prd.json.' });
+    throw new HaloError('USAGE', `${flags.out} is not the name of a JSON file.`, {
+      hint: 'Use a name such as --out prd.json.',
+    });
   const imported = await cli.services.openImport({
     ...(await readDocument(document, cli)),
     out,
@@ -59,7 +60,7 @@ async function importDocument(document: string, flags: Flags, cli: Cli): Promise
     set: settingsOf(flags),
   });
   try {
-    const finish = (followed: Followed) => takeOver(followed, { imported, out, flags, cli });
+    const finish = (followed: Followed) => saveImport(followed, { imported, out, flags, cli });
     await runHere(imported.request, { cli, json: false, asks: false, local: true, report: 'none', finish });
   } finally {
     await imported.close();
@@ -73,19 +74,22 @@ interface TakeOver {
   cli: Cli;
 }
 
-/** Shows what came of the run and, with a yes, writes it. Throws PRD_INVALID when it is no PRD. */
-async function takeOver({ operations, runId, end }: Followed, { imported, out, flags, cli }: TakeOver): Promise<void> {
+/** Shows the imported PRD and, if the user confirms, writes it. Throws PRD_INVALID if the agent wrote no valid PRD. */
+async function saveImport(
+  { operations, runId, end }: Followed,
+  { imported, out, flags, cli }: TakeOver,
+): Promise<void> {
   const { state, dir } = await operations.get(runId);
   if (end !== 'SUCCESS') {
     cli.exitCode = exitCodeOf(end ?? 'USER_ABORT');
     return cli.note(`${cli.paintErr('bad', 'FAILED')}  no PRD was written: ${safeLine(state.detail ?? '')}`, dir);
   }
   const { text, changed, stories, replaced } = await imported.read(state).catch(async (error: unknown) => {
-    await operations.rejectRun(runId, 'what the agent wrote is no PRD');
-    await cli.note(`${cli.paintErr('bad', 'FAILED')}  what the agent wrote is no PRD, so nothing was written`, dir);
+    await operations.rejectRun(runId, 'the agent wrote no valid PRD');
+    await cli.note(`${cli.paintErr('bad', 'FAILED')}  the agent wrote no valid PRD; nothing was written`, dir);
     throw error;
   });
-  if (!changed) return cli.note(`The agent changed nothing: ${out} stays as it is.`);
+  if (!changed) return cli.note(`The agent changed nothing; ${out} is unchanged.`);
   await showDiff(await operations.diff(runId, undefined), cli);
   const answer = await ask({ count: countOf(stories), out, replaced }, flags, cli);
   if (answer !== 'yes') {
@@ -103,18 +107,18 @@ interface Question {
   replaced: Imported['replaced'];
 }
 
-/** --yes answers for new and for open stories; nobody gives up what is done without being asked. */
+/** --yes covers new and open stories; replacing finished stories always requires an interactive answer. */
 async function ask({ count, out, replaced }: Question, flags: Flags, cli: Cli): Promise<'yes' | 'no' | undefined> {
   if (replaced.length > 0) {
-    const named = replaced.slice(0, MOST_NAMED).map(({ id, title }) => `  ${safeLine(id)}  ${safeLine(title)}`);
-    const more = replaced.length > MOST_NAMED ? [`  and ${replaced.length - MOST_NAMED} more`] : [];
+    const named = replaced.slice(0, MAX_NAMED).map(({ id, title }) => `  ${safeLine(id)}  ${safeLine(title)}`);
+    const more = replaced.length > MAX_NAMED ? [`  and ${replaced.length - MAX_NAMED} more`] : [];
     const what =
-      replaced.length === 1 ? 'This story is done and would not be' : 'These stories are done and would not be';
-    await cli.note(`${cli.paintErr('warn', `${what} any more in ${out}:`)}`, ...named, ...more);
+      replaced.length === 1 ? 'This finished story would be replaced' : 'These finished stories would be replaced';
+    await cli.note(`${cli.paintErr('warn', `${what} in ${out}:`)}`, ...named, ...more);
   } else if (flags.yes === true) return 'yes';
   if (cli.ask === undefined) {
     await cli.note(
-      '--yes does not replace what is done: run `halo import` in a terminal, or name another file with --out.',
+      '--yes does not replace finished stories. Run `halo import` in a terminal, or name another file with --out.',
     );
     return 'no';
   }
@@ -123,7 +127,7 @@ async function ask({ count, out, replaced }: Question, flags: Flags, cli: Cli): 
   return answer === 'y' || answer === 'yes' ? 'yes' : 'no';
 }
 
-const MOST_NAMED = 20;
+const MAX_NAMED = 20;
 
 function countOf(stories: number): string {
   return `${stories} ${stories === 1 ? 'story' : 'stories'}`;

@@ -1,13 +1,12 @@
 import { HaloError } from '../../core/failure/errors.ts';
-import type { RunState } from '../../core/run-state.ts';
-import { findingsOf } from '../../core/story-findings.ts';
-import { askPerson } from '../ask-person.ts';
-import { safeLine } from '../../core/safe-text.ts';
-import type { Cli } from '../cli.ts';
-import type { Define } from '../define.ts';
+import type { RunState } from '../../core/run/state.ts';
+import { findStoryFindings } from '../../core/review/story-findings.ts';
+import { askPerson } from '../run/run-until-signal.ts';
+import { safeLine } from '../../core/text/safe-text.ts';
+import type { Cli, Define } from '../cli.ts';
 import { RUN_ARGUMENT } from '../options/resolve-run.ts';
 import { noteReview } from '../output/review-run.ts';
-import { tellFindings } from '../tell-findings.ts';
+import { printFindings } from '../output/print-findings.ts';
 
 interface Flags {
   yes?: true;
@@ -17,10 +16,10 @@ interface Flags {
 export const define: Define = (command, cli) => {
   command
     .description(
-      'Fast-forwards the branch that a run started from to what the run made, in your repository and its checkout; to a repository behind an address it pushes the branch of the run. Never merges and never overwrites: when that is not possible it says why and changes nothing.',
+      'Fast-forwards the base branch of a run to its result, in your repository and its checkout. For a repository given by URL, pushes the branch of the run. Never merges and never overwrites: if a fast-forward is not possible, reports why and changes nothing.',
     )
     .argument(...RUN_ARGUMENT)
-    .option('-y, --yes', 'do not ask when the changes have what looks like a secret, fewer tests or hidden characters')
+    .option('-y, --yes', 'do not ask about possible secrets, removed tests or hidden characters')
     .option('--json', 'print branch, from and to as JSON')
     .addHelpText('after', HELP)
     .action((runId: string | undefined, flags: Flags) => land(runId, flags, cli));
@@ -31,7 +30,7 @@ Examples:
   halo diff 2dhe && halo land 2dhe
 
 Exit codes:
-  0 landed    2 no such run    6 refused, with the reason
+  0 landed    2 no such run    6 refused
 
 See also: halo show, halo diff, halo status`;
 
@@ -44,7 +43,7 @@ async function land(runId: string | undefined, flags: Flags, cli: Cli): Promise<
     return operations.land(id);
   });
   if (flags.json) return cli.printJson(landed);
-  if (landed.from === landed.to) return cli.print(`${landed.branch} is at ${landed.to.slice(0, 7)} already`);
+  if (landed.from === landed.to) return cli.print(`${landed.branch} is already at ${landed.to.slice(0, 7)}`);
   const { branch, from, to, pushedTo } = landed;
   const word = pushedTo === undefined ? 'landed' : 'pushed';
   await cli.print(`${cli.paint('good', word)}  ${safeLine(branch)}  ${from.slice(0, 7)}..${to.slice(0, 7)}`);
@@ -54,14 +53,14 @@ async function land(runId: string | undefined, flags: Flags, cli: Cli): Promise<
     );
 }
 
-/** Names what a reader may have overlooked, and asks a person at a terminal whether to go on. Throws LAND_REFUSED. */
+/** Prints findings that a reviewer may have overlooked, and asks at a terminal whether to continue. Throws LAND_REFUSED. */
 async function confirm({ stories, landed }: RunState, { yes }: Flags, cli: Cli): Promise<void> {
   const passed = landed === undefined ? stories.filter(({ progress }) => progress === 'passed') : [];
-  await tellFindings(passed, cli);
-  if (yes || cli.ask === undefined || !passed.some((story) => findingsOf(story).length > 0)) return;
-  const answer = await askPerson('Land it all the same? [y]es, anything else: no  ', cli);
+  await printFindings(passed, cli);
+  if (yes || cli.ask === undefined || !passed.some((story) => findStoryFindings(story).length > 0)) return;
+  const answer = await askPerson('Land it anyway? [y]es, anything else: no  ', cli);
   if (answer === 'y' || answer === 'yes') return;
   throw new HaloError('LAND_REFUSED', 'Nothing was landed.', {
-    hint: 'Look at the changes with `halo diff`; --yes lands them without a question.',
+    hint: 'Review the changes with `halo diff`, or use --yes to land without being asked.',
   });
 }

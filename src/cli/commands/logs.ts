@@ -1,8 +1,7 @@
 import { HaloError } from '../../core/failure/errors.ts';
 import type { WantedFiles } from '../logs/attempt-files.ts';
-import type { Cli } from '../cli.ts';
-import type { Define } from '../define.ts';
-import { parseLineCount, parseSince } from '../log-options.ts';
+import type { Cli, Define } from '../cli.ts';
+import { parseLineCount, parseSince } from '../options/log-options.ts';
 import { namedRuns } from '../logs/log-runs.ts';
 import { showEvents } from '../logs/show-events.ts';
 import { showFiles } from '../logs/show-files.ts';
@@ -23,7 +22,7 @@ interface Flags extends WantedFiles {
 export const define: Define = (command, cli) => {
   command
     .description(
-      'Shows what runs do, for people: what the agent says, runs and edits, gate by gate, with elapsed time. Or prints a file that an attempt left: the whole log of a gate, of the setup, or the prompt.',
+      'Shows the log of runs: messages, commands and edits of the agent, then setup and gates, with elapsed time. Or prints a file of an attempt: the complete log of a gate or of setup, the prompt, or the stderr of the agent.',
     )
     .argument(
       '[runId...]',
@@ -32,16 +31,24 @@ export const define: Define = (command, cli) => {
     .option('-f, --follow', 'continue until the runs end; without an id: all runs that have not ended')
     .option('--batch <id>', 'the runs of a batch, by the start of its id')
     .option('--story <id>', 'only this story')
-    .option('--attempt <n>', 'only this attempt; with --gate, --setup and --prompt the last one by default', parseCount)
-    .option('--gate <n>', 'the whole log of the nth gate', parseCount)
-    .option('--setup', 'the whole logs of the setup commands')
-    .option('--prompt', 'what the agent was asked')
-    .option('--full', 'shorten nothing: all that the agent said, and whole logs of setup and gates')
+    .option(
+      '--attempt <n>',
+      'only this attempt (with --gate, --setup, --prompt and --stderr, default: the last one)',
+      parseCount,
+    )
+    .option('--gate <n>', 'the complete log of the nth gate', parseCount)
+    .option('--setup', 'the complete logs of the setup commands')
+    .option('--prompt', 'the prompt of the agent')
+    .option('--stderr', 'the stderr of the agent')
+    .option('--full', 'shorten nothing: complete messages of the agent, complete logs of setup and gates')
     .option('-t, --timestamps', 'dates and times (UTC) instead of elapsed time')
-    .option('--since <time>', 'only what came after a date (2030-01-31T03:00:00Z) or a time ago (10m, 2h)')
-    .option('-n, --tail <lines>', 'only the last lines, of each run', parseLineCount)
-    .option('--raw', "the agent's own output, or the file as it is, byte for byte (made safe on a terminal)")
-    .option('--json', "halo's journal, one event per line; several runs: each with its runId")
+    .option(
+      '--since <time>',
+      'only entries after a date (2030-01-31T03:00:00Z), a time of day (03:12) or a time ago (10m, 2h)',
+    )
+    .option('-n, --tail <lines>', 'only the last lines of each run', parseLineCount)
+    .option('--raw', 'the raw output of the agent, or the raw file, byte for byte (sanitized on a terminal)')
+    .option('--json', 'the journal, one event per line, with the runId if there are several runs')
     .addHelpText('after', HELP)
     .action((runIds: string[], flags: Flags) => logs(runIds, flags, cli));
 };
@@ -56,12 +63,12 @@ Examples:
   halo logs 2dhe --raw > agent.jsonl
   halo logs 2dhe --json | jq 'select(.type == "gate.ended")'
 
-Ctrl-C ends the following, not the runs.
+Ctrl-C stops following, not the runs.
 
 See also: halo status, halo diff`;
 
 async function logs(references: string[], flags: Flags, cli: Cli): Promise<void> {
-  refuseMixtures(flags);
+  assertOneView(flags);
   const { raw, json, full, timestamps, follow, ...rest } = flags;
   const since = flags.since === undefined ? undefined : parseSince(flags.since, new Date());
   await stoppable(cli, (signal) =>
@@ -75,8 +82,8 @@ async function logs(references: string[], flags: Flags, cli: Cli): Promise<void>
         return follow || json ? show() : cli.paged(show);
       }
       if (others.length > 0)
-        throw new HaloError('USAGE', '--raw, --gate, --setup and --prompt are about one run.', {
-          hint: 'Name the run: `halo ls` lists all runs.',
+        throw new HaloError('USAGE', '--raw, --gate, --setup, --prompt and --stderr read the files of one run.', {
+          hint: 'Pass one run id. Run `halo ls` to list all runs.',
         });
       return isFile(flags)
         ? cli.paged(() => showFiles({ operations, runId, wanted: flags, exact: raw === true, tail: flags.tail }, cli))
@@ -85,30 +92,31 @@ async function logs(references: string[], flags: Flags, cli: Cli): Promise<void>
   );
 }
 
-function isFile({ gate, setup, prompt }: Flags): boolean {
-  return gate !== undefined || setup !== undefined || prompt !== undefined;
+function isFile({ gate, setup, prompt, stderr }: Flags): boolean {
+  return [gate, setup, prompt, stderr].some((each) => each !== undefined);
 }
 
 const OF_EVENTS = ['json', 'full', 'timestamps', 'since'] as const;
-/** Options that say something else than this one does. */
+/** Options that conflict with this one. */
 const UNFIT: Partial<Record<keyof Flags, readonly (keyof Flags)[]>> = {
   raw: [...OF_EVENTS],
-  gate: ['setup', 'prompt', 'follow', 'batch', ...OF_EVENTS],
-  setup: ['prompt', 'follow', 'batch', ...OF_EVENTS],
-  prompt: ['follow', 'batch', ...OF_EVENTS],
+  gate: ['setup', 'prompt', 'stderr', 'follow', 'batch', ...OF_EVENTS],
+  setup: ['prompt', 'stderr', 'follow', 'batch', ...OF_EVENTS],
+  prompt: ['stderr', 'follow', 'batch', ...OF_EVENTS],
+  stderr: ['follow', 'batch', ...OF_EVENTS],
 };
 
-function refuseMixtures(flags: Flags): void {
+function assertOneView(flags: Flags): void {
   for (const [option, unfit] of Object.entries(UNFIT)) {
     if (flags[option as keyof Flags] === undefined) continue;
     const other = unfit.find((each) => flags[each] !== undefined);
     if (other === undefined) continue;
     throw new HaloError('USAGE', `--${option} and --${other} exclude each other.`, {
-      hint: '`halo logs --help` says what each of them prints.',
+      hint: 'Run `halo logs --help` for their meanings.',
     });
   }
   if (flags.raw && !isFile(flags) && (flags.tail ?? flags.attempt) !== undefined)
-    throw new HaloError('USAGE', "The agent's raw output is printed as a whole.", {
+    throw new HaloError('USAGE', 'The raw output of the agent cannot be limited.', {
       hint: 'Leave out --tail and --attempt, or --raw.',
     });
 }

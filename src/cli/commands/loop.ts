@@ -1,7 +1,6 @@
 import { InvalidArgumentError } from 'commander';
-import type { Cli } from '../cli.ts';
-import type { Define } from '../define.ts';
-import { addTaskOptions, labelled, type TaskFlags } from '../task-options.ts';
+import type { Cli, Define } from '../cli.ts';
+import { addTaskOptions, labelled, type TaskFlags } from '../options/task-options.ts';
 
 interface Flags extends TaskFlags {
   taskAgent?: string;
@@ -12,13 +11,16 @@ interface Flags extends TaskFlags {
 export const define: Define = (command, cli) => {
   addTaskOptions(
     command.description(
-      'Runs one task of a tasks file after the other, each by a program of its own: `halo task`, or the one that --task-agent names. It goes on until all are completed, a task needs a person, or a task is blocked.',
+      'Runs the tasks of a tasks file in order, each with a separate program: `halo task`, or the one given with --task-agent. Stops when all tasks are completed, a task needs a human, or a task is blocked.',
     ),
     'ralph-loop',
   )
-    .option('--task-agent <program>', 'what runs a task: with a slash a file of the workspace, else from the PATH')
+    .option(
+      '--task-agent <program>',
+      'the program that runs a task: a file of the workspace if it contains a slash, else from PATH',
+    )
     .option('--delay <seconds>', 'pause between two cycles', parseSeconds, 0)
-    .option('--loop [count]', 'most cycles; 0 or no number: until there is a reason to stop', parseCycles, 0)
+    .option('--loop [count]', 'maximum number of cycles (0 or no number: no limit)', parseCycles, 0)
     .addHelpText('after', HELP)
     .action((flags: Flags) => loop(flags, cli));
 };
@@ -29,10 +31,9 @@ Examples:
   halo loop --loop 3 --delay 10
   lever loop --tasks tasks.json --task-agent ./scripts/agent.sh
 
-The program gets --tasks, --task-id, --workspace, --prompt and --assignee. What its exit
-code means:
+The program gets --tasks, --task-id, --workspace, --prompt and --assignee. Its exit codes:
   0 next task        3 nothing to do, the loop ends with 0
-  4 needs a person   5, 6 cannot start   10, 11 blocked: the loop ends with that code
+  4 needs a human    5, 6 cannot start   10, 11 blocked: the loop ends with that code
   130 interrupted    above 11: next cycle; all others: the loop fails with that code
 
 See also: halo task, halo run`;
@@ -52,7 +53,7 @@ async function loop(flags: Flags, cli: Cli): Promise<void> {
     {
       log: labelled(flags.assignee, cli),
       onStop: (listener) =>
-        // A terminal's Ctrl-C reaches the task agent by itself; a second one would make it leave at once.
+        // A terminal sends Ctrl-C to the task agent as well; a second signal would make it exit immediately.
         cli.onStop((signal = 'SIGTERM') =>
           listener({ signal, passOn: signal === 'SIGTERM' || cli.stdin.isTTY !== true }),
         ),
@@ -63,10 +64,10 @@ async function loop(flags: Flags, cli: Cli): Promise<void> {
 function parseSeconds(text: string): number {
   const seconds = /^[0-9]+(\.[0-9]+)?$/.test(text) ? Number(text) : NaN;
   if (seconds <= 86_400) return seconds;
-  throw new InvalidArgumentError('It is a number of seconds from 0 to 86400.');
+  throw new InvalidArgumentError('It must be a number of seconds from 0 to 86400.');
 }
 
 function parseCycles(text: string): number {
   if (/^[0-9]+$/.test(text)) return Number(text);
-  throw new InvalidArgumentError('It is a whole number from 0 on.');
+  throw new InvalidArgumentError('It must be a whole number of at least 0.');
 }

@@ -1,7 +1,6 @@
-import type { Cli } from '../cli.ts';
-import type { Define } from '../define.ts';
+import type { Cli, Define } from '../cli.ts';
 import { addRunFilters, filterRuns, type RunFilter } from '../options/filter-runs.ts';
-import { noteMissingWorker } from '../note-missing-worker.ts';
+import { noteMissingWorker } from '../output/describe-waiting.ts';
 import { NO_RUNS, runTable } from '../output/run-table.ts';
 
 interface Flags extends RunFilter {
@@ -9,7 +8,7 @@ interface Flags extends RunFilter {
 }
 
 export const define: Define = (command, cli) => {
-  addRunFilters(command.description('Lists runs, newest first; by default all of them.'))
+  addRunFilters(command.description('Lists runs, newest first. Without filters, lists all runs.'))
     .option('--json', 'print the states of the runs as JSON')
     .addHelpText('after', HELP)
     .action((flags: Flags) => list(flags, cli));
@@ -28,7 +27,7 @@ async function list({ json, ...filter }: Flags, cli: Cli): Promise<void> {
   const all = await cli.withOperations((operations) => operations.list());
   const runs = await filterRuns(all, filter, cli);
   if (json) return cli.printJson(runs);
-  if (runs.length === 0) return cli.note(all.length === 0 ? NO_RUNS : `none of ${all.length} runs fits`);
+  if (runs.length === 0) return cli.note(all.length === 0 ? NO_RUNS : `None of the ${all.length} runs matches.`);
   await cli.print(...runTable(runs, cli));
   await noteMissingWorker(runs, cli);
 }

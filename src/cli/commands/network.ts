@@ -1,13 +1,12 @@
 import type { JournalEvent } from '../../core/journal/events.ts';
-import { reportNetwork, type NetworkProposal, type NetworkRow } from '../../core/journal/network-report.ts';
-import { safeLine } from '../../core/safe-text.ts';
+import { summarizeNetwork, type NetworkProposal, type NetworkRow } from '../../core/journal/network-report.ts';
+import { safeLine } from '../../core/text/safe-text.ts';
 import type { Tone } from '../../core/transcript/transcript-line.ts';
-import { formatSize } from '../../lib/size.ts';
-import { storyOf } from '../logs/attempt-files.ts';
-import type { Cli } from '../cli.ts';
-import type { Define } from '../define.ts';
+import { formatSize } from '../../lib/units.ts';
+import { storyOf } from '../../core/run/state.ts';
+import type { Cli, Define } from '../cli.ts';
 import { RUN_ARGUMENT } from '../options/resolve-run.ts';
-import { widthOf } from '../output/run-table.ts';
+import { terminalColumns } from '../output/run-table.ts';
 import { table, type Cell } from '../output/table.ts';
 
 interface Flags {
@@ -18,11 +17,11 @@ interface Flags {
 export const define: Define = (command, cli) => {
   command
     .description(
-      'Lists what a run asked the network for, story by story: what was served, what was refused and why. Proposes the smallest [network] settings that would let it through.',
+      'Lists the network requests of a run by story: served, refused with the reason, or failed. Proposes the smallest [network] settings that would allow them.',
     )
     .argument(...RUN_ARGUMENT)
-    .option('--story <id>', 'only what this story asked for')
-    .option('--json', 'print rows and proposal as JSON')
+    .option('--story <id>', 'only the requests of this story')
+    .option('--json', 'print the rows and the proposal as JSON')
     .addHelpText('after', HELP)
     .action((runId: string | undefined, flags: Flags) => network(runId, flags, cli));
 };
@@ -42,9 +41,9 @@ async function network(runId: string | undefined, { story, json }: Flags, cli: C
     if (story !== undefined) storyOf((await operations.get(id)).state, story);
     return all;
   });
-  const report = reportNetwork(events, story);
+  const report = summarizeNetwork(events, story);
   if (json) return cli.printJson(report);
-  if (report.rows.length === 0) return cli.note('nothing was asked for');
+  if (report.rows.length === 0) return cli.note('no network requests');
   await cli.print(
     ...rowTable(report.rows, cli),
     ...reasons(report.rows, cli),
@@ -69,7 +68,7 @@ function rowTable(rows: NetworkRow[], cli: Cli): string[] {
     { text: row.door },
     { text: `${safeLine(row.method, 20)} ${safeLine(row.target)}`, tone: TONES[row.outcome] },
   ]);
-  return table([heading, ...cells], { paint: cli.paint, width: widthOf(cli) });
+  return table([heading, ...cells], { paint: cli.paint, width: terminalColumns(cli) });
 }
 
 function reasons(rows: NetworkRow[], cli: Cli): string[] {
@@ -84,7 +83,7 @@ function proposalText({ allow, registries, agentRegistries }: NetworkProposal, c
   if (lines.length === 0) return [cli.paint('quiet', 'no [network] settings are needed')];
   const heading = cli.paint(
     'quiet',
-    '# the smallest settings for what was asked; look at each line before you allow it',
+    '# the smallest settings that allow these requests; check each line before you add it',
   );
   return [heading, '[network]', ...lines];
 }

@@ -1,50 +1,47 @@
-import { refuseTemplate } from '../../core/prd/prd-template.ts';
+import { assertFilledIn } from '../../core/prd/prd-template.ts';
 import type { Prd, Story } from '../../core/prd/prd.ts';
 import { storyText } from '../../core/prd/story-text.ts';
-import { inOrder } from '../../core/run/story-order.ts';
-import { safeLine } from '../../core/safe-text.ts';
+import { sortStories } from '../../core/run/story-order.ts';
+import { safeLine } from '../../core/text/safe-text.ts';
 import type { Tone } from '../../core/transcript/transcript-line.ts';
-import type { Cli } from '../cli.ts';
-import type { Define } from '../define.ts';
+import type { Cli, Define } from '../cli.ts';
 import { requireNamedPrd } from '../options/named-prds.ts';
 import { defineEdit } from '../prds/edit-prd.ts';
 import { defineList } from '../prds/list-prds.ts';
 import { defineNew } from '../prds/new-prd.ts';
 import { defineStatus } from '../prds/prd-status.ts';
-import { wrapToWidth } from '../../lib/width.ts';
+import { wrapWords } from '../../lib/string-width.ts';
 import { readPrd } from '../options/read-prd.ts';
-import { widthOf } from '../output/run-table.ts';
+import { terminalColumns } from '../output/run-table.ts';
 import { table } from '../output/table.ts';
 
 export const define: Define = (command, cli) => {
-  command
-    .description('Keeps PRDs under a name, and reads PRD files of all dialects, whoever wrote them.')
-    .addHelpText('after', HELP);
+  command.description('Manages named PRDs and reads PRD files of all dialects.').addHelpText('after', HELP);
   defineNew(command.command('new'), cli);
   defineList(command.command('list'), cli);
   defineEdit(command.command('edit'), cli);
   defineStatus(command.command('status'), cli);
   command
     .command('validate')
-    .summary('say how a PRD is read, or what is wrong with it')
+    .summary('show how a PRD is read, or its errors')
     .description(
-      'Shows which dialect a PRD is written in, its stories in the order in which they run, what else it says to agents (fields of stories, context of the whole), and everything that was normalised or ignored. What is ambiguous is refused with file, line and how to write it.',
+      'Shows the dialect of a PRD, its stories in the order in which they run, the other text that agents receive (fields of stories, context), and everything that was normalized or ignored. Ambiguous input is an error with file, line and a suggested fix.',
     )
     .helpOption('-h, --help', 'show help')
-    .argument('[prd]', 'the PRD file, the name of a PRD, or - for stdin; by default the only one with a name')
-    .option('--as <dialect>', 'check it by the rules of this dialect; those of daedalus for a name')
+    .argument('[prd]', 'the PRD file, the name of a PRD, or - for stdin (default: the only named PRD)')
+    .option('--as <dialect>', 'validate it as this dialect (named PRDs: daedalus)')
     .option('--json', 'print the PRD as halo sees it, as JSON')
     .addHelpText('after', VALIDATE_HELP)
     .action((file: string | undefined, flags: ValidateFlags) => validate(file, flags, cli));
   command
     .command('convert')
-    .summary('write a PRD anew in another dialect')
+    .summary('convert a PRD to another dialect')
     .description(
-      'Writes the PRD in another dialect to stdout. What the new file says otherwise, or has no place for, is listed on stderr; the file itself stays as it is.',
+      'Converts a PRD to another dialect and writes it to stdout. Lists on stderr what the new file expresses differently or cannot express. The original file is not changed.',
     )
     .helpOption('-h, --help', 'show help')
     .argument('<prd>', 'the PRD file, or - for stdin')
-    .requiredOption('--to <dialect>', 'the dialect of the new file')
+    .requiredOption('--to <dialect>', 'the dialect of the new file (required)')
     .addHelpText('after', CONVERT_HELP)
     .action((file: string, flags: { to: string }) => convert(file, flags.to, cli));
 };
@@ -71,7 +68,7 @@ Examples:
   halo prd validate tasks.md --json | jq '.stories[].title'
 
 Exit codes:
-  0 it can be run    6 it cannot, and why
+  0 valid    6 not valid
 
 See also: halo prd convert, halo run`;
 
@@ -81,7 +78,7 @@ Examples:
   halo prd convert prd.json --to markdown-checkbox
 
 Exit codes:
-  0 written    2 no such dialect    6 the PRD cannot be read, or the dialect cannot hold it
+  0 written    2 no such dialect    6 the PRD cannot be read, or the dialect cannot express it
 
 See also: halo prd validate`;
 
@@ -89,12 +86,12 @@ async function validate(wanted: string | undefined, flags: ValidateFlags, cli: C
   const file = wanted ?? (await requireNamedPrd(cli.cwd, undefined)).name;
   const { path, bytes } = await readPrd(file, cli);
   const prd = await cli.services.parsePrd({ path, bytes, as: flags.as });
-  refuseTemplate(prd, path);
+  assertFilledIn(prd, path);
   if (flags.json) return cli.printJson(prd);
-  await cli.print(...describe(prd), '', ...storyTable(prd.stories, cli), ...describeWarnings(prd, cli));
+  await cli.print(...summarizePrd(prd), '', ...storyTable(prd.stories, cli), ...describeWarnings(prd, cli));
 }
 
-function describe({ dialect, project, stories, context }: Prd): string[] {
+function summarizePrd({ dialect, project, stories, context }: Prd): string[] {
   const count = (status: Story['status']) => stories.filter((story) => story.status === status).length;
   const open = count('pending') + count('in_progress');
   const aside = count('blocked') + count('skipped');
@@ -114,21 +111,21 @@ function describe({ dialect, project, stories, context }: Prd): string[] {
   ];
 }
 
-/** Names of what agents are told besides, each once. */
+/** The labels of the other text that agents receive, without duplicates. */
 function listed(name: string, labels: string[]): string[] {
   const names = [...new Set(labels)].map((label) => safeLine(label, 40));
   if (names.length === 0) return [];
-  const more = names.length > MOST_NAMES ? ` and ${names.length - MOST_NAMES} more` : '';
-  return [`${name.padEnd(7)}  ${names.slice(0, MOST_NAMES).join(', ')}${more}`];
+  const more = names.length > MAX_NAMES ? ` and ${names.length - MAX_NAMES} more` : '';
+  return [`${name.padEnd(7)}  ${names.slice(0, MAX_NAMES).join(', ')}${more}`];
 }
 
-const MOST_NAMES = 12;
+const MAX_NAMES = 12;
 
 /** In the order in which they run. */
 function storyTable(stories: Story[], cli: Cli): string[] {
   if (stories.length === 0) return ['no stories'];
   const heading = ['STORY', 'STATUS', 'PRIORITY', 'CRITERIA', 'NEEDS', 'TITLE'].map((text) => ({ text }));
-  const rows = inOrder(stories).map(({ id, status, priority, acceptance, dependsOn, title }) => [
+  const rows = sortStories(stories).map(({ id, status, priority, acceptance, dependsOn, title }) => [
     { text: safeLine(id, 40), tone: 'strong' as Tone },
     { text: status, tone: TONES[status] },
     { text: priority === undefined ? '-' : String(priority) },
@@ -136,7 +133,7 @@ function storyTable(stories: Story[], cli: Cli): string[] {
     { text: dependsOn.length === 0 ? '-' : safeLine(dependsOn.join(', '), 30) },
     { text: safeLine(title) },
   ]);
-  return table([heading, ...rows], { paint: cli.paint, width: widthOf(cli) });
+  return table([heading, ...rows], { paint: cli.paint, width: terminalColumns(cli) });
 }
 
 const TONES: Record<Story['status'], Tone> = {
@@ -150,10 +147,10 @@ const TONES: Record<Story['status'], Tone> = {
 function describeWarnings({ warnings }: Prd, cli: Cli): string[] {
   if (warnings.length === 0) return [];
   const lines = warnings.flatMap((text) => {
-    const [first = '', ...others] = wrapToWidth(safeLine(text, 1000), (widthOf(cli) ?? 10_000) - 4);
+    const [first = '', ...others] = wrapWords(safeLine(text, 1000), (terminalColumns(cli) ?? 10_000) - 4);
     return [`  ${cli.paint('strong', '-')} ${first}`, ...others.map((line) => `    ${line}`)];
   });
-  return ['', 'Read with care:', ...lines];
+  return ['', 'Notes:', ...lines];
 }
 
 async function convert(file: string, to: string, cli: Cli): Promise<void> {

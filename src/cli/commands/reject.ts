@@ -1,6 +1,5 @@
-import { safeLine } from '../../core/safe-text.ts';
-import type { Cli } from '../cli.ts';
-import type { Define } from '../define.ts';
+import { safeLine } from '../../core/text/safe-text.ts';
+import type { Cli, Define } from '../cli.ts';
 import { RUN_ARGUMENT } from '../options/resolve-run.ts';
 
 interface Flags {
@@ -12,12 +11,12 @@ interface Flags {
 export const define: Define = (command, cli) => {
   command
     .description(
-      'Refuses the commit of a story that waits for a person. The run ends with APPROVAL_DENIED; what landed before stays. Without --story: says no to all that an ended run made, and `halo land` refuses it.',
+      'Rejects the commit of a story that is waiting for approval. The run ends with APPROVAL_DENIED; landed stories stay. Without --story, rejects the result of a finished run: `halo land` then refuses it.',
     )
     .argument(...RUN_ARGUMENT)
-    .option('--story <id>', 'the story that waits')
-    .option('--reason <text>', 'why, for the journal and the summary')
-    .option('--json', 'print story and commit as JSON')
+    .option('--story <id>', 'the story that is waiting')
+    .option('--reason <text>', 'the reason, for the journal and the summary')
+    .option('--json', 'print the story and the commit as JSON')
     .addHelpText('after', HELP)
     .action((runId: string | undefined, flags: Flags) => reject(runId, flags, cli));
 };
@@ -27,7 +26,7 @@ Examples:
   halo reject 2dhe --story US-002 --reason "CI must not get more rights"
 
 Exit codes:
-  0 refused    2 no such run or story    6 nothing waits, with the reason
+  0 rejected    2 no such run or story    6 nothing to reject
 
 See also: halo status, halo diff, halo approve`;
 

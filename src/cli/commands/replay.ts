@@ -1,9 +1,8 @@
 import type { Replayed } from '../../api/operations.ts';
-import { safeLine } from '../../core/safe-text.ts';
+import { safeLine } from '../../core/text/safe-text.ts';
 import { exitCodeOf } from '../../core/failure/stop-reason.ts';
 import { checkTable } from '../output/print-checks.ts';
-import type { Cli } from '../cli.ts';
-import type { Define } from '../define.ts';
+import type { Cli, Define } from '../cli.ts';
 import { RUN_ARGUMENT } from '../options/resolve-run.ts';
 import { parseCount, stoppable } from '../run/run-until-signal.ts';
 
@@ -16,11 +15,11 @@ interface Flags {
 export const define: Define = (command, cli) => {
   command
     .description(
-      'Does an attempt at a story again, without a model: the real agent runs in the same image on the same commit, with the answers of its cassette, and the gates judge what it made. Nothing lands. Says where the agent first did something else.',
+      'Repeats an attempt at a story without a model: the real agent runs in the same image on the same commit with the recorded answers of its cassette, and the gates check the result. Nothing lands. Reports the first request that differs from the recording.',
     )
     .argument(...RUN_ARGUMENT)
-    .requiredOption('--story <id>', 'the story')
-    .option('--attempt <n>', 'which attempt (default: the last one)', parseCount)
+    .requiredOption('--story <id>', 'the story (required)')
+    .option('--attempt <n>', 'the attempt (default: the last one)', parseCount)
     .option('--json', 'print the comparison as JSON')
     .addHelpText('after', HELP)
     .action((runId: string | undefined, flags: Flags) => replay(runId, flags, cli));
@@ -32,7 +31,7 @@ Examples:
   halo replay 2dhe --story US-002
 
 Exit codes:
-  0 ended as recorded    10 ended otherwise    2 no such run or story    5 cassette or image missing
+  0 ended as recorded    10 ended differently    2 no such run or story    5 cassette or image missing
 
 See also: halo verify, halo logs`;
 
@@ -45,13 +44,15 @@ async function replay(runId: string | undefined, { story, attempt, json }: Flags
   if (!same) cli.exitCode = exitCodeOf('GATE_FAILED');
   if (json) return cli.printJson(replayed);
   await cli.print(...page(replayed, cli), '');
-  await cli.print(same ? cli.paint('good', 'ended as recorded') : cli.paint('bad', 'did not end as recorded'));
+  await cli.print(
+    same ? cli.paint('good', 'ended as recorded') : cli.paint('bad', 'ended differently from the recording'),
+  );
 }
 
 function page({ story, attempt, divergence, checks }: Replayed, cli: Cli): string[] {
   return [
     `${cli.paint('strong', safeLine(story))}  attempt ${attempt}`,
     ...checkTable(checks, cli),
-    divergence === undefined ? 'Every request was as recorded.' : safeLine(divergence, 400),
+    divergence === undefined ? 'All requests match the recording.' : safeLine(divergence, 400),
   ];
 }

@@ -1,10 +1,9 @@
 import type { ResumeOptions } from '../../api/operations.ts';
-import type { Cli } from '../cli.ts';
-import type { Define } from '../define.ts';
+import type { Cli, Define } from '../cli.ts';
 import { addSettings, settingsFor, type SettingsFlags } from '../options/new-settings.ts';
 import { RUN_ARGUMENT } from '../options/resolve-run.ts';
 import { readPrd } from '../options/read-prd.ts';
-import { showSteered } from '../output/print-control-result.ts';
+import { printControlResult } from '../output/print-control-result.ts';
 
 interface Flags extends SettingsFlags {
   replan?: true | string;
@@ -14,10 +13,10 @@ interface Flags extends SettingsFlags {
 export const define: Define = (command, cli) => {
   const described = command
     .description(
-      'Lets a paused run go on where it was. When the PRD file asks for something else by now, that is refused, unless --replan takes it as it is: what landed stays, what changed or is new is done, what is gone is left out.',
+      'Resumes a paused run. If the PRD file has changed since, --replan is required: landed stories stay, changed and new stories are implemented, and removed stories are dropped.',
     )
     .argument(...RUN_ARGUMENT)
-    .option('--replan [prd]', 'take the PRD as it is now, or another file, - for stdin');
+    .option('--replan [prd]', 'use the current PRD file, or another one (- for stdin)');
   addSettings(described)
     .option('--json', 'print what changed as JSON')
     .addHelpText('after', HELP)
@@ -32,14 +31,14 @@ Examples:
   halo resume 2dhe -c limits.wall=90m
 
 Exit codes:
-  0 it goes on    2 no such run    6 it has ended, or the PRD has changed
+  0 resumed    2 no such run    6 the run has ended, or the PRD has changed
 
 See also: halo pause, halo retry`;
 
 async function resume(runId: string | undefined, { replan, json, ...settings }: Flags, cli: Cli): Promise<void> {
   const options = { ...(await readOptions(replan, cli)), ...(await settingsFor(settings, cli)) };
-  const steered = await cli.withRun(runId, (operations, runId) => operations.resume(runId, options));
-  await showSteered(steered, { word: 'resumed', json: json === true, cli });
+  const result = await cli.withRun(runId, (operations, runId) => operations.resume(runId, options));
+  await printControlResult(result, { word: 'resumed', json: json === true, cli });
 }
 
 async function readOptions(replan: Flags['replan'], cli: Cli): Promise<ResumeOptions> {

@@ -1,5 +1,5 @@
 import { addSettings, settingsFor, type SettingsFlags } from '../options/new-settings.ts';
-import { steeringCommand } from '../steering-command.ts';
+import { controlCommand } from '../options/control-command.ts';
 
 const HELP = `
 Examples:
@@ -7,16 +7,16 @@ Examples:
   halo retry 2dhe --story US-002
   halo retry 2dhe -c budget.story_usd=5 -c limits.wall=90m
 
-Settings count from the next attempt on; the journal keeps who changed them.
+Settings apply from the next attempt on; the journal records who changed them.
 
 Exit codes:
-  0 it goes on    2 no such run or story    6 there is nothing to retry
+  0 retried    2 no such run or story    6 nothing to retry
 
 See also: halo status, halo logs, halo resume`;
 
-export const define = steeringCommand<SettingsFlags>({
+export const define = controlCommand<SettingsFlags>({
   description:
-    'Lets a run that ended go on: what failed, was cancelled or asked for a person is done anew with fresh attempts, what landed stays. Or only one such story, also of a run that is going on.',
+    'Reopens a finished run: stories that failed, were cancelled or need a human start again with fresh attempts; landed stories stay. With --story, retries one such story, also in an active run.',
   help: HELP,
   word: 'retried',
   options: addSettings,

@@ -1,13 +1,16 @@
-import type { Cli } from '../cli.ts';
-import type { Define } from '../define.ts';
+import type { Cli, Define } from '../cli.ts';
 import { untilStopped } from '../run/run-until-signal.ts';
 
 export const define: Define = (command, cli) => {
   command
     .description(
-      'Serves the HTTP API, so that `halo submit`, `logs`, `status` and the others work from elsewhere. Each request needs a token: HALO_TOKEN, or one that is created once and kept in <HALO_HOME>/api-token.',
+      'Serves the HTTP API, so that `halo submit`, `logs`, `status` and other commands work from other machines. Every request needs a token: HALO_TOKEN, or the one that is generated once in <HALO_HOME>/api-token.',
     )
-    .option('--listen <host:port>', 'where to listen; beyond loopback only with HALO_TOKEN set', '127.0.0.1:7070')
+    .option(
+      '--listen <host:port>',
+      'the address to listen on; other than loopback only with HALO_TOKEN set',
+      '127.0.0.1:7070',
+    )
     .addHelpText('after', HELP)
     .action((flags: { listen: string }) => serve(flags.listen, cli));
 };

@@ -1,6 +1,5 @@
-import { storyOf } from '../logs/attempt-files.ts';
-import type { Cli } from '../cli.ts';
-import type { Define } from '../define.ts';
+import { storyOf } from '../../core/run/state.ts';
+import type { Cli, Define } from '../cli.ts';
 import { RUN_ARGUMENT } from '../options/resolve-run.ts';
 import { readReview } from '../output/review-run.ts';
 import { reviewText } from '../output/review-text.ts';
@@ -8,7 +7,7 @@ import { reviewText } from '../output/review-text.ts';
 export const define: Define = (command, cli) => {
   command
     .description(
-      'Shows each story of a run for review: its acceptance criteria, the tests and files that the agent names for each, checked against the test reports of the gates, the gates, what else changed, and what it cost.',
+      'Shows each story of a run for review: its acceptance criteria with the tests and files that the agent named for them (checked against the test reports of the gates), the gates, other changes, and the cost.',
     )
     .argument(...RUN_ARGUMENT)
     .argument('[story]', 'only this story')
@@ -25,7 +24,7 @@ Examples:
   halo show 2dhe US-001
   halo show 2dhe --json | jq '.stories[] | {id, doubts}'
 
-✓ a criterion whose tests ran, ? one without such a test, ! what deserves a second look.
+✓ criterion with tests that ran, ? criterion without such a test, ! needs a second look.
 
 Exit codes:
   0 shown    2 no such run or story

@@ -1,9 +1,8 @@
 import { Option } from 'commander';
 import type { BreakerView, ListedRun, Operations } from '../../api/operations.ts';
-import { safeLine } from '../../core/safe-text.ts';
-import type { Cli } from '../cli.ts';
-import type { Define } from '../define.ts';
-import { noteMissingWorker } from '../note-missing-worker.ts';
+import { safeLine } from '../../core/text/safe-text.ts';
+import type { Cli, Define } from '../cli.ts';
+import { noteMissingWorker } from '../output/describe-waiting.ts';
 import { NO_RUNS, runTable } from '../output/run-table.ts';
 import { statusPage } from '../output/status-page.ts';
 
@@ -17,14 +16,14 @@ interface Flags {
 export const define: Define = (command, cli) => {
   command
     .description(
-      'Shows the runs that are going on and the last few that ended; with a run id, that run story by story: verdict, attempts, time, commit, tokens, and what to do next.',
+      'Shows active and recent runs. With a run id, shows the stories of that run (verdict, attempts, time, commit), its token usage, and the next steps.',
     )
     .argument(
       '[runId]',
-      'a run: any unique part of its id, or @, -1, -2, … as counted from the newest of this repository',
+      'any unique part of a run id; @ or -1 for the newest run of this repository, -2 for the one before',
     )
     .option('--json', 'print the same as JSON')
-    .addOption(new Option('--watch', 'show it in place and renew it, until Ctrl-C').conflicts('json'))
+    .addOption(new Option('--watch', 'update the page in place until Ctrl-C').conflicts('json'))
     .addHelpText('after', HELP)
     .action((runId: string | undefined, flags: Flags) => status(runId, flags, cli));
 };
@@ -82,7 +81,7 @@ function tableOf({ runs }: All, cli: Cli): string[] {
   return runs.length === 0 ? [] : runTable(current(runs), cli);
 }
 
-/** What goes to stderr, except on a page that is drawn. */
+/** Written to stderr, except by `--watch`. */
 function notesOf({ runs, breakers }: All, cli: Cli): string[] {
   if (runs.length === 0) return [NO_RUNS];
   const shared = breakers.filter(({ key }) => !key.startsWith('run:'));

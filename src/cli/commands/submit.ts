@@ -2,11 +2,11 @@ import { resolve } from 'node:path';
 import type { Operations, Submitted, SubmitOptions } from '../../api/operations.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import { parsePriority } from '../../core/run/priority.ts';
-import { safeLine } from '../../core/safe-text.ts';
-import type { Cli } from '../cli.ts';
-import type { Define } from '../define.ts';
-import { findUsualPrd, readPrd } from '../options/read-prd.ts';
+import { safeLine } from '../../core/text/safe-text.ts';
+import type { Cli, Define } from '../cli.ts';
+import { resolveUsualPrd, readPrd } from '../options/read-prd.ts';
 import { addSettingOptions, ASK, collect, repoSource, settingsOf, type SettingFlags } from '../options/run-options.ts';
+import { defined } from '../../lib/guards.ts';
 
 interface Flags extends SettingFlags {
   repo?: string[];
@@ -23,18 +23,21 @@ export const define: Define = (command, cli) => {
   addSettingOptions(
     command
       .description(
-        'Queues a PRD for one or more repositories and prints one run id per line. Everything is checked first: either all runs are queued or none. Workers (`halo worker`, `halo up`) execute them.',
+        'Queues a PRD for one or more repositories and prints one run id per line. All input is validated first: either all runs are queued or none. Workers (`halo worker`, `halo up`) execute them.',
       )
-      .argument('[prd]', 'the PRD file, or - for stdin (default: the one in a usual place of the repository)')
-      .option('--repo <repo>', 'path or URL of a repository, by default the one here (repeatable)', collect)
-      .option('--batch <file>', 'the repositories of a batch file instead, each with its PRD')
-      .option('--priority <n>', 'high, normal, low or a number; smaller goes first', parsePriority)
-      .option('--after <runId>', 'start when that run ended with SUCCESS (repeatable)', collect)
-      .option('--key <key>', 'make the runs once, however often this key is submitted'),
+      .argument(
+        '[prd]',
+        'the PRD file or name, or - for stdin (default: prd.json or another default path, else the only named PRD)',
+      )
+      .option('--repo <repo>', 'path or URL of a repository (repeatable; default: the current one)', collect)
+      .option('--batch <file>', 'a batch file with repositories and their PRDs, instead of [prd] and --repo')
+      .option('--priority <n>', 'high, normal, low or a number; smaller runs first', parsePriority)
+      .option('--after <runId>', 'start after that run has ended with SUCCESS (repeatable)', collect)
+      .option('--key <key>', 'idempotency key: submit at most once per key'),
   )
     .option(...ASK)
     .option('--allow-dirty', 'accept uncommitted changes; they are not part of the run')
-    .option('--from-head', 'start from the checked-out commit, even if it lacks stories that the PRD calls done')
+    .option('--from-head', 'start from the checked-out commit, even if it lacks stories that the PRD marks as done')
     .option('--json', 'print the runs as JSON')
     .addHelpText('after', HELP)
     .action((prd: string | undefined, flags: Flags) => submit(prd, flags, cli));
@@ -52,7 +55,7 @@ Only run ids are written to stdout; everything else goes to stderr.
 
 Exit codes:
   0 queued                  2 wrong usage
-  5 something is missing    6 the PRD, the settings or a repository is not fit
+  5 something is missing    6 the PRD, the settings or a repository is invalid
 
 See also: halo run, halo worker, halo status, halo batch`;
 
@@ -60,21 +63,21 @@ async function submit(file: string | undefined, flags: Flags, cli: Cli): Promise
   const work = await prepare(file, flags, cli);
   const runs = await cli.withOperations(work);
   if (flags.json) return cli.printJson(runs);
-  // Runs that share a PRD share its warnings, too.
+  // Runs with the same PRD also share its warnings.
   const warnings = new Set(runs.flatMap((run) => run.warnings));
   for (const text of warnings) await cli.note(`${cli.paintErr('warn', 'warning:')} ${safeLine(text, 500)}`);
   for (const { runId, repo, unqueued } of runs)
     await cli.note(
       unqueued === undefined
         ? cli.paintErr('quiet', `queued ${runId} for ${safeLine(repo)}`)
-        : `${cli.paintErr('warn', 'kept')} ${runId} for ${safeLine(repo)}, not queued yet: ${safeLine(unqueued, 300)} A worker queues it as soon as it can.`,
+        : `${cli.paintErr('warn', 'saved')} ${runId} for ${safeLine(repo)}, not queued yet: ${safeLine(unqueued, 300)} A worker will queue it as soon as possible.`,
     );
   const batch = runs[0]?.batch;
   if (batch !== undefined) await cli.note(cli.paintErr('quiet', `halo batch ${batch} shows them together`));
   await cli.print(...runs.map(({ runId }) => runId));
 }
 
-/** Reads all files; what is asked of the operations then. */
+/** Reads all files, then returns the function that submits them. */
 async function prepare(
   file: string | undefined,
   flags: Flags,
@@ -85,14 +88,12 @@ async function prepare(
     set: settingsOf(flags),
     allowDirty: flags.allowDirty === true,
     ...(flags.fromHead && { fromHead: true }),
-    ...(flags.priority === undefined ? {} : { priority: flags.priority }),
-    ...(flags.after === undefined ? {} : { after: flags.after }),
-    ...(flags.key === undefined ? {} : { key: flags.key }),
+    ...defined({ priority: flags.priority, after: flags.after, key: flags.key }),
   };
   if (flags.batch !== undefined) {
     if (file !== undefined || flags.repo !== undefined)
-      throw new HaloError('USAGE', '--batch names repositories and PRDs: there is no room for others.', {
-        hint: 'Leave out the PRD and --repo, or --batch.',
+      throw new HaloError('USAGE', '--batch cannot be combined with a PRD or --repo.', {
+        hint: 'Remove the PRD and --repo, or --batch.',
       });
     const members = await cli.services.readBatch(resolve(cli.cwd, flags.batch));
     return (operations) => operations.submitBatch({ ...options, members });
@@ -100,9 +101,9 @@ async function prepare(
   const repos = (flags.repo ?? ['.']).map((repo) => repoSource(cli.cwd, repo));
   const [repo = '', ...others] = repos;
   if (file === undefined && others.length > 0)
-    throw new HaloError('USAGE', 'No PRD is named for these repositories.', {
-      hint: 'Name one for all of them, as in `halo submit prd.json`, or one for each in a batch file (--batch).',
+    throw new HaloError('USAGE', 'Several repositories need a PRD.', {
+      hint: 'Name one PRD for all of them, as in `halo submit prd.json`, or one for each in a batch file (--batch).',
     });
-  const prd = await readPrd(file ?? (await findUsualPrd(repo, cli)), cli);
+  const prd = await readPrd(file ?? (await resolveUsualPrd(repo, cli)), cli);
   return (operations) => operations.submit({ ...options, prd, repos });
 }

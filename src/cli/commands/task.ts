@@ -1,7 +1,6 @@
 import { HaloError } from '../../core/failure/errors.ts';
-import type { Cli } from '../cli.ts';
-import type { Define } from '../define.ts';
-import { addTaskOptions, labelled, type TaskFlags } from '../task-options.ts';
+import type { Cli, Define } from '../cli.ts';
+import { addTaskOptions, labelled, type TaskFlags } from '../options/task-options.ts';
 import { runHere } from '../run/local-run.ts';
 
 interface Flags extends TaskFlags {
@@ -14,13 +13,13 @@ export const define: Define = (command, cli) => {
   addTaskOptions(
     command
       .description(
-        'Runs one task of a tasks file as a run of its own: agent and checks in containers, the commit on the branch ralph/<task_id>, your branch fast-forwarded to it, and status and observability written back into the file. Tasks run in the order of the file.',
+        'Runs one task of a tasks file as a separate run: agent and gates in containers, the commit on the branch ralph/<task_id>, your branch fast-forwarded to it, and status and observability written back to the file. Tasks run in the order of the file.',
       )
       .option('--task-id <id>', 'run this task, which must be the first that is not completed')
       .option('--next', 'run the first task that is not completed (the default)'),
     'task-agent',
   )
-    .option('--reset-task', 'begin anew: status unstarted, no attempts')
+    .option('--reset-task', 'reset the task: status unstarted, no attempts')
     .addHelpText('after', HELP)
     .action((flags: Flags) => task(flags, cli));
 };
@@ -31,21 +30,21 @@ Examples:
   halo task --task-id T-3 --reset-task
   lever task --tasks tasks.json --workspace ../shop
 
-What proves a task is the first that the repository has of ./scripts/ci.sh, make ci,
-./tests/run.sh and pytest -q, else the gates of halo.toml. A task that changes that
-script, or the makefile, waits for a person.
+The gate of a task is the first of ./scripts/ci.sh, make ci, ./tests/run.sh and
+pytest -q that the repository has, else the gates of halo.toml. A task that changes
+that script or the makefile waits for approval.
 
 Exit codes:
-  0 completed              3 all are completed      4 needs a person
-  5 something is missing   6 cannot start, or another task is before it
-  10 no result             11 tried too often       12 not completed yet
+  0 completed              3 all are completed      4 needs a human
+  5 something is missing   6 cannot start, or another task comes first
+  10 no result             11 out of attempts       12 not completed yet
   2 wrong usage            130 stopped by Ctrl-C    1 infrastructure
 
 See also: halo loop, halo prd validate`;
 
 async function task(flags: Flags, cli: Cli): Promise<void> {
   if (flags.next && flags.taskId !== undefined)
-    throw new HaloError('USAGE', '--next and --task-id do not go together.', { hint: 'Leave one of them out.' });
+    throw new HaloError('USAGE', '--next and --task-id exclude each other.', { hint: 'Use one of them.' });
   cli.exitCode = await cli.services.performTask(
     {
       cwd: cli.cwd,

@@ -1,5 +1,4 @@
-import type { Cli } from '../cli.ts';
-import type { Define } from '../define.ts';
+import type { Cli, Define } from '../cli.ts';
 import { eventLine } from '../output/event-line.ts';
 import { parseCount, untilStopped } from '../run/run-until-signal.ts';
 
@@ -11,10 +10,14 @@ interface Flags {
 export const define: Define = (command, cli) => {
   command
     .description(
-      'Runs everything that one machine needs in one foreground process: Redis, the HTTP API and workers. It prints a line for each run and story that begins or ends.',
+      'Runs Redis, the HTTP API and workers in one foreground process. Prints a line for each run and story that starts or ends.',
     )
-    .option('--workers <n>', 'stories at a time', parseCount, 2)
-    .option('--listen <host:port>', 'where the API listens; beyond loopback only with HALO_TOKEN set', '127.0.0.1:7070')
+    .option('--workers <n>', 'number of stories to run in parallel', parseCount, 2)
+    .option(
+      '--listen <host:port>',
+      'the address of the API; other than loopback only with HALO_TOKEN set',
+      '127.0.0.1:7070',
+    )
     .addHelpText('after', HELP)
     .action((flags: Flags) => up(flags, cli));
 };
@@ -24,8 +27,8 @@ Examples:
   halo up
   halo up --workers 4 --listen 127.0.0.1:8080
 
-Redis is the one in HALO_REDIS_URL, else one that halo starts for itself. Ctrl-C
-stops all of it in good order, a second one at once.
+Uses the Redis at HALO_REDIS_URL, or starts its own. Ctrl-C shuts down cleanly; a
+second Ctrl-C exits immediately.
 
 See also: halo serve, halo worker, halo submit`;
 
@@ -38,8 +41,8 @@ async function up({ workers, listen }: Flags, cli: Cli): Promise<void> {
     try {
       const api = await cli.services.serveApi({ operations, listen });
       await cli.print(
-        `redis    ${redisUrl === undefined ? "halo's own" : withoutPassword(redisUrl)}`,
-        `workers  ${workers} ${workers === 1 ? 'story' : 'stories'} at a time`,
+        `redis    ${redisUrl === undefined ? "halo's own" : describeRedis(redisUrl)}`,
+        `workers  ${workers} ${workers === 1 ? 'story' : 'stories'} in parallel`,
         `api      ${api.url}`,
         `token    ${api.token}`,
         `home     ${home}`,
@@ -63,7 +66,7 @@ async function up({ workers, listen }: Flags, cli: Cli): Promise<void> {
   }
 }
 
-function withoutPassword(text: string): string {
+function describeRedis(text: string): string {
   const url = URL.parse(text);
   return url === null ? 'HALO_REDIS_URL' : `${url.protocol}//${url.host}${url.pathname}`;
 }

@@ -1,10 +1,9 @@
 import { resolve } from 'node:path';
 import type { Verified } from '../../api/runs/verify-commit.ts';
-import { safeLine } from '../../core/safe-text.ts';
+import { safeLine } from '../../core/text/safe-text.ts';
 import { exitCodeOf } from '../../core/failure/stop-reason.ts';
 import { checkTable } from '../output/print-checks.ts';
-import type { Cli } from '../cli.ts';
-import type { Define } from '../define.ts';
+import type { Cli, Define } from '../cli.ts';
 import { stoppable } from '../run/run-until-signal.ts';
 
 interface Flags {
@@ -16,11 +15,11 @@ interface Flags {
 export const define: Define = (command, cli) => {
   command
     .description(
-      'Proves landed commits again, on this machine: compares each with its record (refs/notes/halo), and the record with what confirms it: the run directory, a signature, the configuration of the commit’s base. Then runs its setup and gates in a clean container of the recorded image on exactly that tree.',
+      'Verifies landed commits on this machine. Compares each commit with its record (refs/notes/halo), and the record with the run directory, a signature or the configuration of the base commit. Then runs setup and gates on exactly that tree, in a clean container of the recorded image.',
     )
     .argument('<target>', 'a run, any unique part of its id, or a commit')
-    .option('--repo <path>', 'where a commit is looked for', '.')
-    .option('--trust-record', 'take settings from the record also where nothing here confirms them')
+    .option('--repo <path>', 'the repository of the commit', '.')
+    .option('--trust-record', 'use settings from the record even if nothing on this machine confirms them')
     .option('--json', 'print one commit per line as JSON')
     .addHelpText('after', HELP)
     .action((target: string, flags: Flags) => verify(target, flags, cli));

@@ -1,5 +1,5 @@
 import type { Command, Option } from 'commander';
-import { safeLine } from '../../core/safe-text.ts';
+import { safeLine } from '../../core/text/safe-text.ts';
 import type { Cli } from '../cli.ts';
 import { listPrdNames } from '../options/named-prds.ts';
 import { buildProgram } from '../program.ts';
@@ -9,7 +9,10 @@ interface Candidate {
   meaning: string;
 }
 
-/** Prints what may stand in place of the last word, one `word<tab>meaning` a line. Says nothing when a file is wanted. */
+/**
+ * Prints the possible completions of the last word, one `word<tab>meaning` per line. Prints nothing if a file is
+ * expected.
+ */
 export async function complete(words: string[], cli: Cli): Promise<number> {
   const current = words.at(-1) ?? '';
   const before = words.slice(0, -1);
@@ -22,7 +25,7 @@ export async function complete(words: string[], cli: Cli): Promise<number> {
   return 0;
 }
 
-/** The shell puts a word on its command line as it is: one with a blank, quote or dollar sign would be an order. */
+/** The shell inserts a word unquoted: one with a blank, quote or dollar sign would be interpreted. */
 const PLAIN = /^[\w.:@/+=-]+$/;
 
 async function candidates(before: string[], current: string, cli: Cli): Promise<Candidate[]> {
@@ -60,7 +63,7 @@ function optionsOf(command: Command): Candidate[] {
     .map((option) => ({ word: option.long ?? option.short ?? '', meaning: option.description }));
 }
 
-/** What may stand behind an option; nothing where that is a file or anything else. */
+/** The possible values of an option; none if it takes a file or any text. */
 async function valuesOf(option: Option, { before, cli }: { before: string[]; cli: Cli }): Promise<Candidate[]> {
   if (option.argChoices !== undefined) return option.argChoices.map((word) => ({ word, meaning: '' }));
   switch (option.long) {
@@ -78,14 +81,14 @@ async function valuesOf(option: Option, { before, cli }: { before: string[]; cli
   }
 }
 
-/** Of the run that the words before name, else of the newest one here. */
+/** For the run that the words before name, by default the newest one of this repository. */
 async function storyIds(before: readonly string[], cli: Cli): Promise<Candidate[]> {
   const [, named] = before.filter((word) => !word.startsWith('-'));
   const stories = await cli.withRun(named, async (operations, id) => (await operations.get(id)).state.stories);
   return stories.map(({ id, title }) => ({ word: id, meaning: title }));
 }
 
-/** A new PRD has a name that is not there yet. */
+/** A new PRD needs an unused name. */
 function takesPrdName(argument: string | undefined, command: Command): boolean {
   return argument === 'prd' || (argument === 'name' && command.name() !== 'new');
 }

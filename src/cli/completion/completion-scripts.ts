@@ -1,7 +1,9 @@
 export const SHELLS = ['bash', 'zsh', 'fish'] as const;
 export type Shell = (typeof SHELLS)[number];
 
-/** Scripts only carry words: what fits is known to the hidden `halo __complete`, one `word<tab>meaning` a line. */
+/**
+ * The scripts only pass words on: the hidden `halo __complete` finds the completions, one `word<tab>meaning` per line.
+ */
 export const COMPLETION_SCRIPTS: Record<Shell, string> = {
   bash: String.raw`# halo completion for bash: eval "$(halo completion bash)"
 _halo() {

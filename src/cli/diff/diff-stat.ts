@@ -1,20 +1,20 @@
-import { safeLine } from '../../core/safe-text.ts';
+import { safeLine } from '../../core/text/safe-text.ts';
 import type { Paint } from '../../core/transcript/transcript-line.ts';
-import { widthOf } from '../../lib/width.ts';
+import { stringWidth } from '../../lib/string-width.ts';
 import { changedFiles } from './changed-files.ts';
 
 const GRAPH_WIDTH = 30;
-const LONGEST_NAME = 400;
+const MAX_NAME_LENGTH = 400;
 
 /** The names of the files of a patch. */
 export function nameOnly(patch: Uint8Array): string[] {
-  return changedFiles(patch).map(({ path }) => safeLine(path, LONGEST_NAME));
+  return changedFiles(patch).map(({ path }) => safeLine(path, MAX_NAME_LENGTH));
 }
 
-/** The files of a patch with the number of changed lines, then their sum, as `git diff --stat`. */
+/** The files of a patch with their numbers of changed lines, then the sum, like `git diff --stat`. */
 export function statLines(patch: Uint8Array, paint: Paint): string[] {
-  const files = changedFiles(patch).map((file) => ({ ...file, name: safeLine(file.path, LONGEST_NAME) }));
-  const nameWidth = Math.max(0, ...files.map(({ name }) => widthOf(name)));
+  const files = changedFiles(patch).map((file) => ({ ...file, name: safeLine(file.path, MAX_NAME_LENGTH) }));
+  const nameWidth = Math.max(0, ...files.map(({ name }) => stringWidth(name)));
   const most = Math.max(1, ...files.map(({ added, removed }) => added + removed));
   const scale = (count: number) => (most <= GRAPH_WIDTH ? count : Math.ceil((count * GRAPH_WIDTH) / most));
   const digits = String(most).length;
@@ -24,7 +24,7 @@ export function statLines(patch: Uint8Array, paint: Paint): string[] {
   return [
     ...files.map(({ name, added, removed }) => {
       const graph = `${paint('good', '+'.repeat(scale(added)))}${paint('bad', '-'.repeat(scale(removed)))}`;
-      const space = ' '.repeat(nameWidth - widthOf(name));
+      const space = ' '.repeat(nameWidth - stringWidth(name));
       return ` ${name}${space} | ${String(added + removed).padStart(digits)} ${graph}`.trimEnd();
     }),
     ` ${[

@@ -1,23 +1,23 @@
 import { isUtf8 } from 'node:buffer';
 import { countHidden } from '../../core/text/hidden-characters.ts';
 import { collectHidden, type HiddenPlaces } from '../../core/text/hidden-places.ts';
-import { shapesIn } from '../../lib/secrets/token-patterns.ts';
+import { findTokenNames } from '../../lib/secrets/token-patterns.ts';
 
 export interface DiffLine {
   kind: 'head' | 'hunk' | 'added' | 'removed' | 'same';
-  /** Without its end. A byte that is no UTF-8 is a lone surrogate: `\udc00` plus the byte. */
+  /** Without its line end. A byte that is not UTF-8 is a lone surrogate: `\udc00` plus the byte. */
   text: string;
-  /** It ends with CR LF, as all lines of its file that are shown. */
+  /** The line ends with CR LF, like all lines of its file in the patch. */
   returns: boolean;
 }
 
-/** What a person who reads a diff should know before they decide. */
+/** Findings that a reviewer should know before a decision. */
 export interface Remarks {
   /** Hidden characters in added lines. */
   hidden: HiddenPlaces | undefined;
-  /** What added lines look like, with their places. */
+  /** Possible secrets in added lines, with their places. */
   suspects: Map<string, string[]>;
-  /** Files that the diff only names. */
+  /** Files that the diff names without their content. */
   binary: string[];
   /** Added lines that are very long. */
   long: string[];
@@ -30,7 +30,10 @@ export interface ReadDiff {
 
 const LONG_LINE = 1000;
 
-/** Reads a patch as git makes it. Its headers say how many lines of a file follow, so that no content passes for one. */
+/**
+ * Reads a git patch. The line counts of its headers separate headers from content, so that no content can pass for a
+ * header.
+ */
 export function readDiff(patch: Uint8Array): ReadDiff {
   const texts = decode(patch).split('\n');
   if (texts.at(-1) === '') texts.pop();
@@ -45,7 +48,7 @@ export function readDiff(patch: Uint8Array): ReadDiff {
     const characters = countHidden(text, { startsFile: number === 1 });
     if (characters > 0) hidden.add(file.path, number, characters);
     if (text.length > LONG_LINE) remarks.long.push(place);
-    for (const name of shapesIn(text)) {
+    for (const name of findTokenNames(text)) {
       const places = remarks.suspects.get(name);
       if (places === undefined) remarks.suspects.set(name, [place]);
       else places.push(place);
@@ -57,7 +60,7 @@ export function readDiff(patch: Uint8Array): ReadDiff {
     const line: DiffLine = { kind: isBody ? bodyKind(text) : 'head', text, returns: false };
     lines.push(line);
     if (text.startsWith('\\')) {
-      // The line before it has no end.
+      // The previous line has no line end.
       file.body.pop();
       continue;
     }
@@ -90,7 +93,7 @@ function bodyKind(text: string): DiffLine['kind'] {
   return text.startsWith('-') ? 'removed' : 'same';
 }
 
-/** Where all lines of a file end with CR LF, that is no news; else each return is one. */
+/** Marks carriage returns, unless every line of the file ends with CR LF. */
 function markReturns(body: DiffLine[]): void {
   if (!body.every(({ text }) => text.endsWith('\r'))) return;
   for (const line of body) {
@@ -99,7 +102,7 @@ function markReturns(body: DiffLine[]): void {
   }
 }
 
-/** The path in `b/path`, which git quotes where it holds control characters and ends with a tab where it holds blanks. */
+/** The path in `b/path`. git quotes a path with control characters, and adds a tab after one with blanks. */
 export function nameIn(text: string): string {
   const name = text.replace(/\t$/, '');
   const plain = /^"(.*)"$/.exec(name)?.[1]?.replace(/\\(["\\])/g, '$1') ?? name;
@@ -111,7 +114,7 @@ function binaryName(text: string): string {
   return nameIn(after === '/dev/null' ? before : after);
 }
 
-/** One character of UTF-8, or several of ASCII, in bytes. */
+/** One UTF-8 character, or several ASCII characters, as bytes. */
 const VALID = [
   '[\\x00-\\x7f]+|[\\xc2-\\xdf][\\x80-\\xbf]',
   '\\xe0[\\xa0-\\xbf][\\x80-\\xbf]|[\\xe1-\\xec\\xee\\xef][\\x80-\\xbf]{2}|\\xed[\\x80-\\x9f][\\x80-\\xbf]',

@@ -1,8 +1,8 @@
 import type { Operations } from '../../api/operations.ts';
 import { HaloError } from '../../core/failure/errors.ts';
-import type { RunState, StoryState } from '../../core/run-state.ts';
-import { safeLine } from '../../core/safe-text.ts';
-import { attemptOf, storyOf, type AttemptRef } from '../logs/attempt-files.ts';
+import { storyOf, type RunState, type StoryState } from '../../core/run/state.ts';
+import { safeLine } from '../../core/text/safe-text.ts';
+import { attemptOf, type StoryAttempt } from '../logs/attempt-files.ts';
 
 export interface WantedPatch {
   story?: string;
@@ -12,19 +12,19 @@ export interface WantedPatch {
 
 export interface Patches {
   patches: { patch: Buffer; heading?: string }[];
-  /** What a reader must know of them, e.g. that the change has not landed. */
+  /** Notes for the reader, e.g. that the change has not landed. */
   note?: string;
 }
 
 /**
- * The patch of a run or, by story, those of its landed stories. Of one story what it landed or, where it has not or an
- * attempt is named, what that attempt made. Throws STORY_NOT_FOUND, ARTIFACT_UNREADABLE, USAGE.
+ * The patch of a run or, by story, those of its landed stories. For a story: its landed commit, or the patch of
+ * `attempt` if that is given or the story has not landed. Throws STORY_NOT_FOUND, ARTIFACT_UNREADABLE, USAGE.
  */
 export async function readPatches(operations: Operations, runId: string, wanted: WantedPatch): Promise<Patches> {
   const { story: id, attempt, byStory } = wanted;
   if (byStory && (id ?? attempt) !== undefined)
-    throw new HaloError('USAGE', '--by-story shows all stories: it does not go with --story or --attempt.', {
-      hint: 'Leave one of them out.',
+    throw new HaloError('USAGE', '--by-story cannot be combined with --story or --attempt.', {
+      hint: 'Use one of them.',
     });
   const { state } = await operations.get(runId);
   if (byStory) return patchesByStory(operations, state);
@@ -32,7 +32,7 @@ export async function readPatches(operations: Operations, runId: string, wanted:
     const patch = await operations.diff(state.runId, undefined);
     const stuck = state.stories.find(({ progress, attempts }) => progress === 'failed' && attempts > 0);
     if (patch.length > 0 || stuck === undefined) return { patches: [{ patch }] };
-    const note = `nothing landed; what ${safeLine(stuck.id)} made: halo diff ${state.runId} --story ${safeLine(stuck.id)}`;
+    const note = `nothing landed; changes of ${safeLine(stuck.id)}: halo diff ${state.runId} --story ${safeLine(stuck.id)}`;
     return { patches: [{ patch }], note };
   }
   const story = id === undefined ? attemptOf(state, wanted).story : storyOf(state, id);
@@ -40,7 +40,7 @@ export async function readPatches(operations: Operations, runId: string, wanted:
   if (attempt === undefined && landed !== undefined)
     return { patches: [{ patch: await operations.diff(state.runId, story.id) }] };
   const ref = attemptOf(state, { ...wanted, story: story.id });
-  return { patches: [{ patch: await patchOf(operations, state, ref) }], note: standing(ref) };
+  return { patches: [{ patch: await patchOf(operations, state, ref) }], note: describeAttempt(ref) };
 }
 
 async function patchesByStory(operations: Operations, { runId, stories }: RunState): Promise<Patches> {
@@ -53,19 +53,19 @@ async function patchesByStory(operations: Operations, { runId, stories }: RunSta
   return { patches };
 }
 
-/** What an attempt made, as it came through the import. */
-async function patchOf(operations: Operations, { runId }: RunState, { story, attempt }: AttemptRef): Promise<Buffer> {
+/** The patch of an attempt, as imported. */
+async function patchOf(operations: Operations, { runId }: RunState, { story, attempt }: StoryAttempt): Promise<Buffer> {
   const path = `${story.key}/${attempt}/diff.patch`;
   if ((await operations.artifacts(runId)).some((artifact) => artifact.path === path))
     return operations.artifact(runId, path);
   const which = `Attempt ${attempt} at story ${story.id}`;
-  throw new HaloError('ARTIFACT_UNREADABLE', `${which} left no diff: it did not come as far as the import.`, {
-    hint: `\`halo logs ${runId} --story ${story.id} --attempt ${attempt}\` shows what it did.`,
+  throw new HaloError('ARTIFACT_UNREADABLE', `${which} left no diff: it did not reach the import phase.`, {
+    hint: `Run \`halo logs ${runId} --story ${story.id} --attempt ${attempt}\` to see what it did.`,
   });
 }
 
 /** E.g. `not landed: attempt 3 of 3, GATE_FAILED`. */
-function standing({ story, attempt }: AttemptRef): string {
+function describeAttempt({ story, attempt }: StoryAttempt): string {
   const isLast = attempt === story.attempts;
   const how = isLast ? endOf(story) : '';
   const landed = isLast && story.commit !== undefined ? 'landed' : 'not landed';
@@ -73,6 +73,6 @@ function standing({ story, attempt }: AttemptRef): string {
 }
 
 function endOf({ progress, stopReason }: StoryState): string {
-  if (progress === 'in_progress') return ', under way';
+  if (progress === 'in_progress') return ', in progress';
   return stopReason === undefined || stopReason === 'SUCCESS' ? '' : `, ${stopReason}`;
 }

@@ -1,19 +1,19 @@
 import type { ListedRun, Operations } from '../../api/operations.ts';
-import type { RunState } from '../../core/run-state.ts';
+import type { RunState } from '../../core/run/state.ts';
 import { findBatch, groupRuns } from '../options/batches.ts';
 import type { Cli } from '../cli.ts';
 import { resolveRun } from '../options/resolve-run.ts';
 
 export interface NamedRuns {
   references: readonly string[];
-  /** A batch, by the start of its id. */
+  /** A batch, by a prefix of its id. */
   batch?: string;
   follow?: true;
 }
 
 /**
- * The runs that a person means, oldest first where they did not name them one by one. Who follows without a name follows
- * all runs that have not ended or, when there is none, the newest of this repository. Throws RUN_NOT_FOUND.
+ * The runs to show: the named ones in their order, others oldest first. Following without a name means all runs that
+ * have not ended or, if there are none, the newest of this repository. Throws RUN_NOT_FOUND.
  */
 export async function namedRuns(
   operations: Operations,

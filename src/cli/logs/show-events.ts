@@ -1,11 +1,11 @@
 import type { Operations } from '../../api/operations.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import type { JournalEvent } from '../../core/journal/events.ts';
-import type { RunState } from '../../core/run-state.ts';
-import { safeJson, safeLine } from '../../core/safe-text.ts';
-import { EXCERPT, WHOLE } from '../../core/transcript-text.ts';
-import { fitToWidth } from '../../lib/width.ts';
-import { storyOf } from './attempt-files.ts';
+import type { RunState } from '../../core/run/state.ts';
+import { safeJson, safeLine } from '../../core/text/safe-text.ts';
+import { EXCERPT, WHOLE } from '../../core/transcript/excerpt.ts';
+import { padToWidth } from '../../lib/string-width.ts';
+import { storyOf } from '../../core/run/state.ts';
 import type { Cli } from '../cli.ts';
 import { transcriptLines } from './transcript-lines.ts';
 
@@ -16,12 +16,12 @@ export interface ShowEvents {
   follow: boolean;
   story?: string;
   attempt?: number;
-  /** ISO 8601: what came before it is left out. */
+  /** ISO 8601: earlier events are omitted. */
   since: string | undefined;
-  /** So many of the last lines of each run; with `follow`, of what is there at the beginning. */
+  /** The maximum number of last lines per run; with `follow`, of the existing lines. */
   tail?: number;
   json: boolean;
-  /** Nothing is shortened, and whole logs of setup and gates are shown. */
+  /** Nothing is truncated, and complete logs of setup and gates are shown. */
   full: boolean;
   timestamps: boolean;
 }
@@ -37,8 +37,8 @@ interface Source {
 const NAME_WIDTH = 24;
 
 /**
- * Prints what happened in runs: of several, in the order of time, and with the run in front of each line. Then, to
- * follow them, what happens until all have ended. Throws STORY_NOT_FOUND when none of the runs has the story.
+ * Prints the events of runs; those of several runs in the order of time, with the run at the start of each line. With
+ * `follow`, continues until all runs have ended. Throws STORY_NOT_FOUND if none of the runs has the story.
  */
 export async function showEvents(options: ShowEvents, cli: Cli): Promise<void> {
   const { story, follow, signal, tail } = options;
@@ -75,7 +75,7 @@ function keep(kept: { source: Source; line: string }[], source: Source, lines: s
   }
 }
 
-/** What the journals hold, the earliest first. */
+/** The existing events of the journals, earliest first. */
 async function* inOrder(
   sources: readonly Source[],
   { operations, signal }: ShowEvents,
@@ -101,13 +101,13 @@ async function* inOrder(
   }
 }
 
-/** What stands in front of the lines of a run: nothing where there is only one. */
+/** The prefix of the lines of a run; empty if there is only one run. */
 function namer(runs: readonly RunState[], cli: Cli): (run: RunState) => string {
   if (runs.length === 1) return () => '';
-  // The end of an id is where ids of one day differ.
+  // Ids of one day differ only at their end.
   const text = ({ project, runId }: RunState) => `${safeLine(project, NAME_WIDTH - 9)} ${runId.slice(-6)}`;
   const width = Math.max(...runs.map((run) => text(run).length));
-  return (run) => `${cli.paint('strong', fitToWidth(text(run), width))} ${cli.paint('quiet', '|')} `;
+  return (run) => `${cli.paint('strong', padToWidth(text(run), width))} ${cli.paint('quiet', '|')} `;
 }
 
 function openLines(run: RunState, name: string, options: ShowEvents, cli: Cli): Source['linesOf'] {
@@ -135,7 +135,7 @@ function openLines(run: RunState, name: string, options: ShowEvents, cli: Cli): 
   };
 }
 
-/** The end of a command with all that it printed, where that is still there. */
+/** The last event of a command, with its complete output if that still exists. */
 async function withWholeLog(event: JournalEvent, run: RunState, operations: Operations): Promise<JournalEvent> {
   if (event.type !== 'gate.ended' && event.type !== 'setup.ended') return event;
   const key = run.stories.find(({ id }) => id === event.story)?.key;

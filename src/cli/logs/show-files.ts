@@ -1,5 +1,5 @@
 import type { Operations } from '../../api/operations.ts';
-import { safeOutput } from '../../core/safe-text.ts';
+import { safeOutput } from '../../core/text/safe-text.ts';
 import { attemptOf, pathsOf, type WantedFiles } from './attempt-files.ts';
 import type { Cli } from '../cli.ts';
 
@@ -7,13 +7,13 @@ export interface ShowFiles {
   operations: Operations;
   runId: string;
   wanted: WantedFiles;
-  /** Byte for byte, unless stdout is a terminal. */
+  /** Prints bytes unchanged, unless stdout is a terminal. */
   exact: boolean;
-  /** So many of the last lines of each. */
+  /** The maximum number of last lines per file. */
   tail: number | undefined;
 }
 
-/** Prints files of an attempt, several with their names above them, and says on stderr which attempt it is. */
+/** Prints files of an attempt, with their names if there are several, and names the attempt on stderr. */
 export async function showFiles({ operations, runId, wanted, exact, tail }: ShowFiles, cli: Cli): Promise<void> {
   const { state } = await operations.get(runId);
   const ref = attemptOf(state, wanted);
@@ -27,7 +27,7 @@ export async function showFiles({ operations, runId, wanted, exact, tail }: Show
   }
 }
 
-/** The end of a file, cut at the beginning of a line. */
+/** The end of a file, from the beginning of a line. */
 function lastLines(bytes: Buffer, count: number | undefined): Buffer {
   if (count === undefined) return bytes;
   if (count === 0) return bytes.subarray(bytes.length);
@@ -39,7 +39,7 @@ function lastLines(bytes: Buffer, count: number | undefined): Buffer {
 
 const NEWLINE = 0x0a;
 
-/** With an end to its last line. */
+/** Adds a line end to the last line. */
 function ended(text: string): string {
   return text === '' || text.endsWith('\n') ? text : `${text}\n`;
 }

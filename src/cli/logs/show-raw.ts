@@ -10,7 +10,7 @@ export interface ShowRaw {
   signal: AbortSignal;
 }
 
-/** Prints the agents' own output: byte for byte, or made safe where stdout is a terminal. */
+/** Prints the agents' raw output: unchanged, or made safe if stdout is a terminal. */
 export async function showRaw({ operations, runId, story, follow, signal }: ShowRaw, cli: Cli): Promise<void> {
   const chunks = operations.raw(runId, { storyId: story, follow, signal });
   if (!cli.terminal.shown) {

@@ -1,5 +1,5 @@
 import { HaloError } from '../../core/failure/errors.ts';
-import type { RunState } from '../../core/run-state.ts';
+import type { RunState } from '../../core/run/state.ts';
 
 /** The batches, newest first, each in the order in which its runs run. */
 export function groupRuns(runs: readonly RunState[]): Map<string, RunState[]> {
@@ -23,6 +23,6 @@ export function findBatch(batches: ReadonlyMap<string, RunState[]>, prefix: stri
   if (only !== undefined && found.length === 1) return only;
   const what = only === undefined ? 'There is no batch' : `${found.length} batches begin with`;
   throw new HaloError('RUN_NOT_FOUND', `${what} ${JSON.stringify(prefix.slice(0, 64))}.`, {
-    hint: '`halo batch` lists them.',
+    hint: 'Run `halo batch` to list them.',
   });
 }

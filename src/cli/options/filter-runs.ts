@@ -2,10 +2,11 @@ import type { Command } from 'commander';
 import { InvalidArgumentError } from 'commander';
 import type { ListedRun } from '../../api/operations.ts';
 import type { Cli } from '../cli.ts';
+import { STOP_REASONS } from '../../core/failure/stop-reason.ts';
 import { repoSource } from './run-options.ts';
 import { stateText } from '../output/run-table.ts';
 
-/** Options that choose among runs. */
+/** Options that select runs. */
 export interface RunFilter {
   state?: string;
   repo?: string;
@@ -16,14 +17,14 @@ export interface RunFilter {
 
 export function addRunFilters(command: Command): Command {
   return command
-    .option('--state <state>', 'only runs in this state, as the list shows it, e.g. running, queued, ended, SUCCESS')
-    .option('--repo <path>', 'only runs of this repository: its path, address or the name of its folder')
+    .option('--state <state>', 'only runs in this state, e.g. running, queued, ended, failed, SUCCESS', parseState)
+    .option('--repo <path>', 'only runs of this repository: its path, URL or directory name')
     .option('--user <name>', 'only runs of this user')
     .option('--mine', 'only your own runs')
-    .option('--limit <n>', 'only the newest of them', parseLimit);
+    .option('--limit <n>', 'only the newest n runs', parseLimit);
 }
 
-/** The runs that fit all that is asked for, in their order. */
+/** The runs that match all filters, in their order. */
 export async function filterRuns(runs: readonly ListedRun[], filter: RunFilter, cli: Cli): Promise<ListedRun[]> {
   const { state, repo, limit } = filter;
   const user = filter.mine === undefined ? filter.user : await cli.services.userName();
@@ -36,9 +37,25 @@ export async function filterRuns(runs: readonly ListedRun[], filter: RunFilter, 
   return limit === undefined ? chosen : chosen.slice(0, limit);
 }
 
-/** By its status, its stop reason, or any word that the list shows. */
+const NOT_FAILED: readonly ListedRun['stopReason'][] = ['SUCCESS', 'NEEDS_HUMAN', 'APPROVAL_DENIED', 'USER_ABORT'];
+
+/** Status words, the words that a list adds to them, and results of ended runs. */
+const STATES = [
+  ...['queued', 'running', 'waiting', 'pausing', 'paused', 'blocked', 'ended', 'failed'],
+  ...['landed', 'approved', 'rejected', 'waiting for approval'],
+  ...Object.keys(STOP_REASONS),
+];
+
+function parseState(text: string): string {
+  if (STATES.some((state) => state.toLowerCase() === text.toLowerCase())) return text;
+  const words = STATES.filter((state) => state === state.toLowerCase());
+  throw new InvalidArgumentError(`It must be a stop reason or one of: ${words.join(', ')}.`);
+}
+
+/** Matches the status, the stop reason, or any word that the list shows. */
 function isInState(run: ListedRun, state: string): boolean {
   const wanted = state.toLowerCase();
+  if (wanted === 'failed') return run.status === 'ended' && !NOT_FAILED.includes(run.stopReason);
   const words = [run.status, run.stopReason ?? '', ...stateText(run).split(/[,:] /)];
   return words.some((word) => word.toLowerCase() === wanted);
 }
@@ -49,5 +66,5 @@ function isOf({ repo: { source } }: ListedRun, repo: string, cwd: string): boole
 
 function parseLimit(text: string): number {
   if (/^[1-9][0-9]{0,5}$/.test(text)) return Number(text);
-  throw new InvalidArgumentError('It must be a whole number from 1 on.');
+  throw new InvalidArgumentError('It must be a whole number of at least 1.');
 }

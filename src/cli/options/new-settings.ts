@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
 import type { NewSettings } from '../../api/operations.ts';
-import { amendedKeys, provingKeys } from '../../config/amend.ts';
+import { parseAmendedKeys, findKeysNeedingApproval } from '../../config/amend.ts';
 import { HaloError } from '../../core/failure/errors.ts';
-import { safeLine } from '../../core/safe-text.ts';
-import { askPerson } from '../ask-person.ts';
+import { safeLine } from '../../core/text/safe-text.ts';
+import { askPerson } from '../run/run-until-signal.ts';
 import type { Cli } from '../cli.ts';
 import { collect } from './run-options.ts';
 
@@ -12,7 +12,7 @@ export interface SettingsFlags {
   yes?: true;
 }
 
-/** Adds the options by which a run that is there gets other settings. */
+/** Adds the options that change the settings of an existing run. */
 export function addSettings(command: Command): Command {
   return command
     .option(
@@ -20,21 +20,24 @@ export function addSettings(command: Command): Command {
       'change a limit, budget, retry, model.name, gates or image (repeatable)',
       collect,
     )
-    .option('-y, --yes', 'say yes to other gates or another image without being asked');
+    .option('-y, --yes', 'change gates or image without being asked');
 }
 
-/** The settings of the flags, once the person at the terminal has said yes where one is needed. Throws USAGE, CONFIG_INVALID. */
+/** The settings of the flags, after the user has confirmed them if necessary. Throws USAGE, CONFIG_INVALID. */
 export async function settingsFor({ config: set, yes }: SettingsFlags, cli: Cli): Promise<NewSettings> {
   if (set === undefined) return {};
-  const proving = provingKeys(amendedKeys(set));
+  const proving = findKeysNeedingApproval(parseAmendedKeys(set));
   if (proving.length === 0 || yes) return { set, ...(yes && { yes }) };
   const what = proving.join(' and ');
   if (cli.ask !== undefined) {
     await cli.note(...set.map((setting) => `  ${safeLine(setting, 500)}`));
-    const answer = await askPerson(`${what} decide what proves the stories. Change? [y]es, anything else: no  `, cli);
+    const answer = await askPerson(
+      `This changes the checks that stories must pass (${what}). Continue? [y]es, anything else: no  `,
+      cli,
+    );
     if (answer === 'y' || answer === 'yes') return { set, yes: true };
   }
-  throw new HaloError('USAGE', `The run is as it was: ${what} decide what proves its stories.`, {
-    hint: 'Say yes to the change with --yes.',
+  throw new HaloError('USAGE', `Nothing was changed: ${what} needs confirmation.`, {
+    hint: 'Confirm the change with --yes.',
   });
 }

@@ -2,18 +2,18 @@ import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { HaloError } from '../../core/failure/errors.ts';
-import { safeLine } from '../../core/safe-text.ts';
-import { readRegularFile, readStream } from '../../lib/read-file.ts';
+import { safeLine } from '../../core/text/safe-text.ts';
+import { readRegularFile, readStream } from '../../lib/fs.ts';
 import type { Cli } from '../cli.ts';
 import { findNamedPrd } from './named-prds.ts';
-import { findRepository } from './resolve-run.ts';
-import type { World } from '../process-io.ts';
+import { resolveRepository } from './resolve-run.ts';
+import type { ProcessIo } from '../process-io.ts';
 
-/** Where relative paths start, and what `-` is. */
-type Input = Pick<World, 'stdin' | 'cwd'>;
+/** The start of relative paths, and the input for `-`. */
+type Input = Pick<ProcessIo, 'stdin' | 'cwd'>;
 
-/** More than any PRD may have, whose own limit has words of its own. */
-const MOST_BYTES = 8 * 1024 * 1024;
+/** Higher than the limit for PRDs, whose check reports its own error. */
+const MAX_BYTES = 8 * 1024 * 1024;
 
 interface InputFile {
   path: string;
@@ -21,35 +21,35 @@ interface InputFile {
 }
 
 /** The PRD's path and bytes; `-` is stdin, and a name is a PRD of this project. Throws PRD_UNREADABLE and USAGE. */
-export async function readPrd(file: string, world: Input): Promise<InputFile> {
-  const hint = 'Name the PRD file, e.g. `halo run prd.json`, or a PRD of `halo prd list`.';
-  const named = file === '-' ? undefined : await findByName(file, world.cwd);
-  return readInput(named ?? file, { what: 'PRD', hint }, world);
+export async function readPrd(file: string, io: Input): Promise<InputFile> {
+  const hint = 'Pass a PRD file, e.g. `halo run prd.json`, or a name from `halo prd list`.';
+  const named = file === '-' ? undefined : await findByName(file, io.cwd);
+  return readInput(named ?? file, { what: 'PRD', hint }, io);
 }
 
-/** The path of the PRD that a repository has in a usual place, which is named on stderr. Throws PRD_UNREADABLE. */
-export async function findUsualPrd(repo: string, cli: Cli): Promise<string> {
-  const here = repo === cli.cwd ? await findRepository(cli.cwd) : repo;
-  const hint = 'Name the PRD, e.g. `halo run tasks.md`, or write one: `halo prd new <name>`.';
+/** The path of the PRD in a usual place of the repository; names it on stderr. Throws PRD_UNREADABLE. */
+export async function resolveUsualPrd(repo: string, cli: Cli): Promise<string> {
+  const here = repo === cli.cwd ? await resolveRepository(cli.cwd) : repo;
+  const hint = 'Pass a PRD file, e.g. `halo run tasks.md`, or create a PRD with `halo prd new <name>`.';
   const path = await cli.services.discoverPrd({ repo: here, hint });
   await cli.note(cli.paintErr('quiet', `PRD ${safeLine(path)}`));
   return path;
 }
 
-/** A document that is to become a PRD; `-` is stdin. Throws PRD_UNREADABLE. */
-export async function readDocument(file: string, world: Input): Promise<InputFile> {
-  return readInput(file, { what: 'document', hint: 'Name a text file, e.g. `halo import idea.md`.' }, world);
+/** A document to convert into a PRD; `-` is stdin. Throws PRD_UNREADABLE. */
+export async function readDocument(file: string, io: Input): Promise<InputFile> {
+  return readInput(file, { what: 'document', hint: 'Pass a text file, e.g. `halo import idea.md`.' }, io);
 }
 
-async function readInput(file: string, { what, hint }: { what: string; hint: string }, world: Input) {
+async function readInput(file: string, { what, hint }: { what: string; hint: string }, io: Input) {
   if (file === '')
-    throw new HaloError('USAGE', `The ${what} has an empty name.`, { hint: 'Is a variable of your script not set?' });
-  const path = file === '-' ? file : resolve(world.cwd, file);
+    throw new HaloError('USAGE', `The name of the ${what} is empty.`, { hint: 'Check for an empty shell variable.' });
+  const path = file === '-' ? file : resolve(io.cwd, file);
   try {
-    if (file === '-') return await readPipe(world.stdin);
-    // `<(command)` of a shell, or /dev/stdin: no file that could be read again, or written.
+    if (file === '-') return await readPipe(io.stdin);
+    // `<(command)` of a shell, or /dev/stdin: it cannot be read again or written.
     if ((await stat(path)).isFIFO()) return await readPipe(createReadStream(path));
-    return { path, bytes: new Uint8Array(await readRegularFile(path, MOST_BYTES)) };
+    return { path, bytes: new Uint8Array(await readRegularFile(path, MAX_BYTES)) };
   } catch (cause) {
     const { code, message } = cause as NodeJS.ErrnoException;
     if (code === 'ENOENT') throw new HaloError('PRD_UNREADABLE', `There is no file ${path}.`, { hint, cause });
@@ -57,7 +57,7 @@ async function readInput(file: string, { what, hint }: { what: string; hint: str
       'PRD_UNREADABLE',
       `The ${what} ${path} cannot be read: ${code === undefined ? message : (REASONS[code] ?? code)}.`,
       {
-        hint: `Name a ${what} that you may read.`,
+        hint: code === 'EISDIR' ? `Pass a file in it.` : `Name a ${what} that you may read.`,
         cause,
       },
     );
@@ -77,11 +77,11 @@ async function findByName(word: string, cwd: string): Promise<string | undefined
     () => false,
   );
   if (!isFile) return named;
-  throw new HaloError('USAGE', `${word} is a file here and the name of a PRD.`, {
-    hint: `Say ./${word} for the file, or ${named} for the PRD.`,
+  throw new HaloError('USAGE', `"${word}" is both a file and the name of a PRD.`, {
+    hint: `Use ./${word} for the file, or ${named} for the PRD.`,
   });
 }
 
 async function readPipe(stream: AsyncIterable<Uint8Array>): Promise<InputFile> {
-  return { path: '-', bytes: new Uint8Array(await readStream(stream, MOST_BYTES)) };
+  return { path: '-', bytes: new Uint8Array(await readStream(stream, MAX_BYTES)) };
 }

@@ -2,7 +2,7 @@ import { realpath, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Operations } from '../../api/operations.ts';
 import { HaloError } from '../../core/failure/errors.ts';
-import type { Cli } from '../cli.ts';
+import type { Paint } from '../../core/transcript/transcript-line.ts';
 
 /** The argument of every command about one run. */
 export const RUN_ARGUMENT = [
@@ -10,14 +10,23 @@ export const RUN_ARGUMENT = [
   'any unique part of a run id; @ or -1 for the newest run of this repository (default), -2 for the one before',
 ] as const;
 
+interface Caller {
+  /** Absolute. */
+  cwd: string;
+  paintErr: Paint;
+  /** Writes lines to stderr. */
+  note(...lines: string[]): Promise<void>;
+}
+
 /**
- * The run that a person means, as an id or a part of one for the operations. Without a reference, and for `@` and `-N`,
- * it is one of the repository that `cwd` is in, counted from the newest, and is named on stderr. Throws RUN_NOT_FOUND.
+ * Returns the id, or part of an id, by which the operations find the run. Without a reference, and for `@` and `-N`,
+ * this is a run of the repository that contains `cwd`, counted from the newest; its id is printed on stderr. Throws
+ * RUN_NOT_FOUND.
  */
-export async function resolveRun(operations: Operations, reference: string | undefined, cli: Cli): Promise<string> {
+export async function resolveRun(operations: Operations, reference: string | undefined, cli: Caller): Promise<string> {
   const place = placeFromNewest(reference);
   if (place === undefined) return reference ?? '';
-  const repository = await findRepository(cli.cwd);
+  const repository = await resolveRepository(cli.cwd);
   const runs = (await operations.list()).filter(({ repo }) => repo.source === repository);
   const run = runs[place];
   if (run !== undefined) {
@@ -25,9 +34,13 @@ export async function resolveRun(operations: Operations, reference: string | und
     return run.runId;
   }
   const found =
-    runs.length === 0 ? 'No run has' : runs.length === 1 ? 'Only one run has' : `Only ${runs.length} runs have`;
-  throw new HaloError('RUN_NOT_FOUND', `${found} been made in ${repository}.`, {
-    hint: 'Name a run by its id: `halo ls` lists all runs.',
+    runs.length === 0
+      ? 'There is no run'
+      : runs.length === 1
+        ? 'There is only one run'
+        : `There are only ${runs.length} runs`;
+  throw new HaloError('RUN_NOT_FOUND', `${found} of ${repository}.`, {
+    hint: 'Pass a run id. Run `halo ls` to list all runs.',
   });
 }
 
@@ -37,8 +50,10 @@ function placeFromNewest(reference: string | undefined): number | undefined {
   return /^@?-[1-9]\d{0,3}$/.test(reference) ? Number(reference.replace(/^@?-/, '')) - 1 : undefined;
 }
 
-/** The top of the checkout that a folder is in, or the folder itself; links are resolved, as in the journal of a run. */
-export async function findRepository(folder: string): Promise<string> {
+/**
+ * The top of the checkout that contains a folder, or the folder itself, with links resolved as in the journal of a run.
+ */
+export async function resolveRepository(folder: string): Promise<string> {
   const start = await realpath(folder).catch(() => folder);
   for (let at = start; ; at = dirname(at)) {
     if ((await stat(join(at, '.git')).catch(() => undefined)) !== undefined) return at;

@@ -14,13 +14,13 @@ export function addSettingOptions(command: Command): Command {
   return command
     .addOption(new Option('--agent <name>', 'the agent that works on the stories').choices(AGENT_IDS))
     .option('--profile <name>', 'use [profiles.<name>] of the configuration')
-    .option('-c, --config <key=value>', 'change one setting, e.g. -c retry.attempts=1 (repeatable)', collect);
+    .option('-c, --config <key=value>', 'override one setting, e.g. -c retry.attempts=1 (repeatable)', collect);
 }
 
-/** What an option of `run` and `submit` says for `-c approval.mode=story`. */
-export const ASK: [string, string] = ['--ask-for-approval', 'let no story land before a person has seen it'];
+/** The setting for an option of `run` and `submit`, in the format of `-c approval.mode=story`. */
+export const ASK: [string, string] = ['--ask-for-approval', 'require approval before a story lands'];
 
-/** The flags as `key=value` settings, later wins. */
+/** The flags as `key=value` settings; later ones override earlier ones. */
 export function settingsOf(flags: SettingFlags): string[] {
   return [
     ...(flags.config ?? []),
@@ -34,7 +34,7 @@ export function collect(value: string, before: string[] = []): string[] {
   return [...before, value];
 }
 
-/** A repository as the operations want it: an absolute path, or the URL as it is. */
+/** A repository in the format of the operations: an absolute path, or the unchanged URL. */
 export function repoSource(cwd: string, repo: string): string {
   return /^([a-z][a-z0-9+.-]*:\/\/|[\w.-]+@[\w.-]+:)/i.test(repo) ? repo : resolve(cwd, repo);
 }

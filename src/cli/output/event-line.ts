@@ -1,14 +1,14 @@
 import { formatUsd } from '../../core/budget.ts';
-import { formatDuration, msBetween } from '../../core/text/format-elapsed.ts';
+import { formatElapsed, msBetween } from '../../core/text/format-elapsed.ts';
 import type { JournalEvent } from '../../core/journal/events.ts';
-import type { RunState } from '../../core/run-state.ts';
-import { safeLine } from '../../core/safe-text.ts';
-import { describe } from '../../core/transcript/transcript.ts';
+import type { RunState } from '../../core/run/state.ts';
+import { safeLine } from '../../core/text/safe-text.ts';
+import { describeEvent } from '../../core/transcript/transcript.ts';
 import type { Paint } from '../../core/transcript/transcript-line.ts';
 
-const LONGEST = 200;
+const MAX_TEXT_LENGTH = 200;
 
-/** One line for the operator of a server, such as `12:03:11  shop 1ng62…  US-001 passed 5bc2f62 42.0s $0.26`; or none. */
+/** One line for the operator of a server, e.g. `12:03:11  shop 1ng62…  US-001 passed 5bc2f62 42.0s $0.26`, or none. */
 export function eventLine(event: JournalEvent, state: RunState, paint: Paint): string | undefined {
   const said = textOf(event, state);
   if (said === undefined) return undefined;
@@ -24,19 +24,19 @@ function textOf(
   switch (event.type) {
     case 'run.created': {
       const count = state.stories.length;
-      const who = safeLine(state.user ?? 'somebody', 64);
-      const what = `${count} ${count === 1 ? 'story' : 'stories'}, ${safeLine(state.repo.source, LONGEST)}`;
+      const who = safeLine(state.user ?? 'an unknown user', 64);
+      const what = `${count} ${count === 1 ? 'story' : 'stories'}, ${safeLine(state.repo.source, MAX_TEXT_LENGTH)}`;
       return { tone: 'plain', text: `submitted by ${who} (${what})` };
     }
     case 'run.ended': {
-      const took = formatDuration(msBetween(state.startedAt ?? state.createdAt, event.at));
+      const took = formatElapsed(msBetween(state.startedAt ?? state.createdAt, event.at));
       const facts = [took, ...costText(state.usage.costUsd)].join(' ');
       const tone = event.stopReason === 'SUCCESS' ? 'good' : event.stopReason === 'NEEDS_HUMAN' ? 'warn' : 'bad';
-      return { tone, text: `${event.stopReason} ${safeLine(event.detail, LONGEST)} ${facts}` };
+      return { tone, text: `${event.stopReason} ${safeLine(event.detail, MAX_TEXT_LENGTH)} ${facts}` };
     }
     case 'story.ended': {
       const story = state.stories.find(({ id }) => id === event.story);
-      const took = story?.startedAt === undefined ? [] : [formatDuration(msBetween(story.startedAt, event.at))];
+      const took = story?.startedAt === undefined ? [] : [formatElapsed(msBetween(story.startedAt, event.at))];
       const facts = [...took, ...costText(event.usage.costUsd)];
       const id = safeLine(event.story, 40);
       if (event.verdict === 'passed') {
@@ -44,13 +44,15 @@ function textOf(
         return { tone: 'good', text: [id, 'passed', commit, ...facts].join(' ') };
       }
       const [why = ''] = event.summary.split('\n');
-      const word = event.verdict === 'failed' ? 'failed' : 'needs a person:';
+      const word = event.verdict === 'failed' ? 'failed' : 'needs a human:';
       return {
         tone: event.verdict === 'failed' ? 'bad' : 'warn',
-        text: [id, word, safeLine(why, LONGEST), ...facts].join(' '),
+        text: [id, word, safeLine(why, MAX_TEXT_LENGTH), ...facts].join(' '),
       };
     }
     case 'story.started':
+      if (event.workerDied)
+        return { tone: 'warn', text: `${safeLine(event.story, 40)} restarted because its worker died` };
       return event.attempt === 1 ? { tone: 'plain', text: `${safeLine(event.story, 40)} started` } : undefined;
     case 'run.paused':
     case 'run.resumed':
@@ -66,11 +68,11 @@ function textOf(
     case 'story.approved':
     case 'story.rejected':
     case 'story.cancelled': {
-      const [line] = describe(event);
+      const [line] = describeEvent(event);
       if (line === undefined) return undefined;
-      const label = event.type === 'retry.scheduled' ? 'retry ' : event.type === 'breaker.held' ? 'waits ' : '';
+      const label = event.type === 'retry.scheduled' ? 'retry ' : event.type === 'breaker.held' ? 'waiting ' : '';
       const text = `${line.story === '' ? '' : `${line.story} `}${label}${line.text}`;
-      return { tone: 'warn', text: safeLine(text, LONGEST) };
+      return { tone: 'warn', text: safeLine(text, MAX_TEXT_LENGTH) };
     }
     default:
       return undefined;

@@ -1,10 +1,10 @@
 import type { Replayed } from '../../api/operations.ts';
-import { safeLine } from '../../core/safe-text.ts';
+import { safeLine } from '../../core/text/safe-text.ts';
 import type { Cli } from '../cli.ts';
-import { widthOf } from './run-table.ts';
+import { terminalColumns } from './run-table.ts';
 import { table, type Cell } from './table.ts';
 
-/** Checks as rows; of what is found otherwise the difference stands out. */
+/** Formats checks as rows; differences are highlighted. */
 export function checkTable(checks: Replayed['checks'], cli: Cli): string[] {
   const heading = ['', 'WHAT', 'RECORDED', 'FOUND'].map((text) => ({ text }));
   const rows = checks.map(({ what, recorded, found, ok }): Cell[] => [
@@ -13,7 +13,7 @@ export function checkTable(checks: Replayed['checks'], cli: Cli): string[] {
     { text: shorten(recorded) },
     { text: shorten(found), tone: ok === false ? 'bad' : 'plain' },
   ]);
-  return table([heading, ...rows], { paint: cli.paint, width: widthOf(cli) });
+  return table([heading, ...rows], { paint: cli.paint, width: terminalColumns(cli) });
 }
 
 function shorten(text: string): string {

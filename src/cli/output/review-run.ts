@@ -1,19 +1,12 @@
 import type { Operations } from '../../api/operations.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import type { JournalEvent } from '../../core/journal/events.ts';
-import { doubtsAbout, reviewRun, type ChangedFile, type StoryReview } from '../../core/review/review.ts';
+import { findDoubts, reviewRun, type StoryReview } from '../../core/review/review.ts';
 import { changedFiles } from '../diff/changed-files.ts';
 import type { Cli } from '../cli.ts';
-import { shortReviewText } from './review-text.ts';
+import { shortReviewText, type ReviewedStory } from './review-text.ts';
 
-export interface ReviewedStory {
-  review: StoryReview;
-  /** Undefined for a story without a commit. */
-  files: ChangedFile[] | undefined;
-  doubts: string[];
-}
-
-/** What is known of a run's stories, or of those that `wanted` names; over HTTP as here. Throws STORY_NOT_FOUND. */
+/** Facts about all stories of a run, or those in `wanted`, also over HTTP. Throws STORY_NOT_FOUND. */
 export async function readReview(
   operations: Operations,
   runId: string,
@@ -25,12 +18,12 @@ export async function readReview(
   for (const review of reviewRun(events)?.stories ?? []) {
     if (wanted?.(review) === false) continue;
     const files = review.commit === undefined ? undefined : changedFiles(await operations.diff(runId, review.id));
-    reviewed.push({ review, files, doubts: files === undefined ? [] : doubtsAbout(review, files) });
+    reviewed.push({ review, files, doubts: files === undefined ? [] : findDoubts(review, files) });
   }
   return reviewed;
 }
 
-/** Tells a person on stderr what they are about to decide on, shortly. Says nothing when that cannot be read. */
+/** Prints a summary for a decision of the user to stderr; nothing if it cannot be read. */
 export async function noteReview(
   operations: Operations,
   runId: string,

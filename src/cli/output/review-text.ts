@@ -1,45 +1,54 @@
 import { formatUsd } from '../../core/budget.ts';
 import type { CheckedClaim, TestFinding } from '../../core/review/criteria.ts';
-import { formatDuration, msBetween } from '../../core/text/format-elapsed.ts';
-import type { ChangedFile } from '../../core/review/review.ts';
-import { safeLine } from '../../core/safe-text.ts';
+import { formatElapsed, msBetween } from '../../core/text/format-elapsed.ts';
+import type { ChangedFile, StoryReview } from '../../core/review/review.ts';
+import { safeLine } from '../../core/text/safe-text.ts';
 import type { Paint, Tone } from '../../core/transcript/transcript-line.ts';
-import { exitText } from '../../core/transcript-text.ts';
-import { wrapToWidth } from '../../lib/wrap.ts';
-import type { ReviewedStory } from './review-run.ts';
+import { exitText } from '../../core/transcript/excerpt.ts';
+import { wrapIndented } from '../../lib/string-width.ts';
 
-const LONGEST = 2000;
-const MOST_FILES = 20;
+const MAX_TEXT_LENGTH = 2000;
+const MAX_FILES = 20;
+
+export interface ReviewedStory {
+  review: StoryReview;
+  /** Undefined for a story without a commit. */
+  files: ChangedFile[] | undefined;
+  doubts: string[];
+}
 
 interface Shown {
   paint: Paint;
-  /** Columns; lines are wrapped to it. */
+  /** In columns; lines are wrapped at it. */
   width: number;
 }
 
-/** A story with all that is known of it, for who decides on it. */
+/** A story with all known facts, for the person who decides on it. */
 export function reviewText({ review, files, doubts }: ReviewedStory, shown: Shown): string[] {
   const { paint, width } = shown;
   const lines: [Tone, string][] = [];
   for (const { text, claim } of review.criteria) {
     const good = isCovered(claim);
-    lines.push([good ? 'good' : 'warn', `  ${good ? '✓' : '?'} ${safeLine(text, LONGEST)}`]);
+    lines.push([good ? 'good' : 'warn', `  ${good ? '✓' : '?'} ${safeLine(text, MAX_TEXT_LENGTH)}`]);
     lines.push(['quiet', `      ${claimText(claim, files)}`]);
   }
-  if (review.criteria.length === 0) lines.push(['quiet', '  the PRD has no acceptance criteria for it']);
+  if (review.criteria.length === 0) lines.push(['quiet', '  the PRD has no acceptance criteria for this story']);
   if (review.gates.length > 0) lines.push(['plain', `  gates    ${gatesText(review.gates)}`]);
   if (review.tests !== undefined) lines.push(['plain', `  tests    ${testsText(review.tests)}`]);
   if (files !== undefined) lines.push(['plain', `  changed  ${changedText(files)}`]);
   const rest = otherFiles({ review, files, doubts });
-  if (rest !== '') lines.push(['plain', `  besides  ${rest}`]);
-  for (const doubt of doubts) lines.push(['warn', `  ! ${safeLine(doubt, LONGEST)}`]);
+  if (rest !== '') lines.push(['plain', `  other    ${rest}`]);
+  // The tests have a line above.
+  for (const { label, text } of review.findings.filter((each) => each.label !== 'tests'))
+    lines.push(['warn', `  ! ${label}: ${text}`]);
+  for (const doubt of doubts) lines.push(['warn', `  ! ${safeLine(doubt, MAX_TEXT_LENGTH)}`]);
   return [
     ...headLines({ review, files, doubts }, shown),
-    ...lines.flatMap(([tone, line]) => wrapToWidth(line, width).map((each) => paint(tone, each))),
+    ...lines.flatMap(([tone, line]) => wrapIndented(line, width).map((each) => paint(tone, each))),
   ];
 }
 
-/** The same in a line or two, for a question or a command that decides. */
+/** The same in one or two lines, for a question or a command that decides. */
 export function shortReviewText({ review, doubts }: ReviewedStory, { paint, width }: Shown): string[] {
   const covered = review.criteria.filter(({ claim }) => isCovered(claim)).length;
   const count = review.criteria.length;
@@ -47,9 +56,9 @@ export function shortReviewText({ review, doubts }: ReviewedStory, { paint, widt
   const tests = review.tests === undefined ? [] : [`tests ${review.tests.before} → ${review.tests.after}`];
   const facts = [criteria, ...tests, ...costText(review.usage.costUsd)].join(', ');
   return [
-    ...wrapToWidth(`${safeLine(review.id)}  ${safeLine(review.title)}: ${facts}`, width),
+    ...wrapIndented(`${safeLine(review.id)}  ${safeLine(review.title)}: ${facts}`, width),
     ...doubts.flatMap((doubt) =>
-      wrapToWidth(`  ! ${safeLine(doubt, LONGEST)}`, width).map((line) => paint('warn', line)),
+      wrapIndented(`  ! ${safeLine(doubt, MAX_TEXT_LENGTH)}`, width).map((line) => paint('warn', line)),
     ),
   ];
 }
@@ -61,12 +70,12 @@ function headLines({ review }: ReviewedStory, { paint, width }: Shown): string[]
     ...(attempt === 0 ? [] : [`attempt ${attempt} of ${Math.max(attempt, maxAttempts)}`]),
     ...(agent === undefined ? [] : [safeLine(model === undefined ? agent : `${agent} ${model}`)]),
     ...costText(usage.costUsd),
-    ...(startedAt === undefined || endedAt === undefined ? [] : [formatDuration(msBetween(startedAt, endedAt))]),
+    ...(startedAt === undefined || endedAt === undefined ? [] : [formatElapsed(msBetween(startedAt, endedAt))]),
     ...(commit === undefined ? [] : [commit.slice(0, 7)]),
   ];
   return [
-    ...wrapToWidth(`${safeLine(review.id)}  ${safeLine(review.title)}`, width).map((line) => paint('strong', line)),
-    ...wrapToWidth(`  ${facts.join(' · ')}`, width).map((line) => paint('quiet', line)),
+    ...wrapIndented(`${safeLine(review.id)}  ${safeLine(review.title)}`, width).map((line) => paint('strong', line)),
+    ...wrapIndented(`  ${facts.join(' · ')}`, width).map((line) => paint('quiet', line)),
   ];
 }
 
@@ -74,7 +83,7 @@ function costText(costUsd: number | undefined): string[] {
   return costUsd === undefined ? [] : [formatUsd(costUsd)];
 }
 
-/** A criterion is covered when all tests that are named for it ran. */
+/** A criterion is covered if all tests that are named for it ran. */
 function isCovered(claim: CheckedClaim | undefined): boolean {
   return claim !== undefined && claim.tests.length > 0 && claim.tests.every(({ found }) => found === 'ran');
 }
@@ -93,21 +102,21 @@ function claimText(claim: CheckedClaim | undefined, files: readonly ChangedFile[
     const file = files.find((each) => each.path === path);
     return file === undefined ? `${safeLine(path)} (not changed)` : fileText(file);
   });
-  return [tests.length === 0 ? 'no test is named for it' : tests.join(', '), ...named].join(' · ');
+  return [tests.length === 0 ? 'no test named' : tests.join(', '), ...named].join(' · ');
 }
 
 function gatesText(gates: ReviewedStory['review']['gates']): string {
   return gates
     .map(({ command, exitCode, ms }) => {
       const end = exitCode === 0 ? '' : ` ${exitText(exitCode)}`;
-      return `${safeLine(command, 200)} ${formatDuration(ms)}${end}`;
+      return `${safeLine(command, 200)} ${formatElapsed(ms)}${end}`;
     })
     .join(' · ');
 }
 
 function testsText({ before, after, removed, skipped, emptied }: NonNullable<ReviewedStory['review']['tests']>) {
   const named = (what: string, names: string[]) =>
-    names.length === 0 ? [] : [`${what}: ${safeLine(names.join(', '), LONGEST)}`];
+    names.length === 0 ? [] : [`${what}: ${safeLine(names.join(', '), MAX_TEXT_LENGTH)}`];
   const lost = [...named('removed', removed), ...named('skipped', skipped), ...named('emptied', emptied)];
   return `${before} → ${after}, ${lost.length === 0 ? 'none removed' : lost.join('; ')}`;
 }
@@ -120,12 +129,12 @@ function changedText(files: readonly ChangedFile[]): string {
   return `${count}, ${hunks} ${hunks === 1 ? 'hunk' : 'hunks'}, +${sum((file) => file.added)} -${sum((file) => file.removed)}`;
 }
 
-/** What changed that no criterion is said to need. */
+/** Changes that are not named for any criterion. */
 function otherFiles({ review, files = [] }: ReviewedStory): string {
   const named = new Set(review.criteria.flatMap(({ claim }) => claim?.files ?? []));
   const rest = files.filter(({ path }) => !named.has(path));
-  const shown = rest.slice(0, MOST_FILES).map(fileText).join(', ');
-  return rest.length > MOST_FILES ? `${shown} and ${rest.length - MOST_FILES} more` : shown;
+  const shown = rest.slice(0, MAX_FILES).map(fileText).join(', ');
+  return rest.length > MAX_FILES ? `${shown} and ${rest.length - MAX_FILES} more` : shown;
 }
 
 function fileText({ path, added, removed }: ChangedFile): string {

@@ -1,37 +1,35 @@
 import type { ListedRun } from '../../api/operations.ts';
 import { formatUsd } from '../../core/budget.ts';
-import { decisionOn } from '../../core/decision.ts';
-import { formatDuration, msBetween } from '../../core/text/format-elapsed.ts';
+import { currentDecision, elapsedMs, isDone, type RunState, type StoryState } from '../../core/run/state.ts';
+import { formatElapsed, msBetween } from '../../core/text/format-elapsed.ts';
 import { failedNeeds, unmetNeeds } from '../../core/run/run-dependencies.ts';
 import { priorityText } from '../../core/run/priority.ts';
-import { isDone } from '../../core/progress.ts';
-import type { RunState, StoryState } from '../../core/run-state.ts';
-import { safeLine } from '../../core/safe-text.ts';
+import { safeLine } from '../../core/text/safe-text.ts';
 import type { Tone } from '../../core/transcript/transcript-line.ts';
-import { widthOf as textWidth } from '../../lib/width.ts';
+import { stringWidth as textWidth } from '../../lib/string-width.ts';
 import type { Cli } from '../cli.ts';
 import { GAP, table, type Cell } from './table.ts';
 
-/** What to say when there are no runs. */
-export const NO_RUNS = 'no runs yet: halo run prd.json';
+/** The message if there are no runs. */
+export const NO_RUNS = 'No runs yet. Start one with `halo run prd.json`.';
 
 interface Column {
   name: string;
   cell: (run: ListedRun) => Cell;
 }
 
-/** Columns that go first where there is no room for all, the least useful one first. */
+/** Columns that are omitted if the terminal is too narrow, the least useful one first. */
 const DISPENSABLE = ['PROJECT', 'TIME', 'PRIORITY', 'USER', 'COST', 'STARTED', 'STORIES'];
-/** Repositories are told apart by so many columns. */
-const LEAST_PATH = 16;
+/** The minimum width, in columns, that distinguishes repositories. */
+const MIN_PATH_WIDTH = 16;
 
-/** Runs as a table, one a row, that fits the terminal. */
+/** Runs as a table that fits the terminal, one run per row. */
 export function runTable(runs: ListedRun[], cli: Cli): string[] {
-  const width = widthOf(cli);
+  const width = terminalColumns(cli);
   let columns = columnsOf(runs);
   const rowsOf = (run: ListedRun) => columns.map(({ cell }) => cell(run));
   for (const name of dispensable(runs)) {
-    if (width === undefined || widthBeforeLast(columns, runs) + LEAST_PATH < width) break;
+    if (width === undefined || widthBeforeLast(columns, runs) + MIN_PATH_WIDTH < width) break;
     columns = columns.filter((column) => column.name !== name);
   }
   const heading = columns.map(({ name }) => ({ text: name }));
@@ -52,7 +50,7 @@ function columnsOf(runs: readonly ListedRun[]): Column[] {
     { name: 'PROJECT', cell: ({ project }) => ({ text: safeLine(project, 24) }) },
     { name: 'REPOSITORY', cell: ({ repo }) => ({ text: safeLine(repo.source), cut: 'start' }) },
   ];
-  // Each of them only says something where runs differ.
+  // These columns are only useful if runs differ in them.
   const silent = [
     ...(runs.every(({ priority }) => priority === 0) ? ['PRIORITY'] : []),
     ...(runs.every(({ project, repo }) => project === '' || project === folderOf(repo.source)) ? ['PROJECT'] : []),
@@ -60,7 +58,7 @@ function columnsOf(runs: readonly ListedRun[]): Column[] {
   return all.filter(({ name }) => !silent.includes(name));
 }
 
-/** One that is the same in all rows goes before all others. */
+/** A column with the same value in all rows is omitted before all others. */
 function dispensable(runs: readonly ListedRun[]): string[] {
   const same = [
     ...(runs.every(({ usage }) => usage.costUsd === undefined) ? ['COST'] : []),
@@ -89,36 +87,37 @@ function startedText({ startedAt }: RunState, now: string): string {
   return startedAt === undefined ? '-' : `${formatAge(msBetween(startedAt, now))} ago`;
 }
 
-/** Columns of the terminal; undefined where nothing needs to be cut. */
-export function widthOf(cli: Cli): number | undefined {
+/** Columns of the terminal; undefined if nothing needs to be truncated. */
+export function terminalColumns(cli: Cli): number | undefined {
   return cli.terminal.shown ? (cli.screen.columns ?? 80) : undefined;
 }
 
-/** Stories that are done, of all. */
+/** Number of stories that are done, and of all stories. */
 export function storyCount({ stories }: RunState): string {
   return `${stories.filter(isDone).length}/${stories.length}`;
 }
 
-export function timeText({ startedAt, endedAt }: RunState, now: string): string {
-  return startedAt === undefined ? '-' : formatDuration(msBetween(startedAt, endedAt ?? now));
+export function timeText(run: RunState, now: string): string {
+  const ms = elapsedMs(run, now);
+  return ms === undefined ? '-' : formatElapsed(ms);
 }
 
-/** How a run stands, in a word or two. */
+/** The status of a run, in one or two words. */
 export function stateText(run: ListedRun): string {
   if (run.status === 'ended') return [run.stopReason ?? 'ended', ...afterwards(run)].join(', ');
   if (run.paused !== undefined) return run.stories.some(isUnderWay) ? 'pausing' : 'paused';
   if (failedNeeds(run).length > 0) return 'blocked';
-  if (unmetNeeds(run).length > 0) return 'waits';
-  if (run.heldBy !== undefined) return `held: ${run.heldBy}`;
+  if (unmetNeeds(run).length > 0) return 'waiting';
+  if (run.heldBy !== undefined) return `waiting: ${run.heldBy}`;
   return run.status === 'running' && !run.stories.some(hasAttempt) ? 'waiting' : run.status;
 }
 
-/** What people did with all that an ended run made. */
+/** Decisions of people on the result of an ended run. */
 function afterwards(run: RunState): string[] {
   if (run.landed !== undefined) return ['landed'];
-  const verdict = decisionOn(run)?.verdict;
+  const verdict = currentDecision(run)?.verdict;
   if (verdict !== undefined) return [verdict];
-  return run.needsApproval && run.tip !== run.repo.base ? ['to approve'] : [];
+  return run.needsApproval && run.tip !== run.repo.base ? ['waiting for approval'] : [];
 }
 
 function isUnderWay({ progress, phase, waiting }: StoryState): boolean {
@@ -131,7 +130,7 @@ function hasAttempt({ progress, waiting }: StoryState): boolean {
 
 export function stateTone(run: RunState): Tone {
   if (run.status !== 'ended') return run.paused !== undefined || failedNeeds(run).length > 0 ? 'warn' : 'plain';
-  if (decisionOn(run)?.verdict === 'rejected') return 'bad';
+  if (currentDecision(run)?.verdict === 'rejected') return 'bad';
   if (run.stopReason === 'SUCCESS') return 'good';
   return run.stopReason === 'NEEDS_HUMAN' ? 'warn' : 'bad';
 }

@@ -1,20 +1,20 @@
 import type { Paint, Tone } from '../../core/transcript/transcript-line.ts';
-import { cutStartToWidth, cutToWidth, fitToWidth, widthOf } from '../../lib/width.ts';
+import { truncateStartToWidth, truncateToWidth, padToWidth, stringWidth } from '../../lib/string-width.ts';
 
 export interface Cell {
   text: string;
-  /** What is cut off where there is no room for all of it: by default the end. */
+  /** Which part of a long cell is truncated: by default the end. */
   cut?: 'start';
   tone?: Tone;
 }
 
 export const GAP = '  ';
 
-/** Rows in aligned columns, the first row as heading. The last column is cut where `width` is known. */
+/** Rows in aligned columns; the first row is the heading. The last column is truncated if `width` is known. */
 export function table(rows: Cell[][], { paint, width }: { paint: Paint; width: number | undefined }): string[] {
   const columns = Math.max(0, ...rows.map((row) => row.length));
   const widths = Array.from({ length: columns }, (_, column) =>
-    Math.max(...rows.map((row) => widthOf(row[column]?.text ?? ''))),
+    Math.max(...rows.map((row) => stringWidth(row[column]?.text ?? ''))),
   );
   const before = widths.slice(0, -1).reduce((sum, each) => sum + each + GAP.length, 0);
   const lastWidth = width === undefined ? Infinity : Math.max(10, width - before - 1);
@@ -22,8 +22,8 @@ export function table(rows: Cell[][], { paint, width }: { paint: Paint; width: n
     row
       .map(({ text, cut: side, tone = 'plain' }, column) => {
         const isLast = column === row.length - 1;
-        const cutLast = side === 'start' ? cutStartToWidth : cutToWidth;
-        const cut = isLast ? cutLast(text, lastWidth) : fitToWidth(text, widths[column] ?? 0);
+        const cutLast = side === 'start' ? truncateStartToWidth : truncateToWidth;
+        const cut = isLast ? cutLast(text, lastWidth) : padToWidth(text, widths[column] ?? 0);
         return paint(index === 0 ? 'quiet' : tone, cut);
       })
       .join(GAP)

@@ -1,15 +1,17 @@
 import { HaloError } from '../../core/failure/errors.ts';
-import { sleep } from '../../lib/sleep.ts';
+import { sleep } from '../../lib/async.ts';
 import { openPage } from '../../tui/terminal.ts';
 import type { Cli } from '../cli.ts';
 import { stoppable } from '../run/run-until-signal.ts';
 
 const EVERY_MS = 2000;
 
-/** Shows a page in place and renews it until Ctrl-C, or until it says that it is the last. Throws USAGE without a terminal. */
+/** Shows a page and redraws it in place until Ctrl-C or its last version. Throws USAGE without a terminal. */
 export async function watchPage(cli: Cli, read: () => Promise<{ lines: string[]; last: boolean }>): Promise<void> {
   if (!cli.terminal.drawable)
-    throw new HaloError('USAGE', '--watch needs a terminal.', { hint: 'Elsewhere `halo logs -f` follows runs.' });
+    throw new HaloError('USAGE', '--watch needs a terminal.', {
+      hint: 'Use `halo logs -f` to follow runs without a terminal.',
+    });
   const page = openPage(cli);
   try {
     await stoppable(cli, async (signal) => {

@@ -2,18 +2,17 @@ import { join } from 'node:path';
 import type { ListedRun } from '../../api/operations.ts';
 import { toHaloError } from '../../core/failure/errors.ts';
 import { isPrdName, NAME_RULE, PRD_FILE } from '../../core/prd/prd-names.ts';
-import { safeLine } from '../../core/safe-text.ts';
-import type { Cli } from '../cli.ts';
-import type { Define } from '../define.ts';
+import { safeLine } from '../../core/text/safe-text.ts';
+import type { Cli, Define } from '../cli.ts';
 import { listPrdFolders, type NamedPrd } from '../options/named-prds.ts';
-import { widthOf } from '../output/run-table.ts';
+import { terminalColumns } from '../output/run-table.ts';
 import { table, type Cell } from '../output/table.ts';
-import { standingOf, type PrdStanding } from './prd-progress.ts';
+import { readPrdProgress, type PrdFileProgress } from './prd-progress.ts';
 
 export const defineList: Define = (command, cli) => {
   command
     .summary('list the PRDs of this repository')
-    .description('Lists the PRDs that have a name, with how far they are. One that cannot be read says so.')
+    .description('Lists the named PRDs with their progress. Shows an error for a PRD that cannot be read.')
     .helpOption('-h, --help', 'show help')
     .option('--json', 'print the same as JSON')
     .addHelpText('after', HELP)
@@ -27,7 +26,7 @@ Examples:
 
 See also: halo prd new, halo prd status`;
 
-type Listed = PrdStanding | (NamedPrd & { problem: string });
+type Listed = PrdFileProgress | (NamedPrd & { problem: string });
 
 async function list(flags: { json?: true }, cli: Cli): Promise<void> {
   const prds = await listPrdFolders(cli.cwd);
@@ -35,14 +34,16 @@ async function list(flags: { json?: true }, cli: Cli): Promise<void> {
   const listed = await Promise.all(prds.map((prd) => look(prd, runs, cli)));
   if (flags.json) return cli.printJson(listed);
   if (listed.length === 0)
-    return cli.note(`No PRDs yet. \`halo prd new <name>\` makes ${join('.halo', 'prds')}/<name>.`);
+    return cli.note(
+      `No named PRDs yet: \`halo prd new <name>\` creates ${join('.halo', 'prds')}/<name>. Other PRD files need no name: \`halo run <file>\`.`,
+    );
   const heading = ['NAME', 'DONE', 'ACTIVE', 'PROJECT'].map((text) => ({ text }));
-  await cli.print(...table([heading, ...listed.map(rowOf)], { paint: cli.paint, width: widthOf(cli) }));
+  await cli.print(...table([heading, ...listed.map(rowOf)], { paint: cli.paint, width: terminalColumns(cli) }));
 }
 
 async function look(prd: NamedPrd, runs: readonly ListedRun[], cli: Cli): Promise<Listed> {
-  if (!isPrdName(prd.name)) return { ...prd, problem: `no name for a PRD: ${NAME_RULE}` };
-  return standingOf(prd, runs, cli).catch((error: unknown) => ({
+  if (!isPrdName(prd.name)) return { ...prd, problem: `not a name of a PRD: ${NAME_RULE}` };
+  return readPrdProgress(prd, runs, cli).catch((error: unknown) => ({
     ...prd,
     problem: toHaloError(error).message.replaceAll(prd.path, PRD_FILE),
   }));

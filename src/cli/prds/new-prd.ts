@@ -2,18 +2,17 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, relative } from 'node:path';
 import { HaloError } from '../../core/failure/errors.ts';
 import { isPrdName, NAME_RULE, PRD_FILE, RUN_FILES } from '../../core/prd/prd-names.ts';
-import { TEMPLATE } from '../../core/prd/prd-template.ts';
-import { safeLine } from '../../core/safe-text.ts';
-import type { Cli } from '../cli.ts';
-import type { Define } from '../define.ts';
-import { findPrdsFolder, refuseOutside } from '../options/named-prds.ts';
+import { PRD_TEMPLATE } from '../../core/prd/prd-template.ts';
+import { safeLine } from '../../core/text/safe-text.ts';
+import type { Cli, Define } from '../cli.ts';
+import { resolvePrdsFolder, assertInRepository } from '../options/named-prds.ts';
 import { DRAFT_FILES } from './edit-prd.ts';
 
 export const defineNew: Define = (command, cli) => {
   command
-    .summary('begin a PRD with a name')
+    .summary('create a named PRD')
     .description(
-      'Makes .halo/prds/<name>/ at the top of the repository, with prd.md for the thoughts and prd.json for the stories. Wherever a command takes a PRD file, the name will do.',
+      'Creates .halo/prds/<name>/ at the top of the repository, with prd.md for notes and prd.json for the stories. All commands that take a PRD file also take the name.',
     )
     .helpOption('-h, --help', 'show help')
     .argument('[name]', 'letters, digits, - and _', 'main')
@@ -30,18 +29,18 @@ See also: halo prd edit, halo prd status, halo run`;
 
 async function makePrd(name: string, cli: Cli): Promise<void> {
   if (!isPrdName(name))
-    throw new HaloError('USAGE', `${JSON.stringify(name)} is no name for a PRD.`, {
+    throw new HaloError('USAGE', `${JSON.stringify(name)} is not a valid name of a PRD.`, {
       hint: `Use ${NAME_RULE}.`,
     });
-  const prds = await findPrdsFolder(cli.cwd);
+  const prds = await resolvePrdsFolder(cli.cwd);
   const folder = join(prds, name);
-  await refuseOutside(folder, cli.cwd);
+  await assertInRepository(folder, cli.cwd);
   await mkdir(folder, { recursive: true }).catch((cause: unknown) => {
     throw notMade(folder, cause);
   });
   const project = basename(dirname(dirname(prds))) || name;
   await writeNew(join(folder, PRD_FILE), scaffoldJson(project));
-  // The rest is only made where it is not there yet: somebody may have written it.
+  // Existing files are kept.
   await writeNew(join(folder, 'prd.md'), scaffoldText(name)).catch(ignoreExisting);
   await writeNew(join(prds, '.gitignore'), IGNORED).catch(ignoreExisting);
   await cli.print(join(relative(cli.cwd, folder) || '.', PRD_FILE));
@@ -51,8 +50,8 @@ async function makePrd(name: string, cli: Cli): Promise<void> {
 async function writeNew(path: string, text: string): Promise<void> {
   await writeFile(path, text, { flag: 'wx' }).catch((cause: unknown) => {
     if ((cause as NodeJS.ErrnoException).code !== 'EEXIST') throw notMade(path, cause);
-    throw new HaloError('USAGE', `There is a PRD ${path} already.`, {
-      hint: `\`halo prd edit\` changes it; choose another name for a new one.`,
+    throw new HaloError('USAGE', `The PRD ${path} already exists.`, {
+      hint: `Edit it with \`halo prd edit\`, or choose another name.`,
       cause,
     });
   });
@@ -61,23 +60,23 @@ async function writeNew(path: string, text: string): Promise<void> {
 function notMade(path: string, cause: unknown): HaloError {
   const { code = 'unknown' } = cause as NodeJS.ErrnoException;
   const reasons: Record<string, string> = {
-    EEXIST: 'a file is in its place',
+    EEXIST: 'a file with that name exists',
     ENOTDIR: 'a part of the path is a file',
     EACCES: 'permission denied',
   };
-  return new HaloError('DISK_FAILED', `${path} cannot be made: ${reasons[code] ?? code}.`, { cause });
+  return new HaloError('DISK_FAILED', `${path} cannot be created: ${reasons[code] ?? code}.`, { cause });
 }
 
 function ignoreExisting(error: unknown): void {
   if (!(error instanceof HaloError) || error.code !== 'USAGE') throw error;
 }
 
-/** What runs write is no part of the repository. */
+/** Files that runs and edits write; not part of the repository. */
 const IGNORED = [...RUN_FILES, DRAFT_FILES].map((file) => `/*/${file}\n`).join('');
 
 function scaffoldJson(project: string): string {
-  const story = { ...TEMPLATE.story, priority: 1, passes: false, inProgress: false };
-  const document = { project, description: TEMPLATE.description, userStories: [story] };
+  const story = { ...PRD_TEMPLATE.story, priority: 1, passes: false, inProgress: false };
+  const document = { project, description: PRD_TEMPLATE.description, userStories: [story] };
   return `${JSON.stringify(document, undefined, 2)}\n`;
 }
 

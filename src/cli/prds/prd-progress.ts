@@ -1,7 +1,7 @@
 import { realpath } from 'node:fs/promises';
 import type { ListedRun } from '../../api/operations.ts';
-import type { RunState } from '../../core/run-state.ts';
-import { inOrder } from '../../core/run/story-order.ts';
+import type { RunState } from '../../core/run/state.ts';
+import { sortStories } from '../../core/run/story-order.ts';
 import type { Cli } from '../cli.ts';
 import type { NamedPrd } from '../options/named-prds.ts';
 import { readPrd } from '../options/read-prd.ts';
@@ -12,26 +12,30 @@ interface StoryName {
   title: string;
 }
 
-/** How far a PRD is. */
-export interface PrdStanding extends NamedPrd {
+/** The progress of a PRD. */
+export interface PrdFileProgress extends NamedPrd {
   project: string;
   done: number;
   total: number;
-  /** Stories that were begun and have not landed, as its file says, and those that its newest run is at. */
+  /** Stories that have started but not landed, according to the file, and those that the newest run is executing. */
   active: StoryName[];
-  /** What the next run takes first: a story that was begun, else the one with the lowest priority. */
+  /** The story that the next run starts with: a started one, else the one with the lowest priority. */
   next: StoryName | undefined;
-  /** The newest run of the file; `state` as `halo ls` calls it. */
+  /** The newest run of the file; `state` is the state in `halo ls`. */
   run: { runId: string; status: RunState['status']; stopReason: RunState['stopReason']; state: string } | undefined;
 }
 
-/** Reads a PRD; `runs`, the newest first. Throws PRD_INVALID and PRD_UNREADABLE. */
-export async function standingOf({ name, path }: NamedPrd, runs: readonly ListedRun[], cli: Cli): Promise<PrdStanding> {
+/** Reads a PRD; `runs` are newest first. Throws PRD_INVALID and PRD_UNREADABLE. */
+export async function readPrdProgress(
+  { name, path }: NamedPrd,
+  runs: readonly ListedRun[],
+  cli: Cli,
+): Promise<PrdFileProgress> {
   const { project, stories } = await cli.services.parsePrd({ ...(await readPrd(path, cli)), as: undefined });
   const real = await realpath(path);
   const newest = runs.find(({ prdPath }) => prdPath === path || prdPath === real);
-  const ordered = inOrder(stories);
-  // Not every file has a field for a story under way.
+  const ordered = sortStories(stories);
+  // Not every dialect has a field for a started story.
   const active = ordered.filter(
     ({ id, status }) => status === 'in_progress' || (status === 'pending' && isAt(newest, id)),
   );

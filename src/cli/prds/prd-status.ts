@@ -1,15 +1,14 @@
-import { safeLine } from '../../core/safe-text.ts';
-import type { Cli } from '../cli.ts';
-import type { Define } from '../define.ts';
+import { safeLine } from '../../core/text/safe-text.ts';
+import type { Cli, Define } from '../cli.ts';
 import { requireNamedPrd } from '../options/named-prds.ts';
-import { standingOf } from './prd-progress.ts';
+import { readPrdProgress } from './prd-progress.ts';
 
 export const defineStatus: Define = (command, cli) => {
   command
-    .summary('show how far a PRD is')
-    .description('Shows how many stories of a PRD are done, which one is active, and its newest run.')
+    .summary('show the progress of a PRD')
+    .description('Shows how many stories of a PRD are done, the active story, and the newest run.')
     .helpOption('-h, --help', 'show help')
-    .argument('[name]', 'the PRD; may be left out where there is only one')
+    .argument('[name]', 'the PRD (default: the only named PRD)')
     .option('--json', 'print the same as JSON')
     .addHelpText('after', HELP)
     .action((name: string | undefined, flags: { json?: true }) => showStatus(name, flags, cli));
@@ -25,9 +24,9 @@ See also: halo prd list, halo status`;
 async function showStatus(wanted: string | undefined, flags: { json?: true }, cli: Cli): Promise<void> {
   const named = await requireNamedPrd(cli.cwd, wanted);
   const runs = await cli.withOperations((operations) => operations.list());
-  const standing = await standingOf(named, runs, cli);
-  if (flags.json) return cli.printJson(standing);
-  const { name, path, project, done, total, active, next, run } = standing;
+  const progress = await readPrdProgress(named, runs, cli);
+  if (flags.json) return cli.printJson(progress);
+  const { name, path, project, done, total, active, next, run } = progress;
   const title = (story: { id: string; title: string }) => `${safeLine(story.id, 40)}  ${safeLine(story.title)}`;
   const percent = total === 0 ? '' : ` (${Math.floor((100 * done) / total)} %)`;
   await cli.print(

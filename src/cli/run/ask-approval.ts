@@ -1,14 +1,14 @@
 import type { Operations } from '../../api/operations.ts';
-import { safeLine } from '../../core/safe-text.ts';
-import { askPerson } from '../ask-person.ts';
+import { safeLine } from '../../core/text/safe-text.ts';
+import { askPerson } from './run-until-signal.ts';
 import type { Cli } from '../cli.ts';
 import { showDiff } from '../diff/diff-text.ts';
 import { noteReview } from '../output/review-run.ts';
-import { tellFindings } from '../tell-findings.ts';
+import { printFindings } from '../output/print-findings.ts';
 
 /**
- * Shows a person at the terminal each story that waits for approval and does what they say. Answers whether anything
- * was decided; false when they leave it for later, or nobody is there.
+ * Shows the user each story that is waiting for approval, and approves or rejects it by their answer. Returns whether
+ * any story was decided.
  */
 export async function askApproval(operations: Operations, runId: string, cli: Cli): Promise<boolean> {
   if (cli.ask === undefined) return false;
@@ -18,8 +18,8 @@ export async function askApproval(operations: Operations, runId: string, cli: Cl
     const { id, title } = story;
     await showDiff(await operations.diff(runId, id), cli);
     await noteReview(operations, runId, { cli, story: id });
-    await tellFindings([story], cli);
-    const what = `Let ${safeLine(id)} (${safeLine(title)}) land?`;
+    await printFindings([story], cli);
+    const what = `Land ${safeLine(id)} (${safeLine(title)})?`;
     switch (await decisionOf(`${what} [y]es, [n]o, anything else: later  `, cli)) {
       case 'yes':
         await operations.approve(runId, id);
@@ -28,7 +28,7 @@ export async function askApproval(operations: Operations, runId: string, cli: Cl
         await operations.reject(runId, id, undefined);
         break;
       case 'later':
-        await cli.note('Nothing is lost: `halo approve` and `halo reject` decide on it at any time.');
+        await cli.note('Still waiting: use `halo approve` or `halo reject` at any time.');
         return decided;
     }
     decided = true;
@@ -36,7 +36,7 @@ export async function askApproval(operations: Operations, runId: string, cli: Cl
   return decided;
 }
 
-/** No answer leaves it for later. */
+/** Without an answer, the story keeps waiting. */
 async function decisionOf(question: string, cli: Cli): Promise<'yes' | 'no' | 'later'> {
   const answer = await askPerson(question, cli);
   return answer === 'y' || answer === 'yes' ? 'yes' : answer === 'n' || answer === 'no' ? 'no' : 'later';

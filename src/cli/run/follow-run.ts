@@ -2,7 +2,7 @@ import type { Operations } from '../../api/operations.ts';
 import type { JournalEvent } from '../../core/journal/events.ts';
 import type { StopReason } from '../../core/failure/stop-reason.ts';
 import { openProgress } from '../../tui/terminal.ts';
-import { verdictBlock } from '../../tui/summary.ts';
+import { summaryLines } from '../../tui/summary.ts';
 import type { Cli } from '../cli.ts';
 import { transcriptPrinter } from '../logs/transcript-lines.ts';
 
@@ -11,18 +11,24 @@ export interface FollowRun {
   runId: string;
   cli: Cli;
   json: boolean;
-  /** Lines begin after this event; what is drawn needs them all. */
+  /** Lines begin after this event; a drawn frame needs all events. */
   after: number;
-  /** Whether its end is reported. */
+  /** Whether the end of the run is reported. */
   report: boolean;
-  /** Whether this process works on it. */
+  /** Whether this process executes the run. */
   executed: boolean;
   signal: AbortSignal;
-  /** Called when progress is drawn: until it ends, notices must go through `say`, or they would tear the frame. */
+  /**
+   * Called when drawing starts: until it ends, notices must be printed with `say`, so that they do not break the frame.
+   */
   onDrawn: (say: (line: string) => void) => void;
+  /** Earlier messages about the run, for the frame. */
+  notes: readonly string[];
 }
 
-/** Shows a run until it ends: drawn on a terminal, as lines elsewhere. Answers undefined when the signal came first. */
+/**
+ * Shows a run until it ends: drawn on a terminal, as lines elsewhere. Returns undefined if the signal aborted first.
+ */
 export async function followRun(options: FollowRun): Promise<StopReason | undefined> {
   const { operations, runId, cli, json, after, signal } = options;
   const { dir } = await operations.get(runId);
@@ -37,7 +43,7 @@ export async function followRun(options: FollowRun): Promise<StopReason | undefi
   } finally {
     await shown.close();
   }
-  // It may have ended before.
+  // The run may already have ended.
   if (end === undefined && !signal.aborted) return (await operations.get(runId)).state.stopReason;
   return end;
 }
@@ -51,9 +57,14 @@ function showJson(cli: Cli): Show {
   return { show: (event) => cli.printJson(event), close: () => undefined };
 }
 
-function showDrawn({ cli, report, executed, onDrawn }: FollowRun, dir: string): Show {
-  const keys = executed ? 'Ctrl-C stops after this story, d detaches' : 'Ctrl-C ends the following';
-  const progress = openProgress({ screen: cli.screen, paint: cli.paint, dir, report, keys });
+/** Enough bytes of a log for its last line. */
+const LAST_BYTES = 4096;
+
+function showDrawn({ operations, runId, cli, report, executed, onDrawn, notes }: FollowRun, dir: string): Show {
+  const keys = executed ? 'Ctrl-C stops after this story, d detaches' : 'Ctrl-C stops following';
+  const readEnd = (path: string) => operations.artifact(runId, path, { last: LAST_BYTES });
+  const { screen, paint } = cli;
+  const progress = openProgress({ screen, paint, dir, report, keys, notes, readEnd });
   onDrawn(progress.say);
   return progress;
 }
@@ -66,7 +77,7 @@ function showLines({ operations, runId, cli, report }: FollowRun): Show {
     async close() {
       if (!report) return;
       const { state, dir } = await operations.get(runId);
-      const block = verdictBlock({ state, width: 120, paint: cli.paint, dir });
+      const block = summaryLines({ state, width: 120, paint: cli.paint, dir });
       await cli.print(...(state.status === 'ended' ? ['', ...block, ''] : []), dir);
     },
   };

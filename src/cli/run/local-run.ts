@@ -1,36 +1,36 @@
 import type { Operations, SubmitRequest } from '../../api/operations.ts';
-import { safeLine } from '../../core/safe-text.ts';
+import { safeLine } from '../../core/text/safe-text.ts';
 import type { StopReason } from '../../core/failure/stop-reason.ts';
 import { askApproval } from './ask-approval.ts';
 import type { Cli } from '../cli.ts';
 import { followRun, type FollowRun } from './follow-run.ts';
-import { openStopControl, type StopControl } from '../stop-control.ts';
+import { StopControl } from './stop-control.ts';
 
 /** A run that was followed, while the operations are still open. */
 export interface Followed {
   operations: Operations;
   runId: string;
-  /** Undefined when it goes on without us. */
+  /** Undefined if it continues without this process. */
   end: StopReason | undefined;
 }
 
 export interface RunHere<T> {
   cli: Cli;
   json: boolean;
-  /** Ask the person at the terminal when a story waits for one. */
+  /** Ask the user at the terminal if a story waits for approval. */
   asks: boolean;
-  /** The first Ctrl-C at a terminal lets the stories under way come to their end. */
+  /** The first Ctrl-C at a terminal lets running stories finish. */
   gentle?: true;
-  /** Execute it on this machine, whatever HALO_URL says. */
+  /** Execute it on this machine, even if HALO_URL is set. */
   local?: boolean;
-  /** Whether its end is reported here; else `finish` says what came of it. */
+  /** Whether the end is reported here; otherwise `finish` reports it. */
   report?: 'none';
-  /** Called when the run is there, before its first step. */
+  /** Called when the run exists, before its first step. */
   begin?: (runId: string, operations: Operations) => Promise<void>;
   finish: (followed: Followed) => Promise<T>;
 }
 
-/** Submits one run, executes it in this process unless a server does, shows it to its end and stops it on Ctrl-C. */
+/** Submits one run, executes it in this process unless a server does, shows it until it ends and stops it on Ctrl-C. */
 export function runHere<T>(request: SubmitRequest, how: RunHere<T>): Promise<T> {
   return carryOut(async (operations, remote) => {
     const [submitted] = await operations.submit(request);
@@ -39,19 +39,19 @@ export function runHere<T>(request: SubmitRequest, how: RunHere<T>): Promise<T> 
   }, how);
 }
 
-/** A run that is there and may begin or go on. */
+/** An existing run that may start or continue. */
 export interface Startable {
   runId: string;
   warnings: string[];
   parallel: number;
   owner?: string;
-  /** Whether this process works on it. */
+  /** Whether this process executes the run. */
   executed: boolean;
-  /** Lines tell of it from here on: the `seq` of an event. */
+  /** The `seq` of the event after which lines begin. */
   after: number;
 }
 
-/** The same for a run that `start` makes or finds; it is told whether the operations are those of a server. */
+/** The same for a run that `start` creates or finds; `start` receives whether the operations are those of a server. */
 export async function carryOut<T>(
   start: (operations: Operations, remote: boolean) => Promise<Startable>,
   { cli, json, asks, ...how }: RunHere<T>,
@@ -62,16 +62,18 @@ export async function carryOut<T>(
   const operations = await (how.local === true
     ? services.openLocal(executesHere)
     : services.openOperations(executesHere));
-  const stop = openStopControl({ cli, operations, gentle: how.gentle === true && !json && cli.terminal.drawable });
+  const stop = new StopControl({ cli, operations, gentle: how.gentle === true && !json && cli.terminal.drawable });
   try {
     const { runId, warnings, owner, parallel, executed, after } = await start(operations, remote);
-    const goesOn = await stop.begin({ runId, executed });
+    const mayStart = await stop.begin({ runId, executed });
     await how.begin?.(runId, operations);
     const worker =
-      executed && goesOn ? await services.startWorker({ concurrency: parallel, log: 'file', owner }) : undefined;
+      executed && mayStart ? await services.startWorker({ concurrency: parallel, log: 'file', owner }) : undefined;
     try {
-      await cli.note(...warnings.map((text) => `${cli.paintErr('warn', 'warning:')} ${safeLine(text, 500)}`));
-      const following = { operations, runId, cli, json, after, executed, report: how.report !== 'none', stop };
+      const said = warnings.map((text) => safeLine(text, 500));
+      await cli.note(...said.map((text) => `${cli.paintErr('warn', 'warning:')} ${text}`));
+      const notes = said.map((text) => `warning: ${text}`);
+      const following = { operations, runId, cli, json, after, executed, report: how.report !== 'none', notes, stop };
       let end = await follow(following);
       while (end === 'NEEDS_HUMAN' && asks && (await askApproval(operations, runId, cli))) {
         stop.listen();
@@ -82,14 +84,14 @@ export async function carryOut<T>(
       await worker?.close();
     }
   } finally {
-    stop.release();
+    stop.close();
     await operations.close();
   }
 }
 
-/** Follows the run to its end; undefined when it goes on without us. */
+/** Follows the run to its end; undefined if it continues without this process. */
 async function follow({ stop, ...shown }: Omit<FollowRun, 'signal' | 'onDrawn'> & { stop: StopControl }) {
-  const end = await followRun({ ...shown, signal: stop.signal, onDrawn: (say) => stop.drawn(say) });
+  const end = await followRun({ ...shown, signal: stop.signal, onDrawn: (say) => stop.attachDisplay(say) });
   await stop.settle();
   return end;
 }

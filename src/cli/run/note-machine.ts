@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
-import { safeLine } from '../../core/safe-text.ts';
+import { safeLine } from '../../core/text/safe-text.ts';
 import type { Cli } from '../cli.ts';
 
-/** Commands that work on this machine whatever HALO_URL says. */
+/** Commands that always use this machine, even if HALO_URL is set. */
 const HERE = new Set([
   'verify',
   'import',
@@ -16,34 +16,34 @@ const HERE = new Set([
   'serve',
   'up',
 ]);
-/** Commands whose answers have paths of the machine that executes. */
+/** Commands whose output has paths of the machine that executes the run. */
 const EXECUTED = new Set(['run', 'submit']);
-/** Their files are here, and the runs that they name are not. */
+/** Their files are on this machine, but the runs that they name are not. */
 const BOTH = new Set(['list', 'status']);
 
-/** With HALO_URL set, says on stderr which machine a command is about. */
+/** If HALO_URL is set, names on stderr the machine that a command uses. */
 export async function noteMachine(action: Command, cli: Cli): Promise<void> {
   const apiUrl = (await cli.services.readHost()).apiUrl;
   if (apiUrl === undefined) return;
   if (action.name() === 'completion') return;
   const parent = action.parent?.parent === null ? undefined : action.parent?.name();
-  const text = machineText({ group: parent ?? action.name(), name: action.name() }, withoutPassword(apiUrl));
-  // What the server says is clear to a script that has set HALO_URL itself.
+  const text = machineText({ group: parent ?? action.name(), name: action.name() }, describeAddress(apiUrl));
+  // A script that has set HALO_URL itself does not need this note.
   if (text.always || cli.terminal.shown) await cli.note(cli.paintErr('quiet', safeLine(text.says, 200)));
 }
 
 function machineText({ group, name }: { group: string; name: string }, server: string) {
   if (HERE.has(group) || (group === 'prd' && !BOTH.has(name))) {
     const words = group === name ? name : `${group} ${name}`;
-    return { says: `on this machine: \`halo ${words}\` does not ask the server ${server} (HALO_URL)`, always: true };
+    return { says: `on this machine: \`halo ${words}\` does not use the server ${server} (HALO_URL)`, always: true };
   }
   if (group === 'prd') return { says: `PRDs of this machine, runs of the server ${server} (HALO_URL)`, always: true };
   if (EXECUTED.has(name)) return { says: `on the server ${server} (HALO_URL), as are the paths`, always: true };
   return { says: `on the server ${server} (HALO_URL)`, always: false };
 }
 
-/** URLs may hold one. */
-function withoutPassword(text: string): string {
+/** URLs may contain a password. */
+function describeAddress(text: string): string {
   const { protocol, host, pathname } = new URL(text);
   return `${protocol}//${host}${pathname === '/' ? '' : pathname}`;
 }

@@ -1,10 +1,10 @@
 import { chmod, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
-import { escapeJson } from '../../core/safe-text.ts';
+import { escapeJson } from '../../core/text/safe-text.ts';
 import type { Masker } from '../../lib/secrets/masker.ts';
 
-/** The worker's own log: on stderr, or in `<home>/worker.log`, which no other user can read. */
+/** The worker's log: on stderr, or in `<home>/worker.log`, which no other user can read. */
 export async function openLog(
   log: 'stderr' | 'file',
   { home, masker }: { home: string; masker: Masker },
@@ -14,7 +14,7 @@ export async function openLog(
   if (log === 'stderr') return pino(options, destination(2));
   const dest = join(home, 'worker.log');
   await mkdir(home, { recursive: true, mode: 0o700 });
-  // Opening a file that is there does not change its mode.
+  // Opening an existing file does not change its mode.
   await chmod(dest, 0o600).catch(() => undefined);
   return pino(options, destination({ dest, mode: 0o600, sync: true }));
 }

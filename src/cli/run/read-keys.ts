@@ -5,8 +5,8 @@ const CTRL_Z = '\u001a';
 const CTRL_BACKSLASH = '\u001c';
 
 /**
- * Reads keys one by one, without echo. A terminal in this mode makes no signals, so what Ctrl-C, Ctrl-Z and Ctrl-\ do is
- * done here. Answers how to give the terminal back.
+ * Reads single keys, without echo. A terminal in this mode sends no signals, so Ctrl-C, Ctrl-Z and Ctrl-\ are handled
+ * here. Returns a function that restores the terminal.
  */
 export function readKeys(stdin: ReadStream, listener: (key: string) => void): () => void {
   const onData = (data: Buffer) => {

@@ -1,55 +1,63 @@
 import { realpath } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
-import type { Operations, PrdBytes } from '../../api/operations.ts';
+import type { Operations } from '../../api/operations.ts';
+import type { PrdFile } from '../../core/prd/prd.ts';
 import { HaloError } from '../../core/failure/errors.ts';
-import { isFinished } from '../../core/progress.ts';
-import type { RunState } from '../../core/run-state.ts';
+import { isFinished, type RunState } from '../../core/run/state.ts';
 import type { Cli } from '../cli.ts';
 import { carryOut, type RunHere, type Startable } from './local-run.ts';
+import { defined } from '../../lib/guards.ts';
 
 export interface ResumeRequest {
-  /** A run directory, or an id or the start of one. */
+  /** A run directory, an id, or the start of an id. */
   run: string;
-  /** Must be what the run was made for; absent: it goes on with the PRD that it has. */
-  prd: PrdBytes | undefined;
+  /** Must have the specification of the run; if absent, the run continues with its own PRD. */
+  prd: PrdFile | undefined;
   /** Absolute path. */
   repo: string;
   allowDirty: boolean;
 }
 
-/** Lets a run go on with the next unfinished story, in this process unless somebody else works on it, and shows it to its end. */
+/**
+ * Continues a run with the next unfinished story, in this process unless another one executes it, and follows it until
+ * it ends.
+ */
 export function resumeHere<T>(request: ResumeRequest, how: RunHere<T>): Promise<T> {
   const { cli } = how;
   return carryOut(async (operations, remote): Promise<Startable> => {
-    const { state, record } = await operations.get(remote ? basename(request.run) : await findRun(request.run, cli));
+    const { state, record } = await operations.get(
+      remote ? basename(request.run) : await resolveRunId(request.run, cli),
+    );
     const { prd, repo, allowDirty } = request;
-    await cli.services.checkResume({ state, record, prd, repo: remote ? undefined : repo, allowDirty });
+    await cli.services.assertResumable({ state, record, prd, repo: remote ? undefined : repo, allowDirty });
     const owned = await letGoOn(operations, state);
     const { runId, parallel, seq: after } = state;
     return { runId, parallel, after, warnings: [], ...owned, executed: owned.owner !== undefined };
   }, how);
 }
 
-/** What ended goes on where something of it is left to do; the worker that shall do it is named when it is ours. */
+/** Continues an ended run if work is left; returns the owner if this process will do it. */
 async function letGoOn(operations: Operations, state: RunState): Promise<{ owner?: string }> {
   const { runId, status, stories } = state;
   const left = stories.some((story) => story.held === undefined && !isFinished(story));
   if (status === 'ended' && !left) return {};
   const { owner } = status === 'ended' ? await operations.retry(runId, undefined) : await operations.resume(runId, {});
-  return owner === undefined ? {} : { owner };
+  return defined({ owner });
 }
 
-/** The id that is meant: of the folder of that name, where it is a run's, else the text itself. Throws RUN_NOT_FOUND. */
-async function findRun(run: string, { cwd, services }: Cli): Promise<string> {
+/**
+ * The id for a reference: the name of the folder if it is that of a run, else the text itself. Throws RUN_NOT_FOUND.
+ */
+async function resolveRunId(run: string, { cwd, services }: Cli): Promise<string> {
   const runs = join((await services.readHost()).home, 'runs');
   const folder = resolve(cwd, run);
   const [home, found, parent] = await Promise.all([runs, folder, dirname(folder)].map(withoutLinks));
-  // A run directory may be a link to a larger disk, and a link may lead to one.
+  // A run directory may be a link to a larger disk, and its path may contain links.
   if (parent === home) return basename(folder);
   if (found !== undefined && dirname(found) === home) return basename(found);
   if (!run.includes('/')) return run;
   throw new HaloError('RUN_NOT_FOUND', `${folder} is not a run directory below ${runs}.`, {
-    hint: '`halo ls` shows all runs; HALO_HOME says where they are.',
+    hint: 'Check HALO_HOME, and run `halo ls` to list all runs.',
   });
 }
 

@@ -2,17 +2,17 @@ import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { HaloError } from '../../core/failure/errors.ts';
 import { parseFailpoints, type ArmedFault } from '../../core/failure/failpoint-names.ts';
-import { parseDuration } from '../../lib/duration.ts';
+import { parseDuration } from '../../lib/units.ts';
 import type { Host } from '../config.ts';
 
 export type Env = Record<string, string | undefined>;
 
-/** The environment of this process. Nothing else reads it: everything takes it as a parameter. */
+/** The environment of this process. All other code takes it as a parameter. */
 export function processEnv(): Env {
   return process.env;
 }
 
-/** What belongs to this machine and process. Empty variables count as not set. Throws CONFIG_INVALID. */
+/** Reads the settings of this machine and process. Empty variables count as unset. Throws CONFIG_INVALID. */
 export function readHost(env: Env): Host {
   const home = readSecret(env, 'HALO_HOME');
   return {
@@ -24,38 +24,38 @@ export function readHost(env: Env): Host {
   };
 }
 
-/** The faults that this process shall have, for tests of its reliability; usually none. Throws CONFIG_INVALID. */
+/** Reads the faults to inject into this process, for reliability tests; usually none. Throws CONFIG_INVALID. */
 export function readFailpoints(env: Env): ArmedFault[] {
   const text = readSecret(env, 'HALO_FAILPOINT');
   return text === undefined ? [] : parseFailpoints(text);
 }
 
-/** Shorter, and a busy machine would take a living worker for dead. */
-const SHORTEST_TAKEOVER_MS = 2000;
+/** With a shorter time, a live worker on a busy machine would be considered dead. */
+const MIN_TAKEOVER_MS = 2000;
 
 function readTakeover(env: Env): number | undefined {
   const text = readSecret(env, 'HALO_TAKEOVER');
   if (text === undefined) return undefined;
   const ms = parseDuration(text);
-  if (ms !== undefined && ms >= SHORTEST_TAKEOVER_MS) return ms;
-  throw new HaloError('CONFIG_INVALID', `HALO_TAKEOVER=${text} is not a duration of at least 2s`, {
-    hint: 'Write it like 30s or 1m, the same for all workers, or unset it.',
+  if (ms !== undefined && ms >= MIN_TAKEOVER_MS) return ms;
+  throw new HaloError('CONFIG_INVALID', `HALO_TAKEOVER=${text} is not a duration of at least 2s.`, {
+    hint: 'Set it to a duration like 30s or 1m, the same for all workers, or unset it.',
   });
 }
 
-/** The value of a variable that may be secret; undefined when it is not set or empty. Never log it. */
+/** Returns the value of a variable that may be secret; undefined if it is unset or empty. Never log it. */
 export function readSecret(env: Env, name: string): string | undefined {
   const value = env[name];
   return value === undefined || value === '' ? undefined : value;
 }
 
-/** The message does not repeat the value: URLs may hold a password. */
+/** The error message does not repeat the value: URLs may contain a password. */
 function readUrl(env: Env, name: string, protocols: string[]): string | undefined {
   const text = readSecret(env, name);
   if (text === undefined) return undefined;
   if (URL.canParse(text) && protocols.includes(new URL(text).protocol)) return text;
   const forms = protocols.map((protocol) => `${protocol}//…`).join(' or ');
-  throw new HaloError('CONFIG_INVALID', `${name} is not a URL of the form ${forms}`, {
+  throw new HaloError('CONFIG_INVALID', `${name} is not a URL of the form ${forms}.`, {
     hint: `Set ${name} to such a URL, or unset it.`,
   });
 }

@@ -1,14 +1,14 @@
 import { processEnv, type Env } from './host.ts';
 
-/** What a command may do with its output streams. */
+/** Capabilities of the output streams of a command. */
 export interface Terminal {
   /** Progress may be drawn in place on stdout. */
   drawable: boolean;
-  /** stdout shows text to a person, so nothing that a terminal obeys may reach it. */
+  /** stdout is a terminal, so control sequences must be escaped. */
   shown: boolean;
   /** Text on stdout and stderr may have color. */
   color: { stdout: boolean; stderr: boolean };
-  /** HALO_DEBUG: errors show where in halo they came from. */
+  /** HALO_DEBUG: errors include a stack trace. */
   debug: boolean;
 }
 
@@ -16,15 +16,15 @@ interface Stream {
   isTTY?: boolean;
 }
 
-/** What `--color` may say; by default terminals have color. */
+/** Values of `--color`; by default terminals have color. */
 export const COLORS = ['always', 'never', 'auto'] as const;
-export type ColorWish = (typeof COLORS)[number];
+export type ColorMode = (typeof COLORS)[number];
 
-/** Reads NO_COLOR, FORCE_COLOR, TERM, CI and HALO_DEBUG; what `--color` says goes before the first two. */
+/** Reads NO_COLOR, FORCE_COLOR, TERM, CI and HALO_DEBUG; `--color` takes precedence over the first two. */
 export function readTerminal(
   streams: { stdout: Stream; stderr: Stream },
   env: Env = processEnv(),
-  wish: ColorWish = 'auto',
+  wish: ColorMode = 'auto',
 ): Terminal {
   const isSet = (name: string) => env[name] !== undefined && env[name] !== '' && env[name] !== '0';
   const dumb = env['TERM'] === 'dumb';

@@ -1,10 +1,9 @@
-import { join } from 'node:path';
-import { parse as parseToml, TomlError } from 'smol-toml';
+import { readRegularText, isInside } from '../../lib/fs.ts';
 import { HaloError } from '../../core/failure/errors.ts';
-import { isInside } from '../../lib/inside.ts';
-import { readRegularText } from '../../lib/read-file.ts';
+import { parse as parseToml, TomlError } from 'smol-toml';
+import { join } from 'node:path';
 
-/** A configuration file as it was read. */
+/** A parsed configuration file. */
 export interface ConfigFile {
   /** Absolute. */
   path: string;
@@ -12,32 +11,32 @@ export interface ConfigFile {
   table: Record<string, unknown>;
 }
 
-/** A longer configuration is not read. */
+/** Size limit of a configuration file. */
 export const MAX_CONFIG_BYTES = 256 * 1024;
 
-/** Reads a configuration file; undefined when there is none. Throws CONFIG_INVALID with line and column. */
+/** Reads a configuration file; undefined if it does not exist. Throws CONFIG_INVALID with line and column. */
 export async function readConfigFile(path: string): Promise<ConfigFile | undefined> {
-  const text = await readText(path);
+  const text = await readConfigText(path);
   return text === undefined ? undefined : parseConfigFile(path, text);
 }
 
 /**
- * The file of a repository: `halo.toml` or `.halo/config.toml` in its root. Both at once are refused, and so are links
- * out of the repository. Throws CONFIG_INVALID.
+ * Finds the configuration file of a repository: `halo.toml` or `.halo/config.toml` in its root. Throws CONFIG_INVALID if
+ * both exist or the file is a link that leads out of the repository.
  */
 export async function findRepoConfig(root: string): Promise<ConfigFile | undefined> {
   const [plain, hidden] = await Promise.all(
     [['halo.toml'], ['.halo', 'config.toml']].map((names) => readInside(root, join(root, ...names))),
   );
   if (plain !== undefined && hidden !== undefined) {
-    throw new HaloError('CONFIG_INVALID', `There are two configuration files: ${plain.path} and ${hidden.path}`, {
+    throw new HaloError('CONFIG_INVALID', `There are two configuration files: ${plain.path} and ${hidden.path}.`, {
       hint: 'Keep one of them.',
     });
   }
   return plain ?? hidden;
 }
 
-/** Parses the text of a configuration file, e.g. of one that is in git only. Throws CONFIG_INVALID. */
+/** Parses the text of a configuration file, for example one read from git. Throws CONFIG_INVALID. */
 export function parseConfigFile(path: string, text: string): ConfigFile {
   try {
     return { path, text, table: parseToml(text) };
@@ -45,7 +44,7 @@ export function parseConfigFile(path: string, text: string): ConfigFile {
     if (!(error instanceof TomlError)) throw error;
     const [what = 'syntax error'] = error.message.replace(/^Invalid TOML document: /, '').split('\n');
     throw new HaloError('CONFIG_INVALID', `${path}:${error.line}:${error.column}: not valid TOML: ${what}`, {
-      hint: 'Mend the syntax there; strings need quotes.',
+      hint: 'Fix the syntax there; strings need quotes.',
       cause: error,
     });
   }
@@ -54,19 +53,19 @@ export function parseConfigFile(path: string, text: string): ConfigFile {
 async function readInside(root: string, path: string): Promise<ConfigFile | undefined> {
   const config = await readConfigFile(path);
   if (config === undefined || (await isInside(root, path))) return config;
-  throw new HaloError('CONFIG_INVALID', `${path} is a link out of the repository.`, {
-    hint: 'Put the file itself there.',
+  throw new HaloError('CONFIG_INVALID', `${path} is a link that leads out of the repository.`, {
+    hint: 'Replace the link with the file itself.',
   });
 }
 
-async function readText(path: string): Promise<string | undefined> {
+async function readConfigText(path: string): Promise<string | undefined> {
   try {
     return await readRegularText(path, MAX_CONFIG_BYTES);
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     if (code === 'ENOENT' || code === 'ENOTDIR') return undefined;
-    throw new HaloError('CONFIG_INVALID', `${path} cannot be read (${code ?? message})`, {
-      hint: 'Check its permissions, and that it is a file.',
+    throw new HaloError('CONFIG_INVALID', `${path} cannot be read (${code ?? message}).`, {
+      hint: 'Check its permissions and that it is a regular file.',
       cause: error,
     });
   }

@@ -1,26 +1,27 @@
 import { dirname } from 'node:path';
 import { HaloError } from '../../core/failure/errors.ts';
-import { clip } from '../../core/safe-text.ts';
-import { findNearest } from '../../lib/text.ts';
+import { truncate } from '../../core/text/safe-text.ts';
+import { findClosest } from '../../lib/text.ts';
 import { CONFIG_KEYS, holdsText, variableOf } from '../keys.ts';
 import { parseLiteral } from './parse-literal.ts';
 import type { ConfigFile } from './config-file.ts';
 import { toSettings, type Setting } from '../settings.ts';
-import { openTomlLines } from './toml-position.ts';
+import { indexTomlLines } from './toml-position.ts';
+import { isRecord } from '../../lib/guards.ts';
 
-/** What one file sets: for all, and in each of its profiles. */
+/** The settings of one file: the base settings and those of each profile. */
 export interface FileLayers {
   base: Setting[];
   profiles: Map<string, Setting[]>;
 }
 
-/** Variables that are not settings of a run. */
+/** HALO_* variables that are not settings of a run. */
 const HOST_VARIABLES = ['HALO_HOME', 'HALO_REDIS_URL', 'HALO_URL', 'HALO_TOKEN', 'HALO_PROFILE'];
 
-/** Reads a file, its profiles too; what breaks a rule is added to `problems`. */
+/** Reads the settings of a file and its profiles; adds rule violations to `problems`. */
 export function readFileLayers(file: ConfigFile, problems: string[]): FileLayers {
   const baseDir = dirname(file.path);
-  const lineOf = openTomlLines(file.text);
+  const lineOf = indexTomlLines(file.text);
   const at = (key: string) => {
     const line = lineOf(key);
     return line === undefined ? file.path : `${file.path}:${line}`;
@@ -28,13 +29,13 @@ export function readFileLayers(file: ConfigFile, problems: string[]): FileLayers
   const { profiles: tables = {}, ...table } = file.table;
   const base = toSettings('', table, { originOf: at, baseDir, problems });
   const profiles = new Map<string, Setting[]>();
-  if (typeof tables !== 'object' || tables === null || Array.isArray(tables)) {
+  if (!isRecord(tables)) {
     problems.push(`${at('profiles')}: profiles: must be a table`);
     return { base, profiles };
   }
   for (const [name, profile] of Object.entries(tables)) {
     const prefix = `profiles.${name}`;
-    if (typeof profile !== 'object' || profile === null || Array.isArray(profile)) {
+    if (!isRecord(profile)) {
       problems.push(`${at(prefix)}: ${prefix}: must be a table`);
       continue;
     }
@@ -44,7 +45,7 @@ export function readFileLayers(file: ConfigFile, problems: string[]): FileLayers
   return { base, profiles };
 }
 
-/** Settings of `HALO_*` variables; an empty one counts as not set. One that looks misspelt is a problem. */
+/** Reads settings from `HALO_*` variables; an empty one counts as unset. A probably misspelt one is a problem. */
 export function readVariables(env: Record<string, string | undefined>, cwd: string, problems: string[]): Setting[] {
   const keys = new Map([...CONFIG_KEYS.keys()].map((key) => [variableOf(key), key]));
   const openPrefix = `${variableOf('env')}_`;
@@ -54,7 +55,7 @@ export function readVariables(env: Record<string, string | undefined>, cwd: stri
     const openKey = variable.startsWith(openPrefix) ? `env.${variable.slice(openPrefix.length)}` : undefined;
     const key = keys.get(variable) ?? openKey;
     if (key !== undefined) return readLiteral(key, text, { origin: variable, cwd, problems });
-    const meant = findNearest(
+    const meant = findClosest(
       variable.slice(5),
       [...keys.keys(), ...HOST_VARIABLES].map((name) => name.slice(5)),
     );
@@ -63,13 +64,15 @@ export function readVariables(env: Record<string, string | undefined>, cwd: stri
   });
 }
 
-/** Settings of `-c key=value` options, later ones win. Throws USAGE when one is not of that form. */
+/** Reads settings from `-c key=value` options; later ones take precedence. Throws USAGE for another form. */
 export function readOptions(options: string[], cwd: string, problems: string[]): Setting[] {
   return options.flatMap((option) => {
     const split = option.indexOf('=');
     const key = option.slice(0, Math.max(split, 0)).trim();
     if (key === '') {
-      throw new HaloError('USAGE', `-c takes key=value, not "${option}"`, { hint: 'For example: -c limits.memory=2g' });
+      throw new HaloError('USAGE', `-c takes key=value, not "${option}".`, {
+        hint: 'Write it like `-c limits.memory=2g`.',
+      });
     }
     return readLiteral(key, option.slice(split + 1).trim(), { origin: '-c', cwd, problems });
   });
@@ -82,6 +85,6 @@ function readLiteral(
 ): Setting[] {
   const value = parseLiteral(text, holdsText(key));
   if (value !== undefined) return toSettings(key, value, { originOf: () => origin, baseDir: cwd, problems });
-  problems.push(`${origin}: ${key}: not valid TOML: ${clip(text, 200)}`);
+  problems.push(`${origin}: ${key}: not valid TOML: ${truncate(text, 200)}`);
   return [];
 }

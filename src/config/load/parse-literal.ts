@@ -1,9 +1,9 @@
 import { parse as parseToml } from 'smol-toml';
 
 /**
- * A value given on the command line or in the environment: TOML, or a bare word as a string.
- * `asText`: the key takes strings, so that anything but a TOML string is taken as it stands, unless it is in quotes.
- * Returns undefined for a list, table or string in TOML that is not complete.
+ * Parses a value from the command line or the environment: TOML, or a bare word as a string.
+ * `asText`: the key takes strings, so anything but a quoted TOML string is used literally.
+ * Returns undefined for an incomplete TOML list, table or string.
  */
 export function parseLiteral(text: string, asText: boolean): unknown {
   const value = parseToValue(text);
@@ -13,7 +13,7 @@ export function parseLiteral(text: string, asText: boolean): unknown {
   return /^\s*["'[{]/.test(text) ? undefined : text;
 }
 
-/** Meant as a TOML string, but broken inside: taken as it stands, its quotes would become part of the value. */
+/** A quoted but malformed TOML string. Used literally, its quotes would become part of the value. */
 const QUOTED = /^\s*(["']).*\1\s*$/s;
 
 function parseToValue(text: string): unknown {

@@ -1,8 +1,8 @@
 /**
- * Finds the line, counted from 1, that sets a dotted key in a TOML text; that of the nearest table around it when the
- * key stands inside an inline table; undefined when neither is found. The text is known to be valid.
+ * Returns a function that maps a dotted key to its line, counted from 1, in a valid TOML text. For a key in an inline
+ * table it returns the line of the enclosing table; undefined if neither is found.
  */
-export function openTomlLines(text: string): (key: string) => number | undefined {
+export function indexTomlLines(text: string): (key: string) => number | undefined {
   const lines = new Map<string, number>();
   let table = '';
   for (const [index, whole] of text.split('\n').entries()) {
@@ -15,7 +15,7 @@ export function openTomlLines(text: string): (key: string) => number | undefined
     if (path !== '' && !lines.has(path)) lines.set(path, index + 1);
   }
   return (key) => {
-    const short = key.slice(0, LONGEST_KEY);
+    const short = key.slice(0, MAX_KEY_LENGTH);
     for (let end = key.length; end > 0; end = short.lastIndexOf('.', end - 1)) {
       const line = lines.get(key.slice(0, end));
       if (line !== undefined) return line;
@@ -24,10 +24,10 @@ export function openTomlLines(text: string): (key: string) => number | undefined
   };
 }
 
-/** No setting has a longer name: of a key made of thousands of parts only as much is looked for. */
-const LONGEST_KEY = 500;
+/** Longer than any known key; bounds the lookup of keys with thousands of parts. */
+const MAX_KEY_LENGTH = 500;
 
-/** `a . "b.c"` as `a.b.c`. */
+/** Converts `a . "b.c"` to `a.b.c`. */
 function normalise(path: string): string {
   return (path.match(/"[^"]*"|'[^']*'|[^."']+/g) ?? [])
     .map((part) => part.trim().replace(/^(["'])(.*)\1$/, '$2'))

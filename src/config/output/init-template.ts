@@ -1,12 +1,12 @@
 import { registriesOf } from '../../core/command-needs.ts';
-import type { Guess } from '../guess/repository.ts';
+import type { Guess } from './guess/guess.ts';
 import { CONFIG_KEYS } from '../keys.ts';
-import { isOwnChoice } from '../own-choices.ts';
+import { isOwnerSetting } from '../trust/trust.ts';
 
-/** The commented `halo.toml` that `halo init` writes, with what was guessed from the repository. */
-export function renderTemplate(guess: Required<Guess>): string {
+/** Renders the commented `halo.toml` for `halo init`, with the values guessed from the repository. */
+export function renderInitTemplate(guess: Required<Guess>): string {
   return [
-    '# How halo works on this repository. `halo config show` prints every value and who set it.',
+    '# Configuration of halo for this repository. `halo config show` prints every value and its origin.',
     '',
     ...about('agent'),
     `agent = ${preset('agent')}`,
@@ -25,7 +25,7 @@ export function renderTemplate(guess: Required<Guess>): string {
   ].join('\n');
 }
 
-/** Tables that are worth showing in a new file; docs/configuration.md has the rest. */
+/** Tables shown in a new file; docs/configuration.md lists all. */
 const TABLES = ['network', 'limits', 'run', 'retry', 'land', 'git'];
 
 function renderSetup({ setup }: Guess): string[] {
@@ -34,27 +34,24 @@ function renderSetup({ setup }: Guess): string[] {
 
 function renderGates({ gates, reasons }: Guess): string[] {
   if (gates.length === 0) {
-    return [
-      '# Nothing was recognised, so name at least one: halo refuses to start without gates.',
-      '# gates = ["npm test"]',
-    ];
+    return ['# No gates were detected. Add at least one: halo does not start without gates.', '# gates = ["npm test"]'];
   }
-  return [...reasons.map((reason) => `# guessed: ${reason}`), `gates = ${renderList(gates)}`];
+  return [...reasons.map((reason) => `# detected: ${reason}`), `gates = ${renderList(gates)}`];
 }
 
 function renderEnv({ env, keeps }: Required<Guess>): string[] {
   const lines = Object.entries(env).map(([name, value]) => `${name} = ${JSON.stringify(value)}`);
   if (lines.length === 0) return [];
   const where = keeps.length === 0 ? '' : ` (${keeps.join(', ')}, which git must ignore)`;
-  const why = `What setup downloads stays in the workspace, where the gates find it${where}.`;
+  const why = `Keep downloads of setup in the workspace, where the gates find them${where}.`;
   return ['[env]', `# ${why}`, ...lines, ''];
 }
 
 function renderTable(table: string, guess: Required<Guess>): string[] {
-  // A key without a default has no line that could just be switched on, and some are not the repository's to choose.
+  // Keys without a default have no value to uncomment, and owner settings are not allowed in a repository.
   const keys = [...CONFIG_KEYS.values()]
-    .filter((key) => key.default !== undefined && !isOwnChoice(key.name))
-    // What only few want to change is in the docs.
+    .filter((key) => key.default !== undefined && !isOwnerSetting(key.name))
+    // Rarely used nested keys are only in the docs.
     .filter(({ name }) => name.startsWith(`${table}.`) && name.split('.').length === 2)
     .map(({ name }) => name);
   const lines = keys.flatMap((key) => [...about(key), renderKey(key, guess)]);
@@ -69,14 +66,14 @@ function renderKey(key: string, { setup, hosts }: Required<Guess>): string {
   return `# ${name} = ${key === 'network.allow' ? '["packages.example.com:443"]' : preset(key)}`;
 }
 
-/** The meaning as comment lines; it is Markdown, for the reference. */
+/** Converts the Markdown description of a key to comment lines. */
 function about(key: string): string[] {
   const meaning = CONFIG_KEYS.get(key)?.meaning ?? '';
   const text = meaning.replaceAll('`', '').replace(/\[([^\]]+)\]\([^)]*\)/g, '$1');
   return [...text.matchAll(/\S.{0,97}(?=\s|$)/g)].map(([line]) => `# ${line}`);
 }
 
-/** JSON strings, numbers and lists of them are TOML too. */
+/** JSON strings, numbers and lists of them are valid TOML. */
 function preset(key: string): string {
   return JSON.stringify(CONFIG_KEYS.get(key)?.default);
 }

@@ -1,9 +1,11 @@
 import { z } from 'zod';
 import { RETRY_RULES, type RetryRule } from '../../core/failure/failure.ts';
-import { key } from '../key-facts.ts';
+import { key } from './key-metadata.ts';
+import { owner } from '../trust/key-trust.ts';
 import { Duration, oneOf, wholeNumber } from './values.ts';
 
 const SHARE = 'must be a number from 0 to 1';
+const STOP_TRYING = 'decide when halo stops trying';
 const FACTOR = 'must be a number from 1 to 10';
 
 /** `[retry]`: how failures are met, by class. */
@@ -11,53 +13,71 @@ export const RetryTable = z.strictObject({
   attempts: key(wholeNumber(1, 100), [
     'whole number',
     3,
-    'Most attempts at one story that end in failures of its own: of the agent, the story or a gate.',
+    'Maximum number of attempts at a story that fail because of the agent, the story or a gate.',
   ]),
   backoff: key(Duration, ['duration', '30s', 'Wait before the first retry.']),
-  max_backoff: key(Duration, ['duration', '5m', 'Longest wait before a retry.']),
+  max_backoff: key(Duration, ['duration', '5m', 'Maximum wait before a retry.']),
   multiplier: key(z.number({ error: FACTOR }).min(1, FACTOR).max(10, FACTOR), [
     'number',
     2,
-    'What each wait is multiplied by to give the next.',
+    'Factor from one wait to the next.',
   ]),
   jitter: key(z.number({ error: SHARE }).min(0, SHARE).max(1, SHARE), [
     'number',
     0.2,
-    'Share of a wait that chance may take off, so that many runs do not come back at the same moment.',
+    'Maximum random reduction of a wait, as a share, so that runs do not retry at the same time.',
   ]),
   crashes: key(wholeNumber(1, 100), [
     'whole number',
     10,
-    'Most times in a row that workers may die in the middle of one story before it fails.',
+    'Maximum number of worker crashes in a row during a story before it fails.',
   ]),
   agent: z.strictObject(ownFailures('hint', 'The agent program failed or gave no valid answer')),
   story: z.strictObject(ownFailures('hint', 'The agent gave up, took too long or used too much memory')),
   gate: z.strictObject(ownFailures('hint', 'A gate failed')),
-  policy: z.strictObject(otherFailures('hint', 1, 'What the agent left behind may not enter the repository')),
+  policy: z.strictObject(otherFailures('hint', 1, 'The agent’s changes may not enter the repository')),
   environment: z.strictObject(otherFailures('wait', 2, 'Setup failed, the branch moved, or the disk is nearly full')),
   infrastructure: z.strictObject({
     ...otherFailures('wait', 6, 'Docker, Redis, git or the disk failed'),
     backoff: classBackoff('5s'),
   }),
-  provider: z.strictObject(otherFailures('wait', 10, 'The model’s provider limits requests, failed or is away')),
+  provider: z.strictObject(
+    otherFailures('wait', 10, 'The model’s provider limits requests, fails or cannot be reached'),
+  ),
   budget: z.strictObject(otherFailures('halt', 0, 'A budget is used up')),
 });
 
 /** `[breaker]`: when halo stops trying. */
 export const BreakerTable = z.strictObject({
-  no_change: key(wholeNumber(0, 100), ['whole number', 3, 'Failures in a row without a changed file that open it.']),
-  same_error: key(wholeNumber(0, 100), ['whole number', 5, 'Failures in a row with the same error that open it.']),
-  output_decline: key(wholeNumber(0, 100), [
-    'whole number',
-    70,
-    'By how many percent less than the one before a failed attempt must have said to open it.',
-  ]),
-  permission_denials: key(wholeNumber(0, 100), [
-    'whole number',
-    2,
-    'Failures in a row for a lack of permission that open it.',
-  ]),
-  cooldown: key(Duration, ['duration', '30m', 'How long it stays open before one story may try.']),
+  no_change: key(
+    wholeNumber(0, 100),
+    ['whole number', 3, 'Number of failures in a row without a changed file that open a breaker.'],
+    owner(STOP_TRYING),
+  ),
+  same_error: key(
+    wholeNumber(0, 100),
+    ['whole number', 5, 'Number of failures in a row with the same error that open a breaker.'],
+    owner(STOP_TRYING),
+  ),
+  output_decline: key(
+    wholeNumber(0, 100),
+    [
+      'whole number',
+      70,
+      'Decrease of an agent’s output in percent, compared with the previous failed attempt, that opens a breaker.',
+    ],
+    owner(STOP_TRYING),
+  ),
+  permission_denials: key(
+    wholeNumber(0, 100),
+    ['whole number', 2, 'Number of failures in a row with denied permissions that open a breaker.'],
+    owner(STOP_TRYING),
+  ),
+  cooldown: key(
+    Duration,
+    ['duration', '30m', 'Time until an open breaker allows a trial attempt.'],
+    owner(STOP_TRYING),
+  ),
 });
 
 /** Failures that use up attempts. */
@@ -68,10 +88,10 @@ function ownFailures(rule: RetryRule, what: string) {
 
 /** Failures that the story cannot help. */
 function otherFailures(rule: RetryRule, retries: number, what: string) {
-  const meaning = 'Most retries of one story after such failures.';
+  const meaning = 'Maximum number of retries of a story after such failures.';
   return { ...ownFailures(rule, what), retries: key(wholeNumber(0, 100), ['whole number', retries, meaning]) };
 }
 
 function classBackoff(preset: string | undefined) {
-  return key(Duration.optional(), ['duration', preset, 'Like `retry.backoff`, for these failures alone.']);
+  return key(Duration.optional(), ['duration', preset, 'Like `retry.backoff`, only for these failures.']);
 }

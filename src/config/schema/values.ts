@@ -1,49 +1,51 @@
-import { isIP } from 'node:net';
-import { z } from 'zod';
-import { REGISTRIES } from '../../core/network.ts';
-import { isReportPath } from '../../core/report-path.ts';
-import { parseDuration } from '../../lib/duration.ts';
+import { parseSize, parseDuration } from '../../lib/units.ts';
 import { compilePattern } from '../../lib/secrets/user-patterns.ts';
-import { parseSize } from '../../lib/size.ts';
+import { isReportPath } from '../../core/test-report/test-report.ts';
+import { REGISTRIES } from '../../core/journal/egress-events.ts';
+import { z } from 'zod';
+import { isIP } from 'node:net';
 
 /** A string that is not blank. */
 export const Text = z
   .string({ error: 'must be a string' })
   .refine((text) => text.trim() !== '', 'must not be empty')
-  .refine((text) => !text.includes('\0'), 'must not hold a NUL character');
+  .refine((text) => !text.includes('\0'), 'must not contain a NUL character');
 
-/** A regular expression of something secret. */
+/** A regular expression that matches secrets. */
 export const SecretPattern = Text.superRefine((source, context) => {
   try {
     compilePattern(source);
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
-    context.addIssue({ code: 'custom', message: `is no regular expression that halo can use: ${why}` });
+    context.addIssue({ code: 'custom', message: `is not a valid regular expression: ${why}` });
   }
 });
 
 /** Shell commands, in order. */
 export const Commands = z.array(Text, { error: 'must be a list of commands, like ["npm test"]' });
 
-const MOST_GLOBS = 100;
-const LONGEST_GLOB = 200;
-const GLOBS_TOGETHER = 4000;
+const MAX_GLOBS = 100;
+const MAX_GLOB_LENGTH = 200;
+const MAX_GLOBS_LENGTH = 4000;
 
-/** Paths with `*`, `**`, `?` and `{a,b}`, from the top of the repository; a leading `!` excepts. */
-export const Globs = z
+/** Paths with `*`, `**`, `?` and `{a,b}`, relative to the repository root; a leading `!` excludes. */
+export const GlobList = z
   .array(
     Text.refine(
       (glob) => !/^!?\//.test(glob),
-      'must not begin with a slash: paths start at the top of the repository',
-    ).max(LONGEST_GLOB, `must be at most ${LONGEST_GLOB} characters long`),
+      'must not begin with a slash: paths are relative to the repository root',
+    ).max(MAX_GLOB_LENGTH, `must be at most ${MAX_GLOB_LENGTH} characters long`),
     { error: 'must be a list of globs, like ["migrations/**"]' },
   )
-  .max(MOST_GLOBS, `must be at most ${MOST_GLOBS} globs`)
-  .refine((globs) => globs.join('').length <= GLOBS_TOGETHER, `must be at most ${GLOBS_TOGETHER} characters together`);
+  .max(MAX_GLOBS, `must be at most ${MAX_GLOBS} globs`)
+  .refine(
+    (globs) => globs.join('').length <= MAX_GLOBS_LENGTH,
+    `must be at most ${MAX_GLOBS_LENGTH} characters together`,
+  );
 
-/** Files of the workspace; they become words of a shell script in a sandbox. */
+/** Files of the workspace. They are used in a shell script in a sandbox. */
 export const ReportPaths = z
-  .array(Text.refine(isReportPath, 'must be a plain path from the top of the repository'), {
+  .array(Text.refine(isReportPath, 'must be a plain path relative to the repository root'), {
     error: 'must be a list of paths, like ["reports/junit.xml"]',
   })
   .max(20, 'must be at most 20 paths');
@@ -64,7 +66,7 @@ export const Size = parsed('a size, like "512m" or "4g"', (text) => {
 export const HostPort = parsed('exactly host:port, like "packages.example.com:443", without wildcards', parseHostPort);
 
 /** Names of package registries. */
-export const Registries = z.array(oneOf(...REGISTRIES), { error: 'must be a list like ["npm", "pypi"]' });
+export const RegistryList = z.array(oneOf(...REGISTRIES), { error: 'must be a list like ["npm", "pypi"]' });
 
 /** `Name <email>`. */
 export const Author = parsed('of the form "Name <email>"', (text) => {
@@ -77,7 +79,7 @@ export const Message = Text.refine((text) => {
   return [...text.matchAll(/\{(\w*)\}/g)].every(([, name]) => ['id', 'title', 'run'].includes(name ?? ''));
 }, 'may use only {id}, {title} and {run}');
 
-/** The URL of an HTTP service, without a slash at its end. */
+/** The URL of an HTTP service, without a trailing slash. */
 export const BaseUrl = parsed('an http or https URL without user, query or fragment', (text) => {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || !['http:', 'https:'].includes(url.protocol)) return undefined;
@@ -85,14 +87,14 @@ export const BaseUrl = parsed('an http or https URL without user, query or fragm
   return text.replace(/(?<!\/)\/+$/, '');
 });
 
-const LONGEST_NAME = 200;
-const LONGEST_VALUE = 65_536;
-const MOST_VARIABLES = 1000;
+const MAX_NAME_LENGTH = 200;
+const MAX_VALUE_LENGTH = 65_536;
+const MAX_VARIABLES = 1000;
 
 /** The name of an environment variable. */
 export const VariableName = z
   .string({ error: 'must be a string' })
-  .max(LONGEST_NAME, `must be at most ${LONGEST_NAME} characters long`)
+  .max(MAX_NAME_LENGTH, `must be at most ${MAX_NAME_LENGTH} characters long`)
   .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'must be the name of an environment variable, like OPENAI_API_KEY');
 
 /** Names and values of environment variables. */
@@ -100,15 +102,15 @@ export const Variables = z
   .record(
     z
       .string()
-      .max(LONGEST_NAME, `is longer than ${LONGEST_NAME} characters`)
+      .max(MAX_NAME_LENGTH, `is longer than ${MAX_NAME_LENGTH} characters`)
       .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'is not the name of an environment variable'),
     z
       .string({ error: 'must be a string; put numbers in quotes' })
-      .max(LONGEST_VALUE, `must be at most ${LONGEST_VALUE} characters long`)
-      .refine((text) => !text.includes('\0'), 'must not hold a NUL character'),
+      .max(MAX_VALUE_LENGTH, `must be at most ${MAX_VALUE_LENGTH} characters long`)
+      .refine((text) => !text.includes('\0'), 'must not contain a NUL character'),
     { error: 'must be a table of strings' },
   )
-  .refine((table) => Object.keys(table).length <= MOST_VARIABLES, `must be at most ${MOST_VARIABLES} variables`);
+  .refine((table) => Object.keys(table).length <= MAX_VARIABLES, `must be at most ${MAX_VARIABLES} variables`);
 
 /** A whole number within bounds. */
 export function wholeNumber(least: number, most: number) {
@@ -122,9 +124,9 @@ export const Usd = z
   .positive('must be more than 0')
   .max(1_000_000, 'must be at most 1000000');
 
-/** A table from names of models; names with dots stand in quotes. */
+/** A table by model name; names with dots must be quoted. */
 export function perModel<S extends z.ZodType>(example: string, member: S) {
-  const quoted = z.unknown().refine((table) => !holdsTable(table), 'holds a table: a name with dots needs quotes');
+  const quoted = z.unknown().refine((table) => !holdsTable(table), 'contains a table: a name with dots must be quoted');
   return z.record(z.string().regex(/^(?!__proto__$)[\w.:/@-]+$/, 'is not the name of a model'), quoted.pipe(member), {
     error: `must be a table of models, like ${example}`,
   });
@@ -134,12 +136,12 @@ function holdsTable(value: unknown): boolean {
   return typeof value === 'object' && value !== null && Object.values(value).some((part) => typeof part === 'object');
 }
 
-/** One of a few words. */
+/** One of the given words. */
 export function oneOf<const T extends readonly [string, ...string[]]>(...words: T) {
   return z.enum(words, { error: `must be one of ${words.map((word) => `"${word}"`).join(', ')}` });
 }
 
-/** A string that `parse` understands; `what` says what it must be. */
+/** A string that `parse` accepts; `what` describes the format for error messages. */
 function parsed<T>(what: string, parse: (text: string) => T | undefined) {
   return z.string({ error: `must be ${what}` }).transform((text, context) => {
     const value = parse(text);
@@ -158,7 +160,7 @@ function parseHostPort(text: string): string | undefined {
   return isIP(host) === 4 || isHostName(host) ? text.toLowerCase() : undefined;
 }
 
-/** Letters, digits and hyphens; a name that ends in a number would be read as an address. */
+/** True for names of letters, digits and hyphens. A name that ends in a number would be parsed as an address. */
 function isHostName(host: string): boolean {
   const labels = host.split('.');
   if (host.length > 253 || /^\d+$/.test(labels.at(-1) ?? '')) return false;

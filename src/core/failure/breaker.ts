@@ -1,54 +1,54 @@
-import { shellWord } from '../shell-word.ts';
+import { printableShellWord } from '../text/safe-text.ts';
 
-/** When halo stops trying; 0 turns a threshold off. */
+/** When a breaker opens; 0 disables a threshold. */
 export interface BreakerPolicy {
-  /** Failures in a row that changed no file. */
+  /** Consecutive failures without a changed file. */
   noChange: number;
-  /** Failures in a row with the same error. */
+  /** Consecutive failures with the same error. */
   sameError: number;
-  /** How much less a failed attempt said than the one before it, in percent. */
+  /** Decrease of the agent's output compared with the previous failed attempt, in percent. */
   outputDecline: number;
-  /** Failures in a row for a lack of permission. */
+  /** Consecutive failures with a denied permission. */
   permissionDenials: number;
-  /** How long it stays open before one story may try, in ms. */
+  /** How long it stays open before a trial attempt is admitted, in ms. */
   cooldownMs: number;
 }
 
-/** What one failure says about whether trying goes on to make sense. */
+/** What a breaker records about one failure. */
 export interface FailureSign {
-  /** Whose it is: of several failures of one `by`, only the last counts. */
+  /** The attempt; of several failures of one attempt only the last counts. */
   by: string;
-  /** The same for errors that are the same to a person. */
+  /** A normalised error text, equal for equivalent errors. */
   error: string;
-  /** Whether any file was changed; undefined: nobody knows, e.g. because the agent was never started. */
+  /** Whether any file was changed; undefined if unknown, e.g. because the agent was never started. */
   changed: boolean | undefined;
-  /** Characters that the agent printed. */
+  /** Characters of the agent's output. */
   output?: number | undefined;
-  /** Whether permission was lacking. */
+  /** Whether a permission was denied. */
   denied: boolean;
-  /** Its class; absent in what an older halo wrote. */
+  /** Its failure class; absent in entries of older versions. */
   kind?: string | undefined;
 }
 
 /** Failures since the last success, newest last. */
 export type Signs = readonly FailureSign[];
 
-/** More are never looked at: thresholds are not larger. */
-const MOST_SIGNS = 100;
-/** An attempt that said less than this is no measure for the next one. */
-const TELLING_BYTES = 16 * 1024;
+/** No threshold is larger. */
+const MAX_SIGNS = 100;
+/** With less output than this, attempts are not compared. */
+const MIN_COMPARABLE_OUTPUT = 16 * 1024;
 
 export function addSign(signs: Signs, sign: FailureSign): Signs {
-  return [...signs.filter(({ by }) => by !== sign.by), sign].slice(-MOST_SIGNS);
+  return [...signs.filter(({ by }) => by !== sign.by), sign].slice(-MAX_SIGNS);
 }
 
-/** Why to stop trying after these failures, as a clause for people; undefined: go on. */
-export function findTrip(signs: Signs, policy: BreakerPolicy): string | undefined {
+/** Why these failures open the breaker, as a clause; undefined if they do not. */
+export function findTripReason(signs: Signs, policy: BreakerPolicy): string | undefined {
   const last = signs.at(-1);
   if (last === undefined) return undefined;
   const inRow = (holds: (sign: FailureSign) => boolean) => signs.length - 1 - signs.findLastIndex((s) => !holds(s));
   const reached = (count: number, threshold: number) => threshold > 0 && count >= threshold;
-  // A hang, a crash and a lack of memory have nothing in common but that no file was changed.
+  // Failures of different classes have nothing in common except that no file was changed.
   const idle = inRow(({ changed, kind }) => changed === false && kind === last.kind);
   if (reached(idle, policy.noChange))
     return idle === 1 ? 'a failure changed no file' : `${idle} failures in a row changed no file`;
@@ -61,14 +61,14 @@ export function findTrip(signs: Signs, policy: BreakerPolicy): string | undefine
   return undefined;
 }
 
-/** By how many percent the last failed attempt said less than the one before it. */
+/** Decrease of output between the last two failed attempts, in percent. */
 function declineOf(signs: Signs): number {
   const [before, last] = signs.slice(-2).map(({ output }) => output);
-  if (before === undefined || last === undefined || before < TELLING_BYTES) return 0;
+  if (before === undefined || last === undefined || before < MIN_COMPARABLE_OUTPUT) return 0;
   return Math.floor((1 - last / before) * 100);
 }
 
-/** One error in all its spellings: numbers, ids and times are left out, and so is what follows the first line. */
+/** Normalises an error for comparison: the first line without numbers, ids and times. */
 export function errorSignature(summary: string): string {
   const [first = ''] = summary.trim().split('\n');
   return first
@@ -77,46 +77,47 @@ export function errorSignature(summary: string): string {
     .slice(0, 200);
 }
 
-/** A breaker that several runs share. Times are ms since 1970. */
+/** A breaker shared by several runs. Times are ms since 1970. */
 export interface Breaker {
   status: 'closed' | 'open' | 'half-open';
   signs: Signs;
   /** Why it opened. */
   reason?: string;
   openedAt?: number;
-  /** Open: until when; half-open: until when the trial is waited for. */
+  /** Open: end of the cooldown; half-open: deadline of the trial. */
   until?: number;
-  /** Who tries, while half-open. */
+  /** The trial attempt, while half-open. */
   trial?: string;
 }
 
-export const CLOSED: Breaker = { status: 'closed', signs: [] };
+export const CLOSED_BREAKER: Breaker = { status: 'closed', signs: [] };
 
-/** How long others wait for a trial that goes on, before they ask again, in ms. */
-const ASK_AGAIN_MS = 30_000;
+/** How long other attempts wait for a running trial before they ask again, in ms. */
+const RETRY_ADMISSION_MS = 30_000;
 
-export type Admission =
+export type BreakerAdmission =
   | { admitted: true; breaker: Breaker }
   /** `until`, in ms since 1970, is when to ask again. */
   | { admitted: false; reason: string; until: number };
 
 /**
- * Whether `who` may try: always while closed, nobody while open, and one at a time after the cooldown. What a person
- * started (`startedAt`, ms since 1970) after it had opened is that one at once.
+ * Whether the attempt `who` may start: always while closed, never while open, and one at a time after the cooldown. A run
+ * that a user started (`startedAt`, ms since 1970) after the breaker opened is admitted immediately.
  */
-export function admit(
+export function admitTrial(
   breaker: Breaker,
   { who, now, policy, startedAt }: { who: string; now: number; policy: BreakerPolicy; startedAt?: number | undefined },
-): Admission {
+): BreakerAdmission {
   const { status, reason = 'too many failures', until = 0, openedAt = now } = breaker;
   if (status === 'closed' || breaker.trial === who) return { admitted: true, breaker };
   const asked = status === 'open' && startedAt !== undefined && startedAt > openedAt;
-  if (now < until && !asked) return { admitted: false, reason, until: status === 'open' ? until : now + ASK_AGAIN_MS };
-  // A trial that never came to an end is waited for no longer than a cooldown.
+  if (now < until && !asked)
+    return { admitted: false, reason, until: status === 'open' ? until : now + RETRY_ADMISSION_MS };
+  // A trial without an outcome blocks others for at most one cooldown.
   return { admitted: true, breaker: { ...breaker, status: 'half-open', trial: who, until: now + policy.cooldownMs } };
 }
 
-/** The breaker after a failure of `who`: in the trial it opens again at once. */
+/** The breaker after a failure of `who`; a failed trial reopens it. */
 export function afterFailure(
   breaker: Breaker,
   { who, sign, now, policy }: { who: string; sign: FailureSign; now: number; policy: BreakerPolicy },
@@ -124,17 +125,17 @@ export function afterFailure(
   const signs = addSign(breaker.signs, sign);
   if (breaker.status === 'open' || (breaker.status === 'half-open' && breaker.trial !== who))
     return { ...breaker, signs };
-  const reason = breaker.status === 'half-open' ? `the trial failed: ${sign.error}` : findTrip(signs, policy);
+  const reason = breaker.status === 'half-open' ? `the trial failed: ${sign.error}` : findTripReason(signs, policy);
   if (reason === undefined) return { ...breaker, signs };
   return { status: 'open', signs, reason, openedAt: now, until: now + policy.cooldownMs };
 }
 
-/** What a person calls a breaker that runs share: the name of its repository, else its key. */
+/** The displayed name of a shared breaker: its repository's name, else its key. */
 export function breakerName(key: string): string {
   return /^repository:(.+)-[0-9a-f]{8}$/.exec(key)?.[1] ?? key;
 }
 
-/** The command that closes it. */
+/** The command that resets it. */
 export function resetCommand(key: string): string {
-  return `halo breaker reset ${shellWord(breakerName(key))}`;
+  return `halo breaker reset ${printableShellWord(breakerName(key))}`;
 }

@@ -1,7 +1,7 @@
-import { withoutCredentialsIn } from '../address-credentials.ts';
+import { stripCredentials } from '../text/address-credentials.ts';
 import { exitCodeOf, USAGE_EXIT, type StopReason } from './stop-reason.ts';
 
-/** Every error that a user can meet, with the stop reason it stands for. `undefined` means wrong usage. */
+/** Every error code, with its stop reason. `undefined` means wrong usage. */
 export const ERRORS = {
   USAGE: undefined,
   RUN_NOT_FOUND: undefined,
@@ -47,14 +47,14 @@ export const ERRORS = {
 export type ErrorCode = keyof typeof ERRORS;
 
 export interface ErrorOptions {
-  /** How to mend it, one sentence. */
+  /** How to fix it, one sentence. */
   hint?: string;
-  /** What is wrong with a file, place by place, for programs that read errors as JSON. */
+  /** The problems of a file, for programs that read errors as JSON. */
   problems?: readonly FileProblem[];
   cause?: unknown;
 }
 
-/** A rule that a file breaks. `where` names the place for people (`userStories[2].title`); lines count from 1. */
+/** A rule that a file violates. `where` is the location (`userStories[2].title`); lines count from 1. */
 export interface FileProblem {
   line: number;
   where: string;
@@ -62,8 +62,8 @@ export interface FileProblem {
 }
 
 /**
- * The one error class: `message` says what and where, `hint` how to mend it, `code` is stable. Errors are shown, sent and
- * kept, so that none holds the credentials of an address.
+ * The only error class: `message` says what failed, `hint` how to fix it, `code` is stable. Credentials in URLs are removed,
+ * because errors are printed, sent and stored.
  */
 export class HaloError extends Error {
   readonly code: ErrorCode;
@@ -71,14 +71,14 @@ export class HaloError extends Error {
   readonly problems: readonly FileProblem[];
 
   constructor(code: ErrorCode, message: string, options: ErrorOptions = {}) {
-    super(withoutCredentialsIn(message), { cause: options.cause });
+    super(stripCredentials(message), { cause: options.cause });
     this.name = 'HaloError';
     this.code = code;
-    this.hint = options.hint === undefined ? undefined : withoutCredentialsIn(options.hint);
+    this.hint = options.hint === undefined ? undefined : stripCredentials(options.hint);
     this.problems = (options.problems ?? []).map(({ line, where, rule }) => ({
       line,
-      where: withoutCredentialsIn(where),
-      rule: withoutCredentialsIn(rule),
+      where: stripCredentials(where),
+      rule: stripCredentials(rule),
     }));
   }
 
@@ -92,14 +92,19 @@ export class HaloError extends Error {
   }
 }
 
-/** All that an error says, in one line of a journal or a log. */
+/** The message and hint of an error in one line, for the journal and logs. */
 export function withHint({ message, hint }: HaloError): string {
   return hint === undefined ? message : `${message} (${hint})`;
 }
 
-/** Any thrown value as a HaloError; what was not one already is a fault of ours. */
+/** Converts any thrown value; an unknown error becomes INTERNAL. */
 export function toHaloError(error: unknown): HaloError {
   if (error instanceof HaloError) return error;
   const message = error instanceof Error ? error.message : String(error);
   return new HaloError('INTERNAL', message, { cause: error });
+}
+
+/** Whether an error message of the system, git or the container engine means "disk full". */
+export function isDiskFullMessage(words: string): boolean {
+  return /\bENOSPC\b|\bEDQUOT\b|no space left on device|disk quota exceeded/i.test(words);
 }

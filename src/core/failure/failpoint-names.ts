@@ -1,55 +1,55 @@
 import { HaloError } from './errors.ts';
 
 /**
- * Places where a process can be told to fail (HALO_FAILPOINT): the borders between phases, and both sides of all that
- * lasts. In the order in which a run comes by; docs/reliability.md tells what follows from a fault at each.
+ * Places where HALO_FAILPOINT can inject a fault: before and after each phase and each durable write, in execution
+ * order. docs/reliability.md lists the outcome of a fault at each.
  */
 export const FAILPOINTS = {
-  'submit.filled': 'the runs are filled aside, nobody can see them',
-  'submit.ready': 'the runs are made, and not yet in their places',
-  'submit.placed': 'the runs are in their places, not in the queue',
-  'job.taken': 'a worker has taken a job and done nothing about it',
-  'run.started.before': 'the first word on a run is not yet in the journal',
-  'run.started.after': 'the journal says that the run has begun',
-  'story.started.before': 'an attempt is planned, the journal does not know it',
-  'story.started.after': 'the journal has the attempt and its epoch; nothing of it exists',
+  'submit.filled': 'the run directories are written to a temporary folder',
+  'submit.ready': 'the run directories are complete, not yet renamed to their final names',
+  'submit.placed': 'the run directories have their final names; nothing is queued',
+  'job.taken': 'a worker has taken a job and done nothing yet',
+  'run.started.before': 'the journal does not yet have `run.started`',
+  'run.started.after': 'the journal has `run.started`',
+  'story.started.before': 'an attempt is planned, and not yet in the journal',
+  'story.started.after': 'the journal has the attempt and its epoch; no resources exist',
   'prepare.before': 'scratch folders exist, no checkout',
   'prepare.after': 'the workspace is checked out',
   'setup.before': 'no setup command has run',
-  'setup.after': 'setup is done',
-  'agent.before': 'the agent has not been started',
+  'setup.after': 'setup has finished',
+  'agent.before': 'the agent has not started',
   'agent.after': 'the agent has answered',
-  'export.before': 'the work is in the volume alone',
-  'export.after': 'the work is on the host, unchecked',
+  'export.before': 'the result is only in the volume',
+  'export.after': 'the result is on the host, unchecked',
   'import.before': 'nothing is checked',
-  'import.after': 'the commit exists in the scratch repository alone',
+  'import.after': 'the commit is only in the scratch repository',
   'gates.before': 'no gate has run',
   'gates.after': 'all gates have passed',
-  'proof.before': 'the record of what was proved is not written',
-  'proof.after': 'the record is among the artifacts',
-  'objects.before': 'the host repository has nothing of the commit',
-  'objects.after': 'its objects are there, no branch has moved',
-  'ref.before': 'the branch of the run is about to move',
-  'ref.after': 'the branch has moved in the host repository alone',
-  'mirror.after': 'the mirror has followed; the journal does not know it',
+  'proof.before': 'the proof is not written',
+  'proof.after': 'the proof is among the artifacts',
+  'objects.before': 'the host repository has no object of the commit',
+  'objects.after': 'the host repository has the objects; no branch has moved',
+  'ref.before': 'the branch of the run has not moved',
+  'ref.after': 'the branch has moved in the host repository only',
+  'mirror.after': 'the branch has moved in the mirror, too; the journal does not have it',
   'note.before': 'the landed commit has no note',
-  'note.after': 'it has its note; the journal does not know that it landed',
+  'note.after': 'the landed commit has its note; the journal does not have the landing',
   'story.ended.before': 'the verdict is not yet in the journal',
-  'story.ended.after': 'the verdict is in the journal, nothing that follows from it is done',
+  'story.ended.after': 'the verdict is in the journal; nothing after it is done',
   'close.before': 'nothing of the attempt is cleaned up',
   'close.after': 'everything of the attempt is cleaned up',
-  'write-back.before': 'the user’s PRD file knows nothing of what landed',
-  'write-back.written': 'the new PRD file lies beside the old one',
+  'write-back.before': 'the user’s PRD file has no mark for the landed story',
+  'write-back.written': 'the new PRD file is next to the old one',
   'write-back.after': 'the PRD file is up to date',
-  'enqueue.before': 'the next job is in the journal’s plan, not in the queue',
+  'enqueue.before': 'the next job is planned, not queued',
   'enqueue.after': 'the next job is queued',
-  'job.done': 'everything is done, the queue does not know it',
-  'run.ended.before': 'nothing is left to do, the journal does not say so',
-  'run.ended.after': 'the run has ended; the branch of the user waits to be fast-forwarded',
+  'job.done': 'everything is done; the queue still has the job',
+  'run.ended.before': 'nothing is left to do; the journal does not have `run.ended`',
+  'run.ended.after': 'the run has ended; the user’s branch is not yet fast-forwarded',
   'ff.before': 'the user’s branch is about to be fast-forwarded',
-  'ff.after': 'the user’s branch has moved; the journal does not know it',
-  'word.before': 'what a person decided is not yet in the journal',
-  'word.after': 'it is in the journal, nothing that follows from it is done',
+  'ff.after': 'the user’s branch has moved; the journal does not have it',
+  'word.before': 'a user’s command is not yet in the journal',
+  'word.after': 'the command is in the journal; it has had no effect yet',
 } as const;
 
 export type Failpoint = keyof typeof FAILPOINTS;
@@ -78,13 +78,13 @@ export function parseFailpoints(text: string): ArmedFault[] {
     const [, at = '', nth, fault, lasting, ms] = FORM.exec(part.trim()) ?? [];
     const what = fault ?? lasting;
     if (what === undefined) {
-      throw new HaloError('CONFIG_INVALID', `HALO_FAILPOINT: ${JSON.stringify(part.trim())} is no fault`, {
+      throw new HaloError('CONFIG_INVALID', `HALO_FAILPOINT: ${JSON.stringify(part.trim())} is not a fault.`, {
         hint: `Write <failpoint>:<${[...FAULTS, 'block'].join('|')}>, e.g. ref.before:kill, agent.after@2:throw or gates.before:delay=500.`,
       });
     }
     if (!isFailpoint(at)) {
-      throw new HaloError('CONFIG_INVALID', `HALO_FAILPOINT: there is no failpoint ${at}`, {
-        hint: `There are: ${namesLike(at).join(', ')}.`,
+      throw new HaloError('CONFIG_INVALID', `HALO_FAILPOINT: there is no failpoint ${at}.`, {
+        hint: `Use one of: ${namesLike(at).join(', ')}.`,
       });
     }
     return {

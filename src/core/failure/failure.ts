@@ -1,8 +1,7 @@
-import { shareOf } from '../jitter.ts';
-import type { Phase } from '../phase.ts';
+import type { Phase } from '../journal/phase.ts';
 import type { StopReason } from './stop-reason.ts';
 
-/** Whose fault a failure is, and so who has to mend it. */
+/** Who or what caused a failure, and so who has to fix it. */
 export const FAILURE_CLASSES = [
   'agent',
   'story',
@@ -16,29 +15,31 @@ export const FAILURE_CLASSES = [
 export type FailureClass = (typeof FAILURE_CLASSES)[number];
 
 /**
- * How a failure is met. `hint`: again, with the failure and the end of its log in the prompt; `fresh`: again, told in
- * one sentence; `wait`: the same again, as if nothing had happened; `halt`: not again.
+ * How halo reacts to a failure. `hint`: retry with the failure and the end of its log in the prompt; `fresh`: retry with
+ * one sentence about it; `wait`: retry without any mention of it; `halt`: no retry.
  */
 export const RETRY_RULES = ['hint', 'fresh', 'wait', 'halt'] as const;
 export type RetryRule = (typeof RETRY_RULES)[number];
 
-/** What a stop reason alone does not tell: each has a class, and some a rule that no configuration changes. */
+/** Causes that refine a stop reason: each has a class, and some a rule that configuration cannot change. */
 const CAUSES = {
   'gave-up': { class: 'story' },
-  /** It claimed success, and left the workspace as it was. */
+  /** The agent reported success but changed no files. */
   'no-changes': { class: 'agent' },
+  /** The agent printed or stored more than `[limits]` allows. */
+  'agent-overflow': { class: 'agent' },
   'context-overflow': { class: 'story', rule: 'fresh' },
   'permission-denied': { class: 'policy', rule: 'halt' },
-  // Each try would tell the agent whether it has come closer.
+  // Each retry would show the agent whether its guess is closer.
   'known-secret': { class: 'policy', rule: 'halt' },
   'disk-floor': { class: 'environment' },
-  /** A command that neither the image nor setup provides. */
+  /** Neither the image nor setup provides a command. */
   'program-missing': { class: 'environment', rule: 'halt' },
-  /** Setup needs what no setting lets it reach. */
+  /** Setup needs a host that the configuration does not allow. */
   'network-missing': { class: 'environment', rule: 'halt' },
   misconfigured: { class: 'environment', rule: 'halt' },
   'server-away': { class: 'infrastructure' },
-  /** It was there when the run was made. */
+  /** The repository existed when the run was submitted. */
   'repository-away': { class: 'infrastructure' },
   'worker-died': { class: 'infrastructure', rule: 'halt' },
   'key-refused': { class: 'provider', rule: 'halt' },
@@ -50,32 +51,32 @@ const CAUSES = {
 } as const satisfies Record<string, { class: FailureClass; rule?: RetryRule }>;
 export type FailureCause = keyof typeof CAUSES;
 
-/** What is known of a failure. */
+/** The facts that classify a failure. */
 export interface FailureFacts {
   stopReason: StopReason;
-  /** The phase that it ended. */
+  /** The phase in which it happened. */
   phase?: Phase | undefined;
   cause?: FailureCause | undefined;
 }
 
 export interface FailureKind {
   class: FailureClass;
-  /** The rule that goes before that of the class. */
+  /** Overrides the rule of the class. */
   rule?: RetryRule;
 }
 
-/** The class of a failure: by its cause, else by where it happened, else by its stop reason. */
-export function classify({ stopReason, phase, cause }: FailureFacts): FailureKind {
+/** Classifies a failure by its cause, else by its phase, else by its stop reason. */
+export function classifyFailure({ stopReason, phase, cause }: FailureFacts): FailureKind {
   if (cause !== undefined) return CAUSES[cause];
-  if (phase === 'setup' && OF_COMMANDS.includes(stopReason)) return { class: 'environment' };
-  if (phase === 'gates' && OF_COMMANDS.includes(stopReason)) return { class: 'gate' };
-  return { class: BY_REASON[stopReason] ?? 'infrastructure' };
+  if (phase === 'setup' && COMMAND_REASONS.includes(stopReason)) return { class: 'environment' };
+  if (phase === 'gates' && COMMAND_REASONS.includes(stopReason)) return { class: 'gate' };
+  return { class: CLASS_BY_REASON[stopReason] ?? 'infrastructure' };
 }
 
-/** How a command of the user's can fail; whose fault that is depends on the phase. */
-const OF_COMMANDS: readonly StopReason[] = ['GATE_FAILED', 'TIMEOUT', 'OUT_OF_MEMORY', 'ENGINE_ERROR'];
+/** Stop reasons of the user's commands; their class depends on the phase. */
+const COMMAND_REASONS: readonly StopReason[] = ['GATE_FAILED', 'TIMEOUT', 'OUT_OF_MEMORY', 'ENGINE_ERROR'];
 
-const BY_REASON: Partial<Record<StopReason, FailureClass>> = {
+const CLASS_BY_REASON: Partial<Record<StopReason, FailureClass>> = {
   ENGINE_ERROR: 'agent',
   INVALID_OUTPUT: 'agent',
   TIMEOUT: 'story',
@@ -91,84 +92,108 @@ const BY_REASON: Partial<Record<StopReason, FailureClass>> = {
   VALIDATION_FAILED: 'environment',
 };
 
-/** Whether failures of a class use up the attempts of a story: what the story cannot help does not. */
+/** Whether failures of a class use up attempts; failures outside the story's control do not. */
 export function consumesAttempt(failure: FailureClass): boolean {
   return failure === 'agent' || failure === 'story' || failure === 'gate';
 }
 
-/** Whether a failure says something of the work on a story, and not only of what is around it. */
-export function isOfStory(failure: FailureClass): boolean {
+/** Names a retry: `attempt 2 of 3` if it uses up an attempt, else `retry 1 of 5`. */
+export function retryName({ class: of, nth = 1, of: max = 1 }: RetryCount): string {
+  return of !== undefined && consumesAttempt(of) ? `attempt ${nth + 1} of ${max + 1}` : `retry ${nth} of ${max}`;
+}
+
+/** Which retry of how many, after which class of failure. */
+export interface RetryCount {
+  class?: FailureClass | undefined;
+  nth?: number | undefined;
+  of?: number | undefined;
+}
+
+/** Whether a failure is about the work on the story, not about its environment. */
+export function isStoryFailure(failure: FailureClass): boolean {
   return consumesAttempt(failure) || failure === 'policy';
 }
 
-/** How one class is met. */
+/** The retry policy of one failure class. */
 export interface ClassPolicy {
   rule: RetryRule;
-  /** The first wait, in ms; undefined: that of all classes. */
+  /** The first delay, in ms; undefined: `RetryPolicy.backoffMs`. */
   backoffMs: number | undefined;
-  /** Most retries of a story, for classes that use up no attempts. */
+  /** Maximum retries of a story, for classes that do not use up attempts. */
   retries: number;
 }
 
 /** `[retry]` of the configuration. */
 export interface RetryPolicy {
-  /** Most attempts at one story that end in failures of its own. */
+  /** Maximum attempts per story, not counting failures outside its control. */
   attempts: number;
   backoffMs: number;
   maxBackoffMs: number;
-  /** What each wait is multiplied by to give the next. */
+  /** The factor between consecutive delays. */
   multiplier: number;
-  /** The share of a wait, 0 to 1, that chance may take off. */
+  /** The maximum random reduction of a delay, as a fraction from 0 to 1. */
   jitter: number;
-  /** Most times in a row that a worker may die in the middle of a story. */
+  /** Maximum consecutive worker crashes during a story. */
   crashes: number;
   classes: Record<FailureClass, ClassPolicy>;
 }
 
-/** How often a story failed, by class. */
+/** Failures of a story by class. */
 export type FailureTally = Partial<Record<FailureClass, number>>;
 
 export interface RetryRequest {
   kind: FailureKind;
-  /** Without this failure. */
+  /** Earlier failures, without this one. */
   before: FailureTally;
   policy: RetryPolicy;
-  /** Names the failure among all others, so that chance is the same whenever it is asked. */
+  /** Identifies the failure, so that the jitter is deterministic. */
   seed: string;
 }
 
 export interface RetryDecision {
   class: FailureClass;
-  /** `halt` also when no retry is left. */
+  /** Also `halt` when no retry is left. */
   rule: RetryRule;
-  /** When there is to be a retry: which of how many, and after how many ms. */
+  /** The next retry: its number, the maximum, and the delay in ms. */
   retry?: { nth: number; of: number; waitMs: number };
 }
 
-/** What to do about one more failure of a story. */
+/** Decides whether and when a failed story is retried. */
 export function decideRetry({ kind, before, policy, seed }: RetryRequest): RetryDecision {
-  const { rule: usual, retries, backoffMs } = policy.classes[kind.class];
-  const rule = usual === 'halt' ? usual : (kind.rule ?? usual);
+  const { rule: classRule, retries, backoffMs } = policy.classes[kind.class];
+  const rule = classRule === 'halt' ? classRule : (kind.rule ?? classRule);
   const own = consumesAttempt(kind.class);
-  const failures = (own ? spentAttempts(before) : (before[kind.class] ?? 0)) + 1;
+  const failures = (own ? usedAttempts(before) : (before[kind.class] ?? 0)) + 1;
   const of = own ? policy.attempts - 1 : retries;
   if (rule === 'halt' || failures > of) return { class: kind.class, rule: 'halt' };
   const waitMs = backoff({ ...policy, backoffMs: backoffMs ?? policy.backoffMs }, { failures, seed });
   return { class: kind.class, rule, retry: { nth: failures, of, waitMs } };
 }
 
-/** Attempts that a story has used up by failures of its own. */
-function spentAttempts(tally: FailureTally): number {
+/** Attempts that failures of the story's own have used up. */
+function usedAttempts(tally: FailureTally): number {
   return FAILURE_CLASSES.filter(consumesAttempt).reduce((sum, each) => sum + (tally[each] ?? 0), 0);
 }
 
 type Backoff = Pick<RetryPolicy, 'backoffMs' | 'maxBackoffMs' | 'multiplier' | 'jitter'>;
 
-/** The wait after the n-th failure, in ms: it grows up to a cap, and chance makes it shorter, never longer. */
+/** The delay after the n-th failure, in ms: exponential up to a maximum; jitter only shortens it. */
 export function backoff(
   { backoffMs, maxBackoffMs, multiplier, jitter }: Backoff,
   { failures, seed }: { failures: number; seed: string },
 ): number {
   const full = Math.min(maxBackoffMs, backoffMs * multiplier ** (failures - 1));
-  return Math.round(full * (1 - jitter * shareOf(`${seed}#${failures}`)));
+  return Math.round(full * (1 - jitter * stableFraction(`${seed}#${failures}`)));
+}
+
+/** A deterministic pseudo-random number in [0, 1) for a text (FNV-1a with a final mix). */
+export function stableFraction(text: string): number {
+  let hash = 0x811c9dc5;
+  for (let index = 0; index < text.length; index += 1) {
+    hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193);
+  }
+  // Texts that differ only at their end must not give similar numbers.
+  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
+  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
+  return ((hash ^ (hash >>> 16)) >>> 0) / 2 ** 32;
 }

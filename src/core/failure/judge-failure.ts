@@ -1,29 +1,29 @@
-import { addSign, errorSignature, findTrip, type BreakerPolicy, type FailureSign } from './breaker.ts';
 import type { AttemptRef, FailureNote, JournalEntry } from '../journal/events.ts';
+import { attemptName } from '../journal/fold-failures.ts';
+import type { RunState } from '../run/state.ts';
+import { addSign, errorSignature, findTripReason, type BreakerPolicy, type FailureSign } from './breaker.ts';
 import {
-  classify,
+  classifyFailure,
   decideRetry,
-  isOfStory,
+  isStoryFailure,
   type FailureCause,
   type RetryDecision,
   type RetryPolicy,
 } from './failure.ts';
-import { attemptName } from '../fold-failure.ts';
-import type { RunState } from '../run-state.ts';
 import type { StopReason } from './stop-reason.ts';
 
-/** An attempt that failed, and what was measured of it. */
+/** A failed attempt and its measurements. */
 export interface FailedAttempt extends AttemptRef {
   stopReason: StopReason;
   cause?: FailureCause | undefined;
   summary: string;
-  /** Whether the agent changed a file; undefined: it did not come to that. */
+  /** Whether the agent changed a file; undefined if it was never started. */
   changed?: boolean | undefined;
-  /** Paths that another story changed as well and landed first. */
+  /** Paths in conflict with another story that landed first. */
   conflicts?: readonly string[] | undefined;
-  /** Characters that the agent printed. */
+  /** Characters of the agent's output. */
   output?: number | undefined;
-  /** What the agent was not permitted to do, by its own word. */
+  /** The permission that the agent reported as denied. */
   denied?: string | undefined;
 }
 
@@ -34,22 +34,22 @@ export interface Policies {
 
 export interface Judgement {
   failure: FailureNote;
-  /** What follows the attempt's end in the journal: a retry, and perhaps the opening of the run's breaker. */
+  /** Entries after the attempt's end: a retry, and possibly the opening of the run's breaker. */
   entries: JournalEntry[];
 }
 
-/** What a failure means for its story and its run, as it stood before. `now` is in ms since 1970. */
+/** Decides what a failure means for its story and run, given the state before it. `now` is in ms since 1970. */
 export function judgeFailure(
   state: RunState,
   failed: FailedAttempt,
   { policies, now }: { policies: Policies; now: number },
 ): Judgement {
   const { stopReason, cause, summary, changed, output } = failed;
-  const decision = failed.conflicts === undefined ? decide(state, failed, policies.retry) : AT_ONCE;
+  const decision = failed.conflicts === undefined ? decideForStory(state, failed, policies.retry) : RETRY_IMMEDIATELY;
   const denied = decision.class === 'policy' || cause === 'key-refused' || failed.denied !== undefined;
   const sign: FailureNote['sign'] = {
-    // What stories fail of has many reasons with the same cause, what is around them has one.
-    error: cause === undefined || isOfStory(decision.class) ? `${stopReason}: ${errorSignature(summary)}` : cause,
+    // A story's failures can have many reasons per cause; failures of its environment have one.
+    error: cause === undefined || isStoryFailure(decision.class) ? `${stopReason}: ${errorSignature(summary)}` : cause,
     changed,
     denied,
     kind: decision.class,
@@ -62,35 +62,35 @@ export function judgeFailure(
     ...(cause === undefined ? {} : { cause }),
     sign,
   };
-  const trip = isOfStory(failure.class) ? tripEntry(state, { failed, sign, retry, policy: policies.breaker }) : [];
+  const trip = isStoryFailure(failure.class) ? tripEntry(state, { failed, sign, retry, policy: policies.breaker }) : [];
   return { failure, entries: [...retry, ...trip] };
 }
 
-/** What is to follow a fault of the surroundings: nothing, when no retry is left. */
-export function judgeDisturbance(
+/** Decides what follows an infrastructure failure: no retry entry if none is left. */
+export function judgeInterruption(
   state: RunState,
   fault: Pick<FailedAttempt, 'story' | 'attempt' | 'stopReason' | 'cause' | 'summary'>,
   { policies, now }: { policies: Pick<Policies, 'retry'>; now: number },
 ): JournalEntry[] {
   const { story, attempt, stopReason, summary } = fault;
-  const decision = decide(state, fault, policies.retry);
+  const decision = decideForStory(state, fault, policies.retry);
   return [
     { type: 'story.disturbed', story, attempt, class: decision.class, stopReason, summary },
     ...retryEntry(fault, decision, now),
   ];
 }
 
-/** Each conflict means that another story landed meanwhile, so that there is an end to them. */
-const AT_ONCE: RetryDecision = { class: 'environment', rule: 'wait', retry: { nth: 1, of: 1, waitMs: 0 } };
+/** Each conflict means that another story landed, so this cannot loop forever. */
+const RETRY_IMMEDIATELY: RetryDecision = { class: 'environment', rule: 'wait', retry: { nth: 1, of: 1, waitMs: 0 } };
 
-function decide(
+function decideForStory(
   state: RunState,
   { story, attempt, stopReason, cause }: AttemptRef & Pick<FailedAttempt, 'stopReason' | 'cause'>,
   policy: RetryPolicy,
 ): RetryDecision {
   const before = state.stories.find(({ id }) => id === story);
   return decideRetry({
-    kind: classify({ stopReason, phase: before?.phase, cause }),
+    kind: classifyFailure({ stopReason, phase: before?.phase, cause }),
     before: before?.failures ?? {},
     policy,
     seed: `${state.runId}/${attemptName(story, attempt)}`,
@@ -99,14 +99,14 @@ function decide(
 
 function retryEntry(
   { story, attempt, summary }: AttemptRef & { summary: string },
-  { class: whose, rule, retry }: RetryDecision,
+  { class: failureClass, rule, retry }: RetryDecision,
   now: number,
 ): JournalEntry[] {
   if (retry === undefined) return [];
   const { nth, of, waitMs } = retry;
   const notBefore = new Date(now + waitMs).toISOString();
   const [why = ''] = summary.split('\n');
-  return [{ type: 'retry.scheduled', story, attempt, class: whose, rule, nth, of, notBefore, why }];
+  return [{ type: 'retry.scheduled', story, attempt, class: failureClass, rule, nth, of, notBefore, why }];
 }
 
 interface Trip {
@@ -116,10 +116,10 @@ interface Trip {
   policy: BreakerPolicy;
 }
 
-/** A story that is not tried again ends the run for a reason of its own, which says more. */
+/** Without a retry the run ends with the story's own, more specific reason. */
 function tripEntry(state: RunState, { failed, sign, retry, policy }: Trip): JournalEntry[] {
   if (retry.length === 0 || state.breaker !== undefined) return [];
   const by = attemptName(failed.story, failed.attempt);
-  const reason = findTrip(addSign(state.signs ?? [], { by, ...sign }), policy);
+  const reason = findTripReason(addSign(state.signs ?? [], { by, ...sign }), policy);
   return reason === undefined ? [] : [{ type: 'breaker.opened', reason }];
 }

@@ -1,9 +1,10 @@
 import type { FailureCause, FailureClass } from './failure.ts';
 import type { StopReason } from './stop-reason.ts';
 
-/** Words for causes that a stop reason of the closed list only hints at. */
-const OF_CAUSE: Partial<Record<FailureCause, string>> = {
+/** More specific reasons for causes than the stop reasons of the closed list. */
+const REASON_BY_CAUSE: Partial<Record<FailureCause, string>> = {
   'gave-up': 'AGENT_GAVE_UP',
+  'agent-overflow': 'LIMIT_REACHED',
   'no-changes': 'NO_CHANGES',
   'program-missing': 'PROGRAM_MISSING',
   'network-missing': 'NETWORK_MISSING',
@@ -16,18 +17,18 @@ const OF_CAUSE: Partial<Record<FailureCause, string>> = {
 };
 
 /**
- * The word that people read for the end of a story: the stop reason, or a plainer word where more is known. Records,
- * JSON and exit codes have the stop reason.
+ * The displayed reason for the end of a story: the stop reason, or a more specific one if the cause is known. Journal,
+ * JSON and exit codes use the stop reason.
  */
 export function plainReason(
   stopReason: StopReason,
   failure: { class: FailureClass; cause?: FailureCause | undefined } | undefined,
 ): string {
-  const word = failure?.cause === undefined ? undefined : OF_CAUSE[failure.cause];
+  const word = failure?.cause === undefined ? undefined : REASON_BY_CAUSE[failure.cause];
   if (word !== undefined) return word;
-  // Of commands, the class of setup before the agent alone.
+  // Only setup commands before the agent have this class.
   if (stopReason === 'GATE_FAILED' && failure?.class === 'environment') return 'SETUP_FAILED';
   if (stopReason !== 'ENGINE_ERROR') return stopReason;
-  // A command of setup or a gate that printed or stored too much.
+  // A setup command or gate exceeded its output or disk limit.
   return failure?.class === 'gate' || failure?.class === 'environment' ? 'LIMIT_REACHED' : 'AGENT_FAILED';
 }

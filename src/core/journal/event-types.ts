@@ -36,6 +36,7 @@ const EVENT_TYPES: Record<JournalEntry['type'], true> = {
   'breaker.reset': true,
   'secrets.suspected': true,
   'hidden.added': true,
+  'files.noted': true,
   'tests.compared': true,
   'criteria.claimed': true,
   'story.merged': true,
@@ -47,7 +48,7 @@ const EVENT_TYPES: Record<JournalEntry['type'], true> = {
   'story.stopped': true,
 };
 
-/** Whether this halo knows what such an event means; a newer one may know more. */
+/** Whether this version knows the event type; newer versions may have more. */
 export function isEventType(type: string): boolean {
   return Object.hasOwn(EVENT_TYPES, type);
 }

@@ -1,17 +1,18 @@
 import type { AgentActivity, Usage } from '../agent.ts';
-import type { CheckedClaim } from '../review/criteria.ts';
-import type { NetworkAsked, NetworkPhase } from '../network.ts';
-import type { HiddenPlaces } from '../text/hidden-places.ts';
 import type { FailureSign } from '../failure/breaker.ts';
-import type { FailedTests } from '../test-report/failed-tests.ts';
 import type { FailureCause, FailureClass, RetryRule } from '../failure/failure.ts';
-import type { Phase } from '../phase.ts';
-import type { Prd } from '../prd/prd.ts';
-import type { Restored } from '../review/restored-paths.ts';
 import type { StopReason } from '../failure/stop-reason.ts';
+import type { LargeFile } from '../noted-files.ts';
+import type { Prd } from '../prd/prd.ts';
+import type { CheckedClaim } from '../review/criteria.ts';
+import type { Restored } from '../review/restored-paths.ts';
+import type { FailedTests } from '../test-report/failed-tests.ts';
 import type { TestChanges } from '../test-report/test-report.ts';
+import type { HiddenPlaces } from '../text/hidden-places.ts';
+import type { EgressRequests, NetworkPhase } from './egress-events.ts';
+import type { Phase } from './phase.ts';
 
-/** The version of the journal's schema; raised when an event changes its meaning. */
+/** The version of the journal's schema; increased when the meaning of an event changes. */
 export const JOURNAL_VERSION = 1;
 
 export type Verdict = 'passed' | 'failed' | 'needs_human';
@@ -24,24 +25,24 @@ export interface RunRepo {
   mirror: string;
   /** Short name of the branch that was checked out; undefined when HEAD was detached. */
   branch: string | undefined;
-  /** The commit that the first story builds on, 40 or 64 hex digits; empty for a refused run that found none. */
+  /** The base commit of the first story, 40 or 64 hex digits; empty for a refused run without one. */
   base: string;
-  /** What only a person may let a story of the run change, besides what holds for all runs. */
-  guarded?: readonly GuardedPath[];
+  /** Paths of this run that stories may change only with approval, in addition to those of all runs. */
+  guarded?: readonly ProtectedPath[];
 }
 
 /** A file or folder, from the top of the tree. */
-export interface GuardedPath {
+export interface ProtectedPath {
   path: string;
-  /** The setting of git that names it, e.g. `core.hookspath`; absent: it is the PRD of the run. */
+  /** The git setting that names it, e.g. `core.hookspath`; absent for the PRD of the run. */
   setting?: string;
 }
 
-/** How the stories of a run may follow each other. */
+/** How the stories of a run are scheduled. */
 export interface Scheduling {
-  /** Most stories at once. */
+  /** Maximum number of concurrent stories. */
   parallel: number;
-  /** Whether a story that failed for good ends the run, or holds back only what depends on it. */
+  /** Whether a story that failed for good ends the run, or only blocks the stories that depend on it. */
   onFailure: 'stop' | 'continue';
 }
 
@@ -51,14 +52,14 @@ export interface AttemptRef {
   attempt: number;
 }
 
-/** A proven commit that waits for a person. */
+/** A commit that passed its gates and is waiting for approval. */
 export interface HeldCommit {
   commit: string;
-  /** The protected paths that it changes; none: every story of the run waits. */
+  /** The protected paths that it changes; empty if every story of the run needs approval. */
   paths: string[];
 }
 
-/** Whose fault a failed attempt was, how it is met, and what it says about trying on. */
+/** The class of a failed attempt, the rule applied to it, and its record for the breaker. */
 export interface FailureNote {
   class: FailureClass;
   /** `halt`: there is no retry. */
@@ -72,38 +73,38 @@ export interface CommandResult {
   /** undefined when the sandbox was killed from outside. */
   exitCode: number | undefined;
   ms: number;
-  /** The end of its output, when it failed. */
+  /** The end of its output, if it failed. */
   tail?: string;
-  /** The tests that failed, where its output names them. */
+  /** The failed tests, if its output names them. */
   failed?: FailedTests;
 }
 
-/** Whose run it is and when its turn comes; journals from before this was kept lack all of it. */
+/** Owner and order of a run; all absent in journals of older versions. */
 export interface Submission {
-  /** Who submitted it: a user of the operating system, or the name that came with the API request. */
+  /** Who submitted it: the operating system user, or the name given with the API request. */
   user?: string;
-  /** The agent that works on it. */
+  /** The agent. */
   agent?: string;
-  /** Smaller goes first; 0 when absent. */
+  /** Lower values run first; absent means 0. */
   priority?: number;
-  /** Ids of the runs that must end with SUCCESS before this one starts. */
+  /** Ids of runs that must end with SUCCESS before this one starts. */
   after?: string[];
   batch?: BatchRef;
 }
 
-/** One repository's place in the runs made by one submit. */
+/** The place of a run among the runs of one submit. */
 export interface BatchRef {
   id: string;
-  /** What the batch calls this run. */
+  /** The name of this run in the batch. */
   name: string;
-  /** Its place in the order of the batch, from 0. */
+  /** Its position in the batch, from 0. */
   place: number;
 }
 
-/** `met`: it ended with SUCCESS; `failed`: with anything else, until a person makes it go on. */
+/** `met`: it ended with SUCCESS; `failed`: it ended otherwise and was not retried. */
 export type NeedStatus = 'open' | 'met' | 'failed';
 
-/** What happened, without the envelope. */
+/** An event without its envelope. */
 export type JournalEntry =
   | ({
       type: 'run.created';
@@ -112,72 +113,74 @@ export type JournalEntry =
       prdPath: string;
       prd: Prd;
       attempts: number;
-      /** The `halo run` that works on it, as store/presence.ts names it; for as long as that lives, nobody else does. */
+      /** The `halo run` process that exclusively owns it while alive, as store/process-registry.ts names it. */
       owner?: string;
-      /** Whether `prdPath` is a file of the machine that made the run, and not one elsewhere. */
+      /** Whether `prdPath` is a file on the machine that created the run. */
       prdIsHere?: boolean;
-      /** What it makes is taken over only after a person said yes to all of it. */
+      /** The whole run must be approved before it can be landed. */
       needsApproval?: true;
-      /** Its repository is halo's own and goes with its end: there is nothing to take over. */
+      /** Its repository is temporary and deleted when the run ends: nothing can be landed. */
       scratch?: true;
-      /** It is kept to say why it could not begin, and never will; its end follows at once. */
+      /** The run was refused and only records why; its end follows immediately. */
       refused?: true;
     } & Partial<Scheduling> &
       Submission)
-  /** A run that this one waits for ended, or goes on again. `base`: what this run now builds on. */
+  /** A run that this one depends on ended or was reopened. `base`: the new base of this run. */
   | { type: 'need.changed'; run: string; now: NeedStatus; stopReason?: StopReason; base?: string }
-  /** `channel`: how its sandboxes reach their gateways, from first to last. */
+  /** `channel`: how all sandboxes of the run reach their gateways. */
   | { type: 'run.started'; channel?: 'socket' | 'stdio' }
-  /** A `halo run` goes on with it and has it for itself, as with `owner` of `run.created`. */
+  /** A `halo run` process takes exclusive ownership, as with `owner` of `run.created`. */
   | { type: 'run.claimed'; owner: string }
-  /** `by`: the person who ended it, where one did. */
+  /** `by`: the user who ended it, if any. */
   | { type: 'run.ended'; stopReason: StopReason; detail: string; by?: string }
-  /** A person lets the run rest; `now`: in the middle of its stories, which cost no attempt then. */
+  /** A user paused the run; `now`: running stories are interrupted, without using up an attempt. */
   | { type: 'run.paused'; by: string; now: boolean }
   | { type: 'run.resumed'; by: string }
-  /** A person lets a run that may have ended go on, and these stories be done anew with all of their attempts. */
+  /** A user retried these stories with all of their attempts; reopens an ended run. */
   | { type: 'run.retried'; by: string; stories: string[] }
   /**
-   * A person gave the run other settings: `set` as they wrote them, `change` the sections of the configuration that are
-   * others now, and `attempts` the most attempts a story may use, where that changed.
+   * A user changed settings of the run: `set` as written, `change` the changed configuration sections, and `attempts` the
+   * new maximum of attempts per story, if changed.
    */
   | { type: 'run.reconfigured'; by: string; set: string[]; change: Record<string, unknown>; attempts?: number }
-  /** A person gave the run another PRD; `changed` are ids of stories that it had before with another text. */
+  /** A user replaced the PRD of the run; `changed` are the ids of existing stories whose text changed. */
   | { type: 'run.replanned'; by: string; prd: Prd; prdPath: string; changed: string[] }
-  /** A person decided on all that the run made up to `tip`; the last word counts. */
+  /** A user approved or rejected the whole run up to `tip`; the last decision counts. */
   | { type: 'run.approved'; by: string; tip: string }
   | { type: 'run.rejected'; by: string; tip: string; reason: string }
   | { type: 'run.landed'; branch: string; from: string; to: string }
-  /** These stories have landed, but the PRD file could not be made to say so. */
+  /** These stories have landed but could not be marked in the PRD file. */
   | { type: 'marks.failed'; stories: string[]; reason: string }
-  /** The PRD file says again what has landed. */
+  /** The PRD file marks all landed stories again. */
   | { type: 'marks.caught_up' }
-  /** `image`: the id of the image that its commands run in. */
+  /** `image`: the id of the image. */
   | ({
       type: 'story.started';
       epoch: number;
       base: string;
       image?: string;
-      /** The process that began it, as lib/process-life.ts marks it. */
+      /** The process that started it, as lib/process-identity.ts names it. */
       worker?: string;
+      /** The worker that started it before crashed. */
+      workerDied?: true;
     } & AttemptRef)
   | ({ type: 'phase.started'; phase: Phase } & AttemptRef)
   | ({ type: 'phase.ended'; phase: Phase; ms: number } & AttemptRef)
   | ({ type: 'setup.ended'; phase: 'setup' | 'gates'; log: string } & CommandResult & AttemptRef)
   | ({ type: 'agent.activity'; activity: AgentActivity } & AttemptRef)
-  /** Requests of one sandbox to its gateway that were alike. */
-  | ({ type: 'network.asked'; phase: NetworkPhase } & NetworkAsked & AttemptRef)
+  /** Identical requests of one sandbox to its gateway. */
+  | ({ type: 'network.asked'; phase: NetworkPhase } & EgressRequests & AttemptRef)
   /**
-   * One answer of a model. `told`: whether it told all that it used; else `usage` has the cost of all that was held for
-   * it. `tokens` count against budgets.
+   * One response of a model. `told`: `all` if it reported its full usage; otherwise `usage` has the reserved cost. `tokens`
+   * count against budgets.
    */
   | ({ type: 'model.used'; model: string; told: 'all' | 'part'; usage: Usage; tokens: number } & AttemptRef)
-  /** Requests for a model wait: its provider asked for a pause, or the configured rate is reached. `until`: ISO 8601. */
+  /** Requests for a model wait: its provider requested a pause, or the configured rate is reached. `until`: ISO 8601. */
   | ({ type: 'model.paused'; model: string; why: 'provider' | 'rate'; until: string } & AttemptRef)
   | ({ type: 'gate.started'; command: string } & AttemptRef)
-  /** Before a gate: what setup and earlier gates had made of the tree was undone. */
+  /** Before a gate: changes that setup and earlier gates made to the tree were reverted. */
   | ({ type: 'tree.restored'; command: string } & Restored & AttemptRef)
-  /** `sha256` is that of the output, hex. */
+  /** `sha256` of the output, hex. */
   | ({ type: 'gate.ended'; log: string; sha256?: string } & CommandResult & AttemptRef)
   | ({
       type: 'story.ended';
@@ -185,20 +188,20 @@ export type JournalEntry =
       stopReason: StopReason;
       summary: string;
       usage: Usage;
-      /** The landed commit, when the verdict is passed. */
+      /** The landed commit, if the verdict is passed. */
       commit?: string;
-      /** What an approval would land, when a protected path is why a person is needed. */
+      /** The commit that an approval would land. */
       held?: HeldCommit;
-      /** Paths that another story of the run changed as well and landed first: the attempt costs none. */
+      /** Paths in conflict with another story that landed first; the attempt is not counted. */
       conflicts?: string[];
-      /** When the verdict is failed; journals of older versions lack it. */
+      /** If the verdict is failed; absent in journals of older versions. */
       failure?: FailureNote;
     } & AttemptRef)
-  /** Something around the story failed and cut the attempt short: no verdict on the story. */
+  /** An infrastructure failure interrupted the attempt: no verdict on the story. */
   | ({ type: 'story.disturbed'; class: FailureClass; stopReason: StopReason; summary: string } & AttemptRef)
-  /** Its worker stopped in good order in the middle of it: nobody's fault. */
+  /** Its worker shut down cleanly during the attempt: not a failure. */
   | ({ type: 'story.returned' } & AttemptRef)
-  /** The attempt that failed is followed by another, the `nth` retry of at most `of`, not before a time (ISO 8601). */
+  /** The failed attempt will be retried, as the `nth` retry of at most `of`, not before a time (ISO 8601). */
   | ({
       type: 'retry.scheduled';
       class: FailureClass;
@@ -208,37 +211,45 @@ export type JournalEntry =
       notBefore: string;
       why: string;
     } & AttemptRef)
-  /** A breaker that runs share is open: the attempt waits until it is asked again (ISO 8601). */
+  /** A shared breaker is open: the attempt waits until a time (ISO 8601) and asks again. */
   | ({ type: 'breaker.held'; key: string; why: string; notBefore: string } & AttemptRef)
-  /** The breaker of the run: no story of it is tried any more. */
+  /** The run's breaker opened: no story of it is started. */
   | { type: 'breaker.opened'; reason: string }
-  /** A person closed a breaker: `run`, the run's own, or the shared one of that key. */
+  /** A user reset a breaker: `run` is the run's own, any other key a shared one. */
   | { type: 'breaker.reset'; key: string }
-  /** The story adds what looks like a secret; the list may be cut. */
+  /** The story adds possible secrets; the list may be truncated. */
   | ({ type: 'secrets.suspected'; suspects: { path: string; names: string[] }[] } & AttemptRef)
-  /** The story adds characters to text files that people do not see. */
+  /** The story adds hidden characters to text files. */
   | ({ type: 'hidden.added'; hidden: HiddenPlaces } & AttemptRef)
-  /** Tests after the story against those of its base; the lists of names may be cut. */
+  /** The story adds large files or changes lock files; the lists may be truncated. */
+  | ({ type: 'files.noted'; large: LargeFile[]; locks: string[] } & AttemptRef)
+  /** Tests of the candidate compared with those of its base; the lists may be truncated. */
   | ({ type: 'tests.compared' } & TestChanges & AttemptRef)
-  /** What the agent says satisfies the criteria; `reported`: whether the gates named their tests. */
+  /** The agent's claims about the criteria; `reported`: whether the gates named their tests. */
   | ({ type: 'criteria.claimed'; criteria: CheckedClaim[]; reported: boolean } & AttemptRef)
-  /** Others landed meanwhile: the change of `commit` was merged onto `onto` as `merged`, which has to prove itself. */
+  /** Other stories landed first: `commit` was merged onto `onto` as `merged`, whose gates run again. */
   | ({ type: 'story.merged'; commit: string; onto: string; merged: string } & AttemptRef)
-  /** A commit has landed, but its record could not be attached to it. */
+  /** A commit landed, but its proof could not be attached as a note. */
   | ({ type: 'note.failed'; commit: string; reason: string } & AttemptRef)
-  /** A person let a held commit land; the run goes on. Journals of older versions do not say who. */
+  /** A user approved a commit, which landed. `by` is absent in journals of older versions. */
   | ({ type: 'story.approved'; commit: string; by?: string } & AttemptRef)
-  /**
-   * A person said yes to a held commit that no longer builds on the newest one of the run: a worker merges it onto that,
-   * proves it again and lands it.
-   */
+  /** A user approved a commit that is behind the tip of the run: a worker merges it, runs its gates again and lands it. */
   | ({ type: 'approval.given'; commit: string; by: string } & AttemptRef)
-  /** A person refused a held commit. */
+  /** A user rejected a commit. */
   | ({ type: 'story.rejected'; commit: string; reason: string; by?: string } & AttemptRef)
-  /** A person took the story out of the run. */
+  /** A user cancelled the story. */
   | ({ type: 'story.cancelled'; by: string } & AttemptRef)
-  /** The attempt was given up in the middle because a person said so: no verdict. It had used this much. */
+  /** A user's command stopped the attempt: no verdict. `usage` is what it had used. */
   | ({ type: 'story.stopped'; usage: Usage } & AttemptRef);
 
 /** One line of journal.jsonl. `seq` counts from 1 without gaps; `at` is ISO 8601 in UTC. */
 export type JournalEvent = { v: typeof JOURNAL_VERSION; seq: number; at: string } & JournalEntry;
+
+/** A stored file of an attempt. */
+export interface Artifact {
+  /** Below artifacts/: `<story key>/<attempt>/<name>`, e.g. `us-001-0c1f2a3b/2/gates/1.log`. */
+  path: string;
+  bytes: number;
+  /** ISO 8601 */
+  changedAt: string;
+}

@@ -1,29 +1,29 @@
 import { addUsage } from '../agent.ts';
-import { cancelled, reopened, steer } from '../control.ts';
+import { joinRestored } from '../review/restored-paths.ts';
+import { createState } from '../run/initial-state.ts';
+import { changeNeed } from '../run/run-dependencies.ts';
+import { omit, type RunState, type StoryState } from '../run/state.ts';
+import { applyControlEvent, markCancelled, reopenRun } from './control-events.ts';
 import type { JournalEvent } from './events.ts';
 import {
   afterEnd,
   afterStart,
   countForBreaker,
   foldFailure,
-  waitNoMore,
+  stopWaitingFor,
   withoutWaiting,
   withoutStart,
   withoutBreaker,
-} from '../fold-failure.ts';
-import { changeNeed } from '../run/run-dependencies.ts';
-import { createState, createStories } from '../run/initial-state.ts';
-import { joinRestored } from '../review/restored-paths.ts';
-import type { RunState, StoryState } from '../run-state.ts';
+} from './fold-failures.ts';
 
-/** Folds a run's events, in order. The first one is `run.created`. */
+/** Folds a run's events in order into its state. The first event is `run.created`. */
 export function foldRun(events: Iterable<JournalEvent>): RunState | undefined {
   let state: RunState | undefined;
   for (const event of events) state = applyEvent(state, event);
   return state;
 }
 
-/** The state after one more event; the state given is not changed. */
+/** Returns the state after one more event, without changing the given one. */
 export function applyEvent(state: RunState | undefined, event: JournalEvent): RunState | undefined {
   if (event.type === 'run.created') return createState(event);
   if (state === undefined) return undefined;
@@ -58,7 +58,7 @@ export function applyEvent(state: RunState | undefined, event: JournalEvent): Ru
         epoch: event.epoch,
       };
     case 'phase.started':
-      // What it adds is found out anew by each import.
+      // Each import determines the additions again.
       return withStory(next, event.story, (story) => ({
         ...(event.phase === 'import' ? withoutAdditions(story) : story),
         phase: event.phase,
@@ -87,7 +87,7 @@ export function applyEvent(state: RunState | undefined, event: JournalEvent): Ru
           }),
         ),
         tip: event.commit ?? state.tip,
-        // The sum of what is counted already, unless a cassette answered.
+        // Metered usage is already counted; a replayed cassette is not metered.
         usage: isMetered(state, event.story) ? state.usage : addUsage(state.usage, event.usage),
       };
     case 'tests.compared': {
@@ -99,6 +99,10 @@ export function applyEvent(state: RunState | undefined, event: JournalEvent): Ru
       return withStory(next, event.story, (story) => ({ ...story, restored: joinRestored(story.restored, event) }));
     case 'hidden.added':
       return withStory(next, event.story, (story) => ({ ...story, hidden: event.hidden }));
+    case 'files.noted': {
+      const { large, locks } = event;
+      return withStory(next, event.story, (story) => ({ ...story, large, locks }));
+    }
     case 'secrets.suspected': {
       const { suspects } = event;
       return withStory(next, event.story, (story) => ({
@@ -139,7 +143,7 @@ export function applyEvent(state: RunState | undefined, event: JournalEvent): Ru
     case 'run.approved':
     case 'run.rejected':
     case 'story.cancelled':
-      return steer(event.type === 'run.retried' ? withoutBreaker(next) : next, event, createStories);
+      return applyControlEvent(event.type === 'run.retried' ? withoutBreaker(next) : next, event);
     case 'story.stopped':
       return {
         ...withStory(next, event.story, (story) => withoutStart(withoutPhase(story))),
@@ -156,23 +160,23 @@ export function applyEvent(state: RunState | undefined, event: JournalEvent): Ru
   }
 }
 
-/** A run that had ended for its breaker goes on. */
+/** Resets a breaker; a run that ended because of it is reopened. */
 function resetBreaker(state: RunState, key: string): RunState {
-  if (key !== 'run') return { ...state, stories: state.stories.map((story) => waitNoMore(story, key)) };
-  return withoutBreaker(state.stopReason === 'CIRCUIT_OPEN' ? reopened(state) : state);
+  if (key !== 'run') return { ...state, stories: state.stories.map((story) => stopWaitingFor(story, key)) };
+  return withoutBreaker(state.stopReason === 'CIRCUIT_OPEN' ? reopenRun(state) : state);
 }
 
-/** A decision counts once, and only on the commit that it was made on. Both let a run that ended go on. */
-function decideHeld(state: RunState, event: Decision): RunState {
+/** Applies a decision on a held commit; one on any other commit is ignored. Reopens an ended run. */
+function decideHeld(state: RunState, event: StoryDecision): RunState {
   const waiting = state.stories.find(({ id }) => id === event.story)?.held?.commit;
   if (waiting !== event.commit) return state;
-  const decided = withStory(reopened(state), event.story, (story) => decideStory(withoutDecision(story), event));
+  const decided = withStory(reopenRun(state), event.story, (story) => decideStory(withoutDecision(story), event));
   return event.type === 'story.approved' ? { ...withoutLanded(decided), tip: event.commit } : decided;
 }
 
-type Decision = JournalEvent & { type: 'approval.given' | 'story.approved' | 'story.rejected' };
+type StoryDecision = JournalEvent & { type: 'approval.given' | 'story.approved' | 'story.rejected' };
 
-function decideStory(story: StoryState, event: Decision): StoryState {
+function decideStory(story: StoryState, event: StoryDecision): StoryState {
   const { commit, at: endedAt } = event;
   switch (event.type) {
     case 'approval.given':
@@ -184,31 +188,26 @@ function decideStory(story: StoryState, event: Decision): StoryState {
   }
 }
 
-/** Nothing works on a run that a person ended, and nothing of it waits for them any more. */
+/** Ends a run. If a user aborted it, stories that are running or waiting for approval are cancelled. */
 function endRun(state: RunState, { at, stopReason, detail }: JournalEvent & { type: 'run.ended' }): RunState {
-  const ended: RunState = { ...state, status: 'ended', endedAt: at, stopReason, detail };
-  delete ended.paused;
-  const atRest = state.stories.map(withoutWaiting);
-  if (stopReason !== 'USER_ABORT') return { ...ended, stories: atRest };
-  const stories = atRest.map((story) =>
+  const ended: RunState = { ...omit(state, 'paused'), status: 'ended', endedAt: at, stopReason, detail };
+  const stopped = state.stories.map(withoutWaiting);
+  if (stopReason !== 'USER_ABORT') return { ...ended, stories: stopped };
+  const stories = stopped.map((story) =>
     story.progress === 'in_progress' || story.held !== undefined || story.approved !== undefined
-      ? cancelled(story, detail, at)
+      ? markCancelled(story, detail, at)
       : story,
   );
   return { ...ended, stories };
 }
 
-/** What was taken over was not all. */
+/** After a new commit, the landed branch no longer includes everything. */
 function withoutLanded(state: RunState): RunState {
-  const copy = { ...state };
-  delete copy.landed;
-  return copy;
+  return omit(state, 'landed');
 }
 
 function withoutUnmarked(state: RunState): RunState {
-  const copy = { ...state };
-  delete copy.unmarked;
-  return copy;
+  return omit(state, 'unmarked');
 }
 
 function isMetered(state: RunState, id: string): boolean {
@@ -216,31 +215,19 @@ function isMetered(state: RunState, id: string): boolean {
 }
 
 function withoutPhase(story: StoryState): StoryState {
-  const copy = { ...story };
-  delete copy.phase;
-  delete copy.metered;
-  return copy;
+  return omit(story, 'phase', 'metered');
 }
 
 function withoutFindings(story: StoryState): StoryState {
-  const copy = { ...story };
-  delete copy.restored;
-  delete copy.failedLog;
-  return copy;
+  return omit(story, 'restored', 'failedLog');
 }
 
 function withoutAdditions(story: StoryState): StoryState {
-  const copy = { ...story };
-  delete copy.hidden;
-  delete copy.suspects;
-  return copy;
+  return omit(story, 'hidden', 'suspects', 'large', 'locks');
 }
 
 function withoutDecision(story: StoryState): StoryState {
-  const copy = { ...story };
-  delete copy.held;
-  delete copy.approved;
-  return copy;
+  return omit(story, 'held', 'approved');
 }
 
 function withStory(state: RunState, id: string, change: (story: StoryState) => StoryState): RunState {

@@ -1,14 +1,14 @@
+import { REGISTRIES, type EgressRequests, type NetworkPhase, type RegistryName } from './egress-events.ts';
 import type { JournalEvent } from './events.ts';
-import { REGISTRIES, type NetworkAsked, type NetworkPhase, type RegistryName } from '../network.ts';
 
-/** One kind of request of one attempt. */
-export interface NetworkRow extends NetworkAsked {
+/** Identical requests of one attempt. */
+export interface NetworkRow extends EgressRequests {
   story: string;
   attempt: number;
   phase: NetworkPhase;
 }
 
-/** The smallest settings with which everything would have passed that can be let through. */
+/** The minimal settings that would have allowed all requests that can be allowed. */
 export interface NetworkProposal {
   allow: string[];
   registries: RegistryName[];
@@ -20,15 +20,15 @@ export interface NetworkReport {
   proposal: NetworkProposal;
 }
 
-/** What a run, or one story of it, asked the world for. */
-export function reportNetwork(events: readonly JournalEvent[], story: string | undefined): NetworkReport {
+/** Summarises the outgoing requests of a run, or of one of its stories. */
+export function summarizeNetwork(events: readonly JournalEvent[], story: string | undefined): NetworkReport {
   const rows = events
     .filter((event) => event.type === 'network.asked')
     .filter((event) => story === undefined || event.story === story);
   return { rows: joinAlike(rows), proposal: propose(rows) };
 }
 
-/** Setup may have several commands, each with a sandbox of its own. */
+/** Joins rows of several sandboxes: each setup command has its own. */
 function joinAlike(rows: readonly NetworkRow[]): NetworkRow[] {
   const joined = new Map<string, NetworkRow>();
   for (const row of rows) {
@@ -59,7 +59,7 @@ function registriesOf(rows: NetworkRow[]): RegistryName[] {
   return REGISTRIES.filter((name) => wanted.has(name));
 }
 
-/** The registry that would have answered a request, if any. */
+/** The registry that could serve a request, if any. */
 function wantedRegistry(row: NetworkRow): RegistryName | undefined {
   if (row.outcome === 'refused' && row.status !== 403) return undefined;
   const named = /^(?:\/~)?([a-z]+)[:/]/.exec(row.target)?.[1];
@@ -67,7 +67,7 @@ function wantedRegistry(row: NetworkRow): RegistryName | undefined {
   return row.outcome === 'refused' ? REGISTRIES.find((name) => KNOWN_HOSTS[name].test(row.target)) : undefined;
 }
 
-/** Hosts of the public registries, by which a refused tunnel tells what would be better than to allow it. */
+/** Hosts of the public registries: for a refused tunnel to one, the registry is proposed instead of the host. */
 const KNOWN_HOSTS: Record<RegistryName, RegExp> = {
   npm: /^registry\.(?:npmjs|yarnpkg)\.\w+:\d+$/i,
   pypi: /^(?:pypi\.org|files\.pythonhosted\.org):\d+$/i,
@@ -76,7 +76,7 @@ const KNOWN_HOSTS: Record<RegistryName, RegExp> = {
   debian: /^(?:deb|security|ftp\.\w+)\.debian\.org:\d+$/i,
 };
 
-/** Whether an entry in `allow` makes a request pass, or made it. */
+/** Whether a request was or would be allowed by an entry in `allow`. */
 function isWanted({ door, outcome, target, reason = '' }: NetworkRow): boolean {
   if (door !== 'tunnel' && door !== 'plain') return false;
   if (!/^[\w.[\]:-]+:\d{1,5}$/.test(target)) return false;

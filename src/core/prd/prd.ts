@@ -1,6 +1,6 @@
 import type { Detail } from './story-details.ts';
 
-/** Every way of writing PRDs that halo reads, in no order of preference. */
+/** The supported PRD dialects, in no order of preference. */
 export type DialectId =
   | 'hanuman'
   | 'lever'
@@ -18,29 +18,35 @@ export type DialectId =
   | 'markdown-numbered'
   | 'markdown-checkbox';
 
+/** A PRD file: its path, for messages, and its content. */
+export interface PrdFile {
+  path: string;
+  bytes: Uint8Array;
+}
+
 export type StoryStatus = 'pending' | 'in_progress' | 'done' | 'blocked' | 'skipped';
 
-/** One small unit of work, whatever dialect it was written in. */
+/** One small unit of work, independent of the dialect. */
 export interface Story {
   id: string;
-  /** Its key (core/story-key.ts), which no other story has; absent in journals of an older halo. */
+  /** Its unique key (core/run/story-key.ts); absent in journals of older versions. */
   storyKey?: string;
   title: string;
   description: string;
   acceptance: string[];
-  /** Lower runs first; `undefined` runs after all others. Ties go by file order. */
+  /** Lower values run first, `undefined` last. Ties are resolved by file order. */
   priority: number | undefined;
   /** Ids of stories of this PRD that must be done first. */
   dependsOn: string[];
   status: StoryStatus;
   notes: string;
-  /** What else the story says, by key or label, as it was and in its order: the agent is told all of it. */
+  /** Other fields of the story by key or label, in their order; all of them are part of the prompt. */
   extra: Record<string, unknown>;
 }
 
-/** What a PRD says to more than one of its stories, such as its constraints or the goal of a phase. */
+/** A text of the PRD about several stories, such as constraints or the goal of a phase. */
 export interface ContextText extends Detail {
-  /** Ids of the stories that it is about; undefined: all of them. */
+  /** Ids of the stories that it applies to; undefined: all. */
   stories?: string[];
 }
 
@@ -49,16 +55,16 @@ export interface Prd {
   dialect: DialectId;
   project: string;
   description: string;
-  /** In the order of the file; PRDs that an older halo has read lack it. */
+  /** In file order; absent in journals of older versions. */
   context?: ContextText[];
   stories: Story[];
-  /** What was normalised or ignored, a sentence each. */
+  /** What the parser normalised or ignored, a sentence each. */
   warnings: string[];
   /** sha256 of the file's bytes, hex. */
   hash: string;
   /**
-   * sha256 over everything but progress, hex: marking a story as done does not change it. In front of it is the version
-   * of the rules that it was made by; hashes of halo 0.1.0 development versions have none.
+   * SHA-256 over everything except progress, hex: marking a story as done does not change it. Prefixed with the version of
+   * the hashing rules; hashes of development versions of halo 0.1.0 have no prefix.
    */
   specHash: string;
 }

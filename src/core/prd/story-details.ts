@@ -1,60 +1,63 @@
-import { safeLine, safeText } from '../safe-text.ts';
+import { safeLine, safeText } from '../text/safe-text.ts';
 
-/** A text that a person wrote, under the name that they gave it. */
+/** A labelled text of a PRD. */
 export interface Detail {
   label: string;
   text: string;
 }
 
-/** One that did not fit as a whole. */
+/** A detail that was truncated. */
 export interface CutDetail {
   label: string;
-  /** Characters of the whole text, and of what is kept of it. */
+  /** Characters of the full text, and of the part that is kept. */
   length: number;
   kept: number;
 }
 
-/** Values under names as texts, in their order; what is empty at any depth says nothing and is left out. */
-export function detailsOf(values: Record<string, unknown>): Detail[] {
+/** Converts named values to details, in their order; empty values are omitted. */
+export function toDetails(values: Record<string, unknown>): Detail[] {
   return Object.entries(values).flatMap(([key, value]) => {
-    const text = textOf(value);
+    const text = valueText(value);
     return text === '' ? [] : [{ label: safeLine(key, 1000), text }];
   });
 }
 
-/** What is nested deeper than this is written as JSON. */
-const DEEPEST = 6;
+/** Deeper values are formatted as JSON. */
+const MAX_DEPTH = 6;
 
-/** Any JSON value for a reader: texts as they are, lists as bullets, objects as lines `name: value`. */
-export function textOf(value: unknown, depth = 0): string {
+/** Formats a JSON value as text: strings unchanged, arrays as bullets, objects as lines `name: value`. */
+export function valueText(value: unknown, depth = 0): string {
   if (value === null || value === undefined) return '';
-  if (typeof value === 'object' && depth === DEEPEST) return safeText(JSON.stringify(value));
+  if (typeof value === 'object' && depth === MAX_DEPTH) return safeText(JSON.stringify(value));
   if (Array.isArray(value)) {
-    const items = value.map((item) => textOf(item, depth + 1)).filter((text) => text !== '');
+    const items = value.map((item) => valueText(item, depth + 1)).filter((text) => text !== '');
     return items.map((item) => `- ${indent(item)}`).join('\n');
   }
   if (typeof value === 'object') {
-    const members = Object.entries(value).map(([key, member]): [string, string] => [key, textOf(member, depth + 1)]);
+    const members = Object.entries(value).map(([key, member]): [string, string] => [key, valueText(member, depth + 1)]);
     return members.flatMap(([key, text]) => (text === '' ? [] : [`${key}:${below(text)}`])).join('\n');
   }
   return safeText(typeof value === 'string' ? value : JSON.stringify(value)).trim();
 }
 
-/** All texts inside of a value, at any depth; numbers and flags are none. */
-export function leavesOf(value: unknown): string[] {
+/** All non-empty strings in a value, at any depth. */
+export function leafTexts(value: unknown): string[] {
   if (typeof value === 'string') return value.trim() === '' ? [] : [value.trim()];
   if (typeof value !== 'object' || value === null) return [];
-  return Object.values(value).flatMap(leavesOf);
+  return Object.values(value).flatMap(leafTexts);
 }
 
 /**
- * Cuts texts so that all of them together have at most `most` characters. Short ones are kept whole: what they leave
- * over is shared among the longer ones.
+ * Truncates details to a total of `maxLength` characters. Short texts are kept whole; the longer ones share the remaining
+ * space.
  */
-export function fitDetails<D extends Detail>(details: readonly D[], most: number): { shown: D[]; cut: CutDetail[] } {
+export function fitDetails<D extends Detail>(
+  details: readonly D[],
+  maxLength: number,
+): { shown: D[]; cut: CutDetail[] } {
   const bySize = [...details].sort((a, b) => a.text.length - b.text.length);
   const room = new Map<D, number>();
-  let left = most;
+  let left = maxLength;
   for (const [index, detail] of bySize.entries()) {
     const share = Math.min(detail.text.length, Math.floor(left / (bySize.length - index)));
     room.set(detail, share);
@@ -66,14 +69,14 @@ export function fitDetails<D extends Detail>(details: readonly D[], most: number
     const kept = room.get(detail) ?? 0;
     if (kept >= text.length) return [detail];
     cut.push({ label, length: text.length, kept });
-    return kept === 0 ? [] : [{ ...detail, text: cutText(text, kept) }];
+    return kept === 0 ? [] : [{ ...detail, text: truncateText(text, kept) }];
   });
   return { shown, cut };
 }
 
-/** The first `most` characters of a text, with a sign where more is missing. */
-export function cutText(text: string, most: number): string {
-  return text.length <= most ? text : `${text.slice(0, most).trimEnd()} […]`;
+/** Truncates a text to `maxLength` characters, with a marker. */
+export function truncateText(text: string, maxLength: number): string {
+  return text.length <= maxLength ? text : `${text.slice(0, maxLength).trimEnd()} […]`;
 }
 
 function below(text: string): string {

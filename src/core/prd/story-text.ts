@@ -1,32 +1,38 @@
-import { cutText, detailsOf, fitDetails, leavesOf, type CutDetail, type Detail } from './story-details.ts';
 import type { ContextText, Prd, Story } from './prd.ts';
+import { truncateText, toDetails, fitDetails, leafTexts, type CutDetail, type Detail } from './story-details.ts';
 
-/** Most characters of each part of a story, and of what its PRD says besides, that a prompt holds. */
-export const MOST_TEXT = { description: 40_000, acceptance: 40_000, notes: 20_000, details: 40_000, context: 20_000 };
+/** Maximum characters of each part of a story, and of its PRD's context, in a prompt. */
+export const MAX_TEXT_LENGTH = {
+  description: 40_000,
+  acceptance: 40_000,
+  notes: 20_000,
+  details: 40_000,
+  context: 20_000,
+};
 
-/** What of a story's texts goes into its prompt. */
+/** The texts of a story for its prompt. */
 export interface StoryText {
   description: string;
   acceptance: string[];
   notes: string;
-  /** What else the story says. */
+  /** Other fields of the story. */
   details: Detail[];
-  /** What is longer than a prompt holds. */
+  /** Texts that were truncated. */
   cut: CutDetail[];
 }
 
-/** The texts of a story, each as long as a prompt holds it. */
+/** The texts of a story, truncated for the prompt. */
 export function storyText(story: Pick<Story, 'title' | 'description' | 'acceptance' | 'notes' | 'extra'>): StoryText {
   const criteria = fitDetails(
     story.acceptance.map((text) => ({ label: 'acceptance', text })),
-    MOST_TEXT.acceptance,
+    MAX_TEXT_LENGTH.acceptance,
   );
-  const details = fitDetails(detailsOf(unsaid(story)), MOST_TEXT.details);
+  const details = fitDetails(toDetails(unsaid(story)), MAX_TEXT_LENGTH.details);
   return {
-    description: cutText(story.description.trim(), MOST_TEXT.description),
+    description: truncateText(story.description.trim(), MAX_TEXT_LENGTH.description),
     acceptance: criteria.shown.map(({ text }) => text),
-    // Loops write what they found at the end.
-    notes: story.notes.trim().slice(-MOST_TEXT.notes),
+    // Newer notes are at the end.
+    notes: story.notes.trim().slice(-MAX_TEXT_LENGTH.notes),
     details: details.shown,
     cut: [
       ...cutOne('description', story.description.trim()),
@@ -37,10 +43,10 @@ export function storyText(story: Pick<Story, 'title' | 'description' | 'acceptan
   };
 }
 
-/** What a PRD says besides its description to a story, as long as a prompt holds it. */
+/** The context texts of a PRD that apply to a story, truncated for the prompt. */
 export function contextText(prd: Partial<Pick<Prd, 'context'>>, storyId: string): Fitted {
   const about = (prd.context ?? []).filter(({ stories }) => stories === undefined || stories.includes(storyId));
-  return fitDetails(about, MOST_TEXT.context);
+  return fitDetails(about, MAX_TEXT_LENGTH.context);
 }
 
 interface Fitted {
@@ -48,11 +54,11 @@ interface Fitted {
   cut: CutDetail[];
 }
 
-/** Fields whose texts all stand elsewhere in the story, such as the objects that its criteria were taken from, say nothing new. */
+/** Omits fields whose texts all occur elsewhere in the story, such as the objects that its criteria were taken from. */
 function unsaid({ title, description, acceptance, notes, extra }: Parameters<typeof storyText>[0]) {
   const said = new Set([title, description, ...description.split('\n\n'), ...acceptance, notes].map(bare));
   const isSaid = (value: unknown) => {
-    const leaves = typeof value === 'object' ? leavesOf(value) : [];
+    const leaves = typeof value === 'object' ? leafTexts(value) : [];
     return leaves.length > 0 && leaves.every((leaf) => said.has(bare(leaf)));
   };
   return Object.fromEntries(Object.entries(extra).filter(([, value]) => !isSaid(value)));
@@ -62,8 +68,8 @@ function bare(text: string): string {
   return text.replace(/\s+/g, ' ').trim();
 }
 
-function cutOne(label: keyof typeof MOST_TEXT, { length }: string): CutDetail[] {
-  return length > MOST_TEXT[label] ? [{ label, length, kept: MOST_TEXT[label] }] : [];
+function cutOne(label: keyof typeof MAX_TEXT_LENGTH, { length }: string): CutDetail[] {
+  return length > MAX_TEXT_LENGTH[label] ? [{ label, length, kept: MAX_TEXT_LENGTH[label] }] : [];
 }
 
 function sumUp(label: string, cut: CutDetail[]): CutDetail[] {

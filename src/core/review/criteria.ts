@@ -1,6 +1,6 @@
-/** What an agent says satisfies one acceptance criterion of its story. */
+/** An agent's claim about what satisfies one acceptance criterion. */
 export interface CriterionClaim {
-  /** Which criterion, counted from 1. */
+  /** Number of the criterion, from 1. */
   n: number;
   /** Names of tests. */
   tests: string[];
@@ -8,21 +8,18 @@ export interface CriterionClaim {
   files: string[];
 }
 
-/** `unknown`: no gate names its tests. */
+/** `unknown`: no gate reported its tests. */
 export type TestFinding = 'ran' | 'skipped' | 'missing' | 'unknown';
 
-/** A claim whose tests were looked up in the reports of the gates. */
+/** A claim whose tests were looked up in the gates' reports. */
 export interface CheckedClaim extends Omit<CriterionClaim, 'tests'> {
   tests: { name: string; found: TestFinding }[];
 }
 
-/** Shorter names fit too many tests by chance. */
-const SHORTEST_PART = 4;
+/** Shorter names would match unrelated tests. */
+const MIN_PART_LENGTH = 4;
 
-/**
- * Looks the claimed tests up in what the gates reported, where each name may have the names of suites around it. Null:
- * nothing was reported.
- */
+/** Looks up claimed tests in the reported ones, whose names may include suite names. `null`: nothing was reported. */
 export function checkClaims(
   claims: readonly CriterionClaim[],
   reported: readonly { name: string; skipped: boolean }[] | null,
@@ -30,7 +27,7 @@ export function checkClaims(
   const find = (name: string): TestFinding => {
     if (reported === null) return 'unknown';
     const named = reported.filter(
-      (test) => test.name === name || (name.length >= SHORTEST_PART && test.name.includes(name)),
+      (test) => test.name === name || (name.length >= MIN_PART_LENGTH && test.name.includes(name)),
     );
     if (named.length === 0) return 'missing';
     return named.some(({ skipped }) => !skipped) ? 'ran' : 'skipped';

@@ -1,12 +1,13 @@
 import { addUsage, NO_USAGE, type Usage } from '../agent.ts';
-import type { CheckedClaim } from './criteria.ts';
 import type { CommandResult, JournalEvent } from '../journal/events.ts';
 import { applyEvent } from '../journal/fold-run.ts';
 import type { Prd } from '../prd/prd.ts';
-import type { RunState, StoryState } from '../run-state.ts';
+import type { RunState, StoryState } from '../run/state.ts';
 import type { TestChanges } from '../test-report/test-report.ts';
+import type { CheckedClaim } from './criteria.ts';
+import { findStoryFindings, type StoryFinding } from './story-findings.ts';
 
-/** How a file differs between the commit that a story builds on and its own. */
+/** How a story's commit changes a file. */
 export interface ChangedFile {
   path: string;
   hunks: number;
@@ -14,25 +15,27 @@ export interface ChangedFile {
   removed: number;
 }
 
-/** What a person who decides on a story wants to know of it. */
+/** What a reviewer needs to know about a story. */
 export interface StoryReview {
   id: string;
   title: string;
   progress: StoryState['progress'];
-  /** The newest attempt, and most of them; 0: not begun. */
+  /** The latest attempt; 0: not started. */
   attempt: number;
   maxAttempts: number;
   commit?: string;
-  /** `n` counts from 1. `claim`: what the agent says satisfies it. */
+  /** `n` counts from 1. `claim`: the agent's claim about it. */
   criteria: { n: number; text: string; claim?: CheckedClaim }[];
-  /** Of the newest attempt. */
+  /** Of the latest attempt. */
   gates: Pick<CommandResult, 'command' | 'exitCode' | 'ms'>[];
   tests?: TestChanges;
-  /** Whether the gates of the newest attempt named their tests; absent: not known. */
+  /** Findings that a reader of the diff may overlook. */
+  findings: StoryFinding[];
+  /** Whether the gates of the latest attempt reported their tests; absent if unknown. */
   reported?: boolean;
   agent?: string;
   model?: string;
-  /** Of all its attempts. */
+  /** Of all attempts. */
   usage: Usage;
   startedAt?: string;
   endedAt?: string;
@@ -40,7 +43,7 @@ export interface StoryReview {
 
 type Attempted = Pick<StoryReview, 'gates' | 'reported' | 'model'> & { claims: CheckedClaim[] };
 
-/** The state of a run, and each of its stories as its journal tells of it. Undefined without `run.created`. */
+/** Folds a journal into the run's state and a review of each story. Undefined without `run.created`. */
 export function reviewRun(
   events: Iterable<JournalEvent>,
 ): { state: RunState; stories: StoryReview[]; prd: Prd } | undefined {
@@ -78,6 +81,7 @@ export function reviewRun(
         return { n: index + 1, text, ...(claim && { claim }) };
       }),
       gates,
+      findings: findStoryFindings(story),
       usage: metered.requests > 0 ? metered : told,
       ...(commit !== undefined && { commit }),
       ...(tests !== undefined && { tests }),
@@ -96,7 +100,7 @@ function afterEvent(attempt: Attempted, event: JournalEvent): Attempted {
     case 'model.used':
       return { ...attempt, model: event.model };
     case 'phase.started':
-      // Merged with what landed meanwhile, a story has its gates run once more.
+      // After a merge the gates run again.
       return event.phase === 'gates' ? { ...attempt, gates: [] } : attempt;
     case 'gate.ended': {
       const { command, exitCode, ms } = event;
@@ -111,7 +115,7 @@ function afterEvent(attempt: Attempted, event: JournalEvent): Attempted {
   }
 }
 
-/** Whether a path looks like that of a test. */
+/** Whether a path looks like a test file. */
 function isTestPath(path: string): boolean {
   return /(?:^|\/)(?:tests?|specs?|__tests__|e2e)\/|(?:^|\/)test_[^/]*$|[._-](?:test|spec|tests)\.[^/]+$/i.test(path);
 }
@@ -119,21 +123,21 @@ function isTestPath(path: string): boolean {
 const EXTENSIONS =
   'bash|c|cc|cjs|cpp|cs|css|csv|go|h|hpp|html|ini|java|js|json|jsx|kt|less|md|mjs|php|proto|py|rb|rs|scss|sh|sql|svelte|swift|toml|ts|tsx|txt|vue|xml|ya?ml';
 const PATH = new RegExp(`(?<![\\w./@-])(?:[\\w.@-]+/)*[\\w@-][\\w.-]*\\.(?:${EXTENSIONS})(?![\\w/-])`, 'g');
-/** `Node.js` and its kind are no files. */
+/** Product names such as `Node.js`. */
 const PRODUCT = /^[A-Z][A-Za-z0-9]*\.js$/;
 
-/** Paths that a criterion names, such as `src/cart.js`. */
-function pathsIn(text: string): string[] {
+/** Finds the paths that a criterion names, such as `src/cart.js`. */
+function findPaths(text: string): string[] {
   return (text.match(PATH) ?? []).filter((path) => !PRODUCT.test(path));
 }
 
-/** What about a story with a commit deserves a second look, a sentence each. `files` is what it changed. */
-export function doubtsAbout(review: StoryReview, files: readonly ChangedFile[]): string[] {
+/** Finds reasons to look twice at a story's commit, a sentence each. `files` are its changed files. */
+export function findDoubts(review: StoryReview, files: readonly ChangedFile[]): string[] {
   const { tests, criteria } = review;
   const changed = files.map(({ path }) => path);
   const more = tests === undefined ? changed.some(isTestPath) : tests.after > tests.before || changed.some(isTestPath);
   const count = tests === undefined ? '' : `: ${tests.before} before, ${tests.after} after`;
-  const named = [...new Set(criteria.flatMap(({ text, claim }) => [...pathsIn(text), ...(claim?.files ?? [])]))];
+  const named = [...new Set(criteria.flatMap(({ text, claim }) => [...findPaths(text), ...(claim?.files ?? [])]))];
   const touched = named.some((name) => changed.some((path) => path === name || path.endsWith(`/${name}`)));
   return [
     ...(more ? [] : [`It adds no test${count}.`]),

@@ -1,20 +1,20 @@
 import { HaloError } from '../failure/errors.ts';
-import { lookOf, spellOut } from '../look-alike.ts';
+import { visualSkeleton, quoteExactly } from '../text/look-alike.ts';
 
-/** A repository of a batch, with the names of those that must be done before it. */
+/** A repository of a batch, with the names of its dependencies. */
 export interface BatchMember {
   name: string;
   deps: readonly string[];
-  /** Smaller goes first among those that are ready. */
+  /** Lower values run first. */
   priority: number;
 }
 
 /**
- * The members so that each comes after all it depends on; among those that are ready by priority, then as they stand.
- * Throws USAGE for a name given twice, a dependency that no member has, and a circle, which it shows.
+ * Sorts members topologically, then by priority, then by position. Throws USAGE for duplicate names, unknown dependencies
+ * and dependency cycles.
  */
 export function orderBatch<M extends BatchMember>(members: readonly M[]): M[] {
-  checkNames(members);
+  assertValidNames(members);
   const ordered: M[] = [];
   const placed = new Set<string>();
   let rest = [...members];
@@ -30,30 +30,30 @@ export function orderBatch<M extends BatchMember>(members: readonly M[]): M[] {
   return ordered;
 }
 
-function checkNames(members: readonly BatchMember[]): void {
+function assertValidNames(members: readonly BatchMember[]): void {
   const names = new Map<string, string>();
   for (const { name } of members) {
-    const earlier = names.get(lookOf(name));
+    const earlier = names.get(visualSkeleton(name));
     if (earlier !== undefined) {
       const twice = `The repository ${quoted(name)} is named twice.`;
-      const alike = `The names ${spellOut(name)} and ${spellOut(earlier)} of two repositories look alike.`;
+      const alike = `The names ${quoteExactly(name)} and ${quoteExactly(earlier)} of two repositories look alike.`;
       throw new HaloError('USAGE', earlier === name ? twice : alike, {
-        hint: 'Name each repository once; in a batch file, give each a name of its own.',
+        hint: 'Name each repository once; in a batch file, give each a different name.',
       });
     }
-    names.set(lookOf(name), name);
+    names.set(visualSkeleton(name), name);
   }
   const known = new Set(names.values());
   for (const { name, deps } of members) {
     const unknown = deps.find((dep) => !known.has(dep));
     if (unknown === undefined) continue;
     throw new HaloError('USAGE', `${quoted(name)} depends on ${quoted(unknown)}, which the batch does not have.`, {
-      hint: `Its repositories: ${[...known].slice(0, 20).join(', ')}.`,
+      hint: `Use one of its repositories: ${[...known].slice(0, 20).join(', ')}.`,
     });
   }
 }
 
-/** Each member that is left depends on another one that is left: following those leads round. */
+/** Finds the cycle among members that all depend on each other. */
 function circular(rest: readonly BatchMember[]): HaloError {
   const left = new Map(rest.map((member) => [member.name, member]));
   const path: string[] = [];
@@ -64,11 +64,11 @@ function circular(rest: readonly BatchMember[]): HaloError {
     if (member !== undefined && path.includes(member.name)) {
       const circle = [...path.slice(path.indexOf(member.name)), member.name];
       return new HaloError('USAGE', `Repositories of the batch depend on each other: ${circle.join(' → ')}.`, {
-        hint: 'Take one of these dependencies out.',
+        hint: 'Remove one of these dependencies.',
       });
     }
   }
-  return new HaloError('INTERNAL', 'the order of a batch cannot be found');
+  return new HaloError('INTERNAL', 'The batch could not be sorted.');
 }
 
 function quoted(name: string): string {

@@ -1,13 +1,12 @@
 import { NO_USAGE } from '../agent.ts';
-import { progressInFile } from '../control.ts';
 import type { JournalEvent } from '../journal/events.ts';
+import type { Prd, Story, StoryStatus } from '../prd/prd.ts';
 import { openNeeds } from './run-dependencies.ts';
-import type { Prd, Story } from '../prd/prd.ts';
-import type { RunState, StoryState } from '../run-state.ts';
+import type { RunState, StoryState } from './state.ts';
 import { shortStoryKey } from './story-key.ts';
-import { inOrder } from './story-order.ts';
+import { sortStories } from './story-order.ts';
 
-/** What a run is at its beginning. */
+/** Creates the state of a new run. */
 export function createState(event: JournalEvent & { type: 'run.created' }): RunState {
   return {
     runId: event.runId,
@@ -16,7 +15,7 @@ export function createState(event: JournalEvent & { type: 'run.created' }): RunS
     prdPath: event.prdPath,
     project: event.prd.project,
     maxAttempts: event.attempts,
-    // Runs of an older halo did one story after the other.
+    // Older versions ran one story at a time.
     parallel: event.parallel ?? 1,
     onFailure: event.onFailure ?? 'stop',
     stories: createStories(event.prd),
@@ -38,16 +37,29 @@ export function createState(event: JournalEvent & { type: 'run.created' }): RunS
   };
 }
 
-/** The stories of a PRD at their beginning, in the order in which they run. */
+/** Creates the states of a PRD's stories, in execution order. */
 export function createStories(prd: Prd): StoryState[] {
-  return inOrder(prd.stories).map((story) => ({
+  return sortStories(prd.stories).map((story) => ({
     id: story.id,
     key: story.storyKey ?? shortStoryKey(story.id),
     title: story.title,
-    progress: progressInFile(story.status),
-    // An older halo kept no dependencies.
+    progress: initialProgress(story.status),
+    // Older versions did not record dependencies.
     dependsOn: (story as Partial<Story>).dependsOn ?? [],
     attempts: 0,
     conflicts: 0,
   }));
+}
+
+function initialProgress(status: StoryStatus): 'done' | 'skipped' | 'pending' {
+  switch (status) {
+    case 'done':
+      return 'done';
+    case 'skipped':
+    case 'blocked':
+      return 'skipped';
+    case 'pending':
+    case 'in_progress':
+      return 'pending';
+  }
 }

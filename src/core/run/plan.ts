@@ -1,16 +1,16 @@
 import { consumesAttempt } from '../failure/failure.ts';
-import type { RunState, StoryState } from '../run-state.ts';
 import type { StopReason } from '../failure/stop-reason.ts';
-import { rangesOf } from './story-ranges.ts';
-import { isDone, isUnchanged } from '../progress.ts';
+import { attemptName } from '../journal/fold-failures.ts';
+import { isDone, isUnchanged, type RunState, type StoryState } from './state.ts';
+import { formatStoryRanges } from './story-ranges.ts';
 
-/** What a run does next: the attempts that may be under way now, in the order of its stories, or its end. */
+/** What a run does next: the attempts that may run now, in story order, or its end. */
 export type Plan = { kind: 'attempts'; attempts: PlannedAttempt[] } | ({ kind: 'end' } & RunEnd);
 
 export interface PlannedAttempt {
   story: StoryState;
   attempt: number;
-  /** ISO 8601; undefined: at once. */
+  /** ISO 8601; undefined: immediately. */
   notBefore?: string;
 }
 
@@ -20,28 +20,38 @@ export interface RunEnd {
 }
 
 /**
- * Decides what may run now: whatever is in progress, and as many more as `parallel` allows of the stories that need
- * another attempt or whose dependencies have all landed. Nothing new starts after a story failed for good or waits for
- * a person, unless the run goes on after failures: then only what depends on that story is left out. What a person said
- * yes to lands in any case, and what they want again is tried again. Nothing at all starts while the breaker of the run is open.
+ * Decides what may run now: stories in progress, and up to `parallel` stories that need another attempt or whose
+ * dependencies have landed. After a story failed for good or needs a user, nothing new starts unless `onFailure` is
+ * `continue`; then only the stories that depend on it are blocked. Approved and retried stories run in any case. Nothing
+ * starts while the run's breaker is open.
  */
 export function planNext(state: RunState): Plan {
-  const under = state.stories.filter(({ progress }) => progress === 'in_progress');
-  const stopped = state.onFailure === 'stop' && state.stories.some((story) => isStuck(story, state));
-  const startable = state.stories.filter((story) => isStartable(story, state) && (!stopped || isAskedFor(story)));
+  const inProgress = state.stories.filter(({ progress }) => progress === 'in_progress');
+  const stopped = state.onFailure === 'stop' && state.stories.some((story) => isExhausted(story, state));
+  const startable = state.stories.filter(
+    (story) => isStartable(story, state) && (!stopped || isRequestedByUser(story)),
+  );
   const next = state.breaker === undefined ? startable : [];
-  const chosen = new Set([...under, ...next.slice(0, Math.max(0, state.parallel - under.length))]);
+  const chosen = new Set([...inProgress, ...next.slice(0, Math.max(0, state.parallel - inProgress.length))]);
   if (chosen.size === 0 && startable.length > 0)
-    return { kind: 'end', stopReason: 'CIRCUIT_OPEN', detail: state.breaker ?? '' };
+    return { kind: 'end', stopReason: 'CIRCUIT_OPEN', detail: breakerDetail(state) };
   if (chosen.size === 0) return { kind: 'end', ...endOf(state) };
   const attempts = state.stories.filter((story) => chosen.has(story)).map(planAttempt);
   return { kind: 'attempts', attempts };
 }
 
-/**
- * One that never ended was left by a worker that died or handed it back, which costs no attempt. Neither does landing
- * what a person said yes to.
- */
+/** The attempt that may run now at the story with this ordinal. */
+export function planStory(state: RunState, ordinal: number): PlannedAttempt | undefined {
+  const plan = planNext(state);
+  return plan.kind === 'end' ? undefined : plan.attempts.find(({ story }) => story === state.stories[ordinal]);
+}
+
+/** Whether an attempt need not wait any longer. `now`: ms since 1970. */
+export function isDue({ notBefore }: PlannedAttempt, now: number): boolean {
+  return notBefore === undefined || Date.parse(notBefore) <= now;
+}
+
+/** Resuming an attempt that never ended, or landing an approved commit, does not count as a new attempt. */
 function planAttempt(story: StoryState): PlannedAttempt {
   const { progress, attempts, waiting } = story;
   const attempt = progress === 'in_progress' || isApproved(story) ? attempts : attempts + 1;
@@ -49,24 +59,32 @@ function planAttempt(story: StoryState): PlannedAttempt {
 }
 
 function isStartable(story: StoryState, state: RunState): boolean {
-  if (story.progress === 'failed') return mayTryAgain(story, state);
-  return story.progress === 'pending' && neededBy(story, state).every(isDone);
+  if (story.progress === 'failed') return hasRetryLeft(story, state);
+  return story.progress === 'pending' && dependenciesOf(story, state).every(isDone);
 }
 
-/** Whether the story needs a person, or has used up its attempts. */
-function isStuck(story: StoryState, state: RunState): boolean {
-  return story.progress === 'needs_human' || (story.progress === 'failed' && !mayTryAgain(story, state));
+/** Whether the story needs a user, or has used up its attempts. */
+function isExhausted(story: StoryState, state: RunState): boolean {
+  return story.progress === 'needs_human' || (story.progress === 'failed' && !hasRetryLeft(story, state));
 }
 
-/** Journals of older versions do not say whether a failure is followed by a retry: there most attempts counted. */
-function mayTryAgain(story: StoryState, { maxAttempts }: RunState): boolean {
-  const { stopReason, lastFailure, attempts, conflicts, spent = 0 } = story;
+/** Journals of older versions do not record retries; there the number of attempts decides. */
+function hasRetryLeft(story: StoryState, { maxAttempts }: RunState): boolean {
+  const { stopReason, lastFailure, attempts, conflicts, spent: forgiven = 0 } = story;
   if (stopReason === 'APPROVAL_DENIED') return false;
-  return lastFailure === undefined ? attempts - conflicts - spent < maxAttempts : lastFailure.rule !== 'halt';
+  return lastFailure === undefined ? attempts - conflicts - forgiven < maxAttempts : lastFailure.rule !== 'halt';
 }
 
-/** By a person, after whatever stopped the run. */
-function isAskedFor(story: StoryState): boolean {
+/** Why the breaker is open, and what failed last unless that is part of the reason. */
+function breakerDetail({ breaker = '', stories, signs }: RunState): string {
+  const sign = signs?.at(-1);
+  const last = stories.find(({ id, attempts }) => attemptName(id, attempts) === sign?.by);
+  if (sign === undefined || last?.summary === undefined || breaker.includes(sign.error)) return breaker;
+  return `${breaker}; ${last.id}: ${last.summary}`;
+}
+
+/** Whether a user approved or retried the story. */
+function isRequestedByUser(story: StoryState): boolean {
   return isApproved(story) || story.spent !== undefined;
 }
 
@@ -74,39 +92,41 @@ function isApproved({ approved }: StoryState): boolean {
   return approved !== undefined;
 }
 
-function neededBy({ dependsOn }: StoryState, { stories }: RunState): StoryState[] {
+function dependenciesOf({ dependsOn }: StoryState, { stories }: RunState): StoryState[] {
   return stories.filter(({ id }) => dependsOn.includes(id));
 }
 
-/** Nothing can run any more. A person who is needed comes first, because their word lets the run go on. */
+/** The end of a run that cannot start anything. Stories that need a user come first, because a decision resumes the run. */
 function endOf(state: RunState): RunEnd {
   const { stories, onFailure } = state;
-  const stuck = stories.filter((story) => isStuck(story, state));
-  const [first] = onFailure === 'stop' ? stuck : [...stuck].sort((a, b) => Number(waits(b)) - Number(waits(a)));
+  const stuck = stories.filter((story) => isExhausted(story, state));
+  const [first] =
+    onFailure === 'stop' ? stuck : [...stuck].sort((a, b) => Number(needsHuman(b)) - Number(needsHuman(a)));
   const landed = stories.filter(({ progress }) => progress === 'passed').length;
   const left = stories.filter(({ progress }) => progress === 'pending');
-  if (first !== undefined && (onFailure === 'stop' || landed === 0 || waits(first))) return endOfStuck(first);
+  if (first !== undefined && (onFailure === 'stop' || landed === 0 || needsHuman(first))) return endOfExhausted(first);
   if (first !== undefined || (left.length > 0 && landed > 0)) {
-    const waiting = left.length === 0 ? '' : `; not started: ${rangesOf(left, stories)}`;
+    const waiting = left.length === 0 ? '' : `; not started: ${formatStoryRanges(left, stories)}`;
     const failures = stuck.map(({ id, stopReason }) => `; ${id}: ${stopReason ?? 'failed'}`).join('');
     return { stopReason: 'PARTIAL', detail: `${landed} of ${stories.length} stories landed${failures}${waiting}` };
   }
   return endAfterAll(stories, landed);
 }
 
-function waits({ progress }: StoryState): boolean {
+function needsHuman({ progress }: StoryState): boolean {
   return progress === 'needs_human';
 }
 
-/** Several attempts have a reason of their own. */
-function endOfStuck(story: StoryState): RunEnd {
+/** After several attempts the stop reason is ATTEMPTS_EXHAUSTED. */
+function endOfExhausted(story: StoryState): RunEnd {
   const detail = `${story.id}: ${story.summary ?? ''}`;
   const last = story.stopReason ?? 'UNKNOWN_ERROR';
-  if (waits(story)) return { stopReason: 'NEEDS_HUMAN', detail };
+  if (needsHuman(story)) return { stopReason: 'NEEDS_HUMAN', detail };
   const { lastFailure } = story;
   const own = lastFailure === undefined || consumesAttempt(lastFailure.class);
   if (!own || story.attempts === 1 || last === 'APPROVAL_DENIED') return { stopReason: last, detail };
-  return { stopReason: 'ATTEMPTS_EXHAUSTED', detail: `${detail} (${last}, ${story.attempts} attempts)` };
+  const sentence = detail.replace(/\.$/, '');
+  return { stopReason: 'ATTEMPTS_EXHAUSTED', detail: `${sentence} (${last}, ${story.attempts} attempts)` };
 }
 
 function endAfterAll(stories: StoryState[], landed: number): RunEnd {
@@ -124,13 +144,13 @@ function endAfterAll(stories: StoryState[], landed: number): RunEnd {
 }
 
 interface Counts {
-  /** Passed with a commit or without one. */
+  /** Passed, with or without a commit. */
   landed: number;
   unchanged: number;
   done: number;
 }
 
-/** Where not every story landed a commit, how each of them came to be done. */
+/** Describes how the stories were done, unless each of them landed a commit. */
 function describeSuccess(all: number, { landed, unchanged, done }: Counts): string {
   if (landed === all && unchanged === 0) return `${landed} of ${all} stories landed`;
   const parts = [

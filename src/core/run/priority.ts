@@ -1,26 +1,26 @@
 import { HaloError } from '../failure/errors.ts';
 
-/** Words for priorities; as with nice, the smaller number goes first. */
+/** Named priorities; as with nice, lower values run first. */
 const PRIORITY_WORDS = { high: -10, normal: 0, low: 10 } as const;
 
-/** Smallest and largest priority of a run. */
-const PRIORITY_LIMIT = 1000;
+/** Maximum absolute value of a priority. */
+const MAX_PRIORITY = 1000;
 
-/** `high`, `normal`, `low` or a whole number. Throws USAGE. */
+/** Parses `high`, `normal`, `low` or an integer. Throws USAGE. */
 export function parsePriority(text: string): number {
   if (Object.hasOwn(PRIORITY_WORDS, text)) return PRIORITY_WORDS[text as keyof typeof PRIORITY_WORDS];
   const value = Number(text);
   if (/^-?\d{1,4}$/.test(text) && isPriority(value)) return value;
   throw new HaloError('USAGE', `"${text}" is not a priority.`, {
-    hint: `Write high, normal, low, or a whole number from -${PRIORITY_LIMIT} to ${PRIORITY_LIMIT}; smaller goes first.`,
+    hint: `Write high, normal, low, or a whole number from -${MAX_PRIORITY} to ${MAX_PRIORITY}; smaller runs first.`,
   });
 }
 
 export function isPriority(value: number): boolean {
-  return Number.isInteger(value) && Math.abs(value) <= PRIORITY_LIMIT;
+  return Number.isInteger(value) && Math.abs(value) <= MAX_PRIORITY;
 }
 
-/** `high`, `low` or the number; undefined for what is usual. */
+/** `high`, `low` or the number; undefined for the default. */
 export function priorityText(value: number): string | undefined {
   if (value === PRIORITY_WORDS.normal) return undefined;
   return Object.entries(PRIORITY_WORDS).find(([, number]) => number === value)?.[0] ?? String(value);

@@ -1,15 +1,14 @@
-import type { JournalEvent, NeedStatus, RunRepo } from '../journal/events.ts';
 import type { StopReason } from '../failure/stop-reason.ts';
+import type { JournalEvent, NeedStatus, RunRepo } from '../journal/events.ts';
 
 /** A run that must end with SUCCESS before another one starts. */
 export interface Need {
   run: string;
   now: NeedStatus;
-  /** How it ended, when that is not SUCCESS. */
+  /** How it ended, if not with SUCCESS. */
   stopReason?: StopReason;
 }
 
-/** What holds a run back, as its state says. */
 interface Needing {
   needs: Need[];
 }
@@ -18,23 +17,23 @@ export function openNeeds(runIds: readonly string[]): Need[] {
   return runIds.map((run) => ({ run, now: 'open' }));
 }
 
-/** Runs that have not ended with SUCCESS yet; while there are any, the run does not start. */
+/** Dependencies that have not ended with SUCCESS; while there are any, the run does not start. */
 export function unmetNeeds(state: Needing): Need[] {
   return state.needs.filter(({ now }) => now !== 'met');
 }
 
-/** Of the runs it waits for, those that ended otherwise: until one of them is retried, nothing happens by itself. */
+/** Dependencies that ended without SUCCESS; they block the run until a user retries them. */
 export function failedNeeds(state: Needing): Need[] {
   return state.needs.filter(({ now }) => now === 'failed');
 }
 
-/** The state after one of the runs it waits for ended or goes on again. */
+/** Returns the state after a dependency ended or was reopened. */
 export function changeNeed<S extends Needing & { repo: RunRepo; tip: string }>(
   state: S,
   event: JournalEvent & { type: 'need.changed' },
 ): S {
   const needs = state.needs.map((need): Need => {
-    // What was met stays so: by now the run may have landed something on its base.
+    // A met dependency stays met, because the run may have started from its result.
     if (need.run !== event.run || need.now === 'met') return need;
     const reason = event.stopReason === undefined ? {} : { stopReason: event.stopReason };
     return { run: need.run, now: event.now, ...reason };
@@ -43,18 +42,18 @@ export function changeNeed<S extends Needing & { repo: RunRepo; tip: string }>(
   return { ...state, needs, repo: { ...state.repo, base: event.base }, tip: event.base };
 }
 
-/** How a need stands, as the needed run does. Its end counts as final until somebody makes it go on. */
+/** The status of a dependency, given the state of the run. */
 export function needStatus(needed: { status: string; stopReason?: StopReason }): NeedStatus {
   if (needed.status !== 'ended') return 'open';
   return needed.stopReason === 'SUCCESS' ? 'met' : 'failed';
 }
 
-/** `waits for 0tbq4m8k`, `blocked: 0tbq4m8k ended with GATE_FAILED`; undefined when nothing holds the run back. */
+/** `waiting for 0tbq4m8k`, `blocked: 0tbq4m8k ended with GATE_FAILED`; undefined if all dependencies are met. */
 export function needsText(state: Needing): string | undefined {
   const failed = failedNeeds(state);
   if (failed.length > 0) {
     return `blocked: ${failed.map(({ run, stopReason }) => `${run} ended with ${stopReason ?? 'a failure'}`).join(', ')}`;
   }
   const open = unmetNeeds(state);
-  return open.length === 0 ? undefined : `waits for ${open.map(({ run }) => run).join(', ')}`;
+  return open.length === 0 ? undefined : `waiting for ${open.map(({ run }) => run).join(', ')}`;
 }

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 
 /**
- * A name for a story that is safe in paths, refs, trailers, labels and container names: `[a-z0-9-]`, at most 57
- * characters. Two different ids never share a key: unless the id is its own slug in lower case, 128 bits of its SHA-256
- * are appended, and an id that already ends like that counts as no slug.
+ * A unique key for a story id, valid in paths, refs, trailers, labels and container names: `[a-z0-9-]`, at most 57
+ * characters. An id that is its own lower-case slug is its key; otherwise 128 bits of its SHA-256 are appended. Slugs that
+ * end like such a digest get one, too.
  */
 export function storyKey(id: string): string {
   const slug = slugOf(id);
@@ -11,13 +11,13 @@ export function storyKey(id: string): string {
   return withDigest(slug.slice(0, 24).replace(/-$/, ''), digestOf(id, 32));
 }
 
-/** The key of a story in a run whose journal names none, because an older halo made it. Two ids may share one. */
+/** The story key of older versions, whose journals do not record keys. Not unique. */
 export function shortStoryKey(id: string): string {
   const slug = slugOf(id);
   return slug === id && slug !== '' ? slug : withDigest(slug, digestOf(id, 8));
 }
 
-/** Whether a text could be the key of another id. */
+/** Whether a text ends like a key with a digest. */
 export function endsLikeKey(text: string): boolean {
   return /(?:^|-)[0-9a-f]{32}$/i.test(text);
 }

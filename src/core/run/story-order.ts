@@ -1,13 +1,13 @@
 import type { Story } from '../prd/prd.ts';
 
-/** What decides when a story runs. */
+/** The fields that determine the execution order. */
 type Ordered = Pick<Story, 'id' | 'status' | 'priority'> & Partial<Pick<Story, 'dependsOn'>>;
 
 /**
- * Stories in progress first, among them and then by priority, then by place in the file;
- * but whatever a story depends on goes before it, however low its own priority.
+ * Sorts stories into execution order: dependencies first, then stories in progress, then by priority, then by position in
+ * the file.
  */
-export function inOrder<S extends Ordered>(stories: S[]): S[] {
+export function sortStories<S extends Ordered>(stories: S[]): S[] {
   const begun = (story: S) => (story.status === 'in_progress' ? 0 : 1);
   const rank = (story: S) => story.priority ?? Infinity;
   const ranked = stories
@@ -17,12 +17,12 @@ export function inOrder<S extends Ordered>(stories: S[]): S[] {
   return dependenciesFirst(ranked);
 }
 
-/** Keeps the order as far as dependencies allow. Ends also when stories depend on each other in a circle. */
+/** Moves dependencies to the front, otherwise keeps the order. Terminates for dependency cycles. */
 function dependenciesFirst<S extends Ordered>(ranked: S[]): S[] {
   const byId = new Map(ranked.map((story) => [story.id, story]));
   const ordered = new Set<S>();
   const visited = new Set<S>();
-  // A stack of its own: chains of thousands of stories would overflow the one of the program.
+  // An explicit stack: recursion would overflow for chains of thousands of stories.
   const stack = [...ranked].reverse();
   for (let story = stack.at(-1); story !== undefined; story = stack.at(-1)) {
     const needed = (story.dependsOn ?? []).flatMap((id) => byId.get(id) ?? []).filter((each) => !visited.has(each));

@@ -1,8 +1,7 @@
-/** Most ranges that are written out. */
-const MOST_RANGES = 20;
+const MAX_RANGES = 20;
 
-/** Stories by their ids, those that follow each other in `all` as a range: `S-008 to S-050, S-052`. */
-export function rangesOf(some: readonly { id: string }[], all: readonly { id: string }[]): string {
+/** Formats story ids, with consecutive ones as a range: `S-008 to S-050, S-052`. */
+export function formatStoryRanges(some: readonly { id: string }[], all: readonly { id: string }[]): string {
   const wanted = new Set(some.map(({ id }) => id));
   const ranges: string[][] = [];
   let current: string[] | undefined;
@@ -12,8 +11,8 @@ export function rangesOf(some: readonly { id: string }[], all: readonly { id: st
     else ranges.push((current = [id]));
   }
   const shown = ranges
-    .slice(0, MOST_RANGES)
+    .slice(0, MAX_RANGES)
     .map((ids) => (ids.length > 2 ? `${ids[0]} to ${ids.at(-1)}` : ids.join(', ')));
-  const left = ranges.slice(MOST_RANGES).flat().length;
+  const left = ranges.slice(MAX_RANGES).flat().length;
   return [...shown, ...(left > 0 ? [`${left} more`] : [])].join(', ');
 }

@@ -1,6 +1,6 @@
-import { clip, safeText } from '../safe-text.ts';
+import { truncate, safeText } from '../text/safe-text.ts';
 
-/** A test that failed, as its runner printed it. */
+/** A failed test, as its runner printed it. */
 export interface FailedTest {
   name: string;
   /** `file:line`, relative to the workspace. */
@@ -11,7 +11,7 @@ export interface FailedTest {
 
 export interface FailedTests {
   count: number;
-  /** The first few. */
+  /** The first ones. */
   tests: FailedTest[];
 }
 
@@ -19,27 +19,27 @@ const MAX_SHOWN = 5;
 const MAX_NAME = 200;
 const MAX_MESSAGE = 500;
 const MAX_MESSAGE_LINES = 4;
-/** Most lines of output that belong to one failure. */
+/** Maximum output lines of one failure. */
 const MAX_BLOCK = 60;
-/** Longer lines are not the words of a test runner. */
+/** Longer lines are not messages of a test runner. */
 const MAX_LINE = 2_000;
 
 interface Runner {
-  /** The output is of this runner, and its failures are told from here on. */
+  /** Identifies the runner's output and the start of its failures. */
   begins: RegExp;
-  /** The first line of a failure; its first group is the name of the test. */
+  /** The first line of a failure; group 1 is the name of the test. */
   starts: RegExp;
-  /** Lines right below the first one that go on with the name. */
+  /** Following lines that continue the name. */
   names?: RegExp;
-  /** The first line that no longer belongs to failures. */
+  /** The first line after the failures. */
   ends?: RegExp;
-  /** Lines of a failure that say what went wrong; the first group is the text. By default: all that is not a stack. */
+  /** Message lines of a failure; group 1 is the text. Default: everything except the stack. */
   says?: RegExp;
 }
 
-/** How test runners print what failed, each from recorded output. */
+/** Failure formats of test runners, each tested with recorded output. */
 const RUNNERS: readonly Runner[] = [
-  // node:test for people: the failures come once more at the end.
+  // node:test, spec reporter: repeats the failures at the end.
   { begins: /^✖ failing tests:$/, starts: /^✖ (?!failing tests:$)(.+?)(?: \(\d+(?:\.\d+)?m?s\))?$/ },
   // vitest
   {
@@ -71,14 +71,14 @@ const RUNNERS: readonly Runner[] = [
   { begins: /^---- \S.* stdout ----$/, starts: /^---- (\S.*) stdout ----$/, ends: /^failures:$/ },
 ];
 
-/** Of a line without the blanks around it. */
+/** Matches trimmed lines. */
 const STACK =
   /^(?:at |❯ |\d+: |stack backtrace:|thread '|File "|Traceback|[-=_⎯]{3,}|(?:> )?\d{0,9} {0,9}\||note: |\^)/;
-/** Places and words of a failure are not looked for beyond this many characters of a line. */
+/** Only this many characters of a line are searched for places and messages. */
 const MAX_LOOKED_AT = 300;
 const PLACE = /((?:[\w.@+-]+\/)*[\w.@+-]+\.[A-Za-z]\w{0,5})(?::|", line |\()(\d+)/;
 
-/** The tests that failed, from what a gate printed; undefined when it does not say in a way that is known here. */
+/** Finds the failed tests in the output of a gate; undefined if its format is not known. */
 export function findFailedTests(output: string): FailedTests | undefined {
   const lines = output
     .split('\n', 400_000)
@@ -93,7 +93,7 @@ export function describeFailedTests({ count, tests }: FailedTests): string {
   return `${count} ${count === 1 ? 'test' : 'tests'} failed: ${names.join(', ')}${count > names.length ? ', …' : ''}`;
 }
 
-/** The same with places and messages, a line each, for people and for the next attempt. */
+/** Formats failed tests with places and messages, for users and for the next attempt's prompt. */
 export function failedTestsLines({ count, tests }: FailedTests): string[] {
   const lines = tests.flatMap(({ name, place, message }) => [
     `✗ ${name}${place === undefined ? '' : `  ${place}`}`,
@@ -142,7 +142,7 @@ function readFailure(
   );
 }
 
-/** What stands above the stack; the rest of a name in several lines is part of it. */
+/** The message lines above the stack, including the continuation of a multi-line name. */
 function untilStack(block: readonly string[]): string[] {
   const said = block.filter(isSaid);
   const stack = block.findIndex((line) => /^(?:at |❯ |stack backtrace:)/.test(line.trimStart()));
@@ -156,7 +156,7 @@ function isSaid(line: string): boolean {
   return text !== '' && !STACK.test(text);
 }
 
-/** Where the repository's own code is named: not the runner, its packages or the language. */
+/** Finds a place in the repository's own code, not in the runner, packages or the standard library. */
 function placeIn(line: string): string | undefined {
   if (/node_modules|node:|\/rustc\/|site-packages|\/usr\/lib/.test(line)) return undefined;
   const [, file, number] = PLACE.exec(line.trim().slice(0, MAX_LOOKED_AT)) ?? [];
@@ -166,13 +166,13 @@ function placeIn(line: string): string | undefined {
 function toFailedTest(name: string, words: readonly string[], place: string | undefined): FailedTest {
   const message = words.slice(0, MAX_MESSAGE_LINES).map((line) => line.trim());
   return {
-    name: clip(safeText(name).trim(), MAX_NAME),
-    ...(place === undefined ? {} : { place: clip(safeText(place), MAX_NAME) }),
-    message: clip(safeText(message.join('\n')), MAX_MESSAGE),
+    name: truncate(safeText(name).trim(), MAX_NAME),
+    ...(place === undefined ? {} : { place: truncate(safeText(place), MAX_NAME) }),
+    message: truncate(safeText(message.join('\n')), MAX_MESSAGE),
   };
 }
 
-/** The Test Anything Protocol: the reason is in the YAML below a point, which names suites once more by their own. */
+/** Reads the Test Anything Protocol. The message is in the YAML block below a test point. */
 function readTapFailures(lines: readonly string[]): FailedTests {
   const found: FailedTests = { count: 0, tests: [] };
   lines.forEach((line, at) => {
@@ -189,7 +189,7 @@ function readTapFailures(lines: readonly string[]): FailedTests {
   return found;
 }
 
-/** The lines of a YAML value, plain, quoted or as a block. */
+/** The lines of a plain, quoted or block YAML value. */
 function yamlText(block: readonly string[], key: string): string[] | undefined {
   const at = block.findIndex((line) => line.trim().startsWith(`${key}:`));
   if (at < 0) return undefined;

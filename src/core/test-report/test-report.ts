@@ -1,39 +1,38 @@
-import { collectTests, type Tests } from '../test-formats/collect.ts';
+import { collectTests, type TestCase, type CollectedTests } from './formats/collect-tests.ts';
 import { readJestJson } from './formats/jest-json.ts';
 import { readJunit } from './formats/junit.ts';
+import { readNodeSpec } from './formats/node-spec.ts';
 import { readPytest } from './formats/pytest.ts';
-import { readSpec } from './formats/node-spec.ts';
 import { readTap } from './formats/tap.ts';
-import type { TestCase } from '../test-case.ts';
 
-/** What became of the tests that were there before. Names are in the order of the earlier report. */
+/** Changes to existing tests. Names are in the order of the earlier report. */
 export interface TestChanges {
   before: number;
   after: number;
   removed: string[];
-  /** They ran before. */
+  /** Tests that ran before. */
   skipped: string[];
-  /** They checked something before, and nothing now. */
+  /** Tests whose assertions are gone. */
   emptied: string[];
 }
 
-/** Whether tests that were there are gone, no longer run, or check nothing. */
-export function losesTests({ removed, skipped, emptied }: TestChanges): boolean {
+/** Whether existing tests were removed, skipped or emptied. */
+export function hasLostTests({ removed, skipped, emptied }: TestChanges): boolean {
   return removed.length + skipped.length + emptied.length > 0;
 }
 
-const READERS = [readJunit, readJestJson, readTap, readPytest, readSpec];
+const READERS = [readJunit, readJestJson, readTap, readPytest, readNodeSpec];
 
 /**
- * The tests that a report names, be it a report file or the output of a gate: JUnit XML, the JSON of jest and vitest,
- * TAP, pytest (`-v` or `-rA`), or what node:test prints for people. They are added to `tests`, whose limits are those of
- * all reports together. Undefined when the text is none of these.
+ * Reads the tests in a report file or the output of a gate: JUnit XML, the JSON of jest and vitest, TAP, pytest (`-v` or
+ * `-rA`), or the spec reporter of node:test. Adds them to `tests`, whose limits apply to all reports together. Undefined
+ * for any other format.
  */
-export function readTests(text: string, tests: Tests = collectTests()): TestCase[] | undefined {
+export function readTests(text: string, tests: CollectedTests = collectTests()): TestCase[] | undefined {
   return READERS.some((read) => read(text, tests)) ? tests.found : undefined;
 }
 
-/** Compares by name; of several tests of one name as many must still be there. */
+/** Compares tests by name; of tests with the same name, none may be missing. */
 export function compareTests(before: readonly TestCase[], after: readonly TestCase[]): TestChanges {
   const now = groupByName(after);
   const changes: TestChanges = { before: before.length, after: after.length, removed: [], skipped: [], emptied: [] };
@@ -57,4 +56,9 @@ function groupByName(tests: readonly TestCase[]): Map<string, TestCase[]> {
     else group.push(test);
   }
   return groups;
+}
+
+/** Whether a text is a plain path relative to the repository that is safe in a shell script. */
+export function isReportPath(path: string): boolean {
+  return /^[\w.@ +-]+(?:\/[\w.@ +-]+)*$/.test(path) && !path.split('/').includes('..');
 }

@@ -1,5 +1,5 @@
-/** A duration for people: `0.4s`, `12.3s`, `2m 05s`, `1h 02m`. Never negative. */
-export function formatDuration(ms: number): string {
+/** Formats milliseconds for display: `0.4s`, `12.3s`, `2m 05s`, `1h 02m`. Negative values count as 0. */
+export function formatElapsed(ms: number): string {
   const tenths = Math.max(0, Math.round(ms / 100));
   if (tenths < 600) return `${(tenths / 10).toFixed(1)}s`;
   const seconds = Math.floor(tenths / 10);
@@ -8,7 +8,7 @@ export function formatDuration(ms: number): string {
   return `${Math.floor(minutes / 60)}h ${two(minutes % 60)}m`;
 }
 
-/** Milliseconds from one ISO 8601 time to another; 0 when either is no time. */
+/** Milliseconds from one ISO 8601 time to another; 0 if either is invalid. */
 export function msBetween(from: string, to: string): number {
   const ms = Date.parse(to) - Date.parse(from);
   return Number.isFinite(ms) ? ms : 0;

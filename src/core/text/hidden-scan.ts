@@ -1,34 +1,34 @@
 import { createHash } from 'node:crypto';
 import { countHidden, hasHidden } from './hidden-characters.ts';
 
-/** A line of a text file that holds hidden characters. */
+/** A line of a text file with hidden characters. */
 export interface HiddenLine {
   /** From 1. */
   line: number;
   characters: number;
-  /** The same for lines with the same text; empty where several are counted as one. */
+  /** Equal for lines with the same text; empty if several lines are counted as one. */
   digest: string;
 }
 
-/** How many more are counted, by all scans that share it: what is looked for is rare. */
+/** How many more hidden characters are counted by all scans that share it. */
 export interface HiddenBudget {
   characters: number;
 }
 
 export interface HiddenScan {
   push(bytes: Uint8Array): void;
-  /** None for a binary file: one that git does not show as text, and that is not all UTF-8 either. */
+  /** Empty for a binary file: one that git does not treat as text and that is not valid UTF-8. */
   end(): HiddenLine[];
 }
 
-/** A longer line is looked at in parts. */
-const LONGEST_LINE = 64 * 1024;
-/** Where git looks for what makes a file binary. */
+/** Longer lines are scanned in parts. */
+const MAX_LINE_LENGTH = 64 * 1024;
+/** The bytes that git checks for NUL to detect binary files. */
 const HEAD_BYTES = 8000;
-/** More lines of a file are not kept apart: the last one counts for those that follow. */
-const MOST_LINES = 10_000;
+/** Further lines of a file are counted with the last one. */
+const MAX_LINES = 10_000;
 
-/** Looks for hidden characters in a file that comes in pieces, in memory that does not grow with it. */
+/** Scans a stream of chunks for hidden characters, in constant memory. */
 export function openHiddenScan(budget: HiddenBudget): HiddenScan {
   const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
   const strict = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
@@ -37,14 +37,14 @@ export function openHiddenScan(budget: HiddenBudget): HiddenScan {
   let [isUtf8, hasNull, isStart] = [true, false, true];
   let pending = '';
 
-  /** A line, or a part of a longer one. */
+  /** Counts a line, or a part of a longer one. */
   function look(text: string): void {
     const characters = countHidden(text, { startsFile: isStart });
     isStart = false;
     if (characters === 0) return;
     budget.characters -= characters;
     const last = lines.at(-1);
-    if (last !== undefined && lines.length >= MOST_LINES) {
+    if (last !== undefined && lines.length >= MAX_LINES) {
       last.characters += characters;
       last.digest = '';
     } else lines.push({ line, characters, digest: createHash('sha256').update(text).digest('base64') });
@@ -55,15 +55,15 @@ export function openHiddenScan(budget: HiddenBudget): HiddenScan {
     const end = pending.lastIndexOf('\n') + 1;
     lookThrough(pending.slice(0, end));
     pending = pending.slice(end);
-    while (pending.length > LONGEST_LINE) {
-      // No character is cut in two, and a return is looked at with what follows it.
-      const at = /[\r\ud800-\udbff]/.test(pending.charAt(LONGEST_LINE - 1)) ? LONGEST_LINE - 1 : LONGEST_LINE;
+    while (pending.length > MAX_LINE_LENGTH) {
+      // Does not split a surrogate pair, or a carriage return from its newline.
+      const at = /[\r\ud800-\udbff]/.test(pending.charAt(MAX_LINE_LENGTH - 1)) ? MAX_LINE_LENGTH - 1 : MAX_LINE_LENGTH;
       look(pending.slice(0, at));
       pending = pending.slice(at);
     }
   }
 
-  /** Whole lines, with their ends. */
+  /** Scans complete lines, with their ends. */
   function lookThrough(text: string): void {
     const isPlain = !isStart && !hasHidden(text);
     for (let from = 0; from < text.length; line += 1) {

@@ -1,15 +1,15 @@
-import { safeOutput } from '../safe-text.ts';
+import { safeOutput } from './safe-text.ts';
 
-/** Makes a stream of bytes safe to print, however it is cut into pieces. */
+/** Makes a stream of bytes safe to print, independent of its chunks. */
 export interface SafeStream {
-  /** What may be printed now: whole lines, and parts of a line that is longer than 64 Ki characters. */
+  /** Returns what can be printed now: complete lines, and parts of lines longer than 64 Ki characters. */
   write(bytes: Uint8Array): string;
   end(): string;
 }
 
-const LONGEST_LINE = 64 * 1024;
+const MAX_LINE_LENGTH = 64 * 1024;
 
-/** Does to a stream what `safeOutput` does to a whole text. */
+/** Applies `safeOutput` to a stream. */
 export function openSafeStream(): SafeStream {
   const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
   let pending: string[] = [];
@@ -36,8 +36,8 @@ export function openSafeStream(): SafeStream {
       done = safeOutput(take());
     }
     keep(text.slice(end));
-    // What is cut here is shown at worst where it would have been left out or kept whole.
-    return length > LONGEST_LINE ? done + safeOutput(take()) : done;
+    // A sequence that is split here is at worst shown instead of removed.
+    return length > MAX_LINE_LENGTH ? done + safeOutput(take()) : done;
   }
 
   return {

@@ -1,13 +1,12 @@
 import type { AgentActivity } from '../agent.ts';
-import { readsOnly } from '../reads-only.ts';
-import { safeLine } from '../safe-text.ts';
+import { safeLine } from '../text/safe-text.ts';
+import { headLines, cleanLines, continuationLines, exitText, tailLines, type Extent } from './excerpt.ts';
 import type { StoryLine, Tone } from './transcript-line.ts';
-import { cap, cleanLines, continued, exitText, type Extent, tail } from '../transcript-text.ts';
 
-/** Enough to tell which: the whole command was shown when it started. */
+/** Short, because the whole command was shown when it started. */
 const FAILED_COMMAND_LENGTH = 60;
 
-/** What an agent did, in the lines of its story. */
+/** The transcript lines of an agent's activity. */
 export function activityLines(activity: AgentActivity, extent: Extent): StoryLine[] {
   switch (activity.kind) {
     case 'say':
@@ -21,22 +20,31 @@ export function activityLines(activity: AgentActivity, extent: Extent): StoryLin
       return [{ label: 'agent', tone: 'plain', text: `${change.padEnd(7)} ${safeLine(activity.path)}` }];
     }
     case 'ran': {
-      if (activity.exitCode === 0) return continued(shortOutput(activity, extent), 'quiet', '  ');
+      if (activity.exitCode === 0) return continuationLines(shortOutput(activity, extent), 'quiet', '  ');
       const text = `${exitText(activity.exitCode)}: ${safeLine(activity.command, FAILED_COMMAND_LENGTH)}`;
-      const output = continued(tail(activity.output, extent.failedOutput, extent.line), 'quiet', '  ');
+      const output = continuationLines(tailLines(activity.output, extent.failedOutput, extent.line), 'quiet', '  ');
       return [{ label: 'agent', tone: 'warn', text }, ...output];
     }
   }
 }
 
-/** What the agent only read is counted: it wanted to know it, the reader of the log does not. */
+/** Shows only the number of lines that a read-only command printed. */
 function shortOutput({ command, output }: { command: string; output: string }, extent: Extent): string[] {
   const count = cleanLines(output).length;
-  if (count > extent.output && readsOnly(command)) return [`… ${count} lines`];
-  return tail(output, extent.output, extent.line);
+  if (count > extent.output && isReadOnlyCommand(command)) return [`… ${count} lines`];
+  return tailLines(output, extent.output, extent.line);
 }
 
 function spoken(text: string, tone: Tone, extent: Extent): StoryLine[] {
-  const [first, ...rest] = cap(text, extent.said, extent.line);
-  return first === undefined ? [] : [{ label: 'agent', tone, text: first }, ...continued(rest, tone, '')];
+  const [first, ...rest] = headLines(text, extent.said, extent.line);
+  return first === undefined ? [] : [{ label: 'agent', tone, text: first }, ...continuationLines(rest, tone, '')];
+}
+
+/** Commands that only display existing files, by their start. */
+const READ_ONLY_PROGRAMS =
+  /^(cat|head|tail|sed -n|nl|less|ls|tree|pwd|find|fd|rg|grep|git (show|log|diff|status|grep|ls-files))\b/;
+
+/** Whether a shell command only reads files. A heuristic for display. */
+export function isReadOnlyCommand(command: string): boolean {
+  return command.split(/&&|\|\|?|;|\n/).every((part) => READ_ONLY_PROGRAMS.test(part.trim()));
 }

@@ -1,36 +1,37 @@
 import { breakerName, resetCommand } from '../failure/breaker.ts';
-import { formatDuration, msBetween } from '../text/format-elapsed.ts';
-import type { JournalEvent, Verdict } from '../journal/events.ts';
-import { failedTestsLines } from '../test-report/failed-tests.ts';
-import { logOption } from '../log-option.ts';
-import type { Phase } from '../phase.ts';
+import { retryName } from '../failure/failure.ts';
 import { plainReason } from '../failure/plain-reason.ts';
-import { restoredText } from '../review/restored-paths.ts';
-import { hiddenText } from '../text/hidden-places.ts';
-import { safeLine } from '../safe-text.ts';
-import { shellWord } from '../shell-word.ts';
-import { losesTests, type TestChanges } from '../test-report/test-report.ts';
+import type { AttemptRef, JournalEvent, Verdict } from '../journal/events.ts';
+import type { Phase } from '../journal/phase.ts';
+import { describeLargeFiles, describeLockFiles } from '../noted-files.ts';
+import { describeRestored } from '../review/restored-paths.ts';
+import { failedTestsLines } from '../test-report/failed-tests.ts';
+import { hasLostTests, type TestChanges } from '../test-report/test-report.ts';
+import { formatElapsed, msBetween } from '../text/format-elapsed.ts';
+import { describeHidden } from '../text/hidden-places.ts';
+import { printableShellWord, safeLine } from '../text/safe-text.ts';
 import { activityLines } from './activity-lines.ts';
-import type { StoryLine, Tone } from './transcript-line.ts';
 import {
-  cap,
+  headLines,
   cleanLines,
-  continued,
+  continuationLines,
   EXCERPT,
   exitText,
-  type Extent,
   LINE_LENGTH,
   SAID_LINES,
-  short,
-  tail,
-} from '../transcript-text.ts';
+  shortCommit,
+  tailLines,
+  logOptionFor,
+  type Extent,
+} from './excerpt.ts';
+import type { StoryLine, Tone } from './transcript-line.ts';
 
 type CommandEvent = Extract<JournalEvent, { type: 'gate.ended' | 'setup.ended' }>;
 type StoryEvent = Extract<JournalEvent, { story: string }>;
 
-/** For whom a transcript is. */
-export interface Telling {
-  /** Where its lines name commands: the run that they are about. */
+/** Options of a transcript. */
+export interface EventLineOptions {
+  /** The run, for lines that name commands. */
   runId?: string;
   extent?: Extent;
 }
@@ -41,29 +42,35 @@ const VERDICTS: Record<Verdict, { word: string; tone: Tone }> = {
   needs_human: { word: 'NEEDS HUMAN', tone: 'warn' },
 };
 
-/** The lines of an event that belongs to a story. */
-export function storyLines(event: StoryEvent, how: Telling): StoryLine[] {
+/** The transcript lines of a story event. */
+export function storyEventLines(event: StoryEvent, how: EventLineOptions): StoryLine[] {
   switch (event.type) {
     case 'story.started':
-      return [{ label: 'story', tone: 'strong', text: `attempt ${event.attempt}, on ${short(event.base)}` }];
+      return [
+        {
+          label: 'story',
+          tone: 'strong',
+          text: `attempt ${event.attempt}${event.workerDied ? ' again, because its worker died' : ''}, on ${shortCommit(event.base)}`,
+        },
+      ];
     case 'phase.started':
     case 'gate.started':
     case 'model.used':
     case 'criteria.claimed':
       return [];
     case 'model.paused': {
-      const why = event.why === 'rate' ? 'the configured rate is reached' : 'its provider wants a pause';
+      const why = event.why === 'rate' ? 'the configured rate is reached' : 'the provider asked for a pause';
       const text = `requests for ${safeLine(event.model)} wait until ${event.until.slice(11, 19)} UTC: ${why}`;
       return [{ label: 'model', tone: 'warn', text }];
     }
     case 'phase.ended':
       if (isUnremarkable(event.phase, event.ms)) return [];
-      return [{ label: event.phase, tone: 'quiet', text: `done    ${formatDuration(event.ms)}` }];
+      return [{ label: event.phase, tone: 'quiet', text: `done    ${formatElapsed(event.ms)}` }];
     case 'setup.ended':
       return commandLines(event, 'setup', how);
     case 'tree.restored': {
-      const text = `before \`${safeLine(event.command, 60)}\`, undone what setup or earlier gates changed: `;
-      return [{ label: 'tree', tone: 'warn', text: `${text}${restoredText(event)}` }];
+      const text = `before \`${safeLine(event.command, 60)}\`, reverted changes of setup or earlier gates: `;
+      return [{ label: 'tree', tone: 'warn', text: `${text}${describeRestored(event)}` }];
     }
     case 'gate.ended':
       return commandLines(event, 'gate', how);
@@ -79,37 +86,51 @@ export function storyLines(event: StoryEvent, how: Telling): StoryLine[] {
       const { word, tone } = VERDICTS[event.verdict];
       const unchanged = event.verdict === 'passed' ? 'no change needed' : plainReason(event.stopReason, event.failure);
       const said = event.verdict === 'needs_human' ? '' : `${unchanged}  `;
-      const what = event.commit === undefined ? said : `${short(event.commit)}  `;
-      const [first = '', ...rest] = cap(event.summary, SAID_LINES);
-      return [{ label: 'story', tone, text: `${word}  ${what}${first}`.trimEnd() }, ...continued(rest, 'plain', '')];
+      const what = event.commit === undefined ? said : `${shortCommit(event.commit)}  `;
+      const [first = '', ...rest] = headLines(event.summary, SAID_LINES);
+      const more =
+        said === 'AGENT_FAILED  ' && how.runId !== undefined
+          ? [`its stderr: ${logCommand(how.runId, event, '--stderr')}`]
+          : [];
+      return [
+        { label: 'story', tone, text: `${word}  ${what}${first}`.trimEnd() },
+        ...continuationLines(rest, 'plain', ''),
+        ...continuationLines(more, 'quiet', '  '),
+      ];
     }
     case 'story.disturbed': {
-      const [first = '', ...rest] = cap(event.summary, SAID_LINES);
+      const [first = '', ...rest] = headLines(event.summary, SAID_LINES);
       const lead: StoryLine = {
         label: 'story',
         tone: 'warn',
         text: `INTERRUPTED  ${plainReason(event.stopReason, undefined)}  ${first}`,
       };
-      return [lead, ...continued(rest, 'plain', '')];
+      return [lead, ...continuationLines(rest, 'plain', '')];
     }
     case 'story.returned':
-      return [{ label: 'story', tone: 'quiet', text: 'handed back: its worker stops' }];
+      return [{ label: 'story', tone: 'quiet', text: 'handed back: its worker is stopping' }];
     case 'retry.scheduled': {
       const wait = msBetween(event.at, event.notBefore);
-      const when = wait > 0 ? `${event.nth} of ${event.of} in ${formatDuration(wait)}` : 'at once';
+      // The label already says "retry".
+      const count = retryName(event).replace(/^retry /, '');
+      const when = wait > 0 ? `${count} in ${formatElapsed(wait)}` : 'now';
       const text = `${when}: ${safeLine(event.why, LINE_LENGTH)}`;
       return [{ label: 'retry', tone: 'warn', text }];
     }
     case 'breaker.held': {
-      const wait = formatDuration(msBetween(event.at, event.notBefore));
-      const text = `${wait} for the breaker of ${safeLine(breakerName(event.key))}, which \`${resetCommand(event.key)}\` closes: ${safeLine(event.why, LINE_LENGTH)}`;
-      return [{ label: 'waits', tone: 'warn', text }];
+      const wait = formatElapsed(msBetween(event.at, event.notBefore));
+      const text = `${wait} for the breaker of ${safeLine(breakerName(event.key))} (\`${resetCommand(event.key)}\` closes it now): ${safeLine(event.why, LINE_LENGTH)}`;
+      return [{ label: 'waiting', tone: 'warn', text }];
     }
     case 'tests.compared':
-      return losesTests(event) ? [{ label: 'tests', tone: 'warn', text: testsText(event) }] : [];
+      return hasLostTests(event) ? [{ label: 'tests', tone: 'warn', text: testsText(event) }] : [];
     case 'story.merged':
       return [
-        { label: 'merge', tone: 'quiet', text: `onto ${short(event.onto)}, which landed meanwhile; gates again` },
+        {
+          label: 'merge',
+          tone: 'quiet',
+          text: `onto ${shortCommit(event.onto)}, which landed in the meantime; the gates run again`,
+        },
       ];
     case 'secrets.suspected':
       return event.suspects.map(({ path, names }) => ({
@@ -118,24 +139,33 @@ export function storyLines(event: StoryEvent, how: Telling): StoryLine[] {
         text: `warning: ${safeLine(path)} adds ${safeLine(names.join(' and '))}`,
       }));
     case 'hidden.added':
-      return [{ label: 'import', tone: 'warn', text: `warning: adds ${hiddenText(event.hidden)}` }];
+      return [{ label: 'import', tone: 'warn', text: `warning: adds ${describeHidden(event.hidden)}` }];
+    case 'files.noted':
+      return [
+        ...(event.large.length === 0 ? [] : [describeLargeFiles(event.large)]),
+        ...(event.locks.length === 0 ? [] : [describeLockFiles(event.locks)]),
+      ].map((text) => ({ label: 'import', tone: 'warn' as const, text: `warning: ${text}` }));
     case 'note.failed': {
-      const [reason = ''] = cap(event.reason, 1);
-      return [{ label: 'land', tone: 'warn', text: `warning: no note on ${short(event.commit)}: ${reason}` }];
+      const [reason = ''] = headLines(event.reason, 1);
+      return [{ label: 'land', tone: 'warn', text: `warning: no note on ${shortCommit(event.commit)}: ${reason}` }];
     }
     case 'story.approved':
-      return [{ label: 'story', tone: 'good', text: `APPROVED  ${short(event.commit)}${byWhom(event)}` }];
+      return [{ label: 'story', tone: 'good', text: `APPROVED  ${shortCommit(event.commit)}${byWhom(event)}` }];
     case 'approval.given': {
-      const what = 'merged onto what landed meanwhile and proven again, then it lands';
-      return [{ label: 'story', tone: 'good', text: `APPROVED  ${short(event.commit)}${byWhom(event)}: ${what}` }];
+      const what = 'to be merged onto the stories landed in the meantime; lands if the gates pass';
+      return [
+        { label: 'story', tone: 'good', text: `APPROVED  ${shortCommit(event.commit)}${byWhom(event)}: ${what}` },
+      ];
     }
     case 'story.cancelled':
       return [{ label: 'story', tone: 'warn', text: `CANCELLED ${byWhom(event)}` }];
     case 'story.stopped':
-      return [{ label: 'story', tone: 'quiet', text: 'given up in the middle, at no cost of attempts' }];
+      return [{ label: 'story', tone: 'quiet', text: 'interrupted, without using up an attempt' }];
     case 'story.rejected': {
-      const [reason = ''] = cap(event.reason, 1);
-      return [{ label: 'story', tone: 'bad', text: `REJECTED  ${short(event.commit)}${byWhom(event)}  ${reason}` }];
+      const [reason = ''] = headLines(event.reason, 1);
+      return [
+        { label: 'story', tone: 'bad', text: `REJECTED  ${shortCommit(event.commit)}${byWhom(event)}  ${reason}` },
+      ];
     }
   }
 }
@@ -144,7 +174,7 @@ function byWhom({ by }: { by?: string }): string {
   return by === undefined ? '' : ` by ${safeLine(by)}`;
 }
 
-/** What became of the tests that were there, e.g. `12 before, 11 after; removed: adds`. */
+/** Describes test changes, e.g. `12 before, 11 after; removed: adds`. */
 export function testsText({ before, after, removed, skipped, emptied }: TestChanges): string {
   const named = (what: string, names: string[]) =>
     names.length === 0 ? [] : [`${what}: ${safeLine(names.join(', '), LINE_LENGTH)}`];
@@ -152,31 +182,33 @@ export function testsText({ before, after, removed, skipped, emptied }: TestChan
   return [`${before} before, ${after} after`, ...parts].join('; ');
 }
 
-/** Gates have lines of their own, and short work of halo's own is noise. */
+/** Gates have lines of their own, and short phases are noise. */
 function isUnremarkable(phase: Phase, ms: number): boolean {
   return phase === 'gates' || (phase !== 'prepare' && phase !== 'agent' && ms < 1000);
 }
 
-function commandLines(event: CommandEvent, label: string, { extent = EXCERPT, runId }: Telling): StoryLine[] {
+function commandLines(event: CommandEvent, label: string, { extent = EXCERPT, runId }: EventLineOptions): StoryLine[] {
   const { failed } = event;
   const said =
     failed === undefined
-      ? tail(event.tail ?? '', extent.failedOutput, extent.line)
+      ? tailLines(event.tail ?? '', extent.failedOutput, extent.line)
       : failedTestsLines(failed).flatMap((line) => cleanLines(line));
-  const output = continued(said, failed === undefined ? 'quiet' : 'plain', '  ');
-  const log = runId === undefined || event.exitCode === 0 ? [] : [`whole log: ${logCommand(runId, event)}`];
-  return [commandLine(event, label), ...output, ...continued(log, 'quiet', '  ')];
+  const output = continuationLines(said, failed === undefined ? 'quiet' : 'plain', '  ');
+  const log =
+    runId === undefined || event.exitCode === 0
+      ? []
+      : [`whole log: ${logCommand(runId, event, logOptionFor(event.log))}`];
+  return [commandLine(event, label), ...output, ...continuationLines(log, 'quiet', '  ')];
 }
 
 function commandLine(event: CommandEvent, label: string): StoryLine {
   const command = safeLine(event.command);
-  const took = formatDuration(event.ms);
+  const took = formatElapsed(event.ms);
   if (event.exitCode === 0) return { label, tone: 'good', text: `ok      ${took.padEnd(6)}  ${command}` };
   return { label, tone: 'bad', text: `FAILED  ${took.padEnd(6)}  ${command}  (${exitText(event.exitCode)})` };
 }
 
 /** The command that prints a log of an attempt, e.g. `halo logs 2dhe --story US-002 --attempt 1 --gate 2`. */
-function logCommand(runId: string, { story, attempt, log }: CommandEvent): string {
-  const which = logOption(log);
-  return `halo logs ${runId} --story ${shellWord(safeLine(story))} --attempt ${attempt} ${which}`;
+function logCommand(runId: string, { story, attempt }: AttemptRef, which: string): string {
+  return `halo logs ${runId} --story ${printableShellWord(safeLine(story))} --attempt ${attempt} ${which}`;
 }

@@ -1,22 +1,22 @@
-import { formatDuration, msBetween } from '../text/format-elapsed.ts';
 import type { JournalEvent } from '../journal/events.ts';
-import { safeLine } from '../safe-text.ts';
-import { layOut, type Tone, type TranscriptLine } from './transcript-line.ts';
-import { storyLines, type Telling } from './story-lines.ts';
-import { unmarkedText } from '../unmarked-text.ts';
-import { LINE_LENGTH, short } from '../transcript-text.ts';
+import { unmarkedText } from '../run/unmarked-stories.ts';
+import { formatElapsed, msBetween } from '../text/format-elapsed.ts';
+import { safeLine } from '../text/safe-text.ts';
+import { LINE_LENGTH, shortCommit } from './excerpt.ts';
+import { storyEventLines, type EventLineOptions } from './story-lines.ts';
+import { layOutLine, type Tone, type TranscriptLine } from './transcript-line.ts';
 
 /**
- * What an event means to people: plain lines in aligned columns (elapsed time, story, who, what), without color.
- * `startedAt` is the ISO 8601 time that elapsed time counts from. Safe to print whatever the agent wrote.
+ * Formats an event as plain lines in aligned columns (elapsed time, story, label, text), without color. `startedAt` is the
+ * ISO 8601 time from which elapsed time counts. Safe to print.
  */
-export function transcribe(event: JournalEvent, startedAt: string, how: Telling = {}): string[] {
-  const elapsed = formatDuration(msBetween(startedAt, event.at));
-  return describe(event, how).map((line) => layOut(line, elapsed));
+export function transcribe(event: JournalEvent, startedAt: string, how: EventLineOptions = {}): string[] {
+  const elapsed = formatElapsed(msBetween(startedAt, event.at));
+  return describeEvent(event, how).map((line) => layOutLine(line, elapsed));
 }
 
-/** The lines of an event, before layout. Most events have one line, quiet ones none. */
-export function describe(event: JournalEvent, how: Telling = {}): TranscriptLine[] {
+/** The lines of an event before layout. Most events have one line, some have none. */
+export function describeEvent(event: JournalEvent, how: EventLineOptions = {}): TranscriptLine[] {
   switch (event.type) {
     case 'run.created': {
       const count = event.prd.stories.length;
@@ -24,7 +24,7 @@ export function describe(event: JournalEvent, how: Telling = {}): TranscriptLine
       return runLine(
         'strong',
         event.runId,
-        `${stories} of ${event.prd.project}, ${event.repo.source}${event.repo.base === '' ? '' : ` at ${short(event.repo.base)}`}`,
+        `${stories}${event.prd.project === '' ? '' : ` of ${event.prd.project}`}, ${event.repo.source}${event.repo.base === '' ? '' : ` at ${shortCommit(event.repo.base)}`}`,
       );
     }
     case 'run.started':
@@ -35,31 +35,39 @@ export function describe(event: JournalEvent, how: Telling = {}): TranscriptLine
     case 'run.ended':
       return runLine(event.stopReason === 'SUCCESS' ? 'good' : 'bad', event.stopReason, event.detail);
     case 'run.paused':
-      return runLine('warn', 'PAUSED', `by ${event.by}${event.now ? '' : ', after the story under way'}`);
+      return runLine('warn', 'PAUSED', `by ${event.by}${event.now ? '' : ', after the story in progress'}`);
     case 'run.resumed':
       return runLine('plain', 'RESUMED', `by ${event.by}`);
     case 'run.retried':
-      return runLine('plain', 'RETRIED', `by ${event.by}: ${event.stories.join(', ') || 'what was not begun'}`);
+      return runLine(
+        'plain',
+        'RETRIED',
+        `by ${event.by}: ${event.stories.join(', ') || 'stories that had not started'}`,
+      );
     case 'run.reconfigured':
       return runLine('plain', 'RECONFIGURED', `by ${event.by}: ${event.set.join(', ')}`);
     case 'run.replanned':
       return runLine('plain', 'REPLANNED', `by ${event.by}: ${event.prd.stories.length} stories of ${event.prdPath}`);
     case 'run.approved':
-      return runLine('good', 'APPROVED', `${short(event.tip)} by ${event.by}`);
+      return runLine('good', 'APPROVED', `${shortCommit(event.tip)} by ${event.by}`);
     case 'run.rejected':
-      return runLine('bad', 'REJECTED', `${short(event.tip)} by ${event.by}: ${event.reason}`);
+      return runLine('bad', 'REJECTED', `${shortCommit(event.tip)} by ${event.by}: ${event.reason}`);
     case 'run.landed':
-      return runLine('good', 'LANDED', `${event.branch} moved from ${short(event.from)} to ${short(event.to)}`);
+      return runLine(
+        'good',
+        'LANDED',
+        `${event.branch} moved from ${shortCommit(event.from)} to ${shortCommit(event.to)}`,
+      );
     case 'marks.failed':
       return runLine('warn', 'NOT MARKED', unmarkedText(event));
     case 'marks.caught_up':
-      return runLine('plain', 'MARKED', 'the PRD file says again what has landed');
+      return runLine('plain', 'MARKED', 'the PRD file marks all landed stories');
     case 'breaker.opened':
-      return runLine('bad', 'STOPPED TRYING', event.reason);
+      return runLine('bad', 'BREAKER OPEN', event.reason);
     case 'breaker.reset':
-      return runLine('good', 'TRIES AGAIN', `the breaker ${event.key} was closed by a person`);
+      return runLine('good', 'BREAKER RESET', `${event.key}, by a user`);
     default:
-      return storyLines(event, how).map(({ label, tone, text }) => ({
+      return storyEventLines(event, how).map(({ label, tone, text }) => ({
         story: safeLine(event.story),
         label,
         tone,
@@ -71,11 +79,11 @@ export function describe(event: JournalEvent, how: Telling = {}): TranscriptLine
 function needLine({ run, now, stopReason }: JournalEvent & { type: 'need.changed' }): TranscriptLine[] {
   switch (now) {
     case 'met':
-      return runLine('plain', 'waited', `for ${run}, which ended with SUCCESS`);
+      return runLine('plain', 'WAITED', `for ${run}, which ended with SUCCESS`);
     case 'failed':
       return runLine('warn', 'BLOCKED', `${run} ended with ${stopReason ?? 'a failure'}`);
     case 'open':
-      return runLine('plain', 'waits', `for ${run}, which goes on again`);
+      return runLine('plain', 'WAITING', `for ${run}, which continues`);
   }
 }
 

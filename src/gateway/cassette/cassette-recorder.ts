@@ -1,42 +1,42 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { createCassette, type Exchange } from './cassette.ts';
-import type { Ledger } from '../ledger.ts';
-import type { ModelApi } from '../../core/model-api.ts';
+import type { RequestLog } from '../request-log.ts';
+import type { ModelApi } from '../../core/agent.ts';
 import type { Masker } from '../../lib/secrets/masker.ts';
 import type { ModelRequest } from '../model/model-route.ts';
-import { codeOf } from '../network-error.ts';
-import { requestFacts } from './request-fingerprint.ts';
-import { createPace } from './stream-timing.ts';
+import { errorCode } from '../network-error.ts';
+import { fingerprintRequest } from './request-fingerprint.ts';
+import { createStreamTiming } from './stream-timing.ts';
 
 const MAX_BODY = 64 * 1024 * 1024;
 const KEPT_HEADERS = ['content-type', 'retry-after'];
 
-/** Notes one exchange while its bytes pass by. */
-export interface Take {
+/** Records one exchange while its response is streamed. */
+export interface ExchangeRecording {
   start(status: number, headers: IncomingHttpHeaders): void;
   push(chunk: Buffer): void;
-  /** Nothing is written when no answer had begun. */
+  /** Writes the exchange, unless no response had started. */
   end(complete: boolean): Promise<void>;
 }
 
-export interface Recorder {
-  begin(request: ModelRequest): Take;
+export interface CassetteRecorder {
+  begin(request: ModelRequest): ExchangeRecording;
   close(): Promise<void>;
 }
 
-/** Records to a new cassette at `path`; what cannot be written later becomes the gateway's problem. Throws DISK_FAILED. */
-export async function createRecorder(
+/** Records to a new cassette at `path`. Later write errors are reported as problems of the gateway. Throws DISK_FAILED. */
+export async function createCassetteRecorder(
   { path, api, masker, timed }: { path: string; api: ModelApi; masker: Masker; timed: boolean },
-  ledger: Ledger,
-): Promise<Recorder> {
+  log: RequestLog,
+): Promise<CassetteRecorder> {
   const cassette = await createCassette(path, { api });
   let count = 0;
   const orReport = async (writing: Promise<void>) => {
     try {
       await writing;
     } catch (error) {
-      const sentence = `The cassette ${path} could not be written (${codeOf(error) ?? 'unknown'}).`;
-      ledger.reportProblem({ sentence }, 'lasting');
+      const sentence = `The cassette ${path} could not be written (${errorCode(error) ?? 'unknown'}).`;
+      log.reportProblem({ sentence }, 'lasting');
     }
   };
   return {
@@ -46,9 +46,9 @@ export async function createRecorder(
       const facts = {
         method: request.operation.method,
         path: request.operation.path,
-        ...requestFacts(request, masker),
+        ...fingerprintRequest(request, masker),
       };
-      const pace = timed ? createPace(() => performance.now()) : undefined;
+      const pace = timed ? createStreamTiming(() => performance.now()) : undefined;
       const chunks: Buffer[] = [];
       let size = 0;
       let response: Omit<Exchange['response'], 'body' | 'complete' | 'times'> | undefined;
@@ -64,8 +64,8 @@ export async function createRecorder(
         async end(complete) {
           if (response === undefined) return;
           if (size > MAX_BODY) {
-            const sentence = `Request ${seq} could not be recorded: its answer is larger than ${MAX_BODY} bytes.`;
-            ledger.reportProblem({ sentence }, 'lasting');
+            const sentence = `Request ${seq} could not be recorded: its response is larger than ${MAX_BODY} bytes.`;
+            log.reportProblem({ sentence }, 'lasting');
             return;
           }
           const bytes = Buffer.concat(chunks);

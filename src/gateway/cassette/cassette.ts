@@ -2,11 +2,11 @@ import { mkdir, open } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
 import * as z from 'zod';
 import { HaloError } from '../../core/failure/errors.ts';
-import { parseForeignJson } from '../../lib/parse-json.ts';
-import { readRegularText } from '../../lib/read-file.ts';
-import { codeOf } from '../network-error.ts';
+import { parseUntrustedJson } from '../../lib/parse-json.ts';
+import { readRegularText } from '../../lib/fs.ts';
+import { errorCode } from '../network-error.ts';
 
-const MOST_BYTES = 128 * 1024 * 1024;
+const MAX_BYTES = 128 * 1024 * 1024;
 
 const header = z.object({ halo_cassette: z.literal(1) });
 
@@ -32,14 +32,14 @@ const exchange = z.object({
   }),
 });
 
-/** One request and its answer, as a line of a cassette. */
+/** One request and its response, as a line of a cassette. */
 export type Exchange = z.infer<typeof exchange>;
 
-/** Reads a cassette: its exchanges in order of arrival. Throws CASSETTE_MISSING when it is absent or no cassette. */
+/** Reads the exchanges of a cassette in order of arrival. Throws CASSETTE_MISSING when it is missing or invalid. */
 export async function readCassette(path: string): Promise<Exchange[]> {
-  const lines = (await readText(path)).split('\n').filter((line) => line.trim() !== '');
+  const lines = (await readCassetteText(path)).split('\n').filter((line) => line.trim() !== '');
   const [first, ...rest] = lines.map((line, index) => parseLine(line, { path, number: index + 1 }));
-  if (!header.safeParse(first).success) throw broken(path, 'its first line is no cassette header of version 1');
+  if (!header.safeParse(first).success) throw broken(path, 'its first line is not a cassette header of version 1');
   const exchanges = rest.map((value, index) => {
     const parsed = exchange.safeParse(value);
     if (parsed.success) return parsed.data;
@@ -48,13 +48,13 @@ export async function readCassette(path: string): Promise<Exchange[]> {
   return exchanges.sort((a, b) => a.seq - b.seq);
 }
 
-/** Writes exchanges as they end; `close` makes them durable. */
+/** Writes completed exchanges; `close` makes them durable. */
 export interface CassetteWriter {
   write(exchange: Exchange): Promise<void>;
   close(): Promise<void>;
 }
 
-/** Begins a new cassette that only its owner can read. Throws DISK_FAILED. */
+/** Creates a cassette that only its owner can read. Throws DISK_FAILED. */
 export async function createCassette(path: string, { api }: { api: string }): Promise<CassetteWriter> {
   try {
     await mkdir(dirname(path), { recursive: true });
@@ -75,27 +75,31 @@ export async function createCassette(path: string, { api }: { api: string }): Pr
     };
     return { write, close };
   } catch (error) {
-    throw new HaloError('DISK_FAILED', `The cassette ${path} could not be written (${codeOf(error) ?? 'unknown'}).`, {
-      cause: error,
-    });
+    throw new HaloError(
+      'DISK_FAILED',
+      `The cassette ${path} could not be written (${errorCode(error) ?? 'unknown'}).`,
+      {
+        cause: error,
+      },
+    );
   }
 }
 
-async function readText(path: string): Promise<string> {
+async function readCassetteText(path: string): Promise<string> {
   try {
-    return await readRegularText(path, MOST_BYTES);
+    return await readRegularText(path, MAX_BYTES);
   } catch (error) {
-    const why = codeOf(error) ?? (error as Error).message;
+    const why = errorCode(error) ?? (error as Error).message;
     throw new HaloError('CASSETTE_MISSING', `The cassette ${path} could not be read (${why}).`, {
-      hint: 'Record one with `-c model.mode=record`, or set model.cassettes to the folder that holds it.',
+      hint: 'Record one with `-c model.mode=record`, or set model.cassettes to its folder.',
       cause: error,
     });
   }
 }
 
-function parseLine(line: string, place: { path: string; number: number }): unknown {
-  const value = parseForeignJson(line);
-  if (value === undefined) throw broken(place.path, `line ${place.number} is not JSON, or too much of it`);
+function parseLine(line: string, at: { path: string; number: number }): unknown {
+  const value = parseUntrustedJson(line);
+  if (value === undefined) throw broken(at.path, `line ${at.number} is not JSON or is too large`);
   return value;
 }
 

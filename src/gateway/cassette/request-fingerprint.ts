@@ -2,25 +2,27 @@ import { createHash } from 'node:crypto';
 import type { Masker } from '../../lib/secrets/masker.ts';
 import type { ModelRequest } from '../model/model-route.ts';
 
-/** Keys that differ from one run of the same story to the next, or that say nothing about it. */
+/** Keys that differ between runs of the same story or are irrelevant to it. */
 const VOLATILE = ['prompt_cache_key', 'client_metadata', 'include', 'store', 'stream', 'metadata', 'stream_options'];
 const MAX_TEXT = 600;
 
-/** What a cassette keeps of a request, and what a replay compares. */
-export interface RequestFacts {
+/** The part of a request that a cassette stores and a replay compares. */
+export interface RequestFingerprint {
   model: string;
-  /** How many results of tool calls the request carries. */
+  /** The number of tool results in the request. */
   toolResults: number;
   /** sha256 of `body` as JSON, hex. */
   digest: string;
-  /** The body without volatile keys; long texts are cut, tools are reduced to their names. */
+  /** The body without volatile keys. Long texts are truncated and tools are reduced to their names. */
   body: unknown;
 }
 
-/** Masked first: what is cut in the middle is no longer found. */
-export function requestFacts(request: ModelRequest, masker: Masker): RequestFacts {
+/** Computes the fingerprint of a request. Secrets are masked before truncation, so that none is cut and missed. */
+export function fingerprintRequest(request: ModelRequest, masker: Masker): RequestFingerprint {
   const kept = Object.entries(masker.value(request.body)).filter(([key]) => !VOLATILE.includes(key));
-  const body = Object.fromEntries(kept.map(([key, value]) => [key, key === 'tools' ? toolNames(value) : cut(value)]));
+  const body = Object.fromEntries(
+    kept.map(([key, value]) => [key, key === 'tools' ? toolNames(value) : truncateTexts(value)]),
+  );
   return {
     model: request.model,
     toolResults: countToolResults(request.body),
@@ -47,7 +49,7 @@ function listOf(value: unknown): (Item | null)[] {
   return Array.isArray(value) ? (value as (Item | null)[]) : [];
 }
 
-/** In the words of the Responses, Messages, Chat Completions and Gemini APIs. */
+/** Recognizes the formats of the Responses, Messages, Chat Completions and Gemini APIs. */
 function isToolResult(item: Item | null): boolean {
   return (
     String(item?.type).endsWith('_call_output') ||
@@ -78,15 +80,15 @@ function toolNames(tools: unknown): unknown {
   );
 }
 
-function cut(value: unknown): unknown {
+function truncateTexts(value: unknown): unknown {
   if (typeof value === 'string') {
-    // What Codex and Gemini say of the day and the folder.
+    // The context of Codex and Gemini: the date and the folder.
     const context = /^<(environment|session)_context>/.exec(value)?.[0];
     if (context !== undefined) return `${context}…`;
     return value.length <= MAX_TEXT ? value : `${value.slice(0, MAX_TEXT)}…`;
   }
-  if (Array.isArray(value)) return value.map(cut);
+  if (Array.isArray(value)) return value.map(truncateTexts);
   if (typeof value === 'object' && value !== null)
-    return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, cut(inner)]));
+    return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, truncateTexts(inner)]));
   return value;
 }

@@ -1,13 +1,13 @@
-/** When the pieces of a streamed answer came: noted while it is recorded, kept while it is replayed. */
-export interface Pace {
-  /** Notes that the answer has now this many bytes in all. */
+/** The timing of a streamed response, recorded while it arrives. */
+export interface StreamTiming {
+  /** Records the time at which the response had this many bytes in total. */
   note(bytes: number): void;
-  /** For each event of the body, in order, the ms from the request to its end. */
+  /** For each event of the body, in order, the ms between the request and the end of the event. */
   times(body: Buffer): number[];
 }
 
-/** `now` in ms. */
-export function createPace(now: () => number): Pace {
+/** `now` returns ms. */
+export function createStreamTiming(now: () => number): StreamTiming {
   const begun = now();
   const marks: { bytes: number; ms: number }[] = [];
   return {
@@ -24,7 +24,7 @@ export function createPace(now: () => number): Pace {
   };
 }
 
-/** The events of a stream, each with the empty line that ends it; a document is one event. */
+/** Splits a stream into events, each with its terminating empty line. A document is one event. */
 export function splitEvents(body: string): string[] {
   return body.split(/(?<=\n\r?\n)/);
 }

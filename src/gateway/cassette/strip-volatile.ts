@@ -1,5 +1,5 @@
-/** What differs from one run of the same story to the next although nothing else happened: ids, times, durations. */
-const UNSTEADY: [RegExp, string][] = [
+/** Texts that differ between identical runs: ids, times, durations. */
+const VOLATILE_PATTERNS: [RegExp, string][] = [
   [/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/gi, '<id>'],
   [/\bChunk ID: \w+|"chunk_id":"\w+"/g, '<chunk>'],
   [/\b\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?Z?)?/g, '<date>'],
@@ -8,10 +8,11 @@ const UNSTEADY: [RegExp, string][] = [
   [/<total_tokens>\d+/g, '<total_tokens>'],
 ];
 
-/** A JSON value without what differs by chance, to compare requests of two runs. */
-export function steady(value: unknown): unknown {
-  if (typeof value === 'string') return UNSTEADY.reduce((text, [pattern, word]) => text.replace(pattern, word), value);
-  if (Array.isArray(value)) return value.map(steady);
+/** Replaces volatile texts in a JSON value, to compare the requests of two runs. */
+export function stripVolatile(value: unknown): unknown {
+  if (typeof value === 'string')
+    return VOLATILE_PATTERNS.reduce((text, [pattern, word]) => text.replace(pattern, word), value);
+  if (Array.isArray(value)) return value.map(stripVolatile);
   if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, steady(inner)]));
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, stripVolatile(inner)]));
 }

@@ -2,32 +2,36 @@ import { lookup as lookupName } from 'node:dns/promises';
 import { isIP, type LookupFunction } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { describeNonPublic } from '../../lib/ip-range.ts';
-import { formatTarget, type Target } from './host-port.ts';
+import { formatEndpoint, type Endpoint } from './host-port.ts';
 
-/** All addresses of a name. */
+/** Resolves a host name to all its addresses. */
 export type Lookup = (host: string) => Promise<string[]>;
 
-export interface AddressBook {
+export interface AddressResolver {
   /**
-   * The addresses at which a target may be dialled, or a reason for people. A name is resolved once in the life of the
-   * gateway, so that what was checked is what is dialled. Throws what the lookup throws.
+   * Returns the addresses to which a connection is allowed, or a reason for users. A name is resolved once per gateway,
+   * so that connections use the verified addresses. Throws lookup errors.
    */
-  find(target: Target): Promise<Dialled | { reason: string }>;
+  find(target: Endpoint): Promise<ResolvedAddresses | { reason: string }>;
 }
 
-export interface Dialled {
+export interface ResolvedAddresses {
   addresses: string[];
 }
 
-export interface AddressRules {
-  /** Canonical `host:port`s that may have addresses which are not public. */
+export interface AddressResolverOptions {
+  /** Canonical `host:port`s that may resolve to non-public addresses. */
   mayBePrivate: ReadonlySet<string>;
   lookup?: Lookup;
-  /** Addresses of this machine. */
+  /** The addresses of this machine. */
   own?: () => readonly string[];
 }
 
-export function openAddressBook({ mayBePrivate, lookup = lookupAll, own = ownAddresses }: AddressRules): AddressBook {
+export function createAddressResolver({
+  mayBePrivate,
+  lookup = lookupAll,
+  own = ownAddresses,
+}: AddressResolverOptions): AddressResolver {
   const known = new Map<string, Promise<string[]>>();
   const resolve = (host: string) => {
     if (isIP(host) !== 0) return Promise.resolve([host]);
@@ -39,15 +43,15 @@ export function openAddressBook({ mayBePrivate, lookup = lookupAll, own = ownAdd
   return {
     find: async (target) => {
       const addresses = await resolve(target.host);
-      const name = formatTarget(target);
+      const name = formatEndpoint(target);
       if (mayBePrivate.has(name)) return { addresses };
       const mine = new Set(own());
       for (const address of addresses) {
-        const word = describeNonPublic(address) ?? (mine.has(address) ? 'of this machine' : undefined);
-        if (word === undefined) continue;
+        const kind = describeNonPublic(address) ?? (mine.has(address) ? 'of this machine' : undefined);
+        if (kind === undefined) continue;
         const which = address === target.host ? 'it' : address;
         return {
-          reason: `network: ${name} refused; ${which} is not a public address (${word}); see [network] private`,
+          reason: `network: ${name} refused; ${which} is not a public address (${kind}); see [network] private`,
         };
       }
       return { addresses };
@@ -55,8 +59,8 @@ export function openAddressBook({ mayBePrivate, lookup = lookupAll, own = ownAdd
   };
 }
 
-/** Answers every lookup with these addresses, whatever name is asked for. */
-export function pinned({ addresses }: Dialled): LookupFunction {
+/** A lookup function that returns these addresses for every name. */
+export function pinnedLookup({ addresses }: ResolvedAddresses): LookupFunction {
   const entries = addresses.map((address) => ({ address, family: isIP(address) }));
   return (_host, options, done) => {
     const [first] = entries;

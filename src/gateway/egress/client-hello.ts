@@ -1,22 +1,25 @@
-/** What the first bytes of a connection say about the server that the client wants. */
-export type Hello =
+/**
+ * The result of parsing the first bytes of a connection. Own code instead of a library, because a tunnel needs these
+ * three outcomes without consuming the stream.
+ */
+export type ClientHello =
   | { kind: 'more' }
-  /** A TLS ClientHello; `name` is its SNI, absent when it names no server. */
+  /** A TLS ClientHello; `name` is its SNI, undefined when it has none. */
   | { kind: 'tls'; name: string | undefined }
   | { kind: 'other' };
 
 const HANDSHAKE_RECORD = 22;
 const CLIENT_HELLO = 1;
 const SERVER_NAME = 0;
-const MOST_BYTES = 65_536;
+const MAX_BYTES = 65_536;
 
-/** Reads the beginning of a TLS stream (RFC 8446 §4.1.2, RFC 6066 §3); the hello may be cut over several records. */
-export function readHello(bytes: Buffer): Hello {
+/** Parses the start of a TLS stream (RFC 8446 §4.1.2, RFC 6066 §3). The ClientHello may span several records. */
+export function parseClientHello(bytes: Buffer): ClientHello {
   if (bytes.length === 0) return { kind: 'more' };
   const message = joinRecords(bytes);
   if (message === undefined || (message.length > 0 && message[0] !== CLIENT_HELLO)) return { kind: 'other' };
   if (message.length < 4 || message.length < 4 + message.readUIntBE(1, 3)) {
-    return bytes.length > MOST_BYTES ? { kind: 'other' } : { kind: 'more' };
+    return bytes.length > MAX_BYTES ? { kind: 'other' } : { kind: 'more' };
   }
   try {
     return { kind: 'tls', name: findServerName(message.subarray(4, 4 + message.readUIntBE(1, 3))) };
@@ -25,13 +28,13 @@ export function readHello(bytes: Buffer): Hello {
   }
 }
 
-/** The content of the handshake records that are there so far; undefined when it is something else. */
+/** Joins the handshake records received so far. Returns undefined when the bytes are not a handshake. */
 function joinRecords(bytes: Buffer): Buffer | undefined {
   const parts: Buffer[] = [];
   let at = 0;
   while (at < bytes.length) {
     const wrong = bytes[at] !== HANDSHAKE_RECORD || (at + 1 < bytes.length && bytes[at + 1] !== 3);
-    // Other records may follow the hello, never precede its end; whoever reads it stops there.
+    // Other records may follow the ClientHello but not interrupt it; parsing stops at them.
     if (wrong) return at === 0 ? undefined : Buffer.concat(parts);
     if (at + 5 > bytes.length) break;
     const length = bytes.readUInt16BE(at + 3);
@@ -42,7 +45,7 @@ function joinRecords(bytes: Buffer): Buffer | undefined {
   return Buffer.concat(parts);
 }
 
-/** Throws a RangeError for a hello that is shorter than it says. */
+/** Throws RangeError when the ClientHello is shorter than its length fields claim. */
 function findServerName(hello: Buffer): string | undefined {
   let at = 2 + 32;
   at += 1 + hello.readUInt8(at);
@@ -64,7 +67,7 @@ function findServerName(hello: Buffer): string | undefined {
 
 function readNameList(list: Buffer): string {
   const length = list.readUInt16BE(3);
-  // Exactly one name, of the one type that there is.
+  // Exactly one name, of type host_name, the only defined type.
   if (list.readUInt16BE(0) !== list.length - 2 || list[2] !== 0 || length !== list.length - 5) {
     throw new RangeError('not one server name');
   }

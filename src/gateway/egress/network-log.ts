@@ -1,37 +1,37 @@
-import type { Door, NetworkAsked } from '../../core/network.ts';
-import { safeLine } from '../../core/safe-text.ts';
+import type { EgressKind, EgressRequests } from '../../core/journal/egress-events.ts';
+import { safeLine } from '../../core/text/safe-text.ts';
 
-/** The sandbox decides how much it asks for, so there is an end to what is told apart. */
+/** Bounded, because the sandbox determines the number of targets. */
 const MAX_ROWS = 200;
 const OTHERS = '(others)';
 
-export interface Asked {
-  door: Door;
+export interface EgressRecord {
+  door: EgressKind;
   method: string;
   target: string;
-  outcome: NetworkAsked['outcome'];
+  outcome: EgressRequests['outcome'];
   status: number;
   reason?: string;
 }
 
-/** Requests, with those that are alike counted together. */
-export interface Traffic {
-  /** Gives what is called when bytes of this request have been carried. */
-  add(asked: Asked): (bytes: number) => void;
-  rows(): NetworkAsked[];
+/** Aggregates equal requests. */
+export interface NetworkLog {
+  /** Counts a request. Returns a function to report transferred bytes. */
+  add(asked: EgressRecord): (bytes: number) => void;
+  rows(): EgressRequests[];
 }
 
-export function createTraffic(): Traffic {
-  const rows = new Map<string, NetworkAsked>();
-  const rowOf = ({ door, method, target, outcome, status, reason }: Asked): NetworkAsked => {
+export function createNetworkLog(): NetworkLog {
+  const rows = new Map<string, EgressRequests>();
+  const rowOf = ({ door, method, target, outcome, status, reason }: EgressRecord): EgressRequests => {
     const kind = [door, outcome];
     const key = JSON.stringify([...kind, method, target]);
     const full = rows.size >= MAX_ROWS && !rows.has(key);
-    const place = full ? JSON.stringify([...kind, OTHERS]) : key;
+    const rowKey = full ? JSON.stringify([...kind, OTHERS]) : key;
     const names = full ? { method: '*', target: OTHERS } : { method, target };
     const why = reason === undefined ? {} : { reason: safeLine(reason, 400) };
-    const row = rows.get(place) ?? { door, ...names, outcome, status, ...why, bytes: 0, count: 0 };
-    rows.set(place, row);
+    const row = rows.get(rowKey) ?? { door, ...names, outcome, status, ...why, bytes: 0, count: 0 };
+    rows.set(rowKey, row);
     return row;
   };
   return {

@@ -1,15 +1,15 @@
 import type { IncomingMessage } from 'node:http';
 import { connect, isIP, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { pinned, type Dialled } from './addresses.ts';
-import { readHello } from './client-hello.ts';
-import { checkTarget, keepOutside, type Network } from '../network.ts';
+import { pinnedLookup, type ResolvedAddresses } from './addresses.ts';
+import { parseClientHello } from './client-hello.ts';
+import { parseAllowedTarget, trackUpstreamSocket, type EgressContext } from './egress-rules.ts';
 import { describeNetworkError } from '../network-error.ts';
-import { formatTarget, type Target } from './host-port.ts';
+import { formatEndpoint, type Endpoint } from './host-port.ts';
 
 const IDLE_MS = 10 * 60_000;
 
-/** The port on which nothing but TLS is spoken. */
+/** The port on which only TLS is allowed. */
 const TLS_PORT = 443;
 
 interface TunnelRequest {
@@ -18,32 +18,32 @@ interface TunnelRequest {
   head: Buffer;
 }
 
-/** Serves CONNECT: bytes both ways, unchanged, to an allowed target; TLS only to the server that was asked for. */
-export async function openTunnel(network: Network, { req, socket, head }: TunnelRequest): Promise<void> {
+/** Serves CONNECT to an allowed target. TLS must name the requested host; bytes are forwarded unchanged. */
+export async function serveTunnel(network: EgressContext, { req, socket, head }: TunnelRequest): Promise<void> {
   const text = req.url ?? '';
   const entry = { method: 'CONNECT', target: text };
-  const place = { door: 'tunnel', target: text } as const;
+  const egress = { door: 'tunnel', target: text } as const;
   socket.on('error', () => socket.destroy());
-  const refuse = (reason: string) => {
-    network.ledger.refuse({ ...entry, status: 403 }, reason, place);
-    endWith(socket, '403 Forbidden', reason);
+  const refuseTunnel = (reason: string) => {
+    network.log.refuse({ ...entry, status: 403 }, reason, egress);
+    respondAndClose(socket, '403 Forbidden', reason);
   };
-  const fail = (error: unknown, target: Target) => {
-    network.ledger.record({ ...entry, outcome: 'failed', status: 502 }, place);
-    const reason = `network: ${formatTarget(target)} not reached: ${describeNetworkError(error)}`;
-    endWith(socket, '502 Bad Gateway', reason);
+  const fail = (error: unknown, target: Endpoint) => {
+    const reason = `network: ${formatEndpoint(target)} could not be reached: ${describeNetworkError(error)}`;
+    network.log.record({ ...entry, outcome: 'failed', status: 502 }, egress, reason);
+    respondAndClose(socket, '502 Bad Gateway', reason);
   };
-  const target = checkTarget(text, network.allow);
-  if ('reason' in target) return refuse(target.reason);
-  // Bytes that arrive while the name is looked up wait in the socket.
+  const target = parseAllowedTarget(text, network.allow);
+  if ('reason' in target) return refuseTunnel(target.reason);
+  // Bytes that arrive during the lookup wait in the socket.
   try {
     const found = await network.addresses.find(target);
-    if ('reason' in found) return refuse(found.reason);
+    if ('reason' in found) return refuseTunnel(found.reason);
     const upstream = await dial(network, target, found);
     if (socket.destroyed) return void upstream.destroy();
-    const carried = network.ledger.record({ ...entry, outcome: 'served', status: 200 }, place);
+    const carried = network.log.record({ ...entry, outcome: 'served', status: 200 }, egress);
     const cut = (reason: string) => {
-      network.ledger.refuse({ ...entry, status: 403 }, reason, place);
+      network.log.refuse({ ...entry, status: 403 }, reason, egress);
       upstream.destroy();
       socket.destroy();
     };
@@ -53,10 +53,10 @@ export async function openTunnel(network: Network, { req, socket, head }: Tunnel
   }
 }
 
-function dial(network: Network, target: Target, found: Dialled): Promise<Socket> {
+function dial(network: EgressContext, target: Endpoint, found: ResolvedAddresses): Promise<Socket> {
   return new Promise((resolve, reject) => {
-    const upstream = connect({ ...target, lookup: pinned(found), allowHalfOpen: true });
-    keepOutside(network, upstream);
+    const upstream = connect({ ...target, lookup: pinnedLookup(found), allowHalfOpen: true });
+    trackUpstreamSocket(network, upstream);
     upstream.setTimeout(IDLE_MS, () => upstream.destroy());
     upstream.once('connect', () => resolve(upstream));
     upstream.on('error', reject);
@@ -68,20 +68,21 @@ interface Sides {
   socket: Duplex;
   upstream: Socket;
   head: Buffer;
-  target: Target;
+  target: Endpoint;
   carried: (bytes: number) => void;
-  /** Ends both sides, and tells people why. */
+  /** Closes both sides and logs the reason. */
   cut: (reason: string) => void;
 }
 
-function join({ limits }: Network, { socket, upstream, head, target, carried, cut }: Sides): void {
-  const name = formatTarget(target);
-  const counter = (most: number, which: string) => {
+function join({ limits }: EgressContext, { socket, upstream, head, target, carried, cut }: Sides): void {
+  const name = formatEndpoint(target);
+  const counter = (maxBytes: number, which: string) => {
     let bytes = 0;
     return (chunk: Buffer) => {
       bytes += chunk.length;
       carried(chunk.length);
-      if (bytes > most) cut(`network: ${name} cut off; more than ${most} bytes went ${which} through one tunnel`);
+      if (bytes > maxBytes)
+        cut(`network: ${name} cut off; more than ${maxBytes} bytes went ${which} through one tunnel`);
     };
   };
   socket.once('close', () => {
@@ -95,11 +96,11 @@ function join({ limits }: Network, { socket, upstream, head, target, carried, cu
     upstream.on('data', counter(limits.tunnelDownBytes, 'in'));
     upstream.pipe(socket);
   };
-  // Elsewhere the server may be the first to speak.
+  // On other ports the server may send first.
   if (target.port !== TLS_PORT) answer();
   const sent = counter(limits.tunnelUpBytes, 'out');
   awaitHello(socket, { head, ms: target.port === TLS_PORT ? limits.helloMs : IDLE_MS }, (first) => {
-    const fault = judgeHello(target, first);
+    const fault = findHelloFault(target, first);
     if (fault !== undefined) return cut(`network: ${name} cut off; ${fault}`);
     if (target.port === TLS_PORT) answer();
     upstream.write(first);
@@ -109,7 +110,7 @@ function join({ limits }: Network, { socket, upstream, head, target, carried, cu
   });
 }
 
-/** Reads until it is clear what the client speaks, and gives what was read. */
+/** Reads until the protocol of the client is known, then passes on the bytes read. */
 function awaitHello(socket: Duplex, { head, ms }: { head: Buffer; ms: number }, go: (first: Buffer) => void): void {
   let first = head;
   const stop = () => {
@@ -123,37 +124,37 @@ function awaitHello(socket: Duplex, { head, ms }: { head: Buffer; ms: number }, 
   const timer = setTimeout(done, ms);
   const onData = (chunk: Buffer) => {
     first = Buffer.concat([first, chunk]);
-    if (readHello(first).kind !== 'more') done();
+    if (parseClientHello(first).kind !== 'more') done();
   };
   socket.on('data', onData).once('end', done).once('close', stop);
-  if (readHello(first).kind !== 'more') done();
+  if (parseClientHello(first).kind !== 'more') done();
 }
 
-/** What is wrong with the first bytes of a tunnel, as the end of a sentence: TLS must name the host that was asked for. */
-export function judgeHello({ host, port }: Target, first: Buffer): string | undefined {
-  const hello = readHello(first);
+/** Finds what is wrong with the first bytes of a tunnel, as the end of a sentence. TLS must name the requested host. */
+export function findHelloFault({ host, port }: Endpoint, first: Buffer): string | undefined {
+  const hello = parseClientHello(first);
   if (hello.kind !== 'tls') {
     const begun = hello.kind === 'more' && first.length > 0;
     return port === TLS_PORT || begun ? 'it was not used for TLS' : undefined;
   }
-  // An address cannot be named in a hello (RFC 6066 §3).
+  // SNI cannot contain an IP address (RFC 6066 §3).
   const wanted = isIP(host) === 0 ? host : undefined;
   if (hello.name?.toLowerCase() === wanted) return undefined;
   if (hello.name === undefined) return 'its TLS names no server';
   return `its TLS is for ${JSON.stringify(hello.name)}`;
 }
 
-/** Then the pipes passed its end on, and what is written to the other side may still be under way. */
+/** Whether both directions ended normally. The pipes then forward the end, and bytes may still be in flight. */
 function endedCleanly(side: Duplex): boolean {
   return side.readableEnded && side.writableFinished;
 }
 
-function endWith(socket: Duplex, status: string, reason: string): void {
+function respondAndClose(socket: Duplex, status: string, reason: string): void {
   socket.end(
     `HTTP/1.1 ${status}\r\ncontent-type: text/plain; charset=utf-8\r\nconnection: close\r\n` +
       `content-length: ${Buffer.byteLength(reason) + 1}\r\n\r\n${reason}\n`,
   );
-  // The client may keep its half open for as long as it likes; the answer is all it gets.
+  // The client may keep its half open, so the socket is destroyed after the response.
   socket.resume();
   socket.once('finish', () => socket.destroy());
 }

@@ -1,13 +1,13 @@
 import { Transform } from 'node:stream';
-import { secretForms } from '../../lib/secrets/encodings.ts';
-import { compileWrapped } from '../../lib/secrets/multi-pattern-matcher.ts';
+import { secretEncodings } from '../../lib/secrets/encodings.ts';
+import { compileMatcher } from '../../lib/secrets/multi-pattern-matcher.ts';
 
 /**
- * Replaces each occurrence of the secret, in all its common encodings, by as many asterisks, also when it is split
- * over chunks. Bytes are held back only while they could be the beginning of one, so that a stream stays one.
+ * Replaces the secret, in all its common encodings and also across chunk borders, by asterisks of the same length. Bytes
+ * are held back only while they could be the start of a secret, so that the stream is not delayed.
  */
 export function hideSecret(secret: string): Transform {
-  const needles = compileWrapped(secretForms(secret));
+  const needles = compileMatcher(secretEncodings(secret));
   let held = Buffer.alloc(0);
   const hide = (data: Buffer): Buffer => {
     let copy: Buffer | undefined;

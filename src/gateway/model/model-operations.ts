@@ -1,37 +1,37 @@
 import type * as z from 'zod';
-import type { ModelApi } from '../../core/model-api.ts';
+import type { ModelApi } from '../../core/agent.ts';
 import { ChatBody } from './capabilities/chat.ts';
 import { CountGeminiTokensBody, GenerateContentBody } from './capabilities/gemini.ts';
 import { CountTokensBody, MessagesBody } from './capabilities/messages.ts';
 import { ResponsesBody } from './capabilities/responses.ts';
 
-/** One thing that a provider can be asked; everything else is refused. */
+/** One operation of a provider's API. Requests for other operations are refused. */
 export interface ModelOperation {
   method: 'POST';
-  /** As the sandbox asks for it, without query. */
+  /** The path in the sandbox's request, without query. */
   path: string;
-  /** What is appended to the provider's base URL. */
+  /** The path appended to the provider's base URL. */
   suffix: string;
-  /** Queries that may follow the path, each exactly so; they go on to the provider. */
+  /** Exact query strings that are accepted and forwarded to the provider. */
   queries: readonly string[];
-  /** How its answers tell what they used. */
+  /** The format in which responses report their usage. */
   answers: 'responses' | 'chat' | 'messages' | 'gemini';
-  /** The model that is asked for, where the path names it and the body does not. */
+  /** The requested model, when the path contains it instead of the body. */
   model?: string;
-  /** It costs nothing and has no answer of a model in it. */
+  /** Whether it is free of charge and its response contains no model output. */
   free: boolean;
-  /** What its body may hold. */
+  /** The accepted body. */
   body: z.ZodType<Record<string, unknown>>;
 }
 
 const OPERATIONS: Record<Exclude<ModelApi, 'google'>, readonly ModelOperation[]> = {
   openai: [
-    describe('/responses', { answers: 'responses', body: ResponsesBody }),
-    describe('/chat/completions', { answers: 'chat', body: ChatBody }),
+    createOperation('/responses', { answers: 'responses', body: ResponsesBody }),
+    createOperation('/chat/completions', { answers: 'chat', body: ChatBody }),
   ],
   anthropic: [
-    describe('/messages', { answers: 'messages', body: MessagesBody, queries: ['?beta=true'] }),
-    describe('/messages/count_tokens', {
+    createOperation('/messages', { answers: 'messages', body: MessagesBody, queries: ['?beta=true'] }),
+    createOperation('/messages/count_tokens', {
       answers: 'messages',
       body: CountTokensBody,
       queries: ['?beta=true'],
@@ -40,7 +40,7 @@ const OPERATIONS: Record<Exclude<ModelApi, 'google'>, readonly ModelOperation[]>
   ],
 };
 
-/** The operation behind a request line, or undefined: method and path must be exactly one of those known. */
+/** Finds the operation of a request. Method, path and query must match exactly. */
 export function findOperation(api: ModelApi, method: string, url: string): ModelOperation | undefined {
   if (api === 'google') return findGoogleOperation(method, url);
   return OPERATIONS[api].find(
@@ -49,7 +49,7 @@ export function findOperation(api: ModelApi, method: string, url: string): Model
   );
 }
 
-/** What a gateway serves, as the end of a sentence. */
+/** Lists the operations as the end of a sentence. */
 export function describeOperations(api: ModelApi): string {
   if (api === 'google') return `POST /v1beta/models/MODEL:${Object.keys(GOOGLE_BODIES).join(', :')}`;
   return OPERATIONS[api].map(({ method, path }) => `${method} ${path}`).join(' and ');
@@ -61,7 +61,7 @@ const GOOGLE_BODIES: Record<string, ModelOperation['body']> = {
   countTokens: CountGeminiTokensBody,
 };
 
-/** Google's paths name the model: `/v1beta/models/<model>:<method>`. */
+/** Google's paths contain the model: `/v1beta/models/<model>:<method>`. */
 function findGoogleOperation(method: string, url: string): ModelOperation | undefined {
   const [, path = '', suffix = '', model = '', name = ''] =
     /^(\/v1beta(\/models\/([\w.-]+):([A-Za-z]+)))(\?alt=sse)?$/.exec(url) ?? [];
@@ -70,7 +70,7 @@ function findGoogleOperation(method: string, url: string): ModelOperation | unde
   return { method, path, suffix, model, queries: ['?alt=sse'], answers: 'gemini', free: name === 'countTokens', body };
 }
 
-function describe(
+function createOperation(
   suffix: string,
   rest: Pick<ModelOperation, 'answers' | 'body'> & { queries?: readonly string[]; free?: boolean },
 ): ModelOperation {

@@ -1,10 +1,10 @@
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
-import type { ModelApi } from '../../core/model-api.ts';
+import type { ModelApi } from '../../core/agent.ts';
 import type { Masker } from '../../lib/secrets/masker.ts';
-import type { Allowance } from '../allowance.ts';
+import type { BudgetPort } from '../usage/budget-port.ts';
 import type { ModelOperation } from './model-operations.ts';
 
-/** Where the model's answers come from. */
+/** The source of the model's responses. */
 export interface ModelRoute {
   /** `record`: live, and written to the cassette; `replay`: from the cassette alone. */
   mode: 'live' | 'record' | 'replay';
@@ -12,34 +12,34 @@ export interface ModelRoute {
   api: ModelApi;
   /** Base URL of the provider, to which e.g. `/responses` is appended. */
   baseUrl: string;
-  /** Never leaves the gateway but to the provider; undefined: none is sent. */
-  key: string | undefined;
-  /** What a request shows as its key: it belongs to one attempt and is worth nothing anywhere else. */
-  token: string;
-  /** Names of the models that may be asked for. */
+  /** The provider's secret key, sent only to the provider; none is sent when undefined. */
+  providerKey: string | undefined;
+  /** The gateway token that a request must present as its API key. It is valid for one attempt and only at this gateway. */
+  gatewayToken: string;
+  /** Names of the allowed models. */
   models: readonly string[];
   /** Path of the cassette: written in `record`, read in `replay`. */
   cassette: string;
-  /** Whether the cassette keeps, and a replay repeats, when the pieces of an answer came. */
+  /** Whether the cassette stores the timing of streamed responses, and a replay repeats it. */
   timed?: boolean;
-  /** Takes secrets out of what a cassette keeps; absent: it knows the key alone. */
+  /** Masks secrets in the cassette; when absent, only the key is masked. */
   masker?: Masker;
-  /** Decides what may be spent and when; absent: everything, at once. A replay costs nothing. */
-  allowance?: Allowance;
+  /** The budget and rate limits of requests; unlimited when absent. A replay costs nothing. */
+  budget?: BudgetPort;
 }
 
-/** A model request that was read whole, parsed, and made anew of what may pass. */
+/** A complete model request, parsed and reduced to its accepted fields. */
 export interface ModelRequest {
   operation: ModelOperation;
-  /** The path with its query, as it was asked for. */
+  /** The requested path with its query. */
   url: string;
   headers: IncomingHttpHeaders;
   body: Record<string, unknown>;
-  /** The name of the model that the body asks for. */
+  /** The name of the requested model. */
   model: string;
 }
 
-/** Answers model requests; `close` may be called once, after the last answer. */
+/** Serves model requests. Call `close` once, after the last response. */
 export interface ModelHandler {
   answer(request: ModelRequest, res: ServerResponse): Promise<void>;
   close(): Promise<void>;

@@ -1,27 +1,27 @@
 import type { FailureCause } from '../../core/failure/failure.ts';
-import { safeLine } from '../../core/safe-text.ts';
-import type { Problem } from '../ledger.ts';
+import { safeLine } from '../../core/text/safe-text.ts';
+import type { GatewayProblem } from '../request-log.ts';
 
-/** As much of an error's body as is read for the provider's own words. */
+/** How much of an error response is read to find the provider's message. */
 export const ERROR_BYTES = 8192;
 
-/** What an HTTP error of a provider means to the person who has to act, with the provider's own words where it has any. */
-export function readProviderError(error: { provider: string; status: number; body: string }): Problem {
+/** Describes an HTTP error of a provider for users, with the provider's own message if it has one. */
+export function readProviderError(error: { provider: string; status: number; body: string }): GatewayProblem {
   const { provider, status, body } = error;
   const words = readMessage(body);
   const sentence = `The model provider ${provider} ${meaningOf(status)} (HTTP status ${status})`;
   const overflow = status === 400 && words !== undefined && TOO_LONG.test(words);
   return {
     sentence: words === undefined ? `${sentence}.` : `${sentence}: ${words}`,
-    ...(overflow ? { cause: 'context-overflow' as const } : causeOf(status)),
+    ...(overflow ? { cause: 'context-overflow' as const } : failureCauseOf(status)),
   };
 }
 
-/** How providers say that a request does not fit into the model's context window. */
+/** Messages of providers about a request that exceeds the model's context window. */
 const TOO_LONG = /context (window|length)|context_length|prompt is too long|too many tokens|token count .*exceeds/i;
 
-/** Whose fault a status is, where it is the provider's or that of the account. */
-export function causeOf(status: number): { cause?: FailureCause } {
+/** The failure cause of an HTTP status, when the provider or the account causes it. */
+export function failureCauseOf(status: number): { cause?: FailureCause } {
   if (status === 401 || status === 403) return { cause: 'key-refused' };
   if (status === 402) return { cause: 'not-paid' };
   if (status === 404) return { cause: 'unknown-model' };
@@ -36,7 +36,7 @@ function meaningOf(status: number): string {
   return status >= 500 ? 'failed' : 'refused the request';
 }
 
-/** OpenAI's shape and what others make of it: `{error: {message}}`, `{error}` or `{message}`. */
+/** Reads the message in the formats of OpenAI and others: `{error: {message}}`, `{error}` or `{message}`. */
 function readMessage(body: string): string | undefined {
   try {
     const { error, message } = JSON.parse(body) as { error?: unknown; message?: unknown };

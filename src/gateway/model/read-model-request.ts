@@ -1,34 +1,35 @@
 import type { IncomingMessage } from 'node:http';
-import { safeLine } from '../../core/safe-text.ts';
-import { checkBody } from './capabilities/check-body.ts';
+import { safeLine } from '../../core/text/safe-text.ts';
+import { filterBody } from './capabilities/check-body.ts';
 import type { ModelOperation } from './model-operations.ts';
 import type { ModelRequest } from './model-route.ts';
 import { parseStrictJson } from './strict-json.ts';
+import { isRecord } from '../../lib/guards.ts';
 
-/** Why a request cannot be served. */
-export interface Refusal {
+/** Why a request is refused. */
+export interface RequestRefusal {
   status: number;
   reason: string;
 }
 
 export interface Reading {
   operation: ModelOperation;
-  /** Names of the models that may be asked for. */
+  /** Names of the allowed models. */
   models: readonly string[];
   bodyBytes: number;
-  /** What is left for all bodies together; reading takes from it and gives back. */
+  /** The remaining bytes for all request bodies. Reading takes from it and gives back. */
   pool: { bytes: number };
 }
 
-/** Reads the body of a model request and makes it anew of what may pass. Throws when the client leaves. */
-export async function readModelRequest(req: IncomingMessage, reading: Reading): Promise<ModelRequest | Refusal> {
+/** Reads the body of a model request and reduces it to its accepted fields. Throws when the client disconnects. */
+export async function readModelRequest(req: IncomingMessage, reading: Reading): Promise<ModelRequest | RequestRefusal> {
   if (req.headers['content-encoding'] !== undefined) return { status: 415, reason: 'The body must not be compressed.' };
-  const text = await readText(req, reading);
+  const text = await readBody(req, reading);
   if (typeof text !== 'string') return text;
   const parsed = parseStrictJson(text);
   if ('fault' in parsed) return { status: 400, reason: `The body ${parsed.fault}.` };
-  if (!isObject(parsed.value)) return { status: 400, reason: 'The body is not a JSON object.' };
-  const checked = checkBody(reading.operation.body, parsed.value);
+  if (!isRecord(parsed.value)) return { status: 400, reason: 'The body is not a JSON object.' };
+  const checked = filterBody(reading.operation.body, parsed.value);
   if ('reason' in checked) return { status: 400, reason: checked.reason };
   const { body } = checked;
   const model = reading.operation.model ?? (body.model as string);
@@ -38,10 +39,10 @@ export async function readModelRequest(req: IncomingMessage, reading: Reading): 
 
 function describeModel(model: string, models: readonly string[]): string {
   const allowed = models.map((name) => `"${name}"`).join(', ');
-  return `The model "${safeLine(model, 100)}" is not one that may be asked for (${allowed}); add it to [model] allow.`;
+  return `The model "${safeLine(model, 100)}" is not allowed (allowed: ${allowed}); add it to [model] allow.`;
 }
 
-function readText(req: IncomingMessage, { bodyBytes, pool }: Reading): Promise<string | Refusal> {
+function readBody(req: IncomingMessage, { bodyBytes, pool }: Reading): Promise<string | RequestRefusal> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let size = 0;
@@ -50,19 +51,20 @@ function readText(req: IncomingMessage, { bodyBytes, pool }: Reading): Promise<s
       size = 0;
       chunks.length = 0;
     };
-    const refuse = (refusal: Refusal) => {
-      req.removeListener('data', take);
+    const refuseBody = (refusal: RequestRefusal) => {
+      req.removeListener('data', append);
       release();
       resolve(refusal);
     };
-    const take = (chunk: Buffer) => {
+    const append = (chunk: Buffer) => {
       size += chunk.length;
       pool.bytes -= chunk.length;
-      if (size > bodyBytes) refuse({ status: 413, reason: `The body is larger than ${bodyBytes} bytes.` });
-      else if (pool.bytes < 0) refuse({ status: 503, reason: 'Too many large requests at once; try again.' });
+      if (size > bodyBytes) refuseBody({ status: 413, reason: `The body is larger than ${bodyBytes} bytes.` });
+      else if (pool.bytes < 0)
+        refuseBody({ status: 503, reason: 'Too many large requests are in progress; try again.' });
       else chunks.push(chunk);
     };
-    req.on('data', take);
+    req.on('data', append);
     req.on('end', () => {
       const text = Buffer.concat(chunks).toString('utf8');
       release();
@@ -71,11 +73,7 @@ function readText(req: IncomingMessage, { bodyBytes, pool }: Reading): Promise<s
     req.on('error', reject);
     req.on('close', () => {
       release();
-      reject(new Error('the client left'));
+      reject(new Error('the client disconnected'));
     });
   });
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

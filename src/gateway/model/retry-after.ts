@@ -1,19 +1,19 @@
 import type { IncomingMessage } from 'node:http';
 
-/** Answers by which a provider asks for a pause: too many requests, not available, overloaded. */
-const PAUSES = [429, 503, 529];
-/** A provider may ask for less, not for more. */
-const LONGEST_MS = 60 * 60_000;
+/** Statuses with which a provider requests a pause: too many requests, not available, overloaded. */
+const RETRY_STATUSES = [429, 503, 529];
+/** Longer pauses are shortened to this one. */
+const MAX_PAUSE_MS = 60 * 60_000;
 
-/** How long a provider wants to be left alone, in ms; undefined when it does not say so. */
-export function readPause({
+/** Reads the pause that a provider requests, in ms; undefined when it requests none. */
+export function readRetryAfter({
   statusCode = 0,
   headers,
 }: Pick<IncomingMessage, 'statusCode' | 'headers'>): number | undefined {
-  if (!PAUSES.includes(statusCode)) return undefined;
+  if (!RETRY_STATUSES.includes(statusCode)) return undefined;
   const exact = Number(headers['retry-after-ms'] ?? Number.NaN);
   const after = headers['retry-after'] ?? '';
   const seconds = /^\d+(\.\d+)?$/.test(after) ? Number(after) * 1000 : Date.parse(after) - Date.now();
   const ms = exact > 0 ? exact : seconds;
-  return ms > 0 ? Math.min(Math.ceil(ms), LONGEST_MS) : undefined;
+  return ms > 0 ? Math.min(Math.ceil(ms), MAX_PAUSE_MS) : undefined;
 }

@@ -1,14 +1,14 @@
-import { jsonTokens } from '../../lib/json-tokens.ts';
+import { jsonTokens } from '../../lib/parse-json.ts';
 
-/** Deeper than any request that an agent makes, and shallow enough for every walk over it. */
+/** Deeper than any request of an agent, and shallow enough for recursive functions. */
 const MAX_DEPTH = 100;
-/** More than a model can read: each is checked, and an error may be made of it. */
+/** More values than a model can read. Bounded, because each value is checked. */
 const MAX_VALUES = 100_000;
 
-/** Parses JSON that every reader reads alike; else says, as the end of a sentence, what is wrong with it. */
+/** Parses JSON that every parser interprets alike; otherwise returns the fault as the end of a sentence. */
 export function parseStrictJson(text: string): { value: unknown } | { fault: string } {
   try {
-    // What is too large or too deep is not parsed at all.
+    // Checked first, so that a text that is too large or too deep is not parsed.
     const fault = findFault(text);
     return fault === undefined ? { value: JSON.parse(text) as unknown } : { fault };
   } catch {
@@ -23,7 +23,7 @@ interface Level {
   atKey: boolean;
 }
 
-/** Two readers may differ over a key that stands twice in one object. Throws for a key that is no JSON. */
+/** Finds duplicate keys, which parsers interpret differently, and exceeded limits. Throws when a key is not JSON. */
 function findFault(text: string): string | undefined {
   const levels: Level[] = [];
   let values = 0;
@@ -50,7 +50,7 @@ function findFault(text: string): string | undefined {
       default: {
         if (level?.keys === undefined || !level.atKey) break;
         level.atKey = false;
-        // Escapes count as what they stand for.
+        // Compares keys after decoding their escapes.
         const key = JSON.parse(token) as string;
         if (key === '__proto__') return 'holds the key "__proto__"';
         if (level.keys.has(key)) return `holds the key ${JSON.stringify(key.slice(0, 60))} twice in one object`;

@@ -1,36 +1,39 @@
 import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { HaloError } from '../../core/failure/errors.ts';
-import { answerOf } from '../await-response.ts';
+import { awaitResponse } from '../await-response.ts';
 import { providerHeaders } from '../headers.ts';
 import type { ModelRequest, ModelRoute } from './model-route.ts';
-import { codeOf } from '../network-error.ts';
+import { errorCode } from '../network-error.ts';
 
-/** Models may think for minutes before their first byte, and between two. */
+/** A model may think for minutes before and between bytes. */
 const IDLE_MS = 15 * 60_000;
 
-/** The model provider, with connections of its own that are kept open. */
-export interface Provider {
+/** A client of the model provider with keep-alive connections. */
+export interface ProviderClient {
   /** Host and port, for messages. */
   name: string;
-  /** Asks the model; the answer's body is not read yet. Throws what the network throws. */
+  /** Sends a request. The body of the response has not been read. Throws network errors. */
   ask(request: ModelRequest, signal: AbortSignal): Promise<IncomingMessage>;
   close(): void;
 }
 
 /** Throws CONFIG_INVALID for a base URL that is not plain http or https. */
-export function openProvider(route: Pick<ModelRoute, 'api' | 'baseUrl' | 'key'>): Provider {
+export function createProviderClient(route: Pick<ModelRoute, 'api' | 'baseUrl' | 'providerKey'>): ProviderClient {
   const base = readBaseUrl(route.baseUrl);
   const secure = base.protocol === 'https:';
   const agent = secure ? new HttpsAgent({ keepAlive: true }) : new HttpAgent({ keepAlive: true });
   const open = secure ? httpsRequest : httpRequest;
 
   const send = (request: ModelRequest, signal: AbortSignal) => {
-    // What was parsed is what is sent: two readers of one text could disagree about it.
+    // Sends the parsed body, because two parsers could interpret the original text differently.
     const body = Buffer.from(JSON.stringify(request.body));
-    const headers = { ...providerHeaders(route.api, request.headers, route.key), 'content-length': body.length };
+    const headers = {
+      ...providerHeaders(route.api, request.headers, route.providerKey),
+      'content-length': body.length,
+    };
     const outgoing = open(addressOf(base, request), { method: 'POST', headers, agent, signal, timeout: IDLE_MS });
-    outgoing.on('timeout', () => outgoing.destroy(Object.assign(new Error('no answer'), { code: 'ETIMEDOUT' })));
+    outgoing.on('timeout', () => outgoing.destroy(Object.assign(new Error('no response'), { code: 'ETIMEDOUT' })));
     outgoing.end(body);
     return outgoing;
   };
@@ -40,18 +43,18 @@ export function openProvider(route: Pick<ModelRoute, 'api' | 'baseUrl' | 'key'>)
     async ask(request, signal) {
       const first = send(request, signal);
       try {
-        return await answerOf(first);
+        return await awaitResponse(first);
       } catch (error) {
-        // The provider may close a kept connection in the moment in which it is used again.
-        if (!first.reusedSocket || codeOf(error) !== 'ECONNRESET') throw error;
-        return answerOf(send(request, signal));
+        // The provider may close a keep-alive connection just as it is reused.
+        if (!first.reusedSocket || errorCode(error) !== 'ECONNRESET') throw error;
+        return awaitResponse(send(request, signal));
       }
     },
     close: () => agent.destroy(),
   };
 }
 
-/** The query is one of the few that the operation knows. */
+/** The query is one of those that the operation accepts. */
 function addressOf(base: URL, { operation, url }: ModelRequest): URL {
   const address = new URL(base);
   address.pathname = `${base.pathname.replace(/(?<!\/)\/+$/, '')}${operation.suffix}`;

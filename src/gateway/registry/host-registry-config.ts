@@ -2,40 +2,44 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { HaloError } from '../../core/failure/errors.ts';
-import type { RegistryName } from '../../core/network.ts';
+import type { RegistryName } from '../../core/journal/egress-events.ts';
 import type { RegistryRoute } from './registries.ts';
 
 type Upstream = Pick<RegistryRoute, 'upstream' | 'hosts' | 'named'>;
 
-/** Where those registries are read that nobody names; the hosts are where their links lead. */
+/** The public registries. The hosts are the targets of their links. */
 const PUBLIC: Partial<Record<RegistryName, Upstream>> = {
   pypi: { upstream: 'https://pypi.org/simple', hosts: ['files.pythonhosted.org:443'], named: false },
   crates: { upstream: 'https://index.crates.io', hosts: ['static.crates.io:443'], named: false },
   go: { upstream: 'https://proxy.golang.org', hosts: [], named: false },
 };
 
-export interface Machine {
-  /** Where npm is asked: a folder that nobody else writes, so that no other settings than the user's count. */
+export interface HostConfigFolders {
+  /** Working folder for npm. It must be private, so that only the user's npm settings apply. */
   home: string;
-  /** The folder of apt's sources. */
+  /** The folder of apt's source lists. */
   apt: string;
 }
 
 /**
- * What a registry is read from when the configuration does not say it: the public one, or what this machine's own npm
- * and apt use. Throws CONFIG_INVALID when there is none.
+ * Finds the upstream of a registry that is not configured: the public one, or the one that npm and apt use on this
+ * machine. Throws CONFIG_INVALID when there is none.
  */
-export async function findUpstream(name: RegistryName, machine: Machine): Promise<Upstream> {
+export async function resolveHostUpstream(name: RegistryName, machine: HostConfigFolders): Promise<Upstream> {
   const known = PUBLIC[name];
   if (known !== undefined) return known;
   const upstream = name === 'npm' ? await askNpm(machine.home) : await readAptSources(machine.apt);
   if (upstream !== undefined) return { upstream, hosts: [], named: true };
-  throw new HaloError('CONFIG_INVALID', `The worker’s machine has no ${name} settings that a mirror could use.`, {
-    hint: `Set [network.upstreams] ${name} in config.toml of HALO_HOME.`,
-  });
+  throw new HaloError(
+    'CONFIG_INVALID',
+    `The worker’s machine has no ${name} settings that a registry proxy could use.`,
+    {
+      hint: `Set [network.upstreams] ${name} in config.toml of HALO_HOME.`,
+    },
+  );
 }
 
-/** The registry that npm would use for the user, not for a project. */
+/** The registry in the user's npm settings, not those of a project. */
 async function askNpm(home: string): Promise<string | undefined> {
   const result = await execa('npm', ['config', 'get', 'registry', '--global'], {
     cwd: home,

@@ -1,53 +1,53 @@
 import { HaloError } from '../../core/failure/errors.ts';
-import type { RegistryName } from '../../core/network.ts';
-import { formatTarget, parseTarget, targetOf } from '../egress/host-port.ts';
+import type { RegistryName } from '../../core/journal/egress-events.ts';
+import { formatEndpoint, parseEndpoint, endpointOfUrl } from '../egress/host-port.ts';
 
 /** A package registry that a sandbox may read from. */
 export interface RegistryRoute {
   name: RegistryName;
-  /** Base URL of what answers; for PyPI that of its index, which ends with `/simple`. */
+  /** Base URL of the registry; for PyPI that of its index, which ends with `/simple`. */
   upstream: string;
-  /** Further `host:port`s to which its answers may lead; TLS is spoken with them. */
+  /** Further `host:port`s that its links and redirects may target, with TLS. */
   hosts: readonly string[];
-  /** Whether somebody named the upstream: then it may have an address that is not public. */
+  /** Whether the upstream is configured explicitly. It may then have a non-public address. */
   named: boolean;
 }
 
-/** A route that was read. */
+/** A parsed route. */
 export interface Registry {
   name: RegistryName;
-  /** Path of the upstream, without a slash at its end. */
+  /** Path of the upstream without a trailing slash. */
   basePath: string;
   /** Canonical `host:port` of the upstream. */
   authority: string;
-  /** The protocol to speak with each host that may be asked. */
+  /** The protocol of each allowed host. */
   protocols: ReadonlyMap<string, 'http:' | 'https:'>;
   named: boolean;
 }
 
 export type Registries = ReadonlyMap<RegistryName, Registry>;
 
-/** Throws CONFIG_INVALID for an upstream that is no http or https URL, or a host that is no `host:port`. */
+/** Parses routes. Throws CONFIG_INVALID for an upstream that is not an http or https URL, or a host that is not a `host:port`. */
 export function openRegistries(routes: readonly RegistryRoute[]): Registries {
   return new Map(routes.map((route) => [route.name, openRegistry(route)]));
 }
 
-/** Something that a registry has: where it is upstream, and the package for people. */
+/** A file or document of a registry. */
 export interface RegistryItem {
   registry: Registry;
-  /** The host that has it. */
+  /** The upstream host. */
   authority: string;
   url: URL;
   package: string;
-  /** Whether its text leads to other places, which the client must find here. */
+  /** Whether links in its text must be rewritten to the proxy. */
   rewritten: boolean;
 }
 
 /**
- * Finds what a path of the mirror stands for: `/~<registry>/<host:port>/<path upstream>`. npm takes only the path of
- * an archive's address, so that the archives of npm are also at the path that they have upstream.
+ * Finds the item of a proxy path: `/~<registry>/<host:port>/<path upstream>`. npm uses only the path of an archive's URL,
+ * so npm archives are also available at their upstream path.
  */
-export function findItem(registries: Registries, path: string): RegistryItem | { reason: string } {
+export function resolveRegistryItem(registries: Registries, path: string): RegistryItem | { reason: string } {
   const parts = /^\/~([a-z]+)\/([^/]+)(\/.*)$/.exec(path);
   const npm = registries.get('npm');
   if (parts === null && npm !== undefined) return itemOf(npm, npm.authority, path);
@@ -56,29 +56,29 @@ export function findItem(registries: Registries, path: string): RegistryItem | {
   if (registry === undefined) {
     return { reason: `network: the registry ${JSON.stringify(name)} refused; add it to [network] registries` };
   }
-  // pip writes the colon of what it follows as %3A.
-  const target = parseTarget(host.replace(/%3a/i, ':'));
-  const authority = target === undefined ? undefined : formatTarget(target);
+  // pip encodes the colon of a link as %3A.
+  const target = parseEndpoint(host.replace(/%3a/i, ':'));
+  const authority = target === undefined ? undefined : formatEndpoint(target);
   if (authority === undefined || !registry.protocols.has(authority)) {
     return {
-      reason: `network: ${host} refused; it is no host of the registry ${name}; add it to [network] registry_hosts`,
+      reason: `network: ${host} refused; it is not a host of the registry ${name}; add it to [network] registry_hosts`,
     };
   }
   return itemOf(registry, authority, rest);
 }
 
-/** The place in the mirror of everything that a host has. */
-export function mirrorPath(name: RegistryName, authority: string): string {
+/** The path prefix of an upstream host in the registry proxy. */
+export function registryProxyPath(name: RegistryName, authority: string): string {
   return `/~${name}/${authority}/`;
 }
 
-/** Where a client in the sandbox finds a registry, on a port of its loopback interface. */
-export function mirrorUrl({ name, authority, basePath }: Registry, port: number): string {
-  return `http://127.0.0.1:${port}${mirrorPath(name, authority)}${basePath.slice(1)}${basePath === '' ? '' : '/'}`;
+/** The URL of a registry for clients in the sandbox, on a port of the loopback interface. */
+export function registryProxyUrl({ name, authority, basePath }: Registry, port: number): string {
+  return `http://127.0.0.1:${port}${registryProxyPath(name, authority)}${basePath.slice(1)}${basePath === '' ? '' : '/'}`;
 }
 
-/** The same beginnings as they stand in the registry's answers, each with the host that it means. */
-export function linkStarts({ protocols }: Registry): { start: string; authority: string }[] {
+/** The URL prefixes in the registry's responses, each with its host. */
+export function linkPrefixes({ protocols }: Registry): { start: string; authority: string }[] {
   return [...protocols].flatMap(([authority, protocol]) => {
     const usual = authority.replace(protocol === 'https:' ? /:443$/ : /:80$/, '');
     return [...new Set([usual, authority])].map((host) => ({ start: `${protocol}//${host}/`, authority }));
@@ -86,13 +86,13 @@ export function linkStarts({ protocols }: Registry): { start: string; authority:
 }
 
 interface Kind {
-  /** On the path behind the registry's own, unless it may be anywhere; the first group is the package. */
+  /** Matches the path after the registry's base path, or any path if `anywhere`. The first group is the package. */
   pattern: RegExp;
   anywhere?: true;
   rewritten?: true;
 }
 
-/** What may be asked for; nothing else of a registry is served. */
+/** The kinds of items that are served. */
 const KINDS: Record<RegistryName, Kind[]> = {
   npm: [
     { pattern: /\/((?:@[\w.~-]+\/)?[\w.~-]+)\/-\/(?:@[\w.~-]+\/)?[\w.~+-]+\.tgz$/, anywhere: true },
@@ -118,23 +118,23 @@ const KINDS: Record<RegistryName, Kind[]> = {
   debian: [{ pattern: /^\/(?:[\w.-]+\/)+?((?:dists|pool)\/[\w.~+:%/-]+)$/ }],
 };
 
-/** Everything that could be read in two ways is no path. */
+/** Rejects paths that two parsers could interpret differently. */
 const PLAIN_PATH = /^(?:\/(?!\.\.?(?:\/|$))(?:[\w!~+@.:-]|%(?:2b|3a|40|7e))+)+\/?$/i;
-const MOST_PATH = 512;
+const MAX_PATH_LENGTH = 512;
 
 function itemOf(registry: Registry, authority: string, path: string): RegistryItem | { reason: string } {
   const { name, basePath } = registry;
-  // npm puts the path of an archive behind that of the registry.
+  // npm appends the path of an archive to that of the registry.
   const doubled = basePath !== '' && path.startsWith(`${basePath}${basePath}/`);
   const full = doubled ? path.slice(basePath.length) : path;
-  // Scoped names of npm are written both ways.
+  // Scoped npm names are written with %2f or a slash.
   const plain = full.replace(/(\/@[\w.~-]+)%2f/i, '$1/');
   const inBase = authority === registry.authority && plain.startsWith(`${basePath}/`);
   const matchOf = ({ pattern, anywhere }: Kind) =>
     anywhere ? pattern.exec(plain) : inBase ? pattern.exec(plain.slice(basePath.length)) : null;
   const kind = isPlain(plain) ? KINDS[name].find((each) => matchOf(each) !== null) : undefined;
   if (kind === undefined) {
-    return { reason: `network: ${full} refused; it is nothing that the registry ${name} has` };
+    return { reason: `network: ${full} refused; it is not an item of the registry ${name}` };
   }
   return {
     registry,
@@ -146,33 +146,37 @@ function itemOf(registry: Registry, authority: string, path: string): RegistryIt
 }
 
 function isPlain(path: string): boolean {
-  return path.length <= MOST_PATH && PLAIN_PATH.test(path);
+  return path.length <= MAX_PATH_LENGTH && PLAIN_PATH.test(path);
 }
 
 function openRegistry({ name, upstream, hosts, named }: RegistryRoute): Registry {
   const base = URL.canParse(upstream) ? new URL(upstream) : undefined;
   const protocol = base?.protocol;
-  const target = base === undefined ? undefined : targetOf(base);
+  const target = base === undefined ? undefined : endpointOfUrl(base);
   if (
     base === undefined ||
     target === undefined ||
     (protocol !== 'http:' && protocol !== 'https:') ||
     base.username !== ''
   ) {
-    throw new HaloError('CONFIG_INVALID', `The upstream of the registry ${name}, "${upstream}", is not usable.`, {
-      hint: `Set [network.upstreams] ${name} to an http or https address, without user name or password.`,
-    });
+    throw new HaloError(
+      'CONFIG_INVALID',
+      `The upstream of the registry ${name}, "${upstream}", is not an http or https URL.`,
+      {
+        hint: `Set [network.upstreams] ${name} to an http or https address, without user name or password.`,
+      },
+    );
   }
-  const authority = formatTarget(target);
-  const others = hosts.map((host) => [formatTarget(readHost(host)), 'https:'] as const);
+  const authority = formatEndpoint(target);
+  const others = hosts.map((host) => [formatEndpoint(readHost(host)), 'https:'] as const);
   const basePath = base.pathname.replace(/(?<!\/)\/+$/, '');
   return { name, basePath, authority, protocols: new Map([...others, [authority, protocol]]), named };
 }
 
 function readHost(text: string) {
-  const target = parseTarget(text);
+  const target = parseEndpoint(text);
   if (target !== undefined) return target;
-  throw new HaloError('CONFIG_INVALID', `[network] registry_hosts holds "${text}", which is not a host:port.`, {
+  throw new HaloError('CONFIG_INVALID', `[network] registry_hosts contains "${text}", which is not a host:port.`, {
     hint: 'Write it like "files.example.com:443".',
   });
 }

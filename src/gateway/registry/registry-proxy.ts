@@ -1,19 +1,19 @@
 import type { IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
-import { answerText } from '../error-responses.ts';
-import { capBytes } from '../cap-bytes.ts';
+import { sendText } from '../error-responses.ts';
+import { createByteLimiter } from '../limit-bytes.ts';
 import { hasBody } from '../headers.ts';
-import type { Network } from '../network.ts';
+import type { EgressContext } from '../egress/egress-rules.ts';
 import { describeNetworkError } from '../network-error.ts';
-import type { Outside } from '../upstream-request.ts';
-import { findItem, linkStarts, mirrorPath, type RegistryItem } from './registries.ts';
+import type { UpstreamClient } from '../upstream-request.ts';
+import { resolveRegistryItem, linkPrefixes, registryProxyPath, type RegistryItem } from './registries.ts';
 import { replaceText } from '../replace-stream.ts';
-import { formatTarget, targetOf } from '../egress/host-port.ts';
+import { formatEndpoint, endpointOfUrl } from '../egress/host-port.ts';
 
-const MOST_REDIRECTS = 3;
+const MAX_REDIRECTS = 3;
 
-/** The forms in which package managers want an answer, best first; a registry is told which of them the client names. */
-const FORMS = [
+/** Media types that package managers accept, preferred first. The accepted ones are forwarded to the registry. */
+const MEDIA_TYPES = [
   'application/vnd.npm.install-v1+json',
   'application/vnd.pypi.simple.v1+json',
   'application/vnd.pypi.simple.v1+html',
@@ -24,28 +24,28 @@ const FORMS = [
 const ONE_RANGE = /^bytes=(?:\d{1,12}-\d{0,12}|-\d{1,12})$/;
 const FROM_REGISTRY = ['content-type', 'etag', 'last-modified', 'cache-control', 'content-range', 'accept-ranges'];
 
-export interface MirrorDoor {
-  network: Network;
-  outside: Outside;
+export interface ProxyContext {
+  network: EgressContext;
+  upstream: UpstreamClient;
 }
 
-/** Whether a path is one of a mirror; those of archives of npm have no mark of their own. */
-export function isForMirror({ network }: MirrorDoor, path: string): boolean {
+/** Whether a path belongs to the registry proxy. npm archives are recognized by their form. */
+export function isRegistryProxyPath({ network }: ProxyContext, path: string): boolean {
   return path.startsWith('/~') || (network.registries.has('npm') && /\/-\/[^/]+\.tgz$/.test(path));
 }
 
-/** Serves GET and HEAD for what a registry has. Nothing goes out but the path, and the form in which it is wanted. */
-export async function serveMirror(door: MirrorDoor, req: IncomingMessage, res: ServerResponse): Promise<void> {
-  const { registries } = door.network;
-  return serveItem(door, { req, res, item: findItem(registries, req.url ?? '') });
+/** Serves GET and HEAD for items of a registry. Only the path and the media type are sent upstream. */
+export async function serveRegistry(context: ProxyContext, req: IncomingMessage, res: ServerResponse): Promise<void> {
+  const { registries } = context.network;
+  return serveItem(context, { req, res, item: resolveRegistryItem(registries, req.url ?? '') });
 }
 
-/** The same for apt, which names the server it wants: whatever that is, the mirror's upstream answers. */
-export async function serveDebian(door: MirrorDoor, req: IncomingMessage, res: ServerResponse): Promise<void> {
-  const debian = door.network.registries.get('debian');
+/** Serves apt, which requests a server by name. The configured upstream is used, whatever the name. */
+export async function serveDebian(context: ProxyContext, req: IncomingMessage, res: ServerResponse): Promise<void> {
+  const debian = context.network.registries.get('debian');
   const path = /^http:\/\/[^/?#]*(\/.*)$/i.exec(req.url ?? '')?.[1] ?? '';
   const own = `/~debian/${debian?.authority}${debian?.basePath}`;
-  return serveItem(door, { req, res, item: findItem(door.network.registries, `${own}${path}`) });
+  return serveItem(context, { req, res, item: resolveRegistryItem(context.network.registries, `${own}${path}`) });
 }
 
 interface Wanted {
@@ -54,38 +54,39 @@ interface Wanted {
   item: RegistryItem | { reason: string };
 }
 
-async function serveItem({ network, outside }: MirrorDoor, { req, res, item }: Wanted): Promise<void> {
+async function serveItem({ network, upstream }: ProxyContext, { req, res, item }: Wanted): Promise<void> {
   const method = req.method ?? '';
   const entry = { method, target: req.url ?? '' };
-  const place = { door: 'registry', target: 'reason' in item ? entry.target : nameOf(item) } as const;
-  const refuse = (status: number, reason: string) => {
-    network.ledger.refuse({ ...entry, status }, reason, place);
+  const egress = { door: 'registry', target: 'reason' in item ? entry.target : nameOf(item) } as const;
+  const refuseItem = (status: number, reason: string) => {
+    network.log.refuse({ ...entry, status }, reason, egress);
     res.once('finish', () => req.socket.destroySoon());
-    answerText(res, status, reason);
+    sendText(res, status, reason);
   };
   if (method !== 'GET' && method !== 'HEAD') {
-    return refuse(405, `network: ${method} refused; registries can be read, and nothing can be sent to them`);
+    return refuseItem(405, `network: ${method} refused; registries are read-only`);
   }
-  if (hasBody(req)) return refuse(400, `network: ${method} with a body refused`);
-  if ('reason' in item) return refuse(403, item.reason);
+  if (hasBody(req)) return refuseItem(400, `network: ${method} with a body refused`);
+  if ('reason' in item) return refuseItem(403, item.reason);
   const abort = new AbortController();
   res.once('close', () => abort.abort());
   try {
     const rewriting = item.rewritten && method === 'GET';
     const headers = requestHeaders(req.headers, rewriting);
-    const answer = await follow({ network, outside }, { item, method, headers, signal: abort.signal });
-    if ('reason' in answer) return refuse(502, answer.reason);
+    const answer = await follow({ network, upstream }, { item, method, headers, signal: abort.signal });
+    if ('reason' in answer) return refuseItem(502, answer.reason);
     await passOn(network, {
       req,
       res,
       item,
       answer,
-      carried: network.ledger.record({ ...entry, outcome: 'served', status: answer.statusCode ?? 502 }, place),
+      carried: network.log.record({ ...entry, outcome: 'served', status: answer.statusCode ?? 502 }, egress),
     });
   } catch (error) {
     if (res.headersSent || res.destroyed) return void res.destroy();
-    network.ledger.record({ ...entry, outcome: 'failed', status: 502 }, place);
-    answerText(res, 502, `network: the registry ${item.registry.name} not reached: ${describeNetworkError(error)}`);
+    const reason = `network: the registry ${item.registry.name} could not be reached: ${describeNetworkError(error)}`;
+    network.log.record({ ...entry, outcome: 'failed', status: 502 }, egress, reason);
+    sendText(res, 502, reason);
   }
 }
 
@@ -96,25 +97,25 @@ interface Question {
   signal: AbortSignal;
 }
 
-/** Asks, and goes after redirects to hosts of the same registry. */
+/** Sends a request and follows redirects to hosts of the same registry. */
 async function follow(
-  { network, outside }: MirrorDoor,
+  { network, upstream }: ProxyContext,
   { item, ...question }: Question,
 ): Promise<IncomingMessage | { reason: string }> {
   const { registry } = item;
   let url = item.url;
-  for (let redirects = 0; redirects <= MOST_REDIRECTS; redirects += 1) {
-    const target = targetOf(url);
-    const name = target === undefined ? url.host : formatTarget(target);
+  for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects += 1) {
+    const target = endpointOfUrl(url);
+    const name = target === undefined ? url.host : formatEndpoint(target);
     if (target === undefined || registry.protocols.get(name) !== url.protocol) {
       return {
-        reason: `network: the registry ${registry.name} leads to ${name}, which is not one of its hosts; see [network] registry_hosts`,
+        reason: `network: the registry ${registry.name} redirects to ${name}, which is not one of its hosts; see [network] registry_hosts`,
       };
     }
     const found = await network.addresses.find(target);
     if ('reason' in found) return found;
     const protocol = url.protocol === 'https:' ? 'https:' : 'http:';
-    const answer = await outside.ask({ ...question, protocol, target, path: `${url.pathname}${url.search}`, found });
+    const answer = await upstream.ask({ ...question, protocol, target, path: `${url.pathname}${url.search}`, found });
     const { location } = answer.headers;
     const isRedirect = [301, 302, 303, 307, 308].includes(answer.statusCode ?? 0) && location !== undefined;
     if (!isRedirect) return answer;
@@ -123,7 +124,7 @@ async function follow(
     url = new URL(location, url);
     if (url.username !== '' || url.password !== '') break;
   }
-  return { reason: `network: the registry ${registry.name} leads to nowhere` };
+  return { reason: `network: the registry ${registry.name} redirects too often or to an invalid URL` };
 }
 
 interface Passing {
@@ -134,16 +135,16 @@ interface Passing {
   carried: (bytes: number) => void;
 }
 
-/** Streams the answer through, with links led to the mirror and no more bytes than an answer may have. */
-async function passOn({ limits }: Network, { req, res, item, answer, carried }: Passing): Promise<void> {
+/** Streams the response, rewrites its links to the proxy and limits its size. */
+async function passOn({ limits }: EgressContext, { req, res, item, answer, carried }: Passing): Promise<void> {
   const status = answer.statusCode ?? 502;
   const links = status === 200 && item.rewritten && req.method === 'GET' ? linksOf(req, item) : [];
   if (links.length > 0 && !['identity', undefined].includes(answer.headers['content-encoding'])) {
     answer.destroy();
-    return answerText(
+    return sendText(
       res,
       502,
-      `network: the registry ${item.registry.name} sent a compressed answer, which was not asked for`,
+      `network: the registry ${item.registry.name} sent a compressed response, which was not requested`,
     );
   }
   const kept = ['content-encoding', 'content-length'].filter(() => links.length === 0);
@@ -151,37 +152,37 @@ async function passOn({ limits }: Network, { req, res, item, answer, carried }: 
     const value = answer.headers[name];
     return value === undefined ? [] : [[name, value]];
   });
-  const counted = capBytes(limits.answerBytes, carried);
+  const counted = createByteLimiter(limits.answerBytes, carried);
   res.writeHead(status, Object.fromEntries(headers) as OutgoingHttpHeaders);
   await (links.length === 0 ? pipeline(answer, counted, res) : pipeline(answer, counted, replaceText(links), res));
 }
 
-/** Where the registry's own links lead in this sandbox. npm itself finds its archives at the path that they have upstream. */
+/** The link replacements for this sandbox. The npm client needs none: it requests archives at their upstream path. */
 function linksOf(req: IncomingMessage, { registry, authority }: RegistryItem): { from: string; to: string }[] {
   if (registry.name === 'npm' && /^npm\//.test(req.headers['user-agent'] ?? '')) return [];
   const here = `http://${/^(?:127\.0\.0\.1|localhost):\d{1,5}$/.exec(req.headers.host ?? '')?.[0] ?? '127.0.0.1'}`;
-  const links = linkStarts(registry).map((link) => {
-    return { from: link.start, to: `${here}${mirrorPath(registry.name, link.authority)}` };
+  const links = linkPrefixes(registry).map((link) => {
+    return { from: link.start, to: `${here}${registryProxyPath(registry.name, link.authority)}` };
   });
   if (registry.name !== 'pypi') return links;
-  return [...links, { from: 'href="/', to: `href="${here}${mirrorPath('pypi', authority)}` }];
+  return [...links, { from: 'href="/', to: `href="${here}${registryProxyPath('pypi', authority)}` }];
 }
 
-/** Made anew, so that no text of the client's goes out; without conditions, which could carry any, answers are whole. */
+/** Builds the request headers from known values only, so that no text of the client leaves the sandbox. */
 function requestHeaders(headers: IncomingHttpHeaders, rewriting: boolean): OutgoingHttpHeaders {
   const { range, 'if-range': condition } = headers;
   const partial = !rewriting && condition === undefined && range !== undefined && ONE_RANGE.test(range);
   return {
-    accept: formsIn(headers.accept ?? ''),
+    accept: acceptHeader(headers.accept ?? ''),
     'accept-encoding': 'identity',
     'user-agent': 'halo',
     ...(partial ? { range } : {}),
   };
 }
 
-function formsIn(accept: string): string {
+function acceptHeader(accept: string): string {
   const named = accept.split(',').map((form) => form.split(';')[0]?.trim().toLowerCase());
-  const known = FORMS.filter((form) => named.includes(form));
+  const known = MEDIA_TYPES.filter((form) => named.includes(form));
   if (known.length === 0) return '*/*';
   return known.map((form, index) => (index === 0 ? form : `${form};q=${(1 - index / 10).toFixed(1)}`)).join(', ');
 }

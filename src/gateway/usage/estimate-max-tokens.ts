@@ -1,58 +1,58 @@
-import type { Worst } from '../allowance.ts';
-import { mostInput } from './measure-input.ts';
+import type { Estimate } from './budget-port.ts';
+import { maxInputTokens } from './measure-input.ts';
 import type { ModelOperation } from '../model/model-operations.ts';
 import type { ModelRequest } from '../model/model-route.ts';
 
-/** No common model gives more in one answer. */
-const MOST_OUTPUT = 128_000;
-/** A shorter answer would only break off, and be paid for. */
-const LEAST_OUTPUT = 1_024;
-/** The provider that writes summaries asks five times as much for output as for input. */
+/** No common model produces more output in one response. */
+const MAX_OUTPUT = 128_000;
+/** A shorter response would be cut off and still be charged. */
+const MIN_OUTPUT = 1_024;
+/** The provider that writes summaries charges five times as much for output as for input. */
 const OUTPUT_AS_INPUT = 5;
 
-/** Where a request limits its answer, per API; a request has at most one of them, and the first is used where none is. */
+/** The keys that limit the output, per API. A request has at most one of them; the first is used when it has none. */
 const LIMITS = {
   responses: [['max_output_tokens']],
   chat: [['max_completion_tokens'], ['max_tokens']],
   messages: [['max_tokens']],
   gemini: [['generationConfig', 'maxOutputTokens']],
-} as const satisfies Record<ModelOperation['answers'], readonly Place[]>;
+} as const satisfies Record<ModelOperation['answers'], readonly FieldPath[]>;
 
-type Place = readonly [string] | readonly [string, string];
+type FieldPath = readonly [string] | readonly [string, string];
 
-/** The most that a request can take. */
-export function worstCase(request: ModelRequest): Worst {
+/** Estimates the maximum tokens of a request. */
+export function estimateRequest(request: ModelRequest): Estimate {
   const { model, operation, body } = request;
   if (operation.free) return { model, inputTokens: 0, outputTokens: 0, leastOutput: 0 };
-  const outputTokens = Math.min(askedOutput(request) ?? MOST_OUTPUT, MOST_OUTPUT);
-  const least = Math.max(LEAST_OUTPUT, thinkingOf(body) + 1);
-  const once = mostInput(request);
+  const outputTokens = Math.min(askedOutput(request) ?? MAX_OUTPUT, MAX_OUTPUT);
+  const least = Math.max(MIN_OUTPUT, thinkingOf(body) + 1);
+  const once = maxInputTokens(request);
   const inputTokens = compacts(body) ? 2 * once + OUTPUT_AS_INPUT * outputTokens : once;
   return { model, inputTokens, outputTokens, leastOutput: Math.min(least, outputTokens) };
 }
 
-/** Whether the provider may read the request a second time, to write a summary that it then goes on from. */
+/** Whether the provider may process the request a second time to write a summary (compaction). */
 function compacts({ context_management }: Record<string, unknown>): boolean {
   const { edits = [] } = (context_management ?? {}) as { edits?: readonly { type: string }[] };
   return edits.some(({ type }) => type.startsWith('compact_'));
 }
 
-/** The request with an answer of at most `outputTokens`; as it was when it asks for no more than that. */
-export function limitAnswer(request: ModelRequest, outputTokens: number): ModelRequest {
+/** Limits the output of a request to `outputTokens`. Returns it unchanged when its own limit is not higher. */
+export function limitOutput(request: ModelRequest, outputTokens: number): ModelRequest {
   const { body, operation } = request;
-  if (operation.free || (askedOutput(request) ?? MOST_OUTPUT) <= outputTokens) return request;
-  const places: readonly [Place, ...Place[]] = LIMITS[operation.answers];
-  const [key, inner] = places.find((place) => isCount(readPlace(body, place))) ?? places[0];
+  if (operation.free || (askedOutput(request) ?? MAX_OUTPUT) <= outputTokens) return request;
+  const places: readonly [FieldPath, ...FieldPath[]] = LIMITS[operation.answers];
+  const [key, inner] = places.find((path) => isCount(readField(body, path))) ?? places[0];
   const limit = inner === undefined ? outputTokens : { ...(body[key] as object | undefined), [inner]: outputTokens };
   return { ...request, body: { ...body, [key]: limit } };
 }
 
-/** The longest answer that a request allows; undefined: it does not say. */
+/** The output limit of a request, or undefined when it has none. */
 function askedOutput({ body, operation }: ModelRequest): number | undefined {
-  const places: readonly Place[] = LIMITS[operation.answers];
-  const asked = places.map((place) => readPlace(body, place)).find(isCount);
+  const places: readonly FieldPath[] = LIMITS[operation.answers];
+  const asked = places.map((path) => readField(body, path)).find(isCount);
   if (asked === undefined) return undefined;
-  // Thoughts may have a limit above that of the answer, which they are then no part of.
+  // A thinking budget above the output limit is not part of it.
   const thinking = thinkingOf(body);
   return thinking < asked ? asked : asked + thinking;
 }
@@ -62,7 +62,7 @@ function thinkingOf(body: Record<string, unknown>): number {
   return isCount(budget) ? budget : 0;
 }
 
-function readPlace(body: Record<string, unknown>, [key, inner]: Place): unknown {
+function readField(body: Record<string, unknown>, [key, inner]: FieldPath): unknown {
   const value = body[key];
   return inner === undefined ? value : (value as Record<string, unknown> | undefined)?.[inner];
 }

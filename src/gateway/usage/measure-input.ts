@@ -1,41 +1,40 @@
 import type { ModelOperation } from '../model/model-operations.ts';
 import type { ModelRequest } from '../model/model-route.ts';
 
-/** Nothing that a provider lets a model read in one request is larger: the largest context window, in tokens. */
-const MOST_INPUT = 2_100_000;
+/** The largest context window of any model, in tokens. */
+const MAX_CONTEXT_TOKENS = 2_100_000;
 
 /**
- * Most tokens that providers count for one picture, rounded up. OpenAI: 10,000 patches at `detail: original`; servers of
+ * Maximum tokens that providers count for one image, rounded up. OpenAI: 10,000 patches at `detail: original`; servers of
  * open models that speak its APIs: 16,384. Anthropic: 4,784. Gemini: 3072 × 3072 pixels in tiles of 258 tokens.
  */
-const PICTURE: Record<ModelOperation['answers'], number> = {
+const IMAGE_TOKENS: Record<ModelOperation['answers'], number> = {
   responses: 16_400,
   chat: 16_400,
   messages: 5_000,
   gemini: 16_400,
 };
 /** gpt-4o-mini alone counts 2,833 and 5,667 for each of eight tiles. */
-const DEAR_PICTURE = { models: /^gpt-4o-mini/, tokens: 48_200 };
+const EXPENSIVE_IMAGE = { models: /^gpt-4o-mini/, tokens: 48_200 };
 
-/** What providers add of their own to a request that brings tools: instructions, and the definitions of their tools. */
-const ADDED_FOR_TOOLS = 2_000;
+/** Tokens that providers add to a request with tools: instructions and tool definitions. */
+const TOOL_OVERHEAD = 2_000;
 
-/** Below these keys a request holds parts; what lies below others is data of the agent's that only looks like them. */
-const LEADS_TO_PARTS = ['content', 'output', 'summary', 'parts', 'functionResponse', 'source'];
+/** Keys that contain parts. Below other keys, agent data may look like parts. */
+const PART_KEYS = ['content', 'output', 'summary', 'parts', 'functionResponse', 'source'];
 
 /**
- * The most tokens of input that a request can be counted for. No tokenizer makes more tokens of a text than it has
- * bytes. A picture counts by its kind, whatever its bytes; of a file nobody knows its pages, so it counts as all that a
- * model can read.
+ * The maximum input tokens of a request. A text never has more tokens than bytes. An image has a fixed maximum per API.
+ * The pages of a file are unknown, so a file counts as the largest context window.
  */
-export function mostInput({ model, operation, body }: ModelRequest): number {
+export function maxInputTokens({ model, operation, body }: ModelRequest): number {
   const media = [body.input, body.messages, body.contents, body.systemInstruction].flatMap(findMedia);
-  if (media.some(({ kind }) => kind === 'file')) return MOST_INPUT;
+  if (media.some(({ kind }) => kind === 'file')) return MAX_CONTEXT_TOKENS;
   const hidden = media.reduce((sum, { data }) => sum + Buffer.byteLength(JSON.stringify(data)), 0);
   const text = Buffer.byteLength(JSON.stringify(body)) - hidden;
-  const each = DEAR_PICTURE.models.test(model) ? DEAR_PICTURE.tokens : PICTURE[operation.answers];
-  const tools = Array.isArray(body.tools) && body.tools.length > 0 ? ADDED_FOR_TOOLS : 0;
-  return Math.min(text + media.length * each + tools, MOST_INPUT);
+  const each = EXPENSIVE_IMAGE.models.test(model) ? EXPENSIVE_IMAGE.tokens : IMAGE_TOKENS[operation.answers];
+  const tools = Array.isArray(body.tools) && body.tools.length > 0 ? TOOL_OVERHEAD : 0;
+  return Math.min(text + media.length * each + tools, MAX_CONTEXT_TOKENS);
 }
 
 interface Media {
@@ -52,7 +51,7 @@ interface Part {
   inlineData?: { mimeType: string; data: string };
 }
 
-/** In the words of all four APIs; the schemas have let nothing else through. */
+/** Finds media in the formats of all four APIs, the only ones that the schemas accept. */
 function findMedia(value: unknown): Media[] {
   if (Array.isArray(value)) return value.flatMap(findMedia);
   if (typeof value !== 'object' || value === null) return [];
@@ -75,5 +74,5 @@ function findMedia(value: unknown): Media[] {
     case 'document':
       if (source?.type === 'base64') return [{ kind: 'file', data: '' }];
   }
-  return LEADS_TO_PARTS.flatMap((key) => findMedia((value as Record<string, unknown>)[key]));
+  return PART_KEYS.flatMap((key) => findMedia((value as Record<string, unknown>)[key]));
 }

@@ -2,9 +2,9 @@ import * as z from 'zod';
 import type { Usage } from '../../core/agent.ts';
 import type { ModelOperation } from '../model/model-operations.ts';
 
-/** No answer has more; a number that is none is read as NaN. */
-const MOST = 1e9;
-const count = z.number().int().nonnegative().max(MOST).catch(Number.NaN);
+/** No response has more tokens. Invalid numbers are read as NaN. */
+const MAX_COUNT = 1e9;
+const count = z.number().int().nonnegative().max(MAX_COUNT).catch(Number.NaN);
 
 const responsesUsage = z.object({
   input_tokens: count,
@@ -22,24 +22,24 @@ const chatUsage = z.object({
   prompt_tokens_details: z.object({ cached_tokens: count }).catch({ cached_tokens: 0 }),
 });
 
-/** What is read from the cache and written to it is counted apart from the rest of the input. */
+/** Cache reads and writes are counted separately from the other input. */
 const messagesCounts = z.object({
   input_tokens: count.optional(),
   cache_read_input_tokens: count.optional(),
   cache_creation_input_tokens: count.optional(),
   output_tokens: count.optional(),
 });
-/** Where the provider ran the model several times for one answer, the counts themselves leave some of that out. */
+/** When the provider ran the model several times for one response, only `iterations` contains all counts. */
 const messagesUsage = messagesCounts.extend({ iterations: z.array(messagesCounts).optional().catch(undefined) });
 const messagesEvent = z.discriminatedUnion('type', [
   z.object({ type: z.literal('message_start'), message: z.object({ usage: messagesUsage }) }),
   z.object({ type: z.literal('message_delta'), usage: messagesUsage }),
 ]);
 
-/** The input holds what came from the cache; thoughts are paid for as output. */
+/** The input includes cache reads. Thoughts are charged as output. */
 const geminiUsage = z.object({
   promptTokenCount: count,
-  // It leaves out what is 0.
+  // Counts of 0 are omitted.
   cachedContentTokenCount: count.default(0),
   toolUsePromptTokenCount: count.default(0),
   candidatesTokenCount: count.default(0),
@@ -51,19 +51,19 @@ const geminiAnswer = z.object({
   promptFeedback: z.unknown().optional(),
 });
 
-/** What an answer tells of its usage; `last`: it is the whole of it, and every count is one. */
-export interface Told {
+/** The usage that a response reports; `last` when it is complete and all counts are valid. */
+export interface UsageReport {
   usage: Usage;
   last: boolean;
 }
 
-/** Reads what an event of a stream, or a whole document, tells of its usage; undefined when it tells nothing. */
+/** Reads the usage from a stream event or a whole document; undefined when it contains none. */
 export interface UsageReader {
-  event(event: unknown): Told | undefined;
-  document(body: unknown): Told | undefined;
+  event(event: unknown): UsageReport | undefined;
+  document(body: unknown): UsageReport | undefined;
 }
 
-/** A reader for the answer to one request. */
+/** Creates a reader for the response to one request. */
 export function createUsageReader(answers: ModelOperation['answers']): UsageReader {
   switch (answers) {
     case 'responses':
@@ -84,10 +84,10 @@ export function createUsageReader(answers: ModelOperation['answers']): UsageRead
   }
 }
 
-/** The beginning of a stream tells of the input, its end of the output; the later word counts. */
+/** A stream reports its input at the start and its output at the end. Later values replace earlier ones. */
 function readMessages(): UsageReader {
   let known: z.infer<typeof messagesUsage> = {};
-  const add = (usage: z.infer<typeof messagesUsage> | undefined, last: boolean): Told | undefined => {
+  const add = (usage: z.infer<typeof messagesUsage> | undefined, last: boolean): UsageReport | undefined => {
     if (usage === undefined) return undefined;
     known = { ...known, ...Object.fromEntries(Object.entries(usage).filter(([, value]) => value !== undefined)) };
     const { iterations = [], ...counts } = known;
@@ -116,22 +116,22 @@ function sumMessages(counts: readonly z.infer<typeof messagesCounts>[]): Usage {
   };
 }
 
-function fromResponses(usage: z.infer<typeof responsesUsage> | undefined): Told | undefined {
+function fromResponses(usage: z.infer<typeof responsesUsage> | undefined): UsageReport | undefined {
   if (usage === undefined) return undefined;
   const { input_tokens: inputTokens, output_tokens: outputTokens } = usage;
   const cachedTokens = usage.input_tokens_details.cached_tokens;
   return toTold({ requests: 1, inputTokens, cachedTokens, outputTokens }, true);
 }
 
-function fromChat(usage: z.infer<typeof chatUsage> | undefined): Told | undefined {
+function fromChat(usage: z.infer<typeof chatUsage> | undefined): UsageReport | undefined {
   if (usage === undefined) return undefined;
   const { prompt_tokens: inputTokens, completion_tokens: outputTokens } = usage;
   const cachedTokens = usage.prompt_tokens_details.cached_tokens;
   return toTold({ requests: 1, inputTokens, cachedTokens, outputTokens }, true);
 }
 
-/** Every piece of a stream tells what was used so far, and the last one why it is the last. */
-function fromGemini(answer: z.infer<typeof geminiAnswer> | undefined): Told | undefined {
+/** Every event of a stream reports the usage so far, and the last one has a finish reason. */
+function fromGemini(answer: z.infer<typeof geminiAnswer> | undefined): UsageReport | undefined {
   if (answer === undefined) return undefined;
   const { usageMetadata: used, candidates, promptFeedback } = answer;
   const usage: Usage = {
@@ -143,8 +143,8 @@ function fromGemini(answer: z.infer<typeof geminiAnswer> | undefined): Told | un
   return toTold(usage, candidates.some(({ finishReason }) => finishReason != null) || promptFeedback != null);
 }
 
-/** What is no count tells nothing: then the most that the request could take counts, as for an answer that broke off. */
-function toTold(usage: Usage, last: boolean): Told {
+/** Invalid counts make the report incomplete, so that the reserved maximum is charged as for an aborted response. */
+function toTold(usage: Usage, last: boolean): UsageReport {
   const counts = Object.entries(usage) as [keyof Usage, number][];
   const known = Object.fromEntries(counts.map(([key, value]) => [key, Number.isNaN(value) ? 0 : value]));
   return { usage: { ...usage, ...known }, last: last && counts.every(([, value]) => !Number.isNaN(value)) };

@@ -1,40 +1,40 @@
 import { NO_USAGE } from '../../core/agent.ts';
-import { parseForeignJson } from '../../lib/parse-json.ts';
+import { parseUntrustedJson } from '../../lib/parse-json.ts';
 import type { ModelOperation } from '../model/model-operations.ts';
-import { createUsageReader, type Told, type UsageReader } from './read-usage.ts';
+import { createUsageReader, type UsageReport, type UsageReader } from './read-usage.ts';
 
-/** A longer line or body is not metered: nothing may make the gateway buffer without end. */
+/** A longer line or body is not metered, which limits the memory of the gateway. */
 const MAX_BUFFER = 16 * 1024 * 1024;
 
-/** Reads the tokens that a response used while its bytes pass by. */
-export interface Meter {
+/** Reads the token usage of a response while it is streamed. */
+export interface TokenMeter {
   push(chunk: Buffer): void;
-  /** The fewest tokens that the answer has so far: a stream has at most one event for each. */
+  /** The minimum output tokens so far: a stream has at most one event per token. */
   outputSoFar(): number;
-  /** Tokens seen, as one request; call it once, at the end. */
-  end(): Told;
+  /** The usage as one request. Call it once, at the end. */
+  end(): UsageReport;
 }
 
-const NOTHING_TOLD: Told = { usage: { ...NO_USAGE, requests: 1 }, last: false };
+const NOTHING_REPORTED: UsageReport = { usage: { ...NO_USAGE, requests: 1 }, last: false };
 
-/** An event that brings a piece of the answer, in each of the APIs. */
+/** A stream event with output, in each of the APIs. */
 const DELTA = /"(?:[a-z_.]*\.delta|content_block_delta|delta)"/;
 
-/** Of an event stream only the current line is kept, of a JSON body the whole. */
-export function createMeter(answers: ModelOperation['answers'], contentType: string): Meter {
+/** Creates a meter. It buffers the current line of an event stream, or a whole JSON body. */
+export function createTokenMeter(answers: ModelOperation['answers'], contentType: string): TokenMeter {
   const reader = createUsageReader(answers);
   return contentType.includes('text/event-stream') ? meterStream(reader) : meterDocument(reader);
 }
 
-function meterStream(reader: UsageReader): Meter {
-  let told = NOTHING_TOLD;
+function meterStream(reader: UsageReader): TokenMeter {
+  let reported = NOTHING_REPORTED;
   let deltas = 0;
   const line = createBuffer();
   const endLine = () => {
-    const text = line.take();
+    const text = line.recording();
     if (text?.startsWith('data:') !== true) return;
     if (DELTA.test(text)) deltas += 1;
-    if (text.includes('"usage')) told = reader.event(parseForeignJson(text.slice(5))) ?? told;
+    if (text.includes('"usage')) reported = reader.event(parseUntrustedJson(text.slice(5))) ?? reported;
   };
   return {
     push(chunk) {
@@ -46,24 +46,24 @@ function meterStream(reader: UsageReader): Meter {
       }
       line.add(chunk.subarray(from));
     },
-    outputSoFar: () => Math.max(deltas, told.usage.outputTokens),
+    outputSoFar: () => Math.max(deltas, reported.usage.outputTokens),
     end() {
       endLine();
-      return told;
+      return reported;
     },
   };
 }
 
-function meterDocument(reader: UsageReader): Meter {
+function meterDocument(reader: UsageReader): TokenMeter {
   const body = createBuffer();
   return {
     push: (chunk) => body.add(chunk),
     outputSoFar: () => 0,
-    end: () => reader.document(parseForeignJson(body.take() ?? '')) ?? NOTHING_TOLD,
+    end: () => reader.document(parseUntrustedJson(body.recording() ?? '')) ?? NOTHING_REPORTED,
   };
 }
 
-/** Collects up to MAX_BUFFER bytes; `take` empties it, and gives undefined when there were more. */
+/** Collects up to MAX_BUFFER bytes; `take` empties it and returns undefined when there were more. */
 function createBuffer() {
   let chunks: Buffer[] = [];
   let size = 0;
@@ -73,7 +73,7 @@ function createBuffer() {
       if (size > MAX_BUFFER) chunks = [];
       else if (chunk.length > 0) chunks.push(chunk);
     },
-    take(): string | undefined {
+    recording(): string | undefined {
       const text = size > MAX_BUFFER ? undefined : Buffer.concat(chunks).toString('utf8');
       chunks = [];
       size = 0;

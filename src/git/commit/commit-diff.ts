@@ -7,14 +7,14 @@ export interface DiffRequest {
   to: string;
 }
 
-/** A larger patch is cut off. */
-const MOST_BYTES = 32 * 1024 * 1024;
-/** For pairing what was renamed, which takes long with many large files. */
+/** Larger patches are truncated. */
+const MAX_PATCH_BYTES = 32 * 1024 * 1024;
+/** Rename detection is slow with many large files. */
 const TIME_MS = 120_000;
 
 /**
- * The changes between two commits as a patch, byte for byte. No program that a repository configures is run, and no
- * attribute of it hides a file. A patch that is too large, or takes too long, is cut off; its first line says so.
+ * Returns the changes between two commits as a patch, byte for byte. Runs no program that the repository configures and
+ * ignores its attributes. A patch that is too large or takes too long is truncated; its first line then says so.
  */
 export async function diffCommits({ gitDir, from, to }: DiffRequest): Promise<Buffer> {
   assertObjectId(from, 'The older commit');
@@ -31,11 +31,11 @@ export async function diffCommits({ gitDir, from, to }: DiffRequest): Promise<Bu
     from,
     to,
   ];
-  const limits = { gitDir, maxBytes: MOST_BYTES, timeoutMs: TIME_MS };
+  const limits = { gitDir, maxBytes: MAX_PATCH_BYTES, timeoutMs: TIME_MS };
   const { ended, exitCode, stdout } = await tryGit(args, limits);
   if (ended === 'exited') return exitCode === 0 ? stdout : (await git(args, limits)).stdout;
   const whole = stdout.subarray(0, stdout.lastIndexOf(0x0a) + 1);
   return Buffer.concat([Buffer.from(`${CUT} The rest: git diff ${from} ${to}\n`), whole]);
 }
 
-const CUT = `halo: this patch is cut off, because it is larger than ${MOST_BYTES / 1024 ** 2} MiB or takes too long to make.`;
+const CUT = `halo: this patch is cut off, because it is larger than ${MAX_PATCH_BYTES / 1024 ** 2} MiB or takes too long to make.`;

@@ -7,16 +7,16 @@ export interface SigningKey {
   path: string;
 }
 
-/** Arguments of `git commit-tree`, with those of git before it, that sign the commit; none without a key. */
+/** Arguments that run `git commit-tree` and sign the commit if there is a key. */
 export function commitTreeArgs(key: SigningKey | undefined): string[] {
   if (key === undefined) return ['commit-tree'];
   return ['-c', 'gpg.format=ssh', '-c', 'gpg.ssh.program=ssh-keygen', 'commit-tree', `-S${key.path}`];
 }
 
-/** `none`: not signed at all; `foreign`: by a key that is not allowed; `invalid`: a signature of something else, or none that can be read. */
+/** `none`: not signed; `foreign`: signed by a key that is not allowed; `invalid`: does not match the commit or is unreadable. */
 export type Signature = 'good' | 'none' | 'foreign' | 'invalid';
 
-/** Whether a commit carries a signature, whoever made it. Throws GIT_FAILED. */
+/** Whether a commit has a signature, valid or not. Throws GIT_FAILED. */
 export async function isSigned(gitDir: string, commit: string): Promise<boolean> {
   assertObjectId(commit, 'The commit');
   const { stdout } = await git(['cat-file', 'commit', commit], { gitDir });
@@ -25,10 +25,10 @@ export async function isSigned(gitDir: string, commit: string): Promise<boolean>
 }
 
 /**
- * Holds the signature of a commit against a file of allowed signers (as git's `gpg.ssh.allowedSignersFile`). Nothing that
- * the repository configures has a say: only ssh signatures count, and only this file decides. Throws GIT_FAILED.
+ * Verifies the signature of a commit against a file of allowed signers (see git's `gpg.ssh.allowedSignersFile`). Only ssh
+ * signatures are accepted, and configuration of the repository is ignored. Throws GIT_FAILED.
  */
-export async function checkSignature(gitDir: string, commit: string, allowedSigners: string): Promise<Signature> {
+export async function verifySignature(gitDir: string, commit: string, allowedSigners: string): Promise<Signature> {
   if (!(await isSigned(gitDir, commit))) return 'none';
   const settings = [
     'gpg.ssh.program=ssh-keygen',

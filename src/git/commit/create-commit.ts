@@ -15,8 +15,8 @@ export interface CommitRequest {
   key?: SigningKey | undefined;
 }
 
-/** Makes the commit, with halo as author and committer; the same request makes the same commit. */
-export async function makeCommit(request: CommitRequest): Promise<string> {
+/** Creates a commit with halo as author and committer. The same request creates the same commit. */
+export async function createCommit(request: CommitRequest): Promise<string> {
   const { candidateDir, tree, parent, message, author, date } = request;
   assertObjectId(tree, 'The tree');
   assertObjectId(parent, 'The parent');

@@ -1,12 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import { HaloError } from '../../core/failure/errors.ts';
 import { syncRef } from '../repository/sync-repository.ts';
-import { git, gitText, lastWords, tryGit } from '../process/git.ts';
+import { HALO_IDENTITY } from '../process/environment.ts';
+import { git, gitText, tryGit } from '../process/git.ts';
+import { lastErrorLine } from '../process/output.ts';
 import { readRef } from '../land/land-commit.ts';
 import { assertObjectId, isObjectId, zeroId } from '../process/object-id.ts';
 import { commitTreeArgs, type SigningKey } from './commit-signing.ts';
 
-/** Where halo's records of landed commits are, in the repository that has the commits. */
+/** The ref of halo's proofs, in the repository that has the landed commits. */
 export const NOTES_REF = 'refs/notes/halo';
 
 export interface NoteRequest {
@@ -17,20 +19,13 @@ export interface NoteRequest {
   key?: SigningKey | undefined;
 }
 
-/** No commit of a story has this message: those end with trailers. */
+/** Commits of stories never have this message because theirs end with trailers. */
 const MESSAGE = 'halo: record of a landed commit';
 const TRIES = 8;
-const IDENTITY = 'halo <halo@localhost>';
-const IDENTITY_ENV = {
-  GIT_AUTHOR_NAME: 'halo',
-  GIT_AUTHOR_EMAIL: 'halo@localhost',
-  GIT_COMMITTER_NAME: 'halo',
-  GIT_COMMITTER_EMAIL: 'halo@localhost',
-};
 
 /**
- * Makes `text` the note of a commit. Notes that others write at the same time stay: the ref only moves forward from
- * where it was read. Throws GIT_FAILED.
+ * Sets the note of a commit. Concurrent writes of other notes are preserved: the ref is updated by compare-and-swap.
+ * Throws GIT_FAILED.
  */
 export async function writeNote(request: NoteRequest): Promise<void> {
   assertObjectId(request.commit, 'The commit');
@@ -41,17 +36,18 @@ export async function writeNote(request: NoteRequest): Promise<void> {
     if (why === undefined) return syncRef(request.gitDir, NOTES_REF);
   }
   throw new HaloError('GIT_FAILED', `The note on ${request.commit.slice(0, 12)} could not be written: ${why ?? ''}`, {
-    hint: 'The commit has landed; its record is in the run directory.',
+    hint: 'Use the record in the run directory; the commit has landed.',
   });
 }
 
-/** One process: it keeps the fan-out of the notes, and refuses when the ref moved meanwhile. Answers why it failed. */
+/** Uses fast-import, which keeps the fan-out of the notes and fails when the ref moved. Returns the error, if any. */
 async function addNote(request: NoteRequest, ref: string, tip: string | undefined): Promise<string | undefined> {
   const { gitDir, commit, text } = request;
   const message = `${MESSAGE}\n`;
+  const { GIT_COMMITTER_NAME, GIT_COMMITTER_EMAIL } = HALO_IDENTITY;
   const input = [
     `commit ${ref}\n`,
-    `committer ${IDENTITY} ${Math.floor(Date.now() / 1000)} +0000\n`,
+    `committer ${GIT_COMMITTER_NAME} <${GIT_COMMITTER_EMAIL}> ${Math.floor(Date.now() / 1000)} +0000\n`,
     `data ${Buffer.byteLength(message)}\n${message}`,
     tip === undefined ? '' : `from ${tip}\n`,
     `N inline ${commit}\ndata ${Buffer.byteLength(text)}\n${text}\n`,
@@ -62,7 +58,7 @@ async function addNote(request: NoteRequest, ref: string, tip: string | undefine
     input,
     durable: true,
   });
-  return exitCode === 0 ? undefined : (lastWords(stderr) ?? 'git gave no reason');
+  return exitCode === 0 ? undefined : (lastErrorLine(stderr) ?? 'git gave no reason');
 }
 
 async function addSigned(request: NoteRequest, key: SigningKey, tip: string | undefined): Promise<string | undefined> {
@@ -74,42 +70,42 @@ async function addSigned(request: NoteRequest, key: SigningKey, tip: string | un
     const tree = await gitText(['rev-parse', '--verify', `${aside}^{tree}`], { gitDir });
     const parent = tip === undefined ? [] : ['-p', tip];
     const args = [...commitTreeArgs(key), tree, ...parent, '-m', MESSAGE];
-    const signed = await gitText(args, { gitDir, env: IDENTITY_ENV, durable: true });
+    const signed = await gitText(args, { gitDir, env: HALO_IDENTITY, durable: true });
     const swap = ['update-ref', '--no-deref', '-m', 'halo: note', NOTES_REF, signed, tip ?? zeroId(commit)];
-    const moved = await tryGit(swap, { gitDir, env: IDENTITY_ENV, durable: true });
-    return moved.exitCode === 0 ? undefined : (lastWords(moved.stderr) ?? 'the ref moved');
+    const moved = await tryGit(swap, { gitDir, env: HALO_IDENTITY, durable: true });
+    return moved.exitCode === 0 ? undefined : (lastErrorLine(moved.stderr) ?? 'the ref moved');
   } finally {
     await git(['update-ref', '--no-deref', '-d', aside], { gitDir });
   }
 }
 
-/** A note as it stands. */
+/** A note of a commit. */
 export interface Note {
-  /** undefined: it is larger than a record ever is. */
+  /** Undefined when the note is larger than any proof. */
   text: string | undefined;
-  /** The commit of the notes that brought this text in, whose signature speaks for it; undefined where none can be told. */
-  broughtBy: string | undefined;
+  /** The notes commit that added this text, whose signature covers it; undefined when it cannot be determined. */
+  addedBy: string | undefined;
 }
 
-const LARGEST_NOTE = 1024 * 1024;
+const MAX_NOTE_BYTES = 1024 * 1024;
 
-/** The note of a commit; undefined when it has none. Throws GIT_FAILED. */
+/** Reads the note of a commit; undefined when it has none. Throws GIT_FAILED. */
 export async function readNote(gitDir: string, commit: string): Promise<Note | undefined> {
   assertObjectId(commit, 'The commit');
   const listed = await git(['notes', `--ref=${NOTES_REF}`, 'list', commit], { gitDir, ok: [0, 1] });
   const blob = listed.stdout.toString('latin1').trim();
   if (listed.exitCode !== 0 || !isObjectId(blob)) return undefined;
   const size = Number(await gitText(['cat-file', '-s', blob], { gitDir }));
-  const small = size <= LARGEST_NOTE;
+  const small = size <= MAX_NOTE_BYTES;
   return {
     text: small ? (await git(['cat-file', 'blob', blob], { gitDir })).stdout.toString('utf8') : undefined,
-    broughtBy: await findOrigin(gitDir, blob),
+    addedBy: await findOrigin(gitDir, blob),
   };
 }
 
 /**
- * The first commit of the notes that has a text. A later one says nothing about it: whoever writes a note signs a tree
- * with all notes in it, also those that somebody else pushed before.
+ * Finds the first notes commit that contains a text. Later signatures do not vouch for it: writing a note signs a tree
+ * with all notes, including those that someone else pushed before.
  */
 async function findOrigin(gitDir: string, blob: string): Promise<string | undefined> {
   const args = ['-c', 'log.showRoot=true', 'log', '--topo-order', '--format=%H %P', `--find-object=${blob}`, NOTES_REF];
@@ -120,6 +116,6 @@ async function findOrigin(gitDir: string, blob: string): Promise<string | undefi
   const headerEnd = raw.indexOf('\n\n');
   // In a shallow repository a commit may only look like the first one.
   if (parents.length === 0 && raw.slice(0, headerEnd).includes('\nparent ')) return undefined;
-  // Commits of stories are signed by the same key, and their trees hold what an agent wrote.
+  // Commits of stories are signed with the same key, and their trees contain what an agent wrote.
   return raw.slice(headerEnd + 2).trimEnd() === MESSAGE ? origin : undefined;
 }

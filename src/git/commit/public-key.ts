@@ -1,6 +1,6 @@
 const MAGIC = 'openssh-key-v1\0';
 
-/** The line of the public key that belongs to a private ssh key, from the part of its file that is never encrypted. */
+/** Returns the public key line of a private ssh key, read from the part of the file that is never encrypted. */
 export function publicKeyOf(privateKey: string): string | undefined {
   const body = /-----BEGIN OPENSSH PRIVATE KEY-----([\sA-Za-z0-9+/=]+)-----END/.exec(privateKey)?.[1];
   if (body === undefined) return undefined;
@@ -13,7 +13,7 @@ export function publicKeyOf(privateKey: string): string | undefined {
       at = start + bytes.readUInt32BE(at);
       return bytes.subarray(start, at);
     };
-    // Cipher, how its key is derived, and options of that; then the number of keys, which is always 1.
+    // Skip cipher, key derivation function and its options, and the number of keys, which is always 1.
     next();
     next();
     next();

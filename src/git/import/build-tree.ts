@@ -1,20 +1,21 @@
 import { git, gitStream, gitText } from '../process/git.ts';
 import { zeroId } from '../process/object-id.ts';
 import { ABSENT, type RawChange } from '../objects/tree-diff.ts';
-import { violation } from '../violation.ts';
+import { policyViolation } from './policy-violation.ts';
+import { defined } from '../../lib/guards.ts';
 
-export interface BlobMove {
+export interface BlobCopy {
   from: string;
   to: string;
   blobs: string[];
   signal: AbortSignal | undefined;
 }
 
-/** Copies blobs, and nothing else, from the quarantine; what the mirror has already stays there. */
-export async function moveBlobs({ from, to, blobs, signal }: BlobMove): Promise<void> {
+/** Copies blobs, and nothing else, from the quarantine; blobs that the mirror already has are skipped. */
+export async function copyBlobs({ from, to, blobs, signal }: BlobCopy): Promise<void> {
   if (blobs.length === 0) return;
-  const stoppable = signal === undefined ? {} : { signal };
-  // No search for deltas: these packs live for one attempt.
+  const stoppable = defined({ signal });
+  // No delta compression: these packs live for one attempt.
   const args = ['-c', 'pack.compression=1', 'pack-objects', '--stdout', '--quiet', '--local', '--window=0'];
   const pack = await gitStream(args, { gitDir: from, input: `${blobs.join('\n')}\n`, ...stoppable });
   const stored = git(['index-pack', '--stdin', '--strict'], { gitDir: to, input: pack.stdout, ...stoppable });
@@ -36,7 +37,7 @@ export async function updateIndex(index: PrivateIndex, changes: RawChange[]): Pr
   if (changes.length === 0) return;
   const gone = changes.filter((change) => change.newMode === ABSENT);
   const kept = changes.filter((change) => change.newMode !== ABSENT);
-  // What goes away first: a file may become a folder, and the other way round.
+  // Deletions first: a file may become a folder, and vice versa.
   const lines = [
     ...gone.map(({ newId, path }) => `0 ${zeroId(newId)}\t${path}\0`),
     ...kept.map(({ newMode, newId, path }) => `${newMode} ${newId}\t${path}\0`),
@@ -44,13 +45,13 @@ export async function updateIndex(index: PrivateIndex, changes: RawChange[]): Pr
   await git(['update-index', '-z', '--index-info'], { ...optionsOf(index), input: lines.join('') });
 }
 
-/** Writes the trees of the index. update-index skips paths that it dislikes, so the result is compared. */
+/** Writes the trees of the index. update-index silently skips invalid paths, so the result is compared. */
 export async function writeTree(index: PrivateIndex, expected: string): Promise<void> {
   const made = await gitText(['write-tree'], optionsOf(index));
   if (made === expected) return;
-  throw violation(undefined, `its tree ${expected} is not the tree that its files make (${made})`);
+  throw policyViolation(undefined, `its tree ${expected} differs from the tree built from its files (${made})`);
 }
 
 function optionsOf({ gitDir, file, signal }: PrivateIndex) {
-  return { gitDir, env: { GIT_INDEX_FILE: file }, ...(signal === undefined ? {} : { signal }) };
+  return { gitDir, env: { GIT_INDEX_FILE: file }, ...defined({ signal }) };
 }

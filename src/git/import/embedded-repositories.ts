@@ -1,8 +1,8 @@
 import { readObjects } from '../objects/read-objects.ts';
-import { foldName } from '../path-policy.ts';
+import { foldName } from './path-policy.ts';
 import { readTree } from '../objects/tree-entries.ts';
 import { ABSENT, type RawChange } from '../objects/tree-diff.ts';
-import { violation } from '../violation.ts';
+import { policyViolation } from './policy-violation.ts';
 
 export interface EmbeddedCheck {
   gitDir: string;
@@ -13,18 +13,24 @@ export interface EmbeddedCheck {
 }
 
 const FOLDER = '40000';
-/** By these names git takes a folder for a repository. */
-const PARTS = new Set(['head', 'objects', 'refs', 'commondir', 'config']);
-/** What git does in a repository is decided here. */
-const ORDERS = new Set(['config', 'config.worktree', 'commondir', 'hooks', 'info']);
+/** Names by which git recognizes a repository. */
+const REPOSITORY_FILES = new Set(['head', 'objects', 'refs', 'commondir', 'config']);
+/** Files and folders that control what git does in a repository. */
+const CONTROL_FILES = new Set(['config', 'config.worktree', 'commondir', 'hooks', 'info']);
 
 /**
- * Refuses a bare repository, or the beginnings of one, among the files of a tree, and orders to one that the base has
- * already: git takes its settings from there for whoever enters the folder, and they name programs to run. Parts count
- * whatever they are (git follows links, and an executable file does for a folder), in any case and Unicode form.
+ * Rejects bare repositories, also incomplete ones, among the files of a tree, and changes to the control files of one that
+ * the base already contains. Git run in such a folder reads its settings, which name programs to execute. Entries count
+ * whatever their type is (git follows links and accepts an executable file as a folder), in any case and Unicode form.
  * Throws POLICY_VIOLATION.
  */
-export async function refuseEmbedded({ gitDir, base, tree, changes, signal }: EmbeddedCheck): Promise<void> {
+export async function assertNoEmbeddedRepositories({
+  gitDir,
+  base,
+  tree,
+  changes,
+  signal,
+}: EmbeddedCheck): Promise<void> {
   const present = changes.filter(({ newMode }) => newMode !== ABSENT).flatMap(({ path }) => placesIn(path));
   const folders = [...new Set(present.map(({ folder }) => folder))];
   const names = folders.flatMap((folder) => [`${tree}:${folder}`, `${base}:${folder}`]);
@@ -34,9 +40,11 @@ export async function refuseEmbedded({ gitDir, base, tree, changes, signal }: Em
     const [now, before] = [contents[index * 2], contents[index * 2 + 1]].map((raw) => isRepository(raw, idBytes));
     if (now !== true) return;
     const shown = folder === '' ? undefined : folder;
-    if (before !== true) throw violation(shown, 'git takes a folder with HEAD, objects and refs for a repository');
-    const order = present.find((each) => each.folder === folder && ORDERS.has(foldName(each.name)));
-    if (order !== undefined) throw violation(order.path, 'it gives orders to the git repository in that folder');
+    if (before !== true)
+      throw policyViolation(shown, 'git treats a folder with HEAD, objects and refs as a repository');
+    const order = present.find((each) => each.folder === folder && CONTROL_FILES.has(foldName(each.name)));
+    if (order !== undefined)
+      throw policyViolation(order.path, 'it changes how git behaves in the repository in that folder');
   });
 }
 
@@ -50,7 +58,7 @@ interface Place {
 function placesIn(path: string): Place[] {
   const names = path.split('/');
   const places = names.map((name, index) => ({ path, folder: names.slice(0, index).join('/'), name }));
-  return places.filter(({ name }) => PARTS.has(foldName(name)) || ORDERS.has(foldName(name)));
+  return places.filter(({ name }) => REPOSITORY_FILES.has(foldName(name)) || CONTROL_FILES.has(foldName(name)));
 }
 
 function isRepository(tree: Buffer | undefined, idBytes: number): boolean {
@@ -58,6 +66,6 @@ function isRepository(tree: Buffer | undefined, idBytes: number): boolean {
   const has = (part: string) => entries.some(({ name }) => name === part);
   if (!entries.some(({ mode, name }) => name === 'head' && mode !== FOLDER)) return false;
   const parts = ['objects', 'refs', 'config'].filter(has);
-  // Two of three: an empty folder that git does not track may make up for the third.
+  // Two of three are enough: the third may be an empty folder, which git does not track.
   return parts.length > 1 || has('commondir');
 }

@@ -1,4 +1,4 @@
-/** Caps on what one attempt may bring back. */
+/** Limits on the result of one attempt. */
 export interface ImportLimits {
   packBytes: number;
   /** Changed files. */
@@ -6,7 +6,7 @@ export interface ImportLimits {
   fileBytes: number;
   /** All changed files together. */
   totalBytes: number;
-  /** For each step that works on hostile data. */
+  /** For each step that processes hostile data. */
   timeMs: number;
 }
 

@@ -1,7 +1,8 @@
 import { gitStream } from '../process/git.ts';
-import { violation } from '../violation.ts';
+import { policyViolation } from './policy-violation.ts';
+import { defined } from '../../lib/guards.ts';
 
-/** Looks at one blob that comes in pieces. */
+/** Scans one blob that arrives in chunks. */
 export interface BlobScan<T> {
   push(chunk: Buffer): void;
   end(): T;
@@ -14,8 +15,8 @@ export interface ScanRequest {
 }
 
 /**
- * What a scan finds in each of these blobs, by id. One process for all, however large they are together: contents pass
- * by and are not kept. Throws POLICY_VIOLATION when one is missing.
+ * Scans blobs and returns the results by id. Uses one git process, and streams the contents instead of keeping them.
+ * Throws POLICY_VIOLATION when a blob is missing.
  */
 export async function scanBlobs<T>(
   { gitDir, timeoutMs, signal }: ScanRequest,
@@ -25,11 +26,11 @@ export async function scanBlobs<T>(
   const found = new Map<string, T>();
   if (ids.length === 0) return found;
   const input = `${ids.join('\n')}\n`;
-  const options = { gitDir, input, timeoutMs, ...(signal === undefined ? {} : { signal }) };
+  const options = { gitDir, input, timeoutMs, ...defined({ signal }) };
   const objects = await gitStream(['cat-file', '--batch'], options);
   objects.done.catch(() => undefined);
   let head = '';
-  /** Bytes of the contents that are still to come; undefined while a header is read. */
+  /** Remaining bytes of the contents; undefined while a header is read. */
   let left: number | undefined;
   let scan = open();
   for await (const chunk of objects.stdout) {
@@ -41,7 +42,7 @@ export async function scanBlobs<T>(
         rest = end < 0 ? rest.subarray(rest.length) : rest.subarray(end + 1);
         if (end < 0) continue;
         left = Number(head.split(' ')[2]);
-        if (Number.isNaN(left)) throw violation(undefined, 'its contents are missing');
+        if (Number.isNaN(left)) throw policyViolation(undefined, 'its contents are missing');
         continue;
       }
       const contents = rest.subarray(0, left);
@@ -49,7 +50,7 @@ export async function scanBlobs<T>(
       left -= contents.length;
       rest = rest.subarray(contents.length);
       if (left > 0 || rest.length === 0) continue;
-      // The line end behind the contents.
+      // Skip the newline after the contents.
       rest = rest.subarray(1);
       found.set(head.split(' ')[0] ?? '', scan.end());
       [head, left, scan] = ['', undefined, open()];

@@ -4,40 +4,39 @@ import type { Masker } from '../../lib/secrets/masker.ts';
 import type { Found } from '../../lib/secrets/search.ts';
 import { scanBlobs, type BlobScan, type ScanRequest } from './scan-blobs.ts';
 import { ABSENT, type RawChange } from '../objects/tree-diff.ts';
-import { violation } from '../violation.ts';
+import { policyViolation } from './policy-violation.ts';
 
-/** A path to which a change adds what looks like a secret. */
+/** A path with added text that looks like a secret. */
 export interface Suspect {
   path: string;
-  /** What it looks like, for people; each once. */
+  /** Distinct names of the kinds of secrets, for display. */
   names: string[];
 }
 
-/** What changes add that a person should know. */
+/** Findings in added content that are shown to a person. */
 export interface Additions {
   suspects: Suspect[];
   /** Hidden characters in text files. */
   hidden: HiddenPlaces | undefined;
 }
 
-export interface ChangeSearch extends ScanRequest {
-  /** Where both the old and the new contents are. */
+export interface ChangeScan extends ScanRequest {
+  /** Contains both the old and the new contents. */
   gitDir: string;
   changes: RawChange[];
   masker: Pick<Masker, 'scan'>;
-  /** Is told the path that holds a known secret, before the refusal, which does not name it. */
+  /** Called with the path that contains a known secret; the error that follows does not name it. */
   onSecret?: ((path: string) => Promise<void>) | undefined;
 }
 
 /**
- * Looks through everything that changes add: names, links and whole contents. What was in a file before does not count.
- * Throws POLICY_VIOLATION for a secret that is known, and answers with what only looks like one, and with what people
- * do not see.
+ * Scans everything that changes add: names, links and contents. Text that a file already contained does not count.
+ * Returns what looks like a secret, and hidden characters. Throws POLICY_VIOLATION for a known secret.
  */
-export async function searchChanges(search: ChangeSearch): Promise<Additions> {
+export async function scanChanges(search: ChangeScan): Promise<Additions> {
   const { changes, masker } = search;
   const present = changes.filter(({ newMode }) => newMode !== ABSENT);
-  for (const { path } of present) if (scanText(masker, path).some(isKnown)) await refuseSecret(search, path);
+  for (const { path } of present) if (scanText(masker, path).some(isKnown)) await rejectSecret(search, path);
   const found = await scan(
     search,
     present.map(({ newId }) => newId),
@@ -53,7 +52,7 @@ interface Seen {
 
 type SeenBlobs = Map<string, Seen>;
 
-async function findSuspects(search: ChangeSearch, present: RawChange[], found: SeenBlobs): Promise<Suspect[]> {
+async function findSuspects(search: ChangeScan, present: RawChange[], found: SeenBlobs): Promise<Suspect[]> {
   const touched = present.filter(({ newId }) => (found.get(newId)?.secrets ?? []).length > 0);
   const old = await scan(
     search,
@@ -63,22 +62,22 @@ async function findSuspects(search: ChangeSearch, present: RawChange[], found: S
   for (const { path, newId, oldId } of touched) {
     const known = new Set(old.get(oldId)?.secrets.map(({ id }) => id));
     const added = (found.get(newId)?.secrets ?? []).filter(({ id }) => !known.has(id));
-    if (added.some(isKnown)) await refuseSecret(search, path);
+    if (added.some(isKnown)) await rejectSecret(search, path);
     if (added.length > 0) suspects.push({ path, names: [...new Set(added.map(({ name }) => name))] });
   }
   return suspects;
 }
 
-/** A line that one of the changed files had before is not new, whichever file it is in now. */
+/** Lines that any of the changed files contained before are not new, even in another file. */
 async function findHidden(
-  search: ChangeSearch,
+  search: ChangeScan,
   present: RawChange[],
   found: SeenBlobs,
 ): Promise<HiddenPlaces | undefined> {
   const touched = present.filter(({ newId }) => (found.get(newId)?.hidden ?? []).length > 0);
   if (touched.length === 0) return undefined;
   const ids = search.changes.filter(hasOld).map(({ oldId }) => oldId);
-  const budget = { characters: MOST_HIDDEN };
+  const budget = { characters: MAX_HIDDEN };
   const old = await scanBlobs(search, [...new Set(ids)], () => openHiddenScan(budget));
   const before = new Set([...old.values()].flatMap((lines) => lines.map(({ digest }) => digest)));
   before.delete('');
@@ -95,31 +94,31 @@ function hasOld({ oldMode }: RawChange): boolean {
 
 const SUBMODULE = '160000';
 
-/** The agent is told no more than that there is one: else it could try a dictionary, and read off which word it is. */
-async function refuseSecret({ onSecret }: ChangeSearch, path: string): Promise<never> {
+/** The message does not say which secret or where: otherwise an agent could find it out by trying a dictionary. */
+async function rejectSecret({ onSecret }: ChangeScan, path: string): Promise<never> {
   await onSecret?.(path);
-  throw violation(undefined, 'it holds a secret of the machine that halo runs on');
+  throw policyViolation(undefined, 'it contains a secret of the machine that halo runs on');
 }
 
 function isKnown({ kind }: Found): boolean {
   return kind === 'known';
 }
 
-function scanText(masker: ChangeSearch['masker'], text: string): Found[] {
+function scanText(masker: ChangeScan['masker'], text: string): Found[] {
   const scanning = masker.scan();
   scanning.push(Buffer.from(text));
   return scanning.end();
 }
 
-function scan(search: ChangeSearch, ids: string[]): Promise<SeenBlobs> {
-  const budget: HiddenBudget = { characters: MOST_HIDDEN };
+function scan(search: ChangeScan, ids: string[]): Promise<SeenBlobs> {
+  const budget: HiddenBudget = { characters: MAX_HIDDEN };
   return scanBlobs(search, [...new Set(ids)], () => openBoth(search.masker, budget));
 }
 
-/** More hidden characters of a story are not counted. */
-const MOST_HIDDEN = 1_000_000;
+/** Hidden characters beyond this number are not counted. */
+const MAX_HIDDEN = 1_000_000;
 
-function openBoth(masker: ChangeSearch['masker'], budget: HiddenBudget): BlobScan<Seen> {
+function openBoth(masker: ChangeScan['masker'], budget: HiddenBudget): BlobScan<Seen> {
   const secrets = masker.scan();
   const hidden = openHiddenScan(budget);
   return {

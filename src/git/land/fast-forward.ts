@@ -2,13 +2,15 @@ import { join } from 'node:path';
 import { readdir } from 'node:fs/promises';
 import { HaloError } from '../../core/failure/errors.ts';
 import { syncCheckout, syncRef } from '../repository/sync-repository.ts';
-import { git, lastWords, tryGit } from '../process/git.ts';
+import { HALO_IDENTITY } from '../process/environment.ts';
+import { git, tryGit } from '../process/git.ts';
+import { lastErrorLine } from '../process/output.ts';
 import { readRef } from './land-commit.ts';
 import { filtersBetween, replaceLocalPrograms } from '../repository/local-programs.ts';
 import { assertObjectId } from '../process/object-id.ts';
-import { asksForLogin, remoteOptions } from '../process/remote-access.ts';
+import { findLoginHint, remoteOptions } from '../process/remote-access.ts';
 import { isAncestor } from '../repository/unmerged-runs.ts';
-import { listWorktrees, rebasedRef, unfinishedWork } from '../repository/worktrees.ts';
+import { listWorktrees, findRebasedRef, findUnfinishedOperation } from '../repository/worktrees.ts';
 
 export interface FastForwardRequest {
   /** The user's checkout, or the bare repository. */
@@ -17,31 +19,31 @@ export interface FastForwardRequest {
   gitDir: string;
   /** Short name; undefined when HEAD is detached: always refused. */
   branch: string | undefined;
-  /** When given, the branch must still be there. */
+  /** If given, the branch must still point to it. */
   from?: string;
   to: string;
-  /** Files and folders, relative to the top, that may have changes; git still refuses to overwrite them. */
+  /** Files and folders, relative to the root, that may have changes; git still refuses to overwrite them. */
   except?: readonly string[];
-  /** How people call `to`, for messages: `halo/<runId>`. Default the commit id. */
+  /** Name of `to` in messages, such as `halo/<runId>`; default: the commit id. */
   name?: string;
 }
 
-export interface FastForwarded {
+export interface FastForwardResult {
   branch: string;
   from: string;
   to: string;
 }
 
 /**
- * Moves a branch forward to `to`, and the checkout that has it with it; never merges, never overwrites.
- * A branch that contains `to` already is left alone. Throws LAND_REFUSED with the reason and the way out.
+ * Fast-forwards a branch to `to`, and the worktree where it is checked out. Never merges and never overwrites. Does
+ * nothing if the branch already contains `to`. Throws LAND_REFUSED with the reason and a hint.
  */
-export async function fastForward(request: FastForwardRequest): Promise<FastForwarded> {
+export async function fastForward(request: FastForwardRequest): Promise<FastForwardResult> {
   const { root, gitDir, branch, to } = request;
   const name = request.name ?? to;
   assertObjectId(to, 'The commit to land');
   if (branch === undefined) {
-    throw refusal(
+    throw landRefused(
       `${root} has no branch checked out (detached HEAD).`,
       `Run: git switch <branch> && git merge --ff-only ${name}`,
     );
@@ -49,43 +51,42 @@ export async function fastForward(request: FastForwardRequest): Promise<FastForw
   const ref = `refs/heads/${branch}`;
   const tip = await readRef(gitDir, ref);
   if (tip === undefined)
-    throw refusal(`The branch ${branch} does not exist in ${gitDir}.`, 'Name a branch that exists.');
+    throw landRefused(`The branch ${branch} does not exist in ${gitDir}.`, 'Use an existing branch.');
   if (tip === to || (await isAncestor(gitDir, to, tip))) return { branch, from: tip, to: tip };
   if ((request.from !== undefined && request.from !== tip) || !(await isAncestor(gitDir, tip, to))) {
-    throw refusal(
+    throw landRefused(
       `The branch ${branch} has commits that ${name} does not have.`,
       `Merge or rebase by hand: git merge ${name}`,
     );
   }
-  await refuseWhileRebasing(gitDir, branch);
+  await assertNotRebasing(gitDir, branch);
   const checkout = (await listWorktrees(gitDir)).find((worktree) => worktree.branch === ref);
   if (checkout === undefined) await moveRef(gitDir, { ref, from: tip, to });
   else {
-    await mergeInto(checkout.path, { from: tip, to, name, except: request.except ?? [] });
+    await mergeIntoCheckout(checkout.path, { from: tip, to, name, except: request.except ?? [] });
     await syncCheckout(checkout.path, { gitDir, from: tip, to });
   }
   await syncRef(gitDir, ref);
   return { branch, from: tip, to };
 }
 
-/** A rebase detaches HEAD, but moves its branch at the end: it would undo what is landed now. */
-async function refuseWhileRebasing(gitDir: string, branch: string): Promise<void> {
+/** A rebase detaches HEAD and moves its branch at the end, which would undo the landing. */
+async function assertNotRebasing(gitDir: string, branch: string): Promise<void> {
   const linked = await readdir(join(gitDir, 'worktrees')).catch(() => []);
   for (const dir of [gitDir, ...linked.map((name) => join(gitDir, 'worktrees', name))]) {
-    if ((await rebasedRef(dir)) !== `refs/heads/${branch}`) continue;
-    throw refusal(
-      `A rebase of ${branch} is under way.`,
-      'Finish it (git rebase --continue) or give it up (--abort), then land.',
+    if ((await findRebasedRef(dir)) !== `refs/heads/${branch}`) continue;
+    throw landRefused(
+      `A rebase of ${branch} is in progress.`,
+      'Run `git rebase --continue` or `git rebase --abort`, then `halo land`.',
     );
   }
 }
 
 async function moveRef(gitDir: string, { ref, from, to }: { ref: string; from: string; to: string }): Promise<void> {
   const args = ['update-ref', '--no-deref', '-m', 'halo land: fast-forward', ref, to, from];
-  const env = { GIT_COMMITTER_NAME: 'halo', GIT_COMMITTER_EMAIL: 'halo@localhost' };
-  const moved = await tryGit(args, { gitDir, env, durable: true });
+  const moved = await tryGit(args, { gitDir, env: HALO_IDENTITY, durable: true });
   if (moved.exitCode === 0) return;
-  throw refusal(`${ref} could not be moved: ${lastWords(moved.stderr) ?? 'git gave no reason'}`, 'Try again.');
+  throw landRefused(`${ref} could not be moved: ${lastErrorLine(moved.stderr) ?? 'git gave no reason'}`, 'Try again.');
 }
 
 interface MergeIn {
@@ -95,13 +96,13 @@ interface MergeIn {
   except: readonly string[];
 }
 
-/** In the user's own checkout, with their config (line endings, LFS), but without hooks and programs of the repository's. */
-async function mergeInto(path: string, { from, to, name, except }: MergeIn): Promise<void> {
+/** Merges in the user's checkout with their configuration (line endings, LFS), but without hooks and programs of the repository. */
+async function mergeIntoCheckout(path: string, { from, to, name, except }: MergeIn): Promise<void> {
   const { settings, filters } = await replaceLocalPrograms({ cwd: path });
   const at = { cwd: path, trust: 'operator' as const, settings };
-  const unfinished = await unfinishedWork(path);
+  const unfinished = await findUnfinishedOperation(path);
   if (unfinished !== undefined)
-    throw refusal(`${path} is in the middle of ${unfinished}.`, 'Finish it or abort it, then land.');
+    throw landRefused(`${path} is in the middle of ${unfinished}.`, 'Finish or abort it, then run `halo land`.');
   const status = ['status', '--porcelain=v1', '-z', '--no-renames', '--untracked-files=no', '--ignore-submodules=all'];
   const not = except.map((file) => `:(top,exclude,literal)${file}`);
   const dirty = (await git([...status, '--', ':(top)', ...not], at)).stdout
@@ -110,47 +111,53 @@ async function mergeInto(path: string, { from, to, name, except }: MergeIn): Pro
     .filter((entry) => entry !== '');
   if (dirty.length > 0) {
     const some = dirty.slice(0, 3).map((entry) => entry.slice(3));
-    throw refusal(
+    throw landRefused(
       `${path} has uncommitted changes: ${some.join(', ')}${dirty.length > 3 ? ` and ${dirty.length - 3} more` : ''}.`,
-      'Commit or stash them, then land.',
+      'Commit or stash them, then run `halo land`.',
     );
   }
   const needed = await filtersBetween(path, { from, to, filters });
   if (needed.length > 0) {
-    throw refusal(
-      `Files of ${name} may need the filter ${needed.slice(0, 3).join(', ')}, which the git configuration of ${path} names: halo starts no program from there.`,
+    throw landRefused(
+      `Files of ${name} may need the filter ${needed.slice(0, 3).join(', ')}, which the git configuration of ${path} names: halo runs no program named there.`,
       `If you trust it, merge by hand: git merge --ff-only ${name}`,
     );
   }
-  // What git ignores is the user's as well, such as local settings.
+  // Ignored files belong to the user as well, for example local settings.
   const merge = ['merge', '--ff-only', '--no-overwrite-ignore', '--quiet', '--no-autostash', '--no-stat', to];
   const merged = await tryGit(merge, { ...at, durable: true });
   if (merged.exitCode === 0) return;
   const inTheWay = [...merged.stderr.matchAll(/^\t(.+)$/gm)].map((match) => match[1] ?? '');
   if (inTheWay.length > 0) {
-    throw refusal(
+    throw landRefused(
       `Files in ${path} would be overwritten: ${inTheWay.slice(0, 3).join(', ')}.`,
-      'Move them away, then land.',
+      'Move them away, then run `halo land`.',
     );
   }
-  throw refusal(
-    `git merge --ff-only failed in ${path}: ${lastWords(merged.stderr) ?? 'no reason given'}`,
-    'Mend that, then land.',
+  throw landRefused(
+    `git merge --ff-only failed in ${path}: ${lastErrorLine(merged.stderr) ?? 'no reason given'}`,
+    'Fix this, then run `halo land`.',
   );
 }
 
 export interface PushRequest {
   mirrorDir: string;
   url: string;
-  /** Short name of the branch at the other side. */
+  /** Short name of the branch in the remote repository. */
   branch: string;
   commit: string;
-  /** What a person can do where it is refused, a sentence. */
-  otherwise: string;
+  /** What the user can do if the push is rejected, as a sentence. */
+  alternative: string;
 }
 
-/** Makes a branch of a repository behind an address, or moves it forward, as the operator. Throws LAND_REFUSED. */
-export async function pushFastForward({ mirrorDir, url, branch, commit, otherwise }: PushRequest): Promise<void> {
+/** Creates or fast-forwards a branch of a remote repository, as the operator. Throws LAND_REFUSED. */
+export async function pushFastForward({
+  mirrorDir,
+  url,
+  branch,
+  commit,
+  alternative: otherwise,
+}: PushRequest): Promise<void> {
   assertObjectId(commit, 'The commit to land');
   const args = [
     'push',
@@ -165,16 +172,16 @@ export async function pushFastForward({ mirrorDir, url, branch, commit, otherwis
   if (pushed.exitCode === 0) return;
   const moved = /non-fast-forward|fetch first|\[rejected\]/.test(pushed.stderr);
   if (moved)
-    throw refusal(
+    throw landRefused(
       `The branch ${branch} at ${url} has commits that this run does not have.`,
       `Submit the PRD again to start from them. ${otherwise}`,
     );
-  throw refusal(
-    `Cannot push to ${branch} at ${url}: ${lastWords(pushed.stderr) ?? 'git gave no reason'}`,
-    `${asksForLogin(pushed.stderr) ?? 'Check that you may push there.'} ${otherwise}`,
+  throw landRefused(
+    `Cannot push to ${branch} at ${url}: ${lastErrorLine(pushed.stderr) ?? 'git gave no reason'}`,
+    `${findLoginHint(pushed.stderr) ?? 'Check that you may push there.'} ${otherwise}`,
   );
 }
 
-function refusal(message: string, hint: string): HaloError {
+function landRefused(message: string, hint: string): HaloError {
   return new HaloError('LAND_REFUSED', message, { hint });
 }

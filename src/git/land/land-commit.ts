@@ -1,12 +1,13 @@
 import { HaloError } from '../../core/failure/errors.ts';
-import { reach } from '../../lib/failpoint.ts';
-import { MESSAGES, readTrailers, STORY_KEY, trailerValue } from '../commit/commit-message.ts';
+import { failpoint } from '../../lib/failpoint.ts';
+import { MESSAGE_LOG_ARGS, readTrailers, STORY_KEY_TRAILER, trailerValue } from '../commit/commit-message.ts';
 import { syncRef } from '../repository/sync-repository.ts';
+import { HALO_IDENTITY } from '../process/environment.ts';
 import { git, tryGit } from '../process/git.ts';
 import { assertObjectId, zeroId } from '../process/object-id.ts';
-import { refuseBlockedBranches } from '../run-branch.ts';
+import { assertRunBranchesAllowed } from '../repository/run-branch.ts';
 import { sendCommit } from '../mirror/send-commit.ts';
-import { splitZero } from '../split-zero.ts';
+import { splitNul } from '../process/output.ts';
 import { listWorktrees } from '../repository/worktrees.ts';
 
 export interface LandRequest {
@@ -18,16 +19,16 @@ export interface LandRequest {
   ref: string;
   /** From `makeCommit`. */
   commit: string;
-  /** What `ref` points to now; undefined when it must not exist yet. */
+  /** The commit that `ref` must point to; undefined when it must not exist yet. */
   expected: string | undefined;
 }
 
 /**
- * The slow part of landing: the objects are there afterwards, durably, and no ref has moved. Doing either part again is
- * harmless. Answers with what is to be called when the ref has moved, or will not: until then git keeps the objects,
- * although nothing names them. Throws CONFLICT when the ref is checked out.
+ * The slow part of landing: stores the objects durably and moves no ref. Both parts are safe to repeat. Returns a function
+ * to call once the ref was moved or will not be: until then git keeps the unreferenced objects. Throws CONFLICT when the
+ * ref is checked out.
  */
-export async function bringCommit({
+export async function transferCommit({
   candidateDir,
   ref,
   commit,
@@ -35,11 +36,11 @@ export async function bringCommit({
   mirrorDir,
 }: Omit<LandRequest, 'expected'>): Promise<() => Promise<void>> {
   assertObjectId(commit, 'The commit');
-  await reach('objects.before');
-  await refuseCheckedOut(hostGitDir, ref);
+  await failpoint('objects.before');
+  await assertNotCheckedOut(hostGitDir, ref);
   const release = await sendCommit({ from: candidateDir, stores: [hostGitDir, mirrorDir], commit, keepIn: hostGitDir });
   try {
-    await reach('objects.after');
+    await failpoint('objects.after');
     return release;
   } catch (error) {
     await release();
@@ -48,8 +49,8 @@ export async function bringCommit({
 }
 
 /**
- * The quick part: compare-and-swap of `ref` to a commit whose objects are there; it has moved for good when this
- * resolves. Throws CONFLICT when it moved otherwise, and LAND_REFUSED when a branch stands in its way.
+ * The quick part: moves `ref` by compare-and-swap to a commit whose objects are stored. The move is durable when this
+ * resolves. Throws CONFLICT when someone else moved it, and LAND_REFUSED when a branch name blocks it.
  */
 export async function moveBranch(request: Omit<LandRequest, 'candidateDir'>): Promise<void> {
   const { ref, commit, expected } = request;
@@ -57,17 +58,17 @@ export async function moveBranch(request: Omit<LandRequest, 'candidateDir'>): Pr
   if (expected !== undefined) assertObjectId(expected, 'The expected commit');
   if (!REF.test(ref)) throw new HaloError('INTERNAL', 'The ref is not one that halo may move.');
   const { hostGitDir, mirrorDir } = request;
-  await reach('ref.before');
+  await failpoint('ref.before');
   await swapRef({ gitDir: hostGitDir, ref, commit, expected });
-  await reach('ref.after');
-  // The mirror follows, also where a worker that died between the two has left it behind.
+  await failpoint('ref.after');
+  // Also updates a mirror that a worker left behind when it died between the two steps.
   if (mirrorDir !== hostGitDir) await setRef(mirrorDir, ref, commit);
-  await reach('mirror.after');
+  await failpoint('mirror.after');
 }
 
 const REF = /^refs\/heads\/halo\/[A-Za-z0-9][A-Za-z0-9_-]*$/;
 
-async function refuseCheckedOut(gitDir: string, ref: string): Promise<void> {
+async function assertNotCheckedOut(gitDir: string, ref: string): Promise<void> {
   const holder = (await listWorktrees(gitDir)).find((worktree) => worktree.branch === ref);
   if (holder === undefined) return;
   const branch = ref.replace('refs/heads/', '');
@@ -94,16 +95,15 @@ async function swapRef(swap: Swap): Promise<void> {
 
 async function compareAndSwap({ gitDir, ref, commit, expected }: Swap): Promise<void> {
   const args = ['update-ref', '--no-deref', '--create-reflog', '-m', 'halo: story landed'];
-  const env = { GIT_COMMITTER_NAME: 'halo', GIT_COMMITTER_EMAIL: 'halo@localhost' };
   const swap = [...args, ref, commit, expected ?? zeroId(commit)];
-  const options = { gitDir, env, durable: true };
+  const options = { gitDir, env: HALO_IDENTITY, durable: true };
   const moved = await tryGit(swap, options);
   if (moved.exitCode === 0) return;
   const now = await readRef(gitDir, ref);
   if (now === commit) return;
   if (now === expected) {
-    await refuseBlockedBranches(gitDir);
-    await git(swap, options); // not stale: a lock or the disk; git says which
+    await assertRunBranchesAllowed(gitDir);
+    await git(swap, options); // not stale: a lock or the disk; this throws git's error
   } else {
     const branch = ref.replace('refs/heads/', '');
     const was = expected?.slice(0, 12) ?? 'absent';
@@ -111,19 +111,19 @@ async function compareAndSwap({ gitDir, ref, commit, expected }: Swap): Promise<
       'CONFLICT',
       `The branch ${branch} moved in ${gitDir}: expected ${was}, found ${now?.slice(0, 12) ?? 'nothing'}.`,
       {
-        hint: 'Somebody else wrote to it. Nothing was overwritten.',
+        hint: 'Check which other process wrote to it. Nothing was overwritten.',
       },
     );
   }
 }
 
-/** Points a ref of halo's own at a commit, for good. */
+/** Points one of halo's own refs at a commit, durably. */
 export async function setRef(gitDir: string, ref: string, commit: string): Promise<void> {
   await git(['update-ref', '--no-deref', ref, commit], { gitDir, durable: true });
   await syncRef(gitDir, ref);
 }
 
-/** The commit a ref points to, or undefined. */
+/** Returns the commit that a ref points to, or undefined. */
 export async function readRef(gitDir: string, ref: string): Promise<string | undefined> {
   const args = ['rev-parse', '--quiet', '--verify', '--end-of-options', `${ref}^{commit}`];
   const found = await git(args, { gitDir, ok: [0, 1] });
@@ -142,28 +142,28 @@ export interface LandedQuery {
   base: string;
   runId: string;
   story: LandedStory;
-  /** The other stories of the run, with the commits that are known to be theirs. */
+  /** The other stories of the run, with their landed commits where known. */
   others: readonly (LandedStory & { commit?: string })[];
 }
 
 /**
- * The commit that landed a story of a run, told by its trailers; undefined when there is none. An older halo named
- * stories by their ids alone: such a commit counts where no other story of the run has an id that reads the same.
+ * Finds the landed commit of a story by its trailers; undefined when there is none. Older versions of halo wrote only the
+ * story id: such a commit counts if no other story of the run has an id with the same trailer value.
  */
-export async function findLanded(query: LandedQuery): Promise<string | undefined> {
+export async function findLandedCommit(query: LandedQuery): Promise<string | undefined> {
   const { hostGitDir, ref, base, runId, story, others } = query;
   assertObjectId(base, 'The base commit');
   const tip = await readRef(hostGitDir, ref);
   if (tip === undefined) return undefined;
-  const log = await git(['log', ...MESSAGES, `${base}..${tip}`], { gitDir: hostGitDir });
+  const log = await git(['log', ...MESSAGE_LOG_ARGS, `${base}..${tip}`], { gitDir: hostGitDir });
   const taken = others.map(({ commit }) => commit);
   const isAlone = others.every(({ id }) => trailerValue(id) !== trailerValue(story.id));
-  return splitZero(log.stdout)
+  return splitNul(log.stdout)
     .map((entry) => ({ commit: entry.slice(0, tip.length), trailers: readTrailers(entry.slice(tip.length + 1)) }))
     .filter(({ commit }) => !taken.includes(commit))
     .find(({ trailers }) => {
       if (trailers.get('Halo-Run') !== trailerValue(runId)) return false;
-      const key = trailers.get(STORY_KEY);
+      const key = trailers.get(STORY_KEY_TRAILER);
       return key === undefined ? isAlone && trailers.get('Halo-Story') === trailerValue(story.id) : key === story.key;
     })?.commit;
 }

@@ -1,71 +1,67 @@
 import { createHash } from 'node:crypto';
 import { copyFile, link, mkdir, mkdtemp, open, readdir, rename, rm, stat, utimes } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { syncPath } from '../../lib/atomic-write.ts';
-import { markProcess } from '../../lib/process-identity.ts';
-import { makeBareRepo } from '../repository/init-repo.ts';
+import { syncPath } from '../../lib/fs.ts';
+import { processMark } from '../../lib/process-identity.ts';
+import { initBareRepo } from '../repository/init-repo.ts';
 import { git, gitText } from '../process/git.ts';
-import { mirrorShape } from './mirror.ts';
+import { readMirrorFormat } from './mirror.ts';
 import { assertObjectId } from '../process/object-id.ts';
+import { retry } from '../../lib/async.ts';
 
 /** Each landed story adds a pack to the view of the next one; git searches all packs of a repository. */
 const MAX_PACKS = 20;
-/** Views kept per repository, the least recently used are removed first. Attempts have links of their own. */
+/** Views kept per repository; the least recently used are removed first. Attempts have their own links. */
 const MAX_VIEWS = 32;
-/** How far back in history a view is looked for that the next one can build on. */
+/** How many ancestors are searched for a view that the new one can extend. */
 const MAX_ANCESTORS = 1_000;
 const VIEW = /^([0-9a-f]{40}|[0-9a-f]{64})(-[0-9a-f]{16})?$/;
-/** All history of a large repository may have to be packed. */
+/** Packing the whole history of a large repository may be necessary. */
 const PACK_MS = 3_600_000;
 
 /**
- * Makes an empty bare repository `dir` with the object format and shallow boundary of a mirror. Sandboxes mount it in
- * place of the mirror, which also holds what other runs landed and other branches.
+ * Creates an empty bare repository `dir` with the object format and shallow boundary of a mirror. Sandboxes mount it
+ * instead of the mirror, which also contains other branches and the commits of other runs.
  */
-export async function makeView(dir: string, mirrorDir: string): Promise<void> {
-  await makeBareRepo(dir, await mirrorShape(mirrorDir));
+export async function createView(dir: string, mirrorDir: string): Promise<void> {
+  await initBareRepo(dir, await readMirrorFormat(mirrorDir));
 }
 
 /**
- * Adds to the view `dir` what `commit` reaches, and nothing else, as hard links to packs. Sandboxes that have the view
- * mounted see them. Throws GIT_FAILED when the mirror does not have the commit.
+ * Adds exactly the objects reachable from `commit` to the view `dir`, as hard links to packs. Sandboxes that have mounted
+ * the view see them. Throws GIT_FAILED when the mirror does not have the commit.
  */
 export async function addToView(
   dir: string,
   { mirrorDir, commit }: { mirrorDir: string; commit: string },
 ): Promise<void> {
   assertObjectId(commit, 'The commit of a view');
-  for (let tries = 1; ; tries += 1) {
-    try {
-      await linkPacks(await findOrBuildPacks(mirrorDir, commit), join(dir, 'objects', 'pack'));
-      return;
-    } catch (error) {
-      // Another process may just have removed it as the least recently used.
-      if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || tries === 3) throw error;
-    }
-  }
+  const link = async () => linkPacks(await ensurePacks(mirrorDir, commit), join(dir, 'objects', 'pack'));
+  // Another process may have removed it as the least recently used.
+  const isRetryable = (error: unknown) => (error as NodeJS.ErrnoException).code === 'ENOENT';
+  await retry(link, { delaysMs: [0, 0], isRetryable });
 }
 
-/** Views are derived from the mirror: after it was damaged, they are built again. */
+/** Removes all views of a mirror. They are derived data and are rebuilt on demand, for example after damage. */
 export async function removeViews(mirrorDir: string): Promise<void> {
   await rm(viewsOf(mirrorDir), { recursive: true, force: true });
 }
 
-/** `<repos>/<mirror>/views/<commit>[-<shallow boundary>]`: a folder of packs with what the commit reaches. */
+/** `<repos>/<mirror>/views/<commit>[-<shallow boundary>]`: a folder of packs with the objects reachable from the commit. */
 function viewsOf(mirrorDir: string): string {
   return join(dirname(mirrorDir), 'views');
 }
 
-async function findOrBuildPacks(mirrorDir: string, commit: string): Promise<string> {
+async function ensurePacks(mirrorDir: string, commit: string): Promise<string> {
   const views = viewsOf(mirrorDir);
-  const { shallow } = await mirrorShape(mirrorDir);
+  const { shallow } = await readMirrorFormat(mirrorDir);
   const boundary = shallow === undefined ? '' : `-${createHash('sha256').update(shallow).digest('hex').slice(0, 16)}`;
   const dir = join(views, `${commit}${boundary}`);
   const now = new Date();
-  if (await utimes(dir, now, now).then(() => true, isMissing)) return dir;
+  if (await utimes(dir, now, now).then(() => true, falseIfMissing)) return dir;
   await mkdir(views, { recursive: true });
   const names = (await readdir(views)).filter((name) => VIEW.test(name));
-  const aside = await mkdtemp(`${dir}.new-${markProcess()}-`);
+  const aside = await mkdtemp(`${dir}.new-${processMark()}-`);
   try {
     const known = names.map((name) => VIEW.exec(name) ?? []).filter(([, , end = '']) => end === boundary);
     const ancestor = await findAncestor(mirrorDir, commit, new Set(known.map(([, id]) => id)));
@@ -78,7 +74,7 @@ async function findOrBuildPacks(mirrorDir: string, commit: string): Promise<stri
     }
     await syncPath(aside);
     await rename(aside, dir).catch((error: NodeJS.ErrnoException) => {
-      // Another process was quicker; what it made is the same.
+      // Another process created the same view first.
       if (error.code !== 'ENOTEMPTY' && error.code !== 'EEXIST') throw error;
     });
   } finally {
@@ -88,7 +84,7 @@ async function findOrBuildPacks(mirrorDir: string, commit: string): Promise<stri
   return dir;
 }
 
-/** The nearest commit below this one that has a view. */
+/** Finds the nearest ancestor of a commit that has a view. */
 async function findAncestor(
   mirrorDir: string,
   commit: string,
@@ -99,7 +95,7 @@ async function findAncestor(
   return listed.split('\n').find((id) => known.has(id));
 }
 
-/** Links the packs of a mirror that holds what a commit reaches and nothing else, as a new one does; else links none. */
+/** Links all packs of a mirror if they contain exactly the objects reachable from the commit, as in a new mirror. Returns whether it did. */
 async function linkWhole(mirrorDir: string, to: string, commit: string): Promise<boolean> {
   await linkPacks(join(mirrorDir, 'objects', 'pack'), to);
   const names = await readdir(to);
@@ -114,7 +110,7 @@ async function linkWhole(mirrorDir: string, to: string, commit: string): Promise
   return false;
 }
 
-/** From the fan-out table of a pack index of version 2: https://git-scm.com/docs/gitformat-pack */
+/** Reads the fan-out table of a pack index of version 2: https://git-scm.com/docs/gitformat-pack */
 async function countObjects(index: string): Promise<number> {
   const file = await open(index, 'r');
   try {
@@ -130,7 +126,7 @@ async function pack(mirrorDir: string, dir: string, wanted: readonly string[]): 
   await git(args, { gitDir: mirrorDir, input: `${wanted.join('\n')}\n`, timeoutMs: PACK_MS, durable: true });
 }
 
-/** Indexes last: with its index, git takes a pack for complete. */
+/** Links indexes last: git considers a pack complete once it has an index. */
 async function linkPacks(from: string, to: string): Promise<void> {
   const names = (await readdir(from)).filter((name) => /^pack-[0-9a-f]{40,64}\.(?:pack|idx)$/.test(name));
   for (const name of names.sort().reverse()) {
@@ -150,7 +146,7 @@ async function removeOldest(views: string, names: readonly string[]): Promise<vo
   for (const { name } of oldest) await rm(join(views, name), { recursive: true, force: true });
 }
 
-function isMissing(error: NodeJS.ErrnoException): false {
+function falseIfMissing(error: NodeJS.ErrnoException): false {
   if (error.code !== 'ENOENT') throw error;
   return false;
 }

@@ -3,15 +3,17 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { HaloError } from '../../core/failure/errors.ts';
-import { syncUpTo } from '../../lib/atomic-write.ts';
+import { syncUpTo, pathExists } from '../../lib/fs.ts';
 import { withLock, type LockOptions } from '../../lib/lock.ts';
-import { markProcess } from '../../lib/process-identity.ts';
-import { bareConfig, makeBareRepo } from '../repository/init-repo.ts';
+import { processMark } from '../../lib/process-identity.ts';
+import { bareConfig, initBareRepo } from '../repository/init-repo.ts';
 import { syncPacks, syncRef } from '../repository/sync-repository.ts';
-import { git, gitText, lastWords, tryGit, type GitOptions } from '../process/git.ts';
+import { git, gitText, tryGit, type GitOptions } from '../process/git.ts';
+import { lastErrorLine } from '../process/output.ts';
 import { assertObjectId, isObjectId } from '../process/object-id.ts';
-import { accessArgs, asksForLogin, remoteOptions } from '../process/remote-access.ts';
-import { isUrl, type Access } from '../repository/repo-url.ts';
+import { accessArgs, findLoginHint, remoteOptions } from '../process/remote-access.ts';
+import { isUrl, type RemoteAccess } from '../repository/repo-url.ts';
+import { defined } from '../../lib/guards.ts';
 
 /** `<home>/repos/<name>/mirror.git` */
 export function mirrorPath(home: string, name: string): string {
@@ -25,24 +27,24 @@ export interface MirrorRequest {
   /** Absolute path of a git directory, or an address without a password. */
   from: string;
   /** How the server of an address is reached. */
-  access?: Access | undefined;
-  /** The commit to have; default the tip of `branch`. */
+  access?: RemoteAccess | undefined;
+  /** The commit to fetch; default: the tip of `branch`. */
   commit?: string;
-  /** Short name; default the branch that HEAD names at the source. */
+  /** Short name; default: the branch that HEAD of the source points to. */
   branch?: string;
   signal?: AbortSignal;
 }
 
 export interface Mirror {
   dir: string;
-  /** The wanted commit; it is in the mirror with its history, held by `refs/halo/base/<head>`. */
+  /** The requested commit; it is in the mirror with its history, referenced by `refs/halo/base/<head>`. */
   head: string;
   branch: string | undefined;
 }
 
 /**
- * Brings a commit into the mirror of its repository, which is made when missing. The mirror holds
- * objects and refs only: no address, no credential, no hook. Safe to run from several processes at once.
+ * Fetches a commit into the mirror of its repository; creates the mirror if it is missing. The mirror contains only
+ * objects and refs: no address, no credentials, no hooks. Safe to call from several processes concurrently.
  * Throws REPO_UNREACHABLE (addresses) and GIT_FAILED.
  */
 export async function updateMirror(request: MirrorRequest): Promise<Mirror> {
@@ -61,7 +63,7 @@ async function wantedCommit({ from, access, commit, branch, signal }: MirrorRequ
   branch: string | undefined;
 }> {
   if (commit !== undefined) return { head: commit, branch };
-  const options = signal === undefined ? {} : { signal };
+  const options = defined({ signal });
   const ref = branch === undefined ? 'HEAD' : `refs/heads/${branch}`;
   if (!isUrl(from)) {
     const head = await gitText(['rev-parse', '--verify', '--end-of-options', `${ref}^{commit}`], {
@@ -83,26 +85,26 @@ async function wantedCommit({ from, access, commit, branch, signal }: MirrorRequ
   return { head, branch: branch ?? /^ref: refs\/heads\/(.+)\tHEAD$/m.exec(listed.stdout.toString('utf8'))?.[1] };
 }
 
-/** Made aside and renamed into place: nobody ever sees half a mirror. */
+/** Creates the mirror under a temporary name and renames it, so that no process sees an incomplete mirror. */
 async function createMirror(dir: string, hexLength: number): Promise<void> {
-  if (await exists(dir)) return;
+  if (await pathExists(dir)) return;
   await mkdir(dirname(dir), { recursive: true });
   await withMirrorLock(dir, async () => {
-    // It may be on its way to its place, made again from one that was damaged.
-    if (!(await exists(dir))) await placeMirror(await makeAside(dir, bareConfig(hexLength)), dir);
+    // Another process may be replacing a damaged one.
+    if (!(await pathExists(dir))) await placeMirror(await createTemporaryMirror(dir, bareConfig(hexLength)), dir);
   });
 }
 
-/** An empty mirror that is to take a place; who dies before leaves it to the sweep. */
-export async function makeAside(dir: string, config: string): Promise<string> {
-  const aside = await mkdtemp(asideOf(dir));
-  await makeBareRepo(aside, { config, durable: true });
+/** Creates an empty mirror under a temporary name. If the process dies, the sweep removes it. */
+export async function createTemporaryMirror(dir: string, config: string): Promise<string> {
+  const aside = await mkdtemp(temporaryPrefix(dir));
+  await initBareRepo(aside, { config, durable: true });
   return aside;
 }
 
-/** How names of folders begin that are a mirror's of this process alone, on their way to its place or from there. */
-export function asideOf(dir: string): string {
-  return `${dir}.new-${markProcess()}-`;
+/** Prefix of temporary folder names for a mirror, unique to this process. */
+export function temporaryPrefix(dir: string): string {
+  return `${dir}.new-${processMark()}-`;
 }
 
 export async function placeMirror(aside: string, dir: string): Promise<void> {
@@ -110,17 +112,17 @@ export async function placeMirror(aside: string, dir: string): Promise<void> {
   await syncUpTo(dir, dirname(dirname(dirname(dir))));
 }
 
-/** Whoever puts something into the place of a mirror, or brings its packs together, does so alone. Throws LockBusyError. */
+/** Runs work while holding the lock of a mirror, required to replace or repack it. Throws LockBusyError. */
 export function withMirrorLock<T>(dir: string, work: () => Promise<T>, options: LockOptions = {}): Promise<T> {
   return withLock(join(dirname(dir), 'mirror.lock'), work, options);
 }
 
 const ATTEMPTS = 8;
 
-/** Where commits are fetched from. */
+/** The source of a fetch. */
 export type FetchSource = Pick<MirrorRequest, 'from' | 'access' | 'signal'>;
 
-/** Two fetches may meet at a lock file of the mirror; the later one waits and looks again. */
+/** Fetches refs into a mirror. Retries when a concurrent fetch holds a lock file of the mirror. */
 export async function fetchRefs(source: FetchSource, dir: string, refspecs: readonly string[]): Promise<void> {
   const { from, access, signal } = source;
   const remote = isUrl(from);
@@ -137,13 +139,13 @@ export async function fetchRefs(source: FetchSource, dir: string, refspecs: read
     timeoutMs: 3_600_000,
     ...(remote ? remoteOptions(access) : { protocols: 'file' }),
     ...(trusted === undefined ? {} : { env: { GIT_CONFIG_GLOBAL: trusted } }),
-    ...(signal === undefined ? {} : { signal }),
+    ...defined({ signal }),
   };
   const refs = refspecs.map((refspec) => refspec.slice(refspec.indexOf(':') + 1));
   try {
     for (let attempt = 1; ; attempt += 1) {
       const fetched = await tryGit(args, options);
-      if (fetched.exitCode === 0 || (await Promise.all(refs.map((ref) => exists(join(dir, ref))))).every(Boolean))
+      if (fetched.exitCode === 0 || (await Promise.all(refs.map((ref) => pathExists(join(dir, ref))))).every(Boolean))
         break;
       const contended = /\.lock|cannot lock ref|shallow file has changed/.test(fetched.stderr);
       if (fetched.ended !== 'exited' || !contended || attempt === ATTEMPTS) {
@@ -161,8 +163,8 @@ export async function fetchRefs(source: FetchSource, dir: string, refspecs: read
 }
 
 /**
- * Git refuses to serve a repository of another user, and its server side listens to config files only.
- * halo reads nothing but objects there, so it names exactly this repository as safe, for this fetch.
+ * Git refuses to serve a repository of another user, and its server side reads config files only. halo reads only objects
+ * there, so it marks exactly this repository as safe for this fetch. Returns the path of a config file, if needed.
  */
 async function trustOwner(gitDir: string): Promise<string | undefined> {
   const { uid } = await stat(gitDir);
@@ -180,26 +182,20 @@ async function trustOwner(gitDir: string): Promise<string | undefined> {
 function unreachable(from: string, stderr: string): HaloError {
   return new HaloError(
     'REPO_UNREACHABLE',
-    `Cannot read the repository ${from}: ${lastWords(stderr) ?? 'git gave no reason'}`,
+    `Cannot read the repository ${from}: ${lastErrorLine(stderr) ?? 'git gave no reason'}`,
     {
       hint:
-        asksForLogin(stderr) ?? 'Check the address and that `git ls-remote` with it works for the user who runs halo.',
+        findLoginHint(stderr) ??
+        'Check the address, and that `git ls-remote` works with it for the user who runs halo.',
     },
   );
 }
 
-async function exists(path: string): Promise<boolean> {
-  return stat(path).then(
-    () => true,
-    () => false,
-  );
-}
-
 /**
- * What repositories beside a mirror must share with it: object format and history boundary. Throws GIT_FAILED for a
- * mirror that has lost it.
+ * Reads the object format (config) and shallow boundary of a mirror, which related repositories must share. Throws
+ * GIT_FAILED when the mirror has no valid configuration.
  */
-export async function mirrorShape(dir: string): Promise<{ config: string; shallow: string | undefined }> {
+export async function readMirrorFormat(dir: string): Promise<{ config: string; shallow: string | undefined }> {
   const [config, shallow] = await Promise.all(
     ['config', 'shallow'].map((name) => readFile(join(dir, name), 'utf8').catch(() => undefined)),
   );

@@ -4,12 +4,12 @@ import { LockBusyError } from '../../lib/lock.ts';
 import { git } from '../process/git.ts';
 import { withMirrorLock } from './mirror.ts';
 
-/** Each landed story leaves a pack; git looks through all of them. */
+/** Each landed story adds a pack, and git searches all of them. */
 const MANY_PACKS = 40;
 
 /**
- * Brings the packs of a mirror together once there are many. Nothing is thrown away, reachable or not: another process
- * may just have brought objects that no ref names yet. Readers find what moved by themselves. Only one process does it.
+ * Repacks a mirror once it has `many` packs. Keeps unreachable objects as well: another process may have added objects
+ * that no ref points to yet. Concurrent readers are not affected. Skipped when another process holds the mirror's lock.
  */
 export async function repackMirror(mirrorDir: string, many = MANY_PACKS): Promise<void> {
   const packs = (await readdir(join(mirrorDir, 'objects', 'pack'))).filter((name) => name.endsWith('.pack'));

@@ -1,14 +1,14 @@
 import { mkdtemp, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { removeViews } from './base-view.ts';
-import { bareConfig, makeBareRepo } from '../repository/init-repo.ts';
+import { bareConfig, initBareRepo } from '../repository/init-repo.ts';
 import { git } from '../process/git.ts';
 import {
-  asideOf,
+  temporaryPrefix,
   fetchRefs,
-  makeAside,
+  createTemporaryMirror,
   mirrorPath,
-  mirrorShape,
+  readMirrorFormat,
   placeMirror,
   withMirrorLock,
   type FetchSource,
@@ -18,18 +18,18 @@ import { statObjects } from '../objects/read-objects.ts';
 import { isObjectId } from '../process/object-id.ts';
 import { isUrl } from '../repository/repo-url.ts';
 
-/** Git looks at each object; that takes minutes in a repository of millions. */
+/** Checking every object takes minutes in a repository with millions of them. */
 const CHECK_MS = 3_600_000;
-/** Another process may be at the same. */
+/** Another process may be repairing the same mirror. */
 const WAIT_MS = 2 * CHECK_MS;
 
 /**
- * Makes a mirror again that is damaged: everything that its refs name comes from the source, or out of what is left of
- * it where the source does not have it. An address is asked only with the access that it was checked for. Answers
- * whether it was damaged, and is whole again as far as that can be. Sandboxes that see the old one go on seeing it; it goes with this process, and stays as
- * `mirror.git.damaged` where something in it could not be had from anywhere.
+ * Rebuilds a damaged mirror: fetches everything that its refs point to from the source, or else from the remains of the
+ * damaged one. A remote source is contacted only with checked access. Returns whether the mirror was damaged and was
+ * rebuilt as far as possible. Sandboxes keep seeing the old mirror; it is deleted when this process ends, or kept as
+ * `mirror.git.damaged` if something in it could not be recovered.
  */
-export async function mendMirror(source: Pick<MirrorRequest, 'home' | 'name' | 'from' | 'access'>): Promise<boolean> {
+export async function repairMirror(source: Pick<MirrorRequest, 'home' | 'name' | 'from' | 'access'>): Promise<boolean> {
   const dir = mirrorPath(source.home, source.name);
   // Git may have failed in one of them.
   await removeViews(dir);
@@ -43,10 +43,10 @@ export async function mendMirror(source: Pick<MirrorRequest, 'home' | 'name' | '
   );
 }
 
-/** Whether a mirror has all that its refs name, undamaged. Objects that git would not make today are none of its faults. */
+/** Whether all objects reachable from the refs of a mirror exist and are undamaged. Objects that only violate newer format rules are fine. */
 async function isWhole(dir: string): Promise<boolean> {
   try {
-    await mirrorShape(dir);
+    await readMirrorFormat(dir);
     const packs = (await readdir(join(dir, 'objects', 'pack'))).filter((name) => name.endsWith('.pack'));
     const checks = [
       ['fsck', '--connectivity-only', '--no-dangling', '--no-progress'],
@@ -59,24 +59,24 @@ async function isWhole(dir: string): Promise<boolean> {
   }
 }
 
-/** Answers whether that could be done. */
+/** Rebuilds the mirror; returns false when the source may not be contacted and something is missing. */
 async function remake(source: FetchSource, dir: string): Promise<boolean> {
   const missing = await readRefs(dir);
   const sha256 = (await readFile(join(dir, 'config'), 'utf8').catch(() => '')).includes('sha256');
   const [first = ''] = missing.values();
   const config = bareConfig(first.length === 64 || sha256 ? 64 : 40);
-  const aside = await makeAside(dir, config);
+  const aside = await createTemporaryMirror(dir, config);
   for (const ref of await bring(source, aside, missing)) missing.delete(ref);
-  // Git reads what is left of the old one only when it looks like a repository, and has what its commits build on.
-  await makeBareRepo(dir, { config, alternate: join(aside, 'objects') });
+  // Git reads the remains only if they look like a repository and their commits have their parents.
+  await initBareRepo(dir, { config, alternate: join(aside, 'objects') });
   for (const ref of await bring({ from: dir }, aside, missing)) missing.delete(ref);
   await rm(join(dir, 'objects', 'info', 'alternates'), { force: true });
-  // Whoever may ask the address makes it again.
+  // Leave the repair to a caller that may contact the source.
   if (missing.size > 0 && !mayAsk(source)) {
     await rm(aside, { recursive: true, force: true });
     return false;
   }
-  const rest = missing.size === 0 ? await mkdtemp(asideOf(dir)) : `${dir}.damaged`;
+  const rest = missing.size === 0 ? await mkdtemp(temporaryPrefix(dir)) : `${dir}.damaged`;
   await rm(rest, { recursive: true, force: true });
   await rename(dir, rest);
   await placeMirror(aside, dir);
@@ -87,14 +87,14 @@ function mayAsk({ from, access }: FetchSource): boolean {
   return !isUrl(from) || access !== undefined;
 }
 
-/** Fetches what the source has of these refs, as much of it as can be had. Answers with the refs that are there now. */
+/** Fetches as many of these refs as the source has. Returns the refs that were fetched. */
 async function bring(source: FetchSource, dir: string, refs: ReadonlyMap<string, string>): Promise<string[]> {
   const there = await presentAt(source, refs);
   const wanted = [...refs].filter(([, id]) => there.has(id)).map(([ref, id]) => `+${id}:${ref}`);
   const brought: string[] = [];
   for (const some of inParts(wanted)) {
     const tries = (await fetched(source, dir, some)) ? [] : some;
-    // One that cannot be had must not keep the others.
+    // One failing ref must not block the others.
     const had = tries.length === 0 ? some : [];
     for (const one of tries) if (await fetched(source, dir, [one])) had.push(one);
     brought.push(...had.map((refspec) => refspec.slice(refspec.indexOf(':') + 1)));
@@ -102,7 +102,7 @@ async function bring(source: FetchSource, dir: string, refs: ReadonlyMap<string,
   return brought;
 }
 
-/** Ids that the source may have. A server is asked for what once came from there alone. */
+/** Ids that the source may have. A remote source is asked only for commits that once came from it. */
 async function presentAt(source: FetchSource, refs: ReadonlyMap<string, string>): Promise<Set<string>> {
   const { from } = source;
   if (!mayAsk(source)) return new Set();
@@ -118,12 +118,12 @@ async function fetched(source: FetchSource, dir: string, refspecs: readonly stri
   );
 }
 
-/** As many as a command line takes. */
+/** Splits a list into parts that fit on a command line. */
 function* inParts<T>(list: readonly T[], size = 200): Generator<T[]> {
   for (let at = 0; at < list.length; at += size) yield list.slice(at, at + size);
 }
 
-/** What the refs of a repository name, as far as they can be read; halo's mirrors have each in a file of its own. */
+/** Reads the refs of a mirror that are readable, by name; halo's mirrors keep each ref in its own file. */
 async function readRefs(dir: string): Promise<Map<string, string>> {
   const refs = new Map<string, string>();
   const entries = await readdir(join(dir, 'refs'), { recursive: true, withFileTypes: true }).catch(() => []);

@@ -1,19 +1,18 @@
 import { lstat, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** Git stops its own work in a repository of halo's after an hour at most. */
+/** halo limits every git process to one hour; files older than this are abandoned. */
 const WORK_MS = 3_660_000;
-/** How long git holds the lock of a ref or of a small file: moments. */
+/** Git holds locks of refs and small files for moments only. */
 const LOCK_MS = 120_000;
 
-/** Packs, indexes and objects that git is still writing. */
+/** Names of packs, indexes and objects that git has not finished writing. */
 const UNFINISHED = /^\.?tmp[-_]/;
 
 /**
- * Removes what git left unfinished in a repository that belongs to halo alone, because it was killed or its source went
- * away: packs and objects under temporary names, and lock files, which would keep others from writing. A process that
- * lives cannot hold them any more, by their age. Answers with the paths. Safe while git works there, and where there is
- * no such repository.
+ * Removes files that killed git processes left in one of halo's own repositories: packs and objects under temporary
+ * names, and lock files, which would block other writers. Only files that are too old to belong to a running process are
+ * removed. Returns their paths. Safe while git runs there, and if the repository does not exist.
  */
 export async function sweepTemporary(gitDir: string): Promise<string[]> {
   const objects = join(gitDir, 'objects');
@@ -34,7 +33,7 @@ export async function sweepTemporary(gitDir: string): Promise<string[]> {
   return removed;
 }
 
-/** A fetch from a shallow repository holds this one from its beginning to its end. */
+/** A fetch from a shallow repository holds `shallow.lock` until it ends. */
 function mostOf(name: string): number {
   return name === 'shallow.lock' ? WORK_MS : LOCK_MS;
 }

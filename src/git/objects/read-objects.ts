@@ -1,11 +1,12 @@
 import { git } from '../process/git.ts';
+import { defined } from '../../lib/guards.ts';
 
 export interface ObjectFacts {
   type: string;
   size: number;
 }
 
-/** Type and size of objects by id, in one process; a missing object is absent from the answer. */
+/** Reads type and size of objects by id, in one process; missing objects are absent from the result. */
 export async function statObjects(
   gitDir: string,
   ids: string[],
@@ -14,7 +15,7 @@ export async function statObjects(
   const facts = new Map<string, ObjectFacts>();
   if (ids.length === 0) return facts;
   const input = `${ids.join('\n')}\n`;
-  const options = { gitDir, input, ...(signal === undefined ? {} : { signal }) };
+  const options = { gitDir, input, ...defined({ signal }) };
   const { stdout } = await git(['cat-file', '--batch-check'], options);
   for (const line of stdout.toString('latin1').split('\n')) {
     const [id = '', type = '', size] = line.split(' ');
@@ -23,7 +24,7 @@ export async function statObjects(
   return facts;
 }
 
-/** The content of objects by name (an id, or `<commit>:<path>` without line breaks); undefined when missing. */
+/** Reads objects by name (an id, or `<commit>:<path>` without line breaks); undefined for missing ones. */
 export async function readObjects(
   gitDir: string,
   names: string[],
@@ -31,7 +32,7 @@ export async function readObjects(
 ): Promise<(Buffer | undefined)[]> {
   if (names.length === 0) return [];
   const input = `${names.join('\n')}\n`;
-  const options = { gitDir, input, ...(signal === undefined ? {} : { signal }) };
+  const options = { gitDir, input, ...defined({ signal }) };
   const { stdout } = await git(['cat-file', '--batch'], options);
   const contents: (Buffer | undefined)[] = [];
   let at = 0;

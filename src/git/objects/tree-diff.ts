@@ -1,13 +1,13 @@
 import { HaloError } from '../../core/failure/errors.ts';
 import { gitStream } from '../process/git.ts';
-import { violation } from '../violation.ts';
+import { policyViolation } from '../import/policy-violation.ts';
 
 export interface RawChange {
   oldMode: string;
   newMode: string;
   /** The object before the change; zeros when the path is new. */
   oldId: string;
-  /** The object after the change; zeros when the path goes away. */
+  /** The object after the change; zeros when the path is deleted. */
   newId: string;
   path: string;
 }
@@ -21,12 +21,12 @@ export interface TreeDiffRequest {
   signal?: AbortSignal | undefined;
 }
 
-/** The mode of a path that is not there. */
+/** The mode of a missing path. */
 export const ABSENT = '000000';
 
 const MAX_BYTES_PER_ENTRY = 8192;
 
-/** Every path that differs between two trees, read as a stream: stops at the cap. Throws POLICY_VIOLATION. */
+/** Lists the paths that differ between two trees, read as a stream. Throws POLICY_VIOLATION, also for more than `maxEntries`. */
 export async function diffTrees(request: TreeDiffRequest): Promise<RawChange[]> {
   const stop = new AbortController();
   const signal = request.signal === undefined ? stop.signal : AbortSignal.any([request.signal, stop.signal]);
@@ -38,20 +38,20 @@ export async function diffTrees(request: TreeDiffRequest): Promise<RawChange[]> 
     const changes: RawChange[] = [];
     for await (const [head, path] of pairs(diff.stdout)) {
       if (changes.length === request.maxEntries)
-        throw violation(undefined, `it changes more than ${changes.length} files`);
+        throw policyViolation(undefined, `it changes more than ${changes.length} files`);
       changes.push(parse(head, path));
     }
     await diff.done;
     return changes;
   } catch (error) {
     if (!(error instanceof HaloError) || error.code !== 'GIT_FAILED') throw error;
-    throw violation(undefined, `its tree cannot be read (${error.message})`);
+    throw policyViolation(undefined, `its tree cannot be read (${error.message})`);
   } finally {
     stop.abort();
   }
 }
 
-/** Records of `diff-tree -z --raw` come in pairs: the facts, the path. */
+/** Parses the pairs of records that `diff-tree -z --raw` prints: modes and ids, then the path. */
 async function* pairs(stream: AsyncIterable<unknown>): AsyncGenerator<[Buffer, Buffer]> {
   let rest = Buffer.alloc(0);
   let head: Buffer | undefined;
@@ -68,13 +68,13 @@ async function* pairs(stream: AsyncIterable<unknown>): AsyncGenerator<[Buffer, B
       }
     }
     rest = rest.subarray(start);
-    if (rest.length > MAX_BYTES_PER_ENTRY) throw violation(undefined, 'it holds an endless path');
+    if (rest.length > MAX_BYTES_PER_ENTRY) throw policyViolation(undefined, 'it contains a path without end');
   }
 }
 
 function parse(head: Buffer, path: Buffer): RawChange {
   const [oldMode = '', newMode = '', oldId = '', newId = ''] = head.toString('latin1').replace(/^:/, '').split(' ');
   const text = path.toString('utf8');
-  if (!Buffer.from(text).equals(path)) throw violation(text, 'the path is not valid UTF-8');
+  if (!Buffer.from(text).equals(path)) throw policyViolation(text, 'the path is not valid UTF-8');
   return { oldMode, newMode, oldId, newId, path: text };
 }

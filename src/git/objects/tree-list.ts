@@ -1,4 +1,5 @@
 import { gitStream } from '../process/git.ts';
+import { defined } from '../../lib/guards.ts';
 
 export interface TreeFile {
   /** `100644`, `100755`, `120000` or `160000`. */
@@ -7,13 +8,13 @@ export interface TreeFile {
   path: string;
 }
 
-/** Those files of a commit that are wanted. The list of a large repository is never kept as a whole. Throws GIT_FAILED. */
+/** Lists the files of a commit that match `isWanted`, without keeping the whole list in memory. Throws GIT_FAILED. */
 export async function listFiles(
   { gitDir, commit, signal }: { gitDir: string; commit: string; signal?: AbortSignal | undefined },
   isWanted: (file: TreeFile) => boolean,
 ): Promise<TreeFile[]> {
   const args = ['ls-tree', '-r', '-z', '--full-tree', '--end-of-options', commit];
-  const list = await gitStream(args, { gitDir, ...(signal === undefined ? {} : { signal }) });
+  const list = await gitStream(args, { gitDir, ...defined({ signal }) });
   const files: TreeFile[] = [];
   let rest = '';
   for await (const chunk of list.stdout.setEncoding('utf8') as AsyncIterable<string>) {

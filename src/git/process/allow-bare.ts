@@ -1,42 +1,36 @@
-import { realpath, stat } from 'node:fs/promises';
+import { realpath } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { HaloError } from '../../core/failure/errors.ts';
+import { pathExists } from '../../lib/fs.ts';
 
 /**
- * The arguments with which git may work in a folder: a bare repository has to be allowed, because git takes any folder
- * for one that looks like it. One that lies in somebody's checkout came with its files, and git would run the programs
- * that its settings name. Throws NOT_A_GIT_REPO for that.
+ * Returns the arguments that allow git to use a bare repository at `folder`; empty for a checkout. Throws NOT_A_GIT_REPO
+ * for a bare repository inside a checkout: it may be part of the checked-out files, and git would run the programs that
+ * its settings name.
  */
-export async function allowBare(folder: string): Promise<string[]> {
+export async function allowBareRepository(folder: string): Promise<string[]> {
   const bare = await findBare(await realpath(folder));
   if (bare === undefined) return [];
-  // What is in a .git is not among the files of the checkout.
+  // A repository inside a .git folder is not part of the checked-out files.
   const outer = bare.split('/').includes('.git') ? undefined : await findCheckout(dirname(bare));
   if (outer === undefined) return ['-c', 'safe.bareRepository=all'];
-  throw new HaloError('NOT_A_GIT_REPO', `${bare} looks like a bare repository, but lies in the checkout ${outer}.`, {
-    hint: `Name ${outer}, or a folder of it that is no repository. If you trust what is in ${bare}, name it as file://${bare}.`,
+  throw new HaloError('NOT_A_GIT_REPO', `${bare} looks like a bare repository, but is inside the checkout ${outer}.`, {
+    hint: `Use ${outer}, or a folder in it that is not a repository. If you trust ${bare}, use file://${bare}.`,
   });
 }
 
-/** The folder, or the nearest one above it, that git takes for a bare repository; undefined: a checkout comes first. */
+/** Finds the nearest folder upwards that git treats as a bare repository; undefined if a checkout is nearer. */
 async function findBare(folder: string): Promise<string | undefined> {
-  if (await exists(join(folder, '.git'))) return undefined;
+  if (await pathExists(join(folder, '.git'))) return undefined;
   const [head, common, ...parts] = await Promise.all(
-    ['HEAD', 'commondir', 'objects', 'refs'].map((name) => exists(join(folder, name))),
+    ['HEAD', 'commondir', 'objects', 'refs'].map((name) => pathExists(join(folder, name))),
   );
   if (head && (common || !parts.includes(false))) return folder;
   return folder === dirname(folder) ? undefined : findBare(dirname(folder));
 }
 
-/** The folder, or the nearest one above it, that has a `.git`. */
+/** Finds the nearest folder upwards that has a `.git`. */
 export async function findCheckout(folder: string): Promise<string | undefined> {
-  if (await exists(join(folder, '.git'))) return folder;
+  if (await pathExists(join(folder, '.git'))) return folder;
   return folder === dirname(folder) ? undefined : findCheckout(dirname(folder));
-}
-
-async function exists(path: string): Promise<boolean> {
-  return stat(path).then(
-    () => true,
-    () => false,
-  );
 }

@@ -1,8 +1,8 @@
 import { git } from './git.ts';
 
 /**
- * `core.pager` of the user's configuration, else of the system's; undefined where none is set. What a repository
- * configures is never asked: a program that it names would run here.
+ * Reads `core.pager` from the user's configuration, else from the system's; undefined if it is not set. Ignores the
+ * configuration of repositories, because halo would run the program that it names.
  */
 export async function readCorePager(): Promise<string | undefined> {
   for (const scope of ['--global', '--system']) {

@@ -1,16 +1,16 @@
 import { dirname } from 'node:path';
-import { isOlder } from '../../lib/version-order.ts';
+import { isOlderVersion } from '../../lib/version.ts';
 
 /**
- * Who git may listen to.
- * `sealed`: nobody; no user or system config, no hooks, no prompts, no protocol but those named.
- * `operator`: the person who runs halo; their config, credential helpers and ssh count, hooks do not.
+ * Which configuration a git process uses.
+ * `sealed`: no user or system config, no hooks, no prompts, and only the named protocols.
+ * `operator`: config, credential helpers and ssh of the user who runs halo, but no hooks.
  */
 export type Trust = 'sealed' | 'operator';
 
-export interface Environment {
+export interface GitEnvironment {
   env: Record<string, string | undefined>;
-  /** Whether the environment of this process is inherited below `env`. */
+  /** Whether the environment of this process is inherited; `env` overrides it. */
   inherit: boolean;
   /** `-c` arguments that come before the command. */
   config: string[];
@@ -20,20 +20,20 @@ export interface Environment {
 export interface GitProgram {
   /** Absolute. */
   path: string;
-  /** As it prints it, e.g. `2.39.5`. */
+  /** For example `2.39.5`. */
   version: string;
 }
 
-export interface Surroundings {
+export interface EnvironmentRequest {
   trust: Trust;
   /** The transports that git may use, separated by colons; none when empty. */
   protocols: string;
-  /** Whether what git writes must outlast a power cut. */
+  /** Whether git syncs what it writes to disk. */
   durable: boolean;
 }
 
-/** Environment and configuration of one process of git. */
-export function environmentFor(git: GitProgram, { trust, protocols, durable }: Surroundings): Environment {
+/** Builds environment and configuration of a git process. */
+export function environmentFor(git: GitProgram, { trust, protocols, durable }: EnvironmentRequest): GitEnvironment {
   const sync = durable ? syncConfig(git.version) : [];
   if (trust === 'operator') {
     const env = { ...OPERATOR_ENV, GIT_ALLOW_PROTOCOL: protocols };
@@ -44,9 +44,9 @@ export function environmentFor(git: GitProgram, { trust, protocols, durable }: S
   return { env, inherit: false, config: [...SEALED_CONFIG, ...sync] };
 }
 
-/** Whatever the repository's configuration says. Versions that know no `core.fsync` sync packs in any case, and never refs. */
+/** Overrides the repository's configuration. Versions without `core.fsync` always sync packs and never sync refs. */
 function syncConfig(version: string): string[] {
-  return isOlder(version, '2.36')
+  return isOlderVersion(version, '2.36')
     ? asArguments(['core.fsyncObjectFiles=true'])
     : asArguments(['core.fsync=all', 'core.fsyncMethod=fsync']);
 }
@@ -61,7 +61,7 @@ const SEALED_ENV = {
   GIT_ATTR_NOSYSTEM: '1',
   GIT_NO_LAZY_FETCH: '1',
   GIT_NO_REPLACE_OBJECTS: '1',
-  // Grafts and what caches say of parents are no part of a commit.
+  // Grafts would change the parents of commits.
   GIT_GRAFT_FILE: '/nonexistent/grafts',
   GIT_TERMINAL_PROMPT: '0',
   GIT_ASKPASS: '/bin/false',
@@ -73,7 +73,7 @@ const SEALED_ENV = {
   GIT_LFS_SKIP_SMUDGE: '1',
 };
 
-/** Files of a repository can look like a bare repository: git then takes its settings from them, unless it is told. */
+/** Checked-out files can look like a bare repository; without this, git would read its settings from them. */
 const NO_EMBEDDED = 'safe.bareRepository=explicit';
 
 const SEALED_CONFIG = asArguments([
@@ -96,7 +96,7 @@ const SEALED_CONFIG = asArguments([
   'attr.tree=0000000000000000000000000000000000000000',
 ]);
 
-/** Variables that would point git at another repository: halo may itself be started from a hook. */
+/** Unsets variables that would select another repository: halo may be started from a hook. */
 const OPERATOR_ENV = {
   GIT_DIR: undefined,
   GIT_WORK_TREE: undefined,
@@ -130,3 +130,11 @@ const OPERATOR_CONFIG = asArguments([
 function asArguments(settings: string[]): string[] {
   return settings.flatMap((setting) => ['-c', setting]);
 }
+
+/** The author and committer of commits and reflog entries that halo writes for itself. */
+export const HALO_IDENTITY = {
+  GIT_AUTHOR_NAME: 'halo',
+  GIT_AUTHOR_EMAIL: 'halo@localhost',
+  GIT_COMMITTER_NAME: 'halo',
+  GIT_COMMITTER_EMAIL: 'halo@localhost',
+};

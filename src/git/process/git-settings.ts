@@ -4,15 +4,15 @@ import { git, type GitOptions } from './git.ts';
 export interface GitSetting {
   /** `local` and `worktree` are files of the repository; all others are the operator's. */
   scope: string;
-  /** The file that holds it, after `file:`; other words where it is in no file. */
+  /** `file:` and the path, or another origin as git prints it. */
   origin: string;
-  /** As git writes it: all but the part in the middle in lower case. */
+  /** As git prints it: in lower case, except the middle part. */
   key: string;
   /** Empty for a key without a value. */
   value: string;
 }
 
-/** All settings of a repository, in the order in which they count, those that are overridden as well. Throws GIT_FAILED. */
+/** Lists all settings of a repository in order of precedence, including overridden ones. Throws GIT_FAILED. */
 export async function listSettings(at: GitOptions): Promise<GitSetting[]> {
   const list = ['config', '--list', '--show-scope', '--show-origin', '-z'];
   const { stdout } = await git(list, { ...at, trust: 'operator' });
@@ -27,7 +27,7 @@ export async function listSettings(at: GitOptions): Promise<GitSetting[]> {
   return settings;
 }
 
-/** Whether a setting is in a file of the repository, and not of the person who runs halo. */
+/** Whether a setting comes from a file of the repository rather than from the operator. */
 export function isLocal({ scope }: GitSetting): boolean {
   return scope === 'local' || scope === 'worktree';
 }

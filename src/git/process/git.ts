@@ -1,24 +1,24 @@
 import { execa } from 'execa';
 import type { Readable, Writable } from 'node:stream';
-import { saysDiskFull } from '../../core/disk-full.ts';
-import { HaloError } from '../../core/failure/errors.ts';
+import { isDiskFullMessage, HaloError } from '../../core/failure/errors.ts';
 import { environmentFor, type GitProgram, type Trust } from './environment.ts';
-import { printable } from '../printable.ts';
+import { lastErrorLine } from './output.ts';
+import { defined } from '../../lib/guards.ts';
 
 export interface GitOptions {
-  /** The repository, always named: git never searches for one in sealed trust. */
+  /** The repository: git never searches for one with `sealed` trust. */
   gitDir?: string;
   /** Default `/`, where no attributes file lies. */
   cwd?: string;
-  /** A stream is drained to its end even when git stops reading, so that its writer never blocks. */
+  /** A stream is read to its end even if git stops reading, so that its writer never blocks. */
   input?: string | Uint8Array | Readable;
   env?: Record<string, string>;
-  /** Most bytes of stdout; default 64 MiB. */
+  /** Maximum size of stdout; default 64 MiB. */
   maxBytes?: number;
   /** Default 10 minutes. */
   timeoutMs?: number;
   signal?: AbortSignal;
-  /** Exit codes that are answers and not failures; default only 0. */
+  /** Exit codes that are not failures; default: only 0. */
   ok?: number[];
   /** Default `sealed`. */
   trust?: Trust;
@@ -29,9 +29,9 @@ export interface GitOptions {
    * `durable.ts`. Default: what this repository is configured for.
    */
   durable?: boolean;
-  /** Most address space of the process; default unlimited. */
+  /** Maximum address space of the process; default: unlimited. */
   memoryBytes?: number;
-  /** Settings of git that count before those of all its files. */
+  /** Git settings that override those of all config files. */
   settings?: Readonly<Record<string, string>>;
 }
 
@@ -41,7 +41,7 @@ export interface GitResult {
   exitCode: number;
 }
 
-/** The `cause` of a GIT_FAILED whose command reached a limit of time or of output. */
+/** The `cause` of a GIT_FAILED whose command exceeded its time or output limit. */
 export const AT_LIMIT = 'a limit was reached';
 
 /** How a git process ended, without judgement. `exitCode` is undefined when a signal ended it. */
@@ -70,9 +70,9 @@ export async function gitText(args: string[], options: GitOptions = {}): Promise
   return (await git(args, options)).stdout.toString('utf8').replace(/\n$/, '');
 }
 
-/** Like `git`, but a failing command is an answer: for commands whose input is hostile. Throws GIT_MISSING. */
+/** Like `git`, but returns failures instead of throwing: for commands with hostile input. Throws GIT_MISSING. */
 export async function tryGit(args: string[], options: GitOptions = {}): Promise<GitOutcome> {
-  const result = await spawn(await findGit(), args, options);
+  const result = await spawn(await locateGit(), args, options);
   return {
     ended: endOf(result),
     exitCode: result.exitCode,
@@ -90,7 +90,7 @@ export interface GitStream {
 
 /** Runs one git command whose output is too large to keep. `maxBytes` does not count here. */
 export async function gitStream(args: string[], options: GitOptions = {}): Promise<GitStream> {
-  const child = spawn(await findGit(), args, { ...options, keep: false });
+  const child = spawn(await locateGit(), args, { ...options, keep: false });
   const stderr: Buffer[] = [];
   child.stderr.on('data', (chunk: Buffer) => {
     if (stderr.length < 64) stderr.push(chunk);
@@ -125,13 +125,13 @@ function spawn(program: GitProgram, args: string[], options: GitOptions & { keep
     timeout: options.timeoutMs ?? 600_000,
     reject: false,
     stripFinalNewline: false,
-    ...(options.signal === undefined ? {} : { cancelSignal: options.signal }),
+    ...defined({ cancelSignal: options.signal }),
   });
   if (input !== undefined && child.stdin !== null) feed(input, child.stdin);
   return child;
 }
 
-/** By way of variables: `-c` takes a key with an equals sign for a shorter one. */
+/** Passes settings in variables, because `-c` splits a key that contains an equals sign. */
 function asVariables(settings: Readonly<Record<string, string>>): { args: string[]; env: Record<string, string> } {
   const named = Object.entries(settings).map(([key, value], index) => ({ key, value, name: `HALO_GIT_${index}` }));
   return {
@@ -140,14 +140,14 @@ function asVariables(settings: Readonly<Record<string, string>>): { args: string
   };
 }
 
-/** A shell that replaces itself: limits for one process cannot be set from Node. */
+/** Starts the process through a shell, because Node cannot set limits for one process. */
 function limitMemory(line: string[], bytes: number | undefined): string[] {
   if (bytes === undefined) return line;
   return ['/bin/sh', '-c', 'ulimit -v "$0" 2>/dev/null; exec "$@"', String(Math.floor(bytes / 1024)), ...line];
 }
 
 function feed(input: string | Uint8Array | Readable, stdin: Writable): void {
-  stdin.on('error', () => undefined); // git may stop reading early; its exit code tells why
+  stdin.on('error', () => undefined); // git may stop reading early; its exit code reports why
   if (typeof input === 'string' || input instanceof Uint8Array) {
     stdin.end(input);
     return;
@@ -175,36 +175,29 @@ function endOf(result: ProcessResult): GitOutcome['ended'] {
 
 function failureOf(args: string[], outcome: GitOutcome, options: GitOptions): HaloError {
   const command = `git ${args.find((word, index) => !word.startsWith('-') && args[index - 1] !== '-c') ?? args[0] ?? ''}`;
-  if (outcome.ended === 'aborted') return new HaloError('RUN_ABORTED', `${command} was stopped on request.`);
+  if (outcome.ended === 'aborted') return new HaloError('RUN_ABORTED', `${command} was cancelled.`);
   if (outcome.ended === 'timeout') {
     const seconds = Math.round((options.timeoutMs ?? 600_000) / 1000);
     return new HaloError('GIT_FAILED', `${command} did not end within ${seconds} seconds.`, { cause: AT_LIMIT });
   }
   if (outcome.ended === 'too-much-output') {
-    return new HaloError('GIT_FAILED', `${command} printed more than halo is ready to keep.`, { cause: AT_LIMIT });
+    return new HaloError('GIT_FAILED', `${command} printed more output than halo accepts.`, { cause: AT_LIMIT });
   }
   const where = options.gitDir ?? options.cwd;
-  const words = lastWords(outcome.stderr) ?? `exit code ${outcome.exitCode ?? 'none, it was killed'}`;
+  const words = lastErrorLine(outcome.stderr) ?? `exit code ${outcome.exitCode ?? 'none, it was killed'}`;
   return gitFailure(`${command} failed${where === undefined ? '' : ` in ${where}`}: ${words}`);
 }
 
-/** GIT_FAILED, or DISK_FAILED when git's words say that there is no room. */
+/** Returns GIT_FAILED, or DISK_FAILED when the message reports a full disk. */
 export function gitFailure(message: string): HaloError {
-  if (!saysDiskFull(message)) return new HaloError('GIT_FAILED', message);
-  return new HaloError('DISK_FAILED', message, { hint: 'The disk is full: free some space there.' });
-}
-
-/** The last thing that git said on stderr, safe to print; passwords in addresses are left out. */
-export function lastWords(stderr: string): string | undefined {
-  const lines = stderr.split('\n').filter((line) => line.trim() !== '' && !line.startsWith('hint:'));
-  const line = lines.findLast((text) => /^(fatal|error|remote: error): /.test(text)) ?? lines.at(-1);
-  return line === undefined ? undefined : printable(line.replace(/:\/\/[^@/\s]*@/g, '://'), 300);
+  if (!isDiskFullMessage(message)) return new HaloError('GIT_FAILED', message);
+  return new HaloError('DISK_FAILED', message, { hint: 'Free some space on the disk.' });
 }
 
 let found: Promise<GitProgram> | undefined;
 
 /** Looked up once on the operator's PATH. */
-function findGit(): Promise<GitProgram> {
+function locateGit(): Promise<GitProgram> {
   found ??= lookUpGit().catch((error: unknown) => {
     found = undefined;
     throw error;

@@ -11,7 +11,7 @@ export function assertObjectId(text: string, what: string): void {
   if (!isObjectId(text)) throw new HaloError('INTERNAL', `${what} is not an object id.`);
 }
 
-/** The id that stands for "no object" beside `id`. */
+/** Returns the all-zero id ("no object") of the same length as `id`. */
 export function zeroId(id: string): string {
   return '0'.repeat(id.length);
 }

@@ -3,12 +3,12 @@ import { homedir } from 'node:os';
 import { basename, dirname, isAbsolute, join, posix, relative } from 'node:path';
 import { git } from '../process/git.ts';
 import { listSettings, type GitSetting } from '../process/git-settings.ts';
-import { splitZero } from '../split-zero.ts';
+import { splitNul } from '../process/output.ts';
 import { listWorktrees } from '../repository/worktrees.ts';
 
-/** A file or folder of a repository that its own settings of git, or the operator's, name. */
+/** A file or folder of a repository that git settings of the repository or the operator refer to. */
 export interface NamedPath {
-  /** From the top of the tree. */
+  /** Relative to the root of the tree. */
   path: string;
   /** The setting, e.g. `core.hookspath`. */
   setting: string;
@@ -18,35 +18,35 @@ export interface NamedPathsRequest {
   /** A checkout, or the bare repository. */
   root: string;
   gitDir: string;
-  /** The commit whose tree tells which words are files. */
+  /** The commit whose tree determines which words are files. */
   commit: string;
-  /** Settings of halo's own that name a file, or a command. */
+  /** Settings of halo that name a file or a command. */
   own?: readonly OwnSetting[];
 }
 
 export interface OwnSetting {
   setting: string;
-  /** A path, absolute or from the checkout, or a command. */
+  /** A path, absolute or relative to the checkout, or a command. */
   value: string;
   kind: 'path' | 'command';
 }
 
-const MOST_PATHS = 200;
-const MOST_WORDS = 5000;
-const MOST_WORKTREES = 20;
-/** Their words are names of people, branches and colours. */
+const MAX_PATHS = 200;
+const MAX_WORDS = 5000;
+const MAX_WORKTREES = 20;
+/** Settings whose words are names of people, branches and colours. */
 const HARMLESS = /^(?:user|branch|color|i18n|column)\.|^remote\..*\.(?:fetch|push)$/s;
-/** The value is a path, whether or not there is something yet. */
+/** Settings whose value is a path, even if the file does not exist yet. */
 const PATHS = /^(?:core\.(?:hookspath|attributesfile|excludesfile)|init\.templatedir|gpg\.ssh\.\w+file|mailmap\.file)$/;
 const INCLUDES = /^include(?:if\..*)?\.path$/s;
 
 /**
- * What settings of git, and those of halo that are given, name inside of the tree: hooks, included files, and files that commands of any kind start (aliases,
- * filters, drivers, editors, helpers). Whoever writes these files decides what git runs in the checkout. What those
- * commands start in turn is not seen. Throws GIT_FAILED.
+ * Finds files in the tree that settings of git and the given settings of halo refer to: hooks, included files, and files
+ * that commands start (aliases, filters, drivers, editors, helpers). Their content decides what git runs in the checkout.
+ * Programs that those commands start in turn are not found. Throws GIT_FAILED.
  */
 export async function findNamedPaths({ root, gitDir, commit, own = [] }: NamedPathsRequest): Promise<NamedPath[]> {
-  const others = (await listWorktrees(gitDir)).map(({ path }) => path).slice(0, MOST_WORKTREES);
+  const others = (await listWorktrees(gitDir)).map(({ path }) => path).slice(0, MAX_WORKTREES);
   const tops = [...new Set([root, ...others])].filter((path) => path !== gitDir);
   const candidates = new Map<string, Candidate>();
   for (const { setting, value, kind } of own) {
@@ -54,7 +54,7 @@ export async function findNamedPaths({ root, gitDir, commit, own = [] }: NamedPa
     for (const each of found) candidates.set(`${each.kind} ${each.place}`, each);
   }
   for (const top of tops) {
-    // Another checkout may be gone, or belong to somebody else.
+    // Another checkout may be gone or belong to another user.
     const listed = listSettings({ cwd: top }).catch((error: unknown) => {
       if (top === root) throw error;
       return [];
@@ -62,23 +62,23 @@ export async function findNamedPaths({ root, gitDir, commit, own = [] }: NamedPa
     for (const setting of (await listed).filter(({ scope }) => scope !== 'command'))
       for (const each of candidatesIn(setting, top)) candidates.set(`${each.kind} ${each.place}`, each);
   }
-  // Paths first: nothing may keep them from being seen.
+  // Paths first, so that the limit never excludes them.
   const ordered = [...candidates.values()].sort((one, other) => RANKS.indexOf(one.kind) - RANKS.indexOf(other.kind));
-  const places = await Promise.all(ordered.slice(0, MOST_WORDS).map((each) => inTree(each, tops)));
+  const places = await Promise.all(ordered.slice(0, MAX_WORDS).map((each) => inTree(each, tops)));
   const inside = places.flatMap((place) => place ?? []);
   const types = await typesOf(gitDir, commit, inside);
   const named = new Map<string, NamedPath>();
   for (const { path, setting, kind } of inside) {
     const type = types.get(path);
-    // A folder that a command mentions is rarely what it starts; a word that leads nowhere is rarely a path.
+    // A command rarely starts a folder that it mentions, and a word without a matching file is rarely a path.
     const isFuture = kind === 'word' && type === undefined && path.includes('/') && types.has(firstOf(path));
     const counts = kind === 'path' || type === 'blob' || isFuture;
     if (counts && !named.has(path)) named.set(path, { path, setting });
   }
-  return [...named.values()].slice(0, MOST_PATHS);
+  return [...named.values()].slice(0, MAX_PATHS);
 }
 
-/** `command`: a whole one; `word`: a part of it. Either may be no path at all. */
+/** `command`: a whole command; `word`: a part of it. Either may not be a path. */
 const RANKS = ['path', 'command', 'word'] as const;
 
 interface Candidate {
@@ -100,7 +100,7 @@ function candidatesIn({ key, value, origin }: GitSetting, top: string): Candidat
   return [...own, ...wordsIn(value, key, top)];
 }
 
-/** A command, and each word of it that could be a path. */
+/** Returns a command and each of its words that could be a path. */
 function wordsIn(command: string, setting: string, top: string): Candidate[] {
   const words = command.split(/[\s'"`;|&()<>{}$=,!]+/).filter((word) => /^[^-]/.test(word));
   const found = [
@@ -115,7 +115,7 @@ function absolute(path: string, from: string): string {
   return isAbsolute(path) ? path : join(from, path);
 }
 
-/** Where a place is in the tree; undefined: outside, or in a `.git`. */
+/** Returns the path of a candidate in the tree; undefined if it is outside or in a `.git`. */
 async function inTree(
   { place, ...facts }: Candidate,
   tops: readonly string[],
@@ -134,7 +134,7 @@ async function inTree(
   return undefined;
 }
 
-/** `blob`, `tree` or `commit` of each path that the commit has, and of its first folder. */
+/** Returns the object type of each path in the commit, and of its first folder. */
 async function typesOf(
   gitDir: string,
   commit: string,
@@ -144,7 +144,7 @@ async function typesOf(
   if (paths.length === 0) return new Map();
   const { stdout } = await git(['ls-tree', '-t', '-z', '--full-tree', commit, '--', ...paths], { gitDir });
   return new Map(
-    splitZero(stdout).map((line) => {
+    splitNul(stdout).map((line) => {
       const tab = line.indexOf('\t');
       return [line.slice(tab + 1), line.slice(0, tab).split(' ')[1] ?? ''] as const;
     }),

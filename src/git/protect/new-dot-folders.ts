@@ -1,15 +1,15 @@
-import type { Change } from '../import/import-tree.ts';
+import type { FileChange } from '../import/import-tree.ts';
 import { readObjects } from '../objects/read-objects.ts';
-import { foldName } from '../path-policy.ts';
+import { foldName } from '../import/path-policy.ts';
 import { readTree } from '../objects/tree-entries.ts';
 
-/** Nothing outside takes orders from these. */
+/** Folders that no tool executes anything from. */
 const KNOWN = new Set(['.changeset', '.storybook', '.well-known']);
 const LINK = '120000';
 
 /**
- * The folders with a dot at the top that a story makes, links among them: tools keep their orders there, and new ones
- * come faster than a list of them can follow. Throws GIT_FAILED.
+ * Finds the top-level dot folders, or links in their place, that a story creates: tools keep their configuration there,
+ * and a list of known tools would never be complete. Throws GIT_FAILED.
  */
 export async function findNewDotFolders({
   gitDir,
@@ -18,7 +18,7 @@ export async function findNewDotFolders({
 }: {
   gitDir: string;
   base: string;
-  changed: readonly Change[];
+  changed: readonly FileChange[];
 }): Promise<string[]> {
   const tops = changed.flatMap(({ path, change, mode }) => {
     const [top = '', below] = path.split('/');

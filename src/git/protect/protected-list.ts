@@ -1,7 +1,7 @@
 /**
- * Files that are read as orders by something outside of a sandbox. Whoever writes them runs code on somebody's machine
- * later, publishes in their name, or switches off what guards them. Kept by what reads them; globs as in `[land] protect`.
- * Not on the list is what most stories have to change: manifests of packages, makefiles, Dockerfiles, lock files.
+ * Files that control tools outside of a sandbox: changing them can run code on a developer's machine, publish in the
+ * user's name, or disable protections. Grouped by the tools that read them; globs as in `[land] protect`. Files that most
+ * stories have to change are not listed: package manifests, makefiles, Dockerfiles, lock files.
  */
 export const PROTECTED_GROUPS = {
   'git and other version control': [

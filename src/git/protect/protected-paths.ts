@@ -1,23 +1,23 @@
 import { setImmediate } from 'node:timers/promises';
-import { compileGlobs, type Globs } from '../../lib/glob.ts';
-import { foldName } from '../path-policy.ts';
+import { compileGlobs, type GlobMatcher } from '../../lib/glob.ts';
+import { foldName } from '../import/path-policy.ts';
 import { PROTECTED_GROUPS } from './protected-list.ts';
-import { violation } from '../violation.ts';
+import { policyViolation } from '../import/policy-violation.ts';
 
 let ownRules: Rule[] | undefined;
 
-/** Longer than this, the matching would keep a worker busy that has other stories to do. */
-const LONGEST_MS = 60_000;
-/** How long other stories of the worker wait for a slice of the matching. */
+/** Time limit of the matching, because the worker has other stories to process. */
+const MAX_MATCHING_MS = 60_000;
+/** How long the matching runs before other stories of the worker get a turn. */
 const SLICE_MS = 20;
 
 /**
- * Those of `paths` that only a person may let through, in their order: halo's own list, then `globs` in turn, of which
- * one with a leading `!` takes its paths out again. Case and Unicode form do not count, as on many a file system.
- * Throws POLICY_VIOLATION when globs and paths are made so that the matching takes more than a minute.
+ * Returns those of `paths` that require approval, in their order: matched by halo's own list and then by `globs` in turn,
+ * of which one with a leading `!` excludes paths again. Ignores case and Unicode form, like many file systems. Throws
+ * POLICY_VIOLATION when the matching takes more than a minute.
  */
 export async function findProtected(paths: readonly string[], globs: readonly string[]): Promise<string[]> {
-  // The same for all stories, and by far the longest.
+  // Compiled once: it is the same for all stories.
   ownRules ??= compileRules(Object.values(PROTECTED_GROUPS).flat());
   const rules = [...ownRules, ...compileRules(globs)];
   const found: string[] = [];
@@ -25,11 +25,12 @@ export async function findProtected(paths: readonly string[], globs: readonly st
   let slice = began;
   for (const path of paths) {
     const folded = foldName(path);
-    // A protected folder is protected as a whole: a symbolic link in its place has the path without the slash.
-    const matches = (each: Globs) => each.test(folded) || each.test(`${folded}/`);
+    // Also match with a slash: a symbolic link that replaces a protected folder is protected, too.
+    const matches = (each: GlobMatcher) => each.test(folded) || each.test(`${folded}/`);
     if (rules.reduce((held, { negated, any }) => (matches(any) ? !negated : held), false)) found.push(path);
     const now = performance.now();
-    if (now - began > LONGEST_MS) throw violation(undefined, 'its paths take too long to compare with [land] protect');
+    if (now - began > MAX_MATCHING_MS)
+      throw policyViolation(undefined, 'its paths take too long to compare with [land] protect');
     if (now - slice < SLICE_MS) continue;
     await setImmediate();
     slice = performance.now();
@@ -39,10 +40,10 @@ export async function findProtected(paths: readonly string[], globs: readonly st
 
 interface Rule {
   negated: boolean;
-  any: Globs;
+  any: GlobMatcher;
 }
 
-/** One rule for all neighbours of the same kind: matched together, they cost little more than one. */
+/** Compiles adjacent globs of the same kind into one rule, which is faster. */
 function compileRules(globs: readonly string[]): Rule[] {
   const groups: { negated: boolean; globs: string[] }[] = [];
   for (const glob of globs) {

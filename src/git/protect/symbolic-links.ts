@@ -2,13 +2,13 @@ import { posix } from 'node:path';
 import { readObjects } from '../objects/read-objects.ts';
 import { listFiles } from '../objects/tree-list.ts';
 
-/** The paths of symbolic links, by the path that each of them leads to. */
+/** The paths of symbolic links, by their target path. */
 export type Links = ReadonlyMap<string, readonly string[]>;
 
 const LINK = '120000';
-const MOST_NAMES = 50;
+const MAX_NAMES = 50;
 
-/** The symbolic links of a commit that stay in its tree. Throws GIT_FAILED. */
+/** Reads the symbolic links of a commit that point into its tree. Throws GIT_FAILED. */
 export async function readLinks(gitDir: string, commit: string, signal?: AbortSignal): Promise<Links> {
   const links = await listFiles({ gitDir, commit, signal }, ({ mode }) => mode === LINK);
   const ids = links.map(({ id }) => id);
@@ -23,13 +23,13 @@ export async function readLinks(gitDir: string, commit: string, signal?: AbortSi
   return found;
 }
 
-/** All names that a path has, its own first: those by which links lead to it, also over several of them. */
+/** Returns all names of a path, its own first, then those through one or more symbolic links. */
 export function namesOf(path: string, links: Links): string[] {
   const names = [path];
   if (links.size === 0) return names;
   for (const name of names) {
     const parts = name.split('/');
-    for (let length = parts.length; length > 0 && names.length < MOST_NAMES; length -= 1) {
+    for (let length = parts.length; length > 0 && names.length < MAX_NAMES; length -= 1) {
       const rest = parts.slice(length).map((part) => `/${part}`);
       for (const link of links.get(parts.slice(0, length).join('/')) ?? []) {
         const other = [link, ...rest].join('');

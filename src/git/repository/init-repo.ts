@@ -1,20 +1,22 @@
 import { chmod, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { syncPath } from '../../lib/atomic-write.ts';
+import { syncPath } from '../../lib/fs.ts';
+import { HALO_IDENTITY } from '../process/environment.ts';
+import { git } from '../process/git.ts';
 
 export interface BareRepoOptions {
   /** The text of the `config` file. */
   config: string;
-  /** Path of another objects folder, absolute or from this repository's own. */
+  /** Path of another objects folder, absolute or relative to the objects folder of this repository. */
   alternate?: string;
   /** Commits whose parents are absent, as in the `shallow` file. */
   shallow?: string | undefined;
-  /** It outlasts a power cut, but for its own name. */
+  /** Syncs its content to disk; its own name in the parent folder is not synced. */
   durable?: boolean;
 }
 
-/** Writes an empty bare repository without starting git: a handful of small files, no template, no hooks. */
-export async function makeBareRepo(dir: string, options: BareRepoOptions): Promise<void> {
+/** Creates an empty bare repository without starting git: a few small files, no template, no hooks. */
+export async function initBareRepo(dir: string, options: BareRepoOptions): Promise<void> {
   const folders = [dir, ...['objects', 'objects/info', 'objects/pack', 'refs', 'refs/heads'].map((f) => join(dir, f))];
   for (const folder of folders) await mkdir(folder, { recursive: true });
   await Promise.all([
@@ -32,9 +34,19 @@ export async function makeBareRepo(dir: string, options: BareRepoOptions): Promi
 /** `hexLength` is the length of the object ids: 40 (sha1) or 64 (sha256). */
 export function bareConfig(hexLength: number): string {
   const core = (version: number) =>
-    // Sandboxes read these files as another user, whatever the umask of halo is.
+    // Sandboxes read these files as another user, so the mode must not depend on the umask.
     `[core]\n\trepositoryformatversion = ${version}\n\tbare = true\n\tsharedRepository = 0644\n`;
   return hexLength === 64 ? `${core(1)}[extensions]\n\tobjectformat = sha256\n` : core(0);
+}
+
+/** Creates a repository with a branch `main` and one commit of these files (plain names to contents). Throws GIT_FAILED. */
+export async function initRepo(dir: string, files: Readonly<Record<string, string | Uint8Array>>): Promise<void> {
+  await mkdir(dir, { recursive: true, mode: 0o700 });
+  for (const [name, content] of Object.entries(files)) await writeFile(join(dir, name), content);
+  await git(['init', '--quiet', '--template=', '--initial-branch=main', dir]);
+  const options = { gitDir: join(dir, '.git'), cwd: dir, env: { GIT_WORK_TREE: dir, ...HALO_IDENTITY } };
+  await git(['add', '--force', '--', ...Object.keys(files)], options);
+  await git(['commit', '--quiet', '--no-verify', '-m', 'what there is'], options);
 }
 
 async function write(path: string, text: string): Promise<void> {

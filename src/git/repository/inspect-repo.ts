@@ -1,14 +1,14 @@
 import { realpath, stat } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
 import { HaloError } from '../../core/failure/errors.ts';
-import { allowBare, findCheckout } from '../process/allow-bare.ts';
-import { git, gitText, lastWords, tryGit, type GitOptions } from '../process/git.ts';
+import { allowBareRepository, findCheckout } from '../process/allow-bare.ts';
+import { git, gitText, tryGit, type GitOptions } from '../process/git.ts';
+import { lastErrorLine, splitNul } from '../process/output.ts';
 import { replaceLocalPrograms } from './local-programs.ts';
 import { assertObjectId } from '../process/object-id.ts';
-import { splitZero } from '../split-zero.ts';
 
-export interface RepoFacts {
-  /** Top of the checkout; the repository itself when it is bare. Absolute, links resolved. */
+export interface RepoInfo {
+  /** Root of the checkout; the repository itself when it is bare. Absolute, links resolved. */
   root: string;
   /** The common git directory, shared by all worktrees. Absolute, links resolved. */
   gitDir: string;
@@ -19,13 +19,13 @@ export interface RepoFacts {
 }
 
 /**
- * What `path` (any folder inside a repository) belongs to. It is found as git finds it, so that a repository of another
- * user is refused unless git was told that it is safe. Throws NOT_A_GIT_REPO and NO_COMMITS.
+ * Finds the repository that contains `path`, in the same way as git: a repository of another user is rejected unless
+ * git's `safe.directory` allows it. Throws NOT_A_GIT_REPO and NO_COMMITS.
  */
-export async function inspectRepo(path: string): Promise<RepoFacts> {
+export async function inspectRepo(path: string): Promise<RepoInfo> {
   const at: GitOptions = { cwd: path, trust: 'operator' };
   if (!(await isFolder(path))) throw notARepo(path, 'there is no such folder');
-  const allowed = await allowBare(path);
+  const allowed = await allowBareRepository(path);
   const ask = (...args: string[]) => tryGit([...allowed, ...args], at);
   const [facts, top, head, branch] = await Promise.all([
     ask('rev-parse', '--path-format=absolute', '--is-shallow-repository', '--git-common-dir'),
@@ -33,18 +33,18 @@ export async function inspectRepo(path: string): Promise<RepoFacts> {
     ask('rev-parse', '--quiet', '--verify', 'HEAD^{commit}'),
     ask('symbolic-ref', '--quiet', 'HEAD'),
   ]);
-  if (facts.exitCode !== 0) throw notARepo(path, lastWords(facts.stderr) ?? 'git does not know it');
+  if (facts.exitCode !== 0) throw notARepo(path, lastErrorLine(facts.stderr) ?? 'git does not know it');
   const lines = facts.stdout.toString('utf8').replace(/\n$/, '');
   const gitDir = await realpath(lines.slice(lines.indexOf('\n') + 1));
   if (head.exitCode !== 0) {
     throw new HaloError('NO_COMMITS', `The repository ${path} has no commits yet.`, {
-      hint: 'Make a first commit; halo starts its work from it.',
+      hint: 'Create a first commit.',
     });
   }
   const root = top.exitCode === 0 ? await realpath(lineOf(top.stdout)) : rootWithoutCheckout(gitDir);
   // The files of a repository may be anywhere (core.worktree), but halo writes only where it was sent.
   if (top.exitCode === 0 && root !== (await findCheckout(await realpath(path))))
-    throw notARepo(path, `its files are elsewhere, in ${root}`);
+    throw notARepo(path, `its working tree is elsewhere, in ${root}`);
   return {
     root,
     gitDir,
@@ -54,7 +54,7 @@ export async function inspectRepo(path: string): Promise<RepoFacts> {
   };
 }
 
-export interface Changes {
+export interface WorkingTreeChanges {
   tracked: string[];
   untracked: string[];
 }
@@ -65,20 +65,23 @@ export interface Changes {
  * unchanged counts as changed, and what is changed inside of a submodule does not count. `except` are paths below the
  * root that do not count either.
  */
-export async function listChanges(root: string, except: readonly string[] = []): Promise<Changes> {
+export async function listChanges(root: string, except: readonly string[] = []): Promise<WorkingTreeChanges> {
   const not = except.map((path) => `:(top,exclude,literal)${path}`);
   const flags = ['--porcelain=v1', '-z', '--no-renames', '--untracked-files=normal', '--ignore-submodules=dirty'];
   const { settings } = await replaceLocalPrograms({ cwd: root });
   const status = await tryGit(['status', ...flags, '--', '.', ...not], { cwd: root, trust: 'operator', settings });
   if (status.exitCode === 0) {
-    const entries = splitZero(status.stdout);
+    const entries = splitNul(status.stdout);
     const pathsOf = (isUntracked: boolean) =>
       entries.filter((entry) => entry.startsWith('??') === isUntracked).map((entry) => entry.slice(3));
     return { tracked: pathsOf(false), untracked: pathsOf(true) };
   }
   if (/must be run in a work tree|cannot use bare repository/.test(status.stderr))
     return { tracked: [], untracked: [] };
-  throw new HaloError('GIT_FAILED', `git status failed in ${root}: ${lastWords(status.stderr) ?? 'no reason given'}`);
+  throw new HaloError(
+    'GIT_FAILED',
+    `git status failed in ${root}: ${lastErrorLine(status.stderr) ?? 'no reason given'}`,
+  );
 }
 
 /**
@@ -91,7 +94,18 @@ export async function diffCheckout(root: string, maxBytes: number): Promise<stri
   return (await tryGit(args, { cwd: root, trust: 'operator', maxBytes, settings })).stdout.toString('utf8');
 }
 
-export interface FileAt {
+/** Returns those folders of a checkout, as paths from its root, that the repository's own rules do not ignore. */
+export async function findUnignoredFolders(root: string, folders: readonly string[]): Promise<string[]> {
+  const settings = { 'core.excludesFile': '/dev/null' };
+  const asked = folders.map(async (folder) => {
+    const args = ['check-ignore', '--quiet', '--no-index', '--', `${folder}/`];
+    const { exitCode } = await tryGit(args, { cwd: root, trust: 'operator', settings });
+    return exitCode === 0 ? [] : [folder];
+  });
+  return (await Promise.all(asked)).flat();
+}
+
+export interface FileAtCommit {
   gitDir: string;
   commit: string;
   /** Relative to the top of the tree. */
@@ -99,16 +113,22 @@ export interface FileAt {
   /** A larger file counts as a failure (GIT_FAILED). */
   maxBytes: number;
   /** Takes the beginning of a larger file instead. */
-  cut?: true;
+  truncate?: true;
 }
 
 /** The text of a file in a commit; undefined when the commit has no such file. */
-export async function readFileAt(file: FileAt): Promise<string | undefined> {
+export async function readFileAt(file: FileAtCommit): Promise<string | undefined> {
   return (await readBytesAt(file))?.toString('utf8');
 }
 
 /** The bytes of a file in a commit; undefined when the commit has no such file. */
-export async function readBytesAt({ gitDir, commit, path, maxBytes, cut }: FileAt): Promise<Buffer | undefined> {
+export async function readBytesAt({
+  gitDir,
+  commit,
+  path,
+  maxBytes,
+  truncate: cut,
+}: FileAtCommit): Promise<Buffer | undefined> {
   assertObjectId(commit, 'The commit');
   const args = ['cat-file', 'blob', `${commit}:${path}`];
   if (cut) {
@@ -146,6 +166,6 @@ function notARepo(path: string, why: string): HaloError {
   return new HaloError('NOT_A_GIT_REPO', `${path} is not a git repository that halo can use: ${why}.`, {
     hint: foreign
       ? `It belongs to another user. If you trust it: git config --global --add safe.directory ${path}`
-      : 'Name a git checkout or a bare repository, or run git init and make a first commit.',
+      : 'Use the path of a git checkout or a bare repository, or run `git init` and create a first commit.',
   });
 }

@@ -1,15 +1,15 @@
 import { git, type GitOptions } from '../process/git.ts';
-import { splitZero } from '../split-zero.ts';
+import { splitNul } from '../process/output.ts';
 import { isLocal, listSettings } from '../process/git-settings.ts';
 
-/** Settings that take the place of programs that a repository's own configuration names. */
+/** Settings that override the programs that a repository's own configuration names. */
 export interface LocalPrograms {
   settings: Record<string, string>;
-  /** Names of the filters that are off, because the operator has none of that name. */
+  /** Names of the filters that are disabled because the operator has not configured them. */
   filters: string[];
 }
 
-/** What git runs by itself in a checkout, hooks and fsmonitor aside, with what stands for it where the operator has none. */
+/** Settings of programs that git runs in a checkout, except hooks and fsmonitor, and their replacement if the operator has none. */
 const PROGRAMS: [key: RegExp, instead: string][] = [
   [/^filter\..*\.(clean|smudge|process)$/s, ''],
   [/^filter\..*\.required$/s, 'false'],
@@ -20,8 +20,8 @@ const PROGRAMS: [key: RegExp, instead: string][] = [
 ];
 
 /**
- * For git commands in a checkout: whoever made its `.git/config` may have named programs there. They are replaced by
- * what the operator's own configuration says, or by nothing. Throws GIT_FAILED.
+ * Replaces the programs that a checkout's `.git/config` names with those of the operator's configuration, or with harmless
+ * defaults, because the file may come from an untrusted source. Throws GIT_FAILED.
  */
 export async function replaceLocalPrograms(at: Pick<GitOptions, 'cwd' | 'gitDir'>): Promise<LocalPrograms> {
   const all = await listSettings(at);
@@ -36,7 +36,7 @@ export async function replaceLocalPrograms(at: Pick<GitOptions, 'cwd' | 'gitDir'
   return { settings, filters: [...new Set(names)] };
 }
 
-/** Which of these filters the files need that differ between two commits, or may need; the checkout is at `from`. */
+/** Returns those filters that the files changed between two commits may need; the checkout is at `from`. */
 export async function filtersBetween(
   cwd: string,
   { from, to, filters }: { from: string; to: string; filters: readonly string[] },
@@ -44,17 +44,17 @@ export async function filtersBetween(
   if (filters.length === 0) return [];
   const args = ['diff-tree', '-r', '-z', '--name-only', '--no-renames', from, to];
   const { stdout } = await git(args, { cwd, trust: 'operator' });
-  // The attributes that will hold afterwards are not those that can be asked for now.
-  if (splitZero(stdout).some((name) => /(?:^|\/)\.gitattributes$/.test(name))) return [...filters];
-  return filtersOf(cwd, splitZero(stdout), filters);
+  // The current attributes do not apply if the change modifies them.
+  if (splitNul(stdout).some((name) => /(?:^|\/)\.gitattributes$/.test(name))) return [...filters];
+  return filtersOf(cwd, splitNul(stdout), filters);
 }
 
-/** Which of these filters the files of a checkout have. */
+/** Returns those filters that files of a checkout use. */
 export async function filtersOf(cwd: string, paths: readonly string[], filters: readonly string[]): Promise<string[]> {
   if (filters.length === 0 || paths.length === 0) return [];
   const input = paths.map((path) => `${path}\0`).join('');
   const { stdout } = await git(['check-attr', '-z', '--stdin', 'filter'], { cwd, trust: 'operator', input });
   // Each line is a path, the name of the attribute, and its value; none of them is empty.
-  const values = new Set(splitZero(stdout).filter((_field, index) => index % 3 === 2));
+  const values = new Set(splitNul(stdout).filter((_field, index) => index % 3 === 2));
   return filters.filter((filter) => values.has(filter));
 }

@@ -1,8 +1,8 @@
 import { tryGit } from '../process/git.ts';
-import { splitZero } from '../split-zero.ts';
+import { splitNul } from '../process/output.ts';
 
-/** What a commit names but does not hold. Paths from its top, in the order of the tree. */
-export interface Absent {
+/** Contents that a commit references but does not contain. Paths from its root, in the order of the tree. */
+export interface MissingContents {
   submodules: string[];
   /** Files whose content is in Git LFS. */
   pointers: string[];
@@ -13,18 +13,24 @@ const POINTER = '^version https://git-lfs\\.github\\.com/spec/v1$';
 
 const SEARCH_MS = 30_000;
 
-/** Empty where git cannot say: it is only worth a warning. */
-export async function findAbsent({ gitDir, commit }: { gitDir: string; commit: string }): Promise<Absent> {
+/** Finds submodules and LFS pointers. Returns nothing if git fails, because the result is only used for a warning. */
+export async function findMissingContents({
+  gitDir,
+  commit,
+}: {
+  gitDir: string;
+  commit: string;
+}): Promise<MissingContents> {
   const [tree, filtered] = await Promise.all([
     tryGit(['ls-tree', '-r', '-z', '--full-tree', commit], { gitDir }),
     tryGit(['grep', '-l', '-z', '-F', '-e', 'filter=lfs', commit, '--', ':(glob)**/.gitattributes'], { gitDir }),
   ]);
-  const submodules = splitZero(tree.stdout).flatMap((entry) =>
+  const submodules = splitNul(tree.stdout).flatMap((entry) =>
     entry.startsWith(SUBMODULE) ? [entry.slice(entry.indexOf('\t') + 1)] : [],
   );
-  // All contents are read only where LFS is in use.
+  // Search file contents only if LFS is in use.
   if (filtered.exitCode !== 0) return { submodules, pointers: [] };
   const found = await tryGit(['grep', '-l', '-z', '-I', '-e', POINTER, commit], { gitDir, timeoutMs: SEARCH_MS });
   // Each is `<commit>:<path>`.
-  return { submodules, pointers: splitZero(found.stdout).map((each) => each.slice(commit.length + 1)) };
+  return { submodules, pointers: splitNul(found.stdout).map((each) => each.slice(commit.length + 1)) };
 }

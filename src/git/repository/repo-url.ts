@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { decodePart, withoutCredentialsIn } from '../../core/address-credentials.ts';
+import { tryDecodeComponent, stripCredentials } from '../../core/text/address-credentials.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 
 const SCHEME = /^(?:https?|ssh|git|file):\/\//i;
@@ -49,28 +49,28 @@ export interface Login {
 }
 
 /** How the server of an address is reached. */
-export interface Access {
+export interface RemoteAccess {
   login?: Login | undefined;
   /** `host:port:address,…`: only there, and no redirect is followed. */
   pinned?: string | undefined;
 }
 
 /** Takes the credentials out of an address. Throws USAGE for one that cannot be read. */
-export function readRemote(source: string): RemoteSource {
-  if (!/^https?:/i.test(source)) return { address: withoutPassword(source), login: undefined };
+export function parseRemote(source: string): RemoteSource {
+  if (!/^https?:/i.test(source)) return { address: stripPassword(source), login: undefined };
   const url = URL.canParse(source) ? new URL(source) : undefined;
-  const login = url && { user: decodePart(url.username), password: decodePart(url.password) };
+  const login = url && { user: tryDecodeComponent(url.username), password: tryDecodeComponent(url.password) };
   // A line break would end the answer to git in which they are given.
   if (login === undefined || /[\0\r\n]/.test(login.user + login.password)) {
-    throw new HaloError('USAGE', `${withoutCredentialsIn(source)} is not the address of a repository.`, {
+    throw new HaloError('USAGE', `${stripCredentials(source)} is not the address of a repository.`, {
       hint: 'Write it like https://git.example.com/team/repo.git; leave out the password and use a credential helper of git, or write @, : and / in it as %40, %3A and %2F.',
     });
   }
   const given = login.user !== '' || login.password !== '';
-  return { address: withoutCredentialsIn(source), login: given ? login : undefined };
+  return { address: stripCredentials(source), login: given ? login : undefined };
 }
 
-function withoutPassword(source: string): string {
+function stripPassword(source: string): string {
   if (/^ssh:/i.test(source)) return source.replace(/^(ssh:\/\/[^/?#:@]*):[^/?#]*@/i, '$1@');
-  return withoutCredentialsIn(source);
+  return stripCredentials(source);
 }

@@ -1,11 +1,11 @@
 import { mkdir, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { HaloError } from '../../core/failure/errors.ts';
-import { makeView } from '../mirror/base-view.ts';
-import { makeBareRepo } from './init-repo.ts';
-import { mirrorShape } from '../mirror/mirror.ts';
+import { createView } from '../mirror/base-view.ts';
+import { initBareRepo } from './init-repo.ts';
+import { readMirrorFormat } from '../mirror/mirror.ts';
 
-/** From an objects folder in a scratch folder to the view; the same inside a sandbox that mounts both. */
+/** Path from an objects folder in a scratch folder to the view; the same inside a sandbox that mounts both. */
 const VIEW_OBJECTS = '../../base.git/objects';
 
 export interface ScratchRequest {
@@ -26,29 +26,29 @@ export function candidatePath(scratchDir: string): string {
   return join(scratchDir, 'candidate.git');
 }
 
-/** What the sandboxes of an attempt see of the mirror. */
+/** The part of the mirror that the sandboxes of an attempt can read. */
 export function viewPath(scratchDir: string): string {
   return join(scratchDir, 'base.git');
 }
 
-/** Makes the scratch folder of an attempt with an empty candidate repository and an empty view; what was there is removed. */
+/** Creates the scratch folder of an attempt with an empty candidate repository and an empty view; removes an existing one. */
 export async function createScratch(request: ScratchRequest): Promise<string> {
   const scratchDir = scratchPath(request);
   await removeScratch(scratchDir);
   await mkdir(scratchDir, { recursive: true });
-  await makeView(viewPath(scratchDir), request.mirrorDir);
-  await makeBesideView(candidatePath(scratchDir));
+  await createView(viewPath(scratchDir), request.mirrorDir);
+  await createScratchRepo(candidatePath(scratchDir));
   return scratchDir;
 }
 
-/** Safe when it is not there. */
+/** Removes a scratch folder; safe when it does not exist. */
 export async function removeScratch(scratchDir: string): Promise<void> {
   await rm(scratchDir, { recursive: true, force: true });
 }
 
-/** An empty bare repository in a scratch folder that can read the objects of the view there. */
-export async function makeBesideView(dir: string): Promise<void> {
-  const { config, shallow } = await mirrorShape(viewPath(dirname(dir)));
-  // Whatever a power cut takes from here is made again: waiting for the disk would only cost time.
-  await makeBareRepo(dir, { config: `${config}[core]\n\tfsync = none\n`, shallow, alternate: VIEW_OBJECTS });
+/** Creates an empty bare repository in a scratch folder that can read the objects of the view there. */
+export async function createScratchRepo(dir: string): Promise<void> {
+  const { config, shallow } = await readMirrorFormat(viewPath(dirname(dir)));
+  // Not synced to disk: after a power failure the attempt starts again anyway.
+  await initBareRepo(dir, { config: `${config}[core]\n\tfsync = none\n`, shallow, alternate: VIEW_OBJECTS });
 }

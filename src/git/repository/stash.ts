@@ -2,9 +2,9 @@ import { HaloError } from '../../core/failure/errors.ts';
 import { syncCheckout, syncRef } from './sync-repository.ts';
 import { git, gitText, tryGit, type GitOptions } from '../process/git.ts';
 import { filtersOf, replaceLocalPrograms } from './local-programs.ts';
-import { splitZero } from '../split-zero.ts';
+import { splitNul } from '../process/output.ts';
 
-/** Changes of a checkout that were put aside. */
+/** Stashed changes of a checkout. */
 export interface Stash {
   root: string;
   /** The commit that holds them. */
@@ -12,9 +12,9 @@ export interface Stash {
 }
 
 /**
- * Puts changes of tracked files aside, as `git stash` does; files that git does not know stay. `except` are paths
- * below the root that stay as they are. Answers undefined when there is nothing to put aside. Throws LAND_REFUSED where
- * a program of the repository's own configuration would be needed.
+ * Stashes changes of tracked files, like `git stash`; untracked files and the paths in `except` (relative to the root)
+ * stay. Returns undefined when there is nothing to stash. Throws LAND_REFUSED if that requires a program that the
+ * repository's own configuration names.
  */
 export async function stashChanges(
   root: string,
@@ -25,17 +25,17 @@ export async function stashChanges(
   const paths = [':(top)', ...except.map((path) => `:(top,exclude,literal)${path}`)];
   const flags = ['--porcelain=v1', '-z', '--no-renames', '--untracked-files=no', '--ignore-submodules=all'];
   const { stdout } = await git(['status', ...flags, '--', ...paths], at);
-  const changed = splitZero(stdout).map((entry) => entry.slice(3));
+  const changed = splitNul(stdout).map((entry) => entry.slice(3));
   if (changed.length === 0) return undefined;
   const [needed] = await filtersOf(root, changed, filters);
   if (needed !== undefined) {
     throw new HaloError(
       'LAND_REFUSED',
-      `Changed files of ${root} need the filter ${needed}, which its git configuration names: halo starts no program from there.`,
-      { hint: 'Commit or stash them, then land.' },
+      `Changed files of ${root} need the filter ${needed}, which its git configuration names: halo runs no program named there.`,
+      { hint: 'Commit or stash them, then run `halo land`.' },
     );
   }
-  // From here on the stash alone has them.
+  // From here on, the changes exist only in the stash.
   await git(['stash', 'push', '--quiet', '--message', message, '--', ...paths], { ...at, durable: true });
   const commit = await gitText(['rev-parse', '--verify', 'refs/stash'], at);
   await syncRef(await commonDir(at), 'refs/stash');
@@ -43,7 +43,7 @@ export async function stashChanges(
   return { root, commit };
 }
 
-/** Brings them back. Answers whether that went well; if not, they are still in the list of `git stash`. */
+/** Restores stashed changes. Returns whether that succeeded; if not, they are still in `git stash list`. */
 export async function restoreStash(stash: Stash): Promise<boolean> {
   const { settings } = await replaceLocalPrograms({ cwd: stash.root });
   const at: GitOptions = { cwd: stash.root, trust: 'operator', settings };
@@ -55,14 +55,14 @@ export async function restoreStash(stash: Stash): Promise<boolean> {
     tryGit(['stash', 'apply', '--quiet', ...how, name], { ...at, durable: true }).then(
       ({ exitCode }) => exitCode === 0,
     );
-  // Where what is staged cannot be staged again, at least the files come back.
+  // If the index cannot be restored, restore at least the files.
   if (!(await apply('--index')) && !(await apply())) return false;
   await syncStashed(stash);
   await git(['stash', 'drop', '--quiet', name], at);
   return true;
 }
 
-/** Whether they are aside or back, the files are on the disk. */
+/** Syncs the changed files to disk. */
 async function syncStashed({ root, commit }: Stash): Promise<void> {
   await syncCheckout(root, {
     gitDir: await commonDir({ cwd: root, trust: 'operator' }),

@@ -1,16 +1,16 @@
 import { lstat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { syncUpTo } from '../../lib/atomic-write.ts';
+import { syncUpTo } from '../../lib/fs.ts';
 import { git } from '../process/git.ts';
-import { splitZero } from '../split-zero.ts';
+import { splitNul } from '../process/output.ts';
 import { gitDirAt } from './worktrees.ts';
 
-/** Makes the names of the packs of a repository outlast a power cut: git itself syncs no folder. */
+/** Syncs the pack folder of a repository to disk: git itself does not sync folders. */
 export async function syncPacks(gitDir: string): Promise<void> {
   await syncUpTo(join(gitDir, 'objects', 'pack'), gitDir);
 }
 
-/** Makes a ref that was just written outlast a power cut, with its log, whichever way the repository keeps refs. */
+/** Syncs a written ref and its reflog to disk, for both ref storage formats. */
 export async function syncRef(gitDir: string, ref: string): Promise<void> {
   await Promise.all([
     syncUpTo(join(gitDir, ref), gitDir),
@@ -19,14 +19,14 @@ export async function syncRef(gitDir: string, ref: string): Promise<void> {
   ]);
 }
 
-/** Makes the files of a checkout outlast a power cut that git has just changed, going from one commit to another. */
+/** Syncs the files of a checkout to disk that differ between two commits, after git has changed them. */
 export async function syncCheckout(
   root: string,
   { gitDir, from, to }: { gitDir: string; from: string; to: string },
 ): Promise<void> {
   const args = ['diff-tree', '-r', '-z', '--name-only', '--no-renames', from, to];
-  const paths = splitZero((await git(args, { gitDir })).stdout).map((path) => join(root, path));
-  // A link has no content to sync, and what it points to is not of the commit.
+  const paths = splitNul((await git(args, { gitDir })).stdout).map((path) => join(root, path));
+  // Links have no content to sync, and their targets are not part of the commit.
   for (const path of paths)
     if ((await lstat(path).catch(() => undefined))?.isFile() === true) await syncUpTo(path, path);
   for (const folder of new Set(paths.flatMap((path) => foldersOf(path, root)))) await syncUpTo(folder, folder);

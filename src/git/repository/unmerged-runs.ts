@@ -1,13 +1,13 @@
 import { git, gitText, tryGit } from '../process/git.ts';
 import { assertObjectId } from '../process/object-id.ts';
 
-/** A branch of a run whose newest commit another commit does not have. */
+/** A run branch whose tip is not part of another commit's history. */
 export interface UnmergedRun {
   runId: string;
   tip: string;
 }
 
-/** The branches `halo/<runId>` of a repository that are not part of `commit`'s history, in no order. */
+/** Lists the branches `halo/<runId>` that are not part of `commit`'s history, in no particular order. */
 export async function listUnmergedRuns(gitDir: string, commit: string): Promise<UnmergedRun[]> {
   assertObjectId(commit, 'The commit');
   const format = '--format=%(refname:lstrip=3) %(objectname)';
@@ -18,7 +18,7 @@ export async function listUnmergedRuns(gitDir: string, commit: string): Promise<
   });
 }
 
-/** Whether the history of `newer` has the commit `older`. */
+/** Whether `older` is in the history of `newer`. */
 export async function isAncestor(gitDir: string, older: string, newer: string): Promise<boolean> {
   const { exitCode } = await git(['merge-base', '--is-ancestor', older, newer], { gitDir, ok: [0, 1] });
   return exitCode === 0;
@@ -28,7 +28,7 @@ export async function isAncestor(gitDir: string, older: string, newer: string): 
  * Whether a merge of `other` into `commit` would change nothing, as after a squash merge. `mirrorDir` is one of halo's
  * own repositories, which configures no merge program. False where git (before 2.38) or a conflict leaves it open.
  */
-export async function addsNothing(mirrorDir: string, commit: string, other: string): Promise<boolean> {
+export async function isMergeEmpty(mirrorDir: string, commit: string, other: string): Promise<boolean> {
   assertObjectId(commit, 'The commit');
   assertObjectId(other, 'The other commit');
   const merged = await tryGit(['merge-tree', '--write-tree', '--no-messages', commit, other], { gitDir: mirrorDir });

@@ -1,12 +1,11 @@
-import { mkdir, readdir, stat } from 'node:fs/promises';
-import { dirname, join, resolve } from 'node:path';
-import { HaloError } from '../../core/failure/errors.ts';
-import { syncUpTo } from '../../lib/atomic-write.ts';
-import { readRegularText } from '../../lib/read-file.ts';
-import { git, gitText, type GitOptions } from '../process/git.ts';
-import { replaceLocalPrograms } from './local-programs.ts';
+import { splitNul } from '../process/output.ts';
 import { assertObjectId } from '../process/object-id.ts';
-import { splitZero } from '../split-zero.ts';
+import { replaceLocalPrograms } from './local-programs.ts';
+import { git, gitText, type GitOptions } from '../process/git.ts';
+import { readRegularText, syncUpTo, pathExists } from '../../lib/fs.ts';
+import { HaloError } from '../../core/failure/errors.ts';
+import { dirname, join, resolve } from 'node:path';
+import { mkdir, readdir } from 'node:fs/promises';
 
 export interface Worktree {
   path: string;
@@ -14,9 +13,9 @@ export interface Worktree {
   branch: string | undefined;
 }
 
-/** Of what git writes down about a worktree. */
-const MOST_BYTES = 64 * 1024;
-/** What git answers to options that it does not know. */
+/** Maximum size of git's state files of a worktree. */
+const MAX_STATE_BYTES = 64 * 1024;
+/** Exit code of git for unknown options. */
 const USAGE = 129;
 
 /** The checkouts of a repository, the main one first. Throws GIT_FAILED. */
@@ -24,9 +23,9 @@ export async function listWorktrees(gitDir: string): Promise<Worktree[]> {
   const [main, ...others] = await askWorktrees(gitDir);
   if (main === undefined) return others;
   if (main.path !== gitDir || main.branch === undefined) return [main, ...others];
-  // The git directory of a submodule is not beside its files, and git names it instead of them.
+  // For a submodule, git prints its git directory instead of its working tree.
   const { stdout } = await git(['config', '--null', 'core.worktree'], { gitDir, ok: [0, 1] });
-  return [{ ...main, path: resolve(gitDir, splitZero(stdout)[0] ?? '.') }, ...others];
+  return [{ ...main, path: resolve(gitDir, splitNul(stdout)[0] ?? '.') }, ...others];
 }
 
 async function askWorktrees(gitDir: string): Promise<Worktree[]> {
@@ -39,14 +38,14 @@ async function askWorktrees(gitDir: string): Promise<Worktree[]> {
 
 const FACTS = /^(?:HEAD [0-9a-f]+|branch refs\/.+|detached|bare|locked(?: .*)?|prunable(?: .*)?)$/s;
 
-/** `end` is what ends a line of the list. Throws GIT_FAILED where a path may hold it: its worktree could be another. */
+/** Parses the list; `end` terminates its lines. Throws GIT_FAILED if a path may contain it, because the result is ambiguous. */
 export function parseWorktrees(list: string, end: '\0' | '\n'): Worktree[] {
   const records = list.split(end + end).filter((record) => record !== '');
   return records.map((record) => {
     const [first = '', ...facts] = record.split(end).filter((line) => line !== '');
     const branches = facts.filter((fact) => fact.startsWith('branch '));
     if (!first.startsWith('worktree ') || branches.length > 1 || !facts.every((fact) => FACTS.test(fact))) {
-      throw new HaloError('GIT_FAILED', 'the path of a worktree of the repository holds a line end', {
+      throw new HaloError('GIT_FAILED', 'The path of a worktree of the repository contains a newline.', {
         hint: 'Use git 2.36 or newer, or rename that folder.',
       });
     }
@@ -55,12 +54,11 @@ export function parseWorktrees(list: string, end: '\0' | '\n'): Worktree[] {
 }
 
 /**
- * Checks a commit out in a worktree at `path`, an absolute path, as the operator, without hooks and without programs
- * that the repository's own configuration names: where it names a filter, files are as the commit has them. One that is
- * there already goes forward to it, and git refuses to overwrite what was changed in it, or what is there and no
- * worktree. Throws GIT_FAILED.
+ * Checks a commit out in a worktree at an absolute `path`, as the operator, without hooks and without programs that the
+ * repository's own configuration names: files with such a filter stay as in the commit. Fast-forwards an existing
+ * worktree; never overwrites changes in it, or a folder that is not a worktree. Throws GIT_FAILED.
  */
-export async function checkOutAside({
+export async function checkOutWorktree({
   gitDir,
   commit,
   path,
@@ -70,24 +68,24 @@ export async function checkOutAside({
   path: string;
 }): Promise<void> {
   assertObjectId(commit, 'The commit to check out');
-  const isThere = (await exists(path)) && (await listWorktrees(gitDir)).some((worktree) => worktree.path === path);
+  const isThere = (await pathExists(path)) && (await listWorktrees(gitDir)).some((worktree) => worktree.path === path);
   if (!isThere) {
     await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-    // By force where git still knows one whose folder was deleted; it never writes over a folder.
+    // `--force` replaces a registered worktree whose folder was deleted; it never overwrites a folder.
     const add = ['worktree', 'add', '--quiet', '--detach', '--force', '--no-checkout', '--', path, commit];
     await git(add, { gitDir, trust: 'operator', durable: true });
   }
-  // Which settings hold may depend on the worktree.
+  // Settings may depend on the worktree.
   const { settings } = await replaceLocalPrograms({ cwd: path });
   const at: GitOptions = { cwd: path, trust: 'operator', settings, durable: true };
   const index = await gitText(['rev-parse', '--path-format=absolute', '--git-path', 'index'], at);
-  // Whoever died in between has left a worktree without files.
-  if (!(await exists(index))) await git(['reset', '--quiet', '--hard'], at);
+  // A process that died in between has left a worktree without files.
+  if (!(await pathExists(index))) await git(['reset', '--quiet', '--hard'], at);
   await git(['merge', '--ff-only', '--no-overwrite-ignore', '--quiet', '--no-autostash', '--no-stat', commit], at);
   await syncWorktree(path, gitDir);
 }
 
-/** What git knows of a worktree would otherwise be empty files after a power cut, with which the whole repository fails. */
+/** Syncs the git directory of a worktree to disk: after a power failure, empty files in it would break the repository. */
 async function syncWorktree(path: string, gitDir: string): Promise<void> {
   const own = await gitDirAt(path);
   for (const entry of await readdir(own, { recursive: true })) await syncUpTo(join(own, entry), join(own, entry));
@@ -95,15 +93,8 @@ async function syncWorktree(path: string, gitDir: string): Promise<void> {
   await syncUpTo(join(path, '.git'), path);
 }
 
-async function exists(path: string): Promise<boolean> {
-  return stat(path).then(
-    () => true,
-    () => false,
-  );
-}
-
-/** The operation that the checkout at `path` is in the middle of, in words, or undefined. */
-export async function unfinishedWork(path: string): Promise<string | undefined> {
+/** Returns the unfinished operation in the checkout at `path`, such as "a merge", or undefined. */
+export async function findUnfinishedOperation(path: string): Promise<string | undefined> {
   const gitDir = await gitDirAt(path);
   const marks: [string, string][] = [
     ['MERGE_HEAD', 'a merge'],
@@ -112,23 +103,23 @@ export async function unfinishedWork(path: string): Promise<string | undefined> 
     ['rebase-merge/head-name', 'a rebase'],
     ['rebase-apply/next', 'a rebase or git am'],
   ];
-  for (const [file, words] of marks) if ((await readText(join(gitDir, file))) !== undefined) return words;
+  for (const [file, words] of marks) if ((await readStateFile(join(gitDir, file))) !== undefined) return words;
   return undefined;
 }
 
-/** The git directory of a checkout: that of the worktree alone where there are several. */
+/** Returns the git directory of a checkout; for a linked worktree, its own one. */
 export async function gitDirAt(path: string): Promise<string> {
   return gitText(['rev-parse', '--absolute-git-dir'], { cwd: path, trust: 'operator' });
 }
 
-/** The ref that a rebase in this checkout will move when it ends, or undefined. */
-export async function rebasedRef(gitDir: string): Promise<string | undefined> {
+/** Returns the ref that an unfinished rebase in this checkout will move, or undefined. */
+export async function findRebasedRef(gitDir: string): Promise<string | undefined> {
   const [merge, apply] = await Promise.all(
-    ['rebase-merge', 'rebase-apply'].map((folder) => readText(join(gitDir, folder, 'head-name'))),
+    ['rebase-merge', 'rebase-apply'].map((folder) => readStateFile(join(gitDir, folder, 'head-name'))),
   );
   return (merge ?? apply)?.trim();
 }
 
-async function readText(path: string): Promise<string | undefined> {
-  return readRegularText(path, MOST_BYTES).catch(() => undefined);
+async function readStateFile(path: string): Promise<string | undefined> {
+  return readRegularText(path, MAX_STATE_BYTES).catch(() => undefined);
 }

@@ -1,12 +1,12 @@
-/** Shorter encodings would hide what is no secret. */
-const SHORTEST = 8;
+/** Shorter encodings would mask unrelated text. */
+const MIN_ENCODED_LENGTH = 8;
 
 /**
- * The secret as it may turn up in text: itself, escaped for JSON (once and twice), URLs, XML, shells and command lines,
- * in the parts in which PowerShell colours it, in hex, and in base64 (both alphabets) at each of the three places at
- * which it can begin in a longer text. Longest first, each once.
+ * All encodings of a secret that may occur in text: plain, escaped for JSON (once and twice), URLs, XML, shells and command
+ * lines, split as PowerShell colours it, hex, and base64 (both alphabets) at each of the three alignments. Longest first,
+ * without duplicates.
  */
-export function secretForms(secret: string): string[] {
+export function secretEncodings(secret: string): string[] {
   const bytes = Buffer.from(secret);
   const hex = bytes.toString('hex');
   const encoded = [0, 1, 2].flatMap((shift) => {
@@ -14,11 +14,11 @@ export function secretForms(secret: string): string[] {
     return [text, text.replaceAll('+', '-').replaceAll('/', '_')];
   });
   const forms = [...escaped(secret), ...quoted(secret), ...shellParts(secret), hex, hex.toUpperCase(), ...encoded];
-  const long = forms.filter((form) => form.length >= SHORTEST);
+  const long = forms.filter((form) => form.length >= MIN_ENCODED_LENGTH);
   return [...new Set([secret, ...long])].filter((form) => form !== '').sort((a, b) => b.length - a.length);
 }
 
-/** As documents write it. */
+/** Escapes of document formats. */
 function escaped(secret: string): string[] {
   const json = JSON.stringify(secret).slice(1, -1);
   const uri = encodeURIComponent(secret.toWellFormed());
@@ -38,7 +38,7 @@ function escaped(secret: string): string[] {
   ];
 }
 
-/** As shells, command lines and workflow expressions write it. */
+/** Quoting of shells, command lines and workflow expressions. */
 function quoted(secret: string): string[] {
   return [
     secret.replaceAll('"', '\\"'),
@@ -52,13 +52,13 @@ function quoted(secret: string): string[] {
   ];
 }
 
-/** PowerShell puts colours around the part of a command before, or behind, its last ampersand. */
+/** PowerShell colours the part of a command before or after its last ampersand. */
 function shellParts(secret: string): string[] {
   const at = secret.lastIndexOf('&');
   return at < 0 ? [] : [secret.slice(0, at), secret.slice(0, at + 1), secret.slice(at), secret.slice(at + 1)];
 }
 
-/** The characters that stand for the secret alone, whatever is before and behind it. */
+/** The base64 characters that depend only on the secret, at an alignment. */
 function base64At(secret: Buffer, shift: number): string {
   const text = Buffer.concat([Buffer.alloc(shift), secret]).toString('base64');
   return text.slice(Math.ceil((shift * 8) / 6), Math.floor(((shift + secret.length) * 8) / 6));

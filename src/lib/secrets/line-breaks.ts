@@ -1,21 +1,21 @@
 const [LF, CR, BACKSLASH, N, R] = [0x0a, 0x0d, 0x5c, 0x6e, 0x72];
-/** More backslashes than this before an `n` are no escaped line end. */
-const MOST_ESCAPES = 8;
+/** More backslashes before an `n` are not an escaped line end. */
+const MAX_ESCAPES = 8;
 
 /** Bytes without their line ends. */
-export interface Unwrapped {
+export interface StrippedBytes {
   bytes: Buffer;
-  /** The place in the original of one of them. */
+  /** The offset in the original of a byte. */
   placeOf: (at: number) => number;
 }
 
 /**
- * Takes out line ends, also those that JSON escaped (`\n`, `\\n`, …): programs wrap what is long, base64 above all,
- * and a secret of several lines is written with each of them.
+ * Removes line ends, including JSON-escaped ones (`\n`, `\\n`, …), because programs wrap long text such as base64, and
+ * secrets of several lines are written with any of them.
  */
-export function unwrap(data: Buffer): Unwrapped {
+export function stripLineBreaks(data: Buffer): StrippedBytes {
   const bytes = Buffer.allocUnsafe(data.length);
-  /** Where each piece without line ends begins: in `bytes` and in `data`, in turns. */
+  /** Start offsets of each piece without line ends, alternately in `bytes` and in `data`. */
   const pieces: number[] = [];
   let length = 0;
   let from = 0;
@@ -29,7 +29,7 @@ export function unwrap(data: Buffer): Unwrapped {
   return { bytes: bytes.subarray(0, length), placeOf: (at) => placeIn(pieces, at) };
 }
 
-/** Each line end with its length. */
+/** Yields each line end with its length. */
 function* lineEnds(data: Buffer): Generator<readonly [at: number, length: number]> {
   const next = { lf: data.indexOf(LF), cr: data.indexOf(CR), escape: data.indexOf(BACKSLASH) };
   for (;;) {
@@ -44,10 +44,10 @@ function* lineEnds(data: Buffer): Generator<readonly [at: number, length: number
   }
 }
 
-/** How many bytes an escaped line end takes at `from`; 0: there is none. */
+/** Length of an escaped line end at `from`; 0 if there is none. */
 function escapedEnd(data: Buffer, from: number): number {
   let next = from + 1;
-  while (next - from < MOST_ESCAPES && data[next] === BACKSLASH) next += 1;
+  while (next - from < MAX_ESCAPES && data[next] === BACKSLASH) next += 1;
   return data[next] === N || data[next] === R ? next - from + 1 : 0;
 }
 

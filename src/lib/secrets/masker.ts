@@ -1,39 +1,42 @@
 import { Transform } from 'node:stream';
-import { secretForms } from './encodings.ts';
-import { compileWrapped } from './multi-pattern-matcher.ts';
-import { compilePattern, type Pattern } from './user-patterns.ts';
+import { secretEncodings } from './encodings.ts';
+import { compileMatcher } from './multi-pattern-matcher.ts';
 import { openSearch, type Found, type Wanted } from './search.ts';
+import { compilePattern, type Pattern } from './user-patterns.ts';
 
-/** Makes secrets unreadable: those that it learned, in all common encodings, and what looks like one. */
+/**
+ * Masks known secrets, in all common encodings, and text that looks like a secret. Own code instead of a library, because
+ * matches must be found across chunks and line breaks of a byte stream that never ends, in time linear in its length.
+ */
 export interface Masker {
-  /** Learns secrets; each of them counts as a whole and, when it has several lines, line by line. */
+  /** Adds secrets; a secret of several lines is also masked line by line. */
   learn(secrets: Iterable<string>): void;
-  /** Learns patterns that stay within a line. Throws like compilePattern. */
+  /** Adds patterns that match within a line. Throws like compilePattern. */
   learnPatterns(sources: Iterable<string>): void;
-  /** As many asterisks as the secret had bytes stand for it. */
+  /** Replaces each byte of a secret with an asterisk. */
   text: (text: string) => string;
-  /** Only what it learned, as bytes: for code that a person decides on, where what looks like a secret must stay. */
+  /** Masks only known secrets: for code under review, where text that only looks like a secret must stay visible. */
   known(bytes: Uint8Array): Buffer;
-  /** A JSON value with each of its strings masked; what is below a key of `except` stays as it is. */
+  /** Masks all strings of a JSON value, except values of the keys in `except`. */
   value<T>(value: T, except?: ReadonlySet<string>): T;
-  /** The same for bytes that need not be text. */
+  /** The same for bytes that may not be text. */
   bytes(bytes: Uint8Array): Buffer;
-  /** The same for a stream, however it is cut; gives out whole lines. */
+  /** The same for a stream, independent of its chunks; returns complete lines. */
   cleaner: () => { push: (chunk: Buffer) => Buffer; end: () => Buffer };
   stream(): Transform;
-  /** Looks through bytes as they come without changing them. */
+  /** Scans a stream without changing it. */
   scan(): Scan;
 }
 
 export interface Scan {
   push(chunk: Buffer): void;
-  /** What was found, each secret once. */
+  /** The secrets that were found, without duplicates. */
   end(): Found[];
 }
 
-/** A shorter text is no secret, but part of everything. */
-const SHORTEST = 6;
-/** What can be told from prose on a line of its own. */
+/** Shorter secrets would match unrelated text. */
+const MIN_SECRET_LENGTH = 6;
+/** A line of a key, as opposed to prose. */
 const KEY_LINE = /^[A-Za-z0-9+/=_-]{24,}$/;
 
 export function openMasker(): Masker {
@@ -99,11 +102,11 @@ export function openMasker(): Masker {
 function partsOf(secret: string): string[] {
   const whole = secret.trim();
   const lines = whole.includes('\n') ? whole.split(/\r?\n/).map((line) => line.trim()) : [];
-  return [...(whole.length < SHORTEST ? [] : [whole]), ...lines.filter((line) => KEY_LINE.test(line))];
+  return [...(whole.length < MIN_SECRET_LENGTH ? [] : [whole]), ...lines.filter((line) => KEY_LINE.test(line))];
 }
 
 function compile(secrets: readonly string[], patterns: readonly Pattern[]): Wanted {
-  return { needles: compileWrapped(secrets.flatMap(secretForms)), patterns, shapes: true };
+  return { needles: compileMatcher(secrets.flatMap(secretEncodings)), patterns, shapes: true };
 }
 
 interface Masking {

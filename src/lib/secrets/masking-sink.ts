@@ -1,8 +1,8 @@
 import { Writable } from 'node:stream';
 import type { Masker } from './masker.ts';
 
-/** A sink that passes everything on to another one, which it ends or destroys with itself, without the secrets. */
-export function maskInto(masker: Masker, sink: Writable): Writable {
+/** A sink that masks secrets and writes to another sink, which it ends or destroys together with itself. */
+export function maskingSink(masker: Masker, sink: Writable): Writable {
   const cleaner = masker.cleaner();
   const pass = (bytes: Buffer, done: (error?: Error | null) => void) => {
     if (bytes.length === 0) done();

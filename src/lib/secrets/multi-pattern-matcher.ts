@@ -1,10 +1,10 @@
-import { unwrap } from './line-breaks.ts';
+import { stripLineBreaks } from './line-breaks.ts';
 
-/** Finds many byte strings at once, in time that grows with the data and not with their number. */
-export interface Needles {
-  /** Tells of every occurrence, as `[from, to)` in `data`, with the number of its needle. */
+/** Finds many byte strings in one pass, in time proportional to the data and independent of their number. */
+export interface PatternMatcher {
+  /** Reports every occurrence, as `[from, to)` in `data`, with the number of its needle. */
   find(data: Buffer, onHit: (from: number, to: number, needle: number) => void): void;
-  /** Where the longest true beginning of a needle begins that `data` ends with; its length when there is none. */
+  /** The offset at which the longest incomplete needle at the end of `data` starts; the length of `data` if none does. */
   beginning(data: Buffer): number;
 }
 
@@ -18,7 +18,7 @@ interface Needle {
  * Wu and Manber's search: a table says for two bytes how far the window can move on. Every byte string must have at
  * least two bytes; a short one makes the search slow.
  */
-function compileNeedles(all: readonly Needle[]): Needles {
+function compileExact(all: readonly Needle[]): PatternMatcher {
   if (all.length === 0) return { find: () => {}, beginning: (data) => data.length };
   const window = Math.min(...all.map(({ bytes }) => bytes.length), 255);
   const longest = Math.max(...all.map(({ bytes }) => bytes.length));
@@ -59,28 +59,28 @@ function compileNeedles(all: readonly Needle[]): Needles {
 }
 
 /** A line that ends with less of a secret than this is not held back; that much of it may show. */
-const SHORTEST_BEGINNING = 4;
+const MIN_PREFIX_LENGTH = 4;
 
 /**
  * The same for data in which the needles may be wrapped into lines; line ends of theirs are left out of account, too.
  * Needles of less than four bytes are ignored.
  */
-export function compileWrapped(texts: readonly string[]): Needles {
+export function compileMatcher(texts: readonly string[]): PatternMatcher {
   const wrapped = texts
-    .map((text, number): Needle => ({ bytes: unwrap(Buffer.from(text)).bytes, number }))
-    .filter(({ bytes }) => bytes.length >= SHORTEST_BEGINNING);
-  const needles = compileNeedles(wrapped.flatMap((needle) => [needle, ...withoutBeginning(needle)]));
+    .map((text, number): Needle => ({ bytes: stripLineBreaks(Buffer.from(text)).bytes, number }))
+    .filter(({ bytes }) => bytes.length >= MIN_PREFIX_LENGTH);
+  const needles = compileExact(wrapped.flatMap((needle) => [needle, ...withoutBeginning(needle)]));
   const longest = Math.max(0, ...wrapped.map(({ bytes }) => bytes.length));
   const begins = (data: Buffer): number => {
     const tail = data.subarray(Math.max(0, data.length - 2 * longest));
-    const { bytes, placeOf } = unwrap(tail);
+    const { bytes, placeOf } = stripLineBreaks(tail);
     const from = needles.beginning(bytes);
-    if (from === bytes.length || (endsLine(data) && bytes.length - from < SHORTEST_BEGINNING)) return data.length;
+    if (from === bytes.length || (endsLine(data) && bytes.length - from < MIN_PREFIX_LENGTH)) return data.length;
     return data.length - tail.length + placeOf(from);
   };
   return {
     find(data, onHit) {
-      const { bytes, placeOf } = unwrap(data);
+      const { bytes, placeOf } = stripLineBreaks(data);
       needles.find(bytes, (from, to, needle) => onHit(placeOf(from), placeOf(to - 1) + 1, needle));
     },
     beginning(data) {
@@ -92,9 +92,9 @@ export function compileWrapped(texts: readonly string[]): Needles {
   };
 }
 
-/** What is left to be found when the beginning stood on the line before. */
+/** What is left to find if the beginning was on the line before. */
 function withoutBeginning({ bytes, number }: Needle): Needle[] {
-  return bytes.length < 4 * SHORTEST_BEGINNING ? [] : [{ bytes: bytes.subarray(SHORTEST_BEGINNING - 1), number }];
+  return bytes.length < 4 * MIN_PREFIX_LENGTH ? [] : [{ bytes: bytes.subarray(MIN_PREFIX_LENGTH - 1), number }];
 }
 
 function endsLine(data: Buffer): boolean {

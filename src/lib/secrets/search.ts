@@ -1,10 +1,10 @@
-import type { Needles } from './multi-pattern-matcher.ts';
+import type { PatternMatcher } from './multi-pattern-matcher.ts';
+import { openPrivateKeyFinder, MAX_TOKEN_LENGTH, mayHoldToken, PRIVATE_KEY, TOKEN_PATTERNS } from './token-patterns.ts';
 import type { Pattern } from './user-patterns.ts';
-import { findBlocks, LONGEST_TOKEN, mayHoldToken, PRIVATE_KEY, TOKEN_SHAPES } from './token-patterns.ts';
 
 /** What is searched for. */
 export interface Wanted {
-  needles: Needles;
+  needles: PatternMatcher;
   patterns: readonly Pattern[];
   /** Whether what only looks like a secret is one. */
   shapes: boolean;
@@ -26,24 +26,24 @@ export interface Searched {
 }
 
 /** A longer line is searched in parts. */
-const LONGEST_LINE = 64 * 1024;
+const MAX_LINE_BYTES = 64 * 1024;
 
 /**
  * Searches a stream for secrets. It looks at whole lines, so that nothing is missed where the stream is cut into
- * pieces: a line that has only begun is held back, and so is what may be the beginning of a secret that goes on in the
+ * pieces: a line that has only begun is held back, and so is what may be the beginning of a secret that continues in the
  * next one. `wanted` may differ from call to call.
  */
 export function openSearch(): (chunk: Buffer, wanted: Wanted, isLast: boolean) => Searched {
-  const blocks = findBlocks();
+  const blocks = openPrivateKeyFinder();
   let pending: Buffer[] = [];
   let size = 0;
-  /** Whether the last byte that was given out belongs to a token that may go on. */
+  /** Whether the last byte that was given out belongs to a token that may continue. */
   let inToken = false;
 
   return (chunk, wanted, isLast) => {
     pending.push(chunk);
     size += chunk.length;
-    if (!isLast && size <= LONGEST_LINE && !chunk.includes(LF)) return { bytes: Buffer.alloc(0), found: [] };
+    if (!isLast && size <= MAX_LINE_BYTES && !chunk.includes(LF)) return { bytes: Buffer.alloc(0), found: [] };
     const cover = openCover(pending.length === 1 ? chunk : Buffer.concat(pending));
     wanted.needles.find(cover.bytes(), (from, to, secret) => cover.add('known', `secret ${secret}`, [from, to]));
     const done = isLast ? size : endOfDone(cover.bytes(), wanted);
@@ -61,7 +61,7 @@ export function openSearch(): (chunk: Buffer, wanted: Wanted, isLast: boolean) =
     const goesOn = inToken ? (/^[\w-]*/.exec(text)?.[0].length ?? 0) : 0;
     if (goesOn > 0) cover.add('shape', 'a token', [0, goesOn]);
     if (text.length > 0) inToken = goesOn === text.length;
-    for (const { name, pattern } of mayHoldToken(text) ? TOKEN_SHAPES : []) {
+    for (const { name, pattern } of mayHoldToken(text) ? TOKEN_PATTERNS : []) {
       for (const match of text.matchAll(pattern)) {
         const to = match.index + match[0].length;
         cover.add('shape', name, [match.index, to]);
@@ -99,8 +99,8 @@ function openCover(original: Buffer): Cover {
 function endOfDone(data: Buffer, { needles }: Wanted): number {
   const sure = needles.beginning(data);
   const lines = sure === 0 ? 0 : data.lastIndexOf(LF, sure - 1) + 1;
-  if (data.length - lines <= LONGEST_LINE) return lines;
-  const tail = data.toString('latin1', Math.max(0, sure - LONGEST_TOKEN), sure);
+  if (data.length - lines <= MAX_LINE_BYTES) return lines;
+  const tail = data.toString('latin1', Math.max(0, sure - MAX_TOKEN_LENGTH), sure);
   const token = /(?<![\w-])[\w-]+$/.exec(tail)?.[0].length ?? 0;
   return token < tail.length ? sure - token : sure;
 }

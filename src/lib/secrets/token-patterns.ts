@@ -1,5 +1,5 @@
 /** A kind of secret that is known by what it looks like. */
-export interface Shape {
+export interface TokenPattern {
   name: string;
   /** Global, and linear in the text: each begins at the start of a word and has no choice on the way. */
   pattern: RegExp;
@@ -7,13 +7,13 @@ export interface Shape {
 
 const WORD_START = '(?<![A-Za-z0-9_-])';
 
-function token(name: string, body: string): Shape {
+function token(name: string, body: string): TokenPattern {
   return { name, pattern: new RegExp(WORD_START + body, 'g') };
 }
 
 /** Tokens of services that many people use, as the services describe them. */
-export const TOKEN_SHAPES: readonly Shape[] = [
-  // A digit within reach tells a key from a name like sk-spinner-fading-circle.
+export const TOKEN_PATTERNS: readonly TokenPattern[] = [
+  // A digit within reach distinguishes a key from a name like sk-spinner-fading-circle.
   token('a key of a model provider', 'sk-(?=[A-Za-z_-]{0,60}[0-9])[A-Za-z0-9_-]{20,}'),
   token('a GitHub token', '(?:gh[pousr]_[A-Za-z0-9]{36,}|github_pat_[A-Za-z0-9_]{22,})'),
   token('a GitLab token', 'gl(?:pat|cbt|dt|rt|soat)-[A-Za-z0-9_-]{20,}'),
@@ -33,26 +33,26 @@ export function mayHoldToken(text: string): boolean {
 const BEGINNINGS = /(?:sk-|sk_|rk_|gh[pousr]_|hub_pat_|gl[a-z]{2,4}-|A[KS]IA|xox|AIza|npm_|pypi-)[A-Za-z0-9_-]{7}/;
 
 /** What a line looks like: a token, the beginning of a private key. Each once. */
-export function shapesIn(line: string): string[] {
-  const tokens = mayHoldToken(line) ? TOKEN_SHAPES.filter(({ pattern }) => line.search(pattern) >= 0) : [];
+export function findTokenNames(line: string): string[] {
+  const tokens = mayHoldToken(line) ? TOKEN_PATTERNS.filter(({ pattern }) => line.search(pattern) >= 0) : [];
   const key = line.search(BLOCK_BEGIN) >= 0 ? [PRIVATE_KEY] : [];
   return [...tokens.map(({ name }) => name), ...key];
 }
 
 /** No service has longer ones; more of a run of such characters is not looked at again. */
-export const LONGEST_TOKEN = 4096;
+export const MAX_TOKEN_LENGTH = 4096;
 
 const BLOCK_BEGIN = /-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----/g;
 const BLOCK_END = /-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----/g;
 export const PRIVATE_KEY = 'a private key';
-/** What stands this far behind the beginning of a private key without an end is no part of it. */
-const LONGEST_BLOCK = 64 * 1024;
+/** Text this far after the beginning of a private key without an end is not part of it. */
+const MAX_KEY_LENGTH = 64 * 1024;
 
 /**
  * Finds what is between the first and the last line of private keys, also when they come in pieces of whole lines:
  * `[from, to)` of what belongs to a key in the next piece.
  */
-export function findBlocks(): (text: string) => [from: number, to: number][] {
+export function openPrivateKeyFinder(): (text: string) => [from: number, to: number][] {
   /** Characters of the open block so far; undefined: none is open. */
   let open: number | undefined;
   return (text) => {
@@ -68,11 +68,11 @@ export function findBlocks(): (text: string) => [from: number, to: number][] {
       }
       BLOCK_END.lastIndex = at;
       const end = BLOCK_END.exec(text)?.index;
-      const to = Math.min(end ?? text.length, at + LONGEST_BLOCK - open);
+      const to = Math.min(end ?? text.length, at + MAX_KEY_LENGTH - open);
       if (to > at) found.push([at, to]);
       open += to - at;
       at = to;
-      if (end !== to && open < LONGEST_BLOCK) return found;
+      if (end !== to && open < MAX_KEY_LENGTH) return found;
       open = undefined;
     }
   };

@@ -2,14 +2,14 @@ import { isUtf8 } from 'node:buffer';
 import { createRequire } from 'node:module';
 import type * as Re2js from 're2js';
 
-/** A pattern of the user's: its matching takes time that grows with the text alone, whatever it says. */
+/** A user's pattern. Matching is linear in the text for any pattern (RE2). */
 export interface Pattern {
   source: string;
   /** `[from, to)` in bytes of each match. */
   find(data: Buffer): [from: number, to: number][];
 }
 
-/** Throws an Error that says what is wrong with a pattern, also with one that matches nothing at all. */
+/** Throws an Error that explains what is wrong with a pattern, also with one that matches the empty string. */
 export function compilePattern(source: string): Pattern {
   // Most processes have no pattern, and it takes long to load.
   const { RE2JS } = createRequire(import.meta.url)('re2js') as typeof Re2js;

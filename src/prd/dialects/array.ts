@@ -1,8 +1,9 @@
 import type { JsonDialect } from '../dialect.ts';
 import { readJsonPrd } from '../json/read-json.ts';
-import { extraOf, writeJson, writeProgress } from '../json/write-json.ts';
+import { extraOf, writeJson, progressFields } from '../json/write-json.ts';
+import { defined } from '../../lib/guards.ts';
 
-/** `[{category, description, steps, passes}]`: no project, often neither ids nor titles. */
+/** `[{category, description, steps, passes}]`: no project, often without ids and titles. */
 export const array: JsonDialect = {
   id: 'array',
   format: 'json',
@@ -19,9 +20,9 @@ export const array: JsonDialect = {
           title,
           description,
           steps: acceptance,
-          ...(priority === undefined ? {} : { priority }),
+          ...defined({ priority }),
           ...(dependsOn.length === 0 ? {} : { dependencies: dependsOn }),
-          ...writeProgress(story),
+          ...progressFields(story),
           ...(notes === '' ? {} : { notes }),
           ...extraOf(extra),
         };

@@ -1,9 +1,16 @@
 import type { Story } from '../../core/prd/prd.ts';
-import { inOrder } from '../../core/run/story-order.ts';
+import { sortStories } from '../../core/run/story-order.ts';
 import type { DraftStory, JsonDialect } from '../dialect.ts';
-import type { Findings } from '../findings.ts';
+import type { Diagnostics } from '../diagnostics.ts';
 import type { JsonValue } from '../json/json-positions.ts';
-import { addProblem, addWarning, missing, nameKind, readMembers, type MemberReader } from '../json/object-reader.ts';
+import {
+  addProblem,
+  addWarning,
+  missing,
+  describeKind,
+  readMembers,
+  type MemberReader,
+} from '../json/object-reader.ts';
 import { readJsonPrd } from '../json/read-json.ts';
 import { writeJson, writeStory, writeWhole } from '../json/write-json.ts';
 import { hasUserStories } from './ralph.ts';
@@ -21,21 +28,21 @@ const STORY: Fields = {
 };
 const OPTIONAL: Fields = { inProgress: 'boolean' };
 
-/** Like ralph, with every field required: so it is read as ralph unless it is asked for. */
+/** Like ralph, but every field is required. Detected as ralph unless requested explicitly. */
 export const daedalus: JsonDialect = {
   id: 'daedalus',
   format: 'json',
   title: 'daedalus (userStories, every field required)',
   doneWord: 'done',
   detects: hasUserStories,
-  read(document, findings) {
-    requireFields(readMembers(document.json, findings), DOCUMENT);
-    const draft = readJsonPrd(document, findings, (story, reader) => {
+  read(document, diagnostics) {
+    requireFields(readMembers(document.json, diagnostics), DOCUMENT);
+    const draft = readJsonPrd(document, diagnostics, (story, reader) => {
       requireFields(reader, STORY);
       checkFields(reader, OPTIONAL);
       return story;
     });
-    warnOfOrder(draft.stories, findings);
+    warnOfOrder(draft.stories, diagnostics);
     return draft;
   },
   write: ({ stories, ...whole }) =>
@@ -55,30 +62,31 @@ function checkFields(reader: MemberReader, fields: Fields): void {
   for (const [key, kind] of Object.entries(fields)) {
     const member = reader.at.members.get(key);
     if (member === undefined) continue;
-    if (member.kind !== kind) addProblem(reader, member, `must be ${ARTICLES[kind]}, not ${nameKind(member)}`);
+    if (member.kind !== kind) addProblem(reader, member, `must be ${ARTICLES[kind]}, not ${describeKind(member)}`);
     else if (kind === 'number' && !Number.isInteger(member.value)) addProblem(reader, member, 'must be a whole number');
-    // Objects with a text count elsewhere.
+    // Other dialects accept objects with a text.
     for (const item of member.items.filter((each) => each.kind === 'object'))
-      addProblem(reader, item, `must be a string, not ${nameKind(item)}`);
+      addProblem(reader, item, `must be a string, not ${describeKind(item)}`);
   }
 }
 
-/** What the priorities leave open of the order in which the stories run. */
-function warnOfOrder(stories: DraftStory[], findings: Findings): void {
+/** Warns where the priorities do not determine the order of the stories. */
+function warnOfOrder(stories: DraftStory[], diagnostics: Diagnostics): void {
   const pending = stories.filter(({ status }) => status === 'pending');
   const counts = new Map<number | undefined, number>();
   for (const { priority } of pending) counts.set(priority, (counts.get(priority) ?? 0) + 1);
   for (const { id, priority } of pending)
     if (priority !== undefined && (counts.get(priority) ?? 0) > 1)
-      addWarning({ findings }, id, `the same priority ${priority}, so they run in the order of the file`);
+      addWarning({ diagnostics }, id, `priority ${priority} is not unique; these stories run in file order`);
   const begun = stories.filter(({ status }) => status === 'in_progress');
-  if (begun.length > 1) for (const { id } of begun) addWarning({ findings }, id, 'more than one story is in progress');
+  if (begun.length > 1)
+    for (const { id } of begun) addWarning({ diagnostics }, id, 'more than one story is in progress');
 }
 
-/** Where a story has no whole number for a priority, all are numbered in the order in which they run. */
+/** If a priority is missing or not an integer, renumbers all stories in their execution order. */
 function withWholePriorities(stories: Story[]): Story[] {
   if (stories.every(({ priority }) => Number.isInteger(priority))) return stories;
-  const order = inOrder(stories);
+  const order = sortStories(stories);
   return stories.map((story) => ({ ...story, priority: order.indexOf(story) + 1 }));
 }
 

@@ -4,7 +4,7 @@ import { writeJson, writeStory, writeWhole } from '../json/write-json.ts';
 
 const KEYS = ['features', 'items', 'steps', 'issues', 'backlog', 'todos'];
 
-/** `{features: [{id, title, steps, passes}]}`, or the same under `items`, `steps` and the like. */
+/** `{features: [{id, title, steps, passes}]}`, or the same under `items`, `steps` or similar keys. */
 export const features: JsonDialect = {
   id: 'features',
   format: 'json',

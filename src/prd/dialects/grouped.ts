@@ -2,8 +2,9 @@ import type { Story } from '../../core/prd/prd.ts';
 import type { JsonDialect } from '../dialect.ts';
 import { readJsonPrd } from '../json/read-json.ts';
 import { writeJson, writeStory, writeWhole } from '../json/write-json.ts';
+import { defined } from '../../lib/guards.ts';
 
-/** Stories inside of groups (`phases[].tasks[]`, `userStories[].tasks[]`) or a list inside of a wrapper. */
+/** Stories in groups (`phases[].tasks[]`, `userStories[].tasks[]`) or a list in a wrapper object. */
 export const grouped: JsonDialect = {
   id: 'grouped',
   format: 'json',
@@ -17,7 +18,7 @@ export const grouped: JsonDialect = {
   },
 };
 
-/** Neighbours of one group stay together; the order of the stories stays as it is. */
+/** Groups consecutive stories of the same group; keeps the order of the stories. */
 function groupInOrder(stories: Story[]): { name: string; members: Story[] }[] {
   const groups: { name: string; members: Story[] }[] = [];
   for (const story of stories) {
@@ -31,5 +32,5 @@ function groupInOrder(stories: Story[]): { name: string; members: Story[] }[] {
 
 function writeMember(story: Story): Record<string, unknown> {
   const { group, ...rest } = writeStory(story);
-  return typeof group === 'string' ? rest : { ...rest, ...(group === undefined ? {} : { group }) };
+  return typeof group === 'string' ? rest : { ...rest, ...defined({ group }) };
 }

@@ -1,6 +1,6 @@
 import type { MarkdownDialect } from '../dialect.ts';
-import { readBoxes } from '../markdown/read-checkboxes.ts';
-import { writeBoxes } from '../markdown/write/write-checkboxes.ts';
+import { readCheckboxes } from '../markdown/read-checkboxes.ts';
+import { writeCheckboxes } from '../markdown/write/write-checkboxes.ts';
 
 /** `IMPLEMENTATION_PLAN.md` with `- [ ] [#42] text`: checkboxes that name issues. */
 export const hank: MarkdownDialect = {
@@ -8,6 +8,6 @@ export const hank: MarkdownDialect = {
   format: 'markdown',
   title: 'hank (checkboxes that name issues, like [#42])',
   detects: ({ boxes }) => boxes.some(({ text }) => /^\[(?:#\d|[A-Za-z]\w*-\w*\d)[\w.]*\]\s/.test(text)),
-  read: readBoxes,
-  write: (content) => writeBoxes(content, 'bracketed'),
+  read: readCheckboxes,
+  write: (content) => writeCheckboxes(content, 'bracketed'),
 };

@@ -1,45 +1,58 @@
 import type { Story } from '../../core/prd/prd.ts';
-import { inOrder } from '../../core/run/story-order.ts';
-import { toOneLine } from '../../lib/one-line.ts';
+import { sortStories } from '../../core/run/story-order.ts';
+import { oneLine } from '../../lib/text.ts';
 import type { DraftStory, JsonDialect } from '../dialect.ts';
-import type { Findings } from '../findings.ts';
-import { findIdFault, refuseDuplicates } from '../ids.ts';
+import type { Diagnostics } from '../diagnostics.ts';
+import { findIdProblem, reportDuplicateIds } from '../story/story-ids.ts';
 import { findMember } from '../json/find-member.ts';
 import type { JsonValue } from '../json/json-positions.ts';
-import { addProblem, missing, nameKind, readExtra, readMembers, requireText, take } from '../json/object-reader.ts';
-import { takeText, type MemberReader } from '../json/object-reader.ts';
+import {
+  addProblem,
+  missing,
+  describeKind,
+  readExtra,
+  readMembers,
+  requireText,
+  take,
+  takeText,
+  type MemberReader,
+} from '../json/object-reader.ts';
 import { readDependsOn } from '../story/read-depends-on.ts';
 import { readStatus } from '../story/read-status.ts';
-import { extraOf, writeJson, writeProgress, writeWhole } from '../json/write-json.ts';
+import { extraOf, writeJson, progressFields, writeWhole } from '../json/write-json.ts';
 
 const SCHEMA_VERSION = '0.1';
-const MOST_STORIES = 10;
+const MAX_STORIES = 10;
 const SIZES = ['S', 'M'];
 
-/** `{schemaVersion: "0.1", stories: [{id, title, size, acceptance}]}`: few stories, small ones, in the order of the file. */
+/** `{schemaVersion: "0.1", stories: [{id, title, size, acceptance}]}`: at most ten small stories, in file order. */
 export const hanuman: JsonDialect = {
   id: 'hanuman',
   format: 'json',
   title: 'hanuman (schemaVersion "0.1" and stories)',
   doneWord: 'done',
   detects: ({ json }) => json.members.has('schemaVersion') && json.members.has('stories'),
-  read({ json }, findings) {
-    const reader = readMembers(json, findings);
+  read({ json }, diagnostics) {
+    const reader = readMembers(json, diagnostics);
     const version = take(reader, 'schemaVersion');
     if (version?.value !== SCHEMA_VERSION) {
       addProblem(reader, version ?? missing(json, 'schemaVersion'), `must be "${SCHEMA_VERSION}"`);
     }
     const stories = readStories(reader);
-    refuseDuplicates(stories, findings);
+    reportDuplicateIds(stories, diagnostics);
     return {
-      project: toOneLine(takeText(reader, 'project', 'name') ?? ''),
+      project: oneLine(takeText(reader, 'project', 'name') ?? ''),
       description: takeText(reader, 'description') ?? '',
       stories,
       about: Object.entries(readExtra(reader)).map(([label, value]) => ({ label, value })),
     };
   },
   write: ({ stories, ...whole }) =>
-    writeJson({ schemaVersion: SCHEMA_VERSION, ...writeWhole(whole), stories: inOrder(stories).map(writeSmallStory) }),
+    writeJson({
+      schemaVersion: SCHEMA_VERSION,
+      ...writeWhole(whole),
+      stories: sortStories(stories).map(writeSmallStory),
+    }),
 };
 
 function writeSmallStory(story: Story): Record<string, unknown> {
@@ -51,7 +64,7 @@ function writeSmallStory(story: Story): Record<string, unknown> {
     size: SIZES.includes(extra.size as string) ? extra.size : 'M',
     acceptance,
     ...(dependsOn.length === 0 ? {} : { dependsOn }),
-    ...writeProgress(story),
+    ...progressFields(story),
     ...(notes === '' ? {} : { notes }),
     ...extraOf(extra, ['size']),
   };
@@ -60,26 +73,26 @@ function writeSmallStory(story: Story): Record<string, unknown> {
 function readStories(reader: MemberReader): DraftStory[] {
   const list = take(reader, 'stories');
   if (list?.kind !== 'array') {
-    const kind = list === undefined ? 'null' : nameKind(list);
+    const kind = list === undefined ? 'null' : describeKind(list);
     addProblem(reader, list ?? missing(reader.at, 'stories'), `must be a list of stories, not ${kind}`);
     return [];
   }
-  if (list.items.length > MOST_STORIES) {
-    addProblem(reader, list, `has ${list.items.length} stories; at most ${MOST_STORIES} are allowed`);
+  if (list.items.length > MAX_STORIES) {
+    addProblem(reader, list, `has ${list.items.length} stories; the limit is ${MAX_STORIES}`);
   }
-  return list.items.flatMap((item) => readStory(item, reader.findings));
+  return list.items.flatMap((item) => readStory(item, reader.diagnostics));
 }
 
-function readStory(at: JsonValue, findings: Findings): DraftStory[] {
-  const reader = readMembers(at, findings);
+function readStory(at: JsonValue, diagnostics: Diagnostics): DraftStory[] {
+  const reader = readMembers(at, diagnostics);
   if (at.kind !== 'object') {
-    addProblem(reader, at, `must be an object, not ${nameKind(at)}`);
+    addProblem(reader, at, `must be an object, not ${describeKind(at)}`);
     return [];
   }
   const id = requireText(reader, 'id').trim();
-  const fault = id === '' ? undefined : findIdFault(id);
+  const fault = id === '' ? undefined : findIdProblem(id);
   if (fault !== undefined) addProblem(reader, findMember(at, 'id') ?? at, fault);
-  const title = toOneLine(requireText(reader, 'title'));
+  const title = oneLine(requireText(reader, 'title'));
   checkSize(reader);
   const story = {
     id,
@@ -97,7 +110,7 @@ function readStory(at: JsonValue, findings: Findings): DraftStory[] {
   return [{ ...story, extra: readExtra(reader) }];
 }
 
-/** The size is a rule of the dialect, not of halo: it is checked here and stays in `extra`. */
+/** Checks the size, which only this dialect requires; it stays in `extra`. */
 function checkSize(reader: MemberReader): void {
   const size = reader.at.members.get('size');
   if (size === undefined) addProblem(reader, missing(reader.at, 'size'), 'is missing; it must be "S" or "M"');
@@ -113,12 +126,12 @@ function readAcceptance(reader: MemberReader): string[] {
     return [];
   }
   if (list.kind !== 'array') {
-    addProblem(reader, list, `must be a list of strings, not ${nameKind(list)}`);
+    addProblem(reader, list, `must be a list of strings, not ${describeKind(list)}`);
     return [];
   }
-  if (list.items.length === 0) addProblem(reader, list, 'must hold at least one criterion');
+  if (list.items.length === 0) addProblem(reader, list, 'must contain at least one criterion');
   for (const item of list.items) {
-    if (item.kind !== 'string') addProblem(reader, item, `must be a string, not ${nameKind(item)}`);
+    if (item.kind !== 'string') addProblem(reader, item, `must be a string, not ${describeKind(item)}`);
     else if ((item.value as string).trim() === '') addProblem(reader, item, 'is empty');
   }
   return list.items.map(({ value }) => String(value).trim());

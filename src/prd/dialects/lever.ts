@@ -1,11 +1,12 @@
 import type { Story, StoryStatus } from '../../core/prd/prd.ts';
 import type { DraftStory, JsonDialect } from '../dialect.ts';
-import type { Member } from '../json/find-list.ts';
+import type { StoryMember } from '../json/find-list.ts';
 import { addWarning, type MemberReader } from '../json/object-reader.ts';
 import { readJsonPrd } from '../json/read-json.ts';
 import { extraOf, writeJson, writeWhole } from '../json/write-json.ts';
+import { defined } from '../../lib/guards.ts';
 
-/** `{tasks: [{task_id, title, definition_of_done, recommended: {approach}, model, status}]}`, or the list bare. */
+/** `{tasks: [{task_id, title, definition_of_done, recommended: {approach}, model, status}]}`, or only the list. */
 export const lever: JsonDialect = {
   id: 'lever',
   format: 'json',
@@ -16,7 +17,7 @@ export const lever: JsonDialect = {
     !found.wrapped &&
     (found.kind === 'top' || (found.kind === 'key' && found.key === 'tasks')) &&
     found.members.some(isTask),
-  read: (document, findings) => readJsonPrd(document, findings, refineTask),
+  read: (document, diagnostics) => readJsonPrd(document, diagnostics, refineTask),
   write: ({ stories, ...whole }) =>
     writeJson({
       ...Object.fromEntries(Object.entries(writeWhole(whole)).filter(([, text]) => text !== '')),
@@ -24,11 +25,11 @@ export const lever: JsonDialect = {
     }),
 };
 
-function isTask({ at }: Member): boolean {
+function isTask({ at }: StoryMember): boolean {
   return at.members.has('definition_of_done') && (at.members.has('recommended') || at.members.has('model'));
 }
 
-/** The approach is part of what the agent is told; a task for a person is none for halo. */
+/** Adds the approach to the description, and blocks tasks for a human. */
 function refineTask(story: DraftStory, reader: MemberReader): DraftStory {
   const recommended = reader.at.members.get('recommended');
   const approach = recommended?.members.get('approach')?.value;
@@ -38,7 +39,7 @@ function refineTask(story: DraftStory, reader: MemberReader): DraftStory {
       ? [story.description, `${APPROACH}${approach.trim()}`].filter((part) => part !== '').join('\n\n')
       : story.description;
   const forPerson = reader.at.members.get('model')?.value === 'human' && story.status !== 'done';
-  if (forPerson) addWarning(reader, story.id, 'the task is for a human, so it counts as blocked');
+  if (forPerson) addWarning(reader, story.id, 'the task is for a human, so it is blocked');
   return { ...story, description: described, status: forPerson ? 'blocked' : story.status };
 }
 
@@ -54,7 +55,7 @@ function writeTask(story: Story): Record<string, unknown> {
     definition_of_done: acceptance,
     recommended: { approach: approach?.trim() ?? '' },
     model: 'gpt-5.1-codex',
-    ...(priority === undefined ? {} : { priority }),
+    ...defined({ priority }),
     ...(dependsOn.length === 0 ? {} : { dependencies: dependsOn }),
     status: STATUSES[status],
     ...(notes === '' ? {} : { notes }),

@@ -1,6 +1,6 @@
 import type { MarkdownDialect } from '../dialect.ts';
-import { countIds, readBoxes } from '../markdown/read-checkboxes.ts';
-import { writeBoxes } from '../markdown/write/write-checkboxes.ts';
+import { countIds, readCheckboxes } from '../markdown/read-checkboxes.ts';
+import { writeCheckboxes } from '../markdown/write/write-checkboxes.ts';
 
 /** `- [ ] text` below headings. */
 export const markdownCheckbox: MarkdownDialect = {
@@ -8,6 +8,6 @@ export const markdownCheckbox: MarkdownDialect = {
   format: 'markdown',
   title: 'markdown-checkbox (checkboxes)',
   detects: (document) => countIds(document).all > 0,
-  read: readBoxes,
-  write: (content) => writeBoxes(content, 'plain'),
+  read: readCheckboxes,
+  write: (content) => writeCheckboxes(content, 'plain'),
 };

@@ -1,6 +1,6 @@
 import type { MarkdownDialect } from '../dialect.ts';
-import { countIds, readBoxes } from '../markdown/read-checkboxes.ts';
-import { writeBoxes } from '../markdown/write/write-checkboxes.ts';
+import { countIds, readCheckboxes } from '../markdown/read-checkboxes.ts';
+import { writeCheckboxes } from '../markdown/write/write-checkboxes.ts';
 
 /** `- [ ] T001 text`, `- [x] **1.2 text**`: checkboxes with ids. */
 export const markdownNumbered: MarkdownDialect = {
@@ -11,6 +11,6 @@ export const markdownNumbered: MarkdownDialect = {
     const { named, all } = countIds(document);
     return all > 0 && named * 2 >= all;
   },
-  read: readBoxes,
-  write: (content) => writeBoxes(content, 'numbered'),
+  read: readCheckboxes,
+  write: (content) => writeCheckboxes(content, 'numbered'),
 };

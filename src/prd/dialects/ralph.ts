@@ -14,7 +14,7 @@ export const ralph: JsonDialect = {
     writeJson({ ...writeWhole(whole), userStories: stories.map((story) => writeStory(story)) }),
 };
 
-/** Whether the stories are right under `userStories`. */
+/** True if the stories are directly under `userStories`. */
 export function hasUserStories({ found }: JsonDocument): boolean {
   return found?.kind === 'key' && found.key === 'userStories' && !found.wrapped;
 }

@@ -1,10 +1,10 @@
 import type { StoryStatus } from '../../core/prd/prd.ts';
 import type { JsonDialect } from '../dialect.ts';
-import type { Member } from '../json/find-list.ts';
+import type { StoryMember } from '../json/find-list.ts';
 import { readJsonPrd } from '../json/read-json.ts';
 import { extraOf, writeJson } from '../json/write-json.ts';
 
-/** `{master: {tasks: [{id, title, description, details, testStrategy, dependencies, status, subtasks}]}}`, or `tasks` bare. */
+/** `{master: {tasks: [{id, title, description, details, testStrategy, dependencies, status, subtasks}]}}`, or only `tasks`. */
 export const taskmaster: JsonDialect = {
   id: 'taskmaster',
   format: 'json',
@@ -32,8 +32,8 @@ export const taskmaster: JsonDialect = {
   },
 };
 
-/** Other `tasks` files have no such keys. */
-function isTask({ at }: Member): boolean {
+/** True if an item has keys that only this dialect uses. */
+function isTask({ at }: StoryMember): boolean {
   return at.members.has('testStrategy') || at.members.get('subtasks')?.items[0]?.kind === 'object';
 }
 

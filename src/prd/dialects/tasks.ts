@@ -3,7 +3,7 @@ import type { JsonDialect } from '../dialect.ts';
 import { readJsonPrd } from '../json/read-json.ts';
 import { writeJson, writeStory, writeWhole } from '../json/write-json.ts';
 
-/** `{tasks: [{id, title, status}]}` in any of its many forms. */
+/** `{tasks: [{id, title, status}]}` and its variants. */
 export const tasks: JsonDialect = {
   id: 'tasks',
   format: 'json',
@@ -14,7 +14,7 @@ export const tasks: JsonDialect = {
   write: ({ stories, ...whole }) => writeJson({ ...writeWhole(whole), tasks: stories.map(writeTask) }),
 };
 
-/** Progress as one word. */
+/** Writes progress as one word. */
 function writeTask(story: Story): Record<string, unknown> {
   return writeStory(story, { status: STATUSES[story.status] });
 }

@@ -1,6 +1,6 @@
 /**
- * The names of each field of a story in JSON; the first one that is there counts. Case, spaces, `-` and `_` make no
- * difference, unless a name stands here in that very spelling (see find-member.ts).
+ * The JSON names of each story field; the first one present is used. Case, spaces, `-` and `_` are ignored, except where
+ * that exact spelling is listed here (see find-member.ts).
  */
 export const ID_KEYS = ['id', 'ID', 'key', 'taskId', 'storyId', 'task_id', 'story_id'];
 export const TITLE_KEYS = ['title', 'name', 'task', 'text', 'summary'];
@@ -28,34 +28,34 @@ export const DEPENDENCY_KEYS = [
   'prerequisites',
 ];
 
-/** The same where other things are needed, too: what names no story there is text for the agent. */
+/** Dependency keys that may also name other things; values that are not stories are text for the agent. */
 export const LOOSE_DEPENDENCY_KEYS = ['requires', 'needs', 'after'];
 
-/** Keys that say by themselves whether a story is done. */
+/** Keys of flags that record whether a story is done. */
 export const FLAG_KEYS = ['passes', 'passed', 'done', 'complete', 'completed', 'tested'];
-/** The same where the value is true or false; anything else under them says something else. */
+/** The same, but only if the value is a boolean; other values have another meaning. */
 export const BOOLEAN_FLAG_KEYS = [
   ...['isDone', 'isComplete', 'isCompleted', 'isFinished', 'isPassed', 'isPassing'],
   ...['finished', 'implemented', 'closed', 'resolved', 'merged', 'shipped', 'passing'],
 ];
-/** Keys of words for progress. */
+/** Keys of status words. */
 export const STATUS_KEYS = ['status', 'state'];
-/** Flags of a story that is under way. */
+/** Flags of a story in progress. */
 export const STARTED_KEYS = ['inProgress', 'started'];
-/** Flags of a story that is left out. */
+/** Flags of a skipped story. */
 export const SKIP_KEYS = ['skip', 'wontfix'];
 
-/** Keys that tell whether a story is done. */
+/** All keys that record whether a story is done. */
 export const DONE_KEYS = [...FLAG_KEYS, ...BOOLEAN_FLAG_KEYS, ...STATUS_KEYS];
 
-/** Keys of a story that have one name only. */
+/** Story keys without aliases. */
 export const SINGLE_KEYS = ['priority', 'notes', 'details', 'supersededBy'];
 export const USER_STORY_KEYS = ['user_story', 'userStory'];
-/** Keys of what describes the whole. */
+/** Keys of the name and the description of the PRD. */
 export const PROJECT_KEYS = ['project', 'name', 'projectName', 'title'];
 export const ABOUT_KEYS = ['description', 'goal', 'overview'];
 
-/** Keys under which a document keeps its list of stories, the most telling one first. */
+/** Keys of the list of stories in a document, the most specific ones first. */
 export const LIST_KEYS = [
   'userStories',
   'user_stories',
@@ -68,7 +68,7 @@ export const LIST_KEYS = [
   'backlog',
   'todos',
 ];
-/** Keys of groups, each with a list of stories in it. */
+/** Keys of lists of groups, each with a list of stories. */
 export const GROUP_KEYS = ['phases', 'epics', 'sprints', 'milestones', 'waves', 'gates'];
 /** Keys of lists that make a story a group of stories. */
 export const INNER_KEYS = ['tasks', 'stories', 'user_stories'];

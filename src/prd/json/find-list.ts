@@ -1,44 +1,44 @@
-import { toOneLine } from '../../lib/one-line.ts';
-import { isEmptyMap, isMemberOf, isStories } from './looks-like-stories.ts';
+import { oneLine } from '../../lib/text.ts';
+import { isEmptyMap, isStoryObject, looksLikeStories } from './looks-like-stories.ts';
 import { findMember } from './find-member.ts';
-import type { JsonValue } from './json-positions.ts';
+import { idTextOf, type JsonValue } from './json-positions.ts';
 import { GROUP_KEYS, INNER_KEYS, LIST_KEYS, WRAPPER_KEYS } from './field-aliases.ts';
-import { idTextOf } from '../story/read-id.ts';
+import { defined } from '../../lib/guards.ts';
 
-/** One member of the list of stories. */
-export interface Member {
+/** One item of the list of stories. */
+export interface StoryMember {
   at: JsonValue;
-  /** Its key, where the list is a map: the id, unless the story has one of its own. */
+  /** Its key, if the list is a map: the id, unless the story has an id field. */
   key?: string;
-  /** Name of the group that it is in. */
+  /** Name of its group. */
   group?: string;
-  /** The objects of all groups that it is in, from the outside in. */
+  /** The objects of its groups, outermost first. */
   groups?: JsonValue[];
 }
 
-/** Where a JSON document keeps its stories. */
+/** The location of the stories in a JSON document. */
 export interface FoundList {
   /** At the top level, under a key, under a key of a tag, or spread over groups. */
   kind: 'top' | 'key' | 'tag' | 'group';
-  /** The key of the list; of the groups, where there are groups. */
+  /** The key of the list, or of the groups. */
   key: string;
-  /** The object that describes the whole; of a list at top level, the list. */
+  /** The object that contains the list; for a top-level list, the list itself. */
   about: JsonValue;
-  /** Whether `about` is wrapped in another object. */
+  /** True if `about` is wrapped in another object. */
   wrapped: boolean;
-  /** The value that holds the members, for messages. */
+  /** The value that contains the members, for messages. */
   list: JsonValue;
-  members: Member[];
+  members: StoryMember[];
   /** Groups without a single story. */
   empty: JsonValue[];
-  /** Lists of stories beside the one that counts. */
+  /** Further lists of stories, which are ignored. */
   others: JsonValue[];
-  /** Several tags, none of which counts before the others. */
+  /** The names of several tags, none of which is `master`. */
   tags?: string[];
 }
 
-/** Finds the list of stories in a document: the first that fits, in a fixed order. */
-export function findList(json: JsonValue): FoundList | undefined {
+/** Finds the list of stories in a document: the first match in a fixed search order. */
+export function findStoryList(json: JsonValue): FoundList | undefined {
   const top = findAtTop(json);
   if (top !== undefined) return openGroups(top);
   const found = firstFull(
@@ -49,7 +49,7 @@ export function findList(json: JsonValue): FoundList | undefined {
   return found === undefined ? undefined : openGroups(found);
 }
 
-/** The first that holds a story; an empty one counts only where all are empty. */
+/** Returns the first list with stories; an empty list only if all are empty. */
 function firstFull(...searches: (() => FoundList | undefined)[]): FoundList | undefined {
   let empty: FoundList | undefined;
   for (const search of searches) {
@@ -64,7 +64,7 @@ function findAtTop(json: JsonValue): FoundList | undefined {
   const found = { kind: 'top' as const, key: '', about: json, wrapped: false, list: json, empty: [], others: [] };
   if (json.kind === 'array') return { ...found, members: json.items.map((at) => ({ at })) };
   const { members } = json;
-  // A list that went through a script: {"0": …, "1": …}.
+  // A list serialised as an object: {"0": …, "1": …}.
   if (members.size === 0 || ![...members.keys()].every((key, index) => key === String(index))) return undefined;
   return { ...found, members: [...members.values()].map((at) => ({ at })) };
 }
@@ -131,7 +131,7 @@ function findWrapped(json: JsonValue): FoundList | undefined {
   return undefined;
 }
 
-/** A key that should hold stories and does not: reading it says exactly what is wrong. */
+/** Finds a key that should contain stories but does not, so that reading it reports the exact problem. */
 function findSuspect(about: JsonValue): FoundList | undefined {
   for (const key of LIST_KEYS.filter(isTelling)) {
     const list = findMember(about, key);
@@ -141,12 +141,12 @@ function findSuspect(about: JsonValue): FoundList | undefined {
   return undefined;
 }
 
-/** Whether nothing but stories is kept under a key. */
+/** True for keys that are only used for stories. */
 function isTelling(key: string): boolean {
   return LIST_KEYS.indexOf(key) < 4;
 }
 
-/** When the members hold stories themselves, those are the stories. */
+/** If the members contain stories, they are groups and those are the stories. */
 function openGroups(found: FoundList): FoundList {
   const groups = found.members.map((member) => openGroup(member, INNER_KEYS));
   if (!groups.some(({ lists: [first] }) => first !== undefined && membersOf(first.list).length > 0)) return found;
@@ -161,20 +161,20 @@ interface List {
 
 interface Group {
   group: JsonValue;
-  /** Groups around it. */
+  /** The enclosing groups. */
   around: JsonValue[];
   lists: List[];
 }
 
-function openGroup({ at, groups = [] }: Member, keys: string[]): Group {
+function openGroup({ at, groups = [] }: StoryMember, keys: string[]): Group {
   return { group: at, around: groups, lists: findLists(at, keys) };
 }
 
-/** The lists of stories under some keys: the full ones, or else an empty one. */
+/** Returns the non-empty lists of stories under some keys, or else one empty list. */
 function findLists(about: JsonValue, keys: string[]): List[] {
   const lists = keys.flatMap((key): List[] => {
     const list = findMember(about, key);
-    const fits = list !== undefined && (isStories(list) || (isEmptyMap(list) && isTelling(key)));
+    const fits = list !== undefined && (looksLikeStories(list) || (isEmptyMap(list) && isTelling(key)));
     return fits ? [{ key, list }] : [];
   });
   const full = lists.filter(({ list }) => membersOf(list).length > 0);
@@ -186,7 +186,7 @@ function concat(groups: Group[]): Pick<FoundList, 'members' | 'empty' | 'others'
     members: groups.flatMap(({ group, around, lists: [first] }) => {
       const name = nameOf(group);
       const members = first === undefined ? [] : membersOf(first.list);
-      const within = { groups: [...around, group], ...(name === undefined ? {} : { group: name }) };
+      const within = { groups: [...around, group], ...defined({ group: name }) };
       return members.map((member) => ({ ...member, ...within }));
     }),
     empty: groups.flatMap(({ group, lists: [first] }) =>
@@ -196,17 +196,17 @@ function concat(groups: Group[]): Pick<FoundList, 'members' | 'empty' | 'others'
   };
 }
 
-/** Where a group has its name. */
+/** Keys of the name of a group. */
 export const GROUP_NAME_KEYS = ['name', 'title', 'id'];
 
-/** What a group is called; undefined: it has no name. */
+/** The name of a group; undefined if it has none. */
 export function nameOf(group: JsonValue): string | undefined {
   const names = GROUP_NAME_KEYS.map((key) => findMember(group, key));
   const name = names.find((member) => member?.kind === 'string' || member?.kind === 'number');
-  return name === undefined ? undefined : toOneLine(idTextOf(name));
+  return name === undefined ? undefined : oneLine(idTextOf(name));
 }
 
-function membersOf(list: JsonValue): Member[] {
+function membersOf(list: JsonValue): StoryMember[] {
   if (list.kind === 'array') return list.items.map((at) => ({ at }));
-  return [...list.members].filter(([, at]) => isMemberOf(at)).map(([key, at]) => ({ at, key }));
+  return [...list.members].filter(([, at]) => isStoryObject(at)).map(([key, at]) => ({ at, key }));
 }

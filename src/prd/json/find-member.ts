@@ -6,12 +6,12 @@ const KNOWN_BY_FORM = new Map([...KNOWN].reverse().map((key) => [formOf(key), ke
 
 const found = new WeakMap<JsonValue, ReadonlyMap<string, string>>();
 
-/** The member that an object has under a known key, in any spelling of it; the very spelling goes first. */
+/** Finds a member by a known key in any spelling; the exact spelling takes precedence. */
 export function findMember(object: JsonValue, key: string): JsonValue | undefined {
   return object.members.get(findKey(object, key) ?? key);
 }
 
-/** The key under which an object has a member, as it is spelled there; undefined: it has none. */
+/** Finds the actual spelling of a known key in an object; undefined if there is no such member. */
 export function findKey(object: JsonValue, key: string): string | undefined {
   if (object.members.has(key)) return key;
   let spellings = found.get(object);
@@ -22,7 +22,7 @@ export function findKey(object: JsonValue, key: string): string | undefined {
   return spellings.get(key);
 }
 
-/** `Status` is `status`, and `Acceptance Criteria` is `acceptanceCriteria`; a key that is known, or unknown, is itself. */
+/** Maps a key to its known spelling (`Acceptance Criteria` to `acceptanceCriteria`). Other keys are returned unchanged. */
 export function canonicalKey(spelled: string): string {
   return KNOWN.has(spelled) ? spelled : (KNOWN_BY_FORM.get(formOf(spelled)) ?? spelled);
 }

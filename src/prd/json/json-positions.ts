@@ -1,40 +1,40 @@
 import { parseTree, printParseErrorCode, type Node, type ParseError, type ParseOptions } from 'jsonc-parser';
 import { HaloError } from '../../core/failure/errors.ts';
-import type { Findings, Place } from '../findings.ts';
+import type { Diagnostics, SourceLocation } from '../diagnostics.ts';
 import { DEPENDENCY_KEYS, DONE_KEYS, ID_KEYS } from './field-aliases.ts';
 
-/** A JSON value that knows where it stands in its file. */
-export interface JsonValue extends Place {
+/** A JSON value with its position in the file. */
+export interface JsonValue extends SourceLocation {
   kind: 'object' | 'array' | 'string' | 'number' | 'boolean' | 'null';
-  /** The plain value; whole numbers inside of it that would lose digits are texts. */
+  /** The plain value. Integers in it that would lose precision are strings. */
   value: unknown;
-  /** A number as it is written; of anything else, nothing. */
+  /** The source text of a number; empty for other kinds. */
   digits: string;
-  /** Offset behind its last character. */
+  /** Offset after its last character. */
   end: number;
   /** Offset of its key, for a member of an object. */
   keyOffset: number | undefined;
-  /** The members of an object; of anything else, none. */
+  /** The members of an object; empty for other kinds. */
   members: ReadonlyMap<string, JsonValue>;
-  /** The items of a list; of anything else, none. */
+  /** The items of a list; empty for other kinds. */
   items: readonly JsonValue[];
 }
 
 const STRICT: ParseOptions = { disallowComments: true, allowTrailingComma: false, allowEmptyContent: false };
-const DEEPEST = 64;
-const MOST_VALUES = 150_000;
-const MOST_SHOWN = 10;
+const MAX_DEPTH = 64;
+const MAX_VALUES = 150_000;
+const MAX_SHOWN = 10;
 
 /**
- * Parses strict JSON. Raw control characters inside strings are accepted with a warning; so is the same key twice
- * in one object, unless the two contradict each other in what counts. Throws PRD_INVALID, with line and column,
- * for any other syntax error.
+ * Parses strict JSON. Raw control characters in strings and duplicate keys are accepted with a warning; a duplicate key
+ * with a different value is a problem if the value is an object or a list, or the key decides what runs.
+ * Throws PRD_INVALID with line and column for any other syntax error.
  */
-export function parseJson(text: string, path: string, findings: Findings): JsonValue {
+export function parseJsonWithPositions(text: string, path: string, diagnostics: Diagnostics): JsonValue {
   const fail = (offset: number, what: string) => {
     const { line, column } = positionAt(text, offset);
     return new HaloError('PRD_INVALID', `${path}:${line}:${column}: not valid JSON: ${what}`, {
-      hint: 'Mend the syntax there; JSON allows no comments, no trailing commas and only double quotes.',
+      hint: 'Fix the syntax there; JSON allows no comments, no trailing commas and only double quotes.',
       problems: [{ line, where: `column ${column}`, rule: what }],
     });
   };
@@ -48,14 +48,14 @@ export function parseJson(text: string, path: string, findings: Findings): JsonV
   if (root === undefined) throw fail(0, 'a value is missing');
   if (errors.length > 0) {
     const lines = new Set(errors.slice(0, 20).map(({ offset }) => positionAt(text, offset).line));
-    findings.warnings.push({
+    diagnostics.warnings.push({
       story: undefined,
       text: `raw control characters in a string, line ${[...lines].join(', ')}`,
     });
   }
-  const source: Source = { text, findings, twice: [] };
+  const source: Source = { text, diagnostics, twice: [] };
   const value = toJsonValue(root, { where: '', keyOffset: undefined }, source);
-  warnOfTwice(text, source);
+  warnOfDuplicateKeys(text, source);
   return value;
 }
 
@@ -67,8 +67,8 @@ export function positionAt(text: string, offset: number): { line: number; column
 }
 
 /**
- * Deep nesting would overflow the stack of the parser and of everything that walks the value later;
- * millions of values would take it minutes.
+ * Checks nesting depth and number of values before parsing: deep nesting overflows the stack, and millions of values
+ * take minutes.
  */
 function findExcess(text: string): { offset: number; what: string } | undefined {
   let depth = 0;
@@ -83,8 +83,8 @@ function findExcess(text: string): { offset: number; what: string } | undefined 
     else if (character === ',') values++;
     else if (character === '[' || character === '{') depth++;
     else if (character === ']' || character === '}') depth--;
-    if (depth > DEEPEST) return { offset: at, what: `more than ${DEEPEST} levels of brackets` };
-    if (values > MOST_VALUES) return { offset: at, what: `more than ${MOST_VALUES} values` };
+    if (depth > MAX_DEPTH) return { offset: at, what: `more than ${MAX_DEPTH} levels of brackets` };
+    if (values > MAX_VALUES) return { offset: at, what: `more than ${MAX_VALUES} values` };
   }
   return undefined;
 }
@@ -96,9 +96,9 @@ interface Position {
 
 interface Source {
   text: string;
-  findings: Findings;
-  /** Keys that are there twice, without a contradiction. */
-  twice: Place[];
+  diagnostics: Diagnostics;
+  /** Duplicate keys that are only worth a warning. */
+  twice: SourceLocation[];
 }
 
 function toJsonValue(node: Node, { where, keyOffset }: Position, source: Source): JsonValue {
@@ -120,7 +120,7 @@ function toJsonValue(node: Node, { where, keyOffset }: Position, source: Source)
   return { ...place, digits, kind, value: node.value as unknown, members: NONE, items: [] };
 }
 
-/** The value of a member for what it is a part of: a whole number that would lose digits stays as it is written. */
+/** Returns the plain value; an integer that would lose precision is returned as a string. */
 export function plainOf({ value, digits }: JsonValue): unknown {
   return /^-?\d+$/.test(digits) && !Number.isSafeInteger(value) ? digits : value;
 }
@@ -134,35 +134,42 @@ function toMembers(object: Node, where: string, source: Source): Map<string, Jso
     const place = where === '' ? name : `${where}.${name}`;
     const earlier = members.get(name);
     const member = toJsonValue(child, { where: place, keyOffset: key.offset }, source);
-    if (earlier !== undefined) reportTwice(name, [earlier, member], source);
+    if (earlier !== undefined) reportDuplicateKey(name, [earlier, member], source);
     members.set(name, member);
   }
   return members;
 }
 
-/** Lists and objects may hold stories; of the others, these decide what is run. */
+/** Keys of scalar values that decide what runs. */
 const DECISIVE = new Set([...ID_KEYS, ...DONE_KEYS, ...DEPENDENCY_KEYS]);
 
-function reportTwice(name: string, [first, second]: [JsonValue, JsonValue], { findings, twice }: Source): void {
+function reportDuplicateKey(
+  name: string,
+  [first, second]: [JsonValue, JsonValue],
+  { diagnostics, twice }: Source,
+): void {
   const matters = [first, second].some(({ kind }) => kind === 'array' || kind === 'object') || DECISIVE.has(name);
   const differs = JSON.stringify(first.value) !== JSON.stringify(second.value);
   const { where, keyOffset = 0 } = second;
   if (matters && differs) {
-    const rule = 'the key is there twice in one object, with another value';
-    findings.problems.push({ where, offset: keyOffset, rule });
+    const rule = 'duplicate key with a different value';
+    diagnostics.problems.push({ where, offset: keyOffset, rule });
   } else {
     twice.push({ where, offset: keyOffset });
   }
 }
 
-function warnOfTwice(text: string, { findings, twice }: Source): void {
-  for (const { where, offset } of twice.slice(0, MOST_SHOWN)) {
+function warnOfDuplicateKeys(text: string, { diagnostics, twice }: Source): void {
+  for (const { where, offset } of twice.slice(0, MAX_SHOWN)) {
     const { line } = positionAt(text, offset);
-    findings.warnings.push({ story: undefined, text: `line ${line}: ${where} is there twice; the last one counts` });
+    diagnostics.warnings.push({
+      story: undefined,
+      text: `line ${line}: duplicate key ${where}; the last value is used`,
+    });
   }
-  const more = twice.length - MOST_SHOWN;
+  const more = twice.length - MAX_SHOWN;
   if (more > 0)
-    findings.warnings.push({ story: undefined, text: `${more} more keys are there twice; the last ones count` });
+    diagnostics.warnings.push({ story: undefined, text: `${more} more duplicate keys; the last values are used` });
 }
 
 const NONE: ReadonlyMap<string, JsonValue> = new Map();
@@ -170,17 +177,22 @@ const NONE: ReadonlyMap<string, JsonValue> = new Map();
 const ERROR_TEXTS: Record<string, string> = {
   InvalidSymbol: 'unexpected character or word',
   InvalidNumberFormat: 'not a number',
-  PropertyNameExpected: 'a key in double quotes is expected',
-  ValueExpected: 'a value is expected',
-  ColonExpected: 'a colon is expected',
-  CommaExpected: 'a comma is expected',
-  CloseBraceExpected: 'a closing } is expected',
-  CloseBracketExpected: 'a closing ] is expected',
-  EndOfFileExpected: 'there is more after the end of the document',
+  PropertyNameExpected: 'expected a key in double quotes',
+  ValueExpected: 'expected a value',
+  ColonExpected: 'expected a colon',
+  CommaExpected: 'expected a comma',
+  CloseBraceExpected: 'expected a closing }',
+  CloseBracketExpected: 'expected a closing ]',
+  EndOfFileExpected: 'unexpected text after the end of the document',
   InvalidCommentToken: 'comments are not allowed',
   UnexpectedEndOfComment: 'comments are not allowed',
-  UnexpectedEndOfString: 'a string does not end on its line',
-  UnexpectedEndOfNumber: 'a number is not complete',
-  InvalidUnicode: 'a \\u escape is not complete',
+  UnexpectedEndOfString: 'unterminated string',
+  UnexpectedEndOfNumber: 'incomplete number',
+  InvalidUnicode: 'incomplete \\u escape',
   InvalidEscapeCharacter: 'unknown escape in a string',
 };
+
+/** Returns an id as written in the file. Numbers are not converted: long ones would lose digits, and 1.10 and 1.1 are different ids. */
+export function idTextOf({ value, digits }: JsonValue): string {
+  return digits === '' ? String(value).trim() : digits;
+}

@@ -4,24 +4,24 @@ import { DESCRIPTION_KEYS, INNER_KEYS, TITLE_KEYS } from './field-aliases.ts';
 
 const TEXT_KEYS = [...TITLE_KEYS, ...DESCRIPTION_KEYS, 'details'];
 
-/** Whether a value looks like a list of stories, or like a map of them by id. An empty list does, an empty map does not. */
-export function isStories(value: JsonValue): boolean {
+/** True if a value looks like a list of stories or a map of stories by id. True for an empty list, false for an empty map. */
+export function looksLikeStories(value: JsonValue): boolean {
   const members = value.kind === 'array' ? value.items : [...value.members.values()];
   if (members.length === 0) return value.kind === 'array';
-  return members.every(isMemberOf) && members.some((member) => hasText(member) || holdsObjects(member));
+  return members.every(isStoryObject) && members.some((member) => hasText(member) || holdsObjects(member));
 }
 
-/** Whether a value is a map of stories without any. */
+/** True for an empty object. */
 export function isEmptyMap({ kind, members }: JsonValue): boolean {
   return kind === 'object' && members.size === 0;
 }
 
-/** Whether a value can be a story at all. */
-export function isMemberOf(value: JsonValue): boolean {
+/** True if a value can be a story. */
+export function isStoryObject(value: JsonValue): boolean {
   return value.kind === 'object';
 }
 
-/** Groups of stories need no text of their own. */
+/** True for groups of stories, which need no text. */
 function holdsObjects(member: JsonValue): boolean {
   return INNER_KEYS.some((key) => findMember(member, key)?.items[0]?.kind === 'object');
 }

@@ -1,23 +1,23 @@
 import type { Edit } from './text-edits.ts';
 import { findKey, findMember } from './find-member.ts';
 import type { JsonValue } from './json-positions.ts';
-import type { Mark } from '../dialect.ts';
+import type { ProgressMark } from '../dialect.ts';
 import { FLAG_KEYS, STARTED_KEYS } from './field-aliases.ts';
 import { findFlagKey, findWordKey, isLifeCycleWord, statusOfWord } from '../story/read-status.ts';
 import { setMembers } from './set-members.ts';
-import { doneWordLike, mostOf } from '../story/done-word.ts';
+import { chooseDoneWord, mostFrequent } from '../story/done-word.ts';
 
 export interface MarkOptions {
   text: string;
-  /** All stories of the file: they show how it speaks of progress. */
+  /** All stories of the file, to find the field and the words that it uses. */
   stories: JsonValue[];
-  /** Those of them that are done. */
+  /** The done stories. */
   done: JsonValue[];
-  /** The word of the dialect, where the file shows none. */
+  /** The dialect's word for done, if the file uses none. */
   doneWord: string;
 }
 
-/** Sets the flag and the word that a story has; one that has neither gets what the others have, or else `passes`. */
+/** Sets the flag and the status word of a story; if it has neither, adds the field that the other stories use, or `passes`. */
 export function markJson(story: JsonValue, options: MarkOptions): Edit[] {
   const flag = memberAt(story, findFlagKey(story));
   const word = memberAt(story, findWordKey(story));
@@ -30,8 +30,8 @@ export function markJson(story: JsonValue, options: MarkOptions): Edit[] {
   return [...marks, ...started.map((each) => replace(each, 'false'))];
 }
 
-/** Sets the first flag for stories under way that a story has; one without any stays as it is. */
-export function markStarted(mark: Mark): Edit[] {
+/** Sets the first in-progress flag of a story; a story without such a flag is unchanged. */
+export function markStarted(mark: ProgressMark): Edit[] {
   const flags = mark.kind === 'json' ? STARTED_KEYS.flatMap((key) => findMember(mark.at, key) ?? []) : [];
   const [flag] = flags.filter(({ kind }) => kind === 'boolean');
   return flag === undefined || flag.value === true ? [] : [replace(flag, 'true')];
@@ -45,7 +45,7 @@ function replace({ offset, end }: JsonValue, text: string): Edit {
   return { from: offset, to: end, text };
 }
 
-/** A word that says nothing of progress stays, unless there is nothing else that could. */
+/** True if the status word is to be replaced. Life-cycle words stay, unless the word is empty and there is no flag. */
 function isProgress(word: JsonValue, flag: JsonValue | undefined): boolean {
   if (word.kind !== 'string') return word.kind === 'null' && flag === undefined;
   const text = word.value as string;
@@ -53,7 +53,7 @@ function isProgress(word: JsonValue, flag: JsonValue | undefined): boolean {
   return statusOfWord(text) !== 'done';
 }
 
-/** Flags that are texts stay texts. */
+/** String flags stay strings. */
 function flagLike(flag: JsonValue, { done }: MarkOptions): string {
   if (flag.kind !== 'string') return 'true';
   const known = done
@@ -62,15 +62,15 @@ function flagLike(flag: JsonValue, { done }: MarkOptions): string {
   return JSON.stringify(known ?? 'true');
 }
 
-/** The field by which most stories of the file say how far they are, those that are done first. */
+/** The progress field that most stories use; done stories take precedence. */
 function fieldLike(options: MarkOptions): Record<string, unknown> {
   const { stories, done } = options;
-  const key = mostOf(done.flatMap(fieldOf)) ?? mostOf(stories.flatMap(fieldOf)) ?? 'passes';
+  const key = mostFrequent(done.flatMap(fieldOf)) ?? mostFrequent(stories.flatMap(fieldOf)) ?? 'passes';
   const isFlag = stories.some((story) => spelled(story, findFlagKey(story)) === key);
   return { [key]: isFlag || key === 'passes' ? true : wordLike(options) };
 }
 
-/** The key, as it is spelled there. */
+/** The key of the progress field of a story, in its actual spelling. */
 function fieldOf(story: JsonValue): string[] {
   const word = memberAt(story, findWordKey(story));
   const ofWord = word?.kind === 'string' && !isLifeCycleWord(word.value as string) ? findWordKey(story) : undefined;
@@ -85,7 +85,7 @@ function spelled(story: JsonValue, key: string | undefined): string | undefined 
 
 function wordLike({ stories, doneWord }: MarkOptions): string {
   const words = stories.map((story) => memberAt(story, findWordKey(story))?.value);
-  return doneWordLike(
+  return chooseDoneWord(
     words.filter((word) => typeof word === 'string'),
     doneWord,
   );

@@ -1,19 +1,19 @@
-import type { Findings } from '../findings.ts';
+import type { Diagnostics } from '../diagnostics.ts';
 import { findKey, findMember } from './find-member.ts';
 import { plainOf, type JsonValue } from './json-positions.ts';
 
-/** Reads members of one object and remembers which it has read; the rest is its `extra`. */
+/** Reads members of one object and records which were read; the others are its `extra`. */
 export interface MemberReader {
   at: JsonValue;
-  findings: Findings;
+  diagnostics: Diagnostics;
   taken: Set<string>;
 }
 
-export function readMembers(at: JsonValue, findings: Findings): MemberReader {
-  return { at, findings, taken: new Set() };
+export function readMembers(at: JsonValue, diagnostics: Diagnostics): MemberReader {
+  return { at, diagnostics, taken: new Set() };
 }
 
-/** The first of `keys` that is there and not null; later ones stay in `extra`. */
+/** Takes the first of `keys` that is present and not null; later ones stay in `extra`. */
 export function take(reader: MemberReader, ...keys: string[]): JsonValue | undefined {
   for (const key of keys) {
     const member = findMember(reader.at, key);
@@ -24,21 +24,21 @@ export function take(reader: MemberReader, ...keys: string[]): JsonValue | undef
   return undefined;
 }
 
-/** The member under a known key counts as read. */
+/** Marks the member under a known key as read. */
 export function markTaken(reader: MemberReader, key: string): void {
   reader.taken.add(findKey(reader.at, key) ?? key);
 }
 
-/** Text of the first of `keys` that is there; anything but a string is a problem. */
+/** Takes the text of the first of `keys` that is present; other types are a problem. */
 export function takeText(reader: MemberReader, ...keys: string[]): string | undefined {
   const member = take(reader, ...keys);
   if (member === undefined) return undefined;
   if (member.kind === 'string') return member.value as string;
-  addProblem(reader, member, `must be a string, not ${nameKind(member)}`);
+  addProblem(reader, member, `must be a string, not ${describeKind(member)}`);
   return undefined;
 }
 
-/** Text of a required member that is not blank. */
+/** Takes the text of a required member; a missing or blank one is a problem. */
 export function requireText(reader: MemberReader, key: string): string {
   const text = takeText(reader, key);
   const member = findMember(reader.at, key);
@@ -47,28 +47,32 @@ export function requireText(reader: MemberReader, key: string): string {
   return text ?? '';
 }
 
-/** All members that nothing has read, as they were. */
+/** Returns all members that were not read, unchanged. */
 export function readExtra(reader: MemberReader): Record<string, unknown> {
   const rest = [...reader.at.members].filter(([key]) => !reader.taken.has(key));
   return Object.fromEntries(rest.map(([key, member]) => [key, plainOf(member)]));
 }
 
 export function addProblem(reader: MemberReader, at: { where: string; offset: number }, rule: string): void {
-  reader.findings.problems.push({ where: at.where, offset: at.offset, rule });
+  reader.diagnostics.problems.push({ where: at.where, offset: at.offset, rule });
 }
 
-/** `story` is its id; undefined: the warning is about the whole file. */
-export function addWarning({ findings }: { findings: Findings }, story: string | undefined, text: string): void {
-  findings.warnings.push({ story, text });
+/** `story` is the id of the story; undefined: the warning concerns the whole file. */
+export function addWarning(
+  { diagnostics }: { diagnostics: Diagnostics },
+  story: string | undefined,
+  text: string,
+): void {
+  diagnostics.warnings.push({ story, text });
 }
 
-/** The place of a member that is not there: its object. */
+/** The location to report for a missing member: that of its object. */
 export function missing(object: JsonValue, key: string): { where: string; offset: number } {
   return { where: object.where === '' ? key : `${object.where}.${key}`, offset: object.offset };
 }
 
-/** A kind of value with its article, for messages. */
-export function nameKind({ kind }: JsonValue): string {
+/** A value kind with its article, for messages. */
+export function describeKind({ kind }: JsonValue): string {
   if (kind === 'object') return 'an object';
   if (kind === 'array') return 'a list';
   return kind === 'null' ? 'null' : `a ${kind}`;

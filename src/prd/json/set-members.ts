@@ -2,8 +2,8 @@ import type { Edit } from './text-edits.ts';
 import type { JsonValue } from './json-positions.ts';
 
 /**
- * Edits that give an object these members. What is there is replaced in its place; what is not comes behind the last
- * member, set off as that one is.
+ * Returns the edits that set these members of an object. Existing values are replaced; new members are appended with the
+ * same white space as the last one.
  */
 export function setMembers(object: JsonValue, values: Record<string, unknown>, text: string): Edit[] {
   const style = styleOf(object, text);
@@ -22,11 +22,11 @@ export function setMembers(object: JsonValue, values: Record<string, unknown>, t
 }
 
 interface Style {
-  /** What stands before a key, behind the comma. */
+  /** White space between comma and key. */
   space: string;
-  /** What stands between colon and value. */
+  /** White space between colon and value. */
   gap: string;
-  /** Where the last member ends; undefined: there is none. */
+  /** Offset after the last member; undefined: the object is empty. */
   lastEnd?: number;
 }
 
@@ -44,7 +44,7 @@ function styleOf({ members }: JsonValue, text: string): Style {
   };
 }
 
-/** On lines of their own where the members are. */
+/** Prints on several lines if the members are on separate lines. */
 function print(value: unknown, space: string): string {
   if (!space.includes('\n')) return JSON.stringify(value);
   const indent = space.slice(space.lastIndexOf('\n') + 1);

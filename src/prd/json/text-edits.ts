@@ -1,11 +1,11 @@
-/** Puts `text` in the place of what stands from `from` up to `to`. */
+/** Replaces the characters from `from` (inclusive) to `to` (exclusive) with `text`. */
 export interface Edit {
   from: number;
   to: number;
   text: string;
 }
 
-/** A text with all edits done; they must not overlap. */
+/** Applies edits to a text. They must not overlap. */
 export function applyEdits(text: string, edits: Edit[]): string {
   let edited = text;
   for (const { from, to, text: inserted } of [...edits].sort((a, b) => b.from - a.from)) {

@@ -20,13 +20,14 @@ import {
   USER_STORY_KEYS,
   WRAPPER_KEYS,
 } from './field-aliases.ts';
+import { defined } from '../../lib/guards.ts';
 
-/** A document as the text of a new file. */
+/** Serialises a document as the text of a new file. */
 export function writeJson(document: unknown): string {
   return `${JSON.stringify(document, undefined, 2)}\n`;
 }
 
-/** What describes the whole, with what is said to all stories; what is said to some of them has no place. */
+/** The top-level fields: project, description and the context of all stories. Context of single stories is left out. */
 export function writeWhole({
   project,
   description,
@@ -38,7 +39,7 @@ export function writeWhole({
   return { project, description, ...Object.fromEntries(fields) };
 }
 
-/** Keys of a document that have a meaning of their own. */
+/** Top-level keys with a special meaning. */
 const WHOLE_KEYS = new Set([
   ...PROJECT_KEYS,
   ...ABOUT_KEYS,
@@ -50,24 +51,37 @@ const WHOLE_KEYS = new Set([
   'master',
 ]);
 
-/** A story in the most common spelling of its fields; what it does not have is left out. */
-export function writeStory(story: Story, progress = writeProgress(story)): Record<string, unknown> {
+/** A story with the most common field names; absent fields are left out. */
+export function writeStory(story: Story, progress = progressFields(story)): Record<string, unknown> {
   const { id, title, description, acceptance, priority, dependsOn, notes, extra } = story;
   return {
     id,
     title,
     description,
     acceptanceCriteria: acceptance,
-    ...(priority === undefined ? {} : { priority }),
+    ...defined({ priority }),
     ...(dependsOn.length === 0 ? {} : { dependsOn }),
     ...progress,
     ...(notes === '' ? {} : { notes }),
     ...extraOf(extra),
+    ...(acceptance.length === 0 ? {} : laterCriteria(extra)),
   };
 }
 
-/** The flag, and what else tells of a story that is neither done nor open. */
-export function writeProgress({ status }: Pick<Story, 'status'>): Record<string, unknown> {
+/** Text fields that halo reads as criteria only if no earlier key has any, so they can be kept. */
+function laterCriteria(extra: Record<string, unknown>): Record<string, unknown> {
+  const isText = (value: unknown) =>
+    typeof value === 'string' || (Array.isArray(value) && value.every((each) => typeof each === 'string'));
+  return Object.fromEntries(
+    Object.entries(extra).filter(([key, value]) => LATER_CRITERIA.has(canonicalKey(key)) && isText(value)),
+  );
+}
+
+/** Keys with lower precedence than `acceptanceCriteria` that do not indicate another dialect. */
+const LATER_CRITERIA = new Set(['criteria', 'steps', 'verification', 'testSteps', 'definition_of_done', 'tests']);
+
+/** The flag, and a second field for stories that are neither done nor pending. */
+export function progressFields({ status }: Pick<Story, 'status'>): Record<string, unknown> {
   switch (status) {
     case 'done':
       return { passes: true };
@@ -82,13 +96,13 @@ export function writeProgress({ status }: Pick<Story, 'status'>): Record<string,
   }
 }
 
-/** The fields that a story had besides, but for those that would be read as something else. */
-export function extraOf(extra: Record<string, unknown>, besides: string[] = []): Record<string, unknown> {
-  const taken = new Set([...READ_KEYS, ...besides]);
+/** The extra fields of a story without those that would be read with another meaning. */
+export function extraOf(extra: Record<string, unknown>, others: string[] = []): Record<string, unknown> {
+  const taken = new Set([...READ_KEYS, ...others]);
   return Object.fromEntries(Object.entries(extra).filter(([key]) => !taken.has(canonicalKey(key))));
 }
 
-/** Keys of a story that have a meaning of their own. */
+/** Story keys with a special meaning. */
 const READ_KEYS = [
   ...ID_KEYS,
   ...TITLE_KEYS,

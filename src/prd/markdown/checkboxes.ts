@@ -1,40 +1,40 @@
 import { isCriteriaLine, isCriteriaName, readLabels } from './labels.ts';
 import { findLeadingId } from './leading-id.ts';
 import type { Line } from './line.ts';
-import { chainOf, type OutlineSection } from './outline.ts';
+import { ancestorsOf, type OutlineSection } from './outline.ts';
 
-/** A checkbox that is not part of another one, with what stands below it. */
-export interface Box {
+/** A top-level checkbox with its content. */
+export interface Checkbox {
   line: Line;
   mark: string;
   markOffset: number;
-  /** Its text, with the lines that go on with it. */
+  /** Its text, including continuation lines. */
   text: string;
   /** Paragraphs and code below it. */
   paragraphs: string[];
-  /** Deeper boxes and bullets, and criteria that are written beside it. */
+  /** Nested checkboxes and bullets, and criteria lists that follow it. */
   below: string[];
   section: OutlineSection;
   /** All lines that belong to it. */
   lines: Line[];
 }
 
-/** The bullets that a line can belong to, from the outside in; those outside of any box belong to none. */
-type Nesting = { indent: number; box: Box | undefined }[];
+/** The enclosing bullets of a line, outermost first; `box` is undefined outside of checkboxes. */
+type Nesting = { indent: number; box: Checkbox | undefined }[];
 
 /**
- * The checkboxes of a file that are stories: those that are not inside of another one, in order. Those below a line like
- * "Criteria:" are criteria of the story above it, or of the section; where there are no others, they are the stories.
+ * Finds the checkboxes that are stories: the top-level ones, in file order. Checkboxes below a line like "Criteria:" are
+ * criteria of the preceding story or of the section; if there are no others, they are the stories.
  */
-export function findBoxes(outline: OutlineSection[]): Box[] {
+export function findCheckboxes(outline: OutlineSection[]): Checkbox[] {
   const boxes = outline.flatMap((section) => findInSection(section, true));
   return boxes.length > 0 ? boxes : outline.flatMap((section) => findInSection(section, false));
 }
 
-function findInSection(section: OutlineSection, hasCriteria: boolean): Box[] {
-  const boxes: Box[] = [];
+function findInSection(section: OutlineSection, hasCriteria: boolean): Checkbox[] {
+  const boxes: Checkbox[] = [];
   const isCriteriaSection =
-    hasCriteria && chainOf(section).some(({ heading }) => heading !== undefined && isCriteriaLine(heading));
+    hasCriteria && ancestorsOf(section).some(({ heading }) => heading !== undefined && isCriteriaLine(heading));
   let criteria: Criteria | undefined = isCriteriaSection ? { owner: undefined, seen: 0, toEnd: true } : undefined;
   let nesting: Nesting = [];
   let before: Line['kind'] = 'blank';
@@ -63,14 +63,14 @@ function findInSection(section: OutlineSection, hasCriteria: boolean): Box[] {
   return boxes;
 }
 
-function toBox(line: Line, section: OutlineSection): Box | undefined {
+function toBox(line: Line, section: OutlineSection): Checkbox | undefined {
   if (line.box === undefined) return undefined;
   const { mark, offset } = line.box;
   return { line, mark, markOffset: offset, text: line.text, paragraphs: [], below: [], section, lines: [] };
 }
 
-/** A line without a bullet goes on with what is above it; behind a blank line it is a paragraph of its own. */
-function continueBox(box: Box | undefined, line: Line, before: Line['kind']): void {
+/** Adds a line without a bullet: it continues the previous text, or starts a paragraph after a blank line. */
+function continueBox(box: Checkbox | undefined, line: Line, before: Line['kind']): void {
   if (box === undefined) return;
   box.lines.push(line);
   const { text } = line;
@@ -85,23 +85,23 @@ function continueBox(box: Box | undefined, line: Line, before: Line['kind']): vo
   else box.text = `${box.text} ${text}`;
 }
 
-function addCode(box: Box, text: string, before: Line['kind']): void {
+function addCode(box: Checkbox, text: string, before: Line['kind']): void {
   if (before === 'code') box.paragraphs.push(`${box.paragraphs.pop() ?? ''}\n${text}`);
   else box.paragraphs.push(text);
 }
 
-/** What stands below a line like "Criteria:". */
+/** The list below a line like "Criteria:". */
 interface Criteria {
-  /** The story that they are of; undefined: they are of the whole section. */
-  owner: Box | undefined;
-  /** How many there are so far. */
+  /** Their story; undefined: they apply to the whole section. */
+  owner: Checkbox | undefined;
+  /** Number of criteria so far. */
   seen: number;
-  /** Whether all that follows in the section is criteria. */
+  /** True if the list extends to the end of the section. */
   toEnd: boolean;
 }
 
-/** Criteria that follow one box are its own; those that follow several may be of all of them. */
-function openCriteria(line: Line, boxes: Box[]): Criteria {
+/** Criteria after a single checkbox belong to it; criteria after several may apply to all of them. */
+function openCriteria(line: Line, boxes: Checkbox[]): Criteria {
   const last = boxes.at(-1);
   const previous = boxes.at(-2);
   const isAlone = previous === undefined || previous.lines.some((each) => isCriteriaLine(each));
@@ -112,7 +112,7 @@ function openCriteria(line: Line, boxes: Box[]): Criteria {
   return { owner, seen: values.length, toEnd: false };
 }
 
-/** A list ends at a blank line behind it; one of a story with an id goes on to the next id. */
+/** A list ends at a blank line; the list of a story with an id ends at the next id. */
 function endsCriteria({ owner, seen, toEnd }: Criteria, line: Line, before: Line['kind']): boolean {
   if (toEnd || line.kind === 'blank' || line.indent > 0) return false;
   const isBelowId = owner !== undefined && findLeadingId(owner.text) !== undefined;

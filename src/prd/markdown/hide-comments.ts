@@ -1,20 +1,21 @@
 import type { RawLine } from './line.ts';
+import { listSome } from '../../lib/text.ts';
 
-export interface Shown {
+export interface VisibleLines {
   lines: RawLine[];
-  /** Sentences on what is not read. */
+  /** Sentences about ignored content. */
   ignored: string[];
-  /** The text between the rules at the top. */
+  /** The text between the `---` lines at the top. */
   frontMatter: string;
 }
 
-const MOST_NAMED = 5;
+const MAX_NAMED = 5;
 
 /**
- * Takes front matter off, tells fenced code, and blanks HTML comments, so that offsets stay as they are. That comments
- * are there is said, and so is what is never closed and hides the rest of the file.
+ * Removes front matter, marks fenced code, and replaces HTML comments with spaces, so offsets stay valid. Reports comments
+ * and unclosed comments and fences, which hide the remainder of the file.
  */
-export function hideComments(lines: RawLine[]): Shown {
+export function hideComments(lines: RawLine[]): VisibleLines {
   const first = skipFrontMatter(lines);
   const shown: RawLine[] = [];
   const comments: number[] = [];
@@ -38,9 +39,9 @@ export function hideComments(lines: RawLine[]): Shown {
   return {
     lines: shown,
     ignored: [
-      ...unclosed('code fence', fence?.line, 'what is below it is read as code'),
-      ...unclosed('HTML comment', comment, 'nothing below it is read'),
-      ...tellOfComments(comment === undefined ? comments : comments.slice(0, -1)),
+      ...unclosed('code fence', fence?.line, 'everything below it is code'),
+      ...unclosed('HTML comment', comment, 'everything below it is ignored'),
+      ...warnOfComments(comment === undefined ? comments : comments.slice(0, -1)),
     ],
     frontMatter: lines
       .slice(1, Math.max(1, first - 1))
@@ -49,13 +50,12 @@ export function hideComments(lines: RawLine[]): Shown {
   };
 }
 
-function tellOfComments(comments: number[]): string[] {
+function warnOfComments(comments: number[]): string[] {
   if (comments.length === 0) return [];
-  const more = comments.length > MOST_NAMED ? ` and ${comments.length - MOST_NAMED} more` : '';
-  return [`HTML comments are not read: line ${comments.slice(0, MOST_NAMED).join(', ')}${more}`];
+  return [`HTML comments are ignored: line ${listSome(comments, MAX_NAMED)}`];
 }
 
-/** The number of lines that front matter takes. */
+/** Number of front matter lines. */
 function skipFrontMatter(lines: RawLine[]): number {
   if (lines[0]?.text.trimEnd() !== '---') return 0;
   return lines.findIndex(({ text }, index) => index > 0 && text.trimEnd() === '---') + 1;
@@ -66,12 +66,12 @@ function closes(text: string, sign: string): boolean {
   return signs.length >= sign.length && signs === (sign[0] ?? '').repeat(signs.length);
 }
 
-/** Three backticks and more of them on the same line are code inside of a sentence. */
+/** True if the line contains closing backticks, so it is inline code rather than a fence. */
 function isInlineCode(text: string, sign: string): boolean {
   return sign.startsWith('`') && text.slice(text.indexOf(sign) + sign.length).includes('`');
 }
 
-/** A line with spaces for its comments. `open`: a comment goes on behind it; `hides`: something is in a comment. */
+/** Replaces comments in a line with spaces. `open`: a comment continues on the next line; `hides`: a comment was found. */
 function blankComments(text: string, within: boolean): { text: string; open: boolean; hides: boolean } {
   let open = within;
   let at = 0;
@@ -85,7 +85,7 @@ function blankComments(text: string, within: boolean): { text: string; open: boo
       open = end < 0;
       continue;
     }
-    const start = findComment(text, at);
+    const start = locateComment(text, at);
     shown += text.slice(at, start);
     at = start;
     open = start < text.length;
@@ -93,8 +93,8 @@ function blankComments(text: string, within: boolean): { text: string; open: boo
   return { text: shown, open, hides: shown !== text };
 }
 
-/** Where the next comment begins that is not code; the length of the text when there is none. */
-function findComment(text: string, from: number): number {
+/** Offset of the next comment outside of inline code; the length of the text if there is none. */
+function locateComment(text: string, from: number): number {
   let inCode = false;
   for (let at = from; at < text.length; at++) {
     if (text[at] === '`') inCode = !inCode && text.includes('`', at + 1);
@@ -104,5 +104,5 @@ function findComment(text: string, from: number): number {
 }
 
 function unclosed(what: string, line: number | undefined, effect: string): string[] {
-  return line === undefined ? [] : [`the ${what} of line ${line} is never closed, so ${effect}`];
+  return line === undefined ? [] : [`the ${what} in line ${line} is never closed, so ${effect}`];
 }

@@ -6,7 +6,7 @@ export interface Label {
   value: string;
 }
 
-/** Names that halo knows, as they are compared: they count without signs around them, too. */
+/** Known label names, normalised; they are labels even without emphasis. */
 const KNOWN =
   'status|state|priority|depends on|depends|dependencies|deps|blocked by|requires|needs|prerequisites|' +
   'acceptance criteria|acceptance tests?|acceptance|criteria|definition of done|done when|description|notes|user story';
@@ -19,7 +19,7 @@ const PLAIN = new RegExp(`^(${KNOWN})\\s?:(?:\\s+(.*))?$`, 'i');
 /** Another known label on the same line. */
 const NEXT = new RegExp(`(?<!\\s)(?:\\s*[|·•;]\\s*|\\s+)(?=\\*\\*(?:${KNOWN})(?::\\*\\*|\\*\\*\\s?:))`, 'i');
 
-/** The labels of a line, in order; none: it is no such line. Checkboxes are none. */
+/** Returns the labels of a line in order; empty for other lines and for checkboxes. */
 export function readLabels(line: Line): Label[] {
   if ((line.kind !== 'text' && line.kind !== 'item') || line.box !== undefined) return [];
   const [first = '', ...others] = line.text.split(NEXT);
@@ -36,7 +36,7 @@ function readLabel(text: string): Label | undefined {
   return name === undefined ? undefined : { name, value: value.trim() };
 }
 
-/** A name as it is compared with others. */
+/** Normalises a name for comparison. */
 export function formOf(name: string): string {
   return name
     .toLowerCase()
@@ -44,12 +44,12 @@ export function formOf(name: string): string {
     .trim();
 }
 
-/** Whether a name stands above acceptance criteria. */
+/** True if a name introduces acceptance criteria. */
 export function isCriteriaName(name: string): boolean {
   return /^[\d ]{0,9}(?:acceptance(?: criteria| tests?)?|criteria|definition of done|done when)$/.test(formOf(name));
 }
 
-/** `Acceptance Criteria:` as a heading, or as a label with or without more on its line; in bold or not. */
+/** True for `Acceptance Criteria:` as a heading or a label, bold or not, with or without text after it. */
 export function isCriteriaLine(line: Line): boolean {
   if (line.kind === 'heading') return isCriteriaName(line.text);
   if (line.kind === 'text' && /^[*_]{0,3}acceptance(?: criteria)?\s?:?[*_]{0,3}\s?:?$/i.test(line.text)) return true;

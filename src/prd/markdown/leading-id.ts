@@ -1,9 +1,9 @@
-/** An id in front of a text. */
+/** An id at the beginning of a text. */
 export interface LeadingId {
   id: string;
-  /** The text behind it. */
+  /** The text after it. */
   rest: string;
-  /** Whether signs set the id off (`T1: …`, `#12 …`, `[#12] …`); without any it may be a word like SHA-256. */
+  /** True if punctuation marks it as an id (`T1: …`, `#12 …`, `[#12] …`); otherwise it may be a word like SHA-256. */
   certain: boolean;
 }
 
@@ -21,7 +21,7 @@ const BARE_NUMBER = /^(\d{1,9})[.:)](?=\s|$)/;
 const BRACKETED = /^\[(#\d{1,9}|[A-Za-z]\w{0,19}-\w{0,20}\d[\w.]{0,20})\](?=[\s:]|$)/;
 const DASH = /^(?:[-–—]|:)\s+/;
 
-/** The id in front of a text, also in bold; undefined: there is none. A bare number is text. */
+/** Finds the id at the beginning of a text, bold or not; undefined if there is none. A bare number is text. */
 export function findLeadingId(text: string): LeadingId | undefined {
   const isBold = text.startsWith('**');
   const plain = isBold ? withoutBold(text) : text;
@@ -41,13 +41,13 @@ function toId(id = '', rest: string, certain: boolean): LeadingId {
   return { id, rest: rest.trim().replace(DASH, '').trim(), certain };
 }
 
-/** `**1.2 Title** and more` without its signs. */
+/** Removes the emphasis from `**1.2 Title** and more`. */
 function withoutBold(text: string): string {
   const end = text.indexOf('**', 2);
   return end < 0 ? text : text.slice(2, end) + text.slice(end + 2);
 }
 
-/** A name made of a text, for stories without an id: it stays when the line moves. */
+/** Generates an id from a text, for stories without one; independent of the position. */
 export function slugOf(text: string): string {
   const slug = text
     .slice(0, 400)

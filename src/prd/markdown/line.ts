@@ -1,28 +1,28 @@
-/** One line of a Markdown file; what comments hide of it is blank. */
+/** One line of a Markdown file; comments in it are blanked. */
 export interface Line {
   kind: 'heading' | 'item' | 'text' | 'code' | 'blank';
-  /** What it says, without heading signs, bullet, box and outer spaces; of code, all of it. */
+  /** The text without heading marks, bullet, checkbox and outer spaces; for code, the whole line. */
   text: string;
-  /** The line as it stands there, without spaces at its end. */
+  /** The original line without trailing spaces. */
   raw: string;
   /** Counts from 1. */
   number: number;
-  /** Offset of the line in the file, and behind its last character. */
+  /** Offset of the line in the file, and after its last character. */
   offset: number;
   end: number;
-  /** Columns before its first sign; a tab counts as four. */
+  /** Columns before the first character; a tab counts as four. */
   indent: number;
-  /** 1 to 6, of a heading. */
+  /** Heading level from 1 to 6; 0 for other lines. */
   level: number;
-  /** The character in the box of an item, and where it is. */
+  /** The character in the checkbox of an item, and its offset. */
   box: { mark: string; offset: number } | undefined;
 }
 
-/** A line as it stands in the file. */
+/** An unparsed line of the file. */
 export interface RawLine {
   number: number;
   text: string;
   offset: number;
-  /** Whether it is part of a code fence. */
+  /** True if it is part of a code fence. */
   code?: boolean;
 }

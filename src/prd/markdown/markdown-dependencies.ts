@@ -1,12 +1,12 @@
-import { toOneLine } from '../../lib/one-line.ts';
+import { oneLine } from '../../lib/text.ts';
 import type { DraftStory } from '../dialect.ts';
-import type { Findings } from '../findings.ts';
+import type { Diagnostics } from '../diagnostics.ts';
 import { addWarning } from '../json/object-reader.ts';
 import { isNone } from '../story/read-depends-on.ts';
 import { findLeadingId, slugOf } from './leading-id.ts';
 
-/** What a text names as needed. `loose`: it need not be a story. */
-export interface Reference {
+/** A dependency named in a text. `loose`: it need not be a story. */
+export interface DependencyReference {
   text: string;
   loose: boolean;
 }
@@ -16,14 +16,14 @@ const LOOSE = 'requires|needs|prerequisites';
 const WHOLE = new RegExp(`^[*_]{0,3}(${FIRM}|${LOOSE})(?:\\s?:[*_]{0,3}|[*_]{1,3}\\s?:)\\s+(.+)$`, 'i');
 const BRACKETED = new RegExp(`\\((${FIRM}|${LOOSE}):?\\s([^()]{0,2000})\\)`, 'i');
 
-/** `(depends on: ST-001, ST-002)` in a text, or `Depends on: 1, 2` as all of it. */
-function findReferences(text: string): Reference[] {
+/** Finds `(depends on: ST-001, ST-002)` in a text, or `Depends on: 1, 2` as the whole text. */
+function findReferences(text: string): DependencyReference[] {
   const [, word, list] = WHOLE.exec(text) ?? BRACKETED.exec(text) ?? [];
   return word === undefined || list === undefined ? [] : splitReferences(word, list);
 }
 
-/** The parts of a list below a word for it, in one line or in several; words for none are left out. */
-export function splitReferences(word: string, list: string): Reference[] {
+/** Splits a list of dependencies, on one line or several; drops words for "none". */
+export function splitReferences(word: string, list: string): DependencyReference[] {
   const loose = new RegExp(`^(?:${LOOSE})$`, 'i').test(word);
   return list
     .split(/,|;|&|\n|\band\b/i)
@@ -32,19 +32,19 @@ export function splitReferences(word: string, list: string): Reference[] {
     .map((text) => ({ text, loose }));
 }
 
-/** Whether a label is followed by stories that must be done first. */
+/** True if a label introduces dependencies. */
 export function isDependencyName(name: string): boolean {
   return new RegExp(`^(?:${FIRM}|${LOOSE})$`, 'i').test(name);
 }
 
-/** Whether a text is nothing but a list of references to stories. */
+/** True if a text is only a list of references to stories. */
 export function isReferenceList(text: string): boolean {
   return WHOLE.test(text) && findReferences(text).every((reference) => looksLikeId(reference.text));
 }
 
 type Named = Pick<DraftStory, 'id' | 'ownId'>;
 
-/** Finds what a reference names: an id of the file, or else a position, counted from 1, among stories without ids. */
+/** Returns a function that maps a reference to a story id: an id of the file, or a position from 1 if no story has an id. */
 export function resolver(stories: Named[]): (reference: string) => string | undefined {
   const ids = new Set(stories.map(({ id }) => id));
   const hasIds = stories.some(({ ownId }) => ownId !== undefined);
@@ -59,26 +59,31 @@ export function resolver(stories: Named[]): (reference: string) => string | unde
 
 export interface Linking {
   resolve: (reference: string) => string | undefined;
-  findings: Findings;
+  diagnostics: Diagnostics;
 }
 
-/** What texts of a story name as needed, as its dependencies. */
+/** Sets the dependencies of a story that are named in its texts. */
 export function linkStory(story: DraftStory, texts: string[], linking: Linking): DraftStory {
   return linkReferences(story, texts.flatMap(findReferences), linking);
 }
 
-/** The same for references that are taken apart already; what cannot be an id is left out with a warning. */
-export function linkReferences(story: DraftStory, references: Reference[], { resolve, findings }: Linking): DraftStory {
+/** Sets the dependencies of a story from parsed references; drops those that cannot be an id, with a warning. */
+export function linkReferences(
+  story: DraftStory,
+  references: DependencyReference[],
+  { resolve, diagnostics }: Linking,
+): DraftStory {
   const needed = new Map<string, DraftStory['dependsOn'][number]>();
   for (const { text, loose } of references) {
     const id = resolve(text) ?? (looksLikeId(text) ? text : undefined);
-    if (id === undefined) addWarning({ findings }, story.id, `"${toOneLine(text)}" is no id, so nothing depends on it`);
+    if (id === undefined)
+      addWarning({ diagnostics }, story.id, `"${oneLine(text)}" is not an id, so it is not a dependency`);
     else needed.set(id, { id, at: story.at, ...(loose ? { loose: true } : {}) });
   }
   return { ...story, dependsOn: [...needed.values()] };
 }
 
-/** Whether a reference can be an id; other words are prose, such as "the new API". */
+/** True if a reference can be an id rather than prose such as "the new API". */
 function looksLikeId(reference: string): boolean {
   return /\d/.test(reference) && !/\s/.test(reference);
 }

@@ -2,17 +2,17 @@ import type { Line } from './line.ts';
 
 /** A heading with the lines below it, up to the next heading of any level. */
 export interface OutlineSection {
-  /** Undefined: what stands above the first heading. */
+  /** Undefined: the text before the first heading. */
   heading: Line | undefined;
-  /** The section around it. */
+  /** The enclosing section. */
   parent: OutlineSection | undefined;
-  /** Whether it is the title of the file: it says nothing of what is below it alone. */
+  /** True for the title of the file. */
   isTitle: boolean;
   lines: Line[];
 }
 
-/** The sections of a file in order; the first one has no heading. */
-export function outlineOf(lines: Line[]): OutlineSection[] {
+/** Returns the sections of a file in order; the first one has no heading. */
+export function buildOutline(lines: Line[]): OutlineSection[] {
   const tops = lines.filter(({ kind, level }) => kind === 'heading' && level === 1);
   const title = tops.length === 1 ? tops[0] : undefined;
   const sections: OutlineSection[] = [{ heading: undefined, parent: undefined, isTitle: false, lines: [] }];
@@ -28,24 +28,24 @@ export function outlineOf(lines: Line[]): OutlineSection[] {
   return sections;
 }
 
-/** A section and those around it, the inner ones first. */
-export function chainOf(section: OutlineSection): OutlineSection[] {
+/** Returns a section and its enclosing sections, innermost first. */
+export function ancestorsOf(section: OutlineSection): OutlineSection[] {
   const chain: OutlineSection[] = [];
   for (let at: OutlineSection | undefined = section; at !== undefined; at = at.parent) chain.push(at);
   return chain;
 }
 
-/** Most characters of a heading that are looked at. */
-const LONGEST = 300;
+/** In characters. */
+const MAX_HEADING_LENGTH = 300;
 
-/** The headings above the lines of a section, the nearest one first and without the title of the file. */
+/** The headings of a section and its enclosing sections, nearest first, without the title of the file. */
 export function headingsOf(section: OutlineSection): string[] {
-  return chainOf(section).flatMap(({ heading, isTitle }) =>
-    heading === undefined || isTitle ? [] : [heading.text.slice(0, LONGEST)],
+  return ancestorsOf(section).flatMap(({ heading, isTitle }) =>
+    heading === undefined || isTitle ? [] : [heading.text.slice(0, MAX_HEADING_LENGTH)],
   );
 }
 
-/** The headings above a story as one name, the outer ones first; undefined: there are none. */
+/** Joins the headings above a story into one name, outermost first; undefined if there are none. */
 export function groupOf(headings: readonly string[]): string | undefined {
   return headings.length === 0 ? undefined : [...headings].reverse().join(' › ');
 }

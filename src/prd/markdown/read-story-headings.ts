@@ -1,58 +1,56 @@
 import type { StoryStatus } from '../../core/prd/prd.ts';
-import type { Draft, DraftStory, Mark } from '../dialect.ts';
-import type { Findings } from '../findings.ts';
-import { findIdFault, renameDoneDuplicates } from '../ids.ts';
-import { isTooMany } from '../limits.ts';
+import type { Draft, DraftStory, ProgressMark } from '../dialect.ts';
+import { type Diagnostics, exceedsStoryLimit } from '../diagnostics.ts';
+import { findIdProblem, renameDoneDuplicates, makeIdsUnique } from '../story/story-ids.ts';
 import { addWarning } from '../json/object-reader.ts';
 import { rankOfWord } from '../story/read-priority.ts';
-import { isLifeCycleWord, leadOf, statusOfWord } from '../story/read-status.ts';
-import { tellWhyAside } from './aside.ts';
+import { isLifeCycleWord, leadOf, saysMoreThanStatus, statusOfWord } from '../story/read-status.ts';
+import { warnIfSkipped, priorityOf } from './sections.ts';
 import { linkReferences, resolver } from './markdown-dependencies.ts';
 import { slugOf } from './leading-id.ts';
-import { nameRest } from './name-rest.ts';
 import { groupOf, headingsOf } from './outline.ts';
 import { linesOf, placeOf, type MarkdownDocument } from './scan-markdown.ts';
-import { priorityOf } from './sections.ts';
 import { findStoryHeadings, type StoryHeading } from './story-headings.ts';
 import { readSurroundings } from './read-surroundings.ts';
-import { takeApart, type Parts } from './split-story.ts';
+import { splitStory, type StoryParts } from './split-story.ts';
+import { defined } from '../../lib/guards.ts';
 
 /** Reads a file whose headings are the stories and whose lists below "Acceptance Criteria" are their criteria. */
-export function readStoryHeadings(document: MarkdownDocument, findings: Findings): Draft {
-  for (const text of document.ignored) addWarning({ findings }, undefined, text);
+export function readStoryHeadings(document: MarkdownDocument, diagnostics: Diagnostics): Draft {
+  for (const text of document.ignored) addWarning({ diagnostics }, undefined, text);
   const headings = findStoryHeadings(document);
-  if (isTooMany(headings.length, findings)) return { project: '', description: '', stories: [], about: [] };
-  const read = headings.map((story): Part => ({ ...story, parts: takeApart(story.lines) }));
-  const drafts = nameRest(read.map((part) => toDraft(part, findings)));
-  const linking = { resolve: resolver(drafts), findings };
+  if (exceedsStoryLimit(headings.length, diagnostics)) return { project: '', description: '', stories: [], about: [] };
+  const read = headings.map((story): Part => ({ ...story, parts: splitStory(story.lines) }));
+  const drafts = makeIdsUnique(read.map((part) => toDraft(part, diagnostics)));
+  const linking = { resolve: resolver(drafts), diagnostics };
   const linked = drafts.map((draft, index) => linkReferences(draft, read[index]?.parts.references ?? [], linking));
-  tellOfOtherBoxes(document, { read, findings });
+  warnOfOtherBoxes(document, { read, diagnostics });
   const surroundings = readSurroundings(document, {
     sections: headings.map(({ section }) => section),
     used: new Set(headings.flatMap(({ lines }) => lines)),
-    findings,
+    diagnostics,
   });
-  return { ...surroundings, stories: renameDoneDuplicates(linked, findings) };
+  return { ...surroundings, stories: renameDoneDuplicates(linked, diagnostics) };
 }
 
 interface Part extends StoryHeading {
-  parts: Parts;
+  parts: StoryParts;
 }
 
-function toDraft(part: Part, findings: Findings): DraftStory {
+function toDraft(part: Part, diagnostics: Diagnostics): DraftStory {
   const { heading, section, title, parts } = part;
   const at = placeOf(heading);
   const id = part.id ?? slugOf(title);
-  const fault = findIdFault(id);
-  if (fault !== undefined) findings.problems.push({ ...at, rule: `the id ${fault}` });
+  const fault = findIdProblem(id);
+  if (fault !== undefined) diagnostics.problems.push({ ...at, rule: `the id ${fault}` });
   const acceptance = parts.criteria.filter((each) => each !== '');
-  if (acceptance.length === 0) addWarning({ findings }, id, 'no acceptance criteria');
-  // Why it stands so is for the agent to know.
-  if (parts.status !== undefined && leadOf(parts.status.value) !== parts.status.value)
+  if (acceptance.length === 0) addWarning({ diagnostics }, id, 'no acceptance criteria');
+  // The agent gets the explanation.
+  if (parts.status !== undefined && saysMoreThanStatus(parts.status.value))
     parts.extra.set('Status', parts.status.value);
   const headings = headingsOf(section).slice(section.isTitle ? 0 : 1);
   const group = groupOf(headings);
-  const priority = readPriority(parts, id, findings) ?? priorityOf(headings);
+  const priority = readPriority(parts, id, diagnostics) ?? priorityOf(headings);
   return {
     id,
     ownId: part.id,
@@ -60,75 +58,83 @@ function toDraft(part: Part, findings: Findings): DraftStory {
     description: parts.description,
     acceptance,
     priority,
-    status: readStatus(part, id, findings),
+    status: readStatus(part, id, diagnostics),
     notes: parts.notes,
     dependsOn: [],
-    extra: { ...(group === undefined ? {} : { group }), ...Object.fromEntries(parts.extra) },
+    extra: { ...defined({ group }), ...Object.fromEntries(parts.extra) },
     at,
     mark: markOf(part),
   };
 }
 
-/** Ticked boxes and the sign on the heading go before the word. */
-function readStatus({ heading, section, isDropped, parts }: Part, id: string, findings: Findings): StoryStatus {
+/** Ticked checkboxes and ✅ in the heading take precedence over the status word. */
+function readStatus({ heading, section, isDropped, parts }: Part, id: string, diagnostics: Diagnostics): StoryStatus {
   const { boxes, status: word } = parts;
   const isTicked = boxes.length > 0 && boxes.every(({ mark }) => mark.toLowerCase() === 'x');
-  const said = word === undefined ? undefined : readWord(word.value, id, findings);
+  const said = word === undefined ? undefined : readWord(word.value, id, diagnostics);
   if (isTicked || /[✅]/u.test(heading.text)) {
     if (said !== undefined && said !== 'done')
-      addWarning({ findings }, id, 'the boxes say done and the status does not; done');
+      addWarning({ diagnostics }, id, 'the checkboxes are done but the status is not; treated as done');
     return 'done';
   }
   if (said === 'done') {
-    if (boxes.length > 0) addWarning({ findings }, id, 'the status says done and the boxes do not; done');
+    if (boxes.length > 0)
+      addWarning({ diagnostics }, id, 'the status is done but the checkboxes are not; treated as done');
     return 'done';
   }
   const headings = headingsOf(section).slice(section.isTitle ? 0 : 1);
-  if (tellWhyAside({ headings, isDropped }, id, findings)) return 'skipped';
+  if (warnIfSkipped({ headings, isDropped }, id, diagnostics)) return 'skipped';
   return said ?? 'pending';
 }
 
-function readWord(value: string, id: string, findings: Findings): StoryStatus | undefined {
+function readWord(value: string, id: string, diagnostics: Diagnostics): StoryStatus | undefined {
   const status = statusOfWord(value);
   if (status !== undefined || isLifeCycleWord(value)) return status;
-  addWarning({ findings }, id, `unknown status "${value}", taken as pending`);
+  addWarning({ diagnostics }, id, `unknown status "${value}", treated as pending`);
   return 'pending';
 }
 
-function markOf({ heading, parts: { boxes, status } }: Part): Mark {
+function markOf({ heading, parts: { boxes, status } }: Part): ProgressMark {
   const word = status === undefined || status.value === '' ? undefined : placeOfWord(status);
   return {
     kind: 'boxes',
     boxes: boxes.map(({ offset }) => offset),
     headingEnd: heading.offset + heading.raw.replace(/(?<!\s)\s+#+$/, '').length,
-    ...(word === undefined ? {} : { word }),
+    ...defined({ word }),
   };
 }
 
-/** The value stands behind the word "status" on its line. */
-function placeOfWord({ value, line }: NonNullable<Parts['status']>): { from: number; to: number; text: string } {
+/** Locates the value after the word "status" on its line. */
+function placeOfWord({ value, line }: NonNullable<StoryParts['status']>): { from: number; to: number; text: string } {
   const label = /stat(?:us|e)\b/i.exec(line.raw)?.index ?? 0;
   const from = line.offset + line.raw.indexOf(value, label + 5);
   const text = statusOfWord(leadOf(value)) === undefined ? value : leadOf(value);
   return { from, to: from + text.length, text };
 }
 
-function readPriority({ priority: text, extra }: Parts, id: string, findings: Findings): number | undefined {
+function readPriority({ priority: text, extra }: StoryParts, id: string, diagnostics: Diagnostics): number | undefined {
   if (text === undefined || text === '') return undefined;
   const word = /^[\w.]{1,20}/.exec(text.replace(/^[^\p{L}\p{N}]+/u, ''))?.[0] ?? '';
   if (word.length < text.length) extra.set('Priority', text);
   const priority = /^\d{1,9}(?:\.\d{1,9})?$/.test(word) ? Number(word) : rankOfWord(word);
-  if (priority === undefined) addWarning({ findings }, id, `unknown priority "${text}", so it runs after all others`);
+  if (priority === undefined) addWarning({ diagnostics }, id, `unknown priority "${text}", so the story runs last`);
   return priority;
 }
 
-/** Checkboxes that look like stories or criteria to people, and are read as text. */
-function tellOfOtherBoxes({ lines }: MarkdownDocument, { read, findings }: { read: Part[]; findings: Findings }): void {
+/** Warns about checkboxes that are neither stories nor criteria. */
+function warnOfOtherBoxes(
+  { lines }: MarkdownDocument,
+  { read, diagnostics }: { read: Part[]; diagnostics: Diagnostics },
+): void {
   const inside = read.flatMap(({ parts }) => parts.otherBoxes);
   const used = new Set(read.flatMap((part) => part.lines));
   const outside = lines.filter((line) => line.box !== undefined && !used.has(line));
   if (inside.length > 0)
-    addWarning({ findings }, undefined, `checkboxes outside of acceptance criteria are only text: ${linesOf(inside)}`);
+    addWarning(
+      { diagnostics },
+      undefined,
+      `checkboxes outside of acceptance criteria are treated as text: ${linesOf(inside)}`,
+    );
   if (outside.length > 0)
-    addWarning({ findings }, undefined, `checkboxes outside of stories are only text: ${linesOf(outside)}`);
+    addWarning({ diagnostics }, undefined, `checkboxes outside of stories are treated as text: ${linesOf(outside)}`);
 }

@@ -1,57 +1,58 @@
-import { toOneLine } from '../../lib/one-line.ts';
-import type { About, Draft } from '../dialect.ts';
-import type { Findings } from '../findings.ts';
+import { oneLine } from '../../lib/text.ts';
+import type { ContextEntry, Draft } from '../dialect.ts';
+import type { Diagnostics } from '../diagnostics.ts';
 import { addWarning } from '../json/object-reader.ts';
 import type { Line } from './line.ts';
-import { chainOf, type OutlineSection } from './outline.ts';
+import { ancestorsOf, type OutlineSection } from './outline.ts';
 import { isRule, linesOf, type MarkdownDocument } from './scan-markdown.ts';
-import { asideHeading, isExample, priorityOf } from './sections.ts';
+import { findSkipHeading, isExample, priorityOf } from './sections.ts';
+import { defined } from '../../lib/guards.ts';
 
 export interface Stories {
   /** The section of each story, in the order of the stories. */
   sections: OutlineSection[];
   /** The lines that belong to stories. */
   used: ReadonlySet<Line>;
-  findings: Findings;
+  diagnostics: Diagnostics;
 }
 
 /**
- * What a file says around its stories: its title, the text below that, and the texts of all other sections, those with
- * stories for these alone.
+ * Reads everything around the stories: the title, the text below it, and the text of all other sections. The text of a
+ * section with stories applies only to them.
  */
 export function readSurroundings(
   { outline, frontMatter }: MarkdownDocument,
-  { sections, used, findings }: Stories,
+  { sections, used, diagnostics }: Stories,
 ): Pick<Draft, 'project' | 'description' | 'about'> {
   const title = outline.find(({ heading }) => heading?.level === 1);
   const described = title ?? outline[0];
   const textOf = ({ lines }: OutlineSection) => textOfLines(lines.filter((line) => !used.has(line)));
   const places = new Map<OutlineSection, number[]>();
   for (const [place, section] of sections.entries()) {
-    for (const each of chainOf(section)) {
+    for (const each of ancestorsOf(section)) {
       const there = places.get(each);
       if (there === undefined) places.set(each, [place]);
       else there.push(place);
     }
   }
-  const about = outline.flatMap((section): About[] => {
+  const about = outline.flatMap((section): ContextEntry[] => {
     const value = section === described ? '' : textOf(section);
     const stories = section.isTitle || section.heading === undefined ? undefined : places.get(section);
-    return value === '' ? [] : [{ label: labelOf(section), value, ...(stories === undefined ? {} : { stories }) }];
+    return value === '' ? [] : [{ label: labelOf(section), value, ...defined({ stories }) }];
   });
-  tellOfEmpty(outline, { places, findings });
+  warnOfEmptyHeadings(outline, { places, diagnostics });
   return {
-    // The sign of a story that is done is no part of a name.
-    project: toOneLine((title?.heading?.text ?? '').replaceAll('✅', '').replace(/^(?:prd|tasks|plan)\s?:\s/i, '')),
+    // ✅ is not part of the name.
+    project: oneLine((title?.heading?.text ?? '').replaceAll('✅', '').replace(/^(?:prd|tasks|plan)\s?:\s/i, '')),
     description: described === undefined ? '' : textOf(described),
     about: [...(frontMatter.trim() === '' ? [] : [{ label: 'front matter', value: frontMatter }]), ...about],
   };
 }
 
-/** Headings without anything below them reach no prompt; templates have some for stories that are not there yet. */
-function tellOfEmpty(
+/** Warns about headings without content, except those that templates provide for stories. */
+function warnOfEmptyHeadings(
   outline: OutlineSection[],
-  { places, findings }: { places: ReadonlyMap<OutlineSection, number[]>; findings: Findings },
+  { places, diagnostics }: { places: ReadonlyMap<OutlineSection, number[]>; diagnostics: Diagnostics },
 ): void {
   const parents = new Set(outline.map(({ parent }) => parent));
   const empty = outline.flatMap((section): Line[] => {
@@ -60,17 +61,18 @@ function tellOfEmpty(
     return lines.some(({ kind }) => kind !== 'blank') || isPlaceOfStories(heading.text) ? [] : [heading];
   });
   if (empty.length > 0)
-    addWarning({ findings }, undefined, `headings with nothing below them are left out: ${linesOf(empty)}`);
+    addWarning({ diagnostics }, undefined, `headings without content are ignored: ${linesOf(empty)}`);
 }
 
 function isPlaceOfStories(heading: string): boolean {
-  if (priorityOf([heading]) !== undefined || asideHeading([heading]) !== undefined || isExample([heading])) return true;
+  if (priorityOf([heading]) !== undefined || findSkipHeading([heading]) !== undefined || isExample([heading]))
+    return true;
   return /^\W*(?:completed?|done|finished|tasks|stories|user stories|to-?do|backlog|in progress|blocked|notes)\W*$/i.test(
     heading,
   );
 }
 
-/** Lines as they stand there, without rules across the page and with one blank line between paragraphs. */
+/** Joins lines without horizontal rules and with one blank line between paragraphs. */
 export function textOfLines(lines: readonly Line[]): string {
   const shown = lines.filter(({ kind, text }) => kind === 'code' || !isRule(text));
   const indents = shown.flatMap(({ kind, raw }) => (kind === 'blank' ? [] : [raw.length - raw.trimStart().length]));
@@ -83,8 +85,8 @@ export function textOfLines(lines: readonly Line[]): string {
 }
 
 function labelOf(section: OutlineSection): string {
-  const names = chainOf(section).flatMap(({ heading, isTitle }) =>
+  const names = ancestorsOf(section).flatMap(({ heading, isTitle }) =>
     heading === undefined || isTitle ? [] : [heading.text],
   );
-  return names.length === 0 ? 'before the first heading' : toOneLine(names.reverse().join(' › '));
+  return names.length === 0 ? 'before the first heading' : oneLine(names.reverse().join(' › '));
 }

@@ -1,27 +1,28 @@
-import type { Place } from '../findings.ts';
-import { findBoxes, type Box } from './checkboxes.ts';
+import type { SourceLocation } from '../diagnostics.ts';
+import { findCheckboxes, type Checkbox } from './checkboxes.ts';
 import { hideComments } from './hide-comments.ts';
 import type { Line, RawLine } from './line.ts';
-import { outlineOf, type OutlineSection } from './outline.ts';
+import { buildOutline, type OutlineSection } from './outline.ts';
+import { listSome } from '../../lib/text.ts';
 
 export interface MarkdownDocument {
   format: 'markdown';
   text: string;
   lines: Line[];
   outline: OutlineSection[];
-  /** The checkboxes that are stories where no headings are. */
-  boxes: Box[];
-  /** Sentences on what is not read. */
+  /** The checkboxes that are stories, unless headings are. */
+  boxes: Checkbox[];
+  /** Sentences about ignored content. */
   ignored: string[];
   frontMatter: string;
 }
 
-/** Takes a Markdown file apart into lines. Front matter and HTML comments are left out. */
+/** Parses a Markdown file into lines, without front matter and HTML comments. */
 export function scanMarkdown(text: string): MarkdownDocument {
   const { lines: raw, ignored, frontMatter } = hideComments(splitLines(text));
   const lines = raw.map(toLine);
-  const outline = outlineOf(lines);
-  return { format: 'markdown', text, lines, outline, boxes: findBoxes(outline), ignored, frontMatter };
+  const outline = buildOutline(lines);
+  return { format: 'markdown', text, lines, outline, boxes: findCheckboxes(outline), ignored, frontMatter };
 }
 
 function splitLines(text: string): RawLine[] {
@@ -64,14 +65,14 @@ function toLine({ number, text, offset, code }: RawLine): Line {
   return { ...line, kind: 'item', text: content.slice(3).trim(), box: mark };
 }
 
-/** A box, also without a space behind it; `[x](…)`, `[x][…]` and `[x]: …` are links. */
+/** A checkbox, with or without a space after it; `[x](…)`, `[x][…]` and `[x]: …` are links. */
 const BOX = /^\[([ xX~\-/>!])\](?![([:])/;
 
 function countColumns(space: string): number {
   return [...space].reduce((columns, character) => columns + (character === '\t' ? 4 : 1), 0);
 }
 
-/** A heading without the signs that may close it. */
+/** Removes the closing `#` characters of a heading. */
 function trimSigns(text: string): string {
   let end = text.trimEnd().length;
   while (end > 0 && text[end - 1] === '#') end--;
@@ -79,21 +80,20 @@ function trimSigns(text: string): string {
   return (closed ? text.slice(0, end) : text).trim();
 }
 
-/** `---`, `* * *`: a line across the page. */
+/** True for a horizontal rule: `---`, `* * *`. */
 export function isRule(text: string): boolean {
   return /^[-*_\s]+$/.test(text) && text.replace(/\s/g, '').length >= 3 && new Set(text.replace(/\s/g, '')).size === 1;
 }
 
-/** Where a story stands, for messages. */
-export function placeOf({ number, offset }: Line): Place {
+/** The location of a story, for messages. */
+export function placeOf({ number, offset }: Line): SourceLocation {
   return { where: `the story of line ${number}`, offset };
 }
 
-const MOST_NAMED = 5;
+const MAX_NAMED = 5;
 
-/** Where lines are, for messages. */
+/** Formats line numbers, for messages. */
 export function linesOf(lines: Line[]): string {
-  const more = lines.length > MOST_NAMED ? ` and ${lines.length - MOST_NAMED} more` : '';
-  const numbers = lines.slice(0, MOST_NAMED).map(({ number }) => number);
-  return `line ${numbers.join(', ')}${more}`;
+  const numbers = lines.map(({ number }) => number);
+  return `line ${listSome(numbers, MAX_NAMED)}`;
 }

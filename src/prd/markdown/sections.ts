@@ -1,9 +1,13 @@
+import { oneLine } from '../../lib/text.ts';
+import type { Diagnostics } from '../diagnostics.ts';
+import { addWarning } from '../json/object-reader.ts';
+import { STRUCK } from '../story/read-texts.ts';
 import { rankOfWord } from '../story/read-priority.ts';
 
-/** The headings above a line, the nearest one first and without the title of the file. */
+/** The headings above a line, nearest first, without the title of the file. */
 export type Headings = readonly string[];
 
-/** The priority that the nearest heading with one gives. */
+/** The priority of the nearest heading that has one. */
 export function priorityOf(headings: Headings): number | undefined {
   for (const heading of headings) {
     const priority = priorityIn(heading);
@@ -13,7 +17,7 @@ export function priorityOf(headings: Headings): number | undefined {
 }
 
 const WORD = '(critical|highest|urgent|high|medium|normal|low)';
-/** Words count where they are about a priority, or all that the heading says: "High availability" is none. */
+/** Matches words that refer to a priority or are the whole heading, but not "High availability". */
 const PRIORITY_WORDS = [
   new RegExp(`\\b${WORD}[\\s-]{1,3}priority\\b`, 'i'),
   new RegExp(`\\bpriority\\s{0,3}[:=–—-]?\\s{0,3}${WORD}\\b`, 'i'),
@@ -36,8 +40,8 @@ const ASIDE = new RegExp(
     `not in scope|non-?goals?|later|someday(?:[ /]maybe)?|icebox|parking lot|won'?t do)$`,
 );
 
-/** The heading that sets its stories aside; it says nothing but that. */
-export function asideHeading(headings: Headings): string | undefined {
+/** Finds a heading like "Deferred" or "Out of scope", whose stories are skipped. */
+export function findSkipHeading(headings: Headings): string | undefined {
   return headings.find((heading) => ASIDE.test(nameOf(heading).toLowerCase()));
 }
 
@@ -51,11 +55,23 @@ export function isExample(headings: Headings): boolean {
   });
 }
 
-/** A heading without numbers and signs around it, and without what stands in brackets behind it. */
+/** Strips numbers, symbols and a trailing parenthesis from a heading. */
 function nameOf(heading: string): string {
   return heading
     .replace(/^[^\p{L}\p{N}]+/u, '')
     .replace(/^(?:\d{1,4}[.):]|(?:phase|part|section) \d{1,4}\s?[:.–—-])\s*/i, '')
     .replace(/\([^()]{0,200}\)\s*$/, '')
     .replace(/^[^\p{L}\p{N}]+|(?<![^\p{L}\p{N}])[^\p{L}\p{N}]+$/gu, '');
+}
+
+/** True if a story that is not done is skipped; adds a warning in that case. */
+export function warnIfSkipped(
+  { headings, isDropped }: { headings: Headings; isDropped: boolean },
+  id: string,
+  diagnostics: Diagnostics,
+): boolean {
+  const heading = findSkipHeading(headings);
+  if (heading === undefined && !isDropped) return false;
+  addWarning({ diagnostics }, id, isDropped ? STRUCK : `below "${oneLine(heading ?? '')}", so it is skipped`);
+  return true;
 }

@@ -1,39 +1,39 @@
-import { toOneLine } from '../../lib/one-line.ts';
-import { isDependencyName, splitReferences, type Reference } from './markdown-dependencies.ts';
+import { oneLine } from '../../lib/text.ts';
+import { isDependencyName, splitReferences, type DependencyReference } from './markdown-dependencies.ts';
 import { formOf, isCriteriaLine, isCriteriaName, readLabels, type Label } from './labels.ts';
 import type { Line } from './line.ts';
 import { textOfLines } from './read-surroundings.ts';
 
-/** What stands below the heading of a story. */
-export interface Parts {
+/** The content below the heading of a story. */
+export interface StoryParts {
   criteria: string[];
-  /** The boxes of the criteria. */
+  /** The checkboxes of the criteria. */
   boxes: { mark: string; offset: number }[];
-  /** Boxes that are no criteria. */
+  /** Checkboxes that are not criteria. */
   otherBoxes: Line[];
   description: string;
   notes: string;
   status: { value: string; line: Line } | undefined;
   priority: string | undefined;
-  references: Reference[];
-  /** Everything else, by its label as it is written. */
+  references: DependencyReference[];
+  /** Everything else, by label. */
   extra: Map<string, string>;
 }
 
 /** Lines under one label, under a heading or under none. */
 interface Block {
   label: string | undefined;
-  /** What follows the label on its line. */
+  /** The text after the label on its line. */
   value: string;
   line: Line | undefined;
   lines: Line[];
 }
 
-/** Takes the lines of a story apart, in their order: nothing that they say is left out. */
-export function takeApart(lines: Line[]): Parts {
+/** Splits the lines of a story into its parts without losing text. */
+export function splitStory(lines: Line[]): StoryParts {
   const blocks = splitBlocks(lines);
   const hasCriteria = blocks.some(({ label }) => label !== undefined && isCriteriaName(label));
-  const parts: Parts = {
+  const parts: StoryParts = {
     criteria: [],
     boxes: [],
     otherBoxes: [],
@@ -74,7 +74,7 @@ function labelsOf(line: Line): Label[] {
   return isCriteriaLine(line) ? [{ name: line.text.replace(/[*_:]/g, '').trim(), value: '' }] : [];
 }
 
-/** A label with a value on its line is followed by what belongs to it up to the next paragraph. */
+/** True if a line ends a block. The block of a label with a value ends at the next paragraph. */
 function endsBlock({ label, value, lines }: Block, line: Line, before: Line['kind'] | undefined): boolean {
   if (label === undefined) return false;
   const isWord = isOneLine(label) && !isDependencyName(formOf(label));
@@ -90,7 +90,7 @@ function isOneLine(label: string): boolean {
   return ['status', 'state', 'priority'].includes(formOf(label)) || isDependencyName(formOf(label));
 }
 
-function readBlock(block: Block, parts: Parts): void {
+function readBlock(block: Block, parts: StoryParts): void {
   const { label, value, line, lines } = block;
   const name = label === undefined ? 'description' : formOf(label);
   if (label !== undefined && isCriteriaName(label)) return readCriteria(block, parts);
@@ -111,15 +111,15 @@ function readBlock(block: Block, parts: Parts): void {
   } else addExtra(parts, label ?? '', text);
 }
 
-/** The value and the lines below it; what is wrapped goes on with it. */
+/** Joins the value and the lines below it; wrapped lines continue the value. */
 function textOfBlock({ value, lines }: Block): string {
   const text = textOfLines(lines);
   if (value === '' || text === '') return `${value}${text}`;
   return `${value}${lines[0]?.kind === 'blank' ? '\n\n' : '\n'}${text}`;
 }
 
-/** Where a story has no line for its criteria, its boxes are those. */
-function readLoose(block: Block, parts: Parts): void {
+/** If a story has no criteria label, its checkboxes are the criteria. */
+function readLoose(block: Block, parts: StoryParts): void {
   const { lines } = block;
   if (!lines.some(({ box }) => box !== undefined)) return readBlock(block, parts);
   const first = lines.findIndex(({ box }) => box !== undefined);
@@ -127,24 +127,24 @@ function readLoose(block: Block, parts: Parts): void {
   readCriteria({ ...block, label: 'Criteria', lines: lines.slice(first) }, parts);
 }
 
-function readCriteria(block: Block, parts: Parts): void {
+function readCriteria(block: Block, parts: StoryParts): void {
   const { label, value, lines } = block;
-  if (value !== '') parts.criteria.push(toOneLine(value));
+  if (value !== '') parts.criteria.push(oneLine(value));
   const isPlain = lines.every(({ kind, text }) => kind !== 'code' && !text.startsWith('|'));
   for (const { kind, text, box } of lines) {
     if (kind === 'item') {
-      parts.criteria.push(toOneLine(text));
+      parts.criteria.push(oneLine(text));
       if (box !== undefined) parts.boxes.push(box);
     } else if (kind === 'text' && isPlain) {
-      parts.criteria.push(toOneLine(`${parts.criteria.pop() ?? ''} ${text}`));
+      parts.criteria.push(oneLine(`${parts.criteria.pop() ?? ''} ${text}`));
     }
   }
-  // Tables, code and words above the list have their place there alone.
+  // Tables, code and text before the list are kept here only.
   if (!isPlain) addExtra(parts, label ?? 'Criteria', textOfLines(lines));
 }
 
-function addExtra(parts: Parts, label: string, text: string): void {
-  // A heading with others below it, or a field that is not filled in.
+function addExtra(parts: StoryParts, label: string, text: string): void {
+  // A heading with subheadings, or an empty field.
   if (text === '') parts.description = join(parts.description, `${label}:`);
   else parts.extra.set(label, join(parts.extra.get(label) ?? '', text));
 }

@@ -1,8 +1,8 @@
-import { readStruck } from '../struck.ts';
+import { parseStruckThrough } from '../story/read-texts.ts';
 import { isCriteriaLine } from './labels.ts';
 import { findLeadingId } from './leading-id.ts';
 import type { Line } from './line.ts';
-import { chainOf, type OutlineSection } from './outline.ts';
+import { ancestorsOf, type OutlineSection } from './outline.ts';
 import type { MarkdownDocument } from './scan-markdown.ts';
 
 /** A heading that is a story, with the lines below it. */
@@ -12,16 +12,15 @@ export interface StoryHeading {
   /** Undefined: it has none. */
   id: string | undefined;
   title: string;
-  /** Whether it is struck out. */
+  /** True if it is struck through. */
   isDropped: boolean;
-  /** Its lines and those of the headings below it that are no stories. */
+  /** Its lines, including those of subheadings that are not stories. */
   lines: Line[];
 }
 
 /**
- * The headings of a file that are stories: those with an id and an "Acceptance Criteria" line below them, and,
- * where there are such, all others whose ids are of the same make. Where there are none, and all checkboxes of the file
- * are criteria, those that have criteria.
+ * Finds the headings that are stories: those with an id and an "Acceptance Criteria" line, and all others with the same
+ * kind of id. If there are none and all checkboxes of the file are criteria: the headings with criteria.
  */
 export function findStoryHeadings({ outline }: MarkdownDocument): StoryHeading[] {
   const named = outline.flatMap((section) => {
@@ -41,7 +40,7 @@ export function findStoryHeadings({ outline }: MarkdownDocument): StoryHeading[]
 
 type Found = Omit<StoryHeading, 'lines'>;
 
-/** Headings without ids that have criteria, where nothing else in the file could be the stories. */
+/** Finds headings without ids that have criteria, if nothing else in the file can be a story. */
 function findNameless(outline: OutlineSection[]): Found[] {
   const owners = new Set(outline.flatMap((section) => (section.lines.some(isCriteriaLine) ? [ownerOf(section)] : [])));
   for (const section of outline)
@@ -53,18 +52,18 @@ function findNameless(outline: OutlineSection[]): Found[] {
   return [...owners].flatMap((section) => {
     const { heading } = section ?? {};
     if (section === undefined || heading === undefined) return [];
-    return [{ heading, section, id: undefined, ...readStruck(withoutSigns(heading.text)) }];
+    return [{ heading, section, id: undefined, ...parseStruckThrough(withoutSigns(heading.text)) }];
   });
 }
 
-/** The section that criteria are of: a heading "Criteria" stands for the one around it, unless that is the whole file. */
+/** The section that criteria belong to: for a heading "Criteria" the enclosing one, unless that is the whole file. */
 function ownerOf(section: OutlineSection): OutlineSection | undefined {
   if (section.heading === undefined) return undefined;
   if (!isCriteriaLine(section.heading)) return section;
   return section.parent === undefined || section.parent.isTitle ? undefined : ownerOf(section.parent);
 }
 
-/** The items below a line like "Criteria:", up to a heading or a paragraph. */
+/** Returns the items below a line like "Criteria:", up to a heading or a paragraph. */
 function criteriaOf(lines: Line[]): Line[] {
   let within = false;
   return lines.filter((line) => {
@@ -74,14 +73,14 @@ function criteriaOf(lines: Line[]): Line[] {
   });
 }
 
-/** The lines below each of some headings, with the headings among them that are none of those. */
+/** Collects the lines of each owner section, including those of nested sections that are not owners. */
 function linesByOwner(
   outline: OutlineSection[],
   owners: ReadonlySet<OutlineSection | undefined>,
 ): Map<OutlineSection | undefined, Line[]> {
   const lines = new Map<OutlineSection | undefined, Line[]>();
   for (const section of outline) {
-    const owner = chainOf(section).find((each) => owners.has(each));
+    const owner = ancestorsOf(section).find((each) => owners.has(each));
     if (owner === undefined) continue;
     const all = lines.get(owner) ?? [];
     lines.set(owner, all);
@@ -93,10 +92,10 @@ function linesByOwner(
 
 /** `US-001: title`, `Task 3 — T003`, `Story 4: title`. */
 function readHeading(text: string): { id: string; title: string; isDropped: boolean } | undefined {
-  const { title: plain, isDropped } = readStruck(withoutSigns(text));
+  const { title: plain, isDropped } = parseStruckThrough(withoutSigns(text));
   const found = readId(plain);
   if (found === undefined) return undefined;
-  const inner = readStruck(found.title);
+  const inner = parseStruckThrough(found.title);
   return { id: found.id, title: inner.title, isDropped: isDropped || inner.isDropped };
 }
 
@@ -113,12 +112,12 @@ function readId(plain: string): { id: string; title: string } | undefined {
   return { id: name.toLowerCase().replace(/\s+/g, '-'), title: rest.trim() === '' ? name : rest.trim() };
 }
 
-/** Signs of progress are no part of a title. */
+/** Strips progress marks from a title. */
 function withoutSigns(text: string): string {
   return text.replace(/^[✅☑️✔️\s]+/u, '').replace(/(?<![✅☑️✔️\s])[✅☑️✔️\s]+$/u, '');
 }
 
-/** Ids of one make have the same letters in front, on headings of the same level. */
+/** Ids of the same kind have the same prefix and heading level. */
 function kindOf({ id, heading }: Found): string {
   return `${heading.level} ${/^[^\d]*/.exec(id ?? '')?.[0] ?? ''}`;
 }

@@ -1,25 +1,25 @@
-import type { DraftStory, Mark } from '../dialect.ts';
+import type { DraftStory, ProgressMark } from '../dialect.ts';
 import type { Edit } from '../json/text-edits.ts';
 import { statusOfWord } from '../story/read-status.ts';
-import { doneWordLike } from '../story/done-word.ts';
+import { chooseDoneWord } from '../story/done-word.ts';
 
 /**
- * Ticks the box of a story, or all of its criteria, with `x` or `X`, and changes its word for progress into the one that
- * the file uses; a heading without any of these gets a sign at its end.
+ * Ticks the checkbox of a story, or those of its criteria, and replaces its status word with the word that the file uses
+ * for done. ✅ is appended to a heading without either.
  */
-export function markBoxes({ boxes, headingEnd, word }: BoxesMark, { tick, stories }: BoxOptions): Edit[] {
+export function markCheckboxes({ boxes, headingEnd, word }: BoxesMark, { tick, stories }: CheckboxOptions): Edit[] {
   const isOpen = word !== undefined && statusOfWord(word.text) !== 'done';
   if (boxes.length === 0 && !isOpen && headingEnd !== undefined)
     return [{ from: headingEnd, to: headingEnd, text: ' ✅' }];
   const ticks = boxes.map((offset) => ({ from: offset, to: offset + 1, text: tick }));
   if (!isOpen) return ticks;
   const words = stories.flatMap(({ mark }) => (mark.kind === 'boxes' ? (mark.word?.text ?? []) : []));
-  return [...ticks, { from: word.from, to: word.to, text: doneWordLike(words, 'done') }];
+  return [...ticks, { from: word.from, to: word.to, text: chooseDoneWord(words, 'done') }];
 }
 
-type BoxesMark = Mark & { kind: 'boxes' };
+type BoxesMark = ProgressMark & { kind: 'boxes' };
 
-export interface BoxOptions {
+export interface CheckboxOptions {
   tick: string;
   /** All stories of the file. */
   stories: DraftStory[];

@@ -1,36 +1,36 @@
 import type { Story } from '../../core/prd/prd.ts';
 import type { DraftStory, PrdDocument } from '../dialect.ts';
 import { applyEdits, type Edit } from '../json/text-edits.ts';
-import { markBoxes } from './mark-checkboxes.ts';
+import { markCheckboxes } from './mark-checkboxes.ts';
 import { markJson, markStarted } from '../json/mark-json.ts';
 import { readPrdFile, type ReadPrd } from '../parse-prd.ts';
 import { digestStory } from '../spec-hash.ts';
 
-/** What a story is known by. */
+/** The fields that identify a story. */
 export type StoryIdentity = Pick<Story, 'id' | 'title' | 'description' | 'acceptance'>;
 
-export interface Progress {
-  /** The stories that are to be done in the file. */
+export interface PrdProgress {
+  /** The stories to mark as done. */
   landed: StoryIdentity[];
-  /** Those that were done before: they tell twins without ids apart. */
+  /** Stories that were already done, to distinguish identical stories without ids. */
   before: StoryIdentity[];
-  /** Ids of stories that were begun and have not landed: told where the file has a field of its own for that. */
+  /** Ids of started stories that have not landed; marked only where the file has a field for it. */
   begun?: readonly string[];
 }
 
-export interface Marked {
-  /** The file, with nothing changed but progress; undefined: it says all that already. */
+export interface MarkedPrd {
+  /** The file with updated progress; undefined: nothing changed. */
   bytes: Uint8Array | undefined;
-  /** Ids of the stories that the file no longer holds. */
+  /** Ids of the stories that are no longer in the file. */
   gone: string[];
 }
 
 /**
- * Marks stories as done, or as begun, in the text of their PRD, in the file's own field, word or box. The file may have changed since
- * they were read: each is found again by its id, or by its texts where it has none. Pure: `path` is for messages.
- * Throws PRD_INVALID when the file cannot be read any more, or not after it was marked.
+ * Marks stories as done or started in the text of their PRD, in the field, word or checkbox that the file uses. The file
+ * may have changed since the stories were read: each is found by id, or by its texts if it has no id. Pure; `path` is
+ * used in messages only. Throws PRD_INVALID if the file, or the marked file, cannot be parsed.
  */
-export function markDone(bytes: Uint8Array, path: string, progress: Progress): Marked {
+export function markDone(bytes: Uint8Array, path: string, progress: PrdProgress): MarkedPrd {
   const read = readPrdFile(bytes, path);
   const { drafts, gone } = findAgain(read.draft.stories, progress);
   const open = drafts.filter(({ status }) => status !== 'done');
@@ -43,11 +43,11 @@ export function markDone(bytes: Uint8Array, path: string, progress: Progress): M
   return { bytes: marked, gone };
 }
 
-function isBegun({ ownId }: DraftStory, { begun = [] }: Progress): boolean {
+function isBegun({ ownId }: DraftStory, { begun = [] }: PrdProgress): boolean {
   return ownId !== undefined && begun.includes(ownId);
 }
 
-function findAgain(stories: DraftStory[], progress: Progress): { drafts: DraftStory[]; gone: string[] } {
+function findAgain(stories: DraftStory[], progress: PrdProgress): { drafts: DraftStory[]; gone: string[] } {
   const byId = new Map(stories.flatMap((story) => (story.ownId === undefined ? [] : [[story.id, story] as const])));
   const drafts = progress.landed.flatMap(({ id }) => byId.get(id) ?? []);
   const nameless = progress.landed.filter(({ id }) => !byId.has(id));
@@ -75,24 +75,24 @@ function groupByDigest(stories: StoryIdentity[]): Map<string, StoryIdentity[]> {
 }
 
 function findEdits({ dialect, document, draft: { stories } }: ReadPrd, draft: DraftStory): Edit[] {
-  if (draft.mark.kind === 'boxes') return markBoxes(draft.mark, { tick: tickOf(document), stories });
+  if (draft.mark.kind === 'boxes') return markCheckboxes(draft.mark, { tick: tickOf(document), stories });
   const places = stories.flatMap(({ mark, status }) => (mark.kind === 'json' ? [{ at: mark.at, status }] : []));
   const done = places.filter(({ status }) => status === 'done').map(({ at }) => at);
   const doneWord = dialect.format === 'json' ? dialect.doneWord : 'done';
   return markJson(draft.mark.at, { text: document.text, stories: places.map(({ at }) => at), done, doneWord });
 }
 
-/** The tick that the file uses most. */
+/** The tick that the file uses most often. */
 function tickOf(document: PrdDocument): string {
   if (document.format === 'json') return 'x';
   const count = (tick: string) => document.boxes.filter(({ mark }) => mark === tick).length;
   return count('X') > count('x') ? 'X' : 'x';
 }
 
-/** Nothing is handed out that would read otherwise than it should. */
+/** Throws if the marked file differs from the original in more than the marks. */
 function assertMarked(after: ReadPrd, { open, before }: { open: DraftStory[]; before: ReadPrd }): void {
   const wanted = before.draft.stories.map((story) => story.status === 'done' || open.includes(story));
   const isRight = after.draft.stories.every(({ status }, index) => (status === 'done') === wanted[index]);
   if (isRight && after.prd.specHash === before.prd.specHash) return;
-  throw new Error(`marking ${open.map(({ id }) => JSON.stringify(id)).join(', ')} as done would change more than that`);
+  throw new Error(`marking ${open.map(({ id }) => JSON.stringify(id)).join(', ')} as done would change other content`);
 }

@@ -1,32 +1,36 @@
-import { clip, safeJson } from '../../core/safe-text.ts';
+import { truncate, safeJson } from '../../core/text/safe-text.ts';
 import type { DraftStory } from '../dialect.ts';
-import type { Findings } from '../findings.ts';
+import type { Diagnostics } from '../diagnostics.ts';
 import { addWarning } from '../json/object-reader.ts';
 
 /**
- * Checks what stories depend on: an unknown story, the story itself and a circle are problems. An open story that
- * waits for one which will not run cannot run either: it becomes blocked, with a warning.
+ * Checks dependencies: unknown stories, self-references and cycles are problems. An open story that depends on a
+ * blocked or skipped one becomes blocked, with a warning.
  */
-export function settleDependencies(drafts: DraftStory[], findings: Findings): DraftStory[] {
-  const stories = dropOtherNeeds(drafts, findings);
+export function resolveDependencies(drafts: DraftStory[], diagnostics: Diagnostics): DraftStory[] {
+  const stories = dropUnknownLooseDependencies(drafts, diagnostics);
   const byId = new Map(stories.map((story) => [story.id, story]));
   for (const story of stories) {
     for (const { id, at } of story.dependsOn) {
       const rule = findFault(story, byId.get(id), id);
-      if (rule !== undefined) findings.problems.push({ where: at.where, offset: at.offset, rule });
+      if (rule !== undefined) diagnostics.problems.push({ where: at.where, offset: at.offset, rule });
     }
   }
-  const sorted = sortByDependencies(stories, byId, findings);
-  return sorted === undefined ? stories : blockWaiting(stories, sorted, findings);
+  const sorted = sortByDependencies(stories, byId, diagnostics);
+  return sorted === undefined ? stories : blockWaiting(stories, sorted, diagnostics);
 }
 
-/** What is needed and is no story is nothing to wait for. */
-function dropOtherNeeds(stories: DraftStory[], findings: Findings): DraftStory[] {
+/** Drops loose dependencies on ids that are not stories; they stay in the text for the agent. */
+function dropUnknownLooseDependencies(stories: DraftStory[], diagnostics: Diagnostics): DraftStory[] {
   const ids = new Set(stories.map(({ id }) => id));
   return stories.map((story) => {
     const others = story.dependsOn.filter(({ id, loose }) => loose && !ids.has(id));
     for (const { id } of others)
-      addWarning({ findings }, story.id, `needs "${clip(id, 60)}", which is no story; it is text for the agent`);
+      addWarning(
+        { diagnostics },
+        story.id,
+        `needs "${truncate(id, 60)}", which is not a story; the agent gets it as text`,
+      );
     return others.length === 0
       ? story
       : { ...story, dependsOn: story.dependsOn.filter((each) => !others.includes(each)) };
@@ -36,14 +40,14 @@ function dropOtherNeeds(stories: DraftStory[], findings: Findings): DraftStory[]
 function findFault(story: DraftStory, needed: DraftStory | undefined, id: string): string | undefined {
   const pair = `"${story.id}" depends on ${safeJson(id)}`;
   if (needed === undefined) return `${pair}, which is not in this file`;
-  return needed === story ? `${pair}, which is itself` : undefined;
+  return needed === story ? `${pair}, which is the story itself` : undefined;
 }
 
-/** All stories, each behind what it depends on; undefined, and a problem, when some go round in a circle. */
+/** Sorts stories topologically; undefined, with a problem, if there is a cycle. */
 function sortByDependencies(
   stories: DraftStory[],
   byId: Map<string, DraftStory>,
-  findings: Findings,
+  diagnostics: Diagnostics,
 ): DraftStory[] | undefined {
   const waiting = new Map<DraftStory, number>();
   const followers = new Map<DraftStory, DraftStory[]>();
@@ -66,7 +70,7 @@ function sortByDependencies(
   }
   if (sorted.length === stories.length) return sorted;
   const free = new Set(sorted);
-  findings.problems.push(
+  diagnostics.problems.push(
     describeCircle(
       stories.filter((story) => !free.has(story)),
       byId,
@@ -81,8 +85,8 @@ function neededBy(story: DraftStory, byId: Map<string, DraftStory>): DraftStory[
   return [...needed];
 }
 
-/** Walks from story to story among those that are left until one comes up again. */
-function describeCircle(left: DraftStory[], byId: Map<string, DraftStory>): Findings['problems'][number] {
+/** Follows dependencies among the unsorted stories until one repeats. */
+function describeCircle(left: DraftStory[], byId: Map<string, DraftStory>): Diagnostics['problems'][number] {
   const among = new Set(left);
   const path: DraftStory[] = [];
   const places = new Map<DraftStory, number>();
@@ -95,10 +99,10 @@ function describeCircle(left: DraftStory[], byId: Map<string, DraftStory>): Find
   const circle = path.slice(story === undefined ? 0 : places.get(story)).map(({ id }) => `"${id}"`);
   const shown = circle.length > 12 ? [...circle.slice(0, 6), '…', ...circle.slice(-5)] : circle;
   const { where, offset } = (story ?? left[0])?.at ?? { where: '', offset: 0 };
-  return { where, offset, rule: `stories depend on each other in a circle: ${[...shown, circle[0]].join(' → ')}` };
+  return { where, offset, rule: `dependency cycle: ${[...shown, circle[0]].join(' → ')}` };
 }
 
-function blockWaiting(stories: DraftStory[], sorted: DraftStory[], findings: Findings): DraftStory[] {
+function blockWaiting(stories: DraftStory[], sorted: DraftStory[], diagnostics: Diagnostics): DraftStory[] {
   const stuck = new Map<string, DraftStory['status']>();
   for (const story of sorted) {
     const { id, status } = story;
@@ -107,7 +111,7 @@ function blockWaiting(stories: DraftStory[], sorted: DraftStory[], findings: Fin
     const cause = story.dependsOn.find((needed) => stuck.has(needed.id));
     if (cause === undefined) continue;
     stuck.set(id, 'blocked');
-    addWarning({ findings }, id, `depends on "${cause.id}", which is ${stuck.get(cause.id)}, so it is blocked too`);
+    addWarning({ diagnostics }, id, `depends on "${cause.id}", which is ${stuck.get(cause.id)}, so it is blocked too`);
   }
   return stories.map((story) => {
     const isOpen = story.status === 'pending' || story.status === 'in_progress';

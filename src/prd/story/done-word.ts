@@ -1,8 +1,8 @@
 import { isLifeCycleWord, statusOfWord } from './read-status.ts';
 
-/** The word that a file uses most for done; where none of its words is that, `doneWord` in the case of the others. */
-export function doneWordLike(words: string[], doneWord: string): string {
-  const most = mostOf(words.filter((word) => statusOfWord(word) === 'done'));
+/** The word that the file uses most often for done; if it uses none, `doneWord` in the letter case of its other words. */
+export function chooseDoneWord(words: string[], doneWord: string): string {
+  const most = mostFrequent(words.filter((word) => statusOfWord(word) === 'done'));
   if (most !== undefined) return most;
   const others = words.filter((word) => !isLifeCycleWord(word));
   if (others.length === 0) return doneWord;
@@ -11,8 +11,8 @@ export function doneWordLike(words: string[], doneWord: string): string {
   return isCapital ? `${doneWord.charAt(0).toUpperCase()}${doneWord.slice(1)}` : doneWord;
 }
 
-/** The value that is there most often, of several the first. */
-export function mostOf(values: string[]): string | undefined {
+/** The most frequent value; the first of several. */
+export function mostFrequent(values: string[]): string | undefined {
   const counts = new Map<string, number>();
   for (const value of values) counts.set(value, (counts.get(value) ?? 0) + 1);
   const [most] = [...counts].sort(([, a], [, b]) => b - a);

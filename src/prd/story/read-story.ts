@@ -1,37 +1,43 @@
 import type { StoryStatus } from '../../core/prd/prd.ts';
 import type { DraftStory } from '../dialect.ts';
-import type { Member } from '../json/find-list.ts';
-import type { Findings } from '../findings.ts';
-import { addProblem, addWarning, nameKind, readExtra, readMembers, type MemberReader } from '../json/object-reader.ts';
+import type { StoryMember } from '../json/find-list.ts';
+import type { Diagnostics } from '../diagnostics.ts';
+import {
+  addProblem,
+  addWarning,
+  describeKind,
+  readExtra,
+  readMembers,
+  type MemberReader,
+} from '../json/object-reader.ts';
 import { readAcceptance } from './read-acceptance.ts';
 import { readDependsOn } from './read-depends-on.ts';
 import { readId } from './read-id.ts';
 import { readPriority } from './read-priority.ts';
 import { readStatus } from './read-status.ts';
-import { readDescription, readNotes, readTitle } from './read-texts.ts';
-import { readStruck, STRUCK } from '../struck.ts';
+import { readDescription, readNotes, readTitle, parseStruckThrough, STRUCK } from './read-texts.ts';
 
-/** What a dialect does to a story besides the common reading of its fields. */
-export type Refine = (story: DraftStory, reader: MemberReader) => DraftStory;
+/** Dialect-specific processing of a story after the common fields were read. */
+export type RefineStory = (story: DraftStory, reader: MemberReader) => DraftStory;
 
 export interface StoryRequest {
-  member: Member;
+  member: StoryMember;
   /** Counts from 1. */
   position: number;
-  findings: Findings;
-  refine?: Refine | undefined;
+  diagnostics: Diagnostics;
+  refine?: RefineStory | undefined;
 }
 
-/** Reads one member of a list of stories, each field in any of its spellings. Nothing: it is no object. */
-export function readStory({ member, position, findings, refine }: StoryRequest): DraftStory[] {
+/** Reads one item of a story list; fields may use any known key. Returns an empty list if the item is not an object. */
+export function readStory({ member, position, diagnostics, refine }: StoryRequest): DraftStory[] {
   const { at, key, group } = member;
-  const reader = readMembers(at, findings);
+  const reader = readMembers(at, diagnostics);
   if (at.kind !== 'object') {
-    addProblem(reader, at, `must be an object, not ${nameKind(at)}`);
+    addProblem(reader, at, `must be an object, not ${describeKind(at)}`);
     return [];
   }
   const { id, ownId } = readId(reader, position, key);
-  const { title, isDropped } = readStruck(readTitle(reader, id));
+  const { title, isDropped } = parseStruckThrough(readTitle(reader, id));
   const story: DraftStory = {
     id,
     ownId,

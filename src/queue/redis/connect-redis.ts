@@ -3,56 +3,62 @@ import type { Redis } from 'ioredis';
 import { HaloError } from '../../core/failure/errors.ts';
 import { LockBusyError, withLock } from '../../lib/lock.ts';
 import { readHomeId } from './home-id.ts';
-import { embeddedPlace, ensureServer, untilStopped, type EmbeddedPlace, type Launcher } from '../embedded-redis.ts';
+import {
+  locateEmbeddedRedis,
+  ensureEmbeddedRedis,
+  waitUntilStopped,
+  type EmbeddedRedisPaths,
+  type RedisLauncher,
+} from './embedded-redis.ts';
 import { parseRedisUrl, type RedisAddress } from './redis-address.ts';
-import { openTested } from '../redis-client.ts';
+import { connectRedisClient } from './redis-client.ts';
 
-export interface RedisHost {
+export interface RedisConfig {
   /** HALO_HOME, absolute. */
   home: string;
   /** HALO_REDIS_URL, when set. */
   redisUrl: string | undefined;
 }
 
-/** A Redis server that answers, held for as long as the link is open. */
+/** A connection to a Redis server; an embedded server runs as long as a link is open. */
 export interface RedisLink {
   readonly address: RedisAddress;
   readonly kind: 'external' | 'embedded';
-  /** Prefix of all keys of this HALO_HOME: several homes may share one server without taking each other's jobs. */
+  /** Prefix of all keys of this HALO_HOME, so that several homes can share one server. */
   readonly prefix: string;
-  /** For questions to the server; queues and consumers have connections of their own. */
+  /** For single commands. Queues and consumers open their own connections. */
   readonly client: Redis;
-  /** The server in words, without secrets. */
+  /** Describes the server for users, without secrets. */
   describe(): string;
-  /** Leaves the server; the last process to leave an embedded one stops it. Close queues and consumers first. */
+  /** Disconnects. The last process to disconnect from an embedded server stops it. Close queues and consumers first. */
   close(): Promise<void>;
 }
 
-/** Name of the connection that each halo process keeps to an embedded server: it tells who uses it. */
-const USER = 'halo-user';
+/** Name of the connection that each halo process keeps to an embedded server, to count its users. */
+const CONNECTION_NAME = 'halo-user';
 
 /**
- * Finds Redis: the one configured, else halo's own, for which `launcher` is the last resort.
- * Throws REDIS_UNAVAILABLE within seconds.
+ * Connects to the configured Redis, otherwise to halo's embedded server, which is started when necessary; `launcher` is
+ * the last resort. Throws REDIS_UNAVAILABLE within seconds.
  */
-export async function connectRedis(host: RedisHost, launcher?: Launcher): Promise<RedisLink> {
+export async function connectRedis(host: RedisConfig, launcher?: RedisLauncher): Promise<RedisLink> {
   const prefix = `halo-${await readHomeId(host.home)}`;
   if (host.redisUrl !== undefined) return externalLink(parseRedisUrl(host.redisUrl), prefix);
-  const place = await embeddedPlace(host.home).catch((error: NodeJS.ErrnoException) => {
+  const paths = await locateEmbeddedRedis(host.home).catch((error: NodeJS.ErrnoException) => {
     throw error instanceof HaloError ? error : cannotWrite(host.home, error);
   });
-  const ensure = () => ensureServer(place, launcher);
-  const client = await locked(place, async () =>
-    (await ensure()) ? openTested(place.address, { connectionName: USER }) : undefined,
+  const ensure = () => ensureEmbeddedRedis(paths, launcher);
+  const client = await locked(paths, async () =>
+    (await ensure()) ? connectRedisClient(paths.address, { connectionName: CONNECTION_NAME }) : undefined,
   );
-  if (client !== undefined) return embeddedLink(place, { client, ensure, prefix });
-  throw new HaloError('REDIS_UNAVAILABLE', 'There is no Redis, and no program to start one.', {
+  if (client !== undefined) return embeddedLink(paths, { client, ensure, prefix });
+  throw new HaloError('REDIS_UNAVAILABLE', 'No Redis is configured, and no Redis program is installed.', {
     hint: 'Install redis-server or valkey-server, or start Docker so that halo can run Redis in a container, or set HALO_REDIS_URL.',
   });
 }
 
 async function externalLink(address: RedisAddress, prefix: string): Promise<RedisLink> {
-  const client = await openTested(address);
+  const client = await connectRedisClient(address);
   return {
     address,
     kind: 'external',
@@ -72,44 +78,44 @@ interface Embedded {
   prefix: string;
 }
 
-function embeddedLink(place: EmbeddedPlace, { client, ensure, prefix }: Embedded): RedisLink {
+function embeddedLink(paths: EmbeddedRedisPaths, { client, ensure, prefix }: Embedded): RedisLink {
   let closed: Promise<void> | undefined;
-  // When the server dies under its users, one of them starts it again.
+  // When the server dies, one of its users restarts it.
   client.on('close', () => {
-    if (closed === undefined) void locked(place, ensure).catch(() => undefined);
+    if (closed === undefined) void locked(paths, ensure).catch(() => undefined);
   });
-  const leave = () =>
-    locked(place, async () => {
+  const disconnect = () =>
+    locked(paths, async () => {
       if (client.status === 'ready' && (await countUsers(client)) <= 1) {
-        // The server never answers this: it closes the connection.
+        // The server does not reply to SHUTDOWN but closes the connection.
         const gone = once(client, 'close', { signal: AbortSignal.timeout(10_000) });
         client.shutdown().catch(() => undefined);
         await gone.catch(() => undefined);
         client.disconnect();
-        await untilStopped(place);
+        await waitUntilStopped(paths);
       }
       client.disconnect();
     });
   return {
-    address: place.address,
+    address: paths.address,
     kind: 'embedded',
     prefix,
     client,
-    describe: () => `${place.address.name}, started by halo`,
-    close: () => (closed ??= leave()),
+    describe: () => `${paths.address.name}, started by halo`,
+    close: () => (closed ??= disconnect()),
   };
 }
 
 async function countUsers(client: Redis): Promise<number> {
   const list = (await client.client('LIST')) as string;
-  return list.split('\n').filter((line) => line.includes(` name=${USER} `)).length;
+  return list.split('\n').filter((line) => line.includes(` name=${CONNECTION_NAME} `)).length;
 }
 
-async function locked<T>(place: EmbeddedPlace, work: () => Promise<T>): Promise<T> {
-  return withLock(place.lock, work, { waitMs: 70_000 }).catch((error: unknown) => {
+async function locked<T>(paths: EmbeddedRedisPaths, work: () => Promise<T>): Promise<T> {
+  return withLock(paths.lock, work, { waitMs: 70_000 }).catch((error: unknown) => {
     if (!(error instanceof LockBusyError)) throw error;
-    const hint = `Look at what process ${error.owner} is doing, or set HALO_REDIS_URL to a Redis of your own.`;
-    throw new HaloError('REDIS_UNAVAILABLE', `Redis in ${place.dir} is being started elsewhere: ${error.message}.`, {
+    const hint = `Check what process ${error.owner} is doing, or set HALO_REDIS_URL to your own Redis.`;
+    throw new HaloError('REDIS_UNAVAILABLE', `Another process is starting Redis in ${paths.dir}: ${error.message}.`, {
       hint,
       cause: error,
     });
@@ -118,7 +124,7 @@ async function locked<T>(place: EmbeddedPlace, work: () => Promise<T>): Promise<
 
 function cannotWrite(home: string, error: NodeJS.ErrnoException): HaloError {
   return new HaloError('DISK_FAILED', `Could not write to ${home}: ${error.message}.`, {
-    hint: 'Set HALO_HOME to a folder that you may write.',
+    hint: 'Set HALO_HOME to a writable folder.',
     cause: error,
   });
 }

@@ -1,24 +1,24 @@
-import { openTested } from '../redis-client.ts';
+import { connectRedisClient } from './redis-client.ts';
 import type { RedisLink } from './connect-redis.ts';
 
 /**
- * The time of all workers that share a Redis: that of its server. Times that one worker writes down and another one
- * compares must be of this clock, since the machines' own may differ or jump.
+ * The clock of the Redis server. Workers must use it for times that are stored by one and compared by another, because
+ * the clocks of their machines may differ or jump.
  */
-export interface FleetClock {
-  /** In ms since 1970. Goes on by itself while the server is away. */
+export interface RedisClock {
+  /** Milliseconds since 1970. Keeps running while the server is disconnected. */
   now: () => number;
   close(): void;
 }
 
-const EVERY_MS = 10_000;
+const MEASURE_INTERVAL_MS = 10_000;
 
-/** Throws REDIS_UNAVAILABLE. */
-export async function openFleetClock(link: Pick<RedisLink, 'address'>): Promise<FleetClock> {
-  const client = await openTested(link.address);
-  // From here on a server that is away is not waited for.
+/** Opens a clock on its own connection. Throws REDIS_UNAVAILABLE. */
+export async function openRedisClock(link: Pick<RedisLink, 'address'>): Promise<RedisClock> {
+  const client = await connectRedisClient(link.address);
+  // From now on commands fail while the server is disconnected.
   client.options.enableOfflineQueue = false;
-  /** What has to be added to the time since this process began, which no clock that is set anew changes. */
+  /** The difference to the monotonic clock of this process, which is not affected by changes of the system time. */
   const measure = async () => {
     const before = performance.now();
     const [seconds, micros] = await client.time();
@@ -30,7 +30,7 @@ export async function openFleetClock(link: Pick<RedisLink, 'address'>): Promise<
       (measured) => (offset = measured),
       () => undefined,
     );
-  }, EVERY_MS).unref();
+  }, MEASURE_INTERVAL_MS).unref();
   return {
     now: () => Math.round(offset + performance.now()),
     close: () => {

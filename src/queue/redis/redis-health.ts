@@ -1,48 +1,44 @@
 import type { RedisLink } from './connect-redis.ts';
+import { isOlderVersion } from '../../lib/version.ts';
 
-/** Something about the server that halo's queue cannot live with (`bad`) or should not (`warn`). */
-export interface RedisFinding {
+/** A property of the server with which the queue cannot work (`bad`) or should not (`warn`). */
+export interface RedisProblem {
   level: 'bad' | 'warn';
   what: string;
-  /** How to mend it, one sentence. */
+  /** How to fix it, one sentence. */
   hint: string;
 }
 
-const OLDEST = [6, 2] as const;
+const MIN_VERSION = '6.2';
 
-/** Whether the server keeps what it is given: version, eviction, persistence. No findings means all is well. */
-export async function checkRedis(link: Pick<RedisLink, 'client'>): Promise<RedisFinding[]> {
+/** Finds properties of the server that endanger the queue: version, eviction, persistence. */
+export async function findRedisProblems(link: Pick<RedisLink, 'client'>): Promise<RedisProblem[]> {
   const info = parseInfo(await link.client.info());
-  const findings: RedisFinding[] = [];
+  const problems: RedisProblem[] = [];
   const version = info.get('redis_version') ?? '0';
-  if (isOlder(version))
-    findings.push({
+  if (isOlderVersion(version, MIN_VERSION))
+    problems.push({
       level: 'bad',
-      what: `Redis ${version} is older than ${OLDEST.join('.')}.`,
+      what: `Redis ${version} is older than ${MIN_VERSION}.`,
       hint: 'Install a newer Redis or Valkey.',
     });
   const policy = info.get('maxmemory_policy');
   if (policy !== undefined && policy !== 'noeviction')
-    findings.push({
+    problems.push({
       level: 'bad',
       what: `Redis may drop jobs when its memory is full: maxmemory-policy is ${policy}.`,
-      hint: 'Set it in redis.conf, or now: redis-cli config set maxmemory-policy noeviction.',
+      hint: 'Set it in redis.conf, or run redis-cli config set maxmemory-policy noeviction.',
     });
   if (info.get('aof_enabled') === '0')
-    findings.push({
+    problems.push({
       level: 'warn',
-      what: 'Redis forgets the queue when it restarts: its append-only file is off.',
-      hint: 'Set it in redis.conf, or now: redis-cli config set appendonly yes.',
+      what: 'Redis loses the queue when it restarts: its append-only file is off.',
+      hint: 'Set it in redis.conf, or run redis-cli config set appendonly yes.',
     });
-  return findings;
+  return problems;
 }
 
 function parseInfo(text: string): Map<string, string> {
   const lines = text.split(/\r?\n/).filter((line) => line.includes(':'));
   return new Map(lines.map((line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 1)]));
-}
-
-function isOlder(version: string): boolean {
-  const [major = 0, minor = 0] = version.split('.').map(Number);
-  return major < OLDEST[0] || (major === OLDEST[0] && minor < OLDEST[1]);
 }

@@ -1,4 +1,4 @@
-import { askSandbox } from '../one-off-sandbox.ts';
+import { runOneOffSandbox } from '../one-off-sandbox.ts';
 import type { SandboxEngine } from '../sandbox.ts';
 
 /** The texts of /etc/passwd and /etc/group. */
@@ -7,27 +7,32 @@ export interface Accounts {
   group: string;
 }
 
-/** Of both files; what is longer is not used: an image may hold anything there. */
+/** Limit for both files together; longer ones are not used, because an image may contain anything there. */
 const MAX_BYTES = 256 * 1024;
-const NOTHING: Accounts = { passwd: 'root:x:0:0:root:/root:/bin/sh\n', group: 'root:x:0:\n' };
+const DEFAULT_ACCOUNTS: Accounts = { passwd: 'root:x:0:0:root:/root:/bin/sh\n', group: 'root:x:0:\n' };
 
-/** Programs of the shell alone: an image need not have `cat`. The last line without a line ending is read as well. */
-const SHOW = ['passwd', 'group']
+/** Uses shell builtins only: an image may not have `cat`. Also reads a last line without a newline. */
+const SCRIPT = ['passwd', 'group']
   .map((name) => `while IFS= read -r line || [ -n "$line" ]; do printf '${name} %s\\n' "$line"; done < /etc/${name}`)
   .join('\n');
 
 /**
- * The accounts that an image has, read by its own shell in a sandbox; those of an image without such files are root
- * alone. What a hostile image says here is seen by its own sandboxes only.
+ * Reads the accounts of an image with its own shell in a sandbox; default: only root. Whatever a hostile image returns is
+ * only used in its own sandboxes.
  */
 export async function readAccounts(engine: Pick<SandboxEngine, 'start'>, image: string): Promise<Accounts> {
-  const { text } = await askSandbox(engine, { about: 'accounts', image, script: SHOW, outputBytes: MAX_BYTES });
-  if (Buffer.byteLength(text) >= MAX_BYTES) return NOTHING;
+  const { text } = await runOneOffSandbox(engine, {
+    purpose: 'accounts',
+    image,
+    script: SCRIPT,
+    outputBytes: MAX_BYTES,
+  });
+  if (Buffer.byteLength(text) >= MAX_BYTES) return DEFAULT_ACCOUNTS;
   const linesOf = (name: string) =>
     text
       .split('\n')
       .filter((line) => line.startsWith(`${name} `))
       .map((line) => `${line.slice(name.length + 1)}\n`)
       .join('');
-  return { passwd: linesOf('passwd') || NOTHING.passwd, group: linesOf('group') || NOTHING.group };
+  return { passwd: linesOf('passwd') || DEFAULT_ACCOUNTS.passwd, group: linesOf('group') || DEFAULT_ACCOUNTS.group };
 }

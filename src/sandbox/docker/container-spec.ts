@@ -1,14 +1,14 @@
 import { normalize } from 'node:path';
 import type { ContainerCreateOptions, HostConfig, MountSettings } from 'dockerode';
 import { HaloError } from '../../core/failure/errors.ts';
-import type { Mount, SandboxLabels, SandboxSpec } from '../sandbox.ts';
+import { AGENT_HOME, type Mount, type SandboxLabels, type SandboxSpec } from '../sandbox.ts';
+import { defined } from '../../lib/guards.ts';
 
 export const LABEL = 'dev.halo';
-/** Tells which user id a sandbox runs under. */
+/** Label with the user id of a sandbox. */
 export const USER_LABEL = `${LABEL}.user`;
-export const AGENT_HOME = '/home/agent';
 
-/** Where a command may start: an image or a repository must not choose it, e.g. `/proc/self/fd/7`. */
+/** The allowed working directories: an image or a repository must not choose one such as `/proc/self/fd/7`. */
 const WORKDIRS = ['/', '/tmp', '/workspace'];
 
 const MIB = 1024 * 1024;
@@ -16,13 +16,13 @@ const OPEN_FILES = 8_192;
 const FILE_BYTES = 1024 * MIB;
 
 /**
- * The engine's description of a sandbox: no network, no capabilities, halo's own list of system calls, read-only
- * root, private namespaces, limits without swap. It waits for its one command on stdin. The only place where these
- * are decided; a spec can choose what is inside, never how well it is sealed. `seccomp` is the profile's JSON text.
+ * Builds the container options of a sandbox: no network, no capabilities, halo's own list of system calls, read-only root,
+ * private namespaces, limits without swap. The container waits for its one command on stdin. This is the only place that
+ * decides the isolation; a spec selects the content only. `seccomp` is the JSON text of the profile.
  */
 export function buildContainer(spec: SandboxSpec, seccomp: string): ContainerCreateOptions {
   if (!WORKDIRS.includes(spec.workdir)) {
-    throw new HaloError('INTERNAL', `a sandbox must not start in ${JSON.stringify(spec.workdir)}`);
+    throw new HaloError('INTERNAL', `A sandbox must not start in ${JSON.stringify(spec.workdir)}.`);
   }
   return {
     Image: spec.image,
@@ -44,7 +44,7 @@ export function buildContainer(spec: SandboxSpec, seccomp: string): ContainerCre
   };
 }
 
-/** The types of the client lag behind the engine here. */
+/** The types of dockerode lack this option. */
 type SealedHostConfig = HostConfig & { CgroupnsMode: 'private' };
 
 function hostConfig({ limits, labels, user, mounts, runtime }: SandboxSpec, seccomp: string): SealedHostConfig {
@@ -53,11 +53,11 @@ function hostConfig({ limits, labels, user, mounts, runtime }: SandboxSpec, secc
   return {
     ...NOTHING_OF_THE_HOST,
     CapDrop: ['ALL'],
-    // The engine takes the profile's text, not its path. Its other opinions (AppArmor, SELinux) stay in force.
+    // The engine expects the text of the profile, not its path. AppArmor and SELinux stay active.
     SecurityOpt: ['no-new-privileges:true', `seccomp=${seccomp}`],
     ReadonlyRootfs: true,
     Init: true,
-    ...(runtime === undefined ? {} : { Runtime: runtime }),
+    ...defined({ Runtime: runtime }),
     PidsLimit: limits.pids,
     Memory: limits.memoryBytes,
     MemorySwap: limits.memoryBytes,
@@ -84,12 +84,12 @@ function hostConfig({ limits, labels, user, mounts, runtime }: SandboxSpec, secc
     ],
     RestartPolicy: { Name: 'no' },
     AutoRemove: false,
-    // Output is read from the attached stream and kept by halo; a second copy would only fill the disk.
+    // halo reads output from the attached stream and stores it; a log of the engine would only fill the disk.
     LogConfig: { Type: 'none', Config: {} },
   };
 }
 
-/** Said although most of it is the default: a default of the engine may change, what a sandbox gets must not. */
+/** Explicit although most of it is the default: defaults of the engine may change, sandboxes must not. */
 const NOTHING_OF_THE_HOST = {
   NetworkMode: 'none',
   Privileged: false,
@@ -109,12 +109,12 @@ const NOTHING_OF_THE_HOST = {
   Sysctls: {},
 } satisfies HostConfig;
 
-/** Without a network the engine still copies the host's resolver addresses; every engine's machine has this empty file. */
+/** Hides the host's resolver addresses, which the engine copies even without a network. /dev/null exists on every host. */
 const NO_RESOLVER: MountSettings = { Type: 'bind', Source: '/dev/null', Target: '/etc/resolv.conf', ReadOnly: true };
 
 /**
- * The machine counts the terminals of all containers together. An instance of their file system has a limit of its own; the
- * engine mounts one as a volume without a name, which goes with the container.
+ * The kernel counts the terminals of all containers together, but a devpts instance has its own limit. The engine mounts
+ * one as an anonymous volume, which is removed with the container.
  */
 function limitTerminals(ptys: number, labels: SandboxLabels): MountSettings {
   const o = `newinstance,max=${ptys},mode=0620,ptmxmode=0666,gid=5,nosuid,noexec`;
@@ -131,7 +131,7 @@ function limitTerminals(ptys: number, labels: SandboxLabels): MountSettings {
   };
 }
 
-/** Labels by which a sweep finds what belongs to a run. */
+/** Labels by which a sweep finds the resources of a run. */
 export function containerLabels(labels: SandboxLabels, user?: number): Record<string, string> {
   return {
     ...(user === undefined ? {} : { [USER_LABEL]: String(user) }),
@@ -146,14 +146,14 @@ export function containerLabels(labels: SandboxLabels, user?: number): Record<st
   };
 }
 
-/** What no sandbox has any business with, whoever asks for it: the engine's door, and the host's own folders. */
+/** Never mounted into a sandbox: sockets such as the engine's, and system folders of the host. */
 const NEVER = /^\/(?:$|(?:proc|sys|dev|etc|boot)(?:\/|$)|(?:var\/)?run(?:$|\/(?:docker|podman|containerd)))|\.sock$/;
 
 function buildMount(mount: Mount): MountSettings {
   const { kind, source } = mount;
   const fits =
     kind === 'bind' ? source.startsWith('/') && !NEVER.test(normalize(source)) : /^[\w][\w.-]*$/.test(source);
-  if (!fits) throw new HaloError('INTERNAL', `${JSON.stringify(source)} must not be mounted into a sandbox`);
+  if (!fits) throw new HaloError('INTERNAL', `${JSON.stringify(source)} must not be mounted into a sandbox.`);
   if (mount.kind === 'bind') {
     return {
       Type: 'bind',

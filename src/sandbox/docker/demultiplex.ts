@@ -3,23 +3,23 @@ import type { Readable, Writable } from 'node:stream';
 const HEADER_BYTES = 8;
 const STDERR = 2;
 
-/** A piece of output and the stream it came from; never more than one chunk of the socket. */
-export interface Piece {
+/** Output of one stream; never more than one chunk of the socket. */
+export interface OutputChunk {
   from: 'stdout' | 'stderr';
   bytes: Buffer;
 }
 
 /**
- * Splits the engine's attach stream (frames with an 8-byte header: type, 3 zero bytes, big-endian length) into pieces.
- * It loops instead of recursing and holds no frame as a whole, however large they are; tiny ones that come together are
- * handed on together. Whoever stops asking slows the sandbox down. Throws when the stream breaks off inside a frame.
+ * Splits the engine's attach stream (frames with an 8-byte header: type, 3 zero bytes, big-endian length) into chunks of
+ * output. Not `docker.modem.demuxStream`: that ignores back-pressure and broken frames. Does not buffer whole frames, and
+ * joins small adjacent ones. A slow consumer slows the sandbox down. Throws when the stream ends inside a frame.
  */
-export async function* splitFrames(source: Readable): AsyncGenerator<Piece, void, void> {
+export async function* splitFrames(source: Readable): AsyncGenerator<OutputChunk, void, void> {
   const header = Buffer.alloc(HEADER_BYTES);
   let headerBytes = 0;
   let left = 0;
   for await (const chunk of source as AsyncIterable<Buffer>) {
-    const pieces: Piece[] = [];
+    const pieces: OutputChunk[] = [];
     let at = 0;
     while (at < chunk.length) {
       if (left === 0) {
@@ -37,14 +37,14 @@ export async function* splitFrames(source: Readable): AsyncGenerator<Piece, void
       left -= bytes.length;
       pieces.push({ from: header[0] === STDERR ? 'stderr' : 'stdout', bytes });
     }
-    yield* joinPieces(pieces);
+    yield* joinChunks(pieces);
   }
-  if (left > 0 || headerBytes > 0) throw new Error('the output stream broke off inside a frame');
+  if (left > 0 || headerBytes > 0) throw new Error('the output stream ended inside a frame');
 }
 
-/** Neighbours of the same stream as one. */
-function joinPieces(pieces: Piece[]): Piece[] {
-  const joined: { from: Piece['from']; parts: Buffer[] }[] = [];
+/** Joins adjacent chunks of the same stream. */
+function joinChunks(pieces: OutputChunk[]): OutputChunk[] {
+  const joined: { from: OutputChunk['from']; parts: Buffer[] }[] = [];
   for (const { from, bytes } of pieces) {
     const last = joined.at(-1);
     if (last?.from === from) last.parts.push(bytes);
@@ -57,11 +57,11 @@ function joinPieces(pieces: Piece[]): Piece[] {
 }
 
 /**
- * Writes further pieces into two sinks, as long as `keep` says so, waiting for a sink that is full, and ends both. What
- * is meant for a sink that was destroyed is dropped; a sink that fails makes it throw.
+ * Writes output to two sinks with back-pressure, and ends both. Drops chunks for which `keep` returns false and chunks for
+ * a destroyed sink. Throws when a sink fails.
  */
-export async function pump(
-  pieces: AsyncGenerator<Piece, void, void>,
+export async function writeOutput(
+  pieces: AsyncGenerator<OutputChunk, void, void>,
   sinks: { stdout: Writable; stderr: Writable },
   keep: (bytes: number) => boolean,
 ): Promise<void> {

@@ -1,5 +1,4 @@
-import { saysDiskFull } from '../../core/disk-full.ts';
-import { HaloError } from '../../core/failure/errors.ts';
+import { isDiskFullMessage, HaloError } from '../../core/failure/errors.ts';
 
 interface EngineError extends Error {
   statusCode?: number;
@@ -8,53 +7,53 @@ interface EngineError extends Error {
   json?: { message?: string };
 }
 
-/** The HTTP status of an engine's answer, or undefined when it never answered. */
+/** Returns the HTTP status of the engine's response, or undefined when there was none. */
 export function engineStatus(error: unknown): number | undefined {
   return (error as EngineError).statusCode;
 }
 
-/** An engine may quote a path of any length. */
-const LONGEST = 1_000;
+/** Maximum length of an engine's message, which may contain a path of any length. */
+const MAX_MESSAGE = 1_000;
 
-/** An error of dockerode as ours. `what` says what was tried, e.g. `create a container`. */
-export function fromDocker(error: unknown, what: string): HaloError {
+/** Converts an error of dockerode. `what` names the failed action, such as `create a container`. */
+export function toDockerError(error: unknown, what: string): HaloError {
   if (error instanceof HaloError) return error;
   const { code, message, json } = error as EngineError;
   if (code === 'ENOENT' || code === 'ECONNREFUSED' || code === 'EACCES') {
-    return new HaloError('DOCKER_UNAVAILABLE', `Docker does not answer (${message})`, {
+    return new HaloError('DOCKER_UNAVAILABLE', `Docker does not answer (${message}).`, {
       hint:
         code === 'EACCES'
-          ? 'this user may not use the Docker socket: add it to the docker group, or set DOCKER_HOST'
-          : 'start the Docker engine, or set DOCKER_HOST; `halo doctor` checks it',
+          ? 'Add this user to the docker group, which may use the Docker socket, or set DOCKER_HOST.'
+          : 'Start the Docker engine, or set DOCKER_HOST; `halo doctor` checks it.',
       cause: error,
     });
   }
-  const why = (json?.message ?? message).slice(0, LONGEST);
-  if (saysDiskFull(why)) {
-    const hint = 'Free some space there, on this machine or on that of the container engine.';
-    return new HaloError('DISK_FAILED', `The disk is full, so Docker could not ${what}: ${why}`, {
+  const why = (json?.message ?? message).slice(0, MAX_MESSAGE).replace(/[.\s]+$/, '');
+  if (isDiskFullMessage(why)) {
+    const hint = 'Free some space on the machine of the container engine.';
+    return new HaloError('DISK_FAILED', `The disk is full, so Docker could not ${what}: ${why}.`, {
       hint,
       cause: error,
     });
   }
-  return new HaloError('DOCKER_FAILED', `Docker could not ${what}: ${why}`, { cause: error });
+  return new HaloError('DOCKER_FAILED', `Docker could not ${what}: ${why}.`, { cause: error });
 }
 
-/** Between a client and an engine: it is starting, or away. */
+/** Statuses of a proxy in front of an engine that is starting or unavailable. */
 const AWAY = [502, 503, 504];
 
 /**
- * Whether an error is the engine's own answer to what was asked. One that broke off, because the engine was killed or
- * stopped meanwhile, says nothing: the same may work a moment later.
+ * Whether an error is the engine's own response to the request. An interrupted connection, because the engine was killed
+ * or stopped, is not: the same request may succeed a moment later.
  */
-export function isAnswer(error: unknown): boolean {
+export function isEngineResponse(error: unknown): boolean {
   if (!(error instanceof HaloError) || error.code !== 'DOCKER_FAILED') return false;
   const status = error.cause === undefined ? undefined : engineStatus(error.cause);
   return status !== undefined && !AWAY.includes(status);
 }
 
-export function missingImage(image: string): HaloError {
-  return new HaloError('IMAGE_MISSING', `the image ${JSON.stringify(image)} is not on this machine`, {
-    hint: 'build halo’s own with `halo image build`, or pull yours with `docker pull`',
+export function imageMissing(image: string): HaloError {
+  return new HaloError('IMAGE_MISSING', `The image ${JSON.stringify(image)} is not on this machine.`, {
+    hint: 'Run `halo image build` for halo’s own image, or `docker pull` for yours.',
   });
 }

@@ -1,8 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import type Docker from 'dockerode';
-import type { EngineFacts } from '../sandbox.ts';
+import { isOlderVersion } from '../../lib/version.ts';
+import type { EngineInfo } from '../sandbox.ts';
 import { LABEL, USER_LABEL } from './container-spec.ts';
-import { fromDocker } from './docker-errors.ts';
+import { toDockerError } from './docker-errors.ts';
 
 interface Info {
   ID?: string;
@@ -21,10 +22,10 @@ interface Version {
   Components?: { Name: string; Version: string }[] | null;
 }
 
-/** What the engine says of itself. Throws DOCKER_UNAVAILABLE, DOCKER_FAILED. */
-export async function readFacts(docker: Docker): Promise<EngineFacts> {
+/** Reads the engine's version and properties. Throws DOCKER_UNAVAILABLE, DOCKER_FAILED. */
+export async function readEngineInfo(docker: Docker): Promise<EngineInfo> {
   const [info, version] = (await Promise.all([docker.info(), docker.version()]).catch((error: unknown) => {
-    throw fromDocker(error, 'tell about itself');
+    throw toDockerError(error, 'report its version');
   })) as [Info, Version];
   return {
     id: info.ID ?? '',
@@ -42,7 +43,7 @@ export async function readFacts(docker: Docker): Promise<EngineFacts> {
   };
 }
 
-/** Where an engine of this machine says which process it is. */
+/** The pid file of an engine on this machine. */
 const PID_FILE = '/var/run/docker.pid';
 
 async function readOpenFiles(): Promise<number | undefined> {
@@ -60,11 +61,20 @@ export function parseOpenFiles(limits: string): number | undefined {
   return soft === 'unlimited' ? Infinity : soft === undefined ? undefined : Number(soft);
 }
 
-/** User ids of all sandboxes that the engine has, by their labels. Throws DOCKER_UNAVAILABLE, DOCKER_FAILED. */
+/** Returns the user ids of all sandboxes on the engine, from their labels. Throws DOCKER_UNAVAILABLE, DOCKER_FAILED. */
 export async function usersInUse(docker: Docker): Promise<Set<number>> {
   const filters = { label: [`${LABEL}=sandbox`] };
   const containers = await docker.listContainers({ all: true, filters }).catch((error: unknown) => {
-    throw fromDocker(error, 'list its containers');
+    throw toDockerError(error, 'list its containers');
   });
   return new Set(containers.map(({ Labels }) => Number(Labels[USER_LABEL])).filter((user) => user > 0));
+}
+
+/** The API version of Docker Engine 20.10, the oldest version with everything that isolates a sandbox. */
+const MIN_API_VERSION = '1.41';
+
+/** Returns a hint for an engine that is too old, else undefined. Only the API version counts: compatible engines have versions of their own. */
+export function findUpgradeHint({ apiVersion }: Pick<EngineInfo, 'apiVersion'>): string | undefined {
+  if (!isOlderVersion(apiVersion, MIN_API_VERSION)) return undefined;
+  return `halo needs Docker Engine 20.10 or newer, or another engine that speaks API ${MIN_API_VERSION}`;
 }

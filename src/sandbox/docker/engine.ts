@@ -1,78 +1,78 @@
-import { randomBytes } from 'node:crypto';
-import type { Duplex } from 'node:stream';
-import type Docker from 'dockerode';
-import type { ContainerCreateOptions } from 'dockerode';
-import { HaloError } from '../../core/failure/errors.ts';
-import { askOnce } from '../../lib/ask-once.ts';
-import type { Sandbox, SandboxEngine, SandboxSpec } from '../sandbox.ts';
-import { readAccounts } from './accounts.ts';
-import { openClient } from './docker-client.ts';
-import { buildContainer } from './container-spec.ts';
-import { discardBelonging, listBelongings } from './cleanup/labelled-resources.ts';
-import { splitFrames } from './demultiplex.ts';
-import { openDiskGuard, type DiskEnd } from './disk-guard.ts';
-import { measureVolume } from './disk/disk-meter.ts';
-import { openSpace } from './disk/disk-space.ts';
-import { engineStatus, fromDocker, missingImage } from './docker-errors.ts';
-import { readFacts, usersInUse } from './engine-info.ts';
-import { openBridge } from './bridge.ts';
-import { canMount } from './mount-probe.ts';
-import { canBridge, canReach } from './channel-probe.ts';
-import { openImageLookup } from './image/image-lookup.ts';
-import { removeVolume } from './disk/remove-volume.ts';
-import { prepareSandbox, runCommand, type Attached } from './run-command.ts';
+import { createVolume, supportsVolumeQuota } from './disk/volumes.ts';
+import { isExitRecorded } from './container-exit-check.ts';
+import { HALO_IMAGE, readToolVersion } from './image/halo-image.ts';
+import { openToolsVolume } from './tools-volume.ts';
+import { removeOrphanProbes, processLabel } from './cleanup/orphan-probes.ts';
 import { seccompProfile } from './seccomp.ts';
-import { discardThrowaways, processLabel } from './cleanup/orphan-probes.ts';
-import { readToolVersion } from './tool-version.ts';
-import { openTools } from './tools-volume.ts';
-import { TRUSTED_IMAGE } from './trusted-image.ts';
-import { remembersEnd } from './container-exit-check.ts';
-import { createVolume, hasQuota } from './disk/volumes.ts';
+import { prepareSandbox, runCommand, type AttachedContainer } from './run-command.ts';
+import { removeVolume } from './disk/remove-volume.ts';
+import { openImageLookup } from './image/image-lookup.ts';
+import { canBridge, canReach } from './channel-probe.ts';
+import { canMount } from './mount-probe.ts';
+import { openBridge } from './bridge.ts';
+import { readEngineInfo, usersInUse } from './engine-info.ts';
+import { engineStatus, toDockerError, imageMissing } from './docker-errors.ts';
+import { openDiskSpace } from './disk/disk-space.ts';
+import { measureVolume } from './disk/disk-meter.ts';
+import { DiskLimiter, type DiskLimitReason } from './disk/disk-limit.ts';
+import { splitFrames } from './demultiplex.ts';
+import { removeLabelledResource, listLabelledResources } from './cleanup/labelled-resources.ts';
+import { buildContainer } from './container-spec.ts';
+import { openDockerClient } from './docker-client.ts';
+import { readAccounts } from './accounts.ts';
+import type { Sandbox, SandboxEngine, SandboxSpec } from '../sandbox.ts';
+import { memoizeAsync, ignore } from '../../lib/async.ts';
+import { HaloError } from '../../core/failure/errors.ts';
+import type { ContainerCreateOptions } from 'dockerode';
+import type Docker from 'dockerode';
+import type { Duplex } from 'node:stream';
+import { randomBytes } from 'node:crypto';
 
 const ATTACH = { stream: true, hijack: true, stdin: true, stdout: true, stderr: true };
 
 /** Opens the Docker engine that the environment names (DOCKER_HOST, else the local socket). No API version is pinned. */
-export function openDocker(docker: Docker = openClient()): SandboxEngine {
+export function openDockerEngine(docker: Docker = openDockerClient()): SandboxEngine {
   const lookUp = openImageLookup(docker);
-  const tools = openTools(docker);
-  const space = openSpace(docker);
-  const guard = openDiskGuard(space);
-  const accountsOf = askOnce((id: string) => readAccounts({ start }, id));
+  const tools = openToolsVolume(docker);
+  const space = openDiskSpace(docker);
+  const diskLimiter = new DiskLimiter(space);
+  const accountsOf = memoizeAsync((id: string) => readAccounts({ start }, id));
   const accounts = async (image: string) => accountsOf(await lookUp(image));
   const start = async (spec: SandboxSpec) => {
     const volume = watchedVolume(spec);
     const { diskBytes = Infinity, freeDiskBytes = 0 } = spec.limits;
-    if (freeDiskBytes > 0 || volume !== undefined) await guard.admit(freeDiskBytes, volume);
+    if (freeDiskBytes > 0 || volume !== undefined) await diskLimiter.admit(freeDiskBytes, volume);
     const watchDisk =
       volume === undefined
         ? undefined
-        : (end: (why: DiskEnd) => void) =>
-            guard.watch({
+        : (end: (why: DiskLimitReason) => void) =>
+            diskLimiter.watch({
               volume,
               limitBytes: diskBytes,
               floorBytes: freeDiskBytes,
               measure: (signal) => measureVolume(start, spec, { volume, signal }),
               end,
             });
-    const [image, trusted, seccomp] = await Promise.all([lookUp(spec.image), lookUp(TRUSTED_IMAGE), seccompProfile()]);
+    const [image, trusted, seccomp] = await Promise.all([lookUp(spec.image), lookUp(HALO_IMAGE), seccompProfile()]);
     const mounts = [...(await tools(image, trusted)), ...spec.mounts];
     return startSandbox(docker, spec, { options: buildContainer({ ...spec, image, mounts }, seccomp), watchDisk });
   };
   return {
     start,
-    facts: () => readFacts(docker),
+    info: () => readEngineInfo(docker),
     createVolume: (name, labels, options) => createVolume(docker, { name, labels, ...options }),
-    removeVolume: async (name) => removeVolume({ docker, start }, name, await guard.forget(name)),
-    diskRung: async () => ((await hasQuota(docker)) ? 'quota' : (await space()) === undefined ? 'sample' : 'watch'),
+    removeVolume: async (name) => removeVolume({ docker, start }, name, await diskLimiter.forget(name)),
+    diskLimitMethod: async () =>
+      (await supportsVolumeQuota(docker)) ? 'quota' : (await space()) === undefined ? 'sample' : 'watch',
     usersInUse: () => usersInUse(docker),
     toolVersion: (program) => readToolVersion(docker, program),
-    belongings: (home) => listBelongings(docker, home),
-    discard: async (belonging) => {
-      if (belonging.kind === 'container') return discardBelonging(docker, belonging);
-      // How deep it is was known to a process that is gone: the engine tries, and where it cannot, a sandbox helps.
+    listResources: (home) => listLabelledResources(docker, home),
+    removeResource: async (belonging) => {
+      if (belonging.kind === 'container') return removeLabelledResource(docker, belonging);
+      // Its depth is unknown after a restart: the engine tries first, then a sandbox empties it.
       await removeVolume({ docker, start }, belonging.name, 0).catch(unlessInUse);
     },
-    discardThrowaways: () => discardThrowaways(docker),
+    removeOrphanProbes: () => removeOrphanProbes(docker),
     imageId: (name) =>
       lookUp(name).catch((error: unknown) => {
         if (error instanceof HaloError && error.code === 'IMAGE_MISSING') return undefined;
@@ -85,7 +85,7 @@ export function openDocker(docker: Docker = openClient()): SandboxEngine {
   };
 }
 
-/** The volume that a sandbox can write to, when its size is limited. */
+/** Returns the writable volume of a sandbox, if its size is limited. */
 function watchedVolume({ mounts, limits }: SandboxSpec): string | undefined {
   if (limits.diskBytes === undefined) return undefined;
   return mounts.find((mount) => mount.kind === 'volume' && !mount.readOnly)?.source;
@@ -93,52 +93,59 @@ function watchedVolume({ mounts, limits }: SandboxSpec): string | undefined {
 
 interface Start {
   options: ContainerCreateOptions;
-  watchDisk: Attached['watchDisk'];
+  watchDisk: AttachedContainer['watchDisk'];
 }
 
 async function startSandbox(docker: Docker, spec: SandboxSpec, { options, watchDisk }: Start): Promise<Sandbox> {
   const { run, storyKey, attempt, phase } = spec.labels;
   const name = `halo-${run}-${storyKey}-a${attempt}-${phase}-${randomBytes(3).toString('hex')}`;
-  // dockerode would put all of it into the address as well, which proxies cut and keep in their logs.
+  // `_query` and `_body`: otherwise dockerode also puts all options into the URL, which proxies truncate and log.
   const body = { ...options, Labels: { ...options.Labels, ...processLabel() } };
   const request = { _query: { name }, _body: body } as ContainerCreateOptions;
   const container = await docker.createContainer(request).catch((error: unknown) => {
-    if (engineStatus(error) === 404) throw missingImage(spec.image);
-    throw fromDocker(error, 'create a container');
+    if (engineStatus(error) === 404) throw imageMissing(spec.image);
+    throw toDockerError(error, 'create a container');
   });
   const closing = new AbortController();
   let stream: Duplex | undefined;
-  // The engine keeps the connections to a container that has never started, or that it lost: this process would never end.
+  // The engine keeps connections to containers that never started or were lost; they would keep this process alive.
   const remove = onceOnly(() =>
-    discardBelonging(docker, { kind: 'container', name: container.id }).finally(() => {
+    removeLabelledResource(docker, { kind: 'container', name: container.id }).finally(() => {
       closing.abort();
       stream?.destroy();
     }),
   );
   try {
-    // Attached and waited for before the start, so that neither output nor a quick end is missed.
+    // Attach and wait before the start, so that neither output nor an early exit is missed.
     stream = (await container.attach(ATTACH)) as Duplex;
     stream.on('error', ignore);
     const exited = container.wait({ condition: 'next-exit', abortSignal: closing.signal });
     exited.catch(ignore);
     await container.start();
     const pieces = splitFrames(stream);
-    const witnessed = () => remembersEnd(docker, container.id);
-    const attached: Attached = { container, stream, pieces, exited, watchDisk, witnessed };
+    const witnessed = () => isExitRecorded(docker, container.id);
+    const attached: AttachedContainer = {
+      container,
+      stream,
+      output: pieces,
+      exited,
+      watchDisk,
+      isExitRecorded: witnessed,
+    };
     return {
       id: container.id,
       prepare: (script, stdin) => prepareSandbox(attached, script, stdin),
       run: (command) => runCommand(attached, command),
-      listen: (door) => openBridge(container, door),
+      listen: (options) => openBridge(container, options),
       remove,
     };
   } catch (error) {
     await remove().catch(ignore);
-    throw fromDocker(error, 'start a container');
+    throw toDockerError(error, 'start a container');
   }
 }
 
-/** A container still holds the volume: the next sweep finds it. */
+/** Ignores that a container still uses the volume: the next sweep removes it. */
 function unlessInUse(error: HaloError): void {
   if (engineStatus(error.cause) !== 409) throw error;
 }
@@ -147,5 +154,3 @@ function onceOnly(action: () => Promise<void>): () => Promise<void> {
   let running: Promise<void> | undefined;
   return () => (running ??= action());
 }
-
-function ignore(): void {}

@@ -1,32 +1,32 @@
 import { createHash } from 'node:crypto';
 import type Docker from 'dockerode';
 import { HaloError } from '../../core/failure/errors.ts';
-import { openClient } from './docker-client.ts';
-import { engineStatus, fromDocker } from './docker-errors.ts';
+import { openDockerClient } from './docker-client.ts';
+import { engineStatus, toDockerError } from './docker-errors.ts';
 import { SERVER_IMAGE } from './image/server-image.ts';
 
-/** Images that hold `redis-server`: one that is there already is preferred to a download. */
+/** Images with `redis-server`; a local one is preferred to a download. */
 const LOCAL_IMAGES = [SERVER_IMAGE, 'redis:7-alpine', 'redis:7', 'redis'];
 const PULLED_IMAGE = 'redis:7-alpine';
 
 export interface RedisContainer {
-  /** Absolute folders, mounted at the same paths: data, logs and the unix socket are there. */
+  /** Absolute folders for data, logs and the unix socket, mounted at the same paths. */
   folders: string[];
   /** Arguments of `redis-server`. */
   args: string[];
 }
 
 /**
- * Runs Redis in a container without a network: it is reached by its unix socket alone, as the user that halo runs as.
- * The container is removed when the server ends. Answers with a way to ask whether it has ended: in words, undefined
- * while it runs. Throws REDIS_UNAVAILABLE when there is neither engine nor image.
+ * Runs Redis in a container without a network, reachable only by its unix socket, as the user that halo runs as. The
+ * container is removed when the server ends. Returns a function that resolves to the reason if the container has ended,
+ * or undefined while it runs. Throws REDIS_UNAVAILABLE when there is no engine or no image.
  */
 export async function startRedisContainer(
   { folders, args }: RedisContainer,
-  docker: Docker = openClient(),
+  docker: Docker = openDockerClient(),
 ): Promise<() => Promise<string | undefined>> {
   try {
-    const image = await findImage(docker);
+    const image = await ensureRedisImage(docker);
     const name = `halo-redis-${createHash('sha256').update(folders.join('\n')).digest('hex').slice(0, 12)}`;
     await removeStale(docker, name);
     const container = await docker.createContainer({
@@ -47,12 +47,12 @@ export async function startRedisContainer(
       },
     });
     await container.start();
-    return async () => ((await runs(container)) ? undefined : 'its container ended');
+    return async () => ((await isContainerRunning(container)) ? undefined : 'its container ended');
   } catch (error) {
-    const { message } = fromDocker(error, 'start Redis');
+    const { message } = toDockerError(error, 'start Redis');
     throw new HaloError(
       'REDIS_UNAVAILABLE',
-      `There is no Redis, and none could be started in a container: ${message}.`,
+      `There is no Redis, and none could be started in a container: ${message}`,
       {
         hint: 'Install redis-server or valkey-server, or set HALO_REDIS_URL.',
         cause: error,
@@ -61,16 +61,16 @@ export async function startRedisContainer(
   }
 }
 
-async function runs(container: Docker.Container): Promise<boolean> {
+async function isContainerRunning(container: Docker.Container): Promise<boolean> {
   try {
     return (await container.inspect()).State.Running;
   } catch (error) {
-    // An engine that does not answer says nothing of the server.
+    // An engine that does not respond does not mean that the server has ended.
     return engineStatus(error) !== 404;
   }
 }
 
-async function findImage(docker: Docker): Promise<string> {
+async function ensureRedisImage(docker: Docker): Promise<string> {
   for (const image of LOCAL_IMAGES) {
     const found = await docker
       .getImage(image)
@@ -87,7 +87,7 @@ async function findImage(docker: Docker): Promise<string> {
   return PULLED_IMAGE;
 }
 
-/** A container of that name whose server ended without being removed. */
+/** Removes a container with this name that was left behind. */
 async function removeStale(docker: Docker, name: string): Promise<void> {
   await docker
     .getContainer(name)

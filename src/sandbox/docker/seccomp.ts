@@ -8,8 +8,8 @@ const PROFILE = join(DOCKER_DIR, 'seccomp.json');
 let profile: Promise<string> | undefined;
 
 /**
- * halo's own list of system calls, as the compact JSON text that the engine's API takes; read once per process.
- * Throws INTERNAL when it is not there: no sandbox may start without it.
+ * Returns halo's seccomp profile as compact JSON text for the engine's API; read once per process. Throws INTERNAL when it
+ * is missing: no sandbox may start without it.
  */
 export function seccompProfile(): Promise<string> {
   profile ??= readProfile();
@@ -23,8 +23,8 @@ async function readProfile(): Promise<string> {
       name === 'comment' ? undefined : value,
     );
   } catch (error) {
-    throw new HaloError('INTERNAL', `halo’s list of system calls cannot be read at ${PROFILE}`, {
-      hint: 'install halo again: a file of it is missing or damaged',
+    throw new HaloError('INTERNAL', `The seccomp profile ${PROFILE} cannot be read.`, {
+      hint: 'Reinstall halo: the file is missing or damaged.',
       cause: error,
     });
   }

@@ -1,16 +1,16 @@
 import type Docker from 'dockerode';
-import { askOnce } from '../../lib/ask-once.ts';
+import { memoizeAsync } from '../../lib/async.ts';
 import type { Mount } from '../sandbox.ts';
-import { discardBelonging } from './cleanup/labelled-resources.ts';
-import { fromDocker } from './docker-errors.ts';
-import { TOOLS_DIR, TRUSTED_IMAGE } from './trusted-image.ts';
+import { removeLabelledResource } from './cleanup/labelled-resources.ts';
+import { toDockerError } from './docker-errors.ts';
+import { TOOLS_DIR, HALO_IMAGE } from './image/halo-image.ts';
 
 /**
- * Gives a user's image the tools of halo's own, through a read-only volume that is filled once per version.
- * Takes image ids and answers with the mounts that `wanted` needs: none when it is halo's image itself.
+ * Provides other images with the tools of halo's image, through a read-only volume that is filled once per version.
+ * Takes image ids and returns the mounts that `wanted` needs: none for halo's image itself.
  */
-export function openTools(docker: Docker): (wanted: string, trusted: string) => Promise<Mount[]> {
-  const fill = askOnce((volume: string) => fillVolume(docker, volume));
+export function openToolsVolume(docker: Docker): (wanted: string, trusted: string) => Promise<Mount[]> {
+  const fill = memoizeAsync((volume: string) => fillVolume(docker, volume));
   return async (wanted, trusted) => {
     if (wanted === trusted) return [];
     const volume = `halo-tools-${trusted.replace('sha256:', '').slice(0, 12)}`;
@@ -19,16 +19,16 @@ export function openTools(docker: Docker): (wanted: string, trusted: string) => 
   };
 }
 
-/** An empty volume takes over the image's folder when a container is created with it; nothing has to run. */
+/** Fills a volume: the engine copies the image's folder into an empty volume when it creates a container. */
 async function fillVolume(docker: Docker, volume: string): Promise<void> {
   try {
     const container = await docker.createContainer({
-      Image: TRUSTED_IMAGE,
+      Image: HALO_IMAGE,
       Labels: { 'dev.halo': 'tools' },
       HostConfig: { NetworkMode: 'none', Mounts: [{ Type: 'volume', Source: volume, Target: TOOLS_DIR }] },
     });
-    await discardBelonging(docker, { kind: 'container', name: container.id });
+    await removeLabelledResource(docker, { kind: 'container', name: container.id });
   } catch (error) {
-    throw fromDocker(error, 'fill the volume of tools');
+    throw toDockerError(error, 'fill the volume of tools');
   }
 }

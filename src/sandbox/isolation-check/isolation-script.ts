@@ -1,8 +1,8 @@
-/** What the sandbox that proves an engine is given; small, so that its ends are reached at once. */
-export const PROBE_LIMITS = { cpus: 0.5, memoryBytes: 64 * 1024 * 1024, pids: 24 };
+/** Limits of the isolation check; small, so that they are reached quickly. */
+export const ISOLATION_LIMITS = { cpus: 0.5, memoryBytes: 64 * 1024 * 1024, pids: 24 };
 
-/** What the script tells, before it tries to take more memory than it may; absent when it died before. */
-export interface ProbeReport {
+/** What the script prints before it exceeds its memory limit. */
+export interface IsolationMeasurements {
   /** Fields of /proc/self/status. */
   status: Record<string, string>;
   interfaces: string[];
@@ -10,23 +10,23 @@ export interface ProbeReport {
   mounts: Record<string, string[]>;
   /** Bytes and inodes of the folders in memory. */
   sizes: Record<string, [bytes: number, inodes: number]>;
-  /** Content of the files of the control groups that could be read. */
+  /** Content of the readable cgroup files. */
   cgroup: Record<string, string>;
   /** Soft and hard. */
   rlimits: Record<string, [number, number]>;
-  /** Error numbers of system calls that must be refused; 0: it got through. */
+  /** Error numbers of system calls that must fail; 0 if the call succeeded. */
   refused: Record<string, number>;
   resolver: string;
-  /** Of Yama: who may read and write the memory of other processes; empty where the kernel is without it. */
+  /** Yama's ptrace_scope, which restricts access to the memory of other processes; empty if the kernel lacks Yama. */
   ptraceScope: string;
   /** Label of AppArmor or SELinux. */
   label: string;
-  /** How many processes it could have at once before it was refused one; null: it was not. */
+  /** Number of concurrent processes at which a fork failed; null if none failed. */
   forks: number | null;
 }
 
-/** Printed when more memory than allowed was taken. */
-export const ATE = 'ate more than allowed';
+/** Printed when the memory limit was exceeded. */
+export const LIMIT_IGNORED = 'ate more than allowed';
 
 const CALLS: Record<string, [x64: number, arm64: number, first: number]> = {
   'socket AF_ALG': [41, 198, 38],
@@ -42,8 +42,8 @@ const CALLS: Record<string, [x64: number, arm64: number, first: number]> = {
   perf_event_open: [298, 241, 0],
 };
 
-/** Runs in halo's own image; prints one line of JSON, then eats memory until it is killed. */
-export const PROBE_SCRIPT = `exec python3 - <<'PYTHON'
+/** Runs in halo's own image; prints one line of JSON, then allocates memory until it is killed. */
+export const ISOLATION_SCRIPT = `exec python3 - <<'PYTHON'
 import ctypes, json, os, platform, resource, signal
 def read(path):
     try:
@@ -78,7 +78,7 @@ report = {
 }
 children = []
 try:
-    for _ in range(${PROBE_LIMITS.pids * 2}):
+    for _ in range(${ISOLATION_LIMITS.pids * 2}):
         child = os.fork()
         if child == 0:
             signal.pause()
@@ -91,7 +91,7 @@ for child in children:
     os.waitpid(child, 0)
 print(json.dumps(report), flush=True)
 held = []
-for _ in range(${(PROBE_LIMITS.memoryBytes * 2) / 1024 ** 2}):
+for _ in range(${(ISOLATION_LIMITS.memoryBytes * 2) / 1024 ** 2}):
     held.append(b'x' * 1048576)
-print('${ATE}', flush=True)
+print('${LIMIT_IGNORED}', flush=True)
 PYTHON`;

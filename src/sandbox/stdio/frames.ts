@@ -1,17 +1,17 @@
-/** What `bridge` and halo tell each other; `docker/sandbox/bridge.c` says what each frame means. */
+/** Frame types of the protocol between `bridge` and halo; `docker/sandbox/bridge.c` documents each. */
 const FRAME = { hello: 1, open: 2, data: 3, end: 4, reset: 5, credit: 6 } as const;
 export type FrameType = keyof typeof FRAME;
 
 export const PROTOCOL_VERSION = 1;
-/** Bytes of one connection that may be under way in one direction. */
+/** Flow-control window of one connection and direction, in bytes. */
 export const WINDOW_BYTES = 256 * 1024;
-/** Most bytes in one frame. */
+/** Maximum number of bytes in one frame. */
 export const MAX_DATA_BYTES = 32 * 1024;
 
 const HEADER_BYTES = 8;
 const NAMES = new Map<number, FrameType>((Object.keys(FRAME) as FrameType[]).map((name) => [FRAME[name], name]));
 
-/** A frame, or for `data` a piece of one: `value` bytes are announced first, and `bytes` follow in one or more pieces. */
+/** A frame. For `data`, the first one announces `value` bytes, and one or more with `bytes` follow. */
 export interface Frame {
   type: FrameType;
   value: number;
@@ -27,8 +27,8 @@ export function encodeFrame(type: FrameType, id: number, value = 0): Buffer {
 }
 
 /**
- * Reads frames from bytes that nobody vouches for. Of data it holds nothing back: each piece is passed on as it comes.
- * Throws at an unknown type, and when the bytes end within a frame.
+ * Parses frames from untrusted bytes. Does not buffer data: each chunk is yielded when it arrives. Throws for an unknown
+ * type, and when the stream ends inside a frame.
  */
 export async function* readFrames(source: AsyncIterable<Buffer>): AsyncGenerator<Frame, void, void> {
   const header = Buffer.alloc(HEADER_BYTES);
@@ -58,12 +58,12 @@ export async function* readFrames(source: AsyncIterable<Buffer>): AsyncGenerator
       yield frame;
     }
   }
-  if (left > 0 || headerBytes > 0) throw new Error('the stream broke off inside a frame');
+  if (left > 0 || headerBytes > 0) throw new Error('the stream ended inside a frame');
 }
 
 function decodeHeader(header: Buffer): Frame {
   const first = header.readUInt32BE(0);
   const type = NAMES.get(first >>> 24);
-  if (type === undefined) throw new Error(`there is no frame of type ${first >>> 24}`);
+  if (type === undefined) throw new Error(`unknown frame type ${first >>> 24}`);
   return { type, value: first & 0xff_ffff, id: header.readUInt32BE(4) };
 }

@@ -1,15 +1,16 @@
 import { once } from 'node:events';
 import type { Duplex, Writable } from 'node:stream';
 import { setImmediate } from 'node:timers/promises';
-import { Carried, type Wire } from './virtual-socket.ts';
+import { VirtualSocket, type Transport } from './virtual-socket.ts';
 import { encodeFrame, MAX_DATA_BYTES, PROTOCOL_VERSION, readFrames, type Frame } from './frames.ts';
+import { ignore } from '../../lib/async.ts';
 
-/** Most connections at once, those that are closing included: the bridge itself has at most half as many. */
+/** Maximum number of connections, including closing ones; the bridge itself has at most half as many. */
 const MAX_CONNECTIONS = 256;
-/** More is not kept for a bridge that does not read what it is sent. */
+/** Maximum number of bytes buffered for a bridge that does not read. */
 const MAX_UNSENT_BYTES = 256 * 1024;
 
-/** After so many frames, everything else that the worker does gets its turn. */
+/** Number of frames after which other work of the worker gets a turn. */
 const FRAMES_PER_TURN = 256;
 
 /** The streams of the bridge, as halo sees them. */
@@ -19,26 +20,26 @@ export interface Stdio {
 }
 
 /**
- * Carries the connections of a bridge over its stdin and stdout until that ends, and answers with the reason; no
- * connection is open then. `listening` is called once, when the bridge accepts. The bridge is a program in a sandbox, and
- * may have been replaced by a hostile one: what it can make halo keep is a window for each of 256 connections, and a
- * frame that makes no sense ends it.
+ * Multiplexes the connections of a bridge over its stdin and stdout. Resolves to the reason when it ends; all connections
+ * are closed then. `listening` is called once, when the bridge accepts connections. The bridge runs in a sandbox and may
+ * have been replaced by a hostile program: halo buffers at most one window for each of 256 connections, and an invalid
+ * frame ends the multiplexing.
  */
 export async function multiplex(
   stdio: Stdio,
   { listening, accept }: { listening: () => void; accept: (connection: Duplex) => void },
 ): Promise<string> {
-  const connections = new Map<number, Carried>();
-  const wire = openWire(stdio.to, connections);
+  const connections = new Map<number, VirtualSocket>();
+  const transport = openTransport(stdio.to, connections);
   let last = 0;
   let turn = 0;
-  let freed = ignore;
+  let freed: () => void = ignore;
   const open = async (id: number) => {
     if (id !== last + 1) throw new Error('connections are not counted one by one');
     last = id;
-    // Those that are closing need a moment; who really has so many waits for one of them to end.
+    // Closing connections free their place soon; wait for one of them.
     while (connections.size >= MAX_CONNECTIONS) await new Promise<void>((resolve) => (freed = resolve));
-    const connection = new Carried(id, wire);
+    const connection = new VirtualSocket(id, transport);
     connections.set(id, connection);
     connection.on('error', ignore);
     connection.once('close', () => {
@@ -52,12 +53,12 @@ export async function multiplex(
     const first = await frames.next();
     if (first.done === true) throw new Error('it ended before it listened');
     if (first.value.type !== 'hello' || first.value.value !== PROTOCOL_VERSION)
-      throw new Error('it does not say hello');
+      throw new Error('it does not send hello');
     listening();
     for await (const frame of frames) {
       if (frame.type === 'open') await open(frame.id);
       else if (frame.id === 0 || frame.id > last) throw new Error('a frame for no connection');
-      else obey(connections.get(frame.id), frame);
+      else handleFrame(connections.get(frame.id), frame);
       if (stdio.to.writableLength > MAX_UNSENT_BYTES) await untilWritten(stdio.to);
       if (++turn % FRAMES_PER_TURN === 0) await setImmediate();
     }
@@ -70,31 +71,31 @@ export async function multiplex(
   }
 }
 
-/** A connection that is not there any more may still be told something: that was under way when it went. */
-function obey(connection: Carried | undefined, { type, value, bytes }: Frame): void {
+/** Handles a frame; frames for a closed connection, which were sent before it was closed, are ignored. */
+function handleFrame(connection: VirtualSocket | undefined, { type, value, bytes }: Frame): void {
   switch (type) {
     case 'data':
       if (bytes !== undefined) connection?.takeData(bytes);
       else if (value === 0 || value > MAX_DATA_BYTES) throw new Error('data of a wrong size');
       return;
     case 'credit':
-      return connection?.grant(value);
+      return connection?.addCredit(value);
     case 'end':
       return connection?.takeEnd();
     case 'reset':
       return connection?.takeReset();
     default:
-      throw new Error(`a frame of type ${type} out of place`);
+      throw new Error(`unexpected frame of type ${type}`);
   }
 }
 
-function openWire(to: Writable, connections: ReadonlyMap<number, Carried>): Wire {
+function openTransport(to: Writable, connections: ReadonlyMap<number, VirtualSocket>): Transport {
   let clogged = false;
   const write = (bytes: Buffer) => {
     if (!to.destroyed && to.writable && !to.write(bytes)) clogged = true;
   };
   to.on('error', ignore);
-  // Nothing waits for a wire that is gone.
+  // Without a transport, pending writes never finish.
   to.once('close', () => {
     for (const connection of connections.values()) connection.destroy();
   });
@@ -104,11 +105,11 @@ function openWire(to: Writable, connections: ReadonlyMap<number, Carried>): Wire
   });
   return {
     ready: () => !clogged,
-    data: (id, bytes) => {
+    sendData: (id, bytes) => {
       write(encodeFrame('data', id, bytes.length));
       write(bytes);
     },
-    tell: (type, id, value) => write(encodeFrame(type, id, value)),
+    send: (type, id, value) => write(encodeFrame(type, id, value)),
   };
 }
 
@@ -118,5 +119,3 @@ async function untilWritten(to: Writable): Promise<void> {
   const { signal } = done;
   await Promise.race([once(to, 'drain', { signal }), once(to, 'close', { signal })]).finally(() => done.abort());
 }
-
-function ignore(): void {}

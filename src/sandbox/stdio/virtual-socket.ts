@@ -1,24 +1,24 @@
 import { Duplex } from 'node:stream';
 import { MAX_DATA_BYTES, WINDOW_BYTES } from './frames.ts';
 
-/** How a carried connection sends; every function may be called after the wire broke, and then does nothing. */
-export interface Wire {
-  /** Whether more data can be sent now; when not, `pump` is called once it can. */
+/** Sends frames of a virtual socket; every function may be called after the transport was closed, and then does nothing. */
+export interface Transport {
+  /** Whether data can be sent now; if not, `pump` is called when it can. */
   ready(): boolean;
-  data(id: number, bytes: Buffer): void;
-  tell(type: 'end' | 'reset' | 'credit', id: number, value?: number): void;
+  sendData(id: number, bytes: Buffer): void;
+  send(type: 'end' | 'reset' | 'credit', id: number, value?: number): void;
 }
 
 /**
- * The near end of a connection that a sandbox made. It looks like a socket to Node's HTTP server: with a timeout and
- * `destroySoon`. Holds at most a window of what came and one chunk of what is to be sent.
+ * halo's end of a connection from a sandbox. It works as a socket for Node's HTTP server: it has a timeout and
+ * `destroySoon`. Buffers at most one window of received data and one chunk of data to send.
  */
-export class Carried extends Duplex {
+export class VirtualSocket extends Duplex {
   private readonly id: number;
-  private readonly wire: Wire;
-  /** Bytes that the other side still takes. */
+  private readonly transport: Transport;
+  /** Number of bytes that the peer still accepts. */
   private credit = WINDOW_BYTES;
-  /** Bytes that came for which it got no credit yet; those of them that nobody wanted yet lie in `inbox`. */
+  /** Number of received bytes without credit; those that were not read yet are in `inbox`. */
   private received = 0;
   private inbox: Buffer | undefined;
   private waiting = 0;
@@ -27,14 +27,14 @@ export class Carried extends Duplex {
   private ended = { here: false, there: false, reset: false };
   private idle: NodeJS.Timeout | undefined;
 
-  constructor(id: number, wire: Wire) {
-    // One piece at a time: of many tiny ones, what they cost besides their bytes would be the larger part.
+  constructor(id: number, wire: Transport) {
+    // One chunk at a time: with many tiny ones the overhead would exceed the data.
     super({ allowHalfOpen: true, readableHighWaterMark: 1 });
     this.id = id;
-    this.wire = wire;
+    this.transport = wire;
   }
 
-  /** Takes in what came from the sandbox. Throws when it sent more than it may. */
+  /** Receives data from the sandbox. Throws when it exceeds the window. */
   takeData(bytes: Buffer): void {
     this.received += bytes.length;
     if (this.ended.there) throw new Error('data after its end');
@@ -42,7 +42,7 @@ export class Carried extends Duplex {
     if (this.destroyed) return;
     this.active();
     if (this.wanted) {
-      // A copy, because the wire's chunk would live as long as a few bytes of it.
+      // A copy, because a slice would keep the whole chunk in memory.
       this.wanted = false;
       this.push(Buffer.from(bytes));
     } else {
@@ -52,8 +52,8 @@ export class Carried extends Duplex {
     this.giveCredit();
   }
 
-  /** Takes in that the sandbox may be sent more. Throws when that makes no sense. */
-  grant(bytes: number): void {
+  /** Receives credit from the sandbox. Throws when it exceeds the window. */
+  addCredit(bytes: number): void {
     if (bytes === 0 || this.credit + bytes > WINDOW_BYTES) throw new Error('credit for what was not sent');
     this.credit += bytes;
     this.pump();
@@ -70,13 +70,13 @@ export class Carried extends Duplex {
     this.destroy();
   }
 
-  /** Sends what waits, as far as credit and wire allow. */
+  /** Sends pending data as far as credit and transport allow. */
   pump(): void {
-    while (this.unsent !== undefined && this.credit > 0 && this.wire.ready()) {
+    while (this.unsent !== undefined && this.credit > 0 && this.transport.ready()) {
       const { bytes, done } = this.unsent;
       const part = bytes.subarray(0, Math.min(this.credit, MAX_DATA_BYTES));
       this.credit -= part.length;
-      this.wire.data(this.id, part);
+      this.transport.sendData(this.id, part);
       this.active();
       const rest = bytes.subarray(part.length);
       if (rest.length > 0) {
@@ -88,7 +88,7 @@ export class Carried extends Duplex {
     }
   }
 
-  /** As a socket's: `timeout` is emitted when no byte moved for so long; 0 turns it off. */
+  /** As a socket's: emits `timeout` after `ms` without data; 0 disables it. */
   setTimeout(ms: number, listener?: () => void): this {
     clearTimeout(this.idle);
     this.idle = ms > 0 && !this.destroyed ? setTimeout(() => this.emit('timeout'), ms).unref() : undefined;
@@ -96,7 +96,7 @@ export class Carried extends Duplex {
     return this;
   }
 
-  /** As a socket's: destroys it once everything is written. */
+  /** As a socket's: destroys it after all data was written. */
   destroySoon(): void {
     if (this.writable) this.end();
     if (this.writableFinished) this.destroy();
@@ -124,14 +124,14 @@ export class Carried extends Duplex {
 
   override _final(done: (error?: Error | null) => void): void {
     this.ended.here = true;
-    this.wire.tell('end', this.id);
+    this.transport.send('end', this.id);
     done();
   }
 
   override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
     clearTimeout(this.idle);
     const { here, there, reset } = this.ended;
-    if (!reset && !(here && there)) this.wire.tell('reset', this.id);
+    if (!reset && !(here && there)) this.transport.send('reset', this.id);
     this.unsent?.done(error ?? new Error('the connection was closed'));
     this.unsent = undefined;
     done(error);
@@ -141,7 +141,7 @@ export class Carried extends Duplex {
     const taken = this.received - this.waiting - this.readableLength;
     if (this.destroyed || taken < WINDOW_BYTES / 4) return;
     this.received -= taken;
-    this.wire.tell('credit', this.id, taken);
+    this.transport.send('credit', this.id, taken);
   }
 
   private active(): void {

@@ -1,76 +1,76 @@
 import { appendFile, open, readFile, type FileHandle } from 'node:fs/promises';
 import { JOURNAL_VERSION, type JournalEntry, type JournalEvent } from '../../core/journal/events.ts';
-import type { RunState } from '../../core/run-state.ts';
-import { reach } from '../../lib/failpoint.ts';
-import { writeAtomic } from '../../lib/atomic-write.ts';
+import type { RunState } from '../../core/run/state.ts';
+import { failpoint } from '../../lib/failpoint.ts';
+import { writeAtomic } from '../../lib/fs.ts';
 import { withLock } from '../../lib/lock.ts';
-import { parseJson } from '../../lib/parse-json.ts';
+import { tryParseJson } from '../../lib/parse-json.ts';
 import { historyText, progressText } from '../run/progress-files.ts';
 import { toJson } from '../run/create-run.ts';
-import { isDiskError, isMissing, onDisk } from '../disk-errors.ts';
+import { isDiskError, isMissing, withDiskErrors } from '../disk-errors.ts';
 import { appendEvents } from './journal-file.ts';
 import type { RunPaths } from '../run-layout.ts';
-import { catchUp, checkpointText, foldOn, loadEvents, loadRun, runMissing, type Folded } from './load-run.ts';
-import { recordOf, type RunConstants } from '../run/run-record.ts';
+import { catchUp, checkpointText, foldEvents, loadEvents, loadRun, runNotFound, type FoldedRun } from './load-run.ts';
+import { buildRunRecord, type RunConstants } from '../run/run-record.ts';
 
-export interface Appended<T> extends Folded {
+export interface AppendResult<T> extends FoldedRun {
   events: JournalEvent[];
   result: T;
 }
 
-/** What a decision adds to the journal, and what whoever asked for it is told. */
-export interface Decision<T> {
+/** The entries that a decision appends to the journal, and the result for its caller. */
+export interface JournalDecision<T> {
   entries: readonly JournalEntry[];
   result: T;
 }
 
-export interface Append<T> {
-  /** Called with the state under the run's lock. */
-  decide: (state: RunState) => Decision<T> | Promise<Decision<T>>;
-  /** What this process folded before, if anything. */
-  known: Folded | undefined;
+export interface AppendOptions<T> {
+  /** Called with the current state while the run is locked. */
+  decide: (state: RunState) => JournalDecision<T> | Promise<JournalDecision<T>>;
+  /** The state that this process folded before, if any. */
+  known: FoldedRun | undefined;
   now: () => Date;
   log: (event: JournalEvent, startedAt: string) => string;
 }
 
-/** Adds entries to the journal, then brings everything up to date that is made from it. */
-export async function appendToRun<T>(paths: RunPaths, append: Append<T>): Promise<Appended<T>> {
-  return lockRun(paths, () => onDisk(paths.journal, () => appendLocked(paths, append)));
+/** Appends entries to the journal, then updates the files derived from it. */
+export async function appendToRun<T>(paths: RunPaths, append: AppendOptions<T>): Promise<AppendResult<T>> {
+  return lockRun(paths, () => withDiskErrors(paths.journal, () => appendLocked(paths, append)));
 }
 
-/** Changes what events do not change in run.json, such as the agent's version. */
-export async function amendRecord(paths: RunPaths, change: RunConstants): Promise<void> {
+/** Changes fields of run.json that are not derived from events, such as the agent's version. */
+export async function updateRunRecord(paths: RunPaths, change: RunConstants): Promise<void> {
   await lockRun(paths, async () => {
     const { state } = await loadRun(paths);
     const constants = { ...(await readConstants(paths)), ...change };
-    await writeAtomic(paths.record, toJson(recordOf(state, constants)), true);
+    await writeAtomic(paths.record, toJson(buildRunRecord(state, constants)), true);
   });
 }
 
-/** Brings the files that are made from the journal up to date with the end of a run, whose writer may have died. */
-export async function freshenRun(paths: RunPaths): Promise<void> {
-  const isStale = async ({ state }: Folded) =>
+/** Rewrites the derived files of an ended run whose writer died before it could update them. */
+export async function repairRunFiles(paths: RunPaths): Promise<void> {
+  const isStale = async ({ state }: FoldedRun) =>
     state.status === 'ended' && (await readConstants(paths)).stopReason !== state.stopReason;
   if (!(await isStale(await loadRun(paths)))) return;
   await lockRun(paths, async () => {
     const folded = await loadRun(paths);
     if (!(await isStale(folded))) return;
-    await refresh(paths, folded);
-    await retell(paths, folded);
+    await writeRecordFiles(paths, folded);
+    await writeProgressFiles(paths, folded);
   });
 }
 
 async function lockRun<T>(paths: RunPaths, work: () => Promise<T>): Promise<T> {
-  return onDisk(paths.dir, () =>
+  return withDiskErrors(paths.dir, () =>
     withLock(paths.lock, work).catch((error: unknown) => {
       throw isMissing(error) && (error as NodeJS.ErrnoException).syscall === 'symlink'
-        ? runMissing(paths, error)
+        ? runNotFound(paths, error)
         : error;
     }),
   );
 }
 
-async function appendLocked<T>(paths: RunPaths, append: Append<T>): Promise<Appended<T>> {
+async function appendLocked<T>(paths: RunPaths, append: AppendOptions<T>): Promise<AppendResult<T>> {
   const file = await open(paths.journal, 'a+', 0o600);
   try {
     const before = await currentState(file, paths, append.known);
@@ -83,77 +83,78 @@ async function appendLocked<T>(paths: RunPaths, append: Append<T>): Promise<Appe
       at,
       ...entry,
     }));
-    const failpoints = events.flatMap(failpointOf);
-    for (const at of failpoints) await reach(`${at}.before`);
-    const end = await appendEvents(file, { events, end: before.end }, events.some(mustLast));
-    const after = { state: foldOn(before.state, events), end };
-    for (const at of failpoints) await reach(`${at}.after`);
-    await tell(paths, { after, events, log: append.log });
+    const failpoints = events.flatMap(failpointsOf);
+    for (const at of failpoints) await failpoint(`${at}.before`);
+    const end = await appendEvents(file, { events, end: before.end }, events.some(isDurable));
+    const after = { state: foldEvents(before.state, events), end };
+    for (const at of failpoints) await failpoint(`${at}.after`);
+    await updateDerivedFiles(paths, { after, events, log: append.log });
     return { ...after, events, result };
   } finally {
     await file.close();
   }
 }
 
-interface Told {
-  after: Folded;
+interface DerivedUpdate {
+  after: FoldedRun;
   events: JournalEvent[];
-  log: Append<unknown>['log'];
+  log: AppendOptions<unknown>['log'];
 }
 
 /**
- * Brings up to date what is made from the journal. A failure here is not the caller's: its events are recorded,
- * and must not be appended again; the next event of weight writes these files anew.
+ * Updates the files derived from the journal. Disk errors are ignored: the events are recorded and must not be appended
+ * again, and a later event rewrites these files.
  */
-async function tell(paths: RunPaths, { after, events, log }: Told): Promise<void> {
+async function updateDerivedFiles(paths: RunPaths, { after, events, log }: DerivedUpdate): Promise<void> {
   const startedAt = after.state.startedAt ?? after.state.createdAt;
   try {
     await appendFile(paths.log, events.map((event) => log(event, startedAt)).join(''));
-    if (events.some(changesRecord)) await refresh(paths, after);
-    if (events.some(({ type }) => type === 'story.ended' || type === 'story.started')) await retell(paths, after);
+    if (events.some(changesRecord)) await writeRecordFiles(paths, after);
+    if (events.some(({ type }) => type === 'story.ended' || type === 'story.started'))
+      await writeProgressFiles(paths, after);
   } catch (error) {
     if (!isDiskError(error)) throw error;
   }
 }
 
-async function currentState(file: FileHandle, paths: RunPaths, known: Folded | undefined): Promise<Folded> {
+async function currentState(file: FileHandle, paths: RunPaths, known: FoldedRun | undefined): Promise<FoldedRun> {
   return known === undefined ? loadRun(paths) : catchUp(file, paths, known);
 }
 
-async function refresh(paths: RunPaths, folded: Folded): Promise<void> {
+async function writeRecordFiles(paths: RunPaths, folded: FoldedRun): Promise<void> {
   await writeAtomic(paths.checkpoint, checkpointText(folded));
-  await writeAtomic(paths.record, toJson(recordOf(folded.state, await readConstants(paths))), true);
+  await writeAtomic(paths.record, toJson(buildRunRecord(folded.state, await readConstants(paths))), true);
 }
 
-async function retell(paths: RunPaths, { state }: Folded): Promise<void> {
-  // What agents said is most of a journal, and not told there.
+async function writeProgressFiles(paths: RunPaths, { state }: FoldedRun): Promise<void> {
+  // Agent output is most of a journal and does not appear in these files.
   const events = await loadEvents(paths, ({ type }) => type !== 'agent.activity');
   await writeAtomic(paths.progress, progressText(state, events));
   await writeAtomic(paths.history, historyText(events));
 }
 
-/** A run.json that is damaged or gone must not stop the run: what events know is written anew. */
+/** Reads the fields of run.json that events do not provide. A damaged or missing file yields none: it must not stop the run. */
 export async function readConstants(paths: RunPaths): Promise<RunConstants> {
   const text = await readFile(paths.record, 'utf8').catch((error: unknown) => {
     if (isMissing(error)) return '';
     throw error;
   });
-  return (parseJson(text) as RunConstants | null | undefined) ?? {};
+  return (tryParseJson(text) as RunConstants | null | undefined) ?? {};
 }
 
-/** Whether the event must be on the disk before halo goes on; the others can be lost without harm. */
-function mustLast({ type }: JournalEvent): boolean {
+/** Whether the event must be on disk before halo continues. The others can be lost without harm. */
+function isDurable({ type }: JournalEvent): boolean {
   return type !== 'agent.activity' && type !== 'gate.started' && type !== 'phase.started' && type !== 'phase.ended';
 }
 
 const MILESTONES = ['run.started', 'story.started', 'story.ended', 'run.ended'];
-const WORDS =
+const USER_COMMANDS =
   /^run\.(paused|resumed|retried|replanned|approved|rejected)$|^story\.(approved|rejected|cancelled)$|^approval\./;
 
-/** Its name among the failpoints (core/failpoint.ts), if any. */
-function failpointOf({ type }: JournalEvent): string[] {
+/** The failpoints of an event (core/failure/failpoint-names.ts), if any. */
+function failpointsOf({ type }: JournalEvent): string[] {
   if (MILESTONES.includes(type)) return [type];
-  return WORDS.test(type) ? ['word'] : [];
+  return USER_COMMANDS.test(type) ? ['word'] : [];
 }
 
 function changesRecord({ type }: JournalEvent): boolean {

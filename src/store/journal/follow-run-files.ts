@@ -2,32 +2,32 @@ import { open, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { JournalEvent } from '../../core/journal/events.ts';
 import { applyEvent } from '../../core/journal/fold-run.ts';
-import type { RunState } from '../../core/run-state.ts';
-import { isMissing, onDisk } from '../disk-errors.ts';
+import type { RunState } from '../../core/run/state.ts';
+import { isMissing, withDiskErrors } from '../disk-errors.ts';
 import { readJournal } from './journal-file.ts';
 import type { RunPaths } from '../run-layout.ts';
-import { catchUp, loadRun, runMissing } from './load-run.ts';
+import { catchUp, loadRun, runNotFound } from './load-run.ts';
 import { watchFolder } from './watch-files.ts';
 
-export interface FollowJournal {
-  /** Events with a larger seq are given; 0 for all. */
+export interface FollowJournalOptions {
+  /** Yield events with a larger seq; 0 for all. */
   after: number;
-  /** Go on until the run has ended; else stop at what is there. */
+  /** Wait for new events until the run has ended; otherwise stop after the existing ones. */
   follow: boolean;
   signal?: AbortSignal;
 }
 
-export interface FollowRaw {
-  /** Only what the agent of this story said. */
+export interface FollowOutputOptions {
+  /** Only the output of this story's agent. */
   storyKey?: string;
   follow: boolean;
   signal?: AbortSignal;
 }
 
-const PART = 64 * 1024;
+const CHUNK_BYTES = 64 * 1024;
 
-/** The events of a run as they come, whichever process writes them. Throws RUN_NOT_FOUND, RUN_UNREADABLE. */
-export async function* followJournal(paths: RunPaths, options: FollowJournal): AsyncGenerator<JournalEvent> {
+/** Yields the events of a run as any process appends them. Throws RUN_NOT_FOUND, RUN_UNREADABLE. */
+export async function* followJournal(paths: RunPaths, options: FollowJournalOptions): AsyncGenerator<JournalEvent> {
   const { after, follow, signal } = options;
   const file = await openOrMissing(paths);
   const watching = follow ? watchFolder(paths.dir, signal) : undefined;
@@ -41,7 +41,7 @@ export async function* followJournal(paths: RunPaths, options: FollowJournal): A
           if (event.seq > after) yield event;
         }
       }
-      // A person may let an ended run go on.
+      // An ended run can be resumed, so only the current state decides.
       if (watching === undefined || state?.status === 'ended') return;
       await watching.changed();
     }
@@ -51,7 +51,7 @@ export async function* followJournal(paths: RunPaths, options: FollowJournal): A
   }
 }
 
-/** The state of a run, now and after each change, as far as they are seen one by one. Ends on abort alone. */
+/** Yields the state of a run now and after changes; changes in quick succession may be merged. Ends only on abort. */
 export async function* followState(paths: RunPaths, signal: AbortSignal): AsyncGenerator<RunState> {
   const file = await openOrMissing(paths);
   const watching = watchFolder(paths.dir, signal);
@@ -68,22 +68,22 @@ export async function* followState(paths: RunPaths, signal: AbortSignal): AsyncG
   }
 }
 
-/** The agents' raw output as it comes, byte for byte: of the run, or of one story attempt by attempt. */
-export async function* followRawOutput(paths: RunPaths, options: FollowRaw): AsyncGenerator<Uint8Array> {
+/** Yields the raw output of the agents as it is written: of the whole run, or of one story, attempt by attempt. */
+export async function* followRawOutput(paths: RunPaths, options: FollowOutputOptions): AsyncGenerator<Uint8Array> {
   const { storyKey, follow, signal } = options;
-  const places = new Map<string, number>();
+  const offsets = new Map<string, number>();
   const journal = await openOrMissing(paths);
   const watching = follow ? watchFolder(paths.dir, signal) : undefined;
   try {
     let known = await loadRun(paths);
     while (signal?.aborted !== true) {
-      // The state first: what was written before the end is then read for certain.
+      // Read the state before the files, so that all output written before the end is read.
       known = await catchUp(journal, paths, known);
       const ended = watching === undefined || known.state.status === 'ended';
       const files = storyKey === undefined ? [paths.raw] : await attemptFiles(join(paths.artifacts, storyKey));
       for (const path of files) {
-        for await (const part of readRest(path, places.get(path) ?? 0)) {
-          places.set(path, (places.get(path) ?? 0) + part.length);
+        for await (const part of readFrom(path, offsets.get(path) ?? 0)) {
+          offsets.set(path, (offsets.get(path) ?? 0) + part.length);
           yield part;
         }
       }
@@ -102,14 +102,14 @@ async function attemptFiles(dir: string): Promise<string[]> {
   return attempts.sort((a, b) => a - b).map((attempt) => join(dir, String(attempt), 'events.jsonl'));
 }
 
-async function* readRest(path: string, from: number): AsyncGenerator<Uint8Array> {
+async function* readFrom(path: string, from: number): AsyncGenerator<Uint8Array> {
   const file = await open(path, 'r').catch((error: unknown) => {
     if (isMissing(error)) return undefined;
     throw error;
   });
   try {
     for (let at = from; file !== undefined;) {
-      const { bytesRead, buffer } = await file.read(Buffer.alloc(PART), 0, PART, at);
+      const { bytesRead, buffer } = await file.read(Buffer.alloc(CHUNK_BYTES), 0, CHUNK_BYTES, at);
       if (bytesRead === 0) return;
       at += bytesRead;
       yield buffer.subarray(0, bytesRead);
@@ -120,9 +120,9 @@ async function* readRest(path: string, from: number): AsyncGenerator<Uint8Array>
 }
 
 async function openOrMissing(paths: RunPaths) {
-  return onDisk(paths.journal, () =>
+  return withDiskErrors(paths.journal, () =>
     open(paths.journal, 'r').catch((error: unknown) => {
-      throw isMissing(error) ? runMissing(paths, error) : error;
+      throw isMissing(error) ? runNotFound(paths, error) : error;
     }),
   );
 }

@@ -2,18 +2,18 @@ import { open, readFile, type FileHandle } from 'node:fs/promises';
 import { HaloError } from '../../core/failure/errors.ts';
 import type { JournalEvent } from '../../core/journal/events.ts';
 import { applyEvent } from '../../core/journal/fold-run.ts';
-import type { RunState } from '../../core/run-state.ts';
-import { isMissing, onDisk } from '../disk-errors.ts';
+import type { RunState } from '../../core/run/state.ts';
+import { isMissing, withDiskErrors } from '../disk-errors.ts';
 import { readJournal, unreadable } from './journal-file.ts';
 import type { RunPaths } from '../run-layout.ts';
 
-/** A state, and how many bytes of the journal are folded into it. */
-export interface Folded {
+/** A state, and the number of journal bytes folded into it. */
+export interface FoldedRun {
   state: RunState;
   end: number;
 }
 
-/** checkpoints/state.json; raised `v` means: fold the journal anew. */
+/** The content of checkpoints/state.json. A different `v` means that the whole journal is folded again. */
 interface Checkpoint {
   v: typeof CHECKPOINT_VERSION;
   journalBytes: number;
@@ -22,12 +22,12 @@ interface Checkpoint {
 
 const CHECKPOINT_VERSION = 3;
 
-export function checkpointText({ state, end }: Folded): string {
+export function checkpointText({ state, end }: FoldedRun): string {
   return `${JSON.stringify({ v: CHECKPOINT_VERSION, journalBytes: end, state } satisfies Checkpoint, null, 2)}\n`;
 }
 
-/** The state of a run: its checkpoint, and what the journal says since. Throws RUN_NOT_FOUND, RUN_UNREADABLE. */
-export async function loadRun(paths: RunPaths): Promise<Folded> {
+/** The state of a run: its checkpoint plus the later events of the journal. Throws RUN_NOT_FOUND, RUN_UNREADABLE. */
+export async function loadRun(paths: RunPaths): Promise<FoldedRun> {
   return withJournal(paths, async (file) => {
     const known = await readCheckpoint(paths, file);
     if (known !== undefined) return catchUp(file, paths, known);
@@ -42,7 +42,7 @@ export async function loadRun(paths: RunPaths): Promise<Folded> {
   });
 }
 
-/** All events of a run, or those that `wanted` takes. Throws RUN_NOT_FOUND, RUN_UNREADABLE. */
+/** All events of a run, or those accepted by `wanted`. Throws RUN_NOT_FOUND, RUN_UNREADABLE. */
 export async function loadEvents(
   paths: RunPaths,
   wanted: (event: JournalEvent) => boolean = () => true,
@@ -54,29 +54,29 @@ export async function loadEvents(
   });
 }
 
-/** Folds in what was added to the journal since. */
-export async function catchUp(file: FileHandle, paths: RunPaths, known: Folded): Promise<Folded> {
+/** Folds the events that were appended since `known`. */
+export async function catchUp(file: FileHandle, paths: RunPaths, known: FoldedRun): Promise<FoldedRun> {
   let { state, end } = known;
   for await (const part of readJournal(file, paths.journal, end)) {
-    state = foldOn(state, part.events);
+    state = foldEvents(state, part.events);
     end = part.end;
   }
   return { state, end };
 }
 
-export function foldOn(state: RunState, events: readonly JournalEvent[]): RunState {
+export function foldEvents(state: RunState, events: readonly JournalEvent[]): RunState {
   return events.reduce((sum, event) => applyEvent(sum, event) ?? sum, state);
 }
 
-export function runMissing(paths: RunPaths, cause?: unknown): HaloError {
-  const hint = '`halo ls` shows all runs.';
-  return new HaloError('RUN_NOT_FOUND', `There is no run at ${paths.dir}.`, { hint, cause });
+export function runNotFound(paths: RunPaths, cause?: unknown): HaloError {
+  const hint = 'Run `halo ls` to list all runs.';
+  return new HaloError('RUN_NOT_FOUND', `No run exists at ${paths.dir}.`, { hint, cause });
 }
 
 async function withJournal<T>(paths: RunPaths, read: (file: FileHandle) => Promise<T>): Promise<T> {
-  return onDisk(paths.journal, async () => {
+  return withDiskErrors(paths.journal, async () => {
     const file = await open(paths.journal, 'r').catch((error: unknown) => {
-      throw isMissing(error) ? runMissing(paths, error) : error;
+      throw isMissing(error) ? runNotFound(paths, error) : error;
     });
     try {
       return await read(file);
@@ -86,8 +86,8 @@ async function withJournal<T>(paths: RunPaths, read: (file: FileHandle) => Promi
   });
 }
 
-/** The checkpoint only saves time: whatever is odd about it makes it undefined. */
-async function readCheckpoint(paths: RunPaths, journal: FileHandle): Promise<Folded | undefined> {
+/** Reads the checkpoint, or undefined when anything about it is unusual: it only saves time. */
+async function readCheckpoint(paths: RunPaths, journal: FileHandle): Promise<FoldedRun | undefined> {
   try {
     const { v, journalBytes, state } = JSON.parse(await readFile(paths.checkpoint, 'utf8')) as Checkpoint;
     const before = Buffer.alloc(1);

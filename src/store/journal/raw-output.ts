@@ -1,20 +1,20 @@
 import { mkdir, open, type FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { Writable } from 'node:stream';
-import { gatherBytes } from '../../lib/gather-bytes.ts';
-import { asDiskError } from '../disk-errors.ts';
+import { createByteBuffer } from '../../lib/streams.ts';
+import { toDiskError } from '../disk-errors.ts';
 
 const NEWLINE = 0x0a;
-/** A longer line is passed on in parts. */
-const LONGEST_LINE = 4 * 1024 * 1024;
+/** A longer line is written in parts. */
+const MAX_LINE_BYTES = 4 * 1024 * 1024;
 
 /**
- * A stream that keeps an agent's output twice: byte for byte in `own`, the attempt's file, and line by line
- * at the end of `shared`, the run's file. Fails with DISK_FAILED.
+ * Opens a stream that writes an agent's output to two files: byte for byte to `own`, the attempt's file, and line by
+ * line to the end of `shared`, the run's file. The stream fails with DISK_FAILED.
  */
 export function openRawOutput(own: string, shared: string): Writable {
   let files: { own: FileHandle; shared: FileHandle } | undefined;
-  const line = gatherBytes();
+  const line = createByteBuffer();
 
   const start = async () => {
     await mkdir(dirname(own), { recursive: true, mode: 0o700 });
@@ -24,7 +24,7 @@ export function openRawOutput(own: string, shared: string): Writable {
     files ??= await start();
     await files.own.writeFile(chunk);
     const cut = chunk.lastIndexOf(NEWLINE) + 1;
-    const whole = line.length() + chunk.length > LONGEST_LINE ? chunk.length : cut;
+    const whole = line.length() + chunk.length > MAX_LINE_BYTES ? chunk.length : cut;
     line.add(chunk.subarray(0, whole));
     if (whole > 0) await files.shared.writeFile(line.take());
     line.add(chunk.subarray(whole));
@@ -38,7 +38,7 @@ export function openRawOutput(own: string, shared: string): Writable {
     await files?.own.close();
     await files?.shared.close();
   };
-  const report = (done: (error?: Error | null) => void) => (error: unknown) => done(asDiskError(own, error) as Error);
+  const report = (done: (error?: Error | null) => void) => (error: unknown) => done(toDiskError(own, error) as Error);
 
   return new Writable({
     write: (chunk: Buffer, _encoding, done) => void write(chunk).then(() => done(), report(done)),

@@ -1,15 +1,15 @@
 import { watch, type FSWatcher } from 'node:fs';
-import { sleep } from '../../lib/sleep.ts';
+import { sleep } from '../../lib/async.ts';
 
-/** Wakes a reader when something in a folder may have changed. */
+/** Wakes a reader when a folder may have changed. */
 export interface FolderWatch {
-  /** Resolves at the next sign of change since the last call, after a while without one, or on abort. */
+  /** Resolves on the next change since the last call, after a poll interval without one, or on abort. */
   changed(): Promise<void>;
   close(): void;
 }
 
-/** The system's notices can be missing (network file systems, watch limits), so a slow look goes with them. */
-const LOOK_EVERY_MS = 500;
+/** File system notifications can be missing (network file systems, watch limits), so the folder is polled as well. */
+const POLL_MS = 500;
 
 export function watchFolder(dir: string, signal: AbortSignal | undefined): FolderWatch {
   let dirty = false;
@@ -22,7 +22,7 @@ export function watchFolder(dir: string, signal: AbortSignal | undefined): Folde
   const watcher = tryWatch(dir, notice);
   return {
     async changed() {
-      if (!dirty && signal?.aborted !== true) await sleep(LOOK_EVERY_MS, wake.signal);
+      if (!dirty && signal?.aborted !== true) await sleep(POLL_MS, wake.signal);
       dirty = false;
       wake = new AbortController();
     },

@@ -2,39 +2,39 @@ import { mkdir, open, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { JOURNAL_VERSION } from '../../core/journal/events.ts';
 import { applyEvent } from '../../core/journal/fold-run.ts';
-import type { RunState, StoryState } from '../../core/run-state.ts';
-import { safeLine, safeOutput } from '../../core/safe-text.ts';
+import type { RunState, StoryState } from '../../core/run/state.ts';
+import { safeLine, safeOutput } from '../../core/text/safe-text.ts';
 import { STOP_REASONS, type StopReason } from '../../core/failure/stop-reason.ts';
-import { writeAtomic } from '../../lib/atomic-write.ts';
+import { writeAtomic } from '../../lib/fs.ts';
 import { readConstants } from '../journal/append-events.ts';
 import type { Masker } from '../../lib/secrets/masker.ts';
-import { onDisk } from '../disk-errors.ts';
-import { recordOf } from './run-record.ts';
+import { withDiskErrors } from '../disk-errors.ts';
+import { buildRunRecord } from './run-record.ts';
 import type { RunPaths } from '../run-layout.ts';
 import { loadRun } from '../journal/load-run.ts';
-import { NEXT_STEPS } from '../next-steps.ts';
+import { FAILURE_ADVICE } from './failure-advice.ts';
 
-/** What only the worker knows of a failure; leave out what there is none of. */
+/** What only the worker knows about a failure. */
 export interface BundleFacts {
-  /** How the run ends; its journal does not say so yet, so that whoever sees the end finds the bundle, too. */
+  /** How the run ends. The bundle is written before run.ended, so that it exists when the end becomes visible. */
   end: { stopReason: StopReason; detail: string };
   storyKey?: string;
   attempt?: number;
   gitStatus?: string;
   gitDiff?: string;
-  /** Facts on the sandbox, as JSON: image, exit code, limits. */
+  /** The sandbox as JSON: image, exit code, limits. */
   container?: unknown;
 }
 
 const TAIL_BYTES = 256 * 1024;
 
 /**
- * Collects in debug_bundle/ what one needs to understand a failure, and returns that folder. Nothing of an earlier one
- * stays, and whoever reads meanwhile finds each file, old or new.
+ * Collects the facts about a failure in debug_bundle/ and returns that folder. Each file is replaced atomically, and
+ * files of an earlier bundle are removed at the end.
  */
-export async function writeBundle(paths: RunPaths, facts: BundleFacts, masker: Masker): Promise<string> {
+export async function writeDebugBundle(paths: RunPaths, facts: BundleFacts, masker: Masker): Promise<string> {
   const state = endedAs(facts.end, (await loadRun(paths)).state);
-  await onDisk(paths.bundle, async () => {
+  await withDiskErrors(paths.bundle, async () => {
     await mkdir(paths.bundle, { recursive: true, mode: 0o700 });
     const written = new Set<string>();
     const putMasked = async (name: string, data: Uint8Array) => {
@@ -43,14 +43,14 @@ export async function writeBundle(paths: RunPaths, facts: BundleFacts, masker: M
     };
     const put = (name: string, data: string | Uint8Array) =>
       putMasked(name, masker.bytes(typeof data === 'string' ? Buffer.from(data) : data));
-    await put('run.json', `${JSON.stringify(recordOf(state, await readConstants(paths)), null, 2)}\n`);
+    await put('run.json', `${JSON.stringify(buildRunRecord(state, await readConstants(paths)), null, 2)}\n`);
     await put('events.tail.jsonl', await tailOf(paths.raw));
     await put('journal.tail.jsonl', await tailOf(paths.journal));
     if (facts.gitStatus !== undefined) await put('git-status.txt', facts.gitStatus);
     if (facts.gitDiff !== undefined) await putMasked('git-diff.patch', masker.known(Buffer.from(facts.gitDiff)));
     if (facts.container !== undefined) await put('container.json', `${JSON.stringify(facts.container, null, 2)}\n`);
     await put('summary.md', summaryText(paths, state, facts));
-    // Another process may be writing the same.
+    // Another process may be writing the same bundle: keep its temporary files.
     for (const name of await readdir(paths.bundle))
       if (!written.has(name) && !name.endsWith('.tmp'))
         await rm(join(paths.bundle, name), { recursive: true, force: true });
@@ -58,9 +58,9 @@ export async function writeBundle(paths: RunPaths, facts: BundleFacts, masker: M
   return paths.bundle;
 }
 
-/** Removes what explained a failure that has been mended. */
-export async function dropBundle({ bundle }: RunPaths): Promise<void> {
-  await onDisk(bundle, () => rm(bundle, { recursive: true, force: true }));
+/** Removes the debug bundle of a run that continues. */
+export async function removeDebugBundle({ bundle }: RunPaths): Promise<void> {
+  await withDiskErrors(bundle, () => rm(bundle, { recursive: true, force: true }));
 }
 
 function endedAs(end: BundleFacts['end'], state: RunState): RunState {
@@ -79,8 +79,8 @@ function summaryText(paths: RunPaths, state: RunState, facts: BundleFacts): stri
   const sections = [
     `# Run ${state.runId}: ${reason}`,
     `## What happened\n\n${place}${STOP_REASONS[reason].meaning}`,
-    ...(why === '' ? [] : [`## Why\n\n${quote(why)}`]),
-    `## What to try next\n\n${NEXT_STEPS[reason]}`,
+    ...(why === '' ? [] : [`## Why\n\n${quoteOutput(why)}`]),
+    `## What to try next\n\n${FAILURE_ADVICE[reason]}`,
     `## Where to look\n\n${whereToLook(facts, artifacts)}`,
     `Run directory: ${paths.dir}\nRepository: ${safeLine(state.repo.source)}${state.repo.base === '' ? '' : `, commit ${state.repo.base}`}\nPRD: ${safeLine(state.prdPath)}`,
   ];
@@ -88,9 +88,9 @@ function summaryText(paths: RunPaths, state: RunState, facts: BundleFacts): stri
 }
 
 function whereToLook(facts: BundleFacts, artifacts: string): string {
-  const places: [name: string, what: string, there: boolean][] = [
+  const places: [name: string, what: string, exists: boolean][] = [
     [`${artifacts}/`, "the attempt's prompt, result, diff and gate logs", artifacts !== ''],
-    ['agent.log', 'the run from its beginning, for people', true],
+    ['agent.log', 'the readable log of the run', true],
     ['debug_bundle/events.tail.jsonl', "the end of the agent's raw output", true],
     ['debug_bundle/journal.tail.jsonl', "the end of halo's journal", true],
     ['debug_bundle/git-status.txt', 'changed files', facts.gitStatus !== undefined],
@@ -98,7 +98,7 @@ function whereToLook(facts: BundleFacts, artifacts: string): string {
     ['debug_bundle/container.json', 'the sandbox: image, limits, how it ended', facts.container !== undefined],
   ];
   return places
-    .filter(([, , there]) => there)
+    .filter(([, , exists]) => exists)
     .map(([name, what]) => `- \`${name}\`: ${what}`)
     .join('\n');
 }
@@ -108,14 +108,14 @@ function failedStory(state: RunState, key: string | undefined): StoryState | und
   return state.stories.find(({ progress }) => progress === 'failed' || progress === 'needs_human');
 }
 
-function quote(text: string): string {
+function quoteOutput(text: string): string {
   return safeOutput(text)
     .split('\n')
     .map((line) => `> ${line}`)
     .join('\n');
 }
 
-/** The last lines of a file; a line that is cut at the front is left out. */
+/** The last complete lines of a file. */
 async function tailOf(path: string): Promise<Uint8Array> {
   const file = await open(path, 'r');
   try {

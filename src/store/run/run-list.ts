@@ -1,8 +1,8 @@
-import { readdir } from 'node:fs/promises';
+import { readFolder } from '../../lib/fs.ts';
 import { HaloError, toHaloError } from '../../core/failure/errors.ts';
-import type { RunState } from '../../core/run-state.ts';
+import type { RunState } from '../../core/run/state.ts';
 import { RUN_ID } from '../../lib/run-id.ts';
-import { onDisk } from '../disk-errors.ts';
+import { withDiskErrors } from '../disk-errors.ts';
 import { runPaths, runsFolder } from '../run-layout.ts';
 import { loadRun } from '../journal/load-run.ts';
 
@@ -10,7 +10,7 @@ import { loadRun } from '../journal/load-run.ts';
 export interface RunList {
   /** Newest first. */
   runs: RunState[];
-  /** Runs whose directory is damaged, with the reason. */
+  /** Runs with a damaged directory, and the error. */
   unreadable: { runId: string; error: HaloError }[];
 }
 
@@ -27,53 +27,48 @@ export async function listRuns(home: string): Promise<RunList> {
   return list;
 }
 
-const MIN_PART = 3;
+const MIN_LENGTH = 3;
 
 /**
- * The one run whose id begins with `part`, or else has it anywhere: ids of one day begin alike and end differently.
- * Throws RUN_NOT_FOUND, which names runs that may be meant.
+ * Finds the one run whose id starts with `part` or, if there is none, contains it: ids of one day start alike and differ
+ * at the end. Throws RUN_NOT_FOUND with the closest run ids.
  */
-export async function findRun(home: string, part: string): Promise<string> {
+export async function resolveRunId(home: string, part: string): Promise<string> {
   const ids = await runIds(home);
   const wanted = part.toLowerCase();
   if (ids.includes(wanted)) return wanted;
   const begins = wanted === '' ? [] : ids.filter((id) => id.startsWith(wanted));
-  const matches = begins.length > 0 || wanted.length < MIN_PART ? begins : ids.filter((id) => id.includes(wanted));
+  const matches = begins.length > 0 || wanted.length < MIN_LENGTH ? begins : ids.filter((id) => id.includes(wanted));
   const [only] = matches;
   if (only !== undefined && matches.length === 1) return only;
   const shown = part.slice(0, 64);
   if (matches.length > 1)
-    throw new HaloError('RUN_NOT_FOUND', `"${shown}" fits ${matches.length} runs: ${some(matches)}.`, {
-      hint: 'Give more characters, or the end of the run id, where ids differ.',
+    throw new HaloError('RUN_NOT_FOUND', `"${shown}" matches ${matches.length} runs: ${firstFew(matches)}.`, {
+      hint: 'Type more characters, or the end of the run id.',
     });
-  throw new HaloError('RUN_NOT_FOUND', `There is no run "${shown}"${nearest(ids, wanted)}.`, {
-    hint: '`halo ls` shows all runs.',
+  throw new HaloError('RUN_NOT_FOUND', `No run matches "${shown}"${suggestRuns(ids, wanted)}.`, {
+    hint: 'Run `halo ls` to list all runs.',
   });
 }
 
-/** Newest first: run ids begin with their time. */
+/** All run ids, newest first: an id starts with the time of its creation. */
 export async function runIds(home: string): Promise<string[]> {
-  const names = await onDisk(runsFolder(home), () =>
-    readdir(runsFolder(home)).catch((error: unknown) => {
-      // A HALO_HOME that is a file is a mistake, and no empty home.
-      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
-      throw error;
-    }),
-  );
+  // Throws for ENOTDIR: a HALO_HOME that is a file is a mistake, not an empty home.
+  const names = await withDiskErrors(runsFolder(home), () => readFolder(runsFolder(home)));
   return names
     .filter((name) => RUN_ID.test(name))
     .sort()
     .reverse();
 }
 
-function nearest(ids: readonly string[], wanted: string): string {
+function suggestRuns(ids: readonly string[], wanted: string): string {
   for (let length = wanted.length - 1; length >= 4; length--) {
     const near = ids.filter((id) => id.startsWith(wanted.slice(0, length)));
-    if (near.length > 0) return `; the nearest: ${some(near)}`;
+    if (near.length > 0) return `; the closest are ${firstFew(near)}`;
   }
-  return ids.length === 0 ? '' : `; the newest: ${some(ids)}`;
+  return ids.length === 0 ? '' : `; the newest are ${firstFew(ids)}`;
 }
 
-function some(ids: readonly string[]): string {
+function firstFew(ids: readonly string[]): string {
   return ids.slice(0, 5).join(', ') + (ids.length > 5 ? ', …' : '');
 }

@@ -1,38 +1,37 @@
 import { planNext } from '../../core/run/plan.ts';
-import { isDone, isFinished } from '../../core/progress.ts';
-import type { RunState } from '../../core/run-state.ts';
+import { isDone, isFinished, type RunState } from '../../core/run/state.ts';
 import { exitCodeOf } from '../../core/failure/stop-reason.ts';
 import type { Prd } from '../../core/prd/prd.ts';
 
-/** Version of what run.json means. */
+/** Version of the format of run.json. */
 const CONTRACT_VERSION = '0.1';
 
-/** What is known of a run besides its events; it must hold no secret. */
+/** Facts about a run that its events do not contain. They must not contain secrets. */
 export interface RunOrigin {
   haloVersion: string;
-  /** All but its name is undefined as long as nobody has asked the agent for it; null where no setting names one. */
+  /** `name` is null when no setting names an agent. The other fields are undefined until the agent has been queried. */
   agent: { name: string | null; version?: string; features?: string[]; help?: string };
-  /** The command line as the user gave it, without the program. */
+  /** The command line arguments as given by the user. */
   args: readonly string[];
-  /** The configuration the run goes by, as JSON. */
+  /** The run's configuration as JSON. */
   config: unknown;
 }
 
-/** The part of run.json that events do not change by themselves. */
+/** The fields of run.json that are not derived from events. */
 export type RunConstants = Partial<RunOrigin> & {
   prd?: Partial<Pick<Prd, 'hash' | 'specHash' | 'dialect'>>;
-  /** As of the last time that the file was written. */
+  /** The value when the file was last written. */
   stopReason?: string | null;
 };
 
-/** What the run was made with, and what people changed since. Settings that are lost stay lost: see requireSettings. */
-function effectiveConfig(made: unknown, { overrides }: RunState): unknown {
-  const isWhole = typeof made === 'object' && made !== null && 'gates' in made;
-  return isWhole ? { ...made, ...overrides } : (made ?? {});
+/** The configuration at creation with later overrides. Missing settings stay missing: see requireSettings. */
+function effectiveConfig(original: unknown, { overrides }: RunState): unknown {
+  const isWhole = typeof original === 'object' && original !== null && 'gates' in original;
+  return isWhole ? { ...original, ...overrides } : (original ?? {});
 }
 
-/** run.json: what was run, where, how far it got and how it ended. Times are ISO 8601; null means not yet. */
-export function recordOf(state: RunState, constants: RunConstants): Record<string, unknown> {
+/** The content of run.json: what was run and where, its progress and its end. Times are ISO 8601; null means not yet. */
+export function buildRunRecord(state: RunState, constants: RunConstants): Record<string, unknown> {
   return {
     contractVersion: CONTRACT_VERSION,
     haloVersion: constants.haloVersion ?? null,
@@ -80,7 +79,7 @@ function progressOf(state: RunState): Record<string, unknown> {
   };
 }
 
-/** What is done next: after the stories under way if those land, and of a run that has ended when it is resumed. */
+/** The next story, assuming that the stories in progress land; for an ended run, the first story after a resume. */
 function nextStory(state: RunState): string | undefined {
   const landed = state.stories.map((story) =>
     story.progress === 'in_progress' ? { ...story, progress: 'passed' as const } : story,

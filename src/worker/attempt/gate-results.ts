@@ -2,55 +2,56 @@ import { createHash } from 'node:crypto';
 import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { writeAtomic } from '../../lib/atomic-write.ts';
-import type { Attempt } from '../attempt-context.ts';
+import { writeAtomic } from '../../lib/fs.ts';
+import type { Attempt } from './open-attempt.ts';
 
-/** What the gates said of one commit. */
-const Evidence = z.object({
+/** The results of the gates on one commit. */
+const GateResults = z.object({
   v: z.literal(1),
-  /** A setup command failed, so that no gate ran. */
+  /** A setup command failed, so no gate ran. */
   setupFailed: z.boolean(),
   gates: z.array(z.object({ command: z.string(), exitCode: z.number() })),
-  /** Null when no gate names its tests. */
+  /** Null if no gate reports its tests. */
   tests: z.array(z.object({ name: z.string(), skipped: z.boolean(), asserts: z.number().optional() })).nullable(),
 });
-export type Evidence = z.infer<typeof Evidence>;
+export type GateResults = z.infer<typeof GateResults>;
 
-/** What is known of a commit under the gates of this attempt, here or from a run before. */
-export async function readEvidence(attempt: Attempt, commit: string): Promise<Evidence | undefined> {
+/** The cached results of a commit under the gates of this attempt. */
+export async function readGateResults(attempt: Attempt, commit: string): Promise<GateResults | undefined> {
   return readCached(await pathOf(attempt, commit));
 }
 
-/** Whether the gates named no tests the last time they ran in this repository. */
-export async function wereSilent(attempt: Attempt): Promise<boolean> {
+/** Whether the gates reported no tests the last time they ran in this repository. */
+export async function lastReportedNoTests(attempt: Attempt): Promise<boolean> {
   return (await readCached(await pathOf(attempt, 'newest')))?.tests === null;
 }
 
-/** Keeps it for all runs: a story's base is mostly the commit that landed before. */
-export async function keepEvidence(attempt: Attempt, commit: string, evidence: Evidence): Promise<void> {
+/** Caches results for all runs. A story's base is usually the commit that landed before it. */
+export async function saveGateResults(attempt: Attempt, commit: string, results: GateResults): Promise<void> {
   await mkdir(folderOf(attempt), { recursive: true, mode: 0o700 });
-  const newest = { ...evidence, tests: evidence.tests === null ? null : [] };
-  await writeAtomic(await pathOf(attempt, commit), JSON.stringify(evidence));
+  const newest = { ...results, tests: results.tests === null ? null : [] };
+  await writeAtomic(await pathOf(attempt, commit), JSON.stringify(results));
   await writeAtomic(await pathOf(attempt, 'newest'), JSON.stringify(newest));
 }
 
-/** Whatever decides how gates end is in the name, so that nothing in it goes out of date. */
+/** The name is a hash of everything that affects the gates, so entries never become stale. */
 async function pathOf(attempt: Attempt, commit: string): Promise<string> {
-  const { config, worker, state } = attempt;
+  const { config, worker, inputs } = attempt;
+  const { mirror } = inputs.state.repo;
   const image = await worker.engine.imageId(config.image);
   const { gates, setup, env, tests } = config;
   const { allow, registries, upstreams } = config.network;
-  const facts = [state.repo.mirror, commit, image, gates, setup, env, tests.reports, allow, registries, upstreams];
+  const facts = [mirror, commit, image, gates, setup, env, tests.reports, allow, registries, upstreams];
   return join(folderOf(attempt), `${createHash('sha256').update(JSON.stringify(facts)).digest('hex')}.json`);
 }
 
-function folderOf({ worker, state }: Attempt): string {
-  return join(worker.home, 'repos', state.repo.mirror, 'evidence');
+function folderOf({ worker, inputs }: Attempt): string {
+  return join(worker.home, 'repos', inputs.state.repo.mirror, 'evidence');
 }
 
-async function readCached(path: string): Promise<Evidence | undefined> {
+async function readCached(path: string): Promise<GateResults | undefined> {
   try {
-    return Evidence.safeParse(JSON.parse(await readFile(path, 'utf8'))).data;
+    return GateResults.safeParse(JSON.parse(await readFile(path, 'utf8'))).data;
   } catch {
     return undefined;
   }

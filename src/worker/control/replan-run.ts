@@ -1,26 +1,19 @@
 import { HaloError, toHaloError } from '../../core/failure/errors.ts';
-import { refuseTemplate } from '../../core/prd/prd-template.ts';
-import type { Prd, Story } from '../../core/prd/prd.ts';
-import type { RunState } from '../../core/run-state.ts';
-import { readRegularFile } from '../../lib/read-file.ts';
+import { assertFilledIn } from '../../core/prd/prd-template.ts';
+import type { Prd, PrdFile, Story } from '../../core/prd/prd.ts';
+import type { ControlResult } from '../../core/run/control-result.ts';
+import type { RunState } from '../../core/run/state.ts';
+import { readRegularFile } from '../../lib/fs.ts';
 import { MAX_PRD_BYTES } from '../../prd/decode-prd.ts';
 import { parsePrd } from '../../prd/parse-prd.ts';
 import { isSameWork, withoutProgress } from '../../prd/spec-hash.ts';
 import type { RunKeeper } from '../worker-context.ts';
 import { readRun } from '../run/read-run.ts';
-import { isStuck, refuseNeverBegun } from '../refuse-word.ts';
-import { goOn } from '../run/continue-run.ts';
-import { resumeRun, type Steered, type Steering } from './control-run.ts';
+import { isRetryable, assertBegun } from './control-preconditions.ts';
+import { continueRun } from '../run/continue-run.ts';
+import { resumeRun, type ControlRequest } from './control-run.ts';
 
-/** A PRD file: where it is, for people, and its bytes. */
-export interface PrdFile {
-  path: string;
-  bytes: Uint8Array;
-  /** It was sent from elsewhere: the path is none of this machine's. */
-  remote?: true;
-}
-
-/** How two specifications differ, by ids of stories. */
+/** The differences between two PRDs, as story ids. */
 export interface PrdChanges {
   changed: string[];
   added: string[];
@@ -28,39 +21,43 @@ export interface PrdChanges {
 }
 
 /**
- * Lets a paused run go on, unless the file that it came from asks for something else by now: a person must say whether
- * that counts. Throws STEER_REFUSED. A file that is gone or was never here is no reason: the journal holds the PRD.
+ * Resumes a paused run. Throws STEER_REFUSED if its PRD file has changed, because a person must decide which version
+ * counts. A missing file is ignored: the journal holds the PRD.
  */
-export async function resumeUnchanged(keeper: RunKeeper, steering: Steering): Promise<Steered> {
+export async function resumeUnchanged(keeper: RunKeeper, steering: ControlRequest): Promise<ControlResult> {
   const { runId } = steering;
   const state = await keeper.store.readState(runId);
   const file = state.status === 'ended' ? undefined : await readOwnFile(state);
-  if (file !== undefined) refuseChanged((await readRun(keeper, runId)).prd, parseNow(file), state);
+  if (file !== undefined) assertUnchanged((await readRun(keeper, runId)).prd, parseCurrent(file), state);
   return resumeRun(keeper, steering);
 }
 
 /**
- * Gives a run the PRD as it is now and lets it go on, also after its end: what landed stays, what changed or is new is
- * to be done, what is gone is left out. Throws STEER_REFUSED, and PRD_INVALID and PRD_UNREADABLE for the file.
+ * Continues a run with the current PRD, even after its end. Landed stories stay, changed and new stories run, removed
+ * stories are dropped. Throws STEER_REFUSED, and PRD_INVALID and PRD_UNREADABLE for the file.
  */
-export async function replanRun(keeper: RunKeeper, steering: Steering, given: PrdFile | undefined): Promise<Steered> {
+export async function replanRun(
+  keeper: RunKeeper,
+  steering: ControlRequest,
+  given: (PrdFile & { remote?: true }) | undefined,
+): Promise<ControlResult> {
   const { runId, by, also = [] } = steering;
   const { store } = keeper;
   const before = await store.readState(runId);
-  refuseNeverBegun(before);
+  assertBegun(before);
   const file = given ?? (await readOwnFile(before));
   if (file === undefined) {
     const what = before.prdIsHere ? before.prdPath : `that run ${runId} came from`;
     throw new HaloError('STEER_REFUSED', `The PRD ${what} is not on this machine.`, {
-      hint: `Name it: \`halo resume ${runId} --replan prd.json\`.`,
+      hint: `Pass the file: \`halo resume ${runId} --replan prd.json\`.`,
     });
   }
   const prd = parsePrd(file.bytes, file.path);
-  refuseTemplate(prd, file.path);
+  assertFilledIn(prd, file.path);
   const changes = comparePrds((await readRun(keeper, runId)).prd, prd);
   const prdPath = given === undefined || given.path === '-' || given.remote ? undefined : given.path;
   const steered = await store.transact(runId, (state) => {
-    const again = state.stories.filter(isStuck).map(({ id }) => id);
+    const again = state.stories.filter(isRetryable).map(({ id }) => id);
     return {
       entries: [
         ...also,
@@ -72,17 +69,19 @@ export async function replanRun(keeper: RunKeeper, steering: Steering, given: Pr
         runId,
         changed: true,
         stories: [...changes.changed, ...changes.added],
-        says: `It goes on with the PRD as it is now: ${textOf(changes)}.`,
+        says: `Resumed with the current PRD: ${textOf(changes)}.`,
       },
     };
   });
   const { hash, specHash, dialect } = prd;
   await store.amend(runId, { prd: { hash, specHash, dialect } });
-  const ended = (await goOn(keeper, steering)) === 'ended';
-  return ended ? { ...steered, says: `It has the PRD as it is now (${textOf(changes)}), and nothing to do.` } : steered;
+  const ended = (await continueRun(keeper, steering)) === 'ended';
+  return ended
+    ? { ...steered, says: `The run has the current PRD (${textOf(changes)}); there is nothing to do.` }
+    : steered;
 }
 
-/** The file that a run came from, where it is on this machine and still there. */
+/** Reads the PRD file of a run, if it is on this machine and still exists. */
 async function readOwnFile({ prdIsHere, prdPath }: RunState): Promise<PrdFile | undefined> {
   if (!prdIsHere) return undefined;
   const bytes = await readRegularFile(prdPath, MAX_PRD_BYTES).catch((error: NodeJS.ErrnoException) => {
@@ -92,27 +91,31 @@ async function readOwnFile({ prdIsHere, prdPath }: RunState): Promise<PrdFile | 
   return bytes && { path: prdPath, bytes };
 }
 
-function parseNow({ bytes, path }: PrdFile): Prd {
+function parseCurrent({ bytes, path }: PrdFile): Prd {
   try {
     return parsePrd(bytes, path);
   } catch (error) {
     const { message } = toHaloError(error);
-    throw new HaloError('STEER_REFUSED', `The PRD has changed since the run was made, and is not valid: ${message}`, {
-      hint: 'Mend the file, or put back what was there.',
-      cause: error,
-    });
+    throw new HaloError(
+      'STEER_REFUSED',
+      `The PRD has changed since the run was submitted and is not valid: ${message}`,
+      {
+        hint: 'Fix or restore the file.',
+        cause: error,
+      },
+    );
   }
 }
 
-function refuseChanged(before: Prd, now: Prd, { runId, prdPath }: RunState): void {
+function assertUnchanged(before: Prd, now: Prd, { runId, prdPath }: RunState): void {
   if (isSameWork(before, now)) return;
   const what = textOf(comparePrds(before, now));
-  throw new HaloError('STEER_REFUSED', `The PRD ${prdPath} asks for something else than run ${runId}: ${what}.`, {
-    hint: `\`halo resume ${runId} --replan\` takes it as it is now; what landed stays. Or put the file back.`,
+  throw new HaloError('STEER_REFUSED', `The PRD ${prdPath} differs from the PRD of run ${runId}: ${what}.`, {
+    hint: `Use it with \`halo resume ${runId} --replan\`, which keeps landed stories, or restore the file.`,
   });
 }
 
-/** What another specification means for the stories; the order and the progress of stories are no change of them. */
+/** Compares the stories of two PRDs; their order and progress do not count. */
 function comparePrds(before: Prd, now: Prd): PrdChanges {
   const old = new Map(before.stories.map((story) => [story.id, story]));
   const ids = new Set(now.stories.map(({ id }) => id));
@@ -137,5 +140,5 @@ function textOf({ changed, added, removed }: PrdChanges): string {
     ...(added.length === 0 ? [] : [`new: ${added.join(', ')}`]),
     ...(removed.length === 0 ? [] : [`gone: ${removed.join(', ')}`]),
   ];
-  return parts.length === 0 ? 'no story is another one' : parts.join('; ');
+  return parts.length === 0 ? 'no story has changed' : parts.join('; ');
 }

@@ -2,31 +2,31 @@ import { randomBytes } from 'node:crypto';
 import { chmod, mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { startGateway, type Gateway, type GatewayOptions } from '../../gateway/gateway.ts';
-import { makePrivateFolder } from '../../lib/private-folder.ts';
-import { readAuthorities } from '../authorities.ts';
+import { ensurePrivateFolder } from '../../lib/fs.ts';
+import { readCaCertificates } from './ca-certificates.ts';
 
-/** A sandbox's only way out: a folder with the gateway's socket in it, mounted read-only. */
+/** The only network access of a sandbox: a folder with the gateway's socket, mounted read-only. */
 export interface Channel {
   dir: string;
-  /** On the loopback interface of the sandbox. */
+  /** The port on the sandbox's loopback interface. */
   port: number;
   gateway: Gateway;
   /** Whether `ca.pem` is in `dir`. */
-  hasAuthorities: boolean;
-  /** What the gateway refused, in sentences for people; each once. */
+  hasCaFile: boolean;
+  /** Distinct reasons for which the gateway refused requests, as sentences. */
   refusals: ReadonlySet<string>;
-  /** Takes down why the sandbox gets no answers any more. */
+  /** Records why the sandbox no longer gets answers. */
   reportProblem(sentence: string): void;
   close(): Promise<void>;
 }
 
 export interface ChannelOptions extends Omit<GatewayOptions, 'socketPath' | 'onRefused'> {
   port: number;
-  /** PEM file of certificate authorities that the sandbox finds beside the socket as `ca.pem`. */
+  /** A PEM file of certificate authorities that the sandbox finds next to the socket as `ca.pem`. */
   caFile?: string;
 }
 
-/** Whose channel it is; its folder is named so that a sweep knows it. */
+/** The attempt that a channel belongs to; it is part of the folder's name, so that a sweep can find orphans. */
 export interface ChannelPlace {
   home: string;
   runId: string;
@@ -34,16 +34,16 @@ export interface ChannelPlace {
 }
 
 /**
- * Opens a gateway of its own for one sandbox. Its folder can be passed through, but not listed, by the sandbox's user;
- * the folder above it keeps all other users of the machine out.
+ * Opens a gateway for one sandbox. The sandbox's user can enter but not list its folder; the parent folder keeps all
+ * other users of the machine out.
  */
 export async function openChannel(place: ChannelPlace, { port, caFile, ...options }: ChannelOptions): Promise<Channel> {
   const name = `${place.runId}-e${place.epoch}-${randomBytes(3).toString('hex')}`;
   const sockets = join(place.home, 'sockets');
   const dir = join(sockets, name);
-  await makePrivateFolder(sockets);
+  await ensurePrivateFolder(sockets);
   await mkdir(dir, { mode: 0o711 });
-  if (caFile !== undefined) await putAuthorities(await readAuthorities(caFile), join(dir, 'ca.pem'));
+  if (caFile !== undefined) await writeCaFile(await readCaCertificates(caFile), join(dir, 'ca.pem'));
   const refusals = new Set<string>();
   const onRefused = (_target: string, reason: string) => refusals.add(reason);
   const gateway = await startGateway({ ...options, onRefused, socketPath: join(dir, 'gateway.sock') });
@@ -51,7 +51,7 @@ export async function openChannel(place: ChannelPlace, { port, caFile, ...option
     dir,
     port,
     gateway,
-    hasAuthorities: caFile !== undefined,
+    hasCaFile: caFile !== undefined,
     refusals,
     reportProblem: (sentence) => {
       refusals.add(sentence);
@@ -64,7 +64,7 @@ export async function openChannel(place: ChannelPlace, { port, caFile, ...option
   };
 }
 
-async function putAuthorities(text: string, path: string): Promise<void> {
+async function writeCaFile(text: string, path: string): Promise<void> {
   await writeFile(path, text);
   await chmod(path, 0o644);
 }

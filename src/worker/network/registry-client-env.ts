@@ -1,16 +1,16 @@
-import type { RegistryName } from '../../core/network.ts';
-import { mirrorUrl, openRegistries, type RegistryRoute } from '../../gateway/registry/registries.ts';
-import { shellQuote } from '../../lib/shell-quote.ts';
-import { AGENT_HOME } from '../workspace/sandbox-paths.ts';
+import type { RegistryName } from '../../core/journal/egress-events.ts';
+import { registryProxyUrl, openRegistries, type RegistryRoute } from '../../gateway/registry/registries.ts';
+import { shellQuote } from '../../lib/text.ts';
+import { AGENT_HOME } from '../../sandbox/sandbox.ts';
 
-/** What makes the usual clients find the mirrors on a port of a sandbox's loopback interface. */
+/** Settings that point package managers to the registries on a port of a sandbox's loopback interface. */
 export interface ClientSettings {
   env: Record<string, string>;
-  /** Shell lines that write settings which no variable can hold; run before the command. */
+  /** Shell lines, run before the command, that write the settings for which no variable exists. */
   script: string;
 }
 
-/** For commands that reach nothing: the usual clients give up at the first name that is not found. */
+/** For commands without network: package managers stop at the first name that cannot be resolved. */
 export const WITHOUT_RETRIES: Readonly<Record<string, string>> = {
   npm_config_fetch_retries: '0',
   YARN_HTTP_RETRY: '0',
@@ -25,7 +25,7 @@ const APT_CONFIG = `${AGENT_HOME}/.halo-apt.conf`;
 
 export function clientSettings(routes: readonly RegistryRoute[], port: number): ClientSettings {
   const settings = [...openRegistries(routes).values()].map((registry) =>
-    CLIENTS[registry.name](mirrorUrl(registry, port), port),
+    CLIENTS[registry.name](registryProxyUrl(registry, port), port),
   );
   return {
     env: Object.assign({}, ...settings.map(({ env }) => env)) as Record<string, string>,
@@ -37,11 +37,14 @@ const CLIENTS: Record<RegistryName, (url: string, port: number) => ClientSetting
   npm: (url) => ({
     env: {
       npm_config_registry: url,
-      // A lockfile may name the registry that its author used; what it names is in the mirror, too.
+      // A lockfile may name the registry that its author used; the proxy has the same packages.
       npm_config_replace_registry_host: 'always',
       npm_config_audit: 'false',
       npm_config_fund: 'false',
       npm_config_update_notifier: 'false',
+      // Reports an unreachable registry within seconds; by default, npm waits 10 s, then 60 s, between tries.
+      npm_config_fetch_retry_mintimeout: '1000',
+      npm_config_fetch_retry_factor: '3',
       COREPACK_NPM_REGISTRY: url.replace(/\/$/, ''),
       YARN_REGISTRY: url,
       YARN_NPM_REGISTRY_SERVER: url.replace(/\/$/, ''),
@@ -62,7 +65,7 @@ const CLIENTS: Record<RegistryName, (url: string, port: number) => ClientSetting
     ),
   }),
   go: (url) => ({ env: { GOPROXY: url.replace(/\/$/, '') }, script: '' }),
-  // Without root nothing can be installed, but downloaded and unpacked; apt's own folders cannot be written.
+  // Without root, packages can be downloaded and unpacked, but not installed; apt's own folders are not writable.
   debian: (_url, port) => ({
     env: { APT_CONFIG },
     script: writeUnlessThere(
@@ -81,7 +84,7 @@ const CLIENTS: Record<RegistryName, (url: string, port: number) => ClientSetting
   }),
 };
 
-/** A failure is left to the client to tell. */
+/** If writing fails, the package manager reports it. */
 function writeUnlessThere(path: string, content: string, folders: string[] = []): string {
   const make = [`"$(dirname ${path})"`, ...folders].join(' ');
   return `[ -e ${path} ] || { mkdir -p ${make} && printf %s ${shellQuote(content)} > ${path}; } 2>/dev/null || :\n`;

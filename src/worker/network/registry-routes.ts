@@ -1,17 +1,17 @@
 import type { Config } from '../../config/config.ts';
-import type { RegistryName } from '../../core/network.ts';
-import { findUpstream } from '../../gateway/registry/host-registry-config.ts';
+import type { RegistryName } from '../../core/journal/egress-events.ts';
+import { resolveHostUpstream } from '../../gateway/registry/host-registry-config.ts';
 import type { RegistryRoute } from '../../gateway/registry/registries.ts';
 
-/** Finds routes for the registries that a step may read; what the machine itself says is asked once. */
+/** Finds routes for the registries that a step may read; the settings of the machine are read once. */
 export type FindRoutes = (names: readonly RegistryName[], network: Config['network']) => Promise<RegistryRoute[]>;
 
 export function openRoutes(home: string): FindRoutes {
-  const asked = new Map<RegistryName, ReturnType<typeof findUpstream>>();
+  const asked = new Map<RegistryName, ReturnType<typeof resolveHostUpstream>>();
   const ofMachine = (name: RegistryName) => {
-    const known = asked.get(name) ?? findUpstream(name, { home, apt: '/etc/apt' });
+    const known = asked.get(name) ?? resolveHostUpstream(name, { home, apt: '/etc/apt' });
     asked.set(name, known);
-    // It may be mended while the worker lives.
+    // The settings may be fixed while the worker runs.
     known.catch(() => asked.delete(name));
     return known;
   };

@@ -1,15 +1,17 @@
 import { addCharges, NO_CHARGE, type Charge } from '../../core/budget.ts';
 import type { JournalEvent } from '../../core/journal/events.ts';
-import type { SpendScope } from '../../queue/allowance.ts';
-import type { Store } from '../../store/store.ts';
-import type { Attempt } from '../attempt-context.ts';
+import type { SpendScope } from '../../queue/budget/budget-ledger.ts';
+import type { JournalStore } from '../../store/journal-store.ts';
+import type { RunCatalog } from '../../store/run-catalog.ts';
+import type { Attempt } from '../attempt/open-attempt.ts';
 
-/** What the journals say was spent of a budget. */
-export async function recallSpent({ worker, runId, story }: Attempt, scope: SpendScope): Promise<Charge> {
+/** What was spent of a budget, according to the journals. */
+export async function readSpending({ worker, identity }: Attempt, scope: SpendScope): Promise<Charge> {
   const { store } = worker;
+  const { runId, story } = identity;
   switch (scope.name) {
     case 'story':
-      return sum(await store.readJournal(runId), (event) => event.story === story.id);
+      return sum(await store.readJournal(runId), (event) => event.story === story);
     case 'run':
       return sum(await store.readJournal(runId), () => true);
     case 'day':
@@ -17,8 +19,8 @@ export async function recallSpent({ worker, runId, story }: Attempt, scope: Spen
   }
 }
 
-/** A run that cannot be read counts nothing: it must not stop all others. */
-async function ofDay(store: Store, day: string): Promise<Charge> {
+/** A run that cannot be read counts as zero: it must not stop all others. */
+async function ofDay(store: JournalStore & RunCatalog, day: string): Promise<Charge> {
   let spent = NO_CHARGE;
   for (const runId of await store.runIds()) {
     const state = await store.readState(runId).catch(() => undefined);

@@ -1,23 +1,47 @@
 import type { Config } from '../../config/config.ts';
+import { HaloError } from '../../core/failure/errors.ts';
 import type { Proof } from '../../core/review/proof.ts';
-import type { Check } from '../check.ts';
+import type { WorkerContext } from '../worker-context.ts';
 
-/** What a record's settings are held against. */
+/** A fact of a record, compared with what was found now. */
+export interface FactCheck {
+  what: string;
+  recorded: string;
+  found: string;
+  /** null: informational. */
+  ok: boolean | null;
+}
+
+export function compareFact(what: string, recorded: string, found: string): FactCheck {
+  return { what, recorded, found, ok: recorded === found };
+}
+
+/** The id of a recorded image, if this machine has it. Throws IMAGE_MISSING; `subject` names the owner, `called` the image's name then. */
+export async function resolveImage(
+  { engine }: WorkerContext,
+  image: string,
+  { subject, called }: { subject: string; called: string },
+): Promise<string> {
+  const id = image === '' ? undefined : await engine.imageId(image);
+  if (id !== undefined) return id;
+  throw new HaloError('IMAGE_MISSING', `The image of ${subject}, ${image}, is not on this machine.`, {
+    hint: `Restore that image; its name was ${called}. A rebuilt image is a different one.`,
+  });
+}
+
+/** The settings that a record is compared with. */
 export interface Reference {
-  /** Where they stand, for people, such as `halo.toml`. */
+  /** Their source for messages, such as `halo.toml`. */
   origin: string;
   config: Config;
-  /** Content address of the image that they name; undefined when this machine has none. */
+  /** The id of their image; undefined if this machine does not have it. */
   imageId: string | undefined;
-  /** Why the file of the repository does not count. */
+  /** Why the repository's file is ignored. */
   fault?: string;
 }
 
-/**
- * The settings that the verdict of a record's gates depends on, against those that its run should have had: a row for
- * each that differs.
- */
-export function compareSettings(proof: Proof, { origin, config, imageId, fault }: Reference): Check[] {
+/** Compares the recorded settings that affect the gates with the reference. Returns a row for each difference. */
+export function compareSettings(proof: Proof, { origin, config, imageId, fault }: Reference): FactCheck[] {
   const { network } = config;
   const pairs: Pair[] = [
     ['image', proof.image.name, config.image],
@@ -40,7 +64,7 @@ export function compareSettings(proof: Proof, { origin, config, imageId, fault }
   return [...broken, ...different];
 }
 
-/** A setting, as it was recorded and as it should have been. */
+/** A setting: recorded and expected value. */
 type Pair = [what: string, recorded: string | undefined, wanted: string | undefined];
 
 function pairUp(what: string, recorded: [string, string][], wanted: [string, string][]): Pair[] {

@@ -1,32 +1,35 @@
-import { createHash, randomInt } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import type { Config } from '../../config/config.ts';
 import type { Prd, Story } from '../../core/prd/prd.ts';
-import type { RunState } from '../../core/run-state.ts';
-import type { AttemptPlace } from '../../store/run-layout.ts';
-import type { Store } from '../../store/store.ts';
-import { openAttempt } from '../attempt-context.ts';
-import { rehearseStory } from '../attempt.ts';
-import { check, requireImage, unheard, type Check } from '../check.ts';
-import type { StoryEnd } from '../story-end.ts';
+import type { RunState } from '../../core/run/state.ts';
+import type { AttemptLocation } from '../../store/run-layout.ts';
+import type { ArtifactStore } from '../../store/artifact-store.ts';
+import { SILENT_JOURNAL } from '../attempt/attempt-journal.ts';
+import { openAttempt } from '../attempt/open-attempt.ts';
+import { rehearseAttempt } from '../attempt/run-attempt.ts';
+import { randomEpoch, type CheckName } from './open-check-context.ts';
+import { compareFact, resolveImage, type FactCheck } from './compare-record.ts';
+import type { AttemptOutcome } from '../attempt/attempt-outcome.ts';
 import type { WorkerContext } from '../worker-context.ts';
+import { defined } from '../../lib/guards.ts';
 
-/** What is kept of an attempt. */
+/** A recorded attempt. */
 export interface Recorded {
-  place: AttemptPlace;
+  place: AttemptLocation;
   prd: Prd;
   story: Story;
   /** The run's state in which it began. */
   state: RunState;
   config: Config;
-  /** Id of its image; absent in journals of older versions. */
+  /** The id of its image; undefined in journals of older versions. */
   image: string | undefined;
-  end: Pick<StoryEnd, 'verdict' | 'stopReason' | 'summary'>;
+  end: Pick<AttemptOutcome, 'verdict' | 'stopReason' | 'summary'>;
 }
 
 export interface ReplayRequest extends Recorded {
-  /** Holds the artifacts of the recorded attempt; the worker's own store takes those of the repetition. */
-  originals: Store;
-  /** Folder with the cassette. */
+  /** Has the artifacts of the recorded attempt; the artifacts of the replay go into the worker's store. */
+  originals: ArtifactStore;
+  /** The folder with the cassette. */
   cassettes: string;
   hostGitDir: string;
   signal: AbortSignal;
@@ -37,15 +40,15 @@ interface Found {
   attempt: number;
   image: string;
   divergence?: string;
-  checks: Check[];
+  checks: FactCheck[];
 }
 
-/** Does an attempt again with the model's recorded answers, and compares. Nothing lands. Throws IMAGE_MISSING. */
+/** Repeats an attempt with the model's recorded answers and compares the results. Nothing lands. Throws IMAGE_MISSING. */
 export async function replayStory(worker: WorkerContext, request: ReplayRequest): Promise<Found> {
   const { place, originals, story, end, config } = request;
-  // By its id: a name may mean another one by now.
-  const image = await requireImage(worker, request.image ?? config.image, {
-    whose: `story ${JSON.stringify(story.id)}`,
+  // By its id, because the name may refer to a different image now.
+  const image = await resolveImage(worker, request.image ?? config.image, {
+    subject: `story ${JSON.stringify(story.id)}`,
     called: config.image,
   });
   const again = await rehearse(worker, request, image);
@@ -59,30 +62,31 @@ export async function replayStory(worker: WorkerContext, request: ReplayRequest)
     story: story.id,
     attempt: place.attempt,
     image,
-    ...(parted === undefined ? {} : { divergence: parted }),
+    ...defined({ divergence: parted }),
     checks: [
-      check('ending', end.stopReason, again.stopReason),
-      check('answer', end.summary, again.summary),
-      check('change', digest(before), digest(now)),
+      compareFact('ending', end.stopReason, again.stopReason),
+      compareFact('answer', end.summary, again.summary),
+      compareFact('change', digest(before), digest(now)),
     ],
   };
 }
 
-async function rehearse(worker: WorkerContext, request: ReplayRequest, image: string): Promise<StoryEnd> {
+async function rehearse(worker: WorkerContext, request: ReplayRequest, image: string): Promise<AttemptOutcome> {
   const { place, config, cassettes } = request;
-  const attempt = await openAttempt(worker, {
+  const runId: CheckName = 'replaying';
+  const replayed = {
     ...request,
+    runId,
     base: request.state.tip,
-    // No id of a run looks like this, so that a worker's sweep leaves it alone.
-    runId: 'replaying',
     number: place.attempt,
-    epoch: randomInt(1_000_000, 1_000_000_000),
-    config: { ...config, image, model: { ...config.model, mode: 'replay', cassettes } },
-  });
+    epoch: randomEpoch(),
+    config: { ...config, image, model: { ...config.model, mode: 'replay' as const, cassettes } },
+  };
+  const attempt = await openAttempt(worker, replayed, SILENT_JOURNAL);
   try {
-    return await rehearseStory({ ...unheard(attempt), place });
+    return await rehearseAttempt(attempt);
   } finally {
-    await attempt.close();
+    await attempt.resources.close();
   }
 }
 

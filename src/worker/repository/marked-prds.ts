@@ -1,15 +1,15 @@
 import { join } from 'node:path';
 import { readFileAt } from '../../git/repository/inspect-repo.ts';
-import { readRegularText } from '../../lib/read-file.ts';
+import { readRegularText } from '../../lib/fs.ts';
 import { MAX_PRD_BYTES } from '../../prd/decode-prd.ts';
 import { parsePrd } from '../../prd/parse-prd.ts';
 
-/** With more changes than this in a checkout, they are not all halo's marks. */
+/** With more changed files, they are not all marks of halo. */
 const MAX_CHANGES = 50;
 
 /**
- * Those of the changed `paths` of a checkout that are PRDs in which nothing but progress differs from the commit `head`:
- * halo writes such marks itself, and a story neither sees nor needs them.
+ * Finds the changed `paths` of a checkout that are PRDs and differ from the commit `head` only in progress marks. halo writes
+ * such marks itself, and stories do not need them.
  */
 export async function findMarkedPrds(
   { root, gitDir, head }: { root: string; gitDir: string; head: string },
@@ -30,7 +30,7 @@ export async function findMarkedPrds(
 }
 
 function differsInProgress(path: string, before: string, now: string): boolean {
-  // A Markdown file may say more than its stories, and all of it must be as before.
+  // A Markdown file may hold other text, which must be unchanged.
   if (!path.toLowerCase().endsWith('.json') && withoutBoxes(before) !== withoutBoxes(now)) return false;
   const [was, is] = [specHashOf(path, before), specHashOf(path, now)];
   return was !== undefined && was === is;

@@ -1,20 +1,18 @@
-import { randomBytes } from 'node:crypto';
-import { open, readdir, realpath, rename, rm, stat, type FileHandle } from 'node:fs/promises';
-import { basename, dirname, join } from 'node:path';
-import { reach } from '../../lib/failpoint.ts';
-import { syncPath } from '../../lib/atomic-write.ts';
-import { readRegularFile } from '../../lib/read-file.ts';
 import { MAX_PRD_BYTES } from '../../prd/decode-prd.ts';
+import { readRegularFile, syncPath } from '../../lib/fs.ts';
+import { failpoint } from '../../lib/failpoint.ts';
+import { basename, dirname, join } from 'node:path';
+import { open, readdir, realpath, rename, rm, stat, type FileHandle } from 'node:fs/promises';
+import { randomBytes } from 'node:crypto';
 
-const MOST_TRIES = 3;
+const MAX_TRIES = 3;
 
-/** Makes the new content of a file from its old one; undefined leaves it alone. */
+/** Returns the new content of a file; undefined leaves it unchanged. */
 export type Change = (bytes: Uint8Array) => Uint8Array | undefined;
 
 /**
- * Changes a file of the user's in one step: readers see the old content or the new. Links stay links, mode and owner
- * stay as they are, and what an editor saves meanwhile is not written over: `change` is then asked again.
- * Throws what the file system and `change` throw; the file is as it was then.
+ * Replaces the content of a user's file atomically. Keeps links, mode and owner. If the file changes in the meantime, calls
+ * `change` again instead of overwriting it. Rethrows errors of the file system and of `change`; then the file is unchanged.
  */
 export async function replaceFile(path: string, change: Change): Promise<void> {
   const target = await realpath(path);
@@ -25,11 +23,11 @@ export async function replaceFile(path: string, change: Change): Promise<void> {
     } finally {
       await rm(temp, { force: true });
     }
-    if (tries === MOST_TRIES) throw new Error(`${target} changes all the time`);
+    if (tries === MAX_TRIES) throw new Error(`${target} changes all the time`);
   }
 }
 
-/** Whether there is nothing left to do. */
+/** False if the file changed in the meantime. */
 async function tryReplace({
   target,
   temp,
@@ -42,19 +40,19 @@ async function tryReplace({
   const before = await stat(target);
   const changed = change(await readRegularFile(target, MAX_PRD_BYTES));
   if (changed === undefined) return true;
-  await clearDead(target);
+  await removeStaleTemps(target);
   const fresh = await open(temp, 'wx', 0o600);
   await fill(fresh, changed, before).finally(() => fresh.close());
   const now = await stat(target);
   if (now.mtimeMs !== before.mtimeMs || now.ino !== before.ino || now.size !== before.size) return false;
-  await reach('write-back.written');
+  await failpoint('write-back.written');
   await rename(temp, target);
   await syncPath(dirname(target));
   return true;
 }
 
-/** Removes what a process left beside the file that died before it could rename it. Its work is done here anew. */
-async function clearDead(target: string): Promise<void> {
+/** Removes temporary files of processes that died before the rename. */
+async function removeStaleTemps(target: string): Promise<void> {
   const folder = dirname(target);
   const start = `${basename(target)}.`;
   for (const name of await readdir(folder)) {
@@ -74,7 +72,7 @@ function isAlive(pid: number): boolean {
 
 async function fill(file: FileHandle, content: Uint8Array, like: { uid: number; gid: number; mode: number }) {
   await file.writeFile(content);
-  // Only root may give a file away; for all others it is theirs already, or stays as it was made.
+  // Only root may change the owner; for others, failure is expected.
   await file.chown(like.uid, like.gid).catch(() => undefined);
   await file.chmod(like.mode & 0o7777);
   await file.sync();

@@ -3,15 +3,14 @@ import { join } from 'node:path';
 import { HaloError } from '../../core/failure/errors.ts';
 import { inspectRepo } from '../../git/repository/inspect-repo.ts';
 import { isUrl } from '../../git/repository/repo-url.ts';
-import { checkOutAside } from '../../git/repository/worktrees.ts';
+import { checkOutWorktree } from '../../git/repository/worktrees.ts';
 import type { RunKeeper } from '../worker-context.ts';
 
 /**
- * Shows what a run landed in a worktree of the user's repository, below HALO_HOME. Detached, so that the branch of the
- * run stays free for what may still land on it. Answers with its path; undefined: nothing landed. Safe to repeat.
- * Throws LAND_REFUSED, and GIT_FAILED.
+ * Checks out what a run landed as a worktree of the user's repository, below HALO_HOME. HEAD is detached, so that the run's
+ * branch can still move. Returns the path; undefined if nothing landed. Safe to repeat. Throws LAND_REFUSED and GIT_FAILED.
  */
-export async function checkOutRun(
+export async function createRunWorktree(
   { home, store }: Pick<RunKeeper, 'home' | 'store'>,
   runId: string,
 ): Promise<string | undefined> {
@@ -24,6 +23,6 @@ export async function checkOutRun(
   }
   const { gitDir } = await inspectRepo(repo.source);
   const path = join(await realpath(home), 'worktrees', runId);
-  await checkOutAside({ gitDir, commit: tip, path });
+  await checkOutWorktree({ gitDir, commit: tip, path });
   return path;
 }

@@ -1,25 +1,24 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { readBytesAt, type RepoFacts } from '../../git/repository/inspect-repo.ts';
+import { readBytesAt, type RepoInfo } from '../../git/repository/inspect-repo.ts';
 import { MAX_PRD_BYTES } from '../../prd/decode-prd.ts';
-import { markDone, type Progress } from '../../prd/progress/mark-done.ts';
+import { markDone, type PrdProgress } from '../../prd/progress/mark-done.ts';
 import { parsePrd } from '../../prd/parse-prd.ts';
 import { replaceFile } from './replace-file.ts';
 
 export interface MarkedCheckout {
-  facts: Pick<RepoFacts, 'root' | 'gitDir' | 'head'>;
+  facts: Pick<RepoInfo, 'root' | 'gitDir' | 'head'>;
   /** The commit that lands. */
   tip: string;
-  /** Of the PRD, from the top of the checkout. */
+  /** The path of the PRD, relative to the top of the checkout. */
   path: string;
 }
 
 /**
- * Lands commits in which stories have marked themselves in the PRD, although halo has marked them in the checkout's own
- * file, too: git would not write over that. Where the file is nothing but the commit's with such marks, they are taken
- * out meanwhile and put back into what has landed; any other file is left to git, which refuses.
+ * Runs `land` for commits that change the PRD, although the checkout's PRD has marks of halo, which git would refuse to
+ * overwrite. If the file differs from its commit only in such marks, removes them during `land` and adds them to the result.
  */
-export async function setMarksAside<T>({ facts, tip, path }: MarkedCheckout, land: () => Promise<T>): Promise<T> {
+export async function withoutPrdMarks<T>({ facts, tip, path }: MarkedCheckout, land: () => Promise<T>): Promise<T> {
   const { root, gitDir, head } = facts;
   const file = join(root, path);
   const [before, after] = await Promise.all(
@@ -38,16 +37,16 @@ export async function setMarksAside<T>({ facts, tip, path }: MarkedCheckout, lan
   } finally {
     const back = (bytes: Uint8Array) =>
       landed ? remark(bytes, path, progress) : before.equals(bytes) ? now : undefined;
-    // Whatever becomes of the marks, it says nothing about the landing.
+    // A failure to restore the marks does not affect the landing.
     await replaceFile(file, back).catch(() => undefined);
   }
 }
 
-/** The marks by which alone the second file differs from the first; undefined when there are none, or more differs. */
-function progressBetween(before: Buffer, now: Buffer, path: string): Progress | undefined {
+/** The marks that are the only difference between two files; undefined if there are none or more differs. */
+function progressBetween(before: Buffer, now: Buffer, path: string): PrdProgress | undefined {
   try {
     const { stories } = parsePrd(now, path);
-    const progress: Progress = {
+    const progress: PrdProgress = {
       landed: stories.filter(({ status }) => status === 'done'),
       before: parsePrd(before, path).stories.filter(({ status }) => status === 'done'),
       begun: stories.filter(({ status }) => status === 'in_progress').map(({ id }) => id),
@@ -59,8 +58,8 @@ function progressBetween(before: Buffer, now: Buffer, path: string): Progress | 
   }
 }
 
-/** What has landed may be no PRD any more, if a person let it through. */
-function remark(bytes: Uint8Array, path: string, progress: Progress): Uint8Array | undefined {
+/** Adds marks to a landed file; undefined if it is no longer a valid PRD. */
+function remark(bytes: Uint8Array, path: string, progress: PrdProgress): Uint8Array | undefined {
   try {
     return markDone(bytes, path, progress).bytes;
   } catch {

@@ -5,13 +5,13 @@ import { readRun } from './read-run.ts';
 import type { RunKeeper } from '../worker-context.ts';
 
 /**
- * After a person's word: queues what comes next, or ends the run when nothing does. Repeating it is harmless: it mends a
- * lost job, too. Answers with what the run does now.
+ * Continues a run after a command: queues the next jobs, or ends the run if nothing is left. Safe to repeat; it also
+ * replaces a lost job. Returns what the run does now.
  */
-export async function goOn(
+export async function continueRun(
   keeper: RunKeeper,
   { runId, openQueue }: { runId: string; openQueue: () => Promise<Pick<StoryQueue, 'enqueue'>> },
-): Promise<'queued' | 'rests' | 'ended'> {
+): Promise<'queued' | 'idle' | 'ended'> {
   const state = await keeper.store.readState(runId);
   if (state.status === 'ended') return 'ended';
   if (planEnd(state) !== undefined) {
@@ -19,7 +19,7 @@ export async function goOn(
     return 'ended';
   }
   const jobs = nextJobs(state);
-  if (jobs.length === 0) return 'rests';
+  if (jobs.length === 0) return 'idle';
   const queue = await openQueue();
   for (const job of jobs) await queue.enqueue(job);
   return 'queued';

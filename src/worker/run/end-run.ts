@@ -1,23 +1,24 @@
 import { HaloError, toHaloError } from '../../core/failure/errors.ts';
 import { planNext, type RunEnd } from '../../core/run/plan.ts';
-import type { RunState } from '../../core/run-state.ts';
-import { checkOutRun } from '../repository/run-worktree.ts';
-import { describeCheckout } from '../describe-checkout.ts';
+import type { RunState } from '../../core/run/state.ts';
+import { inspectRepo, listChanges } from '../../git/repository/inspect-repo.ts';
+import { createRunWorktree } from '../repository/run-worktree.ts';
 import { landRun } from './land-run.ts';
-import { settleLanded } from '../recover-landed.ts';
+import { recoverLandedAtEnd } from './recover-landed.ts';
 import type { Run } from './read-run.ts';
 import type { RunKeeper } from '../worker-context.ts';
-import { writeBackProgress } from './mark-prd-progress.ts';
+import { markPrdProgress } from './mark-prd-progress.ts';
+import { defined } from '../../lib/guards.ts';
 
-/** The end that the journal comes to; undefined while there is something left to do. */
+/** The end of a run, from its state; undefined while there is something left to do. */
 export function planEnd(state: RunState): RunEnd | undefined {
   const plan = planNext(state);
   return plan.kind === 'end' ? plan : undefined;
 }
 
 /**
- * Writes the end of a run that `decide` sees, unless it has ended meanwhile or `decide`, asked again under the lock,
- * sees none any more. Lands it when the configuration says so, and bundles up what explains a failure.
+ * Records the end of a run that `decide` returns, unless the run has ended or `decide`, called again under the lock,
+ * returns none. Lands the run if `land.mode` is "ff", and writes the debug bundle after a failure.
  */
 export async function endRun(
   worker: RunKeeper,
@@ -27,15 +28,15 @@ export async function endRun(
   const state = await worker.store.readState(runId);
   const expected = state.status === 'ended' ? undefined : decide(state);
   if (expected === undefined) return;
-  await writeBackProgress(worker, { runId, config });
-  // The bundle first: whoever sees the end finds that of this failure or, after a success, none.
-  await refreshBundle(worker, { runId, config, end: expected });
+  await markPrdProgress(worker, { runId, config });
+  // The bundle comes first, so that it matches the recorded end.
+  await refreshDebugBundle(worker, { runId, config, end: expected });
   const aside =
-    expected.stopReason === 'SUCCESS' && config.land.mode === 'worktree' ? await showAside(worker, runId) : '';
+    expected.stopReason === 'SUCCESS' && config.land.mode === 'worktree' ? await checkOutResult(worker, runId) : '';
   const end = await worker.store.transact(runId, async (now) => {
     const end = now.status === 'ended' ? undefined : decide(now);
     if (end === undefined) return { entries: [], result: undefined };
-    const landed = await settleLanded(worker, now, config);
+    const landed = await recoverLandedAtEnd(worker, now, config);
     const { stopReason } = end;
     const detail = stopReason === 'SUCCESS' ? `${end.detail}${aside}` : end.detail;
     return { entries: [...landed, { type: 'run.ended', stopReason, detail }], result: end };
@@ -45,17 +46,17 @@ export async function endRun(
     await landRun(worker.store, worker.home, runId);
   } catch (error) {
     if (!(error instanceof HaloError)) throw error;
-    worker.log.warn({ runId, reason: error.message }, 'the run could not be taken over; its branch is there');
+    worker.log.warn({ runId, reason: error.message }, 'fast-forward failed, run branch kept');
   }
 }
 
-/** Says where the result is checked out, or why it is not. Never throws: the branch of the run has it all. */
-async function showAside(worker: RunKeeper, runId: string): Promise<string> {
+/** Creates the run's worktree. Returns a clause that names its path, or why it failed. Never throws. */
+async function checkOutResult(worker: RunKeeper, runId: string): Promise<string> {
   try {
-    const path = await checkOutRun(worker, runId);
+    const path = await createRunWorktree(worker, runId);
     return path === undefined ? '' : `, checked out in ${path}`;
   } catch (error) {
-    worker.log.warn({ runId, err: error }, 'the run could not be checked out aside; its branch is there');
+    worker.log.warn({ runId, err: error }, 'worktree could not be created, run branch kept');
     return `, not checked out: ${toHaloError(error).message}`;
   }
 }
@@ -64,8 +65,8 @@ interface Ending extends Pick<Run, 'runId' | 'config'> {
   end: RunEnd;
 }
 
-/** Bundles up what explains an end that is no success; what explained an earlier one goes. Never throws. */
-export async function refreshBundle(worker: RunKeeper, { runId, config, end }: Ending): Promise<void> {
+/** Writes the debug bundle of a failed run, or removes the bundle of an earlier failure. Never throws. */
+export async function refreshDebugBundle(worker: RunKeeper, { runId, config, end }: Ending): Promise<void> {
   const { store, log } = worker;
   try {
     if (end.stopReason === 'SUCCESS') return await store.dropDebugBundle(runId);
@@ -76,12 +77,23 @@ export async function refreshBundle(worker: RunKeeper, { runId, config, end }: E
     await store.writeDebugBundle(runId, {
       end: { stopReason: end.stopReason, detail: end.detail },
       ...(place === undefined ? {} : { storyKey: place.storyKey, attempt: place.attempt }),
-      gitStatus: await describeCheckout(state.repo.source),
-      ...(diff === undefined ? {} : { gitDiff: diff }),
+      gitStatus: await gitStatusText(state.repo.source),
+      ...defined({ gitDiff: diff }),
       container: { image: config.image, limits: config.limits },
     });
   } catch (error) {
-    // The run's end is written already; a bundle that cannot be made must not undo it.
+    // A bundle that cannot be written must not prevent the end of the run.
     log.error({ runId, err: error }, 'the debug bundle could not be written');
+  }
+}
+
+/** The commit, the branch and the changed files of a checkout, as text for the debug bundle. Never throws. */
+export async function gitStatusText(source: string): Promise<string> {
+  try {
+    const { root, head, branch } = await inspectRepo(source);
+    const changes = await listChanges(root);
+    return [`HEAD ${head} (${branch ?? 'detached'})`, ...changes.tracked, ...changes.untracked].join('\n') + '\n';
+  } catch (error) {
+    return `unknown: ${error instanceof Error ? error.message : String(error)}\n`;
   }
 }

@@ -1,12 +1,12 @@
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { FleetLimits } from '../../config/config.ts';
+import type { FleetLimits } from '../../core/run/fleet-limit.ts';
 import { readConfigFile } from '../../config/load/config-file.ts';
 import { resolveConfig } from '../../config/resolve.ts';
 
 /**
- * The limits of a HALO_HOME as its config.toml has them now: all processes that share the folder go by the same ones,
- * whenever they started. Throws CONFIG_INVALID until a file that is wrong is mended.
+ * Reads the limits of a HALO_HOME from its config.toml and follows changes of the file, so that all processes that share
+ * the folder use the same limits. Throws CONFIG_INVALID while the file is invalid.
  */
 export function openLimits(home: string): () => Promise<FleetLimits> {
   const path = join(home, 'config.toml');

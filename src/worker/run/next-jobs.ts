@@ -1,12 +1,12 @@
 import { planNext } from '../../core/run/plan.ts';
-import type { RunState } from '../../core/run-state.ts';
-import type { Enqueue } from '../../queue/queue.ts';
+import type { RunState } from '../../core/run/state.ts';
+import type { EnqueueRequest } from '../../queue/queue.ts';
 
 /**
- * The jobs that take a run further, as its journal stands: one for each attempt that may be under way, or its end.
- * None while a person lets it rest. `now` is in ms since 1970.
+ * The next jobs of a run, from its state: one for each attempt that may run, or one that ends the run. None while it is
+ * paused. `now` is in ms since 1970.
  */
-export function nextJobs(state: RunState, now = Date.now()): Enqueue[] {
+export function nextJobs(state: RunState, now = Date.now()): EnqueueRequest[] {
   const { runId, stories } = state;
   const plan = planNext(state);
   if (plan.kind === 'end') return [{ runId, ordinal: stories.length, attempt: 1 }];

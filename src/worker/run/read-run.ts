@@ -1,11 +1,11 @@
-import { completeConfig } from '../../config/apply-defaults.ts';
+import { applyDefaults } from '../../config/apply-defaults.ts';
 import type { Config } from '../../config/config.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import type { JournalEvent } from '../../core/journal/events.ts';
 import type { Prd } from '../../core/prd/prd.ts';
 import type { WorkerContext } from '../worker-context.ts';
 
-/** What a run is made of: its configuration as it was submitted, and the PRD that was given last. */
+/** The inputs of a run: its submitted configuration and its latest PRD. */
 export interface Run {
   runId: string;
   prd: Prd;
@@ -16,27 +16,24 @@ export interface Run {
 export async function readRun(worker: Pick<WorkerContext, 'store'>, runId: string): Promise<Run> {
   const [events, record] = await Promise.all([worker.store.readJournal(runId), worker.store.readRecord(runId)]);
   const prd = lastPrd(events);
-  if (prd === undefined) throw new HaloError('RUN_UNREADABLE', `the journal of run ${runId} has no beginning`);
-  return { runId, prd, config: completeConfig(record.config) };
+  if (prd === undefined) throw new HaloError('RUN_UNREADABLE', `The journal of run ${runId} has no run.created event.`);
+  return { runId, prd, config: applyDefaults(record.config) };
 }
 
-/** The PRD that a run went by after these events. */
+/** The PRD of a run after these events. */
 export function lastPrd(events: readonly JournalEvent[]): Prd | undefined {
   return events.findLast((event) => event.type === 'run.created' || event.type === 'run.replanned')?.prd;
 }
 
-/** Whether the run.json of a run still has the settings that it was made with. */
+/** Whether a run.json still has the settings of its run. */
 export function hasSettings(config: unknown): boolean {
   return (config as { gates?: unknown } | null | undefined)?.gates !== undefined;
 }
 
-/**
- * Throws RUN_UNREADABLE for a run whose run.json has lost the settings that it was made with: no gate would prove what
- * is made. The journal does not hold them.
- */
-export function requireSettings(runId: string, config: unknown): void {
+/** Throws RUN_UNREADABLE if a run.json has lost the settings of its run: without them, no gate would run. */
+export function assertHasSettings(runId: string, config: unknown): void {
   if (hasSettings(config)) return;
   throw new HaloError('RUN_UNREADABLE', `The run.json of run ${runId} is damaged: the settings of the run are gone.`, {
-    hint: 'Put the file back from a backup, or run the PRD anew.',
+    hint: 'Restore the file from a backup, or run the PRD again.',
   });
 }

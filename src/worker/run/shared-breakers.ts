@@ -1,26 +1,42 @@
 import type { Config } from '../../config/config.ts';
-import { admit, afterFailure, CLOSED, type FailureSign } from '../../core/failure/breaker.ts';
+import { admitTrial, afterFailure, CLOSED_BREAKER, type FailureSign } from '../../core/failure/breaker.ts';
 import type { AttemptRef, FailureNote, JournalEntry } from '../../core/journal/events.ts';
-import { attemptName } from '../../core/fold-failure.ts';
-import type { RunState } from '../../core/run-state.ts';
+import { attemptName } from '../../core/journal/fold-failures.ts';
+import { isDue, type PlannedAttempt } from '../../core/run/plan.ts';
+import type { RunState } from '../../core/run/state.ts';
 import type { WorkerContext } from '../worker-context.ts';
 
-type Asked = AttemptRef & { state: RunState; config: Config };
+type BreakerQuery = AttemptRef & { state: RunState; config: Config };
+
+/** Whether a shared breaker blocks an attempt. If so, records in the journal until when. */
+export async function isBlockedByBreaker(
+  worker: Pick<WorkerContext, 'breakers' | 'now' | 'store'>,
+  { state, planned, config }: { state: RunState; planned: PlannedAttempt; config: Config },
+): Promise<boolean> {
+  const { story, attempt } = planned;
+  // A running attempt has passed the breakers; a waiting one asks when its time has come.
+  if (story.progress === 'in_progress' || !isDue(planned, worker.now())) return false;
+  // An approved story needs no agent.
+  if (story.approved !== undefined) return false;
+  const held = await findOpenBreaker(worker, { state, config, story: story.id, attempt });
+  if (held !== undefined) await worker.store.append(state.runId, [held]);
+  return held !== undefined;
+}
 
 /**
- * Asks the breakers that runs share before an attempt begins. Answers with what the journal says of an attempt that
- * has to wait; undefined: it may begin.
+ * Asks the shared breakers before an attempt starts. Returns the journal entry of an attempt that has to wait; undefined if
+ * it may start.
  */
-export async function askBreakers(
+async function findOpenBreaker(
   { breakers, now }: Pick<WorkerContext, 'breakers' | 'now'>,
-  { state, config, story, attempt }: Asked,
+  { state, config, story, attempt }: BreakerQuery,
 ): Promise<JournalEntry | undefined> {
   const who = storyName(state, story);
   const startedAt = state.ownedAt === undefined ? undefined : Date.parse(state.ownedAt);
   for (const key of keysOf(state, config)) {
     if ((await breakers.read(key)).status === 'closed') continue;
     const answer = await breakers.update(key, (before) => {
-      const asked = admit(before, { who, now: now(), policy: config.breaker, startedAt });
+      const asked = admitTrial(before, { who, now: now(), policy: config.breaker, startedAt });
       return { breaker: asked.admitted ? asked.breaker : before, result: asked };
     });
     if (answer.admitted) continue;
@@ -30,42 +46,42 @@ export async function askBreakers(
   return undefined;
 }
 
-/** Whose failures count: those of story, agent and gate say something of the repository, those of the provider of that. */
+/** The failure classes that count for a repository's breaker. */
 const OF_REPOSITORY: readonly FailureNote['class'][] = ['agent', 'story', 'gate', 'policy', 'environment'];
 
-/** Before any of these the model has answered. */
+/** The failure classes that imply that the model answered. */
 const ANSWERED: readonly FailureNote['class'][] = ['story', 'gate', 'policy'];
 
-/** Tells the shared breakers how an attempt ended; `failure` undefined: its story has landed, or waits for a person. */
-export async function tellBreakers(
+/** Reports the end of an attempt to the shared breakers. `failure` is undefined if its story landed or waits for approval. */
+export async function updateBreakers(
   worker: Pick<WorkerContext, 'breakers' | 'now'>,
-  { state, config, story, attempt, failure }: Asked & { failure: FailureNote | undefined },
+  { state, config, story, attempt, failure }: BreakerQuery & { failure: FailureNote | undefined },
 ): Promise<void> {
   const who = storyName(state, story);
   for (const key of keysOf(state, config)) {
     const ofProvider = key.startsWith(PROVIDER);
     const failed = failure !== undefined && (ofProvider ? isProviders(failure) : OF_REPOSITORY.includes(failure.class));
-    // That the model answered is all that is asked of a provider.
+    // A provider works if its model answered.
     const worked = failure === undefined || (ofProvider && ANSWERED.includes(failure.class));
     if (failed) {
-      // Of a repository's story only the last failure counts, so that one bad story does not keep the others out.
+      // Per story of a repository only the last failure counts, so that one bad story does not block the others.
       const by = ofProvider ? `${state.runId}/${attemptName(story, attempt)}` : who;
-      await tellFailure(worker, { key, who, sign: signOf(failure, by, ofProvider), config });
-    } else if (worked && (await worker.breakers.read(key)) !== CLOSED) await worker.breakers.reset(key);
+      await recordFailure(worker, { key, who, sign: signOf(failure, by, ofProvider), config });
+    } else if (worked && (await worker.breakers.read(key)) !== CLOSED_BREAKER) await worker.breakers.reset(key);
   }
 }
 
-function isProviders({ class: whose }: FailureNote): boolean {
-  return whose === 'provider';
+function isProviders({ class: failureClass }: FailureNote): boolean {
+  return failureClass === 'provider';
 }
 
-/** An unreachable provider changes no file, but that is not what is wrong with it. */
+/** For a provider, unchanged files are no sign of a repeated failure. */
 function signOf({ sign: { error, changed, denied, kind } }: FailureNote, by: string, ofProvider: boolean): FailureSign {
-  // How much an agent says differs from story to story.
+  // `output` is left out, because its size differs between stories.
   return { by, error, denied, kind, changed: ofProvider ? undefined : changed };
 }
 
-async function tellFailure(
+async function recordFailure(
   { breakers, now }: Pick<WorkerContext, 'breakers' | 'now'>,
   { key, who, sign, config }: { key: string; who: string; sign: FailureSign; config: Config },
 ): Promise<void> {

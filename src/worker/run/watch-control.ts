@@ -1,19 +1,23 @@
 import { HaloError } from '../../core/failure/errors.ts';
-import type { RunState } from '../../core/run-state.ts';
-import type { Store } from '../../store/store.ts';
-import { refuseOvertaken, type Fenced } from '../fence.ts';
+import type { RunState } from '../../core/run/state.ts';
+import type { JournalStore } from '../../store/journal-store.ts';
+import { assertCurrent, type FencedAttempt } from '../attempt/fence.ts';
 
 export interface ControlWatch {
-  /** Aborted with a RUN_ABORTED as soon as the journal says that the attempt shall not go on. */
+  /** Aborts with RUN_ABORTED when the journal says that the attempt must stop. */
   signal: AbortSignal;
   stop(): void;
 }
 
 /**
- * Watches the journal of the run while an attempt is under way, because who cancels or pauses it may be any process
- * that has the run directory. Needs no Redis. A journal that cannot be read stops nothing: landing asks it again.
+ * Watches the journal of a run while an attempt runs, because any process with access to the run directory may pause or
+ * cancel it. Needs no Redis. An unreadable journal stops nothing; landing checks it again.
  */
-export function watchControl(store: Pick<Store, 'followState'>, runId: string, attempt: Fenced): ControlWatch {
+export function watchControl(
+  store: Pick<JournalStore, 'followState'>,
+  runId: string,
+  attempt: FencedAttempt,
+): ControlWatch {
   const stop = new AbortController();
   const control = new AbortController();
   const follow = async () => {
@@ -26,9 +30,9 @@ export function watchControl(store: Pick<Store, 'followState'>, runId: string, a
   return { signal: control.signal, stop: () => stop.abort() };
 }
 
-function reasonToStop(state: RunState, attempt: Fenced): HaloError | undefined {
+function reasonToStop(state: RunState, attempt: FencedAttempt): HaloError | undefined {
   try {
-    refuseOvertaken(state, attempt);
+    assertCurrent(state, attempt);
   } catch (error) {
     if (error instanceof HaloError) return error;
     throw error;

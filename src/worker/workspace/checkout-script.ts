@@ -1,11 +1,11 @@
 import { VIEW, WORKSPACE } from './sandbox-paths.ts';
 
-/** What a workspace is to hold. */
+/** The commit to check out into a workspace. */
 export interface Checkout {
   commit: string;
-  /** The host's repository that has it. */
+  /** The repository on the host that has it. */
   gitDir: string;
-  /** Where a sandbox finds it, when repositories are mounted. */
+  /** The mounted repositories in which a sandbox finds it. */
   sources: readonly string[];
 }
 
@@ -22,7 +22,7 @@ export function checkoutScript(commit: string, sources: readonly string[]): stri
   ].join('\n');
 }
 
-/** The same where nothing can be mounted: stdin is a pack of the commit without its history. */
+/** The same for sandboxes without mounts: stdin is a pack of the commit without its history. */
 export function checkoutFromPack(commit: string): string {
   return [
     'set -e',
@@ -33,7 +33,7 @@ export function checkoutFromPack(commit: string): string {
   ].join('\n');
 }
 
-/** Makes a repository with `commit` and no files, borrowed from `sources` or, without them, from a pack on stdin. */
+/** Creates a repository with `commit` and no files. Objects come from `sources` or, without them, from a pack on stdin. */
 export function repositoryScript(dir: string, commit: string, sources: readonly string[] | undefined): string {
   return [
     `mkdir ${dir}`,

@@ -1,30 +1,30 @@
 import { createHash } from 'node:crypto';
 import { finished } from 'node:stream/promises';
 import { Writable } from 'node:stream';
-import { gatherBytes } from '../../lib/gather-bytes.ts';
+import { createByteBuffer } from '../../lib/streams.ts';
 
 const TAIL_BYTES = 4_096;
 
-/** What a log keeps of the beginning and of the end; what is between them is only counted. */
+/** How much a log keeps of the beginning and of the end; the bytes between them are only counted. */
 export const HEAD_BYTES = 8 * 1024 * 1024;
-export const END_BYTES = 1024 * 1024;
+export const TAIL_LOG_BYTES = 1024 * 1024;
 
 /**
- * Joins both output streams of a command in one log, in the order of arrival, and remembers the end of it. A log that
- * would become very long keeps its head and its tail, and says how much is missing between them.
+ * Joins both output streams of a command in one log, in the order of arrival, and keeps its tail. A very long log keeps
+ * its head and tail, and a line between them says how many bytes are missing.
  */
-export function openStepLog(log: Writable): {
+export function openCommandLog(log: Writable): {
   stdout: Writable;
   stderr: Writable;
   tail(): string;
-  /** sha256 of all of it, once it is closed. */
+  /** The sha256 of the whole output; call it after `close`. */
   digest(): string;
   close(): Promise<void>;
 } {
   const hash = createHash('sha256');
   const end = keepEnd();
   let headBytes = 0;
-  // Who writes hears of a full disk, and so does who closes.
+  // Writes and `close` reject on a full disk; this avoids an uncaught event.
   log.on('error', () => undefined);
   const join = () =>
     new Writable({
@@ -51,9 +51,9 @@ export function openStepLog(log: Writable): {
   };
 }
 
-/** Remembers the last bytes of a stream, and how many of them came after the head. */
+/** Keeps the last bytes of a stream and counts those after the head. */
 function keepEnd() {
-  const kept = gatherBytes();
+  const kept = createByteBuffer();
   let afterHead = 0;
   const last = (bytes: number) => {
     const all = kept.take();
@@ -65,10 +65,10 @@ function keepEnd() {
     add(chunk: Buffer, behindHead: number): void {
       kept.add(chunk);
       afterHead += behindHead;
-      if (kept.length() >= 2 * END_BYTES) kept.add(kept.take().subarray(-END_BYTES));
+      if (kept.length() >= 2 * TAIL_LOG_BYTES) kept.add(kept.take().subarray(-TAIL_LOG_BYTES));
     },
     close(): { missing: number; rest: Buffer } {
-      const rest = last(Math.min(afterHead, END_BYTES));
+      const rest = last(Math.min(afterHead, TAIL_LOG_BYTES));
       return { missing: afterHead - rest.length, rest };
     },
   };

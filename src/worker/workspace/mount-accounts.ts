@@ -1,14 +1,13 @@
 import { chmod, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Mount, SandboxEngine } from '../../sandbox/sandbox.ts';
-import { AGENT_HOME } from './sandbox-paths.ts';
+import { AGENT_HOME, type Mount, type SandboxEngine } from '../../sandbox/sandbox.ts';
 
-/** What the user of every sandbox is called. */
+/** The user name in every sandbox. */
 const NAME = 'agent';
 
 /**
- * Files in `dir` that take the place of an image's /etc/passwd and /etc/group, with an entry for the user of a sandbox:
- * programs such as ssh, initdb and whoami refuse a user that has none. Answers with their mounts.
+ * Writes an image's /etc/passwd and /etc/group, plus an entry for the sandbox's user, into `dir` and returns their mounts.
+ * Programs such as ssh, initdb and whoami refuse a user without an entry.
  */
 export async function mountAccounts(
   engine: Pick<SandboxEngine, 'accounts'>,

@@ -1,12 +1,14 @@
-/** Where things are inside a sandbox. */
+/** The checked-out repository, inside a sandbox. */
 export const WORKSPACE = '/workspace';
 export const GATEWAY_DIR = '/run/halo';
 export const GATEWAY_SOCKET = `${GATEWAY_DIR}/gateway.sock`;
-/** What the commit that an attempt builds on reaches, and its candidate, side by side as on the host: alternates are relative. */
+/**
+ * The repository with the attempt's base commit, and the candidate repository. They are next to each other, as on the
+ * host, because their alternates are relative paths.
+ */
 export const VIEW = '/halo/repo/base.git';
 export const CANDIDATE = '/halo/repo/candidate.git';
-export const AGENT_HOME = '/home/agent';
 
-/** Ports on the loopback interface of a sandbox, forwarded to its gateway. */
+/** Ports on the loopback interface of a sandbox that are forwarded to its gateway. */
 export const MODEL_PORT = 4000;
 export const EGRESS_PORT = 4080;

@@ -7,11 +7,11 @@ const COUNT = 40_000;
 const taken = new Set<number>();
 
 /**
- * A user id for an attempt that no other attempt has now: quotas of the kernel (processes, watches, keys) count by
- * user across containers. The attempt's own id says where to start, so that workers that cannot see each other do not
- * start at the same one; `inUse` are the ids of sandboxes that the engine has. Give it back when the attempt closes.
+ * Allocates a user id that no other attempt uses, because kernel quotas (processes, watches, keys) count per user across
+ * containers. The search starts at a hash of the attempt's id, so that workers on different hosts rarely collide. `inUse`:
+ * the ids of existing sandboxes. The caller releases the id when the attempt closes.
  */
-export function takeUser(attemptId: string, inUse: ReadonlySet<number>): { user: number; release: () => void } {
+export function allocateUserId(attemptId: string, inUse: ReadonlySet<number>): { user: number; release: () => void } {
   const start = createHash('sha256').update(attemptId).digest().readUInt32BE(0) % COUNT;
   for (let step = 0; step < COUNT; step++) {
     const user = FIRST + ((start + step) % COUNT);

@@ -1,13 +1,14 @@
-import { mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { JournalEvent } from '../../../src/core/journal/events.ts';
 import { openEngineProxy, type EngineProxy, type Misdeed } from '../../support/docker/engine-proxy.ts';
 import type { TestRepository } from '../../support/repository/repository.ts';
 import { checkInvariants } from '../../support/faults/check-invariants.ts';
-import { ALL, FULL, LEVEL } from '../level.ts';
+import { ALL, belowLevel, FULL, LEVEL } from '../../support/faults/level.ts';
 import { openWorld, stopWorker, tidyUp, type World } from '../../support/faults/world.ts';
+import { skipFor } from '../../support/skip.ts';
+import { tempDir } from '../../support/temp-dir.ts';
 
 const ENGINE = '/var/run/docker.sock';
 const PATIENT = ['retry.infrastructure.retries=50', 'retry.infrastructure.backoff="200ms"', 'retry.max_backoff="1s"'];
@@ -15,11 +16,10 @@ const PATIENT = ['retry.infrastructure.retries=50', 'retry.infrastructure.backof
 let world: World;
 let dir: string;
 beforeEach(() => {
-  dir = mkdtempSync(join(tmpdir(), 'halo-way-'));
+  dir = tempDir('halo-way');
 });
 afterEach(async () => {
   await world.close();
-  rmSync(dir, { recursive: true, force: true });
 });
 
 const ofType = <T extends JournalEvent['type']>(runId: string, type: T) =>
@@ -31,7 +31,7 @@ function expectPatience(runId: string): void {
   for (const { attempt } of ofType(runId, 'story.ended')) expect(attempt).toBe(1);
 }
 
-describe.skipIf(LEVEL < FULL)('hazard 12: the engine answers slowly, with errors, half or not at all', () => {
+describe('hazard 12: the engine answers slowly, with errors, half or not at all', skipFor(belowLevel(FULL)), () => {
   let proxy: EngineProxy;
   let repository: TestRepository;
   beforeEach(async () => {
@@ -100,7 +100,7 @@ describe.skipIf(LEVEL < FULL)('hazard 12: the engine answers slowly, with errors
   });
 });
 
-describe.skipIf(LEVEL < FULL)('hazard 11: the engine is away while stories wait', () => {
+describe('hazard 11: the engine is away while stories wait', skipFor(belowLevel(FULL)), () => {
   /** With the settings that halo comes with, in all its length. */
   const [awayMs, settings] = LEVEL < ALL ? [5_000, PATIENT] : [60_000, []];
 

@@ -3,12 +3,13 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import Docker from 'dockerode';
-import { openClient } from '../../../src/sandbox/docker/docker-client.ts';
+import { openDockerClient } from '../../../src/sandbox/docker/docker-client.ts';
 import { startRedisContainer } from '../../../src/sandbox/docker/redis-container.ts';
 import { openEngine, type TestEngine } from '../../support/docker/engine.ts';
 import { checkInvariants } from '../../support/faults/check-invariants.ts';
-import { FULL, LEVEL } from '../level.ts';
+import { belowLevel, FULL } from '../../support/faults/level.ts';
 import { openWorld, stopWorker, tidyUp, type World } from '../../support/faults/world.ts';
+import { skipFor } from '../../support/skip.ts';
 
 let world: World | undefined;
 let engine: TestEngine | undefined;
@@ -18,26 +19,30 @@ afterEach(async () => {
   world = engine = undefined;
 });
 
-it('hazard 34: an image is missing: its run ends and says so, another one lands', { timeout: 120_000 }, async () => {
-  world = openWorld();
-  const [poor, rich] = [world.addRepository(), world.addRepository()];
-  const worker = world.startWorker();
-  const missing = await world.submit(poor, [{ id: 'A' }], ['image="no-such-image:1"']);
-  const other = await world.submit(rich, [{ id: 'B' }]);
-  await world.untilEnded(missing);
-  await world.untilEnded(other);
-  expect(world.journal(missing).at(-1)).toMatchObject({
-    detail: expect.stringContaining('the image "no-such-image:1" is not on this machine') as string,
-  });
-  await stopWorker(worker);
-  await tidyUp(world);
-  await checkInvariants(world, [
-    { runId: missing, repository: poor, main: 'unchanged', landed: [], stopReason: 'MISSING_DEPENDENCY' },
-    { runId: other, repository: rich, main: 'unchanged', landed: ['B'] },
-  ]);
-});
+it(
+  'hazard 34: a run whose image is missing ends with a clear error, and another one lands',
+  { timeout: 120_000 },
+  async () => {
+    world = openWorld();
+    const [poor, rich] = [world.addRepository(), world.addRepository()];
+    const worker = world.startWorker();
+    const missing = await world.submit(poor, [{ id: 'A' }], ['image="no-such-image:1"']);
+    const other = await world.submit(rich, [{ id: 'B' }]);
+    await world.untilEnded(missing);
+    await world.untilEnded(other);
+    expect(world.journal(missing).at(-1)).toMatchObject({
+      detail: expect.stringContaining('The image "no-such-image:1" is not on this machine') as string,
+    });
+    await stopWorker(worker);
+    await tidyUp(world);
+    await checkInvariants(world, [
+      { runId: missing, repository: poor, main: 'unchanged', landed: [], stopReason: 'MISSING_DEPENDENCY' },
+      { runId: other, repository: rich, main: 'unchanged', landed: ['B'] },
+    ]);
+  },
+);
 
-describe.skipIf(LEVEL < FULL)('hazard 34: the one image that halo downloads, that of Redis', () => {
+describe('hazard 34: the one image that halo downloads, that of Redis', skipFor(belowLevel(FULL)), () => {
   it.for([
     ['has too many requests', 429],
     ['fails', 500],
@@ -55,9 +60,10 @@ describe.skipIf(LEVEL < FULL)('hazard 34: the one image that halo downloads, tha
       await once(registry, 'listening');
       const { port } = registry.address() as AddressInfo;
       try {
-        engine = await openEngine({ bare: true, mirror: `http://127.0.0.1:${port}` });
-        if (engine === undefined) return skip('no second engine can be started here');
-        const docker = openClient(new Docker({ socketPath: engine.socket, timeout: 5_000 }));
+        const opened = await openEngine({ bare: true, mirror: `http://127.0.0.1:${port}` });
+        if ('missing' in opened) return skip(opened.missing);
+        engine = opened;
+        const docker = openDockerClient(new Docker({ socketPath: engine.socket, timeout: 5_000 }));
         await expect(startRedisContainer({ folders: [], args: [] }, docker)).rejects.toMatchObject({
           code: 'REDIS_UNAVAILABLE',
           message: expect.stringContaining('There is no Redis, and none could be started in a container') as string,
@@ -72,10 +78,11 @@ describe.skipIf(LEVEL < FULL)('hazard 34: the one image that halo downloads, tha
   );
 });
 
-describe.skipIf(LEVEL < FULL)('hazard 35: the engine has no networks left', () => {
-  it('none is needed: stories land, and none was made', { timeout: 200_000 }, async ({ skip }) => {
-    engine = await openEngine();
-    if (engine === undefined) return skip('no second engine can be started here');
+describe('hazard 35: the engine has no networks left', skipFor(belowLevel(FULL)), () => {
+  it('stories land without one, and none is created', { timeout: 200_000 }, async ({ skip }) => {
+    const opened = await openEngine();
+    if ('missing' in opened) return skip(opened.missing);
+    engine = opened;
     const { docker } = engine;
     const taken = ['one', 'two'];
     for (const Name of taken) await docker.createNetwork({ Name });

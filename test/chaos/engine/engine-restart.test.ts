@@ -1,13 +1,14 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { JournalEvent } from '../../../src/core/journal/events.ts';
-import { sleep } from '../../../src/lib/sleep.ts';
+import { sleep } from '../../../src/lib/async.ts';
 import { openEngineProxy, type EngineProxy } from '../../support/docker/engine-proxy.ts';
 import { openEngine, type TestEngine } from '../../support/docker/engine.ts';
 import { OK, scripted } from '../../support/halo/halo.ts';
 import type { TestRepository } from '../../support/repository/repository.ts';
 import { checkInvariants } from '../../support/faults/check-invariants.ts';
-import { ALL, FULL, LEVEL } from '../level.ts';
+import { ALL, belowLevel, FULL, LEVEL } from '../../support/faults/level.ts';
 import { openWorld, stopWorker, tidyUp, type World } from '../../support/faults/world.ts';
+import { skipFor } from '../../support/skip.ts';
 
 const AGENT = `name=$(grep -oE 'Story [A-Z]' | head -n 1 | tr -d ' '); sleep 3; echo x > "$name"; ${OK}`;
 /** The wait is longer than an engine takes to come back. */
@@ -31,7 +32,7 @@ interface Restart {
   name: string;
   liveRestore?: boolean;
   signal: 'SIGKILL' | 'SIGTERM';
-  /** Whoever asks while it is away waits until it is back. */
+  /** Requests wait while the engine is unavailable. */
   kept?: boolean;
 }
 const RESTARTS: Restart[] = [
@@ -41,61 +42,68 @@ const RESTARTS: Restart[] = [
   { name: 'restarted by systemd, which keeps its socket open', signal: 'SIGTERM', kept: true },
 ];
 
-describe.skipIf(LEVEL < FULL).each(RESTARTS)('hazard 11: an engine that is $name', ({ liveRestore, signal, kept }) => {
-  let engine: TestEngine | undefined;
-  let proxy: EngineProxy | undefined;
-  let world: World;
-  let repository: TestRepository;
+describe.each(RESTARTS)(
+  'hazard 11: an engine that is $name',
+  skipFor(belowLevel(FULL)),
+  ({ liveRestore, signal, kept }) => {
+    let engine: TestEngine | undefined;
+    let missing = '';
+    let proxy: EngineProxy | undefined;
+    let world: World;
+    let repository: TestRepository;
 
-  beforeAll(async () => {
-    engine = await openEngine({ liveRestore });
-    if (engine !== undefined && kept === true) proxy = await openEngineProxy(engine.socket);
-    world = openWorld({ engine: proxy?.socket ?? engine?.socket });
-    repository = world.addRepository();
-  });
-  afterAll(async () => {
-    await world.close();
-    await proxy?.close();
-    await engine?.close();
-  });
+    beforeAll(async () => {
+      const opened = await openEngine({ liveRestore });
+      if ('missing' in opened) ({ missing } = opened);
+      else engine = opened;
+      if (engine !== undefined && kept === true) proxy = await openEngineProxy(engine.socket);
+      world = openWorld({ engine: proxy?.socket ?? engine?.socket });
+      repository = world.addRepository();
+    });
+    afterAll(async () => {
+      await world.close();
+      await proxy?.close();
+      await engine?.close();
+    });
 
-  it('costs one retry in each phase, and no attempt', { timeout: 300_000 }, async ({ skip }) => {
-    if (engine === undefined) return skip('no second engine can be started here');
-    const runId = await world.submit(
-      repository,
-      STORIES.map((id) => ({ id })),
-      SETTINGS,
-    );
-    const worker = world.startWorker();
-    const seen = (story: string, wanted: (event: JournalEvent) => boolean) =>
-      world.journal(runId).some((event) => 'story' in event && event.story === story && wanted(event));
-    for (const story of STORIES) {
-      await vi.waitUntil(() => seen(story, PLACES[story]!), { timeout: 100_000, interval: 20 });
-      await engine.stop(signal);
-      await engine.start();
-      await vi.waitUntil(() => seen(story, ({ type }) => type === 'story.disturbed'), {
-        timeout: 60_000,
-        interval: 50,
-      });
-    }
-    await world.untilEnded(runId);
-    await stopWorker(worker);
-    const told = world.journal(runId);
-    expect(told.flatMap((event) => (event.type === 'story.disturbed' ? [[event.story, event.class]] : []))).toEqual(
-      STORIES.map((story) => [story, 'infrastructure']),
-    );
-    expect(told.flatMap((event) => (event.type === 'story.ended' ? [[event.story, event.attempt]] : []))).toEqual(
-      STORIES.map((story) => [story, 1]),
-    );
-    await tidyUp(world);
-    await checkInvariants(world, [{ runId, repository, main: 'unchanged', landed: STORIES }]);
-  });
-});
+    it('costs one retry in each phase, and no attempt', { timeout: 300_000 }, async ({ skip }) => {
+      if (engine === undefined) return skip(missing);
+      const runId = await world.submit(
+        repository,
+        STORIES.map((id) => ({ id })),
+        SETTINGS,
+      );
+      const worker = world.startWorker();
+      const seen = (story: string, wanted: (event: JournalEvent) => boolean) =>
+        world.journal(runId).some((event) => 'story' in event && event.story === story && wanted(event));
+      for (const story of STORIES) {
+        await vi.waitUntil(() => seen(story, PLACES[story]!), { timeout: 100_000, interval: 20 });
+        await engine.stop(signal);
+        await engine.start();
+        await vi.waitUntil(() => seen(story, ({ type }) => type === 'story.disturbed'), {
+          timeout: 60_000,
+          interval: 50,
+        });
+      }
+      await world.untilEnded(runId);
+      await stopWorker(worker);
+      const told = world.journal(runId);
+      expect(told.flatMap((event) => (event.type === 'story.disturbed' ? [[event.story, event.class]] : []))).toEqual(
+        STORIES.map((story) => [story, 'infrastructure']),
+      );
+      expect(told.flatMap((event) => (event.type === 'story.ended' ? [[event.story, event.attempt]] : []))).toEqual(
+        STORIES.map((story) => [story, 1]),
+      );
+      await tidyUp(world);
+      await checkInvariants(world, [{ runId, repository, main: 'unchanged', landed: STORIES }]);
+    });
+  },
+);
 
-describe.skipIf(LEVEL < FULL)('hazard 48: an engine that is killed twice within ten seconds', () => {
+describe('hazard 48: an engine that is killed twice within ten seconds', skipFor(belowLevel(FULL)), () => {
   it('costs retries; no worker is taken for dead, and all stories land', { timeout: 300_000 }, async ({ skip }) => {
     const engine = await openEngine();
-    if (engine === undefined) return skip('no second engine can be started here');
+    if ('missing' in engine) return skip(engine.missing);
     const world = openWorld({ engine: engine.socket });
     try {
       const repositories = [world.addRepository(), world.addRepository()];

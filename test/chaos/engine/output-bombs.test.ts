@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { checkInvariants } from '../../support/faults/check-invariants.ts';
-import { ALL, FULL, LEVEL } from '../level.ts';
+import { ALL, belowLevel, FULL, LEVEL } from '../../support/faults/level.ts';
 import { peakOf } from '../../support/faults/memory-of.ts';
 import { NO_OP, openWorld, stopWorker, tidyUp } from '../../support/faults/world.ts';
+import { skipFor } from '../../support/skip.ts';
 
 /** In MiB. A program that writes each byte by itself is slow, however long it runs. */
 const GATE = { fast: 300, slow: 4 };
@@ -15,12 +16,12 @@ const BOMBS: [string, (size: typeof GATE) => string][] = [
   ['byte by byte', ({ slow }) => `head -c ${slow}M /dev/zero | tr '\\0' x | dd bs=1 status=none; echo`],
 ];
 
-describe.skipIf(LEVEL < FULL)('hazard 15: output without end', () => {
+describe('hazard 15: output without end', skipFor(belowLevel(FULL)), () => {
   it.for(BOMBS)('%s, of agent and gate: the worker’s memory stays flat', { timeout: 1_800_000 }, async ([, bomb]) => {
     await print(bomb, `${2 * AGENT.fast}m`, { stopReason: 'SUCCESS', landed: ['A'] });
   });
 
-  it('beyond the limit: the attempt is ended, and says so', { timeout: 300_000 }, async () => {
+  it('beyond the limit: the attempt ends with that reason', { timeout: 300_000 }, async () => {
     const detail = await print(BOMBS[0]![1], '20m', { stopReason: 'ENGINE_ERROR', landed: [] });
     expect(detail).toContain('(limits.output)');
   });

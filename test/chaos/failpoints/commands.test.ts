@@ -5,7 +5,7 @@ import { FAULTS, type Failpoint, type Fault } from '../../../src/core/failure/fa
 import { prdOf } from '../../support/halo/halo.ts';
 import type { TestRepository } from '../../support/repository/repository.ts';
 import { checkInvariants } from '../../support/faults/check-invariants.ts';
-import { FULL, LEVEL } from '../level.ts';
+import { FULL, LEVEL } from '../../support/faults/level.ts';
 import { COMMAND_POINTS } from '../../support/faults/points.ts';
 import { killWorker, openWorld, SETTINGS, stopWorker, tidyUp, type World } from '../../support/faults/world.ts';
 
@@ -49,7 +49,7 @@ async function survive(fault: Fault, { task }: TestContext): Promise<void> {
     task.meta.chaos = COMMAND_POINTS.map((at) => ({
       at,
       fault,
-      outcome: fault === 'delay' ? 'goes on' : 'say it again',
+      outcome: fault === 'delay' ? 'continues' : 'repeat safely',
     }));
   } finally {
     await world.close();

@@ -1,9 +1,10 @@
 import { describe, expect, it, vi, type TestContext } from 'vitest';
 import type { Failpoint, Fault } from '../../../src/core/failure/failpoint-names.ts';
 import { checkInvariants } from '../../support/faults/check-invariants.ts';
-import { FULL, LEVEL } from '../level.ts';
+import { belowLevel, FULL } from '../../support/faults/level.ts';
 import { WORKER_POINTS } from '../../support/faults/points.ts';
 import { killWorker, openWorld, stopWorker, tidyUp, type World } from '../../support/faults/world.ts';
+import { skipFor } from '../../support/skip.ts';
 
 vi.setConfig({ maxConcurrency: 4 });
 
@@ -19,7 +20,7 @@ const PATIENT = [
   'retry.infrastructure.backoff="10ms"',
 ];
 
-describe.skipIf(LEVEL < FULL).concurrent('hazard 1: faults at many borders of one run', () => {
+describe.concurrent('hazard 1: faults at many borders of one run', skipFor(belowLevel(FULL)), () => {
   it.for(RUNS)('a worker that hangs is killed, again and again: %s', { timeout: 1_200_000 }, (points, context) =>
     survive(points, 'hang', context, async (world) => {
       for (const at of points) {
@@ -69,4 +70,4 @@ async function survive(points: Failpoint[], fault: Fault, { task }: TestContext,
   }
 }
 
-const OUTCOMES: Record<Fault, string> = { kill: '', hang: 'taken over', throw: 'mended', delay: 'goes on' };
+const OUTCOMES: Record<Fault, string> = { kill: '', hang: 'taken over', throw: 'recovered', delay: 'continues' };

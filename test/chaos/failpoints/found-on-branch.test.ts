@@ -2,15 +2,16 @@ import { describe, expect, it, vi } from 'vitest';
 import type { Failpoint } from '../../../src/core/failure/failpoint-names.ts';
 import { checkInvariants } from '../../support/faults/check-invariants.ts';
 import { countContainers } from '../../support/faults/count-containers.ts';
-import { FULL, LEVEL } from '../level.ts';
+import { belowLevel, FULL } from '../../support/faults/level.ts';
 import { openWorld, stopWorker, tidyUp } from '../../support/faults/world.ts';
+import { skipFor } from '../../support/skip.ts';
 
 vi.setConfig({ maxConcurrency: 4 });
 
-/** After the branch of the run has moved, before the queue hears of it. */
+/** After the branch of the run has moved, before the queue is notified. */
 const points: Failpoint[] = ['ref.after', 'mirror.after', 'note.after', 'story.ended.before', 'job.done'];
 
-describe.skipIf(LEVEL < FULL).concurrent('hazard 5: a worker is killed between landing and saying so', () => {
+describe.concurrent('hazard 5: a worker is killed between landing and saying so', skipFor(belowLevel(FULL)), () => {
   it.for(points)('at %s: the next one starts no container', { timeout: 300_000 }, async (at) => {
     const world = openWorld();
     try {

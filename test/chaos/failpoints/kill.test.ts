@@ -1,6 +1,6 @@
 import { describe, it, vi } from 'vitest';
 import type { Failpoint } from '../../../src/core/failure/failpoint-names.ts';
-import { FULL, LEVEL } from '../level.ts';
+import { FULL, LEVEL } from '../../support/faults/level.ts';
 import { WORKER_POINTS } from '../../support/faults/points.ts';
 import { surviveKill } from './survive-kill.ts';
 

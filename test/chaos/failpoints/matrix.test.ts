@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { expect, it } from 'vitest';
 import { FAILPOINTS } from '../../../src/core/failure/failpoint-names.ts';
-import type { Phase } from '../../../src/core/phase.ts';
+import type { Phase } from '../../../src/core/journal/phase.ts';
 import { readSources } from '../../support/architecture.ts';
 import { readMatrix } from './matrix.ts';
 
@@ -12,7 +12,7 @@ const EVENTS = ['run.started', 'story.started', 'story.ended', 'run.ended', 'wor
 
 it('the table of failpoints is that of the sources', () => {
   const reached = readSources(resolve(root, 'src'))
-    .flatMap(({ text }) => [...text.matchAll(/await reach\(['`]([^'`]+)['`]\)/g)])
+    .flatMap(({ text }) => [...text.matchAll(/await (?:reach|failpoint)\(['`]([^'`]+)['`]\)/g)])
     .flatMap(([, name = '']) => {
       if (name.startsWith('${phase}')) return PHASES.map((phase) => name.replace('${phase}', phase));
       return name.startsWith('${at}') ? EVENTS.map((type) => name.replace('${at}', type)) : [name];

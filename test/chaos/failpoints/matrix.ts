@@ -5,7 +5,7 @@ const PAGE = new URL('../../../docs/reliability.md', import.meta.url);
 /** The rows of the matrix, between its head and the next empty line. */
 const ROWS = /(^\| failpoint .*\n\| ---.*\n)((?:\|.*\n)*)/m;
 
-/** Outcome by failpoint and fault; '' where nobody has tried, which a test refuses. */
+/** Outcome by failpoint and fault; '' for an untested one, which a test refuses. */
 export type Matrix = Map<string, Record<Fault, string>>;
 
 /** The matrix as docs/reliability.md has it. */

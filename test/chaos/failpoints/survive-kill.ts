@@ -30,7 +30,7 @@ export async function surviveKill(at: Failpoint, { task }: TestContext): Promise
     const second = world.startWorker();
     await world.untilEnded(runId);
     await stopWorker(second);
-    // Whoever comes next finds what is left to do.
+    // The next worker finds the remaining work.
     await tidyUp(world);
     await checkInvariants(world, [{ runId, repository, main: 'may follow', landed: ['A', 'B'] }]);
     task.meta.chaos = [{ at, fault: 'kill', outcome: describe(world.journal(runId)) }];
@@ -42,7 +42,7 @@ export async function surviveKill(at: Failpoint, { task }: TestContext): Promise
 function describe(events: JournalEvent[]): string {
   const ends = events.filter((event) => event.type === 'story.ended');
   if (ends.some(({ summary }) => summary === 'landed before the worker stopped')) return 'found on the branch';
-  if (events.some(({ type }) => type === 'retry.scheduled')) return 'tried again';
+  if (events.some(({ type }) => type === 'retry.scheduled')) return 'retried';
   const starts = events.filter(({ type }) => type === 'story.started').length;
-  return starts > ends.length ? 'done again' : 'goes on';
+  return starts > ends.length ? 'repeated' : 'continues';
 }

@@ -1,20 +1,22 @@
-import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync, existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
 import { pino } from 'pino';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { openLocal } from '../../../src/api/local.ts';
 import type { Operations } from '../../../src/api/operations.ts';
 import { ensureToken } from '../../../src/api/http/api-token.ts';
 import { readConfigFile } from '../../../src/config/load/config-file.ts';
 import { HaloError } from '../../../src/core/failure/errors.ts';
 import { readHomeId } from '../../../src/queue/redis/home-id.ts';
-import { openBreakers } from '../../../src/store/breaker-files.ts';
+import { openBreakerStore } from '../../../src/store/breaker-files.ts';
 import { startWorker } from '../../../src/worker/main.ts';
 import { OK, openHalo, prdOf, scripted } from '../../support/halo/halo.ts';
-import { makeRepository, type TestRepository } from '../../support/repository/repository.ts';
-import { FULL, LEVEL } from '../level.ts';
+import type { TestRepository } from '../../support/repository/repository.ts';
+import { FULL, LEVEL } from '../../support/faults/level.ts';
 import { DAMAGES, DURABLE_FILES } from './durable-files.ts';
+import { tempDir } from '../../support/temp-dir.ts';
+import { hostOf } from '../../support/halo/host.ts';
+import { newRepository } from '../../support/repository/new-repository.ts';
 
 const SETTINGS = scripted(`echo x > "$(date +%N)"; ${OK}`, ['true'], ['tests.baseline="always"']);
 
@@ -23,7 +25,6 @@ let whole: string;
 let repository: TestRepository;
 let landed: string;
 let held: string;
-const copies: string[] = [];
 
 const keyed = () => ({
   prd: prdOf([{ id: 'A' }]),
@@ -35,8 +36,8 @@ const keyed = () => ({
 });
 
 beforeAll(async () => {
-  repository = makeRepository();
-  whole = mkdtempSync(join(tmpdir(), 'halo-durable-'));
+  repository = newRepository();
+  whole = tempDir('halo-durable');
   const halo = await openHalo();
   writeFileSync(join(halo.home, 'config.toml'), '[fleet]\nmax = 4\n');
   landed = (await halo.operations.submit(keyed()))[0]!.runId;
@@ -45,7 +46,7 @@ beforeAll(async () => {
   await halo.untilEnd(held);
   await halo.run(repository.root, [{ id: 'C' }], scripted('exit 1'));
   await ensureToken(halo.home);
-  await openBreakers(halo.home).update('provider:x', (breaker) => ({
+  await openBreakerStore(halo.home).update('provider:x', (breaker) => ({
     breaker: { ...breaker, status: 'open', signs: [] },
     result: undefined,
   }));
@@ -54,11 +55,6 @@ beforeAll(async () => {
   cpSync(halo.home, whole, { recursive: true, verbatimSymlinks: true });
   await halo.close();
 }, 120_000);
-
-afterAll(() => {
-  for (const dir of [whole, ...copies]) rmSync(dir, { recursive: true, force: true });
-  repository.remove();
-});
 
 /** Relative to the home. */
 function allFiles(home: string): string[] {
@@ -69,8 +65,7 @@ function allFiles(home: string): string[] {
 }
 
 function copyOf(damage: (content: Buffer) => Buffer, isDamaged: (file: string) => boolean) {
-  const home = mkdtempSync(join(tmpdir(), 'halo-damaged-'));
-  copies.push(home);
+  const home = tempDir('halo-damaged');
   cpSync(whole, home, { recursive: true, verbatimSymlinks: true });
   const files = allFiles(home).filter((file) => existsSync(join(home, file)) && isDamaged(file));
   const damaged = files.filter((file) => statSync(join(home, file)).isFile());
@@ -79,7 +74,7 @@ function copyOf(damage: (content: Buffer) => Buffer, isDamaged: (file: string) =
     rmSync(join(home, file));
     writeFileSync(join(home, file), damage(content), { mode: 0o600 });
   }
-  const host = { home, redisUrl: undefined, apiUrl: undefined, apiToken: undefined };
+  const host = hostOf(home);
   return { home, host, damaged, operations: openLocal({ host }) };
 }
 
@@ -94,12 +89,12 @@ const ASK: Record<string, (home: string, operations: Operations) => Promise<unkn
   'repos/<repository>/held.git/**': (_home, operations) => operations.diff(held, 'B'),
 };
 
-const TOLD = DURABLE_FILES.filter(({ damaged }) => damaged === 'told');
+const TOLD = DURABLE_FILES.filter(({ damaged }) => damaged === 'reported');
 const SETTINGS_OF_HELD = /held\.git\/(?:HEAD|config|objects\/info\/alternates)$/;
 const cases = TOLD.flatMap(({ name, path }) => Object.keys(DAMAGES).map((kind) => ({ name, path, kind })));
 
 describe('hazard 50: a file of HALO_HOME is damaged', () => {
-  it('the table has all that a home holds, and nothing that is in none', () => {
+  it('the table lists exactly the files of a home', () => {
     const files = allFiles(whole);
     expect(files.filter((file) => !DURABLE_FILES.some(({ path }) => path.test(file)))).toEqual([]);
     const unused = DURABLE_FILES.filter(({ path }) => !files.some((file) => path.test(file)));
@@ -107,7 +102,7 @@ describe('hazard 50: a file of HALO_HOME is damaged', () => {
     expect(Object.keys(ASK)).toEqual(TOLD.map(({ name }) => name));
   });
 
-  it.each(cases)('$name, $kind: one sentence names it, and the rest goes on', async ({ name, path, kind }) => {
+  it.each(cases)('$name, $kind: one sentence names it, and everything else works', async ({ name, path, kind }) => {
     const others = (file: string) => /^runs\//.test(file) && !file.includes(landed);
     const { home, operations, damaged } = copyOf(
       DAMAGES[kind]!,
@@ -138,7 +133,7 @@ describe('hazard 50: a file of HALO_HOME is damaged', () => {
     'all that can be made again, %s: runs are shown as before, and new ones land',
     { timeout: 180_000 },
     async (_kind, damage) => {
-      const rebuilt = DURABLE_FILES.filter((each) => each.damaged !== 'told');
+      const rebuilt = DURABLE_FILES.filter((each) => each.damaged !== 'reported');
       const { host, operations } = copyOf(
         damage,
         (file) => SETTINGS_OF_HELD.test(file) || rebuilt.some(({ path }) => path.test(file)),
@@ -170,7 +165,7 @@ describe('hazard 50: a file of HALO_HOME is damaged', () => {
       ({ name, what, damaged, how }) => `| \`${name}\` | ${what} | ${damaged} | ${how} |\n`,
     );
     const text = readFileSync(page, 'utf8');
-    // With HALO_TEST_RECORD the page is written anew.
+    // With HALO_TEST_RECORD, this test rewrites the page.
     if (process.env.HALO_TEST_RECORD !== undefined)
       writeFileSync(
         page,

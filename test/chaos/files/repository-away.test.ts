@@ -1,7 +1,7 @@
 import { renameSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { namesIn } from '../../../src/worker/dead-folders.ts';
+import { readFolder } from '../../../src/lib/fs.ts';
 import { checkInvariants } from '../../support/faults/check-invariants.ts';
 import { openWorld, stopWorker, tidyUp, type World } from '../../support/faults/world.ts';
 
@@ -17,7 +17,7 @@ it(
   async () => {
     const repository = world.addRepository();
     const runId = await world.submit(repository, [{ id: 'A' }], ['retry.infrastructure.backoff="3s"']);
-    const [mirror = ''] = await namesIn(join(world.home.dir, 'repos'));
+    const [mirror = ''] = await readFolder(join(world.home.dir, 'repos'));
     const left = join(world.home.dir, 'repos', mirror, 'mirror.git/objects/pack/tmp_pack_x1y2z3');
     writeFileSync(left, 'PACK');
     utimesSync(left, 1, 1);
@@ -30,7 +30,7 @@ it(
     await stopWorker(worker);
     const faults = world.journal(runId).filter((event) => event.type === 'story.disturbed');
     expect(faults).toMatchObject([{ class: 'infrastructure', stopReason: 'NOT_A_GIT_REPO' }]);
-    expect(await namesIn(join(left, '..'))).not.toContain('tmp_pack_x1y2z3');
+    expect(await readFolder(join(left, '..'))).not.toContain('tmp_pack_x1y2z3');
     await tidyUp(world);
     await checkInvariants(world, [{ runId, repository, main: 'unchanged', landed: ['A'] }]);
   },

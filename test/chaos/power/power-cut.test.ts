@@ -1,13 +1,14 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Failpoint } from '../../../src/core/failure/failpoint-names.ts';
-import { sleep } from '../../../src/lib/sleep.ts';
+import { sleep } from '../../../src/lib/async.ts';
 import type { TestRepository } from '../../support/repository/repository.ts';
 import { checkInvariants } from '../../support/faults/check-invariants.ts';
-import { ALL, FULL, LEVEL } from '../level.ts';
+import { ALL, FULL, LEVEL } from '../../support/faults/level.ts';
 import { canCutPower } from './power-disk.ts';
 import { openPowerWorld, type PowerWorld } from './power-world.ts';
 import { openRandom } from '../../support/faults/random.ts';
 import { stopWorker, tidyUp } from '../../support/faults/world.ts';
+import { skipFor } from '../../support/skip.ts';
 
 /** Chained, because what the first cut left is what the second one finds. */
 const CHAINS: Failpoint[][] = [
@@ -18,7 +19,7 @@ const CHAINS: Failpoint[][] = [
 const CUTS = LEVEL >= ALL ? 30 : LEVEL >= FULL ? 10 : 3;
 const SEED = Number(process.env.HALO_CHAOS_SEED ?? Date.now() % 1_000_000);
 
-describe.skipIf(!canCutPower())('hazard 43: the power fails', () => {
+describe('hazard 43: the power fails', skipFor(!canCutPower() && 'needs root, loop devices and ext4'), () => {
   let power: PowerWorld;
 
   beforeEach(() => {
@@ -49,7 +50,7 @@ describe.skipIf(!canCutPower())('hazard 43: the power fails', () => {
         runs.push({ runId, repository, landed: ['A', 'B'] });
       }
       const worker = power.world.startWorker({}, { concurrency: 2 });
-      await worker.says('working on');
+      await worker.says('running up to');
       await sleep(1000 + random() * 6000);
       await power.cutPower();
     }

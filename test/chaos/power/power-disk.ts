@@ -9,7 +9,7 @@ export interface PowerDisk {
   dir: string;
   /** Writes through whatever was written so far. */
   settle(): void;
-  /** From this moment on nothing reaches the disk, not even its own journal; whoever uses it gets errors. */
+  /** From now on, no write reaches the disk, not even its own journal; all access fails. */
   cut(): void;
   /** What a machine does at its next start: the file system is checked and mounted. Kills what still uses it. */
   restart(): Promise<void>;
@@ -37,7 +37,7 @@ export function openPowerDisk(bytes = 512 * MiB): PowerDisk {
     settle: () => void execFileSync('sync', ['-f', dir]),
     cut: () => cutPower(dir),
     async restart() {
-      // What has reached the disk by now, and no more.
+      // Only what has already reached the disk.
       const old = image;
       image = `${image}+`;
       execFileSync('cp', ['--sparse=always', old, image]);

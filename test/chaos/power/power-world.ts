@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import type { Failpoint } from '../../../src/core/failure/failpoint-names.ts';
-import { sleep } from '../../../src/lib/sleep.ts';
+import { sleep } from '../../../src/lib/async.ts';
 import { prdOf } from '../../support/halo/halo.ts';
 import { makeRepository, type TestRepository } from '../../support/repository/repository.ts';
 import { openPowerDisk } from './power-disk.ts';
@@ -16,15 +16,15 @@ export interface PowerWorld {
   submit(repository: TestRepository, ids: string[], settings?: string[]): Promise<string>;
   /** Has a worker come as far as this place, and cuts the power there. */
   cutPowerAt(at: Failpoint): Promise<void>;
-  /** Cuts the power, and starts the machine again: no process and no container lives, what was told to people is known. */
+  /** Cuts the power, and starts the machine again: no process and no container lives, what was reported to users is known. */
   cutPower(): Promise<void>;
   /** The commits of which anybody could see at a cut that they had landed, by run. */
   told: ReadonlyMap<string, ReadonlySet<string>>;
   close(): Promise<void>;
 }
 
-/** For a worker to take a story over and come to a place in it. */
-const LONGEST_WAIT_MS = 180_000;
+/** For a worker to take a story over and reach a place in it. */
+const MAX_WAIT_MS = 180_000;
 
 export function openPowerWorld(): PowerWorld {
   const homes = openPowerDisk();
@@ -50,8 +50,8 @@ export function openPowerWorld(): PowerWorld {
       const late = new AbortController();
       await Promise.race([
         worker.says(`failpoint ${at}`),
-        sleep(LONGEST_WAIT_MS, late.signal).then(() => {
-          if (!late.signal.aborted) throw new Error(`no worker came to ${at}:\n${worker.stderr()}`);
+        sleep(MAX_WAIT_MS, late.signal).then(() => {
+          if (!late.signal.aborted) throw new Error(`no worker reached ${at}:\n${worker.stderr()}`);
         }),
       ]);
       late.abort();

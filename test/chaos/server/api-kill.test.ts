@@ -1,17 +1,18 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { openHttp } from '../../../src/api/http-client.ts';
+import { openHttp } from '../../../src/api/http/http-client.ts';
 import type { Operations } from '../../../src/api/operations.ts';
 import { toHaloError } from '../../../src/core/failure/errors.ts';
-import { sleep } from '../../../src/lib/sleep.ts';
+import { sleep } from '../../../src/lib/async.ts';
 import { OK, prdOf, remotelyScripted } from '../../support/halo/halo.ts';
 import type { HaloProcess } from '../../support/halo/halo-process.ts';
 import type { TestRepository } from '../../support/repository/repository.ts';
 import { checkInvariants, type Promised } from '../../support/faults/check-invariants.ts';
-import { ALL, FULL, LEVEL } from '../level.ts';
+import { ALL, belowLevel, FULL, LEVEL } from '../../support/faults/level.ts';
 import { openRandom } from '../../support/faults/random.ts';
 import { openWorld, stopWorker, tidyUp, type World } from '../../support/faults/world.ts';
+import { skipFor } from '../../support/skip.ts';
 
 const SEED = Number(process.env.HALO_CHAOS_SEED ?? Date.now() % 1_000_000);
 const ROUNDS = LEVEL < ALL ? 6 : 25;
@@ -31,9 +32,9 @@ interface Run {
   repository: TestRepository;
 }
 
-describe.skipIf(LEVEL < FULL)(
+describe(
   'hazard 42: what a server was asked for that is killed at any moment',
-  { timeout: 600_000 },
+  { ...skipFor(belowLevel(FULL)), timeout: 600_000 },
   () => {
     it(`took effect where it answered, and once or not at all where it did not (HALO_CHAOS_SEED=${SEED})`, async () => {
       const world = openWorld();
@@ -100,7 +101,7 @@ describe.skipIf(LEVEL < FULL)(
   },
 );
 
-/** Resolves when that many of the requests have come to an end. */
+/** Resolves when that many of the requests have ended. */
 function firstOf(requests: Promise<unknown>[], count: number): Promise<void> {
   let ended = 0;
   return new Promise((resolve) => {

@@ -1,12 +1,13 @@
 import { Redis } from 'ioredis';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { sleep } from '../../../src/lib/sleep.ts';
+import { sleep } from '../../../src/lib/async.ts';
 import { openRedisServer, type RedisServer } from '../../support/redis/redis-server.ts';
 import type { TestRepository } from '../../support/repository/repository.ts';
 import { openTcpProxy } from '../../support/redis/tcp-proxy.ts';
 import { checkInvariants } from '../../support/faults/check-invariants.ts';
-import { FULL, LEVEL } from '../level.ts';
+import { belowLevel, FULL } from '../../support/faults/level.ts';
 import { openWorld, SETTINGS, stopWorker, tidyUp, type World } from '../../support/faults/world.ts';
+import { skipFor } from '../../support/skip.ts';
 
 let world: World;
 let redis: RedisServer;
@@ -40,7 +41,7 @@ const untilStoryEnded = (runId: string) =>
   });
 const starts = (runId: string) => world.journal(runId).filter(({ type }) => type === 'story.started').length;
 
-describe.skipIf(LEVEL < FULL)('hazard 6: Redis is away when a story ends', { timeout: 300_000 }, () => {
+describe('hazard 6: Redis is away when a story ends', { ...skipFor(belowLevel(FULL)), timeout: 300_000 }, () => {
   it('for longer than a silent worker keeps its jobs: no story is done again', async () => {
     const runId = await world.submit(repository, STORIES);
     const worker = world.startWorker({ ...env, HALO_FAILPOINT: 'job.done@1:delay=4000' });
@@ -56,8 +57,8 @@ describe.skipIf(LEVEL < FULL)('hazard 6: Redis is away when a story ends', { tim
   });
 });
 
-describe.skipIf(LEVEL < FULL)('hazard 7: a worker whose way to Redis is cut', { timeout: 300_000 }, () => {
-  it('without a word, in the middle of a story: the run ends, and every story lands once', async () => {
+describe('hazard 7: a worker whose way to Redis is cut', { ...skipFor(belowLevel(FULL)), timeout: 300_000 }, () => {
+  it('silently, in the middle of a story: the run ends, and every story lands once', async () => {
     const proxy = await openTcpProxy(redis.socket);
     const runId = await world.submit(repository, STORIES);
     const near = { HALO_REDIS_URL: `redis://127.0.0.1:${proxy.port}` };
@@ -74,8 +75,8 @@ describe.skipIf(LEVEL < FULL)('hazard 7: a worker whose way to Redis is cut', { 
   });
 });
 
-describe.skipIf(LEVEL < FULL)('hazard 9: Redis is full', { timeout: 300_000 }, () => {
-  it('while a story runs: it ends, what is submitted is kept and says so, and all goes on when there is room', async () => {
+describe('hazard 9: Redis is full', { ...skipFor(belowLevel(FULL)), timeout: 300_000 }, () => {
+  it('while a story runs: it ends, new runs are kept with a message, and all continue when there is space', async () => {
     const client = new Redis({ path: redis.socket, maxRetriesPerRequest: null });
     // The second run takes the same file, as it was.
     const runId = await world.submit(repository, STORIES, ['prd.write_back=false']);
@@ -87,7 +88,7 @@ describe.skipIf(LEVEL < FULL)('hazard 9: Redis is full', { timeout: 300_000 }, (
     const words = ['submit', prd!, '--repo', repository.root, ...SETTINGS.flatMap((pair) => ['-c', pair])];
     const late = await world.home.halo(words, { cwd: world.home.dir, env });
     expect(late).toMatchObject({ code: 0, stdout: expect.stringMatching(/^\w+\n$/) as string });
-    expect(late.stderr).toMatch(/kept \w+ for .*not queued yet: The memory of Redis at .* is full/);
+    expect(late.stderr).toMatch(/saved \w+ for .*not queued yet: Redis at .* is out of memory/);
     await client.config('SET', 'maxmemory', '0');
     client.disconnect();
     const lateId = late.stdout.trim();

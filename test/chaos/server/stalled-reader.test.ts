@@ -6,9 +6,10 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { HaloProcess } from '../../support/halo/halo-process.ts';
 import type { TestRepository } from '../../support/repository/repository.ts';
 import { checkInvariants } from '../../support/faults/check-invariants.ts';
-import { FULL, LEVEL } from '../level.ts';
+import { belowLevel, FULL } from '../../support/faults/level.ts';
 import { peakOf } from '../../support/faults/memory-of.ts';
 import { NO_OP, openWorld, stopWorker, tidyUp, type World } from '../../support/faults/world.ts';
+import { skipFor } from '../../support/skip.ts';
 
 vi.setConfig({ testTimeout: 300_000 });
 
@@ -17,7 +18,7 @@ const TOKEN = 'a-token-of-this-test';
 const OUTPUT_MIB = 40;
 const NOISY = `agents.command.run=${JSON.stringify(`yes 0123456789 | head -c ${OUTPUT_MIB * 1024 * 1024}; ${NO_OP}`)}`;
 
-describe.skipIf(LEVEL < FULL)('hazard 16: readers of the log that do not read', () => {
+describe('hazard 16: readers of the log that do not read', skipFor(belowLevel(FULL)), () => {
   let world: World;
   let repository: TestRepository;
   let onTerminal: HaloProcess | undefined;
@@ -27,12 +28,12 @@ describe.skipIf(LEVEL < FULL)('hazard 16: readers of the log that do not read', 
     repository = world.addRepository();
   });
   afterEach(async () => {
-    // Stopped, it would not hear that it shall end.
+    // A stopped process would not receive the signal to end.
     onTerminal?.process.kill('SIGCONT');
     await world.close();
   });
 
-  it('hold up nobody, pile up nothing in the API server, and have missed nothing when they go on', async () => {
+  it('block no other client, accumulate nothing in the API server, and miss nothing when they continue', async () => {
     const server = world.home.start(['serve', '--listen', '127.0.0.1:0'], {
       cwd: '/',
       env: { HALO_TOKEN: TOKEN },

@@ -4,8 +4,9 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { JournalEvent } from '../../../src/core/journal/events.ts';
 import { OK, prdOf, scripted } from '../../support/halo/halo.ts';
 import { checkInvariants, landedBy } from '../../support/faults/check-invariants.ts';
-import { FULL, LEVEL } from '../level.ts';
+import { belowLevel, FULL } from '../../support/faults/level.ts';
 import { CANARY, openWorld, SETTINGS, stopWorker, tidyUp, type World } from '../../support/faults/world.ts';
+import { skipFor } from '../../support/skip.ts';
 
 let world: World;
 
@@ -21,12 +22,12 @@ const HELD = scripted(
 
 const isSuccess = (event: JournalEvent) => event.type === 'run.ended' && event.stopReason === 'SUCCESS';
 
-describe.skipIf(LEVEL < FULL)(
-  'hazard 42: a person’s yes to a story, when others have landed meanwhile',
-  { timeout: 400_000 },
+describe(
+  'hazard 42: an approval of a story after others have landed',
+  { ...skipFor(belowLevel(FULL)), timeout: 400_000 },
   () => {
     it.for(['gates.before', 'ref.after', 'story.ended.after'])(
-      'is carried out once by whoever comes next, when its worker is killed at %s',
+      'is executed once by the next worker when its worker is killed at %s',
       async (at) => {
         const repository = world.addRepository();
         const runId = await world.submit(repository, [{ id: 'A' }, { id: 'B' }], HELD);
@@ -75,7 +76,7 @@ describe.skipIf(LEVEL < FULL)(
   },
 );
 
-describe.skipIf(LEVEL < FULL)('hazard 42: a halo run that is killed', { timeout: 400_000 }, () => {
+describe('hazard 42: a halo run that is killed', { ...skipFor(belowLevel(FULL)), timeout: 400_000 }, () => {
   it.for(['enqueue.before', 'export.before', 'ref.before', 'run.ended.before'])(
     'at %s is finished by a worker',
     async (at) => {

@@ -4,8 +4,9 @@ import { Redis } from 'ioredis';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import type { TestRepository } from '../../support/repository/repository.ts';
 import { checkInvariants } from '../../support/faults/check-invariants.ts';
-import { FULL, LEVEL } from '../level.ts';
+import { belowLevel, FULL } from '../../support/faults/level.ts';
 import { openWorld, stopWorker, tidyUp, type World } from '../../support/faults/world.ts';
+import { skipFor } from '../../support/skip.ts';
 
 let world: World;
 let repository: TestRepository;
@@ -69,9 +70,9 @@ it(
   },
 );
 
-it.skipIf(LEVEL < FULL)(
-  'hazard 37: a story in which every worker dies fails and says so, and another repository goes on',
-  { timeout: 300_000 },
+it(
+  'hazard 37: a story that kills every worker fails with that reason, and another repository continues',
+  { ...skipFor(belowLevel(FULL)), timeout: 300_000 },
   async () => {
     const runId = await world.submit(repository, STORIES, ['retry.crashes=2', 'retry.infrastructure.retries=0']);
     for (let deaths = 0; deaths < 2; deaths += 1) {
@@ -94,13 +95,13 @@ it.skipIf(LEVEL < FULL)(
 );
 
 it(
-  'hazard 22: a run that is cancelled tells what landed without the journal knowing it',
+  'hazard 22: a cancelled run reports a commit that landed without a journal event',
   { timeout: 300_000 },
   async () => {
     const runId = await world.submit(repository, STORIES);
     await world.startWorker({ HALO_FAILPOINT: 'mirror.after:kill' }).ended;
     const { says } = await world.operations.cancel(runId, undefined);
-    expect(says).toContain(`what landed before is on halo/${runId}: A`);
+    expect(says).toContain(`landed stories are on halo/${runId}: A`);
     const { state } = await world.operations.get(runId);
     expect(state).toMatchObject({
       stopReason: 'USER_ABORT',

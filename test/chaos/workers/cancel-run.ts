@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { expect, vi } from 'vitest';
-import type { RunState } from '../../../src/core/run-state.ts';
+import type { RunState } from '../../../src/core/run/state.ts';
 import type { TestRepository } from '../../support/repository/repository.ts';
 import type { World } from '../../support/faults/world.ts';
 

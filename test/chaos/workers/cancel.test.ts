@@ -1,11 +1,12 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Failpoint } from '../../../src/core/failure/failpoint-names.ts';
-import type { RunState } from '../../../src/core/run-state.ts';
+import type { RunState } from '../../../src/core/run/state.ts';
 import { OK, scripted, type TestStory } from '../../support/halo/halo.ts';
 import { cancelRun, expectCancelled, percentile, type Cancelled } from './cancel-run.ts';
 import { checkInvariants } from '../../support/faults/check-invariants.ts';
-import { FULL, LEVEL } from '../level.ts';
+import { belowLevel, FULL, LEVEL } from '../../support/faults/level.ts';
 import { openWorld, stopWorker, tidyUp, type World } from '../../support/faults/world.ts';
+import { skipFor } from '../../support/skip.ts';
 
 /** What 95 of 100 cancels do not pass, from the word to the end of the last container. */
 const PROMISED_MS = 5000;
@@ -96,23 +97,27 @@ const POINTS: Failpoint[] = [
 const LEAN: Failpoint[] = ['import.before', 'objects.before'];
 
 describe('hazard 21: a run is cancelled in each phase', { timeout: 400_000 }, () => {
-  it.skipIf(LEVEL < FULL)('wherever it is held by a command or a wait: ended in time, and nothing lands', async () => {
-    const worker = world.startWorker({}, { concurrency: 4 });
-    const names = Object.keys(HOLDINGS);
-    await Promise.all(names.map((where) => hold(where, HOLDINGS[where]!)));
-    // All slots are taken.
-    const more = { settings: scripted(QUICK), isThere: () => true };
-    await hold('is queued', more);
-    await hold('is queued and paused', more);
-    await world.operations.pause(held.get('is queued and paused')!.runId, { now: false });
-    await world.operations.pause(held.get('is in setup')!.runId, { now: true });
-    cancelled = await Promise.all(
-      [...held.values()].map(({ runId, repository }) => cancelRun(world, runId, repository)),
-    );
-    await finish(worker);
-  });
+  it(
+    'wherever it is held by a command or a wait: ended in time, and nothing lands',
+    skipFor(belowLevel(FULL)),
+    async () => {
+      const worker = world.startWorker({}, { concurrency: 4 });
+      const names = Object.keys(HOLDINGS);
+      await Promise.all(names.map((where) => hold(where, HOLDINGS[where]!)));
+      // All slots are taken.
+      const more = { settings: scripted(QUICK), isThere: () => true };
+      await hold('is queued', more);
+      await hold('is queued and paused', more);
+      await world.operations.pause(held.get('is queued and paused')!.runId, { now: false });
+      await world.operations.pause(held.get('is in setup')!.runId, { now: true });
+      cancelled = await Promise.all(
+        [...held.values()].map(({ runId, repository }) => cancelRun(world, runId, repository)),
+      );
+      await finish(worker);
+    },
+  );
 
-  it('wherever the worker itself is slow: nothing lands after the word', async ({ annotate }) => {
+  it('wherever the worker itself is slow: nothing lands after the cancellation', async ({ annotate }) => {
     const points = LEVEL < FULL ? LEAN : POINTS;
     const settings = scripted(QUICK, ['true'], ['prd.write_back=true', 'land.mode="ff"']);
     // The first to come by is held, and none of the earlier runs comes as far.

@@ -3,10 +3,11 @@ import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
 import type { HaloProcess } from '../../support/halo/halo-process.ts';
 import { checkInvariants } from '../../support/faults/check-invariants.ts';
-import { FULL, LEVEL } from '../level.ts';
+import { belowLevel, FULL } from '../../support/faults/level.ts';
 import { NO_OP, openWorld, stopWorker, tidyUp, type World } from '../../support/faults/world.ts';
+import { skipFor } from '../../support/skip.ts';
 
-/** What becomes of the first worker in the middle of story A, and what makes it go on when it is too late. */
+/** What happens to the first worker in the middle of story A, and what makes it continue too late. */
 interface Overtaking {
   settings?: string[];
   env: Record<string, string>;
@@ -14,7 +15,7 @@ interface Overtaking {
   letGo?: (first: HaloProcess) => void;
 }
 
-describe.skipIf(LEVEL < FULL)('hazard 3: a worker is stopped for longer than its lock, and goes on', () => {
+describe('hazard 3: a worker is stopped for longer than its lock, and continues', skipFor(belowLevel(FULL)), () => {
   const letGo = (first: HaloProcess) => void first.process.kill('SIGCONT');
 
   it('between the gates and the landing', { timeout: 300_000 }, () =>
@@ -50,7 +51,7 @@ describe.skipIf(LEVEL < FULL)('hazard 3: a worker is stopped for longer than its
   );
 });
 
-describe.skipIf(LEVEL < FULL)('hazard 4: a worker that is too busy to renew its lock', () => {
+describe('hazard 4: a worker that is too busy to renew its lock', skipFor(belowLevel(FULL)), () => {
   it('is overtaken, writes nothing, and takes stories again afterwards', { timeout: 300_000 }, () =>
     overtake({
       // For longer than the other one needs.
@@ -88,7 +89,7 @@ async function overtake({ settings = [], env, holdUp, letGo }: Overtaking): Prom
       { runId: next, repository, main: 'unchanged', landed: ['C'] },
     ]);
   } finally {
-    // Stopped, it would not hear that it shall end.
+    // A stopped process would not receive the signal to end.
     first?.process.kill('SIGCONT');
     await world.close();
   }

@@ -1,15 +1,16 @@
 import { Redis } from 'ioredis';
 import { describe, expect, it } from 'vitest';
 import { checkInvariants, findLeftovers, type Promised } from '../../support/faults/check-invariants.ts';
-import { ALL, LEVEL } from '../level.ts';
+import { ALL, belowLevel } from '../../support/faults/level.ts';
 import { memoryOf, openFilesOf } from '../../support/faults/memory-of.ts';
 import { openWorld, stopWorker, tidyUp, type World } from '../../support/faults/world.ts';
+import { skipFor } from '../../support/skip.ts';
 
 const ROUNDS = Number(process.env.HALO_CHAOS_ROUNDS ?? 5);
 const REPOSITORIES = Number(process.env.HALO_CHAOS_REPOS ?? 20);
 const STORIES = ['A', 'B', 'C', 'D', 'E'].map((id) => ({ id }));
 
-describe.skipIf(LEVEL < ALL)('hazard 32: many runs over many repositories, again and again', () => {
+describe('hazard 32: many runs over many repositories, again and again', skipFor(belowLevel(ALL)), () => {
   it('one worker: memory, open files, keys of Redis and containers stay flat', { timeout: 7_200_000 }, async () => {
     const world = openWorld();
     try {

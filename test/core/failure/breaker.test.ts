@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import {
   addSign,
-  admit,
+  admitTrial,
   afterFailure,
   breakerName,
-  CLOSED,
+  CLOSED_BREAKER,
   errorSignature,
-  findTrip,
+  findTripReason,
   resetCommand,
   type Breaker,
   type BreakerPolicy,
@@ -36,23 +36,23 @@ describe('findTrip', () => {
     [{ error: 'boom' }, 5, 'the same failure 5 times in a row: boom'],
     [{ denied: true }, 2, 'permission was denied 2 times in a row'],
   ])('%j trips at %d, not before', (sign, threshold, reason) => {
-    expect(findTrip(signs(threshold - 1, sign), POLICY)).toBeUndefined();
-    expect(findTrip(signs(threshold, sign), POLICY)).toBe(reason);
+    expect(findTripReason(signs(threshold - 1, sign), POLICY)).toBeUndefined();
+    expect(findTripReason(signs(threshold, sign), POLICY)).toBe(reason);
   });
 
-  it('starts to count anew after a failure of another kind', () => {
+  it('counts from zero after a failure of another kind', () => {
     const idle = { by: 'x', error: 'x', changed: false, denied: false };
     const mixed = addSign(signs(2, { changed: false }), { ...idle, by: 'y', changed: true });
-    expect(findTrip(addSign(mixed, idle), POLICY)).toBeUndefined();
+    expect(findTripReason(addSign(mixed, idle), POLICY)).toBeUndefined();
   });
 
-  it('counts attempts of which nobody knows what they changed neither as idle nor as busy ones', () => {
-    expect(findTrip(signs(4, { changed: undefined }), POLICY)).toBeUndefined();
+  it('counts attempts with unknown changes neither as idle nor as busy', () => {
+    expect(findTripReason(signs(4, { changed: undefined }), POLICY)).toBeUndefined();
   });
 
   it('trips when the agent says 70 % less than in the attempt before', () => {
     const said = (before: number, last: number) =>
-      findTrip(
+      findTripReason(
         addSign(signs(1, { output: before }), { by: 'z', error: 'z', changed: true, denied: false, output: last }),
         POLICY,
       );
@@ -64,10 +64,10 @@ describe('findTrip', () => {
 
   it('does not add up failures of different classes', () => {
     const hang = signs(2, { changed: false, kind: 'environment' });
-    expect(findTrip(addSign(hang, { by: 'x', error: 'x', changed: false, denied: false, kind: 'agent' }), POLICY)).toBe(
-      undefined,
-    );
-    expect(findTrip(signs(3, { changed: false, kind: 'agent' }), POLICY)).toBeDefined();
+    expect(
+      findTripReason(addSign(hang, { by: 'x', error: 'x', changed: false, denied: false, kind: 'agent' }), POLICY),
+    ).toBe(undefined);
+    expect(findTripReason(signs(3, { changed: false, kind: 'agent' }), POLICY)).toBeDefined();
   });
 
   it('counts several failures of one only once', () => {
@@ -75,23 +75,23 @@ describe('findTrip', () => {
       (sum) => addSign(sum, { by: 'one', error: 'boom', changed: false, denied: true }),
       [],
     );
-    expect(findTrip(same, POLICY)).toBeUndefined();
+    expect(findTripReason(same, POLICY)).toBeUndefined();
   });
 
   it('looks at no threshold that is 0', () => {
     const off = { ...POLICY, noChange: 0, sameError: 0, permissionDenials: 0, outputDecline: 0 };
-    expect(findTrip(signs(50, { changed: false, error: 'boom', denied: true }), off)).toBeUndefined();
+    expect(findTripReason(signs(50, { changed: false, error: 'boom', denied: true }), off)).toBeUndefined();
   });
 });
 
 describe('a breaker', () => {
   const fail = (breaker: Breaker, by: string, now: number) =>
     afterFailure(breaker, { who: by, sign: { by, error: 'boom', changed: false, denied: false }, now, policy: POLICY });
-  const ask = (breaker: Breaker, who: string, now: number) => admit(breaker, { who, now, policy: POLICY });
-  const open = ['a', 'b', 'c'].reduce((breaker, by) => fail(breaker, by, 100), CLOSED);
+  const ask = (breaker: Breaker, who: string, now: number) => admitTrial(breaker, { who, now, policy: POLICY });
+  const open = ['a', 'b', 'c'].reduce((breaker, by) => fail(breaker, by, 100), CLOSED_BREAKER);
 
-  it('lets everybody through until it opens, and then nobody until its cooldown is over', () => {
-    expect(ask(fail(fail(CLOSED, 'a', 1), 'b', 2), 'c', 3)).toMatchObject({ admitted: true });
+  it('admits all attempts until it opens, and then none until its cooldown is over', () => {
+    expect(ask(fail(fail(CLOSED_BREAKER, 'a', 1), 'b', 2), 'c', 3)).toMatchObject({ admitted: true });
     expect(open).toMatchObject({ status: 'open', until: 1100, reason: '3 failures in a row changed no file' });
     expect(ask(open, 'd', 1099)).toEqual({ admitted: false, reason: open.reason, until: 1100 });
   });
@@ -99,7 +99,7 @@ describe('a breaker', () => {
   it('lets one try after that, while others wait', () => {
     const first = ask(open, 'd', 1100);
     expect(first).toMatchObject({ admitted: true, breaker: { status: 'half-open', trial: 'd' } });
-    const half = first.admitted ? first.breaker : CLOSED;
+    const half = first.admitted ? first.breaker : CLOSED_BREAKER;
     expect(ask(half, 'e', 1200)).toMatchObject({ admitted: false });
     expect(ask(half, 'd', 1200)).toEqual({ admitted: true, breaker: half });
     // The trial's worker may have died: another one tries in its place.
@@ -108,12 +108,14 @@ describe('a breaker', () => {
 
   it('lets what a person started since it opened be the trial at once, and only once', () => {
     const started = (breaker: Breaker, startedAt: number, now: number) =>
-      admit(breaker, { who: 'mine', now, policy: POLICY, startedAt });
+      admitTrial(breaker, { who: 'mine', now, policy: POLICY, startedAt });
     expect(started(open, 99, 200)).toMatchObject({ admitted: false });
     const trial = started(open, 150, 200);
     expect(trial).toMatchObject({ admitted: true, breaker: { status: 'half-open', trial: 'mine' } });
-    const half = trial.admitted ? trial.breaker : CLOSED;
-    expect(admit(half, { who: 'other', now: 250, policy: POLICY, startedAt: 240 })).toMatchObject({ admitted: false });
+    const half = trial.admitted ? trial.breaker : CLOSED_BREAKER;
+    expect(admitTrial(half, { who: 'other', now: 250, policy: POLICY, startedAt: 240 })).toMatchObject({
+      admitted: false,
+    });
     expect(started(fail(half, 'mine', 300), 150, 350)).toMatchObject({ admitted: false });
   });
 

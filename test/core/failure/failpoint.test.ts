@@ -16,17 +16,17 @@ it('reads failpoints with their faults, hits and delays', () => {
 it.each(['', 'ref.before', 'ref.before:explode', 'ref.before@0:kill', 'ref.before:kill=5', 'ref.before:kill,'])(
   'refuses %j and says how to write it',
   (text) => {
-    expect(() => parseFailpoints(text)).toThrow(/^HALO_FAILPOINT: ".*" is no fault$/);
+    expect(() => parseFailpoints(text)).toThrow(/^HALO_FAILPOINT: ".*" is not a fault\.$/);
   },
 );
 
-it('refuses a name that is none, with the list, or those of a phase that was named', () => {
-  expect(() => parseFailpoints('land.behind:kill')).toThrow('HALO_FAILPOINT: there is no failpoint land.behind');
+it('refuses an unknown name with the list of names, or with those of the given phase', () => {
+  expect(() => parseFailpoints('land.behind:kill')).toThrow('HALO_FAILPOINT: there is no failpoint land.behind.');
   expect(() => parseFailpoints('land:kill')).toThrow(
-    expect.objectContaining({ hint: expect.stringMatching(/^There are: submit.filled, .*word.after\.$/) as string }),
+    expect.objectContaining({ hint: expect.stringMatching(/^Use one of: submit.filled, .*word.after\.$/) as string }),
   );
   expect(() => parseFailpoints('gates:kill')).toThrow(
-    expect.objectContaining({ hint: 'There are: gates.before, gates.after.' }),
+    expect.objectContaining({ hint: 'Use one of: gates.before, gates.after.' }),
   );
-  expect(() => parseFailpoints('toString:kill')).toThrow('"toString:kill" is no fault');
+  expect(() => parseFailpoints('toString:kill')).toThrow('"toString:kill" is not a fault.');
 });

@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import {
   backoff,
-  classify,
+  classifyFailure,
   consumesAttempt,
   decideRetry,
+  retryName,
   FAILURE_CLASSES,
   type ClassPolicy,
   type FailureTally,
@@ -59,7 +60,7 @@ describe('classify', () => {
       { class: 'environment', rule: 'halt' },
     ],
   ] as const)('%j is %j', (facts, kind) => {
-    expect(classify(facts)).toMatchObject(kind);
+    expect(classifyFailure(facts)).toMatchObject(kind);
   });
 
   it('lets failures of agent, story and gate alone use up attempts', () => {
@@ -110,4 +111,9 @@ describe('backoff', () => {
     const mean = waits.reduce((sum, wait) => sum + wait, 0) / waits.length;
     expect(Math.abs(mean - 750)).toBeLessThan(50);
   });
+});
+
+it('a retry is counted as an attempt where it uses one up', () => {
+  expect(retryName({ class: 'gate', nth: 1, of: 2 })).toBe('attempt 2 of 3');
+  expect(retryName({ class: 'provider', nth: 1, of: 10 })).toBe('retry 1 of 10');
 });

@@ -15,6 +15,7 @@ it.each<[StopReason, FailureClass | undefined, FailureCause | undefined, string]
   ['INVALID_OUTPUT', 'agent', undefined, 'INVALID_OUTPUT'],
   ['ENGINE_ERROR', 'provider', 'key-refused', 'KEY_REFUSED'],
   ['ENGINE_ERROR', 'agent', undefined, 'AGENT_FAILED'],
+  ['ENGINE_ERROR', 'agent', 'agent-overflow', 'LIMIT_REACHED'],
   ['ENGINE_ERROR', 'gate', undefined, 'LIMIT_REACHED'],
   // Journals of older versions say no more than this.
   ['ENGINE_ERROR', undefined, undefined, 'AGENT_FAILED'],

@@ -1,32 +1,27 @@
 import { describe, expect, it } from 'vitest';
-import type { JournalEntry, JournalEvent } from '../../../src/core/journal/events.ts';
+import type { JournalEntry } from '../../../src/core/journal/events.ts';
 import { applyEvent, foldRun } from '../../../src/core/journal/fold-run.ts';
-import type { RunState } from '../../../src/core/run-state.ts';
-import { attempted, BASE, COMMIT, created, failed, passed, succeeded } from '../../support/journal.ts';
-
-function journal(entries: JournalEntry[]): JournalEvent[] {
-  return entries.map((entry, index) => ({
-    v: 1,
-    seq: index + 1,
-    at: new Date(Date.UTC(2030, 0, 1, 0, 0, index)).toISOString(),
-    ...entry,
-  }));
-}
-
-function fold(...entries: JournalEntry[]): RunState {
-  const state = foldRun(journal(entries));
-  if (state === undefined) throw new Error('no state');
-  return state;
-}
+import type { RunState } from '../../../src/core/run/state.ts';
+import {
+  attempted,
+  BASE,
+  COMMIT,
+  created,
+  failed,
+  journalOf,
+  passed,
+  stateOf,
+  succeeded,
+} from '../../support/journal.ts';
 
 describe('foldRun', () => {
   it('makes nothing of no events, nor of events before the run was created', () => {
     expect(foldRun([])).toBeUndefined();
-    expect(foldRun(journal([{ type: 'run.started' }]))).toBeUndefined();
+    expect(foldRun(journalOf([{ type: 'run.started' }]))).toBeUndefined();
   });
 
   it('starts with every story pending on the base commit', () => {
-    const state = fold(created('r1', 2));
+    const state = stateOf(created('r1', 2));
     expect(state).toMatchObject({ runId: 'r1', status: 'queued', tip: BASE, epoch: 0, seq: 1, maxAttempts: 2 });
     expect(state.stories.map(({ id, progress, attempts }) => [id, progress, attempts])).toEqual([
       ['US-001', 'pending', 0],
@@ -43,10 +38,10 @@ describe('foldRun', () => {
     Object.assign(c ?? {}, { id: 'first', priority: 1 });
     Object.assign(d ?? {}, { id: 'second too', priority: 2 });
     Object.assign(e ?? {}, { id: 'begun', priority: 9, status: 'in_progress' });
-    expect(fold(entry).stories.map(({ id }) => id)).toEqual(['begun', 'first', 'second', 'second too', 'none']);
+    expect(stateOf(entry).stories.map(({ id }) => id)).toEqual(['begun', 'first', 'second', 'second too', 'none']);
   });
 
-  it('puts what a story depends on before it, however low its own priority, and survives circles', () => {
+  it('orders a story’s dependencies before it at any priority, and survives cycles', () => {
     const entry = created('r1', 5);
     if (entry.type !== 'run.created') throw new Error('unexpected');
     const [a, b, c, d, e] = entry.prd.stories;
@@ -55,14 +50,14 @@ describe('foldRun', () => {
     Object.assign(c ?? {}, { id: 'base', priority: 9, dependsOn: ['ground'] });
     Object.assign(d ?? {}, { id: 'ground', priority: undefined, dependsOn: ['urgent'] });
     Object.assign(e ?? {}, { id: 'last', priority: 10, dependsOn: ['base', 'urgent'] });
-    expect(fold(entry).stories.map(({ id }) => id)).toEqual(['ground', 'base', 'urgent', 'other', 'last']);
+    expect(stateOf(entry).stories.map(({ id }) => id)).toEqual(['ground', 'base', 'urgent', 'other', 'last']);
   });
 
   it('orders stories of runs from before dependencies were kept', () => {
     const entry = created('r1', 2);
     if (entry.type !== 'run.created') throw new Error('unexpected');
     for (const story of entry.prd.stories) Reflect.deleteProperty(story, 'dependsOn');
-    expect(fold(entry).stories).toHaveLength(2);
+    expect(stateOf(entry).stories).toHaveLength(2);
   });
 
   it('takes over what the PRD says is done, skipped or blocked', () => {
@@ -71,24 +66,24 @@ describe('foldRun', () => {
     (['done', 'skipped', 'blocked'] as const).forEach((status, index) =>
       Object.assign(entry.prd.stories[index] ?? {}, { status }),
     );
-    expect(fold(entry).stories.map(({ progress }) => progress)).toEqual(['done', 'skipped', 'skipped']);
+    expect(stateOf(entry).stories.map(({ progress }) => progress)).toEqual(['done', 'skipped', 'skipped']);
   });
 
   it('shows the phase of the story under way, and drops it at its end', () => {
-    const running = fold(created('r1', 1), { type: 'run.started' }, ...attempted('US-001'));
+    const running = stateOf(created('r1', 1), { type: 'run.started' }, ...attempted('US-001'));
     expect(running.stories[0]).toMatchObject({ progress: 'in_progress', phase: 'gates', attempts: 1 });
-    expect(fold(created('r1', 1), ...failed('US-001')).stories[0]).not.toHaveProperty('phase');
+    expect(stateOf(created('r1', 1), ...failed('US-001')).stories[0]).not.toHaveProperty('phase');
   });
 
   it('moves the tip with each landed story, and never with a failed one', () => {
-    const state = fold(created('r1', 2), ...passed('US-001'), ...failed('US-002'));
+    const state = stateOf(created('r1', 2), ...passed('US-001'), ...failed('US-002'));
     expect(state.tip).toBe(COMMIT);
     expect(state.stories[1]).toMatchObject({ progress: 'failed', stopReason: 'GATE_FAILED' });
-    expect(fold(created('r1', 1), ...failed('US-001')).tip).toBe(BASE);
+    expect(stateOf(created('r1', 1), ...failed('US-001')).tip).toBe(BASE);
   });
 
   it('adds up the tokens of all attempts and keeps the newest epoch', () => {
-    const state = fold(created('r1', 1), ...failed('US-001', 1), ...failed('US-001', 2));
+    const state = stateOf(created('r1', 1), ...failed('US-001', 1), ...failed('US-001', 2));
     expect(state.usage).toEqual({ requests: 6, inputTokens: 24_690, cachedTokens: 8000, outputTokens: 1356 });
     expect(state.epoch).toBe(2);
     expect(state.stories[0]?.attempts).toBe(2);
@@ -96,7 +91,7 @@ describe('foldRun', () => {
 
   it('ends with stop reason and time, and remembers where it was landed', () => {
     const landed: JournalEntry = { type: 'run.landed', branch: 'main', from: BASE, to: COMMIT };
-    expect(fold(...succeeded('r1'), landed)).toMatchObject({
+    expect(stateOf(...succeeded('r1'), landed)).toMatchObject({
       status: 'ended',
       stopReason: 'SUCCESS',
       detail: '1 of 1 stories landed',
@@ -105,7 +100,7 @@ describe('foldRun', () => {
   });
 
   it('does not change the state that it was given', () => {
-    const events = journal(succeeded('r1'));
+    const events = journalOf(succeeded('r1'));
     let state: RunState | undefined;
     for (const event of events) {
       const before = structuredClone(state);

@@ -1,11 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { checkClaims } from '../../../src/core/review/criteria.ts';
-import type { JournalEntry, JournalEvent } from '../../../src/core/journal/events.ts';
-import { doubtsAbout, reviewRun, type StoryReview } from '../../../src/core/review/review.ts';
-import { attempted, created, passed } from '../../support/journal.ts';
-
-const journal = (entries: JournalEntry[]): JournalEvent[] =>
-  entries.map((entry, index) => ({ v: 1, seq: index + 1, at: `2030-01-01T00:00:${String(index % 60)}Z`, ...entry }));
+import { findDoubts, reviewRun, type StoryReview } from '../../../src/core/review/review.ts';
+import { attempted, created, journalOf, passed } from '../../support/journal.ts';
 
 const reported = [
   { name: 'cart > sums price times quantity', skipped: false },
@@ -26,7 +22,7 @@ describe('the review of a run', () => {
   it('joins criteria, claims, gates, tests and usage of the newest attempt', () => {
     const claim = { n: 2, tests: [{ name: 'rounds', found: 'skipped' as const }], files: ['src/cart.ts'] };
     const whose = { story: 'US-001', attempt: 1 };
-    const events = journal([
+    const events = journalOf([
       begin,
       { type: 'run.started' },
       ...passed('US-001').slice(0, -1),
@@ -48,7 +44,7 @@ describe('the review of a run', () => {
         usage: { requests: 3 },
       },
     ]);
-    const again = journal([begin, ...events.slice(1), ...attempted('US-001', 2)]);
+    const again = journalOf([begin, ...events.slice(1), ...attempted('US-001', 2)]);
     expect(reviewRun(again)?.stories[0]).toMatchObject({ gates: [], attempt: 2 });
     expect(reviewRun(again)?.stories[0]?.criteria[1]).not.toHaveProperty('claim');
   });
@@ -63,17 +59,18 @@ describe('doubts about a story', () => {
     maxAttempts: 3,
     criteria: criteria.map((text, index) => ({ n: index + 1, text })),
     gates: [],
+    findings: [],
     usage: { requests: 0, inputTokens: 0, cachedTokens: 0, outputTokens: 0 },
     ...(tests && { tests: { ...tests, removed: [], skipped: [], emptied: [] } }),
   });
   const file = (path: string) => ({ path, hunks: 1, added: 1, removed: 0 });
 
   it('are raised when no test comes with it, and none of the files that its criteria name is changed', () => {
-    expect(doubtsAbout(review(['`total(cart)` in src/cart.js sums up']), [file('src/b.js')])).toEqual([
+    expect(findDoubts(review(['`total(cart)` in src/cart.js sums up']), [file('src/b.js')])).toEqual([
       'It adds no test.',
       'It changes none of the files that its criteria name: src/cart.js.',
     ]);
-    expect(doubtsAbout(review([], { before: 3, after: 3 }), [file('src/b.js')])).toEqual([
+    expect(findDoubts(review([], { before: 3, after: 3 }), [file('src/b.js')])).toEqual([
       'It adds no test: 3 before, 3 after.',
     ]);
   });
@@ -86,10 +83,10 @@ describe('doubts about a story', () => {
       ['cart.go', 'cart_test.go'],
     ],
   ])('are not raised for %j', (criteria, paths) => {
-    expect(doubtsAbout(review(criteria), paths.map(file))).toEqual([]);
+    expect(findDoubts(review(criteria), paths.map(file))).toEqual([]);
   });
 
   it('are not raised where the reports count more tests', () => {
-    expect(doubtsAbout(review([], { before: 3, after: 4 }), [file('src/lib.rs')])).toEqual([]);
+    expect(findDoubts(review([], { before: 3, after: 4 }), [file('src/lib.rs')])).toEqual([]);
   });
 });

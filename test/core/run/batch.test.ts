@@ -31,7 +31,7 @@ test('a dependency that the batch does not have is refused with the names that i
   const error = expect.objectContaining({
     code: 'USAGE',
     message: '"ui" depends on "apl", which the batch does not have.',
-    hint: 'Its repositories: ui, api.',
+    hint: 'Use one of its repositories: ui, api.',
   }) as Error;
   expect(() => orderBatch([member('ui', ['apl']), member('api')])).toThrow(error);
 });

@@ -1,9 +1,8 @@
 import { expect, test } from 'vitest';
-import { heldBy, type StoryLimits } from '../../../src/core/run/fleet-limit.ts';
+import { limitedBy, type FleetLimits } from '../../../src/core/run/fleet-limit.ts';
 import type { JournalEntry } from '../../../src/core/journal/events.ts';
-import { foldRun } from '../../../src/core/journal/fold-run.ts';
-import type { RunState } from '../../../src/core/run-state.ts';
-import { created } from '../../support/journal.ts';
+import type { RunState } from '../../../src/core/run/state.ts';
+import { created, stateOf } from '../../support/journal.ts';
 
 interface Facts {
   user?: string;
@@ -20,13 +19,13 @@ function run(runId: string, { user = 'ann', agent = 'codex', mirror = 'shop', un
     return { type: 'story.started', story: `US-00${index + 1}`, attempt: 1, epoch: index + 1, base: begun.repo.base };
   });
   const entries = [{ ...begun, repo: { ...begun.repo, mirror } }, ...starts, ...more];
-  return foldRun(entries.map((entry, index) => ({ v: 1, seq: index + 1, at: '2030-01-01T00:00:00Z', ...entry })))!;
+  return stateOf(...entries);
 }
 
-const limits = (more: Partial<StoryLimits>): StoryLimits => ({ perAgent: {}, ...more });
+const limits = (more: Partial<FleetLimits>): FleetLimits => ({ perAgent: {}, ...more });
 const waiting = run('aaaa0001', {});
 
-test.each<[string, RunState, Partial<StoryLimits>, string | undefined]>([
+test.each<[string, RunState, Partial<FleetLimits>, string | undefined]>([
   ['no limit', run('bbbb', { under: 2 }), {}, undefined],
   ['a limit that is not reached', run('bbbb', { under: 1 }), { max: 2 }, undefined],
   ['the limit of the fleet', run('bbbb', { under: 2, user: 'ben', mirror: 'api' }), { max: 2 }, 'fleet.max = 2'],
@@ -36,14 +35,14 @@ test.each<[string, RunState, Partial<StoryLimits>, string | undefined]>([
   ['that of its agent', run('bbbb', { under: 1 }), { perAgent: { codex: 1 } }, 'fleet.per_agent.codex = 1'],
   ['that of another agent', run('bbbb', { under: 1, agent: 'claude' }), { perAgent: { claude: 1 } }, undefined],
 ])('a run beside one that is under way is held by %s', (_what, other, most, held) => {
-  expect(heldBy(waiting, [waiting, other], limits(most))).toBe(held);
+  expect(limitedBy(waiting, [waiting, other], limits(most))).toBe(held);
 });
 
 test('a run that has nothing to start is held by nothing', () => {
   const busy = run('bbbb', { under: 2 });
-  expect(heldBy(busy, [waiting, busy], limits({ max: 2 }))).toBeUndefined();
+  expect(limitedBy(busy, [waiting, busy], limits({ max: 2 }))).toBeUndefined();
   const paused = run('cccc', { more: [{ type: 'run.paused', now: false, by: 'ann' }] });
-  expect(heldBy(paused, [paused, busy], limits({ max: 2 }))).toBeUndefined();
+  expect(limitedBy(paused, [paused, busy], limits({ max: 2 }))).toBeUndefined();
   const ended = run('dddd', { more: [{ type: 'run.ended', stopReason: 'USER_ABORT', detail: '' }] });
-  expect(heldBy(ended, [ended, busy], limits({ max: 2 }))).toBeUndefined();
+  expect(limitedBy(ended, [ended, busy], limits({ max: 2 }))).toBeUndefined();
 });

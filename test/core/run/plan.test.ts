@@ -1,28 +1,18 @@
 import { describe, expect, it } from 'vitest';
 import type { JournalEntry } from '../../../src/core/journal/events.ts';
 import { planNext } from '../../../src/core/run/plan.ts';
-import { foldRun } from '../../../src/core/journal/fold-run.ts';
-import type { RunState } from '../../../src/core/run-state.ts';
 import { NO_USAGE } from '../../../src/core/agent.ts';
-import { attempted, COMMIT, created, failed, held, passed } from '../../support/journal.ts';
-
-function stateAfter(...entries: JournalEntry[]): RunState {
-  const state = foldRun(
-    entries.map((entry, index) => ({ v: 1, seq: index + 1, at: '2030-01-01T00:00:00Z', ...entry })),
-  );
-  if (state === undefined) throw new Error('no state');
-  return state;
-}
+import { attempted, COMMIT, created, failed, held, passed, stateOf } from '../../support/journal.ts';
 
 function plan(...entries: JournalEntry[]) {
-  const next = planNext(stateAfter(...entries));
+  const next = planNext(stateOf(...entries));
   return next.kind === 'attempts'
     ? next.attempts.flatMap(({ story, attempt }) => [story.id, attempt])
     : [next.stopReason, next.detail];
 }
 
 describe('planNext', () => {
-  it('begins with the first story and goes on when one has landed', () => {
+  it('starts the first story, and the next one when it has landed', () => {
     expect(plan(created('r', 2))).toEqual(['US-001', 1]);
     expect(plan(created('r', 2), ...passed('US-001'))).toEqual(['US-002', 1]);
   });
@@ -35,7 +25,7 @@ describe('planNext', () => {
     ]);
   });
 
-  it('does what a person asks for, although another story failed for good, and begins nothing else', () => {
+  it('starts only the retried story while another story has failed finally', () => {
     const twice = (story: string) => [...failed(story), ...failed(story, 2)];
     const ended: JournalEntry = { type: 'run.ended', stopReason: 'ATTEMPTS_EXHAUSTED', detail: '' };
     const first = { ...created('r', 3), parallel: 3 } as JournalEntry;
@@ -46,7 +36,7 @@ describe('planNext', () => {
     expect(plan(...retried, ...failed('US-002', 3), ...failed('US-002', 4))[0]).toBe('ATTEMPTS_EXHAUSTED');
   });
 
-  it('waits for a person where a commit is held, and goes on or ends by their word', () => {
+  it('waits for approval of a held commit, and continues or ends with the decision', () => {
     const waiting = [created('r', 2), { type: 'run.started' as const }, ...held('US-001')];
     const word = { story: 'US-001', attempt: 1, commit: COMMIT };
     expect(plan(...waiting)[0]).toBe('NEEDS_HUMAN');
@@ -55,7 +45,7 @@ describe('planNext', () => {
       'APPROVAL_DENIED',
       'US-001: no',
     ]);
-    const approved = stateAfter(...waiting, { type: 'story.approved', ...word });
+    const approved = stateOf(...waiting, { type: 'story.approved', ...word });
     expect(approved).toMatchObject({
       status: 'queued',
       tip: COMMIT,
@@ -70,20 +60,20 @@ describe('planNext', () => {
     ).toEqual(['US-002', 1]);
   });
 
-  it('lands what a person said yes to in any case, at no cost of an attempt', () => {
+  it('always lands an approved story, without using up an attempt', () => {
     const waiting = [created('r', 3), { type: 'run.started' as const }, ...held('US-001'), ...held('US-002')];
     const given: JournalEntry = { type: 'approval.given', story: 'US-002', attempt: 1, commit: COMMIT, by: 'ann@desk' };
     expect(plan(...waiting, given)).toEqual(['US-002', 1]);
-    const state = stateAfter(...waiting, given);
+    const state = stateOf(...waiting, given);
     expect(state.stories[1]).toMatchObject({ progress: 'pending', approved: { commit: COMMIT, by: 'ann@desk' } });
     expect(state.stories[1]).not.toHaveProperty('held');
     expect(plan(...waiting, { ...given, commit: '9'.repeat(40) })[0]).toBe('NEEDS_HUMAN');
     // Its worker died, and then it failed: the yes was to another commit than the next one.
     const started = attempted('US-002').slice(0, 1);
     expect(plan(...waiting, given, ...started)).toEqual(['US-002', 1]);
-    expect(stateAfter(...waiting, given, ...failed('US-002')).stories[1]).not.toHaveProperty('approved');
+    expect(stateOf(...waiting, given, ...failed('US-002')).stories[1]).not.toHaveProperty('approved');
     const cancelled: JournalEntry = { type: 'run.ended', stopReason: 'USER_ABORT', detail: 'cancelled' };
-    const ended = stateAfter(...waiting, given, cancelled).stories;
+    const ended = stateOf(...waiting, given, cancelled).stories;
     expect(ended.map(({ progress }) => progress)).toEqual(['cancelled', 'cancelled', 'pending']);
     for (const story of ended) expect(Object.keys(story)).not.toEqual(expect.arrayContaining(['held', 'approved']));
   });
@@ -101,12 +91,12 @@ describe('planNext', () => {
     const later: JournalEntry = { type: 'retry.scheduled', ...wait, ...ref };
     const retried: JournalEntry = { type: 'run.retried', by: 'ann', stories: ['US-001'] };
     const nextOf = (...entries: JournalEntry[]) => {
-      const next = planNext(stateAfter(created('r', 1), { type: 'run.started' }, ...entries));
+      const next = planNext(stateOf(created('r', 1), { type: 'run.started' }, ...entries));
       return next.kind === 'attempts' ? next.attempts.map(({ attempt, notBefore }) => [attempt, notBefore]) : [];
     };
     expect(nextOf(...failed('US-001'), later)).toEqual([[2, wait.notBefore]]);
     expect(nextOf(...failed('US-001'), later, retried)).toEqual([[2, undefined]]);
-    // Something around it cut it short: the attempt that it has goes on.
+    // A failure outside the story interrupted it: its attempt continues.
     expect(nextOf(...attempted('US-001'), later)).toEqual([[1, wait.notBefore]]);
     expect(nextOf(...attempted('US-001'), later, retried)).toEqual([[1, undefined]]);
   });
@@ -116,8 +106,17 @@ describe('planNext', () => {
   });
 
   it('ends with the reason itself when only one attempt is allowed', () => {
-    const state = { ...stateAfter(created('r', 1), ...failed('US-001')), maxAttempts: 1 };
+    const state = { ...stateOf(created('r', 1), ...failed('US-001')), maxAttempts: 1 };
     expect(planNext(state)).toMatchObject({ kind: 'end', stopReason: 'GATE_FAILED' });
+  });
+
+  it('ends after several attempts with the reason as one sentence', () => {
+    const entries = [...failed('US-001'), ...failed('US-001', 2)].map((entry) =>
+      entry.type === 'story.ended' ? { ...entry, summary: 'The provider refused the key.' } : entry,
+    );
+    expect(planNext(stateOf(created('r', 1), ...entries))).toMatchObject({
+      detail: 'US-001: The provider refused the key (GATE_FAILED, 2 attempts)',
+    });
   });
 
   it('stops for a person, with the question', () => {
@@ -160,7 +159,7 @@ describe('planNext', () => {
       ]);
     });
 
-    it('lets what is under way end when another has failed for good, but starts nothing more', () => {
+    it('lets running stories end when another one has failed finally, but starts no other', () => {
       expect(plan(four(), ...twice('US-001'), ...attempted('US-002'))).toEqual(['US-002', 1]);
       expect(plan(four(), ...twice('US-001'), ...passed('US-002'))[0]).toBe('ATTEMPTS_EXHAUSTED');
     });
@@ -175,13 +174,13 @@ describe('planNext', () => {
       ]);
     });
 
-    it('that went on after failures ends as its first failure when nothing landed, and for a person when one waits', () => {
+    it('continues after failures and ends with the first failure if nothing landed, or with NEEDS_HUMAN if a story waits', () => {
       const goesOn = four({ onFailure: 'continue' });
       expect(plan(goesOn, ...twice('US-001'), ...twice('US-002'))[0]).toBe('ATTEMPTS_EXHAUSTED');
       expect(plan(goesOn, ...twice('US-001'), ...held('US-002'))[0]).toBe('NEEDS_HUMAN');
     });
 
-    it('does not count an attempt that only met what had landed meanwhile', () => {
+    it('does not count an attempt that only conflicted with stories landed in the meantime', () => {
       const met: JournalEntry = {
         type: 'story.ended',
         story: 'US-001',

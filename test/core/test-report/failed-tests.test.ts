@@ -26,7 +26,7 @@ describe('the tests that failed are found, with place and reason, in what is pri
   });
 });
 
-it('finds none in output that is of no test runner, or in which every test passed', () => {
+it('finds none in the output of other programs, or if every test passed', () => {
   const passed = 'TAP version 13\nok 1 - adds\nnot ok 2 - later # TODO\n1..2\n';
   for (const text of ['', 'error: no such file\n', passed]) expect(findFailedTests(text)).toBeUndefined();
 });
@@ -39,7 +39,7 @@ it('reads colored output, and shows no escape sequence of it', () => {
   expect(lines.join('\n')).not.toMatch(/\u001b|\u0007/);
 });
 
-it('shows five at most, cut to a length, and counts the others, however many a hostile test prints', () => {
+it('shows at most five, truncated, and counts the others of a hostile test', () => {
   const many = Array.from({ length: 50_000 }, (_, index) => `not ok ${index + 1} - test ${index} ${'x'.repeat(500)}\n`);
   const found = findFailedTests(`TAP version 13\n${many.join('')}`);
   expect(found).toMatchObject({ count: 50_000 });

@@ -1,13 +1,12 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, describe, expect, it } from 'vitest';
-import type { TestCase } from '../../../src/core/test-case.ts';
+import { describe, expect, it } from 'vitest';
+import type { TestCase } from '../../../src/core/test-report/formats/collect-tests.ts';
 import { compareTests, readTests } from '../../../src/core/test-report/test-report.ts';
+import { tempDir } from '../../support/temp-dir.ts';
 
-const dir = mkdtempSync(join(tmpdir(), 'halo-report-'));
-afterAll(() => rmSync(dir, { recursive: true }));
+const dir = tempDir('halo-report');
 
 /** Names; those that did not run in brackets. */
 function names(tests: TestCase[] | undefined): string[] | undefined {
@@ -15,7 +14,7 @@ function names(tests: TestCase[] | undefined): string[] | undefined {
 }
 
 describe('readTests', () => {
-  it('reads JUnit XML, whatever stands in its comments and CDATA', () => {
+  it('reads JUnit XML with anything in its comments and CDATA', () => {
     const xml = `<?xml version="1.0"?><!DOCTYPE x [<!ENTITY a "b">]>
       <testsuites><testsuite name="s" tests="4">
       <testcase classname="a.B" name="adds &lt;1&gt;" time="0.1" assertions="2"/>
@@ -88,7 +87,7 @@ describe('readTests', () => {
 describe('compareTests', () => {
   const test = (name: string, more: Partial<TestCase> = {}): TestCase => ({ name, skipped: false, ...more });
 
-  it('tells removed, skipped and emptied tests from those that stayed', () => {
+  it('distinguishes removed, skipped and emptied tests from unchanged ones', () => {
     const before = [test('a'), test('b'), test('c', { asserts: 2 }), test('d', { skipped: true }), test('e')];
     const after = [test('a'), test('b', { skipped: true }), test('c', { asserts: 0 }), test('d'), test('new')];
     expect(compareTests(before, after)).toEqual({

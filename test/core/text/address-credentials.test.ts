@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { credentialsIn, withoutCredentialsIn } from '../../../src/core/address-credentials.ts';
+import { findCredentials, stripCredentials } from '../../../src/core/text/address-credentials.ts';
 
 test.each([
   ['http://u:p@h/x', 'http://h/x', ['p']],
@@ -14,11 +14,11 @@ test.each([
   ['git@h:x/y.git and a@b.example', 'git@h:x/y.git and a@b.example', []],
   ['http://u:%zz@h', 'http://h', ['%zz']],
 ])('%s', (text, without, secrets) => {
-  expect(withoutCredentialsIn(text)).toBe(without);
-  expect(credentialsIn(text)).toEqual(secrets);
+  expect(stripCredentials(text)).toBe(without);
+  expect(findCredentials(text)).toEqual(secrets);
 });
 
 test('takes time that grows with the text alone', () => {
   const text = '://a:b'.repeat(100_000);
-  expect(withoutCredentialsIn(`${text}@`).length).toBeLessThanOrEqual(text.length + 1);
+  expect(stripCredentials(`${text}@`).length).toBeLessThanOrEqual(text.length + 1);
 });

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { openHiddenScan, type HiddenLine } from '../../../src/core/text/hidden-scan.ts';
-import { collectHidden, hiddenText } from '../../../src/core/text/hidden-places.ts';
+import { collectHidden, describeHidden } from '../../../src/core/text/hidden-places.ts';
 
 function scan(bytes: Buffer, step = bytes.length, budget = { characters: 1000 }): HiddenLine[] {
   const scanning = openHiddenScan(budget);
@@ -8,7 +8,7 @@ function scan(bytes: Buffer, step = bytes.length, budget = { characters: 1000 })
   return scanning.end();
 }
 
-it('finds the same lines however a file is cut', () => {
+it('finds the same lines in a file cut at any byte', () => {
   const bytes = Buffer.from('\ufeffeins\r\n❤️ 👩‍💻\n\u001b[1m\u202e\nplain\n\u200b');
   const whole = scan(bytes);
   expect(whole.map(({ line, characters }) => [line, characters])).toEqual([
@@ -36,9 +36,15 @@ it('says for people how many there are and where', () => {
   const all = collectHidden();
   expect(all.all()).toBeUndefined();
   for (let line = 1; line <= 7; line += 1) all.add(line < 3 ? 'a\u202e.js' : 'b.js', line, 1);
-  expect(hiddenText(all.all()!)).toBe(
+  expect(describeHidden(all.all()!)).toBe(
     '7 hidden characters in 2 files: a<U+202E>.js:1, a<U+202E>.js:2, b.js:3, b.js:4, b.js:5, 2 more',
   );
+});
+
+it('names a long line once, in any number of pieces', () => {
+  const all = collectHidden();
+  for (const characters of [3, 4]) all.add('data.bin', 1, characters);
+  expect(describeHidden(all.all()!)).toBe('7 hidden characters in 1 file: data.bin:1');
 });
 
 it('misses nothing where a long line is looked at in parts', () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { openSafeStream } from '../../../src/core/text/safe-stream.ts';
-import { safeOutput } from '../../../src/core/safe-text.ts';
+import { safeOutput } from '../../../src/core/text/safe-text.ts';
 import { openHostileText } from '../../support/text/hostile-text.ts';
 
 /** What terminals obey: clipboard, links, titles, colors, C1 forms, directions, overlong and unfinished sequences. */
@@ -18,7 +18,7 @@ const CORPUS = [
 ];
 
 describe('a safe stream', () => {
-  it.each(CORPUS)('says of %j, cut at every byte, what is said of the whole', (text) => {
+  it.each(CORPUS)('escapes %j, cut at every byte, like the whole', (text) => {
     const bytes = Buffer.from(text);
     for (let cut = 0; cut <= bytes.length; cut += 1) {
       const stream = openSafeStream();

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { hasHidden } from '../../../src/core/text/hidden-characters.ts';
-import { clip, safeJson, safeLine, safeOutput, safeText } from '../../../src/core/safe-text.ts';
+import { truncate, safeJson, safeLine, safeOutput, safeText } from '../../../src/core/text/safe-text.ts';
 import { openHostileText } from '../../support/text/hostile-text.ts';
 
 describe('safeText', () => {
@@ -38,7 +38,7 @@ describe('safeText', () => {
     expect(hasHidden(text)).toBe(false);
   });
 
-  it('leaves nothing that a terminal obeys and nothing out, whatever comes in', () => {
+  it('escapes everything that a terminal obeys, and omits nothing', () => {
     const hostile = openHostileText(7);
     for (let round = 0; round < 2000; round += 1) {
       const text = hostile.text();
@@ -76,7 +76,7 @@ it('safeJson means the same as JSON, and is safe to print', () => {
   expect(safeJson(value)).toContain('ä漢👍');
 });
 
-describe('safeLine and clip', () => {
+describe('safeLine and truncate', () => {
   it('puts text on one line of limited length', () => {
     expect(safeLine('a\n  b\tc\r\nd')).toBe('a b c d');
     expect(safeLine('a\rb\u200b')).toBe('a<U+000D>b<U+200B>');
@@ -84,7 +84,7 @@ describe('safeLine and clip', () => {
   });
 
   it('never cuts a character in half', () => {
-    expect(clip('👍👍👍👍', 3)).toBe('👍👍…');
-    expect(clip('👍👍', 2)).toBe('👍👍');
+    expect(truncate('👍👍👍👍', 3)).toBe('👍👍…');
+    expect(truncate('👍👍', 2)).toBe('👍👍');
   });
 });

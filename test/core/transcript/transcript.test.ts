@@ -16,7 +16,7 @@ function lines(seconds: number, entry: JournalEntry): string[] {
 const US1 = { story: 'US-001', attempt: 1 };
 
 describe('transcribe', () => {
-  it('lines up time, story, speaker and words', () => {
+  it('aligns time, story, source and text in columns', () => {
     const activity = { kind: 'run', command: 'npm test' } as const;
     expect(lines(12.34, { type: 'agent.activity', ...US1, activity })).toEqual([
       '   12.3s  US-001    agent    $ npm test',
@@ -85,14 +85,14 @@ describe('transcribe', () => {
     expect(shown('cat a.txt', 1).length).toBeGreaterThan(3);
   });
 
-  it('says so when a command of the agent failed', () => {
+  it('marks a failed command of the agent', () => {
     const activity = { kind: 'ran', command: 'npm test', exitCode: 1, output: 'boom\n' } as const;
     const [first, second] = lines(1, { type: 'agent.activity', ...US1, activity });
     expect(first).toBe('    1.0s  US-001    agent    exit 1: npm test');
     expect(second).toBe('                               boom');
   });
 
-  it('lets nothing through that a terminal obeys, and leaves out no word', () => {
+  it('escapes terminal sequences, and omits no text', () => {
     const hostile = '\u001b]0;pwned\u0007\u001b[2Jhello\u202e\r\nworld';
     const entries: JournalEntry[] = [
       { type: 'agent.activity', story: `US\u001b[31m-1`, attempt: 1, activity: { kind: 'say', text: hostile } },

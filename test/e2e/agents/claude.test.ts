@@ -27,7 +27,7 @@ function run(turns: Turn[], more: string[] = [], repository?: TestRepository) {
 }
 
 describe('a story that Claude Code implements', () => {
-  it('lands, is metered, is told in the log, and keeps the key out of all that is kept', async () => {
+  it('lands, is metered and logged, and no file contains the key', async () => {
     const { state, server, repository, read } = await run(
       GREET,
       ['gates=["grep hello greeting.txt"]'],

@@ -28,7 +28,7 @@ function run(turns: Turn[], more: string[] = [], repository?: TestRepository) {
 }
 
 describe('a story that Codex implements', () => {
-  it('lands, is metered, is told in the log, and keeps the key out of all that is kept', async () => {
+  it('lands, is metered and logged, and no file contains the key', async () => {
     const guidance = 'Greet in lower case letters.';
     const { state, server, repository, read } = await run(
       GREET,

@@ -1,10 +1,10 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { RunState } from '../../../src/core/run-state.ts';
+import type { RunState } from '../../../src/core/run/state.ts';
 import { openHalo, type TestHalo } from '../../support/halo/halo.ts';
 import { startModelServer, type Turn } from '../../support/model/model-server.ts';
-import { makeRepository, type TestRepository } from '../../support/repository/repository.ts';
+import { newRepository } from '../../support/repository/new-repository.ts';
 
 const GREET: Turn[] = [
   { run: 'date +%N; head -c 8 /dev/urandom | od -An -tx1' },
@@ -14,7 +14,6 @@ const GREET: Turn[] = [
 ];
 
 let halo: TestHalo;
-const repositories: TestRepository[] = [];
 
 beforeAll(async () => {
   process.env.HALO_TEST_KEY = 'sk-test-77d0';
@@ -23,14 +22,12 @@ beforeAll(async () => {
 afterAll(async () => {
   delete process.env.HALO_TEST_KEY;
   await halo.close();
-  for (const repository of repositories) repository.remove();
 });
 
 /** Records a run; the provider is gone afterwards. */
 async function record(agent: string, turns: Turn[], more: string[] = []): Promise<RunState> {
   const server = await startModelServer({ turns });
-  const repository = makeRepository({});
-  repositories.push(repository);
+  const repository = newRepository({});
   const settings = [
     `agent=${agent}`,
     `model.base_url=${server.url}`,

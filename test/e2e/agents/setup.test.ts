@@ -1,7 +1,8 @@
 import { execFileSync } from 'node:child_process';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openHalo, OK, scripted, type TestHalo } from '../../support/halo/halo.ts';
-import { makeRepository, type TestRepository } from '../../support/repository/repository.ts';
+import type { TestRepository } from '../../support/repository/repository.ts';
+import { newRepository } from '../../support/repository/new-repository.ts';
 
 let halo: TestHalo;
 let repository: TestRepository;
@@ -13,7 +14,7 @@ const allowed = [`network.allow=["${packages}"]`, `network.private=["${packages}
 
 beforeAll(async () => {
   halo = await openHalo();
-  repository = makeRepository({
+  repository = newRepository({
     '.gitignore': 'node_modules/\n',
     '.npmrc': `registry=${registry.href}\nomit-lockfile-registry-resolved=true\n`,
     'package.json': JSON.stringify({ name: 'with-dependency', private: true, dependencies: { 'is-number': '7.0.0' } }),
@@ -23,7 +24,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await halo.close();
-  repository.remove();
 });
 
 const uses = `node -e 'process.exit(require("is-number")(process.argv[1]) ? 0 : 1)' 5`;

@@ -9,7 +9,7 @@ import Docker from 'dockerode';
 import { buildSandboxImage } from '../../../src/sandbox/docker/image/image.ts';
 import { openHalo, OK, scripted, type TestHalo } from '../../support/halo/halo.ts';
 import { startModelServer } from '../../support/model/model-server.ts';
-import { makeRepository, type TestRepository } from '../../support/repository/repository.ts';
+import { newRepository } from '../../support/repository/new-repository.ts';
 import { withoutCost } from '../../support/model/usage.ts';
 
 /** Stories in sandboxes into which no socket can be mounted. */
@@ -49,12 +49,6 @@ async function serve(listener: RequestListener): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
 }
 
-function repositoryWith(files: Record<string, string>): TestRepository {
-  const repository = makeRepository(files);
-  undo.push(() => repository.remove());
-  return repository;
-}
-
 /** An agent in JavaScript; `ask(text)` asks the model, `bridges()` gives the process ids of the bridge. */
 function agent(script: string): string {
   return `
@@ -83,7 +77,7 @@ process.exit(0);
 
 /** What the agent had to tell in the end. */
 async function runAgent(script: string, more: string[] = STDIO, files: Record<string, string> = {}) {
-  const repository = repositoryWith({ ...files, 'agent.mjs': agent(script) });
+  const repository = newRepository({ ...files, 'agent.mjs': agent(script) });
   const settings = scripted(
     'node agent.mjs',
     ['true'],
@@ -112,7 +106,7 @@ describe('a story over stdio', () => {
     const settings = ['agent=codex', `model.base_url=${server.url}`, 'model.key_env=HOME', 'retry.attempts=1'];
     const gates = ['gates=["grep hello greeting.txt"]'];
     const recorded = await halo.run(
-      repositoryWith({}).root,
+      newRepository({}).root,
       [{ id: 'hello' }],
       [...settings, ...gates, 'model.mode=record', 'network.channel=socket'],
     );
@@ -123,7 +117,7 @@ describe('a story over stdio', () => {
       join(halo.home, 'runs', recorded.runId, 'artifacts/hello/1/cassette.jsonl'),
       join(cassettes, 'hello.jsonl'),
     );
-    const repository = repositoryWith({});
+    const repository = newRepository({});
     const replayed = await halo.run(
       repository.root,
       [{ id: 'hello' }],
@@ -146,7 +140,7 @@ describe('a story over stdio', () => {
   it('installs from an allowed host, trusting the worker’s authorities', async () => {
     const registry = new URL(execFileSync('npm', ['config', 'get', 'registry'], { encoding: 'utf8' }).trim());
     const port = registry.port || (registry.protocol === 'https:' ? '443' : '80');
-    const repository = repositoryWith({
+    const repository = newRepository({
       '.gitignore': 'node_modules/\n',
       '.npmrc': `registry=${registry.href}\nomit-lockfile-registry-resolved=true\n`,
       'package.json': JSON.stringify({ name: 'x', private: true, dependencies: { 'is-number': '7.0.0' } }),

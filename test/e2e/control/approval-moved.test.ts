@@ -1,16 +1,16 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { JournalEvent } from '../../../src/core/journal/events.ts';
-import type { RunState } from '../../../src/core/run-state.ts';
+import type { RunState } from '../../../src/core/run/state.ts';
 import { openHalo, OK, scripted, type TestHalo } from '../../support/halo/halo.ts';
-import { makeRepository, type TestRepository } from '../../support/repository/repository.ts';
+import type { TestRepository } from '../../support/repository/repository.ts';
+import { newRepository } from '../../support/repository/new-repository.ts';
 
 let halo: TestHalo;
 let repository: TestRepository;
 
 beforeAll(async () => (halo = await openHalo({ concurrency: 3 })));
 afterAll(() => halo.close());
-beforeEach(() => (repository = makeRepository()));
-afterEach(() => repository.remove());
+beforeEach(() => (repository = newRepository()));
 
 /** What each story does, by the letter of its title. */
 const script = (works: Record<string, string>) =>
@@ -28,12 +28,6 @@ async function heldRun(
   const held = await halo.run(repository.root, stories, settings);
   expect(held.stories.map(({ progress }) => progress)).toEqual(stories.map(() => 'needs_human'));
   return held;
-}
-
-async function journal(runId: string): Promise<JournalEvent[]> {
-  const events: JournalEvent[] = [];
-  for await (const event of halo.operations.follow(runId, { after: 0, follow: false })) events.push(event);
-  return events;
 }
 
 const agentsIn = (events: JournalEvent[]) =>
@@ -68,10 +62,10 @@ describe('a story that is approved after another one has landed', () => {
       gates: [{ exitCode: 0 }],
     });
     expect(repository.git('log', '-1', '--format=%B', ended.tip)).toContain('Did it.');
-    const events = await journal(runId);
+    const events = halo.journal(runId);
     expect(agentsIn(events)).toBe(3);
     expect(events.filter(({ type }) => type === 'approval.given')).toHaveLength(1);
-    expect(halo.readFile(runId, 'agent.log')).toMatch(/APPROVED .+ by ann@desk: merged onto/);
+    expect(halo.readFile(runId, 'agent.log')).toMatch(/APPROVED .+ by ann@desk: to be merged onto/);
     expect(await operations.approve(runId, 'B')).toMatchObject({ changed: false, landed: true });
     await expect(operations.reject(runId, 'B', 'late')).rejects.toMatchObject({ code: 'LAND_REFUSED' });
   });

@@ -1,29 +1,16 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { openHalo, OK, prdOf, scripted, type TestHalo, type TestStory } from '../../support/halo/halo.ts';
-import { makeRepository, type TestRepository } from '../../support/repository/repository.ts';
-
-let halo: TestHalo;
-let repository: TestRepository;
-let folder: string;
-
-beforeAll(async () => (halo = await openHalo()));
-afterAll(() => halo.close());
-beforeEach(() => {
-  repository = makeRepository();
-  folder = mkdtempSync(join(tmpdir(), 'halo-prd-'));
-});
-afterEach(() => {
-  repository.remove();
-  rmSync(folder, { recursive: true });
-});
+import { describe, expect } from 'vitest';
+import { it } from '../../support/fixtures.ts';
+import { OK, prdOf, scripted, type TestStory } from '../../support/halo/halo.ts';
 
 const QUICK = `echo x >> x; ${OK}`;
 
 describe('[approval] mode', () => {
-  it('story holds each proven commit until a person says yes, and the record says who', async () => {
+  it('story holds each proven commit until it is approved, and the record names the approver', async ({
+    halo,
+    repository,
+  }) => {
     const settings = scripted(QUICK, ['true'], ['approval.mode=story']);
     const held = await halo.run(repository.root, [{ id: 'A' }, { id: 'B' }], settings);
     expect(held).toMatchObject({ stopReason: 'NEEDS_HUMAN', stories: [{ held: { paths: [] } }, {}] });
@@ -39,7 +26,7 @@ describe('[approval] mode', () => {
     expect(halo.readFile(held.runId, 'agent.log')).toContain('by ann@desk');
   });
 
-  it('run holds the branch before it is landed', async () => {
+  it('run holds the branch until the run is approved', async ({ halo, repository }) => {
     const settings = scripted(QUICK, ['true'], ['approval.mode=run']);
     const { runId, tip } = await halo.run(repository.root, [{ id: 'A' }], settings);
     const { operations } = halo;
@@ -57,55 +44,59 @@ describe('[approval] mode', () => {
 });
 
 describe('a PRD that has changed', () => {
-  const write = (stories: TestStory[]) => {
-    const path = join(folder, 'prd.json');
-    const { bytes } = prdOf(stories);
-    writeFileSync(path, bytes);
-    return { path, bytes };
-  };
-  const pausedRun = async (stories: TestStory[]) => {
-    const [submitted] = await halo.operations.submit({
-      prd: write(stories),
-      repos: [repository.root],
-      profile: undefined,
-      set: scripted(`sleep 1; ${QUICK}`),
-      allowDirty: false,
+  const changed = it
+    .extend('write', ({ home }) => (stories: TestStory[]) => {
+      const path = join(home, 'prd.json');
+      const { bytes } = prdOf(stories);
+      writeFileSync(path, bytes);
+      return { path, bytes };
+    })
+    .extend('pausedRun', ({ halo, repository, write }) => async (stories: TestStory[]) => {
+      const [submitted] = await halo.operations.submit({
+        prd: write(stories),
+        repos: [repository.root],
+        profile: undefined,
+        set: scripted(`sleep 1; ${QUICK}`),
+        allowDirty: false,
+      });
+      const { runId } = submitted!;
+      for await (const event of halo.operations.follow(runId, { after: 0, follow: true }))
+        if (event.type === 'phase.started' && event.phase === 'agent') break;
+      await halo.operations.pause(runId, { now: false });
+      for await (const event of halo.operations.follow(runId, { after: 0, follow: true }))
+        if (event.type === 'story.ended') break;
+      return runId;
     });
-    const { runId } = submitted!;
-    for await (const event of halo.operations.follow(runId, { after: 0, follow: true }))
-      if (event.type === 'phase.started' && event.phase === 'agent') break;
-    await halo.operations.pause(runId, { now: false });
-    for await (const event of halo.operations.follow(runId, { after: 0, follow: true }))
-      if (event.type === 'story.ended') break;
-    return runId;
-  };
 
-  it('is refused on resume, and taken with replan: what landed stays, the rest follows the file', async () => {
-    const runId = await pausedRun([{ id: 'A' }, { id: 'B' }, { id: 'C' }]);
-    write([{ id: 'A', passes: true }, { id: 'B', title: 'Another' }, { id: 'D' }]);
-    await expect(halo.operations.resume(runId, {})).rejects.toMatchObject({
-      code: 'STEER_REFUSED',
-      message: expect.stringContaining('changed: B; new: D; gone: C') as string,
-    });
-    expect(await halo.operations.resume(runId, { replan: {} })).toMatchObject({ stories: ['B', 'D'] });
-    const ended = await halo.untilEnd(runId);
-    const progress = ended.stories.map(({ id, title, progress }) => [id, title, progress]);
-    expect(progress).toEqual([
-      ['A', 'Story A', 'passed'],
-      ['B', 'Another', 'passed'],
-      ['D', 'Story D', 'passed'],
-      ['C', 'Story C', 'skipped'],
-    ]);
-    expect(Number(repository.git('rev-list', '--count', `main..halo/${runId}`))).toBe(3);
-    expect((await halo.operations.resume(runId, { replan: {} })).says).toContain('nothing to do');
-    rmSync(join(folder, 'prd.json'));
-    await expect(halo.operations.resume(runId, { replan: {} })).rejects.toMatchObject({
-      code: 'STEER_REFUSED',
-      message: `The PRD ${join(folder, 'prd.json')} is not on this machine.`,
-    });
-  });
+  changed(
+    'is refused on resume, and taken with replan: what landed stays, the rest follows the file',
+    async ({ halo, home, pausedRun, repository, write }) => {
+      const runId = await pausedRun([{ id: 'A' }, { id: 'B' }, { id: 'C' }]);
+      write([{ id: 'A', passes: true }, { id: 'B', title: 'Another' }, { id: 'D' }]);
+      await expect(halo.operations.resume(runId, {})).rejects.toMatchObject({
+        code: 'STEER_REFUSED',
+        message: expect.stringContaining('changed: B; new: D; gone: C') as string,
+      });
+      expect(await halo.operations.resume(runId, { replan: {} })).toMatchObject({ stories: ['B', 'D'] });
+      const ended = await halo.untilEnd(runId);
+      const progress = ended.stories.map(({ id, title, progress }) => [id, title, progress]);
+      expect(progress).toEqual([
+        ['A', 'Story A', 'passed'],
+        ['B', 'Another', 'passed'],
+        ['D', 'Story D', 'passed'],
+        ['C', 'Story C', 'skipped'],
+      ]);
+      expect(Number(repository.git('rev-list', '--count', `main..halo/${runId}`))).toBe(3);
+      expect((await halo.operations.resume(runId, { replan: {} })).says).toContain('nothing to do');
+      rmSync(join(home, 'prd.json'));
+      await expect(halo.operations.resume(runId, { replan: {} })).rejects.toMatchObject({
+        code: 'STEER_REFUSED',
+        message: `The PRD ${join(home, 'prd.json')} is not on this machine.`,
+      });
+    },
+  );
 
-  it('is the same when only progress was marked', async () => {
+  changed('is the same when only progress was marked', async ({ halo, pausedRun, write }) => {
     const runId = await pausedRun([{ id: 'A' }, { id: 'B' }]);
     write([{ id: 'A', passes: true }, { id: 'B' }]);
     await halo.operations.resume(runId, {});

@@ -2,10 +2,11 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { openLocal } from '../../../src/api/local.ts';
 import type { Operations } from '../../../src/api/operations.ts';
 import { toHaloError } from '../../../src/core/failure/errors.ts';
-import { sleep } from '../../../src/lib/sleep.ts';
-import { LEVEL } from '../../chaos/level.ts';
+import { sleep } from '../../../src/lib/async.ts';
+import { LEVEL } from '../../support/faults/level.ts';
 import { openHalo, OK, scripted, type TestHalo } from '../../support/halo/halo.ts';
-import { makeRepository, type TestRepository } from '../../support/repository/repository.ts';
+import type { TestRepository } from '../../support/repository/repository.ts';
+import { newRepository } from '../../support/repository/new-repository.ts';
 
 const RUNS = [12, 50, 200][LEVEL] ?? 200;
 const LANES = 3;
@@ -17,12 +18,11 @@ let person: Operations;
 beforeAll(async () => {
   halo = await openHalo({ concurrency: LANES });
   person = openLocal({ host: halo.host });
-  repository = makeRepository();
+  repository = newRepository();
 });
 afterAll(async () => {
   await person.close();
   await halo.close();
-  repository.remove();
 });
 
 /** The commits of a run on its branch. */

@@ -1,10 +1,11 @@
 import { execFileSync } from 'node:child_process';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { openLocal } from '../../../src/api/local.ts';
 import type { Operations } from '../../../src/api/operations.ts';
-import type { RunState, StoryState } from '../../../src/core/run-state.ts';
+import type { RunState, StoryState } from '../../../src/core/run/state.ts';
 import { openHalo, OK, scripted, type TestHalo } from '../../support/halo/halo.ts';
-import { makeRepository, type TestRepository } from '../../support/repository/repository.ts';
+import type { TestRepository } from '../../support/repository/repository.ts';
+import { newRepository } from '../../support/repository/new-repository.ts';
 
 let halo: TestHalo;
 let repository: TestRepository;
@@ -19,11 +20,10 @@ afterAll(async () => {
   await person.close();
   await halo.close();
 });
-beforeEach(() => (repository = makeRepository()));
-afterEach(() => repository.remove());
+beforeEach(() => (repository = newRepository()));
 
 const QUICK = `echo x >> x; ${OK}`;
-/** Goes on for ever, unless the repository holds the file `go`. */
+/** Runs until the repository has the file `go`. */
 const SLOW = `test -e go || sleep 600; ${QUICK}`;
 
 async function untilPhase(runId: string, phase: string): Promise<void> {
@@ -70,7 +70,7 @@ describe('halo cancel', () => {
     expect(await person.cancel(runId, undefined)).toMatchObject({ changed: false });
   });
 
-  it('takes one story out, and the run goes on without it', async () => {
+  it('removes one story, and the run continues without it', async () => {
     const runId = await halo.submit(repository.root, [{ id: 'A' }, { id: 'B' }], scripted(SLOW));
     await untilPhase(runId, 'agent');
     await person.cancel(runId, 'B');
@@ -97,7 +97,7 @@ describe('halo pause', () => {
     const script = `sleep 1; ${QUICK}`;
     const runId = await halo.submit(repository.root, [{ id: 'A' }, { id: 'B' }], scripted(script));
     await untilPhase(runId, 'agent');
-    const says = expect.stringContaining('under way to the end: A.') as string;
+    const says = expect.stringContaining('still running: A.') as string;
     expect(await person.pause(runId, { now: false })).toMatchObject({ changed: true, stories: ['A'], says });
     expect(await person.pause(runId, { now: false })).toMatchObject({ changed: false });
     const paused = await until(runId, ({ stories }) => stories[0]?.progress === 'passed');
@@ -108,7 +108,7 @@ describe('halo pause', () => {
     expect(commitsOf(runId)).toBe(2);
   });
 
-  it('interrupts the story with --now at no cost, and resume begins it anew', async () => {
+  it('interrupts the story with --now at no cost, and resume starts it again', async () => {
     const runId = await halo.submit(repository.root, [{ id: 'A' }], scripted(`test -e x || sleep 3; ${QUICK}`));
     await untilPhase(runId, 'agent');
     await person.pause(runId, { now: true });
@@ -130,7 +130,7 @@ describe('halo pause', () => {
 });
 
 describe('halo retry', () => {
-  it('does a failed story anew with fresh attempts, and nothing that landed', async () => {
+  it('repeats a failed story with fresh attempts, and nothing that landed', async () => {
     const gates = ['test ! -e bad || test "$(cat count)" -gt 2'];
     const script = `echo x >> count; ${OK}`;
     const failing = `case $(cat) in *"Story B"*) touch bad; echo 1 > count;; *) echo x > a;; esac; ${OK}`;
@@ -148,7 +148,7 @@ describe('halo retry', () => {
     expect(await stateOf(runId)).toMatchObject({ stories: [{}, { attempts: 3 }, {}] });
   });
 
-  it('does one of several failed stories anew, and refuses what could not start', async () => {
+  it('repeats one of several failed stories, and refuses what could not start', async () => {
     const script = `case $(cat) in *"Story A"*) exit 1;; *) exit 2;; esac`;
     const stories = [{ id: 'A' }, { id: 'B' }, { id: 'C', dependsOn: ['A', 'B'] }];
     const ended = await halo.run(repository.root, stories, scripted(script, ['true'], ['run.on_failure=continue']));
@@ -161,7 +161,7 @@ describe('halo retry', () => {
     await expect(person.resume(runId, {})).rejects.toMatchObject({ code: 'STEER_REFUSED', hint });
   });
 
-  it('lets a cancelled run go on', async () => {
+  it('continues a cancelled run', async () => {
     const runId = await halo.submit(repository.root, [{ id: 'A' }], scripted(`sleep 2; ${QUICK}`));
     await untilPhase(runId, 'agent');
     await person.cancel(runId, undefined);

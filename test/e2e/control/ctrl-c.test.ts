@@ -1,15 +1,14 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { readdirSync, readFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { JournalEvent } from '../../../src/core/journal/events.ts';
-import { shellQuote } from '../../../src/lib/shell-quote.ts';
+import { startAtTerminal } from '../../support/terminal/at-terminal.ts';
 import { OK, prdOf, scripted } from '../../support/halo/halo.ts';
 import { openHome, type HaloHome, type HaloProcess } from '../../support/halo/halo-process.ts';
-import { makeRepository, type TestRepository } from '../../support/repository/repository.ts';
+import { readJournal } from '../../support/halo/read-journal.ts';
+import type { TestRepository } from '../../support/repository/repository.ts';
+import { newRepository } from '../../support/repository/new-repository.ts';
 
-const BIN = resolve(import.meta.dirname, '../../../bin/halo');
 /** What a process that left holds is taken over soon. */
 const QUICK = { HALO_TAKEOVER: '3s' };
 const CTRL_C = '\u0003';
@@ -20,13 +19,12 @@ let repository: TestRepository;
 
 beforeEach(() => {
   home = openHome();
-  repository = makeRepository();
+  repository = newRepository();
   repository.write('prd.json', Buffer.from(prdOf([{ id: 'A' }, { id: 'B' }, { id: 'C' }]).bytes).toString());
   repository.commit('the PRD');
 });
 afterEach(async () => {
   await home.close();
-  repository.remove();
 });
 
 const options = (script: string) => scripted(script).flatMap((setting) => ['-c', setting]);
@@ -35,20 +33,10 @@ const work = (seconds: number) => `echo x >> x; sleep ${seconds}; ${OK}`;
 
 /** `halo run prd.json` in a terminal of its own. */
 function runAtTerminal(script: string) {
-  const words = [process.execPath, BIN, 'run', 'prd.json', ...options(script)].map(shellQuote).join(' ');
-  const child = spawn('script', ['-qfec', `stty cols 100 rows 30; exec ${words}`, '/dev/null'], {
+  return startAtTerminal(['run', 'prd.json', ...options(script)], {
     cwd: repository.root,
-    env: { ...process.env, HALO_HOME: home.dir, HALO_URL: undefined, TERM: 'xterm', CI: undefined, ...QUICK },
-    stdio: ['pipe', 'pipe', 'inherit'],
+    env: { HALO_HOME: home.dir, ...QUICK },
   });
-  let shown = '';
-  child.stdout.on('data', (data: Buffer) => (shown += data.toString()));
-  return {
-    shows: (text: string) => vi.waitFor(() => expect(shown).toContain(text), PATIENCE),
-    press: (keys: string) => void child.stdin.write(keys),
-    shown: () => shown,
-    ended: once(child, 'close').then(([code]) => code as number),
-  };
 }
 
 /** The journal of the newest run. */
@@ -58,10 +46,7 @@ function journal(): JournalEvent[] {
     .filter((name) => /^[0-9a-z]{15}$/.test(name))
     .sort()
     .at(-1);
-  return readFileSync(join(runs, newest ?? '', 'journal.jsonl'), 'utf8')
-    .trimEnd()
-    .split('\n')
-    .map((line) => JSON.parse(line) as JournalEvent);
+  return readJournal(home.dir, newest ?? '');
 }
 
 const types = () => journal().map(({ type }) => type);
@@ -117,11 +102,11 @@ describe('Ctrl-C in halo run, while halo up serves the same home', { timeout: 18
     expect(types()).not.toContain('story.ended');
   });
 
-  it('d leaves the run to a worker, or says that none is there', async () => {
+  it('d leaves the run to a worker, or reports that there is none', async () => {
     const run = runAtTerminal(work(5));
     await untilAgent();
     run.press('d');
-    await run.shows('no worker is there to continue the run');
+    await run.shows('no worker can continue the run');
     const up = await startUp();
     run.press('d');
     await run.shows('left to the workers');
@@ -133,5 +118,28 @@ describe('Ctrl-C in halo run, while halo up serves the same home', { timeout: 18
     );
     await up.says('SUCCESS 3 of 3 stories landed');
     for (const story of ['A', 'B', 'C']) expect(up.stdout()).toMatch(new RegExp(`  ${story} passed [0-9a-f]{7} `));
+  });
+});
+
+describe('the frame of halo run', { timeout: 120_000 }, () => {
+  it('leaves nothing behind when the terminal changes its size, and shows attempts that failed', async () => {
+    const settings = ['retry.attempts=3', 'retry.policy.retries=2', 'gates=["echo one; sleep 4; test -e right"]'];
+    const run = startAtTerminal(['run', 'prd.json', ...options(work(1)), ...settings.flatMap((each) => ['-c', each])], {
+      cwd: repository.root,
+      env: { HALO_HOME: home.dir, NO_COLOR: '1', ...QUICK },
+    });
+    await run.shows('gate     one');
+    await run.resize(60, 12);
+    await run.shows('attempt 1 of 3  GATE_FAILED');
+    await run.resize(120, 40);
+    await run.shows('attempt 2 of 3  GATE_FAILED');
+    await run.resize(100, 30);
+    expect(await run.ended).not.toBe(0);
+    const [before = '', ...rest] = run.shown().split('\u001b[?1049h');
+    const [, after = '', ...more] = rest.join('').split('\u001b[?1049l');
+    expect(more).toEqual([]);
+    expect(before).not.toContain('Story A');
+    expect(after.split('Story A')).toHaveLength(2);
+    expect(after).toContain('GATE_FAILED');
   });
 });

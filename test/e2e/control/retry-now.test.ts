@@ -1,5 +1,5 @@
 import { expect, it, vi } from 'vitest';
-import type { RunState } from '../../../src/core/run-state.ts';
+import type { RunState } from '../../../src/core/run/state.ts';
 import { scripted } from '../../support/halo/halo.ts';
 import { openWorld } from '../../support/faults/world.ts';
 

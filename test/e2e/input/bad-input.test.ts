@@ -5,18 +5,18 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { OK, prdOf, scripted } from '../../support/halo/halo.ts';
 import { expectOneError, leftovers } from '../../support/halo/refusal.ts';
 import { openHome, type Ended, type HaloHome } from '../../support/halo/halo-process.ts';
-import { makeRepository, type TestRepository } from '../../support/repository/repository.ts';
+import type { TestRepository } from '../../support/repository/repository.ts';
+import { newRepository } from '../../support/repository/new-repository.ts';
 
 let home: HaloHome;
 let repository: TestRepository;
 
 beforeEach(() => {
   home = openHome();
-  repository = makeRepository();
+  repository = newRepository();
 });
 afterEach(async () => {
   await home.close();
-  repository.remove();
 });
 
 const STORY = { id: 'S-1', title: 'One', size: 'S', acceptance: ['It works.'] };
@@ -50,12 +50,12 @@ async function expectRefusal(end: Ended, code: number, ...says: string[]): Promi
 }
 
 describe('halo run refuses a repository', () => {
-  it('that is not there', async () => {
+  it('with a path that does not exist', async () => {
     const there = join(repository.root, 'nowhere');
     await expectRefusal(await run(['run', prd(), ...AGENT, '--repo', there]), 6, there, 'there is no such folder');
   });
 
-  it('that is no git repository', async () => {
+  it('without a git repository', async () => {
     const folder = join(repository.root, '..');
     await expectRefusal(await run(['run', prd(), ...AGENT], {}, folder), 6, folder, 'not a git repository', 'git init');
   });
@@ -79,37 +79,36 @@ describe('halo run refuses a repository', () => {
   });
 
   it('with submit, all of them when one is wrong, and the same one twice', async () => {
-    const other = makeRepository();
+    const other = newRepository();
     const both = ['--repo', other.root, '--repo', join(repository.root, '..')];
     await expectRefusal(await run(['submit', prd(), ...AGENT, ...both]), 6, 'not a git repository');
     const twice = ['--repo', repository.root, '--repo', `${repository.root}/.`];
     await expectRefusal(await run(['submit', prd(), ...AGENT, ...twice]), 2, 'twice');
-    other.remove();
   });
 });
 
 describe('halo run refuses a PRD', () => {
-  it('that is not there', async () => {
+  it('with a path that does not exist', async () => {
     await expectRefusal(await run(['run', 'nope.json', ...AGENT]), 6, join(repository.root, 'nope.json'));
   });
 
-  it('that is a folder', async () => {
+  it('at the path of a folder', async () => {
     await expectRefusal(await run(['run', '.git', ...AGENT]), 6, join(repository.root, '.git'), 'folder');
   });
 
-  it('that is no JSON, with the place', async () => {
+  it('without valid JSON, with the position', async () => {
     const path = prd('{\n  "schemaVersion": "0.1",,\n}');
     await expectRefusal(await run(['run', path, ...AGENT]), 6, `${path}:2:26`);
   });
 
   it('with more than ten stories of the hanuman dialect', async () => {
     const path = hanuman(Array.from({ length: 11 }, (_, index) => ({ ...STORY, id: `S-${index}` })));
-    await expectRefusal(await run(['run', path, ...AGENT]), 6, path, '11 stories', 'at most 10');
+    await expectRefusal(await run(['run', path, ...AGENT]), 6, path, '11 stories', 'the limit is 10');
   });
 
   it('of more than 4 MiB', async () => {
     const path = hanuman([{ ...STORY, notes: 'x'.repeat(4 * 1024 * 1024) }]);
-    await expectRefusal(await run(['run', path, ...AGENT]), 6, path, 'at most 4194304');
+    await expectRefusal(await run(['run', path, ...AGENT]), 6, path, 'the limit is 4194304');
   });
 
   it('with an unknown size', async () => {
@@ -139,7 +138,7 @@ describe('halo run refuses settings', () => {
     await expectRefusal(await run(['run', prd(), ...AGENT]), 6, 'halo.toml:1', 'did you mean "gates"');
   });
 
-  it('that are no TOML', async () => {
+  it('without valid TOML', async () => {
     repository.write('halo.toml', 'gates = [\n');
     await expectRefusal(await run(['run', prd(), ...AGENT]), 6, 'halo.toml:');
   });
@@ -148,7 +147,7 @@ describe('halo run refuses settings', () => {
     await expectRefusal(await run(['run', prd(), ...AGENT, '-c', 'limits.wal=1']), 6, 'did you mean "limits.wall"');
   });
 
-  it('with a profile that nobody defined', async () => {
+  it('with an undefined profile', async () => {
     await expectRefusal(await run(['run', prd(), ...AGENT, '--profile', 'nope']), 6, '"nope"');
   });
 
@@ -178,7 +177,7 @@ describe('halo run refuses a machine', () => {
 
   it('without the Redis that is configured', async () => {
     const end = await run(['run', prd(), ...AGENT], { HALO_REDIS_URL: 'redis://:secret@127.0.0.1:1' });
-    await expectRefusal(end, 5, 'redis://127.0.0.1:1', 'nothing listens there');
+    await expectRefusal(end, 5, 'redis://127.0.0.1:1', 'the connection was refused');
     expect(end.stderr).not.toContain('secret');
   });
 
@@ -213,14 +212,14 @@ describe('halo run refuses a machine', () => {
 
 describe('commands refuse', () => {
   it.each([['status'], ['logs'], ['diff'], ['land']])('a run that %s cannot find', async (command) => {
-    await expectRefusal(await run([command, '0000zzzz']), 2, 'There is no run "0000zzzz"', 'halo ls');
+    await expectRefusal(await run([command, '0000zzzz']), 2, 'No run matches "0000zzzz"', 'halo ls');
   });
 
   it.each([
     [['rnu'], 'Did you mean run?'],
     [['run', '--jsn', 'prd.json'], 'Did you mean --json?'],
     [['run', 'a', 'b'], 'halo run --help'],
-    [['config', 'sho'], 'Did you mean show? `halo config --help`'],
+    [['config', 'sho'], 'Did you mean show? Run `halo config --help`'],
     [['worker', '--concurrency', '0'], 'from 1 to 999'],
   ])('the words %j', async (words, says) => {
     await expectRefusal(await run(words), 2, says);

@@ -2,7 +2,8 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openHome, type HaloHome } from '../../support/halo/halo-process.ts';
-import { makeRepository, type TestRepository } from '../../support/repository/repository.ts';
+import type { TestRepository } from '../../support/repository/repository.ts';
+import { newRepository } from '../../support/repository/new-repository.ts';
 
 const TEST = `const test = require('node:test'); test('adds', () => require('node:assert').equal(1 + 1, 3));`;
 
@@ -11,7 +12,7 @@ let repository: TestRepository;
 
 beforeAll(() => {
   home = openHome();
-  repository = makeRepository({
+  repository = newRepository({
     '.gitignore': 'installed\n',
     'halo.toml': 'setup = ["echo some output; touch installed"]\ngates = ["test -f installed", "true"]\n',
     'adds.test.js': TEST,
@@ -19,18 +20,16 @@ beforeAll(() => {
 });
 afterAll(async () => {
   await home.close();
-  repository.remove();
 });
 
 const check = (...words: string[]) => home.halo(['check', ...words], { cwd: repository.root });
 
 describe('halo init', () => {
   it('looks into the image for the tools that it guessed, and names the next step', async () => {
-    const other = makeRepository({ 'go.mod': 'module x\n', 'package.json': '{"scripts": {"test": "node --test"}}' });
+    const other = newRepository({ 'go.mod': 'module x\n', 'package.json': '{"scripts": {"test": "node --test"}}' });
     const { code, stdout, stderr } = await home.halo(['init'], { cwd: other.root });
-    other.remove();
     expect(code).toBe(0);
-    expect(stdout).toContain('gate     npm test\ngate     go vet ./...\n');
+    expect(stdout).toContain('gate     npm test (package.json)\ngate     go vet ./... (go.mod)\n');
     expect(stderr).toContain(
       '! go is not in the image halo-sandbox: set `image` to one that has it (docs/images.md).\n',
     );
@@ -73,6 +72,18 @@ describe('halo check', () => {
       { fault: { says: expect.stringContaining('`no-such-program` was not found: neither the image') as string } },
       { kind: 'gate', command: 'true' },
     ]);
+  });
+
+  it('says in its last line that a registry could not be reached', async () => {
+    const other = newRepository({ 'package.json': '{"dependencies": {"is-number": "7.0.0"}}' });
+    const settings = ['setup=["npm install"]', 'gates=["true"]', 'network.registries=["npm"]'];
+    const away = 'network.upstreams.npm="http://127.0.0.1:1/"';
+    const words = [...settings, away].flatMap((each) => ['-c', each]);
+    const { code, stdout } = await home.halo(['check', ...words], { cwd: other.root });
+    expect(stdout.trimEnd().split('\n').at(-1)).toBe(
+      'setup failed: the registry npm could not be reached: the connection was refused (ECONNREFUSED); setup exited 1: `npm install`; no gate ran',
+    );
+    expect(code).toBe(10);
   });
 
   it('is stopped by Ctrl-C', async () => {

@@ -1,21 +1,11 @@
-import {
-  chmodSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { composeServices } from '../../../src/cli/compose.ts';
 import { runCli } from '../../support/terminal/cli-world.ts';
 import { openHome, type Ended, type HaloHome } from '../../support/halo/halo-process.ts';
 import { openMemory } from '../../support/memory-operations.ts';
+import { tempDir } from '../../support/temp-dir.ts';
 
 const PRD = JSON.stringify({
   project: 'Shop',
@@ -34,10 +24,9 @@ beforeAll(() => {
 });
 afterAll(() => home.close());
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'halo-import-'));
+  folder = tempDir('halo-import');
   writeFileSync(join(folder, 'idea.md'), '# A shop\n\nPeople put things into a cart and pay.\n');
 });
-afterEach(() => rmSync(folder, { recursive: true }));
 
 /** An agent that is this shell script; it finds the document beside it. */
 function agentOf(script: string): string[] {
@@ -90,7 +79,7 @@ describe('halo import', () => {
     expect(await home.halo(['prd', 'validate', 'shop'], { cwd: folder })).toMatchObject({ code: 0 });
   });
 
-  it('asks the person at the terminal, and writes nothing without a yes, nor over what changed meanwhile', async () => {
+  it('asks at the terminal, and writes nothing without a yes or over a file that has changed', async () => {
     vi.stubEnv('HALO_HOME', home.dir);
     const said = 'Nothing was written.\n';
     expect(await importAsking(() => Promise.resolve('n'))).toMatchObject({
@@ -106,7 +95,10 @@ describe('halo import', () => {
       writeFileSync(join(folder, 'prd.json'), 'mine');
       return Promise.resolve('y');
     });
-    expect(meanwhile).toMatchObject({ code: 6, stderr: expect.stringContaining('somebody else meanwhile') as string });
+    expect(meanwhile).toMatchObject({
+      code: 6,
+      stderr: expect.stringContaining('has changed during the import') as string,
+    });
     expect(readFileSync(join(folder, 'prd.json'), 'utf8')).toBe('mine');
     rmSync(join(folder, 'prd.json'));
     expect(await importAsking(() => Promise.resolve(' Yes\n'))).toMatchObject({ code: 0 });
@@ -118,7 +110,7 @@ describe('halo import', () => {
     const ended = await importWith(`echo '{"userStories":[{"id":"A"}]}' > prd.json`);
     expect(ended.code).toBe(6);
     expect(ended.stdout).not.toContain('SUCCESS');
-    expect(ended.stderr).toContain('FAILED  what the agent wrote is no PRD, so nothing was written\n');
+    expect(ended.stderr).toContain('FAILED  the agent wrote no valid PRD; nothing was written\n');
     expect(ended.stderr).toContain('prd.json:1: userStories[0].title: is missing');
     expect((await home.halo(['ls'], { cwd: folder })).stdout.split('\n')[1]).toContain('SUCCESS, rejected');
     const idle = await importWith('echo idle > notes.txt');
@@ -132,7 +124,9 @@ describe('halo import', () => {
     writeFileSync(join(folder, 'prd.json'), before);
     const ended = await importWith(`printf %s '${PRD}' > prd.json`);
     expect(ended.code).toBe(4);
-    expect(ended.stderr).toContain(`would not be any more in ${join(folder, 'prd.json')}:\n  US-001  Cart\n`);
+    expect(ended.stderr).toContain(
+      `This finished story would be replaced in ${join(folder, 'prd.json')}:\n  US-001  Cart\n`,
+    );
     expect(ended.stderr).toContain('Nothing was written.\n');
     expect(readFileSync(join(folder, 'prd.json'), 'utf8')).toBe(before);
     vi.stubEnv('HALO_HOME', home.dir);
@@ -144,13 +138,13 @@ describe('halo import', () => {
     vi.unstubAllEnvs();
   });
 
-  it('refuses what is no text, what is not there, and to ask where nobody is', async () => {
+  it('refuses a binary or missing file, and to ask without a terminal', async () => {
     writeFileSync(join(folder, 'picture'), Buffer.from([0x89, 0x50, 0, 0xff]));
     writeFileSync(join(folder, 'blank.md'), ' \n\n');
     writeFileSync(join(folder, 'latin.md'), Buffer.from('Gesch\u00e4ft', 'latin1'));
     writeFileSync(join(folder, 'long.md'), 'x'.repeat(512 * 1024 + 1));
     mkdirSync(join(folder, 'notes'));
-    const faults = { picture: 'is no text', 'blank.md': 'is empty', 'latin.md': 'is no text in UTF-8' };
+    const faults = { picture: 'is not a text file', 'blank.md': 'is empty', 'latin.md': 'is not a text file in UTF-8' };
     for (const [file, says] of Object.entries({ ...faults, 'long.md': 'larger than 512 KiB', notes: 'is a folder' }))
       expect(await importWith('true', [file, '--yes'])).toMatchObject({
         code: 6,

@@ -4,14 +4,14 @@ import Docker from 'dockerode';
 import { afterEach, expect, it, vi } from 'vitest';
 import { OK, prdOf, scripted } from '../../support/halo/halo.ts';
 import { openHome, type HaloHome } from '../../support/halo/halo-process.ts';
-import { makeRepository, type TestRepository } from '../../support/repository/repository.ts';
+import type { TestRepository } from '../../support/repository/repository.ts';
+import { newRepository } from '../../support/repository/new-repository.ts';
 
 let home: HaloHome;
 let repository: TestRepository;
 
 afterEach(async () => {
   await home.close();
-  repository.remove();
 });
 
 async function belongings(): Promise<number> {
@@ -34,11 +34,11 @@ it(
   { timeout: 300_000 },
   async () => {
     home = openHome();
-    repository = makeRepository();
+    repository = newRepository();
     repository.write('prd.json', Buffer.from(prdOf([{ id: 'A' }, { id: 'B' }]).bytes).toString());
     const at = { cwd: repository.root };
     const first = home.start(['worker', '--concurrency', '2'], at);
-    await first.says('working on');
+    await first.says('running up to');
     const script = `story=$(grep -oE 'Story [A-Z]+' | head -n 1); echo x >> "$story"; sleep 3; ${OK}`;
     const settings = scripted(script, ['true'], ['run.parallel=2']).flatMap((setting) => ['-c', setting]);
     const submitted = await home.halo(['submit', 'prd.json', ...settings], at);
@@ -56,9 +56,11 @@ it(
     expect(JSON.parse(status.stdout)).toMatchObject({
       state: { stopReason: 'SUCCESS', epoch: 4, stories: [{ attempts: 1 }, { attempts: 1 }] },
     });
+    const log = await home.halo(['logs', runId], at);
+    expect(log.stdout.match(/attempt 1 again, because its worker died, on /g)).toHaveLength(2);
     const landed = repository.git('log', '--format=%s', `main..halo/${runId}`).split('\n');
     expect(landed.sort()).toEqual(['feat: [A] - Story A', 'feat: [B] - Story B']);
-    // Whoever takes over sweeps what the dead worker left.
+    // The next worker removes what the dead worker left.
     await vi.waitFor(async () => expect([await belongings(), folders()]).toEqual([0, []]), { timeout: 20_000 });
     second.process.kill('SIGTERM');
     await second.ended;

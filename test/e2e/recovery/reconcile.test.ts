@@ -1,6 +1,3 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { pino } from 'pino';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { openLocal } from '../../../src/api/local.ts';
@@ -8,22 +5,23 @@ import type { Host } from '../../../src/config/config.ts';
 import { connectRedis, type RedisLink } from '../../../src/queue/redis/connect-redis.ts';
 import { startWorker } from '../../../src/worker/main.ts';
 import { OK, prdOf, scripted } from '../../support/halo/halo.ts';
-import { makeRepository, type TestRepository } from '../../support/repository/repository.ts';
+import type { TestRepository } from '../../support/repository/repository.ts';
+import { tempDir } from '../../support/temp-dir.ts';
+import { hostOf } from '../../support/halo/host.ts';
+import { newRepository } from '../../support/repository/new-repository.ts';
 
 let host: Host;
 let repository: TestRepository;
 let redis: RedisLink;
 
 beforeEach(async () => {
-  const home = mkdtempSync(join(tmpdir(), 'halo-home-'));
-  host = { home, redisUrl: undefined, apiUrl: undefined, apiToken: undefined };
-  repository = makeRepository();
+  const home = tempDir('halo-home');
+  host = hostOf(home);
+  repository = newRepository();
   redis = await connectRedis(host);
 });
 afterEach(async () => {
   await redis.close();
-  repository.remove();
-  rmSync(host.home, { recursive: true, force: true });
 });
 
 it('hazard 8: finishes a run whose job was lost with the data of Redis', async () => {

@@ -1,16 +1,17 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { afterEach, expect, it, vi } from 'vitest';
 import { openLocal } from '../../../src/api/local.ts';
 import type { Operations } from '../../../src/api/operations.ts';
-import { sleep } from '../../../src/lib/sleep.ts';
+import { sleep } from '../../../src/lib/async.ts';
 import { startWorker, type Worker } from '../../../src/worker/main.ts';
 import { OK, prdOf, scripted } from '../../support/halo/halo.ts';
-import { makeRepository, type TestRepository } from '../../support/repository/repository.ts';
+import type { TestRepository } from '../../support/repository/repository.ts';
+import { tempDir } from '../../support/temp-dir.ts';
+import { hostOf } from '../../support/halo/host.ts';
+import { newRepository } from '../../support/repository/new-repository.ts';
 
 let home: string;
 let server: ChildProcess;
@@ -22,8 +23,6 @@ afterEach(async () => {
   await worker?.close();
   await operations?.close();
   server.kill('SIGKILL');
-  repository.remove();
-  rmSync(home, { recursive: true, force: true });
 });
 
 /** Nothing of it is kept: what comes back after an outage is an empty server. */
@@ -33,14 +32,14 @@ function startServer(): void {
 }
 
 it(
-  'hazards 6, 8: a run whose Redis is away when a story ends, and comes back empty, goes on: each story lands once',
+  'hazards 6, 8: a run whose Redis is away when a story ends, and returns empty, continues: each story lands once',
   { timeout: 180_000 },
   async () => {
-    home = mkdtempSync(join(tmpdir(), 'halo-away-'));
-    repository = makeRepository();
+    home = tempDir('halo-away');
+    repository = newRepository();
     startServer();
     const redisUrl = `unix://${join(home, 'redis.sock')}`;
-    const host = { home, redisUrl, apiUrl: undefined, apiToken: undefined };
+    const host = hostOf(home, redisUrl);
     worker = await vi.waitFor(() => startWorker({ host, concurrency: 1, log: pino({ level: 'silent' }) }), {
       timeout: 20_000,
       interval: 100,

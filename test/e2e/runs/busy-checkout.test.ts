@@ -2,7 +2,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { OK, openHalo, prdOf, scripted, type TestHalo } from '../../support/halo/halo.ts';
-import { newRepository } from '../../support/new-repository.ts';
+import { newRepository } from '../../support/repository/new-repository.ts';
 import type { TestRepository } from '../../support/repository/repository.ts';
 
 let halo: TestHalo;
@@ -12,7 +12,7 @@ afterEach(() => halo.close());
 
 type Prepare = (repository: TestRepository) => void;
 
-/** What a person may be in the middle of when a run is submitted, or while it goes on. */
+/** What a user may be doing when a run is submitted, or during the run. */
 const BEFORE: Record<string, Prepare> = {
   'dirty and staged': (mine) => {
     mine.write('staged.txt', 'mine');
@@ -29,7 +29,7 @@ const BEFORE: Record<string, Prepare> = {
     mine.commit('main');
     mine.git('switch', '-q', 'topic');
     const identity = ['-c', 'user.name=Tess', '-c', 'user.email=tess@example.com'];
-    expect(() => mine.git(...identity, 'rebase', '-q', 'main')).toThrow();
+    expect(() => mine.git(...identity, 'rebase', '-q', 'main')).toThrow('could not apply');
   },
   detached: (mine) => void mine.git('switch', '-q', '--detach'),
 };
@@ -54,7 +54,7 @@ function look({ root, ...repository }: TestRepository): unknown {
 }
 
 it(
-  'hazards 26, 27: a checkout that a person works in stays as it is, whatever lands beside it',
+  'hazards 26, 27: a checkout that the user works in stays unchanged when runs land',
   { timeout: 180_000 },
   async () => {
     const prepared = [...Object.values(BEFORE), ...Object.values(MEANWHILE)].map((prepare) => {

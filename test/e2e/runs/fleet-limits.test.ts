@@ -4,7 +4,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { JournalEvent } from '../../../src/core/journal/events.ts';
 import { OK, prdOf, scripted } from '../../support/halo/halo.ts';
 import { openHome, type HaloHome } from '../../support/halo/halo-process.ts';
-import { newRepository } from '../../support/new-repository.ts';
+import { newRepository } from '../../support/repository/new-repository.ts';
 
 let home: HaloHome;
 
@@ -26,16 +26,35 @@ test('hazard 31: three worker processes reach the limit of the fleet and never p
   const repos = repositories.flatMap(({ root }) => ['--repo', root]);
   const runIds = (await halo('submit', prd, ...repos, ...settings)).split('\n');
   for (const worker of Array.from({ length: 3 }, () => home.start(['worker'], { cwd: home.dir })))
-    await worker.says('working on up to');
-  const journals = await Promise.all(
+    await worker.says('running up to');
+  const journals = await journalsOf(runIds);
+  expect(journals.map((events) => events.at(-1))).toMatchObject(runIds.map(() => ({ stopReason: 'SUCCESS' })));
+  expect(mostAtOnce(journals.flat(), { from: 'story.started', to: 'story.ended' })).toBe(2);
+});
+
+test('a user with more runs than workers finishes each run before the next one starts, as the journals tell', async () => {
+  const prd = join(home.dir, 'prd.json');
+  writeFileSync(prd, prdOf([{ id: 'A' }, { id: 'B' }]).bytes);
+  const repositories = Array.from({ length: 3 }, () => newRepository());
+  const settings = scripted(`echo x >> log.txt; ${OK}`).flatMap((pair) => ['-c', pair]);
+  const repos = repositories.flatMap(({ root }) => ['--repo', root]);
+  const runIds = (await halo('submit', prd, ...repos, ...settings)).split('\n');
+  const worker = home.start(['worker', '--concurrency', '1'], { cwd: home.dir });
+  await worker.says('running up to');
+  const journals = await journalsOf(runIds);
+  expect(journals.map((events) => events.at(-1))).toMatchObject(runIds.map(() => ({ stopReason: 'SUCCESS' })));
+  expect(mostAtOnce(journals.flat(), { from: 'run.started', to: 'run.ended' })).toBe(1);
+});
+
+/** The journals of the runs, once all have ended. */
+function journalsOf(runIds: string[]): Promise<JournalEvent[][]> {
+  return Promise.all(
     runIds.map(async (runId) => {
       const lines = (await halo('logs', runId, '-f', '--json')).split('\n');
       return lines.map((line) => JSON.parse(line) as JournalEvent);
     }),
   );
-  expect(journals.map((events) => events.at(-1))).toMatchObject(runIds.map(() => ({ stopReason: 'SUCCESS' })));
-  expect(mostAtOnce(journals.flat())).toBe(2);
-});
+}
 
 test('halo ls and halo status name the limit that holds a run back, and say that no worker is running', async () => {
   writeFileSync(join(home.dir, 'config.toml'), '[fleet]\nper_repo = 1\n');
@@ -51,7 +70,7 @@ test('halo ls and halo status name the limit that holds a run back, and say that
   const worker = home.start(['worker'], { cwd: home.dir });
   const logs = home.start(['logs', '-f', first], { cwd: home.dir });
   await logs.says('I begin.');
-  expect(await halo('ls')).toMatch(new RegExp(`^${second} +held: fleet.per_repo = 1 `, 'm'));
+  expect(await halo('ls')).toMatch(new RegExp(`^${second} +waiting: fleet.per_repo = 1 `, 'm'));
   expect(await halo('status', second)).toContain('fleet.per_repo = 1 is reached');
   expect(await halo('status', first)).not.toContain('is reached');
   await halo('cancel', first);
@@ -62,11 +81,11 @@ test('halo ls and halo status name the limit that holds a run back, and say that
   await worker.ended;
 });
 
-/** How many stories were in progress at the same time, at most; one that ends makes room for one that starts. */
-function mostAtOnce(events: JournalEvent[]): number {
+/** How much was under way at the same time, at most; what ends makes room for what starts. */
+function mostAtOnce(events: JournalEvent[], { from, to }: Record<'from' | 'to', JournalEvent['type']>): number {
   const changes = events.flatMap(({ type, at }) => {
-    if (type === 'story.started') return [{ at, by: 1 }];
-    return type === 'story.ended' ? [{ at, by: -1 }] : [];
+    if (type === from) return [{ at, by: 1 }];
+    return type === to ? [{ at, by: -1 }] : [];
   });
   changes.sort((a, b) => (a.at < b.at ? -1 : a.at > b.at ? 1 : a.by - b.by));
   let now = 0;

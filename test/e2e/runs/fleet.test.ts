@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { OK, openHalo, prdOf, scripted, type TestHalo } from '../../support/halo/halo.ts';
-import { newRepository } from '../../support/new-repository.ts';
+import { newRepository } from '../../support/repository/new-repository.ts';
 
 let halo: TestHalo;
 

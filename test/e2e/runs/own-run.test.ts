@@ -4,7 +4,8 @@ import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import type { RunView } from '../../../src/api/operations.ts';
 import { OK, prdOf, scripted } from '../../support/halo/halo.ts';
 import { openHome, type HaloHome } from '../../support/halo/halo-process.ts';
-import { makeRepository, type TestRepository } from '../../support/repository/repository.ts';
+import type { TestRepository } from '../../support/repository/repository.ts';
+import { newRepository } from '../../support/repository/new-repository.ts';
 
 let home: HaloHome;
 let repository: TestRepository;
@@ -12,13 +13,12 @@ let at: { cwd: string };
 
 beforeEach(() => {
   home = openHome();
-  repository = makeRepository();
+  repository = newRepository();
   repository.write('prd.json', Buffer.from(prdOf([{ id: 'A' }]).bytes).toString());
   at = { cwd: repository.root };
 });
 afterEach(async () => {
   await home.close();
-  repository.remove();
 });
 
 const settings = (script: string) => scripted(script).flatMap((setting) => ['-c', setting]);
@@ -35,24 +35,20 @@ it('halo run works on its own run alone', { timeout: 120_000 }, async () => {
   expect((await viewOf(waiting)).state).toMatchObject({ status: 'queued', epoch: 0 });
 });
 
-it(
-  'the run of a halo run that was killed is adopted by a worker, and by none before',
-  { timeout: 180_000 },
-  async () => {
-    const worker = home.start(['worker', '--concurrency', '1'], at);
-    await worker.says('working on');
-    const own = home.start(['run', 'prd.json', '--json', ...settings(`echo x >> x; sleep 4; ${OK}`)], at);
-    await own.says('"phase":"agent"');
-    const { runId } = JSON.parse(own.stdout().split('\n')[0]!) as { runId: string };
-    own.process.kill('SIGKILL');
-    await own.ended;
-    const journal = () => readFileSync(join(home.dir, 'runs', runId, 'journal.jsonl'), 'utf8');
-    expect(journal().match(/"story\.started"/g)).toHaveLength(1);
-    await vi.waitFor(() => expect(journal()).toContain('"run.ended"'), { timeout: 120_000, interval: 500 });
-    const { state } = await viewOf(runId);
-    expect(state).toMatchObject({ stopReason: 'SUCCESS', epoch: 2, stories: [{ attempts: 1 }] });
-    expect(repository.git('log', '--format=%s', `main..halo/${runId}`)).toBe('feat: [A] - Story A');
-    worker.process.kill('SIGTERM');
-    expect((await worker.ended).code).toBe(0);
-  },
-);
+it('the run of a killed halo run is adopted by a worker, and not before', { timeout: 180_000 }, async () => {
+  const worker = home.start(['worker', '--concurrency', '1'], at);
+  await worker.says('running up to');
+  const own = home.start(['run', 'prd.json', '--json', ...settings(`echo x >> x; sleep 4; ${OK}`)], at);
+  await own.says('"phase":"agent"');
+  const { runId } = JSON.parse(own.stdout().split('\n')[0]!) as { runId: string };
+  own.process.kill('SIGKILL');
+  await own.ended;
+  const journal = () => readFileSync(join(home.dir, 'runs', runId, 'journal.jsonl'), 'utf8');
+  expect(journal().match(/"story\.started"/g)).toHaveLength(1);
+  await vi.waitFor(() => expect(journal()).toContain('"run.ended"'), { timeout: 120_000, interval: 500 });
+  const { state } = await viewOf(runId);
+  expect(state).toMatchObject({ stopReason: 'SUCCESS', epoch: 2, stories: [{ attempts: 1 }] });
+  expect(repository.git('log', '--format=%s', `main..halo/${runId}`)).toBe('feat: [A] - Story A');
+  worker.process.kill('SIGTERM');
+  expect((await worker.ended).code).toBe(0);
+});

@@ -4,28 +4,23 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { verify } from '../../../src/api/runs/verify-commit.ts';
 import type { JournalEvent } from '../../../src/core/journal/events.ts';
 import { OK, openHalo, scripted, type TestHalo } from '../../support/halo/halo.ts';
-import { makeRepository, type TestRepository } from '../../support/repository/repository.ts';
+import type { TestRepository } from '../../support/repository/repository.ts';
+import { newRepository } from '../../support/repository/new-repository.ts';
 
 let halo: TestHalo;
 let repository: TestRepository;
 
 beforeEach(async () => {
   halo = await openHalo({ concurrency: 3 });
-  repository = makeRepository();
+  repository = newRepository();
 });
 afterEach(async () => {
   await halo.close();
-  repository.remove();
 });
 
 const PARALLEL = ['run.parallel=2'];
 /** Reads from its prompt which story it is; `then` may use $story. */
 const each = (then: string) => `story=$(grep -oE 'Story [A-Z]+' | head -n 1 | cut -d ' ' -f 2); ${then}; ${OK}`;
-
-function journal(runId: string): JournalEvent[] {
-  const lines = halo.readFile(runId, 'journal.jsonl').trimEnd().split('\n');
-  return lines.map((line) => JSON.parse(line) as JournalEvent);
-}
 
 function seqOf(events: JournalEvent[], type: JournalEvent['type'], story: string): number {
   return events.find((event) => event.type === type && 'story' in event && event.story === story)!.seq;
@@ -37,7 +32,7 @@ describe('stories that do not depend on each other', { timeout: 120_000 }, () =>
     const script = each('if [ $story = C ]; then cat A.txt B.txt > C.txt; else sleep 1; echo $story > $story.txt; fi');
     const state = await halo.run(repository.root, stories, scripted(script, ['ls *.txt'], PARALLEL));
     expect(state).toMatchObject({ stopReason: 'SUCCESS', detail: '3 of 3 stories landed' });
-    const events = journal(state.runId);
+    const events = halo.journal(state.runId);
     const started = (story: string) => seqOf(events, 'story.started', story);
     const ended = (story: string) => seqOf(events, 'story.ended', story);
     expect(Math.max(started('A'), started('B'))).toBeLessThan(Math.min(ended('A'), ended('B')));
@@ -67,10 +62,10 @@ describe('stories that do not depend on each other', { timeout: 120_000 }, () =>
     expect(state).toMatchObject({ stopReason: 'PARTIAL' });
     expect(state.stories.map(({ stopReason }) => stopReason).sort()).toEqual(['GATE_FAILED', 'SUCCESS']);
     expect(repository.git('rev-list', '--count', `main..halo/${state.runId}`)).toBe('1');
-    expect(journal(state.runId).map(({ type }) => type)).toContain('story.merged');
+    expect(halo.journal(state.runId).map(({ type }) => type)).toContain('story.merged');
   });
 
-  it('that change the same place are done again on what landed, told where, at no cost of an attempt', async () => {
+  it('are repeated on the landed result if they conflict, with the conflicts in the prompt, without using up an attempt', async () => {
     const script = each('sleep 1; echo $story >> both.txt');
     const state = await halo.run(repository.root, [{ id: 'A' }, { id: 'B' }], scripted(script, ['true'], PARALLEL));
     expect(state).toMatchObject({ stopReason: 'SUCCESS' });
@@ -80,7 +75,7 @@ describe('stories that do not depend on each other', { timeout: 120_000 }, () =>
     expect(repository.git('show', `halo/${state.runId}:both.txt`).split('\n').sort()).toEqual(['A', 'B']);
   });
 
-  it('are merged by git alone, whatever attributes the tree has', async () => {
+  it('are merged by git alone with any attributes in the tree', async () => {
     repository.write('.gitattributes', '* merge=union\n');
     repository.write('list.txt', 'one\n');
     repository.commit('attributes');
@@ -91,7 +86,7 @@ describe('stories that do not depend on each other', { timeout: 120_000 }, () =>
 });
 
 describe('the branch of a run', { timeout: 120_000 }, () => {
-  it('hazard 26: is never overwritten where somebody else has moved it', async () => {
+  it('hazard 26: is never overwritten where another process has moved it', async () => {
     const foreign = commitTree('main^{tree}', '-p', 'main', '-m', 'by hand');
     const script = each('sleep 3; echo $story > $story.txt');
     const runId = await halo.submit(repository.root, [{ id: 'A' }], scripted(script));
@@ -102,7 +97,7 @@ describe('the branch of a run', { timeout: 120_000 }, () => {
     expect(repository.git('rev-parse', `halo/${runId}`)).toBe(foreign);
   });
 
-  it('tells of a story whose worker died between the landing and its word on it, also to the other stories', async () => {
+  it('finds a story that landed before its worker died without a journal event, also for the other stories', async () => {
     const script = each('if [ $story = A ]; then sleep 8; else sleep 2; fi; echo $story > $story.txt');
     const stories = [{ id: 'A' }, { id: 'B' }];
     const runId = await halo.submit(repository.root, stories, scripted(script, ['true'], PARALLEL));

@@ -1,27 +1,24 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { RunState } from '../../../src/core/run-state.ts';
+import type { RunState } from '../../../src/core/run/state.ts';
 import { openHalo, OK, scripted, type TestHalo } from '../../support/halo/halo.ts';
-import { makeRepository, type TestRepository } from '../../support/repository/repository.ts';
+import { newRepository } from '../../support/repository/new-repository.ts';
 
 let halo: TestHalo;
-const repositories: TestRepository[] = [];
 
 beforeAll(async () => {
   halo = await openHalo();
 });
 afterAll(async () => {
   await halo.close();
-  for (const repository of repositories) repository.remove();
 });
 
 const story = (id: string) => ({ id, title: `Story ${id}`, acceptanceCriteria: ['It works'], passes: false });
 
 function repositoryWithPrd(ids: string[], others: Record<string, string> = {}) {
   const prd = JSON.stringify({ project: 'Shop', userStories: ids.map(story) }, undefined, 2);
-  const repository = makeRepository({ 'prd.json': prd, ...others });
-  repositories.push(repository);
+  const repository = newRepository({ 'prd.json': prd, ...others });
   const path = join(repository.root, 'prd.json');
   const submit = async (agent: string, options: { fromHead?: boolean; settings?: string[]; path?: string } = {}) => {
     const file = options.path ?? path;
@@ -47,7 +44,7 @@ const work = (failing = 'none') =>
   `p=$(cat); id=$(printf %s "$p" | grep -o 'Story S-[0-9]' | head -n 1 | cut -c7-); case "$id" in ${failing}) exit 1;; esac; echo "$id" > "$id.txt"; ${OK}`;
 
 describe('a second run of a PRD', () => {
-  it('after a failure has every story that the PRD calls done, says so, and can be landed', async () => {
+  it('contains every story that the PRD marks as done after a failure, reports it, and can be landed', async () => {
     const { repository, submit, run, files } = repositoryWithPrd(['S-1', 'S-2', 'S-3']);
     const first = await run(work('S-2'), { settings: ['retry.attempts=1'] });
     expect(first.stories.map(({ progress }) => progress)).toEqual(['passed', 'failed', 'pending']);
@@ -68,7 +65,7 @@ describe('a second run of a PRD', () => {
     expect(first.stopReason).toBe('SUCCESS');
     await expect(submit(work())).rejects.toMatchObject({
       code: 'UNLANDED',
-      hint: `Take it over with \`halo land ${first.runId}\`.`,
+      hint: `Run \`halo land ${first.runId}\`, or merge halo/${first.runId} if your branch has moved.`,
     });
     await halo.operations.land(first.runId);
     expect(await run(work())).toMatchObject({ stopReason: 'SUCCESS', detail: 'every story was done already' });
@@ -97,6 +94,52 @@ describe('a second run of a PRD', () => {
     repository.git('branch', '-D', `halo/${fresh.runId}`);
     const squashed = await submit(work());
     expect(squashed.warnings).toEqual([]);
+  });
+
+  it('starts from what landed when the PRD was converted into another file, and is refused when it was moved', async () => {
+    const { repository, run, path, submit } = repositoryWithPrd(['S-1', 'S-2']);
+    const first = await run(work('S-2'), { settings: ['retry.attempts=1'] });
+    const marked = JSON.parse(readFileSync(path, 'utf8')) as { userStories: object[] };
+    repository.write('tasks.json', JSON.stringify({ tasks: marked.userStories }));
+    const tasks = join(repository.root, 'tasks.json');
+    const converted = await submit(work('S-2'), { path: tasks, settings: ['retry.attempts=1'] });
+    expect(converted.warnings.join('\n')).toContain(`S-1 is done in ${tasks}, but only on halo/${first.runId}`);
+    expect((await halo.untilEnd(converted.runId)).repo.base).toBe(first.tip);
+    repository.git('mv', 'prd.json', 'plan.json');
+    repository.commit('moves the PRD');
+    await expect(submit(work(), { path: join(repository.root, 'plan.json') })).rejects.toMatchObject({
+      code: 'UNLANDED',
+    });
+  });
+
+  it('of another PRD with the same ids does not start from what the first one landed', async () => {
+    const { repository, run, submit } = repositoryWithPrd(['S-1', 'S-2']);
+    await run(work('S-2'), { settings: ['retry.attempts=1'] });
+    const other = [{ ...story('S-1'), title: 'Another', passes: true }, story('S-3')];
+    repository.write('other.json', JSON.stringify({ userStories: other }));
+    const submitted = await submit(work(), { path: join(repository.root, 'other.json') });
+    expect(submitted.warnings.join('\n')).not.toContain('only on');
+  });
+
+  it('knows what landed when stories without ids have changed places', async () => {
+    const { repository, run } = repositoryWithPrd(['S-1']);
+    const path = join(repository.root, 'list.json');
+    const item = (id: string) => ({ description: `Story ${id}`, steps: ['It works'], passes: false });
+    repository.write('list.json', JSON.stringify([item('S-1'), item('S-2')]));
+    const first = await run(work('S-2'), { path, settings: ['retry.attempts=1'] });
+    const [done, open] = JSON.parse(readFileSync(path, 'utf8')) as object[];
+    repository.write('list.json', JSON.stringify([item('S-3'), done, open]));
+    expect((await run(work(), { path })).repo.base).toBe(first.tip);
+  });
+
+  it('says which landed story it starts without when the PRD no longer holds it as it was', async () => {
+    const { repository, run, submit } = repositoryWithPrd(['S-1']);
+    const path = join(repository.root, 'tasks.md');
+    repository.write('tasks.md', '- [ ] Story S-1\n- [ ] Story S-2\n');
+    const first = await run(work('S-2'), { path, settings: ['retry.attempts=1'] });
+    repository.write('tasks.md', '- [x] The first story\n- [ ] Story S-2\n');
+    const submitted = await submit(work(), { path });
+    expect(submitted.warnings.join('\n')).toContain(`story-s-1 is only on halo/${first.runId}, and ${path} no longer`);
   });
 
   it('is not built on what a person rejected', async () => {

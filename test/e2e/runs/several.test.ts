@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { JournalEvent } from '../../../src/core/journal/events.ts';
 import { OK, prdOf, remotelyScripted, scripted } from '../../support/halo/halo.ts';
 import { openHome, type HaloHome, type HaloProcess } from '../../support/halo/halo-process.ts';
-import { newRepository } from '../../support/new-repository.ts';
+import { newRepository } from '../../support/repository/new-repository.ts';
 
 let home: HaloHome;
 
@@ -31,7 +31,7 @@ async function halo(...words: string[]): Promise<string> {
 
 async function startWorker(concurrency = 1): Promise<HaloProcess> {
   const worker = home.start(['worker', '--concurrency', String(concurrency)], { cwd: home.dir });
-  await worker.says('working on up to');
+  await worker.says('running up to');
   return worker;
 }
 
@@ -115,7 +115,7 @@ describe('several repositories', () => {
 });
 
 describe('stopping in the middle of a story', () => {
-  it('hands the story of a worker that is told to stop to the other worker, as the same attempt', async () => {
+  it('passes the story of a stopping worker to the other worker, as the same attempt', async () => {
     const repository = newRepository();
     const first = await startWorker();
     const script = `echo "I begin."; sleep 4; echo x >> log.txt; ${OK}`;
@@ -156,7 +156,7 @@ describe('stopping in the middle of a story', () => {
   });
 });
 
-it('ends halo run in good order when nobody reads it any more', async () => {
+it('halo run exits cleanly when its reader closes the pipe', async () => {
   const repository = newRepository();
   const words = [
     'run',

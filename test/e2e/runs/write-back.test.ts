@@ -2,7 +2,8 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { openHalo, OK, scripted, type TestHalo } from '../../support/halo/halo.ts';
-import { makeRepository, type TestRepository } from '../../support/repository/repository.ts';
+import type { TestRepository } from '../../support/repository/repository.ts';
+import { newRepository } from '../../support/repository/new-repository.ts';
 
 let halo: TestHalo;
 let repository: TestRepository;
@@ -25,12 +26,11 @@ const TEXT = `{
 
 beforeAll(async () => {
   halo = await openHalo();
-  repository = makeRepository({ 'scripts/ralph/prd.json': TEXT });
+  repository = newRepository({ 'scripts/ralph/prd.json': TEXT });
   path = join(repository.root, 'scripts/ralph/prd.json');
 });
 afterAll(async () => {
   await halo.close();
-  repository.remove();
 });
 
 async function run(repos: string[], settings: string[]): Promise<string[]> {
@@ -53,14 +53,13 @@ it('finishes a PRD that is half done and marks its stories in place: git diff sh
   expect(repository.git('status', '--porcelain')).toBe('M scripts/ralph/prd.json');
 });
 
-it('leaves the file alone when it is told to, when a story fails, and when there are several repositories', async () => {
+it('the PRD file stays unchanged if configured, if a story fails, and with several repositories', async () => {
   writeFileSync(path, TEXT);
   const work = `echo more >> log.txt; ${OK}`;
   expect(await run([repository.root], scripted(work, ['true'], ['prd.write_back=false']))).toEqual(['SUCCESS']);
   expect(await run([repository.root], scripted(work, ['false']))).toEqual(['GATE_FAILED']);
-  const other = makeRepository();
+  const other = newRepository();
   expect(await run([repository.root, other.root], scripted(work))).toEqual(['SUCCESS', 'SUCCESS']);
-  other.remove();
   expect(readFileSync(path, 'utf8')).toBe(TEXT);
 });
 

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { commitMessage } from '../../../src/git/commit/commit-message.ts';
-import { makeCommit } from '../../../src/git/commit/create-commit.ts';
+import { createCommit } from '../../../src/git/commit/create-commit.ts';
 import { diffCommits } from '../../../src/git/commit/commit-diff.ts';
 import { candidatePath } from '../../../src/git/repository/scratch-repo.ts';
 import { run } from '../../support/repository/git-fixture.ts';
@@ -69,8 +69,8 @@ it('commits as halo, the same commit for the same request, and shows it as a pla
     author,
     date: new Date(5000),
   };
-  const commit = await makeCommit(request);
-  expect(await makeCommit(request)).toBe(commit);
+  const commit = await createCommit(request);
+  expect(await createCommit(request)).toBe(commit);
   expect(run(candidateDir, ['log', '-1', '--format=%an <%ae> %at %cn %P %T', commit])).toBe(
     `halo <halo@localhost> 5 halo ${shop.base} ${tree}`,
   );

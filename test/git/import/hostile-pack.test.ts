@@ -74,7 +74,7 @@ describe('hazard 28: a hostile pack', () => {
     await expectRefused(shop, tree, /more than 10000 files/);
   });
 
-  it('that unpacks to a thousand times its size stops at the size of a file', async () => {
+  it('is stopped at the maximum file size when it unpacks to a thousand times its size', async () => {
     const shop = await makeWorkshop();
     const zeros = { mode: '100644', name: 'zeros', id: blob(shop, Buffer.alloc(110 * 1024 * 1024)) };
     await expectRefused(shop, treeWith(shop, [zeros]), /"zeros".*larger than|size/);

@@ -2,11 +2,12 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { openMasker } from '../../../src/lib/secrets/masker.ts';
-import { importTree, type Imported, type ImportRequest } from '../../../src/git/import/import-tree.ts';
+import { importTree, type ImportResult, type ImportRequest } from '../../../src/git/import/import-tree.ts';
 import { updateMirror } from '../../../src/git/mirror/mirror.ts';
 import { addToView } from '../../../src/git/mirror/base-view.ts';
 import { createScratch, viewPath } from '../../../src/git/repository/scratch-repo.ts';
-import { makeRepo, run, runBytes, tempDir } from '../../support/repository/git-fixture.ts';
+import { makeRepo, run, runBytes } from '../../support/repository/git-fixture.ts';
+import { tempDir } from '../../support/temp-dir.ts';
 
 export interface Entry {
   mode: string;
@@ -91,7 +92,7 @@ export function packOf(shop: Workshop, tree: string): Buffer {
   return runBytes(shop.agent, thin, `${tree}\n^${shop.base}\n`);
 }
 
-export function importFrom(shop: Workshop, tree: string, extra: Partial<ImportRequest> = {}): Promise<Imported> {
+export function importFrom(shop: Workshop, tree: string, extra: Partial<ImportRequest> = {}): Promise<ImportResult> {
   const { scratchDir, base } = shop;
   const pack = extra.pack ?? Readable.from([packOf(shop, tree)]);
   return importTree({ scratchDir, base, tree, masker: openMasker(), ...extra, pack });

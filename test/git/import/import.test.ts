@@ -23,6 +23,7 @@ it('takes over added, changed and deleted files, and the candidate stands on its
     tree,
     suspects: [],
     hidden: undefined,
+    large: [],
     changed: [
       { path: '.github/w.yml', change: 'add', mode: '100644' },
       { path: '.gitignore', change: 'add', mode: '100644' },
@@ -50,7 +51,7 @@ it('takes over a file that became a folder, a folder that became a file, and an 
 it('says that nothing changed when the tree is the base tree', async () => {
   const shop = await makeWorkshop();
   const tree = snapshot(shop);
-  expect(await importFrom(shop, tree)).toEqual({ tree, changed: [], suspects: [], hidden: undefined });
+  expect(await importFrom(shop, tree)).toEqual({ tree, changed: [], suspects: [], hidden: undefined, large: [] });
 });
 
 it('works on a shallow source', async () => {
@@ -225,13 +226,13 @@ describe('secrets in what is imported', () => {
     ],
     ['in a name', { 'secret-of-this-machine.txt': 'x' }, 'secret-of-this-machine.txt'],
     ['behind two megabytes', { big: 'x'.repeat(2_000_000) + 'secret-of-this-machine' }, 'big'],
-  ])('are refused %s; where, only who runs halo is told', async (_where, files, where) => {
+  ])('are refused %s; only the user of halo sees the place', async (_where, files, where) => {
     const shop = await makeWorkshop({ old: '1' });
     const told: string[] = [];
     const onSecret = (path: string) => Promise.resolve(void told.push(path));
     await expect(importFrom(shop, snapshot(shop, files), { masker, onSecret })).rejects.toMatchObject({
       code: 'POLICY_VIOLATION',
-      message: "The agent's result is refused: it holds a secret of the machine that halo runs on.",
+      message: "The agent's result is refused: it contains a secret of the machine that halo runs on.",
     });
     expect(told).toEqual([where]);
   });
@@ -247,6 +248,16 @@ describe('secrets in what is imported', () => {
       suspects: [{ path: 'new', names: ['an AWS access key'] }],
     });
   });
+});
+
+it('names files that become large, and not those that were', async () => {
+  const large = 'x'.repeat(600 * 1024);
+  const shop = await makeWorkshop({ 'old.bin': large, 'grows.txt': 'small\n' });
+  const files = { 'old.bin': large + large, 'grows.txt': large, 'new.bin': large, 'small.txt': 'x' };
+  expect((await importFrom(shop, snapshot(shop, files))).large).toEqual([
+    { path: 'grows.txt', bytes: 614_400 },
+    { path: 'new.bin', bytes: 614_400 },
+  ]);
 });
 
 describe('hidden characters in what is imported', () => {
@@ -270,7 +281,7 @@ describe('hidden characters in what is imported', () => {
     });
   });
 
-  it('do not keep the import busy, however many there are', async () => {
+  it('take little time in any number', async () => {
     const shop = await makeWorkshop();
     const files = { a: Buffer.alloc(4_200_000, 'a\u200b'), b: Buffer.alloc(4_200_000, 'b\u200b') };
     const { hidden } = await importFrom(shop, snapshot(shop, files));

@@ -5,7 +5,8 @@ import { fastForward, pushFastForward } from '../../../src/git/land/fast-forward
 import { inspectRepo } from '../../../src/git/repository/inspect-repo.ts';
 import { updateMirror } from '../../../src/git/mirror/mirror.ts';
 import { parseWorktrees } from '../../../src/git/repository/worktrees.ts';
-import { commitFiles, makeRepo, run, tempDir } from '../../support/repository/git-fixture.ts';
+import { commitFiles, makeRepo, run } from '../../support/repository/git-fixture.ts';
+import { tempDir } from '../../support/temp-dir.ts';
 
 /** A checkout on `main`, one commit behind `halo/r1`. */
 function makeShop() {
@@ -119,15 +120,21 @@ it('pushes to an address without force', async () => {
   run(home, ['clone', '-q', url, 'other']);
   const { dir } = await updateMirror({ home, name: 'm', from: url, commit: to });
   const otherwise = 'Fetch it.';
-  await pushFastForward({ mirrorDir: dir, url, branch: 'main', commit: to, otherwise });
+  await pushFastForward({ mirrorDir: dir, url, branch: 'main', commit: to, alternative: otherwise });
   expect(run(join(home, 'remote.git'), ['rev-parse', 'main'])).toBe(to);
   run(join(home, 'remote.git'), ['update-ref', 'refs/heads/main', base]);
   const away = commitFiles(join(home, 'other'), { q: '1' }, 'away');
   run(join(home, 'other'), ['push', '-q', 'origin', 'HEAD:main']);
-  const late = pushFastForward({ mirrorDir: dir, url, branch: 'main', commit: to, otherwise });
+  const late = pushFastForward({ mirrorDir: dir, url, branch: 'main', commit: to, alternative: otherwise });
   await expect(late).rejects.toMatchObject(refused('has commits'));
   expect(run(join(home, 'remote.git'), ['rev-parse', 'main'])).toBe(away);
-  const gone = pushFastForward({ mirrorDir: dir, url: `file://${home}/gone`, branch: 'main', commit: to, otherwise });
+  const gone = pushFastForward({
+    mirrorDir: dir,
+    url: `file://${home}/gone`,
+    branch: 'main',
+    commit: to,
+    alternative: otherwise,
+  });
   await expect(gone).rejects.toMatchObject({
     ...refused('Cannot push'),
     hint: 'Check that you may push there. Fetch it.',
@@ -143,6 +150,6 @@ it('reads the worktrees of an older git, and refuses a list that could mean two 
   ]);
   for (const path of ['/x\nnext', '/x\n\nnext', '/x\nbranch refs/heads/other'])
     expect(() => parseWorktrees(`worktree ${path}\n${head}\nbranch refs/heads/main\n\n`, '\n')).toThrow(
-      'the path of a worktree of the repository holds a line end',
+      'The path of a worktree of the repository contains a newline.',
     );
 });

@@ -4,11 +4,11 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
 import { storyKey } from '../../../src/core/run/story-key.ts';
-import { commitMessage, STORY_KEY } from '../../../src/git/commit/commit-message.ts';
-import { makeCommit } from '../../../src/git/commit/create-commit.ts';
-import { bringCommit, findLanded, moveBranch, type LandRequest } from '../../../src/git/land/land-commit.ts';
+import { commitMessage, STORY_KEY_TRAILER } from '../../../src/git/commit/commit-message.ts';
+import { createCommit } from '../../../src/git/commit/create-commit.ts';
+import { transferCommit, findLandedCommit, moveBranch, type LandRequest } from '../../../src/git/land/land-commit.ts';
 import { updateMirror } from '../../../src/git/mirror/mirror.ts';
-import { markProcess } from '../../../src/lib/process-identity.ts';
+import { processMark } from '../../../src/lib/process-identity.ts';
 import { candidatePath, removeScratch } from '../../../src/git/repository/scratch-repo.ts';
 import { commitFiles, run } from '../../support/repository/git-fixture.ts';
 import { importFrom, makeWorkshop, openScratch, snapshot, type Workshop } from '../import/import-fixture.ts';
@@ -18,16 +18,16 @@ const ref = 'refs/heads/halo/r1';
 async function makeStory(shop: Workshop, story: string, files: Record<string, string>) {
   const tree = snapshot(shop, files);
   await importFrom(shop, tree);
-  const trailers = { 'Halo-Run': 'r1', 'Halo-Story': story, [STORY_KEY]: storyKey(story), 'Halo-Attempt': '1' };
+  const trailers = { 'Halo-Run': 'r1', 'Halo-Story': story, [STORY_KEY_TRAILER]: storyKey(story), 'Halo-Attempt': '1' };
   const message = commitMessage({ template: '{id}: {title}', id: story, title: 't', run: 'r1', body: 'b', trailers });
   const author = { name: 'halo', email: 'halo@localhost' };
   const candidateDir = candidatePath(shop.scratchDir);
-  const commit = await makeCommit({ candidateDir, tree, parent: shop.base, message, author, date: new Date(0) });
+  const commit = await createCommit({ candidateDir, tree, parent: shop.base, message, author, date: new Date(0) });
   return { candidateDir, mirrorDir: shop.mirrorDir, hostGitDir: join(shop.source, '.git'), ref, commit };
 }
 
 async function landCommit(request: LandRequest): Promise<void> {
-  await bringCommit(request);
+  await transferCommit(request);
   await moveBranch(request);
 }
 
@@ -50,7 +50,7 @@ it('lands stories one on another in host and mirror, leaves the checkout alone, 
   expect(run(shop.source, ['reflog', ref])).toContain('halo');
   expect(run(shop.source, ['status', '--porcelain', '--branch'])).toBe('## main');
   const query = { hostGitDir: first.hostGitDir, ref, base: shop.base, runId: 'r1', others: [] };
-  const find = (id: string, more = {}) => findLanded({ ...query, story: { id, key: storyKey(id) }, ...more });
+  const find = (id: string, more = {}) => findLandedCommit({ ...query, story: { id, key: storyKey(id) }, ...more });
   expect(await find('US-1')).toBe(first.commit);
   expect(await find('US-2')).toBe(second.commit);
   expect(await find('US-3')).toBeUndefined();
@@ -137,7 +137,7 @@ const kept = (dir: string) => packs(dir).filter((name) => name.endsWith('.keep')
 it('hazard 45: cleaning of the repository takes nothing of a commit that is about to land', async () => {
   const shop = await makeWorkshop();
   const story = await makeStory(shop, 'US-1', { n: '1' });
-  const release = await bringCommit(story);
+  const release = await transferCommit(story);
   run(shop.source, ['gc', '--prune=now', '--quiet']);
   await moveBranch({ ...story, expected: undefined });
   await release();
@@ -147,7 +147,7 @@ it('hazard 45: cleaning of the repository takes nothing of a commit that is abou
   run(shop.source, ['fsck', '--strict']);
 });
 
-it('hazard 45: cleaning that goes on all the time keeps no commit from landing', async () => {
+it('hazard 45: commits land while the repository is cleaned all the time', async () => {
   const shop = await makeWorkshop();
   const story = await makeStory(shop, 'US-1', { n: '1' });
   const stop = new AbortController();
@@ -160,9 +160,9 @@ it('hazard 45: cleaning that goes on all the time keeps no commit from landing',
       const { candidateDir } = story;
       const [tree, author] = [run(candidateDir, ['rev-parse', `${story.commit}^{tree}`]), { name: 'h', email: 'h@h' }];
       const date = new Date(nth * 1000);
-      const commit = await makeCommit({ candidateDir, tree, parent: shop.base, message: 'm', author, date });
+      const commit = await createCommit({ candidateDir, tree, parent: shop.base, message: 'm', author, date });
       const each = { ...story, commit, ref: `refs/heads/halo/r${nth}` };
-      const release = await bringCommit(each);
+      const release = await transferCommit(each);
       await moveBranch({ ...each, expected: undefined });
       await release();
     }
@@ -177,15 +177,15 @@ it('hazard 45: cleaning that goes on all the time keeps no commit from landing',
 it('lets go of what a process kept that died while it landed, and of nothing that others keep', async () => {
   const shop = await makeWorkshop();
   const story = await makeStory(shop, 'US-1', { n: '1' });
-  await bringCommit(story);
+  await transferCommit(story);
   const [own = ''] = kept(shop.source);
   const theirs = 'pack-1111111111111111111111111111111111111111.keep';
   writeFileSync(join(shop.source, '.git/objects/pack', theirs), '');
   writeFileSync(
     join(shop.source, '.git/objects/pack', own),
-    `halo lands a commit, ${markProcess().replace(/-\d+-/, '-1-')}\n`,
+    `halo lands a commit, ${processMark().replace(/-\d+-/, '-1-')}\n`,
   );
-  const release = await bringCommit(story);
+  const release = await transferCommit(story);
   await release();
   expect(kept(shop.source)).toEqual([theirs]);
 });

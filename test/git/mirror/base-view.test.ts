@@ -1,9 +1,10 @@
 import { readdirSync, rmSync, statSync, utimesSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, it } from 'vitest';
-import { addToView, makeView } from '../../../src/git/mirror/base-view.ts';
+import { addToView, createView } from '../../../src/git/mirror/base-view.ts';
 import { updateMirror } from '../../../src/git/mirror/mirror.ts';
-import { commitFiles, makeRepo, run, tempDir } from '../../support/repository/git-fixture.ts';
+import { commitFiles, makeRepo, run } from '../../support/repository/git-fixture.ts';
+import { tempDir } from '../../support/temp-dir.ts';
 
 const objectsIn = (dir: string) =>
   run(dir, ['cat-file', '--batch-all-objects', '--batch-check=%(objectname)', '--unordered']).split('\n').sort();
@@ -24,7 +25,7 @@ function makeWorld(init: string[] = []) {
   let count = 0;
   const view = async (mirrorDir: string, ...commits: string[]) => {
     const dir = join(home, `view-${(count += 1)}.git`);
-    await makeView(dir, mirrorDir);
+    await createView(dir, mirrorDir);
     for (const commit of commits) await addToView(dir, { mirrorDir, commit });
     return dir;
   };
@@ -103,7 +104,7 @@ it('a view of a repository with long object ids, and of one without its early hi
   const from = join(home, 'shallow.git');
   const { dir } = await updateMirror({ home, name: 'm', from, commit: run(from, ['rev-parse', 'HEAD']) });
   const view = join(home, 'view.git');
-  await makeView(view, dir);
+  await createView(view, dir);
   await addToView(view, { mirrorDir: dir, commit: tip });
   expect(run(view, ['log', '--format=%s', tip])).toBe('tip');
 });

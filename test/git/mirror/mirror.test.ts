@@ -2,10 +2,12 @@ import { chmodSync, chownSync, existsSync, mkdirSync, readdirSync, readFileSync,
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { mirrorPath, updateMirror } from '../../../src/git/mirror/mirror.ts';
-import { streamCommit } from '../../../src/git/mirror/stream-commit-pack.ts';
+import { streamCommitPack } from '../../../src/git/mirror/stream-commit-pack.ts';
 import { repackMirror } from '../../../src/git/mirror/repack-mirror.ts';
-import { isUrl, mirrorName, readRemote } from '../../../src/git/repository/repo-url.ts';
-import { commitFiles, makeRepo, run, runBytes, tempDir } from '../../support/repository/git-fixture.ts';
+import { isUrl, mirrorName, parseRemote } from '../../../src/git/repository/repo-url.ts';
+import { commitFiles, makeRepo, run, runBytes } from '../../support/repository/git-fixture.ts';
+import { skipFor } from '../../support/skip.ts';
+import { tempDir } from '../../support/temp-dir.ts';
 
 it('names mirrors readably, safely and without regard to credentials', () => {
   expect(mirrorName('/home/ada/Mein Läden/.git')).toMatch(/^mein-la-den-[0-9a-f]{8}$/);
@@ -17,7 +19,7 @@ it('names mirrors readably, safely and without regard to credentials', () => {
   expect(mirrorName('/a/shop/.git')).not.toBe(mirrorName('/b/shop/.git'));
 });
 
-it('tells addresses from paths', () => {
+it('isUrl distinguishes addresses from paths', () => {
   const urls = ['https://example.com/a', 'ssh://git@h/a', 'git://h/a', 'file:///tmp/x', 'git@host:org/a.git'];
   for (const source of urls) expect(isUrl(source), source).toBe(true);
   for (const source of ['.', '../shop', '/srv/a:b', 'shop', '-oProxyCommand=x', 'C']) expect(isUrl(source)).toBe(false);
@@ -114,7 +116,7 @@ it('mirrors a shallow repository, also concurrently, and knows where its history
   expect(run(dir, ['rev-list', head])).toBe(`${head}\n${middle}`);
 });
 
-it.runIf(process.getuid?.() === 0)('reads a repository of another user', async () => {
+it('reads a repository of another user', skipFor(process.getuid?.() !== 0 && 'needs root'), async () => {
   const home = tempDir();
   const head = makeRepo(join(home, 'src'));
   chownSync(join(home, 'src/.git'), 12345, 12345);
@@ -154,7 +156,7 @@ it('streams one commit as a pack that a shallow repository can check out', async
   makeRepo(join(home, 'src'), { 'a/ä.txt': 'x' });
   const commit = commitFiles(join(home, 'src'), { b: '2' }, 'second');
   const chunks: Buffer[] = [];
-  for await (const chunk of await streamCommit({ gitDir: join(home, 'src/.git'), commit }))
+  for await (const chunk of await streamCommitPack({ gitDir: join(home, 'src/.git'), commit }))
     chunks.push(chunk as Buffer);
   mkdirSync(join(home, 'dst'));
   run(join(home, 'dst'), ['init', '-q']);
@@ -163,7 +165,7 @@ it('streams one commit as a pack that a shallow repository can check out', async
   run(join(home, 'dst'), ['checkout', '-q', commit]);
   expect(readFileSync(join(home, 'dst/a/ä.txt'), 'utf8')).toBe('x');
   run(join(home, 'dst'), ['fsck', '--strict']);
-  const broken = await streamCommit({ gitDir: join(home, 'src/.git'), commit: 'e'.repeat(40) });
+  const broken = await streamCommitPack({ gitDir: join(home, 'src/.git'), commit: 'e'.repeat(40) });
   await expect(broken.toArray()).rejects.toMatchObject({ code: 'GIT_FAILED' });
 });
 
@@ -176,9 +178,9 @@ it.each([
   ['git@h:a/b.git', 'git@h:a/b.git', undefined],
   ['git://u:p@h/a', 'git://h/a', undefined],
 ])('of the address %s no password is kept', (source, address, login) => {
-  expect(readRemote(source)).toEqual({ address, login });
+  expect(parseRemote(source)).toEqual({ address, login });
 });
 
 it.each(['https://u:p%0apassword=x@h/a', 'https://u:p/q@h/a', 'https://:9'])('%j is no address', (source) => {
-  expect(() => readRemote(source)).toThrow(expect.objectContaining({ code: 'USAGE' }) as Error);
+  expect(() => parseRemote(source)).toThrow(expect.objectContaining({ code: 'USAGE' }) as Error);
 });

@@ -1,11 +1,12 @@
 import { readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { holdCommit, openHeld, readHeld } from '../../../src/git/hold.ts';
-import { bringCommit, moveBranch } from '../../../src/git/land/land-commit.ts';
-import { mendMirror } from '../../../src/git/mirror/repair-mirror.ts';
+import { holdCommit, openHeldRepository, readHeldCommit } from '../../../src/git/commit/held-commits.ts';
+import { transferCommit, moveBranch } from '../../../src/git/land/land-commit.ts';
+import { repairMirror } from '../../../src/git/mirror/repair-mirror.ts';
 import { mirrorPath, updateMirror } from '../../../src/git/mirror/mirror.ts';
-import { commitFiles, makeRepo, run, tempDir } from '../../support/repository/git-fixture.ts';
+import { commitFiles, makeRepo, run } from '../../support/repository/git-fixture.ts';
+import { tempDir } from '../../support/temp-dir.ts';
 
 const ref = 'refs/heads/halo/r1';
 const zero = (path: string) => writeFileSync(path, Buffer.alloc(statSync(path).size));
@@ -23,7 +24,7 @@ async function makeMirror({ url = false } = {}) {
   const landed = commitFiles(join(home, 'agent'), { new: '1' }, 'landed');
   const place = { hostGitDir: url ? dir : from, mirrorDir: dir, ref, commit: landed };
   await (
-    await bringCommit({ ...place, candidateDir })
+    await transferCommit({ ...place, candidateDir })
   )();
   await moveBranch({ ...place, expected: undefined });
   const held = commitFiles(join(home, 'agent'), { new: '2' }, 'held');
@@ -54,35 +55,35 @@ describe('hazard 47: a mirror that is damaged is made again', () => {
   it.each(DAMAGES)('%s', async (_what, damage) => {
     const { source, dir, base, landed, held } = await makeMirror();
     damage(dir, base);
-    expect(await mendMirror(source)).toBe(true);
+    expect(await repairMirror(source)).toBe(true);
     run(dir, ['fsck', '--strict']);
     expect(run(dir, ['rev-parse', ref])).toBe(landed);
-    expect(await readHeld(await openHeld(dir), held)).toMatchObject({ parent: landed });
+    expect(await readHeldCommit(await openHeldRepository(dir), held)).toMatchObject({ parent: landed });
     await updateMirror({ ...source, commit: base });
     expect(run(dir, ['rev-parse', `refs/halo/base/${base}`])).toBe(base);
-    expect(await mendMirror(source)).toBe(false);
+    expect(await repairMirror(source)).toBe(false);
   });
 
   it('it is gone, and with it what the source never had', async () => {
     const { source, dir, base } = await makeMirror();
     rmSync(dir, { recursive: true });
-    expect(await mendMirror(source)).toBe(true);
+    expect(await repairMirror(source)).toBe(true);
     expect((await updateMirror({ ...source, commit: base })).dir).toBe(dir);
     run(dir, ['fsck', '--strict']);
   });
 
-  it('of an address: what landed is nowhere else, and stays', async () => {
+  it('keeps what landed for a repository at an address, because it exists only there', async () => {
     const { source, dir, base, landed, held } = await makeMirror({ url: true });
     zero(ofBase(dir, base, 'pack'));
     empty(join(dir, 'HEAD'));
-    // Nobody may be asked for what is missing: it stays as it is.
+    // No source may be asked for what is missing: it stays missing.
     const { ino } = statSync(dir);
-    expect(await mendMirror(source)).toBe(false);
+    expect(await repairMirror(source)).toBe(false);
     expect(statSync(dir).ino).toBe(ino);
-    expect(await mendMirror({ ...source, access: {} })).toBe(true);
+    expect(await repairMirror({ ...source, access: {} })).toBe(true);
     run(dir, ['fsck', '--strict']);
     expect(run(dir, ['rev-parse', ref])).toBe(landed);
-    expect(await readHeld(await openHeld(dir), held)).toMatchObject({ parent: landed });
+    expect(await readHeldCommit(await openHeldRepository(dir), held)).toMatchObject({ parent: landed });
   });
 
   it('of an address: what cannot be had from anywhere is kept beside it', async () => {
@@ -90,7 +91,7 @@ describe('hazard 47: a mirror that is damaged is made again', () => {
     packsOf(dir)
       .filter((path) => path.endsWith('.pack'))
       .forEach(zero);
-    expect(await mendMirror({ ...source, access: {} })).toBe(true);
+    expect(await repairMirror({ ...source, access: {} })).toBe(true);
     expect(run(dir, ['rev-parse', `refs/halo/base/${base}`])).toBe(base);
     expect(readFileSync(join(`${dir}.damaged`, ref), 'utf8').trim()).toBe(landed);
   });
@@ -105,14 +106,14 @@ describe('hazard 47: a mirror that is damaged is made again', () => {
     run(dir, ['hash-object', '-t', 'tree', '-w', '--stdin']);
     writeFileSync(join(dir, 'refs/halo/base', id), `${id}\n`);
     const { ino } = statSync(dir);
-    expect(await mendMirror(source)).toBe(false);
+    expect(await repairMirror(source)).toBe(false);
     expect(statSync(dir).ino).toBe(ino);
   });
 
   it('asked by several at once: once', async () => {
     const { source, dir } = await makeMirror();
     empty(join(dir, 'HEAD'));
-    expect((await Promise.all([1, 2, 3].map(() => mendMirror(source)))).filter(Boolean)).toEqual([true]);
+    expect((await Promise.all([1, 2, 3].map(() => repairMirror(source)))).filter(Boolean)).toEqual([true]);
     expect(mirrorPath(source.home, source.name)).toBe(dir);
   });
 });

@@ -5,7 +5,8 @@ import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { updateMirror } from '../../../src/git/mirror/mirror.ts';
 import { sweepTemporary } from '../../../src/git/mirror/sweep-temporary.ts';
-import { commitFiles, makeRepo, run, runBytes, tempDir } from '../../support/repository/git-fixture.ts';
+import { commitFiles, makeRepo, run, runBytes } from '../../support/repository/git-fixture.ts';
+import { tempDir } from '../../support/temp-dir.ts';
 
 const HOUR_MS = 3_600_000;
 const MINUTE_MS = 60_000;
@@ -32,7 +33,7 @@ function leave(path: string, ms: number): string {
 }
 
 describe('hazard 49: what git left unfinished in a repository of halo’s', () => {
-  it('goes when no git can be at it any more: a pack whose sender went away', async () => {
+  it('is removed when no git process can use it any more: a pack whose sender closed the connection', async () => {
     const { root, dir, base } = await makeMirror();
     const pack = runBytes(root, ['pack-objects', '--revs', '--stdout', '-q'], `${base}\n`);
     const indexing = spawn('git', ['index-pack', '--stdin'], { cwd: dir, stdio: ['pipe', 'ignore', 'ignore'] });
@@ -49,7 +50,7 @@ describe('hazard 49: what git left unfinished in a repository of halo’s', () =
     expect(run(dir, ['rev-parse', `refs/halo/base/${base}`])).toBe(base);
   });
 
-  it('goes with the locks that would keep others from writing', async () => {
+  it('is removed with stale locks that block other writers', async () => {
     const { root, source, dir } = await makeMirror();
     const next = commitFiles(root, { new: '1' }, 'next');
     const lock = leave(join(dir, 'refs/halo/base', `${next}.lock`), 3 * MINUTE_MS);

@@ -3,7 +3,8 @@ import { Readable } from 'node:stream';
 import { afterEach, expect, it, vi } from 'vitest';
 import { git, gitText } from '../../../src/git/process/git.ts';
 import { inspectRepo } from '../../../src/git/repository/inspect-repo.ts';
-import { makeRepo, tempDir } from '../../support/repository/git-fixture.ts';
+import { makeRepo } from '../../support/repository/git-fixture.ts';
+import { tempDir } from '../../support/temp-dir.ts';
 
 afterEach(() => vi.unstubAllEnvs());
 

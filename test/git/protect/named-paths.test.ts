@@ -2,7 +2,8 @@ import { symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { findNamedPaths } from '../../../src/git/protect/named-paths.ts';
-import { makeRepo, run, tempDir } from '../../support/repository/git-fixture.ts';
+import { makeRepo, run } from '../../support/repository/git-fixture.ts';
+import { tempDir } from '../../support/temp-dir.ts';
 
 const FILES = {
   'README.md': '',

@@ -11,7 +11,7 @@ describe('findProtected', () => {
     ...['.husky/pre-commit', '.pre-commit-config.yaml', '.gitattributes', 'sub/.gitattributes', '.lfsconfig'],
     ...['.vscode/tasks.json', '.idea/x.xml', '.devcontainer/devcontainer.json', '.envrc', 'x.code-workspace'],
     ...['halo.toml', '.halo/config.toml', 'node_modules/.bin/sh', 'web/node_modules/a.js', '.venv/bin/python'],
-    // In the place of a folder: a symbolic link to what nobody watches.
+    // In the place of a folder: a symbolic link to an unprotected path.
     ...['.github', '.claude', '.vscode', '.halo'],
     ...['.GitHub/workflows/ci.yml', 'agents.MD', 'HALO.toml', 'ﬁ/.ＣＬＡＵＤＥ/x'],
   ])('holds %s', async (path) => {
@@ -165,7 +165,7 @@ describe('findProtected', () => {
     expect(await findProtected(paths, [])).toEqual([]);
   });
 
-  it('goes by the configured globs in turn', async () => {
+  it('applies the configured globs in order', async () => {
     const paths = ['AGENTS.md', 'db/migrations/1.sql', 'halo.toml'];
     expect(await findProtected(paths, ['db/**', '!agents.md'])).toEqual(['db/migrations/1.sql', 'halo.toml']);
     expect(await findProtected(paths, ['!**', 'db/**'])).toEqual(['db/migrations/1.sql']);
@@ -194,6 +194,6 @@ it('docs/proof.md has the list as it is', () => {
   const lines = Object.entries(PROTECTED_GROUPS).map(
     ([group, globs]) => `- ${group}: ${globs.map((glob) => `\`${glob}\``).join(', ')}`,
   );
-  const listed = /^The list, in any case[^\n]*\n\n([^]*?)\n\n/m.exec(docs)?.[1]?.split('\n');
+  const listed = /^The list of protected paths[^\n]*\n\n([^]*?)\n\n/m.exec(docs)?.[1]?.split('\n');
   expect(listed).toEqual(lines);
 });

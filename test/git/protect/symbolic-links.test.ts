@@ -4,7 +4,8 @@ import { expect, it } from 'vitest';
 import { guardGlobs } from '../../../src/git/protect/guard-globs.ts';
 import { namesOf, readLinks } from '../../../src/git/protect/symbolic-links.ts';
 import { findProtected } from '../../../src/git/protect/protected-paths.ts';
-import { commitFiles, makeRepo, tempDir } from '../../support/repository/git-fixture.ts';
+import { commitFiles, makeRepo } from '../../support/repository/git-fixture.ts';
+import { tempDir } from '../../support/temp-dir.ts';
 
 it('a path has the names by which links of the commit lead to it, over several and in circles', async () => {
   const root = tempDir();
@@ -24,7 +25,7 @@ it('a path has the names by which links of the commit lead to it, over several a
   expect(namesOf('outside/x', links)).toEqual(['outside/x']);
 });
 
-it('a guarded path is held as a whole, with what stands in the place of its folders, whatever its name', async () => {
+it('a guarded path is held as a whole, with any file in the place of its folders', async () => {
   const held = (paths: string[], guarded: string[]) => findProtected(paths, ['!**', ...guardGlobs(guarded)]);
   const paths = [
     'tools',

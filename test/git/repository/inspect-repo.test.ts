@@ -2,9 +2,10 @@ import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { inspectRepo, listChanges, readFileAt } from '../../../src/git/repository/inspect-repo.ts';
-import { commitFiles, makeRepo, run, tempDir } from '../../support/repository/git-fixture.ts';
+import { commitFiles, makeRepo, run } from '../../support/repository/git-fixture.ts';
+import { tempDir } from '../../support/temp-dir.ts';
 
-it('tells root, branch and head from any folder of a checkout, also with spaces and non-ASCII letters', async () => {
+it('inspectRepo finds root, branch and head from any folder of a checkout, also with spaces and non-ASCII letters', async () => {
   const root = join(tempDir(), 'mein Läden');
   const head = makeRepo(root, { 'src/a.ts': '1' });
   expect(await inspectRepo(join(root, 'src'))).toEqual({
@@ -62,7 +63,7 @@ it('lists changed and untracked paths without running hooks or writing the index
   expect(existsSync(tripwire)).toBe(false);
 });
 
-it('reads a file of a commit, and tells a missing file from a missing commit', async () => {
+it('inspectRepo reads a file of a commit, and distinguishes a missing file from a missing commit', async () => {
   const root = tempDir();
   const commit = makeRepo(root, { 'docs/ä b.md': 'text\n' });
   const gitDir = join(root, '.git');
@@ -70,7 +71,7 @@ it('reads a file of a commit, and tells a missing file from a missing commit', a
   expect(await at('docs/ä b.md')).toBe('text\n');
   expect(await at('nope.md')).toBeUndefined();
   await expect(at('docs/ä b.md', 2)).rejects.toMatchObject({ code: 'GIT_FAILED' });
-  expect(await readFileAt({ gitDir, commit, path: 'docs/ä b.md', maxBytes: 2, cut: true })).toBe('te');
+  expect(await readFileAt({ gitDir, commit, path: 'docs/ä b.md', maxBytes: 2, truncate: true })).toBe('te');
   const missing = { gitDir, commit: 'f'.repeat(40), path: 'x', maxBytes: 10 };
   await expect(readFileAt(missing)).rejects.toMatchObject({ code: 'GIT_FAILED' });
 });

@@ -1,14 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { restoreStash, stashChanges } from '../../../src/git/repository/stash.ts';
-import { makeRepository, type TestRepository } from '../../support/repository/repository.ts';
+import type { TestRepository } from '../../support/repository/repository.ts';
+import { newRepository } from '../../support/repository/new-repository.ts';
 
 let repository: TestRepository;
 beforeEach(() => {
-  repository = makeRepository({ 'a.txt': 'a\n', 'b.txt': 'b\n', 'tasks.json': '[]\n' });
+  repository = newRepository({ 'a.txt': 'a\n', 'b.txt': 'b\n', 'tasks.json': '[]\n' });
 });
-afterEach(() => repository.remove());
 
 const read = (path: string) => readFileSync(join(repository.root, path), 'utf8');
 const status = () => repository.git('status', '--porcelain');

@@ -1,15 +1,16 @@
 import { existsSync, mkdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { checkOutAside } from '../../../src/git/repository/worktrees.ts';
-import { makeRepository, type TestRepository } from '../../support/repository/repository.ts';
+import { checkOutWorktree } from '../../../src/git/repository/worktrees.ts';
+import type { TestRepository } from '../../support/repository/repository.ts';
+import { newRepository } from '../../support/repository/new-repository.ts';
 
 let repository: TestRepository;
 let path: string;
 let commits: string[];
 
 beforeEach(() => {
-  repository = makeRepository({ 'a.txt': 'one\n' });
+  repository = newRepository({ 'a.txt': 'one\n' });
   path = join(realpathSync(repository.root), '..', 'aside');
   const commit = (text: string) => {
     repository.write('a.txt', text);
@@ -20,10 +21,9 @@ beforeEach(() => {
 });
 afterEach(() => {
   rmSync(path, { recursive: true, force: true });
-  repository.remove();
 });
 
-const checkOut = (commit = commits[1]!) => checkOutAside({ gitDir: join(repository.root, '.git'), commit, path });
+const checkOut = (commit = commits[1]!) => checkOutWorktree({ gitDir: join(repository.root, '.git'), commit, path });
 const text = () => readFileSync(join(path, 'a.txt'), 'utf8');
 
 describe('a checkout aside', () => {
@@ -38,7 +38,7 @@ describe('a checkout aside', () => {
     expect(repository.git('worktree', 'list').split('\n')).toHaveLength(2);
   });
 
-  it('never takes over a folder of somebody else, nor what was changed in it', async () => {
+  it('never overwrites a foreign folder or changed files', async () => {
     mkdirSync(path);
     writeFileSync(join(path, 'a.txt'), 'mine');
     await expect(checkOut()).rejects.toMatchObject({ code: 'GIT_FAILED' });

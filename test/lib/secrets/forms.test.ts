@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { secretForms } from '../../../src/lib/secrets/encodings.ts';
+import { secretEncodings } from '../../../src/lib/secrets/encodings.ts';
 
 const SECRET = 'sk-canary/0123+"4567';
 
@@ -14,10 +14,10 @@ test.each([
     [`base64url after ${shift} bytes`, (text) => Buffer.from(`${'x'.repeat(shift)}${text}yy`).toString('base64url')],
   ]),
 ])('a secret is found in %s', (_name, encode) => {
-  expect(secretForms(SECRET).some((form) => encode(SECRET).includes(form))).toBe(true);
+  expect(secretEncodings(SECRET).some((form) => encode(SECRET).includes(form))).toBe(true);
 });
 
-test('short forms, which would hide what is no secret, are left out, and an empty secret has none', () => {
-  expect(secretForms('ab')).toEqual(['ab']);
-  expect(secretForms('')).toEqual([]);
+test('forms too short to be masked are omitted, and an empty secret has no forms', () => {
+  expect(secretEncodings('ab')).toEqual(['ab']);
+  expect(secretEncodings('')).toEqual([]);
 });

@@ -89,7 +89,7 @@ describe('a secret', () => {
     );
   });
 
-  it('that is too short to be one is left alone', () => {
+  it('is not masked if it is too short', () => {
     expect(knowing('a', '', 'true').text('a is true')).toBe('a is true');
   });
 
@@ -120,7 +120,7 @@ describe('what looks like a secret', () => {
     'xoxb-123456789012-abcdefghijkl',
     `AIza${'a1B2c'.repeat(7)}`,
     `npm_${'a1B2'.repeat(9)}`,
-  ])('%s is masked, however the stream is cut', (token) => {
+  ])('masks %s in a stream cut at any byte', (token) => {
     const masker = openMasker();
     const text = `export TOKEN="${token}"\nnext\n`;
     const whole = `export TOKEN="${'*'.repeat(token.length)}"\nnext\n`;
@@ -134,7 +134,7 @@ describe('what looks like a secret', () => {
     'risk-1234567890-assessment-of-things',
     'https://example.com/AKIAxyz',
     '-----BEGIN PUBLIC KEY-----\nabc\n-----END PUBLIC KEY-----',
-  ])('%j is none', (text) => expect(openMasker().text(text)).toBe(text));
+  ])('leaves %j unmasked', (text) => expect(openMasker().text(text)).toBe(text));
 
   it('a private key is masked between its first and its last line', () => {
     const body = 'MIIEvQIBADANBgkqhkiG9w0BAQEFAASC\nBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj\n';
@@ -171,8 +171,8 @@ describe('a pattern of the user’s', () => {
 
   it('is refused when it could match nothing or is no pattern', () => {
     expect(() => openMasker().learnPatterns(['a*'])).toThrow('matches the empty text');
-    expect(() => openMasker().learnPatterns(['('])).toThrow();
-    expect(() => openMasker().learnPatterns(['(a)\\1'])).toThrow();
+    expect(() => openMasker().learnPatterns(['('])).toThrow('missing closing )');
+    expect(() => openMasker().learnPatterns(['(a)\\1'])).toThrow('invalid escape sequence');
   });
 });
 
@@ -188,7 +188,7 @@ describe('values and scans', () => {
     });
   });
 
-  it('says what is in bytes and tells one token from another', () => {
+  it('detects secrets in bytes and distinguishes tokens', () => {
     const masker = knowing('hunter2hunter2');
     const scan = masker.scan();
     scan.push(Buffer.from('AKIAIOSFODNN7EXAMPLE hunt'));

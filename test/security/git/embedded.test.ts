@@ -6,7 +6,7 @@ import { environmentFor } from '../../../src/git/process/environment.ts';
 import { mergeOnto } from '../../../src/git/land/merge-commits.ts';
 import { inspectRepo, listChanges } from '../../../src/git/repository/inspect-repo.ts';
 import { candidatePath } from '../../../src/git/repository/scratch-repo.ts';
-import { commitFiles, makeRepo, run, tempDir } from '../../support/repository/git-fixture.ts';
+import { commitFiles, makeRepo, run } from '../../support/repository/git-fixture.ts';
 import {
   blob,
   importFrom,
@@ -16,6 +16,7 @@ import {
   treeWith,
   type Workshop,
 } from '../../git/import/import-fixture.ts';
+import { tempDir } from '../../support/temp-dir.ts';
 
 /** A bare repository as plain files, whose settings start a program; `lines` go into its `[core]`. */
 function embedded(folder: string, wire: string, lines: string[] = []): Record<string, string> {
@@ -86,7 +87,7 @@ describe('incident embedded-repository: files that git takes for a repository', 
     const part = await makeWorkshop(without('docs/objects', 'docs/config'));
     await expect(importFrom(part, snapshot(part, { 'docs/objects/x': '' }))).rejects.toMatchObject(refused(/"docs"/));
     const own = await makeWorkshop(whole);
-    const refusal = refused(/gives orders/);
+    const refusal = refused(/changes how git behaves/);
     await expect(importFrom(own, snapshot(own, { 'docs/config': 'x' }))).rejects.toMatchObject(refusal);
     await expect(
       importFrom(own, snapshot(own, { 'docs/config': whole['docs/config']!, 'docs/hooks/x': '' })),
@@ -149,14 +150,14 @@ describe('incident embedded-repository: halo in such a folder', () => {
     for (const folder of [docs, join(docs, 'refs')]) {
       await expect(inspectRepo(folder)).rejects.toMatchObject({
         code: 'NOT_A_GIT_REPO',
-        message: `${docs} looks like a bare repository, but lies in the checkout ${root}.`,
+        message: `${docs} looks like a bare repository, but is inside the checkout ${root}.`,
       });
       await listChanges(folder).catch(() => undefined);
     }
     expect(existsSync(wire)).toBe(false);
   });
 
-  it('tells git so in both kinds of trust', () => {
+  it('sets safe.bareRepository in both trust modes', () => {
     const git = { path: '/usr/bin/git', version: '2.39.5' };
     for (const trust of ['sealed', 'operator'] as const)
       expect(environmentFor(git, { trust, protocols: '', durable: false }).config).toContain(
@@ -164,7 +165,7 @@ describe('incident embedded-repository: halo in such a folder', () => {
       );
   });
 
-  it('uses a bare repository that nobody could have brought, and no files that are elsewhere', async () => {
+  it('uses a bare repository outside a work tree, and no files that are elsewhere', async () => {
     const home = tempDir();
     const root = join(home, 'shop');
     makeRepo(root);

@@ -4,8 +4,9 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { fastForward } from '../../../src/git/land/fast-forward.ts';
 import { diffCheckout, inspectRepo, listChanges } from '../../../src/git/repository/inspect-repo.ts';
 import { restoreStash, stashChanges } from '../../../src/git/repository/stash.ts';
-import { checkOutAside } from '../../../src/git/repository/worktrees.ts';
-import { commitFiles, makeRepo, run, tempDir } from '../../support/repository/git-fixture.ts';
+import { checkOutWorktree } from '../../../src/git/repository/worktrees.ts';
+import { commitFiles, makeRepo, run } from '../../support/repository/git-fixture.ts';
+import { tempDir } from '../../support/temp-dir.ts';
 
 const KEYS = [
   ...['filter.evil=x.clean', 'filter.evil=x.smudge', 'filter.evil=x.process', 'core.fsmonitor', 'core.sshCommand'],
@@ -67,7 +68,7 @@ function ranPrograms(): string {
 }
 
 describe('incident config-programs: a configuration of git that came with the folder', () => {
-  it('starts nothing when halo looks at the checkout: changes are told without it', async () => {
+  it('starts nothing when halo reads the checkout: changes are found without it', async () => {
     expect(await inspectRepo(root)).toMatchObject({ root, head: base });
     expect((await listChanges(root)).tracked).toEqual([]);
     writeFileSync(join(root, 'x.dat'), 'other\n');
@@ -76,7 +77,7 @@ describe('incident config-programs: a configuration of git that came with the fo
     expect(ranPrograms()).toBe('');
   });
 
-  it('starts nothing when what was made lands in it, and where it would be needed the way out is told', async () => {
+  it('starts nothing when a run lands in it, and an error names the alternative where it would be needed', async () => {
     const to = land({ 'b.txt': 'b\n' });
     await fastForward({ root, gitDir, branch: 'main', to, name: 'halo/r' });
     expect(readFileSync(join(root, 'b.txt'), 'utf8')).toBe('b\n');
@@ -103,8 +104,8 @@ describe('incident config-programs: a configuration of git that came with the fo
     ]);
     run(root, ['config', 'includeIf.gitdir:**/worktrees/**.path', 'there']);
     const path = join(root, '../worktree');
-    await checkOutAside({ gitDir, commit: base, path });
-    await checkOutAside({ gitDir, commit: land({ 'y.dat': 'y\n' }), path });
+    await checkOutWorktree({ gitDir, commit: base, path });
+    await checkOutWorktree({ gitDir, commit: land({ 'y.dat': 'y\n' }), path });
     expect(readFileSync(join(path, 'y.dat'), 'utf8')).toBe('y\n');
     expect(ranPrograms()).toBe('');
   });

@@ -1,44 +1,43 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { holdCommit, openHeld, readHeld, releaseCommit } from '../../../src/git/hold.ts';
+import {
+  holdCommit,
+  openHeldRepository,
+  readHeldCommit,
+  releaseHeldCommit,
+} from '../../../src/git/commit/held-commits.ts';
 import { updateMirror } from '../../../src/git/mirror/mirror.ts';
 import { candidatePath, createScratch } from '../../../src/git/repository/scratch-repo.ts';
 import { openHalo, OK, scripted } from '../../support/halo/halo.ts';
-import { makeRepository } from '../../support/repository/repository.ts';
+import { tempDir } from '../../support/temp-dir.ts';
+import { newRepository } from '../../support/repository/new-repository.ts';
 
 describe('incident held-work: an agent reads what another run wants to land and nobody has let through', () => {
   it('is in no repository that a sandbox sees, neither by a ref nor as an object', async () => {
-    const home = mkdtempSync(join(tmpdir(), 'halo-held-'));
-    const repository = makeRepository();
-    try {
-      const base = repository.git('rev-parse', 'HEAD');
-      const { dir: mirrorDir } = await updateMirror({ home, name: 'r-1', from: join(repository.root, '.git') });
-      const candidateDir = candidatePath(await createScratch({ mirrorDir, attemptId: 'run-a-a1-e1' }));
-      repository.write('plan.txt', 'not for others\n');
-      const commit = repository.commit('held');
-      execFileSync('git', ['-C', candidateDir, 'fetch', '-q', repository.root, commit]);
-      await holdCommit({ candidateDir, mirrorDir, runId: 'r1', storyKey: 'a', commit });
-      const seen = (...args: string[]) => execFileSync('git', ['-C', mirrorDir, ...args], { encoding: 'utf8' });
-      expect(seen('for-each-ref', '--format=%(objectname)')).not.toContain(commit);
-      expect(seen('cat-file', '--batch-all-objects', '--batch-check')).not.toContain(commit);
-      const heldDir = await openHeld(mirrorDir);
-      expect(await readHeld(heldDir, commit)).toMatchObject({ parent: base, changed: [{ path: 'plan.txt' }] });
-      await releaseCommit(mirrorDir, 'r1', 'a');
-      expect(execFileSync('git', ['-C', heldDir, 'for-each-ref'], { encoding: 'utf8' })).toBe('');
-    } finally {
-      repository.remove();
-      rmSync(home, { recursive: true, force: true });
-    }
+    const home = tempDir('halo-held');
+    const repository = newRepository();
+    const base = repository.git('rev-parse', 'HEAD');
+    const { dir: mirrorDir } = await updateMirror({ home, name: 'r-1', from: join(repository.root, '.git') });
+    const candidateDir = candidatePath(await createScratch({ mirrorDir, attemptId: 'run-a-a1-e1' }));
+    repository.write('plan.txt', 'not for others\n');
+    const commit = repository.commit('held');
+    execFileSync('git', ['-C', candidateDir, 'fetch', '-q', repository.root, commit]);
+    await holdCommit({ candidateDir, mirrorDir, runId: 'r1', storyKey: 'a', commit });
+    const seen = (...args: string[]) => execFileSync('git', ['-C', mirrorDir, ...args], { encoding: 'utf8' });
+    expect(seen('for-each-ref', '--format=%(objectname)')).not.toContain(commit);
+    expect(seen('cat-file', '--batch-all-objects', '--batch-check')).not.toContain(commit);
+    const heldDir = await openHeldRepository(mirrorDir);
+    expect(await readHeldCommit(heldDir, commit)).toMatchObject({ parent: base, changed: [{ path: 'plan.txt' }] });
+    await releaseHeldCommit(mirrorDir, 'r1', 'a');
+    expect(execFileSync('git', ['-C', heldDir, 'for-each-ref'], { encoding: 'utf8' })).toBe('');
   });
 });
 
 describe('incident other-runs: an agent reads what other runs landed, or other branches, in the repositories that it sees', () => {
   it('sees what the commit that it builds on reaches', async () => {
     const halo = await openHalo();
-    const repository = makeRepository({ 'README.md': 'of this branch\n' });
+    const repository = newRepository({ 'README.md': 'of this branch\n' });
     try {
       const story = [{ id: 'A', title: 'A' }];
       const first = await halo.run(repository.root, story, scripted(`echo "of another run" > plan.txt; ${OK}`));
@@ -57,7 +56,6 @@ describe('incident other-runs: an agent reads what other runs landed, or other b
       expect(seen).not.toContain('of another run');
     } finally {
       await halo.close();
-      repository.remove();
     }
   });
 });

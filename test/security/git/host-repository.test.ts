@@ -2,9 +2,10 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { fastForward } from '../../../src/git/land/fast-forward.ts';
-import { parentsOf } from '../../../src/git/hold.ts';
-import { findLanded } from '../../../src/git/land/land-commit.ts';
-import { commitFiles, makeRepo, run, tempDir } from '../../support/repository/git-fixture.ts';
+import { readParents } from '../../../src/git/commit/read-parents.ts';
+import { findLandedCommit } from '../../../src/git/land/land-commit.ts';
+import { commitFiles, makeRepo, run } from '../../support/repository/git-fixture.ts';
+import { tempDir } from '../../support/temp-dir.ts';
 
 let root: string;
 let gitDir: string;
@@ -31,7 +32,7 @@ describe('incident ignored-files: a story adds files where the checkout has some
     expect(run(root, ['rev-parse', 'main'])).toBe(base);
   });
 
-  it('does not land over files that git was told not to look at', async () => {
+  it('does not land over files that git is configured to skip', async () => {
     run(root, ['switch', '-q', '-c', 'halo/r1']);
     const to = commitFiles(root, { 'a.txt': 'A\n', 'b.txt': 'B\n' }, 'story');
     run(root, ['switch', '-q', 'main']);
@@ -57,9 +58,9 @@ describe('incident other-history: settings and files of a repository that have g
     for (const setting of settings) {
       const [key = '', value = ''] = [setting.slice(0, setting.indexOf('=')), setting.slice(setting.indexOf('=') + 1)];
       run(root, ['config', key, value]);
-      expect([setting, await findLanded(query)]).toEqual([setting, landed]);
+      expect([setting, await findLandedCommit(query)]).toEqual([setting, landed]);
     }
-    expect(await findLanded({ ...query, runId: 'r2' })).toBeUndefined();
+    expect(await findLandedCommit({ ...query, runId: 'r2' })).toBeUndefined();
   });
 
   it('do not give a commit other parents', async () => {
@@ -68,6 +69,6 @@ describe('incident other-history: settings and files of a repository that have g
     mkdirSync(join(gitDir, 'info'), { recursive: true });
     writeFileSync(join(gitDir, 'info', 'grafts'), `${commit} ${other}\n`);
     run(root, ['replace', '-f', commit, base]);
-    expect(await parentsOf(gitDir, commit)).toEqual([base]);
+    expect(await readParents(gitDir, commit)).toEqual([base]);
   });
 });

@@ -1,41 +1,30 @@
 import { readFileSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import type { RunState } from '../../../src/core/run-state.ts';
-import { openHalo, OK, scripted, type TestHalo } from '../../support/halo/halo.ts';
-import { makeRepository, type TestRepository } from '../../support/repository/repository.ts';
-
-let halo: TestHalo;
-let repository: TestRepository;
-const repositories: TestRepository[] = [];
-
-beforeAll(async () => {
-  halo = await openHalo();
-});
-afterAll(() => halo.close());
-afterEach(() => {
-  for (const each of repositories.splice(0)) each.remove();
-});
+import { describe, expect } from 'vitest';
+import type { RunState } from '../../../src/core/run/state.ts';
+import { it as base } from '../../support/fixtures.ts';
+import { OK, scripted, type TestHalo } from '../../support/halo/halo.ts';
+import type { TestRepository } from '../../support/repository/repository.ts';
+import { newRepository } from '../../support/repository/new-repository.ts';
 
 /** An agent that plants a workflow in the story P, and does honest work in all others. */
 const PLANT = `if ! test -e .github && grep -q 'Story P'; then mkdir -p .github/workflows; echo evil > .github/workflows/x.yml; else date +%N > file; fi; ${OK}`;
 
-async function run(agent: string, ids = ['P'], more: string[] = []): Promise<RunState> {
-  repository = makeRepository();
-  repositories.push(repository);
-  return halo.run(
-    repository.root,
-    ids.map((id) => ({ id })),
-    scripted(agent, ['test -e README.md'], more),
-  );
-}
+const it = base.extend('run', ({ halo, repository }) => (agent: string, ids = ['P'], more: string[] = []) => {
+  const stories = ids.map((id) => ({ id }));
+  return halo.run(repository.root, stories, scripted(agent, ['test -e README.md'], more));
+});
 
-function branches(): string {
+function branches(repository: TestRepository): string {
   return repository.git('for-each-ref', '--format=%(refname) %(objectname)');
 }
 
 describe('attack 38: an agent that changes what runs outside of the sandbox', () => {
-  it('lands nothing: the story waits for a person, with its paths named and its gates run', async () => {
+  it('lands nothing: the story waits for a person, with its paths named and its gates run', async ({
+    halo,
+    repository,
+    run,
+  }) => {
     const state = await run(PLANT);
     expect(state).toMatchObject({ stopReason: 'NEEDS_HUMAN', stories: [{ progress: 'needs_human' }] });
     expect(state.detail).toContain('.github/workflows/x.yml');
@@ -43,21 +32,20 @@ describe('attack 38: an agent that changes what runs outside of the sandbox', ()
       commit: expect.stringMatching(/^[0-9a-f]{40}$/) as string,
       paths: ['.github/workflows/x.yml'],
     });
-    expect(branches()).toBe(`refs/heads/main ${repository.git('rev-parse', 'HEAD')}`);
+    expect(branches(repository)).toBe(`refs/heads/main ${repository.git('rev-parse', 'HEAD')}`);
     expect(halo.readFile(state.runId, 'journal.jsonl')).toContain('"type":"gate.ended"');
     expect((await halo.operations.diff(state.runId, 'P')).toString()).toContain('+evil');
   });
 
-  it.each([
+  it.for([
     ['a symbolic link in the place of a protected folder', 'mkdir x; echo y > x/settings.json; ln -s x .claude'],
     ['other letters for the same folder', 'mkdir -p .GitHub/workflows; echo x > .GitHub/workflows/x.yml'],
     ['a removal', 'rm -rf .husky'],
     ['a new name for it', 'mv .husky hooks'],
     ['orders to the next agent', 'mkdir -p a/b; echo obey > a/b/AGENTS.md'],
     ['what the next run goes by', `echo 'gates = []' > halo.toml`],
-  ])('is held with %s', async (_what, change) => {
-    repository = makeRepository({ '.husky/pre-commit': 'true' });
-    repositories.push(repository);
+  ])('is held with %s', async ([, change], { halo }) => {
+    const repository = newRepository({ '.husky/pre-commit': 'true' });
     const state = await halo.run(repository.root, [{ id: 'P' }], scripted(`${change}; ${OK}`));
     expect(state.stopReason).toBe('NEEDS_HUMAN');
     expect(state.stories[0]!.held).toBeDefined();
@@ -65,7 +53,11 @@ describe('attack 38: an agent that changes what runs outside of the sandbox', ()
 });
 
 describe('attack 38: a held story', () => {
-  it('lands as exactly the commit that was judged once it is approved, and the run goes on', async () => {
+  it('lands as exactly the proven commit once it is approved, and the run continues', async ({
+    halo,
+    repository,
+    run,
+  }) => {
     const waiting = await run(PLANT, ['A', 'P', 'B']);
     const { commit } = waiting.stories[1]!.held!;
     expect(waiting.tip).toBe(waiting.stories[0]!.commit);
@@ -93,7 +85,7 @@ describe('attack 38: a held story', () => {
     await expect(halo.operations.approve(state.runId, 'A')).rejects.toMatchObject({ code: 'LAND_REFUSED' });
   });
 
-  it('is not landed by approval when the branch moved meanwhile', async () => {
+  it('is not landed by approval when the branch moved meanwhile', async ({ halo, repository, run }) => {
     const waiting = await run(PLANT, ['A', 'P']);
     const other = repository.git('commit-tree', '-p', waiting.tip, '-m', 'foreign', `${waiting.tip}^{tree}`);
     repository.git('update-ref', `refs/heads/halo/${waiting.runId}`, other);
@@ -102,7 +94,7 @@ describe('attack 38: a held story', () => {
     expect((await halo.operations.get(waiting.runId)).state.stories[1]!.held).toBeDefined();
   });
 
-  it('is dropped when it is rejected, and the run ends with that', async () => {
+  it('is dropped when it is rejected, and the run ends with that', async ({ halo, repository, run }) => {
     const waiting = await run(PLANT, ['P', 'B']);
     const { commit } = waiting.stories[0]!.held!;
     const reason = 'no \u001b[31mway\u202e';
@@ -115,12 +107,12 @@ describe('attack 38: a held story', () => {
     });
     const state = await halo.untilEnd(waiting.runId);
     expect(state).toMatchObject({ stopReason: 'APPROVAL_DENIED', detail: 'P: no <U+001B>[31mway<U+202E>' });
-    expect(branches()).toBe(`refs/heads/main ${repository.git('rev-parse', 'HEAD')}`);
+    expect(branches(repository)).toBe(`refs/heads/main ${repository.git('rev-parse', 'HEAD')}`);
     expect(await halo.operations.reject(state.runId, 'P', 'again')).toMatchObject({ commit, changed: false });
     await expect(halo.operations.approve(state.runId, 'P')).rejects.toMatchObject({ code: 'LAND_REFUSED' });
   });
 
-  it('lands without a person where the configuration takes its path out', async () => {
+  it('lands without a person where the configuration takes its path out', async ({ run }) => {
     const state = await run(PLANT, ['P'], ['land.protect=["!.github/**"]']);
     expect(state.stopReason).toBe('SUCCESS');
   });
@@ -135,10 +127,7 @@ describe('incident named-files: files that somebody outside obeys although no li
       ],
     });
 
-  async function runHere(files: Record<string, string>, change: string, before?: () => void): Promise<RunState> {
-    repository = makeRepository(files);
-    repositories.push(repository);
-    before?.();
+  async function runHere(halo: TestHalo, repository: TestRepository, change: string): Promise<RunState> {
     const path = join(repository.root, 'plans/next.json');
     const [run] = await halo.operations.submit({
       prd: { path, bytes: readFileSync(path) },
@@ -150,7 +139,9 @@ describe('incident named-files: files that somebody outside obeys although no li
     return halo.untilEnd(run!.runId);
   }
 
-  it('are held: what settings of git name, where links lead, new folders of tools, other marks in the PRD', async () => {
+  it('are held: what settings of git name, where links lead, new folders of tools, other marks in the PRD', async ({
+    halo,
+  }) => {
     const files = {
       'plans/next.json': prd(false, false),
       'tools/hooks/post-commit': 'true',
@@ -165,13 +156,13 @@ describe('incident named-files: files that somebody outside obeys although no li
       'echo evil > tools/hooks/post-commit; echo evil > team.gitconfig; echo evil > ai/rules.md; echo evil > shared/ci/x.yml',
       'mkdir .newtool; echo evil > .newtool/config; echo ok > shared/free.txt; echo ok > .known/x; echo ok > .editorconfig',
     ].join('; ');
-    const state = await runHere(files, change, () => {
-      symlinkSync('ai/rules.md', join(repository.root, 'CLAUDE.md'));
-      symlinkSync('shared/ci', join(repository.root, '.github'));
-      repository.commit('links');
-      repository.git('config', 'core.hooksPath', 'tools/hooks');
-      repository.git('config', 'include.path', '../team.gitconfig');
-    });
+    const repository = newRepository(files);
+    symlinkSync('ai/rules.md', join(repository.root, 'CLAUDE.md'));
+    symlinkSync('shared/ci', join(repository.root, '.github'));
+    repository.commit('links');
+    repository.git('config', 'core.hooksPath', 'tools/hooks');
+    repository.git('config', 'include.path', '../team.gitconfig');
+    const state = await runHere(halo, repository, change);
     expect(state.stories[0]).toMatchObject({
       progress: 'needs_human',
       held: {

@@ -4,13 +4,13 @@ import { foldRun } from '../../../src/core/journal/fold-run.ts';
 import type { JournalEvent } from '../../../src/core/journal/events.ts';
 import { orderBatch } from '../../../src/core/run/batch.ts';
 import { shortStoryKey, storyKey } from '../../../src/core/run/story-key.ts';
-import { commitMessage, STORY_KEY } from '../../../src/git/commit/commit-message.ts';
-import { findLanded } from '../../../src/git/land/land-commit.ts';
+import { commitMessage, STORY_KEY_TRAILER } from '../../../src/git/commit/commit-message.ts';
+import { findLandedCommit } from '../../../src/git/land/land-commit.ts';
 import { taskName } from '../../../src/api/compat/lever/run-folder.ts';
 import { parsePrd } from '../../../src/prd/parse-prd.ts';
 import { prdOf } from '../../support/halo/halo.ts';
-import { makeRepository } from '../../support/repository/repository.ts';
-import { created } from '../../support/runs.ts';
+import { created } from '../../support/journal.ts';
+import { newRepository } from '../../support/repository/new-repository.ts';
 
 /** Two stories that are made to be taken for one another: the second would count as done without any work. */
 
@@ -24,10 +24,10 @@ const COLLIDING = ['AdD a cart TO tHE Checkout', 'aDd A cart To The chECkout'] a
 
 describe('incident twin-ids: ids that people or trailers cannot tell apart', () => {
   it.each(['US-001\u200b', 'US\u202e-001', 'US-\u00ad001', 'US-001\u3164', 'US-\u0007001', '\u{e0041}US-001'])(
-    'are refused with the place where they hold what nobody sees: %j',
+    'are refused with the position of an invisible character: %j',
     (id) => {
       expect(() => parse('US-002', id)).toThrow(
-        /prd\.json:\d+: userStories\[1\]\.id: holds a control character or a hidden one \(<U\+[0-9A-F]{4,5}>\)/,
+        /prd\.json:\d+: userStories\[1\]\.id: contains a control or hidden character \(<U\+[0-9A-F]{4,5}>\)/,
       );
     },
   );
@@ -47,7 +47,7 @@ describe('incident twin-ids: ids that people or trailers cannot tell apart', () 
     expect(() => orderBatch(members)).toThrow(/look alike/);
   });
 
-  it('tells what a story depends on letter by letter', () => {
+  it('compares the ids of dependencies letter by letter', () => {
     const { path, bytes } = prdOf([{ id: 'US-1' }, { id: 'US-2', dependsOn: ['US-1\u200b'] }]);
     expect(() => parsePrd(bytes, path)).toThrow(String.raw`"US-2" depends on "US-1\u200b", which is not in this file`);
   });
@@ -73,7 +73,7 @@ describe('incident key-collision: stories with the same key would share evidence
   });
 
   it('keep the keys of a run that an older halo began', () => {
-    const event = { v: 1, seq: 1, at: '', ...created(['US-001']) } as JournalEvent & { type: 'run.created' };
+    const event = { v: 1, seq: 1, at: '', ...created(undefined, ['US-001']) } as JournalEvent & { type: 'run.created' };
     expect(foldRun([event])?.stories[0]?.key).toBe('us-001-af531924');
     const prd = parse('US-001', 'US-002');
     const replan: JournalEvent = {
@@ -85,33 +85,33 @@ describe('incident key-collision: stories with the same key would share evidence
   });
 
   it('are found on the branch of their run by their keys, and never by a commit that is known to be of another', async () => {
-    const repository = makeRepository();
-    try {
-      const base = repository.git('rev-parse', 'HEAD');
-      const land = (id: string, key?: string) => {
-        const trailers = { 'Halo-Run': 'r1', 'Halo-Story': id, ...(key === undefined ? {} : { [STORY_KEY]: key }) };
-        const message = commitMessage({ template: '{id}', id, title: '', run: 'r1', body: '', trailers });
-        repository.write(`${Math.random()}`, '');
-        return repository.commit(message);
+    const repository = newRepository();
+    const base = repository.git('rev-parse', 'HEAD');
+    const land = (id: string, key?: string) => {
+      const trailers = {
+        'Halo-Run': 'r1',
+        'Halo-Story': id,
+        ...(key === undefined ? {} : { [STORY_KEY_TRAILER]: key }),
       };
-      const find = (id: string, others: { id: string; key: string; commit?: string }[] = []) =>
-        findLanded({
-          ...{ hostGitDir: join(repository.root, '.git'), ref: 'refs/heads/main', base, runId: 'r1' },
-          story: { id, key: storyKey(id) },
-          others,
-        });
-      const older = land('US-001');
-      const newer = land(COLLIDING[0], storyKey(COLLIDING[0]));
-      expect(await find(COLLIDING[0])).toBe(newer);
-      expect(await find(COLLIDING[1])).toBeUndefined();
-      // A commit of an older halo counts for the id that it names, when no other story could be meant.
-      expect(await find('US-001')).toBe(older);
-      const [one, two] = ['US-001', 'US-001\u200b'].map((id) => ({ id, key: storyKey(id) }));
-      expect(await find(one!.id, [two!])).toBeUndefined();
-      expect(await find(two!.id, [{ ...one!, commit: older }])).toBeUndefined();
-      expect(await find('US-001', [{ id: 'B', key: 'b', commit: older }])).toBeUndefined();
-    } finally {
-      repository.remove();
-    }
+      const message = commitMessage({ template: '{id}', id, title: '', run: 'r1', body: '', trailers });
+      repository.write(`${Math.random()}`, '');
+      return repository.commit(message);
+    };
+    const find = (id: string, others: { id: string; key: string; commit?: string }[] = []) =>
+      findLandedCommit({
+        ...{ hostGitDir: join(repository.root, '.git'), ref: 'refs/heads/main', base, runId: 'r1' },
+        story: { id, key: storyKey(id) },
+        others,
+      });
+    const older = land('US-001');
+    const newer = land(COLLIDING[0], storyKey(COLLIDING[0]));
+    expect(await find(COLLIDING[0])).toBe(newer);
+    expect(await find(COLLIDING[1])).toBeUndefined();
+    // A commit of an older halo counts for the id that it names, when no other story could be meant.
+    expect(await find('US-001')).toBe(older);
+    const [one, two] = ['US-001', 'US-001\u200b'].map((id) => ({ id, key: storyKey(id) }));
+    expect(await find(one!.id, [two!])).toBeUndefined();
+    expect(await find(two!.id, [{ ...one!, commit: older }])).toBeUndefined();
+    expect(await find('US-001', [{ id: 'B', key: 'b', commit: older }])).toBeUndefined();
   });
 });

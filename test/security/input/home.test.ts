@@ -1,21 +1,20 @@
 import { execFileSync } from 'node:child_process';
-import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { checkHome } from '../../../src/api/doctor/diagnose.ts';
 import { openLog } from '../../../src/cli/run/open-log.ts';
 import { openMasker } from '../../../src/lib/secrets/masker.ts';
 import { connectRedis } from '../../../src/queue/redis/connect-redis.ts';
 import { openChannel } from '../../../src/worker/network/channel.ts';
+import { tempDir } from '../../support/temp-dir.ts';
 
 /** A HALO_HOME that somebody made by hand, open to all users as a folder usually is. */
 let home: string;
 beforeEach(() => {
-  home = mkdtempSync(join(tmpdir(), 'halo-open-'));
+  home = tempDir('halo-open');
   chmodSync(home, 0o755);
 });
-afterEach(() => rmSync(home, { recursive: true, force: true }));
 
 const place = () => ({ home, runId: '2dhe5k7m', epoch: 1 });
 
@@ -73,7 +72,7 @@ describe('incident other-users: another user of the machine, where HALO_HOME is 
     expect(await checkHome(home)).toMatchObject({
       ok: 'warn',
       says: `${home} is open to other users of this machine (mode 755)`,
-      mend: `chmod 700 '${home}'`,
+      fix: `chmod 700 '${home}'`,
     });
     chmodSync(home, 0o700);
     expect(await checkHome(home)).toMatchObject({ ok: 'ok' });

@@ -1,24 +1,14 @@
 import { execFileSync } from 'node:child_process';
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { discoverPrd } from '../../../src/api/repository/discover-prd.ts';
 import { openImport } from '../../../src/api/repository/import-document.ts';
-import { findPlaces } from '../../../src/api/compat/lever/task-paths.ts';
+import { resolvePlaces } from '../../../src/api/compat/lever/task-paths.ts';
 import { openRunFolder } from '../../../src/api/compat/lever/run-folder.ts';
-import { findTasksFile, readTasks } from '../../../src/api/compat/lever/tasks-file.ts';
+import { resolveTasksFile, readTasks } from '../../../src/api/compat/lever/tasks-file.ts';
 import { isFileHere } from '../../../src/api/submit/prd-file-here.ts';
 import { readBatch } from '../../../src/api/submit/batch-file.ts';
 import { initConfig } from '../../../src/api/repository/init-config.ts';
@@ -27,10 +17,13 @@ import { listPrdNames } from '../../../src/cli/options/named-prds.ts';
 import { readPrd } from '../../../src/cli/options/read-prd.ts';
 import { findRepoConfig } from '../../../src/config/load/config-file.ts';
 import { readCassette } from '../../../src/gateway/cassette/cassette.ts';
-import { readRegularFile } from '../../../src/lib/read-file.ts';
+import { readRegularFile } from '../../../src/lib/fs.ts';
 import { replaceFile } from '../../../src/worker/repository/replace-file.ts';
 import { runCli } from '../../support/terminal/cli-world.ts';
-import { makeRepository, type TestRepository } from '../../support/repository/repository.ts';
+import type { TestRepository } from '../../support/repository/repository.ts';
+import { tempDir } from '../../support/temp-dir.ts';
+import { hostOf } from '../../support/halo/host.ts';
+import { newRepository } from '../../support/repository/new-repository.ts';
 
 /** What is no file, or a link to somewhere else, in the place of a file that halo reads or writes. */
 
@@ -40,15 +33,11 @@ let elsewhere: string;
 let pipe: string;
 
 beforeEach(() => {
-  repository = makeRepository();
+  repository = newRepository();
   root = repository.root;
-  elsewhere = mkdtempSync(join(tmpdir(), 'halo-elsewhere-'));
+  elsewhere = tempDir('halo-elsewhere');
   pipe = join(elsewhere, 'pipe');
   execFileSync('mkfifo', [pipe]);
-});
-afterEach(() => {
-  repository.remove();
-  rmSync(elsewhere, { recursive: true });
 });
 
 /** Endless, waiting for ever, or as large as a disk. */
@@ -59,7 +48,7 @@ function hostile(): string[] {
 }
 
 describe('incident endless-file: a device, a pipe or a huge file in the place of one that halo reads', () => {
-  it('is no PRD of a request, whatever its path is', async () => {
+  it('is refused as the PRD of a request at any path', async () => {
     for (const path of hostile()) expect(await isFileHere({ path, bytes: new Uint8Array(4) })).toBe(false);
     const path = join(root, 'prd.json');
     writeFileSync(path, '{}');
@@ -75,10 +64,10 @@ describe('incident endless-file: a device, a pipe or a huge file in the place of
       await expect(readBatch(path)).rejects.toMatchObject({ code: 'USAGE' });
       await expect(readTasks(path)).rejects.toMatchObject({ code: 'PRD_UNREADABLE' });
       await expect(readCassette(path)).rejects.toMatchObject({ code: 'CASSETTE_MISSING' });
-      await expect(replaceFile(path, () => undefined)).rejects.toThrow(/it is (no regular file|larger than)/);
+      await expect(replaceFile(path, () => undefined)).rejects.toThrow(/it is (not a regular file|larger than)/);
       if (path === pipe) continue;
       const { code, stderr } = await runCli(['run', path], { operations: {} as Operations, cwd: root });
-      expect([code, stderr]).toEqual([6, expect.stringMatching(/it is (no regular file|larger than)/)]);
+      expect([code, stderr]).toEqual([6, expect.stringMatching(/it is (not a regular file|larger than)/)]);
     }
   });
 
@@ -91,7 +80,7 @@ describe('incident endless-file: a device, a pipe or a huge file in the place of
     await expect(readPrd('-', { stdin: endless, cwd: root })).rejects.toMatchObject({ code: 'PRD_UNREADABLE' });
   });
 
-  it('is told from a file that grows while it is read', async () => {
+  it('is distinguished from a file that grows while it is read', async () => {
     await expect(readRegularFile('/proc/self/maps', 100)).rejects.toThrow('larger than 100 bytes');
     expect((await readRegularFile('/proc/self/maps', 1_000_000)).length).toBeGreaterThan(100);
   });
@@ -103,7 +92,7 @@ describe('incident linked-file: a link of a repository that leads out of it', ()
     symlinkSync(join(elsewhere, 'x.toml'), join(root, 'halo.toml'));
     symlinkSync(join(elsewhere, 'x.toml'), join(root, 'prd.json'));
     await expect(findRepoConfig(root)).rejects.toMatchObject({
-      message: expect.stringContaining('link out') as string,
+      message: expect.stringContaining('is a link that leads out of the repository') as string,
     });
     await expect(discoverPrd({ repo: root, hint: '' })).rejects.toMatchObject({ code: 'PRD_UNREADABLE' });
     rmSync(join(root, 'halo.toml'));
@@ -114,7 +103,7 @@ describe('incident linked-file: a link of a repository that leads out of it', ()
   });
 
   it('is not written through by halo init', async () => {
-    const host = { home: elsewhere, redisUrl: undefined, apiUrl: undefined, apiToken: undefined };
+    const host = hostOf(elsewhere);
     const init = (force: boolean) => initConfig({ host, folder: root, force, missingIn: () => Promise.resolve([]) });
     const target = join(elsewhere, 'config.toml');
     symlinkSync(target, join(root, 'halo.toml'));
@@ -134,7 +123,7 @@ describe('incident linked-file: a link of a repository that leads out of it', ()
     mkdirSync(join(root, '.halo', 'prds', 'x'), { recursive: true });
     for (const link of ['tasks.json', 'prd.json', 'prompt.md', '.halo/prds/x/prd.json'])
       symlinkSync(outside, join(root, link));
-    const refused = expect.stringContaining('link out of') as string;
+    const refused = expect.stringContaining('link that leads out of') as string;
     const inRepository = { operations: {} as Operations, cwd: root };
     for (const words of [
       ['prd', 'validate', 'x'],
@@ -143,11 +132,11 @@ describe('incident linked-file: a link of a repository that leads out of it', ()
       expect(await runCli(words, inRepository)).toMatchObject({ code: 2, stdout: '', stderr: refused });
     expect(await listPrdNames(root)).toEqual([]);
     for (const named of [undefined, 'tasks.json'])
-      await expect(findTasksFile(root, named)).rejects.toMatchObject({ code: 'PRD_UNREADABLE', message: refused });
+      await expect(resolveTasksFile(root, named)).rejects.toMatchObject({ code: 'PRD_UNREADABLE', message: refused });
     // A person may name a file that is elsewhere.
-    expect(await findTasksFile(root, outside)).toBe(outside);
+    expect(await resolveTasksFile(root, outside)).toBe(outside);
     const where = { cwd: root, userHome: elsewhere, tasks: outside, prompt: 'prompt.md' };
-    await expect(findPlaces(where)).rejects.toMatchObject({ code: 'PROMPT_MISSING', message: refused });
+    await expect(resolvePlaces(where)).rejects.toMatchObject({ code: 'PROMPT_MISSING', message: refused });
     const document = { path: 'idea.md', bytes: Buffer.from('idea'), folder: root, profile: undefined, set: [] };
     const open = (out: string) => openImport(elsewhere, { ...document, out: join(root, out) });
     await expect(open('prd.json')).rejects.toMatchObject({ code: 'PRD_UNREADABLE', message: refused });
@@ -169,7 +158,7 @@ describe('incident linked-file: a link of a repository that leads out of it', ()
       ...inRepository,
       services: { editFile: () => Promise.reject(new Error('not asked for')) },
     });
-    expect(edited).toMatchObject({ code: 2, stderr: expect.stringContaining('behind a link out of') as string });
+    expect(edited).toMatchObject({ code: 2, stderr: expect.stringContaining('a link that leads out of') as string });
     symlinkSync(elsewhere, join(root, '.ralph'));
     const run = openRunFolder(root, { taskId: 'T', runId: 'r', task: {} });
     await expect(run).rejects.toMatchObject({ code: 'DISK_FAILED' });

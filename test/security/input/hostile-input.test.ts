@@ -5,8 +5,7 @@ import { readCodexOutcome } from '../../../src/agents/codex/outcome.ts';
 import { parseCodexLine } from '../../../src/agents/codex/parse.ts';
 import { parseCommandLine } from '../../../src/agents/command/parse.ts';
 import { buildPrompt } from '../../../src/agents/prompt.ts';
-import { buildApp } from '../../../src/api/http-server.ts';
-import type { Operations } from '../../../src/api/operations.ts';
+import { buildApp } from '../../../src/api/http/http-server.ts';
 import { parseConfigFile } from '../../../src/config/load/config-file.ts';
 import { resolveConfig } from '../../../src/config/resolve.ts';
 import { HaloError } from '../../../src/core/failure/errors.ts';
@@ -138,7 +137,7 @@ describe('incident json-bomb: JSON with more values than there is memory for wha
 
   it('is no request to the API', async () => {
     const token = 'x'.repeat(32);
-    const app = buildApp({ operations: { actingAs: () => ({}) } as unknown as Operations, token });
+    const app = buildApp({ call: () => Promise.reject(new Error('this test calls no operation')), token });
     const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
     const answer = await app.inject({
       method: 'POST',

@@ -1,12 +1,11 @@
-import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer, request, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Usage } from '../../../src/core/agent.ts';
 import { startGateway } from '../../../src/gateway/gateway.ts';
 import { createUsageReader } from '../../../src/gateway/usage/read-usage.ts';
+import { tempDir } from '../../support/temp-dir.ts';
 
 /** Servers that answer anything: a provider, or a host that the file of a repository names. */
 
@@ -15,14 +14,13 @@ let answer: (res: ServerResponse) => void;
 const server = createServer((req, res) => void req.resume().on('end', () => answer(res)));
 let port = 0;
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'halo-answers-'));
+  folder = tempDir('halo-answers');
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   port = (server.address() as AddressInfo).port;
 });
 afterAll(() => {
   server.close();
   server.closeAllConnections();
-  rmSync(folder, { recursive: true });
 });
 
 const settled: { usage: Usage; told: string }[] = [];
@@ -33,16 +31,16 @@ const open = () =>
     allow: [`127.0.0.1:${port}`],
     registries: [{ name: 'npm', upstream: `http://127.0.0.1:${port}`, hosts: [], named: true }],
     model: {
-      ...{ mode: 'live', api: 'openai', baseUrl: `http://127.0.0.1:${port}/v1`, key: 'sk-1234567890' },
-      ...{ token: 't', models: ['m'], cassette: '' },
-      allowance: {
-        cool: () => Promise.resolve(),
+      ...{ mode: 'live', api: 'openai', baseUrl: `http://127.0.0.1:${port}/v1`, providerKey: 'sk-1234567890' },
+      ...{ gatewayToken: 't', models: ['m'], cassette: '' },
+      budget: {
+        pauseModel: () => Promise.resolve(),
         reserve: ({ outputTokens }) => {
           const settle = (usage: Usage, told: string) => {
             settled.push({ usage, told });
             return Promise.resolve({ usage });
           };
-          return Promise.resolve({ kind: 'granted', grant: { outputTokens, settle } });
+          return Promise.resolve({ kind: 'granted', reservation: { outputTokens, settle } });
         },
       },
     },
@@ -64,7 +62,7 @@ describe('incident strange-answer: a server whose answer is none', () => {
     ['another protocol', 'HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n'],
     ['a status below all', 'HTTP/1.1 099 X\r\ncontent-length: 0\r\n\r\n'],
     ['a status above all', 'HTTP/1.1 999 X\r\ncontent-length: 0\r\n\r\n'],
-  ])('is told as a failure, and keeps neither the sandbox nor the worker waiting: %s', async (_what, bytes) => {
+  ])('is reported as a failure, and blocks neither the sandbox nor the worker: %s', async (_what, bytes) => {
     answer = (res) => res.socket?.end(bytes);
     const gateway = await open();
     expect(await ask(`http://127.0.0.1:${port}/x`)).toBe(502);
@@ -105,12 +103,12 @@ describe('incident untold-usage: a provider whose counts are none', () => {
       'gemini, empty',
       createUsageReader('gemini').document({ candidates: [{ finishReason: 'STOP' }], usageMetadata: {} }),
     ],
-  ])('has told nothing, so that what was held is spent: %s', (_what, told) => {
+  ])('counts as unknown usage, so that the reservation is spent: %s', (_what, told) => {
     expect(told?.last ?? false).toBe(false);
     for (const value of Object.values(told?.usage ?? {})) expect(value).toBeGreaterThanOrEqual(0);
   });
 
-  it('has told all where the counts are there, those of a cache or of thoughts or not', () => {
+  it('counts as known usage with or without counts of a cache or of thoughts', () => {
     expect(chat({ prompt_tokens: 7, completion_tokens: 0 })).toMatchObject({ last: true });
     const gemini = { candidates: [{ finishReason: 'STOP' }], usageMetadata: { promptTokenCount: 5 } };
     expect(createUsageReader('gemini').document(gemini)).toMatchObject({ last: true, usage: { outputTokens: 0 } });

@@ -3,7 +3,8 @@ import type { AddressInfo } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { connectRedis } from '../../../src/queue/redis/connect-redis.ts';
 import { openHalo, scripted, type TestHalo } from '../../support/halo/halo.ts';
-import { makeRepository, type TestRepository } from '../../support/repository/repository.ts';
+import type { TestRepository } from '../../support/repository/repository.ts';
+import { newRepository } from '../../support/repository/new-repository.ts';
 
 const KEY = 'sk-test-budget-7d1c';
 /** Asks the model; `ask(n)` gives the status of each of n answers to requests made at once. */
@@ -32,8 +33,7 @@ afterAll(async () => {
 afterEach(() => undo.splice(0).forEach((step) => step()));
 
 function repository(): TestRepository {
-  const made = makeRepository();
-  undo.push(() => made.remove());
+  const made = newRepository();
   return made;
 }
 
@@ -80,17 +80,7 @@ function run(url: string, script: string, more: string[] = []) {
   return halo.run(repository().root, [{ id: 'A' }, { id: 'B' }], settings);
 }
 
-interface Used {
-  type: string;
-  told: string;
-  tokens: number;
-  usage: { costUsd?: number };
-}
-
-function usedIn(runId: string): Used[] {
-  const lines = halo.readFile(runId, 'journal.jsonl').trim().split('\n');
-  return lines.map((line) => JSON.parse(line) as Used).filter(({ type }) => type === 'model.used');
-}
+const usedIn = (runId: string) => halo.journal(runId).filter((event) => event.type === 'model.used');
 
 describe('attack 8: a budget', () => {
   it('lets one of fifty requests pass that a container makes at once, and ends the run when it is used up', async () => {
@@ -103,7 +93,7 @@ describe('attack 8: a budget', () => {
       stories: [{ progress: 'failed', attempts: 1, stopReason: 'BUDGET_EXCEEDED' }, { progress: 'pending' }],
     });
     expect(state.detail).toMatch(
-      /^A: The next request .* left of this story's budget \(\$0\.95 of \$3\.00\); raise budget\.story_usd to go on\.$/,
+      /^A: The next request .* left of this story's budget \(\$0\.95 of \$3\.00\); raise budget\.story_usd to continue\.$/,
     );
     const record = JSON.parse(halo.readFile(state.runId, 'run.json')) as { exitStatus: number; usage: object };
     expect(record).toMatchObject({ exitStatus: 10, usage: { costUsd: 2.05 } });
@@ -156,7 +146,7 @@ describe('incident budget-burst: requests that count as more than they look', ()
     expect(state.stories[0]!.summary).toMatch(/sets both max_tokens|may take up to 2,1\d\d,\d{3} tokens/);
   });
 
-  it('answers that a provider counts as more than it was allowed end the run, whatever the agent says', async () => {
+  it('answers that a provider counts as more than it was allowed end the run with any answer of the agent', async () => {
     const model = await provider((res) => tell(res, 100, 100_000));
     const state = await run(model.url, "await ask(30); done('All went well.');", ['budget.story_tokens=200000']);
     expect(state).toMatchObject({
@@ -187,7 +177,7 @@ describe('a pause that a provider asks for', () => {
     expect(early.length).toBeLessThanOrEqual(4);
     expect(model.times).toHaveLength(9);
     const logs = states.map(({ runId }) => halo.readFile(runId, 'agent.log')).join('\n');
-    expect(logs).toMatch(/model\s+requests for m wait until \d\d:\d\d:\d\d UTC: its provider wants a pause/);
+    expect(logs).toMatch(/model\s+requests for m wait until \d\d:\d\d:\d\d UTC: the provider asked for a pause/);
     expect(states.some(({ modelPause }) => modelPause?.why === 'provider')).toBe(true);
   });
 });

@@ -56,7 +56,7 @@ async function flood() {
   return sockets.length;
 }
 
-/** All that any process or file here tells. */
+/** Everything that any process or file here reveals. */
 function look() {
   const seen = [JSON.stringify(process.env)];
   const read = (path) => {

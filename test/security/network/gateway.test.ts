@@ -3,10 +3,10 @@ import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
-import { secretForms } from '../../../src/lib/secrets/encodings.ts';
+import { secretEncodings } from '../../../src/lib/secrets/encodings.ts';
 import { openHalo, type TestHalo } from '../../support/halo/halo.ts';
 import { startModelServer, type ModelServer } from '../../support/model/model-server.ts';
-import { makeRepository, type TestRepository } from '../../support/repository/repository.ts';
+import { newRepository } from '../../support/repository/new-repository.ts';
 
 /** Attacks by an agent on its only way out, each by a whole run: the program in the sandbox does what `plan` says. */
 
@@ -14,7 +14,6 @@ const CANARY = 'sk-canary-K7+q/0123456789"abcdef';
 const ATTACKER = readFileSync(new URL('gateway-attacker.mjs', import.meta.url), 'utf8');
 
 let halo: TestHalo;
-const repositories: TestRepository[] = [];
 const servers: { close(): unknown }[] = [];
 
 beforeAll(async () => {
@@ -26,7 +25,6 @@ afterAll(async () => {
   await halo.close();
 });
 afterEach(async () => {
-  for (const each of repositories.splice(0)) each.remove();
   await Promise.all(servers.splice(0).map((server) => server.close()));
 });
 
@@ -49,8 +47,7 @@ interface Attack {
 
 /** What the agent got to see, step by step. */
 async function attack(plan: Step[], upstream: string, { api = 'openai', files = {}, settings = [] }: Attack = {}) {
-  const repository = makeRepository({ 'attacker.mjs': ATTACKER, 'plan.json': JSON.stringify(plan), ...files });
-  repositories.push(repository);
+  const repository = newRepository({ 'attacker.mjs': ATTACKER, 'plan.json': JSON.stringify(plan), ...files });
   const state = await halo.run(
     repository.root,
     [{ id: 'A' }],
@@ -96,7 +93,7 @@ const ask = (more: object = {}): Step => ({ path: '/v1/responses', body: { model
 const statusOf = (answer: string) => Number(/^HTTP\/1\.1 (\d{3})/.exec(answer)?.[1] ?? 0);
 
 function expectNoCanary(text: string): void {
-  expect(secretForms(CANARY).filter((form) => text.includes(form))).toEqual([]);
+  expect(secretEncodings(CANARY).filter((form) => text.includes(form))).toEqual([]);
 }
 
 /** Files of halo's home that hold the canary in any encoding. */
@@ -106,7 +103,7 @@ function leaks(dir = halo.home): string[] {
     .map((entry) => join(entry.parentPath, entry.name))
     .filter((path) => {
       const text = readFileSync(path, 'latin1');
-      return secretForms(CANARY).some((form) => text.includes(form));
+      return secretEncodings(CANARY).some((form) => text.includes(form));
     });
 }
 
@@ -155,8 +152,7 @@ describe('attack 3, incident repository-settings: a repository that sends the ke
     ['the address, in a profile', (url: string) => `[profiles.p.model]\nbase_url = "${url}"`],
   ])('is refused when it names %s in its configuration', async (_what, toml) => {
     const evil = await model();
-    const repository = makeRepository({ 'halo.toml': `gates = ["true"]\n${toml(evil.url)}\n` });
-    repositories.push(repository);
+    const repository = newRepository({ 'halo.toml': `gates = ["true"]\n${toml(evil.url)}\n` });
     const request = { prd: PRD, repos: [repository.root], profile: undefined, allowDirty: false };
     const profile = toml('').includes('profiles') ? 'p' : undefined;
     await expect(halo.operations.submit({ ...request, profile, set: [] })).rejects.toMatchObject({
@@ -250,7 +246,7 @@ describe('attack 5: the provider as a way out', () => {
     ]);
   });
 
-  it('nor does Anthropic', async () => {
+  it('is not possible with Anthropic', async () => {
     const server = await model();
     const ask = (more: object): Step => ({
       path: '/v1/messages',

@@ -4,9 +4,9 @@ import { createServer as createTlsServer } from 'node:tls';
 import type { AddressInfo, Server, Socket } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { JournalEvent } from '../../../src/core/journal/events.ts';
-import { reportNetwork } from '../../../src/core/journal/network-report.ts';
+import { summarizeNetwork } from '../../../src/core/journal/network-report.ts';
 import { openHalo, OK, scripted, type TestHalo } from '../../support/halo/halo.ts';
-import { makeRepository, type TestRepository } from '../../support/repository/repository.ts';
+import { newRepository } from '../../support/repository/new-repository.ts';
 
 /** Attacks by setup code on the network doors, each by a whole run. */
 
@@ -14,7 +14,6 @@ const ATTACKER = readFileSync(new URL('network-attacker.mjs', import.meta.url), 
 const pem = (name: string) => readFileSync(new URL(`../../gateway/fixtures/localhost-${name}.pem`, import.meta.url));
 
 let halo: TestHalo;
-const repositories: TestRepository[] = [];
 const servers: Server[] = [];
 
 beforeAll(async () => {
@@ -22,7 +21,6 @@ beforeAll(async () => {
 });
 afterAll(() => halo.close());
 afterEach(() => {
-  for (const each of repositories.splice(0)) each.remove();
   for (const server of servers.splice(0)) server.close();
 });
 
@@ -30,8 +28,7 @@ type Step = { raw: string } | { front: { target: string; servername: string } } 
 
 /** What the hostile setup got to see, step by step. */
 async function attack(plan: Step[], network: string[]): Promise<string[]> {
-  const repository = makeRepository({ 'attacker.mjs': ATTACKER, 'plan.json': JSON.stringify(plan) });
-  repositories.push(repository);
+  const repository = newRepository({ 'attacker.mjs': ATTACKER, 'plan.json': JSON.stringify(plan) });
   const settings = scripted(`echo x > x; ${OK}`, [], ['setup=["node attacker.mjs"]', ...network]);
   const state = await halo.run(repository.root, [{ id: 'A' }], settings);
   expect(state.detail).toBe('1 of 1 stories landed');
@@ -75,7 +72,7 @@ describe('attack 10, incident allow-list, incident relay: names that look like a
     '',
   ];
 
-  it('open nothing, nor does a relay inside that says it asks for somebody else', async () => {
+  it('open nothing, nor does a relay inside that claims to ask for another client', async () => {
     const server = await listening(createServer((_req, res) => res.end('inside')));
     const relayed = {
       raw: `GET http://127.0.0.1:${server.port}/ HTTP/1.1\r\nHost: allowed.example\r\nX-Forwarded-Host: allowed.example\r\nConnection: close\r\n\r\n`,
@@ -154,8 +151,7 @@ describe('incident setup-way-out: an agent whose install script sends what the a
       raw: `GET http://${host(port)}/private HTTP/1.1\r\nHost: ${host(port)}\r\nConnection: close\r\n\r\n`,
     });
     const plan = JSON.stringify([send(allowed.port), send(other.port), tunnel(host(other.port))]);
-    const repository = makeRepository({ 'attacker.mjs': ATTACKER, 'plan.json': '[]' });
-    repositories.push(repository);
+    const repository = newRepository({ 'attacker.mjs': ATTACKER, 'plan.json': '[]' });
     const agent = `printf %s '${plan}' > plan.json; node attacker.mjs > answers.json; ${OK}`;
     const network = [`network.allow=["${host(allowed.port)}"]`, 'tests.baseline=never'];
     const settings = scripted(agent, ['true'], ['setup=["node attacker.mjs"]', ...network]);
@@ -165,7 +161,7 @@ describe('incident setup-way-out: an agent whose install script sends what the a
     expect(other.reached()).toBe(0);
     const events: JournalEvent[] = [];
     for await (const event of halo.operations.follow(runId, { after: 0, follow: false })) events.push(event);
-    const { rows } = reportNetwork(events, undefined);
+    const { rows } = summarizeNetwork(events, undefined);
     expect(rows.map(({ phase, target, outcome }) => [phase, target, outcome])).toEqual([
       ['gates', host(allowed.port), 'served'],
       ['gates', host(other.port), 'refused'],

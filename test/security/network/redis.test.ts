@@ -7,9 +7,10 @@ import { readDeadLetters } from '../../../src/queue/dead-letters.ts';
 import { openQueue } from '../../../src/queue/queue.ts';
 import { connectRedis, type RedisLink } from '../../../src/queue/redis/connect-redis.ts';
 import { openHalo, OK, scripted, type TestHalo } from '../../support/halo/halo.ts';
-import { makeRepository, type TestRepository } from '../../support/repository/repository.ts';
+import type { TestRepository } from '../../support/repository/repository.ts';
+import { newRepository } from '../../support/repository/new-repository.ts';
 
-/** Whoever can reach Redis writes into halo's queue. */
+/** A client that can reach Redis can write to halo's queue. */
 
 let halo: TestHalo;
 let repository: TestRepository;
@@ -17,17 +18,16 @@ let link: RedisLink;
 
 beforeAll(async () => {
   halo = await openHalo();
-  repository = makeRepository({});
+  repository = newRepository({});
   link = await connectRedis(halo.host);
 });
 afterAll(async () => {
   await link.close();
   await halo.close();
-  repository.remove();
 });
 
 describe('attack 36: jobs that are forged', () => {
-  it('are done by nobody and set aside with the reason; runs go on', async () => {
+  it('are not executed but set aside with the reason; runs continue', async () => {
     const tripwire = join(halo.home, 'tripwire');
     const raw = new Queue(queueName(undefined), {
       connection: link.client,

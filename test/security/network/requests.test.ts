@@ -1,22 +1,23 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { createServer, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { openHttp } from '../../../src/api/http-client.ts';
-import { openLocal } from '../../../src/api/local.ts';
+import { openHttp } from '../../../src/api/http/http-client.ts';
+import { openLocal, type LocalOperations } from '../../../src/api/local.ts';
 import type { Operations } from '../../../src/api/operations.ts';
 import { serveApi, type Served } from '../../../src/api/http/serve-api.ts';
 import { prdOf } from '../../support/halo/halo.ts';
-import { makeRepository, type TestRepository } from '../../support/repository/repository.ts';
+import type { TestRepository } from '../../support/repository/repository.ts';
+import { tempDir } from '../../support/temp-dir.ts';
+import { newRepository } from '../../support/repository/new-repository.ts';
 
 /** Somebody with the token of a server, who has no other right on its machine; no worker is needed for that. */
 
 const TOKEN = 'token-of-a-test-0123456789';
 let home: string;
-let local: Operations;
+let local: LocalOperations;
 let served: Served;
 /** As the attacker has it. */
 let remote: Operations;
@@ -24,18 +25,16 @@ let mine: TestRepository;
 let theirs: TestRepository;
 
 beforeAll(async () => {
-  home = mkdtempSync(join(tmpdir(), 'halo-home-'));
+  home = tempDir('halo-home');
   const host = { home, redisUrl: undefined, apiUrl: undefined, apiToken: TOKEN };
   local = openLocal({ host });
   served = await serveApi({ operations: local, listen: '127.0.0.1:0', host });
   remote = openHttp({ url: served.url, token: TOKEN });
-  [mine, theirs] = [makeRepository(), makeRepository()];
+  [mine, theirs] = [newRepository(), newRepository()];
 });
 afterAll(async () => {
   await served.close();
   await local.close();
-  for (const repository of [mine, theirs]) repository.remove();
-  rmSync(home, { recursive: true, force: true });
 });
 
 const PRD = Buffer.from(prdOf([{ id: 'A' }]).bytes);
@@ -75,7 +74,7 @@ describe('incident foreign-prd: a run on one repository marks the PRD of another
     expect(await marks(remote, own)).toEqual({ marks: true, reads: true, warned: '' });
     const foreign = file(theirs.root, 'prd.json');
     expect(await marks(remote, foreign)).toEqual(NO);
-    expect(await marks(remote, join(mine.root, '../../..', foreign))).toEqual(NO);
+    expect(await marks(remote, join(mine.root, '../..', foreign))).toEqual(NO);
     expect(await marks(remote, file(mine.root, '.git/prd.json'))).toEqual(NO);
     symlinkSync(foreign, join(mine.root, 'link.json'));
     expect(await marks(remote, join(mine.root, 'link.json'))).toEqual(NO);
@@ -83,7 +82,7 @@ describe('incident foreign-prd: a run on one repository marks the PRD of another
     expect(await marks(remote, join(mine.root, 'folder/prd.json'))).toEqual(NO);
   });
 
-  it('is told to a person on the machine, whose file it may be', async () => {
+  it('is reported to a user on the machine, whose file it may be', async () => {
     const theirFile = join(theirs.root, 'prd.json');
     expect(await marks(local, theirFile)).toEqual({
       marks: true,
@@ -115,15 +114,11 @@ describe('incident request-options: settings in a request that are for the serve
     await expect(submit(remote, { set: [option] })).rejects.toMatchObject({ code: 'CONFIG_INVALID' });
   });
 
-  it('nor may one ask for less care than the repository does', async () => {
-    const repository = makeRepository({ 'halo.toml': '[approval]\nmode = "story"\n' });
-    try {
-      const asked = { repo: repository.root, set: ['approval.mode=never'] };
-      await expect(submit(remote, asked)).rejects.toThrow('approval.mode: a request may not be looser than "story"');
-      await expect(submit(local, asked)).resolves.toHaveLength(1);
-    } finally {
-      repository.remove();
-    }
+  it('may not loosen what the repository requires', async () => {
+    const repository = newRepository({ 'halo.toml': '[approval]\nmode = "story"\n' });
+    const asked = { repo: repository.root, set: ['approval.mode=never'] };
+    await expect(submit(remote, asked)).rejects.toThrow('approval.mode: a request may not be looser than "story"');
+    await expect(submit(local, asked)).resolves.toHaveLength(1);
   });
 });
 
@@ -154,7 +149,7 @@ describe('incident retry-options: other settings for a run that is there', () =>
     }
   });
 
-  it('keep to the rules of a request over the network, and need a yes for what proves stories', async () => {
+  it('follow the rules of a request over the network, and need a confirmation for gates and image', async () => {
     const [run] = await submit(remote, {});
     const { runId } = run!;
     await local.cancel(runId, undefined);
@@ -177,7 +172,7 @@ describe('incident retry-options: other settings for a run that is there', () =>
 
 describe('incident foreign-image: the file of a repository has its agent read another project’s image', () => {
   it('names no image of this machine but those that are listed', async () => {
-    const repository = makeRepository({ 'halo.toml': 'image = "other-project:dev"\n' });
+    const repository = newRepository({ 'halo.toml': 'image = "other-project:dev"\n' });
     const repo = repository.root;
     try {
       const refused = `halo.toml:1: image: the file of a repository may not choose the image "other-project:dev"`;
@@ -187,7 +182,6 @@ describe('incident foreign-image: the file of a repository has its agent read an
       await expect(submit(remote, { repo })).resolves.toHaveLength(1);
     } finally {
       rmSync(join(home, 'config.toml'), { force: true });
-      repository.remove();
     }
   });
 });
@@ -265,6 +259,16 @@ describe('incident artifact-paths: a path to a log that leads elsewhere, or to m
     writeFileSync(join(folder, 'huge.log'), '');
     truncateSync(join(folder, 'huge.log'), 17 * 1024 * 1024);
     writeFileSync(join(home, 'api-token'), TOKEN);
+    const bundle = join(home, 'runs', runId, 'debug_bundle');
+    mkdirSync(bundle);
+    writeFileSync(join(bundle, 'summary.md'), LOG);
+    symlinkSync(join(home, 'api-token'), join(bundle, 'link.md'));
+    symlinkSync(home, join(bundle, 'folder'));
+  });
+
+  it('the debug bundle is served like a log', async () => {
+    const bytes = await remote.artifact(runId, 'debug_bundle/summary.md');
+    expect(bytes.toString()).toBe(LOG.replace(TOKEN, '*'.repeat(TOKEN.length)));
   });
 
   it('a log is served as the bytes that it has, to programs alone, without the secrets of this machine', async () => {
@@ -274,7 +278,11 @@ describe('incident artifact-paths: a path to a log that leads elsewhere, or to m
     expect(answer.headers.get('content-type')).toBe('application/octet-stream');
     expect(answer.headers.get('x-content-type-options')).toBe('nosniff');
     expect(await answer.text()).toBe(LOG.replace(TOKEN, '*'.repeat(TOKEN.length)));
-    expect((await remote.artifacts(runId)).map(({ path }) => path)).toEqual([PATH, 'us-001/1/huge.log']);
+    expect((await remote.artifacts(runId)).map(({ path }) => path)).toEqual([
+      'debug_bundle/summary.md',
+      PATH,
+      'us-001/1/huge.log',
+    ]);
   });
 
   it.each([
@@ -287,6 +295,12 @@ describe('incident artifact-paths: a path to a log that leads elsewhere, or to m
     'us-001/1/..\\..\\run.json',
     '//etc/passwd',
     '%2fetc%2fpasswd',
+    'debug_bundle/link.md',
+    'debug_bundle/folder/api-token',
+    'debug_bundle/../run.json',
+    'debug_bundle/%2e%2e%2frun.json',
+    'debug_bundle//etc/passwd',
+    'debug_bundle',
     'us-001/1/.hidden',
     'us-001/1/link.log',
     'us-001/1/folder/1.log',

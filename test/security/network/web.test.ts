@@ -49,7 +49,7 @@ function ask({ method = 'GET', path = '/v1/runs', headers = {}, body }: Ask): Pr
 
 const bearer = () => ({ authorization: `Bearer ${token}` });
 
-describe('attack 34, incident open-api: whoever reaches the port of halo', () => {
+describe('attack 34, incident open-api: access to the port of halo', () => {
   it('gets in with the token, so that what follows means something', async () => {
     expect(await ask({ headers: bearer() })).toMatchObject({ status: 200, body: '{"runs":[]}' });
   });
@@ -64,7 +64,7 @@ describe('attack 34, incident open-api: whoever reaches the port of halo', () =>
     ['a page elsewhere', () => ({ ...bearer(), origin: 'https://evil.example' })],
     ['a page without an origin', () => ({ ...bearer(), origin: 'null' })],
     ['a page on another port of this machine', () => ({ ...bearer(), origin: 'http://127.0.0.1:1' })],
-  ])('is refused with %s, on every road, and nothing is told', async (_what, headers) => {
+  ])('is refused with %s, on every route, without information', async (_what, headers) => {
     for (const path of ['/v1/runs', `/v1/runs/abcdefgh/events?follow=true`, '/v1/runs/abcdefgh/raw', '/'])
       expect(await ask({ path, headers: headers() })).toMatchObject({
         status: 401,

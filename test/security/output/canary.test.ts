@@ -7,7 +7,8 @@ import { coreOf, ENCODERS } from '../../support/text/encoders.ts';
 import { OK, prdOf, scripted } from '../../support/halo/halo.ts';
 import { serveGit } from '../../support/repository/git-server.ts';
 import { openHome, type HaloHome } from '../../support/halo/halo-process.ts';
-import { makeRepository, type TestRepository } from '../../support/repository/repository.ts';
+import type { TestRepository } from '../../support/repository/repository.ts';
+import { newRepository } from '../../support/repository/new-repository.ts';
 
 /**
  * Canaries where the worker has its secrets, halo as a process of its own, an agent and a gate that print and keep
@@ -22,7 +23,6 @@ const LEAKED = 'canary-that-someone-committed-77';
 let home: HaloHome;
 let upstream: Server;
 let url: string;
-const repositories: TestRepository[] = [];
 /** What the engine told of all containers while they ran. */
 let inspected = '';
 let watching: NodeJS.Timeout | undefined;
@@ -51,7 +51,6 @@ beforeAll(async () => {
 afterAll(async () => {
   clearInterval(watching);
   await home.close();
-  for (const repository of repositories) repository.remove();
   upstream.close();
 });
 
@@ -94,7 +93,7 @@ ask().catch((error) => seen.push(String(error))).then(() => {
 describe('attack 33, hazard 30, incident secret-oracle: canaries of the worker', { timeout: 240_000 }, () => {
   it('is in no container, file, log, journal, cassette, bundle, commit, note or answer, in no encoding', async () => {
     const repository = keep(
-      makeRepository({
+      newRepository({
         'agent.cjs': AGENT,
         'gate.cjs': `${LOOK} console.log(seen.join('\\n')); process.exit(Number(process.argv[2]));`,
       }),
@@ -124,7 +123,7 @@ describe('attack 33, hazard 30, incident secret-oracle: canaries of the worker',
     const print =
       'cat all.txt; cat all.txt >&2; for i in 1 2 3; do head -c 9 all.txt; sleep 0.1; tail -c +10 all.txt; done';
     const repository = keep(
-      makeRepository({
+      newRepository({
         'all.txt': `${all}\n`,
         'ok.sh': `echo "{\\"status\\":\\"ok\\",\\"summary\\":\\"It is $(head -n 1 all.txt).\\"}"`,
       }),
@@ -143,10 +142,10 @@ describe('attack 33, hazard 30, incident secret-oracle: canaries of the worker',
     ];
     expect(out.map(({ code }) => code)).toEqual([0, 10, 10, 10, 10]);
     for (const { stdout, stderr } of out.slice(2)) {
-      expect(stdout + stderr).toContain("The agent's result is refused: it holds a secret of the machine");
+      expect(stdout + stderr).toContain("The agent's result is refused: it contains a secret of the machine");
       expect(stdout + stderr).not.toContain('attempt 2');
     }
-    // A person is told where; an agent could try words, file by file, and read off which of them is a secret.
+    // A person receives the place; an agent could try words, file by file, and learn which of them is a secret.
     expect(out[2]!.stdout).toContain('warning: copy.txt adds a secret of the machine that halo runs on');
     await expectNowhere(repository, out.map(({ stdout, stderr }) => stdout + stderr).join('\n'), [LEAKED]);
   });
@@ -155,8 +154,8 @@ describe('attack 33, hazard 30, incident secret-oracle: canaries of the worker',
 describe('incident address-password: a password in the address of a repository', { timeout: 240_000 }, () => {
   const PASSWORD = 'canary/of@an:address+%41 5512098';
 
-  it('is kept nowhere and shown nowhere, and its server is asked with it', async () => {
-    const repository = keep(makeRepository());
+  it('is stored nowhere and shown nowhere, and its server receives it', async () => {
+    const repository = keep(newRepository());
     const server = await serveGit(repository.root, { user: 'git-user', password: PASSWORD });
     try {
       const story = scripted(`echo x > x; ${OK}`).flatMap((setting) => ['-c', setting]);
@@ -182,7 +181,7 @@ describe('incident address-password: a password in the address of a repository',
       ];
       expect(out.map(({ code }) => code)).toEqual([0]);
       expect(refused.map(({ code }) => code)).not.toContain(0);
-      expect(refused.at(-1)!.stderr).toContain('set up a credential helper of git');
+      expect(refused.at(-1)!.stderr).toContain('set up a git credential helper');
       const askpass = join(repository.root, '../askpass');
       writeFileSync(
         askpass,
@@ -205,10 +204,10 @@ describe('incident address-password: a password in the address of a repository',
 });
 
 it(
-  'what only looks like a secret is told, and waits for a person where that is wanted',
+  'what only looks like a secret is reported, and waits for approval if configured',
   { timeout: 120_000 },
   async () => {
-    const repository = keep(makeRepository({ 'old.txt': 'AKIAIOSFODNN7EXAMPLE\n' }));
+    const repository = keep(newRepository({ 'old.txt': 'AKIAIOSFODNN7EXAMPLE\n' }));
     const story = scripted(`echo more >> old.txt; echo AKIAIOSFODNN8EXAMPLE > new.txt; ${OK}`).flatMap((s) => [
       '-c',
       s,
@@ -224,7 +223,6 @@ it(
 );
 
 function keep(repository: TestRepository): TestRepository {
-  repositories.push(repository);
   return repository;
 }
 

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { commitMessage, STORY_KEY } from '../../../src/git/commit/commit-message.ts';
+import { commitMessage, STORY_KEY_TRAILER } from '../../../src/git/commit/commit-message.ts';
 
 /** What an agent's summary, a title or an id can make of the commit message that the host writes. */
 function messageOf({ id = 'US-001', title = 'Add a cart', body = '' }): string {
-  const trailers = { 'Halo-Run': 'r1', 'Halo-Story': id, [STORY_KEY]: 'us-001', 'Halo-Attempt': '1' };
+  const trailers = { 'Halo-Run': 'r1', 'Halo-Story': id, [STORY_KEY_TRAILER]: 'us-001', 'Halo-Attempt': '1' };
   return commitMessage({ template: 'feat: [{id}] - {title}', id, title, run: 'r1', body, trailers });
 }
 
@@ -62,7 +62,7 @@ describe('incident message-orders: words in a commit message that forges, tracke
     (id) => {
       const text = messageOf({ id });
       expect(text).not.toMatch(/\[[^\]]*(?<![a-z])(?:skip|ci|deploy)(?![a-z])[^\]]*\]|#\w|(?<!\w)@\w/i);
-      expect(text).toContain(`${STORY_KEY}: us-001`);
+      expect(text).toContain(`${STORY_KEY_TRAILER}: us-001`);
     },
   );
 

@@ -1,25 +1,24 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { startPager } from '../../../src/cli/output/pager.ts';
-import { readPager } from '../../../src/config/pager.ts';
+import { readPager } from '../../../src/config/environment/editor-and-pager.ts';
 import { readCorePager } from '../../../src/git/process/core-pager.ts';
-import { makeRepository, type TestRepository } from '../../support/repository/repository.ts';
+import type { TestRepository } from '../../support/repository/repository.ts';
+import { tempDir } from '../../support/temp-dir.ts';
+import { newRepository } from '../../support/repository/new-repository.ts';
 
 let repository: TestRepository;
 let folder: string;
 
 beforeEach(() => {
-  repository = makeRepository();
-  folder = mkdtempSync(join(tmpdir(), 'halo-pager-'));
+  repository = newRepository();
+  folder = tempDir('halo-pager');
   vi.stubEnv('GIT_CONFIG_GLOBAL', join(folder, 'global'));
   vi.stubEnv('GIT_CONFIG_SYSTEM', join(folder, 'system'));
 });
 afterEach(() => {
   vi.unstubAllEnvs();
-  repository.remove();
-  rmSync(folder, { recursive: true });
 });
 
 describe('incident repository-pager: a repository configures a program that shows its diffs', () => {

@@ -1,21 +1,23 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { verify } from '../../../src/api/runs/verify-commit.ts';
-import { completeConfig } from '../../../src/config/apply-defaults.ts';
+import { applyDefaults } from '../../../src/config/apply-defaults.ts';
 import type { Host } from '../../../src/config/config.ts';
 import { parseProof, readProofText, type Proof } from '../../../src/core/review/proof.ts';
 import { readNote, writeNote } from '../../../src/git/commit/notes.ts';
 import { checkSignatures, findSigners } from '../../../src/worker/proof/check-signatures.ts';
 import { runCli } from '../../support/terminal/cli-world.ts';
 import { openMemory } from '../../support/memory-operations.ts';
-import { makeRepository, type TestRepository } from '../../support/repository/repository.ts';
+import type { TestRepository } from '../../support/repository/repository.ts';
+import { tempDir } from '../../support/temp-dir.ts';
+import { hostOf } from '../../support/halo/host.ts';
+import { newRepository } from '../../support/repository/new-repository.ts';
 
-/** Whoever can push to a repository writes commits and notes; the person who verifies them has only a clone. */
+/** A user who can push to a repository can write commits and notes; the person who verifies them has only a clone. */
 
 const IMAGE = execFileSync('docker', ['image', 'inspect', '-f', '{{.Id}}', 'halo-sandbox'], {
   encoding: 'utf8',
@@ -28,22 +30,19 @@ let commit: string;
 let host: Host;
 
 beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'halo-records-'));
+  folder = tempDir('halo-records');
   for (const name of ['own', 'other'])
     execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-C', name, '-f', join(folder, name)]);
 });
-afterAll(() => rmSync(folder, { recursive: true }));
 
 beforeEach(() => {
-  repository?.remove();
-  repository = makeRepository({ 'halo.toml': 'gates = ["./check.sh"]\n', 'check.sh': '! grep -r BACKDOOR .\n' });
+  repository = newRepository({ 'halo.toml': 'gates = ["./check.sh"]\n', 'check.sh': '! grep -r BACKDOOR .\n' });
   gitDir = join(repository.root, '.git');
   repository.write('code.js', 'BACKDOOR\n');
   commit = repository.commit('feat: [US-001] - Add a cart');
   const home = mkdtempSync(join(folder, 'home-'));
-  host = { home, redisUrl: undefined, apiUrl: undefined, apiToken: undefined };
+  host = hostOf(home);
 });
-afterAll(() => repository.remove());
 
 function record(changes: Partial<Proof> = {}, of = commit): string {
   const at = new Date().toISOString();
@@ -121,7 +120,7 @@ describe('incident forged-record: a record in refs/notes/halo that its author ma
     expect((await halo()).stdout).toMatch(/✗ +base /);
   });
 
-  it('is told as trusted where a person trusts it, and reaches nothing around this machine even then', async () => {
+  it('is reported as trusted where the user trusts it, and its commands still reach no host', async () => {
     push(record(gate('true # ./check.sh')));
     const trusted = await halo('--trust-record');
     expect(trusted.stdout.trim().split('\n').at(-1)).toBe(
@@ -160,8 +159,11 @@ describe('incident forged-record: a record in refs/notes/halo that its author ma
 
   it('is refused when it is of another version, no record at all, or far too large', async () => {
     for (const [text, says] of [
-      [record().replace('"v":1', '"v":2'), /✗ +record +a note of halo +of version 2, which this halo does not know$/m],
-      ['hello', /✗ +record +a note of halo +no record of halo$/m],
+      [
+        record().replace('"v":1', '"v":2'),
+        /✗ +record +a note in refs\/notes\/halo +of version 2, which this halo does not know$/m,
+      ],
+      ['hello', /✗ +record +a note in refs\/notes\/halo +no record of halo$/m],
     ] as const) {
       push(text);
       const { stdout, code } = await halo();
@@ -170,13 +172,13 @@ describe('incident forged-record: a record in refs/notes/halo that its author ma
     }
     for (const text of ['x'.repeat(1_100_000), `{"v":1,"gates":[${'1,'.repeat(200_000)}1]}`]) {
       await writeNote({ gitDir, commit, text });
-      expect((await halo()).stdout).toMatch(/✗ +record +a note of halo +far too large$/m);
+      expect((await halo()).stdout).toMatch(/✗ +record +a note in refs\/notes\/halo +far too large$/m);
     }
   });
 });
 
 describe('incident unsigned-record: a record that nobody who may has signed', () => {
-  const own = () => completeConfig({ git: { sign: 'ssh', signingKey: join(folder, 'own') } }).git;
+  const own = () => applyDefaults({ git: { sign: 'ssh', signingKey: join(folder, 'own') } }).git;
 
   async function signatures(): Promise<string[]> {
     const scratch = mkdtempSync(join(folder, 'signers-'));
@@ -232,7 +234,7 @@ describe('incident unsigned-record: a record that nobody who may has signed', ()
     expect(await signatures()).toEqual(['unsigned: false', 'unsigned: false']);
   });
 
-  it('is told from one that is signed by the key of this machine, and by another', async () => {
+  it('is distinguished from one that is signed by the key of this machine, or by another', async () => {
     const parent = repository.git('rev-parse', `${commit}^`);
     for (const [key, word] of [
       ['own', 'by an allowed signer: true'],
@@ -260,7 +262,7 @@ describe('incident unsigned-record: a record that nobody who may has signed', ()
     const parent = repository.git('rev-parse', `${commit}^`);
     commit = commitSigned('other', 'feat: [US-001] - x', `${commit}^{tree}`, '-p', parent);
     await writeNote({ gitDir, commit, text: record(), key: { path: join(folder, 'other') } });
-    const { git } = completeConfig({});
+    const { git } = applyDefaults({});
     await expect(findSigners({ ...git, allowedSigners: file }, folder)).rejects.toMatchObject({
       code: 'CONFIG_INVALID',
     });

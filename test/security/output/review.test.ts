@@ -1,16 +1,17 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { buildApp } from '../../../src/api/http-server.ts';
+import { buildApp } from '../../../src/api/http/http-server.ts';
 import { HaloError } from '../../../src/core/failure/errors.ts';
 import { diffCommits } from '../../../src/git/commit/commit-diff.ts';
 import { fastForward } from '../../../src/git/land/fast-forward.ts';
 import { inspectRepo } from '../../../src/git/repository/inspect-repo.ts';
 import { openMasker } from '../../../src/lib/secrets/masker.ts';
-import { commitFiles, makeRepo, run, tempDir } from '../../support/repository/git-fixture.ts';
+import { commitFiles, makeRepo, run } from '../../support/repository/git-fixture.ts';
 import { runCli } from '../../support/terminal/cli-world.ts';
 import { openMemory } from '../../support/memory-operations.ts';
 import { created, held } from '../../support/journal.ts';
+import { tempDir } from '../../support/temp-dir.ts';
 
 /** What a story can do so that the person who decides on it does not see its code. */
 
@@ -72,10 +73,10 @@ describe('incident hidden-code, attack 32: code between escapes, directions and 
       }),
     );
     expect(stderr.split('\n')).toEqual([
-      'warning: 3 hidden characters in 2 files: a.js:2, b/b.md:2 (spelled above, as <U+…>)',
-      'warning: binary, and so not shown: logo.js',
+      'warning: 3 hidden characters in 2 files: a.js:2, b/b.md:2 (shown above as <U+…>)',
+      'warning: binary, not shown: logo.js',
       'warning: lines of more than 1000 characters: c.js:1',
-      'Hidden characters are spelled: --raw prints the exact patch.',
+      'Hidden characters are printed as code points; --raw prints the exact patch.',
       '',
     ]);
   });
@@ -115,11 +116,12 @@ describe('incident pseudo-key: code that looks like a secret', () => {
       expect(stdout).toContain(`+${line}\n`);
     expect(stdout).toContain('+**********************\n');
     const masker = openMasker();
-    const api = buildApp({ operations: { ...openMemory(), diff: () => Promise.resolve(patch) }, token: 't', masker });
+    const call = () => Promise.resolve(patch as never);
+    const api = buildApp({ call, token: 't', masker });
     const answer = await api.inject({ url: '/v1/runs/r1/diff', headers: { authorization: 'Bearer t' } });
     expect(answer.body).toBe(patch.toString());
-    expect(stderr).toContain('warning: what looks like a private key: a.js:2');
-    expect(stderr).toContain('warning: what looks like a GitHub token: a.js:6');
+    expect(stderr).toContain('warning: possibly a private key: a.js:2');
+    expect(stderr).toContain('warning: possibly a GitHub token: a.js:6');
   });
 });
 
@@ -170,7 +172,7 @@ describe('incident hostile-server: a server whose words a terminal would obey', 
   const evil = '\u009d0;t\u009c\u202e\u001b[2J\u200b';
   const spelled = '<U+009D>0;t<U+009C><U+202E><U+001B>[2J<U+200B>';
 
-  it('completes no word that a shell would take for an order', async () => {
+  it('completes no word that a shell would execute', async () => {
     const memory = openMemory();
     memory.addRun([created('r1', 1)]);
     const [run] = await memory.list();

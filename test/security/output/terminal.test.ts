@@ -1,12 +1,13 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { RunState } from '../../../src/core/run-state.ts';
+import type { RunState } from '../../../src/core/run/state.ts';
 import { paintPlain } from '../../../src/tui/paint.ts';
-import { verdictBlock } from '../../../src/tui/summary.ts';
+import { summaryLines } from '../../../src/tui/summary.ts';
 import { runCli } from '../../support/terminal/cli-world.ts';
 import { openHalo, scripted, type TestHalo } from '../../support/halo/halo.ts';
-import { makeRepository, type TestRepository } from '../../support/repository/repository.ts';
+import type { TestRepository } from '../../support/repository/repository.ts';
+import { newRepository } from '../../support/repository/new-repository.ts';
 
 /** 32: everything that a terminal obeys, from every side at once; nothing of it may reach a person. */
 const EVIL = [
@@ -27,7 +28,7 @@ let held: RunState;
 
 beforeAll(async () => {
   halo = await openHalo();
-  repository = makeRepository({ 'a.txt': 'a\n' });
+  repository = newRepository({ 'a.txt': 'a\n' });
   const print = `printf %s ${quote(EVIL)}`;
   const answer = JSON.stringify({ status: 'ok', summary: `Done ${EVIL}` });
   const agent = `${print}; ${print} >&2; echo; ${print} > a.txt; mkdir -p .vscode; cp a.txt .vscode/x; printf '%s\\n' ${quote(answer)}`;
@@ -38,7 +39,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await halo.close();
-  repository.remove();
 });
 
 function quote(text: string): string {
@@ -74,7 +74,7 @@ describe('attack 32, incident open-link: what an agent, a gate, a PRD and a conf
     expect(held.stories[0]?.summary).toMatch(hidden);
     const { stdout } = await runCli(['status', held.runId], { operations: halo.operations });
     expect(stdout).toMatch(/^hidden {3}\S.*: adds \d+ hidden characters in 2 files/m);
-    const report = verdictBlock({ state: held, width: 120, paint: paintPlain, dir: '' }).join('\n');
+    const report = summaryLines({ state: held, width: 120, paint: paintPlain, dir: '' }).join('\n');
     expect(report.replace(/\s+/g, ' ')).toMatch(hidden);
   });
 

@@ -2,10 +2,11 @@ import { readFileSync } from 'node:fs';
 import { statfs } from 'node:fs/promises';
 import Docker from 'dockerode';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import type { RunState } from '../../../src/core/run-state.ts';
+import type { RunState } from '../../../src/core/run/state.ts';
 import { storyKey } from '../../../src/core/run/story-key.ts';
 import { openHalo, OK, scripted, type TestHalo } from '../../support/halo/halo.ts';
-import { makeRepository, type TestRepository } from '../../support/repository/repository.ts';
+import type { TestRepository } from '../../support/repository/repository.ts';
+import { newRepository } from '../../support/repository/new-repository.ts';
 
 const docker = new Docker();
 const MIB = 1024 ** 2;
@@ -18,13 +19,12 @@ beforeAll(async () => {
 });
 afterAll(() => halo.close());
 afterEach(async () => {
-  repository.remove();
   await residue(runId);
 });
 
 /** Runs one story with a hostile agent, which is a shell script, to its end. */
 async function attack(script: string, settings: string[], gates = ['true']): Promise<RunState> {
-  repository = makeRepository({});
+  repository = newRepository({});
   const limits = ['limits.memory="256m"', 'limits.pids=64', 'limits.wall="40s"', 'limits.idle="40s"'];
   const state = await halo.run(repository.root, [{ id: 'US-1' }], scripted(script, gates, [...limits, ...settings]));
   runId = state.runId;
@@ -64,7 +64,7 @@ const outcome = ({ stories: [story], stopReason }: RunState) => ({
 });
 
 describe('incident terminals: an agent that wants the terminals of others', () => {
-  it('finds none of the host, and takes no more than its share of them', async () => {
+  it('finds no terminal of the host, and takes no more than its share', async () => {
     const look = `cat > look.py <<'END'
 import errno, fcntl, os, termios
 own = [os.isatty(fd) for fd in (0, 1, 2)]
@@ -106,13 +106,12 @@ describe('attack 17: a hostile agent', () => {
   });
 
   it('starts ten thousand processes that do nothing (hazard 14): they end with it, and another story is unharmed', async () => {
-    const other = makeRepository();
+    const other = newRepository();
     const idle = `i=0; while [ $i -lt 10000 ]; do sleep 600 & i=$((i+1)); done; wait`;
     const [state, unharmed] = await Promise.all([
       attack(idle, ['limits.wall="10s"']),
       halo.run(other.root, [{ id: 'B' }], scripted(`echo x > x; ${OK}`, ['true'], ['limits.memory="256m"'])),
     ]);
-    other.remove();
     expect(['ENGINE_ERROR', 'TIMEOUT']).toContain(outcome(state).story);
     expect(unharmed.stopReason).toBe('SUCCESS');
     await residue(unharmed.runId);
@@ -121,7 +120,7 @@ describe('attack 17: a hostile agent', () => {
   const EAT = `node -e 'const a=[];for(;;)a.push(Buffer.alloc(8e6,1))'`;
   it.each([
     ['itself', `exec ${EAT}`, []],
-    ['in a child, and goes on', `${EAT}; echo "it ended with $?" >&2; exit 1`, []],
+    ['in a child, and continues', `${EAT}; echo "it ended with $?" >&2; exit 1`, []],
     ['in a gate', `echo x > x; ${OK}`, [EAT]],
     ['in a child of a gate', `echo x > x; ${OK}`, [`${EAT}; exit 1`]],
   ])('eats memory %s (hazard 13): it ends with OUT_OF_MEMORY', async (_where, agent, gates) => {
@@ -142,7 +141,7 @@ describe('attack 17: a hostile agent', () => {
     expect(outcome(state)).toEqual({
       stopReason: 'ENGINE_ERROR',
       story: 'ENGINE_ERROR',
-      says: expect.stringMatching(/the workspace holds more than \d+\w \(limits\.disk\)/) as string,
+      says: expect.stringMatching(/the workspace is larger than \d+\w \(limits\.disk\)/) as string,
     });
     await residue(state.runId);
     await expect.poll(freeBytes, { timeout: 10_000 }).toBeGreaterThan(before - 400 * MIB);
@@ -222,7 +221,7 @@ describe('attack 18: a hostile agent', () => {
 
 describe('attacks 14, 15 and 40, incident internal-network: a hostile agent', () => {
   it('looks for other runs, the host and a way out: it finds its own workspace only', async () => {
-    const victim = makeRepository({ 'secret.txt': 'of another run' });
+    const victim = newRepository({ 'secret.txt': 'of another run' });
     const spy = [
       'find / -name secret.txt -not -path "/proc/*" 2>/dev/null > found',
       'ls /run/halo /var/run/docker.sock /var/lib/docker 2>/dev/null >> found',
@@ -240,7 +239,7 @@ except OSError: pass" >> found`,
       'for p in /proc/[0-9]*; do [ -r $p/environ ] && tr "\\\\0" "\\\\n" < $p/environ; done 2>/dev/null | grep -i "halo-home\\|token\\|_key" >> found',
       'true',
     ];
-    repository = makeRepository({});
+    repository = newRepository({});
     const settings = (script: string) => scripted(script, ['true'], ['limits.memory="256m"']);
     const [other, spying] = await Promise.all([
       halo.run(victim.root, [{ id: 'V' }], settings(`sleep 4; echo x > x; ${OK}`)),
@@ -248,14 +247,13 @@ except OSError: pass" >> found`,
     ]);
     runId = spying.runId;
     await residue(other.runId);
-    victim.remove();
     expect([other.stopReason, spying.stopReason]).toEqual(['SUCCESS', 'SUCCESS']);
     expect(repository.git('show', `halo/${spying.runId}:found`)).toBe('');
   });
 
   it('runs under a user of its own among concurrent attempts', async () => {
-    repository = makeRepository({});
-    const second = makeRepository({});
+    repository = newRepository({});
+    const second = newRepository({});
     const settings = scripted(`id -u > uid; sleep 3; ${OK}`, ['true'], ['limits.memory="256m"']);
     const [one, two] = await Promise.all([
       halo.run(repository.root, [{ id: 'A' }], settings),
@@ -264,7 +262,6 @@ except OSError: pass" >> found`,
     runId = one.runId;
     await residue(two.runId);
     const users = [repository.git('show', `halo/${one.runId}:uid`), second.git('show', `halo/${two.runId}:uid`)];
-    second.remove();
     expect(Number(users[0])).toBeGreaterThanOrEqual(20_000);
     expect(users[0]).not.toBe(users[1]);
   });

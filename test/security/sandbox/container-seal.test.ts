@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 import Docker from 'dockerode';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { collectText, discard } from '../../../src/lib/sinks.ts';
-import { openDocker } from '../../../src/sandbox/docker/engine.ts';
+import { tailSink, discardSink } from '../../../src/lib/streams.ts';
+import { openDockerEngine } from '../../../src/sandbox/docker/engine.ts';
 
-const engine = openDocker();
+const engine = openDockerEngine();
 const docker = new Docker();
 
 async function run(script: string, { image = 'halo-sandbox', memoryBytes = 256 * 1024 * 1024 } = {}): Promise<string> {
@@ -18,9 +18,9 @@ async function run(script: string, { image = 'halo-sandbox', memoryBytes = 256 *
     limits: { cpus: 1, memoryBytes, pids: 64 },
   });
   try {
-    const stdout = collectText(50_000);
+    const stdout = tailSink(50_000);
     const limits = { wallMs: 60_000, idleMs: 60_000, outputBytes: 1_000_000 };
-    await sandbox.run({ script, stdout: stdout.sink, stderr: discard(), ...limits });
+    await sandbox.run({ script, stdout: stdout.sink, stderr: discardSink(), ...limits });
     return stdout.text();
   } finally {
     await sandbox.remove();
@@ -28,7 +28,7 @@ async function run(script: string, { image = 'halo-sandbox', memoryBytes = 256 *
 }
 
 describe('attack 15, incident dns, incident engine-socket: from inside', () => {
-  it('there is no name server, and the host’s is not told', async () => {
+  it('there is no name server, and the host’s is not visible', async () => {
     const host = readFileSync('/etc/resolv.conf', 'utf8');
     const addresses = [...host.matchAll(/^nameserver\s+(\S+)/gm)].map(([, address]) => address ?? '');
     const seen = await run(
@@ -99,7 +99,7 @@ describe('attack 15: an image that declares a VOLUME', () => {
   it('is refused with the folder’s name, before anything runs', async () => {
     await expect(run('true', { image: 'halo-test-volume' })).rejects.toMatchObject({
       code: 'CONFIG_INVALID',
-      message: 'the image "halo-test-volume" declares VOLUME /data',
+      message: 'The image "halo-test-volume" declares VOLUME /data.',
     });
     await expect(engine.imageId('halo-test-volume')).rejects.toMatchObject({ code: 'CONFIG_INVALID' });
   });

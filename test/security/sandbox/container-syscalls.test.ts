@@ -1,9 +1,9 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { collectText } from '../../../src/lib/sinks.ts';
-import { openDocker } from '../../../src/sandbox/docker/engine.ts';
+import { tailSink } from '../../../src/lib/streams.ts';
+import { openDockerEngine } from '../../../src/sandbox/docker/engine.ts';
 import type { SandboxExit } from '../../../src/sandbox/sandbox.ts';
 
-const engine = openDocker();
+const engine = openDockerEngine();
 
 interface Ran {
   exit: SandboxExit;
@@ -22,7 +22,7 @@ async function run(script: string): Promise<Ran> {
     limits: { cpus: 2, memoryBytes: 512 * 1024 * 1024, pids: 128 },
   });
   try {
-    const [stdout, stderr] = [collectText(20_000), collectText(20_000)];
+    const [stdout, stderr] = [tailSink(20_000), tailSink(20_000)];
     const limits = { wallMs: 60_000, idleMs: 60_000, outputBytes: 1_000_000 };
     const exit = await sandbox.run({ script, stdout: stdout.sink, stderr: stderr.sink, ...limits });
     return { exit, stdout: stdout.text(), stderr: stderr.text() };

@@ -1,7 +1,8 @@
 import Docker from 'dockerode';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openHalo, OK, scripted, type TestHalo } from '../../support/halo/halo.ts';
-import { makeRepository, type TestRepository } from '../../support/repository/repository.ts';
+import type { TestRepository } from '../../support/repository/repository.ts';
+import { newRepository } from '../../support/repository/new-repository.ts';
 
 /** The worker may ask the engine for anything; these settings try to make it ask for too much. */
 
@@ -10,11 +11,10 @@ let halo: TestHalo;
 let repository: TestRepository;
 beforeAll(async () => {
   halo = await openHalo();
-  repository = makeRepository({ 'halo.toml': 'image = "halo-sandbox"\n' });
+  repository = newRepository({ 'halo.toml': 'image = "halo-sandbox"\n' });
 });
 afterAll(async () => {
   await halo.close();
-  repository.remove();
 });
 
 describe('attack 39: settings that would widen a container', () => {

@@ -1,16 +1,17 @@
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { lstatSync, mkdirSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { verify } from '../../../src/api/runs/verify-commit.ts';
-import { readAnswer } from '../../../src/worker/restore-tree.ts';
-import { endOfError } from '../../../src/worker/story-end.ts';
+import { parseRestored } from '../../../src/worker/workspace/restore-tree.ts';
+import { toOutcome } from '../../../src/worker/attempt/attempt-outcome.ts';
 import { openHalo, OK, scripted, type TestHalo } from '../../support/halo/halo.ts';
-import { makeRepository, type TestRepository } from '../../support/repository/repository.ts';
+import type { TestRepository } from '../../support/repository/repository.ts';
+import { tempDir } from '../../support/temp-dir.ts';
+import { newRepository } from '../../support/repository/new-repository.ts';
 
-const PROGRAM = join(import.meta.dirname, '..', '..', 'docker', 'restore-tree.mjs');
+const PROGRAM = join(import.meta.dirname, '../../../docker', 'restore-tree.mjs');
 
 interface Answer {
   changed: string[];
@@ -32,7 +33,7 @@ describe('incident gate-tree: what ran in a workspace before a gate', () => {
   let workspace = '';
   let commit = '';
   beforeAll(() => {
-    repository = makeRepository({
+    repository = newRepository({
       '.gitignore': 'dist/\n*.o\n',
       '.gitattributes': '*.bat text eol=crlf\n',
       'ci/check.sh': 'exit 1\n',
@@ -42,9 +43,8 @@ describe('incident gate-tree: what ran in a workspace before a gate', () => {
     execFileSync('ln', ['-s', 'ci/check.sh', join(repository.root, 'link')]);
     commit = addSubmodule(repository);
   });
-  afterAll(() => repository.remove());
   beforeEach(() => {
-    parent = mkdtempSync(join(tmpdir(), 'halo-tree-'));
+    parent = tempDir('halo-tree');
     workspace = join(parent, 'workspace');
     mkdirSync(workspace);
     const borrow = `mkdir -p .git/objects/info && echo ${repository.root}/.git/objects > .git/objects/info/alternates`;
@@ -120,7 +120,7 @@ describe('incident gate-tree: what ran in a workspace before a gate', () => {
     expect(shell('git status --porcelain; git rev-parse HEAD').trim()).toBe(commit);
   });
 
-  it('removes what checkers remember and Python compiled, ignored or not, without a word; packages at the top stay', () => {
+  it('silently removes caches of checkers and compiled Python, ignored or not; packages at the top stay', () => {
     shell(
       'mkdir -p ci/__pycache__ .mypy_cache/3 src/.ruff_cache .pytest_cache node_modules/x .venv/lib/__pycache__ dist',
     );
@@ -136,7 +136,7 @@ describe('incident gate-tree: what ran in a workspace before a gate', () => {
     );
   });
 
-  it('is told with a few names and a count', () => {
+  it('is reported with a few names and a count', () => {
     shell('echo 2 > ci/check.sh; git config a.b c; mkdir -p out/x; touch out/x/1 out/2 a b c d e f');
     expect(restore()).toEqual({
       changed: ['.git/config', 'ci/check.sh'],
@@ -167,7 +167,7 @@ describe('incident gate-tree: what ran in a workspace before a gate', () => {
     });
     const thrown = (answer: object) => {
       try {
-        return readAnswer(`noise\n${JSON.stringify(answer)}\n`);
+        return parseRestored(`noise\n${JSON.stringify(answer)}\n`);
       } catch (error) {
         return error;
       }
@@ -176,8 +176,8 @@ describe('incident gate-tree: what ran in a workspace before a gate', () => {
     expect(full).toMatchObject({ code: 'DISK_FAILED', stopReason: 'INFRASTRUCTURE' });
     const slow = thrown({ fault: 'it took more than 600 seconds or too much memory' });
     expect(slow).toMatchObject({ code: 'DOCKER_FAILED', stopReason: 'INFRASTRUCTURE' });
-    expect([full, slow, thrown({})].map(endOfError)).toEqual([undefined, undefined, undefined]);
-    expect(endOfError(thrown({ error: 'EACCES' }))).toMatchObject({ stopReason: 'POLICY_VIOLATION' });
+    for (const error of [full, slow, thrown({})]) expect(() => toOutcome(error)).toThrow(error);
+    expect(toOutcome(thrown({ error: 'EACCES' }))).toMatchObject({ stopReason: 'POLICY_VIOLATION' });
   });
 });
 
@@ -223,7 +223,7 @@ describe('incident judge-memory: a test that rewrites the memory of what judges 
   it('lands nothing where a further gate runs nothing of the story', async () => {
     const halo = await openHalo();
     const judge = 'verdict=refused; sh test.sh; test "$verdict" = allowed\n';
-    const repository = makeRepository({
+    const repository = newRepository({
       app: 'fine\n',
       'ci/judge.sh': judge,
       'ci/check.sh': 'grep -q fine app\n',
@@ -237,7 +237,6 @@ describe('incident judge-memory: a test that rewrites the memory of what judges 
       // Where the kernel has no Yama, the first gate was deceived.
       expect(state.stories[0]!.summary).toMatch(/^gate exited 1.*: `sh ci\/(judge|check)\.sh`$/);
     } finally {
-      repository.remove();
       await halo.close();
     }
   });
@@ -250,14 +249,13 @@ describe('incident gate-tree, incident submodule-programs: a story that rewrites
     halo = await openHalo();
   });
   afterAll(() => halo.close());
-  afterEach(() => repository.remove());
 
   it.each([
     ['mount', ['GATE', 'SETUP', 'HONEST']],
     ['stream', ['GATE', 'HONEST']],
-  ])('is judged by its commit (%s); honest work passes, and is told', async (transport, ids) => {
+  ])('is judged by its commit (%s); honest work passes, with a message', async (transport, ids) => {
     const files = { '.gitignore': 'dist/\n', 'ci/check.sh': CHECK, lock: '1\n', 'src/app': 'old\n' };
-    repository = makeRepository({ ...files, 'install.sh': 'true\n', 'test.sh': 'true\n' });
+    repository = newRepository({ ...files, 'install.sh': 'true\n', 'test.sh': 'true\n' });
     addSubmodule(repository);
     const gates = ['sh test.sh', 'sh ci/check.sh', 'git diff --exit-code && test ! -e conftest.py'];
     const more = [

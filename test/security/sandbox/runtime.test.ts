@@ -2,11 +2,11 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import Docker from 'dockerode';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { isOlder } from '../../../src/lib/version-order.ts';
+import { isOlderVersion } from '../../../src/lib/version.ts';
 import { openHalo, OK, scripted, type TestHalo } from '../../support/halo/halo.ts';
-import { makeRepository } from '../../support/repository/repository.ts';
+import { newRepository } from '../../support/repository/new-repository.ts';
 
-/** What halo stands on: images, container runtimes, libraries. */
+/** What halo depends on: images, container runtimes, libraries. */
 
 const ROOT = resolve(import.meta.dirname, '../../..');
 const IMAGE = 'halo-test-hostile-image';
@@ -34,7 +34,7 @@ afterAll(async () => {
 
 describe('attack 16, incident working-folder: an image that uses holes of its runtime', () => {
   it('decides neither the folder, the user, the program, nor what else runs', async () => {
-    const repository = makeRepository();
+    const repository = newRepository();
     const script = `{ pwd; id -u; ls -d healthcheck; cat /proc/1/cmdline | tr '\\0' ' '; } > seen 2>&1; sleep 2; ${OK}`;
     const state = await halo.run(repository.root, [{ id: 'A' }], scripted(script, ['true'], [`image=${IMAGE}`]));
     expect(state).toMatchObject({ stopReason: 'SUCCESS' });
@@ -44,7 +44,6 @@ describe('attack 16, incident working-folder: an image that uses holes of its ru
     expect(rest.join('\n')).toContain('cannot access');
     expect(rest.join('\n')).not.toContain('/bin/false');
     expect(repository.git('ls-tree', '-r', '--name-only', `halo/${state.runId}`)).not.toContain('healthcheck');
-    repository.remove();
   });
 
   it('meets no copying between container and host, where runtimes had most of their holes', () => {
@@ -61,7 +60,7 @@ describe('incident archive-library: tar-fs', () => {
     const found = Object.entries(lock.packages).filter(([path]) => path.endsWith('node_modules/tar-fs'));
     expect(found.length).toBeGreaterThan(0);
     for (const [, { version }] of found)
-      expect(isOlder(version, version.startsWith('2.') ? '2.1.4' : '3.1.1')).toBe(false);
+      expect(isOlderVersion(version, version.startsWith('2.') ? '2.1.4' : '3.1.1')).toBe(false);
   });
 });
 
@@ -69,7 +68,7 @@ describe('incident git-calls: git on the host', () => {
   it('is started in one place, the one that seals its surroundings', () => {
     const starters = sources().filter(({ text }) => /from '(execa|node:child_process)'/.test(text));
     const git = starters.filter(({ text }) =>
-      /\b(execa|spawn|exec)\w*\(\s*(await findGit|['"`](\S*\/)?git\b)/.test(text),
+      /\b(execa|spawn|exec)\w*\(\s*(await \w*Git\b|['"`](\S*\/)?git\b)/.test(text),
     );
     expect(git.map(({ path }) => path)).toEqual(['src/git/process/git.ts']);
   });

@@ -6,7 +6,7 @@ import { run } from '../../support/repository/git-fixture.ts';
 import { blob, importFrom, makeWorkshop, rawTree, treeWith, type Entry } from '../../git/import/import-fixture.ts';
 
 describe('incident story-limits: a change that halo cannot take in', () => {
-  it('does not fail for the size of its patch, which is cut off and says so in its first line', async () => {
+  it('does not fail for the size of its patch, which is truncated with a note in its first line', async () => {
     const shop = await makeWorkshop();
     const lines = randomBytes(2_400_000).toString('hex').replace(/.{60}/g, '$&\n');
     const files = [...'abcdefg'].map((name) => ({ mode: '100644', name, id: blob(shop, `${lines}${name}`) }));

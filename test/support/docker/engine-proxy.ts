@@ -14,7 +14,7 @@ export type Misdeed =
   | { delayMs: number }
   /** Passed on; its answer breaks off after so many bytes of its body or stream, by a reset or by a plain end. */
   | { cutAfter: number; by: 'reset' | 'end' }
-  /** Passed on; whoever asked never hears. */
+  /** Passed on; the client never receives the answer. */
   | 'swallow'
   /** Passed on; the answer is another one. */
   | { rewrite: (body: string) => string };
@@ -22,7 +22,7 @@ export type Misdeed =
 /** Decides on a request, such as `POST /v1.41/containers/create`. */
 export type Rule = (call: string) => Misdeed | undefined;
 
-/** Stands between halo and an engine. */
+/** A proxy between halo and an engine. */
 export interface EngineProxy {
   socket: string;
   /** As DOCKER_HOST has it: a port of the loopback interface, for which dockerode heeds DOCKER_CLIENT_TIMEOUT. */
@@ -33,7 +33,7 @@ export interface EngineProxy {
 }
 
 /**
- * A proxy before the engine's socket. While nobody listens there it keeps who connects waiting, as systemd does for the
+ * A proxy before the engine's socket. While no engine listens there, it keeps clients waiting, as systemd does for the
  * engine that it starts.
  */
 export async function openEngineProxy(upstream: string): Promise<EngineProxy> {
@@ -91,7 +91,7 @@ export async function openEngineProxy(upstream: string): Promise<EngineProxy> {
       // In one piece: whatever comes after the head of the request is stdin to the engine.
       engine.write(Buffer.concat([headOf(incoming), head]));
       const answer = await readHead(engine);
-      // Read on, to hear of its end.
+      // Reads on, to notice its end.
       if (misdeed === 'swallow') return void client.resume().once('end', () => client.destroy());
       client.write(answer);
       client.pipe(engine);
@@ -136,7 +136,7 @@ async function connectWhenThere(path: string, givenUp: () => boolean): Promise<S
       once(socket, 'error').then(() => false),
     ]).catch(() => false);
     if (there) return socket;
-    if (givenUp()) throw new Error('nobody waits any more');
+    if (givenUp()) throw new Error('no client waits any more');
     await pause(50);
   }
 }

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import Docker from 'dockerode';
 import { vi } from 'vitest';
 
-/** A Docker engine of the test's own, with halo's image in it: what happens to it happens to nobody else. */
+/** A second Docker Engine for one test, with halo's image in it. Faults in it do not affect other tests. */
 export interface TestEngine {
   /** As DOCKER_HOST has it. */
   host: string;
@@ -17,6 +17,11 @@ export interface TestEngine {
   stop(signal: 'SIGKILL' | 'SIGTERM'): Promise<void>;
   /** Removes everything of it. */
   close(): Promise<void>;
+}
+
+/** Why this machine cannot run a second engine. */
+export interface NoEngine {
+  missing: string;
 }
 
 interface EngineOptions {
@@ -32,18 +37,27 @@ const AGENTS = ['claude', 'codex', 'gemini', 'opencode'];
 const SLIM = [...AGENTS.map((name) => `--exclude=./opt/halo/agents/${name}`), '--exclude=./usr/share'];
 const AS_BUILT = ['WORKDIR /workspace', 'CMD ["bash"]', 'ENV PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin'];
 
+/** The only reasons for which a machine may have no second engine: the error, and what is missing. */
+const UNAVAILABLE: [error: RegExp, missing: string][] = [
+  [/spawn (?:dockerd|containerd) ENOENT/, 'needs dockerd and containerd'],
+  [/needs to be started with root|^containerd: .*(?:operation not permitted|permission denied)/m, 'needs root'],
+  [/failed to start (?:daemon|containerd).*(?:operation not permitted|permission denied)/i, 'needs the right to mount'],
+];
+
 /**
  * Starts an engine with folders, socket and containerd of its own and no bridge: it takes root and a kernel that lets it.
- * Its networks come from a pool of two. Undefined where no second engine can be had.
+ * Its networks come from a pool of two. Throws, unless the reason is one of `UNAVAILABLE`.
  */
-export async function openEngine(options: EngineOptions = {}): Promise<TestEngine | undefined> {
+export async function openEngine(options: EngineOptions = {}): Promise<TestEngine | NoEngine> {
   const dir = mkdtempSync(join(tmpdir(), 'halo-engine-'));
   const engine = describeEngine(dir, options);
   try {
     await engine.start();
-  } catch {
+  } catch (error) {
     await engine.close();
-    return undefined;
+    const [, missing] = UNAVAILABLE.find(([pattern]) => pattern.test(String(error))) ?? [];
+    if (missing === undefined) throw error;
+    return { missing };
   }
   if (options.bare === true) return engine;
   const changes = AS_BUILT.map((change) => `-c '${change}'`).join(' ');
@@ -78,8 +92,10 @@ function describeEngine(dir: string, { liveRestore = false, mirror }: EngineOpti
       ...(mirror === undefined ? [] : ['--registry-mirror', mirror]),
     ]);
     dockerd = started;
-    await vi.waitUntil(async () => started.gone() || (await answers(docker)), { timeout: 60_000, interval: 50 });
-    if (started.gone()) throw new Error(readFileSync(join(dir, 'log'), 'utf8').slice(-2_000));
+    const isGone = () => started.gone() || containerd.gone();
+    await vi.waitUntil(async () => isGone() || (await answers(docker)), { timeout: 60_000, interval: 50 });
+    if (isGone())
+      throw started.error() ?? containerd.error() ?? new Error(readFileSync(join(dir, 'log'), 'utf8').slice(-2_000));
   };
   return {
     host,
@@ -105,6 +121,8 @@ function describeEngine(dir: string, { liveRestore = false, mirror }: EngineOpti
 
 interface Program {
   gone(): boolean;
+  /** Why it could not be started. */
+  error(): Error | undefined;
   /** Resolves when it has ended. */
   stop(signal: NodeJS.Signals): Promise<void>;
 }
@@ -114,16 +132,21 @@ function startProgram(dir: string, program: string, args: string[]): Program {
   const child = spawn(program, args, { stdio: ['ignore', log, log] });
   closeSync(log);
   let gone = false;
+  let error: Error | undefined;
   const ended = new Promise<void>((resolve) => {
     const end = () => {
       gone = true;
       resolve();
     };
-    child.once('error', end);
+    child.once('error', (cause) => {
+      error = cause;
+      end();
+    });
     child.once('exit', end);
   });
   return {
     gone: () => gone,
+    error: () => error,
     stop: (signal) => {
       child.kill(signal);
       return ended;

@@ -66,7 +66,7 @@ function checkCheckout(world: World, { repository, runId, main }: Promised): voi
 }
 
 function checkEnd(world: World, { runId, stopReason = 'SUCCESS' }: Promised): void {
-  // A run that waits for a person ends, and goes on with what the person says.
+  // A run that waits for a person ends, and continues with the person's answer.
   const ends = world.journal(runId).filter((event) => event.type === 'run.ended' && event.stopReason !== 'NEEDS_HUMAN');
   expect(ends, `I6: the end of ${runId}`).toMatchObject([{ stopReason, detail: expect.any(String) as string }]);
   const record = JSON.parse(readFileSync(join(world.home.dir, 'runs', runId, 'run.json'), 'utf8')) as object;

@@ -11,6 +11,8 @@ import type { JournalEvent } from '../../../src/core/journal/events.ts';
 import { OK, prdOf, scripted, type TestStory } from '../halo/halo.ts';
 import { openHome, type HaloHome, type HaloProcess } from '../halo/halo-process.ts';
 import { makeRepository, type TestRepository } from '../repository/repository.ts';
+import { hostOf } from '../halo/host.ts';
+import { readJournal } from '../halo/read-journal.ts';
 
 /** A secret that every worker here knows; no file may ever hold it. */
 export const CANARY = 'canary-5f1d0c7e9b3a4826';
@@ -58,15 +60,10 @@ export function openWorld({
   const tmp = join(side, 'tmp');
   mkdirSync(tmp);
   const operations = openLocal({
-    host: { home: home.dir, redisUrl: socket && `unix://${socket}`, apiUrl: undefined, apiToken: undefined },
+    host: hostOf(home.dir, socket && `unix://${socket}`),
   });
   const repositories: TestRepository[] = [];
-  const journal = (runId: string) => {
-    const lines = readFileSync(join(home.dir, 'runs', runId, 'journal.jsonl'), 'utf8')
-      .split('\n')
-      .slice(0, -1);
-    return lines.map((line) => JSON.parse(line) as JournalEvent);
-  };
+  const journal = (runId: string) => readJournal(home.dir, runId);
   let count = 0;
   return {
     home,
@@ -141,7 +138,7 @@ export async function killWorker(worker: HaloProcess): Promise<void> {
 /** A worker that finds what is left to do, and to clean up, before it stops. */
 export async function tidyUp(world: World, ...how: Parameters<World['startWorker']>): Promise<void> {
   const worker = world.startWorker(...how);
-  await worker.says('working on');
+  await worker.says('running up to');
   await vi.waitFor(async () => expect(await activeJobs(world)).toEqual([]), { timeout: 120_000, interval: 300 });
   await stopWorker(worker);
 }

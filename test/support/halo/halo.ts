@@ -2,18 +2,21 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
-import { openLocal } from '../../../src/api/local.ts';
-import type { Operations, SubmitRequest } from '../../../src/api/operations.ts';
+import { openLocal, type LocalOperations } from '../../../src/api/local.ts';
+import type { SubmitRequest } from '../../../src/api/operations.ts';
 import type { Host } from '../../../src/config/config.ts';
-import type { RunState } from '../../../src/core/run-state.ts';
-import { sleep } from '../../../src/lib/sleep.ts';
+import type { JournalEvent } from '../../../src/core/journal/events.ts';
+import type { RunState } from '../../../src/core/run/state.ts';
+import { sleep } from '../../../src/lib/async.ts';
 import { startWorker, type Worker } from '../../../src/worker/main.ts';
+import { hostOf } from './host.ts';
+import { readJournal } from './read-journal.ts';
 
 /** halo as a whole in a HALO_HOME of its own: embedded Redis, operations and a worker, in this process. */
 export interface TestHalo {
   home: string;
   host: Host;
-  operations: Operations;
+  operations: LocalOperations;
   worker: Worker;
   /** Submits a PRD for one repository; `settings` are `key=value`. */
   submit(repo: string, stories: TestStory[], settings: string[]): Promise<string>;
@@ -21,6 +24,8 @@ export interface TestHalo {
   run(repo: string, stories: TestStory[], settings: string[]): Promise<RunState>;
   untilEnd(runId: string): Promise<RunState>;
   readFile(runId: string, path: string): string;
+  /** The events of a run. */
+  journal(runId: string): JournalEvent[];
   close(): Promise<void>;
 }
 
@@ -70,7 +75,7 @@ export const OK = `echo '{"status":"ok","summary":"Did it."}'`;
 
 export async function openHalo({ concurrency = 2 } = {}): Promise<TestHalo> {
   const home = mkdtempSync(join(tmpdir(), 'halo-home-'));
-  const host: Host = { home, redisUrl: undefined, apiUrl: undefined, apiToken: undefined };
+  const host = hostOf(home);
   const worker = await startWorker({ host, concurrency, log: pino({ level: 'silent' }) });
   const operations = openLocal({ host });
   const submit = async (repo: string, stories: TestStory[], settings: string[]) => {
@@ -99,6 +104,7 @@ export async function openHalo({ concurrency = 2 } = {}): Promise<TestHalo> {
     untilEnd,
     run: async (...request) => untilEnd(await submit(...request)),
     readFile: (runId, path) => readFileSync(join(home, 'runs', runId, path), 'utf8'),
+    journal: (runId) => readJournal(home, runId),
     close: async () => {
       await worker.close();
       await operations.close();

@@ -1,6 +1,6 @@
 import { copyFileSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import type { RunState } from '../../../src/core/run-state.ts';
+import type { RunState } from '../../../src/core/run/state.ts';
 import { openHalo, type TestHalo } from './halo.ts';
 import { startModelServer, type Lane, type ModelServer, type Turn } from '../model/model-server.ts';
 import { makeRepository, type TestRepository } from '../repository/repository.ts';
@@ -25,7 +25,7 @@ export interface Implemented {
 
 const KEY_VARIABLE = 'HALO_TEST_MODEL_KEY';
 
-/** `key` is what the provider wants to see, and nobody else may. */
+/** `key` is the key that only the provider may see. */
 export async function openModelHalo(key: string): Promise<ModelHalo> {
   process.env[KEY_VARIABLE] = key;
   const halo = await openHalo({ concurrency: 4 });

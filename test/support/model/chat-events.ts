@@ -1,6 +1,6 @@
 import type { Content, ResponseHead } from './model-events.ts';
 
-/** The chunks of a streamed chat completion; the last one tells the usage when it was asked for. */
+/** The chunks of a streamed chat completion; the last one has the usage if it was requested. */
 export function chatChunks(head: ResponseHead, content: Content, withUsage: boolean) {
   const chunk = { id: `chatcmpl-${head.id}`, object: 'chat.completion.chunk', model: head.model };
   const choice = (delta: object, finish_reason: string | null) => [{ index: 0, delta, finish_reason }];

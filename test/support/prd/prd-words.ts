@@ -1,13 +1,13 @@
 import { buildPrompt } from '../../../src/agents/prompt.ts';
 import type { Prd } from '../../../src/core/prd/prd.ts';
 
-/** All that agents and people are told of a PRD: the prompts of its stories, and what was found when it was read. */
+/** Everything that agents and people receive of a PRD: the prompts of its stories, and findings of reading it. */
 export function toldOf(prd: Prd): string {
   const prompts = prd.stories.map((story) => buildPrompt({ prd, story, progress: [], guidance: [], gates: [] }));
   return [...prompts, ...prd.warnings].join('\n');
 }
 
-/** The words of four letters and more of a text that nobody is told of. */
+/** The words of four letters and more of a text that no agent or person receives. */
 export function wordsLost(text: string, prd: Prd, except: readonly string[] = []): string[] {
   const told = new Set(wordsOf(toldOf(prd)));
   const known = new Set(except.flatMap(wordsOf));

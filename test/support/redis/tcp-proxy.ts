@@ -1,6 +1,6 @@
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { once } from 'node:events';
-import { sleep } from '../../../src/lib/sleep.ts';
+import { sleep } from '../../../src/lib/async.ts';
 
 /** What becomes of connections: passed on, at once or so many ms late; cut with a reset; accepted and never answered. */
 export type Weather = 'clear' | { slowMs: number } | 'reset' | 'black hole';
@@ -10,7 +10,7 @@ export interface TcpProxy {
   port: number;
   /** For connections that are there and for those that come. */
   turn(weather: Weather): void;
-  /** Those that are there never carry another byte, and neither end is told: as after a switch that lost its tables. */
+  /** Existing connections never carry another byte, and neither end is notified: as after a switch lost its tables. */
   forgetAll(): void;
   close(): Promise<void>;
 }

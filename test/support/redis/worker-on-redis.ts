@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, vi } from 'vitest';
-import { consume } from '../../../src/queue/consume.ts';
+import { JobConsumer } from '../../../src/queue/consumer.ts';
 import { openQueue, type StoryQueue } from '../../../src/queue/queue.ts';
 import { connectRedis, type RedisLink } from '../../../src/queue/redis/connect-redis.ts';
 import { openRedisServer, type RedisServer } from './redis-server.ts';
@@ -19,7 +19,7 @@ export interface WorkerOnRedis {
   /** As the worker sees it, through the proxy. */
   near: RedisLink;
   queue: StoryQueue;
-  /** Takes the first job, which goes on until `finish`. */
+  /** Takes the first job, which runs until `finish`. */
   occupy(): Promise<void>;
   finish(): void;
   /** Queues a job as soon as Redis takes it, and waits until the worker has it. */
@@ -27,7 +27,7 @@ export interface WorkerOnRedis {
   close(): Promise<void>;
 }
 
-/** The most that a worker may take to go on once Redis is there again. */
+/** The maximum time until a worker continues after Redis is available again. */
 const BACK_MS = 30_000;
 
 export async function openWorkerOnRedis(): Promise<WorkerOnRedis> {
@@ -40,15 +40,15 @@ export async function openWorkerOnRedis(): Promise<WorkerOnRedis> {
   const taken: string[] = [];
   let finish = (): void => undefined;
   const finished = new Promise<void>((resolve) => (finish = resolve));
-  const consumer = consume(near, {
+  const consumer = new JobConsumer(near, {
     concurrency: 1,
     handle: (_job, _signal, { jobId }) => {
       taken.push(jobId);
-      return jobId.endsWith('a1') ? finished : Promise.resolve();
+      return (jobId.endsWith('a1') ? finished : Promise.resolve()).then(() => ({ kind: 'done' }));
     },
     onError: () => undefined,
   });
-  await consumer.ready;
+  await consumer.start();
   const enqueue = (attempt: number) => queue.enqueue({ runId: RUN, ordinal: 0, attempt });
   return {
     server,
@@ -64,7 +64,7 @@ export async function openWorkerOnRedis(): Promise<WorkerOnRedis> {
     async untilNextIsTaken() {
       const by = Date.now() + BACK_MS;
       await vi.waitFor(() => enqueue(2), { timeout: BACK_MS, interval: 200 });
-      // The first may come twice: its end is in the journal, and the queue may not have heard of it.
+      // The first may come twice: its end is in the journal, and the queue may not know it.
       await vi.waitFor(() => expect(taken).toContain(`s-${RUN}-0-a2`), { timeout: by - Date.now(), interval: 100 });
     },
     async close() {

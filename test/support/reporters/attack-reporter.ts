@@ -11,7 +11,7 @@ export default class TableReporter implements Reporter {
     const tallies = tallyRows(modules, idsIn);
     if (tallies.size === 0) return;
     const tried = (id: string) => (tallies.get(id)?.passed ?? 0) + (tallies.get(id)?.failed ?? 0) > 0;
-    // Of a few files only their rows; of the whole folder also those that nobody tried.
+    // Of a few files only their rows; of the whole folder also untested ones.
     const whole = modules.filter(({ moduleId }) => moduleId.includes('/security/')).length >= WHOLE;
     const shown = ATTACKS.filter(({ id }) => whole || tried(id));
     if (shown.some(({ id }) => !tried(id))) process.exitCode = 1;

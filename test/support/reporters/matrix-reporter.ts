@@ -4,7 +4,7 @@ import { recordMatrix } from '../../chaos/failpoints/matrix.ts';
 import type { Cell } from '../../chaos/failpoints/survive-kill.ts';
 
 /**
- * Prints, after the tests of this folder, what became of each fault at each failpoint; with HALO_TEST_RECORD it goes into
+ * Prints, after the tests in test/chaos, what became of each fault at each failpoint; with HALO_TEST_RECORD it goes into
  * docs/reliability.md.
  */
 export default class MatrixReporter implements Reporter {

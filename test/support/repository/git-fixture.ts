@@ -1,8 +1,6 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { afterAll } from 'vitest';
 
 const ENV = {
   PATH: process.env.PATH,
@@ -14,17 +12,6 @@ const ENV = {
   GIT_COMMITTER_NAME: 'Ada',
   GIT_COMMITTER_EMAIL: 'ada@example.com',
 };
-
-const folders: string[] = [];
-
-afterAll(() => folders.splice(0).forEach((dir) => rmSync(dir, { recursive: true, force: true })));
-
-/** A fresh folder, removed after the tests of the file. */
-export function tempDir(name = 'halo git'): string {
-  const dir = mkdtempSync(join(tmpdir(), `${name}-`));
-  folders.push(dir);
-  return dir;
-}
 
 /** Plain git, as a user would run it; output without the last line ending. */
 export function run(dir: string, args: string[], input?: string | Buffer): string {

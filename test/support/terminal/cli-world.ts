@@ -1,8 +1,9 @@
 import { PassThrough } from 'node:stream';
 import { main } from '../../../src/cli/main.ts';
 import type { Services } from '../../../src/cli/compose.ts';
-import type { World } from '../../../src/cli/process-io.ts';
+import type { ProcessIo } from '../../../src/cli/process-io.ts';
 import type { Operations } from '../../../src/api/operations.ts';
+import { hostOf } from '../halo/host.ts';
 
 export interface CliResult {
   code: number;
@@ -13,13 +14,13 @@ export interface CliResult {
 export interface CliOptions {
   operations: Operations;
   services?: Partial<Services>;
-  terminal?: Partial<World['terminal']>;
+  terminal?: Partial<ProcessIo['terminal']>;
   stdin?: string;
   cwd?: string;
   /** Of the terminal. */
   columns?: number;
   /** The person at the terminal. */
-  ask?: World['ask'];
+  ask?: ProcessIo['ask'];
   /** Receives the way to press Ctrl-C. */
   onReady?: (pressCtrlC: () => void) => void;
 }
@@ -30,7 +31,7 @@ export async function runCli(words: string[], options: CliOptions): Promise<CliR
   const stderr = collector();
   const listeners = new Set<() => void>();
   const open = () => Promise.resolve(options.operations);
-  const world: World = {
+  const world: ProcessIo = {
     stdin: new PassThrough().end(options.stdin ?? ''),
     stdout: Object.assign(stdout.stream, { columns: options.columns ?? 100, rows: 40 }),
     stderr: stderr.stream,
@@ -44,11 +45,14 @@ export async function runCli(words: string[], options: CliOptions): Promise<CliR
     cwd: options.cwd ?? '/',
     ask: options.ask,
     services: {
-      readHost: () => Promise.resolve({ home: '/halo', redisUrl: undefined, apiUrl: undefined, apiToken: undefined }),
+      readHost: () => Promise.resolve(hostOf('/halo')),
       openOperations: open,
-      openLocal: open,
-      checkResume: notHere,
-      keepRefusal: notHere,
+      openLocal: () => {
+        const { operations } = options;
+        return Promise.resolve({ ...operations, actingAs: () => operations, callRemotely: notHere });
+      },
+      assertResumable: notHere,
+      recordRefusedRun: notHere,
       startWorker: notHere,
       countWorkers: notHere,
       userName: notHere,

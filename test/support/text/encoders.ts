@@ -25,7 +25,7 @@ function entities(text: string, quotes: Record<string, string>): string {
   return text.replace(/[&<>"']/g, (mark) => `&${names[mark] ?? ''};`);
 }
 
-/** The middle of a text: what is at its ends may be shared with what stands beside it. */
+/** The middle of a text: what is at its ends may be shared with the text beside it. */
 export function coreOf(encoded: string): string {
   return encoded.slice(4, -4);
 }

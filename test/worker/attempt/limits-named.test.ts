@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { SandboxExit } from '../../../src/sandbox/sandbox.ts';
-import { describeExit, refuseBrokenExit } from '../../../src/worker/story-end.ts';
+import { describeExit, assertExited } from '../../../src/worker/attempt/attempt-outcome.ts';
 
 const GIB = 1024 ** 3;
 const limits = {
@@ -21,12 +21,12 @@ it.each<[Partial<SandboxExit>, string]>([
   [{ ended: 'wall' }, 'ran longer than 45m (limits.wall): gate `npm test`'],
   [{ ended: 'idle' }, 'no output for 10m (limits.idle): gate `npm test`'],
   [{ ended: 'output' }, 'printed more than 64m (limits.output): gate `npm test`'],
-  [{ ended: 'disk' }, 'the workspace holds more than 10g (limits.disk): gate `npm test`'],
+  [{ ended: 'disk' }, 'the workspace is larger than 10g (limits.disk): gate `npm test`'],
   [{ ended: 'disk-floor' }, 'less than 2g (limits.free_disk) was left'],
   [{ outOfMemory: 'yes' }, 'ran out of memory (limits.memory = 4g): gate `npm test`'],
   [{ outOfMemory: 'maybe' }, 'probably for its memory (limits.memory = 4g): gate `npm test`'],
-])('a command that ended with %j is told with the limit and its value', (exit, text) => {
-  expect(() => refuseBrokenExit({ ...EXIT, ...exit }, { what: 'gate `npm test`', limits }, '')).toThrow(text);
+])('a command that ended with %j is reported with the limit and its value', (exit, text) => {
+  expect(() => assertExited({ ...EXIT, ...exit }, { what: 'gate `npm test`', limits }, '')).toThrow(text);
 });
 
 it('so is one that was refused further processes', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { missingProgram } from '../../../src/worker/story-end.ts';
+import { findMissingProgram } from '../../../src/worker/attempt/attempt-outcome.ts';
 
 describe('a command that exits 127', () => {
   it.each([
@@ -9,17 +9,17 @@ describe('a command that exits 127', () => {
     ['bash: pnpm: command not found', 'pnpm'],
     ['some output\nsh: 1: poetry: not found\nnpm error code 127', 'poetry'],
   ])('names the program that is missing: %j', (output, program) => {
-    expect(missingProgram({ exitCode: 127 }, output)).toBe(program);
+    expect(findMissingProgram({ exitCode: 127 }, output)).toBe(program);
   });
 
   it.each(['sh: 1: ./test.sh: not found', 'sh: 1: /usr/bin/x: not found', 'the file was not found here', ''])(
-    'names none for a file of the repository or other words: %j',
+    'names no program for a file of the repository or other text: %j',
     (output) => {
-      expect(missingProgram({ exitCode: 127 }, output)).toBeUndefined();
+      expect(findMissingProgram({ exitCode: 127 }, output)).toBeUndefined();
     },
   );
 });
 
 it('a command that exits otherwise names no program', () => {
-  expect(missingProgram({ exitCode: 1 }, 'sh: 1: go: not found')).toBeUndefined();
+  expect(findMissingProgram({ exitCode: 1 }, 'sh: 1: go: not found')).toBeUndefined();
 });

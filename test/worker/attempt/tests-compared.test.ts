@@ -1,40 +1,22 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import type { RunState } from '../../../src/core/run-state.ts';
-import { openHalo, OK, scripted, type TestHalo } from '../../support/halo/halo.ts';
-import { makeRepository, type TestRepository } from '../../support/repository/repository.ts';
-
-let halo: TestHalo;
-const repositories: TestRepository[] = [];
-
-beforeAll(async () => {
-  halo = await openHalo();
-});
-afterAll(() => halo.close());
-afterEach(() => {
-  for (const each of repositories.splice(0)) each.remove();
-});
+import { describe, expect } from 'vitest';
+import { it as base } from '../../support/fixtures.ts';
+import { OK, scripted } from '../../support/halo/halo.ts';
+import type { TestRepository } from '../../support/repository/repository.ts';
+import { newRepository } from '../../support/repository/new-repository.ts';
 
 /** A gate that says in TAP what the file `tests` lists, and fails where it lists `bad`. */
 const TAP_GATE = `echo TAP version 13; while read -r t; do echo "ok 1 - $t"; done < tests; echo "1..9"; ! grep -q bad tests`;
 
-function repositoryWith(files: Record<string, string>): TestRepository {
-  const repository = makeRepository(files);
-  repositories.push(repository);
-  return repository;
-}
-
-function run(repository: TestRepository, agent: string, gates: string[], more: string[] = [], ids = ['A']) {
-  const stories = ids.map((id) => ({ id }));
-  return halo.run(repository.root, stories, scripted(`${agent}; ${OK}`, gates, more));
-}
-
-function journal(state: RunState): string {
-  return halo.readFile(state.runId, 'journal.jsonl');
-}
+const it = base.extend('run', ({ halo }) => {
+  return (repository: TestRepository, agent: string, gates: string[], more: string[] = [], ids = ['A']) => {
+    const stories = ids.map((id) => ({ id }));
+    return halo.run(repository.root, stories, scripted(`${agent}; ${OK}`, gates, more));
+  };
+});
 
 describe('a story that takes tests away', () => {
-  it('lands, and the loss is told where people look', async () => {
-    const repository = repositoryWith({ tests: 'adds\nsubtracts\ndivides\n' });
+  it('lands, and its logs report the loss', async ({ halo, run }) => {
+    const repository = newRepository({ tests: 'adds\nsubtracts\ndivides\n' });
     const state = await run(repository, `printf 'adds\\nsubtracts # SKIP\\nnew\\n' > tests`, [TAP_GATE]);
     expect(state).toMatchObject({ stopReason: 'SUCCESS' });
     expect(state.stories[0]!.tests).toEqual({
@@ -49,24 +31,24 @@ describe('a story that takes tests away', () => {
     expect(halo.readFile(state.runId, 'progress.md')).toContain(`- tests: ${told}`);
   });
 
-  it('does not land where the configuration says so', async () => {
-    const repository = repositoryWith({ tests: 'adds\nsubtracts\n' });
+  it('does not land with tests.removed=block', async ({ run }) => {
+    const repository = newRepository({ tests: 'adds\nsubtracts\n' });
     const state = await run(repository, 'echo adds > tests', [TAP_GATE], ['tests.removed=block']);
     expect(state).toMatchObject({ stopReason: 'GATE_FAILED' });
     expect(state.detail).toContain('tests that were there before are gone: 1 removed (subtracts)');
     expect(repository.git('for-each-ref', 'refs/heads/halo')).toBe('');
   });
 
-  it('is found out when it silences the gate as a whole', async () => {
-    const repository = repositoryWith({ tests: 'adds\n', 'run.sh': TAP_GATE });
+  it('is found out when it silences the gate as a whole', async ({ run }) => {
+    const repository = newRepository({ tests: 'adds\n', 'run.sh': TAP_GATE });
     const state = await run(repository, 'echo true > run.sh', ['sh run.sh'], ['tests.removed=block']);
     expect(state).toMatchObject({ stopReason: 'GATE_FAILED' });
   });
 
-  it('is found out by a report file, which no link leads astray', async () => {
+  it('is found out by a report file, which no link leads astray', async ({ halo, run }) => {
     const xml = (...names: string[]) =>
       `<testsuite>${names.map((name) => `<testcase name="${name}"/>`).join('')}</testsuite>`;
-    const repository = repositoryWith({ 'names.xml': xml('a', 'b') });
+    const repository = newRepository({ 'names.xml': xml('a', 'b') });
     const gates = ['mkdir -p out && cp names.xml out/junit.xml'];
     const reports = 'tests.reports=["out/junit.xml"]';
     const honest = await run(repository, `echo '${xml('b')}' > names.xml`, gates, [reports]);
@@ -77,24 +59,24 @@ describe('a story that takes tests away', () => {
       ['mkdir -p out && ln -sf /etc/passwd out/junit.xml'],
       [reports],
     );
-    expect(journal(astray)).not.toContain('root:x');
+    expect(halo.readFile(astray.runId, 'journal.jsonl')).not.toContain('root:x');
   });
 });
 
 describe('the baseline', () => {
-  it('tells a broken base from a broken story', async () => {
-    const broken = repositoryWith({ tests: 'bad\n' });
+  it('distinguishes a broken base from a broken story', async ({ run }) => {
+    const broken = newRepository({ tests: 'bad\n' });
     const state = await run(broken, 'date +%N > file', ['true', TAP_GATE]);
     expect(state).toMatchObject({ stopReason: 'GATE_FAILED' });
     expect(state.detail).toContain('; it fails on the base commit as well');
-    const good = repositoryWith({ tests: 'adds\n' });
+    const good = newRepository({ tests: 'adds\n' });
     const story = await run(good, 'echo bad > tests', ['true', TAP_GATE]);
     expect(story.stopReason).toBe('GATE_FAILED');
     expect(story.detail).not.toContain('base commit');
   });
 
-  it('runs once for a commit, and never for one that has landed by the same gates', async () => {
-    const repository = repositoryWith({ tests: 'adds\n', log: '' });
+  it('runs once for a commit, and never for one that has landed by the same gates', async ({ halo, run }) => {
+    const repository = newRepository({ tests: 'adds\n', log: '' });
     const first = await run(repository, 'date +%N > file', [TAP_GATE], [], ['A', 'B']);
     const second = await run(repository, 'date +%N > file', [TAP_GATE]);
     const baselines = [first, second].map(({ runId, stories }) =>
@@ -109,8 +91,8 @@ describe('the baseline', () => {
     expect(baselines).toEqual([[true, false], [false]]);
   });
 
-  it('is left out where it is switched off', async () => {
-    const repository = repositoryWith({ tests: 'bad\n' });
+  it('is left out where it is switched off', async ({ run }) => {
+    const repository = newRepository({ tests: 'bad\n' });
     const state = await run(repository, 'date +%N > file', [TAP_GATE], ['tests.baseline=never']);
     expect(state.stopReason).toBe('GATE_FAILED');
     expect(state.detail).not.toContain('base commit');

@@ -1,11 +1,10 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, expect, test } from 'vitest';
-import { readAuthorities } from '../../../src/worker/authorities.ts';
+import { expect, test } from 'vitest';
+import { readCaCertificates } from '../../../src/worker/network/ca-certificates.ts';
+import { tempDir } from '../../support/temp-dir.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'halo-authorities-'));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const folder = tempDir('halo-authorities');
 
 const CERTIFICATE = '-----BEGIN CERTIFICATE-----\nMIIB\nAA==\n-----END CERTIFICATE-----';
 const KEY = '-----BEGIN PRIVATE KEY-----\nMIIE\n-----END PRIVATE KEY-----';
@@ -17,7 +16,7 @@ function file(text: string): string {
 }
 
 test('sandboxes get the certificates of a file, and no key that stands beside them', async () => {
-  const text = await readAuthorities(file(`# ours\n${KEY}\n${CERTIFICATE}\r\n${CERTIFICATE}\npassword=x\n`));
+  const text = await readCaCertificates(file(`# ours\n${KEY}\n${CERTIFICATE}\r\n${CERTIFICATE}\npassword=x\n`));
   expect(text).toBe(`${CERTIFICATE}\n${CERTIFICATE}\n`);
 });
 
@@ -25,10 +24,10 @@ test.each([
   ['a file without certificates', KEY],
   ['an empty file', ''],
 ])('%s is refused', async (_what, text) => {
-  const message = expect.stringContaining('holds no certificate in PEM form') as string;
-  await expect(readAuthorities(file(text))).rejects.toMatchObject({ code: 'CONFIG_INVALID', message });
+  const message = expect.stringContaining('contains no certificate in PEM format') as string;
+  await expect(readCaCertificates(file(text))).rejects.toMatchObject({ code: 'CONFIG_INVALID', message });
 });
 
 test('a file that is not there is refused', async () => {
-  await expect(readAuthorities(join(folder, 'none.pem'))).rejects.toMatchObject({ code: 'CONFIG_INVALID' });
+  await expect(readCaCertificates(join(folder, 'none.pem'))).rejects.toMatchObject({ code: 'CONFIG_INVALID' });
 });

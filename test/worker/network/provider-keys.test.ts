@@ -1,21 +1,20 @@
-import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { chmod, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import type { ModelSource } from '../../../src/config/config.ts';
-import { openModelKeys } from '../../../src/worker/model-key.ts';
+import { openProviderKeys } from '../../../src/worker/network/provider-keys.ts';
+import { tempDir } from '../../support/temp-dir.ts';
 
 const NONE: ModelSource = { baseUrl: 'http://x/v1', keyEnv: undefined, keyFile: undefined, keyCommand: undefined };
 
 let dir: string;
-beforeEach(async () => {
-  dir = await mkdtemp(join(tmpdir(), 'halo key-'));
+beforeEach(() => {
+  dir = tempDir('halo key');
 });
-afterEach(() => rm(dir, { recursive: true, force: true }));
 
 describe('the key of a model', () => {
   it('comes from a variable', async () => {
-    const key = openModelKeys((name) => (name === 'MY_KEY' ? 'sk-1' : undefined));
+    const key = openProviderKeys((name) => (name === 'MY_KEY' ? 'sk-1' : undefined));
     expect(await key({ ...NONE, keyEnv: 'MY_KEY' })).toBe('sk-1');
     await expect(key({ ...NONE, keyEnv: 'OTHER' })).rejects.toMatchObject({
       code: 'MODEL_KEY_MISSING',
@@ -24,7 +23,7 @@ describe('the key of a model', () => {
   });
 
   it('comes from a file, as it is now', async () => {
-    const key = openModelKeys(() => undefined);
+    const key = openProviderKeys(() => undefined);
     const keyFile = join(dir, 'key');
     await writeFile(keyFile, 'sk-1\n');
     expect(await key({ ...NONE, keyFile })).toBe('sk-1');
@@ -34,7 +33,7 @@ describe('the key of a model', () => {
   });
 
   it('comes from a command, which runs once, also for many at the same time', async () => {
-    const key = openModelKeys(() => undefined);
+    const key = openProviderKeys(() => undefined);
     const source = { ...NONE, keyCommand: `echo x >> '${dir}/runs'; echo sk-1` };
     expect(await Promise.all([key(source), key(source), key(source)])).toEqual(['sk-1', 'sk-1', 'sk-1']);
     expect(await key(source)).toBe('sk-1');
@@ -42,7 +41,7 @@ describe('the key of a model', () => {
   });
 
   it('is asked for again when the command failed', async () => {
-    const key = openModelKeys(() => undefined);
+    const key = openProviderKeys(() => undefined);
     const source = { ...NONE, keyCommand: `test -x '${dir}/open' && echo sk-1` };
     await expect(key(source)).rejects.toMatchObject({ code: 'MODEL_KEY_MISSING' });
     await writeFile(join(dir, 'open'), '');
@@ -53,15 +52,15 @@ describe('the key of a model', () => {
   it.each(['sk secret', 'sk-secret\nX-Evil: 1', 'sk-secret-ä', ''])(
     'is one line that a header can carry: %j',
     async (text) => {
-      const key = openModelKeys(() => text);
+      const key = openProviderKeys(() => text);
       const refused = await key({ ...NONE, keyEnv: 'MY_KEY' }).catch((error: unknown) => error);
       expect(refused).toMatchObject({ code: 'MODEL_KEY_MISSING' });
       expect(JSON.stringify([String(refused), refused])).not.toContain('secret');
     },
   );
 
-  it('is in no error, whatever the command prints', async () => {
-    const key = openModelKeys(() => undefined);
+  it('is in no error with any output of the command', async () => {
+    const key = openProviderKeys(() => undefined);
     const source = { ...NONE, keyCommand: 'echo sk-secret; echo sk-secret >&2; exit 3' };
     const refused = (await key(source).catch((error: unknown) => error)) as Error;
     expect(refused.message).toContain('exit code 3');

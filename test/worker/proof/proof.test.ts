@@ -1,13 +1,14 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { verify, type Verified } from '../../../src/api/runs/verify-commit.ts';
 import { parseProof } from '../../../src/core/review/proof.ts';
-import type { RunState } from '../../../src/core/run-state.ts';
+import type { RunState } from '../../../src/core/run/state.ts';
 import { openHalo, OK, scripted, type TestHalo } from '../../support/halo/halo.ts';
-import { makeRepository, type TestRepository } from '../../support/repository/repository.ts';
+import type { TestRepository } from '../../support/repository/repository.ts';
+import { tempDir } from '../../support/temp-dir.ts';
+import { newRepository } from '../../support/repository/new-repository.ts';
 
 let halo: TestHalo;
 let repository: TestRepository;
@@ -16,8 +17,8 @@ let state: RunState;
 
 beforeAll(async () => {
   halo = await openHalo();
-  repository = makeRepository();
-  keys = mkdtempSync(join(tmpdir(), 'halo-keys-'));
+  repository = newRepository();
+  keys = tempDir('halo-keys');
   const key = join(keys, 'id');
   execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-C', 'halo', '-f', key]);
   const settings = ['setup=["true"]', 'git.sign=ssh', `git.signing_key=${key}`, 'env.WORD=x'];
@@ -31,8 +32,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await halo.close();
-  repository.remove();
-  rmSync(keys, { recursive: true });
 });
 
 async function verified(target: string, { host = halo.host, trustRecord = false } = {}): Promise<Verified[]> {
@@ -126,15 +125,11 @@ describe('a landed commit', () => {
   });
 });
 
-it('a note that cannot be written undoes no landing, and the run says so', async () => {
-  const other = makeRepository();
-  try {
-    // Nothing can be made below a file.
-    writeFileSync(join(other.root, '.git/refs/notes'), '');
-    const ended = await halo.run(other.root, [{ id: 'A' }], scripted(`date +%N > file; ${OK}`));
-    expect(ended).toMatchObject({ stopReason: 'SUCCESS', stories: [{ progress: 'passed' }] });
-    expect(halo.readFile(ended.runId, 'agent.log')).toContain('warning: no note on');
-  } finally {
-    other.remove();
-  }
+it('a note that cannot be written does not undo the landing, and the run reports it', async () => {
+  const other = newRepository();
+  // Nothing can be made below a file.
+  writeFileSync(join(other.root, '.git/refs/notes'), '');
+  const ended = await halo.run(other.root, [{ id: 'A' }], scripted(`date +%N > file; ${OK}`));
+  expect(ended).toMatchObject({ stopReason: 'SUCCESS', stories: [{ progress: 'passed' }] });
+  expect(halo.readFile(ended.runId, 'agent.log')).toContain('warning: no note on');
 });

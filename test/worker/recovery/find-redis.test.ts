@@ -1,12 +1,12 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import Docker from 'dockerode';
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { openQueue } from '../../../src/queue/queue.ts';
 import { buildServerImage } from '../../../src/sandbox/docker/image/server-image.ts';
-import { findRedis } from '../../../src/worker/find-redis.ts';
+import { connectHostRedis } from '../../../src/worker/recovery/find-redis.ts';
+import { tempDir } from '../../support/temp-dir.ts';
+import { hostOf } from '../../support/halo/host.ts';
 
 const docker = new Docker();
 const PATH = process.env.PATH;
@@ -18,13 +18,12 @@ beforeAll(async () => {
   await buildServerImage({ log: () => {} });
 });
 beforeEach(() => {
-  home = mkdtempSync(join(tmpdir(), 'halo-home-'));
+  home = tempDir('halo-home');
   // A machine without redis-server and valkey-server.
   process.env.PATH = join(home, 'no-programs');
 });
 afterEach(() => {
   process.env.PATH = PATH;
-  rmSync(home, { recursive: true, force: true });
 });
 
 async function redisContainers(): Promise<number> {
@@ -34,9 +33,9 @@ async function redisContainers(): Promise<number> {
 
 describe('Redis on a machine without a server program', () => {
   it('runs in a container without a network, is shared, and ends with its last user', async () => {
-    const host = { home, redisUrl: undefined, apiUrl: undefined, apiToken: undefined };
-    const first = await findRedis(host);
-    const second = await findRedis(host);
+    const host = hostOf(home);
+    const first = await connectHostRedis(host);
+    const second = await connectHostRedis(host);
     expect(await redisContainers()).toBe(1);
     const queue = await openQueue(first);
     await queue.enqueue({ runId: 'abcdefgh12345', ordinal: 0, attempt: 1 });

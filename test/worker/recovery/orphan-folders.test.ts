@@ -1,21 +1,20 @@
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, utimesSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, utimesSync } from 'node:fs';
 import { join, relative } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { markProcess } from '../../../src/lib/process-identity.ts';
-import { listDeadFolders } from '../../../src/worker/dead-folders.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { processMark } from '../../../src/lib/process-identity.ts';
+import { listOrphanFolders } from '../../../src/worker/recovery/orphan-folders.ts';
+import { tempDir } from '../../support/temp-dir.ts';
 
-const MINE = markProcess();
+const MINE = processMark();
 /** Of a process of this machine that is gone. */
 const DEAD = `${MINE.split('-')[0]}-${spawnSync('true').pid}-1`;
 const ELSEWHERE = '0a1b2c-12-345';
 
 let home: string;
 beforeAll(() => {
-  home = mkdtempSync(join(tmpdir(), 'halo-dead-'));
+  home = tempDir('halo-dead');
 });
-afterAll(() => rmSync(home, { recursive: true, force: true }));
 
 function make(path: string, ageMs = 0): string {
   const at = new Date(Date.now() - ageMs);
@@ -25,7 +24,7 @@ function make(path: string, ageMs = 0): string {
 }
 
 describe('a folder that one process fills or waits at', () => {
-  it('is left over when that process is gone, or when nobody can tell and an hour has passed', async () => {
+  it('is an orphan when that process has ended, or is unknown for an hour', async () => {
     const dead = [
       make(`probe-${DEAD}-0123abcd`),
       make(`sockets/probe-${DEAD}-0123abcd`),
@@ -39,7 +38,7 @@ describe('a folder that one process fills or waits at', () => {
     make(`runs/.ready-${DEAD}-0123abcd`);
     make('runs/.new-project', 9_000_000);
     make('repos/my.new-project-0a1b2c', 9_000_000);
-    const found = await listDeadFolders(home);
+    const found = await listOrphanFolders(home);
     expect(found.map((path) => relative(home, path)).sort()).toEqual(dead.sort());
   });
 });

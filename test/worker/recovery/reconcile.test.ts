@@ -1,24 +1,24 @@
-import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer, type Socket } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { openMasker } from '../../../src/lib/secrets/masker.ts';
 import { openQueue } from '../../../src/queue/queue.ts';
 import { connectRedis } from '../../../src/queue/redis/connect-redis.ts';
-import { openContext } from '../../../src/worker/create-worker-context.ts';
-import { startReconciler } from '../../../src/worker/reconcile.ts';
+import { createWorkerContext } from '../../../src/worker/create-worker-context.ts';
+import { Reconciler } from '../../../src/worker/recovery/reconciler.ts';
 import { openRedisServer } from '../../support/redis/redis-server.ts';
-import { created } from '../../support/runs.ts';
+import { created } from '../../support/journal.ts';
+import { tempDir } from '../../support/temp-dir.ts';
+import { hostOf } from '../../support/halo/host.ts';
 
 test('an engine that hangs keeps no lost job from being queued', async () => {
-  const home = mkdtempSync(join(tmpdir(), 'halo-hung-'));
+  const home = tempDir('halo-hung');
   const sockets = new Set<Socket>();
   const hung = createServer((socket) => void sockets.add(socket)).listen(join(home, 'docker.sock'));
   vi.stubEnv('DOCKER_HOST', `unix://${join(home, 'docker.sock')}`);
   const redis = openRedisServer();
-  const host = { home, redisUrl: redis.url, apiUrl: undefined, apiToken: undefined };
+  const host = hostOf(home, redis.url);
   const link = await vi.waitFor(() => connectRedis(host), { timeout: 10_000 });
   const queue = await openQueue(link);
   const parts = {
@@ -27,19 +27,18 @@ test('an engine that hangs keeps no lost job from being queued', async () => {
     masker: openMasker(),
     cleaning: new Set<Promise<void>>(),
   };
-  const worker = openContext({ ...parts, host, shared: undefined, now: Date.now });
+  const worker = createWorkerContext({ ...parts, host, shared: undefined, now: Date.now });
   await worker.store.createRun(created(), { haloVersion: '', agent: { name: 'codex' }, args: [], config: {} });
-  const reconciler = startReconciler(worker, queue, undefined);
+  const reconciler = new Reconciler(worker, queue, undefined);
   onTestFinished(async () => {
     // Ends what waits for it.
     hung.close();
     for (const socket of sockets) socket.destroy();
-    await reconciler.stop();
+    await reconciler.close();
     await queue.close();
     await link.close();
     await redis.close();
     vi.unstubAllEnvs();
-    rmSync(home, { recursive: true, force: true });
   });
   await expect.poll(() => queue.counts(), { timeout: 20_000 }).toMatchObject({ waiting: 1 });
 });

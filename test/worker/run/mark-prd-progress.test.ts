@@ -1,28 +1,18 @@
-import {
-  chmodSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pino } from 'pino';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import type { Config } from '../../../src/config/config.ts';
 import { transcribe } from '../../../src/core/transcript/transcript.ts';
 import { paintPlain } from '../../../src/tui/paint.ts';
-import { verdictBlock } from '../../../src/tui/summary.ts';
+import { summaryLines } from '../../../src/tui/summary.ts';
 import { parsePrd } from '../../../src/prd/parse-prd.ts';
 import { openStore, type Store } from '../../../src/store/store.ts';
 import { replaceFile } from '../../../src/worker/repository/replace-file.ts';
-import { writeBackProgress } from '../../../src/worker/run/mark-prd-progress.ts';
+import { markPrdProgress } from '../../../src/worker/run/mark-prd-progress.ts';
 import { toBytes } from '../../support/prd/prd-writers.ts';
-import { attempt, created } from '../../support/runs.ts';
+import { created, passed } from '../../support/journal.ts';
+import { tempDir } from '../../support/temp-dir.ts';
 
 let folder: string;
 let path: string;
@@ -37,14 +27,13 @@ const TEXT = `{
 }`;
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'halo write back ä '));
+  folder = tempDir('halo write back ä ');
   path = join(folder, 'prd.json');
   writeFileSync(path, TEXT, { mode: 0o640 });
   chmodSync(path, 0o640);
   store = openStore(join(folder, 'home'), { transcribe });
   logged = [];
 });
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 /** A run of the PRD, of which these stories have landed so far. */
 async function runOf(landed: string[], prdPath = path, source = '/src/shop'): Promise<string> {
@@ -54,20 +43,20 @@ async function runOf(landed: string[], prdPath = path, source = '/src/shop'): Pr
   const { runId } = entry;
   const origin = { haloVersion: '0', agent: { name: 'command' }, args: [], config: {} };
   await store.createRun({ ...entry, prd, prdPath }, origin);
-  for (const story of landed) await store.append(runId, attempt(story));
+  for (const story of landed) await store.append(runId, passed(story));
   return runId;
 }
 
 function writeBack(runId: string, writeBack = true): Promise<void> {
   const log = pino({}, { write: (line: string) => void logged.push(line) });
   const config = { prd: { writeBack } } as Config;
-  return writeBackProgress({ home: join(folder, 'home'), store, log }, { runId, config });
+  return markPrdProgress({ home: join(folder, 'home'), store, log }, { runId, config });
 }
 
 const read = () => readFileSync(path, 'utf8');
 
 describe('progress of a run', () => {
-  test('goes into the PRD file story by story, and nothing else in it changes', async () => {
+  test('is written to the PRD file story by story, and nothing else in it changes', async () => {
     await writeBack(await runOf([]));
     expect(read()).toBe(TEXT);
     await writeBack(await runOf(['US-1']));
@@ -124,11 +113,11 @@ describe('progress of a run', () => {
   });
 });
 
-describe('trouble with the file is no error, and the run says so', () => {
+describe('a problem with the file is a warning of the run, not an error', () => {
   test.each([
     ['it is gone', () => rmSync(path), 'the file is no longer there'],
     ['it is broken', () => writeFileSync(path, '{"userStories": ['), 'prd.json:1:18: not valid JSON'],
-    ['the story is gone', () => writeFileSync(path, '{"userStories": []}'), 'no longer holds them as they were'],
+    ['the story is gone', () => writeFileSync(path, '{"userStories": []}'), 'no longer contains them'],
   ])('%s', async (_what, change, reason) => {
     const runId = await runOf(['US-1']);
     change();
@@ -143,10 +132,10 @@ describe('trouble with the file is no error, and the run says so', () => {
     ]);
     expect(await store.readRecord(runId)).toMatchObject({ progress: { unmarked: { stories: ['US-1'] } } });
     const transcript = readFileSync(join(store.runFolder(runId), 'agent.log'), 'utf8');
-    expect(transcript).toContain('NOT MARKED  US-1 landed, but the PRD file does not say so: ');
+    expect(transcript).toContain('NOT MARKED  US-1 landed, but the PRD file could not be marked: ');
     const state = await store.readState(runId);
     const ended = { state: { ...state, stopReason: 'SUCCESS' as const }, width: 100, paint: paintPlain, dir: '/r' };
-    expect(verdictBlock(ended).join(' ').replace(/\s+/g, ' ')).toContain('or the next run does them again.');
+    expect(summaryLines(ended).join(' ').replace(/\s+/g, ' ')).toContain('otherwise the next run does them again.');
   });
 
   test('until the file says it again', async () => {
@@ -170,7 +159,7 @@ describe('trouble with the file is no error, and the run says so', () => {
   });
 });
 
-test('a change that somebody saves meanwhile is not written over', async () => {
+test('a change that is saved at the same time is not overwritten', async () => {
   const file = join(folder, 'notes.txt');
   writeFileSync(file, 'one');
   let asked = 0;

@@ -1,6 +1,6 @@
 import { Writable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
-import { END_BYTES, HEAD_BYTES, openStepLog } from '../../../src/worker/workspace/command-log.ts';
+import { TAIL_LOG_BYTES, HEAD_BYTES, openCommandLog } from '../../../src/worker/workspace/command-log.ts';
 
 function memory(): { sink: Writable; text: () => string } {
   const chunks: Buffer[] = [];
@@ -15,7 +15,7 @@ function memory(): { sink: Writable; text: () => string } {
 
 async function logOf(sizes: number[], letter = 'x'): Promise<{ text: string; tail: string }> {
   const kept = memory();
-  const log = openStepLog(kept.sink);
+  const log = openCommandLog(kept.sink);
   log.stdout.write('first\n');
   for (const size of sizes) {
     await new Promise((done) => log.stderr.write(Buffer.alloc(size, letter), done));
@@ -34,15 +34,15 @@ describe('the log of a command', () => {
   });
 
   it('keeps everything up to what head and tail hold together', async () => {
-    const { text } = await logOf([HEAD_BYTES, END_BYTES - 100]);
+    const { text } = await logOf([HEAD_BYTES, TAIL_LOG_BYTES - 100]);
     expect(text).not.toContain('missing');
-    expect(text).toHaveLength(HEAD_BYTES + END_BYTES - 100 + 11);
+    expect(text).toHaveLength(HEAD_BYTES + TAIL_LOG_BYTES - 100 + 11);
   });
 
   it('keeps head and tail of a long one, and says exactly how much is missing', async () => {
     const sizes = Array.from({ length: 300 }, () => 65_536);
     const { text, tail } = await logOf(sizes);
-    const missing = 300 * 65_536 + 11 - HEAD_BYTES - END_BYTES;
+    const missing = 300 * 65_536 + 11 - HEAD_BYTES - TAIL_LOG_BYTES;
     expect(text.startsWith('first\nxxx')).toBe(true);
     expect(text.slice(HEAD_BYTES, HEAD_BYTES + 60)).toContain(`\n[halo: ${missing} bytes are missing here]\n`);
     expect(text.endsWith('xxx\nlast')).toBe(true);

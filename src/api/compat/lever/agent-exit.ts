@@ -1,12 +1,12 @@
-/** What the loop does after a task agent ended; `exit` is that of the loop. */
-export type Step = { kind: 'go on'; say?: string } | { kind: 'stop'; say: string; exit: number };
+/** The next step of the loop after a task agent has ended; `exit` is the exit code of the loop. */
+export type ExitDecision = { kind: 'continue'; say?: string } | { kind: 'stop'; say: string; exit: number };
 
-/** Reads the exit code of a task agent, whichever program it was. */
-export function judgeExit(code: number): Step {
-  if (code === 0) return { kind: 'go on' };
+/** Interprets the exit code of any task agent. */
+export function judgeExit(code: number): ExitDecision {
+  if (code === 0) return { kind: 'continue' };
   if (code > 11 && code !== 130)
-    return { kind: 'go on', say: `the task agent ended with ${code}: not completed, going on` };
-  const stop = (say: string, exit = code): Step => ({ kind: 'stop', say, exit });
+    return { kind: 'continue', say: `the task agent ended with ${code}: not completed, continuing` };
+  const stop = (say: string, exit = code): ExitDecision => ({ kind: 'stop', say, exit });
   switch (code) {
     case 3:
       return stop('no runnable task', 0);

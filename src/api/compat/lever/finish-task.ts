@@ -1,23 +1,23 @@
-import { access } from 'node:fs/promises';
 import { join } from 'node:path';
 import { HaloError } from '../../../core/failure/errors.ts';
-import type { StoryState } from '../../../core/run-state.ts';
-import { safeLine } from '../../../core/safe-text.ts';
+import type { StoryState } from '../../../core/run/state.ts';
+import { safeLine } from '../../../core/text/safe-text.ts';
 import type { StopReason } from '../../../core/failure/stop-reason.ts';
-import type { RepoFacts } from '../../../git/repository/inspect-repo.ts';
+import type { RepoInfo } from '../../../git/repository/inspect-repo.ts';
 import type { Operations, RunView } from '../../operations.ts';
 import type { RunnableTask } from './runnable-task.ts';
 import { judgeEnd, type Judged } from './task-outcome.ts';
 import type { RunFolder } from './run-folder.ts';
-import { takeOver } from './land-task.ts';
+import { landTask } from './land-task.ts';
 import { writeProgress } from './tasks-file.ts';
+import { pathExists } from '../../../lib/fs.ts';
 
 /** A run that has ended, while the operations are still open. */
 export interface EndedRun {
   operations: Operations;
   runId: string;
   view: RunView;
-  /** Undefined when it was left while it went on. */
+  /** Undefined if it was detached from while it was running. */
   end: StopReason | undefined;
 }
 
@@ -27,13 +27,13 @@ interface Finishing {
   run: EndedRun;
   folder: RunFolder;
   places: { tasks: string };
-  repo: RepoFacts;
+  repo: RepoInfo;
   log: (line: string) => Promise<void>;
 }
 
-const LONGEST_NOTE = 500;
+const MAX_NOTE_LENGTH = 500;
 
-/** Writes down what became of a task, lands it when it is completed, and answers with the exit code. */
+/** Records the outcome of a task, lands it if it is completed, and returns the exit code. */
 export async function finishTask({ task, run, folder, places, repo, log }: Finishing): Promise<number> {
   const { view, end } = run;
   const [story] = view.state.stories;
@@ -43,9 +43,9 @@ export async function finishTask({ task, run, folder, places, repo, log }: Finis
   const tests = await readTests(run);
   for (const { command, exitCode, log: name } of tests)
     await log(`${exitCode === 0 ? 'passed' : 'failed'}: ${command} (log: ${join(artifacts, name)})`);
-  const answered = await isThere(join(artifacts, 'result.json'));
+  const answered = await pathExists(join(artifacts, 'result.json'));
   const judged = judgeEnd({ stopReason: end, answered, runAttempts: task.runAttempts });
-  const note = safeLine(story.summary ?? view.state.detail ?? end, LONGEST_NOTE);
+  const note = safeLine(story.summary ?? view.state.detail ?? end, MAX_NOTE_LENGTH);
   if (answered) await folder.keepResult(describeResult(judged, { story, tests, note }));
   const stamp = (status: Judged['status'], last_note: string) =>
     writeProgress(places.tasks, task.id, {
@@ -72,7 +72,7 @@ export async function finishTask({ task, run, folder, places, repo, log }: Finis
 async function land({ task, run, repo, places, log }: Omit<Finishing, 'folder'>): Promise<void> {
   const { operations, runId, view } = run;
   const commit = view.state.tip;
-  await takeOver({ operations, runId, taskId: task.id, commit, repo, tasksFile: places.tasks, log });
+  await landTask({ operations, runId, taskId: task.id, commit, repo, tasksFile: places.tasks, log });
 }
 
 interface Test {
@@ -88,7 +88,7 @@ async function readTests({ operations, runId }: EndedRun): Promise<Test[]> {
   return tests;
 }
 
-/** `result.json`, in the words of the tasks file. */
+/** The content of `result.json`, with the terms of the tasks file. */
 function describeResult(
   { status }: Judged,
   { story, tests, note }: { story: StoryState; tests: Test[]; note: string },
@@ -100,11 +100,4 @@ function describeResult(
     notes: note,
     blockers: status === 'blocked' ? [`${story.stopReason ?? 'UNKNOWN_ERROR'}: ${note}`] : [],
   };
-}
-
-function isThere(path: string): Promise<boolean> {
-  return access(path).then(
-    () => true,
-    () => false,
-  );
 }

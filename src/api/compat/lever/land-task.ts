@@ -1,7 +1,7 @@
 import { relative } from 'node:path';
 import { HaloError } from '../../../core/failure/errors.ts';
-import { nameCommit } from '../../../git/repository/create-branch.ts';
-import type { RepoFacts } from '../../../git/repository/inspect-repo.ts';
+import { createBranch } from '../../../git/repository/create-branch.ts';
+import type { RepoInfo } from '../../../git/repository/inspect-repo.ts';
 import { restoreStash, stashChanges } from '../../../git/repository/stash.ts';
 import type { Operations } from '../../operations.ts';
 import { taskName } from './run-folder.ts';
@@ -11,19 +11,19 @@ export interface TakeOver {
   runId: string;
   taskId: string;
   commit: string;
-  repo: RepoFacts;
-  /** The tasks file: it holds progress, and stays as it is. */
+  repo: RepoInfo;
+  /** The tasks file. It stores progress and is not changed by landing. */
   tasksFile: string;
   log: (line: string) => Promise<void>;
 }
 
 /**
- * Names what a task made `ralph/<task>` and fast-forwards the branch that is checked out to it. Changes in the
- * checkout are put aside meanwhile. Throws LAND_REFUSED; nothing has moved then but the task's own branch.
+ * Sets the branch `ralph/<task>` to the result of a task, and fast-forwards the checked-out branch to it. Uncommitted
+ * changes are stashed meanwhile. Throws LAND_REFUSED; then only the task's own branch has moved.
  */
-export async function takeOver({ operations, runId, taskId, commit, repo, tasksFile, log }: TakeOver): Promise<void> {
+export async function landTask({ operations, runId, taskId, commit, repo, tasksFile, log }: TakeOver): Promise<void> {
   const branch = `ralph/${taskName(taskId)}`;
-  await nameCommit({ root: repo.root, gitDir: repo.gitDir, branch, commit }).catch(async (error: unknown) => {
+  await createBranch({ root: repo.root, gitDir: repo.gitDir, branch, commit }).catch(async (error: unknown) => {
     if (!(error instanceof HaloError)) throw error;
     await log(`the branch ${branch} stays as it is: ${error.message}`);
   });

@@ -1,17 +1,17 @@
 import { basename, join } from 'node:path';
 import type { Config, Host } from '../../../config/config.ts';
 import { HaloError } from '../../../core/failure/errors.ts';
-import { inspectRepo, type RepoFacts } from '../../../git/repository/inspect-repo.ts';
-import { readRegularText } from '../../../lib/read-file.ts';
-import { sleep } from '../../../lib/sleep.ts';
+import { inspectRepo, type RepoInfo } from '../../../git/repository/inspect-repo.ts';
+import { readRegularText } from '../../../lib/fs.ts';
+import { sleep } from '../../../lib/async.ts';
 import { MAX_PRD_BYTES } from '../../../prd/decode-prd.ts';
 import type { Operations, SubmitRequest } from '../../operations.ts';
 import { readConfig } from '../../repository/repo-config.ts';
-import { checkTask, type RunnableTask } from './runnable-task.ts';
+import { requireRunnableTask, type RunnableTask } from './runnable-task.ts';
 import { chooseTask, describeHuman } from './choose-task.ts';
 import { finishTask, type EndedRun } from './finish-task.ts';
 import { MAX_RUN_ATTEMPTS } from './task-outcome.ts';
-import { findPlaces, type Places, type Where } from './task-paths.ts';
+import { resolvePlaces, type Places, type Where } from './task-paths.ts';
 import {
   countRun,
   limitOf,
@@ -27,9 +27,9 @@ import { readTasks, resetTask, writeProgress } from './tasks-file.ts';
 import { findVerification } from './verification.ts';
 
 export interface TaskOptions extends Where {
-  /** Run this one, which must be next; without it, whichever is next. */
+  /** Id of the task, which must be the next one; by default the next one. */
   taskId?: string | undefined;
-  /** Begin anew: as if the task had never been tried. */
+  /** Start from the beginning, as if the task had never run. */
   reset: boolean;
 }
 
@@ -45,10 +45,10 @@ export interface TaskWorld {
   log: (line: string) => Promise<void>;
 }
 
-/** Runs the next task as a run of its own and answers with the exit code. Throws what keeps it from starting. */
+/** Runs the next task as a separate run and returns the exit code. Throws errors that prevent its start. */
 export async function performTask(options: TaskOptions, world: TaskWorld): Promise<number> {
   const { log } = world;
-  const places = await findPlaces(options);
+  const places = await resolvePlaces(options);
   const choice = chooseTask(await readTasks(places.tasks), options.taskId);
   if (choice.kind === 'none') {
     await log(`no runnable task: all of ${places.tasks} are completed`);
@@ -59,9 +59,9 @@ export async function performTask(options: TaskOptions, world: TaskWorld): Promi
     return 4;
   }
   const repo = await inspectRepo(places.workspace);
-  refuseDetached(repo);
-  const task = checkTask(options.reset ? resetTask(choice.task) : choice.task);
-  if (task.runAttempts >= MAX_RUN_ATTEMPTS) return refuseMoreRuns(task, { places, log });
+  assertOnBranch(repo);
+  const task = requireRunnableTask(options.reset ? resetTask(choice.task) : choice.task);
+  if (task.runAttempts >= MAX_RUN_ATTEMPTS) return blockTask(task, { places, log });
   const { config } = await readConfig({ host: world.host, folder: places.workspace, profile: undefined, set: [] });
   const rate = {
     path: join(await openRalphFolder(places.workspace), 'rate_limit.json'),
@@ -73,22 +73,22 @@ export async function performTask(options: TaskOptions, world: TaskWorld): Promi
   return executeTask(task, { places, repo, rate, request, world });
 }
 
-/** A result that cannot land is not worth an agent's time. */
-function refuseDetached({ root, branch }: RepoFacts): void {
+/** Checked first, so that no agent is paid for a result that cannot land. */
+function assertOnBranch({ root, branch }: RepoInfo): void {
   if (branch !== undefined) return;
   throw new HaloError('LAND_REFUSED', `${root} has no branch checked out (detached HEAD).`, {
-    hint: 'What a task makes is put on the branch that is checked out: git switch <branch>',
+    hint: 'Check out a branch with `git switch <branch>`: the result of a task is added to it.',
   });
 }
 
-async function refuseMoreRuns(
+async function blockTask(
   task: RunnableTask,
   { places, log }: { places: Places; log: TaskWorld['log'] },
 ): Promise<number> {
-  // The note of the last run stays: it says why.
+  // The note of the last run remains: it gives the reason.
   const observability = { last_update_utc: new Date().toISOString() };
   await writeProgress(places.tasks, task.id, { status: 'blocked', observability });
-  await log(`${task.id}: blocked after ${task.runAttempts} runs; --reset-task begins anew`);
+  await log(`${task.id}: blocked after ${task.runAttempts} runs; pass --reset-task to start again`);
   return 11;
 }
 
@@ -103,14 +103,14 @@ async function waitForRate(
   await sleep(pause);
 }
 
-/** One attempt at one story; what proves it is decided before the agent works. */
+/** One attempt at one story; the verification command is chosen before the agent starts. */
 async function describeRun(
   task: RunnableTask,
-  { places, repo, config }: { places: Places; repo: RepoFacts; config: Config },
+  { places, repo, config }: { places: Places; repo: RepoInfo; config: Config },
 ): Promise<SubmitRequest> {
   const verification = await findVerification({ gitDir: repo.gitDir, commit: repo.head });
   const gates = verification === undefined ? (config.gates ?? []) : [verification.command];
-  // In this order, so that whoever wants to can take the files out again.
+  // In this order, so that the files can be excluded again.
   const protect = [...(verification?.files ?? []), ...config.land.protect];
   return {
     prd: taskPrd(task, {
@@ -135,7 +135,7 @@ async function describeRun(
 
 interface Executing {
   places: Places;
-  repo: RepoFacts;
+  repo: RepoInfo;
   rate: { path: string; limit: RateLimit };
   request: SubmitRequest;
   world: TaskWorld;
@@ -156,7 +156,7 @@ function executeTask(task: RunnableTask, { places, repo, rate, request, world }:
             observability: { last_run_id: runId, last_update_utc: new Date().toISOString(), run_attempts: runAttempts },
           });
         } catch (error) {
-          // Else a worker would take it up some day, and nobody would see what came of it.
+          // Otherwise a worker would execute it later, and its result would be lost.
           await operations.cancel(runId, undefined).catch(() => undefined);
           throw error;
         }
@@ -164,7 +164,7 @@ function executeTask(task: RunnableTask, { places, repo, rate, request, world }:
         logging = folder.keepLog(raw);
       },
       async finish(run) {
-        if (folder === undefined) throw new HaloError('INTERNAL', `run ${run.runId} ended before it began`);
+        if (folder === undefined) throw new HaloError('INTERNAL', `Run ${run.runId} ended before it began.`);
         await logging;
         const { model } = task;
         const now = new Date();

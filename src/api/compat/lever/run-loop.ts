@@ -1,35 +1,35 @@
 import type { Env } from '../../../config/environment/host.ts';
-import { sleep } from '../../../lib/sleep.ts';
+import { sleep } from '../../../lib/async.ts';
 import { chooseTask, describeHuman } from './choose-task.ts';
 import { judgeExit } from './agent-exit.ts';
-import { findPlaces, type Places, type Where } from './task-paths.ts';
-import { findTaskAgent, startTaskAgent } from './task-agent.ts';
+import { resolvePlaces, type Places, type Where } from './task-paths.ts';
+import { resolveTaskAgent, startTaskAgent } from './task-agent.ts';
 import { readTasks } from './tasks-file.ts';
 
 export interface LoopOptions extends Where {
   assignee: string;
-  /** Without it the variable TASK_AGENT_BIN counts, without that `halo task`. */
+  /** Default: the variable TASK_AGENT_BIN, otherwise `halo task`. */
   taskAgent: string | undefined;
-  /** Between two cycles. */
+  /** Delay between two cycles. */
   delayMs: number;
-  /** Most invocations of the task agent; 0: go on until there is a reason to stop. */
+  /** Maximum number of invocations of the task agent; 0: unlimited. */
   most: number;
 }
 
 export interface LoopWorld {
   env: Env;
   log: (line: string) => Promise<void>;
-  /** Calls the listener when the loop shall stop; `passOn` says that the task agent has to be told. Returns how to end that. */
+  /** Calls the listener when the loop must stop; `passOn`: the task agent must be notified. Returns a function that ends this. */
   onStop(listener: (stop: { signal: NodeJS.Signals; passOn: boolean }) => void): () => void;
 }
 
 const INTERRUPTED = 130;
 
-/** Has the task agent run one task after the other and answers with the exit code. */
+/** Runs the task agent for one task after another and returns the exit code. */
 export async function runLoop(options: LoopOptions, world: LoopWorld): Promise<number> {
-  const places = await findPlaces(options);
+  const places = await resolvePlaces(options);
   const named = options.taskAgent ?? (world.env['TASK_AGENT_BIN'] || undefined);
-  const agent = await findTaskAgent(named, {
+  const agent = await resolveTaskAgent(named, {
     cwd: options.cwd,
     workspace: places.workspace,
     env: world.env,

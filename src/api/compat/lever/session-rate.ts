@@ -1,17 +1,17 @@
-import type { RateLimit as SetLimit } from '../../../config/config.ts';
-import { addUsage, NO_USAGE, type Usage } from '../../../core/agent.ts';
-import type { JournalEvent } from '../../../core/journal/events.ts';
-import { writeAtomic } from '../../../lib/atomic-write.ts';
-import { readRegularText } from '../../../lib/read-file.ts';
 import { cannotWrite } from '../../repository/write-error.ts';
+import { readRegularText, writeAtomic } from '../../../lib/fs.ts';
+import type { JournalEvent } from '../../../core/journal/events.ts';
+import { addUsage, NO_USAGE, type Usage } from '../../../core/agent.ts';
+import type { ModelRateLimit } from '../../../config/config.ts';
+import { isRecord } from '../../../lib/guards.ts';
 
-/** Most requests and tokens a minute. */
+/** Maximum requests and tokens per minute. */
 export interface RateLimit {
   rpm: number;
   tpm: number;
 }
 
-/** For models that the configuration sets none for. */
+/** For models without limits in the configuration. */
 const DEFAULTS: Record<string, RateLimit> = {
   'gpt-5.1-codex-mini': { rpm: 500, tpm: 200_000 },
   'gpt-5.1-codex': { rpm: 500, tpm: 500_000 },
@@ -19,7 +19,7 @@ const DEFAULTS: Record<string, RateLimit> = {
 };
 const OTHERS: RateLimit = { rpm: 500, tpm: 200_000 };
 
-/** What a model was asked in the window that its last run ended in. */
+/** The usage of a model in the window in which its last run ended. */
 export interface Window extends RateLimit {
   /** ISO 8601. */
   window_start: string;
@@ -31,15 +31,15 @@ export interface Window extends RateLimit {
 export type RateCache = Record<string, Window>;
 
 const WINDOW_MS = 60_000;
-const MOST_BYTES = 1024 * 1024;
+const MAX_BYTES = 1024 * 1024;
 
-/** What `[rate]` sets for a model goes before what is usual. */
-export function limitOf(model: string, set: SetLimit = {}): RateLimit {
+/** Limits in `[rate]` override the defaults. */
+export function limitOf(model: string, set: ModelRateLimit = {}): RateLimit {
   const usual = DEFAULTS[model] ?? OTHERS;
   return { rpm: set.rpm ?? usual.rpm, tpm: set.tpm ?? usual.tpm };
 }
 
-/** How long a run with the model has to wait, in ms: until the window ends in which the limit was reached. */
+/** The delay in ms before a run with the model: until the window in which the limit was reached ends. */
 export function pauseFor(
   cache: RateCache,
   { model, limit, now }: { model: string; limit: RateLimit; now: Date },
@@ -51,7 +51,7 @@ export function pauseFor(
   return isFull && left > 0 ? Math.min(left, WINDOW_MS) : 0;
 }
 
-/** What a run has used in its last minute. */
+/** The usage of a run in its last minute. */
 export async function recentUsage(events: AsyncIterable<JournalEvent>, now: Date): Promise<Usage> {
   const since = now.getTime() - WINDOW_MS;
   let usage = NO_USAGE;
@@ -79,11 +79,11 @@ export function countRun(
   };
 }
 
-/** A cache that is missing or damaged is an empty one: it only ever saves a refusal by the provider. */
+/** A missing or damaged cache counts as empty, because it only avoids rejected requests. */
 export async function readRateCache(path: string): Promise<RateCache> {
   try {
-    const parsed = JSON.parse(await readRegularText(path, MOST_BYTES)) as unknown;
-    if (typeof parsed !== 'object' || parsed === null) return {};
+    const parsed = JSON.parse(await readRegularText(path, MAX_BYTES)) as unknown;
+    if (!isRecord(parsed)) return {};
     return Object.fromEntries(Object.entries(parsed).filter((entry): entry is [string, Window] => isWindow(entry[1])));
   } catch {
     return {};
@@ -95,8 +95,8 @@ export async function writeRateCache(path: string, cache: RateCache): Promise<vo
 }
 
 function isWindow(value: unknown): value is Window {
-  if (typeof value !== 'object' || value === null) return false;
-  const { window_start, requests, tokens } = value as Record<string, unknown>;
+  if (!isRecord(value)) return false;
+  const { window_start, requests, tokens } = value;
   const isDate = typeof window_start === 'string' && !Number.isNaN(Date.parse(window_start));
   return isDate && typeof requests === 'number' && typeof tokens === 'number';
 }

@@ -1,26 +1,26 @@
 import { access, constants, stat } from 'node:fs/promises';
 import { constants as system } from 'node:os';
-import { basename, delimiter, resolve } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { basename, delimiter, join, resolve } from 'node:path';
 import { execa } from 'execa';
 import type { Env } from '../../../config/environment/host.ts';
 import { HaloError } from '../../../core/failure/errors.ts';
+import { PACKAGE_ROOT } from '../../../lib/version.ts';
 
-/** A program and the words that go before the flags. */
+/** A program and its arguments before the flags. */
 export interface TaskAgent {
   program: string;
   words: string[];
 }
 
-const HALO = fileURLToPath(new URL('../../../../bin/halo', import.meta.url));
-/** Programs that are halo, and need to be told which command is meant. */
+const HALO = join(PACKAGE_ROOT, 'bin', 'halo');
+/** Names of halo's own program, which needs the command as an argument. */
 const OWN_NAMES = ['halo', 'lever'];
 
 /**
- * The program that runs one task: without a name `halo task`, with a slash a file of the workspace, else what PATH has.
- * Throws TASK_AGENT_MISSING.
+ * The program that runs one task: without a name `halo task`, with a slash a file of the workspace, else a program on
+ * the PATH. Throws TASK_AGENT_MISSING.
  */
-export async function findTaskAgent(
+export async function resolveTaskAgent(
   name: string | undefined,
   { cwd, workspace, env }: { cwd: string; workspace: string; env: Env },
 ): Promise<TaskAgent> {
@@ -31,10 +31,10 @@ export async function findTaskAgent(
   for (const program of places)
     if (await isProgram(program)) return { program, words: OWN_NAMES.includes(basename(program)) ? ['task'] : [] };
   const where = name.includes('/')
-    ? `${places[0]} is no executable file`
+    ? `${places[0]} is not an executable file`
     : `${JSON.stringify(name)} is not on the PATH`;
   throw new HaloError('TASK_AGENT_MISSING', `The task agent cannot be started: ${where}.`, {
-    hint: 'With a slash, --task-agent is a file below the workspace that may be executed; without one, a program on the PATH.',
+    hint: 'Set --task-agent to an executable file of the workspace (with a slash), or to a program on the PATH (without one).',
   });
 }
 
@@ -47,7 +47,7 @@ async function isProgram(path: string): Promise<boolean> {
 }
 
 export interface RunningAgent {
-  /** The exit code; for an end by a signal 128 and its number, as shells have it. */
+  /** The exit code; 128 plus the number of the signal that ended the program, as in shells. */
   ended: Promise<number>;
   kill(signal: NodeJS.Signals): void;
 }
@@ -60,7 +60,7 @@ export function startTaskAgent({ program, words }: TaskAgent, flags: string[], w
       if (result.exitCode !== undefined) return result.exitCode;
       if (result.signal !== undefined) return 128 + system.signals[result.signal];
       throw new HaloError('TASK_AGENT_MISSING', `The task agent ${program} cannot be started (${result.code}).`, {
-        hint: 'It has to be a program of this machine; the first line of a script names one, like #!/bin/sh.',
+        hint: 'Check that it can run on this machine; a script needs a first line such as #!/bin/sh.',
         cause: result.cause,
       });
     }),

@@ -9,7 +9,7 @@ export interface TaskEnd {
   stopReason: StopReason;
   /** The agent gave a valid answer. */
   answered: boolean;
-  /** Runs of the task, this one counted. */
+  /** Runs of the task, including this one. */
   runAttempts: number;
 }
 
@@ -22,12 +22,12 @@ const NO_RESULT = 10;
 const TOO_OFTEN = 11;
 const PARTIAL = 12;
 
-/** What a run's end means for the task and for the exit code. */
+/** Maps the end of a run to the status of the task and the exit code. */
 export function judgeEnd({ stopReason, answered, runAttempts }: TaskEnd): Judged {
   if (stopReason === 'SUCCESS') return { status: 'completed', exit: 0 };
   if (stopReason === 'NEEDS_HUMAN') return { status: 'blocked', exit: exitCodeOf(stopReason) };
   const exit = exitCodeOf(stopReason);
-  // Stopped by a person, or by what is around the task: it says nothing about the task.
+  // Stopped by a person or an infrastructure failure, which reveals nothing about the task.
   if (exit < NO_RESULT || stopReason === 'USER_ABORT') return { status: 'started', exit };
   if (!answered) return { status: 'blocked', exit: NO_RESULT };
   if (runAttempts >= MAX_RUN_ATTEMPTS) return { status: 'blocked', exit: TOO_OFTEN };

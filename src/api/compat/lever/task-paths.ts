@@ -1,14 +1,14 @@
 import { access, constants, realpath, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { HaloError } from '../../../core/failure/errors.ts';
-import { leadsOut } from '../../../lib/inside.ts';
-import { findTasksFile } from './tasks-file.ts';
+import { escapesFolder } from '../../../lib/fs.ts';
+import { resolveTasksFile } from './tasks-file.ts';
 
-/** Where `halo task` and `halo loop` work, as the flags say it. */
+/** The paths for `halo task` and `halo loop`, as given by flags. */
 export interface Where {
-  /** Where relative workspaces start; absolute. */
+  /** The absolute folder to which relative workspaces refer. */
   cwd: string;
-  /** The home folder, which has the usual prompt. */
+  /** The home folder, which contains the default prompt. */
   userHome: string;
   workspace?: string | undefined;
   tasks?: string | undefined;
@@ -22,35 +22,37 @@ export interface Places {
   prompt: string;
 }
 
-/** Throws PRD_UNREADABLE, PROMPT_MISSING, and NOT_A_GIT_REPO for a workspace that is not there. */
-export async function findPlaces(where: Where): Promise<Places> {
+/** Throws PRD_UNREADABLE, PROMPT_MISSING, and NOT_A_GIT_REPO if the workspace does not exist. */
+export async function resolvePlaces(where: Where): Promise<Places> {
   const named = resolve(where.cwd, where.workspace ?? '.');
   const workspace = await realpath(named).catch((cause: unknown) => {
     throw new HaloError('NOT_A_GIT_REPO', `There is no workspace ${named}.`, {
-      hint: '--workspace names the folder of a git checkout.',
+      hint: 'Set --workspace to the folder of a git checkout.',
       cause,
     });
   });
-  const tasks = await findTasksFile(workspace, where.tasks);
-  return { workspace, tasks, prompt: await findPrompt(where.prompt, { workspace, home: where.userHome }) };
+  const tasks = await resolveTasksFile(workspace, where.tasks);
+  return { workspace, tasks, prompt: await resolvePrompt(where.prompt, { workspace, home: where.userHome }) };
 }
 
-/** The prompt that every run begins with, an absolute path. Throws PROMPT_MISSING. */
-async function findPrompt(named: string | undefined, from: { workspace: string; home: string }): Promise<string> {
+/** The absolute path of the prompt that starts each run. Throws PROMPT_MISSING. */
+async function resolvePrompt(named: string | undefined, from: { workspace: string; home: string }): Promise<string> {
   const standard = join(from.home, '.prompts', 'autonomous-senior-engineer.prompt.md');
   const path = named === undefined ? standard : resolve(from.workspace, named);
-  const isLink = await leadsOut(from.workspace, path).catch(() => false);
-  const problem = isLink ? `The prompt file ${path} is a link out of ${from.workspace}.` : await whyUnreadable(path);
+  const isLink = await escapesFolder(from.workspace, path).catch(() => false);
+  const problem = isLink
+    ? `The prompt file ${path} is a link that leads out of ${from.workspace}.`
+    : await whyUnreadable(path);
   if (problem === undefined) return path;
   throw new HaloError('PROMPT_MISSING', problem, {
     hint:
       named === undefined
-        ? 'Write one there, or name another with --prompt.'
-        : '--prompt names a file; a relative path starts at the workspace.',
+        ? 'Create it, or set another file with --prompt.'
+        : 'Set --prompt to an existing file; a relative path starts at the workspace.',
   });
 }
 
-/** It is not read: what is no regular file, such as a pipe, could be read only once. */
+/** Does not read the file, because a pipe, for example, can be read only once. */
 async function whyUnreadable(path: string): Promise<string | undefined> {
   try {
     await access(path, constants.R_OK);

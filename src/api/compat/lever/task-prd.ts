@@ -1,16 +1,16 @@
 import { basename } from 'node:path';
-import type { PrdBytes } from '../../operations.ts';
+import type { PrdFile } from '../../../core/prd/prd.ts';
 import type { RunnableTask } from './runnable-task.ts';
 
-/** A PRD of this one task. The prompt file comes first, the entry of the tasks file as it is goes with the story. */
+/** A PRD of this one task. The prompt file precedes the story, which contains the unchanged entry of the tasks file. */
 export function taskPrd(
   task: RunnableTask,
   { path, project, prompt }: { path: string; project: string; prompt: string },
-): PrdBytes {
+): PrdFile {
   const { description } = task.json;
   const own = typeof description === 'string' ? description.trim() : '';
   const entry = `The task as the tasks file has it, which counts:\n\`\`\`json\n${JSON.stringify(task.json, null, 2)}\n\`\`\``;
-  // With a change of its own the result could not land: the file in the checkout has changed, too.
+  // If the agent also changed the file, the result could not land, because the file in the checkout has changed, too.
   const kept = `Progress in ${basename(path)} is kept for you: do not change that file.`;
   const document = {
     project,

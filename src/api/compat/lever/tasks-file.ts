@@ -1,48 +1,47 @@
-import { access } from 'node:fs/promises';
-import { resolve } from 'node:path';
-import { HaloError } from '../../../core/failure/errors.ts';
-import { lookOf, spellOut } from '../../../core/look-alike.ts';
-import { readRegularFile } from '../../../lib/read-file.ts';
-import { leadsOut } from '../../../lib/inside.ts';
-import { applyEdits, type Edit } from '../../../prd/json/text-edits.ts';
-import { decodePrd, MAX_PRD_BYTES } from '../../../prd/decode-prd.ts';
-import { findIdFault } from '../../../prd/ids.ts';
-import { parseJson, type JsonValue } from '../../../prd/json/json-positions.ts';
-import { setMembers } from '../../../prd/json/set-members.ts';
-import { replaceFile } from '../../../worker/repository/replace-file.ts';
 import { cannotWrite } from '../../repository/write-error.ts';
+import { replaceFile } from '../../../worker/repository/replace-file.ts';
+import { setMembers } from '../../../prd/json/set-members.ts';
+import { parseJsonWithPositions, type JsonValue } from '../../../prd/json/json-positions.ts';
+import { findIdProblem } from '../../../prd/story/story-ids.ts';
+import { decodePrd, MAX_PRD_BYTES } from '../../../prd/decode-prd.ts';
+import { applyEdits, type Edit } from '../../../prd/json/text-edits.ts';
+import { escapesFolder, readRegularFile, pathExists } from '../../../lib/fs.ts';
+import { visualSkeleton, quoteExactly } from '../../../core/text/look-alike.ts';
+import { HaloError } from '../../../core/failure/errors.ts';
+import { isRecord } from '../../../lib/guards.ts';
+import { resolve } from 'node:path';
 
-/** One entry of a tasks file, as far as the choice of a task goes. */
+/** One entry of a tasks file: the fields that decide which task is next. */
 export interface Task {
   id: string;
-  /** As the file has it; a missing one is `unstarted`. */
+  /** As in the file; `unstarted` if missing. */
   status: string;
   model: string | undefined;
-  /** Runs that were begun so far. */
+  /** The number of runs started so far. */
   runAttempts: number;
-  /** The entry as it is. */
+  /** The unchanged entry. */
   json: Record<string, unknown>;
 }
 
-/** Where tasks are looked for when `--tasks` does not say it, in this order. */
+/** The default paths of the tasks file, in order of precedence. */
 const NAMES = ['prd.json', 'tasks.json'];
 
 /** The absolute path of the tasks file. Throws PRD_UNREADABLE. */
-export async function findTasksFile(workspace: string, named: string | undefined): Promise<string> {
+export async function resolveTasksFile(workspace: string, named: string | undefined): Promise<string> {
   const names = named === undefined ? NAMES : [named];
   for (const path of names.map((name) => resolve(workspace, name))) {
-    if (!(await isThere(path))) continue;
-    if (!(await leadsOut(workspace, path))) return path;
-    throw new HaloError('PRD_UNREADABLE', `The tasks file ${path} is a link out of ${workspace}.`, {
-      hint: 'Name the file itself with --tasks, if it is the one you mean.',
+    if (!(await pathExists(path))) continue;
+    if (!(await escapesFolder(workspace, path))) return path;
+    throw new HaloError('PRD_UNREADABLE', `The tasks file ${path} is a link that leads out of ${workspace}.`, {
+      hint: 'Pass the file itself with --tasks.',
     });
   }
   if (named !== undefined)
     throw new HaloError('PRD_UNREADABLE', `There is no tasks file ${resolve(workspace, named)}.`, {
-      hint: '--tasks names a file; a relative path starts at the workspace.',
+      hint: 'Set --tasks to an existing file; a relative path starts at the workspace.',
     });
   throw new HaloError('PRD_UNREADABLE', `There is neither prd.json nor tasks.json in ${workspace}.`, {
-    hint: 'Name the tasks file with --tasks, or the folder that has it with --workspace.',
+    hint: 'Set --tasks to the tasks file, or --workspace to its folder.',
   });
 }
 
@@ -50,7 +49,7 @@ export async function findTasksFile(workspace: string, named: string | undefined
 export async function readTasks(path: string): Promise<Task[]> {
   const bytes = await readRegularFile(path, MAX_PRD_BYTES).catch((cause: NodeJS.ErrnoException) => {
     throw new HaloError('PRD_UNREADABLE', `The tasks file ${path} cannot be read (${cause.code ?? cause.message}).`, {
-      hint: 'Name a file that you may read.',
+      hint: 'Use a file that you may read.',
       cause,
     });
   });
@@ -58,24 +57,23 @@ export async function readTasks(path: string): Promise<Task[]> {
   const tasks = findEntries(text, path).map((at, index) => toTask(at, { path, name: `task ${index + 1}` }));
   const seen = new Map<string, string>();
   for (const { id } of tasks) {
-    const earlier = seen.get(lookOf(id));
+    const earlier = seen.get(visualSkeleton(id));
     if (earlier !== undefined) {
       const twice = `two tasks have the task_id ${JSON.stringify(id)}`;
-      const alike = `the task_ids ${spellOut(earlier)} and ${spellOut(id)} look alike`;
+      const alike = `the task_ids ${quoteExactly(earlier)} and ${quoteExactly(id)} look alike`;
       throw new HaloError('PRD_INVALID', `${path}: ${earlier === id ? twice : alike}.`, {
-        hint: 'Give each task an id of its own.',
+        hint: 'Give each task a different id.',
       });
     }
-    seen.set(lookOf(id), id);
+    seen.set(visualSkeleton(id), id);
   }
   return tasks;
 }
 
-/** The task as if it had never been run; the notes of its runs stay. */
+/** Resets a task as if it had never been run, but keeps the notes of its runs. */
 export function resetTask(task: Task): Task {
   const { observability } = task.json;
-  const seen = typeof observability === 'object' && observability !== null && !Array.isArray(observability);
-  const fresh = seen ? { observability: { ...observability, run_attempts: 0 } } : {};
+  const fresh = isRecord(observability) ? { observability: { ...observability, run_attempts: 0 } } : {};
   return { ...task, status: 'unstarted', runAttempts: 0, json: { ...task.json, status: 'unstarted', ...fresh } };
 }
 
@@ -85,7 +83,7 @@ export interface Progress {
 }
 
 /**
- * Writes progress of one task into the file, in place: nothing else of it changes.
+ * Writes the progress of one task into the file, in place, without any other change.
  * Throws PRD_INVALID when the task is gone, DISK_FAILED.
  */
 export async function writeProgress(path: string, id: string, progress: Progress): Promise<void> {
@@ -94,7 +92,7 @@ export async function writeProgress(path: string, id: string, progress: Progress
     const at = findEntries(text, path).find((entry) => idOf(entry) === id);
     if (at === undefined)
       throw new HaloError('PRD_INVALID', `${path}: the task ${JSON.stringify(id)} is no longer there.`, {
-        hint: 'Put it back, or start again.',
+        hint: 'Restore the task, or start again.',
       });
     return new TextEncoder().encode((hadMark ? '\uFEFF' : '') + applyEdits(text, editsOf(at, progress, text)));
   }).catch(cannotWrite(path));
@@ -106,10 +104,10 @@ function editsOf(at: JsonValue, { status, observability }: Progress, text: strin
   return [...setMembers(at, { status }, text), ...setMembers(inner, observability, text)];
 }
 
-/** The file is a list of tasks, or an object that has it as `tasks`. */
+/** The file is a list of tasks, or an object with a list `tasks`. */
 function findEntries(text: string, path: string): readonly JsonValue[] {
   const findings = { problems: [], warnings: [] };
-  const json = parseJson(text, path, findings);
+  const json = parseJsonWithPositions(text, path, findings);
   const list = json.kind === 'array' ? json : json.members.get('tasks');
   if (list?.kind === 'array') return list.items;
   throw new HaloError('PRD_INVALID', `${path}: neither a list of tasks nor an object with \`tasks\`.`, {
@@ -123,7 +121,7 @@ function toTask(at: JsonValue, { path, name }: { path: string; name: string }): 
     throw new HaloError('PRD_INVALID', `${path}: ${name} has no task_id that is a text.`, {
       hint: 'Give it one, as in "task_id": "T-1".',
     });
-  const fault = findIdFault(id.trim());
+  const fault = findIdProblem(id.trim());
   if (fault !== undefined)
     throw new HaloError('PRD_INVALID', `${path}: the task_id of ${name} ${fault}.`, { hint: 'Give it another one.' });
   const { status, model } = at.value as Record<string, unknown>;
@@ -140,11 +138,4 @@ function toTask(at: JsonValue, { path, name }: { path: string; name: string }): 
 function idOf(at: JsonValue): string | undefined {
   const id = at.members.get('task_id')?.value;
   return typeof id === 'string' && id.trim() !== '' ? id : undefined;
-}
-
-function isThere(path: string): Promise<boolean> {
-  return access(path).then(
-    () => true,
-    () => false,
-  );
 }

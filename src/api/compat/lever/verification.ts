@@ -1,27 +1,29 @@
 import { git } from '../../../git/process/git.ts';
 import { readFileAt } from '../../../git/repository/inspect-repo.ts';
-import { splitZero } from '../../../git/split-zero.ts';
+import { splitNul } from '../../../git/process/output.ts';
 
-/** A commit, where it is. */
+/** A commit and its repository. */
 export interface Tree {
   gitDir: string;
   commit: string;
 }
 
-/** What proves a task. */
+/** The command that verifies a task. */
 export interface Verification {
   command: string;
-  /** The files that it is made of, from the top of the repository: a task that changes them would judge itself. */
+  /**
+   * The files of the command, relative to the repository: a task that changes them could change its own verification.
+   */
   files: readonly string[];
 }
 
 /**
- * What proves a task: the first that the commit has of `./scripts/ci.sh`, `make ci`, `./tests/run.sh` and, where there
- * are Python tests, `pytest -q`. Looked up before the agent works, so that it cannot bring its own.
+ * The verification of a task: the first that the commit has of `./scripts/ci.sh`, `make ci`, `./tests/run.sh` and, if
+ * there are Python tests, `pytest -q`. It is chosen before the agent starts, so that the agent cannot add its own.
  */
 export async function findVerification(tree: Tree): Promise<Verification | undefined> {
   const listed = await git(['ls-tree', '-r', '-z', '--full-tree', tree.commit], { gitDir: tree.gitDir });
-  const modes = new Map(splitZero(listed.stdout).map((line) => [line.slice(line.indexOf('\t') + 1), line.slice(0, 6)]));
+  const modes = new Map(splitNul(listed.stdout).map((line) => [line.slice(line.indexOf('\t') + 1), line.slice(0, 6)]));
   const isProgram = (path: string) => modes.get(path) === EXECUTABLE;
   if (isProgram('scripts/ci.sh')) return { command: './scripts/ci.sh', files: ['scripts/ci.sh'] };
   if (await hasMakeTarget(tree, modes)) return { command: 'make ci', files: MAKEFILES };
@@ -30,10 +32,10 @@ export async function findVerification(tree: Tree): Promise<Verification | undef
 }
 
 const EXECUTABLE = '100755';
-/** Of several, make reads the first. */
+/** make reads only the first of these files. */
 const MAKEFILES = ['GNUmakefile', 'makefile', 'Makefile'];
 const PYTHON_TEST = /(^|\/)(test_[^/]*|[^/]*_test)\.py$/;
-/** The targets of a rule: what stands before a colon that is no assignment. */
+/** The targets of a rule: the text before a colon that is not an assignment. */
 const TARGETS = /^([^\t#:=][^#:=]*):(?!:{0,2}=)/;
 
 async function hasMakeTarget({ gitDir, commit }: Tree, modes: ReadonlyMap<string, string>): Promise<boolean> {

@@ -1,13 +1,14 @@
-import { commandsIn } from '../../../core/command-needs.ts';
-import { safeLine } from '../../../core/safe-text.ts';
-import type { Guess, RootFiles } from '../../guess/repository.ts';
+import { parseCommands } from '../../../core/command-needs.ts';
+import { safeLine } from '../../../core/text/safe-text.ts';
+import type { Guess, RootFiles } from './guess.ts';
+import { asTable, checksIn, type Workflow } from './workflows.ts';
 
 /** Scripts that are gates, cheapest first. */
 const GATE_SCRIPTS = ['lint', 'typecheck', 'type-check', 'check', 'build', 'test'];
-/** What `npm init` writes. */
+/** Part of the default test script of `npm init`. */
 const NO_TEST = 'no test specified';
 
-/** Its store holds every package; the home folder of a sandbox is small. The second name is that of pnpm 11. */
+/** The pnpm store is too large for the home folder of a sandbox. pnpm 11 uses the second variable. */
 const STORE = '/workspace/node_modules/.pnpm-store';
 const PNPM_STORE = { npm_config_store_dir: STORE, pnpm_config_store_dir: STORE };
 
@@ -17,27 +18,29 @@ interface Manager {
   install: string;
 }
 
-/** Node.js: the scripts of package.json, with the package manager that it names, or that of the lock file. */
-export function guessNode(files: RootFiles): Guess {
+/** Node.js: scripts of package.json with the name of a gate or run by workflows; the package manager of package.json or of the lock file. */
+export function guessNode(files: RootFiles, workflows: readonly Workflow[] = []): Guess {
   const text = files.get('package.json');
   const manifest = text === undefined ? undefined : parseManifest(text);
   if (manifest === undefined) return { setup: [], gates: [], reasons: [] };
-  const { name, install, reason } = findManager(files, manifest);
-  const possible = GATE_SCRIPTS.filter((script) => isGate(manifest.scripts[script]));
+  const { name, install, reason } = resolveManager(files, manifest);
+  const names = new Set([...GATE_SCRIPTS, ...checksIn(workflows, 'script')]);
+  const possible = [...names].filter((script) => isGate(manifest.scripts[script]));
   const scripts = possible.filter(
     (script) => !possible.some((other) => other !== script && runsScript(manifest.scripts, other, script)),
   );
   const gates = scripts.map((script) =>
     script === 'test' && name !== 'bun' ? `${name} test` : `${name} run ${script}`,
   );
+  const sources = Object.fromEntries(gates.map((gate) => [gate, ['package.json']]));
   const setup = install === undefined ? [] : [install];
   const reasons = scripts.length === 0 ? [] : [`package.json has the scripts ${scripts.join(', ')}`];
   const env = name === 'pnpm' ? { env: PNPM_STORE } : {};
-  return { setup, gates, reasons: [...(reason === undefined ? [] : [reason]), ...reasons], ...env };
+  return { setup, gates, reasons: [...(reason === undefined ? [] : [reason]), ...reasons], sources, ...env };
 }
 
-/** Which manager, how it installs, and why; without `install`, there is nothing to install. */
-function findManager(files: RootFiles, manifest: Manifest): { name: string; install?: string; reason?: string } {
+/** Returns the package manager, its install command and the reason; no `install` if there is nothing to install. */
+function resolveManager(files: RootFiles, manifest: Manifest): { name: string; install?: string; reason?: string } {
   const [named = '', version = ''] = manifest.packageManager.split('@');
   const isModern = files.has('.yarnrc.yml') || (named === 'yarn' && !/^[01]\./.test(version));
   const managers: Manager[] = [
@@ -58,7 +61,7 @@ function findManager(files: RootFiles, manifest: Manifest): { name: string; inst
     return {
       name: named,
       install,
-      reason: `package.json names ${manifest.packageManager} and has no lock file of it: ${install}`,
+      reason: `package.json names ${manifest.packageManager} but there is no lock file for it: ${install}`,
     };
   }
   if (files.has('pnpm-workspace.yaml'))
@@ -70,7 +73,7 @@ function findManager(files: RootFiles, manifest: Manifest): { name: string; inst
 interface Manifest {
   scripts: Record<string, unknown>;
   hasDependencies: boolean;
-  /** As it stands there, e.g. `pnpm@9.1.0`; may be empty. */
+  /** For example `pnpm@9.1.0`; may be empty. */
   packageManager: string;
 }
 
@@ -87,17 +90,17 @@ function parseManifest(text: string): Manifest | undefined {
   }
 }
 
-/** Programs that run the scripts which are named after them. */
+/** Programs that run the scripts named in their arguments. */
 const RUNNERS = ['npm', 'pnpm', 'yarn', 'bun', 'run-s', 'run-p', 'npm-run-all', 'concurrently'];
 
-/** Whether a script runs another one, by itself or through further scripts. */
+/** True if a script runs another one, directly or indirectly. */
 function runsScript(scripts: Record<string, unknown>, from: string, wanted: string, seen = new Set<string>()): boolean {
   if (seen.has(from)) return false;
   seen.add(from);
   return [`pre${from}`, from, `post${from}`].some((name) => {
     const text = scripts[name];
     if (typeof text !== 'string') return false;
-    const named = commandsIn(text)
+    const named = parseCommands(text)
       .filter(([program = '']) => RUNNERS.includes(program))
       .flatMap((words) => words.slice(1).map((word) => word.replace(/^(?:npm|pnpm|yarn|bun):/, '')));
     return named.some((each) => each === wanted || (each in scripts && runsScript(scripts, each, wanted, seen)));
@@ -106,8 +109,4 @@ function runsScript(scripts: Record<string, unknown>, from: string, wanted: stri
 
 function isGate(script: unknown): boolean {
   return typeof script === 'string' && !script.includes(NO_TEST) && !/\s--?watch\b/.test(script);
-}
-
-function asTable(value: unknown): Record<string, unknown> {
-  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
 }

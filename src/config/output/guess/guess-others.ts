@@ -1,25 +1,35 @@
-import type { Guess, RootFiles } from '../../guess/repository.ts';
+import type { Guess, RootFiles } from './guess.ts';
+import { checksIn, type Workflow } from './workflows.ts';
 
 const NOTHING: Guess = { setup: [], gates: [], reasons: [] };
 
-/** Downloads are kept in the workspace, because the home folder of a sandbox goes with it. */
+/** Rust. Downloads are kept in the workspace, because the home folder is deleted with the sandbox. */
 export function guessRust(files: RootFiles): Guess {
   if (!files.has('Cargo.toml')) return NOTHING;
   const setup = files.has('Cargo.lock') ? ['cargo fetch --locked'] : ['cargo fetch'];
   const env = { CARGO_HOME: '/workspace/target/cargo-home' };
-  return { setup, gates: ['cargo test --offline'], reasons: ['there is a Cargo.toml'], env, keeps: ['target'] };
+  const gates = ['cargo test --offline'];
+  return {
+    setup,
+    gates,
+    reasons: ['there is a Cargo.toml'],
+    sources: from('Cargo.toml', gates),
+    env,
+    keeps: ['target'],
+  };
 }
 
 export function guessGo(files: RootFiles): Guess {
   if (!files.has('go.mod')) return NOTHING;
   const gates = ['go vet ./...', 'go test ./...'];
   const reasons = ['there is a go.mod'];
-  if (!files.has('go.sum')) return { setup: [], gates, reasons };
+  const sources = from('go.mod', gates);
+  if (!files.has('go.sum')) return { setup: [], gates, reasons, sources };
   const env = { GOMODCACHE: '/workspace/.go-modules', GOFLAGS: '-modcacherw' };
-  return { setup: ['go mod download'], gates, reasons, env, keeps: ['.go-modules'] };
+  return { setup: ['go mod download'], gates, reasons, sources, env, keeps: ['.go-modules'] };
 }
 
-/** Ruby: Bundler and the Rakefile. RubyGems is none of the registries, so that its hosts are named. */
+/** Ruby: Bundler and the Rakefile. RubyGems is not a known registry, so its hosts are listed. */
 export function guessRuby(files: RootFiles): Guess {
   const gate = files.has('Rakefile') ? ['rake'] : files.has('.rspec') ? ['rspec'] : [];
   if (!files.has('Gemfile')) {
@@ -33,6 +43,10 @@ export function guessRuby(files: RootFiles): Guess {
     hosts: ['rubygems.org:443', 'index.rubygems.org:443'],
     keeps: ['vendor/bundle'],
   };
+}
+
+function from(file: string, gates: readonly string[]): Record<string, string[]> {
+  return Object.fromEntries(gates.map((gate) => [gate, [file]]));
 }
 
 export function guessJvm(files: RootFiles): Guess {
@@ -50,14 +64,17 @@ export function guessJvm(files: RootFiles): Guess {
   };
 }
 
-/** The targets lint, check and test of a Makefile. */
-export function guessMake(files: RootFiles): Guess {
+/** Make: the targets lint, check and test, and the check targets that workflows run. */
+export function guessMake(files: RootFiles, workflows: readonly Workflow[] = []): Guess {
   const text = files.get('GNUmakefile') ?? files.get('makefile') ?? files.get('Makefile') ?? '';
-  const targets = ['lint', 'check', 'test'].filter((target) => new RegExp(`^${target}\\s*:(?!=)`, 'm').test(text));
+  const names = new Set(['lint', 'check', 'test', ...checksIn(workflows, 'make')]);
+  const targets = [...names].filter((target) => new RegExp(`^${target}\\s*:(?!=)`, 'm').test(text));
   if (targets.length === 0) return NOTHING;
+  const gates = targets.map((target) => `make ${target}`);
   return {
     setup: [],
-    gates: targets.map((target) => `make ${target}`),
+    gates,
+    sources: from('Makefile', gates),
     reasons: [`the Makefile has the targets ${targets.join(', ')}`],
   };
 }

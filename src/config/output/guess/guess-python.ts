@@ -1,33 +1,41 @@
-import type { Guess, RootFiles } from '../../guess/repository.ts';
+import type { Guess, RootFiles } from './guess.ts';
 
-/** Python: the installer of the lock file, and the tools that are configured. */
+const NEEDS = ['pyproject.toml', 'requirements.txt', 'requirements-dev.txt', 'setup.cfg'];
+
+/** Python: the installer of the lock file, and the configured tools. */
 export function guessPython(files: RootFiles): Guess {
   const project = files.get('pyproject.toml') ?? '';
-  const needs = [project, files.get('requirements.txt'), files.get('requirements-dev.txt'), files.get('setup.cfg')];
-  const mentions = (word: string) => needs.some((text) => text?.includes(word) === true);
+  const needs = NEEDS.map((name) => files.get(name));
   const installer = findInstaller(files);
   const prefix = installer?.prefix ?? '';
-  const found: [gate: string, reason: string][] = [];
-  const configured = { ruff: files.has('ruff.toml'), mypy: files.has('mypy.ini') };
+  const found: [gate: string, reason: string, source: string][] = [];
+  const own = { ruff: firstOf(files, ['ruff.toml']), mypy: firstOf(files, ['mypy.ini']) };
   const left: string[] = [];
   for (const [tool, command] of [['ruff', 'ruff check .'] as const, ['mypy', 'mypy .'] as const]) {
-    if (!configured[tool] && !project.includes(`[tool.${tool}`)) continue;
-    if (isInstalled(tool, needs)) found.push([command, `${tool} is configured`]);
+    if (own[tool] === undefined && !project.includes(`[tool.${tool}`)) continue;
+    if (isInstalled(tool, needs)) found.push([command, `${tool} is configured`, own[tool] ?? 'pyproject.toml']);
     else left.push(`${tool} is configured, but nothing installs it: no gate`);
   }
-  if (files.has('tox.ini')) found.push(['tox', 'there is a tox.ini']);
-  else if (files.has('pytest.ini') || files.has('conftest.py') || mentions('pytest')) {
-    found.push(['pytest', 'the project uses pytest']);
+  if (files.has('tox.ini')) found.push(['tox', 'there is a tox.ini', 'tox.ini']);
+  else {
+    const source =
+      firstOf(files, ['pytest.ini', 'conftest.py']) ?? NEEDS.find((name) => files.get(name)?.includes('pytest'));
+    if (source !== undefined) found.push(['pytest -v', 'the project uses pytest', source]);
   }
   return {
     setup: installer === undefined ? [] : [installer.install],
     gates: found.map(([gate]) => `${prefix}${gate}`),
+    sources: Object.fromEntries(found.map(([gate, , source]) => [`${prefix}${gate}`, [source]])),
     reasons: [...(installer === undefined ? [] : [installer.reason]), ...found.map(([, reason]) => reason), ...left],
     ...(installer?.env === undefined ? {} : { env: installer.env }),
   };
 }
 
-/** Whether a list of dependencies names a tool: as a string, as a key of Poetry's tables, or in a line of its own. */
+function firstOf(files: RootFiles, names: readonly string[]): string | undefined {
+  return names.find((name) => files.has(name));
+}
+
+/** True if a dependency list names a tool: as a string, a key of a Poetry table or a line. */
 function isInstalled(tool: string, texts: readonly (string | undefined)[]): boolean {
   const named = new RegExp(`["']${tool}["'\\s<>=~!;\\[]|^${tool}(?:\\s*=|[\\s<>=~!;\\[]|$)`, 'm');
   return texts.some((text) => text !== undefined && named.test(text));

@@ -1,4 +1,4 @@
-import { DEEPEST_SUITE, type Tests } from '../../test-formats/collect.ts';
+import { MAX_SUITE_DEPTH, type CollectedTests } from './collect-tests.ts';
 
 const RAN = ['passed', 'failed'];
 
@@ -9,12 +9,12 @@ interface Assertion {
   asserts: number | undefined;
 }
 
-/** The JSON report of jest and vitest, alone or on a line of its own among other output. */
-export function readJestJson(text: string, tests: Tests): boolean {
+/** Reads the JSON report of jest and vitest, alone or on its own line among other output. */
+export function readJestJson(text: string, tests: CollectedTests): boolean {
   if (!text.includes('"assertionResults"') && !text.includes('"testResults"')) return false;
   const results = findReport(text);
   if (results === undefined) return false;
-  // Vitest writes a count that it does not keep: zero everywhere says nothing.
+  // Vitest does not count assertions: it reports zero for every test.
   const counted = isCounted(results);
   for (const { title, ancestors, status, asserts } of assertionsOf(results)) {
     if (tests.isFull()) break;
@@ -31,7 +31,7 @@ function isCounted(results: readonly unknown[]): boolean {
   return false;
 }
 
-/** `testResults` of the first text in it that is a report. */
+/** Returns `testResults` of the first report in the text. */
 function findReport(text: string): unknown[] | undefined {
   const start = text.search(/^\{/m);
   if (start < 0) return undefined;
@@ -49,7 +49,7 @@ function* candidatesIn(text: string): Generator<string> {
   for (const line of text.split('\n')) if (line.startsWith('{') && line.trimEnd().endsWith('}')) yield line;
 }
 
-/** Read by hand: a schema would make an error of each of millions of members that are no assertions. */
+/** Validated without a schema, which would create an issue for each of possibly millions of invalid members. */
 function* assertionsOf(results: readonly unknown[]): Generator<Assertion> {
   for (const result of results) {
     const assertions = fieldOf(result, 'assertionResults');
@@ -66,7 +66,7 @@ function* assertionsOf(results: readonly unknown[]): Generator<Assertion> {
 
 function titlesIn(value: unknown): string[] {
   if (!Array.isArray(value)) return [];
-  return value.slice(0, DEEPEST_SUITE).filter((each): each is string => typeof each === 'string' && each !== '');
+  return value.slice(0, MAX_SUITE_DEPTH).filter((each): each is string => typeof each === 'string' && each !== '');
 }
 
 function fieldOf(value: unknown, key: string): unknown {

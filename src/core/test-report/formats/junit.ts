@@ -1,10 +1,9 @@
-import type { TestCase } from '../../test-case.ts';
-import type { Tests } from '../../test-formats/collect.ts';
+import type { CollectedTests, TestCase } from './collect-tests.ts';
 
-const LONGEST_TAG = 10_000;
+const MAX_TAG_LENGTH = 10_000;
 
-/** JUnit XML. Read tag by tag: entities and doctypes of a hostile file have no meaning here. */
-export function readJunit(text: string, tests: Tests): boolean {
+/** Reads JUnit XML. Scans tags without an XML parser, so that entities and doctypes of untrusted files have no effect. */
+export function readJunit(text: string, tests: CollectedTests): boolean {
   const start = text.search(/<testsuites?[\s>/]/);
   if (start < 0) return false;
   let current: TestCase | undefined;
@@ -20,7 +19,7 @@ export function readJunit(text: string, tests: Tests): boolean {
   return true;
 }
 
-/** What stands between `<` and `>`; comments and CDATA are left out. */
+/** Yields the text between `<` and `>`, without comments and CDATA. */
 function* tagsOf(text: string, start: number): Generator<string> {
   for (let at = text.indexOf('<', start); at >= 0; at = text.indexOf('<', at)) {
     const [opening, closing] = text.startsWith('<!--', at)
@@ -30,12 +29,12 @@ function* tagsOf(text: string, start: number): Generator<string> {
         : ['<', '>'];
     const end = text.indexOf(closing, at + opening.length);
     if (end < 0) return;
-    if (opening === '<') yield text.slice(at + 1, Math.min(end, at + LONGEST_TAG));
+    if (opening === '<') yield text.slice(at + 1, Math.min(end, at + MAX_TAG_LENGTH));
     at = end + closing.length;
   }
 }
 
-function addCase(tag: string, tests: Tests): TestCase {
+function addCase(tag: string, tests: CollectedTests): TestCase {
   const attributes = new Map(
     [...tag.matchAll(/\s([\w:-]+)\s*=\s*(?:"([^"]*)"|'([^']*)')/g)].map(([, key = '', double, single]) => [
       key,

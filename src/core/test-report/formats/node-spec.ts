@@ -1,12 +1,11 @@
-import { DEEPEST_SUITE, type Tests } from '../../test-formats/collect.ts';
-import { shortLines } from '../../test-formats/short-lines.ts';
+import { shortLines, MAX_SUITE_DEPTH, type CollectedTests } from './collect-tests.ts';
 
 const LINE = /^( *)([✔✖﹣▶]) (.*)$/u;
 const TIME = / \(\d+(?:\.\d+)?m?s\)$/;
 
-/** What node:test prints for people: a mark, the name and the time of each test, two blanks deeper in each suite. */
-export function readSpec(text: string, tests: Tests): boolean {
-  // The failures come once more after the numbers.
+/** Reads the spec reporter of node:test: mark, name and time of each test, indented by two spaces per suite. */
+export function readNodeSpec(text: string, tests: CollectedTests): boolean {
+  // The failures are repeated after the counts.
   const end = text.search(/^ℹ tests \d+/mu);
   if (end < 0) return false;
   const suites: string[] = [];
@@ -18,7 +17,7 @@ export function readSpec(text: string, tests: Tests): boolean {
     const name = (directive < 0 ? rest.trimEnd() : rest.slice(0, directive)).replace(TIME, '');
     suites.length = Math.min(suites.length, Math.floor(indent.length / 2));
     if (mark !== '▶') tests.add([...suites, name], { skipped: mark === '﹣' || directive >= 0 });
-    else if (suites.length < DEEPEST_SUITE) suites.push(name);
+    else if (suites.length < MAX_SUITE_DEPTH) suites.push(name);
   }
   return true;
 }

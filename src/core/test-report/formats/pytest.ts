@@ -1,17 +1,16 @@
-import type { Tests } from '../../test-formats/collect.ts';
-import { shortLines } from '../../test-formats/short-lines.ts';
+import { shortLines, type CollectedTests } from './collect-tests.ts';
 
 const HEADER = /^=+ test session starts =+$/m;
-/** In a look-ahead, so that a line with many `.py::` is gone through once. */
+/** The look-ahead keeps matching linear for lines with many `.py::`. */
 const NAME = String.raw`(?=\S+\.py::.)(.+?)`;
-/** `-v`: the test and then its outcome. */
+/** `-v`: the test, then its outcome. */
 const VERBOSE = new RegExp(String.raw`^${NAME} (PASSED|FAILED|SKIPPED|ERROR|XFAIL|XPASS)\b`);
-/** `-rA`: the outcome and then the test. A skipped one is named by its place only. */
+/** `-rA`: the outcome, then the test. Skipped tests have only a place. */
 const SUMMARY = new RegExp(String.raw`^(PASSED|FAILED|ERROR|XFAIL|XPASS) ${NAME}(?: - .*)?$`);
 const SKIPPED = /^SKIPPED \[\d+\] (\S+\.py:\d+)/;
 
-/** The output of pytest with `-v` or `-rA`; without either it names no tests. */
-export function readPytest(text: string, tests: Tests): boolean {
+/** Reads the output of pytest with `-v` or `-rA`; without either it does not name tests. */
+export function readPytest(text: string, tests: CollectedTests): boolean {
   if (!HEADER.test(text)) return false;
   const before = tests.found.length;
   for (const line of shortLines(text)) {

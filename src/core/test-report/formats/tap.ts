@@ -1,11 +1,10 @@
-import { DEEPEST_SUITE, type Tests } from '../../test-formats/collect.ts';
-import { shortLines } from '../../test-formats/short-lines.ts';
+import { shortLines, MAX_SUITE_DEPTH, type CollectedTests } from './collect-tests.ts';
 
 const POINT = /^( *)(?:not )?ok\b(?: +\d+)?(?: +-)? ?(.*)$/;
 const SUBTEST = /^( *)# Subtest: (.*)$/;
 
-/** The Test Anything Protocol, with subtests as node:test and node-tap indent them. */
-export function readTap(text: string, tests: Tests): boolean {
+/** Reads the Test Anything Protocol, with subtests indented as by node:test and node-tap. */
+export function readTap(text: string, tests: CollectedTests): boolean {
   if (!/^(?:TAP version 1[34]|1\.\.\d+)\s*$/m.test(text)) return false;
   const open: { depth: number; name: string }[] = [];
   for (const line of shortLines(text)) {
@@ -14,7 +13,7 @@ export function readTap(text: string, tests: Tests): boolean {
     if (subtest !== null) {
       const [, indent = '', name = ''] = subtest;
       while (open.length > 0 && (open.at(-1)?.depth ?? 0) >= indent.length) open.pop();
-      if (open.length < DEEPEST_SUITE) open.push({ depth: indent.length, name: name.trim() });
+      if (open.length < MAX_SUITE_DEPTH) open.push({ depth: indent.length, name: name.trim() });
       continue;
     }
     const point = POINT.exec(line);

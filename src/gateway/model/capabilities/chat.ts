@@ -1,12 +1,12 @@
 import * as z from 'zod';
-import { AnyObject, Grammar, JsonSchemaFormat, PictureUrl, Refused, Tokens } from './shared-schemas.ts';
+import { AnyObject, Grammar, JsonSchemaFormat, ImageUrl, Unsupported, Tokens } from './shared-schemas.ts';
 
 const Part = z.discriminatedUnion('type', [
   z.object({ type: z.literal('text'), text: z.string() }),
   z.object({ type: z.literal('refusal'), refusal: z.string() }),
   z.object({
     type: z.literal('image_url'),
-    image_url: z.object({ url: PictureUrl, detail: z.string().optional() }),
+    image_url: z.object({ url: ImageUrl, detail: z.string().optional() }),
   }),
   z.object({
     type: z.literal('file'),
@@ -70,7 +70,7 @@ const Tool = z.discriminatedUnion('type', [
 
 const number = z.number().nullish();
 
-/** What a request for a chat completion may hold; other keys are left out. */
+/** What a request for a chat completion may contain; other keys are dropped. */
 export const ChatBody = z
   .object({
     model: z.string(),
@@ -103,8 +103,8 @@ export const ChatBody = z
     stop: z.union([z.string(), z.array(z.string())]).nullish(),
     prompt_cache_key: z.string().nullish(),
     n: z.literal(1).nullish(),
-    web_search_options: Refused,
-    background: Refused,
+    web_search_options: Unsupported,
+    background: Unsupported,
     // Some servers that speak this API know no `store`; without it, none of them keeps anything.
     store: z
       .unknown()
@@ -116,5 +116,5 @@ export const ChatBody = z
     path: ['max_tokens'],
     error: 'it sets both max_tokens and max_completion_tokens',
   })
-  // Without this, a stream does not tell what it used.
+  // Without this, a stream does not report its usage.
   .transform((body) => (body.stream === true ? { ...body, stream_options: { include_usage: true } } : body));

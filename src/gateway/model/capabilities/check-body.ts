@@ -1,24 +1,24 @@
 import type * as z from 'zod';
-import { safeLine } from '../../../core/safe-text.ts';
+import { safeLine } from '../../../core/text/safe-text.ts';
 
-/** Takes a body apart and makes it anew of what the schema lets through; else says in a sentence what it does not. */
-export function checkBody(
+/** Reduces a body to the fields that the schema accepts; otherwise returns a sentence about the first unsupported value. */
+export function filterBody(
   schema: z.ZodType<Record<string, unknown>>,
   body: Record<string, unknown>,
 ): { body: Record<string, unknown> } | { reason: string } {
   const parsed = schema.safeParse(body);
   if (parsed.success) return { body: parsed.data };
   const rule = parsed.error.issues.find(({ code }) => code === 'custom');
-  if (rule !== undefined) return { reason: `The request is not let through: ${rule.message}.` };
+  if (rule !== undefined) return { reason: `The gateway refuses the request: ${rule.message}.` };
   const issue = deepest(parsed.error.issues);
-  return { reason: describe(body, issue.path) };
+  return { reason: describeBodyIssue(body, issue.path) };
 }
 
 interface Finding {
   path: PropertyKey[];
 }
 
-/** Where reading came farthest: of a union's branches, that is the one that was meant. */
+/** Finds the deepest issue: among the branches of a union, that is the intended one. */
 function deepest(issues: readonly z.core.$ZodIssue[], prefix: PropertyKey[] = []): Finding {
   const found = issues.map((issue): Finding => {
     const path = [...prefix, ...issue.path];
@@ -29,8 +29,8 @@ function deepest(issues: readonly z.core.$ZodIssue[], prefix: PropertyKey[] = []
   return found.reduce((best, each) => (each.path.length > best.path.length ? each : best), found[0] ?? { path: [] });
 }
 
-function describe(body: unknown, path: readonly PropertyKey[]): string {
-  const place = path.reduce<string>(
+function describeBodyIssue(body: unknown, path: readonly PropertyKey[]): string {
+  const location = path.reduce<string>(
     (text, key) => (typeof key === 'number' ? `${text}[${key}]` : `${text}${text === '' ? '' : '.'}${String(key)}`),
     '',
   );
@@ -39,7 +39,7 @@ function describe(body: unknown, path: readonly PropertyKey[]): string {
     body,
   );
   const shown = safeLine(show(value), 120);
-  return `The request holds ${shown} at ${safeLine(place, 120)}, which the gateway does not let through.`;
+  return `The request contains ${shown} at ${safeLine(location, 120)}, which the gateway does not accept.`;
 }
 
 function show(value: unknown): string {

@@ -1,9 +1,9 @@
 import * as z from 'zod';
-import { AnyObject, PictureType, Refused, Tokens } from './shared-schemas.ts';
+import { AnyObject, ImageType, Unsupported, Tokens } from './shared-schemas.ts';
 
 const thought = { thought: z.boolean().optional(), thoughtSignature: z.string().optional() };
 
-const FileType = z.union([PictureType, z.enum(['application/pdf', 'text/plain'])]);
+const FileType = z.union([ImageType, z.enum(['application/pdf', 'text/plain'])]);
 /** Pictures and files only from within the request: `fileData`, which names an address, is not here. */
 const InlineData = z.object({ inlineData: z.object({ mimeType: FileType, data: z.string() }), ...thought });
 
@@ -75,10 +75,10 @@ const shape = {
     })
     .optional(),
   generationConfig: GenerationConfig.optional(),
-  cachedContent: Refused,
+  cachedContent: Unsupported,
 };
 
-/** What a request to Gemini may hold; other keys are left out. */
+/** What a request to Gemini may contain; other keys are dropped. */
 export const GenerateContentBody = z.object(shape);
 
 /** The same for counting the tokens of such a request; the nested form repeats the model, which the path has named. */

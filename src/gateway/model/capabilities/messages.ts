@@ -1,12 +1,12 @@
 import * as z from 'zod';
-import { AnyObject, PictureType, Refused, Tokens } from './shared-schemas.ts';
+import { AnyObject, ImageType, Unsupported, Tokens } from './shared-schemas.ts';
 
 /** Without `ttl`: what is kept for longer than the usual five minutes costs more to write than halo holds for it. */
 const cache = {
   cache_control: z.object({ type: z.literal('ephemeral'), scope: z.string().optional() }).nullish(),
 };
 const Text = z.object({ type: z.literal('text'), text: z.string(), ...cache });
-const Picture = z.object({ type: z.literal('base64'), media_type: PictureType, data: z.string() });
+const Picture = z.object({ type: z.literal('base64'), media_type: ImageType, data: z.string() });
 /** Only pictures and documents that are in the request itself: the provider fetches nothing. */
 const Image = z.object({ type: z.literal('image'), source: z.discriminatedUnion('type', [Picture]), ...cache });
 const Document = z.object({
@@ -94,11 +94,11 @@ const shape = {
     .nullish(),
   output_config: z.object({ effort: z.string().optional(), format: JsonFormat.nullish() }).optional(),
   output_format: JsonFormat.nullish(),
-  mcp_servers: Refused,
-  container: Refused,
+  mcp_servers: Unsupported,
+  container: Unsupported,
 };
 
-/** What a request to the Messages API may hold; other keys are left out. */
+/** What a request to the Messages API may contain; other keys are dropped. */
 export const MessagesBody = z.object({
   ...shape,
   max_tokens: Tokens,

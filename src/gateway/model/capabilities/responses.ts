@@ -1,12 +1,12 @@
 import * as z from 'zod';
-import { AnyObject, Grammar, JsonSchemaFormat, PictureUrl, Refused, Tokens } from './shared-schemas.ts';
+import { AnyObject, Grammar, JsonSchemaFormat, ImageUrl, Unsupported, Tokens } from './shared-schemas.ts';
 
 /** What may be said in a message, a reasoning item or the result of a tool. No URL but data URLs, no file ids. */
 const Part = z.discriminatedUnion('type', [
   z.object({ type: z.enum(['input_text', 'output_text', 'summary_text', 'reasoning_text', 'text']), text: z.string() }),
   z.object({ type: z.literal('refusal'), refusal: z.string() }),
   z.object({ type: z.literal('encrypted_content'), encrypted_content: z.string() }),
-  z.object({ type: z.literal('input_image'), image_url: PictureUrl, detail: z.string().optional() }),
+  z.object({ type: z.literal('input_image'), image_url: ImageUrl, detail: z.string().optional() }),
   z.object({ type: z.literal('input_file'), file_data: z.string(), filename: z.string().optional() }),
 ]);
 const Content = z.union([z.string(), z.array(Part)]);
@@ -114,7 +114,7 @@ const Item = z.discriminatedUnion('type', [
   z.object({ type: z.literal('compaction_trigger') }),
 ]);
 
-/** What a request to the Responses API may hold; other keys are left out. */
+/** What a request to the Responses API may contain; other keys are dropped. */
 export const ResponsesBody = z.object({
   model: z.string(),
   instructions: z.string().nullish(),
@@ -155,8 +155,8 @@ export const ResponsesBody = z.object({
   temperature: z.number().nullish(),
   top_p: z.number().nullish(),
   truncation: z.enum(['auto', 'disabled']).nullish(),
-  previous_response_id: Refused,
-  conversation: Refused,
-  prompt: Refused,
-  background: Refused,
+  previous_response_id: Unsupported,
+  conversation: Unsupported,
+  prompt: Unsupported,
+  background: Unsupported,
 });

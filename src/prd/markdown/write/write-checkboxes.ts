@@ -1,15 +1,15 @@
 import type { Story } from '../../../core/prd/prd.ts';
-import { inOrder } from '../../../core/run/story-order.ts';
+import { sortStories } from '../../../core/run/story-order.ts';
 import type { PrdContent } from '../../dialect.ts';
 import { findLeadingId } from '../leading-id.ts';
 import { writeContext } from './write-context.ts';
 
-/** How ids are written: not at all, in front, or in brackets. */
+/** How ids are written: omitted, as a prefix, or in brackets. */
 export type IdStyle = 'plain' | 'numbered' | 'bracketed';
 
-/** A new file of checkboxes: open stories in the order in which they run, then those that are set aside, then done ones. */
-export function writeBoxes({ project, description, context, stories }: PrdContent, style: IdStyle): string {
-  const ordered = inOrder(stories);
+/** Writes a file of checkboxes: open stories in execution order, then skipped ones, then done ones. */
+export function writeCheckboxes({ project, description, context, stories }: PrdContent, style: IdStyle): string {
+  const ordered = sortStories(stories);
   const open = ordered.filter(({ status }) => status !== 'done' && status !== 'skipped');
   const aside = ordered.filter(({ status }) => status === 'skipped');
   const done = ordered.filter(({ status }) => status === 'done');
@@ -28,13 +28,13 @@ export function writeBoxes({ project, description, context, stories }: PrdConten
 }
 
 interface Names {
-  /** What stands in front of the text of a story. */
+  /** The text before the title of a story. */
   prefix: (story: Story) => string;
   /** How others refer to it. */
   reference: (id: string) => string;
 }
 
-/** Ids that the style cannot write become numbers, in the order of the file. */
+/** Uses ids if the style can represent them, else numbers in file order. */
 function nameAll(stories: Story[], style: IdStyle): Names {
   const places = new Map(stories.map(({ id }, index) => [id, index + 1]));
   if (style === 'plain') return { prefix: () => '', reference: (id) => String(places.get(id) ?? id) };
@@ -52,7 +52,7 @@ function nameAll(stories: Story[], style: IdStyle): Names {
   return { prefix: ({ id }) => `${sign(name(id))} `, reference: name };
 }
 
-/** One section a priority, where each open story has one. */
+/** Writes one section per priority if each open story has one. */
 function writeSections(open: Story[], write: (story: Story) => string): string[] {
   if (open.some(({ priority }) => priority === undefined)) return writeSection('Tasks', open.map(write));
   const lines: string[] = [];

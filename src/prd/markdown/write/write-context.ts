@@ -1,11 +1,11 @@
-import { detailsOf } from '../../../core/prd/story-details.ts';
+import { toDetails } from '../../../core/prd/story-details.ts';
 import type { ContextText, Story } from '../../../core/prd/prd.ts';
 import { canonicalKey } from '../../json/find-member.ts';
 import { isCriteriaName, readLabels } from '../labels.ts';
 import { scanMarkdown } from '../scan-markdown.ts';
-import { asideHeading, isExample, priorityOf } from '../sections.ts';
+import { findSkipHeading, isExample, priorityOf } from '../sections.ts';
 
-/** Sections for what is said to all stories, as far as they would be read as such. */
+/** Writes sections for the context of all stories, if they would be read back as context. */
 export function writeContext(context: readonly ContextText[] = []): string[] {
   return context.flatMap(({ label, text, stories }) => {
     const isPlain = stories === undefined && !isCriteriaName(label) && !hasMeaning(label) && isProse(text);
@@ -13,10 +13,10 @@ export function writeContext(context: readonly ContextText[] = []): string[] {
   });
 }
 
-/** Lines for all that a story says besides, as far as a label can carry it. */
+/** Writes lines for the extra fields of a story, if they can be written as labels. */
 export function writeExtra({ extra }: Story): string[] {
-  return detailsOf(extra).flatMap(({ label, text }) => {
-    // The heading above says that.
+  return toDetails(extra).flatMap(({ label, text }) => {
+    // The heading is the group.
     if (label === 'group') return [];
     const line = `**${label}:** ${text.includes('\n') ? '' : text}`.trimEnd();
     const [read] = scanMarkdown(line).lines.map(readLabels);
@@ -27,12 +27,12 @@ export function writeExtra({ extra }: Story): string[] {
   });
 }
 
-/** Headings by which stories are ranked or left out. */
+/** True for headings that set a priority or skip stories. */
 function hasMeaning(label: string): boolean {
-  return priorityOf([label]) !== undefined || asideHeading([label]) !== undefined || isExample([label]);
+  return priorityOf([label]) !== undefined || findSkipHeading([label]) !== undefined || isExample([label]);
 }
 
-/** Whether nothing in a text would be read as a heading, a label or a checkbox of its own. */
+/** True if no line of a text would be read as a heading, a label or a checkbox. */
 function isProse(text: string): boolean {
   const { lines } = scanMarkdown(text);
   return lines.every((line) => line.kind !== 'heading' && line.box === undefined && readLabels(line).length === 0);

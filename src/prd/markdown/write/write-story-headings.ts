@@ -1,13 +1,13 @@
 import type { Story } from '../../../core/prd/prd.ts';
-import { inOrder } from '../../../core/run/story-order.ts';
+import { sortStories } from '../../../core/run/story-order.ts';
 import type { PrdContent } from '../../dialect.ts';
 import { findLeadingId } from '../leading-id.ts';
 import { writeContext, writeExtra } from './write-context.ts';
 
-/** A new file with a heading for each story and its criteria as checkboxes; what is set aside comes last. */
+/** Writes a file with a heading per story and its criteria as checkboxes; skipped stories are last. */
 export function writeStoryHeadings({ project, description, context, stories }: PrdContent): string {
   const open = stories.filter(({ status }) => status !== 'skipped');
-  const aside = inOrder(stories.filter(({ status }) => status === 'skipped'));
+  const aside = sortStories(stories.filter(({ status }) => status === 'skipped'));
   const name = namesOf([...open, ...aside]);
   return [
     `# ${project === '' ? 'PRD' : project}`,
@@ -21,7 +21,7 @@ export function writeStoryHeadings({ project, description, context, stories }: P
   ].join('\n');
 }
 
-/** Ids that a heading cannot carry become numbers. */
+/** Uses ids if headings can represent them, else numbers. */
 function namesOf(stories: Story[]): (id: string) => string {
   const fits = stories.every(({ id }) => findLeadingId(`${id}: text`)?.id === id);
   const places = new Map(stories.map(({ id }, index) => [id, index + 1]));

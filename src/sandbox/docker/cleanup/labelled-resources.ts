@@ -1,10 +1,10 @@
 import type Docker from 'dockerode';
-import type { Belonging } from '../../sandbox.ts';
+import type { LabelledResource } from '../../sandbox.ts';
 import { LABEL } from '../container-spec.ts';
-import { engineStatus, fromDocker } from '../docker-errors.ts';
+import { engineStatus, toDockerError } from '../docker-errors.ts';
 
-/** Containers and volumes of attempts of one HALO_HOME, found by label and not by memory; containers first. */
-export async function listBelongings(docker: Docker, home: string): Promise<Belonging[]> {
+/** Lists the containers and volumes of attempts of one HALO_HOME by their labels; containers first. */
+export async function listLabelledResources(docker: Docker, home: string): Promise<LabelledResource[]> {
   const filters = { label: [`${LABEL}.home=${home}`] };
   try {
     const [containers, volumes] = await Promise.all([
@@ -12,29 +12,33 @@ export async function listBelongings(docker: Docker, home: string): Promise<Belo
       docker.listVolumes({ filters: JSON.stringify(filters) }),
     ]);
     return [
-      ...containers.map(({ Id, Labels }) => describe('container', Id, Labels)),
-      ...(volumes.Volumes ?? []).map(({ Name, Labels }) => describe('volume', Name, Labels)),
+      ...containers.map(({ Id, Labels }) => toLabelledResource('container', Id, Labels)),
+      ...(volumes.Volumes ?? []).map(({ Name, Labels }) => toLabelledResource('volume', Name, Labels)),
     ];
   } catch (error) {
-    throw fromDocker(error, 'list what attempts left');
+    throw toDockerError(error, 'list the resources of attempts');
   }
 }
 
 /** Kills and removes a container, or removes a volume. Safe when it is gone or going. */
-export async function discardBelonging(
+export async function removeLabelledResource(
   docker: Docker,
-  { kind, name }: Pick<Belonging, 'kind' | 'name'>,
+  { kind, name }: Pick<LabelledResource, 'kind' | 'name'>,
 ): Promise<void> {
   const removal: Promise<unknown> =
     kind === 'container'
       ? docker.getContainer(name).remove({ force: true, v: true })
       : docker.getVolume(name).remove({ force: true });
   await removal.catch((error: unknown) => {
-    // 404: gone; 409: its removal is under way, or a container still holds the volume: the next sweep finds it.
-    if (![404, 409].includes(engineStatus(error) ?? 0)) throw fromDocker(error, `remove a ${kind}`);
+    // 404: gone; 409: it is being removed, or a container still uses the volume: the next sweep removes it.
+    if (![404, 409].includes(engineStatus(error) ?? 0)) throw toDockerError(error, `remove a ${kind}`);
   });
 }
 
-function describe(kind: Belonging['kind'], name: string, labels: Record<string, string>): Belonging {
+function toLabelledResource(
+  kind: LabelledResource['kind'],
+  name: string,
+  labels: Record<string, string>,
+): LabelledResource {
   return { kind, name, run: labels[`${LABEL}.run`] ?? '', epoch: Number(labels[`${LABEL}.epoch`]) };
 }

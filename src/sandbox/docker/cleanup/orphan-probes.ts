@@ -1,38 +1,38 @@
 import type Docker from 'dockerode';
-import { isLeftBehind, markProcess } from '../../../lib/process-identity.ts';
-import { discardBelonging } from './labelled-resources.ts';
+import { isOrphaned, processMark } from '../../../lib/process-identity.ts';
+import { removeLabelledResource } from './labelled-resources.ts';
 import { LABEL } from '../container-spec.ts';
-import { fromDocker } from '../docker-errors.ts';
+import { toDockerError } from '../docker-errors.ts';
 
-/** Which process waits for a sandbox. */
+/** The process that a sandbox or volume belongs to. */
 const PROCESS_LABEL = `${LABEL}.process`;
 
-/** On every sandbox, for those that belong to no run, and on the volumes of probes. */
-export const processLabel = (): Record<string, string> => ({ [PROCESS_LABEL]: markProcess() });
+/** Label of every sandbox, and of the volumes of probes: identifies those whose process has died. */
+export const processLabel = (): Record<string, string> => ({ [PROCESS_LABEL]: processMark() });
 
-/** Removes throwaway sandboxes (sandbox/throwaway.ts) and volumes of probes whose process died before it could. */
-export async function discardThrowaways(docker: Docker): Promise<void> {
-  for (const { kind, name, labels, madeMs } of await listThrowaways(docker)) {
-    if (isLeftBehind(labels[PROCESS_LABEL] ?? '', madeMs)) await discardBelonging(docker, { kind, name });
+/** Removes one-off sandboxes and volumes of probes whose process has died. */
+export async function removeOrphanProbes(docker: Docker): Promise<void> {
+  for (const { kind, name, labels, madeMs } of await listProbes(docker)) {
+    if (isOrphaned(labels[PROCESS_LABEL] ?? '', madeMs)) await removeLabelledResource(docker, { kind, name });
   }
 }
 
-interface Throwaway {
+interface ProbeResource {
   kind: 'container' | 'volume';
   name: string;
   labels: Record<string, string>;
-  /** ms since 1970; NaN where the engine does not tell. */
+  /** Unix time in ms; NaN if the engine does not report it. */
   madeMs: number;
 }
 
-async function listThrowaways(docker: Docker): Promise<Throwaway[]> {
+async function listProbes(docker: Docker): Promise<ProbeResource[]> {
   const filters = { label: [`${LABEL}.run=probe`] };
   const listed = Promise.all([
     docker.listContainers({ all: true, filters }),
     docker.listVolumes({ filters: JSON.stringify(filters) }),
   ]);
   const [containers, { Volumes: volumes }] = await listed.catch((error: unknown) => {
-    throw fromDocker(error, 'list what probes left');
+    throw toDockerError(error, 'list the resources of probes');
   });
   return [
     ...containers.map(({ Id, Labels, Created }) => ({

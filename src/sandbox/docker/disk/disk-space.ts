@@ -2,12 +2,12 @@ import { statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import type Docker from 'dockerode';
 
-/** What is free on the disk where the engine keeps its volumes. */
-export interface Space {
+/** Free space on the disk where the engine stores its volumes. */
+export interface DiskSpace {
   freeBytes: number;
-  /** Undefined on file systems that make inodes as they need them, and tell of none. */
+  /** Undefined on file systems that allocate inodes dynamically and do not report them. */
   freeInodes: number | undefined;
-  /** Fewer inodes are left than a machine needs to go on. */
+  /** Too few inodes are left for the machine to work. */
   lowInodes: boolean;
 }
 
@@ -15,10 +15,10 @@ export interface Space {
 const INODE_FLOOR = 0.02;
 
 /**
- * Asks the system for the free space of the engine's disk, in microseconds and without any right to its folders.
- * Answers undefined when that disk is not on this machine, e.g. of a remote engine or from inside a container.
+ * Returns a function that reads the free space of the engine's disk with statfs: fast, and without access to its folders.
+ * It resolves to undefined when the disk is not on this machine, for example with a remote engine or inside a container.
  */
-export function openSpace(docker: Docker): () => Promise<Space | undefined> {
+export function openDiskSpace(docker: Docker): () => Promise<DiskSpace | undefined> {
   let place: Promise<string | undefined> | undefined;
   return async () => {
     place ??= findPlace(docker);
@@ -38,7 +38,7 @@ async function findPlace(docker: Docker): Promise<string | undefined> {
   return undefined;
 }
 
-async function readSpace(path: string): Promise<Space | undefined> {
+async function readSpace(path: string): Promise<DiskSpace | undefined> {
   try {
     const { bavail, bsize, files, ffree } = await statfs(path);
     const counted = files > 0;

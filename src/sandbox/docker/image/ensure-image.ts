@@ -5,19 +5,19 @@ import Docker from 'dockerode';
 import { withLock } from '../../../lib/lock.ts';
 import { ensureBaseImage } from './image-base.ts';
 import { buildFromContext, RECIPE_LABEL } from './image-build.ts';
-import { engineStatus, fromDocker } from '../docker-errors.ts';
+import { engineStatus, toDockerError } from '../docker-errors.ts';
 
 export interface BuildOptions {
   docker?: Docker;
-  /** Takes progress, one line a call. */
+  /** Receives progress, one line per call. */
   log: (line: string) => void;
-  /** Build although the image is current, without any cache of earlier builds. */
+  /** Builds even if the image is current, without cache. */
   force?: boolean;
   /** Folder that keeps downloaded packages between builds. */
   cacheDir?: string;
 }
 
-export interface ImagePlan {
+export interface ImageDefinition {
   image: string;
   /** The image is current when it is labelled with the same recipe. */
   recipe: string;
@@ -25,15 +25,15 @@ export interface ImagePlan {
   labels?: Record<string, string>;
   /** Names of Debian packages, given to the Dockerfile as PACKAGES. */
   debian: string[];
-  /** Puts the Dockerfile and what it needs into the folder. */
+  /** Adds the Dockerfile and the files that it needs to the context. */
   fill: (context: string, cacheDir: string) => Promise<void>;
 }
 
-/** Most time that another process's build is waited for. */
+/** Maximum wait for the build of another process. */
 const BUILD_MS = 1_800_000;
 
-/** Builds an image of ours unless it is current; answers with its id. Throws DOCKER_UNAVAILABLE, IMAGE_BUILD_FAILED. */
-export async function makeImage(plan: ImagePlan, options: BuildOptions): Promise<string> {
+/** Builds an image unless it is current. Returns its id. Throws DOCKER_UNAVAILABLE, IMAGE_BUILD_FAILED. */
+export async function ensureImage(plan: ImageDefinition, options: BuildOptions): Promise<string> {
   const docker = options.docker ?? new Docker();
   const current = async (): Promise<string | undefined> => {
     const found = await findImage(docker, plan.image);
@@ -49,7 +49,11 @@ export async function makeImage(plan: ImagePlan, options: BuildOptions): Promise
   });
 }
 
-async function build(plan: ImagePlan, docker: Docker, options: BuildOptions & { cacheDir: string }): Promise<string> {
+async function build(
+  plan: ImageDefinition,
+  docker: Docker,
+  options: BuildOptions & { cacheDir: string },
+): Promise<string> {
   const before = await findImage(docker, plan.image);
   const base = await ensureBaseImage(docker, options.log);
   const context = await mkdtemp(join(tmpdir(), 'halo-image-'));
@@ -72,7 +76,7 @@ async function build(plan: ImagePlan, docker: Docker, options: BuildOptions & { 
   return after?.id ?? '';
 }
 
-/** Id and recipe of a local image. */
+/** Returns the id and recipe of a local image, or undefined. */
 export async function findImage(
   docker: Docker,
   name: string,
@@ -83,17 +87,17 @@ export async function findImage(
     return { id: Id, recipe: labels?.[RECIPE_LABEL] };
   } catch (error) {
     if (engineStatus(error) === 404) return undefined;
-    throw fromDocker(error, 'look for an image');
+    throw toDockerError(error, 'look for an image');
   }
 }
 
-/** The predecessor goes, unless it has another name or a container still needs it. */
+/** Removes the previous image unless it has another name or a container uses it. */
 async function removeUnused(docker: Docker, id: string): Promise<void> {
   try {
     const image = docker.getImage(id);
     const { RepoTags } = await image.inspect();
     if (RepoTags.length === 0) await image.remove();
   } catch {
-    // What stays costs disk space only.
+    // An image that stays only costs disk space.
   }
 }

@@ -1,17 +1,17 @@
 import type Docker from 'dockerode';
 import { execa } from 'execa';
 import { HaloError } from '../../../core/failure/errors.ts';
-import { engineStatus, fromDocker } from '../docker-errors.ts';
+import { engineStatus, toDockerError } from '../docker-errors.ts';
 import { followProgress } from './image-build.ts';
 import { readSandboxRecipe } from './image-recipe.ts';
 
-/** Made here, or put there by the user for a machine without a way to Debian. */
+/** Built here, or provided by the user on a machine that cannot reach Debian. */
 const BASE_IMAGE = 'halo-base:bookworm';
 const PUBLIC_IMAGE = 'debian:bookworm-slim';
 
 /**
- * Name of a local image with Debian in it: the one that is there, else one bootstrapped from Debian's packages (with
- * those of the sandbox image in it already), else the public one. Throws IMAGE_BUILD_FAILED, DOCKER_UNAVAILABLE.
+ * Returns the name of a local Debian image: an existing one, else one bootstrapped from Debian's packages (including those
+ * of the sandbox image), else the public one. Throws IMAGE_BUILD_FAILED, DOCKER_UNAVAILABLE.
  */
 export async function ensureBaseImage(docker: Docker, log: (line: string) => void): Promise<string> {
   if (await hasImage(docker, BASE_IMAGE)) return BASE_IMAGE;
@@ -19,15 +19,13 @@ export async function ensureBaseImage(docker: Docker, log: (line: string) => voi
   if (bootstrap === undefined) return BASE_IMAGE;
 
   if (await hasImage(docker, PUBLIC_IMAGE)) return PUBLIC_IMAGE;
-  log(`that did not work (${bootstrap}); pulling ${PUBLIC_IMAGE}`);
+  log(`mmdebstrap failed (${bootstrap}); pulling ${PUBLIC_IMAGE}`);
   const pull = await tryPull(docker);
   if (pull === undefined) return PUBLIC_IMAGE;
 
-  throw new HaloError(
-    'IMAGE_BUILD_FAILED',
-    `there is no Debian image to build on: mmdebstrap: ${bootstrap}; pull: ${pull}`,
-    { hint: `install mmdebstrap (apt-get install mmdebstrap), or \`docker tag\` any Debian 12 image as ${BASE_IMAGE}` },
-  );
+  throw new HaloError('IMAGE_BUILD_FAILED', `There is no Debian base image. mmdebstrap: ${bootstrap}; pull: ${pull}.`, {
+    hint: `Install mmdebstrap (apt-get install mmdebstrap), or \`docker tag\` any Debian 12 image as ${BASE_IMAGE}.`,
+  });
 }
 
 async function hasImage(docker: Docker, name: string): Promise<boolean> {
@@ -36,15 +34,15 @@ async function hasImage(docker: Docker, name: string): Promise<boolean> {
     return true;
   } catch (error) {
     if (engineStatus(error) === 404) return false;
-    throw fromDocker(error, 'look for an image');
+    throw toDockerError(error, 'look for an image');
   }
 }
 
-/** undefined when it worked, else why it did not. The system goes straight from mmdebstrap into the engine. */
+/** Streams a system from mmdebstrap into the engine. Returns the reason when that fails. */
 async function tryBootstrap(docker: Docker, log: (line: string) => void): Promise<string | undefined> {
   const version = await execa('mmdebstrap', ['--version'], { reject: false });
   if (version.failed) return 'not installed';
-  log('making a Debian base image with mmdebstrap');
+  log('building a Debian base image with mmdebstrap');
   const { debian } = await readSandboxRecipe();
   const args = ['--variant=minbase', `--include=${debian.join(',')}`, ...LEAVE_OUT, '--format=tar', 'bookworm', '-'];
   const child = execa('mmdebstrap', args, { buffer: { stdout: false }, reject: false });
@@ -52,7 +50,7 @@ async function tryBootstrap(docker: Docker, log: (line: string) => void): Promis
   const imported = docker.importImage(child.stdout, { repo, tag }).then((stream) => followProgress(docker, stream));
   const [result, fault] = await Promise.all([child, imported.then(() => undefined, toMessage)]);
   if (!result.failed && fault === undefined) return undefined;
-  // What arrived of a failed bootstrap is no system.
+  // Remove the incomplete image of a failed bootstrap.
   await docker
     .getImage(BASE_IMAGE)
     .remove({ force: true })

@@ -1,13 +1,13 @@
 import type Docker from 'dockerode';
 import { pack } from 'tar-fs';
 import { HaloError } from '../../../core/failure/errors.ts';
-import { fromDocker } from '../docker-errors.ts';
+import { toDockerError } from '../docker-errors.ts';
 
-/** Names the recipe that an image was made of. */
+/** Label with the hash of the recipe that an image was built from. */
 export const RECIPE_LABEL = 'dev.halo.recipe';
 
 export interface ImageBuild {
-  /** Folder with a Dockerfile; links in it are followed. */
+  /** Folder with a Dockerfile; symbolic links are followed. */
   context: string;
   /** Name to give to the image. */
   image: string;
@@ -23,7 +23,7 @@ export async function buildFromContext(docker: Docker, build: ImageBuild): Promi
   build.log(`building the image ${build.image}`);
   const tail: string[] = [];
   try {
-    // Its types know less of a stream than it has.
+    // The types of tar-fs declare a different kind of stream.
     const context = pack(build.context, { dereference: true }) as unknown as NodeJS.ReadableStream;
     const output = await docker.buildImage(context, {
       t: build.image,
@@ -31,7 +31,7 @@ export async function buildFromContext(docker: Docker, build: ImageBuild): Promi
       labels: { ...build.labels, [RECIPE_LABEL]: build.recipe },
       nocache: build.force ?? false,
       forcerm: true,
-      // The host's own way out: no bridge, address translation or name server of the engine's is needed.
+      // Uses the host's network: the build needs no bridge, NAT or DNS of the engine.
       networkmode: 'host',
     });
     await followProgress(docker, output, (text) => {
@@ -42,16 +42,16 @@ export async function buildFromContext(docker: Docker, build: ImageBuild): Promi
       }
     });
   } catch (error) {
-    const ours = fromDocker(error, `build the image ${build.image}`);
+    const ours = toDockerError(error, `build the image ${build.image}`);
     if (ours.code === 'DOCKER_UNAVAILABLE') throw ours;
     throw new HaloError('IMAGE_BUILD_FAILED', [ours.message, ...tail].join('\n  '), {
-      hint: 'the lines above are the end of the build; `halo image build --force` starts again without any cache',
+      hint: 'Read the end of the build output above. `halo image build --force` builds without cache.',
       cause: error,
     });
   }
 }
 
-/** Waits for the end of a build, pull or import; an error in its stream is thrown. */
+/** Waits for the end of a build, pull or import. Throws errors reported in the stream. */
 export function followProgress(
   docker: Docker,
   output: NodeJS.ReadableStream,

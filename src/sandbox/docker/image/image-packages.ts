@@ -7,15 +7,15 @@ import { execa } from 'execa';
 import { HaloError } from '../../../core/failure/errors.ts';
 
 export interface NpmPackage {
-  /** Name of its archive in the build's context. */
+  /** File name of its archive in the build context. */
   file: string;
   /** `name@version`, exact. */
   spec: string;
-  /** The one content that we accept, as `sha512-<base64>`. */
+  /** The required checksum, as `sha512-<base64>`. */
   integrity: string;
 }
 
-/** Path of the package's archive, fetched with the machine's own npm settings unless `cacheDir` has it. Throws IMAGE_BUILD_FAILED. */
+/** Returns the path of the package's archive; fetches it with the machine's npm settings unless `cacheDir` has it. Throws IMAGE_BUILD_FAILED. */
 export async function fetchPackage(wanted: NpmPackage, cacheDir: string, log: (line: string) => void): Promise<string> {
   const cached = join(cacheDir, `${wanted.spec.replace(/[^\w.-]+/g, '-')}.tgz`);
   if ((await integrityOf(cached)) === wanted.integrity) return cached;
@@ -28,8 +28,8 @@ export async function fetchPackage(wanted: NpmPackage, cacheDir: string, log: (l
     const [archive] = await readdir(staging);
     const got = join(staging, archive ?? '');
     if ((await integrityOf(got)) !== wanted.integrity) {
-      throw new HaloError('IMAGE_BUILD_FAILED', `the package ${wanted.spec} is not the one that halo was made with`, {
-        hint: 'its content differs from the recorded checksum: do not use it, and check the npm registry of this machine',
+      throw new HaloError('IMAGE_BUILD_FAILED', `The package ${wanted.spec} does not match its recorded checksum.`, {
+        hint: 'Check the npm registry of this machine; do not use the package.',
       });
     }
     await rename(got, cached);
@@ -45,8 +45,8 @@ async function packInto(dir: string, spec: string): Promise<void> {
   } catch (error) {
     const { stderr, message } = error as { stderr?: string; message: string };
     const reason = stderr?.split('\n').find((line) => line.startsWith('npm error')) ?? message.split('\n')[0];
-    throw new HaloError('IMAGE_BUILD_FAILED', `npm could not fetch ${spec}: ${reason}`, {
-      hint: `try \`npm pack ${spec}\`; a registry or proxy is set in .npmrc`,
+    throw new HaloError('IMAGE_BUILD_FAILED', `npm could not fetch ${spec}: ${reason}.`, {
+      hint: `Try \`npm pack ${spec}\`. Set a registry or proxy in .npmrc.`,
       cause: error,
     });
   }

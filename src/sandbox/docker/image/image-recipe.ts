@@ -1,19 +1,19 @@
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { arch } from 'node:process';
-import { fileURLToPath } from 'node:url';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { VERSION_LABEL } from '../trusted-image.ts';
+import { PACKAGE_ROOT } from '../../../lib/version.ts';
+import { VERSION_LABEL } from './halo-image.ts';
 import { HaloError } from '../../../core/failure/errors.ts';
 import type { NpmPackage } from './image-packages.ts';
 
-/** The same place seen from src/ and from dist/. */
-export const DOCKER_DIR = fileURLToPath(new URL('../../../../docker', import.meta.url));
+/** The `docker` folder of the package. */
+export const DOCKER_DIR = join(PACKAGE_ROOT, 'docker');
 export const SANDBOX_DIR = join(DOCKER_DIR, 'sandbox');
 
 export interface SandboxRecipe {
-  /** Changes whenever the image would. */
+  /** Changes whenever the content of the image changes. */
   hash: string;
   /** Names of the files in SANDBOX_DIR that go into the build. */
   sources: string[];
@@ -29,13 +29,13 @@ const Packages = z.object({
   npm: z.record(z.string(), z.array(z.object({ file: z.string(), spec: z.string(), integrity: z.string() }))),
 });
 
-/** What the sandbox image of this version is made of, for this machine's processor. Throws IMAGE_BUILD_FAILED. */
+/** Reads the recipe of this version's sandbox image for this machine's processor. Throws IMAGE_BUILD_FAILED. */
 export async function readSandboxRecipe(): Promise<SandboxRecipe> {
   const packages = Packages.parse(JSON.parse(await readFile(join(SANDBOX_DIR, 'packages.json'), 'utf8')));
   const npm = packages.npm[arch];
   if (npm === undefined) {
-    throw new HaloError('IMAGE_BUILD_FAILED', `there is no sandbox image for the processor type ${arch}`, {
-      hint: `halo supports ${Object.keys(packages.npm).join(' and ')}`,
+    throw new HaloError('IMAGE_BUILD_FAILED', `There is no sandbox image for the processor type ${arch}.`, {
+      hint: `Use a machine with one of these: ${Object.keys(packages.npm).join(', ')}.`,
     });
   }
   const sources = (await readdir(SANDBOX_DIR))
@@ -61,7 +61,7 @@ function versionLabels(npm: NpmPackage[]): Record<string, string> {
   );
 }
 
-/** One hash over plain data. */
+/** Hashes plain data. */
 export function hashOf(data: unknown): string {
   return createHash('sha256').update(JSON.stringify(data)).digest('hex');
 }

@@ -1,33 +1,33 @@
 import { symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import Docker from 'dockerode';
-import { findImage, makeImage, type BuildOptions } from './ensure-image.ts';
+import { findImage, ensureImage, type BuildOptions } from './ensure-image.ts';
 import { fetchPackage } from './image-packages.ts';
 import { readSandboxRecipe, SANDBOX_DIR } from './image-recipe.ts';
-import { TRUSTED_IMAGE } from '../trusted-image.ts';
+import { HALO_IMAGE } from './halo-image.ts';
 
 export type ImageStatus = 'current' | 'outdated' | 'missing';
 
 /**
- * Makes `halo-sandbox` of this version's recipe, unless it is there already; answers with the image's id.
+ * Builds `halo-sandbox` from this version's recipe unless it is current. Returns the image's id.
  * Throws DOCKER_UNAVAILABLE, IMAGE_BUILD_FAILED.
  */
 export async function buildSandboxImage(options: BuildOptions): Promise<string> {
   const recipe = await readSandboxRecipe();
   const fill = async (context: string, cacheDir: string): Promise<void> => {
-    // Links: the files are read once, when the context is sent.
+    // Links, because the files are only read when the context is sent.
     for (const file of recipe.sources) await symlink(join(SANDBOX_DIR, file), join(context, file));
     for (const wanted of recipe.npm) {
       await symlink(await fetchPackage(wanted, cacheDir, options.log), join(context, wanted.file));
     }
   };
   const { hash, debian, labels } = recipe;
-  return makeImage({ image: TRUSTED_IMAGE, recipe: hash, debian, labels, fill }, options);
+  return ensureImage({ image: HALO_IMAGE, recipe: hash, debian, labels, fill }, options);
 }
 
-/** Whether the sandbox image is there, and of this version's recipe. Throws DOCKER_UNAVAILABLE. */
+/** Returns whether the sandbox image exists and matches this version's recipe. Throws DOCKER_UNAVAILABLE. */
 export async function sandboxImageStatus(docker: Docker = new Docker()): Promise<ImageStatus> {
-  const [recipe, found] = await Promise.all([readSandboxRecipe(), findImage(docker, TRUSTED_IMAGE)]);
+  const [recipe, found] = await Promise.all([readSandboxRecipe(), findImage(docker, HALO_IMAGE)]);
   if (found === undefined) return 'missing';
   return found.recipe === recipe.hash ? 'current' : 'outdated';
 }

@@ -1,20 +1,20 @@
 import { mkdir, readdir, readFile, rename, symlink, writeFile } from 'node:fs/promises';
 import { arch } from 'node:process';
-import { fileURLToPath } from 'node:url';
 import { join } from 'node:path';
 import { execa } from 'execa';
+import { readIfExists } from '../../../lib/fs.ts';
+import { PACKAGE_ROOT } from '../../../lib/version.ts';
 import { HaloError } from '../../../core/failure/errors.ts';
-import { makeImage, type BuildOptions } from './ensure-image.ts';
+import { ensureImage, type BuildOptions } from './ensure-image.ts';
 import { fetchPackage } from './image-packages.ts';
 import { DOCKER_DIR, hashOf, readSandboxRecipe } from './image-recipe.ts';
 
 export const SERVER_IMAGE = 'halo-server';
-const ROOT = fileURLToPath(new URL('../../../..', import.meta.url));
 const DEBIAN = ['ca-certificates', 'git', 'redis-server'];
 
 /**
- * Makes `halo-server`, the image of the services in compose.yaml: this very halo with Node, git and Redis.
- * In a checkout, dist/ has to be built before. Throws DOCKER_UNAVAILABLE, IMAGE_BUILD_FAILED.
+ * Builds `halo-server`, the image of the services in compose.yaml: this installation of halo with Node, git and Redis.
+ * In a checkout, build dist/ first. Throws DOCKER_UNAVAILABLE, IMAGE_BUILD_FAILED.
  */
 export async function buildServerImage(options: BuildOptions): Promise<string> {
   const dockerfile = join(DOCKER_DIR, 'server', 'Dockerfile');
@@ -28,21 +28,28 @@ export async function buildServerImage(options: BuildOptions): Promise<string> {
     options.log('installing halo and its npm packages for the image');
     await installHalo(context);
   };
-  return makeImage({ image: SERVER_IMAGE, recipe, debian: DEBIAN, fill }, options);
+  return ensureImage({ image: SERVER_IMAGE, recipe, debian: DEBIAN, fill }, options);
 }
 
 async function hashOfHalo(): Promise<string> {
-  const entries = await readdir(join(ROOT, 'dist'), { recursive: true, withFileTypes: true });
-  const files = entries.filter((entry) => entry.isFile() && entry.name.endsWith('.js'));
-  const paths = [join(ROOT, 'package.json'), ...files.map((file) => join(file.parentPath, file.name)).sort()];
-  return hashOf(await Promise.all(paths.map(async (path) => [path.slice(ROOT.length), await readFile(path, 'utf8')])));
+  const dist = join(PACKAGE_ROOT, 'dist');
+  const entries = await readdir(dist, { recursive: true, withFileTypes: true });
+  // In a checkout, dist/ also has files of earlier builds. The list of the current ones is not in a package.
+  const [, ...current] = ((await readIfExists(join(dist, '.sources'))) ?? '').split('\n');
+  const isOld = ({ name, parentPath }: { name: string; parentPath: string }) =>
+    current.length > 0 && parentPath === join(dist, 'chunks') && !current.includes(name);
+  const files = entries.filter((entry) => entry.isFile() && /\.(js|lua)$/.test(entry.name) && !isOld(entry));
+  const paths = [join(PACKAGE_ROOT, 'package.json'), ...files.map((file) => join(file.parentPath, file.name)).sort()];
+  return hashOf(
+    await Promise.all(paths.map(async (path) => [path.slice(PACKAGE_ROOT.length), await readFile(path, 'utf8')])),
+  );
 }
 
-/** The host's npm does it, with its own settings, so that the build needs no npm registry. */
+/** Installs halo with the host's npm and its settings, so that the image build needs no npm registry. */
 async function installHalo(context: string): Promise<void> {
   const place = join(context, 'halo');
   await mkdir(place);
-  await npm(['pack', ROOT, '--ignore-scripts', '--pack-destination', context], context);
+  await npm(['pack', PACKAGE_ROOT, '--ignore-scripts', '--pack-destination', context], context);
   const archive = (await readdir(context)).find((name) => name.startsWith('halo-') && name.endsWith('.tgz'));
   await rename(join(context, archive ?? ''), join(place, 'halo.tgz'));
   await writeFile(join(place, 'package.json'), '{ "private": true }\n');
@@ -56,7 +63,7 @@ async function npm(args: string[], cwd: string): Promise<void> {
   } catch (error) {
     const { stderr, message } = error as { stderr?: string; message: string };
     throw new HaloError('IMAGE_BUILD_FAILED', `npm ${args[0]} failed: ${stderr?.trim() || message}`, {
-      hint: 'a registry or proxy is set in .npmrc',
+      hint: 'Check the registry and the proxy in .npmrc.',
       cause: error,
     });
   }

@@ -2,18 +2,18 @@ import type { Command, SandboxExit } from '../../sandbox.ts';
 
 export type KillReason = Exclude<SandboxExit['ended'], 'exited'>;
 
-export interface Watch {
+export interface LimitWatch {
   /** The limit that was reached first, if any. */
   reason(): KillReason | undefined;
-  /** Tells the watch of more output; answers whether it is still to be kept. */
-  heard(bytes: number): boolean;
-  /** Ends the command for a reason that was found elsewhere. */
+  /** Counts output; returns whether it is still within the limit. */
+  addOutput(bytes: number): boolean;
+  /** Ends the command for a reason detected elsewhere. */
   end(why: KillReason): void;
   stop(): void;
 }
 
 /** Watches time, silence, output and the abort signal of a command; calls `kill` once, at the first limit reached. */
-export function watchLimits(command: Command, kill: () => void): Watch {
+export function watchLimits(command: Command, kill: () => void): LimitWatch {
   let reason: KillReason | undefined;
   let bytes = 0;
   let lastHeard = performance.now();
@@ -35,7 +35,7 @@ export function watchLimits(command: Command, kill: () => void): Watch {
   return {
     reason: () => reason,
     end,
-    heard: (size) => {
+    addOutput: (size) => {
       lastHeard = performance.now();
       bytes += size;
       if (bytes > command.outputBytes) end('output');

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 
-/** Where engines keep the control group of a container: cgroup v2 and v1, without and with systemd. */
-const PLACES = [
+/** Event files of a container's cgroup: cgroup v2 and v1, without and with systemd. */
+const EVENT_FILES = [
   (id: string) => `/sys/fs/cgroup/docker/${id}/pids.events`,
   (id: string) => `/sys/fs/cgroup/system.slice/docker-${id}.scope/pids.events`,
   (id: string) => `/sys/fs/cgroup/pids/docker/${id}/pids.events`,
@@ -11,12 +11,12 @@ const PLACES = [
 const EVERY_MS = 250;
 
 /**
- * Follows whether the kernel refused a container one more process. The count goes away with the container, so it is
- * read while that runs: what happens in its last moment is missed, and of engines elsewhere nothing is seen.
+ * Watches whether the kernel has refused a process to a container because of its pids limit. Polls while the container
+ * runs, because the counter is removed with it: misses the last moments, and sees nothing of a remote engine.
  */
-export function watchForks(id: string): { refused: () => boolean; stop: () => void } {
+export function watchPidsLimit(id: string): { refused: () => boolean; stop: () => void } {
   let refused = false;
-  let places = PLACES.map((place) => place(id));
+  let places = EVENT_FILES.map((place) => place(id));
   const look = async () => {
     const texts = await Promise.all(places.map((path) => readFile(path, 'utf8').catch(() => undefined)));
     places = places.filter((_path, index) => texts[index] !== undefined);

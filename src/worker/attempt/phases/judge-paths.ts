@@ -1,6 +1,6 @@
-import { safeLine } from '../../../core/safe-text.ts';
+import { safeLine } from '../../../core/text/safe-text.ts';
 import { guardGlobs } from '../../../git/protect/guard-globs.ts';
-import type { Change } from '../../../git/import/import-tree.ts';
+import type { FileChange } from '../../../git/import/import-tree.ts';
 import { namesOf, readLinks } from '../../../git/protect/symbolic-links.ts';
 import { findNewDotFolders } from '../../../git/protect/new-dot-folders.ts';
 import { PROTECTED_GROUPS } from '../../../git/protect/protected-list.ts';
@@ -8,21 +8,21 @@ import { findProtected } from '../../../git/protect/protected-paths.ts';
 import { readBytesAt } from '../../../git/repository/inspect-repo.ts';
 import { MAX_PRD_BYTES } from '../../../prd/decode-prd.ts';
 import { judgePrdChange, type PrdChange } from '../../../prd/judge-change.ts';
-import type { Attempt } from '../../attempt-context.ts';
-import type { Candidate } from '../../phases/import.ts';
+import type { Attempt } from '../open-attempt.ts';
+import type { Candidate } from './import-candidate.ts';
 
-/** What of a story only a person may let through. */
+/** The changes of a story that need a person's approval. */
 export interface JudgedPaths {
   /** In the order of the changes. */
   paths: string[];
-  /** The same for people, but for PRDs: with the setting of git that names one. */
+  /** Display names of the paths without PRDs, with the git setting that refers to them. */
   named: string[];
-  /** What becomes of PRDs, for people: `prd.json: marks US-002 as done`. */
+  /** Descriptions of changed PRDs, such as `prd.json: marks US-002 as done`. */
   prds: string[];
 }
 
 const LINK = '120000';
-const MOST_TOLD = 3;
+const MAX_SHOWN_CHANGES = 3;
 
 /**
  * Compares what a candidate changes with the protected paths: halo's own list, new folders with a dot at the top, what
@@ -31,16 +31,16 @@ const MOST_TOLD = 3;
  * Throws POLICY_VIOLATION and GIT_FAILED.
  */
 export async function judgePaths(attempt: Attempt, candidate: Candidate): Promise<JudgedPaths> {
-  const { candidateDir, config, state, signal } = attempt;
+  const { candidateDir } = attempt.resources;
   const { changed, parent } = candidate;
-  const { protect } = config.land;
-  const guarded = state.repo.guarded ?? [];
+  const { protect } = attempt.config.land;
+  const guarded = attempt.inputs.state.repo.guarded ?? [];
   const [links, folders] = await Promise.all([
-    readLinks(candidateDir, parent, signal),
+    readLinks(candidateDir, parent, attempt.signal),
     findNewDotFolders({ gitDir: candidateDir, base: parent, changed }),
   ]);
   const names = new Map(changed.map(({ path }) => [path, namesOf(path, links)]));
-  const match = async (of: readonly Change[], globs: readonly string[]) => {
+  const match = async (of: readonly FileChange[], globs: readonly string[]) => {
     const found = new Set(
       await findProtected(
         of.flatMap(({ path }) => names.get(path) ?? []),
@@ -61,7 +61,7 @@ export async function judgePaths(attempt: Attempt, candidate: Candidate): Promis
     })),
   );
   const left = judged.filter(({ change, prd }) => prd?.isOwnMark !== true || asked.has(change));
-  const settingOf = ({ path }: Change) => {
+  const settingOf = ({ path }: FileChange) => {
     const isNamed = (folder: string) =>
       names.get(path)?.some((name) => name === folder || name.startsWith(`${folder}/`));
     return guarded.find((each) => each.setting !== undefined && isNamed(each.path))?.setting;
@@ -73,20 +73,22 @@ export async function judgePaths(attempt: Attempt, candidate: Candidate): Promis
   };
 }
 
-/** Undefined where it is no PRD before or after, or not a file both times. */
+/** Undefined if the path is not a PRD file before and after the change. */
 async function judgePrd(
-  { candidateDir, story }: Attempt,
+  { resources, inputs }: Attempt,
   { parent, commit }: Candidate,
-  { path, change, mode }: Change,
+  { path, change, mode }: FileChange,
 ): Promise<PrdChange | undefined> {
   if (change !== 'update' || mode === LINK) return undefined;
   const [before, after] = await Promise.all(
     [parent, commit].map((each) =>
-      readBytesAt({ gitDir: candidateDir, commit: each, path, maxBytes: MAX_PRD_BYTES }).catch(() => undefined),
+      readBytesAt({ gitDir: resources.candidateDir, commit: each, path, maxBytes: MAX_PRD_BYTES }).catch(
+        () => undefined,
+      ),
     ),
   );
-  // What is too large to be one is no PRD.
-  return judgePrdChange({ before: before ?? NOTHING, after: after ?? NOTHING, path, story });
+  // A file that is too large counts as no PRD.
+  return judgePrdChange({ before: before ?? NOTHING, after: after ?? NOTHING, path, story: inputs.story });
 }
 
 const NOTHING = new Uint8Array();
@@ -96,7 +98,7 @@ function nameOf(path: string, setting: string | undefined): string {
 }
 
 function describePrd(path: string, { what }: PrdChange): string {
-  const told = what.slice(0, MOST_TOLD).map((each) => safeLine(each));
-  const more = what.length > MOST_TOLD ? [`${what.length - MOST_TOLD} changes more`] : [];
-  return `${safeLine(path)}: ${[...told, ...more].join(', ') || 'marks the story itself'}`;
+  const shown = what.slice(0, MAX_SHOWN_CHANGES).map((each) => safeLine(each));
+  const more = what.length > MAX_SHOWN_CHANGES ? [`${what.length - MAX_SHOWN_CHANGES} changes more`] : [];
+  return `${safeLine(path)}: ${[...shown, ...more].join(', ') || 'marks the story itself'}`;
 }

@@ -1,0 +1,45 @@
+import { approveOperation } from './control/approve.ts';
+import { cancelOperation } from './control/cancel.ts';
+import { pauseOperation } from './control/pause.ts';
+import { rejectOperation } from './control/reject.ts';
+import { resumeOperation } from './control/resume.ts';
+import { retryOperation } from './control/retry.ts';
+import type { AnyOperation } from './operation.ts';
+import { followEventsOperation } from './runs/follow-events.ts';
+import { followRawOperation } from './runs/follow-raw.ts';
+import { getRunOperation } from './runs/get-run.ts';
+import { landOperation } from './runs/land.ts';
+import { listArtifactsOperation } from './runs/list-artifacts.ts';
+import { listRunsOperation } from './runs/list-runs.ts';
+import { readArtifactOperation } from './runs/read-artifact.ts';
+import { readDiffOperation } from './runs/read-run-diff.ts';
+import { replayOperation } from './runs/replay.ts';
+import { submitBatchOperation } from './runs/submit-batch.ts';
+import { submitOperation } from './runs/submit.ts';
+import { describeApiOperation } from './server/describe-api.ts';
+import { listBreakersOperation } from './server/list-breakers.ts';
+import { resetBreakerOperation } from './server/reset-breaker.ts';
+
+/** Every operation, in the order of the reference. */
+export const OPERATIONS: readonly AnyOperation[] = [
+  submitOperation,
+  submitBatchOperation,
+  listRunsOperation,
+  getRunOperation,
+  followEventsOperation,
+  followRawOperation,
+  readDiffOperation,
+  listArtifactsOperation,
+  readArtifactOperation,
+  pauseOperation,
+  resumeOperation,
+  cancelOperation,
+  retryOperation,
+  approveOperation,
+  rejectOperation,
+  landOperation,
+  replayOperation,
+  listBreakersOperation,
+  resetBreakerOperation,
+  describeApiOperation,
+];

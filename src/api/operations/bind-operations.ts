@@ -1,0 +1,67 @@
+import type { RunDecisionResult, StoryDecisionResult } from '../../core/run/control-result.ts';
+import type { Operations } from '../operations.ts';
+import { approveOperation } from './control/approve.ts';
+import { cancelOperation } from './control/cancel.ts';
+import { pauseOperation } from './control/pause.ts';
+import { rejectOperation } from './control/reject.ts';
+import { resumeOperation } from './control/resume.ts';
+import { retryOperation } from './control/retry.ts';
+import type { CallOperation } from './operation.ts';
+import { followEventsOperation } from './runs/follow-events.ts';
+import { followRawOperation } from './runs/follow-raw.ts';
+import { getRunOperation } from './runs/get-run.ts';
+import { landOperation } from './runs/land.ts';
+import { listArtifactsOperation } from './runs/list-artifacts.ts';
+import { listRunsOperation } from './runs/list-runs.ts';
+import { readArtifactOperation } from './runs/read-artifact.ts';
+import { readDiffOperation } from './runs/read-run-diff.ts';
+import { replayOperation } from './runs/replay.ts';
+import { submitBatchOperation } from './runs/submit-batch.ts';
+import { submitOperation } from './runs/submit.ts';
+import { listBreakersOperation } from './server/list-breakers.ts';
+import { resetBreakerOperation } from './server/reset-breaker.ts';
+import { toWirePrd } from './wire-prd.ts';
+
+/** The operations as methods. `submitter` is added to submits without a user. */
+export function bindOperations(call: CallOperation, submitter?: { user: string }): Omit<Operations, 'close'> {
+  return {
+    submit: async ({ prd, ...request }) =>
+      (await call(submitOperation, { ...submitter, ...request, prd: toWirePrd(prd) })).runs,
+    submitBatch: async ({ members, ...request }) => {
+      const encoded = members.map((member) => ({ ...member, prd: toWirePrd(member.prd) }));
+      return (await call(submitBatchOperation, { ...submitter, ...request, members: encoded })).runs;
+    },
+    list: async () => (await call(listRunsOperation, {})).runs,
+    get: (runId) => call(getRunOperation, { runId }),
+    async *follow(runId, { signal, ...options }) {
+      for await (const { event } of await call(followEventsOperation, { runId, ...options }, signal)) yield event;
+    },
+    async *raw(runId, { storyId, follow, signal }) {
+      const frames = await call(followRawOperation, { runId, story: storyId, follow }, signal);
+      for await (const { raw } of frames) yield new Uint8Array(Buffer.from(raw, 'base64'));
+    },
+    diff: (runId, story) => call(readDiffOperation, { runId, story }),
+    artifacts: async (runId) => (await call(listArtifactsOperation, { runId })).artifacts,
+    artifact: (runId, path, { last } = {}) => call(readArtifactOperation, { runId, path, last }),
+    land: (runId) => call(landOperation, { runId }),
+    pause: (runId, { now }) => call(pauseOperation, { runId, now }),
+    resume: (runId, { replan, set, yes }) =>
+      call(resumeOperation, {
+        runId,
+        ...(set && { set }),
+        ...(yes !== undefined && { yes }),
+        replan: replan && (replan.prd === undefined ? {} : { prd: toWirePrd(replan.prd) }),
+      }),
+    cancel: (runId, story) => call(cancelOperation, { runId, story }),
+    retry: (runId, story, { set, yes } = {}) =>
+      call(retryOperation, { runId, story, ...(set && { set }), ...(yes !== undefined && { yes }) }),
+    approve: async (runId, story) => (await call(approveOperation, { runId, story })) as StoryDecisionResult,
+    approveRun: async (runId) => (await call(approveOperation, { runId })) as RunDecisionResult,
+    reject: async (runId, story, reason) =>
+      (await call(rejectOperation, { runId, story, reason })) as StoryDecisionResult,
+    rejectRun: async (runId, reason) => (await call(rejectOperation, { runId, reason })) as RunDecisionResult,
+    replay: (runId, { storyId, attempt, signal }) => call(replayOperation, { runId, story: storyId, attempt }, signal),
+    breakers: async () => (await call(listBreakersOperation, {})).breakers,
+    resetBreaker: async (key) => (await call(resetBreakerOperation, { key })).key,
+  };
+}

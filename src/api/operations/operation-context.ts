@@ -1,0 +1,19 @@
+import type { BreakerStore } from '../../store/breaker-files.ts';
+import type { LimitedRuns } from '../runs/limited-runs.ts';
+import type { SubmitContext } from '../submit/submit-context.ts';
+
+/** Everything that operations need, in addition to their input. */
+export interface OperationContext extends SubmitContext {
+  breakers: BreakerStore;
+  limitedRuns: LimitedRuns;
+  /** The user who runs the operation, as journals name users. */
+  by: string;
+  /** Whether the request came over the network, so that the restrictions of such requests apply. */
+  remote: boolean;
+  /** Assigns a run to the worker of this process, if it has one and no other worker is running. */
+  claim: (runId: string) => Promise<{ owner?: string }>;
+  /** Teaches the masker the secrets that the configuration of a run names. */
+  learnSecrets: (config: unknown) => Promise<void>;
+  /** The OpenAPI document of all operations. */
+  describe: () => Promise<Record<string, unknown>>;
+}

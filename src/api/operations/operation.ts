@@ -1,0 +1,52 @@
+import type * as zod from 'zod';
+import type { OperationContext } from './operation-context.ts';
+
+/** Schemas are functions of zod, so that commands that only read do not load it. */
+export type Zod = typeof zod;
+
+/** Builds a schema. */
+export type Schema<T = unknown> = (z: Zod) => zod.ZodType<T>;
+
+/**
+ * One thing that users can do with halo. The routes of the HTTP API, its client, the OpenAPI document and docs/api.md
+ * are derived from it.
+ */
+export interface Operation<Input, Result> {
+  /** Unique; the operation id of the OpenAPI document. */
+  name: string;
+  method: 'GET' | 'POST';
+  /** `{name}` is a key of the input; `{name*}` may contain slashes. */
+  path: string;
+  /** `read` changes nothing; `operate` changes runs. Today the token of the server gives both. */
+  access: 'read' | 'operate';
+  /** One sentence for the reference. */
+  summary: string;
+  /** The part of the input that is not in the path: the query of GET, the JSON body of POST. Undefined: nothing else. */
+  input?: Schema;
+  /** An example of that part. */
+  example?: Record<string, unknown>;
+  output: Output;
+  /** Runs it in this process. `signal` interrupts long operations. */
+  run(this: void, context: OperationContext, input: Input, signal?: AbortSignal): Promise<Result>;
+}
+
+/** An operation with any input and result. */
+export type AnyOperation = Operation<never, unknown>;
+
+export type Output =
+  | { kind: 'json'; schema: Schema; created?: true }
+  /** One JSON object per line. `resume` returns the input with which a broken stream continues after a frame. */
+  | { kind: 'stream'; schema: Schema; resume?: (frame: never) => Record<string, unknown> }
+  | { kind: 'bytes'; mediaType: string };
+
+/** Runs an operation: in this process, or on a server. */
+export type CallOperation = <Input, Result>(
+  operation: Operation<Input, Result>,
+  input: Input,
+  signal?: AbortSignal,
+) => Promise<Result>;
+
+/** The keys of the input that are in the path. */
+export function pathKeys({ path }: Pick<AnyOperation, 'path'>): string[] {
+  return [...path.matchAll(/\{(\w+)\*?\}/g)].map(([, key = '']) => key);
+}

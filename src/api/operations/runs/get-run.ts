@@ -1,0 +1,29 @@
+import { countWorkersFor } from '../../../worker/run/run-ownership.ts';
+import type { RunView } from '../../operations.ts';
+import type { Operation } from '../operation.ts';
+import { runStateSchema } from '../schemas.ts';
+
+export const getRunOperation: Operation<{ runId: string }, RunView> = {
+  name: 'getRun',
+  method: 'GET',
+  path: '/v1/runs/{runId}',
+  access: 'read',
+  summary: 'Returns the state of a run, its run.json, its directory on the server and the number of its workers.',
+  output: {
+    kind: 'json',
+    schema: (z) =>
+      z.object({
+        state: runStateSchema(z),
+        heldBy: z.string().optional().describe('The fleet limit that delays it.'),
+        workers: z.number().int().describe('How many running workers would take its stories.'),
+        record: z.record(z.string(), z.unknown()).describe('The content of run.json.'),
+        dir: z.string(),
+      }),
+  },
+  async run({ host, store, limitedRuns }, input) {
+    const runId = await store.find(input.runId);
+    const [state, record] = await Promise.all([store.readState(runId), store.readRecord(runId)]);
+    const [workers, limited] = await Promise.all([countWorkersFor(host.home, state), limitedRuns.of(state)]);
+    return { state, ...limited, record, dir: store.runFolder(runId), workers };
+  },
+};

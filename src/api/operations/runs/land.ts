@@ -1,0 +1,16 @@
+import type { LandedRun } from '../../../core/run/control-result.ts';
+import type { Operation } from '../operation.ts';
+import { landedSchema } from '../schemas.ts';
+
+export const landOperation: Operation<{ runId: string }, LandedRun> = {
+  name: 'land',
+  method: 'POST',
+  path: '/v1/runs/{runId}/land',
+  access: 'operate',
+  summary: 'Fast-forwards the branch from which the run started, or pushes the branch of the run to a URL.',
+  output: { kind: 'json', schema: landedSchema },
+  async run({ host, store }, { runId }) {
+    const { landRun } = await import('../../../worker/run/land-run.ts');
+    return landRun(store, host.home, await store.find(runId));
+  },
+};

@@ -1,0 +1,136 @@
+import type {
+  ControlResult,
+  LandedRun,
+  RunDecisionResult,
+  StoryDecisionResult,
+} from '../../core/run/control-result.ts';
+import { isPriority } from '../../core/run/priority.ts';
+import { USER_NAME } from '../submit/user-name.ts';
+import type { Schema, Zod } from './operation.ts';
+
+/** Runs of one submit. */
+export const MAX_RUNS_PER_SUBMIT = 1000;
+
+export const placeSchema = (z: Zod) => z.string().min(1).max(4096).describe('A path, or the URL of a repository.');
+
+export const prdSchema = (z: Zod) =>
+  z
+    .strictObject({ path: z.string().min(1).max(4096), content: z.base64() })
+    .describe('A PRD; `content` is the file in base64, `path` its name in messages.');
+
+export const prioritySchema = (z: Zod) =>
+  z.number().refine(isPriority, 'must be a priority').optional().describe('Lower values run first; 0 by default.');
+
+/** Options of all runs of a submit. `user` is not verified: everyone who has the token is trusted equally. */
+export const submitOptions = (z: Zod) => ({
+  profile: z.string().optional().describe('`[profiles.<name>]` of the configuration.'),
+  set: z.array(z.string().max(65_536)).describe('Settings, as `key=value`; later ones win.'),
+  allowDirty: z.boolean().describe('Accept uncommitted changes; they are not part of the run.'),
+  fromHead: z.boolean().optional().describe('Start from the checked-out commit in any case.'),
+  priority: prioritySchema(z),
+  after: z.array(z.string()).optional().describe('Runs that must end with SUCCESS first.'),
+  key: z.string().min(1).optional().describe('Submits with the same key create their runs once.'),
+  user: z.string().regex(USER_NAME).optional().describe('Who submits; `api` by default.'),
+});
+
+/** Changed settings of an existing run. */
+export const settingsSchema = (z: Zod) => ({
+  set: z.array(z.string().max(65_536)).max(200).optional().describe('Settings, as `key=value`.'),
+  yes: z.boolean().optional().describe('Confirms changed gates or a changed image.'),
+});
+
+/** A boolean in a query. */
+export const flagSchema = (z: Zod) =>
+  z
+    .enum(['true', 'false'])
+    .default('false')
+    .transform((text) => text === 'true');
+
+/** A story, or the whole run if absent. */
+export const storySchema = (z: Zod) => ({ story: z.string().optional().describe('Id of a story; absent: the run.') });
+
+export const submittedSchema: Schema = (z) =>
+  z.object({
+    runs: z.array(
+      z.object({
+        runId: z.string(),
+        repo: z.string(),
+        batch: z.string().optional(),
+        warnings: z.array(z.string()),
+        unqueued: z.string().optional().describe('Why it is not queued yet; workers queue it as soon as they can.'),
+        parallel: z.number().int(),
+        owner: z.string().optional(),
+      }),
+    ),
+  });
+
+/** The main fields of a run's state; journals of later versions may add others. */
+export const runStateSchema = (z: Zod) =>
+  z.looseObject({
+    runId: z.string(),
+    status: z.enum(['queued', 'running', 'ended']),
+    stopReason: z.string().optional(),
+    detail: z.string().optional(),
+    project: z.string(),
+    repo: z.looseObject({ source: z.string(), branch: z.string().optional(), base: z.string() }),
+    tip: z.string().describe('The latest landed commit, or the base.'),
+    stories: z.array(
+      z.looseObject({
+        id: z.string(),
+        title: z.string(),
+        progress: z.enum(['pending', 'in_progress', 'passed', 'failed', 'needs_human', 'done', 'skipped', 'cancelled']),
+        attempts: z.number().int(),
+        dependsOn: z.array(z.string()),
+        stopReason: z.string().optional(),
+        summary: z.string().optional(),
+        commit: z.string().optional(),
+        held: z.looseObject({ commit: z.string(), paths: z.array(z.string()) }).optional(),
+      }),
+    ),
+    usage: z.looseObject({
+      requests: z.number().int(),
+      inputTokens: z.number().int(),
+      outputTokens: z.number().int(),
+      costUsd: z.number().optional(),
+    }),
+    priority: z.number(),
+    user: z.string().optional(),
+    agent: z.string().optional(),
+    createdAt: z.string(),
+    startedAt: z.string().optional(),
+    endedAt: z.string().optional(),
+    heldBy: z.string().optional().describe('The fleet limit that delays it, e.g. `fleet.max = 2`.'),
+  });
+
+export const controlResultSchema: Schema<ControlResult> = (z) =>
+  z.object({
+    runId: z.string(),
+    changed: z.boolean(),
+    stories: z.array(z.string()),
+    says: z.string(),
+    owner: z.string().exactOptional(),
+  });
+
+export const landedSchema: Schema<LandedRun> = (z) =>
+  z.object({ branch: z.string(), from: z.string(), to: z.string(), pushedTo: z.string().exactOptional() });
+
+export const storyDecisionSchema: Schema<StoryDecisionResult> = (z) =>
+  z.object({
+    story: z.string(),
+    commit: z.string(),
+    changed: z.boolean(),
+    landed: z.boolean(),
+    goesOn: z.boolean(),
+  });
+
+export const runDecisionSchema: Schema<RunDecisionResult> = (z) =>
+  z.object({
+    runId: z.string(),
+    changed: z.boolean(),
+    tip: z.string(),
+    landed: landedSchema(z).exactOptional(),
+  });
+
+/** The result of a decision: on a story, or on the run. */
+export const decisionSchema: Schema<StoryDecisionResult | RunDecisionResult> = (z) =>
+  z.union([storyDecisionSchema(z), runDecisionSchema(z)]);

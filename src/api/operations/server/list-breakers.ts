@@ -1,0 +1,26 @@
+import type { BreakerView } from '../../operations.ts';
+import type { Operation } from '../operation.ts';
+
+export const listBreakersOperation: Operation<object, { breakers: BreakerView[] }> = {
+  name: 'listBreakers',
+  method: 'GET',
+  path: '/v1/breakers',
+  access: 'read',
+  summary: 'Lists the circuit breakers that are not closed.',
+  output: {
+    kind: 'json',
+    schema: (z) => {
+      const breaker = z.object({
+        key: z.string().describe('`run:<runId>`, `repository:<mirror>` or `provider:<host>`.'),
+        status: z.enum(['open', 'half-open']),
+        reason: z.string(),
+        until: z.string().nullable().describe('When one story may try, in ISO 8601; null: only a reset closes it.'),
+      });
+      return z.object({ breakers: z.array(breaker) });
+    },
+  },
+  async run(context) {
+    const { listBreakers } = await import('../../runs/breakers.ts');
+    return { breakers: await listBreakers(context) };
+  },
+};

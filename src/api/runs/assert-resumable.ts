@@ -1,0 +1,44 @@
+import { HaloError } from '../../core/failure/errors.ts';
+import type { RunState } from '../../core/run/state.ts';
+import { isUrl } from '../../git/repository/repo-url.ts';
+import { parsePrd } from '../../prd/parse-prd.ts';
+import { isSameWork } from '../../prd/spec-hash.ts';
+import { assertHasSettings } from '../../worker/run/read-run.ts';
+import { assertBegun } from '../../worker/control/control-preconditions.ts';
+import type { PrdFile } from '../../core/prd/prd.ts';
+import { inspectFolder } from '../submit/plan-run.ts';
+
+export interface ResumeCheck {
+  state: Pick<RunState, 'runId' | 'repo' | 'prdPath' | 'refused' | 'stopReason' | 'stories'>;
+  /** run.json. */
+  record: Record<string, unknown>;
+  /** Absent: the run continues with its own PRD. */
+  prd: PrdFile | undefined;
+  /** Path of the repository; undefined if it is not on this machine. */
+  repo: string | undefined;
+  allowDirty: boolean;
+}
+
+/**
+ * Asserts that a run may continue here with this PRD: in its own repository, clean, and with its original
+ * specification. Throws STEER_REFUSED, RUN_UNREADABLE, NOT_A_GIT_REPO, DIRTY_WORKTREE, PRD_INVALID, PRD_CHANGED.
+ */
+export async function assertResumable({ state, record, prd, repo, allowDirty }: ResumeCheck): Promise<void> {
+  const { runId } = state;
+  assertBegun(state);
+  assertHasSettings(runId, record.config);
+  if (repo !== undefined && !isUrl(state.repo.source)) {
+    const { source } = (await inspectFolder(repo, allowDirty ? undefined : (prd?.path ?? state.prdPath))).repo;
+    if (source !== state.repo.source) {
+      throw new HaloError('STEER_REFUSED', `Run ${runId} is of ${state.repo.source}, not of ${source}.`, {
+        hint: 'Continue it there, or set --repo to that repository.',
+      });
+    }
+  }
+  const { hash, specHash } = record.prd as { hash?: string; specHash?: string };
+  const known = { stories: state.stories, ...(hash && { hash }), ...(specHash && { specHash }) };
+  if (prd === undefined || isSameWork(known, parsePrd(prd.bytes, prd.path))) return;
+  throw new HaloError('PRD_CHANGED', `The PRD ${prd.path} differs from the PRD of run ${runId}.`, {
+    hint: `Restore the file, or accept the changes with \`halo resume ${runId} --replan\`, which keeps landed stories.`,
+  });
+}

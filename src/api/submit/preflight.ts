@@ -1,0 +1,38 @@
+import { access } from 'node:fs/promises';
+import { agentAdapter } from '../../agents/registry.ts';
+import type { Config } from '../../config/config.ts';
+import { readSecret, type Env } from '../../config/environment/host.ts';
+import { HaloError } from '../../core/failure/errors.ts';
+import { HALO_IMAGE } from '../../sandbox/docker/image/halo-image.ts';
+import type { SandboxEngine } from '../../sandbox/sandbox.ts';
+
+/** Checks before a run is created that this machine can execute it. Throws what is missing. */
+export async function assertMachineReady(engine: SandboxEngine, env: Env, config: Config): Promise<void> {
+  for (const image of new Set([HALO_IMAGE, config.image])) {
+    if ((await engine.imageId(image)) !== undefined) continue;
+    const own = image === HALO_IMAGE;
+    throw new HaloError('IMAGE_MISSING', `The image ${image} is not on this machine.`, {
+      hint: own ? 'Build it with `halo image build`.' : `Pull or build it, e.g. with \`docker pull ${image}\`.`,
+    });
+  }
+  const { title } = agentAdapter(config.agent);
+  if (config.model.api !== undefined) await assertModelAvailable(title, env, config.model);
+}
+
+async function assertModelAvailable(agent: string, env: Env, model: Config['model']): Promise<void> {
+  if (model.mode === 'replay') {
+    const there = await access(model.cassettes ?? '').then(
+      () => true,
+      () => false,
+    );
+    if (there) return;
+    throw new HaloError('CASSETTE_MISSING', `The folder of cassettes ${model.cassettes ?? ''} does not exist.`, {
+      hint: 'Set [model] cassettes to the folder to replay from, or mode = "live".',
+    });
+  }
+  // A command may ask the user, and only the worker may have the file: both are read when the key is needed.
+  if (model.keyEnv === undefined || readSecret(env, model.keyEnv) !== undefined) return;
+  throw new HaloError('MODEL_KEY_MISSING', `${agent} needs a model, but ${model.keyEnv} is not set.`, {
+    hint: `Set it with \`export ${model.keyEnv}=…\` (it never enters a container), or set [model] key_env to another variable.`,
+  });
+}

@@ -1,0 +1,21 @@
+import type { Config, Host } from '../../config/config.ts';
+import type { Env } from '../../config/environment/host.ts';
+import type { Masker } from '../../lib/secrets/masker.ts';
+import type { StoryQueue } from '../../queue/queue.ts';
+import type { Store } from '../../store/store.ts';
+
+/** What a submit needs in addition to the request. */
+export interface SubmitContext {
+  host: Host;
+  env: Env;
+  store: Store;
+  /** Learns the secrets in the addresses of repositories. */
+  masker: Masker;
+  args: readonly string[];
+  /** The user who submits, unless the request names another. */
+  user: string;
+  preflight: ((config: Config) => Promise<void>) | undefined;
+  openQueue: () => Promise<StoryQueue>;
+  /** The worker of this process that owns submitted runs, if any; called only before runs are created. */
+  ownerId: () => Promise<string | undefined>;
+}

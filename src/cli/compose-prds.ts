@@ -1,0 +1,50 @@
+import type { Import, ImportDocumentRequest } from '../api/repository/import-document.ts';
+import type { PrdSearch } from '../api/repository/discover-prd.ts';
+import type { BatchEntry } from '../api/operations.ts';
+import type { Prd, PrdFile } from '../core/prd/prd.ts';
+import type { ServiceContext } from './compose-runs.ts';
+
+/** PRD files and documents. */
+export interface PrdServices {
+  /** Throws PRD_INVALID, and USAGE if the dialect does not exist. */
+  parsePrd(file: PrdFile & { as: string | undefined }): Promise<Prd>;
+  /** The path of the only PRD in a repository's usual places. Throws PRD_UNREADABLE. */
+  discoverPrd(search: PrdSearch): Promise<string>;
+  /** Reads a batch file, and the PRDs of its repositories. Throws USAGE, PRD_UNREADABLE. */
+  readBatch(path: string): Promise<BatchEntry[]>;
+  convertPrd(file: PrdFile & { to: string }): Promise<{ text: string; warnings: string[]; lost: string[] }>;
+  /** Prepares the run that turns a document into a PRD. Throws PRD_UNREADABLE. */
+  openImport(request: ImportDocumentRequest): Promise<Import>;
+}
+
+/** The services for PRDs. Modules are loaded on first use. */
+export function composePrdServices({ readHost }: Pick<ServiceContext, 'readHost'>): PrdServices {
+  return {
+    async parsePrd({ path, bytes, as }) {
+      const [{ parsePrd }, { parseDialectId }] = await Promise.all([
+        import('../prd/parse-prd.ts'),
+        import('../prd/dialect-registry.ts'),
+      ]);
+      return parsePrd(bytes, path, as === undefined ? undefined : parseDialectId(as));
+    },
+    async discoverPrd(search) {
+      const { discoverPrd } = await import('../api/repository/discover-prd.ts');
+      return discoverPrd(search);
+    },
+    async readBatch(path) {
+      const { readBatch } = await import('../api/submit/batch-file.ts');
+      return readBatch(path);
+    },
+    async convertPrd({ path, bytes, to }) {
+      const [{ convertPrd }, { parseDialectId }] = await Promise.all([
+        import('../prd/convert-prd.ts'),
+        import('../prd/dialect-registry.ts'),
+      ]);
+      return convertPrd(bytes, path, parseDialectId(to));
+    },
+    async openImport(request) {
+      const { openImport } = await import('../api/repository/import-document.ts');
+      return openImport((await readHost()).home, request);
+    },
+  };
+}

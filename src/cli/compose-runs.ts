@@ -1,0 +1,157 @@
+import { homedir } from 'node:os';
+import type { TaskOptions, TaskWorld } from '../api/compat/lever/perform-task.ts';
+import type { LoopOptions, LoopWorld } from '../api/compat/lever/run-loop.ts';
+import type { ResumeCheck } from '../api/runs/assert-resumable.ts';
+import type { RefusedRun } from '../api/submit/record-refused-run.ts';
+import type { Operations } from '../api/operations.ts';
+import type { LocalOperations } from '../api/local.ts';
+import type { Served } from '../api/http/serve-api.ts';
+import type { Verified, VerifyQuery } from '../api/runs/verify-commit.ts';
+import type { WatchRuns } from '../api/runs/watch-runs.ts';
+import type { Host } from '../config/config.ts';
+import type { Masker } from '../lib/secrets/masker.ts';
+import { openLog } from './run/open-log.ts';
+import { defined } from '../lib/guards.ts';
+
+export interface LocalWorker {
+  close(): Promise<void>;
+}
+
+export interface OpenOptions {
+  /** Runs will be executed on this machine, so a missing requirement is an error before anything is queued. */
+  executesHere?: boolean;
+}
+
+/** What the services of one process share. */
+export interface ServiceContext {
+  /** The arguments of the command line without credentials, which are stored with each run. */
+  args: readonly string[];
+  readHost: () => Promise<Host>;
+  /** The masker of all parts of the process: a secret that one of them learns is masked by all. */
+  masker: () => Promise<Masker>;
+}
+
+/** Runs, workers and the API. */
+export interface RunServices {
+  /** The operations: over HTTP if HALO_URL is set, otherwise in this process. */
+  openOperations(options?: OpenOptions): Promise<Operations>;
+  /** The operations in this process, also if HALO_URL is set. */
+  openLocal(options?: OpenOptions): Promise<LocalOperations>;
+  /** Throws if the run cannot be resumed in this folder. */
+  assertResumable(check: ResumeCheck): Promise<void>;
+  /** Stores a refused run on this machine and returns its directory. */
+  recordRefusedRun(refusal: RefusedRun): Promise<string>;
+  /**
+   * Writes the worker's log to stderr or to <HALO_HOME>/worker.log. With an owner, the worker executes only the runs that
+   * were submitted for it.
+   */
+  startWorker(options: {
+    concurrency: number;
+    log: 'stderr' | 'file';
+    owner?: string | undefined;
+  }): Promise<LocalWorker>;
+  /** The name of this process's user in submitted runs. */
+  userName(): Promise<string>;
+  /** The number of live workers on this machine that take any run. */
+  countWorkers(): Promise<number>;
+  /** Follows all runs of this machine until the signal aborts. */
+  watchRuns(watch: WatchRuns): Promise<void>;
+  serveApi(options: { operations: LocalOperations; listen: string }): Promise<Served>;
+  /** Runs the gates of landed commits again on this machine. */
+  verify(query: VerifyQuery): AsyncIterable<Verified>;
+  /** Runs the next task of a tasks file and returns the exit code. */
+  performTask(options: Omit<TaskOptions, 'userHome'>, world: Omit<TaskWorld, 'host'>): Promise<number>;
+  /** Runs a program for one task after the other and returns the exit code. */
+  runLoop(options: Omit<LoopOptions, 'userHome'>, world: Omit<LoopWorld, 'env'>): Promise<number>;
+}
+
+/** The services for runs. Modules are loaded on first use. */
+export function composeRunServices({ args, readHost, masker }: ServiceContext): RunServices {
+  const openLocal = async ({ executesHere = false }: OpenOptions = {}) => {
+    const [{ openLocal }, host] = await Promise.all([import('../api/local.ts'), readHost()]);
+    return openLocal({
+      host,
+      args,
+      masker: await masker(),
+      ...(executesHere ? { preflight: await machineCheck(), owning: true } : {}),
+    });
+  };
+  return {
+    async openOperations(options) {
+      const host = await readHost();
+      if (host.apiUrl === undefined) return openLocal(options);
+      const { openHttp } = await import('../api/http/http-client.ts');
+      return openHttp({ url: host.apiUrl, token: host.apiToken ?? '' });
+    },
+    openLocal,
+    async assertResumable(check) {
+      const { assertResumable } = await import('../api/runs/assert-resumable.ts');
+      return assertResumable(check);
+    },
+    async recordRefusedRun(refusal) {
+      const { recordRefusedRun } = await import('../api/submit/record-refused-run.ts');
+      return recordRefusedRun({ host: await readHost(), args, masker: await masker() }, refusal);
+    },
+    async startWorker({ concurrency, log, owner }) {
+      const [{ startWorker }, host] = await Promise.all([import('../worker/main.ts'), readHost()]);
+      const mine = defined({ owner });
+      const knowing = { masker: await masker() };
+      return startWorker({
+        host,
+        concurrency,
+        log: await openLog(log, { home: host.home, ...knowing }),
+        ...knowing,
+        ...mine,
+      });
+    },
+    async userName() {
+      return (await import('../api/submit/user-name.ts')).userName();
+    },
+    async countWorkers() {
+      const [{ countWorkers }, { home }] = await Promise.all([import('../store/process-registry.ts'), readHost()]);
+      return countWorkers(home);
+    },
+    async watchRuns(watch) {
+      const [{ watchRuns }, { openStore }, { home }] = await Promise.all([
+        import('../api/runs/watch-runs.ts'),
+        import('../store/store.ts'),
+        readHost(),
+      ]);
+      return watchRuns(openStore(home, { transcribe: () => [] }), watch);
+    },
+    async serveApi(options) {
+      const { serveApi } = await import('../api/http/serve-api.ts');
+      const [{ learnOwnSecrets }, { processEnv }] = await Promise.all([
+        import('../worker/learn-secrets.ts'),
+        import('../config/environment/host.ts'),
+      ]);
+      const host = await readHost();
+      await learnOwnSecrets(await masker(), { home: host.home, env: processEnv() });
+      return serveApi({ ...options, host, masker: await masker() });
+    },
+    async *verify(query) {
+      const { verify } = await import('../api/runs/verify-commit.ts');
+      yield* verify(await readHost(), query);
+    },
+    async performTask(options, world) {
+      const { performTask } = await import('../api/compat/lever/perform-task.ts');
+      return performTask({ ...options, userHome: homedir() }, { ...world, host: await readHost() });
+    },
+    async runLoop(options, world) {
+      const [{ runLoop }, { processEnv }] = await Promise.all([
+        import('../api/compat/lever/run-loop.ts'),
+        import('../config/environment/host.ts'),
+      ]);
+      return runLoop({ ...options, userHome: homedir() }, { ...world, env: processEnv() });
+    },
+  };
+}
+
+async function machineCheck() {
+  const [{ assertMachineReady }, { openDockerEngine }, { processEnv }] = await Promise.all([
+    import('../api/submit/preflight.ts'),
+    import('../sandbox/docker/engine.ts'),
+    import('../config/environment/host.ts'),
+  ]);
+  return assertMachineReady.bind(undefined, openDockerEngine(), processEnv());
+}

@@ -1,0 +1,34 @@
+import { InvalidArgumentError } from 'commander';
+import { HaloError } from '../../core/failure/errors.ts';
+import { parseDuration } from '../../lib/units.ts';
+
+const DATE = /^\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:?\d\d)?)?$/;
+
+/**
+ * Parses `--since` to ISO 8601: a date (local time unless it has a zone), a time of day (its last occurrence), or a
+ * duration before `now`.
+ */
+export function parseSince(text: string, now: Date): string {
+  const ago = parseDuration(text);
+  const moment =
+    ago === undefined ? (lastTime(text, now) ?? new Date(DATE.test(text) ? text : NaN)) : new Date(now.getTime() - ago);
+  if (!Number.isNaN(moment.getTime())) return moment.toISOString();
+  throw new HaloError('USAGE', `--since ${JSON.stringify(text.slice(0, 64))} is neither a date nor a time ago.`, {
+    hint: 'Use a date such as 2030-01-31T03:00:00Z, a time of day such as 03:12, or a time ago such as 10m or 2h30m.',
+  });
+}
+
+function lastTime(text: string, now: Date): Date | undefined {
+  const [, hours, minutes] = /^([01]\d|2[0-3]):([0-5]\d)$/.exec(text) ?? [];
+  if (hours === undefined) return undefined;
+  const moment = new Date(now);
+  moment.setHours(Number(hours), Number(minutes), 0, 0);
+  if (moment > now) moment.setDate(moment.getDate() - 1);
+  return moment;
+}
+
+/** Parses a number of lines. Throws the message that commander shows. */
+export function parseLineCount(text: string): number {
+  if (/^[0-9]{1,7}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError('It must be a number of lines from 0 to 9999999.');
+}

@@ -1,0 +1,29 @@
+import type { Setting } from './settings.ts';
+
+/** The settings of one source; `trusted` is false for the repository's file, which others write. */
+export interface Layer {
+  settings: readonly Setting[];
+  trusted: boolean;
+}
+
+/** The keys of a provider table that name the source of its key; at most one is in effect. */
+export const KEY_SOURCES = ['key_env', 'key_file', 'key_command'] as const;
+
+/** The tables with a provider. */
+export const PROVIDER_TABLES = ['model', 'providers.openai', 'providers.anthropic', 'providers.google'] as const;
+
+/**
+ * Returns the last setting of each key. If a later layer sets one of the three sources of a provider key, the sources in
+ * earlier layers are dropped.
+ */
+export function mergeSettings(layers: readonly Layer[]): Map<string, Setting> {
+  const last = new Map<string, Setting>();
+  for (const { settings } of layers) {
+    for (const table of PROVIDER_TABLES) {
+      const group = KEY_SOURCES.map((source) => `${table}.${source}`);
+      if (settings.some(({ key }) => group.includes(key))) group.forEach((key) => last.delete(key));
+    }
+    for (const setting of settings) last.set(setting.key, setting);
+  }
+  return last;
+}

@@ -1,0 +1,20 @@
+/** The guessed configuration of a repository. */
+export interface Guess {
+  setup: string[];
+  gates: string[];
+  /** The reasons, one sentence per command or group of commands. */
+  reasons: string[];
+  /** The files that a gate was derived from, by gate. */
+  sources?: Record<string, string[]>;
+  /** Environment variables that the commands require in a sandbox. */
+  env?: Record<string, string>;
+  /** Hosts that setup downloads from, other than the known registries, as `host:port`. */
+  hosts?: string[];
+  /**
+   * Workspace folders for downloads, which git must ignore. Standard folders such as node_modules are not listed.
+   */
+  keeps?: string[];
+}
+
+/** Text of the files in the root of a repository, by name. */
+export type RootFiles = ReadonlyMap<string, string>;

@@ -1,0 +1,286 @@
+import { z } from 'zod';
+import { Fleet } from './fleet-table.ts';
+import { AGENT_IDS, MODEL_APIS } from '../../core/agent.ts';
+import { key } from './key-metadata.ts';
+import { LOCAL, owner, tighten } from '../trust/key-trust.ts';
+import {
+  Author,
+  Commands,
+  GlobList,
+  Message,
+  oneOf,
+  ReportPaths,
+  SecretPattern,
+  Text,
+  VariableName,
+  Variables,
+  wholeNumber,
+} from './values.ts';
+import { BreakerTable, RetryTable } from './retry-table.ts';
+import { NetworkTable } from './network-table.ts';
+import { provider } from './provider-table.ts';
+import { LimitsTable, SandboxTable } from './sandbox-table.ts';
+import { ServerTable } from './server-table.ts';
+import { spending } from './spending-table.ts';
+
+/** `halo.toml` once all layers are put together. Durations become ms and sizes bytes. */
+export const HaloToml = z.strictObject({
+  agent: key(oneOf(...AGENT_IDS), [
+    'word',
+    'codex',
+    'The agent: `codex`, `claude`, `opencode`, `gemini` or `command`.',
+  ]),
+  agents: z.strictObject({
+    command: z.strictObject({
+      run: key(Text.optional(), [
+        'string',
+        undefined,
+        'Command line of the `command` agent; it reads the prompt on stdin.',
+      ]),
+      model: key(oneOf('none', ...MODEL_APIS), [
+        'word',
+        'none',
+        'Model API that the `command` agent may use, at the address in HALO_MODEL_URL: `none`, `openai`, `anthropic` or `google`.',
+      ]),
+    }),
+    opencode: z.strictObject({
+      model: key(oneOf('openai', 'anthropic'), [
+        'word',
+        'anthropic',
+        'Model API of opencode: `anthropic` or `openai`.',
+      ]),
+    }),
+  }),
+  setup: key(Commands, [
+    'list of strings',
+    [],
+    'Commands that install dependencies for agent and gates. They run before the agent and again before the gates; changes of tracked files are [reverted before each gate](proof.md#gates).',
+  ]),
+  gates: key(Commands.optional(), [
+    'list of strings',
+    undefined,
+    'Commands that must all exit 0, without network, on exactly the tree that will be committed. Files that git ignores may come from setup and earlier gates. `[]` means no gates.',
+  ]),
+  image: key(
+    Text.refine((name) => /^[\w][\w.:/@-]*$/.test(name), 'must be the name of an image'),
+    ['string', 'halo-sandbox', 'Image of setup, agent and gates.'],
+    { rule: 'image' },
+  ),
+  env: key(Variables, [
+    'table of strings',
+    {},
+    'Environment variables of setup, agent and gates. The agent can read them: do not set secrets here.',
+  ]),
+  model: z.strictObject({
+    name: key(Text.optional(), [
+      'string',
+      undefined,
+      'Name of the model. Without it, `gpt-5.5` or, for Anthropic’s API, `claude-sonnet-5-5`, for Google’s, `gemini-2.5-pro`.',
+    ]),
+    allow: key(z.array(Text, { error: 'must be a list of names' }), [
+      'list of strings',
+      [],
+      'Further models that the agent may ask for; the gateway refuses all others.',
+    ]),
+    ...provider('Base URL of the model provider, including the API version. Only the gateway connects to it.'),
+    mode: key(oneOf('live', 'record', 'replay'), [
+      'word',
+      'live',
+      '`live`; `record`: live, and keep the traffic as a cassette; `replay`: answer from cassettes, offline and without a key.',
+    ]),
+    cassettes: key(
+      Text.optional(),
+      ['path', undefined, 'Folder of the cassettes for `replay`. A relative path starts at the file that names it.'],
+      LOCAL,
+    ),
+    timing: key(oneOf('off', 'recorded'), [
+      'word',
+      'off',
+      '`recorded`: a cassette contains the time of each part of an answer, and a replay repeats it; `off`: as fast as possible.',
+    ]),
+  }),
+  providers: z.strictObject({
+    openai: z.strictObject(provider('Base URL of OpenAI’s API, unless `model.base_url` is set.')),
+    anthropic: z.strictObject(provider('Base URL of Anthropic’s API, unless `model.base_url` is set.')),
+    google: z.strictObject(provider('Base URL of Google’s API, unless `model.base_url` is set.')),
+  }),
+  ...spending,
+  limits: LimitsTable,
+  sandbox: SandboxTable,
+  network: NetworkTable,
+  run: z.strictObject({
+    parallel: key(wholeNumber(1, 64), [
+      'whole number',
+      1,
+      'Maximum number of stories of a run in parallel. A story starts as soon as all its dependencies have landed.',
+    ]),
+    on_failure: key(oneOf('stop', 'continue'), [
+      'word',
+      'stop',
+      'After a story has failed: `stop` starts no other story, `continue` runs all stories that do not depend on it.',
+    ]),
+  }),
+  secrets: z.strictObject({
+    env: key(
+      z.array(VariableName, { error: 'must be a list of names' }),
+      [
+        'list of variable names',
+        [],
+        'Additional variables of the worker with secrets; they are [masked](security.md#secrets) in all output. Variables whose names suggest a secret are always masked.',
+      ],
+      owner('choose what of this machine is secret'),
+    ),
+    files: key(
+      z.array(Text, { error: 'must be a list of paths' }),
+      [
+        'list of paths',
+        [],
+        'Files on the worker’s machine that are masked, as a whole and line by line. A relative path starts at the file that names it.',
+      ],
+      owner('choose what of this machine is secret'),
+    ),
+    patterns: key(
+      z.array(SecretPattern, { error: 'must be a list of regular expressions' }),
+      [
+        'list of regular expressions',
+        [],
+        'Additional patterns to mask, within a line, in RE2 syntax (no backreferences and no look-around).',
+      ],
+      owner('choose what people do not get to see'),
+    ),
+    added: key(
+      oneOf('report', 'block'),
+      [
+        'word',
+        'report',
+        'If a story adds text that looks like a token or a private key: `report` it, or `block` the story until it is approved.',
+      ],
+      owner('let secrets land', ['block']),
+    ),
+  }),
+  retry: RetryTable,
+  breaker: BreakerTable,
+  prd: z.strictObject({
+    write_back: key(z.boolean({ error: 'must be true or false' }), [
+      'true or false',
+      true,
+      'Mark landed stories as done in the PRD file, if the file is on the machine of the worker and the run is the only one of its submit.',
+    ]),
+  }),
+  tests: z.strictObject({
+    removed: key(
+      oneOf('report', 'block'),
+      ['word', 'report', 'If a story removes, skips or empties existing tests: `report` it, or `block` the story.'],
+      tighten(['report', 'block']),
+    ),
+    baseline: key(
+      oneOf('auto', 'always', 'never'),
+      [
+        'word',
+        'auto',
+        'When gates also run on the base commit, once per commit: `auto` if they report tests, and when a gate fails; `always`; `never`.',
+      ],
+      { rule: 'tighten', order: ['never', 'auto', 'always'], defaultCounts: true },
+    ),
+    reports: key(ReportPaths, [
+      'list of paths',
+      [],
+      'Test report files of the gates: JUnit XML, or JSON of jest or vitest. The output of gates is always read.',
+    ]),
+  }),
+  approval: z.strictObject({
+    mode: key(
+      oneOf('never', 'story', 'run'),
+      ['word', 'never', 'What [waits for approval](run-control.md#approval).'],
+      tighten(['never', 'run', 'story']),
+    ),
+  }),
+  land: z.strictObject({
+    mode: key(oneOf('branch', 'ff', 'worktree'), [
+      'word',
+      'branch',
+      '`branch`: leave the commits on the branch of the run; `ff`: fast-forward the branch of the checkout when all stories have landed; `worktree`: then check them out in a separate worktree, `<HALO_HOME>/worktrees/<runId>`.',
+    ]),
+    push: key(
+      oneOf('branch', 'base'),
+      [
+        'word',
+        'branch',
+        'What `halo land` pushes for a repository with a URL: `branch`: the branch of the run, `halo/<runId>`; `base`: a fast-forward of the branch that the run started from.',
+      ],
+      { rule: 'tighten', order: ['base', 'branch'], defaultCounts: true },
+    ),
+    unchanged: key(
+      oneOf('pass', 'fail'),
+      [
+        'word',
+        'pass',
+        'A story whose agent reports success without changing a file: `pass` it without a commit if the gates pass on the commit that it started from, or `fail` the attempt. Without gates the attempt fails.',
+      ],
+      tighten(['pass', 'fail']),
+    ),
+    hidden_characters: key(
+      oneOf('report', 'block', 'refuse'),
+      [
+        'word',
+        'block',
+        'If a story adds [hidden characters](commands.md#hidden-characters) to text files: `report` it, `block` the story until it is approved, or `refuse` it.',
+      ],
+      tighten(['report', 'block', 'refuse']),
+    ),
+    protect: key(
+      GlobList,
+      [
+        'list of globs',
+        [],
+        'Paths that a story may change only with `halo approve`, in addition to [halo’s own list](proof.md#protected-paths). `!glob` excludes paths. At most 100 globs of 200 characters, 4000 together.',
+      ],
+      { rule: 'join' },
+    ),
+  }),
+  git: z.strictObject({
+    author: key(Author, ['name and email', 'halo <halo@localhost>', 'Author and committer of the commits.']),
+    message: key(Message, [
+      'string',
+      'feat: [{id}] - {title}',
+      'Commit message; `{id}`, `{title}` and `{run}` are filled in.',
+    ]),
+    sign: key(
+      oneOf('no', 'ssh'),
+      ['word', 'no', '`ssh`: sign commits and their notes with `git.signing_key`.'],
+      owner('choose the key that signs'),
+    ),
+    signing_key: key(
+      Text.optional(),
+      [
+        'path',
+        undefined,
+        'Private ssh key without a passphrase, on the worker’s machine. A relative path starts at the file that names it.',
+      ],
+      owner('choose the key that signs'),
+    ),
+    allowed_signers: key(
+      Text.optional(),
+      [
+        'path',
+        undefined,
+        'Signers that `halo verify` accepts: a file like git’s `gpg.ssh.allowedSignersFile`. Default: only `git.signing_key`. A relative path starts at the file that names it.',
+      ],
+      owner('choose whose signatures count'),
+    ),
+  }),
+  fleet: Fleet,
+  server: ServerTable,
+  workspace: z.strictObject({
+    transport: key(
+      oneOf('auto', 'mount', 'stream'),
+      [
+        'word',
+        'auto',
+        'How a sandbox gets the repository: `mount` of a view of its mirror, `stream` of its objects, or `auto`.',
+      ],
+      tighten(['mount', 'auto', 'stream']),
+    ),
+  }),
+});
+export type HaloToml = z.output<typeof HaloToml>;

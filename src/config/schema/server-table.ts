@@ -1,0 +1,26 @@
+import { z } from 'zod';
+import { key } from './key-metadata.ts';
+import { HOST_FILE } from '../trust/key-trust.ts';
+import { HostPort } from './values.ts';
+
+/** `[server]`: what requests over the HTTP API may do that they may not by themselves. */
+export const ServerTable = z.strictObject({
+  private: key(
+    z.array(HostPort, { error: 'must be a list like ["git.example.com:443"]' }),
+    [
+      'list of host:port',
+      [],
+      'Repository servers that requests may use although their addresses are [not public](network.md#addresses). Only in `<HALO_HOME>/config.toml`.',
+    ],
+    HOST_FILE,
+  ),
+  options: key(
+    z.array(z.string(), { error: 'must be a list of keys like ["limits.wall"]' }),
+    [
+      'list of keys',
+      [],
+      'Keys of `[limits]`, `approval`, `tests` and `land`, or `image`, that a request may set freely. Only in `<HALO_HOME>/config.toml`.',
+    ],
+    HOST_FILE,
+  ),
+});

@@ -1,0 +1,59 @@
+import { z } from 'zod';
+import { key } from './key-metadata.ts';
+import { BUDGET, owner } from '../trust/key-trust.ts';
+import { perModel, Usd, wholeNumber } from './values.ts';
+
+const Tokens = wholeNumber(1, 1_000_000_000_000).optional();
+
+const DOLLARS = 'must be a number of USD from 0 to 100000';
+const Dollars = z.number({ error: DOLLARS }).min(0, DOLLARS).max(100_000, DOLLARS);
+const Prices = perModel(
+  '[prices."my-model"] with input and output',
+  z.strictObject({ input: Dollars, cached: Dollars.optional(), cache_write: Dollars.optional(), output: Dollars }),
+);
+const Rates = perModel(
+  '[rate."my-model"] with rpm or tpm',
+  z.strictObject({ rpm: wholeNumber(1, 1_000_000).optional(), tpm: wholeNumber(1, 1_000_000_000).optional() }),
+);
+
+/** Keys that decide what models may cost, and how often they are asked. */
+export const spending = {
+  budget: z.strictObject({
+    story_usd: key(
+      Usd.optional(),
+      ['number of USD', undefined, 'Maximum cost of a story with all its attempts.'],
+      BUDGET,
+    ),
+    run_usd: key(Usd.optional(), ['number of USD', undefined, 'Maximum cost of a run.'], BUDGET),
+    day_usd: key(
+      Usd.optional(),
+      ['number of USD', undefined, 'Maximum cost of all runs of this HALO_HOME per day (UTC).'],
+      BUDGET,
+    ),
+    story_tokens: key(Tokens, ['whole number', undefined, 'Maximum tokens of a story, input plus output.'], BUDGET),
+    run_tokens: key(Tokens, ['whole number', undefined, 'Maximum tokens of a run.'], BUDGET),
+    day_tokens: key(
+      Tokens,
+      ['whole number', undefined, 'Maximum tokens of all runs of this HALO_HOME per day (UTC).'],
+      BUDGET,
+    ),
+  }),
+  prices: key(
+    Prices,
+    [
+      'table of tables',
+      {},
+      'USD per million tokens of a model: `input`, `output`, `cached`, `cache_write`. They override [the built-in prices](gateway.md#prices).',
+    ],
+    owner('say what models cost'),
+  ),
+  rate: key(
+    Rates,
+    [
+      'table of tables',
+      {},
+      'Maximum requests (`rpm`) and tokens (`tpm`) per minute of a model, over all workers: `[rate."name"]`. Without it, only the provider’s limit applies.',
+    ],
+    owner('say how often models are asked'),
+  ),
+};

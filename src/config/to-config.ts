@@ -1,0 +1,144 @@
+import type { ModelApi } from '../core/agent.ts';
+import { builtInPrice, type Price } from '../core/price.ts';
+import type { FleetLimits } from '../core/run/fleet-limit.ts';
+import type { Config } from './config.ts';
+import { toBreakerPolicy, toRetryPolicy } from './failure-policy.ts';
+import type { HaloToml } from './schema/halo-toml.ts';
+
+/** Converts the parsed settings to the configuration of a run. `api`: the model API of the agent, if it has one. */
+export function toConfig(toml: HaloToml, api: ModelApi | undefined): Config {
+  const {
+    agent,
+    agents,
+    setup,
+    gates,
+    image,
+    env,
+    model,
+    limits,
+    sandbox,
+    network,
+    secrets,
+    tests,
+    run,
+    retry,
+    prd,
+    approval,
+    land,
+    git,
+    workspace,
+  } = toml;
+  return {
+    agent,
+    agentCommand: agents.command.run,
+    setup,
+    gates,
+    image,
+    env,
+    model: {
+      api,
+      name: model.name ?? '',
+      allow: model.allow,
+      baseUrl: model.base_url ?? '',
+      keyEnv: model.key_env,
+      keyFile: model.key_file,
+      keyCommand: model.key_command,
+      mode: model.mode,
+      cassettes: model.cassettes,
+      timing: model.timing,
+    },
+    ...toSpending(toml),
+    limits: {
+      cpus: limits.cpus,
+      memoryBytes: limits.memory,
+      pids: limits.pids,
+      files: limits.files,
+      fileBytes: limits.file_size,
+      diskBytes: limits.disk,
+      freeDiskBytes: limits.free_disk,
+      wallMs: limits.wall,
+      idleMs: limits.idle,
+      outputBytes: limits.output,
+    },
+    sandbox,
+    network: {
+      allow: network.allow,
+      channel: network.channel,
+      mayBePrivate: network.private,
+      registries: network.registries,
+      agentRegistries: network.agent_registries,
+      registryHosts: network.registry_hosts,
+      upstreams: network.upstreams,
+      caFile: network.ca_file,
+    },
+    secrets,
+    tests,
+    run: { parallel: run.parallel, onFailure: run.on_failure },
+    retry: toRetryPolicy(retry),
+    breaker: toBreakerPolicy(toml.breaker),
+    prd: { writeBack: prd.write_back },
+    approval,
+    land: {
+      mode: land.mode,
+      push: land.push,
+      unchanged: land.unchanged,
+      hiddenCharacters: land.hidden_characters,
+      protect: land.protect,
+    },
+    git: {
+      authorName: git.author.name,
+      authorEmail: git.author.email,
+      message: git.message,
+      sign: git.sign,
+      signingKey: git.signing_key,
+      allowedSigners: git.allowed_signers,
+    },
+    workspace,
+  };
+}
+
+/** `[budget]`, and the prices of the models that may be asked for. */
+function toSpending({ budget, prices, rate, model }: HaloToml): Pick<Config, 'budget' | 'prices' | 'rate'> {
+  const models = [...new Set([model.name ?? '', ...model.allow])];
+  const priceOf = (name: string): Price | undefined => {
+    const own = Object.hasOwn(prices, name) ? prices[name] : undefined;
+    if (own === undefined) return builtInPrice(name);
+    const { input, cached = input, cache_write: cacheWrite = input, output } = own;
+    return { input, cached, cacheWrite, output };
+  };
+  return {
+    budget: {
+      story: { usd: budget.story_usd, tokens: budget.story_tokens },
+      run: { usd: budget.run_usd, tokens: budget.run_tokens },
+      day: { usd: budget.day_usd, tokens: budget.day_tokens },
+    },
+    prices: Object.fromEntries(
+      models.flatMap((name) => {
+        const price = priceOf(name);
+        return price === undefined ? [] : [[name, price]];
+      }),
+    ),
+    rate: Object.fromEntries(models.flatMap((name) => (Object.hasOwn(rate, name) ? [[name, rate[name] ?? {}]] : []))),
+  };
+}
+
+/** Converts `[fleet]`. */
+export function toFleet({ fleet }: HaloToml): FleetLimits {
+  return {
+    ...limit('max', fleet.max),
+    ...limit('perHost', fleet.per_host),
+    ...limit('perRepo', fleet.per_repo),
+    ...limit('perUser', fleet.per_user),
+    perAgent: {
+      ...limit('codex', fleet.per_agent.codex),
+      ...limit('claude', fleet.per_agent.claude),
+      ...limit('opencode', fleet.per_agent.opencode),
+      ...limit('gemini', fleet.per_agent.gemini),
+      ...limit('command', fleet.per_agent.command),
+    },
+  };
+}
+
+function limit<K extends string>(name: K, value: number | undefined): Partial<Record<K, number>> {
+  return value === undefined ? {} : ({ [name]: value } as Record<K, number>);
+}

@@ -1,0 +1,94 @@
+import { createStories } from '../run/initial-state.ts';
+import { isDone, omit, type RunState, type StoryState } from '../run/state.ts';
+import type { JournalEvent } from './events.ts';
+
+/** Events by which users control a run. */
+export type ControlEvent = JournalEvent & {
+  type:
+    | 'run.paused'
+    | 'run.resumed'
+    | 'run.retried'
+    | 'run.replanned'
+    | 'run.approved'
+    | 'run.rejected'
+    | 'story.cancelled';
+};
+
+/** Returns the state after a user's command. */
+export function applyControlEvent(state: RunState, event: ControlEvent): RunState {
+  switch (event.type) {
+    case 'run.paused':
+      return { ...state, paused: { by: event.by, at: event.at, now: event.now } };
+    case 'run.resumed':
+      return omit(state, 'paused');
+    case 'run.retried': {
+      const stories = state.stories.map((story) => (event.stories.includes(story.id) ? resetForRetry(story) : story));
+      return { ...reopenRun(omit(state, 'paused')), stories };
+    }
+    case 'run.replanned':
+      return replan(state, event);
+    case 'run.approved':
+      return { ...state, decision: { verdict: 'approved', by: event.by, tip: event.tip } };
+    case 'run.rejected': {
+      const { by, tip, reason } = event;
+      return { ...state, decision: { verdict: 'rejected', by, tip, reason } };
+    }
+    case 'story.cancelled':
+      return {
+        ...state,
+        stories: state.stories.map((story) =>
+          story.id === event.story ? markCancelled(story, `cancelled by ${event.by}`, event.at) : story,
+        ),
+      };
+  }
+}
+
+/** Returns an ended run to the queue; any other run is returned as it is. */
+export function reopenRun(state: RunState): RunState {
+  if (state.status !== 'ended') return state;
+  return { ...omit(state, 'endedAt', 'stopReason', 'detail'), status: 'queued' };
+}
+
+/** Marks a story as cancelled, whatever its progress was. */
+export function markCancelled(story: StoryState, summary: string, at: string): StoryState {
+  const ended = omitOpenWork(story);
+  return { ...ended, progress: 'cancelled', stopReason: 'USER_ABORT', summary, endedAt: at };
+}
+
+/**
+ * Resets a story for a retry with all of its attempts; the last failure is kept as a hint for the next attempt. A story
+ * that waits for an infrastructure retry keeps its current attempt.
+ */
+function resetForRetry(story: StoryState): StoryState {
+  const isInterrupted = story.progress === 'in_progress' && story.waiting !== undefined;
+  const open = omit(omitOpenWork(story), 'endedAt', 'failures', 'lastFailure', 'waiting', 'starts');
+  const reset: StoryState = {
+    ...open,
+    progress: isInterrupted ? 'in_progress' : 'pending',
+    spent: story.attempts - story.conflicts - (isInterrupted ? 1 : 0),
+  };
+  return story.stopReason === 'USER_ABORT' ? omit(reset, 'stopReason', 'summary') : reset;
+}
+
+/** Keeps landed stories, resets changed ones and skips removed ones; the order is that of the new PRD. */
+function replan(state: RunState, { prd, prdPath, changed }: ControlEvent & { type: 'run.replanned' }): RunState {
+  const removed = new Map(state.stories.map((story) => [story.id, story]));
+  const kept = createStories(prd).map((story): StoryState => {
+    const known = removed.get(story.id);
+    removed.delete(story.id);
+    if (known === undefined) return story;
+    const updated = { ...known, title: story.title, dependsOn: story.dependsOn };
+    if (isDone(known)) return updated;
+    if (story.progress !== 'pending') return { ...updated, progress: story.progress };
+    return changed.includes(story.id) || known.progress === 'skipped' ? resetForRetry(updated) : updated;
+  });
+  const skipped = [...removed.values()].map((story): StoryState =>
+    isDone(story) ? story : { ...omitOpenWork(story), progress: 'skipped' },
+  );
+  return { ...state, stories: [...kept, ...skipped], project: prd.project, prdPath };
+}
+
+/** Removes the running phase and any pending approval. */
+function omitOpenWork(story: StoryState): StoryState {
+  return omit(story, 'phase', 'held', 'approved');
+}

@@ -1,0 +1,88 @@
+import { addSign, type FailureSign } from '../failure/breaker.ts';
+import { isStoryFailure, type FailureClass } from '../failure/failure.ts';
+import { omit, type Hint, type RunState, type StoryState } from '../run/state.ts';
+import type { JournalEvent } from './events.ts';
+
+type Of<T extends JournalEvent['type']> = Extract<JournalEvent, { type: T }>;
+
+export function afterStart(story: StoryState, { worker }: Of<'story.started'>): StoryState {
+  const started = { ...withoutWaiting(story), starts: (story.starts ?? 0) + 1 };
+  return worker === undefined ? started : { ...started, startedBy: worker };
+}
+
+export function afterEnd(story: StoryState, event: Of<'story.ended'>): StoryState {
+  const { verdict, failure, attempt, stopReason: reason, summary, conflicts } = event;
+  const ended = { ...withoutWaiting(story), starts: 0 };
+  if (verdict !== 'failed') return ended;
+  // Conflicts are counted separately.
+  const counted = conflicts === undefined ? count(ended, failure?.class ?? 'agent') : ended;
+  const hint: Hint = { attempt, reason, summary, withLog: failure?.rule !== 'fresh' };
+  if (failure === undefined) return { ...counted, hint };
+  const { class: failureClass, rule, cause } = failure;
+  // `wait` keeps the hint of an earlier failure. After a conflict the agent must know about the other story.
+  const keepsHint = rule === 'wait' && conflicts === undefined;
+  return {
+    ...counted,
+    lastFailure: { class: failureClass, rule, ...(cause && { cause }) },
+    ...(keepsHint ? {} : { hint }),
+  };
+}
+
+/** Applies what happens to a story between a failure and its next attempt. */
+export function foldFailure(
+  story: StoryState,
+  event: Of<'story.disturbed' | 'story.returned' | 'retry.scheduled' | 'breaker.held'>,
+): StoryState {
+  switch (event.type) {
+    case 'story.disturbed':
+      // The cause of the interruption is known, so the start does not count as a worker crash.
+      return withoutStart(count(story, event.class));
+    case 'story.returned':
+      return withoutStart(story);
+    case 'retry.scheduled': {
+      const { notBefore, why, nth, of } = event;
+      return { ...story, waiting: { notBefore, why, nth, of, class: event.class } };
+    }
+    case 'breaker.held':
+      return { ...story, waiting: { notBefore: event.notBefore, why: event.why, breaker: event.key } };
+  }
+}
+
+/** Stops counting the last start as a worker crash. */
+export function withoutStart(story: StoryState): StoryState {
+  const counted = { ...story, starts: Math.max(0, (story.starts ?? 0) - 1) };
+  delete counted.startedBy;
+  return counted;
+}
+
+/** Records a story's end for the run's breaker: a success resets it, a failure without a class changes nothing. */
+export function countForBreaker(run: RunState, event: Of<'story.ended'>): RunState {
+  const { verdict, failure, story, attempt } = event;
+  if (verdict === 'passed') return withoutBreaker(run);
+  if (failure === undefined || !isStoryFailure(failure.class)) return run;
+  const sign: FailureSign = { by: attemptName(story, attempt), ...failure.sign };
+  return { ...run, signs: addSign(run.signs ?? [], sign) };
+}
+
+/** A name for an attempt that is unique within its run. */
+export function attemptName(story: string, attempt: number): string {
+  return `${story}/${attempt}`;
+}
+
+/** Ends a story's wait for a shared breaker that a user has reset. */
+export function stopWaitingFor(story: StoryState, key: string): StoryState {
+  return story.waiting?.breaker === key ? withoutWaiting(story) : story;
+}
+
+export function withoutBreaker(run: RunState): RunState {
+  return omit(run, 'signs', 'breaker');
+}
+
+function count(story: StoryState, failure: FailureClass): StoryState {
+  const { failures = {} } = story;
+  return { ...story, failures: { ...failures, [failure]: (failures[failure] ?? 0) + 1 } };
+}
+
+export function withoutWaiting(story: StoryState): StoryState {
+  return omit(story, 'waiting');
+}

@@ -1,0 +1,16 @@
+/** The steps of an attempt, in order. */
+export type Phase =
+  /** Creates the workspace with a checkout of the base commit. */
+  | 'prepare'
+  /** Runs the setup commands. */
+  | 'setup'
+  /** Runs the agent. */
+  | 'agent'
+  /** Copies the agent's tree out of the sandbox. */
+  | 'export'
+  /** Checks the tree on the host and builds the candidate commit. */
+  | 'import'
+  /** Runs the gates on a clean checkout of the candidate. */
+  | 'gates'
+  /** Moves the run's branch to the candidate. */
+  | 'land';

@@ -1,0 +1,37 @@
+import { describeLargeFiles, describeLockFiles } from '../noted-files.ts';
+import type { StoryState } from '../run/state.ts';
+import { hasLostTests } from '../test-report/test-report.ts';
+import { describeHidden } from '../text/hidden-places.ts';
+import { safeLine } from '../text/safe-text.ts';
+import { testsText } from '../transcript/story-lines.ts';
+
+/** Something in a story's change that a user should know before landing it. */
+export interface StoryFinding {
+  label: 'secret' | 'tests' | 'hidden' | 'large' | 'locks';
+  /** E.g. `k.txt adds a GitHub token`. Safe to print. */
+  text: string;
+}
+
+const MAX_SUSPECTS = 5;
+
+/** Finds possible secrets, hidden characters, large files, lost tests and lock files in the last attempt's change. */
+export function findStoryFindings({
+  suspects = [],
+  tests,
+  hidden,
+  large = [],
+  locks = [],
+}: StoryState): StoryFinding[] {
+  const more = suspects.length - MAX_SUSPECTS;
+  return [
+    ...suspects.slice(0, MAX_SUSPECTS).map(({ path, names }): StoryFinding => ({
+      label: 'secret',
+      text: `${safeLine(path)} adds ${safeLine(names.join(' and '))}`,
+    })),
+    ...(more > 0 ? [{ label: 'secret', text: `and ${more} more files` } as const] : []),
+    ...(tests !== undefined && hasLostTests(tests) ? [{ label: 'tests', text: testsText(tests) } as const] : []),
+    ...(hidden === undefined ? [] : [{ label: 'hidden', text: `adds ${describeHidden(hidden)}` } as const]),
+    ...(large.length === 0 ? [] : [{ label: 'large', text: describeLargeFiles(large) } as const]),
+    ...(locks.length === 0 ? [] : [{ label: 'locks', text: describeLockFiles(locks) } as const]),
+  ];
+}

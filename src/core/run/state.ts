@@ -1,0 +1,258 @@
+import type { Usage } from '../agent.ts';
+import type { Signs } from '../failure/breaker.ts';
+import type { FailureCause, FailureClass, FailureTally, RetryRule } from '../failure/failure.ts';
+import { HaloError } from '../failure/errors.ts';
+import type { StopReason } from '../failure/stop-reason.ts';
+import type { BatchRef, HeldCommit, RunRepo, Scheduling } from '../journal/events.ts';
+import type { Phase } from '../journal/phase.ts';
+import type { LargeFile } from '../noted-files.ts';
+import type { Restored } from '../review/restored-paths.ts';
+import type { TestChanges } from '../test-report/test-report.ts';
+import { msBetween } from '../text/format-elapsed.ts';
+import type { HiddenPlaces } from '../text/hidden-places.ts';
+import type { Need } from './run-dependencies.ts';
+
+/** `done`: already done in the PRD. `skipped`: excluded by the PRD. `cancelled`: excluded by a user. */
+export type StoryProgress =
+  'pending' | 'in_progress' | 'passed' | 'failed' | 'needs_human' | 'done' | 'skipped' | 'cancelled';
+
+/** A user's request to pause a run: after the running stories or, with `now`, immediately. */
+export interface Pause {
+  by: string;
+  /** ISO 8601 */
+  at: string;
+  now: boolean;
+}
+
+/** A user's decision on everything a run has produced, up to the commit `tip`. */
+export interface RunDecision {
+  verdict: 'approved' | 'rejected';
+  by: string;
+  tip: string;
+  reason?: string;
+}
+
+/** A user's approval of a commit. */
+export interface Approval {
+  commit: string;
+  by: string;
+}
+
+/** Landed stories that could not be marked as done in the PRD file, and why. */
+export interface Unmarked {
+  stories: string[];
+  reason: string;
+}
+
+/** Why the next attempt at a story has to wait. */
+export interface Waiting {
+  /** ISO 8601 */
+  notBefore: string;
+  why: string;
+  /** Which retry of how many, and after which class of failure; undefined when a breaker delays the attempt. */
+  nth?: number;
+  of?: number;
+  class?: FailureClass;
+  /** The key of the breaker that delays it. */
+  breaker?: string;
+}
+
+/** What the next attempt's prompt says about an earlier one. */
+export interface Hint {
+  attempt: number;
+  reason: StopReason;
+  summary: string;
+  /** Whether to include the end of its log. */
+  withLog: boolean;
+}
+
+/** The part of a story's state that failures change. */
+interface StoryFailures {
+  /** Failures by class. */
+  failures?: FailureTally;
+  /** The class of the last failure and the rule applied to it; undefined in journals of older versions. */
+  lastFailure?: { class: FailureClass; rule: RetryRule; cause?: FailureCause };
+  hint?: Hint;
+  waiting?: Waiting;
+  /** Consecutive starts without a known outcome: the worker crashed. */
+  starts?: number;
+  /** The process that made the last of these starts, as lib/process-identity.ts names it. */
+  startedBy?: string;
+}
+
+/** The part of a run's state that its own breaker needs. */
+interface RunFailures {
+  /** Failures since the last success. */
+  signs?: Signs;
+  /** Why the run's breaker is open; undefined while it is closed. */
+  breaker?: string;
+}
+
+export interface StoryState extends StoryFailures {
+  id: string;
+  key: string;
+  title: string;
+  progress: StoryProgress;
+  /** Ids of stories that must land first. */
+  dependsOn: string[];
+  /** Attempts started so far. */
+  attempts: number;
+  /** Of `attempts`, those that ended in a merge conflict with another story that landed first. */
+  conflicts: number;
+  /** Fencing epoch and base commit of the latest attempt. */
+  epoch?: number;
+  base?: string;
+  /** Of `attempts`, those that a user's retry forgave. Clients read the state as JSON, so the field keeps its old name. */
+  spent?: number;
+  /** The running phase, while in progress. */
+  phase?: Phase;
+  /** How the last attempt ended. */
+  stopReason?: StopReason;
+  summary?: string;
+  commit?: string;
+  /** The commit that is waiting for approval. */
+  held?: HeldCommit;
+  /** The approved commit, until a worker has merged it onto the latest commit and landed it. */
+  approved?: Approval;
+  /** Test changes of the last attempt that ran its gates, compared with its base. */
+  tests?: TestChanges;
+  /** Changes that setup or gates of the last attempt made to the tree and halo reverted before a gate. */
+  restored?: Restored;
+  /** Hidden characters that the last attempt added to text files. */
+  hidden?: HiddenPlaces;
+  /** Files to which the last attempt added possible secrets. */
+  suspects?: { path: string; names: string[] }[];
+  /** Large files of the last attempt. */
+  large?: LargeFile[];
+  /** Lock files that the last attempt added, changed or removed. */
+  locks?: string[];
+  /** Path below the attempt of the log of the last failed setup or gate command of the last attempt. */
+  failedLog?: string;
+  /** The running attempt has recorded its usage per model response. */
+  metered?: true;
+  startedAt?: string;
+  endedAt?: string;
+}
+
+/** The state of a run: a fold over its journal. */
+export interface RunState extends Scheduling, RunFailures {
+  runId: string;
+  status: 'queued' | 'running' | 'ended';
+  repo: RunRepo;
+  prdPath: string;
+  project: string;
+  /** Maximum attempts per story. */
+  maxAttempts: number;
+  /** In execution order. */
+  stories: StoryState[];
+  /** The latest landed commit, or the run's base. */
+  tip: string;
+  /** The latest fencing epoch of any story. */
+  epoch: number;
+  usage: Usage;
+  /** The user who submitted it, if known. */
+  user?: string;
+  /** The agent, if known. */
+  agent?: string;
+  /** Lower values run first. */
+  priority: number;
+  /** The runs that must end before this one starts. */
+  needs: Need[];
+  batch?: BatchRef;
+  createdAt: string;
+  /** The worker that exclusively owns the run while its process is alive. */
+  owner?: string;
+  /** When a user gave it to that worker. ISO 8601 */
+  ownedAt?: string;
+  /** Whether `prdPath` is on the machine that created the run. */
+  prdIsHere: boolean;
+  /** `halo land` requires approval of the whole run; absent in journals of older versions. */
+  needsApproval?: true;
+  /** Its repository is deleted when the run ends, so nothing can be landed. */
+  scratch?: true;
+  /** The run was refused; it only records the reason and never starts. */
+  refused?: true;
+  /** Set while a user has paused the run. */
+  paused?: Pause;
+  /** Settings changed after submission, oldest first. `at`: ISO 8601. */
+  reconfigured?: { by: string; at: string; set: string[] }[];
+  /** The configuration sections that these settings replace. */
+  overrides?: Record<string, unknown>;
+  /** A user's decision on the whole run. */
+  decision?: RunDecision;
+  startedAt?: string;
+  /** How its sandboxes reach their gateways; set when the run starts. */
+  channel?: 'socket' | 'stdio';
+  endedAt?: string;
+  stopReason?: StopReason;
+  detail?: string;
+  /** The latest pause of model requests. */
+  modelPause?: { model: string; why: 'provider' | 'rate'; until: string };
+  /** The branch that `halo land` moved and its new commit, while that includes everything the run produced. */
+  landed?: { branch: string; to: string };
+  /** Landed stories that could not be marked in the PRD file. */
+  unmarked?: Unmarked;
+  /** `seq` of the last folded event. */
+  seq: number;
+}
+
+/** Returns the user's decision on the run, unless more commits have landed since. */
+export function currentDecision({ decision, tip }: Pick<RunState, 'decision' | 'tip'>): RunDecision | undefined {
+  return decision?.tip === tip ? decision : undefined;
+}
+
+interface HasProgress {
+  progress: StoryProgress;
+}
+
+/** Whether a story is done, by this run or before it. */
+export function isDone({ progress }: HasProgress): boolean {
+  return progress === 'passed' || progress === 'done';
+}
+
+/** Whether a story passed without a commit because the repository already satisfied it. */
+export function isUnchanged({ progress, commit }: HasProgress & { commit?: string }): boolean {
+  return progress === 'passed' && commit === undefined;
+}
+
+/** Whether a story needs no more work. */
+export function isFinished(story: HasProgress): boolean {
+  return isDone(story) || story.progress === 'skipped';
+}
+
+/** Describes the unmet dependencies of a story, e.g. `waiting for US-001`; undefined if there are none. */
+export function describeUnmetDependencies(
+  { dependsOn }: Pick<StoryState, 'dependsOn'>,
+  { stories, status }: Pick<RunState, 'stories' | 'status'>,
+): string | undefined {
+  const missing = stories.filter((story) => dependsOn.includes(story.id) && !isDone(story));
+  if (missing.length === 0) return undefined;
+  const isBlocked = status === 'ended' || missing.some(({ progress, waiting }) => progress === 'failed' && !waiting);
+  return `${isBlocked ? 'blocked by' : 'waiting for'} ${missing.map(({ id }) => id).join(', ')}`;
+}
+
+/** Milliseconds from the start of the run's first story to the end of the run, or to `now`; undefined before that start. */
+export function elapsedMs({ startedAt, endedAt }: RunState, now: string): number | undefined {
+  return startedAt === undefined ? undefined : msBetween(startedAt, endedAt ?? now);
+}
+
+/** Returns a copy of an object without the given keys. */
+export function omit<T extends object>(value: T, ...keys: OptionalKeys<T>[]): T {
+  const copy = { ...value };
+  for (const key of keys) delete copy[key];
+  return copy;
+}
+
+type OptionalKeys<T> = {
+  [K in keyof T]-?: undefined extends T[K] ? K : Record<never, never> extends Pick<T, K> ? K : never;
+}[keyof T];
+
+/** The story with this id. Throws STORY_NOT_FOUND; the hint lists the ids that the run has. */
+export function storyOf({ runId, stories }: Pick<RunState, 'runId' | 'stories'>, storyId: string): StoryState {
+  const story = stories.find(({ id }) => id === storyId);
+  if (story !== undefined) return story;
+  const known = stories.map(({ id }) => id).slice(0, 20);
+  throw new HaloError('STORY_NOT_FOUND', `Run ${runId} has no story ${JSON.stringify(storyId)}.`, {
+    hint: `Use one of its stories: ${known.join(', ')}.`,
+  });
+}

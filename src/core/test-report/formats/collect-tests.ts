@@ -1,0 +1,63 @@
+/** Names of deeper suites are ignored. */
+export const MAX_SUITE_DEPTH = 16;
+/** Longer names keep their end. */
+const MAX_NAME_LENGTH = 1000;
+const MAX_TESTS = 100_000;
+const MAX_CHARACTERS = 16 * 1024 * 1024;
+
+/** The tests of all reports of one attempt. Reports are untrusted, so their total size is limited. */
+export interface CollectedTests {
+  readonly found: TestCase[];
+  /** `names`: suites from the outermost to the innermost, then the test. */
+  add(names: readonly string[], facts: Omit<TestCase, 'name'>): TestCase;
+  /** Whether a limit is reached, so that no more tests must be added. */
+  isFull(): boolean;
+}
+
+export function collectTests(): CollectedTests {
+  const found: TestCase[] = [];
+  let characters = 0;
+  return {
+    found,
+    add(names, facts) {
+      const test = { name: joinNames(names), ...facts };
+      characters += test.name.length;
+      found.push(test);
+      return test;
+    },
+    isFull: () => found.length >= MAX_TESTS || characters >= MAX_CHARACTERS,
+  };
+}
+
+/** Joins names from the end up to the limit, because thousands of tests may share the same long suite names. */
+function joinNames(names: readonly string[]): string {
+  let name = '';
+  for (const part of names.toReversed()) {
+    const room = MAX_NAME_LENGTH - name.length;
+    if (room <= 0) break;
+    name = name === '' ? part.slice(-room) : `${part} > `.slice(-room) + name;
+  }
+  return name;
+}
+
+/** One test of a report. The code under test writes the report, so it is evidence, not proof. */
+export interface TestCase {
+  /** Includes the names of its suites; not unique. */
+  name: string;
+  /** It did not run: skipped, todo, disabled. */
+  skipped: boolean;
+  /** Number of assertions, if reported. */
+  asserts?: number | undefined;
+}
+
+const MAX_LINE_LENGTH = 4_000;
+
+/** Yields the lines of a text, except those that are too long to name a test. */
+export function* shortLines(text: string): Generator<string> {
+  for (let from = 0; from <= text.length;) {
+    const at = text.indexOf('\n', from);
+    const end = at < 0 ? text.length : at;
+    if (end - from <= MAX_LINE_LENGTH) yield text.slice(from, end);
+    from = end + 1;
+  }
+}

@@ -1,0 +1,60 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { pipeline } from 'node:stream/promises';
+import { sendText } from '../error-responses.ts';
+import { createByteLimiter } from '../limit-bytes.ts';
+import { responseHeaders, forwardedHeaders, hasBody } from '../headers.ts';
+import { serveDebian, type ProxyContext } from '../registry/registry-proxy.ts';
+import { parseAllowedTarget } from './egress-rules.ts';
+import { describeNetworkError } from '../network-error.ts';
+import { formatEndpoint } from './host-port.ts';
+
+/** Serves `GET http://host[:port]/path` and HEAD for allowed targets, so that only the URL and headers can leave the sandbox. */
+export async function servePlainProxy(context: ProxyContext, req: IncomingMessage, res: ServerResponse): Promise<void> {
+  const { network, upstream } = context;
+  const method = req.method ?? '';
+  const url = req.url ?? '';
+  const parts = /^http:\/\/([^/?#]*)([/?][^#]*)?$/i.exec(url);
+  const authority = parts?.[1] === undefined || /:\d+$/.test(parts[1]) ? parts?.[1] : `${parts[1]}:80`;
+  const entry = { method, target: url };
+  const egress = { door: 'plain', target: authority ?? url } as const;
+  const refuseTarget = (status: number, reason: string) => {
+    network.log.refuse({ ...entry, status }, reason, egress);
+    sendText(res, status, reason);
+  };
+  if (authority === undefined)
+    return refuseTarget(403, 'network: refused; only http:// URLs are supported for plain proxy requests');
+  const target = parseAllowedTarget(authority, network.allow);
+  if ('reason' in target) {
+    const isApt = network.registries.has('debian') && /\/(?:dists|pool)\//.test(parts?.[2] ?? '');
+    return isApt ? serveDebian(context, req, res) : refuseTarget(403, target.reason);
+  }
+  if (method !== 'GET' && method !== 'HEAD')
+    return refuseTarget(405, `network: ${method} refused; only GET and HEAD are allowed`);
+  if (hasBody(req)) return refuseTarget(400, `network: ${method} with a body refused`);
+
+  const abort = new AbortController();
+  res.once('close', () => abort.abort());
+  const path = parts?.[2] ?? '/';
+  try {
+    const found = await network.addresses.find(target);
+    if ('reason' in found) return refuseTarget(403, found.reason);
+    const answer = await upstream.ask({
+      method,
+      target,
+      protocol: 'http:',
+      path: path.startsWith('?') ? `/${path}` : path,
+      headers: { ...forwardedHeaders(req.headers), host: formatEndpoint(target).replace(/:80$/, '') },
+      found,
+      signal: abort.signal,
+    });
+    const status = answer.statusCode ?? 502;
+    const carried = network.log.record({ ...entry, outcome: 'served', status }, egress);
+    res.writeHead(status, responseHeaders(answer.headers));
+    await pipeline(answer, createByteLimiter(network.limits.answerBytes, carried), res);
+  } catch (error) {
+    if (res.headersSent || res.destroyed) return void res.destroy();
+    const reason = `network: ${formatEndpoint(target)} could not be reached: ${describeNetworkError(error)}`;
+    network.log.record({ ...entry, outcome: 'failed', status: 502 }, egress, reason);
+    sendText(res, 502, reason);
+  }
+}

@@ -1,0 +1,215 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { Transform } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { openMasker } from '../../lib/secrets/masker.ts';
+import { NO_USAGE, type Usage } from '../../core/agent.ts';
+import { reserveBudget, MAX_WAIT_MS, type Refusal } from '../usage/reserve-budget.ts';
+import type { BudgetPort, Reservation } from '../usage/budget-port.ts';
+import { sendError, errorBody } from '../error-responses.ts';
+import { modelResponseHeaders } from '../headers.ts';
+import { hideSecret } from './hide-secret.ts';
+import type { RequestLog } from '../request-log.ts';
+import { createTokenMeter } from '../usage/token-meter.ts';
+import type { ModelHandler, ModelRequest, ModelRoute } from './model-route.ts';
+import { describeNetworkError, failedBeforeSending } from '../network-error.ts';
+import { readRetryAfter } from './retry-after.ts';
+import { failureCauseOf, ERROR_BYTES, readProviderError } from './provider-error.ts';
+import { createProviderClient, type ProviderClient } from './upstream-provider.ts';
+import { createCassetteRecorder, type ExchangeRecording } from '../cassette/cassette-recorder.ts';
+import { limitOutput } from '../usage/estimate-max-tokens.ts';
+
+/** Used when nothing is recorded. */
+const NO_RECORDING: ExchangeRecording = { start: () => {}, push: () => {}, end: () => Promise.resolve() };
+
+const NOTHING_USED: Usage = { ...NO_USAGE, requests: 1 };
+
+/** A budget without limits. */
+const UNLIMITED_BUDGET: BudgetPort = {
+  reserve: () =>
+    Promise.resolve({
+      kind: 'granted',
+      reservation: { outputTokens: Infinity, settle: (usage) => Promise.resolve({ usage }) },
+    }),
+  pauseModel: () => Promise.resolve(),
+};
+
+/** Forwards model requests to the provider with its key, which only the gateway knows. Throws CONFIG_INVALID, DISK_FAILED. */
+export async function createLiveHandler(route: ModelRoute, log: RequestLog): Promise<ModelHandler> {
+  const key = route.providerKey === '' ? undefined : route.providerKey;
+  const { masker = openMasker() } = route;
+  if (key !== undefined) masker.learn([key]);
+  const provider = createProviderClient({ ...route, providerKey: key });
+  const overrun = new AbortController();
+  const recorder =
+    route.mode === 'record'
+      ? await createCassetteRecorder({ path: route.cassette, api: route.api, masker, timed: route.timed === true }, log)
+      : undefined;
+  return {
+    answer(request, res) {
+      const budget = route.budget ?? UNLIMITED_BUDGET;
+      const recording = recorder?.begin(request) ?? NO_RECORDING;
+      return serve({ provider, log, key, budget, overrun, recording, request, res });
+    },
+    async close() {
+      provider.close();
+      await recorder?.close();
+    },
+  };
+}
+
+interface Service {
+  provider: ProviderClient;
+  log: RequestLog;
+  key: string | undefined;
+  budget: BudgetPort;
+  /** Aborts all active responses when a budget is overdrawn. */
+  overrun: AbortController;
+  recording: ExchangeRecording;
+  request: ModelRequest;
+  res: ServerResponse;
+}
+
+async function serve(service: Service): Promise<void> {
+  const { request, res, log, budget, overrun } = service;
+  const abort = new AbortController();
+  res.once('close', () => {
+    if (!res.writableFinished) abort.abort();
+  });
+  const signal = AbortSignal.any([abort.signal, overrun.signal]);
+  const patience = { ms: MAX_WAIT_MS };
+  for (;;) {
+    const reservation = await reserveBudget({ budget, request, log, patience, signal }).catch(() => undefined);
+    if (reservation === undefined) {
+      note(service, 'failed', 499);
+      return void res.destroy();
+    }
+    if ('sentence' in reservation) return sendRefusal(service, reservation);
+    const answer = await askProvider(service, reservation, signal);
+    if (answer === undefined) return;
+    // Token counting has its own rate limit at the provider, so its retry-after concerns only this agent.
+    const pauseMs = request.operation.free ? undefined : readRetryAfter(answer);
+    if (pauseMs !== undefined) await budget.pauseModel(request.model, pauseMs);
+    if (pauseMs === undefined || pauseMs > patience.ms || budget === UNLIMITED_BUDGET)
+      return reply(service, answer, reservation);
+    answer.destroy();
+    await settle(service, reservation, { usage: NOTHING_USED, reported: 'all' });
+  }
+}
+
+/** Settles the usage of a request. When that overdraws a budget, all other responses are aborted. */
+async function settle({ log, overrun }: Service, reservation: Reservation, { usage, reported }: Spent): Promise<Usage> {
+  const settled = await reservation.settle(usage, reported);
+  if (settled.overrun !== undefined) {
+    log.reportProblem({ sentence: settled.overrun }, 'overrun');
+    overrun.abort();
+  }
+  return settled.usage;
+}
+
+interface Spent {
+  usage: Usage;
+  reported: 'all' | 'part';
+}
+
+/** Returns undefined when there is no response; the client has then received an error. */
+async function askProvider(
+  service: Service,
+  reservation: Reservation,
+  signal: AbortSignal,
+): Promise<IncomingMessage | undefined> {
+  const { provider, log, request, res } = service;
+  let asked = false;
+  try {
+    signal.throwIfAborted();
+    asked = true;
+    return await provider.ask(limitOutput(request, reservation.outputTokens), signal);
+  } catch (error) {
+    // A request that was never sent costs nothing. Otherwise the cost is unknown.
+    const reported = asked && !failedBeforeSending(error) ? 'part' : 'all';
+    log.addUsage(await settle(service, reservation, { usage: NOTHING_USED, reported }));
+    if (res.destroyed) note(service, 'failed', 499);
+    else {
+      const sentence = `The model provider ${provider.name} could not be reached: ${describeNetworkError(error)}.`;
+      log.reportProblem({ sentence, cause: 'unreachable' });
+      note(service, 'failed', 502);
+      sendError(res, 502, sentence);
+    }
+    return undefined;
+  }
+}
+
+async function reply(service: Service, answer: IncomingMessage, reservation: Reservation): Promise<void> {
+  const refusal = findRefusal(answer, service.provider.name);
+  if (refusal === undefined) return passOn(service, answer, reservation);
+  answer.destroy();
+  await settle(service, reservation, { usage: NOTHING_USED, reported: 'all' });
+  return sendRefusal(service, refusal);
+}
+
+/** Streams the response to the client with back-pressure, and meters and records it. */
+async function passOn(service: Service, answer: IncomingMessage, reservation: Reservation): Promise<void> {
+  const { provider, log, key, recording, request, res } = service;
+  const status = answer.statusCode ?? 502;
+  const meter = createTokenMeter(request.operation.answers, answer.headers['content-type'] ?? '');
+  if (status < 400) log.clearProblem();
+  let errorText = '';
+  note({ log, request }, 'served', status);
+  recording.start(status, answer.headers);
+  const tap = new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      meter.push(chunk);
+      if (meter.outputSoFar() > reservation.outputTokens)
+        return done(new Error('the response exceeds its token limit'));
+      recording.push(chunk);
+      if (status >= 400 && errorText.length < ERROR_BYTES) errorText += chunk.toString();
+      done(null, chunk);
+    },
+  });
+  res.writeHead(status, modelResponseHeaders(answer.headers, key));
+  res.flushHeaders();
+  let complete = false;
+  try {
+    await (key === undefined ? pipeline(answer, tap, res) : pipeline(answer, hideSecret(key), tap, res));
+    complete = true;
+  } catch {
+    res.destroy();
+  }
+  if (status >= 400) log.reportProblem(readProviderError({ provider: provider.name, status, body: errorText }));
+  const { usage, last } = meter.end();
+  // A request that the provider refused costs nothing.
+  log.addUsage(await settle(service, reservation, { usage, reported: last || status >= 400 ? 'all' : 'part' }));
+  await recording.end(complete);
+}
+
+/** Finds responses that must not be forwarded, because they may contain the key or redirect the client. */
+function findRefusal(answer: IncomingMessage, provider: string): Refusal | undefined {
+  const status = answer.statusCode ?? 0;
+  if (status === 401 || status === 403)
+    return { status, sentence: `The model provider ${provider} refused the key (HTTP status ${status}).` };
+  if (status >= 300 && status < 400)
+    return {
+      status: 502,
+      sentence: `The model provider ${provider} responded with a redirect (HTTP status ${status}).`,
+    };
+  if (!['identity', undefined].includes(answer.headers['content-encoding']))
+    return {
+      status: 502,
+      sentence: `The model provider ${provider} sent a compressed response, which was not requested.`,
+    };
+  return undefined;
+}
+
+async function sendRefusal(service: Service, { status, sentence, retryAfter }: Refusal): Promise<void> {
+  const { log, recording, res } = service;
+  log.reportProblem({ sentence, ...failureCauseOf(status) });
+  note(service, 'failed', status);
+  recording.start(status, { 'content-type': 'application/json' });
+  recording.push(Buffer.from(errorBody(sentence)));
+  if (retryAfter !== undefined && !res.headersSent) res.setHeader('retry-after', retryAfter);
+  sendError(res, status, sentence);
+  await recording.end(true);
+}
+
+function note({ log, request }: Pick<Service, 'log' | 'request'>, outcome: 'served' | 'failed', status: number): void {
+  log.record({ method: request.operation.method, target: request.url, outcome, status });
+}

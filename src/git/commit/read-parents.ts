@@ -1,0 +1,15 @@
+import { gitText } from '../process/git.ts';
+import { assertObjectId, isObjectId } from '../process/object-id.ts';
+
+/** Returns the first parent of a commit. Throws GIT_FAILED when the commit or the parent does not exist. */
+export async function readParent(gitDir: string, commit: string): Promise<string> {
+  assertObjectId(commit, 'The commit');
+  return gitText(['rev-parse', '--verify', '--end-of-options', `${commit}^1`], { gitDir });
+}
+
+/** Returns all parents of a commit. Throws GIT_FAILED when the commit does not exist. */
+export async function readParents(gitDir: string, commit: string): Promise<string[]> {
+  assertObjectId(commit, 'The commit');
+  const parents = await gitText(['rev-parse', '--end-of-options', `${commit}^@`], { gitDir });
+  return parents.split('\n').filter((line) => isObjectId(line));
+}

@@ -1,0 +1,107 @@
+/** Resolves after `ms`, or immediately when the signal aborts. Never rejects, so check the signal afterwards. */
+export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal?.aborted === true) return resolve();
+    const done = () => {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', done);
+      resolve();
+    };
+    const timer = setTimeout(done, ms);
+    signal?.addEventListener('abort', done, { once: true });
+  });
+}
+
+/** Waits for `work`, but no longer than `ms`. Does not cancel the work. Throws if the work fails in time. */
+export async function withTimeout(ms: number, work: Promise<unknown>): Promise<'in time' | 'late'> {
+  const done = new AbortController();
+  try {
+    return await Promise.race([
+      work.then(() => 'in time' as const),
+      sleep(ms, done.signal).then(() => 'late' as const),
+    ]);
+  } finally {
+    done.abort();
+  }
+}
+
+/** Memoizes an async function by its argument; concurrent callers share one call. Failures are not cached. */
+export function memoizeAsync<K, T>(load: (key: K) => Promise<T>): (key: K) => Promise<T> {
+  const results = new Map<K, Promise<T>>();
+  return (key) => {
+    const known = results.get(key);
+    if (known !== undefined) return known;
+    const result = load(key);
+    results.set(key, result);
+    result.catch(() => results.delete(key));
+    return result;
+  };
+}
+
+/**
+ * Maps items with at most `concurrency` calls in progress; results are in the order of the items. Throws the first error
+ * and starts no further calls after it.
+ */
+export async function mapConcurrent<T, R>(
+  items: readonly T[],
+  concurrency: number,
+  work: (item: T) => Promise<R>,
+): Promise<R[]> {
+  const results: R[] = [];
+  const pending = [...items.entries()].values();
+  let failed = false;
+  const runAll = async () => {
+    for (const [index, item] of pending) {
+      if (failed) return;
+      try {
+        results[index] = await work(item);
+      } catch (error) {
+        failed = true;
+        throw error;
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: concurrency }, runAll));
+  return results;
+}
+
+/** Creates a queue that runs the tasks of each key one at a time, in the order of the calls, also after failed tasks. */
+export function keyedQueue(): <T>(key: string, work: () => Promise<T>) => Promise<T> {
+  const tails = new Map<string, Promise<unknown>>();
+  return (key, work) => {
+    const turn = (tails.get(key) ?? Promise.resolve()).then(work, work);
+    const tail = turn.then(
+      () => undefined,
+      () => undefined,
+    );
+    tails.set(key, tail);
+    void tail.then(() => {
+      if (tails.get(key) === tail) tails.delete(key);
+    });
+    return turn;
+  };
+}
+
+/** Ignores a result or an error: `promise.catch(ignore)`. */
+export function ignore(): undefined {}
+
+export interface RetryOptions {
+  /** The delays in ms before further calls; their number limits the calls. */
+  delaysMs: readonly number[];
+  /** Whether another call can help after this error; default: always. */
+  isRetryable?: (error: unknown) => boolean;
+}
+
+/** Calls `work` until it succeeds. Throws its error when no retry is left or the error is not retryable. */
+export async function retry<T>(work: () => Promise<T>, options: RetryOptions): Promise<T> {
+  const { delaysMs, isRetryable = () => true } = options;
+  for (const delayMs of delaysMs) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!isRetryable(error)) throw error;
+    }
+    if (delayMs > 0) await sleep(delayMs);
+  }
+  return work();
+}

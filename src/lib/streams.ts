@@ -1,0 +1,106 @@
+import { Writable } from 'node:stream';
+import { StringDecoder } from 'node:string_decoder';
+
+/** A growing buffer. Unlike an array of chunks it needs little memory for many tiny chunks. */
+export interface ByteBuffer {
+  add(piece: Uint8Array): void;
+  length(): number;
+  /** Returns all bytes and empties the buffer. */
+  take(): Buffer;
+}
+
+export function createByteBuffer(): ByteBuffer {
+  let room = Buffer.alloc(0);
+  let length = 0;
+  return {
+    length: () => length,
+    add(piece) {
+      if (length + piece.length > room.length) {
+        const larger = Buffer.allocUnsafe(2 * (length + piece.length));
+        room.copy(larger, 0, 0, length);
+        room = larger;
+      }
+      room.set(piece, length);
+      length += piece.length;
+    },
+    take() {
+      const all = room.subarray(0, length);
+      room = Buffer.alloc(0);
+      length = 0;
+      return all;
+    },
+  };
+}
+
+/** A sink that discards everything. */
+export function discardSink(): Writable {
+  return new Writable({ write: (_chunk, _encoding, done) => done() });
+}
+
+/** A sink that keeps the last `maxBytes` bytes as text; `missing` is the number of bytes before them. */
+export function tailSink(maxBytes: number): { sink: Writable; text: () => string; missing: () => number } {
+  let chunks: Buffer[] = [];
+  let size = 0;
+  let total = 0;
+  const sink = new Writable({
+    write(chunk: Buffer, _encoding, done) {
+      chunks.push(chunk);
+      size += chunk.length;
+      total += chunk.length;
+      if (size > 2 * maxBytes + 65_536) {
+        chunks = [Buffer.concat(chunks).subarray(-maxBytes)];
+        size = chunks[0]!.length;
+      }
+      done();
+    },
+  });
+  return {
+    sink,
+    text: () => Buffer.concat(chunks).subarray(-maxBytes).toString('utf8'),
+    missing: () => Math.max(0, total - maxBytes),
+  };
+}
+
+const NEWLINE = 0x0a;
+
+/** Longer lines are delivered in parts, to keep memory bounded. */
+const MAX_LINE_BYTES = 8 * 1024 * 1024;
+
+/**
+ * A sink that writes all bytes to `keep` unchanged and passes complete lines, without line ends, to `onLines`. Slow
+ * consumers apply backpressure. An unterminated last line is included.
+ */
+export function splitLines(options: { keep: Writable; onLines: (lines: string[]) => Promise<void> }): Writable {
+  const { keep, onLines } = options;
+  const decoder = new StringDecoder('utf8');
+  const rest = createByteBuffer();
+  /** Searches each chunk for a line end once, so that a long line costs linear time. */
+  const handOn = async (chunk: Buffer) => {
+    const cut = chunk.lastIndexOf(NEWLINE) + 1;
+    const whole = rest.length() + chunk.length > MAX_LINE_BYTES ? chunk.length : cut;
+    rest.add(chunk.subarray(0, whole));
+    const text = whole === 0 ? '' : decoder.write(rest.take());
+    rest.add(chunk.subarray(whole));
+    if (text === '') return;
+    const lines = text.split('\n');
+    if (lines.at(-1) === '') lines.pop();
+    await onLines(lines);
+  };
+  return new Writable({
+    write(chunk: Buffer, _encoding, done) {
+      keep.write(chunk, (error) => {
+        if (error) done(error);
+        else handOn(chunk).then(() => done(), done);
+      });
+    },
+    final(done) {
+      const last = decoder.write(rest.take()) + decoder.end();
+      const handed = last === '' ? Promise.resolve() : onLines([last]);
+      handed.then(() => keep.end(done), done);
+    },
+    destroy(error, done) {
+      keep.destroy();
+      done(error);
+    },
+  });
+}

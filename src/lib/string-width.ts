@@ -1,0 +1,121 @@
+import { stripVTControlCharacters } from 'node:util';
+import { eastAsianWidth } from 'get-east-asian-width';
+
+/**
+ * Characters of one column each: ASCII, Latin letters, dashes and dots, arrows, lines, checks, braille. Other text needs
+ * Unicode tables, whose loading takes half as long as starting Node.
+ */
+const NARROW = /^[ -~\xa1-\xac\xae-\u02ff\u2010-\u2027\u2190-\u21ff\u2500-\u257f\u2713\u2717\u2800-\u28ff]*$/;
+
+/** Terminal columns of a line, without ANSI escape sequences. */
+export function stringWidth(line: string): number {
+  if (NARROW.test(line)) return line.length;
+  const text = stripVTControlCharacters(line);
+  if (NARROW.test(text)) return text.length;
+  return split(text).reduce((sum, character) => sum + characterWidth(character), 0);
+}
+
+interface Unicode {
+  graphemes: Intl.Segmenter;
+  visible: RegExp;
+  emoji: RegExp;
+  /** Code points that take columns of their own within a grapheme: vowel signs, half-width voiced marks. */
+  spacing: RegExp;
+}
+
+let unicode: Unicode | undefined;
+
+function loadUnicode(): Unicode {
+  return (unicode ??= {
+    graphemes: new Intl.Segmenter(undefined, { granularity: 'grapheme' }),
+    visible: /[^\p{Default_Ignorable_Code_Point}\p{Cc}\p{Cf}\p{Cs}\p{Mn}\p{Me}]/u,
+    emoji: new RegExp(String.raw`^\p{RGI_Emoji}|\u200d\p{RGI_Emoji}|^[\d#*]\u20e3`, 'v'),
+    spacing: /[\p{Mc}\uff9e\uff9f]/gu,
+  });
+}
+
+/** Splits text into graphemes. */
+function split(text: string): string[] {
+  return Array.from(loadUnicode().graphemes.segment(text), ({ segment }) => segment);
+}
+
+function characterWidth(character: string): number {
+  const { visible, emoji, spacing } = loadUnicode();
+  const first = character.search(visible);
+  if (first === -1) return 0;
+  if (emoji.test(character)) return 2;
+  const rest = character.slice(first + 1);
+  return eastAsianWidth(character.codePointAt(first) ?? 0) + (rest.match(spacing)?.length ?? 0);
+}
+
+/** Truncates a line to `width` columns at a grapheme boundary, with an ellipsis. */
+export function truncateToWidth(line: string, width: number): string {
+  if (stringWidth(line) <= width) return line;
+  let kept = '';
+  let used = 0;
+  for (const segment of split(line)) {
+    const next = stringWidth(segment);
+    if (used + next > width - 1) break;
+    kept += segment;
+    used += next;
+  }
+  return width < 1 ? '' : `${kept}…`;
+}
+
+/** Truncates the start of a line to `width` columns, e.g. of a path whose end is significant. */
+export function truncateStartToWidth(line: string, width: number): string {
+  if (stringWidth(line) <= width) return line;
+  let kept = '';
+  let used = 0;
+  for (const segment of split(line).reverse()) {
+    const next = stringWidth(segment);
+    if (used + next > width - 1) break;
+    kept = segment + kept;
+    used += next;
+  }
+  return width < 1 ? '' : `…${kept}`;
+}
+
+/** Truncates or pads a line to exactly `width` columns. */
+export function padToWidth(line: string, width: number): string {
+  const cut = truncateToWidth(line, width);
+  return cut + ' '.repeat(Math.max(0, width - stringWidth(cut)));
+}
+
+/** Wraps words into lines of at most `width` columns; a longer word gets a line of its own. */
+export function wrapWords(text: string, width: number): string[] {
+  const lines: string[] = [];
+  let line = '';
+  for (const word of text.split(/\s+/).filter((each) => each !== '')) {
+    const longer = line === '' ? word : `${line} ${word}`;
+    if (line === '' || stringWidth(longer) <= width) line = longer;
+    else {
+      lines.push(line);
+      line = word;
+    }
+  }
+  return line === '' ? lines : [...lines, line];
+}
+
+/** Wraps a line at spaces to `width` columns. Each line keeps the indentation; longer words are split. */
+export function wrapIndented(line: string, width: number): string[] {
+  if (stringWidth(line) <= width) return [line];
+  const indent = /^ */.exec(line)?.[0] ?? '';
+  const room = width - indent.length;
+  if (room < 2) return [truncateToWidth(line, width)];
+  const lines: string[] = [];
+  let current = '';
+  for (const word of line.slice(indent.length).match(/\S+\s*/g) ?? []) {
+    if (current !== '' && stringWidth((current + word).trimEnd()) > room) {
+      lines.push(current);
+      current = '';
+    }
+    current += word;
+    while (stringWidth(current.trimEnd()) > room) {
+      const piece = truncateToWidth(current, room + 1).slice(0, -1);
+      lines.push(piece);
+      current = current.slice(piece.length);
+    }
+  }
+  return [...lines, current].map((each) => (indent + each).trimEnd());
+}

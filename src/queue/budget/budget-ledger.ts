@@ -1,0 +1,164 @@
+import { readFileSync } from 'node:fs';
+import type { Redis } from 'ioredis';
+import type { BudgetScope, Charge, Overrun } from '../../core/budget.ts';
+import { HaloError } from '../../core/failure/errors.ts';
+import { retry } from '../../lib/async.ts';
+import { connectRedisClient } from '../redis/redis-client.ts';
+import type { RedisLink } from '../redis/connect-redis.ts';
+
+const SCRIPT = readFileSync(new URL('./budget.lua', import.meta.url), 'utf8');
+
+/** A budget that a request counts against. Limits are in millionths of a USD and in tokens. */
+export interface SpendScope {
+  name: BudgetScope;
+  /** Unique among the scopes of this HALO_HOME. */
+  key: string;
+  usd?: number | undefined;
+  tokens?: number | undefined;
+}
+
+/** A reservation request for the maximum cost of one model request. Money is in millionths of a USD. */
+export interface LedgerRequest {
+  /** Unique, starts with the owner. A repeated request with the same id replaces its reservation. */
+  id: string;
+  /** Provider and model as one name. */
+  model: string;
+  scopes: readonly SpendScope[];
+  input: number;
+  inputUsd: number;
+  /** Maximum and minimum useful tokens of the answer, and the price of one token. */
+  output: number;
+  least: number;
+  outputPrice: number;
+  rpm?: number | undefined;
+  tpm?: number | undefined;
+}
+
+export type LedgerReply =
+  /** `output`: the available answer tokens, at least `least`. */
+  | ({ kind: 'granted'; output: number } & ReservedAmount)
+  | { kind: 'wait'; ms: number; why: 'cooling' | 'rate' }
+  | ({ kind: 'full' } & Overrun)
+  /** The server may not know this scope completely, for example after a restart or a wipe. Call `restore` first. */
+  | { kind: 'unknown'; scope: BudgetScope };
+
+/** The amount reserved for a request. */
+interface ReservedAmount {
+  usd: number;
+  tokens: number;
+}
+
+export interface LedgerSettlement {
+  request: LedgerRequest;
+  /** The actual cost. */
+  charge: Charge;
+  /** Tokens that count towards the rate limit. */
+  load: number;
+}
+
+const LEASE_MS = 60_000;
+const RENEW_MS = 20_000;
+const ANSWER_MS = 4_000;
+/** Delays between retries, enough for a restart of the server. */
+const RETRY_DELAYS_MS = [200, 500, 1_000, 2_000];
+
+/** Opens the ledger on its own connection. Throws REDIS_UNAVAILABLE. */
+export async function openBudgetLedger(link: Pick<RedisLink, 'address' | 'prefix'>): Promise<BudgetLedger> {
+  // A command that cannot be sent must fail: a queued one would run after its caller has given up.
+  const client = await connectRedisClient(link.address, {
+    commandTimeout: ANSWER_MS,
+    autoResendUnfulfilledCommands: false,
+  });
+  client.options.enableOfflineQueue = false;
+  return new BudgetLedger(client, link);
+}
+
+/**
+ * Budgets, rate limits and pauses shared by all workers of a HALO_HOME. Every method throws BUDGET_UNKNOWN when the
+ * server does not answer: nothing may be spent then.
+ */
+export class BudgetLedger {
+  private readonly client: Redis;
+  private readonly link: Pick<RedisLink, 'address' | 'prefix'>;
+  /** Scopes restored since the connection was opened: a restarted server may lack its last second of writes. */
+  private readonly restored = new Set<string>();
+  private readonly reservations = new Map<string, ReservedAmount & { id: string; scopes: string[] }>();
+  private readonly timer: NodeJS.Timeout;
+
+  constructor(client: Redis, link: Pick<RedisLink, 'address' | 'prefix'>) {
+    this.client = client;
+    this.link = link;
+    client.on('close', () => this.restored.clear());
+    this.timer = setInterval(() => void this.renew(), RENEW_MS).unref();
+  }
+
+  /** Reserves the maximum cost until it is settled. Reservations of a dead process count as spent within a minute. */
+  async reserve(request: LedgerRequest): Promise<LedgerReply> {
+    const missing = request.scopes.find(({ key }) => !this.restored.has(key));
+    if (missing !== undefined) return { kind: 'unknown', scope: missing.name };
+    const argument = { ...request, leaseMs: LEASE_MS };
+    const reply = (await retry(() => this.send('reserve', argument), {
+      delaysMs: RETRY_DELAYS_MS,
+      isRetryable: () => this.client.status !== 'end',
+    })) as LedgerReply;
+    if (reply.kind === 'granted') {
+      const { usd, tokens } = reply;
+      const scopes = request.scopes.map(({ key }) => key);
+      this.reservations.set(request.id, { id: request.id, usd, tokens, scopes });
+    }
+    return reply;
+  }
+
+  /** Replaces a reservation by the actual cost. Returns a budget that is now overdrawn, if any. */
+  async settle({ request: { id, model, scopes }, charge, load }: LedgerSettlement): Promise<Overrun | undefined> {
+    this.reservations.delete(id);
+    const spent = { usd: charge.microUsd, tokens: charge.tokens, load };
+    return (await this.send('settle', { id, model, scopes, charge: spent })) as Overrun | undefined;
+  }
+
+  /** Restores the amount spent according to the journals. Never lowers the stored amount. */
+  async restore(key: string, { microUsd, tokens }: Charge): Promise<void> {
+    await this.send('restore', { scope: key, usd: microUsd, tokens });
+    this.restored.add(key);
+  }
+
+  /** Counts the open reservations of dead gateways, those with ids starting with `owner`, as spent and returns them. */
+  async chargeAbandoned(owner: string): Promise<Charge[]> {
+    const found = (await this.send('chargeAbandoned', { owner })) as ReservedAmount[];
+    return found.map(({ usd, tokens }) => ({ microUsd: usd, tokens }));
+  }
+
+  /** Blocks requests to the model for `ms`. */
+  async pauseModel(model: string, ms: number): Promise<void> {
+    await this.send('pauseModel', { model, ms });
+  }
+
+  close(): void {
+    clearInterval(this.timer);
+    this.client.disconnect();
+  }
+
+  private async renew(): Promise<void> {
+    if (this.reservations.size === 0) return;
+    await this.run('renew', { holds: [...this.reservations.values()], leaseMs: LEASE_MS }).catch(() => undefined);
+  }
+
+  private send(operation: string, argument: unknown): Promise<unknown> {
+    return this.run(operation, argument).catch((error: unknown) => {
+      throw budgetUnknownError(this.link.address.name, error);
+    });
+  }
+
+  private async run(operation: string, argument: unknown): Promise<unknown> {
+    const key = `${this.link.prefix}:allowance:`;
+    const answer = await this.client.eval(SCRIPT, 1, key, operation, JSON.stringify(argument));
+    return answer === 'ok' ? undefined : JSON.parse(answer as string);
+  }
+}
+
+function budgetUnknownError(name: string, cause: unknown): HaloError {
+  return new HaloError('BUDGET_UNKNOWN', `Redis at ${name} does not answer, so the remaining budget is unknown.`, {
+    hint: 'Check that Redis is running. Until then no request is sent to the model.',
+    cause,
+  });
+}

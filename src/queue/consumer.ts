@@ -1,0 +1,175 @@
+import { hostname } from 'node:os';
+import { randomBytes } from 'node:crypto';
+import type { Redis } from 'ioredis';
+import { UnrecoverableError, WaitingError, Worker, type Job } from 'bullmq';
+import { safeLine } from '../core/text/safe-text.ts';
+import { sleep } from '../lib/async.ts';
+import { openSchedulerClient, type SchedulerClient } from './scheduler/scheduler-client.ts';
+import { addDeadLetter } from './dead-letters.ts';
+import { renewJobLocks } from './renew-job-locks.ts';
+import { queueName, parseJob, type JobRef } from './job.ts';
+import { openRedisClient } from './redis/redis-client.ts';
+import type { RedisLink } from './redis/connect-redis.ts';
+import { pauseOnOom } from './pause-on-oom.ts';
+import { SlotClient } from './scheduler/slot-client.ts';
+import { NO_LIMITS, type FleetLimits } from '../core/run/fleet-limit.ts';
+import { TAKEOVER_MS } from './scheduler/scheduler.ts';
+
+export interface ConsumerOptions {
+  /** The number of jobs handled in parallel. */
+  concurrency: number;
+  /** Takes only the jobs of this lane. */
+  lane?: string;
+  /** The limits on parallel jobs of all workers. Called before each decision, so that changes apply immediately. */
+  limits?: () => Promise<FleetLimits>;
+  /** Name of the machine, for the limit per host. */
+  host?: string;
+  /** How long a silent worker keeps its jobs and their slots, in ms; default 30 s. Must be the same for all workers. */
+  takeoverMs?: number | undefined;
+  /**
+   * Resolves when the job is finished, whatever its verdict, also after an abort. Throws on infrastructure faults (the
+   * job is retried later, unless `lastTry`) and when the signal aborted it.
+   */
+  handle: (job: JobRef, signal: AbortSignal, context: JobContext) => Promise<JobResult>;
+  /** Called for faults without another observer: lost connections, invalid jobs, errors thrown by `handle`. */
+  onError: (error: Error) => void;
+}
+
+/** `again`: the same job is queued again after that time. `rejected`: it is not a job of this home: a dead letter. */
+export type JobResult = { kind: 'done' } | { kind: 'again'; afterMs: number } | { kind: 'rejected'; reason: string };
+
+export interface JobContext {
+  /** The id built by `jobIdOf`. */
+  jobId: string;
+  lastTry: boolean;
+}
+
+/** How often stalled jobs are checked per takeover time. */
+const STALL_CHECKS = 3;
+
+/** Takes story jobs that have a slot and handles them. The job of a dead worker moves to another one within 40 seconds. */
+export class JobConsumer {
+  private readonly handler: ConsumerOptions['handle'];
+  private readonly onError: (error: Error) => void;
+  private readonly prefix: string;
+  private readonly queue: string;
+  private readonly connection: Redis;
+  private readonly scheduler: SchedulerClient;
+  private readonly slots: SlotClient;
+  private readonly worker: Worker<unknown>;
+  private readonly stopPausing: () => void;
+  /** A separate signal, because bullmq does not cancel a job that is still on its way from Redis. */
+  private readonly closing = new AbortController();
+  /** Delays, in ms, of jobs to queue again as soon as bullmq has completed them. */
+  private readonly requeueDelays = new Map<string, number>();
+  /** The lock token of each running job. */
+  private readonly lockTokens = new Map<string, string>();
+
+  /** Opens the connections. */
+  constructor(link: Pick<RedisLink, 'address' | 'prefix'>, options: ConsumerOptions) {
+    const { concurrency, lane = '', limits = () => Promise.resolve(NO_LIMITS), host = hostname() } = options;
+    const { handle, onError, takeoverMs = TAKEOVER_MS } = options;
+    this.handler = handle;
+    this.onError = onError;
+    this.prefix = link.prefix;
+    this.queue = queueName(lane);
+    this.connection = openRedisClient(link.address, { maxRetriesPerRequest: null });
+    this.scheduler = openSchedulerClient(this.connection, { prefix: link.prefix, limits, takeoverMs });
+    const registration = { id: randomBytes(8).toString('hex'), lane, host, slots: concurrency };
+    this.slots = new SlotClient(this.scheduler, { worker: registration, onError });
+    this.worker = new Worker<unknown>(
+      this.queue,
+      // Declares three parameters, because bullmq passes the signal only to a function that declares it.
+      (job, token, signal) => this.handle(job, token, signal),
+      {
+        connection: this.connection,
+        prefix: link.prefix,
+        autorun: false,
+        skipVersionCheck: true,
+        concurrency,
+        lockDuration: takeoverMs,
+        stalledInterval: Math.round(takeoverMs / STALL_CHECKS),
+        maxStalledCount: 5,
+      },
+    );
+    this.worker.on('error', onError);
+    this.worker.on('completed', (job) => this.requeue(job));
+    this.worker.on('failed', (_job, error) => onError(error));
+    renewJobLocks(this.worker, { client: this.connection, takeoverMs, tokens: this.lockTokens });
+    this.stopPausing = pauseOnOom(this.worker);
+  }
+
+  /** Resolves when the consumer takes jobs. */
+  async start(): Promise<void> {
+    this.worker.run().catch(this.onError);
+    await this.worker.waitUntilReady();
+    await this.slots.start();
+  }
+
+  /** Stops taking jobs, aborts the running ones and returns the unfinished ones to the queue, within about `graceMs`. */
+  async close(graceMs: number): Promise<void> {
+    this.stopPausing();
+    const deadline = new AbortController();
+    const shutDown = async () => {
+      await this.worker.pause(true);
+      await this.slots.stopTaking();
+      this.closing.abort(new Error('the worker is shutting down'));
+      await this.worker.close();
+      await this.slots.close();
+      deadline.abort();
+    };
+    await Promise.race([shutDown().catch(this.onError), sleep(graceMs, deadline.signal)]);
+    if (!deadline.signal.aborted) await Promise.race([this.worker.close(true), sleep(1000)]);
+    void this.slots.close();
+    await this.scheduler.close();
+    this.connection.disconnect();
+  }
+
+  private async handle(job: Job<unknown>, token: string | undefined, cancel: AbortSignal | undefined): Promise<void> {
+    const parsed = parseJob(job);
+    if (typeof parsed === 'string') return this.bury(job, parsed);
+    const signal = AbortSignal.any(cancel === undefined ? [this.closing.signal] : [cancel, this.closing.signal]);
+    const lastTry = job.attemptsMade + 1 >= (job.opts.attempts ?? 1);
+    const id = job.id ?? '';
+    this.lockTokens.set(id, token ?? '');
+    try {
+      signal.throwIfAborted();
+      // The job lost its slot while it waited here. It is queued again with its next slot.
+      if (!(await this.slots.begin(id))) return;
+      const result = await this.handler(parsed, signal, { jobId: id, lastTry });
+      if (result.kind === 'again') this.requeueDelays.set(id, result.afterMs);
+      else await this.slots.finish(id);
+      if (result.kind === 'rejected') await this.bury(job, result.reason);
+    } catch (error) {
+      if (error instanceof UnrecoverableError) throw error;
+      if (this.closing.signal.aborted) return await this.handBack(job, token);
+      // A job without its lock belongs to another worker, and so does its slot.
+      if (lastTry && cancel?.aborted !== true) await this.slots.finish(id);
+      else this.slots.forget(id);
+      throw error;
+    } finally {
+      if (this.lockTokens.get(id) === token) this.lockTokens.delete(id);
+    }
+  }
+
+  private requeue({ id = '' }: Job<unknown>): void {
+    const delayMs = this.requeueDelays.get(id);
+    this.requeueDelays.delete(id);
+    if (delayMs !== undefined) this.slots.requeue(id, delayMs).catch(this.onError);
+  }
+
+  /** Fails an invalid job for good and keeps a bounded copy of it as a dead letter. */
+  private async bury(job: Job<unknown>, reason: string): Promise<never> {
+    const { id = '', name, data } = job;
+    await addDeadLetter(this.connection, this.prefix, { reason, queue: this.queue, id, name, data });
+    job.opts.removeOnFail = true;
+    throw new UnrecoverableError(`Job ${safeLine(id, 100)} is not a job of this halo and was rejected: ${reason}.`);
+  }
+
+  /** Returns a job to the queue, without a delay, which other machines would compare with their own clocks. */
+  private async handBack(job: Job<unknown>, token: string | undefined): Promise<never> {
+    this.slots.forget(job.id ?? '');
+    await job.moveToWait(token);
+    throw new WaitingError();
+  }
+}

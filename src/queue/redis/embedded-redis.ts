@@ -1,0 +1,179 @@
+import { spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { lstat, mkdir, readFile, readlink } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { HaloError, toHaloError } from '../../core/failure/errors.ts';
+import { ensurePrivateFolder } from '../../lib/fs.ts';
+import { sleep } from '../../lib/async.ts';
+import { setAsideRedisData } from '../damaged-data.ts';
+import { socketAddress, type RedisAddress } from './redis-address.ts';
+import { findPingError } from './redis-client.ts';
+
+const PROGRAMS = ['redis-server', 'valkey-server'];
+/** Some systems limit the path of a unix socket to 103 bytes. */
+const MAX_SOCKET_PATH_BYTES = 100;
+const START_MS = 60_000;
+
+/** The paths of the server that halo runs below HALO_HOME. */
+export interface EmbeddedRedisPaths {
+  dir: string;
+  lock: string;
+  address: RedisAddress;
+  socket: string;
+}
+
+/** The parameters for a launcher, for machines without a server program. */
+export interface RedisLaunch {
+  /** Folders that must be writable for the server at the same paths. */
+  folders: string[];
+  /** The server's arguments. */
+  args: string[];
+}
+
+/** Returns how the started server exited, as a sentence fragment, or undefined while it runs. */
+export type ExitProbe = () => string | undefined | Promise<string | undefined>;
+
+/** Starts the server another way, such as in a container. The server must outlive this process. */
+export type RedisLauncher = (launch: RedisLaunch) => Promise<ExitProbe>;
+
+/** Returns the paths of the home's server and creates its private folders. */
+export async function locateEmbeddedRedis(home: string): Promise<EmbeddedRedisPaths> {
+  const dir = join(home, 'redis');
+  await ensurePrivateFolder(dir);
+  const near = join(dir, 'redis.sock');
+  const socket = Buffer.byteLength(near) <= MAX_SOCKET_PATH_BYTES ? near : join(await shortFolder(dir), 'redis.sock');
+  return { dir, lock: join(dir, 'lock'), address: socketAddress(socket), socket };
+}
+
+/**
+ * Starts the server unless it runs. The caller holds the lock.
+ * If the server starts only without its data, the data is set aside: the journals contain everything in it.
+ * Returns false when this machine has no server program and no launcher is given.
+ * Throws REDIS_UNAVAILABLE when the server does not start.
+ */
+export async function ensureEmbeddedRedis(paths: EmbeddedRedisPaths, launcher?: RedisLauncher): Promise<boolean> {
+  const failure = await findPingError(paths.address);
+  if (failure === undefined) return true;
+  if (failure.message.includes('LOADING')) return untilReady(paths, () => undefined);
+  if (failure.message.startsWith('no answer')) throw startError(paths, failure.message);
+  await stopUnreachable(paths);
+  try {
+    return await startServer(paths, launcher);
+  } catch (error) {
+    // A server that is still running is only slow to load its data.
+    if ((await serverPid(paths)) !== undefined) throw error;
+    const putBack = await setAsideRedisData(paths.dir, toHaloError(error).message);
+    if (putBack === undefined) throw error;
+    try {
+      return await startServer(paths, launcher);
+    } catch {
+      await putBack();
+      throw error;
+    }
+  }
+}
+
+async function startServer(paths: EmbeddedRedisPaths, launcher: RedisLauncher | undefined): Promise<boolean> {
+  for (const program of PROGRAMS) if (await start(program, paths)) return true;
+  if (launcher === undefined) return false;
+  return untilReady(
+    paths,
+    await launcher({ folders: [...new Set([paths.dir, dirname(paths.socket)])], args: flags(paths) }),
+  );
+}
+
+/** Waits up to ten seconds until a server that is shutting down has exited. */
+export async function waitUntilStopped(paths: EmbeddedRedisPaths): Promise<void> {
+  for (const deadline = performance.now() + 10_000; performance.now() < deadline; await sleep(20))
+    if ((await serverPid(paths)) === undefined && (await findPingError(paths.address)) !== undefined) return;
+}
+
+async function start(program: string, paths: EmbeddedRedisPaths): Promise<boolean> {
+  // Detached, so that it survives this process and Ctrl+C. An empty environment, so that it holds no API keys.
+  const script = 'umask 077; exec env -i PATH="$PATH" "$0" "$@"';
+  const child = spawn('/bin/sh', ['-c', script, program, ...flags(paths)], {
+    cwd: paths.dir,
+    detached: true,
+    stdio: 'ignore',
+  });
+  let end: string | undefined;
+  child.on('error', (error) => (end = error.message));
+  child.on('exit', (code, signal) => (end = code === 127 ? 'missing' : `it exited with ${signal ?? code}`));
+  child.unref();
+  return untilReady(paths, () => end);
+}
+
+function flags(paths: EmbeddedRedisPaths): string[] {
+  const values = {
+    port: '0',
+    unixsocket: paths.socket,
+    unixsocketperm: '700',
+    dir: paths.dir,
+    pidfile: join(paths.dir, 'redis.pid'),
+    logfile: join(paths.dir, 'redis.log'),
+    daemonize: 'no',
+    appendonly: 'yes',
+    appendfsync: 'everysec',
+    save: '',
+    'maxmemory-policy': 'noeviction',
+  };
+  return Object.entries(values).flatMap(([name, value]) => [`--${name}`, value]);
+}
+
+async function untilReady(paths: EmbeddedRedisPaths, ended: ExitProbe): Promise<boolean> {
+  let failure: Error | undefined;
+  for (const deadline = performance.now() + START_MS; performance.now() < deadline; await sleep(10)) {
+    failure = await findPingError(paths.address);
+    if (failure === undefined) return true;
+    const end = await ended();
+    if (end === 'missing') return false;
+    if (end !== undefined) throw startError(paths, `${end}${await lastLogLine(paths)}`);
+  }
+  throw startError(paths, failure?.message ?? 'no answer');
+}
+
+function startError(paths: EmbeddedRedisPaths, why: string): HaloError {
+  return new HaloError('REDIS_UNAVAILABLE', `The embedded Redis server in ${paths.dir} did not start: ${why}.`, {
+    hint: `Check ${join(paths.dir, 'redis.log')}, or set HALO_REDIS_URL to your own Redis.`,
+  });
+}
+
+/** Stops a server whose socket file was removed: it cannot be reached but would write the same files. */
+async function stopUnreachable(paths: EmbeddedRedisPaths): Promise<void> {
+  for (const deadline = performance.now() + 10_000; performance.now() < deadline; await sleep(50)) {
+    const pid = await serverPid(paths);
+    if (pid === undefined) return;
+    process.kill(pid, 'SIGTERM');
+  }
+  throw startError(paths, 'an older server in that folder does not stop');
+}
+
+/** The process id of the running server, verified by its working folder; undefined when none runs. */
+async function serverPid(paths: EmbeddedRedisPaths): Promise<number | undefined> {
+  try {
+    const pid = Number(await readFile(join(paths.dir, 'redis.pid'), 'utf8'));
+    const dir = await lstat(paths.dir);
+    const cwd = await lstat(await readlink(`/proc/${pid}/cwd`));
+    const name = await readFile(`/proc/${pid}/comm`, 'utf8');
+    return cwd.ino === dir.ino && cwd.dev === dir.dev && /redis|valkey/.test(name) ? pid : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+async function lastLogLine(paths: EmbeddedRedisPaths): Promise<string> {
+  const text = await readFile(join(paths.dir, 'redis.log'), 'utf8').catch(() => '');
+  const line = text.trim().split('\n').at(-1) ?? '';
+  return line === '' ? '' : ` (${line})`;
+}
+
+/** Creates a private folder with a short path, the same for all processes of this home. */
+async function shortFolder(dir: string): Promise<string> {
+  const short = join('/tmp', `halo-${createHash('sha256').update(dir).digest('hex').slice(0, 16)}`);
+  await mkdir(short, { recursive: true, mode: 0o700 });
+  const found = await lstat(short);
+  if (found.isDirectory() && found.uid === process.getuid?.() && (found.mode & 0o077) === 0) return short;
+  throw new HaloError('REDIS_UNAVAILABLE', `The folder ${short} for the Redis socket belongs to another user.`, {
+    hint: 'Set HALO_HOME to a shorter path, or HALO_REDIS_URL to your own Redis.',
+  });
+}

@@ -1,0 +1,109 @@
+import { Redis, ReplyError, type RedisOptions } from 'ioredis';
+import { HaloError } from '../../core/failure/errors.ts';
+import { withTimeout } from '../../lib/async.ts';
+import type { RedisAddress } from './redis-address.ts';
+
+const PING_TIMEOUT_MS = 4000;
+/** How long a closing connection waits for the server and keeps the process alive. */
+const DISCONNECT_MS = 100;
+
+/**
+ * A connection without a reply for this time counts as dead and is reopened, because a peer may vanish without closing
+ * it. Longer than the ten seconds for which a worker blocks while it waits for jobs.
+ */
+const SILENCE_TIMEOUT_MS = 15_000;
+
+/** Opens a client that reconnects without limit. Commands wait for the connection unless options change that. */
+export function openRedisClient(address: RedisAddress, options: RedisOptions = {}): Redis {
+  const client = new Redis({
+    retryStrategy: (times) => Math.min(50 * 2 ** Math.min(times, 6), 2000),
+    disconnectTimeout: DISCONNECT_MS,
+    socketTimeout: SILENCE_TIMEOUT_MS,
+    ...address.options,
+    ...options,
+    replyMapping: 'legacy',
+  });
+  // Without a listener a lost connection would end the process. Callers notice it by failing commands.
+  client.on('error', () => undefined);
+  return client;
+}
+
+/** Opens a client and waits for its first reply. Throws REDIS_UNAVAILABLE within seconds. */
+export async function connectRedisClient(address: RedisAddress, options: RedisOptions = {}): Promise<Redis> {
+  const failure = await findPingError(address);
+  if (failure !== undefined) throw unavailable(address, failure);
+  const client = openRedisClient(address, options);
+  try {
+    await assertAnswers(client.ping(), SILENCE_TIMEOUT_MS);
+    return client;
+  } catch (error) {
+    client.disconnect();
+    throw unavailable(address, error as Error);
+  }
+}
+
+/** Pings a server. Returns the error, or undefined when the server answered. */
+export async function findPingError(address: RedisAddress): Promise<Error | undefined> {
+  let failure: Error | undefined;
+  const client = new Redis({
+    ...address.options,
+    lazyConnect: true,
+    connectTimeout: PING_TIMEOUT_MS,
+    disconnectTimeout: DISCONNECT_MS,
+    retryStrategy: () => null,
+    maxRetriesPerRequest: 0,
+    // So that a server that is still loading its data replies with LOADING immediately.
+    enableReadyCheck: false,
+    replyMapping: 'legacy',
+  });
+  client.on('error', (error: Error) => (failure = error));
+  try {
+    await assertAnswers(
+      client.connect().then(() => client.ping()),
+      PING_TIMEOUT_MS,
+    );
+    return undefined;
+  } catch (error) {
+    return failure ?? (error as Error);
+  } finally {
+    client.disconnect();
+  }
+}
+
+async function assertAnswers(ping: Promise<unknown>, ms: number): Promise<void> {
+  if ((await withTimeout(ms, ping)) === 'late') throw new Error(`no answer within ${ms / 1000} s`);
+}
+
+function unavailable(address: RedisAddress, cause: Error): HaloError {
+  const code = (cause as NodeJS.ErrnoException).code ?? '';
+  const what = /NOAUTH|WRONGPASS|invalid password/.test(cause.message)
+    ? 'it rejects the user or password'
+    : REASONS[code];
+  return new HaloError(
+    'REDIS_UNAVAILABLE',
+    `Could not connect to Redis at ${address.name}: ${what ?? cause.message}.`,
+    {
+      hint: 'Check HALO_REDIS_URL and that Redis is running there, or unset it so that halo starts its own server.',
+      cause,
+    },
+  );
+}
+
+const REASONS: Record<string, string> = {
+  ECONNREFUSED: 'the connection was refused',
+  ENOENT: 'the socket does not exist',
+  ENOTFOUND: 'the host name does not exist',
+  EAI_AGAIN: 'the host name could not be resolved',
+  EACCES: 'permission was denied',
+  ECONNRESET: 'it closed the connection',
+};
+
+/** Whether Redis received the command and replied with an error, for example because its memory or disk is full. */
+export function isReplyError(error: unknown): error is Error {
+  return error instanceof ReplyError;
+}
+
+/** Whether Redis rejected the command because it is out of memory. */
+export function isOutOfMemory(error: unknown): boolean {
+  return isReplyError(error) && /\bOOM\b/.test(error.message);
+}

@@ -1,0 +1,213 @@
+-- Assigns slots to jobs. Redis executes the script atomically, so that concurrent calls never exceed a limit.
+--
+-- Keys: jobs (hash: id to entry as JSON), leases (sorted set: id of a job with a slot, by expiry in ms), served (sorted
+-- set: users by their last slot, runs by their first), workers (hash: id to registration as JSON), a counter.
+-- Argument: a `SchedulerUpdate` as JSON, see scheduler.ts. All times are those of the server.
+-- Reply: the entry that may start or '', ms until the next delayed job is due or -1, then ids and entries of the jobs
+-- that received a slot.
+
+local jobs, leases, served, workers, counter = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local ask = cjson.decode(ARGV[1])
+local limits = ask.limits
+local time = redis.call('TIME')
+local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+
+redis.call('ZREMRANGEBYSCORE', leases, '-inf', now)
+local all, leased = {}, {}
+local flat = redis.call('HGETALL', jobs)
+for i = 1, #flat, 2 do all[flat[i]] = cjson.decode(flat[i + 1]) end
+for _, id in ipairs(redis.call('ZRANGE', leases, 0, -1)) do
+  if all[id] then leased[id] = true else redis.call('ZREM', leases, id) end
+end
+
+local function keep(id, entry)
+  all[id] = entry
+  redis.call('HSET', jobs, id, cjson.encode(entry))
+end
+local function lease(id)
+  leased[id] = true
+  redis.call('ZADD', leases, now + ask.leaseMs, id)
+end
+local function release(id)
+  leased[id] = nil
+  redis.call('ZREM', leases, id)
+end
+local order = {}
+local function orderOf(name)
+  order[name] = order[name] or tonumber(redis.call('ZSCORE', served, name) or 0)
+  return order[name]
+end
+local function note(name)
+  order[name] = redis.call('INCR', counter)
+  redis.call('ZADD', served, order[name], name)
+end
+-- From its first slot on a run keeps its rank among the runs of its user.
+local function start(runId)
+  if orderOf('run ' .. runId) == 0 then note('run ' .. runId) end
+end
+
+for _, job in ipairs(ask.offer or {}) do
+  local id, old = job.id, all[job.id]
+  if job.started then start(job.runId) end
+  job.started = nil
+  job.readyAt = now + job.delayMs
+  job.delayMs = nil
+  job.id = nil
+  if old then
+    -- A repeated offer neither delays a job nor lowers its rank.
+    job.readyAt = math.min(job.readyAt, old.readyAt)
+    job.seq = old.seq
+    job.host = old.host
+    -- The old lane belonged to a process that is dead.
+    if old.lane ~= job.lane then release(id) end
+  else
+    job.seq = redis.call('INCR', counter)
+  end
+  keep(id, job)
+end
+-- Running jobs count, even if the server lost them.
+for id, entry in pairs(ask.working or {}) do
+  if not all[id] then keep(id, entry) end
+  lease(id)
+end
+if ask.finish then
+  release(ask.finish)
+  redis.call('HDEL', jobs, ask.finish)
+  all[ask.finish] = nil
+end
+if ask.later and all[ask.later.id] then
+  local entry = all[ask.later.id]
+  release(ask.later.id)
+  entry.host = nil
+  entry.readyAt = now + ask.later.delayMs
+  keep(ask.later.id, entry)
+end
+if ask.dropLane then
+  for id, entry in pairs(all) do
+    if entry.lane == ask.dropLane then
+      release(id)
+      redis.call('HDEL', jobs, id)
+      all[id] = nil
+    end
+  end
+end
+if ask.worker then
+  local worker = ask.worker
+  if worker.slots == 0 then redis.call('HDEL', workers, worker.id)
+  else
+    worker.lapses = now + ask.workerMs
+    redis.call('HSET', workers, worker.id, cjson.encode(worker))
+  end
+end
+
+local count = {}
+local function countOf(kind, name) return count[kind .. ':' .. name] or 0 end
+local function tally(entry, by)
+  local keys = {'all:', 'user:' .. entry.user, 'repo:' .. entry.repo, 'agent:' .. entry.agent,
+    'lane:' .. entry.lane}
+  if entry.host then
+    table.insert(keys, 'host:' .. entry.host)
+    table.insert(keys, 'host of ' .. entry.lane .. ':' .. entry.host)
+  end
+  for _, key in ipairs(keys) do count[key] = (count[key] or 0) + by end
+end
+for id in pairs(leased) do tally(all[id], 1) end
+local function fits(entry)
+  return not ((limits.max and countOf('all', '') >= limits.max)
+    or (limits.perUser and countOf('user', entry.user) >= limits.perUser)
+    or (limits.perRepo and countOf('repo', entry.repo) >= limits.perRepo)
+    or (limits.perAgent[entry.agent] and countOf('agent', entry.agent) >= limits.perAgent[entry.agent]))
+end
+
+local begun = ''
+if ask.begin then
+  local id, host = ask.begin.id, ask.begin.host
+  local entry = all[id]
+  if entry then
+    if leased[id] then tally(entry, -1) end
+    if fits(entry) and not (limits.perHost and countOf('host', host) >= limits.perHost) then
+      entry.host = host
+      begun = cjson.encode(entry)
+      lease(id)
+      tally(entry, 1)
+    else
+      release(id)
+      entry.host = nil
+      entry.readyAt = now + 1000
+    end
+    keep(id, entry)
+  end
+end
+
+-- How many jobs of each lane can run in parallel, given the workers and the limit per host.
+local slots = {}
+for id, text in pairs((function(list)
+  local map = {}
+  for i = 1, #list, 2 do map[list[i]] = list[i + 1] end
+  return map
+end)(redis.call('HGETALL', workers))) do
+  local worker = cjson.decode(text)
+  if worker.lapses <= now then redis.call('HDEL', workers, id)
+  else
+    slots[worker.lane] = slots[worker.lane] or {}
+    slots[worker.lane][worker.host] = (slots[worker.lane][worker.host] or 0) + worker.slots
+  end
+end
+local capacity = {}
+for lane, hosts in pairs(slots) do
+  capacity[lane] = 0
+  for host, number in pairs(hosts) do
+    if limits.perHost then
+      local others = countOf('host', host) - countOf('host of ' .. lane, host)
+      number = math.max(0, math.min(number, limits.perHost - others))
+    end
+    capacity[lane] = capacity[lane] + number
+  end
+end
+
+local waiting, soonest = {}, -1
+for id, entry in pairs(all) do
+  if not leased[id] then
+    if entry.readyAt <= now then
+      if countOf('lane', entry.lane) < (capacity[entry.lane] or 0) then table.insert(waiting, id) end
+    elseif soonest < 0 or entry.readyAt - now < soonest then soonest = entry.readyAt - now end
+  end
+end
+local function rank(id)
+  local entry = all[id]
+  local started = orderOf('run ' .. entry.runId)
+  if started == 0 then started = math.huge end
+  return {entry.priority, countOf('user', entry.user), orderOf('user ' .. entry.user), started, entry.seq}
+end
+local function before(a, b)
+  for i = 1, #a do if a[i] ~= b[i] then return a[i] < b[i] end end
+  return false
+end
+
+local answer = {begun, soonest}
+while #waiting > 0 do
+  local best, bestRank
+  local candidates = {}
+  for _, id in ipairs(waiting) do
+    local entry = all[id]
+    if fits(entry) and countOf('lane', entry.lane) < capacity[entry.lane] then
+      table.insert(candidates, id)
+      local own = rank(id)
+      if not best or before(own, bestRank) then best, bestRank = id, own end
+    end
+  end
+  if not best then break end
+  waiting = {}
+  for _, id in ipairs(candidates) do if id ~= best then table.insert(waiting, id) end end
+  local entry = all[best]
+  entry.host = nil
+  lease(best)
+  tally(entry, 1)
+  note('user ' .. entry.user)
+  start(entry.runId)
+  redis.call('ZREMRANGEBYRANK', served, 0, -10001)
+  keep(best, entry)
+  table.insert(answer, best)
+  table.insert(answer, cjson.encode(entry))
+end
+return answer

@@ -1,0 +1,133 @@
+import { readFileSync } from 'node:fs';
+import type { Redis } from 'ioredis';
+import { z } from 'zod';
+import type { FleetLimits } from '../../core/run/fleet-limit.ts';
+import { StoryJob } from '../job.ts';
+
+const SCRIPT = readFileSync(new URL('./scheduler.lua', import.meta.url), 'utf8');
+
+/** What determines when a job receives a slot. */
+export interface JobRank {
+  /** The worker for which the run is reserved, or '' for the shared queue. */
+  lane: string;
+  user: string;
+  /** The repository, by the name of its bare mirror. */
+  repo: string;
+  agent: string;
+  /** Smaller numbers go first. */
+  priority: number;
+  /** Whether a story of the run has started: such a run goes before the user's other runs. */
+  started: boolean;
+}
+
+const JobEntry = z.object({
+  ...StoryJob.shape,
+  attempt: z.number(),
+  lane: z.string(),
+  user: z.string(),
+  repo: z.string(),
+  agent: z.string(),
+  priority: z.number(),
+  readyAt: z.number(),
+  seq: z.number(),
+  host: z.string().optional(),
+});
+/** A job as stored in Redis until it is finished. */
+export type JobEntry = z.infer<typeof JobEntry>;
+
+export interface JobOffer extends JobRank, StoryJob {
+  id: string;
+  attempt: number;
+  delayMs: number;
+}
+
+/** What happened since the last update. Every update also assigns free slots. */
+export interface SchedulerUpdate {
+  /** Jobs that need a slot. */
+  offer?: JobOffer[];
+  /** Jobs that the caller runs: their leases are renewed. */
+  working?: Record<string, JobEntry>;
+  /** A job that a worker on this host wants to start. If it may not, it keeps waiting. */
+  begin?: { id: string; host: string };
+  /** The id of a finished job. */
+  finish?: string;
+  /** A job that returns its slot and needs another one after that time. */
+  later?: { id: string; delayMs: number };
+  /** A lane to remove with its jobs. */
+  dropLane?: string;
+  /** A worker that takes jobs; with 0 slots, a worker that leaves. */
+  worker?: { id: string; lane: string; host: string; slots: number };
+}
+
+export interface SchedulerReply {
+  /** The job of `begin`, if it may start. */
+  started: JobEntry | undefined;
+  /** Milliseconds until the next delayed job is due; undefined when there is none. */
+  soonestMs: number | undefined;
+  /** Jobs that received a slot and must be queued for a worker. */
+  granted: { id: string; entry: JobEntry }[];
+}
+
+/** Assigns slots to jobs, in Redis. */
+export interface Scheduler {
+  /** `update` is called as late as possible, so that updates are sent in the order of events. */
+  update(update: () => SchedulerUpdate): Promise<SchedulerReply>;
+  /** All unfinished jobs. */
+  list(): Promise<{ id: string; entry: JobEntry; hasSlot: boolean }[]>;
+}
+
+/** How long a silent worker keeps its jobs and their slots. */
+export const TAKEOVER_MS = 30_000;
+/** A worker without an update for this time receives no more jobs. */
+const WORKER_TIMEOUT_MS = 15_000;
+
+export interface SchedulerOptions {
+  /** Prefix of all keys of this HALO_HOME. */
+  prefix: string;
+  limits: () => Promise<FleetLimits>;
+  /** How long a slot lasts without renewal, in ms; default 30 s. */
+  takeoverMs?: number | undefined;
+}
+
+/** Opens the scheduler. All decisions are made by the script in Redis. */
+export function openScheduler(
+  client: Redis,
+  { prefix, limits, takeoverMs = TAKEOVER_MS }: SchedulerOptions,
+): Scheduler {
+  const keys = ['jobs', 'leases', 'served', 'workers', 'counter'].map((name) => `${prefix}:turns:${name}`);
+  const [jobs = '', leases = ''] = keys;
+  return {
+    async update(update) {
+      const currentLimits = await limits();
+      const argument = { ...update(), limits: currentLimits, leaseMs: takeoverMs, workerMs: WORKER_TIMEOUT_MS };
+      return readReply(await client.eval(SCRIPT, keys.length, ...keys, JSON.stringify(argument)));
+    },
+    async list() {
+      const [entries, leased] = await Promise.all([client.hgetall(jobs), client.zrange(leases, '0', '-1')]);
+      return Object.entries(entries).map(([id, text]) => ({
+        id,
+        entry: readEntry(text),
+        hasSlot: leased.includes(id),
+      }));
+    },
+  };
+}
+
+function readReply(answer: unknown): SchedulerReply {
+  const [started = '', soonest, ...pairs] = z
+    .array(z.union([z.string(), z.number()]))
+    .parse(answer)
+    .map(String);
+  const granted: SchedulerReply['granted'] = [];
+  for (let at = 0; at + 1 < pairs.length; at += 2)
+    granted.push({ id: pairs[at] ?? '', entry: readEntry(pairs[at + 1] ?? '') });
+  return {
+    started: started === '' ? undefined : readEntry(started),
+    soonestMs: Number(soonest) < 0 ? undefined : Number(soonest),
+    granted,
+  };
+}
+
+function readEntry(text: string): JobEntry {
+  return JobEntry.parse(JSON.parse(text));
+}

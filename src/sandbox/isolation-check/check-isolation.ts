@@ -1,0 +1,166 @@
+import { createHash } from 'node:crypto';
+import { mkdir, readFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { z } from 'zod';
+import { HaloError } from '../../core/failure/errors.ts';
+import { memoizeAsync } from '../../lib/async.ts';
+import { writeAtomic } from '../../lib/fs.ts';
+import { seccompProfile } from '../docker/seccomp.ts';
+import { HALO_IMAGE } from '../docker/image/halo-image.ts';
+import { findUpgradeHint } from '../docker/engine-info.ts';
+import { judgeIsolation } from './judge-isolation.ts';
+import { ISOLATION_LIMITS, ISOLATION_SCRIPT } from './isolation-script.ts';
+import type { IsolationReport, IsolationFinding } from './isolation-report.ts';
+import type { EngineInfo, SandboxEngine } from '../sandbox.ts';
+import { runOneOffSandbox } from '../one-off-sandbox.ts';
+
+/** The runtime that `auto` prefers: gVisor isolates sandboxes from the host's kernel. */
+const PREFERRED = 'runsc';
+
+/**
+ * Checks that the engine enforces the isolation of sandboxes under the wanted runtime. The check runs once per engine,
+ * runtime and version of halo; its report is cached in `home`. Throws DOCKER_UNSAFE with what is not enforced, for an
+ * unknown runtime, and for an engine that is too old.
+ */
+export function openIsolationCheck(engine: SandboxEngine, home: string): (wanted: string) => Promise<IsolationReport> {
+  // Failures are not cached: an engine may be fixed while a worker runs.
+  return memoizeAsync((wanted: string) => readOrCheckIsolation(engine, home, wanted));
+}
+
+async function readOrCheckIsolation(engine: SandboxEngine, home: string, wanted: string): Promise<IsolationReport> {
+  const [facts, key] = await describeEngine(engine, wanted);
+  const file = join(home, 'sandbox-proof.json');
+  const kept = await readCachedReports(file);
+  const known = kept[key];
+  if (known !== undefined) return { ...known, runtime: known.runtime ?? undefined };
+  const proof = await checkIsolation(engine, facts, wanted);
+  await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+  const last = Object.entries(kept).slice(-9);
+  await writeAtomic(file, JSON.stringify({ ...Object.fromEntries(last), [key]: proof }, null, 2));
+  return proof;
+}
+
+/** Reads the engine's properties and the cache key, which covers everything that may change the result. */
+async function describeEngine(engine: SandboxEngine, wanted: string): Promise<[EngineInfo, string]> {
+  const [facts, image, seccomp] = await Promise.all([engine.info(), engine.imageId(HALO_IMAGE), seccompProfile()]);
+  const { id, version, apiVersion, kernel, runc, cgroupVersion, storageDriver, runtimes, security } = facts;
+  const parts = [id, version, apiVersion, kernel, runc, cgroupVersion, storageDriver, runtimes, security, image];
+  const text = JSON.stringify([...parts, seccomp, ISOLATION_SCRIPT, wanted]);
+  return [facts, createHash('sha256').update(text).digest('hex').slice(0, 32)];
+}
+
+/** Runs the check without the cache; `auto` falls back to the engine's default runtime. Throws DOCKER_UNSAFE. */
+export async function checkIsolation(
+  engine: SandboxEngine,
+  facts: EngineInfo,
+  wanted: string,
+): Promise<IsolationReport> {
+  const hint = findUpgradeHint(facts);
+  if (hint !== undefined) {
+    const says = `The container engine ${facts.version} is too old: its API version is ${facts.apiVersion || 'unknown'}.`;
+    throw new HaloError('DOCKER_UNSAFE', says, { hint });
+  }
+  const runtime = chooseRuntime(facts, wanted);
+  const [judged, disk] = await Promise.all([runIsolationScript(engine, runtime), engine.diskLimitMethod()]);
+  const broken = judged.filter(({ ok }) => ok === 'fail');
+  const ptys = judged.some(({ name, ok }) => name === TERMINALS && ok === 'ok');
+  if (broken.length === 0) return { runtime, disk, ptys, facts: judged };
+  if (wanted === 'auto' && runtime !== undefined) {
+    const proof = await checkIsolation(engine, { ...facts, runtimes: [] }, wanted);
+    const says = `${runtime} is installed, but did not pass: ${describeBroken(broken)}`;
+    return { ...proof, facts: [...proof.facts, { name: 'runtime', ok: 'warn', says }] };
+  }
+  throw new HaloError('DOCKER_UNSAFE', `The container engine cannot isolate sandboxes: ${describeBroken(broken)}.`, {
+    hint: broken.find(({ fix }) => fix !== undefined)?.fix ?? 'Run `halo doctor` to see the result of each check.',
+  });
+}
+
+function chooseRuntime({ runtimes }: EngineInfo, wanted: string): string | undefined {
+  if (wanted === 'auto') return runtimes.includes(PREFERRED) ? PREFERRED : undefined;
+  if (runtimes.includes(wanted)) return wanted;
+  throw new HaloError('DOCKER_UNSAFE', `The container engine has no runtime ${JSON.stringify(wanted)}.`, {
+    hint: `Set [sandbox] runtime to "auto" or one of: ${runtimes.join(', ')}.`,
+  });
+}
+
+/** Runs a sandbox with the real container options and small limits, and judges what a program can see and do inside. */
+export async function runIsolationScript(
+  engine: SandboxEngine,
+  runtime: string | undefined,
+): Promise<IsolationFinding[]> {
+  const own = runtime !== undefined && /runsc|kata/.test(runtime);
+  const [{ text }, terminals] = await Promise.all([
+    runOneOffSandbox(engine, {
+      purpose: 'proof',
+      script: ISOLATION_SCRIPT,
+      workdir: '/tmp',
+      limits: ISOLATION_LIMITS,
+      runtime,
+      wallMs: 60_000,
+      outputBytes: 100_000,
+    }),
+    // A runtime with its own kernel has its own terminals.
+    own ? [] : probeTerminals(engine, runtime),
+  ]);
+  return [...judgeIsolation(text, own), ...terminals];
+}
+
+const TERMINALS = 'terminals';
+const FEW_PTYS = 4;
+const TAKE_PTYS = `exec python3 -c "
+import os
+taken = 0
+try:
+    while taken < 3 * ${FEW_PTYS}:
+        os.open('/dev/ptmx', os.O_RDWR | os.O_NOCTTY)
+        taken += 1
+except OSError: pass
+print(taken)"`;
+
+/** Checks whether a sandbox is limited in its terminals. Only a warning if the engine does not support that. */
+async function probeTerminals(engine: SandboxEngine, runtime: string | undefined): Promise<IsolationFinding[]> {
+  const limits = { ...ISOLATION_LIMITS, ptys: FEW_PTYS };
+  const taken = await runOneOffSandbox(engine, { purpose: 'terminals', script: TAKE_PTYS, limits, runtime }).then(
+    ({ text }) => Number(text),
+    (error: unknown) => {
+      if (error instanceof HaloError && error.code === 'DOCKER_FAILED') return undefined;
+      throw error;
+    },
+  );
+  if (taken === FEW_PTYS) return [{ name: TERMINALS, ok: 'ok', says: 'each sandbox has a limit of its own' }];
+  const says = 'one sandbox can take all terminals (ptys) that the machine has for containers';
+  return [{ name: TERMINALS, ok: 'warn', says }];
+}
+
+function describeBroken(broken: IsolationFinding[]): string {
+  return broken.map(({ name, says }) => `${name}: ${says}`).join('; ');
+}
+
+const Fact = z
+  .object({
+    name: z.string(),
+    ok: z.enum(['ok', 'warn', 'fail']),
+    says: z.string(),
+    fix: z.string().exactOptional(),
+    // Reports of older versions have this key.
+    mend: z.string().exactOptional(),
+  })
+  .transform(({ mend, fix = mend, ...fact }) => (fix === undefined ? fact : { ...fact, fix }));
+const CachedReports = z.record(
+  z.string(),
+  z.object({
+    runtime: z.string().optional(),
+    disk: z.enum(['quota', 'watch', 'sample']),
+    ptys: z.boolean(),
+    facts: z.array(Fact),
+  }),
+);
+
+/** Reads the cached reports; an unreadable file counts as empty and is overwritten. */
+async function readCachedReports(file: string): Promise<z.output<typeof CachedReports>> {
+  try {
+    return CachedReports.parse(JSON.parse(await readFile(file, 'utf8')));
+  } catch {
+    return {};
+  }
+}

@@ -1,0 +1,74 @@
+import { mkdir } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import type { Writable } from 'node:stream';
+import type { Artifact } from '../core/journal/events.ts';
+import { readIfExists, writeAtomic } from '../lib/fs.ts';
+import { maskingSink } from '../lib/secrets/masking-sink.ts';
+import type { Masker } from '../lib/secrets/masker.ts';
+import { withDiskErrors } from './disk-errors.ts';
+import { openFileSink } from './file-sink.ts';
+import { followRawOutput, type FollowOutputOptions } from './journal/follow-run-files.ts';
+import { openRawOutput } from './journal/raw-output.ts';
+import { listArtifacts, readArtifactEnd, readArtifactFile } from './run/artifacts.ts';
+import { removeDebugBundle, writeDebugBundle, type BundleFacts } from './run/debug-bundle.ts';
+import { artifactPath, runPaths, type AttemptLocation } from './run-layout.ts';
+
+/** The files that attempts produce. Every function may throw DISK_FAILED, and RUN_NOT_FOUND for its run. */
+export interface ArtifactStore {
+  /** The path of an artifact, whether or not it exists. Its folder is not created. */
+  artifactPath(place: AttemptLocation, name: string): string;
+  /** Writes an artifact atomically and returns its path relative to the run directory. */
+  writeArtifact(place: AttemptLocation, name: string, data: string | Uint8Array): Promise<string>;
+  /** Writes `diff.patch`. Only known secrets are masked in it, because text that looks like a secret may be code. */
+  writePatch(place: AttemptLocation, patch: Uint8Array): Promise<void>;
+  /** Opens a stream that writes an artifact. */
+  openArtifact(place: AttemptLocation, name: string): Writable;
+  /** The text of an artifact, or undefined when it does not exist. */
+  readArtifact(place: AttemptLocation, name: string): Promise<string | undefined>;
+  /** Opens a stream for an agent's raw output. End or destroy it when the agent has exited. */
+  openRaw(place: AttemptLocation): Writable;
+  followRaw(runId: string, options: FollowOutputOptions): AsyncIterable<Uint8Array>;
+  /** The artifacts of a run and the files of its debug bundle, sorted by path. */
+  listArtifacts(runId: string): Promise<Artifact[]>;
+  /** Reads one of the files that `listArtifacts` returns. Throws ARTIFACT_UNREADABLE. */
+  readArtifactFile(runId: string, path: string): Promise<Buffer>;
+  /** Reads the last 64 KiB of such a file. Throws ARTIFACT_UNREADABLE. */
+  readArtifactEnd(runId: string, path: string): Promise<Buffer>;
+  /** Writes debug_bundle/ after a failure and returns its path. */
+  writeDebugBundle(runId: string, facts: BundleFacts): Promise<string>;
+  dropDebugBundle(runId: string): Promise<void>;
+}
+
+/** Opens the artifacts of the runs below `home`, an absolute path. The masker masks everything that is written. */
+export function openArtifactStore(home: string, masker: Masker): ArtifactStore {
+  const paths = (runId: string) => runPaths(home, runId);
+  return {
+    artifactPath: (place, name) => artifactPath(home, place, name),
+    async writeArtifact(place, name, data) {
+      const path = artifactPath(home, place, name);
+      await writeInFolder(path, typeof data === 'string' ? masker.text(data) : masker.bytes(data));
+      return path.slice(paths(place.runId).dir.length + 1);
+    },
+    writePatch: (place, patch) => writeInFolder(artifactPath(home, place, 'diff.patch'), masker.known(patch)),
+    openArtifact: (place, name) => maskingSink(masker, openFileSink(artifactPath(home, place, name))),
+    readArtifact(place, name) {
+      const path = artifactPath(home, place, name);
+      return withDiskErrors(path, () => readIfExists(path));
+    },
+    openRaw: (place) =>
+      maskingSink(masker, openRawOutput(artifactPath(home, place, 'events.jsonl'), paths(place.runId).raw)),
+    followRaw: (runId, how) => followRawOutput(paths(runId), how),
+    listArtifacts: (runId) => listArtifacts(paths(runId)),
+    readArtifactFile: (runId, path) => readArtifactFile(paths(runId), path),
+    readArtifactEnd: (runId, path) => readArtifactEnd(paths(runId), path),
+    writeDebugBundle: async (runId, facts) => writeDebugBundle(paths(runId), facts, masker),
+    dropDebugBundle: (runId) => removeDebugBundle(paths(runId)),
+  };
+}
+
+function writeInFolder(path: string, data: string | Uint8Array): Promise<void> {
+  return withDiskErrors(path, async () => {
+    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+    await writeAtomic(path, data);
+  });
+}

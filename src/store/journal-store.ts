@@ -1,0 +1,86 @@
+import { readFile, stat } from 'node:fs/promises';
+import type { JournalEntry, JournalEvent } from '../core/journal/events.ts';
+import type { RunState } from '../core/run/state.ts';
+import { keyedQueue } from '../lib/async.ts';
+import { withDiskErrors } from './disk-errors.ts';
+import {
+  appendToRun,
+  readConstants,
+  repairRunFiles,
+  updateRunRecord,
+  type JournalDecision,
+} from './journal/append-events.ts';
+import { followJournal, followState, type FollowJournalOptions } from './journal/follow-run-files.ts';
+import { loadEvents, loadRun, type FoldedRun } from './journal/load-run.ts';
+import { maskEntry } from './journal/mask-event.ts';
+import { runPaths } from './run-layout.ts';
+import { buildRunRecord, type RunConstants } from './run/run-record.ts';
+import type { RunWriter } from './run-catalog.ts';
+
+/** The journals of runs and the files derived from them. Every function may throw DISK_FAILED and RUN_NOT_FOUND. */
+export interface JournalStore {
+  /** Appends to the journal. Several processes may append to one run. The entries are durable when it resolves. */
+  append(runId: string, entries: readonly JournalEntry[]): Promise<JournalEvent[]>;
+  /**
+   * Calls `decide` with the current state under the run's lock, and appends its entries before releasing the lock.
+   * `decide` may have side effects that belong to its entries, such as moving a ref, but must not append to the run.
+   * If it throws, nothing is appended and the error is rethrown.
+   */
+  transact<T>(runId: string, decide: (state: RunState) => JournalDecision<T> | Promise<JournalDecision<T>>): Promise<T>;
+  /** Adds facts to run.json that were not known at creation, such as the agent's version. */
+  amend(runId: string, change: RunConstants): Promise<void>;
+  /** Rewrites the derived files of an ended run whose process died before it updated them. */
+  freshen(runId: string): Promise<void>;
+  readState(runId: string): Promise<RunState>;
+  /** The content of run.json as of the last event. */
+  readRecord(runId: string): Promise<Record<string, unknown>>;
+  readJournal(runId: string): Promise<JournalEvent[]>;
+  /** Size of the journal in bytes, to detect changes. 0 when it cannot be read. */
+  journalBytes(runId: string): Promise<number>;
+  /** The content of progress.md. */
+  readProgress(runId: string): Promise<string>;
+  follow(runId: string, options: FollowJournalOptions): AsyncIterable<JournalEvent>;
+  /** Yields the state of the run now and after changes by any process. Ends only on abort. */
+  followState(runId: string, signal: AbortSignal): AsyncIterable<RunState>;
+}
+
+/** Opens the journals of the runs below `home`, an absolute path. */
+export function openJournalStore(home: string, { masker, now, log }: RunWriter): JournalStore {
+  const known = new Map<string, FoldedRun>();
+  const inOrder = keyedQueue();
+  const paths = (runId: string) => runPaths(home, runId);
+  const decideInOrder = <T>(
+    runId: string,
+    propose: (state: RunState) => JournalDecision<T> | Promise<JournalDecision<T>>,
+  ) =>
+    inOrder(runId, async () => {
+      const decide = async (state: RunState) => {
+        const { entries, result } = await propose(state);
+        return { entries: entries.map((entry) => maskEntry(masker, entry)), result };
+      };
+      const appended = await appendToRun(paths(runId), { decide, known: known.get(runId), now, log: log(runId) });
+      if (appended.state.status === 'ended') known.delete(runId);
+      else known.set(runId, { state: appended.state, end: appended.end });
+      return appended;
+    });
+  return {
+    append: async (runId, entries) => (await decideInOrder(runId, () => ({ entries, result: undefined }))).events,
+    transact: async (runId, decide) => (await decideInOrder(runId, decide)).result,
+    amend: (runId, change) => inOrder(runId, () => updateRunRecord(paths(runId), change)),
+    freshen: (runId) => inOrder(runId, () => repairRunFiles(paths(runId))),
+    readState: async (runId) => (await loadRun(paths(runId))).state,
+    readRecord: async (runId) => {
+      const [{ state }, constants] = await Promise.all([loadRun(paths(runId)), readConstants(paths(runId))]);
+      return buildRunRecord(state, constants);
+    },
+    readJournal: async (runId) => loadEvents(paths(runId)),
+    journalBytes: async (runId) => (await stat(paths(runId).journal).catch(() => ({ size: 0 }))).size,
+    readProgress: async (runId) => readJournalText(paths(runId).progress),
+    follow: (runId, how) => followJournal(paths(runId), how),
+    followState: (runId, signal) => followState(paths(runId), signal),
+  };
+}
+
+function readJournalText(path: string): Promise<string> {
+  return withDiskErrors(path, () => readFile(path, 'utf8'));
+}

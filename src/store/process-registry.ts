@@ -1,0 +1,61 @@
+import { randomBytes } from 'node:crypto';
+import { mkdir, rm } from 'node:fs/promises';
+import { readFolder } from '../lib/fs.ts';
+import { join } from 'node:path';
+import { acquireLock, isLocked } from '../lib/lock.ts';
+import { withDiskErrors } from './disk-errors.ts';
+
+/** A worker of kind `any` takes every run of the home, one of kind `own` only the runs that name it as their owner. */
+export type WorkerKind = 'any' | 'own';
+
+/** A registered worker process, visible to all processes that share the home while it is alive. */
+export interface WorkerRegistration {
+  /** Unique, never reused. */
+  id: string;
+  leave(): Promise<void>;
+}
+
+/** Registers a worker by a lock file below `home`; the lock is released when the process dies. Throws DISK_FAILED. */
+export async function registerWorker(home: string, kind: WorkerKind): Promise<WorkerRegistration> {
+  const folder = folderOf(home);
+  return withDiskErrors(folder, async () => {
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    const id = `${kind}-${randomBytes(8).toString('hex')}`;
+    const lock = await acquireLock(join(folder, id));
+    return { id, leave: () => lock.release() };
+  });
+}
+
+/** Whether the worker process is alive. */
+export async function isWorkerAlive(home: string, id: string): Promise<boolean> {
+  return WORKER_ID.test(id) && isLocked(join(folderOf(home), id));
+}
+
+/** The number of live workers that take any run. */
+export async function countWorkers(home: string): Promise<number> {
+  const ids = (await workerIds(home)).filter((id) => id.startsWith('any-'));
+  const alive = await Promise.all(ids.map((id) => isWorkerAlive(home, id)));
+  return alive.filter(Boolean).length;
+}
+
+/** Removes the registrations of dead workers and returns their ids. */
+export async function removeDeadWorkers(home: string): Promise<string[]> {
+  const dead: string[] = [];
+  for (const id of await workerIds(home)) {
+    if (await isWorkerAlive(home, id)) continue;
+    await rm(join(folderOf(home), id), { force: true });
+    dead.push(id);
+  }
+  return dead;
+}
+
+const WORKER_ID = /^(?:any|own)-[0-9a-f]{16}$/;
+
+async function workerIds(home: string): Promise<string[]> {
+  const names = await readFolder(folderOf(home));
+  return names.filter((name) => WORKER_ID.test(name));
+}
+
+function folderOf(home: string): string {
+  return join(home, 'workers');
+}

@@ -1,0 +1,62 @@
+import type { JournalEntry, JournalEvent } from '../core/journal/events.ts';
+import type { Masker } from '../lib/secrets/masker.ts';
+import { maskEntry } from './journal/mask-event.ts';
+import { createRunFolders, publishRuns, type NewRun, type RunCreated } from './run/create-run.ts';
+import { resolveRunId, listRuns, runIds, type RunList } from './run/run-list.ts';
+import type { RunOrigin } from './run/run-record.ts';
+import { runPaths, runsFolder } from './run-layout.ts';
+
+/** Creates, lists and finds run directories. Every function may throw DISK_FAILED, and RUN_NOT_FOUND for its run. */
+export interface RunCatalog {
+  createRun(created: RunCreated, origin: RunOrigin): Promise<void>;
+  /** Creates the directory of a run that has already ended. */
+  createEnded(created: RunCreated, end: JournalEntry & { type: 'run.ended' }, origin: RunOrigin): Promise<void>;
+  /** Creates the directories of several runs atomically. */
+  createRuns(runs: readonly { created: RunCreated; origin: RunOrigin }[]): Promise<void>;
+  /** Finishes the creation of runs whose process died. */
+  publishRuns(): Promise<void>;
+  /** Ids of all runs, newest first. */
+  runIds(): Promise<string[]>;
+  list(): Promise<RunList>;
+  /** The run whose id starts with `part` or contains it. Throws RUN_NOT_FOUND with the candidates. */
+  find(part: string): Promise<string>;
+  /** Absolute path of the run's directory. */
+  runFolder(runId: string): string;
+}
+
+/** What is needed to write the files of a run. */
+export interface RunWriter {
+  /** Masks everything that is written. */
+  masker: Masker;
+  now: () => Date;
+  /** Returns a function that formats the lines of agent.log for an event. `startedAt` is ISO 8601. */
+  log: (runId: string) => (event: JournalEvent, startedAt: string) => string;
+}
+
+/** Opens the catalog of the runs below `home`, an absolute path. Nothing is written before the first run. */
+export function openRunCatalog(home: string, { masker, now, log }: RunWriter): RunCatalog {
+  const makeRunFolders = (runs: readonly (Pick<NewRun, 'created' | 'origin'> & Partial<Pick<NewRun, 'then'>>)[]) => {
+    const at = now().toISOString();
+    return createRunFolders(
+      runsFolder(home),
+      runs.map(({ created, origin, then = [] }) => ({
+        created: maskEntry(masker, created),
+        then: then.map((entry) => maskEntry(masker, entry)),
+        // The configuration must stay exact. It refers to secrets but contains none.
+        origin: { ...origin, args: masker.value(origin.args) },
+        at,
+        log: (event) => log(created.runId)(event, at),
+      })),
+    );
+  };
+  return {
+    createRun: (created, origin) => makeRunFolders([{ created, origin }]),
+    createEnded: (created, end, origin) => makeRunFolders([{ created, origin, then: [end] }]),
+    createRuns: makeRunFolders,
+    publishRuns: () => publishRuns(runsFolder(home)),
+    runIds: () => runIds(home),
+    list: () => listRuns(home),
+    find: (part) => resolveRunId(home, part),
+    runFolder: (runId) => runPaths(home, runId).dir,
+  };
+}

@@ -1,0 +1,186 @@
+import type { SandboxExit } from '../../sandbox/sandbox.ts';
+import type { StopReason } from '../../core/failure/stop-reason.ts';
+import { formatSize, formatConfigDuration } from '../../lib/units.ts';
+import { HaloError } from '../../core/failure/errors.ts';
+import type { FailureCause } from '../../core/failure/failure.ts';
+import type { AttemptRef, FailureNote, HeldCommit, JournalEntry, Verdict } from '../../core/journal/events.ts';
+import { NO_USAGE, type Usage } from '../../core/agent.ts';
+import type { Config } from '../../config/config.ts';
+import { defined } from '../../lib/guards.ts';
+
+/** How an attempt ended. */
+export interface AttemptOutcome {
+  verdict: Verdict;
+  stopReason: StopReason;
+  /** One or two sentences for people. */
+  summary: string;
+  commit?: string;
+  /** The commit that waits for approval. */
+  held?: HeldCommit;
+  /** Paths that another story changed too and landed first. */
+  conflicts?: string[];
+  usage?: Usage;
+  /** Whether the agent changed a file, if that is why the attempt ended. */
+  changed?: boolean;
+  /** Details of a failure that the stop reason does not express. */
+  cause?: FailureCause;
+  /** The end of the log that shows why, for the next attempt's prompt and the debug bundle. */
+  tail?: string;
+}
+
+/** The journal entry for an outcome. */
+export function storyEnded({ story, attempt }: AttemptRef, end: AttemptOutcome, failure?: FailureNote): JournalEntry {
+  const { verdict, stopReason, summary, usage, commit, held, conflicts } = end;
+  return {
+    type: 'story.ended',
+    story,
+    attempt,
+    verdict,
+    stopReason,
+    summary,
+    usage: usage ?? NO_USAGE,
+    ...defined({ commit, held, conflicts, failure }),
+  };
+}
+
+/** What was measured of the agent of an attempt. The usage is recorded; the rest decides whether to retry. */
+export interface AgentMeasurements {
+  /** As metered by the gateway. */
+  usage: Usage;
+  /** Whether the agent changed a file; undefined if its work was not imported. */
+  changed?: boolean | undefined;
+  /** Characters that the agent printed; undefined if it printed nothing. */
+  output?: number | undefined;
+  /** The first action that the agent's own permission rules denied. */
+  denied?: string | undefined;
+}
+
+/** Receives the measurements of an attempt when they are known. */
+export type OnMeasured = (measured: AgentMeasurements) => void;
+
+/** No agent has run. */
+export const NO_MEASUREMENTS: AgentMeasurements = { usage: NO_USAGE };
+
+/** Thrown by a phase to end the attempt early; caught once, in run-attempt.ts. */
+export class AttemptEnded extends Error {
+  readonly outcome: AttemptOutcome;
+
+  constructor(end: AttemptOutcome) {
+    super(end.summary);
+    this.outcome = end;
+  }
+}
+
+/** The outcome of work that passed all gates without a commit. */
+export function passed({ summary }: { summary: string }): AttemptOutcome {
+  return { verdict: 'passed', stopReason: 'SUCCESS', summary };
+}
+
+/** Ends the attempt as failed. `tail`: the end of the log that shows why. */
+export function attemptFailed(stopReason: StopReason, summary: string, tail?: string): AttemptEnded {
+  return new AttemptEnded({ verdict: 'failed', stopReason, summary, ...defined({ tail }) });
+}
+
+/** Adds a cause, which decides about retries. */
+export function withCause(cause: FailureCause | undefined, { outcome: end }: AttemptEnded): AttemptEnded {
+  return new AttemptEnded({ ...end, ...defined({ cause }) });
+}
+
+/** Errors with these stop reasons end the story's attempt. All other errors are faults of the worker or its environment. */
+const OUTCOME_REASONS: readonly StopReason[] = ['POLICY_VIOLATION', 'CONFLICT'];
+
+/** The outcome that an error means for the story. Throws any other error: it is a fault of the worker or its environment. */
+export function toOutcome(error: unknown): AttemptOutcome {
+  if (error instanceof AttemptEnded) return error.outcome;
+  const stopReason = error instanceof HaloError ? error.stopReason : undefined;
+  if (!(error instanceof HaloError) || stopReason === undefined || !OUTCOME_REASONS.includes(stopReason)) throw error;
+  return { verdict: 'failed', stopReason, summary: error.message };
+}
+
+/** A command of an attempt: its display name, such as "gate `npm test`", and the limits that it ran under. */
+export interface LimitedCommand {
+  what: string;
+  limits: Config['limits'];
+  /** The cause to report if it exceeds the output or disk limit. */
+  overflow?: FailureCause;
+}
+
+/** Throws AttemptEnded unless the command exited by itself with enough memory. */
+export function assertExited(exit: SandboxExit, command: LimitedCommand, tail: string): void {
+  const end = findExitFailure(exit, command, tail);
+  if (end !== undefined) throw end;
+}
+
+/**
+ * The failure of a command that did not exit by itself, or that ran out of memory. The reason comes first, because `what`
+ * may be long.
+ */
+export function findExitFailure(
+  exit: SandboxExit,
+  { what, limits, overflow }: LimitedCommand,
+  tail: string,
+): AttemptEnded | undefined {
+  switch (exit.ended) {
+    case 'wall': {
+      const why = `ran longer than ${formatConfigDuration(limits.wallMs)} (limits.wall)`;
+      return attemptFailed('TIMEOUT', `${why}: ${what}`, tail);
+    }
+    case 'idle': {
+      const why = `no output for ${formatConfigDuration(limits.idleMs)} (limits.idle)`;
+      return attemptFailed('TIMEOUT', `${why}: ${what}`, tail);
+    }
+    case 'output': {
+      const why = `printed more than ${formatSize(limits.outputBytes)} (limits.output)`;
+      return withCause(overflow, attemptFailed('ENGINE_ERROR', `${why}: ${what}`, tail));
+    }
+    case 'disk': {
+      const why = `the workspace is larger than ${formatSize(limits.diskBytes)} (limits.disk)`;
+      return withCause(overflow, attemptFailed('ENGINE_ERROR', `${why}: ${what}`, tail));
+    }
+    case 'disk-floor': {
+      const floor = `${formatSize(limits.freeDiskBytes)} (limits.free_disk)`;
+      const why = `less than ${floor} was left on the machine’s disk, and this workspace was the largest`;
+      return withCause('disk-floor', attemptFailed('ENGINE_ERROR', `${why}: ${what}`, tail));
+    }
+    case 'aborted':
+      return attemptFailed('USER_ABORT', `${what} was stopped by a user`, tail);
+    case 'exited': {
+      if (exit.outOfMemory === 'no') return undefined;
+      const memory = `limits.memory = ${formatSize(limits.memoryBytes)}`;
+      const killed = exit.outOfMemory === 'maybe' ? 'killed by signal 9, probably for its memory' : 'ran out of memory';
+      return attemptFailed('OUT_OF_MEMORY', `${killed} (${memory}): ${what}`, tail);
+    }
+  }
+}
+
+/** Shell messages for a missing program. A name with a path is a file of the repository and does not match. */
+const NO_PROGRAM = /(?:^|\s|: )(?:line )?\d*:? ?([\w.+-]+): (?:command )?not found\s*$/m;
+
+/** The missing program that made a command exit with code 127, if its output names one. */
+export function findMissingProgram({ exitCode }: Pick<SandboxExit, 'exitCode'>, tail: string): string | undefined {
+  return exitCode === 127 ? NO_PROGRAM.exec(tail)?.[1] : undefined;
+}
+
+/** The failure of a command, `what`, that needs a missing program. It is not retried. */
+export function programMissing(
+  program: string,
+  { what, image, tail }: { what: string; image: string; tail: string },
+): AttemptEnded {
+  const summary = `\`${program}\` was not found: neither the image ${image} nor setup provides it; ${what} exited 127. Set \`image\` to one that has it (docs/images.md), or install it in \`setup\``;
+  return withCause('program-missing', attemptFailed('GATE_FAILED', summary, tail));
+}
+
+/** Messages of programs that cannot start another process or thread. */
+const NO_FORK =
+  /cannot fork|can't start new thread|unable to create (native )?thread|resource temporarily unavailable/i;
+
+/** Describes the exit of a failed command, with the cause that the engine reported or that its output suggests. */
+export function describeExit(
+  { exitCode, forksRefused }: SandboxExit,
+  { pids }: Pick<Config['limits'], 'pids'>,
+  tail: string,
+): string {
+  const exited = `exited ${String(exitCode)}`;
+  if (forksRefused) return `${exited}; the system refused it further processes (limits.pids = ${pids})`;
+  return NO_FORK.test(tail) ? `${exited}, probably for lack of processes (limits.pids = ${pids})` : exited;
+}

@@ -1,0 +1,179 @@
+import type { Config } from '../../config/config.ts';
+import { HaloError } from '../../core/failure/errors.ts';
+import { addToView } from '../../git/mirror/base-view.ts';
+import { mirrorPath } from '../../git/mirror/mirror.ts';
+import { candidatePath, createScratch, removeScratch, viewPath } from '../../git/repository/scratch-repo.ts';
+import { closeAll } from '../../lib/cleanup.ts';
+import { failpoint } from '../../lib/failpoint.ts';
+import type { IsolationReport } from '../../sandbox/isolation-check/isolation-report.ts';
+import type { Mount, Sandbox, SandboxLabels, SandboxSpec } from '../../sandbox/sandbox.ts';
+import type { ChannelKind, WorkerContext } from '../worker-context.ts';
+import { mountAccounts } from '../workspace/mount-accounts.ts';
+import { CANDIDATE, VIEW } from '../workspace/sandbox-paths.ts';
+import { allocateUserId } from '../workspace/user-id.ts';
+import type { AttemptIdentity } from './attempt-identity.ts';
+import { defined } from '../../lib/guards.ts';
+
+/** The maximum number of pseudo-terminals of a sandbox. A machine has 3072 for all sandboxes by default. */
+const MAX_PTYS = 64;
+
+export interface ResourceOptions {
+  config: Config;
+  /** The name of the repository's mirror. */
+  mirror: string;
+  /** How earlier sandboxes of the run reached their gateways; undefined: not decided yet. */
+  channel: ChannelKind | undefined;
+}
+
+interface Opened {
+  transport: 'mount' | 'stream';
+  channel: ChannelKind;
+  user: number;
+  mirrorDir: string;
+  scratchDir: string;
+  accountMounts: Mount[];
+  isolation: IsolationReport;
+}
+
+/** What an attempt holds on the host and in the container engine until it closes. */
+export class AttemptResources {
+  readonly transport: 'mount' | 'stream';
+  readonly channel: ChannelKind;
+  /** The user and group id inside its sandboxes, unique among concurrent attempts. */
+  readonly user: number;
+  readonly mirrorDir: string;
+  readonly scratchDir: string;
+  readonly candidateDir: string;
+  /** Read-only repositories that are mounted into every sandbox of the attempt. */
+  readonly repositoryMounts: readonly Mount[];
+  /** Entries for the user in /etc/passwd and /etc/group; empty if nothing can be mounted. */
+  readonly accountMounts: readonly Mount[];
+  private readonly worker: WorkerContext;
+  private readonly identity: AttemptIdentity;
+  private readonly limits: Config['limits'];
+  private readonly isolation: IsolationReport;
+  private readonly viewDir: string;
+  private readonly closers: (() => unknown)[];
+  private isClosed = false;
+
+  /** Creates the scratch repositories; no sandbox runs yet. The caller must close the result. */
+  static async open(
+    worker: WorkerContext,
+    identity: AttemptIdentity,
+    options: ResourceOptions,
+  ): Promise<AttemptResources> {
+    const { config } = options;
+    const mirrorDir = mirrorPath(worker.home, options.mirror);
+    const [scratchDir, transport, channel, isolation, inUse] = await Promise.all([
+      createScratch({ mirrorDir, attemptId: identity.id }),
+      worker.transport(config),
+      options.channel ?? worker.channel(config),
+      worker.checkIsolation(config),
+      worker.engine.usersInUse(),
+      // Cached for mountAccounts: the first call starts a sandbox.
+      worker.transport(config).then((found) => (found === 'mount' ? worker.engine.accounts(config.image) : undefined)),
+    ]);
+    const { user, release } = allocateUserId(identity.id, inUse);
+    const closers: (() => unknown)[] = [() => removeScratch(scratchDir), release];
+    try {
+      const accounts = { image: config.image, user, dir: scratchDir };
+      const accountMounts = transport === 'mount' ? await mountAccounts(worker.engine, accounts) : [];
+      const opened = { transport, channel, user, mirrorDir, scratchDir, accountMounts, isolation };
+      return new AttemptResources({ worker, identity, limits: config.limits, opened, closers });
+    } catch (error) {
+      await closeAll(closers);
+      throw error;
+    }
+  }
+
+  private constructor(parts: {
+    worker: WorkerContext;
+    identity: AttemptIdentity;
+    limits: Config['limits'];
+    opened: Opened;
+    closers: (() => unknown)[];
+  }) {
+    const { transport, channel, user, mirrorDir, scratchDir, accountMounts, isolation } = parts.opened;
+    this.worker = parts.worker;
+    this.identity = parts.identity;
+    this.limits = parts.limits;
+    this.closers = parts.closers;
+    this.transport = transport;
+    this.channel = channel;
+    this.user = user;
+    this.mirrorDir = mirrorDir;
+    this.scratchDir = scratchDir;
+    this.accountMounts = accountMounts;
+    this.isolation = isolation;
+    this.candidateDir = candidatePath(scratchDir);
+    this.viewDir = viewPath(scratchDir);
+    this.repositoryMounts = transport === 'mount' ? mountRepositories(this.viewDir, this.candidateDir) : [];
+  }
+
+  /** Makes a commit of the mirror, with everything it reaches, visible to the candidate repository and the sandboxes. */
+  async exposeCommit(commit: string): Promise<void> {
+    await addToView(this.viewDir, { mirrorDir: this.mirrorDir, commit });
+  }
+
+  labels(phase: string): SandboxLabels {
+    const { runId, storyKey, attempt, epoch } = this.identity;
+    return { run: runId, storyKey, attempt, phase, owner: { home: this.worker.homeId, epoch } };
+  }
+
+  /** The full name of a volume of the attempt. */
+  volumeName(name: string): string {
+    return `halo-${this.identity.id}-${name}`;
+  }
+
+  async createVolume(name: string): Promise<void> {
+    this.assertOpen();
+    const { engine } = this.worker;
+    const volume = this.volumeName(name);
+    this.closers.push(() => engine.removeVolume(volume));
+    const quota = this.isolation.disk === 'quota' ? { quotaBytes: this.limits.diskBytes } : {};
+    await engine.createVolume(volume, this.labels(name), { user: this.user, ...quota });
+  }
+
+  async startSandbox(spec: SandboxSpec): Promise<Sandbox> {
+    this.assertOpen();
+    const { runtime, ptys } = this.isolation;
+    const starting = this.worker.engine.start({
+      ...spec,
+      ...defined({ runtime }),
+      limits: { ...spec.limits, ...(ptys ? { ptys: MAX_PTYS } : {}) },
+    });
+    this.closers.push(() =>
+      starting.then(
+        (sandbox) => sandbox.remove(),
+        () => {},
+      ),
+    );
+    return starting;
+  }
+
+  /** Registers an action to run when the attempt closes. Actions run in reverse order. */
+  onClose(action: () => Promise<void>): void {
+    if (this.isClosed) this.worker.inBackground(action());
+    else this.closers.push(action);
+  }
+
+  /** Removes everything, in reverse order: sandboxes before the volumes and folders that they use. */
+  async close(): Promise<void> {
+    this.isClosed = true;
+    await failpoint('close.before');
+    await closeAll(this.closers);
+    await failpoint('close.after');
+  }
+
+  /** Background work of the attempt, such as its baseline, may not know yet that the attempt is over. */
+  private assertOpen(): void {
+    if (this.isClosed) throw new HaloError('RUN_ABORTED', `The attempt ${this.identity.id} is over.`);
+  }
+}
+
+function mountRepositories(viewDir: string, candidateDir: string): Mount[] {
+  return [
+    { kind: 'bind', source: viewDir, target: VIEW, readOnly: true },
+    { kind: 'bind', source: candidateDir, target: CANDIDATE, readOnly: true },
+  ];
+}

@@ -1,0 +1,38 @@
+import type { Sandbox } from '../../sandbox/sandbox.ts';
+import { planCleanSteps, planWorkSteps } from '../workspace/step-plan.ts';
+import { Workspace } from '../workspace/workspace.ts';
+import { Baseline } from './baseline.ts';
+import type { Attempt } from './open-attempt.ts';
+import { openExporter } from './phases/export-tree.ts';
+
+/** The workspaces of an attempt that implements a story. */
+export interface AttemptWorkspaces {
+  /** Where setup and the agent run. */
+  work: Workspace;
+  /** Starts, while the agent works, what the phases after it need. */
+  startAhead(): StartedAhead;
+  /** Stops the baseline if it still runs. */
+  stop(): void;
+}
+
+export interface StartedAhead {
+  exporter: Promise<Sandbox>;
+  /** A clean workspace for setup and the gates. */
+  clean: Workspace;
+  baseline: Baseline;
+}
+
+export function openWorkspaces(attempt: Attempt): AttemptWorkspaces {
+  const baseline = new Baseline(attempt, attempt.inputs.base);
+  const work = new Workspace(attempt, 'work', planWorkSteps(attempt));
+  return {
+    work,
+    startAhead: () => {
+      const exporter = openExporter(attempt, work);
+      const clean = new Workspace(attempt, 'clean', planCleanSteps(attempt));
+      baseline.start();
+      return { exporter, clean, baseline };
+    },
+    stop: () => baseline.stop(),
+  };
+}

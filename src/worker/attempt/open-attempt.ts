@@ -1,0 +1,115 @@
+import { randomBytes } from 'node:crypto';
+import type { AgentAdapter, AgentLaunch } from '../../agents/adapter.ts';
+import { agentAdapter } from '../../agents/registry.ts';
+import type { Config } from '../../config/config.ts';
+import type { Prd, Story } from '../../core/prd/prd.ts';
+import { storyOf, type Approval, type RunState } from '../../core/run/state.ts';
+import { AGENT_HOME } from '../../sandbox/sandbox.ts';
+import type { AttemptLocation } from '../../store/run-layout.ts';
+import type { WorkerContext } from '../worker-context.ts';
+import { MODEL_PORT } from '../workspace/sandbox-paths.ts';
+import { identifyAttempt, type AttemptIdentity } from './attempt-identity.ts';
+import { openAttemptJournal, type AttemptJournal } from './attempt-journal.ts';
+import { AttemptResources } from './attempt-resources.ts';
+import { fenceArtifacts } from './fence.ts';
+
+/** What commands in sandboxes need. `halo check` and `halo verify` have only this: they belong to no run. */
+export interface SandboxContext {
+  readonly worker: WorkerContext;
+  readonly identity: AttemptIdentity;
+  readonly config: Config;
+  readonly resources: AttemptResources;
+  readonly journal: AttemptJournal;
+  /** Stops the commands. */
+  readonly signal: AbortSignal;
+}
+
+/** One attempt at a story: what every phase works with. */
+export interface Attempt extends SandboxContext {
+  readonly inputs: AttemptInputs;
+  readonly agent: AttemptAgent;
+}
+
+export interface AttemptInputs {
+  /** The state of the run when the attempt began. */
+  readonly state: RunState;
+  readonly prd: Prd;
+  readonly story: Story;
+  /** The commit that the agent starts from. */
+  readonly base: string;
+  /** The repository in which the run's branch lands. */
+  readonly hostGitDir: string;
+  /** ISO 8601 */
+  readonly startedAt: string;
+}
+
+export interface AttemptAgent {
+  readonly adapter: AgentAdapter;
+  readonly launch: AgentLaunch;
+  /** The token that the agent authenticates to its gateway with. It is not the provider's key. */
+  readonly gatewayToken: string;
+}
+
+/** What an attempt is given: identity, inputs and the signal that cancels it. */
+export interface AttemptRequest {
+  runId: string;
+  /** The state of the run when the attempt began. */
+  state: RunState;
+  prd: Prd;
+  story: Story;
+  /** Counts from 1 per story. */
+  number: number;
+  /** The fencing epoch: see `AttemptIdentity`. */
+  epoch: number;
+  /** The commit that the story builds on. */
+  base: string;
+  config: Config;
+  /** The repository in which the run's branch lands. */
+  hostGitDir: string;
+  /** Where artifacts are stored. Default: below the attempt's own run. */
+  place?: AttemptLocation;
+  signal: AbortSignal;
+}
+
+/** Opens an attempt of a run. Its artifacts and events can only be written while no other worker has taken over. */
+export function openRunAttempt(worker: WorkerContext, request: AttemptRequest): Promise<Attempt> {
+  const { runId, story, number, epoch } = request;
+  const store = fenceArtifacts(worker.store, runId, { story: story.id, epoch });
+  const journal = openAttemptJournal(worker.store, { runId, story: story.id, attempt: number, epoch });
+  return openAttempt({ ...worker, store }, request, journal);
+}
+
+/** Opens an attempt: creates its scratch repositories; no sandbox runs yet. The caller must close its resources. */
+export async function openAttempt(
+  worker: WorkerContext,
+  request: AttemptRequest,
+  journal: AttemptJournal,
+): Promise<Attempt> {
+  const { runId, state, prd, story, number, epoch, base, config, hostGitDir, place, signal } = request;
+  const { key: storyKey } = storyOf(state, story.id);
+  const identity = identifyAttempt({ runId, story: story.id, storyKey, attempt: number, epoch }, place);
+  const { channel, repo } = state;
+  await worker.learnSecrets(config);
+  const resources = await AttemptResources.open(worker, identity, { config, mirror: repo.mirror, channel });
+  const inputs = Object.freeze({ state, prd, story, base, hostGitDir, startedAt: new Date().toISOString() });
+  return { worker, identity, config, resources, journal, signal, inputs, agent: prepareAgent(config) };
+}
+
+function prepareAgent({ agent, agentCommand, model }: Config): AttemptAgent {
+  const adapter = agentAdapter(agent);
+  const gatewayToken = `halo-${randomBytes(24).toString('base64url')}`;
+  const launch = adapter.launch({
+    model: model.name,
+    api: model.api,
+    modelUrl: model.api !== undefined ? `http://127.0.0.1:${MODEL_PORT}/v1` : undefined,
+    gatewayToken,
+    home: AGENT_HOME,
+    commandLine: agentCommand,
+  });
+  return { adapter, launch, gatewayToken };
+}
+
+/** The approval of the story, if a person approved its commit but the commit could not land then. */
+export function approvalOf({ inputs }: Attempt): Approval | undefined {
+  return storyOf(inputs.state, inputs.story.id).approved;
+}

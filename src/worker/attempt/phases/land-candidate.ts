@@ -1,0 +1,83 @@
+import type { JournalEntry } from '../../../core/journal/events.ts';
+import type { RunState, StoryState } from '../../../core/run/state.ts';
+import { transferCommit, moveBranch } from '../../../git/land/land-commit.ts';
+import type { Attempt } from '../open-attempt.ts';
+import { assertCurrent } from '../fence.ts';
+import { writeProofNote } from '../../proof/proof-record.ts';
+import { recoverLanded } from '../../run/recover-landed.ts';
+import { runRef } from '../../repository/host-repository.ts';
+import { storyEnded, type AttemptOutcome } from '../attempt-outcome.ts';
+import type { Work } from './import-candidate.ts';
+
+/** `overtaken`: another story of the run landed first, so nothing has moved; `tip` is the newest commit now. */
+export type Landing = { kind: 'landed'; outcome: AttemptOutcome } | { kind: 'overtaken'; tip: string };
+
+/**
+ * Transfers the candidate's objects into the host repository. Then, in one transaction of the run's journal, it moves the
+ * run's branch by compare-and-swap and records the landing, so that a command that ends the run comes before or after
+ * both. Throws RUN_ABORTED if another worker took over the attempt, and CONFLICT if someone else moved the branch.
+ */
+export async function landCandidate(attempt: Attempt, { candidate, origin, summary }: Work): Promise<Landing> {
+  const { identity, inputs, config, worker, resources, signal } = attempt;
+  const { candidateDir, mirrorDir } = resources;
+  const { hostGitDir } = inputs;
+  const { commit, parent } = candidate;
+  const { approval } = origin;
+  const { runId, place } = identity;
+  const started = performance.now();
+  await attempt.journal.report({ type: 'phase.started', phase: 'land' });
+  const landing = {
+    candidateDir,
+    mirrorDir,
+    hostGitDir,
+    ref: runRef(runId),
+    commit,
+    expected: parent === inputs.state.repo.base ? undefined : parent,
+  };
+  const release = await transferCommit(landing);
+  const { usage } = origin;
+  const outcome: AttemptOutcome = { verdict: 'passed', stopReason: 'SUCCESS', summary, commit, usage };
+  const landed = worker.store.transact<Landing>(runId, async (now) => {
+    assertCurrent(now, identity);
+    // No commit may appear after a person stopped the run.
+    signal.throwIfAborted();
+    if (now.tip !== parent) return { entries: [], result: { kind: 'overtaken', tip: now.tip } };
+    const recovered = await moveBranch(landing).then(
+      () => [],
+      (error: unknown) => recoverOthers(attempt, now, error),
+    );
+    if (recovered.length > 0)
+      return { entries: recovered, result: { kind: 'overtaken', tip: tipAfter(recovered, now) } };
+    const attemptRef = { story: identity.story, attempt: identity.attempt };
+    const proof = { store: worker.store, place, attemptRef, gitDir: hostGitDir, commit, git: config.git };
+    const noted = await writeProofNote({ ...proof, ...(approval && { approvedBy: approval.by }) });
+    const ms = Math.round(performance.now() - started);
+    const ended: JournalEntry = { type: 'phase.ended', phase: 'land', ms, ...attemptRef };
+    return { entries: [ended, ...noted, storyEnded(attemptRef, outcome)], result: { kind: 'landed', outcome } };
+  });
+  return landed.finally(release);
+}
+
+/**
+ * The branch is not where the journal says. If a worker died between landing another story and recording it, returns the
+ * missing entries. Otherwise someone else moved the branch: throws `error`, and nothing is overwritten.
+ */
+async function recoverOthers(
+  { worker, identity, inputs, config }: Attempt,
+  now: RunState,
+  error: unknown,
+): Promise<JournalEntry[]> {
+  const stories = now.stories.filter((other) => other.id !== identity.story && mayHaveLanded(other));
+  const { hostGitDir } = inputs;
+  const landed = await recoverLanded(worker.store, { state: now, stories, hostGitDir, config });
+  if (landed.length === 0) throw error;
+  return landed;
+}
+
+function mayHaveLanded({ progress, held }: StoryState): boolean {
+  return progress === 'in_progress' || held !== undefined;
+}
+
+function tipAfter(entries: JournalEntry[], { tip }: RunState): string {
+  return entries.reduce((newest, entry) => (entry.type === 'story.ended' ? (entry.commit ?? newest) : newest), tip);
+}

@@ -1,0 +1,135 @@
+import { NO_USAGE, type AgentActivity, type AgentAnswer, type Usage } from '../../../core/agent.ts';
+import { maskingSink } from '../../../lib/secrets/masking-sink.ts';
+import { splitLines, tailSink } from '../../../lib/streams.ts';
+import type { Sandbox } from '../../../sandbox/sandbox.ts';
+import { recordNetwork, wrapWithForwarder } from '../../network/attach-channel.ts';
+import type { StartedStep, StepEgress, Workspace } from '../../workspace/workspace.ts';
+import { openActivityBatcher } from '../activity-batcher.ts';
+import type { Attempt } from '../open-attempt.ts';
+import { NO_MEASUREMENTS, type AgentMeasurements } from '../attempt-outcome.ts';
+import { savePartialWork } from '../partial-work.ts';
+import { collectAgentRun, NO_OUTPUT, type AgentRun } from './collect-agent-run.ts';
+import { findGatewayStop, judgeAgentRun, type AgentJudgement } from './judge-agent-run.ts';
+import { writePrompt } from './write-prompt.ts';
+
+/** How the agent phase ended: with an answer of status `ok`, or with the error that ends the attempt. */
+export interface AgentResult {
+  measured: AgentMeasurements;
+  end: { answer: AgentAnswer } | { error: unknown };
+}
+
+/** The answer of the agent. Throws what ended the attempt. */
+export function requireAnswer(end: AgentResult['end']): AgentAnswer {
+  if ('error' in end) throw end.error;
+  return end.answer;
+}
+
+/** Lets the agent implement the story. If that fails, `exporter` saves what the agent left behind. Never throws. */
+export async function runAgent(attempt: Attempt, work: Workspace, exporter: Promise<Sandbox>): Promise<AgentResult> {
+  let measured = NO_MEASUREMENTS;
+  const running = attempt.journal.phase('agent', async () => {
+    const step = await work.takeNext();
+    const following = followAgent(attempt, step).then(({ run, judgement }) => {
+      measured = { ...measured, output: run.output, denied: run.denied };
+      if (judgement.end !== undefined) throw judgement.end;
+      return judgement.answer;
+    });
+    const answer = await following.finally(async () => {
+      // Closing waits for all requests to report their usage.
+      await step.egress?.channel.close();
+      const usage: Usage = step.egress?.channel.gateway.usage() ?? NO_USAGE;
+      measured = { ...measured, usage };
+      await recordUsage(attempt, step, usage);
+    });
+    // The last request may have reported its usage only after the agent's end.
+    const stopped = step.egress?.channel.gateway.stopped();
+    const overrun = stopped?.cause === 'overrun' ? findGatewayStop(stopped, answer.summary) : undefined;
+    if (overrun !== undefined) throw overrun;
+    return answer;
+  });
+  try {
+    return { end: { answer: await running }, measured };
+  } catch (error) {
+    const changed = await savePartialWork(attempt, exporter);
+    return { end: { error }, measured: { ...measured, changed } };
+  }
+}
+
+/** Runs the agent, reports its activities, and keeps its output and its answer among the artifacts. */
+async function followAgent(
+  attempt: Attempt,
+  { sandbox, egress }: StartedStep,
+): Promise<{ run: AgentRun; judgement: AgentJudgement }> {
+  const { config, worker, journal, signal } = attempt;
+  const { adapter } = attempt.agent;
+  const { place } = attempt.identity;
+  const prompt = await writePrompt(attempt);
+  const stderr = tailSink(8_192);
+  const read = adapter.createReader();
+  let run = NO_OUTPUT;
+  const batcher = openActivityBatcher((activities) =>
+    journal.report(...activities.map((activity) => ({ type: 'agent.activity' as const, activity }))),
+  );
+  const stdout = splitLines({
+    keep: worker.store.openRaw(place),
+    onLines: async (lines) => {
+      const activities: AgentActivity[] = [];
+      for (const line of lines) {
+        const parsed = read(line);
+        run = collectAgentRun(run, line.length, parsed);
+        activities.push(...parsed.activities);
+      }
+      await batcher.add(activities);
+    },
+  });
+  const { wallMs, idleMs, outputBytes } = config.limits;
+  const exit = await sandbox
+    .run({
+      script: agentScript(attempt, egress),
+      stdin: prompt,
+      stdout: maskingSink(worker.masker, stdout),
+      stderr: maskingSink(worker.masker, stderr.sink),
+      wallMs,
+      idleMs,
+      outputBytes,
+      signal,
+    })
+    // Nothing may be reported after the attempt has ended.
+    .finally(() => batcher.flush());
+  const stderrTail = stderr.text();
+  const missing = stderr.missing() === 0 ? '' : `[halo: ${stderr.missing()} bytes are missing here]\n`;
+  await worker.store.writeArtifact(place, 'agent.stderr.log', `${missing}${stderrTail}`);
+  const denied = run.denied ?? adapter.findDenial?.(stderrTail);
+  const gateway = egress?.channel.gateway;
+  const judgement = judgeAgentRun(run, {
+    ...{ exit, stderrTail, config, adapter },
+    stopped: gateway?.stopped(),
+    problem: gateway?.problem(),
+  });
+  if (judgement.answer !== undefined)
+    await worker.store.writeArtifact(place, 'result.json', `${JSON.stringify(judgement.answer, null, 2)}\n`);
+  return { run: { ...run, denied }, judgement };
+}
+
+/** A script that writes the agent's files into its in-memory home and starts it, behind the forwarder if it has a channel. */
+function agentScript({ agent, resources }: Attempt, egress: StepEgress | undefined): string {
+  const { files, script } = agent.launch;
+  const writes = Object.entries(files).map(([path, content]) => {
+    const encoded = Buffer.from(content).toString('base64');
+    return `mkdir -p "$(dirname ${path})" && printf %s ${encoded} | base64 -d > ${path}`;
+  });
+  if (egress === undefined) return [...writes, script].join('\n');
+  const forwarded = wrapWithForwarder(resources.channel, egress.channel.port, script);
+  return [...writes, egress.script, forwarded].join('\n');
+}
+
+/** Records what the gateway metered; the agent's own figures do not count. */
+async function recordUsage(attempt: Attempt, { sandbox, egress }: StartedStep, usage: Usage): Promise<void> {
+  const { worker, identity } = attempt;
+  const channel = egress?.channel;
+  await worker.store.writeArtifact(identity.place, 'usage.json', `${JSON.stringify(usage, null, 2)}\n`);
+  const divergence = channel?.gateway.divergence();
+  if (divergence !== undefined) await worker.store.writeArtifact(identity.place, 'divergence.txt', `${divergence}\n`);
+  if (channel !== undefined) await recordNetwork(attempt, 'agent', channel);
+  worker.inBackground(sandbox.remove());
+}

@@ -1,0 +1,115 @@
+import { findFailedTests } from '../../../core/test-report/failed-tests.ts';
+import { checkClaims, type CriterionClaim } from '../../../core/review/criteria.ts';
+import type { GateProof } from '../../../core/review/proof.ts';
+import { joinRestored, type Restored } from '../../../core/review/restored-paths.ts';
+import type { TestCase } from '../../../core/test-report/formats/collect-tests.ts';
+import { runCommands, setupAndGates, type EndedCommand, type NextCommand } from '../../workspace/run-commands.ts';
+import { resultOf } from '../../workspace/run-step.ts';
+import { CANDIDATE, VIEW } from '../../workspace/sandbox-paths.ts';
+import { planCleanSteps } from '../../workspace/step-plan.ts';
+import { Workspace } from '../../workspace/workspace.ts';
+import type { Attempt } from '../open-attempt.ts';
+import { gateFailed } from '../assert-command-passed.ts';
+import { assertExited } from '../attempt-outcome.ts';
+import { Baseline } from '../baseline.ts';
+import { saveGateResults } from '../gate-results.ts';
+import { reportTestChanges } from './compare-tests.ts';
+import type { ImplementedWork } from './import-candidate.ts';
+import { readTestReports } from './read-test-reports.ts';
+import { recordSetup } from './run-setup.ts';
+
+/** Runs setup and all gates in a clean checkout; without a candidate, on the attempt's base. Each gate must exit 0. */
+export async function runGates(attempt: Attempt, work: ImplementedWork): Promise<GateProof[]> {
+  const { candidate, merges, gatesFolder, claims = [] } = work;
+  const { base } = attempt.inputs;
+  const clean = work.clean ?? new Workspace(attempt, `merged-${merges}`, planCleanSteps(attempt));
+  const baseline = work.baseline ?? new Baseline(attempt, candidate?.parent ?? base);
+  const request = { commit: candidate?.commit ?? base, clean, baseline, claims, folder: gatesFolder };
+  try {
+    return await attempt.journal.phase('gates', () => gateCommit(attempt, request));
+  } finally {
+    baseline.stop();
+  }
+}
+
+interface GatesRequest {
+  commit: string;
+  clean: Workspace;
+  baseline: Baseline;
+  /** Which criteria the agent claims to have met; they are reported together with the results of its tests. */
+  claims: readonly CriterionClaim[];
+  /** The folder of the logs among the artifacts. */
+  folder: string;
+}
+
+async function gateCommit(attempt: Attempt, request: GatesRequest): Promise<GateProof[]> {
+  const { config, worker, identity, journal, resources } = attempt;
+  const { commit, clean, baseline, claims, folder } = request;
+  if ((config.gates ?? []).length === 0) {
+    await reportClaims(attempt, claims, null);
+    return [];
+  }
+  const logOf = ({ name }: NextCommand) => `${folder}/${name}`;
+  let restored: Restored | undefined;
+  const commands = runCommands(attempt, clean, {
+    commands: setupAndGates(config),
+    phase: 'gates',
+    openLog: (next) => worker.store.openArtifact(identity.place, logOf(next)),
+    onNext: async ({ kind, command }) => {
+      if (kind === 'gate') await journal.report({ type: 'gate.started', command });
+    },
+    onRestored: async ({ command }, paths) => {
+      restored = joinRestored(restored, paths);
+      await journal.report({ type: 'tree.restored', command, ...paths });
+    },
+  });
+  const proofs: GateProof[] = [];
+  const logs: string[] = [];
+  await clean.checkOut(commit, resources.candidateDir, [VIEW, CANDIDATE]);
+  for await (const ended of commands) {
+    const log = logOf(ended);
+    if (ended.kind === 'setup') {
+      await recordSetup(attempt, ended, { phase: 'gates', log });
+      continue;
+    }
+    proofs.push(await recordGate(attempt, ended, { log, restored, baseline }));
+    logs.push(log);
+  }
+  const tests = await readTestReports(attempt, clean, logs);
+  await reportClaims(attempt, claims, tests);
+  await reportTestChanges(attempt, tests, baseline);
+  await saveGateResults(attempt, commit, { v: 1, setupFailed: false, gates: proofs, tests });
+  return proofs;
+}
+
+interface GateFacts {
+  /** The name of its log among the artifacts. */
+  log: string;
+  /** What was undone before this and earlier gates. */
+  restored: Restored | undefined;
+  baseline: Baseline;
+}
+
+/** Records a gate, and ends the attempt unless it exited 0. */
+async function recordGate(
+  { config, worker, identity, journal }: Attempt,
+  ended: EndedCommand,
+  { log, restored, baseline }: GateFacts,
+): Promise<GateProof> {
+  const { command, exit, sha256 } = ended;
+  const printed = exit.exitCode === 0 ? undefined : await worker.store.readArtifact(identity.place, log);
+  const failed = printed === undefined ? undefined : findFailedTests(printed);
+  await journal.report({ type: 'gate.ended', ...resultOf(ended), ...(failed && { failed }), log, sha256 });
+  assertExited(exit, { what: `gate \`${command}\``, limits: config.limits }, ended.tail);
+  if (exit.exitCode !== 0) throw gateFailed(config, ended, { failed, restored, onBase: await baseline.results() });
+  return { command, exitCode: exit.exitCode, ms: exit.ms, sha256 };
+}
+
+async function reportClaims(
+  { journal }: Attempt,
+  claims: readonly CriterionClaim[],
+  tests: TestCase[] | null,
+): Promise<void> {
+  if (claims.length === 0) return;
+  await journal.report({ type: 'criteria.claimed', criteria: checkClaims(claims, tests), reported: tests !== null });
+}

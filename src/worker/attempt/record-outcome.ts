@@ -1,0 +1,80 @@
+import { HaloError } from '../../core/failure/errors.ts';
+import { judgeFailure } from '../../core/failure/judge-failure.ts';
+import type { FailureNote } from '../../core/journal/events.ts';
+import { releaseHeldCommit } from '../../git/commit/held-commits.ts';
+import { updateBreakers } from '../run/shared-breakers.ts';
+import { approvalOf, type Attempt } from './open-attempt.ts';
+import { storyEnded, type AgentMeasurements, type AttemptOutcome } from './attempt-outcome.ts';
+import { assertCurrent } from './fence.ts';
+
+/** Writes the outcome of an attempt into the journal, unless landing has written it already, and updates the breakers. */
+export async function recordOutcome(
+  attempt: Attempt,
+  outcome: AttemptOutcome,
+  measured: AgentMeasurements,
+): Promise<void> {
+  const failure = outcome.commit === undefined ? await recordEnd(attempt, outcome, measured) : undefined;
+  const { resources, identity } = attempt;
+  // Approved work says nothing about the agent: none has run.
+  if (approvalOf(attempt) === undefined) await reportToBreakers(attempt, failure);
+  else if (outcome.held === undefined) await releaseHeldCommit(resources.mirrorDir, identity.runId, identity.storyKey);
+}
+
+/**
+ * Records that an attempt ended without an outcome, and why. `workerSignal` is the worker's, without the user's commands.
+ */
+export async function recordInterruption(
+  attempt: Attempt,
+  { usage }: AgentMeasurements,
+  workerSignal: AbortSignal,
+): Promise<void> {
+  if (workerSignal.aborted && !isUserAbort(workerSignal.reason)) await recordReturn(attempt);
+  if (isUserAbort(attempt.signal.reason)) await attempt.journal.report({ type: 'story.stopped', usage });
+}
+
+/** Also keeps the log for the next attempt and the debug bundle. */
+async function recordEnd(
+  attempt: Attempt,
+  outcome: AttemptOutcome,
+  measured: AgentMeasurements,
+): Promise<FailureNote | undefined> {
+  const { worker, identity, config, signal } = attempt;
+  const { runId, place } = identity;
+  // The user who cancelled it has recorded the outcome already, or the job goes back to the queue.
+  if (outcome.stopReason === 'USER_ABORT') throw signal.reason;
+  if (outcome.tail !== undefined) await worker.store.writeArtifact(place, 'failure.log', outcome.tail);
+  const attemptRef = { story: identity.story, attempt: identity.attempt };
+  const { usage, ...signs } = measured;
+  const end = { ...outcome, usage };
+  return worker.store.transact(runId, (state) => {
+    assertCurrent(state, identity);
+    if (outcome.verdict !== 'failed') return { entries: [storyEnded(attemptRef, end)], result: undefined };
+    const failed = { ...attemptRef, ...signs, ...outcome };
+    const { failure, entries } = judgeFailure(state, failed, { policies: config, now: worker.now() });
+    return { entries: [storyEnded(attemptRef, end, failure), ...entries], result: failure };
+  });
+}
+
+/** The outcome is in the journal: a failure here does not change it. */
+async function reportToBreakers(
+  { worker, identity, inputs, config }: Attempt,
+  failure: FailureNote | undefined,
+): Promise<void> {
+  const { story, attempt } = identity;
+  const updating = updateBreakers(worker, { state: inputs.state, config, story, attempt, failure });
+  await updating.catch((error: unknown) => worker.log.warn({ err: error }, 'breaker update failed'));
+}
+
+/** Hands the story back, so that its next start does not count as a crash of this worker. */
+async function recordReturn({ worker, identity }: Attempt): Promise<void> {
+  const { runId, story, attempt } = identity;
+  const returning = worker.store.transact(runId, (state) => {
+    assertCurrent(state, identity);
+    return { entries: [{ type: 'story.returned', story, attempt }], result: undefined };
+  });
+  await returning.catch((error: unknown) => worker.log.info({ runId, err: error }, 'story could not be handed back'));
+}
+
+function isUserAbort(reason: unknown): boolean {
+  return reason instanceof HaloError && reason.code === 'RUN_ABORTED';
+}

@@ -1,0 +1,78 @@
+import { recordProof } from '../proof/proof-record.ts';
+import type { WorkerContext } from '../worker-context.ts';
+import { NO_MEASUREMENTS, passed, toOutcome, type AttemptOutcome, type OnMeasured } from './attempt-outcome.ts';
+import { openWorkspaces } from './attempt-workspaces.ts';
+import { approvalOf, openRunAttempt, type Attempt, type AttemptRequest } from './open-attempt.ts';
+import { holdForApproval, openApproved } from './phases/approval.ts';
+import { exportTree } from './phases/export-tree.ts';
+import { hasChanges, importCandidate, newWork, type ImplementedWork, type Work } from './phases/import-candidate.ts';
+import { landCandidate } from './phases/land-candidate.ts';
+import { mergeOntoTip, mergeWork } from './phases/merge-candidate.ts';
+import { prepareWorkspace } from './phases/prepare-workspace.ts';
+import { requireAnswer, runAgent } from './phases/run-agent.ts';
+import { runGates } from './phases/run-gates.ts';
+import { runSetup } from './phases/run-setup.ts';
+import { recordInterruption, recordOutcome } from './record-outcome.ts';
+
+/**
+ * Runs one attempt at one story. When this resolves, the outcome is in the journal. Throws if the worker or its
+ * environment failed, or if the story was taken away from this worker (RUN_ABORTED); then the journal has no outcome.
+ */
+export async function runAttempt(worker: WorkerContext, request: AttemptRequest): Promise<void> {
+  const attempt = await openRunAttempt(worker, request);
+  const approval = approvalOf(attempt);
+  let measured = NO_MEASUREMENTS;
+  const landing = async () => {
+    if (approval !== undefined) return gateAndLand(attempt, await openApproved(attempt, approval));
+    const work = await implement(attempt, (found) => (measured = found));
+    return hasChanges(work) ? gateAndLand(attempt, await mergeOntoTip(attempt, work)) : gateOnly(attempt, work);
+  };
+  try {
+    const outcome = await landing().catch(toOutcome);
+    await recordOutcome(attempt, outcome, measured);
+  } catch (error) {
+    await recordInterruption(attempt, measured, request.signal);
+    throw error;
+  } finally {
+    worker.inBackground(attempt.resources.close());
+  }
+}
+
+/** Runs all phases up to the gates, for a replay: it merges and lands nothing. The caller closes the attempt. */
+export async function rehearseAttempt(attempt: Attempt): Promise<AttemptOutcome> {
+  const rehearsal = implement(attempt, () => undefined).then((work) => gateOnly(attempt, work));
+  return rehearsal.catch(toOutcome);
+}
+
+async function implement(attempt: Attempt, onMeasured: OnMeasured): Promise<ImplementedWork> {
+  const workspaces = openWorkspaces(attempt);
+  try {
+    await prepareWorkspace(attempt, workspaces.work);
+    await runSetup(attempt, workspaces.work);
+    const { exporter, clean, baseline } = workspaces.startAhead();
+    const { measured, end } = await runAgent(attempt, workspaces.work, exporter);
+    onMeasured(measured);
+    const { summary, criteria } = requireAnswer(end);
+    const tree = await exportTree(attempt, exporter);
+    const candidate = await importCandidate(attempt, tree, summary);
+    onMeasured({ ...measured, changed: candidate !== undefined });
+    return newWork(attempt, { candidate, summary, claims: criteria, usage: measured.usage, clean, baseline });
+  } catch (error) {
+    workspaces.stop();
+    throw error;
+  }
+}
+
+const gateOnly = (attempt: Attempt, work: ImplementedWork) => runGates(attempt, work).then(() => passed(work));
+
+/** Repeats from the merge if another story lands first. */
+async function gateAndLand(attempt: Attempt, first: Work): Promise<AttemptOutcome> {
+  for (let work = first; ;) {
+    const gates = await runGates(attempt, work);
+    await recordProof(attempt, work, gates);
+    await holdForApproval(attempt, work);
+    const landing = await landCandidate(attempt, work);
+    if (landing.kind === 'landed') return landing.outcome;
+    work = await mergeWork(attempt, work, landing.tip);
+  }
+}

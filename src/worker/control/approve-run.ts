@@ -1,0 +1,73 @@
+import type { RunDecisionResult } from '../../core/run/control-result.ts';
+import { currentDecision, type RunState } from '../../core/run/state.ts';
+import { HaloError } from '../../core/failure/errors.ts';
+import type { JournalEntry } from '../../core/journal/events.ts';
+import type { RunKeeper } from '../worker-context.ts';
+import { reasonOf } from './approve-story.ts';
+import { hostGitDirOf } from '../repository/host-repository.ts';
+import { writeProofNote } from '../proof/proof-record.ts';
+import { landRun } from '../run/land-run.ts';
+import { readRun } from '../run/read-run.ts';
+
+/**
+ * Approves everything that an ended run landed on its branch. The notes of its commits name the person, and with
+ * `[land] mode = "ff"` the run is landed immediately. Safe to repeat; the first person stays named. Throws LAND_REFUSED.
+ */
+export async function approveRun(keeper: RunKeeper, runId: string, by: string): Promise<RunDecisionResult> {
+  const { home, store } = keeper;
+  const { state, changed, approvedBy } = await store.transact(runId, (state) => {
+    assertDecidable(state);
+    const before = currentDecision(state);
+    if (before?.verdict === 'approved')
+      return { entries: [], result: { state, changed: false, approvedBy: before.by } };
+    const entry: JournalEntry = { type: 'run.approved', by, tip: state.tip };
+    return { entries: [entry], result: { state, changed: true, approvedBy: by } };
+  });
+  const { config } = await readRun(keeper, runId);
+  const gitDir = await hostGitDirOf(home, state.repo);
+  for (const { id, key, attempts, commit, progress } of state.stories) {
+    if (commit === undefined || progress !== 'passed') continue;
+    const place = { runId, storyKey: key, attempt: attempts };
+    const attemptRef = { story: id, attempt: attempts };
+    const noted = await writeProofNote({ store, place, attemptRef, gitDir, commit, git: config.git, approvedBy });
+    if (noted.length > 0) await store.append(runId, noted);
+  }
+  const decided = { runId, changed, tip: state.tip };
+  if (config.land.mode !== 'ff' || state.stopReason !== 'SUCCESS') return decided;
+  return { ...decided, landed: await landRun(store, home, runId) };
+}
+
+/** Rejects an ended run: `halo land` then refuses it. Throws LAND_REFUSED. */
+export async function rejectRun(
+  keeper: RunKeeper,
+  runId: string,
+  { by, reason }: { by: string; reason: string | undefined },
+): Promise<RunDecisionResult> {
+  return keeper.store.transact(runId, (state) => {
+    assertDecidable(state);
+    const { tip } = state;
+    const changed = currentDecision(state)?.verdict !== 'rejected';
+    const entry: JournalEntry = { type: 'run.rejected', by, tip, reason: reasonOf(reason) };
+    return { entries: changed ? [entry] : [], result: { runId, changed, tip } };
+  });
+}
+
+function assertDecidable({ runId, status, tip, repo, landed, stories }: RunState): void {
+  const waiting = stories.filter(({ held }) => held !== undefined).map(({ id }) => id);
+  if (waiting.length > 0) {
+    throw new HaloError('LAND_REFUSED', `Stories of run ${runId} are waiting for approval: ${waiting.join(', ')}.`, {
+      hint: 'Select one with --story.',
+    });
+  }
+  if (status !== 'ended')
+    throw new HaloError('LAND_REFUSED', `Run ${runId} has not ended.`, {
+      hint: 'Wait for its end, then approve or reject it.',
+    });
+  if (tip === repo.base)
+    throw new HaloError('LAND_REFUSED', `Run ${runId} has landed no story: there is nothing to approve or reject.`);
+  if (landed !== undefined)
+    throw new HaloError(
+      'LAND_REFUSED',
+      `Run ${runId} is on ${landed.branch} already: there is nothing to approve or reject.`,
+    );
+}

@@ -1,0 +1,136 @@
+import { HaloError } from '../../core/failure/errors.ts';
+import type { JournalEntry } from '../../core/journal/events.ts';
+import type { StoryDecisionResult } from '../../core/run/control-result.ts';
+import { storyOf, type RunState, type StoryState } from '../../core/run/state.ts';
+import { safeLine } from '../../core/text/safe-text.ts';
+import { openHeldRepository, releaseHeldCommit } from '../../git/commit/held-commits.ts';
+import { readParent } from '../../git/commit/read-parents.ts';
+import { transferCommit, moveBranch } from '../../git/land/land-commit.ts';
+import { mirrorPath } from '../../git/mirror/mirror.ts';
+import type { StoryQueue } from '../../queue/queue.ts';
+import type { RunKeeper } from '../worker-context.ts';
+import { findPreviousDecision } from './previous-decision.ts';
+import { continueRun } from '../run/continue-run.ts';
+import { hostGitDirOf, runRef } from '../repository/host-repository.ts';
+import { writeProofNote } from '../proof/proof-record.ts';
+import { readRun } from '../run/read-run.ts';
+import { withIntactMirror } from '../repository/with-intact-mirror.ts';
+
+export interface StoryDecisionRequest {
+  runId: string;
+  /** The person who decides. */
+  by: string;
+  storyId: string;
+  openQueue(): Promise<Pick<StoryQueue, 'enqueue'>>;
+}
+
+/**
+ * Lands exactly the commit that waits for approval, and continues the run. If other stories have landed since, records the
+ * approval; then a worker merges the commit, runs its gates again and lands it. Safe to repeat.
+ * Throws STORY_NOT_FOUND, LAND_REFUSED if nothing waits for approval, CONFLICT if someone else moved the branch.
+ */
+export async function approveStory(keeper: RunKeeper, decision: StoryDecisionRequest): Promise<StoryDecisionResult> {
+  const { home, store } = keeper;
+  const { runId, storyId } = decision;
+  const state = await store.readState(runId);
+  const story = storyOf(state, storyId);
+  const known = await findPreviousDecision(keeper, { runId, story, verdict: 'approved' });
+  if (known !== undefined) {
+    // The process that recorded the decision may have died before it continued the run.
+    const result = { story: story.id, commit: known, changed: false, landed: story.approved === undefined };
+    return { ...result, goesOn: await continueAfterDecision(keeper, decision) };
+  }
+  const { commit } = heldCommitOf(state, story);
+  const mirrorDir = mirrorPath(home, state.repo.mirror);
+  const readable = <T>(work: () => Promise<T>) => withIntactMirror({ home, repo: state.repo, tip: state.tip }, work);
+  const heldDir = await readable(() => openHeldRepository(mirrorDir));
+  const parent = await readable(() => readParent(heldDir, commit));
+  const hostGitDir = await hostGitDirOf(home, state.repo);
+  const { git } = (await readRun(keeper, runId)).config;
+  const landing = { candidateDir: heldDir, mirrorDir, hostGitDir, ref: runRef(runId), commit };
+  const transfer = () => readable(() => transferCommit(landing));
+  const release = parent === state.tip ? await transfer() : () => Promise.resolve();
+  // In one transaction, so that the end of the run or another landing comes before or after it.
+  const decided = store.transact(runId, async (now) => {
+    const { attempts, key } = requireHeldStory(now, { storyId, commit });
+    const attemptRef = { story: story.id, attempt: attempts };
+    const approval = { ...attemptRef, commit, by: decision.by };
+    if (parent !== now.tip) return { entries: [{ type: 'approval.given', ...approval }], result: false };
+    await moveBranch({ ...landing, expected: now.tip === now.repo.base ? undefined : now.tip });
+    const place = { runId, storyKey: key, attempt: attempts };
+    const noted = await writeProofNote({
+      store,
+      place,
+      attemptRef,
+      gitDir: hostGitDir,
+      commit,
+      git,
+      approvedBy: decision.by,
+    });
+    const entries: JournalEntry[] = [{ type: 'story.approved', ...approval }, ...noted];
+    return { entries, result: true };
+  });
+  const landed = await decided.finally(release);
+  if (landed) await releaseHeldCommit(mirrorDir, runId, story.key);
+  return { story: story.id, commit, changed: true, landed, goesOn: await continueAfterDecision(keeper, decision) };
+}
+
+/** Drops the commit that waits for approval; the run ends with APPROVAL_DENIED. Safe to repeat. Throws like approveStory. */
+export async function rejectStory(
+  keeper: RunKeeper,
+  decision: StoryDecisionRequest & { reason: string | undefined },
+): Promise<StoryDecisionResult> {
+  const { home, store } = keeper;
+  const { runId } = decision;
+  const state = await store.readState(runId);
+  const story = storyOf(state, decision.storyId);
+  const known = await findPreviousDecision(keeper, { runId, story, verdict: 'rejected' });
+  if (known !== undefined) {
+    const goesOn = await continueAfterDecision(keeper, decision);
+    return { story: story.id, commit: known, changed: false, landed: false, goesOn };
+  }
+  const { commit } = heldCommitOf(state, story);
+  const reason = reasonOf(decision.reason);
+  await store.transact(runId, (now) => {
+    const { attempts } = requireHeldStory(now, { storyId: story.id, commit });
+    const rejection = { story: story.id, attempt: attempts, commit, reason, by: decision.by };
+    return { entries: [{ type: 'story.rejected', ...rejection }], result: undefined };
+  });
+  await releaseHeldCommit(mirrorPath(home, state.repo.mirror), runId, story.key);
+  return {
+    story: story.id,
+    commit,
+    changed: true,
+    landed: false,
+    goesOn: await continueAfterDecision(keeper, decision),
+  };
+}
+
+async function continueAfterDecision(keeper: RunKeeper, decision: StoryDecisionRequest): Promise<boolean> {
+  return (await continueRun(keeper, decision)) !== 'ended';
+}
+
+/** Throws LAND_REFUSED if someone else decided on the story in the meantime. */
+function requireHeldStory(state: RunState, { storyId, commit }: { storyId: string; commit: string }): StoryState {
+  const story = storyOf(state, storyId);
+  if (heldCommitOf(state, story).commit === commit) return story;
+  throw new HaloError('LAND_REFUSED', `Story ${story.id} of run ${state.runId} has a different commit now.`, {
+    hint: `Review it with \`halo diff ${state.runId} --story ${story.id}\`.`,
+  });
+}
+
+/** The reason of a rejection, in the form that journals keep. */
+export function reasonOf(given: string | undefined): string {
+  return safeLine(given ?? '', 500) || 'rejected without a reason';
+}
+
+function heldCommitOf({ runId, stories }: RunState, story: StoryState): NonNullable<StoryState['held']> {
+  if (story.held !== undefined) return story.held;
+  const waiting = stories.filter(({ held }) => held !== undefined).map(({ id }) => id);
+  throw new HaloError('LAND_REFUSED', `Story ${story.id} of run ${runId} is not waiting for approval.`, {
+    hint:
+      waiting.length === 0
+        ? `Run \`halo status ${runId}\` to see its state.`
+        : `Use a story that is waiting: ${waiting.join(', ')}.`,
+  });
+}

@@ -1,0 +1,45 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { HaloError } from '../../core/failure/errors.ts';
+import type { ModelApi } from '../../core/agent.ts';
+import { shortStoryKey } from '../../core/run/story-key.ts';
+import type { ModelRoute } from '../../gateway/model/model-route.ts';
+import type { Attempt } from '../attempt/open-attempt.ts';
+import { openAttemptBudget } from './attempt-budget.ts';
+
+/** The route of an attempt to its model: a live provider with a budget, or a cassette. Throws MODEL_KEY_MISSING, CASSETTE_MISSING. */
+export async function modelRoute(attempt: Attempt, api: ModelApi): Promise<ModelRoute> {
+  const { mode, baseUrl, name, allow, timing } = attempt.config.model;
+  const providerKey = mode === 'replay' ? undefined : await attempt.worker.readProviderKey(attempt.config.model);
+  const { masker } = attempt.worker;
+  const route = {
+    mode,
+    api,
+    baseUrl,
+    providerKey,
+    gatewayToken: attempt.agent.gatewayToken,
+    models: [name, ...allow],
+    cassette: cassettePath(attempt),
+    timed: timing === 'recorded',
+    masker,
+  };
+  // A cassette answers at no cost.
+  return mode === 'replay' ? route : { ...route, budget: await openAttemptBudget(attempt) };
+}
+
+/** Recorded among the attempt's artifacts; replayed from the configured folder, with one file per story. */
+function cassettePath({ config, worker, identity }: Attempt): string {
+  const { cassettes, mode } = config.model;
+  if (mode !== 'replay') return worker.store.artifactPath(identity.place, 'cassette.jsonl');
+  if (cassettes === undefined) {
+    throw new HaloError('CASSETTE_MISSING', 'The model mode is replay, but [model] cassettes is not set.');
+  }
+  return resolveCassettePath(cassettes, { id: identity.story, key: identity.storyKey });
+}
+
+/** The path of a story's cassette in a folder. Falls back to the short key that older versions used, if only that file exists. */
+export function resolveCassettePath(folder: string, { id, key }: { id: string; key: string }): string {
+  const path = join(folder, `${key}.jsonl`);
+  const older = join(folder, `${shortStoryKey(id)}.jsonl`);
+  return !existsSync(path) && existsSync(older) ? older : path;
+}

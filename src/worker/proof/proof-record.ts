@@ -1,0 +1,103 @@
+import { parseProof, proofText, type GateProof, type Proof } from '../../core/review/proof.ts';
+import { toHaloError } from '../../core/failure/errors.ts';
+import type { AttemptRef, JournalEntry } from '../../core/journal/events.ts';
+import { failpoint } from '../../lib/failpoint.ts';
+import { writeNote } from '../../git/commit/notes.ts';
+import { haloVersion } from '../../lib/version.ts';
+import type { AttemptLocation } from '../../store/run-layout.ts';
+import type { ArtifactStore } from '../../store/artifact-store.ts';
+import type { Attempt } from '../attempt/open-attempt.ts';
+import type { Work } from '../attempt/phases/import-candidate.ts';
+import { signingKey } from '../repository/host-repository.ts';
+
+const ARTIFACT = 'proof.json';
+
+/** Writes the proof of a candidate that passed its gates, before it lands or waits for approval. */
+export async function recordProof(
+  { worker, config, identity, inputs }: Attempt,
+  { candidate, origin }: Work,
+  gates: GateProof[],
+): Promise<void> {
+  const { story, prd } = inputs;
+  const { startedFrom, startedAt, usage, approval } = origin;
+  const id = await worker.engine.imageId(config.image);
+  const proof: Proof = {
+    v: 1,
+    commit: candidate.commit,
+    base: candidate.parent,
+    ...(startedFrom === candidate.parent ? {} : { startedFrom }),
+    tree: candidate.tree,
+    run: identity.runId,
+    story: { id: story.id, title: story.title, attempt: identity.attempt },
+    prd: { hash: prd.hash, specHash: prd.specHash },
+    image: { name: config.image, id: id ?? '' },
+    agent: { name: config.agent, ...(config.model.api !== undefined ? { model: config.model.name } : {}) },
+    setup: [...config.setup],
+    env: { ...config.env },
+    allow: [...config.network.allow],
+    registries: [...config.network.registries],
+    ...(config.tests.reports.length === 0 ? {} : { reports: [...config.tests.reports] }),
+    gates,
+    usage: approval?.used ?? usage,
+    halo: haloVersion(),
+    startedAt,
+    provenAt: new Date().toISOString(),
+  };
+  await failpoint('proof.before');
+  await worker.store.writeArtifact(identity.place, ARTIFACT, proofText(proof));
+  await failpoint('proof.after');
+}
+
+/** The proof of an attempt, if it is for this commit. */
+export async function readProof(
+  store: ArtifactStore,
+  place: AttemptLocation,
+  commit: string,
+): Promise<Proof | undefined> {
+  const proof = await readNewestProof(store, place);
+  return proof?.commit === commit ? proof : undefined;
+}
+
+/** The newest proof of an attempt, for any of its commits. */
+export async function readNewestProof(store: ArtifactStore, place: AttemptLocation): Promise<Proof | undefined> {
+  const text = await readStoredProofText(store, place);
+  return text === undefined ? undefined : parseProof(text);
+}
+
+/** The text of that proof, which is also the text of the note. */
+export function readStoredProofText(store: ArtifactStore, place: AttemptLocation): Promise<string | undefined> {
+  return store.readArtifact(place, ARTIFACT);
+}
+
+export interface LandedProof {
+  store: ArtifactStore;
+  place: AttemptLocation;
+  attemptRef: AttemptRef;
+  gitDir: string;
+  commit: string;
+  /** The git settings of the run. */
+  git: Parameters<typeof signingKey>[0];
+  /** The person who approved it. */
+  approvedBy?: string;
+}
+
+/**
+ * Writes the proof of a landed commit as its note. Never throws, because the commit has landed: if the note cannot be
+ * written, returns the journal entry that says so. Safe to repeat.
+ */
+export async function writeProofNote(landed: LandedProof): Promise<JournalEntry[]> {
+  const { store, place, attemptRef, gitDir, commit, git, approvedBy } = landed;
+  try {
+    const proof = await readProof(store, place, commit);
+    if (proof === undefined) return [];
+    const text = proofText(approvedBy === undefined ? proof : { ...proof, approved: true, approvedBy });
+    if (approvedBy !== undefined) await store.writeArtifact(place, ARTIFACT, text);
+    await failpoint('note.before');
+    await writeNote({ gitDir, commit, text, key: signingKey(git) });
+    await failpoint('note.after');
+    return [];
+  } catch (error) {
+    const { message } = toHaloError(error);
+    return [{ type: 'note.failed', commit, reason: message, ...attemptRef }];
+  }
+}

@@ -1,0 +1,108 @@
+import type { Config } from '../../config/config.ts';
+import type { Proof } from '../../core/review/proof.ts';
+import { gitText } from '../../git/process/git.ts';
+import { readParents } from '../../git/commit/read-parents.ts';
+import { mirrorName } from '../../git/repository/repo-url.ts';
+import { discardSink } from '../../lib/streams.ts';
+import type { SandboxContext } from '../attempt/open-attempt.ts';
+import { allowsPrivateAddress } from '../../config/trust/trust.ts';
+import { compareFact, compareSettings, resolveImage, type FactCheck, type Reference } from './compare-record.ts';
+import { openCheckContext } from './open-check-context.ts';
+import { runCommands, setupAndGates, type CommandPlan } from '../workspace/run-commands.ts';
+import { VIEW } from '../workspace/sandbox-paths.ts';
+import { planCleanSteps } from '../workspace/step-plan.ts';
+import { withIntactMirror } from '../repository/with-intact-mirror.ts';
+import type { WorkerContext } from '../worker-context.ts';
+import { Workspace } from '../workspace/workspace.ts';
+
+export interface VerifyRequest {
+  proof: Proof;
+  commit: string;
+  /** The repository that has the commit. */
+  gitDir: string;
+  /** The expected settings of the proof, and all settings that it does not contain. */
+  reference: Reference;
+  /** Use the proof's settings even if they differ from the reference. */
+  trustRecord: boolean;
+  signal: AbortSignal;
+}
+
+/**
+ * Verifies a landed commit against its record: the commit, the settings, and its gates, which run again in a clean sandbox
+ * of the recorded image. No command runs with settings that differ from the reference, unless `trustRecord` is set. Throws
+ * IMAGE_MISSING if this machine lacks the image.
+ */
+export async function verifyProof(worker: WorkerContext, request: VerifyRequest): Promise<FactCheck[]> {
+  const { proof, commit, gitDir, reference, trustRecord, signal } = request;
+  const facts = await checkCommit(request);
+  const different = compareSettings(proof, reference);
+  const same = `as in ${reference.origin}`;
+  const settings = different.length === 0 ? [compareFact('settings', same, same)] : different;
+  if (different.length > 0 && !trustRecord) return [...facts, ...settings, NOT_RUN];
+  const rows = settings.map((row): FactCheck => (different.length === 0 ? row : { ...row, ok: null }));
+  if (different.length > 0 && allowsPrivateAddress({ key: 'network.allow', value: proof.allow })) {
+    const hosts = { what: 'hosts', recorded: proof.allow.join(', '), found: 'not public: refused', ok: false };
+    return [...facts, ...rows, hosts, NOT_RUN];
+  }
+  await resolveImage(worker, proof.image.id, { subject: commit.slice(0, 12), called: proof.image.name });
+  const config = settingsOf(proof, reference, different.length === 0);
+  const repo = { source: gitDir, mirror: mirrorName(gitDir) };
+  return withIntactMirror({ home: worker.home, repo }, async () => {
+    const story = proof.story.id;
+    const context = await openCheckContext(worker, { name: 'verifying', gitDir, commit, story, config, signal });
+    try {
+      return [...facts, ...rows, ...(await runGatesAgain(context, request))];
+    } finally {
+      await context.resources.close();
+    }
+  });
+}
+
+const NOT_RUN: FactCheck = {
+  what: 'setup and gates',
+  recorded: '',
+  found: 'not run, because the settings differ',
+  ok: null,
+};
+
+async function checkCommit({ proof, commit, gitDir }: VerifyRequest): Promise<FactCheck[]> {
+  const [tree, parents] = await Promise.all([
+    gitText(['rev-parse', '--verify', '--end-of-options', `${commit}^{tree}`], { gitDir }),
+    readParents(gitDir, commit),
+  ]);
+  return [
+    compareFact('commit', proof.commit, commit),
+    compareFact('base', proof.base, parents.length === 0 ? 'none' : parents.join(' ')),
+    compareFact('tree', proof.tree, tree),
+  ];
+}
+
+/** The recorded settings. If they differ from the reference, only public addresses are reachable, as for a repository's file. */
+function settingsOf(proof: Proof, { config }: Reference, same: boolean): Config {
+  const { network } = config;
+  return {
+    ...config,
+    agent: 'command',
+    agentCommand: 'true',
+    image: proof.image.id,
+    env: proof.env,
+    setup: proof.setup,
+    gates: proof.gates.map(({ command }) => command),
+    tests: { ...config.tests, reports: proof.reports ?? [] },
+    network: same ? network : { ...network, allow: proof.allow, registries: proof.registries ?? [], mayBePrivate: [] },
+  };
+}
+
+async function runGatesAgain(context: SandboxContext, { commit }: VerifyRequest): Promise<FactCheck[]> {
+  const clean = new Workspace(context, 'clean', planCleanSteps(context));
+  await clean.checkOut(commit, context.resources.mirrorDir, [VIEW]);
+  const checks: FactCheck[] = [];
+  const plan: CommandPlan = { commands: setupAndGates(context.config), phase: 'baseline', openLog: discardSink };
+  for await (const { kind, command, exit } of runCommands(context, clean, plan))
+    checks.push(compareFact(`${kind} ${command}`, 'exit 0', exitText(exit.exitCode)));
+  return checks;
+}
+
+function exitText(exitCode: number | undefined): string {
+  return exitCode === undefined ? 'stopped' : `exit ${exitCode}`;
+}

@@ -1,0 +1,90 @@
+import { HaloError } from '../../core/failure/errors.ts';
+import { planStory } from '../../core/run/plan.ts';
+import type { RunState } from '../../core/run/state.ts';
+import { mirrorPath } from '../../git/mirror/mirror.ts';
+import { repackMirror } from '../../git/mirror/repack-mirror.ts';
+import type { JobRef } from '../../queue/job.ts';
+import type { EnqueueRequest } from '../../queue/queue.ts';
+import type { AttemptRequest } from '../attempt/open-attempt.ts';
+import { runAttempt } from '../attempt/run-attempt.ts';
+import { recordAgentInfo } from './record-agent-info.ts';
+import { hostGitDirOf } from '../repository/host-repository.ts';
+import type { WorkerContext } from '../worker-context.ts';
+import { endRun, planEnd } from './end-run.ts';
+import { guardAttempt } from './infrastructure-failure.ts';
+import { markPrdProgress } from './mark-prd-progress.ts';
+import { nextJobs } from './next-jobs.ts';
+import { readRun, assertHasSettings, type Run } from './read-run.ts';
+import { isBlockedByBreaker } from './shared-breakers.ts';
+import { startAttempt } from './start-attempt.ts';
+import { watchControl } from './watch-control.ts';
+
+/**
+ * Handles one job of a run: runs the attempt if the journal allows it now, or ends the run. Returns the jobs that follow.
+ * Throws if the attempt was taken from this worker, or if the journal cannot be read or written.
+ */
+export async function advanceRun(
+  worker: WorkerContext,
+  { runId, ordinal, attempt }: JobRef,
+  signal: AbortSignal,
+): Promise<EnqueueRequest[]> {
+  const state = await worker.store.readState(runId);
+  if (state.status === 'ended' || isPaused(state)) return [];
+  const run = await readRun(worker, runId);
+  assertHasSettings(runId, run.config);
+  const planned = planStory(state, ordinal);
+  // A job may outlive its attempt, for example if a person retried the story while it waited.
+  if (planned?.attempt !== attempt) return continueOrEnd(worker, run);
+  const attemptRef = { story: planned.story.id, attempt: planned.attempt };
+  const fatal = await guardAttempt(worker, { ...run, repo: state.repo, attemptRef, signal }, async () => {
+    if (state.status === 'queued') await startRun(worker, run);
+    if (await isBlockedByBreaker(worker, { state, planned, config: run.config })) return;
+    const hostGitDir = await hostGitDirOf(worker.home, state.repo);
+    const started = await startAttempt(worker, run, { ordinal, hostGitDir });
+    if (started === undefined) return;
+    await markPrdProgress(worker, run);
+    await attemptUntilStopped(worker, { ...run, ...started, hostGitDir, signal });
+  });
+  worker.inBackground(repackMirror(mirrorPath(worker.home, state.repo.mirror)));
+  if (fatal === undefined) return continueOrEnd(worker, run);
+  await endRun(worker, run, () => fatal);
+  return [];
+}
+
+/** Whether the run is paused and has something left to do. */
+function isPaused(state: RunState): boolean {
+  return state.paused !== undefined && planEnd(state) === undefined;
+}
+
+/** Runs the attempt until it ends or a command in the journal stops it. */
+async function attemptUntilStopped(worker: WorkerContext, request: AttemptRequest): Promise<void> {
+  const { runId, story, epoch } = request;
+  const control = watchControl(worker.store, runId, { story: story.id, epoch });
+  try {
+    await runAttempt(worker, { ...request, signal: AbortSignal.any([request.signal, control.signal]) });
+  } catch (error) {
+    const stopped = control.signal.aborted || (error instanceof HaloError && error.code === 'RUN_ABORTED');
+    if (!stopped || request.signal.aborted) throw error;
+  } finally {
+    control.stop();
+  }
+}
+
+async function startRun(worker: WorkerContext, { runId, config }: Run): Promise<void> {
+  const channel = await worker.channel(config);
+  const isFirst = await worker.store.transact(runId, ({ status }) => {
+    const isFirst = status === 'queued';
+    return { entries: isFirst ? [{ type: 'run.started', channel }] : [], result: isFirst };
+  });
+  if (isFirst) await recordAgentInfo(worker, runId, config);
+}
+
+async function continueOrEnd(worker: WorkerContext, run: Run): Promise<EnqueueRequest[]> {
+  const state = await worker.store.readState(run.runId);
+  if (planEnd(state) !== undefined) {
+    await endRun(worker, run, planEnd);
+    return [];
+  }
+  await markPrdProgress(worker, run);
+  return state.status === 'ended' ? [] : nextJobs(state, worker.now());
+}

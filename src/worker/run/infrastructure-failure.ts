@@ -1,0 +1,68 @@
+import { toHaloError, withHint, type ErrorCode, type HaloError } from '../../core/failure/errors.ts';
+import type { AttemptRef, RunRepo } from '../../core/journal/events.ts';
+import type { FailureCause } from '../../core/failure/failure.ts';
+import { judgeInterruption } from '../../core/failure/judge-failure.ts';
+import type { StopReason } from '../../core/failure/stop-reason.ts';
+import { toDiskError } from '../../store/disk-errors.ts';
+import type { Run } from './read-run.ts';
+import { repairMirrorAfter } from '../repository/with-intact-mirror.ts';
+import type { WorkerContext } from '../worker-context.ts';
+
+export interface GuardedAttempt extends Pick<Run, 'runId' | 'config'> {
+  repo: RunRepo;
+  attemptRef: AttemptRef;
+  signal: AbortSignal;
+}
+
+/**
+ * Runs an attempt and records infrastructure failures, with the retry that follows. Returns the end of the run if there is
+ * no retry. Throws if the attempt was taken from this worker, or if the journal cannot be written.
+ */
+export async function guardAttempt(
+  worker: WorkerContext,
+  { runId, repo, config, attemptRef, signal }: GuardedAttempt,
+  work: () => Promise<void>,
+): Promise<{ stopReason: StopReason; detail: string } | undefined> {
+  try {
+    await work();
+    return undefined;
+  } catch (error) {
+    const fault = toHaloError(toDiskError(worker.home, error));
+    if (signal.aborted || fault.code === 'RUN_ABORTED') throw error;
+    worker.log.error({ runId, code: fault.code, err: error }, 'attempt failed: infrastructure');
+    const stopReason = fault.stopReason ?? 'UNKNOWN_ERROR';
+    const repaired = await repairMirrorAfter(fault, { home: worker.home, repo });
+    if (repaired) worker.log.warn({ runId, mirror: repo.mirror }, 'damaged mirror rebuilt');
+    const summary = `${withHint(fault)}${repaired ? ' The mirror of the repository was damaged and has been rebuilt.' : ''}`;
+    return worker.store.transact(runId, (state) => {
+      const open = state.stories.some(({ id, progress }) => id === attemptRef.story && OPEN.includes(progress));
+      if (state.status === 'ended' || !open) return { entries: [], result: undefined };
+      const disturbed = { ...attemptRef, stopReason, summary, cause: causeOf(fault) };
+      const entries = judgeInterruption(state, disturbed, { policies: config, now: worker.now() });
+      const retries = entries.some(({ type }) => type === 'retry.scheduled');
+      return { entries, result: retries ? undefined : { stopReason, detail: `${attemptRef.story}: ${summary}` } };
+    });
+  }
+}
+
+const OPEN: readonly string[] = ['pending', 'in_progress', 'failed'];
+
+/** Services that usually come back without a change of settings. */
+const SERVERS: readonly ErrorCode[] = ['DOCKER_UNAVAILABLE', 'REDIS_UNAVAILABLE'];
+
+/** Errors of a repository whose disk is away or that is being moved or restored; it was valid at submit. */
+const REPOSITORIES: readonly ErrorCode[] = ['NOT_A_GIT_REPO', 'NO_COMMITS'];
+
+const MISCONFIGURED: readonly (StopReason | undefined)[] = ['MISSING_DEPENDENCY', 'CANNOT_START', 'VALIDATION_FAILED'];
+
+/** The cause that an error of the environment means for retries. */
+export function causeOf(fault: Pick<HaloError, 'code' | 'stopReason'>): FailureCause | undefined {
+  if (SERVERS.includes(fault.code)) return 'server-away';
+  if (REPOSITORIES.includes(fault.code)) return 'repository-away';
+  return isMisconfigured(fault) ? 'misconfigured' : undefined;
+}
+
+/** Whether a retry cannot help. */
+export function isMisconfigured({ stopReason }: Pick<HaloError, 'stopReason'>): boolean {
+  return MISCONFIGURED.includes(stopReason);
+}

@@ -1,0 +1,124 @@
+import type { Config } from '../../config/config.ts';
+import { HaloError } from '../../core/failure/errors.ts';
+import { judgeFailure } from '../../core/failure/judge-failure.ts';
+import type { JournalEntry } from '../../core/journal/events.ts';
+import { isDue, planStory, type PlannedAttempt } from '../../core/run/plan.ts';
+import type { RunState, StoryProgress } from '../../core/run/state.ts';
+import { processMark } from '../../lib/process-identity.ts';
+import { storyEnded, type AttemptOutcome } from '../attempt/attempt-outcome.ts';
+import type { AttemptRequest } from '../attempt/open-attempt.ts';
+import { sweepOrphans } from '../recovery/sweep-orphans.ts';
+import type { WorkerContext } from '../worker-context.ts';
+import type { Run } from './read-run.ts';
+import { recoverLanded, wasBegun } from './recover-landed.ts';
+import { defined } from '../../lib/guards.ts';
+
+export type StartedAttempt = Pick<AttemptRequest, 'state' | 'story' | 'number' | 'epoch' | 'base'>;
+
+/** `taken`: the story was in progress; its last worker may be dead. */
+type Start =
+  | { kind: 'started'; started: StartedAttempt; taken: boolean }
+  | { kind: 'landed-before' }
+  | { kind: 'running-here' }
+  | { kind: 'not-started' };
+
+/**
+ * Starts an attempt on the newest commit of the run. Undefined if it may not run now, because another worker started it or
+ * the run has changed since the job was queued. One transaction, so that `parallel` is never exceeded.
+ */
+export async function startAttempt(
+  worker: WorkerContext,
+  { runId, prd, config }: Run,
+  { ordinal, hostGitDir }: { ordinal: number; hostGitDir: string },
+): Promise<StartedAttempt | undefined> {
+  const image = await worker.engine.imageId(config.image);
+  const start = await worker.store.transact<Start>(runId, async (state) => {
+    const open = state.status === 'running' && state.paused === undefined;
+    const planned = open ? planStory(state, ordinal) : undefined;
+    const now = worker.now();
+    // A job may arrive early, for example after the queue was rebuilt from the journals.
+    if (planned === undefined || !isDue(planned, now)) return { entries: [], result: { kind: 'not-started' } };
+    const story = prd.stories.find(({ id }) => id === planned.story.id);
+    if (story === undefined)
+      throw new HaloError('RUN_UNREADABLE', `Run ${runId} no longer has its story ${planned.story.id}.`);
+    if (wasBegun(planned.story)) {
+      const landed = await recoverLanded(worker.store, { state, stories: [planned.story], hostGitDir, config });
+      if (landed.length > 0) return { entries: landed, result: { kind: 'landed-before' } };
+    }
+    const decision = decideStart(state, planned, { self: processMark(), image, policies: config, now });
+    switch (decision.kind) {
+      case 'running-here':
+        return { entries: [], result: { kind: 'running-here' } };
+      case 'give-up':
+        return { entries: [decision.entry], result: { kind: 'not-started' } };
+      case 'start': {
+        const { attempt: number, epoch, base } = decision.entry;
+        const taken = isInProgress(planned.story.progress);
+        const started = { state, story, number, epoch, base };
+        return { entries: [decision.entry], result: { kind: 'started', started, taken } };
+      }
+    }
+  });
+  // Resources of the worker that had the story before; removed in the background.
+  if (start.kind === 'landed-before' || (start.kind === 'started' && start.taken))
+    worker.inBackground(sweepOrphans(worker));
+  if (start.kind === 'running-here') {
+    throw new HaloError('REDIS_UNAVAILABLE', `The queue assigned the story again while this worker was running it.`, {
+      hint: 'Check whether this machine or Redis is overloaded; `halo doctor` checks Redis.',
+    });
+  }
+  return start.kind === 'started' ? start.started : undefined;
+}
+
+/** What a worker does with a story that may run now and has not landed. */
+export type StartDecision =
+  | { kind: 'start'; entry: JournalEntry & { type: 'story.started' } }
+  /** This process started the story and has not ended it: it did not die. An immediate restart could meet the same cause. */
+  | { kind: 'running-here' }
+  /** Too many workers died during this story. */
+  | { kind: 'give-up'; entry: JournalEntry };
+
+/** The facts outside the journal that decide about a start. `self`: this process; `now`: ms since 1970. */
+export interface StartFacts {
+  self: string;
+  /** The id of the image, if this machine has it. */
+  image: string | undefined;
+  policies: Pick<Config, 'retry' | 'breaker'>;
+  now: number;
+}
+
+/** Decides whether a story starts, starts again after the death of its worker, or is given up. */
+export function decideStart(state: RunState, planned: PlannedAttempt, facts: StartFacts): StartDecision {
+  const { story, attempt } = planned;
+  const { starts = 0 } = story;
+  const inProgress = isInProgress(story.progress);
+  if (inProgress && starts > 0 && story.startedBy === facts.self) return { kind: 'running-here' };
+  if (inProgress && starts >= facts.policies.retry.crashes)
+    return { kind: 'give-up', entry: crashLoopEntry(state, planned, facts) };
+  return {
+    kind: 'start',
+    entry: {
+      type: 'story.started',
+      story: story.id,
+      attempt,
+      epoch: state.epoch + 1,
+      base: state.tip,
+      worker: facts.self,
+      ...defined({ image: facts.image }),
+      ...(inProgress && starts > 0 ? { workerDied: true } : {}),
+    },
+  };
+}
+
+function isInProgress(progress: StoryProgress): boolean {
+  return progress === 'in_progress';
+}
+
+/** The end of a story during which too many workers died in a row. */
+function crashLoopEntry(state: RunState, { story, attempt }: PlannedAttempt, facts: StartFacts): JournalEntry {
+  const attemptRef = { story: story.id, attempt };
+  const summary = `workers died in the middle of this story, ${story.starts} times in a row`;
+  const end: AttemptOutcome = { verdict: 'failed', stopReason: 'INFRASTRUCTURE', cause: 'worker-died', summary };
+  const { failure } = judgeFailure(state, { ...attemptRef, ...end }, facts);
+  return storyEnded(attemptRef, end, failure);
+}

@@ -1,0 +1,45 @@
+import { HALO_IMAGE } from '../../sandbox/docker/image/halo-image.ts';
+import type { Command, Sandbox, SandboxExit } from '../../sandbox/sandbox.ts';
+import type { SandboxContext } from '../attempt/open-attempt.ts';
+import { WORKSPACE } from './sandbox-paths.ts';
+
+/** A sandbox of halo's image that works on the volume of a workspace. Only halo's own programs run in it. */
+export interface HelperSpec {
+  /** Its label. */
+  phase: string;
+  /** The volume, which is mounted as the workspace. */
+  volume: string;
+  readOnly: boolean;
+  /** Whether the repositories of the attempt are mounted too, if the engine can mount them. */
+  repositories: boolean;
+  workdir: string;
+  env?: Record<string, string>;
+}
+
+export function startHelper({ config, resources }: SandboxContext, helper: HelperSpec): Promise<Sandbox> {
+  const { phase, volume, readOnly, repositories, workdir, env = {} } = helper;
+  return resources.startSandbox({
+    image: HALO_IMAGE,
+    labels: resources.labels(phase),
+    user: resources.user,
+    workdir,
+    env,
+    mounts: [
+      ...(repositories ? resources.repositoryMounts : []),
+      { kind: 'volume', source: volume, target: WORKSPACE, readOnly, copyUp: !readOnly },
+    ],
+    limits: config.limits,
+  });
+}
+
+/** Runs the only command of a helper under the time limits of the attempt, and removes the helper in the background. */
+export async function runInHelper(
+  { config, worker, signal }: SandboxContext,
+  helper: Sandbox,
+  command: Pick<Command, 'script' | 'stdin' | 'stdout' | 'stderr' | 'outputBytes'>,
+): Promise<SandboxExit> {
+  const { wallMs, idleMs } = config.limits;
+  const exit = await helper.run({ ...command, wallMs, idleMs, signal });
+  worker.inBackground(helper.remove());
+  return exit;
+}

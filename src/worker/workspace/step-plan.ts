@@ -1,0 +1,118 @@
+import type { Config } from '../../config/config.ts';
+import type { RegistryName } from '../../core/journal/egress-events.ts';
+import type { Attempt, SandboxContext } from '../attempt/open-attempt.ts';
+import { readCaCertificates } from '../network/ca-certificates.ts';
+import { caFileInSandbox } from '../network/attach-channel.ts';
+import { modelRoute } from '../network/model-access.ts';
+import { openChannel, type ChannelOptions, type ChannelPlace } from '../network/channel.ts';
+import { EGRESS_PORT, MODEL_PORT } from './sandbox-paths.ts';
+import { clientSettings, WITHOUT_RETRIES } from '../network/registry-client-env.ts';
+import type { Step, StepEgress } from './workspace.ts';
+import { defined } from '../../lib/guards.ts';
+
+/** What decides how commands reach the network. */
+export interface StepContext extends Pick<SandboxContext, 'config' | 'identity'> {
+  worker: Pick<SandboxContext['worker'], 'home' | 'caFile' | 'findRoutes'>;
+  resources: Pick<SandboxContext['resources'], 'channel'>;
+}
+
+/** The commands of the work tree, in order: setup and the agent. */
+export function planWorkSteps(attempt: Attempt): Step[] {
+  return [...planSetup(attempt), agentStep(attempt)];
+}
+
+/** The commands of the clean tree, in order: setup and the gates. */
+export function planCleanSteps(context: StepContext): Step[] {
+  const gates = context.config.gates ?? [];
+  const env = offlineEnv(context.config);
+  return [...planSetup(context), ...gates.map((): Step => ({ phase: 'gate', env, judges: true }))];
+}
+
+function planSetup(context: StepContext): Step[] {
+  return context.config.setup.map(() => setupStep(context));
+}
+
+/** Setup may reach the hosts and registries that the configuration allows; without any, it has no network. */
+function setupStep(context: StepContext): Step {
+  const { config, worker, resources } = context;
+  const { allow, registries, mayBePrivate, caFile = worker.caFile } = config.network;
+  if (allow.length === 0 && registries.length === 0) return { phase: 'setup', env: offlineEnv(config) };
+  const proxy = `http://127.0.0.1:${EGRESS_PORT}`;
+  const trusted = defined({ caFile });
+  return {
+    phase: 'setup',
+    env: {
+      ...(allow.length === 0 ? {} : setAll(['HTTP_PROXY', 'HTTPS_PROXY', 'http_proxy', 'https_proxy'], proxy)),
+      ...(allow.length === 0 ? {} : setAll(['NO_PROXY', 'no_proxy'], '127.0.0.1,localhost')),
+      ...(caFile === undefined ? {} : setAll(CA_VARIABLES, caFileInSandbox(resources.channel))),
+    },
+    openEgress: () =>
+      openEgress(context, { names: registries, port: EGRESS_PORT }, { allow, mayBePrivate, ...trusted }),
+  };
+}
+
+/** The variables of a command without registries; the user's own take precedence. */
+function offlineEnv({ env }: Config): Record<string, string> {
+  return { ...WITHOUT_RETRIES, ...env };
+}
+
+interface RegistryAccess {
+  names: readonly RegistryName[];
+  /** The port of the gateway in the sandbox. */
+  port: number;
+}
+
+/** Opens a channel with registry proxies, and the settings that point package managers to them. */
+async function openEgress(
+  context: StepContext,
+  { names, port }: RegistryAccess,
+  options: Omit<ChannelOptions, 'port'>,
+): Promise<StepEgress> {
+  const { network } = context.config;
+  const { caFile = context.worker.caFile } = network;
+  if (names.length === 0)
+    return { channel: await openChannel(channelPlace(context), { ...options, port }), env: {}, script: '' };
+  const registries = await context.worker.findRoutes(names, network);
+  const trusted = caFile === undefined ? {} : { certificateAuthorities: await readCaCertificates(caFile) };
+  const channel = await openChannel(channelPlace(context), { ...options, port, registries, ...trusted });
+  return { channel, ...clientSettings(registries, port) };
+}
+
+/** Where the common programs look for certificate authorities: Node and npm, OpenSSL, curl, pip and requests, git, cargo. */
+const CA_VARIABLES = [
+  'NODE_EXTRA_CA_CERTS',
+  'npm_config_cafile',
+  'SSL_CERT_FILE',
+  'CURL_CA_BUNDLE',
+  'REQUESTS_CA_BUNDLE',
+  'PIP_CERT',
+  'GIT_SSL_CAINFO',
+  'CARGO_HTTP_CAINFO',
+];
+
+function setAll(names: readonly string[], value: string): Record<string, string> {
+  return Object.fromEntries(names.map((name) => [name, value]));
+}
+
+/** The agent may reach its model and the registries that are allowed to agents. */
+function agentStep(attempt: Attempt): Step {
+  const { config, agent } = attempt;
+  const { env } = agent.launch;
+  const { model, network } = config;
+  const names = network.agentRegistries;
+  const known = names.length === 0 ? { ...offlineEnv(config), ...env } : env;
+  if (model.api === undefined && names.length === 0) return { phase: 'agent', env: known };
+  return {
+    phase: 'agent',
+    env: known,
+    openEgress: async () => {
+      const route = model.api === undefined ? {} : { model: await modelRoute(attempt, model.api) };
+      return openEgress(attempt, { names, port: MODEL_PORT }, route);
+    },
+  };
+}
+
+function channelPlace({ worker, identity }: StepContext): ChannelPlace {
+  const { runId, epoch } = identity;
+  return { home: worker.home, runId, epoch };
+}

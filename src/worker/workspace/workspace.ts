@@ -1,0 +1,170 @@
+import { HaloError } from '../../core/failure/errors.ts';
+import type { Restored } from '../../core/review/restored-paths.ts';
+import { ignore } from '../../lib/async.ts';
+import { tailSink, discardSink } from '../../lib/streams.ts';
+import type { Sandbox, SandboxSpec } from '../../sandbox/sandbox.ts';
+import { HALO_IMAGE } from '../../sandbox/docker/image/halo-image.ts';
+import { streamCommitPack } from '../../git/mirror/stream-commit-pack.ts';
+import type { SandboxContext } from '../attempt/open-attempt.ts';
+import type { Channel } from '../network/channel.ts';
+import { checkoutFromPack, checkoutScript, type Checkout } from './checkout-script.ts';
+import { WORKSPACE } from './sandbox-paths.ts';
+import { attachChannel, mountChannel } from '../network/attach-channel.ts';
+import { runInHelper, startHelper } from './helper-sandbox.ts';
+import { openRestorer, type Restorer } from './restore-tree.ts';
+
+/** A command that will run in a workspace: what its sandbox needs at creation. */
+export interface Step {
+  phase: string;
+  env: Record<string, string>;
+  /** Opens its network access. Without it, the sandbox has no network. */
+  openEgress?: () => Promise<StepEgress>;
+  /** It is a gate: changes of earlier commands to the tree are undone first. */
+  judges?: true;
+}
+
+/** The network access of a sandbox. */
+export interface StepEgress {
+  channel: Channel;
+  /** Variables that configure programs to use it; the user's own variables take precedence. */
+  env: Record<string, string>;
+  /** Shell lines for the same purpose, run before the command. */
+  script: string;
+}
+
+export interface StartedStep {
+  sandbox: Sandbox;
+  egress: StepEgress | undefined;
+  /** Changes that were undone before it. */
+  restored?: Restored | undefined;
+}
+
+/**
+ * A tree in a volume and the sandboxes that run one command each in it. The next sandbox is always started in advance.
+ * Volume and sandboxes are removed when the attempt closes its resources.
+ */
+export class Workspace {
+  /** The name of the volume. */
+  readonly volume: string;
+  private readonly context: SandboxContext;
+  private readonly name: string;
+  private readonly steps: readonly Step[];
+  private readonly created: Promise<void>;
+  private taken = 0;
+  private ahead: Promise<StartedStep> | undefined;
+  private restore: Restorer | undefined;
+
+  /** Creates the volume and starts the first step's sandbox. */
+  constructor(context: SandboxContext, name: string, steps: readonly Step[]) {
+    this.context = context;
+    this.name = name;
+    this.steps = steps;
+    this.volume = context.resources.volumeName(name);
+    this.created = context.resources.createVolume(name);
+    this.created.catch(ignore); // observed by `checkOut`; this avoids an unhandled rejection
+    this.ahead = this.startNext();
+  }
+
+  /** Fills the volume. Call it once, before the first `takeNext`. */
+  async checkOut(commit: string, gitDir: string, sources: readonly string[]): Promise<void> {
+    const { context, volume, ahead } = this;
+    const { config, resources } = context;
+    const checkout = { commit, gitDir, sources };
+    if (gitDir === resources.mirrorDir) await resources.exposeCommit(commit);
+    // Before the first step nothing can have changed the tree.
+    if (this.steps.slice(1).some(({ judges }) => judges)) this.restore = openRestorer(context, volume, checkout);
+    // If its image is halo's, the first step's sandbox does the checkout, which saves a container.
+    if (ahead !== undefined && resources.transport === 'mount' && config.image === HALO_IMAGE) {
+      await (await ahead).sandbox.prepare(checkoutScript(commit, sources)).catch(rethrowAsGitError);
+      return;
+    }
+    await this.created;
+    await checkOutInHelper(context, volume, checkout);
+  }
+
+  /** Returns the sandbox of the next step; the previous step must have ended. Throws POLICY_VIOLATION like a `Restorer`. */
+  async takeNext(): Promise<StartedStep> {
+    const [step, current] = [this.steps[this.taken], this.ahead];
+    if (current === undefined) throw new HaloError('INTERNAL', `The workspace ${this.name} has no further step.`);
+    this.taken += 1;
+    this.ahead = this.startNext();
+    const restored = step?.judges && this.taken > 1 ? await this.restore?.() : undefined;
+    return { ...(await current), restored };
+  }
+
+  private startNext(): Promise<StartedStep> | undefined {
+    const step = this.steps[this.taken];
+    if (step === undefined) return undefined;
+    const started = this.start(step);
+    started.catch(ignore); // observed by `takeNext`; this avoids an unhandled rejection
+    return started;
+  }
+
+  private async start(step: Step): Promise<StartedStep> {
+    const { context, volume } = this;
+    const { resources } = context;
+    await this.created;
+    const egress = await step.openEgress?.();
+    if (egress !== undefined) resources.onClose(() => egress.channel.close());
+    const sandbox = await resources.startSandbox(describeSandbox(context, step, { volume, egress }));
+    if (egress !== undefined) await attachChannel(context, sandbox, egress.channel);
+    return { sandbox, egress };
+  }
+}
+
+function describeSandbox(
+  { config, resources }: SandboxContext,
+  step: Step,
+  { volume, egress }: { volume: string; egress: StepEgress | undefined },
+): SandboxSpec {
+  return {
+    image: config.image,
+    labels: resources.labels(step.phase),
+    user: resources.user,
+    workdir: WORKSPACE,
+    env: { ...egress?.env, ...config.env, ...step.env },
+    mounts: [
+      ...resources.repositoryMounts,
+      ...resources.accountMounts,
+      {
+        kind: 'volume',
+        source: volume,
+        target: WORKSPACE,
+        readOnly: false,
+        copyUp: config.image === HALO_IMAGE,
+      },
+      ...mountChannel(resources.channel, egress?.channel),
+    ],
+    limits: config.limits,
+  };
+}
+
+/** Checks out in a separate sandbox: the user's image may lack git, and a pack on stdin leaves no stdin for the command. */
+async function checkOutInHelper(
+  context: SandboxContext,
+  volume: string,
+  { commit, gitDir, sources }: Checkout,
+): Promise<void> {
+  const { resources, signal } = context;
+  const helper = { phase: 'checkout', volume, readOnly: false, repositories: true, workdir: WORKSPACE };
+  const sandbox = await startHelper(context, helper);
+  const stderr = tailSink(2_000);
+  const mounted = resources.transport === 'mount';
+  const exit = await runInHelper(context, sandbox, {
+    script: mounted ? `set -e\n${checkoutScript(commit, sources)}` : checkoutFromPack(commit),
+    ...(mounted ? {} : { stdin: await streamCommitPack({ gitDir, commit, signal }) }),
+    stdout: discardSink(),
+    stderr: stderr.sink,
+    outputBytes: 1_000_000,
+  });
+  if (exit.exitCode !== 0 && exit.ended !== 'aborted') {
+    throw new HaloError('GIT_FAILED', `The workspace could not be checked out: ${stderr.text().trim()}`);
+  }
+}
+
+/** Rethrows git errors in the sandbox as GIT_FAILED: they are not faults of the engine; perhaps the mirror is damaged. */
+function rethrowAsGitError(error: unknown): never {
+  const isGits =
+    error instanceof HaloError && error.code === 'DOCKER_FAILED' && /\b(?:fatal|error): /.test(error.message);
+  throw isGits ? new HaloError('GIT_FAILED', error.message, { cause: error }) : error;
+}

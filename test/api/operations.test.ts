@@ -1,0 +1,278 @@
+import type { FastifyInstance } from 'fastify';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import * as z from 'zod';
+import { openHttp } from '../../src/api/http/http-client.ts';
+import { buildApp } from '../../src/api/http/http-server.ts';
+import type { LocalOperations } from '../../src/api/local.ts';
+import { OPERATIONS } from '../../src/api/operations/all-operations.ts';
+import type { CallOperation } from '../../src/api/operations/operation.ts';
+import type { Operations, SubmitRequest } from '../../src/api/operations.ts';
+import { OK, prdOf, scripted } from '../support/halo/halo.ts';
+import { errorOf } from '../support/error-of.ts';
+import { openScriptedHome, type ScriptedHome } from '../support/halo/scripted-home.ts';
+import { created, passed, succeeded } from '../support/journal.ts';
+import { makeRepository, type TestRepository } from '../support/repository/repository.ts';
+
+const TOKEN = 'a-token-of-the-test';
+const RUN = '0tbq1aaaaaaaaaaa';
+const OTHER = '0tbq2bbbbbbbbbbb';
+
+let home: ScriptedHome;
+let local: LocalOperations;
+let app: FastifyInstance;
+let url: string;
+
+beforeEach(async () => {
+  home = openScriptedHome();
+  local = home.operations;
+  app = buildApp({ call: checking(local.callRemotely), token: TOKEN, hosts: ['127.0.0.1', 'localhost'] });
+  url = await app.listen({ host: '127.0.0.1', port: 0 });
+});
+afterEach(async () => {
+  await app.close();
+  await home.remove();
+});
+
+const WAYS: [string, () => Operations][] = [
+  ['in this process', () => local],
+  ['over HTTP', () => openHttp({ url, token: TOKEN })],
+];
+
+describe.each(WAYS)('operations %s', (name, open) => {
+  it('submit creates one run per repository from the bytes of a PRD', async () => {
+    const repositories = [makeRepository(), makeRepository()];
+    try {
+      const runs = await open().submit(requestOf(repositories));
+      expect(runs.map(({ repo }) => repo)).toEqual(repositories.map(({ root }) => root));
+      const [first] = runs;
+      const { state } = await local.get(first!.runId);
+      expect(state).toMatchObject({ status: 'queued', stories: [{ id: 'Ä' }], batch: { id: first!.batch } });
+      expect(state.prdIsHere).toBe(false);
+    } finally {
+      for (const repository of repositories) repository.remove();
+    }
+  });
+
+  it('submitBatch lets a run depend on another', async () => {
+    const repositories = [makeRepository(), makeRepository()];
+    try {
+      const { prd, repos, ...options } = requestOf(repositories);
+      const members = ['b', 'a'].map((member, index) => ({
+        name: member,
+        repo: repos[index]!,
+        prd,
+        deps: member === 'b' ? ['a'] : [],
+      }));
+      const runs = await open().submitBatch({ ...options, members });
+      expect(runs.map(({ repo }) => repo)).toEqual([...repos].reverse());
+      expect((await local.get(runs[1]!.runId)).state.needs).toMatchObject([{ run: runs[0]!.runId, now: 'open' }]);
+    } finally {
+      for (const repository of repositories) repository.remove();
+    }
+  });
+
+  it('a refused submit creates nothing', async () => {
+    const empty = { ...requestOf([]), repos: ['/x'], prd: { path: 'p', bytes: new Uint8Array() } };
+    await expect(open().submit(empty)).rejects.toMatchObject({ code: 'PRD_INVALID' });
+    expect(await open().list()).toEqual([]);
+  });
+
+  it('list returns runs newest first, and get finds one by a part of its id', async () => {
+    await home.addRun(succeeded(RUN));
+    await home.addRun(succeeded(OTHER));
+    expect((await open().list()).map((run) => run.runId)).toEqual([OTHER, RUN]);
+    expect(await open().get('0tbq1')).toEqual(await local.get(RUN));
+    expect((await open().get(RUN)).state).toMatchObject({ status: 'ended', stopReason: 'SUCCESS' });
+  });
+
+  it('follow returns the events after a seq', async () => {
+    await home.addRun(succeeded(RUN));
+    const all = await collect(open().follow(RUN, { after: 0, follow: false }));
+    expect(all.map(({ type }) => type)).toEqual(succeeded(RUN).map(({ type }) => type));
+    expect(await collect(open().follow(RUN, { after: 10, follow: false }))).toEqual(all.slice(10));
+  });
+
+  it('follow continues until the run ends', async () => {
+    await home.addRun([created(RUN, 1), { type: 'run.started' }]);
+    const seen: string[] = [];
+    for await (const event of open().follow(RUN, { after: 0, follow: true })) {
+      seen.push(event.type);
+      if (event.type === 'run.started') await home.append(RUN, ...passed('US-001'));
+      if (event.type === 'story.ended')
+        await home.append(RUN, { type: 'run.ended', stopReason: 'SUCCESS', detail: '' });
+    }
+    expect(seen.at(-1)).toBe('run.ended');
+    expect(seen).toHaveLength(2 + passed('US-001').length + 1);
+  });
+
+  it('follow stops when it is aborted', async () => {
+    await home.addRun([created(RUN, 1)]);
+    const stop = new AbortController();
+    const seen: string[] = [];
+    for await (const event of open().follow(RUN, { after: 0, follow: true, signal: stop.signal })) {
+      seen.push(event.type);
+      stop.abort();
+    }
+    expect(seen).toEqual(['run.created']);
+  });
+
+  it('raw returns the output of all agents, or of one', async () => {
+    await home.addRun([created(RUN, 2)]);
+    const [one, two] = (await local.get(RUN)).state.stories;
+    await home.writeRaw(RUN, one!.key, '{"ä":1}\n');
+    await home.writeRaw(RUN, two!.key, '\u001b[0m\n');
+    expect(await text(open().raw(RUN, { storyId: undefined, follow: false }))).toBe('{"ä":1}\n\u001b[0m\n');
+    expect(await text(open().raw(RUN, { storyId: 'US-002', follow: false }))).toBe('\u001b[0m\n');
+  });
+
+  it('diff returns what a run or a story landed', async () => {
+    await home.addLandedRun(RUN);
+    for (const story of [undefined, 'US-001'])
+      expect((await open().diff(RUN, story)).toString()).toContain('+++ b/cart.txt\n@@ -0,0 +1 @@\n+new\n');
+    await expect(open().diff(RUN, 'ä/?')).rejects.toMatchObject({ code: 'STORY_NOT_FOUND' });
+  });
+
+  it('artifacts lists the files of attempts, and artifact reads one', async () => {
+    await home.addRun(succeeded(RUN));
+    const path = 'us-001-ab/1/gates/1.log';
+    home.writeArtifact(RUN, path, 'a log \u001b[31m');
+    expect(await open().artifacts(RUN)).toMatchObject([{ path, bytes: 11 }]);
+    expect((await open().artifact(RUN, path)).toString()).toBe('a log \u001b[31m');
+    expect((await open().artifact(RUN, path, { last: 5 })).toString()).toBe('\u001b[31m');
+    for (const wrong of ['us-001-ab/1/none', 'us-001-ab/1/a%2f/../?x'])
+      await expect(open().artifact(RUN, wrong)).rejects.toMatchObject({ code: 'ARTIFACT_UNREADABLE' });
+  });
+
+  it('pause, resume, cancel and retry change runs and stories', async () => {
+    await home.addRunningRun(RUN, 2);
+    const by = name === 'over HTTP' ? 'api-token' : (expect.stringContaining('@') as string);
+    expect(await open().pause(RUN, { now: true })).toMatchObject({ changed: true, stories: ['US-001'] });
+    expect((await open().get(RUN)).state.paused).toMatchObject({ now: true, by });
+    expect(await open().pause(RUN, { now: false })).toMatchObject({ changed: false });
+    expect(await open().resume(RUN, {})).toMatchObject({ changed: true, says: 'Resumed.' });
+    expect(await open().cancel(RUN, 'US-002')).toMatchObject({ changed: true, stories: ['US-002'] });
+    expect(await open().retry(RUN, 'US-002')).toMatchObject({ changed: true, stories: ['US-002'] });
+    const prd = prdOf([{ id: 'US-001' }, { id: 'US-003' }]);
+    expect((await open().resume(RUN, { replan: { prd } })).stories).toContain('US-003');
+    expect((await open().get(RUN)).state.stories.map(({ id }) => id)).toEqual(['US-001', 'US-003', 'US-002']);
+    expect(await open().cancel(RUN, undefined)).toMatchObject({ changed: true });
+    expect((await open().get(RUN)).state).toMatchObject({ status: 'ended', stopReason: 'USER_ABORT' });
+  });
+
+  it('retry takes other settings, and asks for a confirmation of other gates', async () => {
+    await home.addRunningRun(RUN, 1, { type: 'run.ended', stopReason: 'USER_ABORT', detail: '' });
+    const gates = { set: ['gates=["npm test"]'] };
+    await expect(open().retry(RUN, undefined, gates)).rejects.toMatchObject({ code: 'USAGE' });
+    expect(await open().retry(RUN, undefined, { set: ['retry.attempts=5'] })).toMatchObject({ changed: true });
+    expect((await open().get(RUN)).state).toMatchObject({ maxAttempts: 5, status: 'queued' });
+  });
+
+  it('approve lands the commit of a story, once', async () => {
+    const repository = await home.addHeldRun(RUN);
+    const approved = await open().approve(RUN, 'US-001');
+    expect(approved).toMatchObject({ story: 'US-001', changed: true, landed: true });
+    expect(repository.git('rev-parse', `halo/${RUN}`)).toBe(approved.commit);
+    expect(await open().approve(RUN, 'US-001')).toMatchObject({ changed: false, commit: approved.commit });
+  });
+
+  it('reject drops the commit of a story', async () => {
+    const repository = await home.addHeldRun(RUN);
+    expect(await open().reject(RUN, 'US-001', 'no')).toMatchObject({ story: 'US-001', landed: false });
+    const { state } = await open().get(RUN);
+    expect(state.stories[0]).toMatchObject({
+      stopReason: 'APPROVAL_DENIED',
+      summary: expect.stringContaining('no') as string,
+    });
+    await expect(open().approve(RUN, 'US-001')).rejects.toMatchObject({ code: 'LAND_REFUSED' });
+    expect(repository.git('branch', '--list', 'halo/*')).toBe('');
+  });
+
+  it('land refuses a rejected run, and fast-forwards the branch of an approved one', async () => {
+    const repository = await home.addLandedRun(RUN);
+    const tip = repository.git('rev-parse', `halo/${RUN}`);
+    expect(await open().rejectRun(RUN, 'too large')).toEqual({ runId: RUN, changed: true, tip });
+    await expect(open().land(RUN)).rejects.toMatchObject({ code: 'LAND_REFUSED' });
+    expect(await open().approveRun(RUN)).toEqual({ runId: RUN, changed: true, tip });
+    expect(await open().approveRun(RUN)).toEqual({ runId: RUN, changed: false, tip });
+    expect(await open().land(RUN)).toMatchObject({ branch: 'main', to: tip });
+    expect(repository.git('rev-parse', 'main')).toBe(tip);
+  });
+
+  it('replay needs an attempt with a cassette', async () => {
+    await home.addRun(succeeded(RUN));
+    await expect(open().replay(RUN, { storyId: 'no' })).rejects.toMatchObject({ code: 'STORY_NOT_FOUND' });
+    await expect(open().replay(RUN, { storyId: 'US-001' })).rejects.toMatchObject({ code: 'CASSETTE_MISSING' });
+  });
+
+  it('resetBreaker closes a breaker that breakers lists', async () => {
+    await home.addRun([created(RUN, 1), { type: 'run.started' }, { type: 'breaker.opened', reason: 'three failures' }]);
+    expect(await open().breakers()).toEqual([
+      { key: `run:${RUN}`, status: 'open', reason: 'three failures', until: null },
+    ]);
+    expect(await open().resetBreaker(RUN)).toBe(`run:${RUN}`);
+    expect(await open().breakers()).toEqual([]);
+    await expect(open().resetBreaker(RUN)).rejects.toMatchObject({ code: 'USAGE' });
+  });
+
+  it('errors keep their code, message and hint', async () => {
+    await home.addRun([created(RUN, 1)]);
+    const expected = await errorOf(() => local.get('no/such'));
+    expect(expected).toMatchObject({ code: 'RUN_NOT_FOUND', hint: expect.stringContaining('halo ls') as string });
+    expect(await errorOf(() => open().get('no/such'))).toEqual(expected);
+    expect(await errorOf(() => open().land(RUN))).toEqual(await errorOf(() => local.land(RUN)));
+    expect(await errorOf(() => open().cancel('no/such', undefined))).toEqual(expected);
+    expect(await errorOf(() => collect(open().follow('no/such', { after: 0, follow: true })))).toEqual(expected);
+    expect(await errorOf(() => collect(open().raw(RUN, { storyId: 'x', follow: false })))).toMatchObject({
+      code: 'STORY_NOT_FOUND',
+    });
+  });
+});
+
+describe('the table of operations', () => {
+  it('has unique names and routes', () => {
+    expect(new Set(OPERATIONS.map(({ name }) => name)).size).toBe(OPERATIONS.length);
+    expect(new Set(OPERATIONS.map(({ method, path }) => `${method} ${path}`)).size).toBe(OPERATIONS.length);
+  });
+
+  it('has operations that change something only behind POST', () => {
+    for (const { name, method, access } of OPERATIONS)
+      expect([name, method === 'GET']).toEqual([name, access === 'read']);
+  });
+
+  it('has examples that its input schemas accept', () => {
+    for (const { name, input, example } of OPERATIONS) {
+      const query = Object.fromEntries(Object.entries(example ?? {}).map(([key, value]) => [key, String(value)]));
+      const accepted = [example, query].some((each) => input?.(z).safeParse(each ?? {}).success !== false);
+      expect([name, accepted]).toEqual([name, true]);
+    }
+  });
+});
+
+/** Checks each result against the output schema of its operation. */
+function checking(call: CallOperation): CallOperation {
+  return async (operation, input, signal) => {
+    const result = await call(operation, input, signal);
+    if (operation.output.kind === 'json') operation.output.schema(z).parse(result);
+    return result;
+  };
+}
+
+function requestOf(repositories: readonly TestRepository[]): SubmitRequest {
+  return {
+    prd: { ...prdOf([{ id: 'Ä', title: '漢' }]), path: '/none/prd.json' },
+    repos: repositories.map(({ root }) => root),
+    profile: undefined,
+    set: scripted(OK).filter((setting) => !setting.startsWith('breaker.')),
+    allowDirty: false,
+  };
+}
+
+async function collect<T>(items: AsyncIterable<T>): Promise<T[]> {
+  const all: T[] = [];
+  for await (const item of items) all.push(item);
+  return all;
+}
+
+async function text(chunks: AsyncIterable<Uint8Array>): Promise<string> {
+  return Buffer.concat(await collect(chunks)).toString();
+}

@@ -1,0 +1,120 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { openLocal, type LocalOperations } from '../../../src/api/local.ts';
+import type { Host } from '../../../src/config/config.ts';
+import { resolveConfig } from '../../../src/config/resolve.ts';
+import type { JournalEntry } from '../../../src/core/journal/events.ts';
+import { holdCommit } from '../../../src/git/commit/held-commits.ts';
+import { updateMirror } from '../../../src/git/mirror/mirror.ts';
+import { openStore } from '../../../src/store/store.ts';
+import { attempted, created, held, passed } from '../journal.ts';
+import { makeRepository, type TestRepository } from '../repository/repository.ts';
+
+/** A HALO_HOME with the real operations, in which tests write the journals of runs instead of a worker. */
+export interface ScriptedHome {
+  host: Host;
+  operations: LocalOperations;
+  /** Writes a run with these events, a second apart, from 2030 on. Returns its id. */
+  addRun(entries: readonly JournalEntry[]): Promise<string>;
+  append(runId: string, ...entries: JournalEntry[]): Promise<void>;
+  /** Writes a file of a run's artifacts. */
+  writeArtifact(runId: string, path: string, content: string): void;
+  /** Writes raw output of the agent of a story's first attempt. */
+  writeRaw(runId: string, storyKey: string, text: string): Promise<void>;
+  /** A repository with a run of these stories, of which the first is running; more events follow. */
+  addRunningRun(runId: string, stories: number, ...more: JournalEntry[]): Promise<TestRepository>;
+  /** A repository whose run `runId` has landed one commit on its branch, with the mirror of that repository. */
+  addLandedRun(runId: string): Promise<TestRepository>;
+  /** The same, with a commit that waits for approval instead. */
+  addHeldRun(runId: string): Promise<TestRepository>;
+  remove(): Promise<void>;
+}
+
+const PATH = 'cart.txt';
+
+export function openScriptedHome(): ScriptedHome {
+  const home = mkdtempSync(join(tmpdir(), 'halo-home-'));
+  const host: Host = { home, redisUrl: undefined, apiUrl: undefined, apiToken: undefined };
+  let seconds = 0;
+  const now = () => new Date(Date.UTC(2030, 0, 1, 0, 0, seconds++));
+  const store = openStore(home, { transcribe: () => [], now });
+  const operations = openLocal({ host });
+  const repositories: TestRepository[] = [];
+  const { config } = resolveConfig({ cwd: home });
+
+  async function append(runId: string, ...entries: JournalEntry[]): Promise<void> {
+    for (const entry of entries) await store.append(runId, [entry]);
+  }
+
+  async function addRun([first, ...rest]: readonly JournalEntry[]): Promise<string> {
+    if (first?.type !== 'run.created') throw new Error('The first event must be run.created.');
+    const prdIsHere = false;
+    await store.createRun(
+      { ...first, prdIsHere },
+      { haloVersion: '0.1.0', agent: { name: 'codex' }, args: [], config: { ...config, gates: ['true'] } },
+    );
+    await append(first.runId, ...rest);
+    return first.runId;
+  }
+
+  /** A repository with a commit on top of its base that is on no branch but `branch`. */
+  async function makeCommit(branch: string) {
+    const repository = makeRepository();
+    repositories.push(repository);
+    const base = repository.git('rev-parse', 'HEAD');
+    repository.git('checkout', '-q', '-b', branch);
+    repository.write(PATH, 'new\n');
+    const commit = repository.commit('Add the cart.');
+    repository.git('checkout', '-q', 'main');
+    const gitDir = join(repository.root, '.git');
+    const mirror = `mirror-${repositories.length}`;
+    await updateMirror({ home, name: mirror, from: gitDir, commit: base });
+    return { repository, commit, gitDir, mirror, repo: { source: repository.root, mirror, branch: 'main', base } };
+  }
+
+  return {
+    host,
+    operations,
+    addRun,
+    append,
+    writeArtifact(runId, path, content) {
+      const to = join(home, 'runs', runId, 'artifacts', path);
+      mkdirSync(dirname(to), { recursive: true });
+      writeFileSync(to, content);
+    },
+    writeRaw: (runId, storyKey, text) =>
+      new Promise((resolve) => store.openRaw({ runId, storyKey, attempt: 1 }).end(text, () => resolve())),
+    async addRunningRun(runId, stories, ...more) {
+      const { repository, repo } = await makeCommit('candidate');
+      const first = { ...created(runId, stories), repo };
+      await addRun([first, { type: 'run.started' }, ...attempted('US-001'), ...more]);
+      return repository;
+    },
+    async addLandedRun(runId) {
+      const { repository, commit, gitDir, repo } = await makeCommit(`halo/${runId}`);
+      await updateMirror({ home, name: repo.mirror, from: gitDir, commit });
+      const story = passed('US-001').map((entry) => (entry.type === 'story.ended' ? { ...entry, commit } : entry));
+      const end = { type: 'run.ended', stopReason: 'SUCCESS', detail: '1 of 1 stories landed' } as const;
+      await addRun([{ ...created(runId, 1), repo }, { type: 'run.started' }, ...story, end]);
+      return repository;
+    },
+    async addHeldRun(runId) {
+      const { repository, commit, gitDir, repo } = await makeCommit('candidate');
+      const story = held('US-001').map((entry) =>
+        entry.type === 'story.ended' ? { ...entry, held: { commit, paths: [PATH] } } : entry,
+      );
+      await addRun([{ ...created(runId, 1), repo }, { type: 'run.started' }, ...story]);
+      const { state } = await operations.get(runId);
+      const mirrorDir = join(home, 'repos', repo.mirror, 'mirror.git');
+      await holdCommit({ candidateDir: gitDir, mirrorDir, runId, storyKey: state.stories[0]!.key, commit });
+      repository.git('branch', '-qD', 'candidate');
+      return repository;
+    },
+    async remove() {
+      await operations.close();
+      for (const repository of repositories) repository.remove();
+      rmSync(home, { recursive: true, force: true });
+    },
+  };
+}

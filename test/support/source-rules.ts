@@ -1,0 +1,123 @@
+import { basename, dirname } from 'node:path';
+import type { Breach, SourceFile } from './architecture.ts';
+
+const MAX_FILES = 16;
+const MIN_LINES = 13;
+const MAX_ATTEMPT_LINES = 80;
+const MAX_ATTEMPT_IMPORTS = 15;
+const ATTEMPT = 'worker/attempt/run-attempt.ts';
+
+/** Folders in which each file is one of a kind, with the same names and exports as its siblings or as their subjects. */
+const PLUG_INS = ['agents/', 'api/operations/', 'cli/commands/', 'prd/dialects/', 'worker/attempt/phases/'];
+
+/** A known exception from a rule, which must be needed. */
+export interface Exception {
+  /** A path below src/, or an exported name. */
+  subject: string;
+  reason: string;
+}
+
+/** The breaches without those of an exception, and one more for each exception that is not needed. */
+export function except(breaches: readonly Breach[], exceptions: readonly Exception[]): Breach[] {
+  const isOf = ({ subject }: Exception, breach: Breach) => breach.startsWith(`${subject}: `);
+  return [
+    ...breaches.filter((breach) => !exceptions.some((exception) => isOf(exception, breach))),
+    ...exceptions
+      .filter((exception) => !breaches.some((breach) => isOf(exception, breach)))
+      .map(({ subject }) => `${subject}: is an exception that is not needed`),
+  ];
+}
+
+/** Folders with more files than a reader can survey. */
+export function findCrowdedFolders(files: readonly SourceFile[]): Breach[] {
+  return [...groupBy(files, ({ path }) => dirname(path))]
+    .filter(([, members]) => members.length > MAX_FILES)
+    .map(([folder, members]) => `${folder}: has ${members.length} files, more than ${MAX_FILES}`);
+}
+
+/** Files that are too small for a name and an import of their own. Plug-ins are exempt. */
+export function findFragments(files: readonly SourceFile[]): Breach[] {
+  return files
+    .filter(({ path, text }) => lineCount(text) < MIN_LINES && !isPlugIn(path))
+    .map(({ path, text }) => `${path}: has only ${lineCount(text)} lines`);
+}
+
+/** Names that are declared and exported in more than one file. */
+export function findRepeatedExports(files: readonly SourceFile[]): Breach[] {
+  const exported = files.flatMap(({ path, text }) => [...new Set(exportsOf(text))].map((name) => ({ path, name })));
+  return repeated(exported, ({ name }) => name);
+}
+
+/** Return types that the first word of a function's name promises. */
+const RETURN_TYPES = {
+  assert: /^(void|Promise<void>|never|asserts\b.*)$/s,
+  is: /^(boolean|Promise<boolean>|\w+ is\b.*)$/s,
+};
+
+/** Functions whose declared return type contradicts their name: `assertX` returns nothing, `isX` returns a boolean. */
+export function findMisnamedFunctions(files: readonly SourceFile[]): Breach[] {
+  return files.flatMap(({ path, text }) =>
+    [...text.matchAll(/\bfunction ((assert|is)[A-Z]\w*)/g)].flatMap(({ 1: name = '', 2: verb, index }) => {
+      const type = returnTypeAt(text, index);
+      return RETURN_TYPES[verb as keyof typeof RETURN_TYPES].test(type) ? [] : [`${path}: ${name} returns ${type}`];
+    }),
+  );
+}
+
+/** The declared return type of the function at an offset of a formatted source; empty if it has none. */
+function returnTypeAt(text: string, offset: number): string {
+  let depth = 0;
+  for (let at = text.indexOf('(', offset); at >= 0 && at < text.length; at++) {
+    if (text[at] === '(') depth++;
+    if (text[at] === ')' && --depth === 0) return /^: ([^\n]*?) \{\n/.exec(text.slice(at + 1))?.[1] ?? '';
+  }
+  return '';
+}
+
+/** Files with the same name, outside the folders of plug-ins. */
+export function findRepeatedNames(files: readonly SourceFile[]): Breach[] {
+  return repeated(
+    files.filter(({ path }) => !isPlugIn(path)),
+    ({ path }) => basename(path),
+  );
+}
+
+/** The file that shows an attempt must stay a table of contents. */
+export function findLongAttempt(files: readonly SourceFile[]): Breach[] {
+  return files
+    .filter(({ path }) => path === ATTEMPT)
+    .flatMap(({ path, text, imports }) => [
+      ...(lineCount(text) > MAX_ATTEMPT_LINES ? [`${path}: has more than ${MAX_ATTEMPT_LINES} lines`] : []),
+      ...(imports.length > MAX_ATTEMPT_IMPORTS ? [`${path}: has more than ${MAX_ATTEMPT_IMPORTS} imports`] : []),
+      // Prettier indents the body of a function by two, and that of a nested block by four or more.
+      ...(/^ {4,}try \{/m.test(text) ? [`${path}: has a nested try`] : []),
+    ]);
+}
+
+/** The names that a source declares and exports; several declarations of one name, as of a schema and its type, count once. */
+export function exportsOf(text: string): string[] {
+  const declared = text.matchAll(
+    /^export (?:declare )?(?:abstract )?(?:async )?(?:function\*?|const|let|class|interface|type|enum) +(\w+)/gm,
+  );
+  return [...declared].map(([, name = '']) => name);
+}
+
+function repeated<T extends { path: string }>(items: readonly T[], keyOf: (item: T) => string): Breach[] {
+  return [...groupBy(items, keyOf)]
+    .filter(([, members]) => members.length > 1)
+    .map(([key, members]) => `${key}: is in ${members.map(({ path }) => path).join(', ')}`);
+}
+
+function groupBy<T>(items: readonly T[], keyOf: (item: T) => string): Map<string, T[]> {
+  const groups = new Map<string, T[]>();
+  for (const item of items) groups.set(keyOf(item), [...(groups.get(keyOf(item)) ?? []), item]);
+  return groups;
+}
+
+function lineCount(text: string): number {
+  return text.split('\n').length - 1;
+}
+
+function isPlugIn(path: string): boolean {
+  return PLUG_INS.some((folder) => path.startsWith(folder));
+}

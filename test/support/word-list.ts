@@ -1,0 +1,67 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Breach } from './architecture.ts';
+import type { TextFile } from './named-paths.ts';
+
+/** Archaic, literary and colloquial words, each with the words to use. They have no other meaning that halo needs. */
+export const WORD_LIST: { words: string; use: string }[] = [
+  { words: 'whoever|whomever', use: 'the user, the caller, the next worker' },
+  { words: 'nobody', use: 'no user, no process' },
+  { words: 'mend(?:s|ed|ing)?', use: 'fix' },
+  { words: 'anew', use: 'again, re-' },
+  { words: 'tells', use: 'reports' },
+  { words: '(?:is|are|was|were|be|been|being) told', use: 'is notified, receives, is reported' },
+  { words: 'hears? of|heard of|unheard', use: 'receives, is notified' },
+  { words: 'com(?:es?|ing) to|came to', use: 'results in, reaches' },
+  { words: 'go(?:es|ing)? on|went on|gone on', use: 'continues' },
+  { words: 'stands(?! for)|stood', use: 'is' },
+  { words: 'by now', use: 'already' },
+  { words: 'besides', use: 'in addition to, other than' },
+  { words: 'shall', use: 'must, will' },
+  { words: 'lest|albeit|whilst|amongst|nigh|thrice', use: 'a common word' },
+  { words: 'hitherto|heretofore|hence|henceforth|thence|whence|thither|hither', use: 'so, until now, from now on' },
+  { words: '(?:here|there|where)(?:of|in|upon|with|to|unto)', use: 'of it, in it' },
+  { words: 'as it were|so to (?:say|speak)|such as it is', use: 'nothing' },
+];
+
+const LIST = new RegExp(`\\b(?:${WORD_LIST.map(({ words }) => words).join('|')})\\b`, 'gi');
+
+/** The folders and files of the project that people read, below its root. */
+const READ = ['src', 'docker', 'scripts', 'bin', 'docs', 'examples', 'compose.yaml'];
+const EXTENSION = /\.(?:ts|c|h|lua|md|mjs|cjs|sh|yaml|html)$|\/Dockerfile$|^bin\//;
+
+/** All sources, scripts, settings and documents of the project. */
+export function readProse(root: string): TextFile[] {
+  const pages = readdirSync(root).filter((name) => name.endsWith('.md'));
+  const below = READ.flatMap((name) =>
+    name.includes('.')
+      ? [name]
+      : readdirSync(join(root, name), { recursive: true, encoding: 'utf8' }).map((path) => `${name}/${path}`),
+  );
+  return [...pages, ...below]
+    .filter((path) => EXTENSION.test(path))
+    .map((path) => ({ path, text: readFileSync(join(root, path), 'utf8') }));
+}
+
+/**
+ * Words of the list in comments, texts and identifiers, and in documents outside code spans. In identifiers, only single
+ * words are found: `tellsAll`, but not `goesOn`.
+ */
+export function findBannedWords(files: readonly TextFile[]): Breach[] {
+  return files.flatMap(({ path, text }) =>
+    text.split('\n').flatMap((line, index) => {
+      const found = [...proseOf(path, line).matchAll(LIST)];
+      return found.map(([word]) => `${word.toLowerCase()} in ${path}: line ${index + 1}; use: ${insteadOf(word)}`);
+    }),
+  );
+}
+
+function proseOf(path: string, line: string): string {
+  if (path.endsWith('.md')) return line.replace(/`[^`]*`/g, '``');
+  return line.replace(/(?<=[a-z\d])(?=[A-Z])|_/g, ' · ');
+}
+
+function insteadOf(word: string): string {
+  const entry = WORD_LIST.find(({ words }) => new RegExp(`^(?:${words})$`, 'i').test(word));
+  return entry?.use ?? '';
+}
