@@ -50,7 +50,7 @@ function placesIn(table: string, members: Record<string, string>): Record<string
   return Object.fromEntries(Object.entries(members).map(([key, member]) => [`${table}.${key}`, [table, member]]));
 }
 
-/** Settings that decide how a story is verified; a person must approve changes to them. */
+/** Settings that decide how a story is verified; a user must approve changes to them. */
 const PROVING = ['gates', 'image'];
 
 /** Returns the keys of `key=value` settings to change in an existing run. Throws CONFIG_INVALID, USAGE. */
@@ -65,7 +65,7 @@ export function parseAmendedKeys(set: string[]): string[] {
   });
 }
 
-/** Returns the keys whose change a person must approve. */
+/** Returns the keys whose change a user must approve. */
 export function findKeysNeedingApproval(keys: readonly string[]): string[] {
   return keys.filter((key) => PROVING.includes(key));
 }

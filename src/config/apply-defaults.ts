@@ -6,10 +6,10 @@ import { isRecord } from '../lib/guards.ts';
 export function applyDefaults(stored: unknown): Config {
   const { model: preset, ...defaults } = resolveConfig({ cwd: '/' }).config;
   const config = complete(stored, defaults) as Config;
-  // The URL and the key of the model belong together: an absent one is meaningful.
+  // An absent URL or key of the model is meaningful, so it gets no default.
   const { allow, mode, timing } = preset;
   const model = complete(config.model, { allow, mode, timing }) as Config['model'];
-  // So do the prices of a model: an absent one means no extra cost.
+  // An absent price of a model is meaningful as well: it means no extra cost.
   const prices = { ...defaults.prices, ...(stored as Partial<Config> | undefined)?.prices };
   return { ...config, model, prices };
 }

@@ -5,9 +5,9 @@ import type { Budget } from '../core/budget.ts';
 import type { Price } from '../core/price.ts';
 import type { RegistryName } from '../core/journal/egress-events.ts';
 
-/** The URL of the provider, and exactly one of three sources of its key. */
+/** The URL of the provider, and at most one of three sources of its key. */
 export interface ModelSource {
-  /** Including the API version: `https://api.openai.com/v1`. */
+  /** Includes the API version: `https://api.openai.com/v1`. */
   baseUrl: string;
   /** Name of a variable in the worker's environment. */
   keyEnv: string | undefined;

@@ -24,7 +24,7 @@ export function findConflicts(config: Config, origins: Record<string, string>): 
   return [...conflicts, ...findMissingPrices(config, at)];
 }
 
-/** A budget of money cannot be kept for a model that has no price. */
+/** A cost limit cannot be enforced for a model without a price. */
 function findMissingPrices({ model, budget, prices }: Config, originOf: (key: string) => string): string[] {
   if (model.api === undefined || model.mode === 'replay') return [];
   const scope = BUDGET_SCOPES.find((each) => budget[each].usd !== undefined);

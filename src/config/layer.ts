@@ -1,6 +1,6 @@
 import type { Setting } from './settings.ts';
 
-/** The settings of one source; `trusted` is false for the repository's file, which others write. */
+/** The settings of one source; `trusted` is false for the file of the repository, which other people can change. */
 export interface Layer {
   settings: readonly Setting[];
   trusted: boolean;

@@ -90,12 +90,12 @@ export function costOf(usage: Usage, price: Price): number {
   return roundUp(fresh * input + cachedTokens * cached + cacheWriteTokens * cacheWrite + outputTokens * output);
 }
 
-/** The most that tokens can cost, whatever the provider finds in its cache. */
+/** The highest price per token, whether or not the provider's cache is used. */
 export function dearest({ input, cached, cacheWrite }: Price): number {
   return Math.max(input, cached, cacheWrite);
 }
 
-/** Without what floating point adds. */
+/** Removes floating-point noise before rounding up. */
 function roundUp(amount: number): number {
   return Math.ceil(Number(amount.toFixed(6)));
 }

@@ -11,10 +11,10 @@ export interface GatewayLimits {
   bodyBytes: number;
   /** Total of all bodies that are being read. */
   allBodiesBytes: number;
-  /** Bytes through one tunnel, from the sandbox and to the sandbox. */
+  /** Maximum bytes through one tunnel, from the sandbox and to the sandbox. */
   tunnelUpBytes: number;
   tunnelDownBytes: number;
-  /** One response of a registry or a plain HTTP server. */
+  /** Maximum bytes of one response of a registry or a plain HTTP server. */
   answerBytes: number;
   /** Maximum time until the client of a tunnel has sent its TLS ClientHello. */
   helloMs: number;

@@ -144,7 +144,7 @@ function createGatewayServer(context: GatewayContext): { server: Server; clientS
   });
   server.on('request', (req, res) => {
     const work = serveRequest(context, req, res).catch((error: unknown) => {
-      // A client that disconnected needs no reason.
+      // A client that disconnected is not a problem.
       if (!req.socket.destroyed) context.log.reportProblem({ sentence: describeFault(req, error) });
       res.destroy();
     });

@@ -79,7 +79,7 @@ function refuseRequest(
   { req, res, status, reason }: { req: IncomingMessage; res: ServerResponse; status: number; reason: string },
 ): void {
   log.record({ method: req.method ?? '', target: req.url ?? '', outcome: 'refused', status });
-  // The rest of the body is not read.
+  // The rest of the request body is not read.
   res.once('finish', () => req.socket.destroySoon());
   res.setHeader('connection', 'close');
   sendError(res, status, reason);

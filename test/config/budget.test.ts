@@ -100,7 +100,7 @@ describe('prices and rates', () => {
 
   test('of a repository are refused: it could lift every budget with them', () => {
     expect(refusal({ repo: '[prices."gpt-5.5"]\ninput = 0\noutput = 0' })).toContain(
-      '/repo/halo.toml:1: prices.gpt-5.5: the file of a repository may not say what models cost',
+      '/repo/halo.toml:1: prices.gpt-5.5: the file of a repository may not set the prices of models',
     );
     expect(refusal({ repo: '[rate.m]\nrpm = 9' })).toContain('rate.m: the file of a repository may not');
   });

@@ -204,7 +204,7 @@ describe('the file of a repository', () => {
     expect(choose('', ['image=other'])).toBe('other');
     expect(resolve({ home: 'image = "mine"', repo: 'image = "halo-sandbox"' }).config.image).toBe('halo-sandbox');
     expect(() => resolve({ repo: '[profiles.p]\nimage = "own"', profile: 'p' })).toThrow('may not choose the image');
-    expect(() => resolve({ home: 'sandbox.images = ["a*b"]', repo: '' })).toThrow('may hold a * at its end only');
+    expect(() => resolve({ home: 'sandbox.images = ["a*b"]', repo: '' })).toThrow('may contain a * only at its end');
   });
 
   test('may not take away what protects a machine, or a verdict, without anybody’s doing', () => {

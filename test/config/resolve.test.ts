@@ -235,11 +235,11 @@ describe('errors', () => {
     ['[git]\nmessage = "{id} {titel}"', ':2: git.message: may use only {id}, {title} and {run}'],
     [
       '[git]\nsign = "ssh"',
-      ':2: git.sign: the file of a repository may not choose the key that signs; set it in config.toml of HALO_HOME, as a variable or with -c',
+      ':2: git.sign: the file of a repository may not choose the signing key; set it in config.toml of HALO_HOME, as a variable or with -c',
     ],
     [
       '[breaker]\ncooldown = "1s"',
-      ':2: breaker.cooldown: the file of a repository may not decide when halo stops trying; set it in config.toml of HALO_HOME, as a variable or with -c',
+      ':2: breaker.cooldown: the file of a repository may not decide when halo stops retrying; set it in config.toml of HALO_HOME, as a variable or with -c',
     ],
     ['[retry.provider]\nrule = "again"', ':2: retry.provider.rule: must be one of "hint", "fresh", "wait", "halt"'],
     ['[retry]\njitter = 2', ':2: retry.jitter: must be a number from 0 to 1'],
@@ -276,7 +276,7 @@ describe('errors', () => {
     ['allow = ["packages.example.com:443", "169.254.169.254:80"]', 'network.allow'],
     ['allow = ["[::1]:6379"]', 'network.allow'],
   ])('a way into the network around the worker is not the repository’s to open: %s', (line, key) => {
-    const way = `halo.toml:2: ${key}: the file of a repository may not open a way to this network`;
+    const way = `halo.toml:2: ${key}: the file of a repository may not allow access to this network`;
     expect(refusal({ repo: repo(`[network]\n${line}`) })).toContain(way);
     expect(() => resolve({ home: home(`[network]\n${line}`) })).not.toThrow();
     const option = `network.${line.replace(' = ', '=')}`;

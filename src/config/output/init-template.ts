@@ -25,7 +25,7 @@ export function renderInitTemplate(guess: Required<Guess>): string {
   ].join('\n');
 }
 
-/** Tables shown in a new file; docs/configuration.md lists all. */
+/** The tables in a new file; docs/configuration.md lists all of them. */
 const TABLES = ['network', 'limits', 'run', 'retry', 'land', 'git'];
 
 function renderSetup({ setup }: Guess): string[] {

@@ -6,52 +6,52 @@ import { wholeNumber } from './values.ts';
 const FLEET = 'Only in `<HALO_HOME>/config.toml`.';
 const Slots = wholeNumber(1, 10_000).optional();
 
-/** `[fleet]`: most stories at once. */
+/** `[fleet]`: limits on concurrent stories. */
 export const Fleet = z.strictObject({
   max: key(
     Slots,
-    ['whole number', undefined, `Maximum number of stories in parallel, over all workers. ${FLEET}`],
+    ['whole number', undefined, `Maximum number of concurrent stories, over all workers. ${FLEET}`],
     HOST_FILE,
   ),
   per_host: key(
     Slots,
-    ['whole number', undefined, `Maximum number of stories in parallel on one machine. ${FLEET}`],
+    ['whole number', undefined, `Maximum number of concurrent stories on one machine. ${FLEET}`],
     HOST_FILE,
   ),
   per_repo: key(
     Slots,
-    ['whole number', undefined, `Maximum number of stories in parallel of one repository. ${FLEET}`],
+    ['whole number', undefined, `Maximum number of concurrent stories of one repository. ${FLEET}`],
     HOST_FILE,
   ),
   per_user: key(
     Slots,
-    ['whole number', undefined, `Maximum number of stories in parallel of one user. ${FLEET}`],
+    ['whole number', undefined, `Maximum number of concurrent stories of one user. ${FLEET}`],
     HOST_FILE,
   ),
   per_agent: z.strictObject({
     codex: key(
       Slots,
-      ['whole number', undefined, `Maximum number of stories in parallel with Codex. ${FLEET}`],
+      ['whole number', undefined, `Maximum number of concurrent stories with Codex. ${FLEET}`],
       HOST_FILE,
     ),
     claude: key(
       Slots,
-      ['whole number', undefined, `Maximum number of stories in parallel with Claude Code. ${FLEET}`],
+      ['whole number', undefined, `Maximum number of concurrent stories with Claude Code. ${FLEET}`],
       HOST_FILE,
     ),
     opencode: key(
       Slots,
-      ['whole number', undefined, `Maximum number of stories in parallel with opencode. ${FLEET}`],
+      ['whole number', undefined, `Maximum number of concurrent stories with opencode. ${FLEET}`],
       HOST_FILE,
     ),
     gemini: key(
       Slots,
-      ['whole number', undefined, `Maximum number of stories in parallel with Gemini CLI. ${FLEET}`],
+      ['whole number', undefined, `Maximum number of concurrent stories with Gemini CLI. ${FLEET}`],
       HOST_FILE,
     ),
     command: key(
       Slots,
-      ['whole number', undefined, `Maximum number of stories in parallel with commands. ${FLEET}`],
+      ['whole number', undefined, `Maximum number of concurrent stories with commands. ${FLEET}`],
       HOST_FILE,
     ),
   }),

@@ -23,7 +23,7 @@ import { LimitsTable, SandboxTable } from './sandbox-table.ts';
 import { ServerTable } from './server-table.ts';
 import { spending } from './spending-table.ts';
 
-/** `halo.toml` once all layers are put together. Durations become ms and sizes bytes. */
+/** The settings of `halo.toml` after all layers are merged. Durations are converted to ms and sizes to bytes. */
 export const HaloToml = z.strictObject({
   agent: key(oneOf(...AGENT_IDS), [
     'word',
@@ -75,12 +75,12 @@ export const HaloToml = z.strictObject({
     name: key(Text.optional(), [
       'string',
       undefined,
-      'Name of the model. Without it, `gpt-5.5` or, for Anthropic’s API, `claude-sonnet-5-5`, for Google’s, `gemini-2.5-pro`.',
+      'Name of the model. Default: `gpt-5.5`; with Anthropic’s API, `claude-sonnet-5-5`; with Google’s API, `gemini-2.5-pro`.',
     ]),
     allow: key(z.array(Text, { error: 'must be a list of names' }), [
       'list of strings',
       [],
-      'Further models that the agent may ask for; the gateway refuses all others.',
+      'Additional models that the agent may request; the gateway refuses all others.',
     ]),
     ...provider('Base URL of the model provider, including the API version. Only the gateway connects to it.'),
     mode: key(oneOf('live', 'record', 'replay'), [
@@ -90,7 +90,11 @@ export const HaloToml = z.strictObject({
     ]),
     cassettes: key(
       Text.optional(),
-      ['path', undefined, 'Folder of the cassettes for `replay`. A relative path starts at the file that names it.'],
+      [
+        'path',
+        undefined,
+        'Folder of the cassettes for `replay`. A relative path is resolved against the folder of the file that sets it.',
+      ],
       LOCAL,
     ),
     timing: key(oneOf('off', 'recorded'), [
@@ -112,7 +116,7 @@ export const HaloToml = z.strictObject({
     parallel: key(wholeNumber(1, 64), [
       'whole number',
       1,
-      'Maximum number of stories of a run in parallel. A story starts as soon as all its dependencies have landed.',
+      'Maximum number of concurrent stories of a run. A story starts as soon as all its dependencies have landed.',
     ]),
     on_failure: key(oneOf('stop', 'continue'), [
       'word',
@@ -128,16 +132,16 @@ export const HaloToml = z.strictObject({
         [],
         'Additional variables of the worker with secrets; they are [masked](security.md#secrets) in all output. Variables whose names suggest a secret are always masked.',
       ],
-      owner('choose what of this machine is secret'),
+      owner('choose which secrets of this machine are masked'),
     ),
     files: key(
       z.array(Text, { error: 'must be a list of paths' }),
       [
         'list of paths',
         [],
-        'Files on the worker’s machine that are masked, as a whole and line by line. A relative path starts at the file that names it.',
+        'Files on the worker’s machine that are masked, as a whole and line by line. A relative path is resolved against the folder of the file that sets it.',
       ],
-      owner('choose what of this machine is secret'),
+      owner('choose which secrets of this machine are masked'),
     ),
     patterns: key(
       z.array(SecretPattern, { error: 'must be a list of regular expressions' }),
@@ -146,7 +150,7 @@ export const HaloToml = z.strictObject({
         [],
         'Additional patterns to mask, within a line, in RE2 syntax (no backreferences and no look-around).',
       ],
-      owner('choose what people do not get to see'),
+      owner('choose which text is masked'),
     ),
     added: key(
       oneOf('report', 'block'),
@@ -155,7 +159,7 @@ export const HaloToml = z.strictObject({
         'report',
         'If a story adds text that looks like a token or a private key: `report` it, or `block` the story until it is approved.',
       ],
-      owner('let secrets land', ['block']),
+      owner('allow probable secrets to land', ['block']),
     ),
   }),
   retry: RetryTable,
@@ -178,14 +182,14 @@ export const HaloToml = z.strictObject({
       [
         'word',
         'auto',
-        'When gates also run on the base commit, once per commit: `auto` if they report tests, and when a gate fails; `always`; `never`.',
+        'When the gates also run on the base commit, once per commit: `auto`: if they report tests, and when a gate fails; `always`; `never`.',
       ],
       { rule: 'tighten', order: ['never', 'auto', 'always'], defaultCounts: true },
     ),
     reports: key(ReportPaths, [
       'list of paths',
       [],
-      'Test report files of the gates: JUnit XML, or JSON of jest or vitest. The output of gates is always read.',
+      'Test report files that the gates write: JUnit XML, or the JSON of jest or vitest. The output of gates is always read as well.',
     ]),
   }),
   approval: z.strictObject({
@@ -233,7 +237,7 @@ export const HaloToml = z.strictObject({
       [
         'list of globs',
         [],
-        'Paths that a story may change only with `halo approve`, in addition to [halo’s own list](proof.md#protected-paths). `!glob` excludes paths. At most 100 globs of 200 characters, 4000 together.',
+        'Paths that a story may change only with `halo approve`, in addition to [halo’s own list](proof.md#protected-paths). `!glob` excludes paths. At most 100 globs of 200 characters each, and 4000 characters in total.',
       ],
       { rule: 'join' },
     ),
@@ -243,30 +247,30 @@ export const HaloToml = z.strictObject({
     message: key(Message, [
       'string',
       'feat: [{id}] - {title}',
-      'Commit message; `{id}`, `{title}` and `{run}` are filled in.',
+      'Commit message; `{id}`, `{title}` and `{run}` are replaced.',
     ]),
     sign: key(
       oneOf('no', 'ssh'),
       ['word', 'no', '`ssh`: sign commits and their notes with `git.signing_key`.'],
-      owner('choose the key that signs'),
+      owner('choose the signing key'),
     ),
     signing_key: key(
       Text.optional(),
       [
         'path',
         undefined,
-        'Private ssh key without a passphrase, on the worker’s machine. A relative path starts at the file that names it.',
+        'Private ssh key without a passphrase, on the worker’s machine. A relative path is resolved against the folder of the file that sets it.',
       ],
-      owner('choose the key that signs'),
+      owner('choose the signing key'),
     ),
     allowed_signers: key(
       Text.optional(),
       [
         'path',
         undefined,
-        'Signers that `halo verify` accepts: a file like git’s `gpg.ssh.allowedSignersFile`. Default: only `git.signing_key`. A relative path starts at the file that names it.',
+        'Signers that `halo verify` accepts: a file like git’s `gpg.ssh.allowedSignersFile`. Default: only `git.signing_key`. A relative path is resolved against the folder of the file that sets it.',
       ],
-      owner('choose whose signatures count'),
+      owner('choose the allowed signers'),
     ),
   }),
   fleet: Fleet,
@@ -277,7 +281,7 @@ export const HaloToml = z.strictObject({
       [
         'word',
         'auto',
-        'How a sandbox gets the repository: `mount` of a view of its mirror, `stream` of its objects, or `auto`.',
+        'How a sandbox receives the repository: `mount`: a view of its mirror is mounted; `stream`: its objects are streamed; `auto`: `mount` if possible.',
       ],
       tighten(['mount', 'auto', 'stream']),
     ),

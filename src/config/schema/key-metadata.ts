@@ -3,7 +3,7 @@ import { ANYONE, type KeyTrust } from '../trust/key-trust.ts';
 
 export type KeyKind = 'text' | 'number' | 'boolean' | 'list' | 'table';
 
-/** The types of the reference page, with the kind of TOML value that each is written as. */
+/** The types on the reference page, with the kind of TOML value for each. */
 const KINDS = {
   word: 'text',
   string: 'text',
@@ -29,11 +29,11 @@ const KINDS = {
   'table of tables': 'table',
 } as const satisfies Record<string, KeyKind>;
 
-/** The metadata of a key, for the reference page and for the rules of trust. */
+/** The metadata of a key, for the reference page and the trust rules. */
 export interface KeyMetadata {
   type: keyof typeof KINDS;
   kind: KeyKind;
-  /** As written in the file; undefined: none. */
+  /** The default as written in the file; undefined: none. */
   default: unknown;
   meaning: string;
   trust: KeyTrust;

@@ -4,7 +4,7 @@ import { key } from './key-metadata.ts';
 import { OPENS_NETWORK, owner } from '../trust/key-trust.ts';
 import { BaseUrl, HostPort, oneOf, RegistryList, Text } from './values.ts';
 
-/** `[network]`: where setup and the agent may connect to. */
+/** `[network]`: hosts and registries that setup and the agent may connect to. */
 export const NetworkTable = z.strictObject({
   allow: key(
     z.array(HostPort, { error: 'must be a list like ["packages.example.com:443"]' }),
@@ -30,10 +30,18 @@ export const NetworkTable = z.strictObject({
     [],
     'Package registries that setup may read through the gateway’s [proxy](network.md#registries): `npm`, `pypi`, `crates`, `go`, `debian`.',
   ]),
-  agent_registries: key(RegistryList, ['list of words', [], 'The same for the agent.'], owner(OPENS_NETWORK)),
+  agent_registries: key(
+    RegistryList,
+    [
+      'list of words',
+      [],
+      'Package registries that the agent may read through the gateway’s [proxy](network.md#registries).',
+    ],
+    owner(OPENS_NETWORK),
+  ),
   registry_hosts: key(
     z.array(HostPort, { error: 'must be a list like ["files.example.com:443"]' }),
-    ['list of host:port', [], 'Additional hosts, with TLS, to which answers of a registry may link.'],
+    ['list of host:port', [], 'Additional hosts that responses of a registry may link to, reached with TLS.'],
     owner(OPENS_NETWORK),
   ),
   upstreams: z.strictObject(
@@ -47,20 +55,21 @@ export const NetworkTable = z.strictObject({
     [
       'path',
       undefined,
-      'PEM file of additional certificate authorities that setup and the registry proxies trust. Without it, the worker’s NODE_EXTRA_CA_CERTS.',
+      'PEM file of additional certificate authorities that setup and the registry proxies trust. Default: the file in the worker’s NODE_EXTRA_CA_CERTS.',
     ],
-    owner('choose a file of this machine that sandboxes get'),
+    owner('give sandboxes a file of this machine'),
   ),
 });
 
-/** What the mirror of a registry reads from. */
+/** The upstream URL of a registry proxy. */
 function upstream(name: RegistryName) {
   const meanings: Record<RegistryName, string> = {
-    npm: 'Base URL of the upstream of the npm proxy. Without it, the registry of the worker’s own npm.',
-    pypi: 'The same for PyPI: its index, which ends with `/simple`. Without it, `https://pypi.org/simple`.',
-    crates: 'The same for crates.io: its sparse index. Without it, `https://index.crates.io`.',
-    go: 'The same for Go modules. Without it, `https://proxy.golang.org`.',
-    debian: 'The same for Debian: the part before `/debian`. Without it, that of the worker’s own apt.',
+    npm: 'Upstream base URL of the npm proxy. Default: the registry in the npm settings of the worker’s machine.',
+    pypi: 'Upstream base URL of the PyPI proxy: an index, which ends with `/simple`. Default: `https://pypi.org/simple`.',
+    crates: 'Upstream base URL of the crates.io proxy: a sparse index. Default: `https://index.crates.io`.',
+    go: 'Upstream base URL of the proxy for Go modules. Default: `https://proxy.golang.org`.',
+    debian:
+      'Upstream base URL of the Debian proxy: the part before `/debian`. Default: the source in the apt settings of the worker’s machine.',
   };
   return key(BaseUrl.optional(), ['URL', undefined, meanings[name]], owner(OPENS_NETWORK));
 }

@@ -2,7 +2,7 @@ import { key } from './key-metadata.ts';
 import { PROVIDER_KEY } from '../trust/key-trust.ts';
 import { BaseUrl, Text, VariableName } from './values.ts';
 
-/** Where a provider is, and the key for it. Without any, what the provider's own tools use. */
+/** The URL of a provider and the source of its key. The defaults are those of the provider's own tools. */
 export function provider(baseUrl: string) {
   return {
     base_url: key(BaseUrl.optional(), ['URL', undefined, baseUrl], PROVIDER_KEY),

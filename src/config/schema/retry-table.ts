@@ -5,58 +5,56 @@ import { owner } from '../trust/key-trust.ts';
 import { Duration, oneOf, wholeNumber } from './values.ts';
 
 const SHARE = 'must be a number from 0 to 1';
-const STOP_TRYING = 'decide when halo stops trying';
+const STOP_TRYING = 'decide when halo stops retrying';
 const FACTOR = 'must be a number from 1 to 10';
 
-/** `[retry]`: how failures are met, by class. */
+/** `[retry]`: the handling of failures, by class. */
 export const RetryTable = z.strictObject({
   attempts: key(wholeNumber(1, 100), [
     'whole number',
     3,
     'Maximum number of attempts at a story that fail because of the agent, the story or a gate.',
   ]),
-  backoff: key(Duration, ['duration', '30s', 'Wait before the first retry.']),
-  max_backoff: key(Duration, ['duration', '5m', 'Maximum wait before a retry.']),
+  backoff: key(Duration, ['duration', '30s', 'Delay before the first retry.']),
+  max_backoff: key(Duration, ['duration', '5m', 'Maximum delay before a retry.']),
   multiplier: key(z.number({ error: FACTOR }).min(1, FACTOR).max(10, FACTOR), [
     'number',
     2,
-    'Factor from one wait to the next.',
+    'Factor between consecutive delays.',
   ]),
   jitter: key(z.number({ error: SHARE }).min(0, SHARE).max(1, SHARE), [
     'number',
     0.2,
-    'Maximum random reduction of a wait, as a share, so that runs do not retry at the same time.',
+    'Maximum random reduction of a delay, as a fraction, so that runs do not retry at the same time.',
   ]),
   crashes: key(wholeNumber(1, 100), [
     'whole number',
     10,
-    'Maximum number of worker crashes in a row during a story before it fails.',
+    'Maximum number of consecutive worker crashes during a story before it fails.',
   ]),
   agent: z.strictObject(ownFailures('hint', 'The agent program failed or gave no valid answer')),
   story: z.strictObject(ownFailures('hint', 'The agent gave up, took too long or used too much memory')),
   gate: z.strictObject(ownFailures('hint', 'A gate failed')),
-  policy: z.strictObject(otherFailures('hint', 1, 'The agent’s changes may not enter the repository')),
+  policy: z.strictObject(otherFailures('hint', 1, 'halo rejected the agent’s changes')),
   environment: z.strictObject(otherFailures('wait', 2, 'Setup failed, the branch moved, or the disk is nearly full')),
   infrastructure: z.strictObject({
     ...otherFailures('wait', 6, 'Docker, Redis, git or the disk failed'),
     backoff: classBackoff('5s'),
   }),
-  provider: z.strictObject(
-    otherFailures('wait', 10, 'The model’s provider limits requests, fails or cannot be reached'),
-  ),
+  provider: z.strictObject(otherFailures('wait', 10, 'The model provider limits requests, fails or cannot be reached')),
   budget: z.strictObject(otherFailures('halt', 0, 'A budget is used up')),
 });
 
-/** `[breaker]`: when halo stops trying. */
+/** `[breaker]`: when halo stops retrying. */
 export const BreakerTable = z.strictObject({
   no_change: key(
     wholeNumber(0, 100),
-    ['whole number', 3, 'Number of failures in a row without a changed file that open a breaker.'],
+    ['whole number', 3, 'Number of consecutive failures without a changed file that open a breaker.'],
     owner(STOP_TRYING),
   ),
   same_error: key(
     wholeNumber(0, 100),
-    ['whole number', 5, 'Number of failures in a row with the same error that open a breaker.'],
+    ['whole number', 5, 'Number of consecutive failures with the same error that open a breaker.'],
     owner(STOP_TRYING),
   ),
   output_decline: key(
@@ -70,7 +68,7 @@ export const BreakerTable = z.strictObject({
   ),
   permission_denials: key(
     wholeNumber(0, 100),
-    ['whole number', 2, 'Number of failures in a row with denied permissions that open a breaker.'],
+    ['whole number', 2, 'Number of consecutive failures with denied permissions that open a breaker.'],
     owner(STOP_TRYING),
   ),
   cooldown: key(
@@ -86,12 +84,12 @@ function ownFailures(rule: RetryRule, what: string) {
   return { rule: key(oneOf(...RETRY_RULES), ['word', rule, meaning]), backoff: classBackoff(undefined) };
 }
 
-/** Failures that the story cannot help. */
+/** Failures outside the story's control. */
 function otherFailures(rule: RetryRule, retries: number, what: string) {
   const meaning = 'Maximum number of retries of a story after such failures.';
   return { ...ownFailures(rule, what), retries: key(wholeNumber(0, 100), ['whole number', retries, meaning]) };
 }
 
 function classBackoff(preset: string | undefined) {
-  return key(Duration.optional(), ['duration', preset, 'Like `retry.backoff`, only for these failures.']);
+  return key(Duration.optional(), ['duration', preset, 'Overrides `retry.backoff` for these failures.']);
 }

@@ -5,7 +5,7 @@ import { Duration, Size, Text, wholeNumber } from './values.ts';
 
 const CPUS = 'must be a number from 0.1 to 1024';
 
-/** `[limits]`: what one sandbox may use. */
+/** `[limits]`: resource limits of one sandbox. */
 export const LimitsTable = z.strictObject({
   cpus: key(
     z.number({ error: CPUS }).min(0.1, CPUS).max(1024, CPUS),
@@ -48,11 +48,11 @@ export const LimitsTable = z.strictObject({
 });
 
 const Images = z.array(
-  Text.refine((name) => !name.slice(0, -1).includes('*'), 'may hold a * at its end only'),
+  Text.refine((name) => !name.slice(0, -1).includes('*'), 'may contain a * only at its end'),
   { error: 'must be a list like ["node:22", "ghcr.io/team/*"]' },
 );
 
-/** `[sandbox]`: what runs them. */
+/** `[sandbox]`: images and runtime of sandboxes. */
 export const SandboxTable = z.strictObject({
   images: key(
     Images,
@@ -61,15 +61,15 @@ export const SandboxTable = z.strictObject({
       [],
       'Images that the file of a repository, or a request, may use as `image`; a `*` at the end matches any text. halo’s own image is always allowed.',
     ],
-    owner('say which images it may choose'),
+    owner('choose the allowed images'),
   ),
   runtime: key(
     Text.refine((name) => /^[\w][\w.-]*$/.test(name), 'must be "auto" or the name of a runtime of the engine'),
     [
       'string',
       'auto',
-      'Runtime of the sandboxes, as the engine names it: `runc`, `runsc`, …; `auto`: `runsc` if it is installed and passes the isolation check, else the default of the engine.',
+      'Runtime of the sandboxes, by its name in the engine: `runc`, `runsc`, …; `auto`: `runsc` if it is installed and passes the isolation check, otherwise the engine’s default.',
     ],
-    owner('choose how sandboxes are sealed'),
+    owner('choose the runtime of sandboxes'),
   ),
 });

@@ -3,14 +3,14 @@ import { key } from './key-metadata.ts';
 import { HOST_FILE } from '../trust/key-trust.ts';
 import { HostPort } from './values.ts';
 
-/** `[server]`: what requests over the HTTP API may do that they may not by themselves. */
+/** `[server]`: additional permissions of requests over the HTTP API. */
 export const ServerTable = z.strictObject({
   private: key(
     z.array(HostPort, { error: 'must be a list like ["git.example.com:443"]' }),
     [
       'list of host:port',
       [],
-      'Repository servers that requests may use although their addresses are [not public](network.md#addresses). Only in `<HALO_HOME>/config.toml`.',
+      'Repository servers that requests may use even though their addresses are [not public](network.md#addresses). Only in `<HALO_HOME>/config.toml`.',
     ],
     HOST_FILE,
   ),

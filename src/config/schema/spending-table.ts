@@ -16,7 +16,7 @@ const Rates = perModel(
   z.strictObject({ rpm: wholeNumber(1, 1_000_000).optional(), tpm: wholeNumber(1, 1_000_000_000).optional() }),
 );
 
-/** Keys that decide what models may cost, and how often they are asked. */
+/** Keys for cost, prices and request rates of models. */
 export const spending = {
   budget: z.strictObject({
     story_usd: key(
@@ -45,7 +45,7 @@ export const spending = {
       {},
       'USD per million tokens of a model: `input`, `output`, `cached`, `cache_write`. They override [the built-in prices](gateway.md#prices).',
     ],
-    owner('say what models cost'),
+    owner('set the prices of models'),
   ),
   rate: key(
     Rates,
@@ -54,6 +54,6 @@ export const spending = {
       {},
       'Maximum requests (`rpm`) and tokens (`tpm`) per minute of a model, over all workers: `[rate."name"]`. Without it, only the provider’s limit applies.',
     ],
-    owner('say how often models are asked'),
+    owner('set the request rates of models'),
   ),
 };

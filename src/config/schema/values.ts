@@ -43,7 +43,7 @@ export const GlobList = z
     `must be at most ${MAX_GLOBS_LENGTH} characters together`,
   );
 
-/** Files of the workspace. They are used in a shell script in a sandbox. */
+/** Paths of files in the workspace, which a shell script in a sandbox uses. */
 export const ReportPaths = z
   .array(Text.refine(isReportPath, 'must be a plain path relative to the repository root'), {
     error: 'must be a list of paths, like ["reports/junit.xml"]',
@@ -112,7 +112,7 @@ export const Variables = z
   )
   .refine((table) => Object.keys(table).length <= MAX_VARIABLES, `must be at most ${MAX_VARIABLES} variables`);
 
-/** A whole number within bounds. */
+/** A whole number in a range. */
 export function wholeNumber(least: number, most: number) {
   const rule = `must be a whole number from ${least} to ${most}`;
   return z.number({ error: rule }).int(rule).min(least, rule).max(most, rule);

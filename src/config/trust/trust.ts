@@ -14,7 +14,7 @@ export function trustOf(key: string): KeyTrust {
   return CONFIG_KEYS.get(openMemberOf(key)?.table ?? key)?.trust ?? ANYONE;
 }
 
-/** True if only the person who runs halo may set a key. */
+/** True if only the user who runs halo may set a key. */
 export function isOwnerSetting(key: string): boolean {
   return trustOf(key).rule === 'owner';
 }
@@ -53,7 +53,7 @@ export function dropLooserSettings(layers: readonly Layer[]): Layer[] {
   });
 }
 
-/** Lists the settings of a repository that only the person who runs halo may make. */
+/** Lists the settings of a repository that only the user who runs halo may set. */
 export function findForeignSettings(layers: readonly Layer[]): string[] {
   return layers
     .flatMap(({ settings, trusted }) => (trusted ? [] : settings))
@@ -72,7 +72,7 @@ function foreignAction(setting: Setting): string | undefined {
   return trust.action;
 }
 
-/** Lists the settings that only the base of config.toml may make; `base` is its layer. */
+/** Lists the settings that are only allowed in the base of config.toml; `base` is its layer. */
 export function findMisplacedSettings(layers: readonly Layer[], base: Layer | undefined): string[] {
   return layers
     .flatMap((layer) => (layer === base ? [] : layer.settings))
@@ -156,8 +156,9 @@ export function combineLayers(setting: Setting, layers: readonly Layer[]): Setti
 }
 
 /**
- * Throws CONFIG_INVALID if `-c` options of a request set keys that only this machine may set: provider keys, secrets,
- * signing, local files and addresses, spending. Other problems of the options are reported when they are resolved.
+ * Throws CONFIG_INVALID if `-c` options of a request set keys that are only settable on this machine: provider keys,
+ * secrets, signing, local files and addresses, spending. Other problems of the options are reported when they are
+ * resolved.
  */
 export function assertRemoteOptions(options: string[]): void {
   const settings = readOptions(options, '/', []);

@@ -35,7 +35,7 @@ export type Signs = readonly FailureSign[];
 
 /** No threshold is larger. */
 const MAX_SIGNS = 100;
-/** With less output than this, attempts are not compared. */
+/** Attempts with less output than this are not compared. */
 const MIN_COMPARABLE_OUTPUT = 16 * 1024;
 
 export function addSign(signs: Signs, sign: FailureSign): Signs {

@@ -61,11 +61,11 @@ export type Fault = (typeof FAULTS)[number];
 /** What happens at a failpoint. */
 export interface ArmedFault {
   at: Failpoint;
-  /** `block`: a loop in which the process does nothing else, not even renew its locks. */
+  /** `block`: a busy loop, in which the process cannot even renew its locks. */
   fault: Fault | 'block';
   /** How long a delay or a block takes. */
   ms: number;
-  /** Only the n-th time that the process comes by; else every time. */
+  /** Fires only when the process passes for the nth time; undefined: every time. */
   nth: number | undefined;
 }
 
@@ -96,7 +96,7 @@ export function parseFailpoints(text: string): ArmedFault[] {
   });
 }
 
-/** Those of a phase, where it was named alone; else all. */
+/** Names to suggest for an unknown failpoint: those of the phase that `at` names; otherwise all. */
 function namesLike(at: string): string[] {
   const names = Object.keys(FAILPOINTS);
   const ofPhase = names.filter((name) => name.startsWith(`${at}.`));

@@ -116,7 +116,9 @@ interface Trip {
   policy: BreakerPolicy;
 }
 
-/** Without a retry the run ends with the story's own, more specific reason. */
+/**
+ * If the failure is not retried, no breaker entry is added: the run ends with the story's own, more specific reason.
+ */
 function tripEntry(state: RunState, { failed, sign, retry, policy }: Trip): JournalEntry[] {
   if (retry.length === 0 || state.breaker !== undefined) return [];
   const by = attemptName(failed.story, failed.attempt);

@@ -161,7 +161,7 @@ export type JournalEntry =
       image?: string;
       /** The process that started it, as lib/process-identity.ts names it. */
       worker?: string;
-      /** The worker that started it before crashed. */
+      /** The worker that started it earlier crashed. */
       workerDied?: true;
     } & AttemptRef)
   | ({ type: 'phase.started'; phase: Phase } & AttemptRef)
@@ -178,7 +178,7 @@ export type JournalEntry =
   /** Requests for a model wait: its provider requested a pause, or the configured rate is reached. `until`: ISO 8601. */
   | ({ type: 'model.paused'; model: string; why: 'provider' | 'rate'; until: string } & AttemptRef)
   | ({ type: 'gate.started'; command: string } & AttemptRef)
-  /** Before a gate: changes that setup and earlier gates made to the tree were reverted. */
+  /** Before a gate, halo reverted changes that setup and earlier gates had made to the tree. */
   | ({ type: 'tree.restored'; command: string } & Restored & AttemptRef)
   /** `sha256` of the output, hex. */
   | ({ type: 'gate.ended'; log: string; sha256?: string } & CommandResult & AttemptRef)
@@ -239,7 +239,7 @@ export type JournalEntry =
   | ({ type: 'story.rejected'; commit: string; reason: string; by?: string } & AttemptRef)
   /** A user cancelled the story. */
   | ({ type: 'story.cancelled'; by: string } & AttemptRef)
-  /** A user's command stopped the attempt: no verdict. `usage` is what it had used. */
+  /** A user's command stopped the attempt: no verdict. `usage`: the usage until then. */
   | ({ type: 'story.stopped'; usage: Usage } & AttemptRef);
 
 /** One line of journal.jsonl. `seq` counts from 1 without gaps; `at` is ISO 8601 in UTC. */

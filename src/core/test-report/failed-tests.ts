@@ -11,7 +11,7 @@ export interface FailedTest {
 
 export interface FailedTests {
   count: number;
-  /** The first ones. */
+  /** The first failed tests, at most. */
   tests: FailedTest[];
 }
 

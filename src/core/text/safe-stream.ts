@@ -36,7 +36,7 @@ export function openSafeStream(): SafeStream {
       done = safeOutput(take());
     }
     keep(text.slice(end));
-    // A sequence that is split here is at worst shown instead of removed.
+    // An escape sequence that is split here is shown instead of removed, which is harmless.
     return length > MAX_LINE_LENGTH ? done + safeOutput(take()) : done;
   }
 

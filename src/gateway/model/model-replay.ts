@@ -99,7 +99,7 @@ function findMismatch(
 }
 
 function describeFirst(recorded: Exchange['request'], facts: RequestFingerprint): string | undefined {
-  // The bodies may have been removed from a cassette for archiving.
+  // The bodies of a cassette may have been removed for archiving.
   if (recorded.body === null || recorded.digest === facts.digest) return undefined;
   const found = findFirstDifference(
     stripVolatile(recorded.body),

@@ -80,7 +80,7 @@ interface Embedded {
 
 function embeddedLink(paths: EmbeddedRedisPaths, { client, ensure, prefix }: Embedded): RedisLink {
   let closed: Promise<void> | undefined;
-  // When the server dies, one of its users restarts it.
+  // When the server dies, one of the connected processes restarts it.
   client.on('close', () => {
     if (closed === undefined) void locked(paths, ensure).catch(() => undefined);
   });

@@ -46,10 +46,9 @@ export async function locateEmbeddedRedis(home: string): Promise<EmbeddedRedisPa
 }
 
 /**
- * Starts the server unless it runs. The caller holds the lock.
- * If the server starts only without its data, the data is set aside: the journals contain everything in it.
- * Returns false when this machine has no server program and no launcher is given.
- * Throws REDIS_UNAVAILABLE when the server does not start.
+ * Starts the server unless it runs. The caller holds the lock. If the server starts only without its data, the data is
+ * set aside: the journals contain all of it. Returns false when this machine has no server program and no launcher is
+ * given. Throws REDIS_UNAVAILABLE when the server does not start.
  */
 export async function ensureEmbeddedRedis(paths: EmbeddedRedisPaths, launcher?: RedisLauncher): Promise<boolean> {
   const failure = await findPingError(paths.address);

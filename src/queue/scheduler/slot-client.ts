@@ -1,7 +1,7 @@
 import type { SchedulerClient } from './scheduler-client.ts';
 import type { JobEntry, SchedulerUpdate } from './scheduler.ts';
 
-/** A slot lasts thirty times as long, so that a short delay does not lose it. */
+/** A slot expires after thirty ticks, so that a short delay does not lose it. */
 const TICK_MS = 1000;
 
 interface SlotClientOptions {

@@ -58,7 +58,7 @@ export async function canBridge(engine: Engine): Promise<boolean> {
   }
 }
 
-/** Returns false when the engine rejected the request; rethrows when the engine is unavailable. */
+/** Returns false if the engine rejected the request; rethrows if the engine is unavailable. */
 function no(error: unknown): false {
   if (error instanceof HaloError && !isEngineResponse(error)) throw error;
   return false;

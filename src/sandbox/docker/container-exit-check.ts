@@ -5,9 +5,9 @@ import { toDockerError } from './docker-errors.ts';
 const MAX_WAIT_MS = 5_000;
 
 /**
- * Whether the engine has recorded the exit of a container that has just ended. The engine keeps the last 256 events since
- * it was started. An exit that is not among them was caused by a shutdown of the engine, which otherwise looks like any
- * other exit when systemd keeps the socket open. Throws DOCKER_FAILED, DOCKER_UNAVAILABLE.
+ * Whether the engine has recorded the exit of a container that has just ended. The engine keeps its last 256 events
+ * since it was started. If the exit is missing, a shutdown of the engine caused it; when systemd keeps the socket open,
+ * it otherwise looks like any other exit. Throws DOCKER_FAILED, DOCKER_UNAVAILABLE.
  */
 export async function isExitRecorded(docker: Docker, id: string): Promise<boolean> {
   try {

@@ -16,9 +16,9 @@ const OPEN_FILES = 8_192;
 const FILE_BYTES = 1024 * MIB;
 
 /**
- * Builds the container options of a sandbox: no network, no capabilities, halo's own list of system calls, read-only root,
- * private namespaces, limits without swap. The container waits for its one command on stdin. This is the only place that
- * decides the isolation; a spec selects the content only. `seccomp` is the JSON text of the profile.
+ * Builds the container options of a sandbox: no network, no capabilities, halo's own list of system calls, read-only
+ * root, private namespaces, limits without swap. The container waits for its one command on stdin. Only this function
+ * decides the isolation; a spec only selects the content. `seccomp` is the JSON text of the profile.
  */
 export function buildContainer(spec: SandboxSpec, seccomp: string): ContainerCreateOptions {
   if (!WORKDIRS.includes(spec.workdir)) {
@@ -89,7 +89,7 @@ function hostConfig({ limits, labels, user, mounts, runtime }: SandboxSpec, secc
   };
 }
 
-/** Explicit although most of it is the default: defaults of the engine may change, sandboxes must not. */
+/** Explicit, although most of it is the default: the engine's defaults may change, but sandboxes must not. */
 const NOTHING_OF_THE_HOST = {
   NetworkMode: 'none',
   Privileged: false,

@@ -8,9 +8,9 @@ type Answer = NonNullable<Parameters<Modem['dial']>[1]>;
 
 /**
  * Opens a client of the engine (default: the one that the environment names) with a deadline for every call. dockerode
- * alone waits forever for an engine that is stopped or dies while it responds. DOCKER_CLIENT_TIMEOUT (ms; read by
- * dockerode for tcp:// engines) sets that deadline; for dockerode it would limit the silence of a stream, which is
- * legitimate for sandboxes.
+ * alone waits forever for an engine that is stopped or dies during a response. DOCKER_CLIENT_TIMEOUT (ms) sets the
+ * deadline. dockerode reads it for tcp:// engines and would apply it to the silence of a stream, but a sandbox may be
+ * silent for longer.
  */
 export function openDockerClient(docker: Docker = new Docker()): Docker {
   const modem = docker.modem as Modem;

@@ -128,7 +128,7 @@ async function waitForExit(
   const isReported = await Promise.race([reported, lost]).catch(() => false);
   done.abort();
   if (isReported) return;
-  // The output of a killed container is not needed.
+  // The exit state of a container that halo killed is not needed.
   if (watch.reason() !== undefined && (await inspect(container))?.State.Running !== true) return;
   await container.kill().catch(ignore);
   throw new HaloError('DOCKER_FAILED', 'Docker lost the output of a container.');

@@ -6,7 +6,7 @@ import { UnreadableFileError, readRegularFileEnd, readRegularFile } from '../../
 import { toDiskError, isMissing, withDiskErrors } from '../disk-errors.ts';
 import type { RunPaths } from '../run-layout.ts';
 
-/** Larger files are not read, because a file is held in memory as a whole. */
+/** Larger files are not read, because a file is read into memory as a whole. */
 const MAX_BYTES = 16 * 1024 * 1024;
 const END_BYTES = 64 * 1024;
 const MAX_DEPTH = 6;

@@ -42,7 +42,7 @@ const Message = z.discriminatedUnion('role', [
   z.object({ role: z.literal('tool'), tool_call_id: z.string(), content: Content }),
 ]);
 
-/** Tools that the agent runs itself. */
+/** Tools that the agent itself executes. */
 const Tool = z.discriminatedUnion('type', [
   z.object({
     type: z.literal('function'),
@@ -70,7 +70,7 @@ const Tool = z.discriminatedUnion('type', [
 
 const number = z.number().nullish();
 
-/** What a request for a chat completion may contain; other keys are dropped. */
+/** The accepted fields of a chat completion request; other keys are dropped. */
 export const ChatBody = z
   .object({
     model: z.string(),
@@ -105,16 +105,16 @@ export const ChatBody = z
     n: z.literal(1).nullish(),
     web_search_options: Unsupported,
     background: Unsupported,
-    // Some servers that speak this API know no `store`; without it, none of them keeps anything.
+    // Some servers with this API do not know `store`. If it is absent, none of them stores the request.
     store: z
       .unknown()
       .optional()
       .transform(() => undefined),
   })
-  // Servers differ over which of the two they keep to.
+  // Servers disagree about which of the two takes precedence.
   .refine((body) => body.max_tokens == null || body.max_completion_tokens == null, {
     path: ['max_tokens'],
     error: 'it sets both max_tokens and max_completion_tokens',
   })
-  // Without this, a stream does not report its usage.
+  // Without this option, a stream does not report its usage.
   .transform((body) => (body.stream === true ? { ...body, stream_options: { include_usage: true } } : body));

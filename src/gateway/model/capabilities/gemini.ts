@@ -4,7 +4,7 @@ import { AnyObject, ImageType, Unsupported, Tokens } from './shared-schemas.ts';
 const thought = { thought: z.boolean().optional(), thoughtSignature: z.string().optional() };
 
 const FileType = z.union([ImageType, z.enum(['application/pdf', 'text/plain'])]);
-/** Pictures and files only from within the request: `fileData`, which names an address, is not here. */
+/** Only images and files inside the request. `fileData`, which contains a URL, is not accepted. */
 const InlineData = z.object({ inlineData: z.object({ mimeType: FileType, data: z.string() }), ...thought });
 
 const Part = z.union([
@@ -27,7 +27,10 @@ const Part = z.union([
 
 const Content = z.object({ role: z.enum(['user', 'model', 'function']).optional(), parts: z.array(Part) });
 
-/** Functions that the agent runs itself; search, code execution, URL context and the like run at the provider's. */
+/**
+ * Functions that the agent itself executes. Search, code execution, URL context and similar tools, which the provider
+ * executes, are not accepted.
+ */
 const Tool = z.strictObject({
   functionDeclarations: z.array(
     z.object({
@@ -78,8 +81,11 @@ const shape = {
   cachedContent: Unsupported,
 };
 
-/** What a request to Gemini may contain; other keys are dropped. */
+/** The accepted fields of a Gemini request; other keys are dropped. */
 export const GenerateContentBody = z.object(shape);
 
-/** The same for counting the tokens of such a request; the nested form repeats the model, which the path has named. */
+/**
+ * The accepted fields of a request to count tokens. The nested form is not accepted, because it repeats the model of
+ * the path.
+ */
 export const CountGeminiTokensBody = z.object({ contents: shape.contents });

@@ -1,13 +1,15 @@
 import * as z from 'zod';
 import { AnyObject, ImageType, Unsupported, Tokens } from './shared-schemas.ts';
 
-/** Without `ttl`: what is kept for longer than the usual five minutes costs more to write than halo holds for it. */
+/**
+ * `ttl` is dropped: writing to a cache that lasts longer than the default five minutes costs more than halo reserves.
+ */
 const cache = {
   cache_control: z.object({ type: z.literal('ephemeral'), scope: z.string().optional() }).nullish(),
 };
 const Text = z.object({ type: z.literal('text'), text: z.string(), ...cache });
 const Picture = z.object({ type: z.literal('base64'), media_type: ImageType, data: z.string() });
-/** Only pictures and documents that are in the request itself: the provider fetches nothing. */
+/** Only images and documents inside the request, so that the provider fetches nothing. */
 const Image = z.object({ type: z.literal('image'), source: z.discriminatedUnion('type', [Picture]), ...cache });
 const Document = z.object({
   type: z.literal('document'),
@@ -44,7 +46,7 @@ const Block = z.discriminatedUnion('type', [
   z.object({ type: z.literal('compaction'), content: z.string().nullish(), ...cache }),
 ]);
 
-/** Tools that the agent runs itself: its own, and the provider's definitions of a shell and an editor. */
+/** Tools that the agent itself executes: its own, and the provider's definitions of a shell and an editor. */
 const Tool = z.object({
   type: z
     .string()
@@ -98,7 +100,7 @@ const shape = {
   container: Unsupported,
 };
 
-/** What a request to the Messages API may contain; other keys are dropped. */
+/** The accepted fields of a request to the Messages API; other keys are dropped. */
 export const MessagesBody = z.object({
   ...shape,
   max_tokens: Tokens,
@@ -110,5 +112,5 @@ export const MessagesBody = z.object({
   top_p: z.number().optional(),
 });
 
-/** The same for counting the tokens of such a request. */
+/** The accepted fields of a request to count tokens. */
 export const CountTokensBody = z.object(shape);

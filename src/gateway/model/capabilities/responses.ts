@@ -1,7 +1,10 @@
 import * as z from 'zod';
 import { AnyObject, Grammar, JsonSchemaFormat, ImageUrl, Unsupported, Tokens } from './shared-schemas.ts';
 
-/** What may be said in a message, a reasoning item or the result of a tool. No URL but data URLs, no file ids. */
+/**
+ * The content of a message, a reasoning item or a tool result. URLs other than data URLs, and file ids, are not
+ * accepted.
+ */
 const Part = z.discriminatedUnion('type', [
   z.object({ type: z.enum(['input_text', 'output_text', 'summary_text', 'reasoning_text', 'text']), text: z.string() }),
   z.object({ type: z.literal('refusal'), refusal: z.string() }),
@@ -30,7 +33,7 @@ const CustomTool = z.object({
 });
 const OwnTool = z.discriminatedUnion('type', [FunctionTool, CustomTool]);
 
-/** Tools that the agent runs itself, inside its sandbox. What the provider would run is not here. */
+/** Tools that the agent itself executes in its sandbox. Tools that the provider executes are not accepted. */
 const Tool = z.discriminatedUnion('type', [
   FunctionTool,
   CustomTool,
@@ -114,7 +117,7 @@ const Item = z.discriminatedUnion('type', [
   z.object({ type: z.literal('compaction_trigger') }),
 ]);
 
-/** What a request to the Responses API may contain; other keys are dropped. */
+/** The accepted fields of a request to the Responses API; other keys are dropped. */
 export const ResponsesBody = z.object({
   model: z.string(),
   instructions: z.string().nullish(),
@@ -127,7 +130,7 @@ export const ResponsesBody = z.object({
   reasoning: z
     .object({ effort: z.string().nullish(), summary: z.string().nullish(), context: z.string().nullish() })
     .nullish(),
-  // The provider keeps nothing, so that nothing can be fetched back from it.
+  // The provider stores nothing, so that nothing can be retrieved from it later.
   store: z
     .unknown()
     .optional()

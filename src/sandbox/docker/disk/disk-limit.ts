@@ -21,7 +21,7 @@ export interface WatchedSandbox {
 export interface VolumeUsage {
   /** Size at the last measurement; 0 for a new volume. */
   bytes: number;
-  /** Free space of its disk at the last measurement, if only a measurement can find it out. */
+  /** Free space of its disk at the last measurement, if only a measurement can determine it. */
   freeBytes: number | undefined;
   /** Free space of the disk at the last measurement, and at the last tick. */
   measuredSpace: DiskSpace | undefined;
@@ -55,9 +55,9 @@ const MANY_ENTRIES = 50_000;
 const RESCUE_MS = 15_000;
 
 /**
- * Kills sandboxes whose volume exceeds its limit, for engines without volume quotas. It polls the free space of the disk,
- * which is cheap, and measures a volume only after as much was written to the disk as the volume may still grow. Parts of
- * a volume that cannot be measured count as the space missing on the disk.
+ * Kills sandboxes whose volume exceeds its limit, for engines without volume quotas. It polls the free space of the
+ * disk, which is cheap. It measures a volume only when the data written to the disk since the last measurement could
+ * have filled it. Parts of a volume that cannot be measured count as the space missing on the disk.
  */
 export class DiskLimiter {
   private readonly readSpace: () => Promise<DiskSpace | undefined>;

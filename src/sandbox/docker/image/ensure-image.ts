@@ -98,6 +98,6 @@ async function removeUnused(docker: Docker, id: string): Promise<void> {
     const { RepoTags } = await image.inspect();
     if (RepoTags.length === 0) await image.remove();
   } catch {
-    // An image that stays only costs disk space.
+    // Ignore errors: an image that remains only costs disk space.
   }
 }

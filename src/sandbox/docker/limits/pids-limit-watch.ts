@@ -11,8 +11,8 @@ const EVENT_FILES = [
 const EVERY_MS = 250;
 
 /**
- * Watches whether the kernel has refused a process to a container because of its pids limit. Polls while the container
- * runs, because the counter is removed with it: misses the last moments, and sees nothing of a remote engine.
+ * Watches whether the kernel refused to start a process because of the container's pids limit. Polls while the
+ * container runs, because the counter is removed with it. Misses the last moments, and cannot observe a remote engine.
  */
 export function watchPidsLimit(id: string): { refused: () => boolean; stop: () => void } {
   let refused = false;
