@@ -147,7 +147,7 @@ export function applyEvent(state: RunState | undefined, event: JournalEvent): Ru
     case 'story.stopped':
       return {
         ...withStory(next, event.story, (story) => withoutStart(withoutPhase(story))),
-        usage: addUsage(state.usage, event.usage),
+        usage: isMetered(state, event.story) ? state.usage : addUsage(state.usage, event.usage),
       };
     case 'phase.ended':
     case 'agent.activity':
