@@ -1,3 +1,7 @@
+import type { AuditEntry } from '../core/report/audit-report.ts';
+import type { CostGroup, CostReport } from '../core/report/cost-report.ts';
+import type { ErrorGroup } from '../core/report/error-report.ts';
+import type { AuditFilter, ReportOf, UnreadableRun } from './reports/read-reports.ts';
 import type { Artifact, JournalEvent } from '../core/journal/events.ts';
 import type { PrdFile } from '../core/prd/prd.ts';
 import type { ControlResult, LandedRun, RunDecisionResult, StoryDecisionResult } from '../core/run/control-result.ts';
@@ -124,6 +128,14 @@ export interface ResumeOptions extends NewSettings {
   replan?: { prd?: SubmitRequest['prd'] & { remote?: true } };
 }
 
+/** Which runs and events a report reads. */
+export interface ReportQuery {
+  /** Only this run, by a unique part of its id. */
+  run?: string | undefined;
+  /** Only events at or after this time, ISO 8601. */
+  since?: string | undefined;
+}
+
 /** A breaker that is not closed. */
 export interface BreakerView {
   /** `run:<runId>`, `repository:<mirror>` or `provider:<host>`. */
@@ -191,6 +203,12 @@ export interface Operations {
    * lands. Throws STORY_NOT_FOUND, CASSETTE_MISSING, IMAGE_MISSING.
    */
   replay(runId: string, options: ReplayOptions): Promise<Replayed>;
+  /** Tokens and costs of all attempts, grouped. Throws RUN_NOT_FOUND. */
+  costs(query: ReportQuery & { by: CostGroup }): Promise<CostReport & { unreadable: UnreadableRun[] }>;
+  /** Failures of all attempts, grouped by stop reason and error. Throws RUN_NOT_FOUND. */
+  errors(query: ReportQuery): Promise<{ errors: ErrorGroup[]; unreadable: UnreadableRun[] }>;
+  /** What people decided, what landed and how stories and runs ended, the latest first. Throws RUN_NOT_FOUND. */
+  audit(query: ReportQuery & Omit<AuditFilter, 'runId'>): Promise<ReportOf<AuditEntry>>;
   /** The breakers that are not closed. */
   breakers(): Promise<BreakerView[]>;
   /** Closes a breaker, by its key, repository or run, and returns its full key. Throws USAGE if it is not open, RUN_NOT_FOUND. */

@@ -32,6 +32,13 @@ export const COMMANDS: readonly Entry[] = [
     summary: 'list the network requests of a run',
     load: () => import('./commands/network.ts'),
   },
+  { name: 'cost', summary: 'show tokens and costs over all runs', load: () => import('./commands/cost.ts') },
+  { name: 'errors', summary: 'list failures over all runs', load: () => import('./commands/errors.ts') },
+  {
+    name: 'audit',
+    summary: 'list decisions, landings and results over all runs',
+    load: () => import('./commands/audit.ts'),
+  },
   {
     name: 'land',
     summary: 'fast-forward your branch to the result of a run',
@@ -80,7 +87,7 @@ export const COMMANDS: readonly Entry[] = [
 /** Headings of the help page, in order, with their commands. */
 export const GROUPS: readonly [heading: string, names: readonly string[]][] = [
   ['Start:', ['init', 'doctor', 'check', 'run', 'submit']],
-  ['Inspect:', ['status', 'ls', 'logs', 'show', 'diff', 'batch', 'network']],
+  ['Inspect:', ['status', 'ls', 'logs', 'show', 'diff', 'batch', 'network', 'cost', 'errors', 'audit']],
   ['Review and land:', ['approve', 'reject', 'land', 'verify', 'replay']],
   ['Control:', ['pause', 'resume', 'cancel', 'retry', 'breaker']],
   ['PRDs and tasks:', ['prd', 'import', 'loop', 'task']],

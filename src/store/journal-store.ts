@@ -14,6 +14,7 @@ import { followJournal, followState, type FollowJournalOptions } from './journal
 import { loadEvents, loadRun, type FoldedRun } from './journal/load-run.ts';
 import { maskEntry } from './journal/mask-event.ts';
 import { runPaths } from './run-layout.ts';
+import { runIds } from './run/run-list.ts';
 import { buildRunRecord, type RunConstants } from './run/run-record.ts';
 import type { RunWriter } from './run-catalog.ts';
 
@@ -35,6 +36,8 @@ export interface JournalStore {
   /** The content of run.json as of the last event. */
   readRecord(runId: string): Promise<Record<string, unknown>>;
   readJournal(runId: string): Promise<JournalEvent[]>;
+  /** Runs whose journal changed at or after `since` (ISO 8601), by default all, the latest change first. */
+  recentRuns(since?: string): Promise<RecentRun[]>;
   /** Size of the journal in bytes, to detect changes. 0 when it cannot be read. */
   journalBytes(runId: string): Promise<number>;
   /** The content of progress.md. */
@@ -42,6 +45,12 @@ export interface JournalStore {
   follow(runId: string, options: FollowJournalOptions): AsyncIterable<JournalEvent>;
   /** Yields the state of the run now and after changes by any process. Ends only on abort. */
   followState(runId: string, signal: AbortSignal): AsyncIterable<RunState>;
+}
+
+/** A run and when its journal changed last, ISO 8601. */
+export interface RecentRun {
+  runId: string;
+  changedAt: string;
 }
 
 /** Opens the journals of the runs below `home`, an absolute path. */
@@ -74,11 +83,22 @@ export function openJournalStore(home: string, { masker, now, log }: RunWriter):
       return buildRunRecord(state, constants);
     },
     readJournal: async (runId) => loadEvents(paths(runId)),
+    recentRuns: (since) => recentRuns(home, since),
     journalBytes: async (runId) => (await stat(paths(runId).journal).catch(() => ({ size: 0 }))).size,
     readProgress: async (runId) => readJournalText(paths(runId).progress),
     follow: (runId, how) => followJournal(paths(runId), how),
     followState: (runId, signal) => followState(paths(runId), signal),
   };
+}
+
+async function recentRuns(home: string, since = ''): Promise<RecentRun[]> {
+  const runs: RecentRun[] = [];
+  for (const runId of await runIds(home)) {
+    const facts = await stat(runPaths(home, runId).journal).catch(() => undefined);
+    const changedAt = facts?.mtime.toISOString();
+    if (changedAt !== undefined && changedAt >= since) runs.push({ runId, changedAt });
+  }
+  return runs.sort((a, b) => (a.changedAt < b.changedAt ? 1 : -1));
 }
 
 function readJournalText(path: string): Promise<string> {

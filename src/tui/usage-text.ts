@@ -7,13 +7,14 @@ import { formatUsd } from '../core/budget.ts';
  */
 export function usageText(usage: Usage): string {
   if (usage.requests === 0) return '';
-  const cached = usage.cachedTokens === 0 ? '' : ` (${count(usage.cachedTokens)} cached)`;
+  const cached = usage.cachedTokens === 0 ? '' : ` (${formatCount(usage.cachedTokens)} cached)`;
   const requests = `${usage.requests} ${usage.requests === 1 ? 'request' : 'requests'}`;
   const cost = usage.costUsd === undefined ? '' : `${formatUsd(usage.costUsd)}, `;
-  return `${cost}${count(usage.inputTokens)} tokens in${cached}, ${count(usage.outputTokens)} out, ${requests}`;
+  return `${cost}${formatCount(usage.inputTokens)} tokens in${cached}, ${formatCount(usage.outputTokens)} out, ${requests}`;
 }
 
-function count(tokens: number): string {
-  if (tokens < 1000) return String(tokens);
-  return tokens < 1_000_000 ? `${(tokens / 1000).toFixed(1)}k` : `${(tokens / 1_000_000).toFixed(2)}M`;
+/** `678`, `12.3k`, `1.20M` */
+export function formatCount(count: number): string {
+  if (count < 1000) return String(count);
+  return count < 1_000_000 ? `${(count / 1000).toFixed(1)}k` : `${(count / 1_000_000).toFixed(2)}M`;
 }

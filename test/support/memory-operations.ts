@@ -227,6 +227,9 @@ export function openMemory(): MemoryOperations {
         const image = `sha256:${'a'.repeat(64)}`;
         return { story: storyId, attempt: number, image, checks: [same] };
       }),
+    costs: notInMemory,
+    errors: notInMemory,
+    audit: notInMemory,
     breakers: () =>
       Promise.resolve(
         [...runs.values()].map(stateOf).flatMap(({ runId, breaker }) => {
@@ -244,6 +247,11 @@ export function openMemory(): MemoryOperations {
     close: () => Promise.resolve(),
   };
   return operations;
+}
+
+/** Reports read the journals of a HALO_HOME: see openScriptedHome. */
+function notInMemory(): Promise<never> {
+  return Promise.reject(new Error('Use openScriptedHome for reports.'));
 }
 
 function stateOf(run: MemoryRun): RunState {

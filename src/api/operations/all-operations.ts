@@ -17,6 +17,9 @@ import { replayOperation } from './runs/replay.ts';
 import { submitBatchOperation } from './runs/submit-batch.ts';
 import { submitOperation } from './runs/submit.ts';
 import { describeApiOperation } from './server/describe-api.ts';
+import { reportAuditOperation } from './reports/report-audit.ts';
+import { reportCostsOperation } from './reports/report-costs.ts';
+import { reportErrorsOperation } from './reports/report-errors.ts';
 import { listBreakersOperation } from './server/list-breakers.ts';
 import { resetBreakerOperation } from './server/reset-breaker.ts';
 
@@ -39,6 +42,9 @@ export const OPERATIONS: readonly AnyOperation[] = [
   rejectOperation,
   landOperation,
   replayOperation,
+  reportCostsOperation,
+  reportErrorsOperation,
+  reportAuditOperation,
   listBreakersOperation,
   resetBreakerOperation,
   describeApiOperation,

@@ -18,6 +18,9 @@ import { readDiffOperation } from './runs/read-run-diff.ts';
 import { replayOperation } from './runs/replay.ts';
 import { submitBatchOperation } from './runs/submit-batch.ts';
 import { submitOperation } from './runs/submit.ts';
+import { reportAuditOperation } from './reports/report-audit.ts';
+import { reportCostsOperation } from './reports/report-costs.ts';
+import { reportErrorsOperation } from './reports/report-errors.ts';
 import { listBreakersOperation } from './server/list-breakers.ts';
 import { resetBreakerOperation } from './server/reset-breaker.ts';
 import { toWirePrd } from './wire-prd.ts';
@@ -61,6 +64,9 @@ export function bindOperations(call: CallOperation, submitter?: { user: string }
       (await call(rejectOperation, { runId, story, reason })) as StoryDecisionResult,
     rejectRun: async (runId, reason) => (await call(rejectOperation, { runId, reason })) as RunDecisionResult,
     replay: (runId, { storyId, attempt, signal }) => call(replayOperation, { runId, story: storyId, attempt }, signal),
+    costs: (query) => call(reportCostsOperation, query),
+    errors: (query) => call(reportErrorsOperation, query),
+    audit: (query) => call(reportAuditOperation, query),
     breakers: async () => (await call(listBreakersOperation, {})).breakers,
     resetBreaker: async (key) => (await call(resetBreakerOperation, { key })).key,
   };

@@ -64,7 +64,8 @@ function isOf({ repo: { source } }: ListedRun, repo: string, cwd: string): boole
   return source === repoSource(cwd, repo) || (!repo.includes('/') && source.split('/').at(-1) === repo);
 }
 
-function parseLimit(text: string): number {
+/** Parses a number of rows. Throws the message that commander shows. */
+export function parseLimit(text: string): number {
   if (/^[1-9][0-9]{0,5}$/.test(text)) return Number(text);
   throw new InvalidArgumentError('It must be a whole number of at least 1.');
 }

@@ -1,0 +1,39 @@
+import { groupErrors, type ErrorGroup } from '../../../core/report/error-report.ts';
+import type { UnreadableRun } from '../../reports/read-reports.ts';
+import type { ReportQuery } from '../../operations.ts';
+import type { Operation } from '../operation.ts';
+import { scopeSchema, unreadableSchema, toReportScope } from './report-query.ts';
+
+export const reportErrorsOperation: Operation<ReportQuery, { errors: ErrorGroup[]; unreadable: UnreadableRun[] }> = {
+  name: 'reportErrors',
+  method: 'GET',
+  path: '/v1/reports/errors',
+  access: 'read',
+  summary: 'Returns the failures of all attempts, grouped by stop reason and error, the most frequent first.',
+  input: (z) => z.strictObject(scopeSchema(z)),
+  example: { since: '2030-01-01T00:00:00Z' },
+  output: {
+    kind: 'json',
+    schema: (z) =>
+      z.object({
+        errors: z.array(
+          z.object({
+            signature: z.string().describe('The error without numbers, ids and times.'),
+            stopReason: z.string(),
+            class: z.string().optional(),
+            count: z.number().int(),
+            runs: z.array(z.string()).describe('The latest first.'),
+            first: z.string(),
+            last: z.string(),
+            latest: z.object({ runId: z.string(), story: z.string(), attempt: z.number().int(), error: z.string() }),
+          }),
+        ),
+        unreadable: unreadableSchema(z),
+      }),
+  },
+  async run({ store }, query) {
+    const { readFailures } = await import('../../reports/read-reports.ts');
+    const { entries, unreadable } = await readFailures(store, await toReportScope(store, query));
+    return { errors: groupErrors(entries), unreadable };
+  },
+};

@@ -1,0 +1,115 @@
+import { toAuditEntry, type AuditedType, type AuditEntry } from '../../core/report/audit-report.ts';
+import { CostReader, type AttemptCost } from '../../core/report/cost-report.ts';
+import { FailureReader, type AttemptFailure } from '../../core/report/error-report.ts';
+import { toHaloError } from '../../core/failure/errors.ts';
+import type { JournalEvent } from '../../core/journal/events.ts';
+import type { JournalStore } from '../../store/journal-store.ts';
+
+type Journals = Pick<JournalStore, 'recentRuns' | 'follow'>;
+
+/** Which journals a report reads. */
+export interface ReportScope {
+  /** Only this run. */
+  runId?: string | undefined;
+  /** Only events at or after this time, ISO 8601. */
+  since?: string | undefined;
+}
+
+/** A run whose journal could not be read, and why. */
+export interface UnreadableRun {
+  runId: string;
+  reason: string;
+}
+
+/** What a report read, and which runs it lacks. */
+export interface ReportOf<T> {
+  entries: T[];
+  unreadable: UnreadableRun[];
+}
+
+export async function readCosts(store: Journals, scope: ReportScope): Promise<ReportOf<AttemptCost>> {
+  return readRuns(store, scope, async (events) => {
+    const reader = new CostReader(scope.since);
+    for await (const event of events) reader.read(event);
+    return reader.costs();
+  });
+}
+
+export async function readFailures(store: Journals, scope: ReportScope): Promise<ReportOf<AttemptFailure>> {
+  return readRuns(store, scope, async (events) => {
+    const reader = new FailureReader(scope.since);
+    for await (const event of events) reader.read(event);
+    return reader.failures;
+  });
+}
+
+/** Which audited events to return. */
+export interface AuditFilter extends ReportScope {
+  type?: AuditedType | undefined;
+  by?: string | undefined;
+  /** Maximum number of entries. */
+  limit: number;
+}
+
+/** The latest audited events that match, the latest first. Reads no more journals than that takes. */
+export async function readAudit(store: Journals, filter: AuditFilter): Promise<ReportOf<AuditEntry>> {
+  const report: ReportOf<AuditEntry> = { entries: [], unreadable: [] };
+  for (const { runId, changedAt } of await runsIn(store, filter)) {
+    const oldest = report.entries.at(filter.limit - 1);
+    if (oldest !== undefined && oldest.at > changedAt) break;
+    const part = await readRun(store, runId, (events) => auditOf(events, runId, filter));
+    report.unreadable.push(...part.unreadable);
+    report.entries = [...report.entries, ...part.entries].sort((a, b) => (a.at < b.at ? 1 : -1)).slice(0, filter.limit);
+  }
+  return report;
+}
+
+async function auditOf(
+  events: AsyncIterable<JournalEvent>,
+  runId: string,
+  { since = '', type, by, limit }: AuditFilter,
+): Promise<AuditEntry[]> {
+  const entries: AuditEntry[] = [];
+  let repo = '';
+  for await (const event of events) {
+    if (event.type === 'run.created') repo = event.repo.source;
+    const entry = event.at < since ? undefined : toAuditEntry(event, { runId, repo });
+    if (entry === undefined || (type !== undefined && entry.type !== type) || (by !== undefined && entry.by !== by))
+      continue;
+    entries.push(entry);
+    if (entries.length > limit) entries.shift();
+  }
+  return entries.reverse();
+}
+
+async function readRuns<T>(
+  store: Journals,
+  scope: ReportScope,
+  read: (events: AsyncIterable<JournalEvent>) => Promise<T[]>,
+): Promise<ReportOf<T>> {
+  const report: ReportOf<T> = { entries: [], unreadable: [] };
+  for (const { runId } of await runsIn(store, scope)) {
+    const part = await readRun(store, runId, read);
+    report.entries.push(...part.entries);
+    report.unreadable.push(...part.unreadable);
+  }
+  return report;
+}
+
+async function runsIn(store: Journals, { runId, since }: ReportScope): Promise<{ runId: string; changedAt: string }[]> {
+  if (runId !== undefined) return [{ runId, changedAt: '' }];
+  return store.recentRuns(since);
+}
+
+/** A journal that cannot be read is named in the report, so that one damaged run does not hide all others. */
+async function readRun<T>(
+  store: Journals,
+  runId: string,
+  read: (events: AsyncIterable<JournalEvent>) => Promise<T[]>,
+): Promise<ReportOf<T>> {
+  try {
+    return { entries: await read(store.follow(runId, { after: 0, follow: false })), unreadable: [] };
+  } catch (error) {
+    return { entries: [], unreadable: [{ runId, reason: toHaloError(error).message }] };
+  }
+}

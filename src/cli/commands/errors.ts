@@ -1,0 +1,47 @@
+import type { ErrorGroup } from '../../core/report/error-report.ts';
+import { formatElapsed, msBetween } from '../../core/text/format-elapsed.ts';
+import { safeLine } from '../../core/text/safe-text.ts';
+import type { Cli, Define } from '../cli.ts';
+import { addReportScope, noteUnreadable, reportScope, type ReportFlags } from '../options/report-options.ts';
+import { terminalColumns } from '../output/run-table.ts';
+import { table, type Cell } from '../output/table.ts';
+
+export const define: Define = (command, cli) => {
+  command.description(
+    'Lists the failures of all attempts, grouped by stop reason and error, the most frequent first. Errors that differ only in numbers, ids or times are one group.',
+  );
+  addReportScope(command)
+    .option('--json', 'print the report as JSON')
+    .addHelpText('after', HELP)
+    .action((flags: ReportFlags) => errors(flags, cli));
+};
+
+const HELP = `
+Examples:
+  halo errors --since 7d
+  halo errors --run 2dhe
+  halo errors --json | jq -r '.errors[] | select(.stopReason == "GATE_FAILED") | .runs[]'
+
+See also: halo logs, halo audit, halo breaker`;
+
+async function errors({ json, ...scope }: ReportFlags, cli: Cli): Promise<void> {
+  const report = await cli.withOperations((operations) => operations.errors(reportScope(scope)));
+  if (json) return cli.printJson(report);
+  if (report.errors.length === 0) await cli.note('No attempt has failed.');
+  else await cli.print(...errorTable(report.errors, cli));
+  await noteUnreadable(report.unreadable, cli);
+}
+
+function errorTable(groups: readonly ErrorGroup[], cli: Cli): string[] {
+  const heading = ['COUNT', 'RUNS', 'REASON', 'LAST', 'LATEST', 'ERROR'].map((text) => ({ text }));
+  const now = new Date().toISOString();
+  const rows = groups.map(({ count, runs, stopReason, last, latest }): Cell[] => [
+    { text: String(count), tone: 'strong' },
+    { text: String(runs.length) },
+    { text: stopReason, tone: 'bad' },
+    { text: `${formatElapsed(msBetween(last, now))} ago` },
+    { text: `${latest.runId} ${safeLine(latest.story, 16)}` },
+    { text: safeLine(latest.error.split('\n')[0] ?? '') },
+  ]);
+  return table([heading, ...rows], { paint: cli.paint, width: terminalColumns(cli) });
+}

@@ -1,0 +1,88 @@
+import type { JournalEvent } from '../journal/events.ts';
+import { describeEvent } from '../transcript/transcript.ts';
+
+/** Which events an audit lists: what people did, what halo decided, and what changed repositories. */
+export const AUDITED_TYPES = [
+  'run.created',
+  'run.ended',
+  'run.paused',
+  'run.resumed',
+  'run.retried',
+  'run.reconfigured',
+  'run.replanned',
+  'run.approved',
+  'run.rejected',
+  'run.landed',
+  'story.ended',
+  'story.approved',
+  'approval.given',
+  'story.rejected',
+  'story.cancelled',
+  'breaker.opened',
+  'breaker.reset',
+  'secrets.suspected',
+  'hidden.added',
+  'marks.failed',
+  'note.failed',
+] as const satisfies readonly JournalEvent['type'][];
+
+/** The type of an audited event. */
+export type AuditedType = (typeof AUDITED_TYPES)[number];
+
+/** One line of the audit. */
+export interface AuditEntry {
+  /** ISO 8601 */
+  at: string;
+  runId: string;
+  repo: string;
+  type: AuditedType;
+  /** The user who did it; for `run.created`, who submitted the run. Absent if halo did it. */
+  by?: string;
+  story?: string;
+  /** The commit that landed or that a decision is about. */
+  commit?: string;
+  /** What happened, in one line that is safe to print. */
+  text: string;
+}
+
+/** The line of an event, or undefined for events that an audit does not list. */
+export function toAuditEntry(event: JournalEvent, run: { runId: string; repo: string }): AuditEntry | undefined {
+  if (!isAudited(event)) return undefined;
+  const by = event.type === 'run.created' ? event.user : 'by' in event ? event.by : undefined;
+  const commit = commitOf(event);
+  return {
+    at: event.at,
+    ...run,
+    type: event.type,
+    ...(by !== undefined && { by }),
+    ...('story' in event && { story: event.story }),
+    ...(commit !== undefined && { commit }),
+    text: describeEvent(event)
+      .map(({ text }) => text.trim())
+      .filter((text) => text !== '')
+      .slice(0, 1)
+      .join(''),
+  };
+}
+
+function isAudited(event: JournalEvent): event is JournalEvent & { type: AuditedType } {
+  return (AUDITED_TYPES as readonly string[]).includes(event.type);
+}
+
+function commitOf(event: JournalEvent & { type: AuditedType }): string | undefined {
+  switch (event.type) {
+    case 'story.ended':
+      return event.commit ?? event.held?.commit;
+    case 'story.approved':
+    case 'approval.given':
+    case 'story.rejected':
+      return event.commit;
+    case 'run.approved':
+    case 'run.rejected':
+      return event.tip;
+    case 'run.landed':
+      return event.to;
+    default:
+      return undefined;
+  }
+}

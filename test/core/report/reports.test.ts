@@ -1,0 +1,141 @@
+import { describe, expect, it } from 'vitest';
+import type { Usage } from '../../../src/core/agent.ts';
+import type { JournalEntry } from '../../../src/core/journal/events.ts';
+import { foldRun } from '../../../src/core/journal/fold-run.ts';
+import { toAuditEntry } from '../../../src/core/report/audit-report.ts';
+import { COST_GROUPS, CostReader, groupCosts } from '../../../src/core/report/cost-report.ts';
+import { FailureReader, groupErrors } from '../../../src/core/report/error-report.ts';
+import { attempted, COMMIT, created, failed, journalOf, passed } from '../../support/journal.ts';
+
+const RUN = '0tbq1aaaaaaaaaaa';
+const usage = (inputTokens: number, costUsd?: number): Usage => ({
+  requests: 1,
+  inputTokens,
+  cachedTokens: 0,
+  outputTokens: 1,
+  ...(costUsd !== undefined && { costUsd }),
+});
+const used = (story: string, attempt: number, model: string, amount: Usage): JournalEntry => ({
+  type: 'model.used',
+  story,
+  attempt,
+  model,
+  told: 'all',
+  usage: amount,
+  tokens: amount.inputTokens,
+});
+
+function costsOf(entries: readonly JournalEntry[], since?: string) {
+  const reader = new CostReader(since);
+  for (const event of journalOf(entries)) reader.read(event);
+  return reader.costs();
+}
+
+describe('the costs of a run', () => {
+  const metered = [
+    { ...created(RUN, 2), user: 'ada' },
+    ...attempted('US-001'),
+    used('US-001', 1, 'large', usage(100, 0.5)),
+    used('US-001', 1, 'small', usage(10, 0.01)),
+    used('US-001', 1, 'large', usage(100, 0.25)),
+    ...failed('US-001', 1).slice(-1),
+    used('US-001', 2, 'large', usage(7, 0.1)),
+  ];
+
+  it('are counted per response of a model, so that the sums of attempts are not counted again', () => {
+    const report = groupCosts(costsOf(metered), 'model');
+    expect(report.rows.map(({ key, attempts, usage: { costUsd } }) => [key, attempts, costUsd])).toEqual([
+      ['large', 2, 0.85],
+      ['small', 1, 0.01],
+    ]);
+    expect(report.total).toMatchObject({ runs: 1, attempts: 2, usage: { requests: 4, costUsd: 0.86 } });
+  });
+
+  it('are those of the state of the run, in each grouping and for each kind of end', () => {
+    const stopped: JournalEntry = { type: 'story.stopped', story: 'US-001', attempt: 2, usage: usage(7, 0.1) };
+    const unmetered: JournalEntry = { type: 'story.stopped', story: 'US-002', attempt: 1, usage: usage(3, 0.2) };
+    for (const entries of [
+      metered,
+      [...metered, stopped],
+      [...metered, stopped, unmetered],
+      [created(), ...passed('US-001')],
+    ])
+      for (const by of COST_GROUPS)
+        expect(groupCosts(costsOf(entries), by).total.usage).toEqual(foldRun(journalOf(entries))?.usage);
+  });
+
+  it('are grouped by run, story, repository, user and day', () => {
+    const keys = (by: (typeof COST_GROUPS)[number]) => groupCosts(costsOf(metered), by).rows.map(({ key }) => key);
+    expect(COST_GROUPS.map(keys)).toEqual([
+      [RUN],
+      [`${RUN} US-001`],
+      ['/home/me/shop'],
+      ['ada'],
+      ['large', 'small'],
+      ['2030-01-01'],
+    ]);
+  });
+
+  it('leave out what was used before a time', () => {
+    expect(groupCosts(costsOf(metered, '2031-01-01T00:00:00.000Z'), 'run').rows).toEqual([]);
+  });
+});
+
+describe('the errors of runs', () => {
+  const failuresOf = (runId: string, entries: readonly JournalEntry[]) => {
+    const reader = new FailureReader();
+    for (const event of journalOf([created(runId), ...entries])) reader.read(event);
+    return reader.failures;
+  };
+
+  it('are one group where they differ only in numbers, with the latest as the sample', () => {
+    const summary = (seconds: number) => `npm test did not end within ${seconds} s`;
+    const ended = (attempt: number): JournalEntry => ({
+      ...{ type: 'story.ended', story: 'US-001', attempt, verdict: 'failed', stopReason: 'TIMEOUT' },
+      ...{ summary: summary(attempt), usage: usage(1) },
+    });
+    const failures = [
+      ...failuresOf(RUN, [ended(1), ended(2), ...failed('US-002')]),
+      ...failuresOf('0tbq2bbbbbbbbbbb', [ended(3)]),
+    ];
+    expect(groupErrors(failures)).toMatchObject([
+      { count: 3, stopReason: 'TIMEOUT', runs: [RUN, '0tbq2bbbbbbbbbbb'], latest: { error: summary(2), attempt: 2 } },
+      { count: 1, stopReason: 'GATE_FAILED', latest: { runId: RUN, story: 'US-002' } },
+    ]);
+  });
+
+  it('include interruptions by infrastructure, and neither successes nor stories that need a person', () => {
+    const disturbed: JournalEntry = {
+      ...{ type: 'story.disturbed', story: 'US-001', attempt: 1, class: 'infrastructure' },
+      ...{ stopReason: 'INFRASTRUCTURE', summary: 'Docker does not answer' },
+    };
+    expect(groupErrors(failuresOf(RUN, [disturbed, ...passed('US-002')]))).toMatchObject([
+      { count: 1, class: 'infrastructure', signature: 'Docker does not answer' },
+    ]);
+  });
+});
+
+describe('the audit', () => {
+  const auditOf = (entries: readonly JournalEntry[]) =>
+    journalOf(entries).flatMap((event) => toAuditEntry(event, { runId: RUN, repo: '/shop' }) ?? []);
+
+  it('lists decisions with who made them and the commit, and not the work in between', () => {
+    const entries = auditOf([
+      { ...created(RUN), user: 'ada' },
+      ...passed('US-001'),
+      { type: 'run.approved', by: 'grace', tip: COMMIT },
+      { type: 'run.landed', branch: 'main', from: '0'.repeat(40), to: COMMIT },
+    ]);
+    expect(entries.map(({ type, by, commit }) => [type, by, commit])).toEqual([
+      ['run.created', 'ada', undefined],
+      ['story.ended', undefined, COMMIT],
+      ['run.approved', 'grace', COMMIT],
+      ['run.landed', undefined, COMMIT],
+    ]);
+  });
+
+  it('has lines that a terminal does not obey', () => {
+    const [entry] = auditOf([{ type: 'run.rejected', by: '\u001b[2Jeve', tip: COMMIT, reason: 'no\u202e\nway' }]);
+    expect(entry?.text).not.toMatch(/[\u0000-\u001f\u202e]/);
+  });
+});
