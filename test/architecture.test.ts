@@ -192,6 +192,14 @@ describe('each rule finds what breaks it', () => {
 describe('sources, scripts and documents', () => {
   test('use plain words', () => expect(except(findBannedWords(readProse(root)), EXCEPTIONS.words)).toEqual([]));
 
+  test('are checked for plain words in src/, test/ and docs/, except for recordings and the list itself', () => {
+    const paths = readProse(root).map(({ path }) => path);
+    expect(paths).toEqual(
+      expect.arrayContaining(['src/cli/main.ts', 'test/security/attacks.ts', 'docs/prd.md', 'README.md']),
+    );
+    expect(paths.filter((path) => /fixtures|word-list/.test(path))).toEqual(['test/support/fixtures.ts']);
+  });
+
   test.each([
     ['src/git/a.ts', '// Whoever has the lock'],
     ['src/git/a.ts', 'const nobodyWaits = true;'],
@@ -233,7 +241,7 @@ describe('scripts, settings and documents', () => {
 });
 
 describe('the docs', () => {
-  test('list every stop reason with its exit code, and none besides', () => {
+  test('list every stop reason with its exit code, and no others', () => {
     // A second table has the words that people see.
     const withExit = rows('stop-reasons.md').filter(([, exit = '']) => /^\d+$/.test(exit));
     const listed = Object.fromEntries(withExit.map(([name = '', exit]) => [name, Number(exit)]));
@@ -241,7 +249,7 @@ describe('the docs', () => {
     expect(listed).toEqual(Object.fromEntries(known));
   });
 
-  test('list every error code with its stop reason and exit code, and none besides', () => {
+  test('list every error code with its stop reason and exit code, and no others', () => {
     const listed = rows('errors.md').map(([code, reason, exit]) => [code, reason, Number(exit)]);
     const known = Object.entries<StopReason | undefined>(ERRORS).map(([code, reason]) =>
       reason === undefined ? [code, '-', USAGE_EXIT] : [code, reason, exitCodeOf(reason)],

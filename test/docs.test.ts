@@ -93,14 +93,14 @@ describe('every example in the documents is valid', () => {
   });
 });
 
-describe('no file tells where it was written', () => {
-  test('neither the folder of this checkout nor a host that its packages came from', () => {
+describe('the files of the project', () => {
+  test('name neither the folder of this checkout nor the hosts of its packages', () => {
     const marks = [root, ...registryHosts(), ...debianHosts()].filter((mark) => mark.length > 4);
-    const telling = tracked.filter((path) => {
+    const naming = tracked.filter((path) => {
       const text = readFileSync(join(root, path), 'latin1');
       return marks.some((mark) => text.includes(mark));
     });
-    expect(telling).toEqual([]);
+    expect(naming).toEqual([]);
   });
 });
 

@@ -356,7 +356,7 @@ describe('halo status and halo ls', () => {
   });
 });
 
-describe('how a run stands, in halo ls and halo status', () => {
+describe('the state of a run in halo ls and halo status', () => {
   const by = 'ann@desk';
   const paused: JournalEntry = { type: 'run.paused', by, now: false };
   const stateOf = async (...entries: JournalEntry[]) => {
@@ -594,7 +594,7 @@ describe('halo diff and halo land', () => {
   });
 });
 
-describe('what a reader of a change may overlook', () => {
+describe('findings that a reviewer may overlook', () => {
   const ref = { story: 'US-001', attempt: 1 };
   const token: JournalEntry = {
     type: 'secrets.suspected',
@@ -607,7 +607,7 @@ describe('what a reader of a change may overlook', () => {
     ...{ before: 4, after: 3, removed: ['adds'], skipped: [], emptied: [] },
   };
 
-  it('stands in status, and before a person lands it, who is asked at a terminal', async () => {
+  it('are in halo status, and precede the question of halo land at a terminal', async () => {
     const [first, started, ...rest] = succeeded('r1');
     operations.addRun([first!, started!, ...rest.slice(0, 1), token, fewer, ...rest.slice(1)]);
     const { stdout } = await halo(['status', 'r1']);
@@ -633,7 +633,7 @@ describe('what a reader of a change may overlook', () => {
     expect(asked).toHaveLength(2);
   });
 
-  it('stands before a person approves a story, and is gone with the next attempt', async () => {
+  it('are shown before an approval, and removed by the next attempt', async () => {
     const [first, started, ...rest] = held('US-001');
     operations.addRun([created('r1', 1), first!, started!, token, ...rest]);
     const { stderr } = await halo(['approve', 'r1', '--story', 'US-001']);

@@ -134,7 +134,7 @@ describe('readTerminal', () => {
   });
 });
 
-it('--color decides before the environment, wherever it stands', async () => {
+it('--color takes precedence over the environment, at any position', async () => {
   const tty = { stdout: { isTTY: true }, stderr: { isTTY: true } };
   expect(readTerminal({ stdout: {}, stderr: {} }, { NO_COLOR: '1' }, 'always').color.stdout).toBe(true);
   expect(readTerminal(tty, { FORCE_COLOR: '1' }, 'never').color.stdout).toBe(false);

@@ -123,7 +123,7 @@ describe('halo prd convert', () => {
     expect(stderr).toContain('changed: US-1: these fields are not kept: owner\n');
   });
 
-  it('keeps what the PRD says of the whole and besides, and writes nothing that a terminal obeys', async () => {
+  it('keeps the context and the other fields of a PRD, and escapes control characters', async () => {
     const prd = {
       project: 'shop',
       description: 'A \u001b[31mred\u009b shop',

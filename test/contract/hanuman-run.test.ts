@@ -87,7 +87,7 @@ describe('a run that succeeds', () => {
     expect(read(dir, 'events.jsonl')).toBe(line + line);
   });
 
-  it('keeps in artifacts what each story came to', () => {
+  it('stores the result of each story in artifacts', () => {
     for (const id of ['s-1', 's-2']) {
       const [key] = readdirSync(join(dir, 'artifacts')).filter((name) => name.startsWith(id));
       expect(JSON.parse(read(dir, `artifacts/${key}/1/result.json`))).toEqual({ status: 'ok', summary: 'Did it.' });

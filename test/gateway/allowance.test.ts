@@ -193,8 +193,8 @@ describe('a model request', () => {
     await ask(gate.socket, { path: '/v1/messages/count_tokens', body: { model: 'm', messages: [] } });
     const nothing = { usage: { inputTokens: 0, outputTokens: 0 } };
     expect(given.settled).toMatchObject([{ told: 'all', ...nothing }, nothing]);
-    const nobody = await gateway({ model: live('http://127.0.0.1:1/v1', given) });
-    expect((await ask(nobody.socket)).status).toBe(502);
+    const unreachable = await gateway({ model: live('http://127.0.0.1:1/v1', given) });
+    expect((await ask(unreachable.socket)).status).toBe(502);
     expect(given.settled[2]).toMatchObject({ told: 'all' });
   });
 });

@@ -192,9 +192,9 @@ describe.each(Object.entries(REFUSED))('what would make the provider act on its 
 
 describe('a request is rebuilt', () => {
   it.each([
-    ['a key that stands twice', '{"model":"m","input":[],"tools":[],"tools":[{"type":"mcp"}]}', 'tools'],
+    ['a duplicate key', '{"model":"m","input":[],"tools":[],"tools":[{"type":"mcp"}]}', 'tools'],
     ['the same, escaped', '{"model":"m","input":[],"\\u006dodel":"other"}', 'model'],
-    ['a key that stands twice deep inside', '{"model":"m","input":[{"role":"user","role":"user"}]}', 'role'],
+    ['a duplicate key in a nested object', '{"model":"m","input":[{"role":"user","role":"user"}]}', 'role'],
     ['a key of all objects', '{"model":"m","input":[],"__proto__":{"store":true}}', '__proto__'],
     ['endless nesting', `{"model":"m","input":${'['.repeat(200)}${']'.repeat(200)}}`, 'nested deeper'],
     ['two documents', '{"model":"m","input":[]}{"model":"m"}', 'is not JSON'],

@@ -121,7 +121,7 @@ describe('bin/halo in a checkout', () => {
     await once(running.stdout, 'data');
     await writeMain('another');
     expect((await halo()).stdout).toBe('another ');
-    running.stdin.write('go on\n');
+    running.stdin.write('continue\n');
     expect(await running).toMatchObject({ stdout: 'ready late', stderr: '', exitCode: 0 });
   });
 
@@ -148,8 +148,8 @@ describe('bin/halo in a checkout', () => {
     await appendFile(join(checkout, 'src/late.ts'), '\nexport const more = 1;');
     const next = halo();
     await once(next.stdout, 'data');
-    running.stdin.write('go on\n');
-    next.stdin.write('go on\n');
+    running.stdin.write('continue\n');
+    next.stdin.write('continue\n');
     expect(await running).toMatchObject({ stdout: 'ready return 1', stderr: '', exitCode: 0 });
     expect(await next).toMatchObject({ stdout: 'ready return 2 -- changed', exitCode: 0 });
   });

@@ -51,7 +51,7 @@ describe('ids', () => {
 });
 
 describe('texts', () => {
-  test('the first line of the description stands in for a missing title, with a warning', () => {
+  test('the first line of the description replaces a missing title, with a warning', () => {
     const prd = parse([{ ...STORY, title: undefined, description: 'Add a cart.\nIt holds items.' }]);
     expect(prd.stories[0]).toMatchObject({ title: 'Add a cart.', description: 'Add a cart.\nIt holds items.' });
     expect(prd.warnings).toEqual(['US-001: no title; the first line of the description is used']);

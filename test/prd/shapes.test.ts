@@ -605,7 +605,7 @@ describe('Markdown: nothing that a person wrote is lost', () => {
     expect(wordsLost(text, prd, except)).toEqual([]);
   });
 
-  test('a description is put together in the order in which it stands there', () => {
+  test('the parts of a description keep their order', () => {
     const [, text] = MARKDOWN_SHAPES.find(([what]) => what.startsWith('a wrapped description')) ?? [];
     expect(read(text ?? '', {}).stories[0]?.description).toBe('As a buyer\nI see totals.\n\nMore about totals.');
   });

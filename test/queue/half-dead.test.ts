@@ -7,14 +7,14 @@ import { skipFor } from '../support/skip.ts';
 
 vi.setConfig({ maxConcurrency: 10 });
 
-/** Longer than an answer is waited for. */
+/** Longer than the timeout of a reply. */
 const LONG_MS = 20_000;
 
 interface Trouble {
   what: string;
   begin: (stage: WorkerOnRedis) => void;
-  /** What is fixed after a while; absent: it stays as it is. */
-  mend?: (stage: WorkerOnRedis) => void;
+  /** Ends the trouble after a while; absent: it lasts. */
+  repair?: (stage: WorkerOnRedis) => void;
   level?: number;
 }
 
@@ -23,7 +23,7 @@ const TROUBLES: Trouble[] = [
   {
     what: 'nothing is answered, not even to new connections',
     begin: ({ proxy }) => proxy.turn('black hole'),
-    mend({ proxy }) {
+    repair({ proxy }) {
       proxy.forgetAll();
       proxy.turn('clear');
     },
@@ -32,25 +32,25 @@ const TROUBLES: Trouble[] = [
   {
     what: 'all connections are reset, also new ones',
     begin: ({ proxy }) => proxy.turn('reset'),
-    mend: ({ proxy }) => proxy.turn('clear'),
+    repair: ({ proxy }) => proxy.turn('clear'),
     level: FULL,
   },
   {
     what: 'every piece comes three seconds late',
     begin: ({ proxy }) => proxy.turn({ slowMs: 3000 }),
-    mend: ({ proxy }) => proxy.turn('clear'),
+    repair: ({ proxy }) => proxy.turn('clear'),
     level: FULL,
   },
   {
-    what: 'the server stands still',
+    what: 'the server is stopped',
     begin: ({ server }) => server.signal('SIGSTOP'),
-    mend: ({ server }) => server.signal('SIGCONT'),
+    repair: ({ server }) => server.signal('SIGCONT'),
     level: FULL,
   },
 ];
 
 describe.concurrent('hazard 7: a connection to Redis that is half dead', { timeout: 120_000 }, () => {
-  for (const { what, begin, mend, level = 0 } of TROUBLES) {
+  for (const { what, begin, repair, level = 0 } of TROUBLES) {
     it.for(['idle', 'busy'] as const)(
       `a worker that is %s while ${what} takes the next job within 30 seconds`,
       skipFor(belowLevel(level)),
@@ -59,10 +59,10 @@ describe.concurrent('hazard 7: a connection to Redis that is half dead', { timeo
         try {
           if (state === 'busy') await stage.occupy();
           begin(stage);
-          if (mend !== undefined) await sleep(LONG_MS / 2);
+          if (repair !== undefined) await sleep(LONG_MS / 2);
           stage.finish();
-          if (mend !== undefined) await sleep(LONG_MS / 2);
-          mend?.(stage);
+          if (repair !== undefined) await sleep(LONG_MS / 2);
+          repair?.(stage);
           await stage.untilNextIsTaken();
         } finally {
           await stage.close();

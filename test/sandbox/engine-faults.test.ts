@@ -127,7 +127,7 @@ describe('hazard 12: an engine', () => {
   });
 });
 
-describe('hazard 36: an end that nobody expects:', () => {
+describe('hazard 36: an unexpected exit code:', () => {
   it.each([125, 126, 127, 143])('%i is the exit code, and nothing else', async (code) => {
     const { exit } = await run(`exit ${code}`);
     expect(exit).toMatchObject({ ended: 'exited', exitCode: code, outOfMemory: 'no' });

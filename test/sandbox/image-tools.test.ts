@@ -188,7 +188,7 @@ describe('forward', () => {
 
   test('closes a connection when no process listens at the socket, and continues', async () => {
     const port = await freePort();
-    const child = start(port, join(dir, 'nobody.sock'), ['sh', '-c', 'echo ready; cat']);
+    const child = start(port, join(dir, 'missing.sock'), ['sh', '-c', 'echo ready; cat']);
     const end = ended(child);
     await new Promise((resolve) => child.stdout!.once('data', resolve));
     for (let i = 0; i < 2; i++) expect(await exchange(port, Buffer.from('x')).catch(() => 'reset')).toBeDefined();

@@ -26,8 +26,11 @@ export const WORD_LIST: { words: string; use: string }[] = [
 
 const LIST = new RegExp(`\\b(?:${WORD_LIST.map(({ words }) => words).join('|')})\\b`, 'gi');
 
-/** The folders and files of the project that people read, below its root. */
-const READ = ['src', 'docker', 'scripts', 'bin', 'docs', 'examples', 'compose.yaml'];
+/** The folders and files of the project that are written by hand, below its root. */
+const READ = ['src', 'test', 'docker', 'scripts', 'bin', 'docs', 'examples', 'compose.yaml'];
+
+/** Not prose of the project: recorded output and journals, and the word list with its examples. */
+const UNREAD = /\/fixtures\/|^test\/(?:support\/word-list|architecture\.test)\.ts$/;
 const EXTENSION = /\.(?:ts|c|h|lua|md|mjs|cjs|sh|yaml|html)$|\/Dockerfile$|^bin\//;
 
 /** All sources, scripts, settings and documents of the project. */
@@ -39,7 +42,7 @@ export function readProse(root: string): TextFile[] {
       : readdirSync(join(root, name), { recursive: true, encoding: 'utf8' }).map((path) => `${name}/${path}`),
   );
   return [...pages, ...below]
-    .filter((path) => EXTENSION.test(path))
+    .filter((path) => EXTENSION.test(path) && !UNREAD.test(path))
     .map((path) => ({ path, text: readFileSync(join(root, path), 'utf8') }));
 }
 

@@ -97,9 +97,9 @@ describe.concurrent('a story that Claude Code does not finish', () => {
     },
     {
       name: 'a question',
-      turns: [{ json: { status: 'needs_human', summary: 'Which language shall it greet in?' } }],
+      turns: [{ json: { status: 'needs_human', summary: 'Which language must it greet in?' } }],
       reason: 'NEEDS_HUMAN',
-      says: 'Which language shall it greet in?',
+      says: 'Which language must it greet in?',
     },
   ] satisfies { name: string; turns: Turn[]; reason: string; says: string }[])(
     'says what became of $name',

@@ -90,10 +90,10 @@ describe.concurrent('a story that Codex does not finish', () => {
   it('ends with the question when a human is needed, and keeps the work so far', async () => {
     const { state, read } = await run([
       { write: 'half.txt', content: 'half\n' },
-      { json: { status: 'needs_human', summary: 'Which language shall it greet in?' } },
+      { json: { status: 'needs_human', summary: 'Which language must it greet in?' } },
     ]);
     expect(state).toMatchObject({ stopReason: 'NEEDS_HUMAN' });
-    expect(state.detail).toContain('Which language shall it greet in?');
+    expect(state.detail).toContain('Which language must it greet in?');
     expect(read('artifacts/hello/1/diff.patch')).toContain('+half');
     expect(read('agent.log')).toContain('NEEDS HUMAN');
   });

@@ -52,7 +52,7 @@ describe('halo check', () => {
     const gates = [
       '[ "$(whoami)" = agent ]',
       'python3 -c "import getpass, pwd, os; pwd.getpwuid(os.getuid())"',
-      'id -gn nobody',
+      'id -gn 65534',
     ];
     const { code, stdout } = await check('-c', `gates=${JSON.stringify(gates)}`, '-c', 'setup=[]');
     expect(stdout).toContain('nogroup\n');

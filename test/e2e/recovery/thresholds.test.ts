@@ -67,7 +67,7 @@ describe('what Claude Code was not permitted to do', () => {
     expect(state.detail).toMatch(/^permission was denied 2 times in a row; .*: gate exited 1/);
   });
 
-  it('is not why it gave up when it went on after that', async () => {
+  it('is not the reason for giving up if the agent continued afterwards', async () => {
     const gaveUp: Turn = { json: { status: 'failed', summary: 'It does not build.' } };
     const { state } = await halo.implement([forbidden, { run: 'false' }, gaveUp], [...claude, 'retry.attempts=1']);
     expect(state.stories[0]).toMatchObject({ failures: { story: 1 }, lastFailure: { class: 'story' } });

@@ -163,10 +163,10 @@ it('halo run exits cleanly when its reader closes the pipe', async () => {
     prd(['A']),
     '--repo',
     repository.root,
-    ...agent('while :; do echo "I go on."; sleep 0.3; done'),
+    ...agent('while :; do echo "I continue."; sleep 0.3; done'),
   ];
   const run = home.start(words, { cwd: home.dir });
-  await run.says('I go on.');
+  await run.says('I continue.');
   const [runId] = readdirSync(join(home.dir, 'runs'));
   const stopped = home.halo(['logs', runId!, '-f'], { cwd: home.dir });
   run.process.stdout!.destroy();

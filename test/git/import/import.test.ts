@@ -13,7 +13,7 @@ const refused = (rule: RegExp | string) => ({
   message: expect.stringMatching(rule) as string,
 });
 
-it('takes over added, changed and deleted files, and the candidate stands on its view alone', async () => {
+it('imports added, changed and deleted files into a candidate that needs only its view', async () => {
   const shop = await makeWorkshop({ 'README.md': 'hi\n', 'src/a.ts': '1\n', 'old/x': 'x' });
   rmSync(join(shop.agent, 'old'), { recursive: true });
   symlinkSync('../README.md', join(shop.agent, 'src/link'));

@@ -74,7 +74,7 @@ it('hazard 26: refuses a ref that moved or exists, and one that is checked out, 
   expect(run(shop.source, ['rev-parse', ref])).toBe(shop.base);
 });
 
-it('says that a branch stands where those of runs are made', async () => {
+it('reports a branch whose name prevents branches of runs', async () => {
   const shop = await makeWorkshop();
   const story = await makeStory(shop, 'US-1', { n: '1' });
   run(shop.source, ['branch', 'halo']);

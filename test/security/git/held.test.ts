@@ -13,7 +13,7 @@ import { openHalo, OK, scripted } from '../../support/halo/halo.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';
 
-describe('incident held-work: an agent reads what another run wants to land and nobody has let through', () => {
+describe('incident held-work: an agent reads commits of another run that are waiting for approval', () => {
   it('is in no repository that a sandbox sees, neither by a ref nor as an object', async () => {
     const home = tempDir('halo-held');
     const repository = newRepository();

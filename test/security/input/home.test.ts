@@ -18,8 +18,8 @@ beforeEach(() => {
 
 const place = () => ({ home, runId: '2dhe5k7m', epoch: 1 });
 
-/** What another user of the machine gets who knows the socket's path, as everybody does from /proc/net/unix. */
-function connectAsNobody(socket: string): string {
+/** Connects to a socket as another user, who can read its path in /proc/net/unix. Returns `in` or the error code. */
+function connectAsOtherUser(socket: string): string {
   const program = `require('node:net').connect(${JSON.stringify(socket)}).on('connect', () => { console.log('in'); process.exit() }).on('error', (error) => console.log(error.code))`;
   // Only root can become another user; the modes below say the same.
   const other = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534, cwd: '/' } : undefined;
@@ -35,7 +35,7 @@ describe('incident other-users: another user of the machine, where HALO_HOME is 
     chmodSync(join(home, 'sockets'), 0o711);
     const channel = await openChannel(place(), { port: 4080 });
     try {
-      expect(connectAsNobody(join(channel.dir, 'gateway.sock'))).toBe('EACCES');
+      expect(connectAsOtherUser(join(channel.dir, 'gateway.sock'))).toBe('EACCES');
       expect(modeOf(join(home, 'sockets'))).toBe(0o700);
       // The sandbox is of another user as well, and sees this folder alone.
       expect([modeOf(channel.dir), modeOf(join(channel.dir, 'gateway.sock'))]).toEqual([0o711, 0o666]);

@@ -217,7 +217,7 @@ describe('attack 4, incident files-api: a key of the attacker’s', () => {
 });
 
 describe('attack 5: the provider as a way out', () => {
-  it('never hears of tools of its own, of URLs, of stored things or of models that were not agreed on', async () => {
+  it('receives no provider-side tools, URLs, stored objects or models that are not allowed', async () => {
     const server = await model();
     const part = (one: object) => ({ input: [{ role: 'user', content: [one] }] });
     const bodies: object[] = [

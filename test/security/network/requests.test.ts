@@ -186,7 +186,7 @@ describe('incident foreign-image: the file of a repository has its agent read an
   });
 });
 
-describe('incident request-probe: what a request names as a repository tells of the server’s network and files', () => {
+describe('incident request-probe: the repository of a request reveals the server’s network and files', () => {
   it('no address of that network is asked, whether anybody listens there or not', async () => {
     let asked = 0;
     const server = createServer((_req, res) => {

@@ -177,7 +177,7 @@ describe('incident forged-record: a record in refs/notes/halo that its author ma
   });
 });
 
-describe('incident unsigned-record: a record that nobody who may has signed', () => {
+describe('incident unsigned-record: a record without the signature of an allowed signer', () => {
   const own = () => applyDefaults({ git: { sign: 'ssh', signingKey: join(folder, 'own') } }).git;
 
   async function signatures(): Promise<string[]> {

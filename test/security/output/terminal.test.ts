@@ -78,7 +78,7 @@ describe('attack 32, incident open-link: what an agent, a gate, a PRD and a conf
     expect(report.replace(/\s+/g, ' ')).toMatch(hidden);
   });
 
-  it('stands in no file that is for people', () => {
+  it('is in no file for users', () => {
     for (const { runId, stories } of [held, failed]) {
       const dir = join(halo.home, 'runs', runId);
       const bundle = join(dir, 'debug_bundle', 'summary.md');

@@ -15,7 +15,7 @@ function file(text: string): string {
   return path;
 }
 
-test('sandboxes get the certificates of a file, and no key that stands beside them', async () => {
+test('sandboxes get the certificates of a file, but not a key in the same file', async () => {
   const text = await readCaCertificates(file(`# ours\n${KEY}\n${CERTIFICATE}\r\n${CERTIFICATE}\npassword=x\n`));
   expect(text).toBe(`${CERTIFICATE}\n${CERTIFICATE}\n`);
 });
