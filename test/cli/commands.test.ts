@@ -174,6 +174,8 @@ describe('halo run', () => {
   });
 });
 
+const RETRY = { nth: 1, of: 2, notBefore: '2030-01-01T00:00:20.000Z', why: 'npm test exited with 1' };
+
 describe('halo logs', () => {
   it('shows what a run did, or only one story of it', async () => {
     operations.addRun([created('r1', 2), ...passed('US-001'), ...failed('US-002')]);
@@ -183,6 +185,26 @@ describe('halo logs', () => {
     const one = await halo(['logs', 'r1', '--story', 'US-002']);
     expect(one.stdout).not.toContain('US-001');
     expect(one.stdout.split('\n')[0]).toMatch(/^ {3}14\.0s {2}US-002/);
+  });
+
+  it('shows a run in figures: attempts with their results and costs, retries and breakers', async () => {
+    operations.addRun([
+      created('r1', 1),
+      { type: 'run.started' },
+      ...failed('US-001'),
+      { type: 'retry.scheduled', story: 'US-001', attempt: 1, class: 'gate', rule: 'hint', ...RETRY },
+      { type: 'breaker.opened', reason: '3 failures in a row changed no file' },
+      { type: 'story.started', story: 'US-001', attempt: 2, epoch: 2, base: BASE },
+    ]);
+    const { stdout } = await halo(['logs', 'r1', '--summary'], { columns: 140 });
+    const lines = stdout.split('\n').map((line) => line.replace(/ {2,}/g, '  '));
+    expect(lines).toContain('retries  1 (gate 1)');
+    expect(lines).toContain('breaker  2030-01-01 00:00:16 UTC  3 failures in a row changed no file');
+    expect(lines).toContain('US-001  1  GATE_FAILED  12.0s  3.0s  -  13.0k  -  npm test exited with 1');
+    expect(lines.at(-2)).toMatch(/^US-001 {2}2 {2}running {2}/);
+    const json = JSON.parse((await halo(['logs', 'r1', '--summary', '--json'])).stdout) as Record<string, unknown>;
+    expect(json).toMatchObject({ runId: 'r1', retries: { gate: 1 }, usage: { requests: 3 } });
+    expect(await halo(['logs', 'r1', '--summary', '--follow'])).toMatchObject({ code: 2, stdout: '' });
   });
 
   it('passes raw output on byte for byte, but never to a terminal as it is', async () => {

@@ -5,6 +5,7 @@ import { parseLineCount, parseSince } from '../options/log-options.ts';
 import { namedRuns } from '../logs/log-runs.ts';
 import { showEvents } from '../logs/show-events.ts';
 import { showFiles } from '../logs/show-files.ts';
+import { showSummaries } from '../logs/show-summary.ts';
 import { showRaw } from '../logs/show-raw.ts';
 import { parseCount, stoppable } from '../run/run-until-signal.ts';
 
@@ -15,6 +16,7 @@ interface Flags extends WantedFiles {
   timestamps?: true;
   since?: string;
   tail?: number;
+  summary?: true;
   raw?: true;
   json?: true;
 }
@@ -47,6 +49,7 @@ export const define: Define = (command, cli) => {
       'only entries after a date (2030-01-31T03:00:00Z), a time of day (03:12) or a time ago (10m, 2h)',
     )
     .option('-n, --tail <lines>', 'only the last lines of each run', parseLineCount)
+    .option('--summary', 'each run in figures: times, attempts with their costs, retries and breakers')
     .option('--raw', 'the raw output of the agent, or the raw file, byte for byte (sanitized on a terminal)')
     .option('--json', 'the journal, one event per line, with the runId if there are several runs')
     .addHelpText('after', HELP)
@@ -60,6 +63,7 @@ Examples:
   halo logs 2dhe --story US-002 --attempt 1 --prompt
   halo logs -f
   halo logs --batch 5kq -f --since 10m -t
+  halo logs 2dhe --summary
   halo logs 2dhe --raw > agent.jsonl
   halo logs 2dhe --json | jq 'select(.type == "gate.ended")'
 
@@ -75,6 +79,10 @@ async function logs(references: string[], flags: Flags, cli: Cli): Promise<void>
     cli.withOperations(async (operations) => {
       const runs = await namedRuns(operations, { ...flags, references }, cli);
       const [{ runId } = { runId: '' }, ...others] = runs;
+      if (flags.summary) {
+        const runIds = runs.map((run) => run.runId);
+        return showSummaries({ operations, runIds, json: json === true }, cli);
+      }
       if (raw === undefined && !isFile(flags)) {
         const how = { json: json === true, full: full === true, timestamps: timestamps === true };
         const what = { ...rest, ...how, follow: follow === true, since };
@@ -99,6 +107,20 @@ function isFile({ gate, setup, prompt, stderr }: Flags): boolean {
 const OF_EVENTS = ['json', 'full', 'timestamps', 'since'] as const;
 /** Options that conflict with this one. */
 const UNFIT: Partial<Record<keyof Flags, readonly (keyof Flags)[]>> = {
+  summary: [
+    'follow',
+    'story',
+    'attempt',
+    'gate',
+    'setup',
+    'prompt',
+    'stderr',
+    'raw',
+    'full',
+    'timestamps',
+    'since',
+    'tail',
+  ],
   raw: [...OF_EVENTS],
   gate: ['setup', 'prompt', 'stderr', 'follow', 'batch', ...OF_EVENTS],
   setup: ['prompt', 'stderr', 'follow', 'batch', ...OF_EVENTS],
