@@ -3,7 +3,7 @@ import type { CostGroup, CostReport } from '../core/report/cost-report.ts';
 import type { ErrorGroup } from '../core/report/error-report.ts';
 import type { AuditFilter, ReportOf, UnreadableRun } from './reports/read-reports.ts';
 import type { Artifact, JournalEvent } from '../core/journal/events.ts';
-import type { PrdFile } from '../core/prd/prd.ts';
+import type { Prd, PrdFile } from '../core/prd/prd.ts';
 import type { ControlResult, LandedRun, RunDecisionResult, StoryDecisionResult } from '../core/run/control-result.ts';
 import type { RunState } from '../core/run/state.ts';
 import type { FactCheck } from '../worker/proof/compare-record.ts';
@@ -148,6 +148,8 @@ export interface BreakerView {
 
 /** Everything that users can do: in this process (api/local.ts) or over HTTP (api/http/http-client.ts). */
 export interface Operations {
+  /** Parses a PRD as a submit would; `as`: the id of its dialect. Throws PRD_INVALID, and USAGE for an unknown dialect. */
+  validatePrd(prd: PrdFile, as?: string): Promise<Prd>;
   /** Creates a run for each repository. Validates everything first: either all runs are queued, or none. */
   submit(request: SubmitRequest): Promise<Submitted[]>;
   /** The same for several repositories with a PRD each. Returns the runs in the order in which they run. */

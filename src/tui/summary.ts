@@ -7,7 +7,8 @@ import { formatElapsed } from '../core/text/format-elapsed.ts';
 import { safeLine } from '../core/text/safe-text.ts';
 import type { Paint } from '../core/transcript/transcript-line.ts';
 import { wrapIndented, padToWidth } from '../lib/string-width.ts';
-import { nextSteps, stepLines } from './next-steps.ts';
+import { nextSteps } from '../core/run/next-steps.ts';
+import { stepLines } from './step-lines.ts';
 import { usageText } from './usage-text.ts';
 
 export interface SummaryInput {

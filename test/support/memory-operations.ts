@@ -2,6 +2,7 @@ import { planNext } from '../../src/core/run/plan.ts';
 import type { RunState } from '../../src/core/run/state.ts';
 import type { ControlResult, RunDecisionResult, StoryDecisionResult } from '../../src/core/run/control-result.ts';
 import type { NewSettings, Operations, Submitted, SubmitRequest } from '../../src/api/operations.ts';
+import { parsePrd } from '../../src/prd/parse-prd.ts';
 import { HaloError } from '../../src/core/failure/errors.ts';
 import type { JournalEntry, JournalEvent } from '../../src/core/journal/events.ts';
 import { foldRun } from '../../src/core/journal/fold-run.ts';
@@ -114,6 +115,7 @@ export function openMemory(): MemoryOperations {
       for (const entry of entries) append(first.runId, entry);
       return first.runId;
     },
+    validatePrd: (prd) => attempt(() => parsePrd(prd.bytes, prd.path)),
     submit(request) {
       if (request.prd.bytes.length === 0)
         return Promise.reject(

@@ -7,7 +7,7 @@ import { foldRun } from '../../src/core/journal/fold-run.ts';
 import { describeEvent } from '../../src/core/transcript/transcript.ts';
 import { stringWidth } from '../../src/lib/string-width.ts';
 import { followAttempts } from '../../src/tui/attempts.ts';
-import { nextSteps } from '../../src/tui/next-steps.ts';
+import { nextSteps } from '../../src/core/run/next-steps.ts';
 import { paintPlain } from '../../src/tui/paint.ts';
 import { openProgress } from '../../src/tui/terminal.ts';
 import { renderView, type ViewInput } from '../../src/tui/view.ts';

@@ -1,11 +1,9 @@
-import type { FailureCause } from '../core/failure/failure.ts';
-import type { StopReason } from '../core/failure/stop-reason.ts';
-import { failedNeeds } from '../core/run/run-dependencies.ts';
-import { currentDecision, type RunState } from '../core/run/state.ts';
-import { safeLine, printableShellWord } from '../core/text/safe-text.ts';
-import { logOptionFor } from '../core/transcript/excerpt.ts';
-import type { Paint } from '../core/transcript/transcript-line.ts';
-import { wrapIndented, stringWidth } from '../lib/string-width.ts';
+import type { FailureCause } from '../failure/failure.ts';
+import type { StopReason } from '../failure/stop-reason.ts';
+import { safeLine, printableShellWord } from '../text/safe-text.ts';
+import { logOptionFor } from '../transcript/excerpt.ts';
+import { failedNeeds } from './run-dependencies.ts';
+import { currentDecision, type RunState } from './state.ts';
 
 export interface NextStep {
   command: string;
@@ -163,25 +161,4 @@ function goingOn(state: RunState): NextStep[] {
     })),
     { command: `halo logs ${runId} -f`, why: 'watch it' },
   ];
-}
-
-/** The minimum width of a reason beside its command; with less room, it is printed below. */
-const MIN_REASON_WIDTH = 28;
-
-/**
- * Steps in aligned lines of at most `width` columns. A command is never broken: if it takes the whole line, its reason
- * is printed below.
- */
-export function stepLines(steps: readonly NextStep[], width: number, paint: Paint): string[] {
-  const widest = Math.max(0, ...steps.map(({ command }) => stringWidth(command)));
-  const beside = widest + 2 + MIN_REASON_WIDTH <= width;
-  const indent = beside ? widest + 2 : 4;
-  return steps.flatMap(({ command, why }) => {
-    const lines = wrapIndented(why, Math.max(1, width - indent)).map((line) => paint('quiet', line));
-    const [first = '', ...rest] = lines;
-    const head = beside
-      ? [`${command}${' '.repeat(indent - stringWidth(command))}${first}`]
-      : [command, `    ${first}`];
-    return [...head, ...rest.map((line) => `${' '.repeat(indent)}${line}`)];
-  });
 }

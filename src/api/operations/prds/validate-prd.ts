@@ -1,0 +1,53 @@
+import type { Prd } from '../../../core/prd/prd.ts';
+import type { Operation } from '../operation.ts';
+import { prdSchema } from '../schemas.ts';
+import { fromWirePrd, type WirePrd } from '../wire-prd.ts';
+
+interface Input {
+  prd: WirePrd;
+  /** The id of a dialect; undefined: detected from the content. */
+  as?: string | undefined;
+}
+
+export const validatePrdOperation: Operation<Input, { prd: Prd }> = {
+  name: 'validatePrd',
+  method: 'POST',
+  path: '/v1/prds/validate',
+  access: 'read',
+  summary: 'Parses a PRD as a submit would, and returns its stories and warnings. Stores nothing.',
+  input: (z) =>
+    z.strictObject({ prd: prdSchema(z), as: z.string().optional().describe('Id of a dialect; absent: detected.') }),
+  example: { prd: { path: 'prd.json', content: 'eyJwcm9qZWN0Ijoi4oCmIn0=' }, as: 'ralph' },
+  output: {
+    kind: 'json',
+    schema: (z) =>
+      z.object({
+        prd: z.looseObject({
+          dialect: z.string(),
+          project: z.string(),
+          stories: z.array(
+            z.looseObject({
+              id: z.string(),
+              title: z.string(),
+              acceptance: z.array(z.string()),
+              priority: z.number().optional(),
+              dependsOn: z.array(z.string()),
+              status: z.enum(['pending', 'in_progress', 'done', 'blocked', 'skipped']),
+            }),
+          ),
+          warnings: z.array(z.string()).describe('What was normalized or ignored, a sentence each.'),
+        }),
+      }),
+  },
+  async run(_context, { prd, as }) {
+    const [{ parsePrd }, { parseDialectId }, { assertFilledIn }] = await Promise.all([
+      import('../../../prd/parse-prd.ts'),
+      import('../../../prd/dialect-registry.ts'),
+      import('../../../core/prd/prd-template.ts'),
+    ]);
+    const { path, bytes } = fromWirePrd(prd);
+    const parsed = parsePrd(bytes, path, as === undefined ? undefined : parseDialectId(as));
+    assertFilledIn(parsed, path);
+    return { prd: parsed };
+  },
+};
