@@ -102,7 +102,10 @@ describe('append', () => {
     );
     await store.append(runId, passed('US-002').slice(0, 1));
     expect(read(runId, 'progress.md')).toContain('1 of 2 stories landed. In progress: US-002.');
-    expect(read(runId, 'history.md').match(/^- .*$/gm)).toHaveLength(2);
+    expect(read(runId, 'history.md').match(/^## .*$/gm)).toEqual([
+      expect.stringMatching(/^## .* UTC - US-001 passed$/),
+      expect.stringMatching(/^## .* UTC - US-002 failed$/),
+    ]);
     expect(read(runId, 'agent.log')).toContain('US-002');
   });
 

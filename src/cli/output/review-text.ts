@@ -1,5 +1,5 @@
 import { formatUsd } from '../../core/budget.ts';
-import type { CheckedClaim, TestFinding } from '../../core/review/criteria.ts';
+import { isCovered, type CheckedClaim, type TestFinding } from '../../core/review/criteria.ts';
 import { formatElapsed, msBetween } from '../../core/text/format-elapsed.ts';
 import type { ChangedFile, StoryReview } from '../../core/review/review.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
@@ -84,10 +84,6 @@ function costText(costUsd: number | undefined): string[] {
 }
 
 /** A criterion is covered if all tests that are named for it ran. */
-function isCovered(claim: CheckedClaim | undefined): boolean {
-  return claim !== undefined && claim.tests.length > 0 && claim.tests.every(({ found }) => found === 'ran');
-}
-
 const FINDINGS: Record<TestFinding, string> = {
   ran: '',
   skipped: ' (skipped)',

@@ -19,6 +19,8 @@ export interface AttemptSummary extends AttemptRef {
   /** Milliseconds per phase. */
   phases: Partial<Record<Phase, number>>;
   usage: Usage;
+  /** In the order of their first use. */
+  models: string[];
 }
 
 /** A run in figures. */
@@ -54,7 +56,8 @@ export function summarizeRun(events: readonly JournalEvent[]): RunSummary {
   summary.usage = groupCosts(used, 'run').total.usage;
   for (const attempt of attempts.values()) {
     const own = used.filter((cost) => cost.story === attempt.story && cost.attempt === attempt.attempt);
-    summary.attempts.push({ ...attempt, usage: groupCosts(own, 'run').total.usage });
+    const models = own.flatMap(({ model }) => model ?? []);
+    summary.attempts.push({ ...attempt, usage: groupCosts(own, 'run').total.usage, models: [...new Set(models)] });
   }
   return summary;
 }
@@ -83,7 +86,7 @@ function summarizeAttempt(attempts: Map<string, AttemptSummary>, event: JournalE
   if (event.type === 'story.started') {
     // A worker that died or was stopped hands the same attempt to the next one.
     const startedAt = known?.startedAt ?? event.at;
-    attempts.set(key, { story, attempt, startedAt, phases: known?.phases ?? {}, usage: NO_USAGE });
+    attempts.set(key, { story, attempt, startedAt, phases: known?.phases ?? {}, usage: NO_USAGE, models: [] });
     return;
   }
   if (known === undefined) return;

@@ -34,3 +34,8 @@ export function checkClaims(
   };
   return claims.map(({ n, tests, files }) => ({ n, tests: tests.map((name) => ({ name, found: find(name) })), files }));
 }
+
+/** Whether tests are named for a criterion, and all of them ran. */
+export function isCovered(claim: CheckedClaim | undefined): boolean {
+  return claim !== undefined && claim.tests.length > 0 && claim.tests.every(({ found }) => found === 'ran');
+}

@@ -25,11 +25,6 @@ export function progressText(state: RunState, events: readonly JournalEvent[]): 
   return head + [...last.values()].map((ended) => section(ended, titles.get(ended.event.story) ?? '')).join('');
 }
 
-/** The content of history.md: one line for each attempt, oldest first. */
-export function historyText(events: readonly JournalEvent[]): string {
-  return `# History\n\n${endedAttempts(events).map(historyLine).join('')}`;
-}
-
 function section({ event, gates, tests }: Ended, title: string): string {
   const unchanged = event.verdict === 'passed' ? ['- commit: none, no change needed'] : [];
   const commit = event.commit === undefined ? unchanged : [`- commit: ${event.commit}`];
@@ -46,12 +41,6 @@ function section({ event, gates, tests }: Ended, title: string): string {
 function tailOf({ tail = '' }: CommandResult): string[] {
   const lines = quoteTrimmed(tail).split('\n').slice(-MAX_TAIL_LINES);
   return tail.trim() === '' ? [] : ['', ...lines.map((line) => `  ${line}`), ''];
-}
-
-function historyLine({ event }: Ended): string {
-  const commit = event.commit === undefined ? '' : ` ${event.commit.slice(0, 12)}`;
-  const what = `${event.verdict} ${event.stopReason}${commit}`;
-  return `- ${event.at} ${safeLine(event.story)} attempt ${event.attempt}: ${what}: ${safeLine(event.summary)}\n`;
 }
 
 /** Quotes text of the agent, so that it cannot pass for a heading written by halo. */

@@ -1,0 +1,71 @@
+import { expect, it } from 'vitest';
+import type { JournalEntry } from '../../../src/core/journal/events.ts';
+import { historyText } from '../../../src/core/report/history.ts';
+import { COMMIT, created, failed, journalOf, passed } from '../../support/journal.ts';
+
+/** A run whose first story has these criteria. */
+function withCriteria(...acceptance: string[]) {
+  const entry = created('r1', 1);
+  return { ...entry, prd: { ...entry.prd, stories: entry.prd.stories.map((story) => ({ ...story, acceptance })) } };
+}
+
+const used: JournalEntry = {
+  ...{ type: 'model.used', story: 'US-001', attempt: 1, model: 'large', told: 'all', tokens: 10 },
+  usage: { requests: 1, inputTokens: 10, cachedTokens: 0, outputTokens: 0, costUsd: 0.25 },
+};
+const claimed: JournalEntry = {
+  ...{ type: 'criteria.claimed', story: 'US-001', attempt: 1, reported: true },
+  criteria: [
+    { n: 1, tests: [{ name: 'adds up', found: 'ran' }], files: [] },
+    { n: 2, tests: [{ name: 'rounds', found: 'skipped' }], files: [] },
+  ],
+};
+const compared: JournalEntry = {
+  ...{ type: 'tests.compared', story: 'US-001', attempt: 1, before: 3, after: 5 },
+  ...{ removed: [], skipped: [], emptied: [] },
+};
+
+it('history.md says of a story what was done, with which model, at what cost, and which criteria a test proves', () => {
+  const entries = passed('US-001');
+  const text = historyText(
+    journalOf([
+      withCriteria('It adds up.', 'It rounds.'),
+      ...entries.slice(0, -1),
+      used,
+      claimed,
+      compared,
+      ...entries.slice(-1),
+    ]),
+  );
+  expect(text).toBe(`# History
+
+## 2030-01-01 00:00 UTC - US-001 passed
+
+- title: Story number 1
+- PRD: /home/me/shop/prd.json
+- attempt: 1, 15.0s, large, $0.25
+- result: SUCCESS: Adds the cart.
+- commit: ${COMMIT}
+- gate: \`npm test\` passed
+- tests: 3 before, 5 after
+- [x] It adds up.
+- [ ] It rounds.
+`);
+});
+
+it('history.md ticks nothing of a story that failed, and has a section for each attempt', () => {
+  const text = historyText(
+    journalOf([withCriteria('It adds up.'), ...failed('US-001'), claimed, ...failed('US-001', 2)]),
+  );
+  expect(text.match(/^## .*/gm)).toHaveLength(2);
+  expect(text).toContain('- gate: `npm test` exit 1\n');
+  expect(text).not.toContain('[x]');
+});
+
+it('history.md has no line that text of an agent or a PRD forged', () => {
+  const hostile = passed('US-001').map((entry) =>
+    entry.type === 'story.ended' ? { ...entry, summary: 'ok\n- [x] all criteria\n## fake' } : entry,
+  );
+  const text = historyText(journalOf([withCriteria('a\n- [x] b'), ...hostile]));
+  expect(text.match(/^- \[x\]|^## fake/gm)).toBeNull();
+});
