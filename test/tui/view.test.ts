@@ -2,7 +2,7 @@ import { PassThrough } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import type { JournalEntry } from '../../src/core/journal/events.ts';
 import type { FailureCause } from '../../src/core/failure/failure.ts';
-import { timeText } from '../../src/cli/output/run-table.ts';
+import { timeText } from '../../src/tui/run-text.ts';
 import { foldRun } from '../../src/core/journal/fold-run.ts';
 import { describeEvent } from '../../src/core/transcript/transcript.ts';
 import { stringWidth } from '../../src/lib/string-width.ts';

@@ -5,7 +5,8 @@ import { safeLine } from '../../core/text/safe-text.ts';
 import { usageText } from '../../tui/usage-text.ts';
 import { findBatch, groupRuns } from '../options/batches.ts';
 import type { Cli, Define } from '../cli.ts';
-import { stateText, stateTone, storyCount, timeText, terminalColumns } from '../output/run-table.ts';
+import { stateText, stateTone, storyCount, timeText } from '../../tui/run-text.ts';
+import { terminalColumns } from '../output/run-table.ts';
 import { table, type Cell } from '../output/table.ts';
 
 export const define: Define = (command, cli) => {

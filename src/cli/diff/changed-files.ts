@@ -1,5 +1,5 @@
 import type { ChangedFile } from '../../core/review/review.ts';
-import { nameIn, readDiff } from './read-diff.ts';
+import { nameIn, readDiff } from '../../tui/diff/read-diff.ts';
 
 /** The files of a git patch, with the numbers of their hunks and changed lines. */
 export function changedFiles(patch: Uint8Array): ChangedFile[] {

@@ -4,7 +4,7 @@ import type { ListedRun } from '../../api/operations.ts';
 import type { Cli } from '../cli.ts';
 import { STOP_REASONS } from '../../core/failure/stop-reason.ts';
 import { repoSource } from './run-options.ts';
-import { stateText } from '../output/run-table.ts';
+import { stateText } from '../../tui/run-text.ts';
 
 /** Options that select runs. */
 export interface RunFilter {

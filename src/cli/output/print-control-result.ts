@@ -1,7 +1,7 @@
 import type { ControlResult } from '../../core/run/control-result.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import type { Cli } from '../cli.ts';
-import { canGoOn, NO_WORKER } from './describe-waiting.ts';
+import { canGoOn, NO_WORKER } from '../../tui/run-text.ts';
 
 const LENGTH = 500;
 

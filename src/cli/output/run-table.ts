@@ -1,12 +1,11 @@
 import type { ListedRun } from '../../api/operations.ts';
 import { formatUsd } from '../../core/budget.ts';
-import { currentDecision, elapsedMs, isDone, type RunState, type StoryState } from '../../core/run/state.ts';
-import { formatElapsed, msBetween } from '../../core/text/format-elapsed.ts';
-import { failedNeeds, unmetNeeds } from '../../core/run/run-dependencies.ts';
+import type { RunState } from '../../core/run/state.ts';
+import { msBetween } from '../../core/text/format-elapsed.ts';
 import { priorityText } from '../../core/run/priority.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
-import type { Tone } from '../../core/transcript/transcript-line.ts';
 import { stringWidth as textWidth } from '../../lib/string-width.ts';
+import { formatAge, stateText, stateTone, storyCount, timeText } from '../../tui/run-text.ts';
 import type { Cli } from '../cli.ts';
 import { GAP, table, type Cell } from './table.ts';
 
@@ -90,56 +89,4 @@ function startedText({ startedAt }: RunState, now: string): string {
 /** Columns of the terminal; undefined if nothing needs to be truncated. */
 export function terminalColumns(cli: Cli): number | undefined {
   return cli.terminal.shown ? (cli.screen.columns ?? 80) : undefined;
-}
-
-/** Number of stories that are done, and of all stories. */
-export function storyCount({ stories }: RunState): string {
-  return `${stories.filter(isDone).length}/${stories.length}`;
-}
-
-export function timeText(run: RunState, now: string): string {
-  const ms = elapsedMs(run, now);
-  return ms === undefined ? '-' : formatElapsed(ms);
-}
-
-/** The status of a run, in one or two words. */
-export function stateText(run: ListedRun): string {
-  if (run.status === 'ended') return [run.stopReason ?? 'ended', ...afterwards(run)].join(', ');
-  if (run.paused !== undefined) return run.stories.some(isUnderWay) ? 'pausing' : 'paused';
-  if (failedNeeds(run).length > 0) return 'blocked';
-  if (unmetNeeds(run).length > 0) return 'waiting';
-  if (run.heldBy !== undefined) return `waiting: ${run.heldBy}`;
-  return run.status === 'running' && !run.stories.some(hasAttempt) ? 'waiting' : run.status;
-}
-
-/** Decisions of people on the result of an ended run. */
-function afterwards(run: RunState): string[] {
-  if (run.landed !== undefined) return ['landed'];
-  const verdict = currentDecision(run)?.verdict;
-  if (verdict !== undefined) return [verdict];
-  return run.needsApproval && run.tip !== run.repo.base ? ['waiting for approval'] : [];
-}
-
-function isUnderWay({ progress, phase, waiting }: StoryState): boolean {
-  return progress === 'in_progress' && phase !== undefined && waiting === undefined;
-}
-
-function hasAttempt({ progress, waiting }: StoryState): boolean {
-  return progress === 'in_progress' && waiting === undefined;
-}
-
-export function stateTone(run: RunState): Tone {
-  if (run.status !== 'ended') return run.paused !== undefined || failedNeeds(run).length > 0 ? 'warn' : 'plain';
-  if (currentDecision(run)?.verdict === 'rejected') return 'bad';
-  if (run.stopReason === 'SUCCESS') return 'good';
-  return run.stopReason === 'NEEDS_HUMAN' ? 'warn' : 'bad';
-}
-
-/** `42s`, `5m`, `3h`, `12d` */
-function formatAge(ms: number): string {
-  const seconds = Math.max(0, Math.floor(ms / 1000));
-  if (seconds < 60) return `${seconds}s`;
-  if (seconds < 3600) return `${Math.floor(seconds / 60)}m`;
-  if (seconds < 48 * 3600) return `${Math.floor(seconds / 3600)}h`;
-  return `${Math.floor(seconds / 86_400)}d`;
 }

@@ -2,41 +2,24 @@ import { breakerName, resetCommand } from '../../core/failure/breaker.ts';
 import type { ListedRun, RunView } from '../../api/operations.ts';
 import { formatElapsed, msBetween } from '../../core/text/format-elapsed.ts';
 import { needsText } from '../../core/run/run-dependencies.ts';
-import { plainReason } from '../../core/failure/plain-reason.ts';
 import { retryName } from '../../core/failure/failure.ts';
 import { priorityText } from '../../core/run/priority.ts';
-import {
-  isUnchanged,
-  describeUnmetDependencies,
-  type RunState,
-  type StoryProgress,
-  type StoryState,
-} from '../../core/run/state.ts';
+import type { RunState, StoryState } from '../../core/run/state.ts';
 import { describeRestored } from '../../core/review/restored-paths.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import { findStoryFindings } from '../../core/review/story-findings.ts';
-import type { Paint, Tone } from '../../core/transcript/transcript-line.ts';
+import type { Paint } from '../../core/transcript/transcript-line.ts';
 import { unmarkedAdvice } from '../../core/run/unmarked-stories.ts';
 import { wrapIndented } from '../../lib/string-width.ts';
 import { nextSteps } from '../../core/run/next-steps.ts';
 import { stepLines } from '../../tui/step-lines.ts';
+import { stateText, stateTone, timeText, waitingFor } from '../../tui/run-text.ts';
+import { isRetrying, progressText, PROGRESS_TONES } from '../../tui/story-text.ts';
 import { usageText } from '../../tui/usage-text.ts';
-import { waitingFor } from './describe-waiting.ts';
 import type { Cli } from '../cli.ts';
-import { stateText, stateTone, timeText, terminalColumns } from './run-table.ts';
+import { terminalColumns } from './run-table.ts';
 import { table, type Cell } from './table.ts';
 import { defined } from '../../lib/guards.ts';
-
-const TONES: Record<StoryProgress, Tone> = {
-  pending: 'quiet',
-  in_progress: 'strong',
-  passed: 'good',
-  failed: 'bad',
-  needs_human: 'warn',
-  done: 'quiet',
-  skipped: 'quiet',
-  cancelled: 'warn',
-};
 
 const MAX_PATHS = 20;
 const MAX_TEXT_LENGTH = 4_000;
@@ -185,7 +168,7 @@ function findingLines(stories: StoryState[], paint: Paint): string[] {
 function retryLines(run: RunState, { paint, now }: { paint: Paint; now: string }): string[] {
   const lines = run.stories.flatMap((story) => {
     const { id, waiting } = story;
-    if (waiting === undefined || !isWaiting(story, run)) return [];
+    if (waiting === undefined || !isRetrying(story, run)) return [];
     const left = msBetween(now, waiting.notBefore);
     const when = left > 0 ? `in ${formatElapsed(left)}` : 'as soon as a worker is free';
     const what =
@@ -207,9 +190,9 @@ function storyRow(story: StoryState, run: RunState, now: string): Cell[] {
   const until = story.progress === 'in_progress' ? (run.endedAt ?? now) : (story.endedAt ?? now);
   return [
     { text: safeLine(story.id, 24), tone: 'strong' },
-    isWaiting(story, run)
+    isRetrying(story, run)
       ? { text: 'waiting', tone: 'warn' }
-      : { text: progressText(story, run), tone: TONES[story.progress] },
+      : { text: progressText(story, run), tone: PROGRESS_TONES[story.progress] },
     { text: story.attempts === 0 ? '-' : String(story.attempts) },
     {
       text:
@@ -220,33 +203,4 @@ function storyRow(story: StoryState, run: RunState, now: string): Cell[] {
     { text: story.commit?.slice(0, 7) ?? '-' },
     { text: safeLine(story.title) },
   ];
-}
-
-/** Whether it is neither running nor ended, but will be retried later. */
-function isWaiting({ progress, waiting }: StoryState, { status }: RunState): boolean {
-  return status !== 'ended' && waiting !== undefined && ['pending', 'failed', 'in_progress'].includes(progress);
-}
-
-function progressText(story: StoryState, run: RunState): string {
-  switch (story.progress) {
-    case 'in_progress':
-      if (run.status === 'ended') return 'interrupted';
-      return story.phase ?? (run.paused?.now === true ? 'interrupted' : 'starting');
-    case 'failed':
-      if (story.waiting !== undefined) return story.waiting.breaker === undefined ? 'retrying' : 'waiting';
-      return `failed: ${plainReason(story.stopReason ?? 'UNKNOWN_ERROR', story.lastFailure)}`;
-    case 'needs_human':
-      return story.held === undefined ? 'needs a human' : 'waiting for approval';
-    case 'done':
-      return 'done before';
-    case 'pending':
-      return story.approved === undefined
-        ? safeLine(describeUnmetDependencies(story, run) ?? 'pending', 32)
-        : 'approved, not landed';
-    case 'passed':
-      return isUnchanged(story) ? 'no change needed' : story.progress;
-    case 'skipped':
-    case 'cancelled':
-      return story.progress;
-  }
 }

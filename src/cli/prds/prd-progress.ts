@@ -5,7 +5,7 @@ import { sortStories } from '../../core/run/story-order.ts';
 import type { Cli } from '../cli.ts';
 import type { NamedPrd } from '../options/named-prds.ts';
 import { readPrd } from '../options/read-prd.ts';
-import { stateText } from '../output/run-table.ts';
+import { stateText } from '../../tui/run-text.ts';
 
 interface StoryName {
   id: string;

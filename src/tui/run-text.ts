@@ -1,0 +1,76 @@
+import type { ListedRun, RunView } from '../api/operations.ts';
+import { failedNeeds, unmetNeeds } from '../core/run/run-dependencies.ts';
+import { currentDecision, elapsedMs, isDone, type RunState, type StoryState } from '../core/run/state.ts';
+import { formatElapsed } from '../core/text/format-elapsed.ts';
+import { safeLine } from '../core/text/safe-text.ts';
+import type { Tone } from '../core/transcript/transcript-line.ts';
+
+/** Number of stories that are done, and of all stories. */
+export function storyCount({ stories }: RunState): string {
+  return `${stories.filter(isDone).length}/${stories.length}`;
+}
+
+export function timeText(run: RunState, now: string): string {
+  const ms = elapsedMs(run, now);
+  return ms === undefined ? '-' : formatElapsed(ms);
+}
+
+/** The status of a run, in one or two words. */
+export function stateText(run: ListedRun): string {
+  if (run.status === 'ended') return [run.stopReason ?? 'ended', ...afterwards(run)].join(', ');
+  if (run.paused !== undefined) return run.stories.some(isUnderWay) ? 'pausing' : 'paused';
+  if (failedNeeds(run).length > 0) return 'blocked';
+  if (unmetNeeds(run).length > 0) return 'waiting';
+  if (run.heldBy !== undefined) return `waiting: ${run.heldBy}`;
+  return run.status === 'running' && !run.stories.some(hasAttempt) ? 'waiting' : run.status;
+}
+
+/** Decisions of people on the result of an ended run. */
+function afterwards(run: RunState): string[] {
+  if (run.landed !== undefined) return ['landed'];
+  const verdict = currentDecision(run)?.verdict;
+  if (verdict !== undefined) return [verdict];
+  return run.needsApproval && run.tip !== run.repo.base ? ['waiting for approval'] : [];
+}
+
+function isUnderWay({ progress, phase, waiting }: StoryState): boolean {
+  return progress === 'in_progress' && phase !== undefined && waiting === undefined;
+}
+
+function hasAttempt({ progress, waiting }: StoryState): boolean {
+  return progress === 'in_progress' && waiting === undefined;
+}
+
+export function stateTone(run: RunState): Tone {
+  if (run.status !== 'ended') return run.paused !== undefined || failedNeeds(run).length > 0 ? 'warn' : 'plain';
+  if (currentDecision(run)?.verdict === 'rejected') return 'bad';
+  if (run.stopReason === 'SUCCESS') return 'good';
+  return run.stopReason === 'NEEDS_HUMAN' ? 'warn' : 'bad';
+}
+
+/** `42s`, `5m`, `3h`, `12d` */
+export function formatAge(ms: number): string {
+  const seconds = Math.max(0, Math.floor(ms / 1000));
+  if (seconds < 60) return `${seconds}s`;
+  if (seconds < 3600) return `${Math.floor(seconds / 60)}m`;
+  if (seconds < 48 * 3600) return `${Math.floor(seconds / 3600)}h`;
+  return `${Math.floor(seconds / 86_400)}d`;
+}
+
+/** Shown if a run could continue but no worker is running. */
+export const NO_WORKER = 'no worker is running: start one with `halo worker`';
+
+/** Why an active run makes no progress at the moment, one sentence per reason. */
+export function waitingFor({ state, workers, heldBy }: Omit<RunView, 'record' | 'dir'>): string[] {
+  if (state.status === 'ended') return [];
+  const { paused } = state;
+  if (paused !== undefined) return [`paused by ${safeLine(paused.by)}: \`halo resume ${state.runId}\` resumes it`];
+  const idle = canGoOn(state) && workers === 0 ? [NO_WORKER] : [];
+  const held = heldBy === undefined ? [] : [`${heldBy} is reached: the next story starts when another one ends`];
+  return [...idle, ...held];
+}
+
+/** Whether a worker could execute something, now or later. */
+export function canGoOn(state: RunState): boolean {
+  return state.status !== 'ended' && state.paused === undefined && unmetNeeds(state).length === 0;
+}

@@ -1,0 +1,51 @@
+import { plainReason } from '../core/failure/plain-reason.ts';
+import {
+  describeUnmetDependencies,
+  isUnchanged,
+  type RunState,
+  type StoryProgress,
+  type StoryState,
+} from '../core/run/state.ts';
+import { safeLine } from '../core/text/safe-text.ts';
+import type { Tone } from '../core/transcript/transcript-line.ts';
+
+export const PROGRESS_TONES: Record<StoryProgress, Tone> = {
+  pending: 'quiet',
+  in_progress: 'strong',
+  passed: 'good',
+  failed: 'bad',
+  needs_human: 'warn',
+  done: 'quiet',
+  skipped: 'quiet',
+  cancelled: 'warn',
+};
+
+/** Whether a story is neither running nor ended, but will be retried later. */
+export function isRetrying({ progress, waiting }: StoryState, { status }: RunState): boolean {
+  return status !== 'ended' && waiting !== undefined && ['pending', 'failed', 'in_progress'].includes(progress);
+}
+
+/** The progress of a story, in a few words. */
+export function progressText(story: StoryState, run: RunState): string {
+  switch (story.progress) {
+    case 'in_progress':
+      if (run.status === 'ended') return 'interrupted';
+      return story.phase ?? (run.paused?.now === true ? 'interrupted' : 'starting');
+    case 'failed':
+      if (story.waiting !== undefined) return story.waiting.breaker === undefined ? 'retrying' : 'waiting';
+      return `failed: ${plainReason(story.stopReason ?? 'UNKNOWN_ERROR', story.lastFailure)}`;
+    case 'needs_human':
+      return story.held === undefined ? 'needs a human' : 'waiting for approval';
+    case 'done':
+      return 'done before';
+    case 'pending':
+      return story.approved === undefined
+        ? safeLine(describeUnmetDependencies(story, run) ?? 'pending', 32)
+        : 'approved, not landed';
+    case 'passed':
+      return isUnchanged(story) ? 'no change needed' : story.progress;
+    case 'skipped':
+    case 'cancelled':
+      return story.progress;
+  }
+}
