@@ -1,7 +1,7 @@
 // Bundles src/ into dist/, unless it is of the same sources already. Any number of processes may do so at once.
 'use strict';
 
-const { createHash } = require('node:crypto');
+const { createHash, randomBytes } = require('node:crypto');
 const { existsSync, linkSync, lstatSync, mkdirSync, readdirSync, readFileSync } = require('node:fs');
 const { readlinkSync, renameSync, rmSync, statSync, symlinkSync, utimesSync, writeFileSync } = require('node:fs');
 const { dirname, join, relative } = require('node:path');
@@ -48,10 +48,10 @@ function buildWhenStale(root, { only = false } = {}) {
     if (isCurrent(signature)) return;
     // Of builds that were interrupted: only the holder of the lock builds.
     for (const name of readdirSync(work).filter((name) => name !== 'lock'))
-      rmSync(join(work, name), { recursive: true });
+      rmSync(join(work, name), { recursive: true, force: true });
     if (process.stderr.isTTY) process.stderr.write('halo: building what changed in src/ …\n');
     const fresh = join(work, `dist-${process.pid}`);
-    compile(root, work, fresh);
+    compile(root, work, { outDir: fresh });
     const built = readdirSync(join(fresh, CHUNKS));
     if (!only) keepChunks(dist, fresh);
     writeFileSync(join(fresh, STAMP), [signature, ...built].join('\n'));
@@ -90,7 +90,11 @@ function readStamp(dist) {
   }
 }
 
-function compile(root, work, outDir) {
+/**
+ * Bundles entries of src/, by their names in `outDir`. `work` is a folder for temporary files.
+ * @param {{ outDir: string, entries?: Record<string, string> }} options
+ */
+function compile(root, work, { outDir, entries = ENTRIES }) {
   const { buildSync } = require('esbuild');
   const light = join(work, 'light-modules.mjs');
   const imports = LIGHT_MODULES.map((name) => `import ${JSON.stringify(join(root, name))};\n`);
@@ -100,7 +104,7 @@ function compile(root, work, outDir) {
     const dist = join(root, 'dist');
     const { outputFiles } = buildSync({
       absWorkingDir: root,
-      entryPoints: ENTRIES,
+      entryPoints: entries,
       // Every module imports the light ones. esbuild puts modules that the same entry points need into one file.
       inject: [light],
       bundle: true,
@@ -185,29 +189,73 @@ function replace(dist, fresh, old) {
 /** No build takes longer: a lock older than that is of a process whose id was given to another. */
 const LOCK_MS = 120_000;
 
-/** The lock is a link to its owner's process id; that of a dead process counts for nothing. */
+/**
+ * Waits for a lock and returns a function that releases it. The lock is a symbolic link whose target names its owner:
+ * a process id and a random part.
+ */
 function lock(path) {
-  for (;;) {
-    try {
-      symlinkSync(String(process.pid), path);
-      return () => rmSync(path, { force: true });
-    } catch (error) {
-      if (error.code !== 'EEXIST') throw error;
-    }
-    if (isOwned(path)) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 50);
-    else rmSync(path, { force: true });
+  const me = `${process.pid}:${randomBytes(6).toString('hex')}`;
+  while (!tryLink(me, path)) {
+    const owner = ownerOf(path);
+    if (owner === undefined) continue;
+    if (!isDead(path, owner)) pause();
+    else removeDeadLock(path, { owner, me });
   }
+  return () => removeLock(path, me);
 }
 
-function isOwned(path) {
+/**
+ * Removes the lock of a dead owner. A lock with the name of that owner has to be held for it; otherwise a process that
+ * saw the dead owner could remove the lock of its successor.
+ */
+function removeDeadLock(path, { owner, me }) {
+  const claim = `${path}.${owner.replace(/^.*:/, '')}`;
+  if (tryLink(me, claim)) {
+    removeLock(path, owner);
+    removeLock(claim, me);
+    return;
+  }
+  const claimant = ownerOf(claim);
+  if (claimant !== undefined && isDead(claim, claimant)) removeDeadLock(claim, { owner: claimant, me });
+  else pause();
+}
+
+function removeLock(path, owner) {
+  if (ownerOf(path) === owner) rmSync(path, { force: true });
+}
+
+function tryLink(owner, path) {
   try {
-    process.kill(Number(readlinkSync(path)), 0);
-    return Date.now() - lstatSync(path).mtimeMs < LOCK_MS;
+    symlinkSync(owner, path);
+    return true;
   } catch (error) {
-    return error.code === 'EPERM' || error.code === 'ENOENT';
+    if (error.code === 'EEXIST') return false;
+    throw error;
   }
 }
 
-module.exports = { buildWhenStale, ENTRIES, LIGHT_MODULES };
+function ownerOf(path) {
+  try {
+    return readlinkSync(path);
+  } catch (error) {
+    if (error.code === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
+function isDead(path, owner) {
+  try {
+    process.kill(Number.parseInt(owner, 10), 0);
+    return Date.now() - lstatSync(path).mtimeMs >= LOCK_MS;
+  } catch (error) {
+    return error.code === 'ESRCH';
+  }
+}
+
+function pause() {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20 + Math.random() * 30);
+}
+
+module.exports = { buildWhenStale, compile, lock, ENTRIES, LIGHT_MODULES };
 
 if (require.main === module) buildWhenStale(join(__dirname, '..'), { only: true });

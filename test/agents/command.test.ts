@@ -52,7 +52,7 @@ describe('the command agent, run by sh', () => {
   it.each([
     ['is not there', './tools/agent.sh', 127],
     ['may not be executed', '/etc/passwd', 126],
-  ])('is not tried again when its program %s, and says where programs are looked for', (_what, line, code) => {
+  ])('is not retried when its program %s, and reports where programs are looked up', (_what, line, code) => {
     expect(run(line).outcome).toEqual({
       kind: 'error',
       error: expect.stringMatching(
@@ -62,7 +62,7 @@ describe('the command agent, run by sh', () => {
     });
   });
 
-  it('is tried again when it started and a program that it calls is not there', () => {
+  it('is retried when it started but a program that it calls is missing', () => {
     expect(run('set -e; bash -c "echo working; nosuchtool"; echo done').outcome).not.toHaveProperty('cause');
   });
 
@@ -74,7 +74,7 @@ describe('the command agent, run by sh', () => {
     });
   });
 
-  it('reports that there is no answer', () => {
+  it('reports a missing answer', () => {
     expect(run('echo hello').outcome).toMatchObject({
       kind: 'invalid',
       error: expect.stringContaining('HALO_RESULT') as string,

@@ -82,7 +82,7 @@ describe.each(Object.keys(AGENTS) as AgentId[])('the agent %s', (id) => {
   const endWith = (answer: string, exitCode: number | undefined = 0) =>
     readRun(adapter, { stdout: `${PRINT[id](answer)}\n`, stderrTail: '', exitCode }).outcome;
 
-  it('is registered under its own id', () => expect(adapter.id).toBe(id));
+  it('is registered under its id', () => expect(adapter.id).toBe(id));
 
   it('launches the same way each time and writes only below its home', () => {
     const launch = adapter.launch(INTENT);
@@ -90,7 +90,7 @@ describe.each(Object.keys(AGENTS) as AgentId[])('the agent %s', (id) => {
     for (const path of Object.keys(launch.files)) expect(path).toMatch(/^\/home\/some one\//);
   });
 
-  it('gets the token of its attempt to show as its key, and no secret', () => {
+  it('receives the token of its attempt as its key, and no secret', () => {
     const told = JSON.stringify(adapter.launch(INTENT));
     expect(told).toContain('halo-token');
     const launch = told
@@ -104,13 +104,16 @@ describe.each(Object.keys(AGENTS) as AgentId[])('the agent %s', (id) => {
     for (const line of ODD_LINES) expect(Array.isArray(read(line).activities)).toBe(true);
   });
 
-  it.each(['ok', 'needs_human', 'failed'] as const)('takes the answer %s, white space around it or not', (status) => {
-    const answer = { status, summary: 'Said\nin two lines.' };
-    expect(endWith(JSON.stringify(answer))).toEqual({ kind: 'answer', answer });
-    expect(endWith(`  ${JSON.stringify(answer)} `)).toEqual({ kind: 'answer', answer });
-  });
+  it.each(['ok', 'needs_human', 'failed'] as const)(
+    'accepts the answer %s with or without surrounding white space',
+    (status) => {
+      const answer = { status, summary: 'Said\nin two lines.' };
+      expect(endWith(JSON.stringify(answer))).toEqual({ kind: 'answer', answer });
+      expect(endWith(`  ${JSON.stringify(answer)} `)).toEqual({ kind: 'answer', answer });
+    },
+  );
 
-  it.each(WRONG_ANSWERS)('calls an answer with %s invalid and says why', (_what, answer, reason) => {
+  it.each(WRONG_ANSWERS)('rejects an answer with %s as invalid and reports the reason', (_what, answer, reason) => {
     const outcome = endWith(answer);
     expect(outcome).toMatchObject({ kind: 'invalid', error: expect.stringMatching(reason) as string });
   });
@@ -119,22 +122,22 @@ describe.each(Object.keys(AGENTS) as AgentId[])('the agent %s', (id) => {
     ['prose', 'I am done.'],
     ['a fenced answer', '```json\n{"status":"ok","summary":"x"}\n```\n'],
     ['JSON that is no object', '["status"]'],
-  ])('calls %s invalid', (_what, text) => {
+  ])('rejects %s as invalid', (_what, text) => {
     const outcome = adapter.outcome({ exitCode: 0, answerText: text, error: undefined, stderrTail: '' });
     expect(outcome.kind).toBe('invalid');
   });
 
-  it('calls two JSON documents invalid and counts them', () => {
+  it('rejects two JSON documents as invalid and reports their number', () => {
     const answerText = '{"status":"ok","summary":"x"}\n{"status":"ok","summary":"y"}';
     const outcome = adapter.outcome({ exitCode: 0, answerText, error: undefined, stderrTail: '' });
     expect(outcome).toMatchObject({ kind: 'invalid', error: expect.stringContaining('2 JSON documents') as string });
   });
 
-  it('calls silence invalid', () => {
+  it('rejects an empty output as invalid', () => {
     expect(readRun(adapter, { stdout: '', stderrTail: '', exitCode: 0 }).outcome.kind).toBe('invalid');
   });
 
-  it('does not believe an answer when the program failed', () => {
+  it('ignores an answer if the program failed', () => {
     const answer = '{"status":"ok","summary":"x"}';
     expect(endWith(answer, 3)).toMatchObject({
       kind: 'error',
@@ -145,7 +148,7 @@ describe.each(Object.keys(AGENTS) as AgentId[])('the agent %s', (id) => {
     expect(killed.kind).toBe('error');
   });
 
-  it('quotes the last line on stderr when that is all there is', () => {
+  it('quotes the last line on stderr if there is no other message', () => {
     const outcome = adapter.outcome({
       exitCode: 2,
       answerText: undefined,
@@ -172,13 +175,13 @@ const recordedBy = (id: AgentId) => {
 describe.each(['codex', 'claude', 'opencode', 'gemini'] as const)('recordings of the real %s', (id) => {
   const { read, recordings } = recordedBy(id);
 
-  it.each(recordings)('are read as they ended: $name', ({ name, exitCode, stderrTail, outcome, denied }) => {
+  it.each(recordings)('are judged as they ended: $name', ({ name, exitCode, stderrTail, outcome, denied }) => {
     const run = readRun(agentAdapter(id), { stdout: read(`${name}.jsonl`), exitCode, stderrTail });
     expectOutcome(run.outcome, outcome);
     expectDenied(run.denied, denied);
   });
 
-  it('tell what the agent was not permitted to do', () => {
+  it('show which actions were denied', () => {
     expect(recordings.filter(({ denied }) => denied !== undefined).map(({ name }) => name)).toEqual(['denied']);
   });
 });
@@ -188,7 +191,7 @@ describe('recordings of the real Claude Code', () => {
   const activitiesOf = (name: string) =>
     readRun(agentAdapter('claude'), { stdout: read(`${name}.jsonl`), exitCode: 0, stderrTail: '' }).activities;
 
-  it('are cooked for people: what it said and ran, and with what result', () => {
+  it('are formatted for users: messages, commands and results', () => {
     const write = `mkdir -p "$(dirname 'greeting.txt')" && printf %s aGVsbG8K | base64 -d > 'greeting.txt'`;
     expect(activitiesOf('success')).toEqual([
       { kind: 'say', text: 'I look around first.' },
@@ -199,7 +202,7 @@ describe('recordings of the real Claude Code', () => {
     ]);
   });
 
-  it('tell the exit code and the output of a command that failed', () => {
+  it('show the exit code and the output of a failed command', () => {
     expect(activitiesOf('command-failed')[1]).toEqual({
       kind: 'ran',
       command: 'the command above',
@@ -213,7 +216,7 @@ describe('recordings of the real Claude Code', () => {
     expect(activitiesOf('http-500')).toEqual(warnings);
   });
 
-  it('tell what its own tools wrote', () => {
+  it('show what its own tools wrote', () => {
     const result = (value: object) => JSON.stringify({ type: 'user', tool_use_result: value });
     const parseLine = (line: string) => agentAdapter('claude').createReader()(line);
     expect(parseLine(result({ type: 'create', filePath: '/workspace/a b.txt' })).activities).toEqual([
@@ -224,7 +227,7 @@ describe('recordings of the real Claude Code', () => {
     ]);
   });
 
-  it('do not take an interrupted run for an answer, although it exits 0', () => {
+  it('do not count an interrupted run as an answer, although it exits 0', () => {
     const line = {
       type: 'result',
       subtype: 'error_during_execution',
@@ -239,7 +242,7 @@ describe('recordings of the real Claude Code', () => {
 describe('recordings of the real Codex CLI', () => {
   const { read } = recordedBy('codex');
 
-  it('are cooked for people: what it ran, with what result, and what it edited', () => {
+  it('are formatted for users: commands, results and edits', () => {
     const { activities } = readRun(agentAdapter('codex'), {
       stdout: read('success.jsonl'),
       exitCode: 0,
@@ -261,7 +264,7 @@ describe('recordings of the real Codex CLI', () => {
     expect(activities.map(({ kind }) => kind)).toEqual(['warn']);
   });
 
-  it('show what the agent says when it is not the answer', () => {
+  it('show messages of the agent that are not the answer', () => {
     const { activities } = readRun(agentAdapter('codex'), { stdout: read('prose.jsonl'), exitCode: 0, stderrTail: '' });
     expect(activities).toEqual([{ kind: 'say', text: 'All done, enjoy!' }]);
   });

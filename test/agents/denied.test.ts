@@ -11,7 +11,7 @@ describe('the log of Codex', () => {
     'approval policy is Never; reject command — you cannot ask for escalated permissions if the approval policy is Never',
     'patch rejected: writing is blocked by read-only sandbox; rejected by user approval settings',
     'exec_command failed: CreateProcess { message: "Rejected(\\"`git push` rejected: blocked by policy\\")" }',
-  ])('names what was not permitted: %s', (error) => {
+  ])('names the denied action: %s', (error) => {
     expect(denied(`WARNING: something else\n${LOG(error)}`)).toBe(error);
   });
 
@@ -19,7 +19,7 @@ describe('the log of Codex', () => {
     'exec_command failed: CreateProcess { message: "Rejected(\\"`rm -rf dist` rejected: rm -f style commands are not permitted. Use a safer approach\\")" }',
     'exec_command failed: CreateProcess { message: "No such file or directory" }',
     'apply_patch verification failed: the permission was rejected',
-  ])('is no refusal where another way is open: %s', (error) => {
+  ])('is not a denial if there is an alternative: %s', (error) => {
     expect(denied(LOG(error))).toBeUndefined();
   });
 });

@@ -20,7 +20,7 @@ const INPUT: PromptInput = {
 };
 
 describe('the prompt', () => {
-  it('holds the story, its acceptance criteria and the gates', () => {
+  it('contains the story, its acceptance criteria and the gates', () => {
     const prompt = buildPrompt(INPUT);
     expect(prompt).toContain('US-2: Greet the buyer');
     expect(prompt).toContain('As a buyer I am greeted.');
@@ -35,7 +35,7 @@ describe('the prompt', () => {
     expect(prompt.split('\n## ').at(-1)).toMatch(/^Your answer\n.*single JSON object/s);
   });
 
-  it('leaves out what there is not', () => {
+  it('omits empty parts', () => {
     const prompt = buildPrompt({ ...INPUT, prd: { project: 'shop', description: ' ' }, gates: [] });
     expect(prompt).not.toMatch(/The project\n|Done so far|last attempt|AGENTS\.md|undefined/);
     expect(prompt).toContain('There are no automatic checks');
@@ -68,7 +68,7 @@ describe('the prompt', () => {
     expect(prompt).not.toMatch(/Run\.|empty/);
   });
 
-  it('says nothing twice, and does not name what has no name', () => {
+  it('repeats nothing, and omits unnamed parts', () => {
     const acceptance = ['one', 'two'];
     const story = {
       ...INPUT.story,
@@ -81,7 +81,7 @@ describe('the prompt', () => {
     expect(prompt.match(/Greet the buyer|one$/gm)).toHaveLength(2);
   });
 
-  it('contains what landed, what failed before, and the guidance of the repository', () => {
+  it('contains landed stories, earlier failures and the guidance of the repository', () => {
     const prompt = buildPrompt({
       ...INPUT,
       progress: [{ id: 'US-1', title: 'Door', summary: 'Opens now.' }],

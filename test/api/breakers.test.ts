@@ -15,7 +15,7 @@ async function open(keeper: BreakerKeeper, ...keys: string[]): Promise<void> {
   for (const key of keys) await keeper.breakers.update(key, () => ({ breaker, result: undefined }));
 }
 
-test('an open breaker is closed by the name or path of its repository', async ({ keeper }) => {
+test('an open breaker is reset by the name or path of its repository', async ({ keeper }) => {
   for (const name of ['my-shop', 'My_Shop', '/home/me/My_Shop']) {
     await open(keeper, 'repository:my-shop-0123abcd', 'repository:other-0123abcd');
     expect(await resetBreaker(keeper, name)).toBe('repository:my-shop-0123abcd');
@@ -23,9 +23,7 @@ test('an open breaker is closed by the name or path of its repository', async ({
   }
 });
 
-test('a name that several repositories have is refused with their keys, each of which is accepted', async ({
-  keeper,
-}) => {
+test('a name of several repositories is refused with their keys, and each key is accepted', async ({ keeper }) => {
   const keys = ['repository:shop-0123abcd', 'repository:shop-99999999'];
   await open(keeper, ...keys);
   await expect(resetBreaker(keeper, 'shop')).rejects.toMatchObject({
@@ -35,6 +33,6 @@ test('a name that several repositories have is refused with their keys, each of 
   for (const key of keys) expect(await resetBreaker(keeper, key)).toBe(key);
 });
 
-test('what is no open breaker is looked for among the runs', async ({ keeper }) => {
+test('a name without an open breaker is looked up among the runs', async ({ keeper }) => {
   await expect(resetBreaker(keeper, 'shop')).rejects.toMatchObject({ code: 'RUN_NOT_FOUND' });
 });

@@ -22,7 +22,7 @@ function install(version: string): void {
 
 describe('`halo doctor`', () => {
   it.each(['2.37.9', '2.30.2', '1.8.3.1'])(
-    'warns of git %s, which cannot merge without a checkout',
+    'warns about git %s, which cannot merge without a checkout',
     async (version) => {
       install(version);
       expect(await checkGit()).toEqual({
@@ -34,7 +34,7 @@ describe('`halo doctor`', () => {
     },
   );
 
-  it.each(['2.38.0', '2.39.3 (Apple Git-146)', '3.0.0'])('is content with git %s', async (version) => {
+  it.each(['2.38.0', '2.39.3 (Apple Git-146)', '3.0.0'])('accepts git %s', async (version) => {
     install(version);
     expect(await checkGit()).toEqual({ name: 'git', ok: 'ok', says: version });
   });

@@ -18,7 +18,7 @@ function write(path: string): void {
 const discover = () => discoverPrd({ repo, hint: 'Name it.' });
 
 describe('the PRD of a repository', () => {
-  it('is the only one with a name where no usual place has one', async () => {
+  it('is the only named PRD if no usual place has one', async () => {
     write('.halo/prds/checkout/prd.json');
     write('.halo/prds/not a name/prd.json');
     mkdirSync(join(repo, '.halo/prds/empty'));
@@ -27,7 +27,7 @@ describe('the PRD of a repository', () => {
     expect(await discover()).toBe(join(repo, 'prd.json'));
   });
 
-  it('is not guessed among several with a name', async () => {
+  it('is not guessed if there are several named PRDs', async () => {
     write('.halo/prds/checkout/prd.json');
     write('.halo/prds/search/prd.json');
     await expect(discover()).rejects.toMatchObject({
@@ -35,7 +35,7 @@ describe('the PRD of a repository', () => {
     });
   });
 
-  it('is nothing behind a link out of it, and the places that were looked at are named', async () => {
+  it('is not found through a link out of it, and the searched places are listed', async () => {
     write('.halo/prds/main/prd.md');
     symlinkSync('/etc/hostname', join(repo, '.halo/prds/main/prd.json'));
     await expect(discover()).rejects.toMatchObject({

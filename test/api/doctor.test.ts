@@ -18,7 +18,7 @@ async function findings(changes: Partial<EngineInfo>, more: Partial<SandboxEngin
   return checkSandbox({ ...engine, info: () => Promise.resolve(facts), ...more }, tmpdir());
 }
 
-it('shows each promise of a sandbox and how disks are limited', async () => {
+it('shows each guarantee of a sandbox and how disk usage is limited', async () => {
   const home = tempDir('halo-doctor');
   const found = await diagnose(hostOf(home));
   expect(found.filter(({ ok }) => ok === 'fail')).toEqual([]);
@@ -65,7 +65,7 @@ it('fails when the engine ignores a limit', async () => {
   });
 });
 
-it('warns of old programs below a sandbox, and not of new ones', async () => {
+it('warns about outdated programs, and not about current ones', async () => {
   const age = async (runc: string, version: string) =>
     (await findings({ runc, version })).filter(({ says }) => says.includes('is old')).map(({ name }) => name);
   expect(await age('1.1.5+ds1', '20.10.24')).toEqual(['runc', 'docker']);
@@ -74,7 +74,7 @@ it('warns of old programs below a sandbox, and not of new ones', async () => {
   expect(await age('1.3.3', '28.1')).toEqual([]);
 });
 
-it('warns of an engine that may have few files open, where its limits can be seen', () => {
+it('warns about an engine with a low limit of open files, if the limit is visible', () => {
   const limits = (soft: string) =>
     `Limit                     Soft Limit           Hard Limit           Units     \nMax open files            ${soft.padEnd(20)} 524288               files     \n`;
   const warned = (soft: string) => judgeOpenFiles({ openFiles: parseOpenFiles(limits(soft)) }).map(({ says }) => says);
@@ -83,14 +83,14 @@ it('warns of an engine that may have few files open, where its limits can be see
   expect(judgeOpenFiles({ openFiles: undefined })).toEqual([]);
 });
 
-it('says that a runtime which does not pass is not used', async () => {
+it('reports that a runtime which fails the check is not used', async () => {
   const start: SandboxEngine['start'] = ({ runtime, ...spec }) =>
     engine.start({ ...spec, limits: { ...spec.limits, pids: runtime === undefined ? spec.limits.pids : 500 } });
   const found = await findings({ runtimes: ['runc', 'runsc'] }, { start });
   expect(found.find(({ name }) => name === 'runtime runsc')).toMatchObject({ ok: 'warn' });
 });
 
-it('says how sandboxes reach the gateway: over stdio where no socket can be mounted', async () => {
+it('reports how sandboxes reach the gateway: over stdio if no socket can be mounted', async () => {
   const channelOf = async (more: Partial<SandboxEngine>) =>
     (await findings({}, more)).find(({ name }) => name === 'sandbox: channel');
   const no = () => Promise.resolve(false);

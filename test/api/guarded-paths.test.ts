@@ -9,7 +9,7 @@ import { tempDir } from '../support/temp-dir.ts';
 const TEXT = '{"userStories":[]}';
 const prd = (path: string, text = TEXT) => ({ path, bytes: new TextEncoder().encode(text) });
 
-it('guards the PRD of a run where it is named, where links lead, and where the same bytes are', async () => {
+it('guards the PRD of a run at its path, at link targets, and at copies with the same bytes', async () => {
   const home = tempDir();
   const root = join(home, 'shop');
   const commit = makeRepo(root, { 'plans/next.json': TEXT, 'docs/copy.json': TEXT, 'prd.json': '{}' });

@@ -19,7 +19,7 @@ beforeEach(() => {
 afterEach(() => operations.close());
 
 describe('ensureToken', () => {
-  it('makes one token, for the owner alone, and keeps it', async () => {
+  it('creates one token, readable by the owner only, and keeps it', async () => {
     const all = await Promise.all([ensureToken(home), ensureToken(home), ensureToken(home)]);
     const path = join(home, 'api-token');
     expect(new Set(all.map(({ token }) => token))).toEqual(new Set([(await readFile(path, 'utf8')).trim()]));
@@ -40,18 +40,18 @@ describe('serveApi', () => {
     }
   });
 
-  it('never reports a token that it was given', async () => {
+  it('never reports a token that the user set', async () => {
     const served = await serveApi({ operations, listen: 'localhost:0', host: host('secret-0123456789') });
     await served.close();
     expect(JSON.stringify(served)).not.toContain('secret-0123456789');
     await expect(stat(join(home, 'api-token'))).rejects.toThrow('ENOENT');
   });
 
-  it.each(['0.0.0.0:0', '[::]:0'])('refuses to listen on %s without a token set on purpose', async (listen) => {
+  it.each(['0.0.0.0:0', '[::]:0'])('refuses to listen on %s without an explicit token', async (listen) => {
     await expect(serveApi({ operations, listen, host: host() })).rejects.toMatchObject({ code: 'USAGE' });
   });
 
-  it('says when the address is taken', async () => {
+  it('reports that the address is in use', async () => {
     const first = await serveApi({ operations, listen: '127.0.0.1:0', host: host() });
     const listen = new URL(first.url).host;
     await expect(serveApi({ operations, listen, host: host() })).rejects.toMatchObject({
@@ -63,7 +63,7 @@ describe('serveApi', () => {
 });
 
 describe('parseAddress', () => {
-  it('reads names, IPv4 and IPv6', () => {
+  it('parses names, IPv4 and IPv6', () => {
     expect(parseAddress('127.0.0.1:7070')).toEqual({ host: '127.0.0.1', port: 7070 });
     expect(parseAddress('[::1]:0')).toEqual({ host: '::1', port: 0 });
     expect(isLoopback('127.9.9.9')).toBe(true);

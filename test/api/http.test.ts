@@ -44,7 +44,7 @@ describe('the HTTP server', () => {
     },
   );
 
-  it('refuses names that it does not know, so that no web page can reach it by a name of its own', async () => {
+  it('refuses unknown host names, so that a web page cannot use its own', async () => {
     const headers = { authorization: `Bearer ${TOKEN}`, host: 'evil.example:7070' };
     expect((await app.inject({ url: '/v1/runs', headers })).json()).toMatchObject({ code: 'API_REFUSED' });
   });
@@ -94,7 +94,7 @@ describe('the HTTP server', () => {
 
 describe('the HTTP client', () => {
   it.each(['model.base_url=http://evil.example', 'model.key_command="id"', 'providers={openai={key_env="A"}}'])(
-    'cannot choose where keys of the server come from or go to: -c %s',
+    'cannot choose the source or the destination of the server’s keys: -c %s',
     async (option) => {
       const submitted = openHttp({ url, token: TOKEN }).submit({ ...REQUEST, set: [option] });
       await expect(submitted).rejects.toMatchObject({
@@ -104,13 +104,13 @@ describe('the HTTP client', () => {
     },
   );
 
-  it('says where it looked when nothing answers', async () => {
+  it('reports the address when no server answers', async () => {
     await app.close();
     const error = await errorOf(() => openHttp({ url, token: TOKEN }).list());
     expect(error).toMatchObject({ code: 'API_UNREACHABLE', message: `The halo server at ${url} does not answer.` });
   });
 
-  it('continues to follow after the last event when the server is back', async () => {
+  it('continues after the last event when the server returns', async () => {
     await home.addRun([created(RUN, 1)]);
     const seen: string[] = [];
     const following = (async () => {

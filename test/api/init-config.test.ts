@@ -36,7 +36,7 @@ test('halo init allows the registry of the setup that it guesses, and finds the 
   expect(made.asked).toEqual([['halo-sandbox', ['npm']]]);
 });
 
-test('halo init says which of the tools that it guessed the image lacks', async () => {
+test('halo init names guessed tools that the image lacks', async () => {
   const { warnings, prd } = await init({ 'go.mod': 'module x\n' }, ['go']);
   expect(warnings).toEqual(['go is not in the image halo-sandbox: set `image` to one that has it (docs/images.md).']);
   expect(prd).toBeUndefined();
@@ -47,7 +47,7 @@ test('halo init reports that it could not inspect the image', async () => {
   expect(warnings).toEqual(['Whether the image halo-sandbox has npm could not be looked up: Docker does not answer.']);
 });
 
-test('halo init says what git must ignore so that the gates find it', async () => {
+test('halo init names what git must ignore so that the gates find it', async () => {
   const { warnings } = await init({ 'go.mod': 'module x\n', 'go.sum': '' });
   expect(warnings).toEqual([
     'Add /.go-modules/ to .gitignore: what setup puts there is removed before the gates unless git ignores it.',
@@ -97,7 +97,7 @@ test('halo init completes and confirms its gates with the scripts that workflows
   );
 });
 
-test('halo init keeps a guess that covers what workflows run, and says which run the same', async () => {
+test('halo init keeps a guess that covers what workflows run, and names the workflows', async () => {
   const scripts = { test: 'npm run lint && npm run unit', lint: 'xo', unit: 'ava' };
   const steps = 'on: push\njobs: {x: {steps: [{run: npm run lint}, {run: npm run unit}]}}\n';
   const node = await init({ 'package.json': JSON.stringify({ scripts }), '.github/workflows/ci.yaml': steps });

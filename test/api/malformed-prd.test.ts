@@ -45,7 +45,7 @@ function ralph(...stories: object[]): string {
   return JSON.stringify({ userStories: whole }, null, 1);
 }
 
-describe('hazard 29: a malformed PRD is refused with its place, and nothing is queued:', () => {
+describe('hazard 29: a malformed PRD is refused with its location, and nothing is queued:', () => {
   it.each([
     [
       'A needs B',
@@ -63,12 +63,12 @@ describe('hazard 29: a malformed PRD is refused with its place, and nothing is q
     await expectRefused(ralph(...stories), `${PATH}${place}`, says);
   });
 
-  it('a circle in Markdown', async () => {
+  it('a dependency cycle in Markdown', async () => {
     const text = '- [ ] 1. a (depends on: 2)\n- [ ] 2. b (depends on: 1)\n';
     await expectRefused(text, `${PATH}:1: `, '"1" → "2" → "1"');
   });
 
-  it('10 MB of anything', async () => {
+  it('10 MB of any content', async () => {
     const whole = ralph({ id: 'A', notes: 'x'.repeat(10 * 1024 * 1024) });
     for (const text of [whole, Buffer.alloc(10 * 1024 * 1024)]) await expectRefused(text, PATH, 'the limit is 4194304');
   });
@@ -78,7 +78,7 @@ describe('hazard 29: a malformed PRD is refused with its place, and nothing is q
     ['a cut letter', [0x7b, 0x7d, 0xc3], ':1: not UTF-8: byte 0xc3 at offset 2'],
     ['UTF-16', [0xff, 0xfe, 0x7b, 0x00], ':1: not UTF-8: byte 0xff at offset 0'],
     ['a surrogate', [0x22, 0xed, 0xa0, 0x80, 0x22], ':1: not UTF-8: byte 0xed at offset 1'],
-  ])('bytes that are no text: %s', async (_what, bytes, says) => {
+  ])('bytes that are not text: %s', async (_what, bytes, says) => {
     await expectRefused(Uint8Array.from(bytes), `${PATH}${says}`);
   });
 
@@ -91,7 +91,7 @@ describe('hazard 29: a malformed PRD is refused with its place, and nothing is q
     await expectRefused('userStories:\n  - &one\n    id: A\n  - *one\n', `${PATH}: unknown PRD dialect`);
   });
 
-  it('other damage to a file', { timeout: 60_000 }, async () => {
+  it('other damage in a file', { timeout: 60_000 }, async () => {
     const good = ralph({ id: 'A' }, { id: 'B', dependsOn: ['A'] });
     const cut = fc.integer({ min: 1, max: good.length - 2 }).map((at) => good.slice(0, at));
     const stray = fc

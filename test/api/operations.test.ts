@@ -169,7 +169,7 @@ describe.each(WAYS)('operations %s', (name, open) => {
     expect((await open().get(RUN)).state).toMatchObject({ status: 'ended', stopReason: 'USER_ABORT' });
   });
 
-  it('retry takes other settings, and asks for a confirmation of other gates', async () => {
+  it('retry changes other settings, and asks for a confirmation of other gates', async () => {
     await home.addRunningRun(RUN, 1, { type: 'run.ended', stopReason: 'USER_ABORT', detail: '' });
     const gates = { set: ['gates=["npm test"]'] };
     await expect(open().retry(RUN, undefined, gates)).rejects.toMatchObject({ code: 'USAGE' });
@@ -244,7 +244,7 @@ describe('the table of operations', () => {
     expect(new Set(OPERATIONS.map(({ method, path }) => `${method} ${path}`)).size).toBe(OPERATIONS.length);
   });
 
-  it('has operations that change something only behind POST', () => {
+  it('has only POST operations that change state', () => {
     const changing = OPERATIONS.filter(({ access }) => access === 'operate');
     expect(changing.length).toBeGreaterThan(5);
     expect(changing.filter(({ method }) => method !== 'POST')).toEqual([]);

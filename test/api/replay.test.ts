@@ -6,7 +6,7 @@ import { created, passed } from '../support/journal.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { hostOf } from '../support/halo/host.ts';
 
-test('a story that came with a later PRD of the run can be replayed', async () => {
+test('a story that was added by a later PRD of the run can be replayed', async () => {
   const home = tempDir('halo-replay');
   const store = openStore(home, { transcribe: () => [] });
   const run = created(undefined, ['US-001']);

@@ -43,7 +43,7 @@ function runFolders(): string[] {
   }
 }
 
-test('a repository with a branch named halo is refused before anything is made', async () => {
+test('a repository with a branch named halo is refused before a run is created', async () => {
   const repository = newRepository();
   repository.git('branch', 'halo');
   const message = expect.stringContaining('has a branch named halo') as string;
@@ -52,7 +52,7 @@ test('a repository with a branch named halo is refused before anything is made',
   expect(runFolders()).toEqual([]);
 });
 
-test('what the sandboxes will not have is named before the run is made', async () => {
+test('what sandboxes cannot access is reported before the run is created', async () => {
   const repository = newRepository({
     'assets/.gitattributes': '*.bin filter=lfs diff=lfs merge=lfs -text\n',
     'assets/a.bin': `version https://git-lfs.github.com/spec/v1\noid sha256:${'0'.repeat(64)}\nsize 3\n`,
@@ -70,7 +70,7 @@ test('what the sandboxes will not have is named before the run is made', async (
   ]);
 });
 
-test('a run knows who submitted it, its priority and what it waits for', async () => {
+test('a run records who submitted it, its priority and its dependencies', async () => {
   const [first] = await operations.submit(request());
   const after = [first!.runId.slice(0, 12)];
   const [second] = await operations.submit(request({ priority: -10, user: 'ann', after }));
@@ -80,12 +80,12 @@ test('a run knows who submitted it, its priority and what it waits for', async (
   expect(record).toMatchObject({ user: 'ann', priority: -10, after: [first!.runId] });
 });
 
-test('a run to wait for that is not there is refused, and nothing is made', async () => {
+test('an unknown dependency is refused, and no run is created', async () => {
   await expect(operations.submit(request({ after: ['zzzzzzzz'] }))).rejects.toMatchObject({ code: 'RUN_NOT_FOUND' });
   expect(runFolders()).toEqual([]);
 });
 
-test('a run can build on one run of its repository alone', async () => {
+test('a run can build on only one run of its repository', async () => {
   const { root } = newRepository();
   const ids: string[] = [];
   for (const id of ['A', 'B'])
@@ -94,7 +94,7 @@ test('a run can build on one run of its repository alone', async () => {
   expect(await operations.submit(request({ after: ids }))).toHaveLength(1);
 });
 
-test('hazard 25: twenty submits with one key at the same moment make one run, and all have its id', async () => {
+test('hazard 25: twenty concurrent submits with one key create one run, and all return its id', async () => {
   const same = request({ key: 'release 1' });
   const answers = await Promise.all(Array.from({ length: 20 }, () => operations.submit(same)));
   expect(new Set(answers.map(([run]) => run!.runId)).size).toBe(1);
@@ -102,7 +102,7 @@ test('hazard 25: twenty submits with one key at the same moment make one run, an
   expect(await operations.list()).toHaveLength(1);
 });
 
-test('a key that was used for other runs is refused, and one whose submit failed is free', async () => {
+test('a key that was used for other runs is refused, and one whose submit failed can be used again', async () => {
   const good = request({ key: 'k' });
   await expect(operations.submit({ ...good, set: ['gates=1'] })).rejects.toMatchObject({ code: 'CONFIG_INVALID' });
   const [run] = await operations.submit(good);
@@ -112,7 +112,7 @@ test('a key that was used for other runs is refused, and one whose submit failed
   });
 });
 
-test('a batch makes its runs in order, each after what it needs, and knows them together', async () => {
+test('a batch creates its runs in order, each after its dependencies, and records the batch', async () => {
   const submitted = await operations.submitBatch(
     batch([
       ['ui', ['api']],
@@ -130,7 +130,7 @@ test('a batch makes its runs in order, each after what it needs, and knows them 
   expect(ui!.needs).toEqual([{ run: api!.runId, now: 'open' }]);
 });
 
-test('nothing of a batch is made when one repository of it is not fit, or its order leads round', async () => {
+test('no run of a batch is created if one repository is invalid or its order has a cycle', async () => {
   const dirty = batch([
     ['a', []],
     ['b', []],
@@ -193,7 +193,7 @@ test.each([
   ],
   ['a repository without a PRD', '[[repositories]]\nname = "a"\npath = "."', 'PRD_UNREADABLE', 'has no PRD'],
   ['a PRD that is not there', 'prd = "x.md"\n[[repositories]]\nname = "a"\npath = "."', 'PRD_UNREADABLE', 'x.md'],
-])('a batch file with %s is refused with what is wrong', async (_what, text, code, says) => {
+])('a batch file with %s is refused with the reason', async (_what, text, code, says) => {
   const file = join(home, 'batch.toml');
   writeFileSync(file, text);
   await expect(readBatch(file)).rejects.toMatchObject({
@@ -203,7 +203,7 @@ test.each([
   });
 });
 
-test('a checkout in the middle of a merge is no start, unless that is accepted', async () => {
+test('a checkout in the middle of a merge is refused, unless explicitly accepted', async () => {
   const repository = newRepository();
   repository.git('checkout', '-q', '-b', 'side');
   repository.write('a.txt', 'a\n');
@@ -218,7 +218,7 @@ test('a checkout in the middle of a merge is no start, unless that is accepted',
   expect(await operations.submit({ ...asked, allowDirty: true })).toHaveLength(1);
 });
 
-test('a halo.toml without gates is named, rather than how to write one', async () => {
+test('a halo.toml without gates is named in the hint', async () => {
   const repository = newRepository({ 'halo.toml': 'agent = "codex"\n' });
   const refused = operations.submit(request({ repos: [repository.root], set: [] }));
   await expect(refused).rejects.toMatchObject({ code: 'NO_GATES' });

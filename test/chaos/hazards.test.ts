@@ -24,7 +24,7 @@ describe('the table of hazards', () => {
     expect(files.flatMap(({ ids }) => ids).filter((id) => !known.includes(id))).toEqual([]);
   });
 
-  it('is that of docs/reliability.md', () => {
+  it('matches docs/reliability.md', () => {
     const rows = HAZARDS.map(({ id, hazard, outcome }) => {
       const paths = files.filter(({ ids }) => ids.includes(id)).map(({ path }) => `\`${path}\``);
       return `| ${[hazard, outcome, paths.toSorted().join(', ')].join(' | ')} |\n`;

@@ -47,7 +47,7 @@ describe('halo run --ask-for-approval', () => {
     expect((await operations.get('new-1')).state.stories[0]).toMatchObject({ progress: 'passed' });
   });
 
-  it('ends with their no', async () => {
+  it('ends when the user refuses', async () => {
     expect((await run('n', 'APPROVAL_DENIED')).code).toBe(4);
     expect((await operations.get('new-1')).state.stories[0]).toMatchObject({ stopReason: 'APPROVAL_DENIED' });
   });

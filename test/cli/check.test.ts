@@ -32,7 +32,7 @@ async function halo(words: string[], commands: CheckedCommand[], printed = '') {
 }
 
 describe('halo check', () => {
-  it('shows each command with what it printed, and ends with what passes', async () => {
+  it('shows each command with its output, and ends with the passed gates', async () => {
     const { code, stdout, stderr } = await halo([], [INSTALLED, PASSED, PASSED], 'added \u001b]0;x\u0007 1\nand');
     expect(code).toBe(0);
     expect(stderr).toBe('warning: Nothing is reachable.\n');
@@ -41,7 +41,7 @@ describe('halo check', () => {
     expect(stdout.trimEnd().split('\n').at(-1)).toBe('setup 12.0s · 2 gates pass');
   });
 
-  it('names the tests that failed, and ends as a failed gate does', async () => {
+  it('names the failed tests, and ends like a failed gate', async () => {
     const { code, stdout } = await halo([], [FAILED, PASSED]);
     expect(code).toBe(10);
     expect(stdout).toContain(
@@ -50,14 +50,14 @@ describe('halo check', () => {
     expect(stdout.trimEnd().split('\n').at(-1)).toBe('1 of 2 gates failed');
   });
 
-  it('says why setup failed in the last line', async () => {
+  it('reports why setup failed in the last line', async () => {
     const fault = { stopReason: 'TIMEOUT' as const, says: 'setup `npm ci` was stopped' };
     const { code, stdout } = await halo([], [{ ...INSTALLED, fault }]);
     expect(code).toBe(10);
     expect(stdout.trimEnd().split('\n').at(-1)).toBe('setup failed: setup `npm ci` was stopped; no gate ran');
   });
 
-  it('takes a folder and settings, and prints nothing but JSON where that is asked for', async () => {
+  it('accepts a folder and settings, and prints only JSON with --json', async () => {
     const { code, stdout, queries } = await halo(
       ['-C', '../api', '-c', 'a=1', '-c', 'b=2', '--json'],
       [FAILED],

@@ -35,7 +35,7 @@ describe('halo submit', () => {
     expect(operations.submitted[0]?.repos).toEqual([join(folder, 'a'), 'ssh://git@host/b.git']);
   });
 
-  it('takes this folder, settings and --agent', async () => {
+  it('accepts this folder, settings and --agent', async () => {
     await halo(['submit', 'prd.json', '-c', 'a=1', '--config', 'b=2', '--agent', 'command', '--profile', 'ci']);
     expect(operations.submitted).toMatchObject([
       { repos: [folder], set: ['a=1', 'b=2', 'agent=command'], profile: 'ci', allowDirty: false },
@@ -47,7 +47,7 @@ describe('halo submit', () => {
     expect(operations.submitted[0]?.prd).toEqual({ path: '-', bytes: new TextEncoder().encode('{"ä":1}') });
   });
 
-  it('finds the PRD in a usual place when none is named, and prints its path', async () => {
+  it('finds the PRD in a usual place if none is named, and prints its path', async () => {
     const services = { discoverPrd: ({ repo }: { repo: string }) => Promise.resolve(join(repo, 'prd.json')) };
     const result = await halo(['submit', '--repo', folder], { services });
     expect(operations.submitted[0]?.prd.path).toBe(join(folder, 'prd.json'));
@@ -55,7 +55,7 @@ describe('halo submit', () => {
     expect((await halo(['submit', '--repo', 'a', '--repo', 'b'])).code).toBe(2);
   });
 
-  it('says which file is missing', async () => {
+  it('names the missing file', async () => {
     const result = await halo(['submit', 'no.json']);
     expect(result).toMatchObject({ code: 6, stdout: '' });
     expect(result.stderr).toContain(`error[PRD_UNREADABLE]: There is no file ${join(folder, 'no.json')}.`);
@@ -87,7 +87,7 @@ describe('a command about one run', () => {
     expect((await halo(['diff', '-2'], here)).stdout).toContain('a/older');
   });
 
-  it('selects no run where the repository has none, or too few', async () => {
+  it('selects no run if the repository has none, or fewer than the number asks for', async () => {
     const here = await runsOf(['only']);
     expect(await halo(['cancel', '-2'], here)).toMatchObject({ code: 2, stdout: '' });
     expect((await halo(['cancel', '-2'], here)).stderr).toContain('There is only one run of ');
@@ -107,7 +107,7 @@ describe('halo run', () => {
   }
   beforeEach(() => operations.addRun([created('new-1', 2)]));
 
-  it('prints plain lines, the verdict and, last, the run directory where stdout is no terminal', async () => {
+  it('prints plain lines, the verdict and finally the run directory if stdout is not a terminal', async () => {
     const worker = playing((append) => {
       for (const entry of [...passed('US-001'), ...passed('US-002')]) append('new-1', entry);
       append('new-1', { type: 'run.ended', stopReason: 'SUCCESS', detail: '2 of 2 stories landed' });
@@ -150,7 +150,7 @@ describe('halo run', () => {
     expect(result.stdout).toContain('USER_ABORT');
   });
 
-  it('leaves at once at the second Ctrl-C, and says how to see what became of the run', async () => {
+  it('exits immediately at the second Ctrl-C, and prints how to see the result of the run', async () => {
     let pressCtrlC = () => {};
     const worker = playing(() =>
       setImmediate(() => {
@@ -207,7 +207,7 @@ describe('halo logs', () => {
     expect(await halo(['logs', 'r1', '--summary', '--follow'])).toMatchObject({ code: 2, stdout: '' });
   });
 
-  it('passes raw output on byte for byte, but never to a terminal as it is', async () => {
+  it('passes raw output through byte for byte, but escapes it on a terminal', async () => {
     const raw = [{ story: 'US-001', line: '{"text":"\u001b]0;x\u0007hi\u001b[31m"}' }];
     operations.addRun([created('r1', 1)], raw);
     expect((await halo(['logs', 'r1', '--raw'])).stdout).toBe(`${raw[0]?.line}\n`);
@@ -230,7 +230,7 @@ describe('halo logs', () => {
     expect((await second).code).toBe(0);
   });
 
-  it('names the stories there are when one is unknown', async () => {
+  it('lists the stories of the run if one is unknown', async () => {
     operations.addRun([created('r1', 2)]);
     const result = await halo(['logs', 'r1', '--story', 'US-9']);
     expect(result.code).toBe(2);
@@ -272,7 +272,7 @@ describe('halo logs', () => {
     expect((await halo(['logs', 'r1', '--attempt', '2', '--prompt'])).stderr).toContain('has had one attempt');
   });
 
-  it('prints what the agent wrote to stderr, and names that option where the agent failed', async () => {
+  it('prints what the agent wrote to stderr, and suggests that option if the agent failed', async () => {
     const sign = { error: '', changed: false, denied: false, kind: 'agent' } as const;
     const failure = { class: 'agent', rule: 'hint', sign } as const;
     const summary = 'The agent command ended with exit code 1: no such model';
@@ -287,7 +287,7 @@ describe('halo logs', () => {
     expect((await halo(['logs', 'r1', '--stderr', '-n', '1'])).stdout).toBe('no such model\n');
   });
 
-  it('shortens nothing with --full, and takes the logs of gates whole', async () => {
+  it('truncates nothing with --full, including logs of gates', async () => {
     const said = Array.from({ length: 40 }, (_, index) => `said ${index}`).join('\n');
     const ref = { story: 'US-001', attempt: 1 };
     operations.addRun([
@@ -313,14 +313,14 @@ describe('halo logs', () => {
     expect(wrong).toMatchObject({ code: 2, stderr: expect.stringContaining('neither a date nor') as string });
   });
 
-  it('takes a time of day for the last time that the clock showed it', () => {
+  it('interprets a time of day as its latest occurrence', () => {
     const now = new Date(2030, 0, 2, 9, 0);
     expect(parseSince('03:12', now)).toBe(new Date(2030, 0, 2, 3, 12).toISOString());
     expect(parseSince('23:50', now)).toBe(new Date(2030, 0, 1, 23, 50).toISOString());
     expect(() => parseSince('24:00', now)).toThrow('neither a date nor');
   });
 
-  it('shows several runs, or those of a batch, in the order of time, with the run in front of each line', async () => {
+  it('shows several runs, or those of a batch, in chronological order, with the run at the start of each line', async () => {
     operations.addRun([created('run-aaa111', 1), ...passed('US-001')]);
     operations.addRun([created('run-bbb222', 1), { type: 'run.ended', stopReason: 'SUCCESS', detail: '' }]);
     const lines = (await halo(['logs', 'run-a', 'run-b', 'run-a'])).stdout.trimEnd().split('\n');
@@ -332,7 +332,7 @@ describe('halo logs', () => {
     expect(both).toMatchObject({ code: 2, stderr: expect.stringContaining('read the files of one run') as string });
   });
 
-  it('follows all runs that have not ended when none is named', async () => {
+  it('follows all runs that have not ended if none is named', async () => {
     operations.addRun(succeeded('run-000000'));
     operations.addRun([created('run-aaa111', 1)]);
     operations.addRun([created('run-bbb222', 1)]);
@@ -348,7 +348,7 @@ describe('halo logs', () => {
 });
 
 describe('halo status and halo ls', () => {
-  it('are friendly when there is nothing', async () => {
+  it('print a message if there are no runs', async () => {
     for (const command of ['status', 'ls'])
       expect(await halo([command])).toEqual({
         code: 0,
@@ -390,14 +390,14 @@ describe('the state of a run in halo ls and halo status', () => {
     return { cell, state, page: page.stdout };
   };
 
-  it('waiting while it has begun and no story is under way', async () => {
+  it('waiting while it has begun and no story is running', async () => {
     operations.addRun([created('r1', 2), { type: 'run.started' }, ...passed('US-001')]);
     expect((await halo(['ls'])).stdout).toMatch(/r1 .*waiting/);
     for (const event of attempted('US-002')) operations.append('r1', event);
     expect((await halo(['ls'])).stdout).toMatch(/r1 .*running/);
   });
 
-  it('pausing while a story is under way, then paused', async () => {
+  it('pausing while a story is running, then paused', async () => {
     const { cell, page } = await stateOf(...attempted('US-001'), paused);
     expect(cell).toBe('pausing');
     expect(page).toMatch(/^halo resume r1 +continue it$/m);
@@ -408,7 +408,7 @@ describe('the state of a run in halo ls and halo status', () => {
     expect(rests.page).toMatch(/^US-001 +interrupted +1 /m);
   });
 
-  it('blocked or waits, with the run that it needs, until it ends', async () => {
+  it('blocked or waiting, with the run that it needs, until it ends', async () => {
     const needing = { ...created('r1', 1), after: ['r0'] } as JournalEntry;
     const failed: JournalEntry = { type: 'need.changed', run: 'r0', now: 'failed', stopReason: 'GATE_FAILED' };
     expect((await stateOf(needing)).state).toBe('waiting for r0');
@@ -422,7 +422,7 @@ describe('the state of a run in halo ls and halo status', () => {
     });
   });
 
-  it('rejected, and then it is not proposed to land it', async () => {
+  it('rejected, and landing is no longer suggested', async () => {
     const end: JournalEntry = { type: 'run.ended', stopReason: 'SUCCESS', detail: '1 of 2 stories landed' };
     const no: JournalEntry = { type: 'run.rejected', by, tip: COMMIT, reason: 'too slow' };
     const { cell, page } = await stateOf(...passed('US-001'), end, no);
@@ -432,7 +432,7 @@ describe('the state of a run in halo ls and halo status', () => {
     expect(page).toMatch(/^halo approve r1 +approve it after all$/m);
   });
 
-  it('landed only as long as nothing came after it', async () => {
+  it('landed until something newer exists', async () => {
     const end: JournalEntry = { type: 'run.ended', stopReason: 'SUCCESS', detail: '' };
     const landed: JournalEntry = { type: 'run.landed', branch: 'main', from: BASE, to: COMMIT };
     const first = [...passed('US-001'), end, landed];
@@ -443,7 +443,7 @@ describe('the state of a run in halo ls and halo status', () => {
     expect(more.page).toMatch(/^halo land r1 /m);
   });
 
-  it('names what a story needs, and says each thing once', async () => {
+  it('names what a story needs, without repetition', async () => {
     const run = created('r1', 2);
     if (run.type !== 'run.created') throw new Error('unexpected');
     Object.assign(run.prd, { project: '' });
@@ -472,7 +472,7 @@ it('halo status names the landed stories that the PRD file does not mark as done
   );
 });
 
-it('halo status shows no running story and no running clock in a run that ended', async () => {
+it('halo status shows no running story and no running clock for an ended run', async () => {
   const why = { stopReason: 'MISSING_DEPENDENCY', summary: 'no key' } as const;
   operations.addRun([
     created('r1', 1),
@@ -516,7 +516,7 @@ describe('halo network', () => {
     ]);
   });
 
-  it('lists what was asked, once each, and proposes the smallest settings', async () => {
+  it('lists each request once, and proposes the minimal settings', async () => {
     const { stdout } = await halo(['network', 'r1']);
     expect(stdout).toMatch(/^US-001 +1 +setup +served +3 +3k +registry +GET npm:is-number$/m);
     expect(stdout).toMatch(/^US-001 +1 +gates +served +1 +1k +registry +GET npm:is-number$/m);
@@ -533,7 +533,7 @@ describe('halo network', () => {
     ]);
   });
 
-  it('gives the same as JSON, also of one story', async () => {
+  it('prints the same as JSON, also for one story', async () => {
     const { stdout } = await halo(['network', 'r1', '--story', 'US-002', '--json']);
     expect(JSON.parse(stdout)).toMatchObject({
       rows: [{ story: 'US-002', target: 'git.example.com:443', outcome: 'served', count: 1 }],
@@ -548,12 +548,12 @@ describe('halo network', () => {
 });
 
 describe('halo diff and halo land', () => {
-  it('print the diff untouched into a pipe', async () => {
+  it('print the diff unchanged into a pipe', async () => {
     operations.addRun(succeeded('r1'));
     expect((await halo(['diff', 'r1'])).stdout).toBe((await operations.diff('r1', undefined)).toString());
   });
 
-  it('show what the attempts at a story made that has not landed, and say so', async () => {
+  it('show and label the work of attempts at a story that has not landed', async () => {
     operations.addRun([created('r1', 2), ...failed('US-001', 1), ...failed('US-001', 2)]);
     const patch = (n: number) =>
       `diff --git a/x.js b/x.js\n--- a/x.js\n+++ b/x.js\n@@ -1 +1,2 @@\n old\n+attempt ${n}\n`;
@@ -581,7 +581,7 @@ describe('halo diff and halo land', () => {
     expect(stdout).toBe('── US-001  Story number 1  abcdef0 ──\nx\n── US-002  Story number 2  abcdef0 ──\nx\n');
   });
 
-  it('go through the pager at a terminal, made safe, with the warnings after it', async () => {
+  it('use the pager at a terminal, with escaped output and the warnings at the end', async () => {
     operations.addRun([created('r1', 1), ...failed('US-001')]);
     const evil = 'diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -0,0 +1 @@\n+\u001b]0;title\u0007\n';
     operations.addArtifact('r1', `${shortStoryKey('US-001')}/1/diff.patch`, evil);
@@ -673,7 +673,7 @@ describe('findings that a reviewer may overlook', () => {
 describe('halo replay', () => {
   beforeEach(() => operations.addRun(succeeded('r1')));
 
-  it('reports how the replay ended, also in the exit code', async () => {
+  it('reports how the replay ended, also by the exit code', async () => {
     const same = await halo(['replay', 'r1', '--story', 'US-001']);
     expect(same).toMatchObject({ code: 0 });
     expect(same.stdout).toMatch(
@@ -684,7 +684,7 @@ describe('halo replay', () => {
     expect(JSON.parse(other.stdout)).toMatchObject({ attempt: 2, checks: [{ what: 'ending', ok: false }] });
   });
 
-  it('asks for the story, and for one that is there', async () => {
+  it('requires a story that exists', async () => {
     expect((await halo(['replay', 'r1'])).code).toBe(2);
     expect((await halo(['replay', 'r1', '--story', 'nope'])).code).toBe(2);
     expect((await halo(['replay', 'r1', '--story', 'US-001', '--attempt', 'x'])).code).toBe(2);
@@ -694,7 +694,7 @@ describe('halo replay', () => {
 describe('halo approve and halo reject', () => {
   beforeEach(() => operations.addRun([created('r1', 2), { type: 'run.started' }, ...held('US-001')]));
 
-  it('is what status points at when a story waits', async () => {
+  it('are suggested by status while a story waits', async () => {
     const { stdout } = await halo(['status', 'r1']);
     expect(stdout).toContain('waiting  US-001 for approval of abcdef0, which changes protected paths:');
     expect(stdout).toContain('         .github/workflows/ci.yml\n');
@@ -702,7 +702,7 @@ describe('halo approve and halo reject', () => {
     expect(stdout).toMatch(/^halo approve r1 --story US-001 +land it and continue the run$/m);
   });
 
-  it('land the commit or refuse it', async () => {
+  it('land or reject the commit', async () => {
     expect(await halo(['approve', 'r1', '--story', 'US-001'])).toMatchObject({
       code: 0,
       stdout: 'approved  US-001  abcdef0\n',
@@ -719,7 +719,7 @@ describe('halo approve and halo reject', () => {
     });
   });
 
-  it('prints the reason of a refusal and ends with 6', async () => {
+  it('prints the reason of a refusal and exits with 6', async () => {
     const refusal = new HaloError('LAND_REFUSED', 'Story US-002 is not waiting for approval.');
     operations.answerNext('approve', refusal);
     const stderr = expect.stringContaining('error[LAND_REFUSED]: Story US-002 is not waiting') as string;
@@ -728,7 +728,7 @@ describe('halo approve and halo reject', () => {
     expect((await halo(['reject', 'r1'])).code).toBe(6);
   });
 
-  it('are about all that an ended run made without a story', async () => {
+  it('apply to the whole result of an ended run without a story', async () => {
     operations.addRun(succeeded('r2'));
     expect(await halo(['approve', 'r2'])).toMatchObject({
       code: 0,
@@ -756,14 +756,14 @@ describe('halo pause, resume, cancel and retry', () => {
     ['cancel', [], 'cancelled  r1  Done.\n', 'run.ended'],
     ['cancel', ['--story', 'US-002'], 'cancelled  r1  Done.\n', 'story.cancelled'],
     ['retry', ['--story', 'US-001'], 'retried  r1  Done.\n', 'run.retried'],
-  ])('say what they did: %s %j', async (command, more, stdout, type) => {
+  ])('report what they did: %s %j', async (command, more, stdout, type) => {
     expect(await halo([command, 'r1', ...more])).toMatchObject({ code: 0, stdout });
     const types = [];
     for await (const event of operations.follow('r1', { after: 0, follow: false })) types.push(event.type);
     expect(types.at(-1)).toBe(type);
   });
 
-  it('say how a run without a worker continues, and nothing about one that is paused', async () => {
+  it('report how a run without a worker continues, and nothing for a paused one', async () => {
     operations.addRun([created('r2', 1), { type: 'run.ended', stopReason: 'GATE_FAILED', detail: '' }]);
     expect((await halo(['retry', 'r2'])).stderr).toBe(
       'no worker is running: start one with `halo worker`, or continue here: `halo run --resume r2`\n',
@@ -771,7 +771,7 @@ describe('halo pause, resume, cancel and retry', () => {
     expect((await halo(['pause', 'r1'])).stderr).toBe('');
   });
 
-  it('send other settings along with retry, gates and image only after a yes', async () => {
+  it('send other settings with retry, but gates and image only after a confirmation', async () => {
     const ended: JournalEntry = { type: 'run.ended', stopReason: 'GATE_FAILED', detail: '' };
     operations.addRun([created('r1', 1), ...failed('US-001'), ended]);
     const set = ['limits.wall=90m', 'budget.story_usd=5'];
@@ -791,7 +791,7 @@ describe('halo pause, resume, cancel and retry', () => {
     expect(fixed).toMatchObject({ code: 6, stderr: expect.stringContaining('cannot be changed: agent.') as string });
   });
 
-  it('shows who gave a run which settings, and names the limit that a story ran into', async () => {
+  it('shows which user changed the settings of a run, and names the limit that a story reached', async () => {
     const [first, ...rest] = failed('US-001').reverse();
     const summary =
       "The next request may cost up to $0.23, more than what is left of this story's budget ($0.05 of $0.05); raise budget.story_usd to continue.";
@@ -824,7 +824,7 @@ describe('halo pause, resume, cancel and retry', () => {
     expect((await halo(['cancel', 'r1', '--story', 'X'])).code).toBe(2);
   });
 
-  it('send another PRD along with resume --replan', async () => {
+  it('send another PRD with resume --replan', async () => {
     expect((await halo(['resume', 'r1', '--replan', 'prd.json'])).code).toBe(0);
     expect(operations.replanned.map(({ path }) => path)).toEqual([join(folder, 'prd.json')]);
     expect((await halo(['resume', 'r1', '--replan', 'no.json'])).code).toBe(6);
@@ -837,7 +837,7 @@ describe('halo doctor', () => {
     { name: 'docker', ok: 'fail', says: 'nothing answers', fix: 'start it' },
   ] as const;
 
-  it('says how to fix what is missing, and ends with 5', async () => {
+  it('reports how to fix what is missing, and exits with 5', async () => {
     const services = { diagnose: () => Promise.resolve([...findings]) };
     const result = await halo(['doctor'], { services });
     expect(result).toMatchObject({
@@ -846,7 +846,7 @@ describe('halo doctor', () => {
     });
   });
 
-  it('breaks long sentences between words, below their beginning, on a screen alone', async () => {
+  it('wraps long sentences between words, with indentation, only on a terminal', async () => {
     const fix = 'word '.repeat(30).trim();
     const services = { diagnose: () => Promise.resolve([{ name: 'git', ok: 'warn', says: 'old', fix } as const]) };
     const whole = await halo(['doctor'], { services });

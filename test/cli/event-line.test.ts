@@ -16,7 +16,7 @@ function linesOf(entries: JournalEntry[]): string[] {
   });
 }
 
-it('the operator of a server reads a line for what begins and ends, and for what people say', () => {
+it('the operator of a server reads one line for each start, end and user command', () => {
   expect(
     linesOf([
       created('r1', 2),

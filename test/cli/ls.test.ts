@@ -38,7 +38,7 @@ const ls = async (...flags: string[]) => (await runCli(['ls', ...flags], { opera
 const runsOf = (text: string) => text.match(/1ng62b2\w{8}/g) ?? [];
 
 describe('halo ls', () => {
-  it('has columns for user and cost, and for the project only where its name says more than its folder', async () => {
+  it('has columns for user and cost, and for the project only if its name differs from its folder', async () => {
     const [heading, ...rows] = (await ls()).trimEnd().split('\n');
     expect(heading?.split(/ {2,}/)).toEqual([
       'RUN',
@@ -55,7 +55,7 @@ describe('halo ls', () => {
     expect((await ls('--user', 'bob')).split('\n')[0]).not.toContain('PROJECT');
   });
 
-  it('lists what failed, which is not what succeeded or waits for a person', async () => {
+  it('lists failed runs, without those that succeeded or wait for a user', async () => {
     expect(runsOf(await ls('--state', 'failed'))).toEqual([]);
     operations.append('1ng62b2vp6qf5q0', { type: 'run.ended', stopReason: 'GATE_FAILED', detail: '' });
     expect(runsOf(await ls('--state', 'failed'))).toEqual(['1ng62b2vp6qf5q0']);
@@ -77,11 +77,11 @@ describe('halo ls', () => {
     [['--repo', 'api'], ['1ng62b2vp6qf5q0']],
     [['--repo', '/home/me/many/repositories/in/folders/shop'], ['1ng62b2sfav2p35']],
     [['--limit', '1'], ['1ng62b2vp6qf5q0']],
-  ])('%j lists only what fits', async (flags, expected) => {
+  ])('%j lists only matching runs', async (flags, expected) => {
     expect(runsOf(await ls(...flags))).toEqual(expected);
   });
 
-  it('refuses a state that no run can be in', async () => {
+  it('refuses an unknown state', async () => {
     const refused = await runCli(['ls', '--state', 'bogus'], { operations, services });
     expect(refused).toMatchObject({ code: 2, stdout: '' });
     expect(refused.stderr).toContain('It must be a stop reason or one of: queued, running, waiting,');

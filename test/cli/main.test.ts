@@ -45,7 +45,7 @@ describe('the command line', () => {
     [['run', '--agent', 'gpt'], '--agent cannot be "gpt". It must be one of codex, claude, ', '`halo run --help`'],
     [['up', '--workers', '0'], 'whole number from 1', '`halo up --help`'],
     [['logs', 'x', '--attempt', '0'], '--attempt cannot be "0".', '`halo logs --help`'],
-  ])('ends %j as wrong usage and says what was meant', async (words, message, hint) => {
+  ])('ends %j as wrong usage and suggests the correct form', async (words, message, hint) => {
     const result = await halo(words);
     expect(result).toMatchObject({ code: 2, stdout: '' });
     expect(result.stderr).toMatch(/^error\[USAGE\]: /);
@@ -85,7 +85,7 @@ describe('the command line', () => {
     });
   });
 
-  it('prints an error as JSON, too, where JSON is asked for', async () => {
+  it('prints an error as JSON with --json', async () => {
     const result = await halo(['logs', 'x', '--raw', '--json']);
     const message = '--raw and --json exclude each other.';
     const hint = 'Run `halo logs --help` for their meanings.';
@@ -106,7 +106,7 @@ describe('the command line', () => {
     expect(result.stderr).toBe('error[PRD_INVALID]: Bad <U+001B>]0;x<U+0007>title <U+001B>[2J.\n');
   });
 
-  it('colors only where color is wanted', async () => {
+  it('uses color only if it is enabled', async () => {
     const operations = openMemory();
     operations.addRun(succeeded('r1'));
     const colored = await runCli(['logs', 'r1'], { operations, terminal: { color: { stdout: true, stderr: true } } });
@@ -127,7 +127,7 @@ describe('readTerminal', () => {
     ['a terminal in CI', tty, { CI: 'true' }, true, false],
     ['a pipe', pipe, {}, false, false],
     ['a pipe with FORCE_COLOR', pipe, { FORCE_COLOR: '1' }, true, false],
-  ])('knows what %s can do', (_name, streams, env, color, drawable) => {
+  ])('detects the capabilities of %s', (_name, streams, env, color, drawable) => {
     const terminal = readTerminal(streams, env);
     expect(terminal.color.stdout).toBe(color);
     expect(terminal.drawable).toBe(drawable);
@@ -160,7 +160,7 @@ describe('completion', () => {
       .map((line) => line.split('\t')[0]);
   }
 
-  it('knows commands, subcommands, options, choices and run ids', async () => {
+  it('offers commands, subcommands, options, choices and run ids', async () => {
     expect(await complete('la')).toEqual(['land']);
     expect(await complete('config', '')).toEqual(['show']);
     expect(await complete('logs', '--')).toEqual(
@@ -171,7 +171,7 @@ describe('completion', () => {
     expect(await complete('logs', '--story', 'US-1', '')).toEqual(['0bbb', '0aaa']);
   });
 
-  it('knows values of options', async () => {
+  it('offers values of options', async () => {
     expect(await complete('run', '--agent', '')).toEqual(['codex', 'claude', 'opencode', 'gemini', 'command']);
     expect(await complete('logs', '0b', '--story', '')).toEqual(['US-001']);
     expect(await complete('show', '0b', '')).toEqual(['US-001']);
@@ -187,7 +187,7 @@ describe('completion', () => {
     expect(await complete('no-such', '')).toEqual(['']);
   });
 
-  it.each(['bash', 'zsh', 'fish'])('prints a script for %s that asks halo itself', async (shell) => {
+  it.each(['bash', 'zsh', 'fish'])('prints a script for %s that queries halo itself', async (shell) => {
     expect((await halo(['completion', shell])).stdout).toContain('halo __complete');
   });
 });
@@ -199,8 +199,8 @@ it('a command closes its operations even when it fails', async () => {
   expect(closed).toBe(1);
 });
 
-describe('what any command prints', () => {
-  it('passes through one place that escapes terminal sequences, except for halo’s colors', async () => {
+describe('the output of every command', () => {
+  it('passes one function that escapes terminal sequences, except for halo’s colors', async () => {
     const evil = 'a\u009d0;t\u009cb\u202ec\u001b[8md';
     const landed = { branch: evil, from: '0'.repeat(40), to: '1'.repeat(40) };
     const operations = { ...openMemory(), land: () => Promise.resolve(landed) };

@@ -39,7 +39,7 @@ function halo(words: string[], stdin?: string) {
 }
 
 describe('halo prd validate', () => {
-  it('shows dialect, stories in the order in which they run, and what was normalised', async () => {
+  it('shows dialect, stories in execution order, and what was normalised', async () => {
     const { code, stdout } = await halo(['prd', 'validate', 'prd.json']);
     expect(code).toBe(0);
     expect(stdout.split('\n')).toEqual([
@@ -64,7 +64,7 @@ describe('halo prd validate', () => {
     expect(JSON.parse(stdout)).toMatchObject({ dialect: 'markdown-checkbox', stories: [{ id: 'one' }] });
   });
 
-  it('refuses with file and line, and by the rules of a dialect when asked', async () => {
+  it('refuses a file with file and line, and by the rules of a dialect if requested', async () => {
     const broken = await halo(['prd', 'validate', '-'], '{"tasks": [\n{"title": ""}]}');
     expect(broken).toMatchObject({ code: 6, stdout: '' });
     expect(broken.stderr).toContain('-:2: tasks[0].title: is missing');
@@ -80,7 +80,7 @@ describe('halo prd validate', () => {
 });
 
 describe('errors of halo prd validate --json', () => {
-  it('are data, place by place', async () => {
+  it('are data with locations', async () => {
     const { code, stdout } = await halo(
       ['prd', 'validate', '-', '--json'],
       '{"tasks": [\n{"title": ""},\n{"id": true, "title": "x"}]}',
@@ -110,7 +110,7 @@ describe('errors of halo prd validate --json', () => {
 });
 
 describe('halo prd convert', () => {
-  it('writes the new file to stdout and what is lost to stderr', async () => {
+  it('writes the new file to stdout and losses to stderr', async () => {
     const { code, stdout, stderr } = await halo(['prd', 'convert', 'prd.json', '--to', 'markdown-numbered']);
     expect(code).toBe(0);
     expect(stdout).toBe(
@@ -154,7 +154,7 @@ describe('halo prd convert', () => {
     expect(plain.stderr).toContain('changed: these fields of the PRD are not kept: constraints\n');
   });
 
-  it('keeps other lists that are called like criteria', async () => {
+  it('keeps other lists with names similar to criteria', async () => {
     const story = '### US-1: Ship\n\n**Steps:** tag, then push\n\n**Acceptance Criteria:**\n\n- [ ] it is out\n';
     await writeFile(join(folder, 'steps.md'), story);
     for (const to of ['ralph', 'tasks', 'grouped']) {
@@ -163,7 +163,7 @@ describe('halo prd convert', () => {
     }
   });
 
-  it('refuses what the dialect cannot hold', async () => {
+  it('refuses what the dialect cannot represent', async () => {
     const { code, stdout, stderr } = await halo(['prd', 'convert', 'prd.json', '--to', 'hanuman']);
     expect({ code, stdout }).toEqual({ code: 6, stdout: '' });
     expect(stderr).toContain('cannot be written as hanuman: hanuman:');

@@ -34,21 +34,21 @@ describe('halo run --resume', () => {
     ['directory', () => join(home, 'runs', RUN)],
     ['directory with a slash', () => `${join(home, 'runs', RUN)}/`],
     ['directory, from here', () => `home/runs/${RUN}`],
-  ])('takes the %s', async (_what, run) => {
+  ])('accepts the %s', async (_what, run) => {
     expect(await resume(run())).toMatchObject({ code: 0, stderr: '' });
   });
 
-  it('takes the directory that it is started in', async () => {
+  it('accepts the directory that it is started in', async () => {
     expect(await resume('.', { cwd: join(home, 'runs', RUN) })).toMatchObject({ code: 0 });
   });
 
-  it('takes a link to a run directory, also one without a slash in its name', async () => {
+  it('accepts a link to a run directory, also one without a slash in its name', async () => {
     symlinkSync(join(home, 'runs', RUN), join(folder, 'latest'));
     expect(await resume('latest')).toMatchObject({ code: 0 });
     expect(await resume('./latest')).toMatchObject({ code: 0 });
   });
 
-  it('takes a run directory that is a link to where there is more room, and a home that is one', async () => {
+  it('accepts a run directory that is a link to another disk, and a home that is one', async () => {
     renameSync(join(home, 'runs', RUN), join(folder, 'moved'));
     symlinkSync(join(folder, 'moved'), join(home, 'runs', RUN));
     expect(await resume(join(home, 'runs', RUN))).toMatchObject({ code: 0 });

@@ -38,7 +38,7 @@ describe('the transcript', () => {
     expect(await printed({ shown: true, columns: 40 })).toHaveLength(1);
   });
 
-  it('names no project where the PRD has none', () => {
+  it('names no project if the PRD has none', () => {
     const event = { v: 1 as const, seq: 1, at: '2030-01-01T00:00:00.000Z', ...created(undefined, ['US-001']) };
     const text = (project: string) => JSON.stringify(describeEvent({ ...event, prd: { ...event.prd, project } }));
     expect(text('shop')).toContain('1 story of shop, /home/me/shop');

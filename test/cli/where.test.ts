@@ -13,7 +13,7 @@ async function halo(words: string[], apiUrl: string | undefined, shown = false) 
   return runCli(words, { operations: openMemory(), services, terminal: { shown } });
 }
 
-describe('with HALO_URL set, a command says which machine it speaks of', () => {
+describe('with HALO_URL set, a command names the machine that it uses', () => {
   it.each([
     ['doctor', ['doctor']],
     ['config show', ['config', 'show']],
@@ -34,7 +34,7 @@ describe('with HALO_URL set, a command says which machine it speaks of', () => {
     expect((await halo(['ls'], SERVER)).stderr).toBe('No runs yet. Start one with `halo run prd.json`.\n');
   });
 
-  it('but no help page does', async () => {
+  it('but help pages do not', async () => {
     expect((await halo(['doctor', '--help'], SERVER)).stderr).toBe('');
   });
 });

@@ -64,7 +64,7 @@ describe('a HALO_HOME of the version before files and names were changed', () =>
     expect(JSON.parse(await halo('config', 'show', '--json'))).toEqual(JSON.parse(printed('config.json')));
   });
 
-  test('a waiting story is approved, a failed one retried, and queued and paused runs are worked on', async () => {
+  test('a waiting story is approved, a failed one retried, and queued and paused runs are executed', async () => {
     const host = hostOf(join(dir, 'home'));
     const operations = openLocal({ host });
     const stateOf = async (name: string) => (await operations.get(runs[name] ?? '')).state;

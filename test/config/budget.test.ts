@@ -30,7 +30,7 @@ function refusal(sources: Sources): string {
 }
 
 describe('a budget', () => {
-  test('of the user may be lowered by the repository, and not raised', () => {
+  test('of the user may be lowered by the repository, but not raised', () => {
     const home = '[budget]\nstory_usd = 5\nrun_tokens = 1000';
     const lower = resolve({ home, repo: '[budget]\nstory_usd = 2\nday_usd = 1' });
     expect(lower.config.budget).toMatchObject({ story: { usd: 2 }, run: { tokens: 1000 }, day: { usd: 1 } });
@@ -56,7 +56,7 @@ describe('a budget', () => {
     expect(refusal({ home })).toContain('/home/ada/.halo/config.toml:2: budget.run_');
   });
 
-  test('of money needs a price for each model that may be asked for', () => {
+  test('of money needs a price for each model that may be requested', () => {
     const home = '[model]\nname = "house.model"\n[budget]\nrun_usd = 3';
     expect(refusal({ home })).toMatch(
       /config\.toml:4: budget\.run_usd: halo does not know what the model "house\.model" costs .*add \[prices\."house\.model"\]/,
@@ -76,7 +76,7 @@ describe('a budget', () => {
 });
 
 describe('prices and rates', () => {
-  test('are known for the usual models, also by a name with a date, and can be overruled', () => {
+  test('are built in for common models, also with a date in the name, and can be overridden', () => {
     const priceOf = (name: string, home = '') =>
       resolve({ home, set: [`model.name=${name}`, 'budget.run_usd=1'] }).config.prices[name];
     expect(priceOf('claude-haiku-4-5-20251001')).toEqual({ input: 1, cached: 0.1, cacheWrite: 1.25, output: 5 });
@@ -84,7 +84,7 @@ describe('prices and rates', () => {
     expect(priceOf('gpt-5.5', own)).toEqual({ input: 7, cached: 1, cacheWrite: 7, output: 8 });
   });
 
-  test('can be given as options and variables', () => {
+  test('can be set by options and variables', () => {
     const set = ['model.name=a.b', 'prices."a.b"={input=1,output=2}', 'rate."a.b"={rpm=5}'];
     expect(resolve({ set }).config).toMatchObject({
       prices: { 'a.b': { input: 1, output: 2 } },
@@ -98,7 +98,7 @@ describe('prices and rates', () => {
     expect(refusal({ home: '[rate."m"]\nrpm = 0' })).toContain('rate.m.rpm: must be a whole number');
   });
 
-  test('of a repository are refused: it could lift every budget with them', () => {
+  test('of a repository are refused: they could raise every budget', () => {
     expect(refusal({ repo: '[prices."gpt-5.5"]\ninput = 0\noutput = 0' })).toContain(
       '/repo/halo.toml:1: prices.gpt-5.5: the file of a repository may not set the prices of models',
     );

@@ -41,7 +41,7 @@ describe('Node.js', () => {
     expect(guess({ 'package.json': manifest, ...files })).toMatchObject({ setup: [setup], gates: [gate] });
   });
 
-  test('a script that another gate runs is no gate of its own', () => {
+  test('a script that another gate runs is not a separate gate', () => {
     const scripts = {
       lint: 'eslint',
       type: 'tsc',
@@ -59,19 +59,19 @@ describe('Node.js', () => {
     expect(guess({ 'package.json': JSON.stringify({ scripts: nested }) }).gates).toEqual(['npm test']);
   });
 
-  test('scripts that test nothing or never end are no gates', () => {
+  test('scripts that test nothing or never end are not gates', () => {
     const scripts = { test: 'echo "Error: no test specified" && exit 1', check: 'tsc --watch' };
     expect(guess({ 'package.json': JSON.stringify({ scripts }) }).gates).toEqual([]);
   });
 
-  test('a broken package.json gives nothing', () => {
+  test('a malformed package.json is ignored', () => {
     expect(guess({ 'package.json': '{' })).toMatchObject({ setup: [], gates: [], reasons: [] });
     expect(guess({ 'package.json': 'null' }).gates).toEqual([]);
   });
 });
 
 describe('Python', () => {
-  test('tools that are configured are gates, run through the installer', () => {
+  test('configured tools are gates, run through the installer', () => {
     const dev = '[dependency-groups]\ndev = ["ruff>=0.5", "mypy"]\n';
     const files = { 'pyproject.toml': `${dev}[tool.ruff]\n[tool.mypy]\n[tool.pytest.ini_options]`, 'uv.lock': '' };
     expect(guess(files)).toMatchObject({
@@ -81,7 +81,7 @@ describe('Python', () => {
     });
   });
 
-  test('a tool that is configured but not installed is no gate, with a comment in the file', () => {
+  test('a tool that is configured but not installed is not a gate, with a comment in the file', () => {
     const files = {
       'pyproject.toml': '[tool.ruff]\nline-length = 100\n[tool.poetry.dev-dependencies]\nmypy = "1"\n[tool.mypy]',
       'poetry.lock': '',
@@ -93,7 +93,7 @@ describe('Python', () => {
     });
   });
 
-  test('requirements go into an environment of their own', () => {
+  test('requirements are installed into a virtual environment', () => {
     expect(guess({ 'requirements.txt': 'pytest==8.0' })).toMatchObject({
       setup: ['python3 -m venv .venv && .venv/bin/pip install -r requirements.txt'],
       gates: ['.venv/bin/pytest -v'],
@@ -116,16 +116,16 @@ describe('others', () => {
     expect(guess(files)).toMatchObject({ setup, gates });
   });
 
-  test('a Makefile beside another build is left alone', () => {
+  test('a Makefile beside another build is ignored', () => {
     expect(guess({ 'go.mod': '', Makefile: 'test:\n' }).gates).toEqual(['go vet ./...', 'go test ./...']);
   });
 
-  test('several languages in one repository are put together', () => {
+  test('several languages in one repository are combined', () => {
     const { gates } = guess({ 'go.mod': '', 'package.json': '{"scripts": {"test": "x"}}' });
     expect(gates).toEqual(['npm test', 'go vet ./...', 'go test ./...']);
   });
 
-  test('nothing known gives nothing', () => {
+  test('an unknown project has no guess', () => {
     expect(guess({ 'README.md': '' })).toMatchObject({ setup: [], gates: [], reasons: [] });
   });
 });

@@ -28,7 +28,7 @@ test('a URL of the wrong kind is refused without repeating it', () => {
   );
 });
 
-test('a secret that is empty counts as not set', () => {
+test('an empty secret counts as unset', () => {
   expect(readSecret({ KEY: '' }, 'KEY')).toBeUndefined();
   expect(readSecret({ KEY: 's' }, 'KEY')).toBe('s');
 });
@@ -37,7 +37,7 @@ test('the environment is that of the process', () => {
   expect(processEnv().PATH).toBe(process.env.PATH);
 });
 
-test('how long a silent worker keeps its stories may be said, within reason', () => {
+test('the takeover time of a silent worker can be set within limits', () => {
   expect(readHost({ HALO_TAKEOVER: '5s' })).toMatchObject({ takeoverMs: 5000 });
   for (const value of ['1s', 'soon', '5']) {
     expect(() => readHost({ HALO_TAKEOVER: value })).toThrow(`HALO_TAKEOVER=${value} is not a duration of at least 2s`);

@@ -9,7 +9,7 @@ beforeEach(() => {
   dir = tempDir('halo config é ');
 });
 
-test('a file that is not there is no configuration', async () => {
+test('a missing file is an empty configuration', async () => {
   expect(await readConfigFile(join(dir, 'config.toml'))).toBeUndefined();
   expect(await readConfigFile(join(dir, 'halo.toml', 'x'))).toBeUndefined();
   expect(await findRepoConfig(dir)).toBeUndefined();
@@ -29,7 +29,7 @@ test('a repository may keep its configuration in either place, but not in both',
   });
 });
 
-test('a syntax error is placed by line and column', async () => {
+test('a syntax error is reported with line and column', async () => {
   const path = join(dir, 'halo.toml');
   await writeFile(path, 'agent = "codex"\nimage = halo\n');
   await expect(readConfigFile(path)).rejects.toMatchObject({

@@ -15,7 +15,7 @@ const resolve = (more: { home?: string; repo?: string } & Partial<Omit<ConfigSou
 const modelOf = (more: Parameters<typeof resolve>[0]) => resolve(more).config.model;
 
 describe('a provider', () => {
-  test('is that of the agent, with its usual address, key and model', () => {
+  test('is that of the agent, with its usual URL, key and model', () => {
     expect(modelOf({ set: ['agent=claude'] })).toMatchObject({
       api: 'anthropic',
       name: 'claude-sonnet-5-5',
@@ -31,7 +31,7 @@ describe('a provider', () => {
     expect(modelOf({ set: [...command, 'agents.command.model=openai'] }).api).toBe('openai');
   });
 
-  test('has settings of its own, which those of [model] overrule', () => {
+  test('has its own settings, which [model] overrides', () => {
     const home = '[providers.anthropic]\nbase_url = "https://a.example/v1"\nkey_file = "key"\n';
     expect(modelOf({ home, set: ['agent=claude'] })).toMatchObject({
       baseUrl: 'https://a.example/v1',
@@ -43,7 +43,7 @@ describe('a provider', () => {
     expect(modelOf({ home, env, set: ['agent=claude'] }).baseUrl).toBe('https://b.example/v1');
   });
 
-  test('has one key: a later source of it replaces an earlier one of another kind', () => {
+  test('has one key: a later source replaces an earlier one of another kind', () => {
     const home = '[model]\nkey_command = "pass show x"\n[profiles.ci.model]\nkey_env = "CI_KEY"';
     expect(modelOf({ home })).toMatchObject({ keyCommand: 'pass show x', keyEnv: undefined });
     expect(modelOf({ home, profile: 'ci' })).toMatchObject({ keyCommand: undefined, keyEnv: 'CI_KEY' });
@@ -52,7 +52,7 @@ describe('a provider', () => {
     );
   });
 
-  test('says who set its address and key', () => {
+  test('records the origin of its URL and key', () => {
     const { origins } = resolve({ home: '[providers.openai]\nbase_url = "https://o.example/v1"' });
     expect(origins['model.base_url']).toBe('/home/ada/.halo/config.toml:2');
     expect(origins['model.key_env']).toBe('default');
@@ -70,19 +70,19 @@ describe('the file of a repository', () => {
     'providers.openai.base_url = "https://evil.example/v1"',
     'providers.anthropic.key_env = "OPENAI_API_KEY"',
     'agent = "claude"\nmodel.base_url = "https://api.openai.com/v1"',
-  ])('may not choose where a key comes from or goes to: %s', (repo) => {
+  ])('may not choose the source or the destination of a key: %s', (repo) => {
     const refusal = /\/repo\/halo\.toml:\d+: .*: the file of a repository may not choose where a key comes from/;
     expect(() => modelOf({ repo })).toThrow(refusal);
     expect(() => modelOf({ repo, home })).toThrow(refusal);
   });
 
-  test('may not do it in a profile either', () => {
+  test('may not choose them in a profile either', () => {
     const repo = '[profiles.fast.model]\nbase_url = "https://evil.example/v1"';
     expect(modelOf({ repo }).baseUrl).toBe('https://api.openai.com/v1');
     expect(() => modelOf({ repo, profile: 'fast' })).toThrow(/\[profiles\.fast\]: model\.base_url: the file/);
   });
 
-  test('may repeat what the user says, and name the default, which changes nothing', () => {
+  test('may repeat the user’s value and the default, without effect', () => {
     const same = '[model]\nbase_url = "https://own.example/v1"\nkey_command = "pass show x"';
     expect(modelOf({ home, repo: same })).toEqual(modelOf({ home }));
     const preset = '[model]\nbase_url = "https://api.openai.com/v1"\nkey_env = "OPENAI_API_KEY"';
@@ -90,7 +90,7 @@ describe('the file of a repository', () => {
     expect(modelOf({ repo: preset })).toEqual(modelOf({}));
   });
 
-  test('is overruled by variables and options, and then no error', () => {
+  test('is overridden by variables and options, without an error', () => {
     const repo = 'model.base_url = "https://team.example/v1"';
     const env = { HALO_MODEL_BASE_URL: 'https://mine.example/v1' };
     expect(modelOf({ repo, env }).baseUrl).toBe('https://mine.example/v1');

@@ -149,7 +149,7 @@ const NEVER = {
 const OTHERWISE = ['land.protect', 'image'];
 
 describe('the file of a repository', () => {
-  test('has a rule for every key there is', () => {
+  test('has a rule for every key', () => {
     const ruled = [FREE, NO_LOOSER, NEVER].flatMap((table) => Object.keys(table));
     expect([...ruled, ...OTHERWISE].sort()).toEqual([...CONFIG_KEYS.keys()].sort());
   });
@@ -161,16 +161,19 @@ describe('the file of a repository', () => {
     expect(origins[key === 'env' ? 'env.A' : key]).toBe('/repo/halo.toml:1');
   });
 
-  test.each(Object.entries(NO_LOOSER))('may make %s stricter than the user, and not looser', (key, [strict, loose]) => {
-    const who = (home: string, repo: string) =>
-      resolve({ home: `${key} = ${home}`, repo: `${key} = ${repo}` }).origins[key];
-    expect(who(loose, strict)).toBe('/repo/halo.toml:1');
-    expect(who(strict, loose)).toBe('/home/ada/.halo/config.toml:1');
-    const profile = `[profiles.p]\n${key} = ${loose}`;
-    expect(resolve({ home: `${key} = ${strict}`, repo: profile, profile: 'p' }).origins[key]).toMatch(/^\/home/);
-  });
+  test.each(Object.entries(NO_LOOSER))(
+    'may make %s stricter than the user’s value, but not less strict',
+    (key, [strict, loose]) => {
+      const who = (home: string, repo: string) =>
+        resolve({ home: `${key} = ${home}`, repo: `${key} = ${repo}` }).origins[key];
+      expect(who(loose, strict)).toBe('/repo/halo.toml:1');
+      expect(who(strict, loose)).toBe('/home/ada/.halo/config.toml:1');
+      const profile = `[profiles.p]\n${key} = ${loose}`;
+      expect(resolve({ home: `${key} = ${strict}`, repo: profile, profile: 'p' }).origins[key]).toMatch(/^\/home/);
+    },
+  );
 
-  test.each(Object.entries(NEVER))('may not set %s, in a profile neither', (key, value) => {
+  test.each(Object.entries(NEVER))('may not set %s, including in a profile', (key, value) => {
     // As a user may have it, so that it is not refused for what is missing.
     const home = key === 'secrets.added' ? 'secrets.added = "block"' : '';
     for (const profile of [undefined, 'p']) {
@@ -181,7 +184,7 @@ describe('the file of a repository', () => {
     }
   });
 
-  test('may add protected paths, and remove built-in ones, but none of the user’s', () => {
+  test('may add protected paths and remove built-in ones, but none of the user’s', () => {
     const protect = 'land.protect = ["!infra/**", "!docs/AGENTS.md"]';
     const { config } = resolve({ home: 'land.protect = ["infra/**"]', repo: protect });
     expect(config.land.protect).toEqual(['!infra/**', '!docs/AGENTS.md', 'infra/**']);
@@ -189,7 +192,7 @@ describe('the file of a repository', () => {
     expect(overruled.config.land.protect).toEqual([]);
   });
 
-  test('may choose an image that the user lists or uses, and no other of this machine', () => {
+  test('may choose an image that the user lists or uses, but no other of this machine', () => {
     const choose = (home: string, set: string[] = []) => resolve({ home, repo: 'image = "own:1"', set }).config.image;
     const line = 'images = ["own:1"] below [sandbox] in config.toml of HALO_HOME, or pass -c image=own:1';
     for (const home of ['', 'sandbox.images = ["own", "own:1/*"]']) {
@@ -207,7 +210,7 @@ describe('the file of a repository', () => {
     expect(() => resolve({ home: 'sandbox.images = ["a*b"]', repo: '' })).toThrow('may contain a * only at its end');
   });
 
-  test('may not take away what protects a machine, or a verdict, without anybody’s doing', () => {
+  test('may not silently remove the protection of a machine or of a verdict', () => {
     const { config } = resolve({ repo: 'limits.free_disk = "1m"\ntests.baseline = "never"' });
     expect([config.limits.freeDiskBytes, config.tests.baseline]).toEqual([2 * 1024 ** 3, 'auto']);
   });
@@ -224,13 +227,13 @@ test.each([
   'model.cassettes="/srv/tapes"',
   'network.agent_registries=["npm"]',
   'sandbox.images=["*"]',
-])('an option from another machine may not touch this one: %s', (option) => {
+])('an option from another machine may not change the setting of this one: %s', (option) => {
   expect(() => assertRemoteOptions([option])).toThrow('cannot be set from another machine');
 });
 
 describe('a request over the network', () => {
   test.each(Object.entries(NO_LOOSER).filter(([key]) => !key.startsWith('budget.') && key !== 'limits.free_disk'))(
-    'may make %s stricter than the server and the repository, and not looser',
+    'may make %s stricter than the server and the repository, but not less strict',
     (key, [strict, loose]) => {
       const ask = (value: string, home: string, repo = '') =>
         resolve({ home, repo, set: [`${key}=${value}`], remote: true }).origins[key];
@@ -241,7 +244,7 @@ describe('a request over the network', () => {
     },
   );
 
-  test('names the place where a refused setting can be given', () => {
+  test('names the source in which a refused setting is allowed', () => {
     const ask = () => resolve({ home: 'limits.idle = "8s"', repo: '', set: ['limits.idle=20m'], remote: true });
     const hint = expect.stringMatching(/on the server, with HALO_URL unset/) as string;
     expect(ask).toThrow(expect.objectContaining({ hint }) as Error);
@@ -255,7 +258,7 @@ describe('a request over the network', () => {
       expect(ask(option)).not.toThrow();
   });
 
-  test('may choose only an image that is for everybody', () => {
+  test('may choose only an allowed image', () => {
     const ask = (home: string) => resolve({ home, repo: '', set: ['image=own'], remote: true }).config.image;
     expect(() => ask('')).toThrow('-c: image: a request may not choose the image "own" of the server');
     expect(ask('sandbox.images = ["own"]')).toBe('own');

@@ -124,7 +124,7 @@ describe('layers', () => {
     expect(config.env).toEqual({ A: '1', B: '2' });
   });
 
-  test('a profile in both files is put together from both', () => {
+  test('a profile in both files is merged', () => {
     const { config } = resolve({
       home: home('[profiles.ci]\nimage = "home"\n[profiles.ci.limits]\npids = 100'),
       repo: repo('[profiles.ci]\nagent = "claude"'),
@@ -137,14 +137,14 @@ describe('layers', () => {
     expect(resolve({ repo: repo('gates = []') }).config.gates).toEqual([]);
   });
 
-  test('a relative folder of cassettes starts at the file that names it, or where halo was called', () => {
+  test('a relative folder of cassettes is resolved against the file that sets it, or the working directory', () => {
     const cassettes = (more: Partial<ConfigSources>) => resolve(more).config.model.cassettes;
     expect(cassettes({ repo: repo('[model]\ncassettes = "tapes"') })).toBe('/repo/tapes');
     expect(cassettes({ set: ['model.cassettes=tapes'] })).toBe('/place/tapes');
     expect(cassettes({ env: { HALO_MODEL_CASSETTES: '/abs' } })).toBe('/abs');
   });
 
-  test('the result is frozen all the way down', () => {
+  test('the result is deeply frozen', () => {
     const { config } = resolve({ repo: repo('setup = ["a"]') });
     expect(() => ((config as { agent: string }).agent = 'x')).toThrow(TypeError);
     expect(() => (config.setup as string[]).push('x')).toThrow(TypeError);
@@ -183,7 +183,7 @@ describe('values on the command line and in the environment', () => {
     expect(origins['env.TZ']).toBe('HALO_ENV_TZ');
   });
 
-  test('a variable that looks misspelt is refused, one that is not halo’s is left alone', () => {
+  test('a misspelt variable is refused, and one of another program is ignored', () => {
     expect(refusal({ env: { HALO_LIMITS_MEMROY: '1g' } })).toBe(
       'HALO_LIMITS_MEMROY: unknown variable; did you mean "HALO_LIMITS_MEMORY"?',
     );
@@ -275,7 +275,7 @@ describe('errors', () => {
     ['upstreams.npm = "http://packages.example.com"', 'network.upstreams.npm'],
     ['allow = ["packages.example.com:443", "169.254.169.254:80"]', 'network.allow'],
     ['allow = ["[::1]:6379"]', 'network.allow'],
-  ])('a way into the network around the worker is not the repository’s to open: %s', (line, key) => {
+  ])('a repository may not allow access to the network of the worker: %s', (line, key) => {
     const way = `halo.toml:2: ${key}: the file of a repository may not allow access to this network`;
     expect(refusal({ repo: repo(`[network]\n${line}`) })).toContain(way);
     expect(() => resolve({ home: home(`[network]\n${line}`) })).not.toThrow();
@@ -283,7 +283,7 @@ describe('errors', () => {
     expect(() => assertRemoteOptions([option])).toThrow(`${key} cannot be set from another machine`);
   });
 
-  test('public addresses and registries are the repository’s to name', () => {
+  test('a repository may allow public addresses and registries', () => {
     const text = '[network]\nallow = ["93.184.216.34:443"]\nregistries = ["npm", "go"]';
     expect(resolve({ repo: repo(text) }).config.network).toMatchObject({
       allow: ['93.184.216.34:443'],
@@ -329,7 +329,7 @@ describe('errors', () => {
     expect(config.git).toMatchObject({ sign: 'ssh', signingKey: '/home/ada/.halo/key' });
   });
 
-  test('the agent must be one that there is', () => {
+  test('the agent must exist', () => {
     expect(refusal({ set: ['agent=cursor'] })).toBe(
       '-c: agent: must be one of "codex", "claude", "opencode", "gemini", "command"',
     );

@@ -9,7 +9,7 @@ const resolved = resolveConfig({
   cwd: '/',
 });
 
-test('each key is shown with its value as written and who set it, in columns', () => {
+test('each key is shown in columns with its value as written and its origin', () => {
   const lines = formatConfig(resolved.settings).trimEnd().split('\n');
   const cells = lines.map((line) => line.trim().split(/ {2,}/));
   expect(cells).toContainEqual(['gates', '[ "npm test" ]', '/repo/halo.toml:1']);
@@ -20,14 +20,14 @@ test('each key is shown with its value as written and who set it, in columns', (
   expect(new Set(lines.map((line) => line.search(/ (default|\/repo|HALO)/))).size).toBe(1);
 });
 
-test('machines get value and origin of each key', () => {
+test('JSON contains value and origin of each key', () => {
   const json = formatConfigJson(resolved.settings);
   expect(json['limits.memory']).toEqual({ value: '2g', origin: 'HALO_LIMITS_MEMORY' });
   expect(json['model.cassettes']).toEqual({ value: null, origin: 'default' });
   expect(json.setup).toEqual({ value: [], origin: 'default' });
 });
 
-test('one key, one table, or what is not as by default', () => {
+test('one key, one table, or non-default values are selected', () => {
   const names = (...how: Parameters<typeof filterSettings>[1][]) =>
     how.map((each) => filterSettings(resolved.settings, each).map(({ key }) => key));
   expect(names({ changed: true })[0]?.sort()).toEqual(['env.TZ', 'gates', 'limits.memory']);
@@ -36,7 +36,7 @@ test('one key, one table, or what is not as by default', () => {
   expect(() => names({ name: 'limit' })).toThrow('limit: unknown key; did you mean "limits"?');
 });
 
-test('a long value is cut, except where it is shown alone', () => {
+test('a long value is truncated unless it is shown alone', () => {
   const run = 'echo a line of a script\n'.repeat(40);
   const set = ['agent=command', `agents.command.run=${JSON.stringify(run)}`];
   const { settings } = resolveConfig({ env: {}, cwd: '/', set });

@@ -9,14 +9,14 @@ const NODE = new Map([
   ['package-lock.json', ''],
 ]);
 
-test('holds what was guessed, says why, and allows the registry that setup reads', () => {
+test('contains the guess with its reasons, and allows the registry that setup uses', () => {
   const text = renderInitTemplate(guessGates(NODE));
   const network = { registries: ['npm'], allow: [] };
   expect(resolve(text)).toMatchObject({ setup: ['npm ci'], gates: ['npm run lint', 'npm test'], network });
   expect(text).toContain('# detected: package-lock.json: npm ci');
 });
 
-test('holds the variables and hosts that a guess needs', () => {
+test('contains the variables and hosts that a guess needs', () => {
   const text = renderInitTemplate(
     guessGates(
       new Map([
@@ -31,7 +31,7 @@ test('holds the variables and hosts that a guess needs', () => {
   });
 });
 
-test('leaves gates to the user where nothing is recognised, with a comment', () => {
+test('leaves gates to the user if nothing is recognised, with a comment', () => {
   const text = renderInitTemplate(guessGates(new Map([['README.md', '# x']])));
   expect(resolve(text).gates).toBeUndefined();
   expect(text).toContain('halo does not start without gates');

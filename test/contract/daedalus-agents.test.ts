@@ -42,7 +42,7 @@ const decide = (facts: FailureFacts, failures = 0) =>
   });
 
 describe('the boundary to agents', () => {
-  it('gives events of one shape, whichever agent they come from', () => {
+  it('gives events of the same shape for every agent', () => {
     for (const id of REAL) {
       const { activities, outcome } = recorded(id, 'success');
       expect(outcome, id).toMatchObject({ kind: 'answer', answer: { status: 'ok' } });
@@ -89,7 +89,7 @@ describe('the boundary to agents', () => {
     expect(files.filter((file) => named.test(readFileSync(join(worker, file), 'utf8')))).toEqual([]);
   });
 
-  it('has codex behind it unless the configuration or an option says another', () => {
+  it('uses codex unless the configuration or an option names another agent', () => {
     expect(configOf({}).agent).toBe('codex');
     expect(configOf({ repo: repo('agent = "gemini"') }).agent).toBe('gemini');
     expect(configOf({ repo: repo('agent = "gemini"'), set: ['agent=claude'] }).agent).toBe('claude');

@@ -64,7 +64,7 @@ function useEditor(script: string): void {
 }
 
 describe('halo prd new', () => {
-  it('scaffolds prd.md and prd.json, which can be run once they are filled in, from any folder of the repository', async () => {
+  it('scaffolds prd.md and prd.json, which can run after they are filled in, from any folder of the repository', async () => {
     const made = await halo(['prd', 'new', 'cart'], join(repository.root, 'src'));
     expect(made).toMatchObject({ code: 0, stdout: '../.halo/prds/cart/prd.json\n' });
     expect(readFileSync(inPrd('cart', 'prd.md'), 'utf8')).toContain('# cart');
@@ -92,7 +92,7 @@ describe('halo prd new', () => {
     expect(await halo(['prd', 'new'])).toMatchObject({ code: 0, stdout: '.halo/prds/main/prd.json\n' });
   });
 
-  it('never writes over a PRD, and refuses names that are paths', async () => {
+  it('never overwrites a PRD, and refuses names that are paths', async () => {
     await halo(['prd', 'new', 'cart']);
     writeFileSync(inPrd('cart'), 'mine');
     expect(await halo(['prd', 'new', 'cart'])).toMatchObject({ code: 2, stdout: '' });
@@ -141,7 +141,7 @@ describe('halo prd status', () => {
     expect(json).toMatchObject({ done: 1, total: 3, active: [{ id: 'US-003' }], run: { runId: run } });
   });
 
-  it('shows the story that the run is at, also where the file has no field for that', async () => {
+  it('shows the running story, also if the file has no field for it', async () => {
     writePrd('cart', [
       { id: 'US-001', priority: 1 },
       { id: 'US-002', priority: 2 },
@@ -154,7 +154,7 @@ describe('halo prd status', () => {
     expect((await halo(['prd', 'list'])).stdout).toMatch(/^cart {2}0\/2 +US-001 /m);
   });
 
-  it('names the next story where none is active: the lowest priority that has not passed', async () => {
+  it('names the next story if none is active: the lowest priority that has not passed', async () => {
     writePrd('cart', [
       { id: 'US-003', priority: 3 },
       { id: 'US-001', priority: 1, passes: true },
@@ -164,7 +164,7 @@ describe('halo prd status', () => {
     expect(stdout).toContain('active   none\nnext     US-002  Title of US-002\n');
   });
 
-  it('asks for a name where there are several PRDs, and says which', async () => {
+  it('requires a name if there are several PRDs, and lists them', async () => {
     writePrd('cart', []);
     writePrd('till', []);
     expect(await halo(['prd', 'status'])).toMatchObject({ code: 2 });
@@ -177,7 +177,7 @@ describe('halo prd status', () => {
 });
 
 describe('halo prd list', () => {
-  it('lists all PRDs with how far they are, also those that cannot be read', async () => {
+  it('lists all PRDs with their progress, including unreadable ones', async () => {
     expect((await halo(['prd', 'list'])).stderr).toContain('No named PRDs yet');
     writePrd('cart', [{ id: 'US-001', priority: 1, passes: true }]);
     writePrd('till', []);
@@ -194,7 +194,7 @@ describe('halo prd list', () => {
 });
 
 describe('halo prd edit', () => {
-  it('saves what the editor wrote once it validates', async () => {
+  it('saves the edited text if it is valid', async () => {
     await halo(['prd', 'new', 'cart']);
     useEditor(`sed -i 's/"US-001"/"US-007"/' "$1"`);
     const saved = await halo(['prd', 'edit', 'cart']);
@@ -206,7 +206,7 @@ describe('halo prd edit', () => {
     expect((await halo(['prd', 'edit'])).stderr).toBe('nothing changed\n');
   });
 
-  it('leaves the PRD as it is when the new text is no PRD, and keeps the text for the next edit', async () => {
+  it('keeps the PRD if the new text is invalid, and keeps the text for the next edit', async () => {
     await halo(['prd', 'new', 'cart']);
     const before = read('cart');
     useEditor(`sed -i 's/"US-001"/US-007"/' "$1"`);
@@ -221,7 +221,7 @@ describe('halo prd edit', () => {
     expect(read('cart')).toContain('"US-007"');
   });
 
-  it('takes nothing over from an editor that failed, nor over a change that a run made meanwhile', async () => {
+  it('discards the text of an editor that failed, and of one that met a change by a run', async () => {
     await halo(['prd', 'new', 'cart']);
     const before = read('cart');
     useEditor(`echo ' ' >> "$1"; exit 3`);
@@ -239,7 +239,7 @@ describe('halo prd edit', () => {
     expect(read('cart')).toBe(`${before}\n`);
   });
 
-  it('leaves no draft behind when nothing was written', async () => {
+  it('leaves no draft if nothing was written', async () => {
     await halo(['prd', 'new', 'cart']);
     useEditor('exit 1');
     expect((await halo(['prd', 'edit', 'cart'])).code).toBe(2);
@@ -264,7 +264,7 @@ describe('halo prd edit', () => {
 });
 
 describe('a name where a PRD file is expected', () => {
-  it('means the PRD of that name, and is refused where a file is called so, too', async () => {
+  it('selects the PRD of that name, and is refused if a file has the same name', async () => {
     writePrd('cart', [{ id: 'US-001', priority: 1 }]);
     await halo(['submit', 'cart']);
     expect(operations.submitted.map(({ prd }) => prd.path)).toEqual([inPrd('cart')]);

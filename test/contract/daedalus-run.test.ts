@@ -49,7 +49,7 @@ const subjects = (runId: string) =>
   repository.git('log', '--reverse', '--format=%s', `main..halo/${runId}`).split('\n');
 
 describe('a run of a PRD with a name', () => {
-  it('takes the story in progress first, then the lowest priority, and commits each as feat: [US-XXX] - [Title]', async () => {
+  it('runs the story in progress first, then the lowest priority, and commits each as feat: [US-XXX] - [Title]', async () => {
     writePrd([
       { id: 'US-003', priority: 3 },
       { id: 'US-001', priority: 1 },
@@ -66,7 +66,7 @@ describe('a run of a PRD with a name', () => {
     expect(readFileSync(inPrd('prd.json'), 'utf8')).not.toContain('"inProgress":true');
   });
 
-  it('persists pending, in_progress and passed in the file, where they are found when the run is over', async () => {
+  it('persists pending, in_progress and passed in the file, which contains them after the run', async () => {
     writePrd([
       { id: 'US-001', priority: 1 },
       { id: 'US-002', priority: 2 },
@@ -130,7 +130,7 @@ describe('a run of a PRD with a name', () => {
     expect(readFileSync(inPrd('progress.md'), 'utf8')).toContain('  > expected 2 but got 3\n');
   });
 
-  it('works on a branch of its own, and shows it in a worktree aside when [land] mode says so', async () => {
+  it('uses its own branch, and a separate worktree with [land] mode', async () => {
     writePrd([{ id: 'US-001', priority: 1 }]);
     const settings = scripted(`echo more >> log.txt; ${OK}`, ['true'], ['land.mode=worktree']);
     writeFileSync(join(halo.home, 'worktrees'), 'in the way');
@@ -165,7 +165,7 @@ describe('a run of a PRD with a name', () => {
       });
   });
 
-  it('starts a fresh session of the agent for each story and each attempt, with what came before in the prompt', async () => {
+  it('starts a fresh session of the agent for each story and each attempt, with earlier results in the prompt', async () => {
     writePrd([
       { id: 'US-001', priority: 1 },
       { id: 'US-002', priority: 2 },

@@ -59,7 +59,7 @@ describe('halo prd validate <name>', () => {
     ['a whole priority', prdOf([{ priority: 2.5 }]), 'userStories[0].priority: must be a whole number'],
     ['passes', prdOf([{ passes: 'yes' }]), 'userStories[0].passes: must be true or false'],
     ['inProgress, if it is there', prdOf([{ inProgress: 'yes' }]), 'userStories[0].inProgress: must be true or false'],
-  ])('holds a PRD with a name to the schema: it has %s', async (_what, document, says) => {
+  ])('requires the schema for a named PRD: it has %s', async (_what, document, says) => {
     expect((await validate(prdOf([{}, { inProgress: true }, { passes: true }]))).code).toBe(0);
     expect(await validate(document)).toMatchObject({
       code: 6,
@@ -68,7 +68,7 @@ describe('halo prd validate <name>', () => {
     });
   });
 
-  it('shows the order in which the stories run, and says where the file leaves it open', async () => {
+  it('shows the execution order of the stories, and where the file does not determine it', async () => {
     const stories = [
       { id: 'US-002', priority: 2 },
       { id: 'US-004', priority: 4, inProgress: true },
@@ -91,7 +91,7 @@ describe('halo prd validate <name>', () => {
     expect(circle).toMatchObject({ code: 6, stderr: expect.stringContaining('US-001') as string });
   });
 
-  it('is the reading of all commands: what it refuses is not run, and shows as damaged', async () => {
+  it('uses the same rules as all commands: a refused file cannot run, and is shown as damaged', async () => {
     const lax = prdOf([{ description: undefined }]);
     expect((await halo(['prd', 'list'], lax)).stdout).toMatch(/^cart {2}\? .*description: is missing/m);
     expect((await halo(['prd', 'status'], lax)).code).toBe(6);

@@ -34,7 +34,7 @@ describe('a run with Codex', () => {
     expect(types.filter((type) => type === 'turn.completed')).toHaveLength(2);
   });
 
-  it('has Codex ask the model for a machine-checkable result', () => {
+  it('makes Codex request a machine-checkable result from the model', () => {
     const { text } = JSON.parse(server.requests[0]?.body ?? '') as {
       text: { format: { type: string; schema: object } };
     };
@@ -52,7 +52,7 @@ describe('a run with Codex', () => {
     expect(recordOf(dir)).toMatchObject({ stopReason: 'INVALID_OUTPUT', progress: { completed: ['S-1'] } });
   });
 
-  it('says in run.json which Codex it was, what it can do and how it is used', () => {
+  it('records in run.json the version and features of Codex and how it is used', () => {
     const { agent } = recordOf(dir);
     expect(agent).toMatchObject({ name: 'codex', version: expect.stringMatching(/^\d+\.\d+\.\d+/) as string });
     expect(agent.features?.length).toBeGreaterThan(5);

@@ -75,7 +75,7 @@ describe('a run that is refused', () => {
     expect(recordOf(dir).prd.path).toBe(join(repository.root, 'nowhere.json'));
   });
 
-  it('because of its settings, and keeps where the PRD is that was named by its name', async () => {
+  it('because of its settings, and records the path of the named PRD', async () => {
     const named = world.aRepository();
     const story = {
       id: 'A',
@@ -92,7 +92,7 @@ describe('a run that is refused', () => {
     expect(recordOf(dir).prd.path).toBe(join(named.root, '.halo/prds/cart/prd.json'));
   });
 
-  it('because Docker is away', async () => {
+  it('because Docker is unavailable', async () => {
     const prd = writePrd(repository, TWO);
     const env = { DOCKER_HOST: 'unix:///no/such/docker.sock' };
     expectRefused(
@@ -134,7 +134,7 @@ describe('a run that is refused', () => {
     expect(read(dir, 'journal.jsonl').trimEnd().split('\n')).toHaveLength(1);
   });
 
-  it('leaves no run directory in the form without --prd, nor for wrong words', async () => {
+  it('leaves no run directory in the form without --prd, or for wrong arguments', async () => {
     const prd = writePrd(repository, TWO);
     const runs = () => (existsSync(join(world.home.dir, 'runs')) ? readdirSync(join(world.home.dir, 'runs')) : []);
     const before = runs();

@@ -46,7 +46,7 @@ describe('a run that succeeds', () => {
 
   it('leaves no debug bundle', () => expect(existsSync(join(dir, 'debug_bundle'))).toBe(false));
 
-  it('says in run.json what was run, where, with what and how it ended', () => {
+  it('records in run.json what was run, where, with what and how it ended', () => {
     const record = recordOf(dir);
     expect(record).toMatchObject({
       contractVersion: '0.1',
@@ -63,11 +63,11 @@ describe('a run that succeeds', () => {
     expect(Date.parse(record.endTime ?? '')).toBeGreaterThan(Date.parse(record.startTime ?? ''));
   });
 
-  it('says in run.json what is complete and that nothing is next', () => {
+  it('records in run.json what is complete and that nothing is next', () => {
     expect(recordOf(dir).progress).toMatchObject({ completed: ['S-1', 'S-2'], current: null, next: null });
   });
 
-  it('does one story after the other, each on what landed before', () => {
+  it('runs the stories in order, each on the result of the previous one', () => {
     const commits = repository.git('log', '--reverse', '--format=%s', `main..halo/${basename(dir)}`).split('\n');
     expect(commits).toEqual(['feat: [S-1] - Title of S-1', 'feat: [S-2] - Title of S-2']);
     expect(repository.git('show', `halo/${basename(dir)}:times`).split('\n')).toHaveLength(2);
@@ -99,7 +99,7 @@ describe('a run that succeeds', () => {
     expect(state.stories.map(({ progress }) => progress)).toEqual(['passed', 'passed']);
   });
 
-  it('can be resumed again and again, and does nothing then', async () => {
+  it('can be resumed repeatedly, and then does nothing', async () => {
     const again = await world.run(repository, ['--prd', prd, '--resume', basename(dir)]);
     expect(again).toMatchObject({ code: 0 });
     expect(directoryOf(again)).toBe(dir);
@@ -137,7 +137,7 @@ describe('a run whose agent gives no valid answer', () => {
     expect(read(dir, 'debug_bundle/git-diff.patch')).toContain('+half');
   });
 
-  it('is not resumed with a PRD that asks for something else, and stays as it is', async () => {
+  it('is not resumed with a PRD that specifies other work, and stays unchanged', async () => {
     const before = read(dir, 'journal.jsonl');
     const text = readFileSync(prd, 'utf8');
     writeFileSync(prd, text.replace('Title of S-2', 'Another title'));
@@ -147,7 +147,7 @@ describe('a run whose agent gives no valid answer', () => {
     expect(read(dir, 'journal.jsonl')).toBe(before);
   });
 
-  it('is resumed by its directory, and continues with the next unfinished story alone', async () => {
+  it('is resumed by its directory, and continues with only the next unfinished story', async () => {
     const said = read(dir, 'events.jsonl');
     const resumed = await world.run(repository, ['--prd', prd, '--resume', dir]);
     expect(resumed).toMatchObject({ code: 0 });
@@ -164,8 +164,8 @@ describe('a run whose agent gives no valid answer', () => {
   });
 });
 
-describe('a run whose agent says how it went', () => {
-  it('takes each status, and an agent that fails, for what it is', async () => {
+describe('a run whose agent reports a status', () => {
+  it('accepts each status, and detects an agent that fails', async () => {
     const repository = world.aRepository();
     const prd = writePrd(repository, [...TWO, story('S-3')]);
     const answers = `*"S-1: Title"*) echo '{"status":"needs_human","summary":"Which color?"}';; *"S-2: Title"*) echo '{"status":"failed","summary":"Too hard."}';; *) exit 7;;`;

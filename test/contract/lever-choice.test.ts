@@ -25,19 +25,19 @@ describe('the tasks file', () => {
     await expectStop(['loop'], 0, 'no runnable task');
   });
 
-  it('is tasks.json where there is no prd.json', async () => {
+  it('is tasks.json if there is no prd.json', async () => {
     work.writeTasks([entry('A', DONE)], 'tasks.json');
     await expectStop(['task'], 3, join(work.root, 'tasks.json'));
     await expectStop(['loop'], 0, 'no runnable task');
   });
 
-  it('has to be there', async () => {
+  it('must exist', async () => {
     await expectStop(['task'], 6, `There is neither prd.json nor tasks.json in ${work.root}`);
     await expectStop(['loop'], 6, 'There is neither prd.json nor tasks.json');
     await expectStop(['task', '--tasks', 'mine.json'], 6, join(work.root, 'mine.json'));
   });
 
-  it('is the one that --tasks names, relative to the workspace', async () => {
+  it('is the file that --tasks names, relative to the workspace', async () => {
     work.writeTasks([entry('A')]);
     work.repository.write('plans/mine.json', JSON.stringify([entry('B', DONE)]));
     await expectStop(['task', '--tasks', 'plans/mine.json'], 3, join(work.root, 'plans', 'mine.json'));
@@ -70,7 +70,7 @@ describe('the tasks file', () => {
 });
 
 describe('the prompt file', () => {
-  it('has to be there before a task starts', async () => {
+  it('must exist before a task starts', async () => {
     work.writeTasks([entry('A')]);
     await expectStop(['task', '--prompt', 'nowhere.md'], 5, join(work.root, 'nowhere.md'));
     await expectStop(['loop', '--prompt', 'nowhere.md'], 5, join(work.root, 'nowhere.md'));
@@ -90,7 +90,7 @@ describe('lever task', () => {
     await expectStop(['task', '--next'], 3, 'no runnable task', '[task-agent]');
   });
 
-  it('ends with 4 when the first task that is not completed is for a person', async () => {
+  it('exits with 4 if the first task that is not completed needs a person', async () => {
     work.writeTasks([entry('A', DONE), entry('B', { model: 'human' }), entry('C')]);
     await expectStop(['task'], 4, 'human input required: B', `set its status to "completed" in ${work.root}`);
     await expectStop(['task', '--task-id', 'B'], 4, 'human input required: B');
@@ -111,7 +111,7 @@ describe('lever task', () => {
     await expectStop(['task', '--task-id', 'C'], 6, 'The task "C" has to wait for B, which is for a person');
   });
 
-  it('ends with 6 for a task that is completed or not there', async () => {
+  it('exits with 6 for a task that is completed or missing', async () => {
     work.writeTasks([entry('A', DONE), entry('B')]);
     await expectStop(['task', '--task-id', 'A'], 6, 'The task "A" is completed already');
     await expectStop(['task', '--task-id', 'X'], 6, 'There is no task "X"', 'Its tasks: A, B.');
@@ -119,12 +119,12 @@ describe('lever task', () => {
     await expectStop(['task', '--task-id', 'X'], 6, 'There is no task "X"', 'Add a task to the file.');
   });
 
-  it('does not take --next and --task-id together', async () => {
+  it('refuses --next together with --task-id', async () => {
     work.writeTasks([entry('A')]);
     await expectStop(['task', '--next', '--task-id', 'A'], 2, '--next and --task-id exclude each other');
   });
 
-  it('knows nothing of --loop', async () => {
+  it('has no option --loop', async () => {
     work.writeTasks([entry('A')]);
     await expectStop(['task', '--loop', '1'], 2, "Unknown option '--loop'");
   });
@@ -146,7 +146,7 @@ describe('lever task', () => {
       { model: 'gpt-4' },
     ],
     ['model (one of gpt-5.1-codex-mini, gpt-5.1-codex, gpt-5.2-codex, or human)', { model: undefined }],
-  ])('refuses a task without a good %s', async (says, more) => {
+  ])('refuses a task without a valid %s', async (says, more) => {
     work.writeTasks([entry('A', more)]);
     const before = work.read('prd.json');
     await expectStop(['task'], 6, `The task "A" lacks ${says}`);
@@ -154,14 +154,14 @@ describe('lever task', () => {
     expect(work.read('prd.json')).toBe(before);
   });
 
-  it('works in the repository of --workspace, from wherever it is called', async () => {
+  it('works in the repository of --workspace, from any directory', async () => {
     work.writeTasks([entry('A', { title: '' })]);
     const words = ['task', '--workspace', work.root, '--prompt', 'README.md'];
     const end = await work.home.halo(words, { cwd: work.home.dir });
     expect(end.stderr).toContain('The task "A" lacks title');
   });
 
-  it('needs git, and the image that the agent works in', async () => {
+  it('requires git and the image of the agent', async () => {
     work.writeTasks([entry('A')]);
     const before = work.read('prd.json');
     const without = await work.run(['task'], { PATH: join(work.root, 'no-programs') });
@@ -173,14 +173,14 @@ describe('lever task', () => {
     expect(work.read('prd.json')).toBe(before);
   });
 
-  it('refuses a checkout without a branch, which could not be moved to the result', async () => {
+  it('refuses a checkout without a branch, because it could not be moved to the result', async () => {
     work.writeTasks([entry('A')]);
     work.repository.git('checkout', '-q', '--detach');
     await expectStop(['task'], 6, 'no branch checked out', 'git switch');
     expect(work.task('A').status).toBeUndefined();
   });
 
-  it('waits for the rest of a minute in which its model was asked as often as it may be', async () => {
+  it('waits for the rest of a minute in which its model reached its rate limit', async () => {
     work.writeTasks([entry('A')]);
     const window = { window_start: new Date().toISOString(), requests: 500, tokens: 1 };
     work.repository.write('.ralph/rate_limit.json', JSON.stringify({ 'gpt-5.1-codex': window }));
@@ -192,7 +192,7 @@ describe('lever task', () => {
     expect(task.stderr()).toMatch(/waiting \d+ s\n$/);
   });
 
-  it('leaves no run behind when the folder of its run cannot be made', async () => {
+  it('leaves no run if the folder of its run cannot be created', async () => {
     work.writeTasks([entry('A')]);
     work.repository.write('.ralph/runs', 'a file\n');
     await expectStop(['task'], 1, `${join(work.root, '.ralph', 'runs', 'A')}`, 'cannot be written (ENOTDIR)');
@@ -202,14 +202,14 @@ describe('lever task', () => {
     expect(readFileSync(join(work.home.dir, 'runs', run!, 'run.json'), 'utf8')).toContain('"USER_ABORT"');
   });
 
-  it('refuses a workspace that is no git repository, and one that is not there', async () => {
+  it('refuses a workspace that is not a git repository, and a missing one', async () => {
     work.writeTasks([entry('A')]);
     rmSync(join(work.root, '.git'), { recursive: true });
     await expectStop(['task'], 6, 'not a git repository');
     await expectStop(['task', '--workspace', 'nowhere'], 6, 'There is no workspace');
   });
 
-  it('blocks a task that was run three times, and ends with 11', async () => {
+  it('blocks a task that was run three times, and exits with 11', async () => {
     work.writeTasks([
       entry('A', { status: 'started', observability: { run_attempts: 3, last_run_id: 'r', last_note: 'why' } }),
     ]);
@@ -231,7 +231,7 @@ describe('lever task', () => {
   });
 });
 
-describe('halo by the name lever', () => {
+describe('halo under the name lever', () => {
   it('has the same commands', async () => {
     work.writeTasks([entry('A', DONE)]);
     const lever = linkLever(join(work.root, '..'));
@@ -244,7 +244,7 @@ describe('halo by the name lever', () => {
     expect(await run('task')).toMatchObject({ code: 3 });
   });
 
-  it('is called with the word task when it is the task agent', async () => {
+  it('runs the command task if it is called as the task agent', async () => {
     work.writeTasks([entry('A', { title: '' })]);
     linkLever(join(work.root, '..'));
     await expectStop(['loop', '--task-agent', '../lever'], 6, 'The task "A" lacks title');

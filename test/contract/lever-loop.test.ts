@@ -63,7 +63,7 @@ describe('lever loop', () => {
     expect(calls()[0]).toContain(`--prompt ${prompt} --assignee ralph-loop`);
   });
 
-  it('starts in the folder that --workspace names, and resolves tasks, prompt and task agent there', async () => {
+  it('starts in the folder of --workspace, and resolves tasks, prompt and task agent there', async () => {
     work.writeTasks(TWO);
     work.repository.write('own.md', 'Be kind.\n');
     agent(3);
@@ -119,7 +119,7 @@ describe('lever loop', () => {
     expect(calls()).toHaveLength(4);
   });
 
-  it('stops with 4 at a task that is for a person, without calling the task agent', async () => {
+  it('stops with 4 at a task that needs a person, without calling the task agent', async () => {
     work.writeTasks([entry('A', { status: 'completed' }), entry('B', { model: 'human' }), entry('C')]);
     agent(0);
     const end = await work.run(['loop', ...AGENT]);
@@ -165,7 +165,7 @@ describe('lever loop', () => {
     expect(calls()).toEqual(['told']);
   });
 
-  it('takes the task agent from TASK_AGENT_BIN when there is no flag, by the same rules', async () => {
+  it('uses the task agent of TASK_AGENT_BIN if there is no flag, by the same rules', async () => {
     work.writeTasks(TWO);
     agent(3);
     expect((await work.run(['loop'], { TASK_AGENT_BIN: './agent.sh' })).code).toBe(0);
@@ -173,7 +173,7 @@ describe('lever loop', () => {
     expect((await work.run(['loop'], { TASK_AGENT_BIN: 'no-such-agent' })).code).toBe(5);
   });
 
-  it('takes a task agent without a slash from the PATH', async () => {
+  it('looks up a task agent without a slash in the PATH', async () => {
     work.writeTasks(TWO);
     agent(3);
     const path = `${work.root}:${process.env['PATH'] ?? ''}`;

@@ -19,11 +19,11 @@ describe('verification', () => {
     ['./tests/run.sh', ALL.slice(2)],
     ['pytest -q', ALL.slice(3)],
     [undefined, ['src/it.py']],
-  ])('is %s, the first that is there', async (command, paths) => {
+  ])('is %s, the first that exists', async (command, paths) => {
     expect(await verificationOf(paths)).toBe(command);
   });
 
-  it('passes over a script that may not be executed and a Makefile without the target', async () => {
+  it('skips a script that is not executable and a Makefile without the target', async () => {
     const makefile = `.PHONY: ci\nci := 1\nci ::= 2\ndeps: ci\n\tci: x\n${'ci '.repeat(100_000)}\n`;
     const repository = newRepository({ 'scripts/ci.sh': 'x', Makefile: makefile, 'it_test.py': '' });
     expect(await find(repository)).toBe('pytest -q');
@@ -96,7 +96,7 @@ describe('the rate-limit cache', () => {
     expect(count(twice, 60)['m']).toMatchObject({ window_start: at(60).toISOString(), requests: 4, tokens: 400 });
   });
 
-  it('counts of a run what was used in its last minute', async () => {
+  it('counts of a run only the usage of its last minute', async () => {
     const used = (second: number) => ({
       ...({ v: 1, seq: 1, type: 'model.used', story: 'S', attempt: 1, model: 'm', told: 'all', tokens: 400 } as const),
       at: at(second).toISOString(),
@@ -111,7 +111,7 @@ describe('the rate-limit cache', () => {
     expect(await recentUsage(events(), at(120))).toMatchObject({ requests: 8, inputTokens: 600, outputTokens: 200 });
   });
 
-  it('has a run wait for the rest of the minute once requests or tokens are used up, and for its model alone', () => {
+  it('makes a run wait for the rest of the minute if requests or tokens are used up, for its model only', () => {
     const full = count(count(count({}, 0), 10), 20);
     const pause = (model: string, second: number) => pauseFor(full, { model, limit, now: at(second) });
     expect([pause('m', 20), pause('m', 59), pause('m', 60), pause('other', 20)]).toEqual([40_000, 1_000, 0, 0]);
@@ -119,7 +119,7 @@ describe('the rate-limit cache', () => {
     expect(pauseFor(count({}, 0), { model: 'm', limit: { rpm: 4, tpm: 1000 }, now: at(1) })).toBe(59_000);
   });
 
-  it('has limits of its own for each model, and settings go before them', () => {
+  it('has separate limits for each model, and settings take precedence', () => {
     expect(limitOf('gpt-5.1-codex-mini').tpm).toBeLessThan(limitOf('gpt-5.1-codex').tpm);
     expect(limitOf('gpt-5.1-codex', { rpm: 7 })).toEqual({ ...limitOf('gpt-5.1-codex'), rpm: 7 });
   });
@@ -128,7 +128,7 @@ describe('the rate-limit cache', () => {
 describe('the name of a task in paths and branches', () => {
   it.each(['T-1', 'a_b.c'])('is its id, %s, where that is safe', (id) => expect(taskName(id)).toBe(id));
 
-  it.each(['../up', 'a b', 'x/y', '.hidden', 'a..b', 'x.lock', '-f', ''])('is another for %j', (id) => {
+  it.each(['../up', 'a b', 'x/y', '.hidden', 'a..b', 'x.lock', '-f', ''])('is different for %j', (id) => {
     expect(taskName(id)).toMatch(/^[a-z0-9-]+$/);
   });
 });

@@ -98,7 +98,7 @@ describe('lever task that completes', () => {
     },
   );
 
-  it('puts uncommitted changes aside, restores them, and does not show them to the agent', LONG, async () => {
+  it('stashes uncommitted changes, restores them, and hides them from the agent', LONG, async () => {
     commitPrograms(CI);
     work.writeTasks([entry('A')]);
     work.repository.write('README.md', 'My own change.\n');
@@ -155,42 +155,38 @@ describe('lever task that does not complete', () => {
     expect(work.repository.git('branch', '--list', 'ralph/*')).toBe('');
   });
 
-  it(
-    'is blocked with 10 when the agent gives no result; the model of its run is the one of the task',
-    LONG,
-    async () => {
-      const server = await startModelServer({ turns: [{ say: 'No.', usage: { input: 30, output: 12 } }] });
-      work.writeTasks([entry('A', { model: 'gpt-5.2-codex' })]);
-      const body = JSON.stringify({ model: 'gpt-5.2-codex', input: 'Hello', max_output_tokens: 99 });
-      const ask = `fetch(process.env.HALO_MODEL_URL + "/responses", {
+  it('is blocked with 10 when the agent gives no result; the run uses the model of the task', LONG, async () => {
+    const server = await startModelServer({ turns: [{ say: 'No.', usage: { input: 30, output: 12 } }] });
+    work.writeTasks([entry('A', { model: 'gpt-5.2-codex' })]);
+    const body = JSON.stringify({ model: 'gpt-5.2-codex', input: 'Hello', max_output_tokens: 99 });
+    const ask = `fetch(process.env.HALO_MODEL_URL + "/responses", {
         method: "POST",
         headers: { authorization: "Bearer " + process.env.HALO_MODEL_KEY, "content-type": "application/json" },
         body: ${JSON.stringify(body)},
       }).then((answer) => answer.text()).then(console.log)`;
-      const env = {
-        ...agentOf(`cat > /tmp/ask.js <<'END'\n${ask}\nEND\nnode /tmp/ask.js`),
-        HALO_AGENTS_COMMAND_MODEL: 'openai',
-        HALO_MODEL_BASE_URL: server.url,
-        OPENAI_API_KEY: 'not-a-key',
-      };
-      const end = await work.run(['task'], env).finally(() => server.close());
-      const window = { requests: 1, tokens: 42 };
-      expect(JSON.parse(work.read('.ralph/rate_limit.json'))).toMatchObject({ 'gpt-5.2-codex': window });
-      expect(server.requests.map((request) => JSON.parse(request.body) as object)).toMatchObject([
-        { model: 'gpt-5.2-codex' },
-      ]);
-      expect(end.code, end.stderr).toBe(10);
-      const { status, observability } = work.task('A');
-      expect(status).toBe('blocked');
-      expect(observability).toMatchObject({ run_attempts: 1 });
-      expect(readdirSync(runFolder('A'))).not.toContain('result.json');
-      const runId = observability?.['last_run_id'] as string;
-      const record = JSON.parse(readFileSync(join(work.home.dir, 'runs', runId, 'run.json'), 'utf8')) as object;
-      expect(record).toMatchObject({ config: { model: { name: 'gpt-5.2-codex' } } });
-    },
-  );
+    const env = {
+      ...agentOf(`cat > /tmp/ask.js <<'END'\n${ask}\nEND\nnode /tmp/ask.js`),
+      HALO_AGENTS_COMMAND_MODEL: 'openai',
+      HALO_MODEL_BASE_URL: server.url,
+      OPENAI_API_KEY: 'not-a-key',
+    };
+    const end = await work.run(['task'], env).finally(() => server.close());
+    const window = { requests: 1, tokens: 42 };
+    expect(JSON.parse(work.read('.ralph/rate_limit.json'))).toMatchObject({ 'gpt-5.2-codex': window });
+    expect(server.requests.map((request) => JSON.parse(request.body) as object)).toMatchObject([
+      { model: 'gpt-5.2-codex' },
+    ]);
+    expect(end.code, end.stderr).toBe(10);
+    const { status, observability } = work.task('A');
+    expect(status).toBe('blocked');
+    expect(observability).toMatchObject({ run_attempts: 1 });
+    expect(readdirSync(runFolder('A'))).not.toContain('result.json');
+    const runId = observability?.['last_run_id'] as string;
+    const record = JSON.parse(readFileSync(join(work.home.dir, 'runs', runId, 'run.json'), 'utf8')) as object;
+    expect(record).toMatchObject({ config: { model: { name: 'gpt-5.2-codex' } } });
+  });
 
-  it('is blocked with 4 when the agent asks for a person; --reset-task starts it again', LONG, async () => {
+  it('is blocked with 4 when the agent needs a person; --reset-task restarts it', LONG, async () => {
     work.writeTasks([entry('A', { status: 'blocked', observability: { run_attempts: 3, last_run_id: 'old' } })]);
     const asks = agentOf(`echo '{"status":"needs_human","summary":"Which color?"}'`);
     work.repository.write('own.md', 'Think twice.\n');
@@ -207,7 +203,7 @@ describe('lever task that does not complete', () => {
     expect(JSON.parse(inRun('A', 'task.json'))).toMatchObject(snapshot);
   });
 
-  it('ends with 6 and stays started when what it made cannot land; that is on ralph/<task_id>', LONG, async () => {
+  it('ends with 6 and stays started when its result cannot land; the result is on ralph/<task_id>', LONG, async () => {
     commitPrograms(CI);
     const before = work.repository.git('rev-parse', 'HEAD');
     work.writeTasks([entry('A')]);
@@ -226,7 +222,7 @@ describe('lever task that does not complete', () => {
     expect(work.repository.git('show', 'ralph/A:A.txt')).toBe('made');
   });
 
-  it('waits for a person with 4 when the agent has rewritten what verifies its work', LONG, async () => {
+  it('waits for a person with 4 when the agent has changed the command that verifies its work', LONG, async () => {
     commitPrograms({ 'scripts/ci.sh': '#!/bin/sh\nexit 1\n' });
     const before = work.repository.git('rev-parse', 'HEAD');
     work.writeTasks([entry('A')]);

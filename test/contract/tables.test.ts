@@ -28,7 +28,7 @@ function titlesOf(file: string): Set<string> {
 describe.each(contracts)('docs/contracts/%s', (name) => {
   const rows = rowsOf(readFileSync(join(docs, name), 'utf8'));
 
-  it('says of each sentence what halo does, and names its tests', () => {
+  it('states for each requirement what halo does, and names its tests', () => {
     expect(rows.length).toBeGreaterThan(10);
     for (const row of rows) {
       expect(row, row.join(' | ')).toHaveLength(3);
@@ -39,7 +39,7 @@ describe.each(contracts)('docs/contracts/%s', (name) => {
     }
   });
 
-  it('names tests that are there, and each test of the contract', () => {
+  it('names existing tests, and each test of the contract', () => {
     const cells = rows.map((row) => row[2] ?? '').filter((cell) => cell !== '-');
     const named = new Set(cells.flatMap((cell) => cell.split(/(?<=`), (?=`)/)).map((each) => each.slice(1, -1)));
     const prefix = name.replace('.md', '-');

@@ -22,14 +22,14 @@ describe('the registries that setup reads', () => {
   ])('of %s are %j', (command, registries) => expect(registriesOf([command])).toEqual(registries));
 });
 
-test('programs are what the image must have', () => {
+test('programs are those that the image must provide', () => {
   expect(
     programsOf(['npm ci', 'cd web && .venv/bin/pytest', 'X=1 uv run pytest | tee log', './gradlew check']),
   ).toEqual(['npm', 'uv', 'tee']);
 });
 
-describe('why setup cannot download', () => {
-  it('names the setting that lets it', () => {
+describe('the reason why setup cannot download', () => {
+  it('names the setting that allows it', () => {
     const nothing = { registries: [], allow: [] };
     expect(describeUnreachable(['npm ci'], nothing)).toBe(
       'nothing is reachable from setup; allow it with [network] registries = ["npm"]',
@@ -39,7 +39,7 @@ describe('why setup cannot download', () => {
     );
   });
 
-  it('is not guessed where the registry or any host is allowed', () => {
+  it('is not guessed if the registry or any host is allowed', () => {
     expect(describeUnreachable(['npm ci'], { registries: ['npm'], allow: [] })).toBeUndefined();
     expect(describeUnreachable(['npm ci'], { registries: [], allow: ['packages.example.com:443'] })).toBeUndefined();
     expect(describeUnreachable(['make'], { registries: [], allow: [] })).toBeUndefined();
@@ -51,4 +51,4 @@ test.each([
   'curl: (6) Could not resolve host: example.com',
   'dial tcp: lookup proxy.example.org: no such host',
   "Temporary failure resolving 'deb.example.org'",
-])('%s is a name that failed', (text) => expect(NETWORK_UNREACHABLE.test(text)).toBe(true));
+])('%s is a failed name lookup', (text) => expect(NETWORK_UNREACHABLE.test(text)).toBe(true));

@@ -5,22 +5,22 @@ import { builtInPrice, costOf, dearest } from '../../src/core/price.ts';
 const price = { input: 4, cached: 0.2, cacheWrite: 5, output: 20 };
 
 describe('the cost of an answer', () => {
-  test('counts input once: fresh, from the cache or into it', () => {
+  test('counts input once: fresh, read from the cache or written to it', () => {
     const usage = { requests: 1, inputTokens: 1_000, cachedTokens: 600, cacheWriteTokens: 100, outputTokens: 10 };
     expect(costOf(usage, price)).toBe(300 * 4 + 600 * 0.2 + 100 * 5 + 10 * 20);
   });
 
-  test('is rounded up to a millionth of a USD, and no higher by what floating point adds', () => {
+  test('is rounded up to a millionth of a USD, without floating-point noise', () => {
     const usage = { requests: 1, inputTokens: 3, cachedTokens: 3, outputTokens: 0 };
     expect(costOf(usage, { ...price, cached: 0.1 })).toBe(1);
     expect(costOf({ ...usage, inputTokens: 30, cachedTokens: 30 }, { ...price, cached: 0.1 })).toBe(3);
   });
 
-  test('is never more than what is held for it', () => {
+  test('is never more than the reservation', () => {
     expect(dearest(price)).toBe(5);
   });
 
-  test('is higher for a prompt that its provider calls long', () => {
+  test('is higher for a prompt above the provider’s long-context threshold', () => {
     const model = builtInPrice('gpt-5.5')!;
     const usage = { requests: 1, inputTokens: 272_000, cachedTokens: 1_000, outputTokens: 10 };
     expect(costOf(usage, model)).toBe(costOf(usage, { input: 5, cached: 0.5, cacheWrite: 5, output: 30 }));
@@ -30,7 +30,7 @@ describe('the cost of an answer', () => {
   });
 });
 
-test('every built-in price is complete, and the cache is never dearer than fresh input', () => {
+test('every built-in price is complete, and cached input is never more expensive than fresh input', () => {
   for (const model of [
     'gpt-5.5',
     'claude-sonnet-5-5',

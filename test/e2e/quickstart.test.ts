@@ -48,7 +48,7 @@ describe('npm run quickstart', () => {
     );
   });
 
-  it('makes a repository whose fresh clone passes the gates and does what the stories ask for', async () => {
+  it('creates a repository whose fresh clone passes the gates and satisfies the stories', async () => {
     const clone = join(home, 'clone');
     await git('clone', '--quiet', '--branch', `halo/${runId}`, repo, clone);
     expect(existsSync(join(clone, 'cassettes'))).toBe(false);
@@ -64,7 +64,7 @@ describe('npm run quickstart', () => {
     expect(await todo('clear')).toBe('removed 1 todo');
   });
 
-  it('shows the commits, the gates, the run directory and what to do next', () => {
+  it('shows the commits, the gates, the run directory and the next steps', () => {
     expect(printed).toMatch(/git log --stat main\.\.halo\/.*\n\ncommit [0-9a-f]{7}\n {4}feat: \[US-001\]/);
     expect(printed).toContain(`Halo-Run: ${runId}  Halo-Story: US-002  Halo-Attempt: 1`);
     expect(printed).toMatch(/ src\/list\.js +\| +\d+ \+/);
@@ -74,7 +74,7 @@ describe('npm run quickstart', () => {
     expect(printed).toContain(`halo land ${runId}`);
   });
 
-  it('leaves the checkout as it was, but for the stories marked in the PRD', async () => {
+  it('leaves the checkout unchanged, except for the stories marked in the PRD', async () => {
     expect(await git('rev-list', '--count', 'main')).toBe('1');
     expect(await git('status', '--porcelain')).toBe(' M prd.json');
     const lines = (await git('diff', '-U0', 'prd.json')).split('\n').filter((line) => /^[-+] /.test(line));
@@ -82,12 +82,12 @@ describe('npm run quickstart', () => {
     expect(changed).toEqual(STORIES.flatMap(() => ['- "passes": false', '+ "passes": true']));
   });
 
-  it('says in run.json which version of the agent worked', () => {
+  it('records the version of the agent in run.json', () => {
     const record = JSON.parse(readFileSync(join(home, 'runs', runId, 'run.json'), 'utf8')) as { agent: unknown };
     expect(record.agent).toMatchObject({ name: 'codex', version: expect.stringMatching(/^\d+\.\d+\.\d+$/) as string });
   });
 
-  it('can be taken over with halo land, marked PRD and all', async () => {
+  it('can be landed with halo land, including the marked PRD', async () => {
     await execa(join(ROOT, 'bin', 'halo'), ['land', runId], { cwd: repo, env: { HALO_HOME: home } });
     expect(await git('rev-list', '--count', 'main')).toBe('4');
     expect(await git('status', '--porcelain')).toBe(' M prd.json');
@@ -98,7 +98,7 @@ describe('the cassettes of the example', () => {
   const folder = join(ROOT, 'examples', 'todo', 'cassettes');
   const cassettes = readdirSync(folder).filter((name) => name.endsWith('.jsonl'));
 
-  it('say of themselves that no model wrote them', () => {
+  it('state that no model wrote them', () => {
     expect(cassettes).toHaveLength(STORIES.length);
     for (const name of cassettes) {
       const [header] = readFileSync(join(folder, name), 'utf8').split('\n');
@@ -106,7 +106,7 @@ describe('the cassettes of the example', () => {
     }
   });
 
-  it('are small and name no place of the machine that wrote them', () => {
+  it('are small and contain no path of the machine that wrote them', () => {
     for (const name of cassettes) {
       const text = readFileSync(join(folder, name), 'utf8');
       expect(text.length).toBeLessThan(20_000);

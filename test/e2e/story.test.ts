@@ -62,7 +62,7 @@ describe('a story that passes', () => {
     expect(repository.git('status', '--porcelain')).toBe('');
   });
 
-  it('passes without a commit when there is nothing to change and the gates pass on its base', async () => {
+  it('passes without a commit if there is nothing to change and the gates pass on its base', async () => {
     const repository = newRepository({ 'done.txt': 'yes' });
     const agent = `p=$(cat); case "$p" in *"Story B"*) echo b > b.txt;; esac; ${OK}`;
     const state = await run(repository, scripted(agent, ['grep -q yes done.txt']), ['A', 'B']);
@@ -79,7 +79,7 @@ describe('a story that passes', () => {
     expect(halo.readFile(state.runId, 'progress.md')).toContain('- commit: none, no change needed');
   });
 
-  it('does not pass for nothing when a gate fails on its base, or when there is no gate', async () => {
+  it('does not pass without a change if a gate fails on its base, or if there is no gate', async () => {
     const refused = await run(newRepository(), scripted(OK, ['test -e missing.txt'], ['retry.attempts=1']));
     expect(refused).toMatchObject({ stopReason: 'GATE_FAILED', tip: refused.repo.base });
     const unproven = await run(newRepository(), scripted(OK, [], ['retry.attempts=1']));
@@ -101,7 +101,7 @@ describe('a story that passes', () => {
     expect(existsSync(join(halo.home, 'runs', state.runId, 'debug_bundle'))).toBe(false);
   });
 
-  it('works in a path with spaces and other letters', async () => {
+  it('works in a path with spaces and non-ASCII letters', async () => {
     const repository = newRepository({ 'grüße.txt': 'hallo\n' }, 'Mein Projekt – größer');
     const state = await run(repository, scripted(`cat grüße.txt > "über alles.txt"; ${OK}`, ['cat "über alles.txt"']));
     expect(state.stopReason).toBe('SUCCESS');
@@ -131,7 +131,7 @@ describe('a story that passes', () => {
     );
   });
 
-  it('runs in a user’s own image, without git in it, and sees the tools of halo', async () => {
+  it('runs in a user’s own image, without git in it, with the tools of halo', async () => {
     const docker = new Docker();
     await buildPlainImage(docker);
     const settings = scripted(`command -v git && exit 1; echo x > x; ${OK}`, ['test -f x'], ['image=halo-test-plain']);
@@ -139,7 +139,7 @@ describe('a story that passes', () => {
     expect(state).toMatchObject({ stopReason: 'SUCCESS' });
   });
 
-  it('works the same where nothing can be mounted', async () => {
+  it('works the same if nothing can be mounted', async () => {
     const repository = newRepository({ 'a.txt': 'a\n' });
     const settings = scripted(`echo b >> a.txt; ${OK}`, ['grep b a.txt'], ['workspace.transport=stream']);
     const state = await run(repository, settings, ['A', 'B']);
@@ -183,13 +183,13 @@ describe('a story that does not pass', () => {
     ['an agent that went silent', 'sleep 60', 'TIMEOUT', 'limits.idle="1s"'],
     ['an agent that talks without end', 'yes', 'ENGINE_ERROR', 'limits.output="1m"'],
     ['an agent that left a link out of the tree', `ln -s /etc/passwd leak; ${OK}`, 'POLICY_VIOLATION'],
-  ])('says what became of %s', async (_name, agent, reason, ...settings) => {
+  ])('reports the result of %s', async (_name, agent, reason, ...settings) => {
     const state = await run(newRepository(), scripted(agent, ['true'], settings));
     expect(state.stopReason).toBe(reason);
     expect(halo.readFile(state.runId, 'debug_bundle/summary.md')).toContain(reason);
   });
 
-  it('names the tests that failed, in the log, the report and the next prompt', async () => {
+  it('names the failed tests in the log, the report and the next prompt', async () => {
     const printed = 'TAP version 13\\nnot ok 1 - adds up\\n  ---\\n  error: 1 is not 2\\n  ...\\n1..1\\n';
     const gate = `printf '${printed}'; yes counters | head -n 100; exit 1`;
     const state = await run(newRepository(), scripted(`echo x >> x; ${OK}`, [gate], ['retry.attempts=2']));
@@ -200,14 +200,14 @@ describe('a story that does not pass', () => {
     expect(halo.readFile(state.runId, `artifacts/${key(state)}/2/prompt.md`)).toMatch(/✗ adds up\n {2}1 is not 2/);
   });
 
-  it('ends at once when the image lacks a program of setup, and says which', async () => {
+  it('ends immediately if the image lacks a program of setup, and names it', async () => {
     const settings = ['setup=["nosuchtool mod download"]'];
     const state = await run(newRepository(), scripted(`echo x > x; ${OK}`, ['true'], settings));
     expect(state).toMatchObject({ stopReason: 'GATE_FAILED', stories: [{ attempts: 1 }] });
     expect(state.detail).toContain('`nosuchtool` was not found: neither the image halo-sandbox');
   });
 
-  it('ends at once when the script of the agent is not in the commit', async () => {
+  it('ends immediately if the script of the agent is not in the commit', async () => {
     const state = await run(newRepository(), scripted('./tools/agent.sh'));
     expect(state).toMatchObject({ stopReason: 'ENGINE_ERROR', stories: [{ attempts: 1 }] });
     expect(state.detail).toContain('./tools/agent.sh: not found');
@@ -225,7 +225,7 @@ describe('a story that does not pass', () => {
   });
 });
 
-it('names the folder that keeps the work from being exported', async () => {
+it('names the folder that prevents the export', async () => {
   const state = await run(newRepository(), scripted(`mkdir own; cd own; git init -q; echo 1 > f; ${OK}`));
   expect(state).toMatchObject({ stopReason: 'POLICY_VIOLATION' });
   expect(state.detail).toContain('own/');

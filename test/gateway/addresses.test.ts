@@ -20,9 +20,9 @@ const REFUSED = [
   ],
 ] as const;
 
-describe('a name that is allowed', () => {
+describe('an allowed name', () => {
   for (const [word, addresses] of REFUSED) {
-    it.each(addresses)(`is refused when it means %s (${word})`, async (address) => {
+    it.each(addresses)(`is refused if it resolves to %s (${word})`, async (address) => {
       // A good address beside it does not help.
       const gate = await gateway({
         allow: ['packages.example:80'],
@@ -36,7 +36,7 @@ describe('a name that is allowed', () => {
     });
   }
 
-  it('is refused when it means this machine, by any of its addresses', async () => {
+  it('is refused if it resolves to any address of this machine', async () => {
     const own = Object.values(networkInterfaces()).flatMap((each) => (each ?? []).map(({ address }) => address));
     expect(own.length).toBeGreaterThan(0);
     for (const address of own) {
@@ -45,7 +45,7 @@ describe('a name that is allowed', () => {
     }
   });
 
-  it('is resolved once, and dialled at the address that was checked', async () => {
+  it('is resolved once, and the checked address is used', async () => {
     const target = await httpServer((req, res) => res.end(`${req.headers.host}`));
     const name = target.replace('127.0.0.1', 'packages.example');
     let asked = 0;
@@ -78,7 +78,7 @@ describe('a name that is allowed', () => {
     );
   });
 
-  it('gets 502 when it does not resolve, and is resolved again', async () => {
+  it('gets 502 if it does not resolve, and is resolved again', async () => {
     let asked = 0;
     const lookup = () => {
       asked += 1;

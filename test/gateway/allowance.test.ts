@@ -45,7 +45,7 @@ function live(baseUrl: string, given: BudgetPort, api: typeof OPENAI | typeof AN
 }
 
 describe('a model request', () => {
-  it('is asked for with its worst case and settled with what it used', async () => {
+  it('reserves its maximum and is settled with its usage', async () => {
     const model = await modelServer([{ say: 'hello', usage: { input: 70, output: 7, cached: 20 } }]);
     const given = budget();
     const gate = await gateway({ model: live(model.url, given) });
@@ -81,7 +81,7 @@ describe('a model request', () => {
     expect(given.settled).toMatchObject([{ told: 'part' }]);
   });
 
-  it('is refused when the budget is used up, in a way that no agent tries again', async () => {
+  it('is refused when the budget is used up, with a status that no agent retries', async () => {
     const model = await modelServer([]);
     const gate = await gateway({ model: live(model.url, budget([{ kind: 'spent', reason: 'All is spent.' }])) });
     const answer = await ask(gate.socket);
@@ -103,7 +103,7 @@ describe('a model request', () => {
     expect(gate.stopped()).toBeUndefined();
   });
 
-  it('waits a short time in the gateway, and is sent away with a time when it is long', async () => {
+  it('waits for a short time in the gateway, and is refused with a time if the wait is long', async () => {
     const model = await modelServer([{ say: 'hello' }]);
     const wait = (ms: number): ReserveResult => ({ kind: 'wait', ms, reason: 'The provider wants a pause.' });
     const gate = await gateway({ model: live(model.url, budget([wait(5), wait(5)])) });
@@ -116,7 +116,7 @@ describe('a model request', () => {
     expect(model.requests).toHaveLength(1);
   });
 
-  it('is made again after a pause that its provider asked for, unless that is long', async () => {
+  it('is repeated after a pause that its provider requested, unless that is long', async () => {
     const model = await modelServer([
       { fail: 429, headers: { 'retry-after-ms': '5' } },
       { fail: 503, headers: { 'retry-after': '1' } },
@@ -171,7 +171,7 @@ describe('a model request', () => {
     expect(given.settled).toMatchObject([{ told: 'all' }, { told: 'part' }]);
   });
 
-  it('waits for its turn if it only counts tokens, and delays no other request', async () => {
+  it('waits if it only counts tokens, and delays no other request', async () => {
     const provider = await httpServer((_req, res) => void res.writeHead(429, { 'retry-after': '30' }).end());
     const given = budget([{ kind: 'wait', ms: 5, reason: 'Later.' }]);
     const gate = await gateway({ model: live(`http://${provider}/v1`, given, ANTHROPIC) });
@@ -185,7 +185,7 @@ describe('a model request', () => {
     expect(given.cooled).toEqual([]);
   });
 
-  it('costs nothing when it was refused, never left or only counts tokens', async () => {
+  it('costs nothing when it was refused, was never sent or only counts tokens', async () => {
     const model = await modelServer([{ fail: 400 }]);
     const given = budget();
     const gate = await gateway({ model: live(model.url, given, ANTHROPIC) });

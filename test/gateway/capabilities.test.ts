@@ -172,23 +172,26 @@ const BASE: Record<string, object> = {
   google: { contents: [] },
 };
 
-describe.each(Object.entries(REFUSED))('what would make the provider act on its own (%s)', (kind, [path, bodies]) => {
-  it.each(bodies)('is refused: %s', async (_what, more, place) => {
-    const { model, gate } = await open(apiOf(kind));
-    const answer = await ask(gate.socket, { path, body: { ...BASE[kind], ...more } });
-    expect(answer.status).toBe(400);
-    expect(answer.body).toContain(place);
-    expect(model.requests).toEqual([]);
-    expect(gate.problem()?.sentence).toContain(place);
-    expect(gate.requests()).toMatchObject([{ outcome: 'refused', status: 400 }]);
-  });
+describe.each(Object.entries(REFUSED))(
+  'a request that lets the provider act by itself (%s)',
+  (kind, [path, bodies]) => {
+    it.each(bodies)('is refused: %s', async (_what, more, place) => {
+      const { model, gate } = await open(apiOf(kind));
+      const answer = await ask(gate.socket, { path, body: { ...BASE[kind], ...more } });
+      expect(answer.status).toBe(400);
+      expect(answer.body).toContain(place);
+      expect(model.requests).toEqual([]);
+      expect(gate.problem()?.sentence).toContain(place);
+      expect(gate.requests()).toMatchObject([{ outcome: 'refused', status: 400 }]);
+    });
 
-  it('lets a plain request through', async () => {
-    const { model, gate } = await open(apiOf(kind));
-    expect((await ask(gate.socket, { path, body: BASE[kind] })).status).toBe(200);
-    expect(model.requests).toHaveLength(1);
-  });
-});
+    it('forwards a plain request', async () => {
+      const { model, gate } = await open(apiOf(kind));
+      expect((await ask(gate.socket, { path, body: BASE[kind] })).status).toBe(200);
+      expect(model.requests).toHaveLength(1);
+    });
+  },
+);
 
 describe('a request is rebuilt', () => {
   it.each([
@@ -205,7 +208,7 @@ describe('a request is rebuilt', () => {
     expect(model.requests).toEqual([]);
   });
 
-  it('what is not known is left out, nothing is stored, and commas in strings are no keys', async () => {
+  it('unknown keys are dropped, nothing is stored, and commas in strings are not keys', async () => {
     const { model, gate } = await open(OPENAI);
     const input = [{ type: 'message', role: 'user', content: '{"a":1,"a":2}', file_id: 'f', attachments: [{}] }];
     await ask(gate.socket, {
@@ -218,7 +221,7 @@ describe('a request is rebuilt', () => {
     });
   });
 
-  it('everything that Codex sends goes through as it is', async () => {
+  it('all requests of Codex are forwarded unchanged', async () => {
     const { model, gate } = await open(OPENAI);
     const own = [
       { type: 'function', name: 'wait', description: 'd', strict: false, parameters: { type: 'object' } },
@@ -272,7 +275,7 @@ describe('a request is rebuilt', () => {
     expect(sent(model)).toEqual(body);
   });
 
-  it('a streamed chat completion has to tell its usage', async () => {
+  it('a streamed chat completion must report its usage', async () => {
     const { model, gate } = await open(OPENAI);
     await ask(gate.socket, {
       path: '/v1/chat/completions',
@@ -287,7 +290,7 @@ describe('Anthropic’s API', () => {
   const path = '/v1/messages?beta=true';
   const body = { model: 'm', max_tokens: 10, messages: [{ role: 'user', content: 'hi' }] };
 
-  it('gets the key in its own header, known betas and nothing else of the client’s', async () => {
+  it('receives the key in its own header, known betas and nothing else from the client', async () => {
     const { model, gate } = await open(ANTHROPIC);
     const headers = {
       'x-api-key': 'foreign',
@@ -308,7 +311,7 @@ describe('Anthropic’s API', () => {
     expect(JSON.stringify(request)).not.toMatch(/foreign|files-api|mcp-client|browser/);
   });
 
-  it('meters streams and documents, what came from the cache too', async () => {
+  it('meters streams and documents, including the cache', async () => {
     const usage = { input: 70, output: 7, cached: 20 };
     for (const stream of [true, false]) {
       const model = await modelServer([{ ...say, usage }]);
@@ -319,7 +322,7 @@ describe('Anthropic’s API', () => {
     }
   });
 
-  it('counts tokens, which uses none', async () => {
+  it('counts tokens without usage', async () => {
     const { model, gate } = await open(ANTHROPIC);
     const answer = await ask(gate.socket, {
       path: '/v1/messages/count_tokens',
@@ -341,7 +344,7 @@ describe('Anthropic’s API', () => {
 });
 
 describe('Google’s API', () => {
-  it('gets the key in its own header and nothing else of the client’s; usage is metered with thoughts', async () => {
+  it('receives the key in its own header and nothing else from the client; usage is metered with thoughts', async () => {
     const { model, gate } = await open(GOOGLE);
     const headers = {
       'x-api-key': TOKEN,
@@ -367,7 +370,7 @@ describe('Google’s API', () => {
     '/v1beta/files',
     '/upload/v1beta/files',
     '/v1beta/models/m:toString',
-  ])('is not asked for %s', async (path) => {
+  ])('receives no request for %s', async (path) => {
     const { model, gate } = await open(GOOGLE);
     expect([400, 404]).toContain((await ask(gate.socket, { path, body: { contents: [] } })).status);
     expect(model.requests).toEqual([]);

@@ -45,7 +45,7 @@ const replay = (cassette: string): ModelRoute => ({
 });
 
 describe('a cassette', () => {
-  it('gives the client the same bytes again, without a provider', async () => {
+  it('returns the same bytes to the client, without a provider', async () => {
     const { cassette, answers } = await record([{ run: 'echo é' }, { say: 'done', usage: { input: 5, output: 2 } }]);
     const gate = await gateway({ model: replay(cassette) });
     for (const [index, body] of bodies.entries()) {
@@ -58,7 +58,7 @@ describe('a cassette', () => {
     expect(gate.problem()?.sentence).toBeUndefined();
   });
 
-  it('keeps the pace of answers and repeats it, when asked to', async () => {
+  it('records the timing of answers and repeats it, if configured', async () => {
     const { cassette, answers } = await record([{ say: 'slow', delayMs: 300 }, { say: 'done' }], true);
     const exchange = JSON.parse((await readFile(cassette, 'utf8')).split('\n')[1] ?? '') as {
       response: { times: number[] };
@@ -82,7 +82,7 @@ describe('a cassette', () => {
     expect([answer.status, answer.headers['retry-after']]).toEqual([429, '3']);
   });
 
-  it('holds no credentials and belongs to its owner alone', async () => {
+  it('contains no credentials and is private to its owner', async () => {
     const { cassette } = await record([{ say: 'one' }, { say: 'two' }]);
     const text = await readFile(cassette, 'utf8');
     expect(text).not.toContain(KEY);
@@ -91,7 +91,7 @@ describe('a cassette', () => {
     expect(JSON.parse(text.split('\n')[0] ?? '')).toMatchObject({ halo_cassette: 1 });
   });
 
-  it('keeps the key out even when the provider repeats it', async () => {
+  it('never contains the key, even if the provider repeats it', async () => {
     const provider = await httpServer((req, res) => {
       res.statusCode = req.headers.accept === 'teapot' ? 418 : 401;
       res.end(`your ${req.headers.authorization}`);
@@ -123,7 +123,7 @@ describe('a cassette', () => {
     expect((await ask(gate.socket)).body).toContain('done');
   });
 
-  it('says why a request gets no answer when the fault is its own', async () => {
+  it('reports why a request gets no answer because of its own fault', async () => {
     const cassette = join(tempDir(), 'story.jsonl');
     const model = await modelServer([{ say: 'done' }]);
     const recorded = await gateway({
@@ -142,7 +142,7 @@ describe('a cassette', () => {
     expect(gate.problem()?.sentence).toMatch(/^The gateway failed at POST \/v1\/responses: .*no masks are left/);
   });
 
-  it('keeps the order in which requests arrived, not that in which answers ended', async () => {
+  it('keeps the order of the requests, not that of the ends of answers', async () => {
     const cassette = join(tempDir(), 'story.jsonl');
     const model = await modelServer([{ say: 'slow', delayMs: 200 }, { say: 'quick' }]);
     const recorded = await gateway({
@@ -158,7 +158,7 @@ describe('a cassette', () => {
   });
 });
 
-describe('a replay that does not fit', () => {
+describe('a replay that does not match', () => {
   const turns: Turn[] = [{ say: 'one' }, { say: 'two' }];
 
   it.each([
@@ -175,7 +175,7 @@ describe('a replay that does not fit', () => {
     expect(gate.problem()?.sentence).toMatch(sentence);
   });
 
-  it('refuses a request too many', async () => {
+  it('refuses an additional request', async () => {
     const { cassette } = await record(turns);
     const gate = await gateway({ model: replay(cassette) });
     for (const body of bodies) expect((await ask(gate.socket, { body })).status).toBe(200);
@@ -183,14 +183,14 @@ describe('a replay that does not fit', () => {
     expect(gate.problem()?.sentence).toMatch(/makes request 3, but the cassette story\.jsonl holds only 2/);
   });
 
-  it('does not count what is no model request', async () => {
+  it('ignores requests that are not for the model', async () => {
     const { cassette } = await record(turns);
     const gate = await gateway({ model: replay(cassette) });
     await ask(gate.socket, { path: '/v1/models', method: 'GET', body: undefined });
     expect((await ask(gate.socket, { body: bodies[0] })).status).toBe(200);
   });
 
-  it('does not start with a cassette that is absent or broken', async () => {
+  it('does not start with a missing or malformed cassette', async () => {
     const dir = tempDir();
     const start = (name: string) => gateway({ model: replay(join(dir, name)) });
     await expect(start('absent.jsonl')).rejects.toMatchObject({ code: 'CASSETTE_MISSING' });

@@ -34,7 +34,7 @@ function inSmallRecords(hello: Buffer): Buffer {
 }
 
 describe('the first bytes of a TLS client', () => {
-  it('name the server, cut at any byte', async () => {
+  it('contain the server name, split at any byte', async () => {
     const hello = await helloFor('packages.example.com');
     const named = { kind: 'tls', name: 'packages.example.com' };
     expect(parseClientHello(hello)).toEqual(named);
@@ -44,7 +44,7 @@ describe('the first bytes of a TLS client', () => {
       expect(parseClientHello(hello.subarray(0, length))).toEqual({ kind: 'more' });
   });
 
-  it('are something else when a length in them lies', async () => {
+  it('are of another protocol if a length in them is wrong', async () => {
     const hello = await helloFor('packages.example.com');
     const at = hello.indexOf('packages.example.com');
     for (const [place, value] of [
@@ -58,7 +58,7 @@ describe('the first bytes of a TLS client', () => {
     }
   });
 
-  it('are judged by the host that was asked for', async () => {
+  it('are compared with the requested host', async () => {
     const hello = await helloFor('packages.example.com');
     const silent = await helloFor('');
     const https = { host: 'packages.example.com', port: 443 };

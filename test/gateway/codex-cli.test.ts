@@ -13,7 +13,7 @@ import { tempDir } from '../support/temp-dir.ts';
 const KEY = 'sk-canary-0123456789abcdef';
 
 describe('the real Codex CLI behind the gateway', skipFor(!hasAgent('codex') && 'needs HALO_TEST_CODEX'), () => {
-  it('does the same work again from the cassette, without a provider', async () => {
+  it('repeats the same work from the cassette, without a provider', async () => {
     const dir = tempDir();
     const cassette = join(dir, 'story.jsonl');
     const provider = await modelServer([
@@ -45,7 +45,7 @@ describe('the real Codex CLI behind the gateway', skipFor(!hasAgent('codex') && 
     expect(await readFile(cassette, 'utf8')).not.toContain(KEY);
   });
 
-  it('ends with one clear sentence when the cassette does not fit', async () => {
+  it('ends with one clear sentence if the cassette does not match', async () => {
     const dir = tempDir();
     const cassette = join(dir, 'story.jsonl');
     const provider = await modelServer([{ json: { status: 'ok', summary: 'Greets.' } }]);

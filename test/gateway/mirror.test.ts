@@ -54,7 +54,7 @@ async function portOf(socketPath: string): Promise<number> {
 }
 
 describe('the mirror of a registry', () => {
-  it('sends nothing out but the path and the wanted form', async () => {
+  it('sends only the path and the media type', async () => {
     const { host, asked } = await upstream({ '/is-number': '{}' });
     const { get } = await mirror(routeTo('npm', `http://${host}`));
     const headers = {
@@ -84,7 +84,7 @@ describe('the mirror of a registry', () => {
     ],
     ['any text', 'secret/one, application/json;secret=two', 'application/json'],
     ['only text', 'secret', '*/*'],
-  ])('names the wanted form in words of its own: %s', async (_what, accept, sent) => {
+  ])('sends the media type in its own words: %s', async (_what, accept, sent) => {
     const { host, asked } = await upstream({ '/is-number': '{}' });
     const { get } = await mirror(routeTo('npm', `http://${host}`));
     await get(`/~npm/${host}/is-number`, { accept });
@@ -93,7 +93,7 @@ describe('the mirror of a registry', () => {
     expect(asked[0]?.headers.accept).not.toContain('secret');
   });
 
-  it('sends no condition, and of a range only numbers', async () => {
+  it('sends no condition, and only numbers of a range', async () => {
     const { host, asked } = await upstream({ '/a/-/a-1.0.0.tgz': 'x' });
     const { get } = await mirror(routeTo('npm', `http://${host}`));
     const path = `/~npm/${host}/a/-/a-1.0.0.tgz`;
@@ -147,7 +147,7 @@ describe('the mirror of a registry', () => {
     ['crates', '/api/v1/crates'],
     ['go', '/golang.org/x/text'],
     ['debian', '/debian/project/trace/master'],
-  ])('has of %s nothing at %s', async (name, path) => {
+  ])('serves nothing of %s at %s', async (name, path) => {
     const { host, asked } = await upstream({});
     const { get } = await mirror(routeTo(name, `http://${host}`));
     const answer = await get(`/~${name}/${host}${path}`);
@@ -155,7 +155,7 @@ describe('the mirror of a registry', () => {
     expect(answer.body).toContain(`it is not an item of the registry ${name}`);
   });
 
-  it('is there for allowed registries and their own hosts only', async () => {
+  it('serves only allowed registries and their own hosts', async () => {
     const { host, asked } = await upstream({});
     const { get } = await mirror(routeTo('npm', `http://${host}`));
     expect((await get(`/~pypi/${host}/requests/`)).body).toContain('add it to [network] registries');
@@ -166,7 +166,7 @@ describe('the mirror of a registry', () => {
     expect(asked).toEqual([]);
   });
 
-  it('leads links to itself, wherever chunks are cut, but not those of npm’s own client', async () => {
+  it('rewrites links to itself, at any chunk border, but not for npm’s own client', async () => {
     const host: string = await httpServer((_req, res) => {
       const text = JSON.stringify({ a: `http://${host}/x/-/x-1.0.0.tgz`, b: 'http://elsewhere.example/y' });
       for (const character of text) res.write(character);
@@ -184,7 +184,7 @@ describe('the mirror of a registry', () => {
     expect((await get('/x/-/x-1.0.0.tgz')).status).toBe(200);
   });
 
-  it('follows redirects to its own hosts only', async () => {
+  it('follows redirects only to its own hosts', async () => {
     const inner = await upstream({ '/crates/a/a-1.0.0.crate': 'archive' });
     const leading = async (location: string) => {
       const host = await httpServer((req, res) => {
@@ -205,7 +205,7 @@ describe('the mirror of a registry', () => {
     expect(inner.asked).toEqual([]);
   });
 
-  it('does not lead inside: neither by the name of a public upstream nor by its other hosts', async () => {
+  it('reaches no internal address: neither by the name of a public upstream nor by its other hosts', async () => {
     const { host, asked } = await upstream({ '/simple/a/': 'inside' });
     const port = host.split(':')[1]!;
     const lookup = () => Promise.resolve(['127.0.0.1']);
@@ -220,7 +220,7 @@ describe('the mirror of a registry', () => {
     expect([file.status, file.body]).toEqual([502, expect.stringContaining('is not a public address')]);
   });
 
-  it('trusts upstream the authorities that it is given, and no others', async () => {
+  it('trusts only the given certificate authorities', async () => {
     const server = createTlsServer(localhost, (_req, res) => res.end('trusted'));
     const host = (await listening(server, () => server.closeAllConnections())).replace('127.0.0.1', 'localhost');
     const body = async (options: Partial<GatewayOptions>) =>
@@ -229,7 +229,7 @@ describe('the mirror of a registry', () => {
     expect(await body({})).toContain('its certificate is not trusted');
   });
 
-  it('ends an answer that has no end', async () => {
+  it('aborts an endless answer', async () => {
     const host = await httpServer((_req, res) => res.end('x'.repeat(5000)));
     const gate = await mirror(routeTo('go', `http://${host}`), { limits: { answerBytes: 1000 } });
     await expect(gate.get(`/~go/${host}/example.com/m/@v/v1.zip`)).rejects.toThrow('socket hang up');
@@ -259,7 +259,7 @@ describe('the mirror of a registry', () => {
     ]);
   });
 
-  it('does not let a sandbox fill the journal', async () => {
+  it('limits the entries of a sandbox in the journal', async () => {
     const { host } = await upstream({});
     const gate = await mirror(routeTo('npm', `http://${host}`));
     await Promise.all(
@@ -285,7 +285,7 @@ const has = (program: string) => {
 const cargoMinor = Number(/^cargo 1\.(\d+)/.exec(has('cargo'))?.[1] ?? 0);
 
 describe('the real cargo', skipFor(cargoMinor < 68 && 'needs cargo 1.68 or later'), () => {
-  it('finds index and archives through the mirror', async () => {
+  it('downloads index and archives through the proxy', async () => {
     const dir = tempDir();
     mkdirSync(join(dir, 'halo-test-1.0.0/src'), { recursive: true });
     writeFileSync(
@@ -332,7 +332,7 @@ describe('the real cargo', skipFor(cargoMinor < 68 && 'needs cargo 1.68 or later
 });
 
 describe('the real pip', skipFor(has('pip') === '' && 'needs pip'), () => {
-  it('finds index and files through the mirror, also by relative links', async () => {
+  it('downloads index and files through the proxy, also by relative links', async () => {
     const dir = tempDir();
     mkdirSync(join(dir, 'halo_test-1.0.dist-info'));
     writeFileSync(join(dir, 'halo_test.py'), '');

@@ -18,7 +18,7 @@ const live = (baseUrl: string, key: string | undefined = KEY): ModelRoute => ({
 });
 
 describe('the live model route', () => {
-  it('puts the key in and takes the client’s own credentials out', async () => {
+  it('adds the key and removes the client’s own credentials', async () => {
     const model = await modelServer([{ say: 'hello' }]);
     const gate = await gateway({ model: live(model.url) });
     const headers = {
@@ -65,7 +65,7 @@ describe('the live model route', () => {
     expect(other.usage()).toEqual({ requests: 1, inputTokens: 5, cachedTokens: 0, outputTokens: 3 });
   });
 
-  it('hides the key wherever the provider repeats it', async () => {
+  it('masks the key wherever the provider repeats it', async () => {
     const provider = await httpServer((req, res) => {
       const said = req.headers.authorization ?? '';
       res.writeHead(200, {
@@ -90,7 +90,7 @@ describe('the live model route', () => {
     [401, 401, /refused the key \(HTTP status 401\)/],
     [403, 403, /refused the key \(HTTP status 403\)/],
     [302, 502, /a redirect \(HTTP status 302\)/],
-  ])('replaces a %i by a sentence of its own', async (status, shown, sentence) => {
+  ])('replaces a %i by its own sentence', async (status, shown, sentence) => {
     const provider = await httpServer((req, res) => {
       res.writeHead(status, { location: `http://127.0.0.1:1/${req.headers.authorization}` });
       res.end(`Incorrect key: ${req.headers.authorization}`);
@@ -103,7 +103,7 @@ describe('the live model route', () => {
     expect(gate.problem()?.sentence).toMatch(sentence);
   });
 
-  it('passes other errors on, and forgets them after a success', async () => {
+  it('forwards other errors, and clears them after a success', async () => {
     const model = await modelServer([{ fail: 429, headers: { 'retry-after': '7' } }, { say: 'hello' }]);
     const gate = await gateway({ model: live(model.url) });
     const refused = await ask(gate.socket);
@@ -125,7 +125,7 @@ describe('the live model route', () => {
     expect((await ask(gate.socket)).status).toBe(502);
   });
 
-  it('says why the provider cannot be reached', async () => {
+  it('reports why the provider is unreachable', async () => {
     const gate = await gateway({ model: live('http://127.0.0.1:1/v1') });
     const answer = await ask(gate.socket);
     expect(answer.status).toBe(502);
@@ -133,7 +133,7 @@ describe('the live model route', () => {
     expect(gate.problem()?.sentence).toContain('could not be reached');
   });
 
-  it('does not give the key to a provider whose certificate is not trusted', async () => {
+  it('does not send the key to a provider whose certificate is not trusted', async () => {
     let said = '';
     const server = createTlsServer(localhost, (socket) =>
       socket.on('data', (chunk: Buffer) => (said += chunk.toString())),
@@ -150,7 +150,7 @@ describe('the live model route', () => {
     expect((await ask(gate.socket)).status).toBe(502);
   });
 
-  it('asks again when the provider had closed a kept connection', async () => {
+  it('repeats a request if the provider had closed a keep-alive connection', async () => {
     let connections = 0;
     const server = createServer((socket) => {
       connections += 1;
@@ -198,14 +198,14 @@ describe('the live model route', () => {
     expect(gate.requests()).toMatchObject([{ outcome: 'refused', status: 413 }]);
   });
 
-  it('sends on what it parsed, so that two readers cannot disagree', async () => {
+  it('forwards the parsed body, so that two parsers cannot disagree', async () => {
     const model = await modelServer([{ say: 'hello' }]);
     const gate = await gateway({ model: live(model.url) });
     await ask(gate.socket, { body: '{"other":1,  "input":[] ,"model":"m"}' });
     expect(model.requests[0]?.body).toBe('{"model":"m","input":[],"store":false}');
   });
 
-  it('ends the request to the provider when the client leaves', async () => {
+  it('ends the request to the provider when the client disconnects', async () => {
     let left = 0;
     const provider = await httpServer((_req, res) => {
       res.on('close', () => (left += 1));
@@ -239,14 +239,14 @@ describe('the live model route', () => {
     await gate.close();
   });
 
-  it('cuts the client’s stream where the provider’s is cut', async () => {
+  it('aborts the client’s stream if the provider’s is aborted', async () => {
     const model = await modelServer([{ cut: 'middle' }]);
     const gate = await gateway({ model: live(model.url) });
     await expect(ask(gate.socket)).rejects.toMatchObject({ code: 'ECONNRESET' });
     expect(gate.usage().requests).toBe(1);
   });
 
-  it('takes no more from the provider than a slow client reads', async () => {
+  it('reads no more from the provider than a slow client accepts', async () => {
     const chunk = Buffer.alloc(64 * 1024, 'x');
     const total = 800 * chunk.length;
     let sent = 0;
@@ -283,7 +283,7 @@ describe('the live model route', () => {
     });
   });
 
-  it('has no model route when none is given', async () => {
+  it('has no model route if none is configured', async () => {
     const gate = await gateway({});
     const answer = await ask(gate.socket);
     expect([answer.status, answer.body]).toEqual([404, expect.stringContaining('no model route')]);

@@ -20,7 +20,7 @@ const post = (line: string, headers: string[] = [], body = BODY) =>
 const line = 'POST /v1/responses HTTP/1.1';
 const chunked = `18\r\n${BODY}\r\n0\r\n\r\n`;
 
-describe('bytes that two readers could read in two ways reach no provider', () => {
+describe('bytes that two parsers could interpret differently reach no provider', () => {
   it.each([
     ['both lengths', [line, HOST, 'Content-Length: 4', 'Transfer-Encoding: chunked', '', chunked].join('\r\n')],
     [
@@ -72,7 +72,7 @@ describe('bytes that two readers could read in two ways reach no provider', () =
     expect(model.requests).toEqual([]);
   });
 
-  it('takes a plain request all the same, and a chunked one', async () => {
+  it('accepts a plain request, and a chunked one', async () => {
     const { model, gate } = await open();
     expect(await sendRaw(gate.socket, post(line))).toMatch(/^HTTP\/1\.1 200/);
     const whole = [line, HOST, 'Transfer-Encoding: chunked', '', chunked].join('\r\n');
@@ -80,7 +80,7 @@ describe('bytes that two readers could read in two ways reach no provider', () =
     expect(model.requests.map(({ body }) => body)).toEqual(Array(2).fill('{"model":"m","input":[],"store":false}'));
   });
 
-  it('hands no spelling of a credential on', async () => {
+  it('forwards no spelling of a credential', async () => {
     const { model, gate } = await open();
     const names = ['X-Api-Key', 'x_api_key', 'X.Api.Key', 'Api-Key', 'AUTHORIZATION', 'Proxy-Authorization', 'Cookie'];
     const others = ['OpenAI-Organization', 'OpenAI-Project', 'OpenAI-Beta', 'X-Forwarded-For', 'X-Goog-Api-Key'];
@@ -91,7 +91,7 @@ describe('bytes that two readers could read in two ways reach no provider', () =
   });
 });
 
-describe('one sandbox cannot take up the whole gateway', () => {
+describe('one sandbox cannot exhaust the gateway', () => {
   it('ends connections that never finish their headers or their body', async () => {
     const { gate } = await open({ headersMs: 200, requestMs: 400 });
     const slow = await sendRaw(gate.socket, 'POST /v1/responses HTTP/1.1\r\nHost: x\r\n', 20_000);
@@ -100,13 +100,13 @@ describe('one sandbox cannot take up the whole gateway', () => {
     expect(half).toMatch(/^HTTP\/1\.1 4/);
   });
 
-  it('ends connections on which nothing happens', async () => {
+  it('ends idle connections', async () => {
     const { gate } = await open({ idleMs: 100 });
     const socket = await openRaw(gate.socket);
     await new Promise((resolve) => socket.once('close', resolve));
   });
 
-  it('takes no more connections than its limit, and new ones when old ones have ended', async () => {
+  it('accepts at most its limit of connections, and new ones when old ones have ended', async () => {
     const { gate } = await open({ connections: 4 });
     const held = await Promise.all([1, 2, 3, 4].map(() => openRaw(gate.socket)));
     const extra = await openRaw(gate.socket);
@@ -115,7 +115,7 @@ describe('one sandbox cannot take up the whole gateway', () => {
     await expect.poll(async () => (await ask(gate.socket).catch(() => undefined))?.status).toBe(200);
   });
 
-  it('refuses a request beyond those that it works on', async () => {
+  it('refuses a request above the limit of concurrent ones', async () => {
     const model = await modelServer([{ hang: true }, { say: 'hello' }]);
     const route: ModelRoute = { ...OPENAI, mode: 'live', baseUrl: model.url, providerKey: KEY, cassette: '' };
     const gate = await gateway({ model: route, limits: { requests: 1 } });
@@ -127,7 +127,7 @@ describe('one sandbox cannot take up the whole gateway', () => {
     await expect.poll(async () => (await ask(gate.socket)).status).toBe(200);
   });
 
-  it('holds only so many bytes of bodies at once, and takes them back', async () => {
+  it('limits the total bytes of bodies, and releases them', async () => {
     const { gate } = await open({ bodyBytes: 4096, allBodiesBytes: 4096 });
     const half = await openRaw(gate.socket);
     half.write(`${line}\r\n${HOST}\r\nContent-Length: 4000\r\n\r\n${'x'.repeat(3000)}`);

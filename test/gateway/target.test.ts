@@ -10,7 +10,7 @@ describe('a network target', () => {
     ['[::1]:80', '[::1]:80'],
     ['[0:0::0001]:80', '[::1]:80'],
     ['xn--bcher-kva.example:65535', 'xn--bcher-kva.example:65535'],
-  ])('%s is read as %s', (text, canonical) => {
+  ])('%s is parsed as %s', (text, canonical) => {
     const target = parseEndpoint(text);
     expect(target && formatEndpoint(target)).toBe(canonical);
   });
@@ -53,7 +53,7 @@ describe('a network target', () => {
     '[]:80',
   ])('refuses %j', (text) => expect(parseEndpoint(text)).toBeUndefined());
 
-  it('is named in the error when an allow list holds it wrongly', () => {
+  it('is named in the error if an allow list contains an invalid one', () => {
     expect(() => parseAllowList(['ok.example:1', ''])).toThrow(
       '[network] allow contains "", which is not a host:port.',
     );

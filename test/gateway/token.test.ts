@@ -15,7 +15,7 @@ async function open(token: string) {
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
 
 describe('the token of an attempt', () => {
-  it('is required: a missing, wrong or foreign token is refused before the model is asked', async () => {
+  it('is required: a missing, wrong or foreign token is refused before the provider receives the request', async () => {
     const [a, b] = [await open('token-a'), await open('token-b')];
     expect((await ask(a.gate.socket, { headers: bearer('token-a') })).status).toBe(200);
     for (const headers of [
@@ -36,14 +36,14 @@ describe('the token of an attempt', () => {
     expect(b.gate.problem()?.sentence).toContain('token of its attempt');
   });
 
-  it.each(['x-api-key', 'x-goog-api-key'])('may be shown as %s, and never reaches the provider', async (name) => {
+  it.each(['x-api-key', 'x-goog-api-key'])('may be sent as %s, and never reaches the provider', async (name) => {
     const { model, gate } = await open('token-a');
     const headers = { authorization: 'Bearer foreign', [name]: 'token-a' };
     expect((await ask(gate.socket, { headers })).status).toBe(200);
     expect(JSON.stringify(model.requests)).not.toMatch(/token-a|foreign/);
   });
 
-  it('is worth nothing when the attempt is over', async () => {
+  it('is invalid after the end of the attempt', async () => {
     const { gate } = await open('token-a');
     expect((await ask(gate.socket, { headers: bearer('token-a') })).status).toBe(200);
     await gate.close();

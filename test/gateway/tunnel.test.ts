@@ -13,7 +13,7 @@ const echoServer = () =>
 const named = (target: string) => target.replace('127.0.0.1', 'localhost');
 
 describe('a tunnel', () => {
-  it('carries bytes unchanged both ways and keeps half-closed sides apart', async () => {
+  it('forwards bytes unchanged in both directions and keeps half-closed sides open', async () => {
     const target = await echoServer();
     const gate = await gateway({ allow: [target] });
     const { status, socket } = await connectTo(gate.socket, target);
@@ -26,7 +26,7 @@ describe('a tunnel', () => {
     expect(gate.requests()).toEqual([{ method: 'CONNECT', target, outcome: 'served', status: 200 }]);
   });
 
-  it('carries bytes that came along with the request', async () => {
+  it('forwards bytes that arrived with the request', async () => {
     const target = await echoServer();
     const gate = await gateway({ allow: [target] });
     const socket = connectSocket(gate.socket);
@@ -34,7 +34,7 @@ describe('a tunnel', () => {
     expect(await text(socket)).toMatch(/^HTTP\/1\.1 200 .*\r\n\r\nearly$/s);
   });
 
-  it('carries TLS that ends at the server', async () => {
+  it('forwards TLS that ends at the server', async () => {
     const target = named(await listening(createTlsServer(localhost, (socket) => socket.end('secret hello'))));
     const gate = await gateway({ allow: [target], mayBePrivate: [target] });
     const { socket } = await connectTo(gate.socket, target);
@@ -44,7 +44,7 @@ describe('a tunnel', () => {
   it.each([
     ['another name', 'other.example', /cut off; its TLS is for "other\.example"/],
     ['no name', '', /cut off; its TLS names no server/],
-  ])('is cut when its TLS asks for %s', async (_what, servername, reason) => {
+  ])('is closed if its TLS names %s', async (_what, servername, reason) => {
     let reached = 0;
     const server = createTlsServer(localhost, (socket) => socket.end('hello'));
     server.on('connection', (socket: Socket) => socket.on('data', () => (reached += 1)));
@@ -66,7 +66,7 @@ describe('a tunnel', () => {
   it.each([
     ['out', { tunnelUpBytes: 1000 }],
     ['in', { tunnelDownBytes: 1000 }],
-  ])('is cut when more goes %s than it may', async (way, limits) => {
+  ])('is closed if more than allowed goes %s', async (way, limits) => {
     const target = await echoServer();
     const refused: string[] = [];
     const gate = await gateway({ allow: [target], limits, onRefused: (_target, said) => refused.push(said) });
@@ -98,7 +98,7 @@ describe('a tunnel', () => {
     expect(gate.requests()).toEqual([{ method: 'CONNECT', target, outcome: 'refused', status: 403 }]);
   });
 
-  it('is refused for everything when nothing is allowed', async () => {
+  it('is refused for every target if nothing is allowed', async () => {
     const target = await echoServer();
     for (const options of [{}, { allow: [] }]) {
       const gate = await gateway(options);
@@ -107,14 +107,14 @@ describe('a tunnel', () => {
     await expect(gateway({ allow: [''] })).rejects.toMatchObject({ code: 'CONFIG_INVALID' });
   });
 
-  it('says 502 when the target cannot be reached', async () => {
+  it('responds with 502 if the target is unreachable', async () => {
     const gate = await gateway({ allow: ['127.0.0.1:1'] });
     const { status, socket } = await connectTo(gate.socket, '127.0.0.1:1');
     expect(status).toBe(502);
     expect(await text(socket)).toContain('127.0.0.1:1 could not be reached: the connection was refused');
   });
 
-  it('ends on one side when the other side breaks off', async () => {
+  it('ends on one side when the other side is aborted', async () => {
     const accepted: Socket[] = [];
     const ended: string[] = [];
     const server = createServer((socket) => {
@@ -135,7 +135,7 @@ describe('a tunnel', () => {
     await closed;
   });
 
-  it('ends with its gateway on both sides', async () => {
+  it('ends on both sides with its gateway', async () => {
     let open = 0;
     const server = createServer((socket) => {
       open += 1;
@@ -154,7 +154,7 @@ describe('a tunnel', () => {
 });
 
 describe('a plain HTTP request through the gateway', () => {
-  it('is passed on without credentials when its host is allowed', async () => {
+  it('is forwarded without credentials if its host is allowed', async () => {
     const seen: unknown[] = [];
     const target = await httpServer((req, res) => {
       seen.push([req.method, req.url, req.headers.host, req.headers.authorization, req.headers.cookie]);
@@ -189,7 +189,7 @@ describe('a plain HTTP request through the gateway', () => {
     expect(refused).toHaveLength(5);
   });
 
-  it('says 502 when the host cannot be reached', async () => {
+  it('responds with 502 if the host is unreachable', async () => {
     const gate = await gateway({ allow: ['127.0.0.1:1'] });
     const answer = await ask(gate.socket, { method: 'GET', path: 'http://127.0.0.1:1/', body: undefined });
     expect([answer.status, answer.body]).toEqual([

@@ -32,13 +32,13 @@ const WITH = {
   gemini: (part: object) => ({ contents: [{ parts: [part] }] }),
 };
 
-describe('the most input that a request can be counted for', () => {
+describe('the maximum input of a request', () => {
   it.each([
     ['responses', { type: 'input_image', image_url: PNG }, 16_400],
     ['chat', { type: 'image_url', image_url: { url: PNG } }, 16_400],
     ['messages', { type: 'image', source: { type: 'base64', media_type: 'image/png', data: DATA } }, 5_000],
     ['gemini', { inlineData: { mimeType: 'image/png', data: DATA } }, 16_400],
-  ] as const)('%s: a picture counts by its kind, large or small', (kind, part, tokens) => {
+  ] as const)('%s: an image counts by its type, at any size', (kind, part, tokens) => {
     const small = JSON.parse(JSON.stringify(part).replace(DATA, 'AA==')) as object;
     const [large, tiny] = [part, small].map((one) => estimateRequest(request(kind, WITH[kind](one))).inputTokens);
     expect(large).toBe(tiny);
@@ -51,11 +51,11 @@ describe('the most input that a request can be counted for', () => {
     ['chat', { type: 'file', file: { file_data: 'data:application/pdf;base64,AA==' } }],
     ['messages', { type: 'document', source: { type: 'base64', media_type: 'application/pdf', data: 'AA==' } }],
     ['gemini', { inlineData: { mimeType: 'application/pdf', data: 'AA==' } }],
-  ] as const)('%s: a file counts as all that a model can read, because its pages are not known', (kind, part) => {
+  ] as const)('%s: a file counts as the largest context window, because its pages are unknown', (kind, part) => {
     expect(estimateRequest(request(kind, WITH[kind](part))).inputTokens).toBe(ALL_THAT_CAN_BE_READ);
   });
 
-  it('finds pictures and files within results of tools', () => {
+  it('finds images and files within results of tools', () => {
     const image = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: DATA } };
     const result = { type: 'tool_result', tool_use_id: 't', content: [image, image] };
     const { inputTokens } = estimateRequest(request('messages', WITH.messages(result)));
@@ -73,18 +73,18 @@ describe('the most input that a request can be counted for', () => {
     expect(estimateRequest(request('gemini', WITH.gemini(answer))).inputTokens).toBe(ALL_THAT_CAN_BE_READ);
   });
 
-  it('takes text for no picture because it looks like one', () => {
+  it('does not count text as an image because it looks like one', () => {
     const input = { type: 'input_image', image_url: DATA, content: [{ type: 'image', source: { data: DATA } }] };
     const call = { type: 'tool_use', id: 'i', name: 'n', input };
     expect(estimateRequest(request('messages', WITH.messages(call))).inputTokens).toBeGreaterThan(2 * DATA.length);
   });
 
-  it('knows the model that counts pictures as more than all others', () => {
+  it('knows the model that counts images higher than all others', () => {
     const body = { ...WITH.chat({ type: 'image_url', image_url: { url: PNG } }), model: 'gpt-4o-mini-2024-07-18' };
     expect(estimateRequest(request('chat', body)).inputTokens).toBeGreaterThan(48_000);
   });
 
-  it('has room for what a provider adds for tools, and for a second run of the model', () => {
+  it('includes what a provider adds for tools, and a second run of the model', () => {
     const plain = estimateRequest(request('messages', { max_tokens: 1_000, messages: [] }));
     const tools = estimateRequest(request('messages', { max_tokens: 1_000, messages: [], tools: [{ name: 'n' }] }));
     expect(tools.inputTokens).toBeGreaterThan(plain.inputTokens + 2_000);
@@ -94,7 +94,7 @@ describe('the most input that a request can be counted for', () => {
   });
 });
 
-describe('the longest answer', () => {
+describe('the maximum output', () => {
   it.each([
     ['chat', { messages: [], max_completion_tokens: 1, max_tokens: 100_000 }, 'both max_tokens and max_completion'],
     ['chat', { messages: [], max_completion_tokens: 100_000.5 }, '100000.5 at max_completion_tokens'],
@@ -103,17 +103,17 @@ describe('the longest answer', () => {
     ['messages', { messages: [], max_tokens: 0.1 }, '0.1 at max_tokens'],
     ['gemini', { contents: [], generationConfig: { maxOutputTokens: 1e400 } }, 'generationConfig.maxOutputTokens'],
     ['gemini', { contents: [], generationConfig: { candidateCount: 0.5 } }, 'generationConfig.candidateCount'],
-  ] as const)('%s: a limit that servers could read in two ways is refused: %j', (kind, body, says) => {
+  ] as const)('%s: a limit that servers could interpret differently is refused: %j', (kind, body, says) => {
     expect(() => request(kind, body)).toThrow(says);
   });
 
-  it('is forwarded, also where the request asks for more than any model gives', () => {
+  it('is forwarded, also if the request allows more than any model produces', () => {
     const asked = request('messages', { messages: [], max_tokens: 1_000_000 });
     expect(estimateRequest(asked).outputTokens).toBe(128_000);
     expect(limitOutput(asked, 128_000).body.max_tokens).toBe(128_000);
   });
 
-  it('counts thoughts that may be longer than it', () => {
+  it('includes thoughts that may be longer than it', () => {
     const thinking = { type: 'enabled', budget_tokens: 60_000 };
     const asked = request('messages', { messages: [], max_tokens: 1_000, thinking });
     expect(estimateRequest(asked)).toMatchObject({ outputTokens: 61_000, leastOutput: 60_001 });
@@ -125,7 +125,7 @@ describe('the longest answer', () => {
     ['another tier of service', 'messages', { service_tier: 'priority', speed: 'fast' }],
     ['another tier of service', 'responses', { service_tier: 'priority', input: [] }],
     ['further answers', 'chat', { best_of: 20, messages: [] }],
-  ] as const)('%s is left out (%s)', (_what, kind, more) => {
+  ] as const)('%s is dropped (%s)', (_what, kind, more) => {
     const system = [{ type: 'text', text: 'x', ...('cache_control' in more ? cached(more.cache_control.ttl) : {}) }];
     const body = kind === 'messages' ? { max_tokens: 10, messages: [], system, ...more } : more;
     expect(JSON.stringify(request(kind, body).body)).not.toMatch(/ttl|tier|speed|best_of/);

@@ -27,7 +27,7 @@ let built: Built;
 let home: string;
 let children: ChildProcess[] = [];
 beforeAll(() => {
-  built = buildSources();
+  built = buildSources('queue/redis/connect-redis');
 });
 afterAll(() => built.remove());
 beforeEach(() => {

@@ -15,7 +15,7 @@ let built: Built;
 let home: string;
 let store: Store;
 beforeAll(() => {
-  built = buildSources();
+  built = buildSources('store/store');
 });
 afterAll(() => built.remove());
 beforeEach(() => {

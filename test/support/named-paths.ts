@@ -21,7 +21,6 @@ const OWN_NAMES = [
   'package.json',
   'scripts',
   'tsconfig.bench.json',
-  'tsconfig.build.json',
   'tsconfig.json',
   'vitest.config.ts',
 ];

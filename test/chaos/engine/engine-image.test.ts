@@ -48,7 +48,7 @@ describe('hazard 34: the one image that halo downloads, that of Redis', skipFor(
     ['fails', 500],
     ['never answers', undefined],
   ] as const)(
-    'is not had from a registry that %s: a clear error',
+    'is not downloaded from a registry that %s: a clear error',
     { timeout: 120_000 },
     async ([, status], { skip }) => {
       const asked: string[] = [];

@@ -101,7 +101,7 @@ describe.each(RESTARTS)(
 );
 
 describe('hazard 48: an engine that is killed twice within ten seconds', skipFor(belowLevel(FULL)), () => {
-  it('costs retries; no worker is taken for dead, and all stories land', { timeout: 300_000 }, async ({ skip }) => {
+  it('costs retries; no worker counts as dead, and all stories land', { timeout: 300_000 }, async ({ skip }) => {
     const engine = await openEngine();
     if ('missing' in engine) return skip(engine.missing);
     const world = openWorld({ engine: engine.socket });

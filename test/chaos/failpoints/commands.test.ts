@@ -13,7 +13,7 @@ vi.setConfig({ maxConcurrency: 2 });
 
 const faults = LEVEL < FULL ? FAULTS.filter((fault) => fault === 'kill') : FAULTS;
 
-describe.concurrent('hazard 1: a command with a fault is given again, and takes effect once', () => {
+describe.concurrent('hazard 1: a command with a fault is repeated, and takes effect once', () => {
   it.for(faults)('%s', { timeout: 300_000 }, survive);
 });
 

@@ -20,8 +20,8 @@ const PATIENT = [
   'retry.infrastructure.backoff="10ms"',
 ];
 
-describe.concurrent('hazard 1: faults at many borders of one run', skipFor(belowLevel(FULL)), () => {
-  it.for(RUNS)('a worker that hangs is killed, again and again: %s', { timeout: 1_200_000 }, (points, context) =>
+describe.concurrent('hazard 1: faults at many failpoints of one run', skipFor(belowLevel(FULL)), () => {
+  it.for(RUNS)('a worker that hangs is killed, repeatedly: %s', { timeout: 1_200_000 }, (points, context) =>
     survive(points, 'hang', context, async (world) => {
       for (const at of points) {
         const worker = world.startWorker({ HALO_FAILPOINT: `${at}:hang` });
@@ -32,13 +32,13 @@ describe.concurrent('hazard 1: faults at many borders of one run', skipFor(below
     }),
   );
 
-  it.for(RUNS)('an error is tried again: %s', { timeout: 1_200_000 }, (points, context) =>
+  it.for(RUNS)('an error is retried: %s', { timeout: 1_200_000 }, (points, context) =>
     survive(points, 'throw', context, (world) =>
       Promise.resolve(world.startWorker({ HALO_FAILPOINT: points.map((at) => `${at}@1:throw`).join() })),
     ),
   );
 
-  it.for(RUNS)('a delay does no harm: %s', { timeout: 1_200_000 }, (points, context) =>
+  it.for(RUNS)('a delay has no effect: %s', { timeout: 1_200_000 }, (points, context) =>
     survive(points, 'delay', context, (world) =>
       Promise.resolve(world.startWorker({ HALO_FAILPOINT: points.map((at) => `${at}:delay=50`).join() })),
     ),

@@ -23,6 +23,9 @@ const LEAN: Failpoint[] = [
 ];
 const points = LEVEL < FULL ? LEAN : WORKER_POINTS;
 
-describe.concurrent('hazard 1: a worker killed at any border: another one finishes, one commit for each story', () => {
-  it.for(points)('%s', { timeout: 300_000 }, (at, context) => surviveKill(at, context));
-});
+describe.concurrent(
+  'hazard 1: a worker killed at any failpoint: another one finishes, one commit for each story',
+  () => {
+    it.for(points)('%s', { timeout: 300_000 }, (at, context) => surviveKill(at, context));
+  },
+);

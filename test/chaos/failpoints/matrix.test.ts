@@ -10,7 +10,7 @@ const root = resolve(import.meta.dirname, '../../..');
 const PHASES: Phase[] = ['prepare', 'setup', 'agent', 'export', 'import', 'gates'];
 const EVENTS = ['run.started', 'story.started', 'story.ended', 'run.ended', 'word'];
 
-it('the table of failpoints is that of the sources', () => {
+it('the table of failpoints matches the sources', () => {
   const reached = readSources(resolve(root, 'src'))
     .flatMap(({ text }) => [...text.matchAll(/await (?:reach|failpoint)\(['`]([^'`]+)['`]\)/g)])
     .flatMap(([, name = '']) => {

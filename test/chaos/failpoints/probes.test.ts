@@ -6,7 +6,7 @@ import { killWorker, openWorld, stopWorker } from '../../support/faults/world.ts
 
 const docker = new Docker();
 
-it('hazard 1: what a worker asks the engine with is swept up when the worker is killed meanwhile', async () => {
+it('hazard 1: the probes of a worker that is killed are removed from the engine', async () => {
   const world = openWorld();
   try {
     const first = world.startWorker();

@@ -6,27 +6,23 @@ import { openWorld, stopWorker, type World } from '../../support/faults/world.ts
 
 const TRIES = 20;
 
-it(
-  'hazard 1: what a submit was filling when it was killed is no run, and is swept up',
-  { timeout: 180_000 },
-  async () => {
-    const world = openWorld();
-    try {
-      const runs = join(world.home.dir, 'runs');
-      mkdirSync(runs);
-      const unfinished = () => readdirSync(runs).filter((name) => name.startsWith('.new-'));
-      for (let tries = 0; unfinished().length === 0; tries++) {
-        expect(tries).toBeLessThan(TRIES);
-        await killWhileFilling(world, runs);
-      }
-      const worker = world.startWorker();
-      await vi.waitFor(() => expect(unfinished()).toEqual([]), { timeout: 60_000 });
-      await stopWorker(worker);
-    } finally {
-      await world.close();
+it('hazard 1: an incomplete run of a killed submit is invisible, and removed', { timeout: 180_000 }, async () => {
+  const world = openWorld();
+  try {
+    const runs = join(world.home.dir, 'runs');
+    mkdirSync(runs);
+    const unfinished = () => readdirSync(runs).filter((name) => name.startsWith('.new-'));
+    for (let tries = 0; unfinished().length === 0; tries++) {
+      expect(tries).toBeLessThan(TRIES);
+      await killWhileFilling(world, runs);
     }
-  },
-);
+    const worker = world.startWorker();
+    await vi.waitFor(() => expect(unfinished()).toEqual([]), { timeout: 60_000 });
+    await stopWorker(worker);
+  } finally {
+    await world.close();
+  }
+});
 
 /** A submit that is killed as soon as the folder of its runs appears, unless it is faster. */
 async function killWhileFilling(world: World, runs: string): Promise<void> {

@@ -94,7 +94,7 @@ describe(
       await finish(runId, worker);
     });
 
-    it('the repository, when the commit lands: nothing half-written, and done when there is room', async () => {
+    it('the repository, when the commit lands: nothing is half-written, and the story lands when there is space', async () => {
       world = openWorld();
       repository = makeRepository({}, 'repository', disk.dir);
       const runId = await world.submit(repository, [{ id: 'A' }, { id: 'B' }], SETTINGS);

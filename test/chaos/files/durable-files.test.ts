@@ -130,7 +130,7 @@ describe('hazard 50: a file of HALO_HOME is damaged', () => {
   });
 
   it.each(Object.entries(DAMAGES).filter(([kind]) => LEVEL >= FULL || kind === 'zeros'))(
-    'all that can be made again, %s: runs are shown as before, and new ones land',
+    'everything that can be rebuilt, %s: runs are shown as before, and new ones land',
     { timeout: 180_000 },
     async (_kind, damage) => {
       const rebuilt = DURABLE_FILES.filter((each) => each.damaged !== 'reported');
@@ -158,7 +158,7 @@ describe('hazard 50: a file of HALO_HOME is damaged', () => {
     },
   );
 
-  it('the table is that of docs/reliability.md', () => {
+  it('the table matches docs/reliability.md', () => {
     const page = resolve(import.meta.dirname, '../../../docs/reliability.md');
     const table = /(^\| file .*\n\| ---.*\n)((?:\|.*\n)*)/m;
     const rows = DURABLE_FILES.map(

@@ -12,7 +12,7 @@ beforeEach(() => {
 afterEach(() => world.close());
 
 it(
-  'hazard 49: a repository that is away for moments costs a retry, and no run; what git left unfinished is swept',
+  'hazard 49: a repository that is unavailable for a short time costs a retry, but no run; leftovers of git are removed',
   { timeout: 180_000 },
   async () => {
     const repository = world.addRepository();

@@ -16,7 +16,7 @@ import { tempDir } from '../../support/temp-dir.ts';
 const ref = 'refs/heads/halo/r1';
 
 describe(
-  'hazard 44: the power fails when git has just done',
+  'hazard 44: the power fails right after an operation of git',
   skipFor(!canCutPower() && 'needs root, loop devices and ext4'),
   () => {
     /** The user's repository and halo's: what one of them writes through says nothing of the other. */
@@ -63,7 +63,7 @@ describe(
       expect(run(mirrorDir, ['rev-parse', `refs/halo/base/${base}`])).toBe(base);
     });
 
-    it('a landing: objects, branch, its log and note are there', async () => {
+    it('a landing: objects, branch, its log and note exist', async () => {
       const release = await transferCommit({ ...places(), candidateDir });
       await moveBranch({ ...places(), expected: undefined });
       await writeNote({ gitDir: join(root, '.git'), commit, text: '{"v":1}' });
@@ -78,7 +78,7 @@ describe(
       run(root, ['gc', '--prune=now', '--quiet']);
     });
 
-    it('the first half of a landing: it is done again', async () => {
+    it('the first half of a landing: it is repeated', async () => {
       await transferCommit({ ...places(), candidateDir });
       await cutPower();
       expect(readFileSync(join(root, '.git/objects/pack', kept()[0]!), 'utf8')).toMatch(/^halo lands a commit, \S+\n$/);
@@ -91,7 +91,7 @@ describe(
       isWhole(root);
     });
 
-    it('the keeping of a commit for a person', async () => {
+    it('a commit that waits for approval', async () => {
       await holdCommit({ candidateDir, mirrorDir, runId: 'r1', storyKey: 'a', commit });
       await cutPower();
       isWhole(mirrorDir);
@@ -100,7 +100,7 @@ describe(
       expect(await readHeldCommit(heldDir, commit)).toMatchObject({ parent: base });
     });
 
-    it('a fast-forward of a checkout: files, index and branch are the commit', async () => {
+    it('a fast-forward of a checkout: files, index and branch match the commit', async () => {
       run(root, ['fetch', '-q', candidateDir, commit]);
       work.settle();
       await fastForward({ root, gitDir: join(root, '.git'), branch: 'main', to: commit });
@@ -120,7 +120,7 @@ describe(
       expect(readFileSync(join(root, 'README.md'), 'utf8')).toBe('changed\n');
     });
 
-    it('a worktree aside: the repository works as before', async () => {
+    it('a separate worktree: the repository works as before', async () => {
       await checkOutWorktree({ gitDir: join(root, '.git'), commit: base, path: join(home, 'worktrees', 'r1') });
       await cutPower();
       isWhole(root);

@@ -33,10 +33,10 @@ interface Run {
 }
 
 describe(
-  'hazard 42: what a server was asked for that is killed at any moment',
+  'hazard 42: requests to a server that is killed at any moment',
   { ...skipFor(belowLevel(FULL)), timeout: 600_000 },
   () => {
-    it(`took effect where it answered, and once or not at all where it did not (HALO_CHAOS_SEED=${SEED})`, async () => {
+    it(`took effect once if it answered, and once or not at all otherwise (HALO_CHAOS_SEED=${SEED})`, async () => {
       const world = openWorld();
       try {
         const random = openRandom(SEED);

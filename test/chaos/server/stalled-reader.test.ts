@@ -18,7 +18,7 @@ const TOKEN = 'a-token-of-this-test';
 const OUTPUT_MIB = 40;
 const NOISY = `agents.command.run=${JSON.stringify(`yes 0123456789 | head -c ${OUTPUT_MIB * 1024 * 1024}; ${NO_OP}`)}`;
 
-describe('hazard 16: readers of the log that do not read', skipFor(belowLevel(FULL)), () => {
+describe('hazard 16: clients that do not read the log', skipFor(belowLevel(FULL)), () => {
   let world: World;
   let repository: TestRepository;
   let onTerminal: HaloProcess | undefined;
@@ -33,7 +33,7 @@ describe('hazard 16: readers of the log that do not read', skipFor(belowLevel(FU
     await world.close();
   });
 
-  it('block no other client, accumulate nothing in the API server, and miss nothing when they continue', async () => {
+  it('block no other client, use no growing memory in the API server, and miss nothing when they continue', async () => {
     const server = world.home.start(['serve', '--listen', '127.0.0.1:0'], {
       cwd: '/',
       env: { HALO_TOKEN: TOKEN },

@@ -97,27 +97,23 @@ const POINTS: Failpoint[] = [
 const LEAN: Failpoint[] = ['import.before', 'objects.before'];
 
 describe('hazard 21: a run is cancelled in each phase', { timeout: 400_000 }, () => {
-  it(
-    'wherever it is held by a command or a wait: ended in time, and nothing lands',
-    skipFor(belowLevel(FULL)),
-    async () => {
-      const worker = world.startWorker({}, { concurrency: 4 });
-      const names = Object.keys(HOLDINGS);
-      await Promise.all(names.map((where) => hold(where, HOLDINGS[where]!)));
-      // All slots are taken.
-      const more = { settings: scripted(QUICK), isThere: () => true };
-      await hold('is queued', more);
-      await hold('is queued and paused', more);
-      await world.operations.pause(held.get('is queued and paused')!.runId, { now: false });
-      await world.operations.pause(held.get('is in setup')!.runId, { now: true });
-      cancelled = await Promise.all(
-        [...held.values()].map(({ runId, repository }) => cancelRun(world, runId, repository)),
-      );
-      await finish(worker);
-    },
-  );
+  it('in a command or a wait: it ends in time, and nothing lands', skipFor(belowLevel(FULL)), async () => {
+    const worker = world.startWorker({}, { concurrency: 4 });
+    const names = Object.keys(HOLDINGS);
+    await Promise.all(names.map((where) => hold(where, HOLDINGS[where]!)));
+    // All slots are taken.
+    const more = { settings: scripted(QUICK), isThere: () => true };
+    await hold('is queued', more);
+    await hold('is queued and paused', more);
+    await world.operations.pause(held.get('is queued and paused')!.runId, { now: false });
+    await world.operations.pause(held.get('is in setup')!.runId, { now: true });
+    cancelled = await Promise.all(
+      [...held.values()].map(({ runId, repository }) => cancelRun(world, runId, repository)),
+    );
+    await finish(worker);
+  });
 
-  it('wherever the worker itself is slow: nothing lands after the cancellation', async ({ annotate }) => {
+  it('while the worker itself is slow: nothing lands after the cancellation', async ({ annotate }) => {
     const points = LEVEL < FULL ? LEAN : POINTS;
     const settings = scripted(QUICK, ['true'], ['prd.write_back=true', 'land.mode="ff"']);
     // The first to come by is held, and none of the earlier runs comes as far.

@@ -35,7 +35,7 @@ describe(
       expect(times).toEqual(times.toSorted());
     };
 
-    it('are ten minutes apart: a retry comes in its time, what is handed back and what is taken over at once', async () => {
+    it('differ by ten minutes: retries, returned jobs and takeovers are on time', async () => {
       const runId = await world.submit(repository, [{ id: 'A' }, { id: 'B' }]);
       const fast = world.startWorker({ ...clockOff('+300s'), HALO_FAILPOINT: 'agent.after@1:throw' });
       await untilEvent(runId, 'retry.scheduled');
@@ -56,7 +56,7 @@ describe(
       await checkInvariants(world, [{ runId, repository, main: 'unchanged', landed: ['A', 'B'] }]);
     });
 
-    it('jump, an hour back and two hours on, in the middle of a story: no limit ends it, nothing is done twice', async () => {
+    it('jump, an hour back and two hours forward, in the middle of a story: no limit ends it, nothing is repeated', async () => {
       const slowly = `agents.command.run=${JSON.stringify(`sleep 4; ${NO_OP}`)}`;
       const runId = await world.submit(repository, [{ id: 'A' }, { id: 'B' }], [slowly, 'limits.idle="1m"']);
       const offset = join(world.tmp, '..', 'offset');

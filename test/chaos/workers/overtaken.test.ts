@@ -52,7 +52,7 @@ describe('hazard 3: a worker is stopped for longer than its lock, and continues'
 });
 
 describe('hazard 4: a worker that is too busy to renew its lock', skipFor(belowLevel(FULL)), () => {
-  it('is overtaken, writes nothing, and takes stories again afterwards', { timeout: 300_000 }, () =>
+  it('loses its story, writes nothing, and takes stories again afterwards', { timeout: 300_000 }, () =>
     overtake({
       // For longer than the other one needs.
       env: { HALO_FAILPOINT: 'gates.before@1:block=25000' },

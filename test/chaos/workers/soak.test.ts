@@ -10,8 +10,8 @@ const ROUNDS = Number(process.env.HALO_CHAOS_ROUNDS ?? 5);
 const REPOSITORIES = Number(process.env.HALO_CHAOS_REPOS ?? 20);
 const STORIES = ['A', 'B', 'C', 'D', 'E'].map((id) => ({ id }));
 
-describe('hazard 32: many runs over many repositories, again and again', skipFor(belowLevel(ALL)), () => {
-  it('one worker: memory, open files, keys of Redis and containers stay flat', { timeout: 7_200_000 }, async () => {
+describe('hazard 32: many runs over many repositories, repeatedly', skipFor(belowLevel(ALL)), () => {
+  it('one worker: memory, open files, Redis keys and containers do not grow', { timeout: 7_200_000 }, async () => {
     const world = openWorld();
     try {
       const repositories = Array.from({ length: REPOSITORIES }, () => world.addRepository());

@@ -46,7 +46,7 @@ describe(
     });
 
     it(
-      'one is cut off in the middle of a story and comes back: one commit, nothing left',
+      'one is disconnected in the middle of a story and returns: one commit, nothing left',
       { timeout: 300_000 },
       async () => {
         const env = { HALO_REDIS_URL: `redis://${REDIS}:6379` };

@@ -40,7 +40,7 @@ describe('findTrip', () => {
     expect(findTripReason(signs(threshold, sign), POLICY)).toBe(reason);
   });
 
-  it('counts from zero after a failure of another kind', () => {
+  it('restarts the count after a failure of another kind', () => {
     const idle = { by: 'x', error: 'x', changed: false, denied: false };
     const mixed = addSign(signs(2, { changed: false }), { ...idle, by: 'y', changed: true });
     expect(findTripReason(addSign(mixed, idle), POLICY)).toBeUndefined();
@@ -50,7 +50,7 @@ describe('findTrip', () => {
     expect(findTripReason(signs(4, { changed: undefined }), POLICY)).toBeUndefined();
   });
 
-  it('trips when the agent says 70 % less than in the attempt before', () => {
+  it('trips when the output of the agent is 70 % shorter than that of the previous attempt', () => {
     const said = (before: number, last: number) =>
       findTripReason(
         addSign(signs(1, { output: before }), { by: 'z', error: 'z', changed: true, denied: false, output: last }),
@@ -70,7 +70,7 @@ describe('findTrip', () => {
     expect(findTripReason(signs(3, { changed: false, kind: 'agent' }), POLICY)).toBeDefined();
   });
 
-  it('counts several failures of one only once', () => {
+  it('counts several failures of one attempt only once', () => {
     const same = Array.from({ length: 9 }).reduce<Signs>(
       (sum) => addSign(sum, { by: 'one', error: 'boom', changed: false, denied: true }),
       [],
@@ -78,7 +78,7 @@ describe('findTrip', () => {
     expect(findTripReason(same, POLICY)).toBeUndefined();
   });
 
-  it('looks at no threshold that is 0', () => {
+  it('ignores a threshold of 0', () => {
     const off = { ...POLICY, noChange: 0, sameError: 0, permissionDenials: 0, outputDecline: 0 };
     expect(findTripReason(signs(50, { changed: false, error: 'boom', denied: true }), off)).toBeUndefined();
   });
@@ -90,13 +90,13 @@ describe('a breaker', () => {
   const ask = (breaker: Breaker, who: string, now: number) => admitTrial(breaker, { who, now, policy: POLICY });
   const open = ['a', 'b', 'c'].reduce((breaker, by) => fail(breaker, by, 100), CLOSED_BREAKER);
 
-  it('admits all attempts until it opens, and then none until its cooldown is over', () => {
+  it('admits all attempts until it opens, and none until its cooldown is over', () => {
     expect(ask(fail(fail(CLOSED_BREAKER, 'a', 1), 'b', 2), 'c', 3)).toMatchObject({ admitted: true });
     expect(open).toMatchObject({ status: 'open', until: 1100, reason: '3 failures in a row changed no file' });
     expect(ask(open, 'd', 1099)).toEqual({ admitted: false, reason: open.reason, until: 1100 });
   });
 
-  it('lets one try after that, while others wait', () => {
+  it('admits one trial attempt after that, while others wait', () => {
     const first = ask(open, 'd', 1100);
     expect(first).toMatchObject({ admitted: true, breaker: { status: 'half-open', trial: 'd' } });
     const half = first.admitted ? first.breaker : CLOSED_BREAKER;
@@ -106,7 +106,7 @@ describe('a breaker', () => {
     expect(ask(half, 'e', 2100)).toMatchObject({ admitted: true, breaker: { trial: 'e' } });
   });
 
-  it('lets what a person started since it opened be the trial at once, and only once', () => {
+  it('immediately admits one run that a user started after it opened as the trial', () => {
     const started = (breaker: Breaker, startedAt: number, now: number) =>
       admitTrial(breaker, { who: 'mine', now, policy: POLICY, startedAt });
     expect(started(open, 99, 200)).toMatchObject({ admitted: false });
@@ -119,7 +119,7 @@ describe('a breaker', () => {
     expect(started(fail(half, 'mine', 300), 150, 350)).toMatchObject({ admitted: false });
   });
 
-  it('opens again when the trial fails, and stays as it is when one that began earlier does', () => {
+  it('reopens when the trial fails, and ignores the failure of an earlier attempt', () => {
     expect(fail(open, 'late', 500)).toMatchObject({ status: 'open', until: 1100 });
     const half: Breaker = { ...open, status: 'half-open', trial: 'd', until: 2100 };
     expect(fail(half, 'late', 1500)).toMatchObject({ status: 'half-open', trial: 'd' });
@@ -127,13 +127,13 @@ describe('a breaker', () => {
   });
 });
 
-it('is called as its repository is, and closed by that name', () => {
+it('has the name of its repository, and is reset by that name', () => {
   expect(breakerName('repository:my-shop-0123abcd')).toBe('my-shop');
   expect(resetCommand('repository:my-shop-0123abcd')).toBe('halo breaker reset my-shop');
   expect(resetCommand('provider:api.example.com')).toBe('halo breaker reset provider:api.example.com');
 });
 
-it('takes errors that differ in numbers and ids alone as the same', () => {
+it('treats errors that differ only in numbers and ids as equal', () => {
   expect(errorSignature('gate `npm test` exited 1 after 12.5s at 3fa9c11d\nmore')).toBe(
     errorSignature('gate `npm test` exited 2 after 3s at 77be0a12\nother'),
   );

@@ -14,13 +14,13 @@ it('reads failpoints with their faults, hits and delays', () => {
 });
 
 it.each(['', 'ref.before', 'ref.before:explode', 'ref.before@0:kill', 'ref.before:kill=5', 'ref.before:kill,'])(
-  'refuses %j and says how to write it',
+  'refuses %j with the expected syntax',
   (text) => {
     expect(() => parseFailpoints(text)).toThrow(/^HALO_FAILPOINT: ".*" is not a fault\.$/);
   },
 );
 
-it('refuses an unknown name with the list of names, or with those of the given phase', () => {
+it('refuses an unknown name with the list of names, or of those in the given phase', () => {
   expect(() => parseFailpoints('land.behind:kill')).toThrow('HALO_FAILPOINT: there is no failpoint land.behind.');
   expect(() => parseFailpoints('land:kill')).toThrow(
     expect.objectContaining({ hint: expect.stringMatching(/^Use one of: submit.filled, .*word.after\.$/) as string }),

@@ -63,7 +63,7 @@ describe('classify', () => {
     expect(classifyFailure(facts)).toMatchObject(kind);
   });
 
-  it('lets failures of agent, story and gate alone use up attempts', () => {
+  it('only failures of agent, story and gate use up attempts', () => {
     expect(FAILURE_CLASSES.filter(consumesAttempt)).toEqual(['agent', 'story', 'gate']);
   });
 });
@@ -78,17 +78,17 @@ describe('decideRetry', () => {
     expect(decide({ class: 'agent' }, { story: 1, gate: 1 })).toEqual({ class: 'agent', rule: 'halt' });
   });
 
-  it('does not let the provider use up attempts, and waits for it no more than so often', () => {
+  it('does not count provider failures as attempts, and limits their retries', () => {
     expect(decide({ class: 'gate' }, { provider: 2, infrastructure: 2 }).retry?.nth).toBe(1);
     expect(decide({ class: 'provider' }, { gate: 2 })).toMatchObject({ rule: 'wait', retry: { nth: 1, of: 2 } });
     expect(decide({ class: 'provider' }, { provider: 2 })).toEqual({ class: 'provider', rule: 'halt' });
   });
 
-  it('gives each class the wait of its own', () => {
+  it('uses the delay of each class', () => {
     expect(decide({ class: 'infrastructure' }).retry?.waitMs).toBe(100);
   });
 
-  it('follows the rule of a cause before that of its class, and never tries again where that says halt', () => {
+  it('applies the rule of a cause before that of its class, and never retries with the rule halt', () => {
     expect(decide({ class: 'provider', rule: 'halt' })).toEqual({ class: 'provider', rule: 'halt' });
     expect(decide({ class: 'story', rule: 'fresh' })).toMatchObject({ rule: 'fresh', retry: { nth: 1 } });
     expect(decide({ class: 'budget', rule: 'fresh' })).toEqual({ class: 'budget', rule: 'halt' });
@@ -102,7 +102,7 @@ describe('backoff', () => {
     expect([1, 2, 3, 4, 50].map((failures) => after(failures, 0))).toEqual([1000, 2000, 4000, 5000, 5000]);
   });
 
-  it('is the same whenever it is asked for the same failure, and never longer for its jitter', () => {
+  it('is always the same for the same failure, and never longer because of jitter', () => {
     expect(after(2, 0.5)).toBe(after(2, 0.5));
     const waits = Array.from({ length: 200 }, (_, index) => after(1, 0.5, `run/story/${index}`));
     expect(Math.max(...waits)).toBeLessThanOrEqual(1000);
@@ -113,7 +113,7 @@ describe('backoff', () => {
   });
 });
 
-it('a retry is counted as an attempt where it uses one up', () => {
+it('a retry is counted as an attempt if it uses one up', () => {
   expect(retryName({ class: 'gate', nth: 1, of: 2 })).toBe('attempt 2 of 3');
   expect(retryName({ class: 'provider', nth: 1, of: 10 })).toBe('retry 1 of 10');
 });

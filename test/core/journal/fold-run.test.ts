@@ -15,7 +15,7 @@ import {
 } from '../../support/journal.ts';
 
 describe('foldRun', () => {
-  it('makes nothing of no events, nor of events before the run was created', () => {
+  it('returns no state without events, or for events before the run was created', () => {
     expect(foldRun([])).toBeUndefined();
     expect(foldRun(journalOf([{ type: 'run.started' }]))).toBeUndefined();
   });
@@ -41,7 +41,7 @@ describe('foldRun', () => {
     expect(stateOf(entry).stories.map(({ id }) => id)).toEqual(['begun', 'first', 'second', 'second too', 'none']);
   });
 
-  it('orders a story’s dependencies before it at any priority, and survives cycles', () => {
+  it('orders a story’s dependencies before it at any priority, and accepts cycles', () => {
     const entry = created('r1', 5);
     if (entry.type !== 'run.created') throw new Error('unexpected');
     const [a, b, c, d, e] = entry.prd.stories;
@@ -53,14 +53,14 @@ describe('foldRun', () => {
     expect(stateOf(entry).stories.map(({ id }) => id)).toEqual(['ground', 'base', 'urgent', 'other', 'last']);
   });
 
-  it('orders stories of runs from before dependencies were kept', () => {
+  it('orders stories of runs without recorded dependencies', () => {
     const entry = created('r1', 2);
     if (entry.type !== 'run.created') throw new Error('unexpected');
     for (const story of entry.prd.stories) Reflect.deleteProperty(story, 'dependsOn');
     expect(stateOf(entry).stories).toHaveLength(2);
   });
 
-  it('takes over what the PRD says is done, skipped or blocked', () => {
+  it('applies the status done, skipped or blocked of the PRD', () => {
     const entry = created('r1', 3);
     if (entry.type !== 'run.created') throw new Error('unexpected');
     (['done', 'skipped', 'blocked'] as const).forEach((status, index) =>
@@ -69,7 +69,7 @@ describe('foldRun', () => {
     expect(stateOf(entry).stories.map(({ progress }) => progress)).toEqual(['done', 'skipped', 'skipped']);
   });
 
-  it('shows the phase of the story under way, and drops it at its end', () => {
+  it('shows the phase of the running story, and removes it at its end', () => {
     const running = stateOf(created('r1', 1), { type: 'run.started' }, ...attempted('US-001'));
     expect(running.stories[0]).toMatchObject({ progress: 'in_progress', phase: 'gates', attempts: 1 });
     expect(stateOf(created('r1', 1), ...failed('US-001')).stories[0]).not.toHaveProperty('phase');
@@ -89,7 +89,7 @@ describe('foldRun', () => {
     expect(state.stories[0]?.attempts).toBe(2);
   });
 
-  it('ends with stop reason and time, and remembers where it was landed', () => {
+  it('ends with stop reason and time, and records where it was landed', () => {
     const landed: JournalEntry = { type: 'run.landed', branch: 'main', from: BASE, to: COMMIT };
     expect(stateOf(...succeeded('r1'), landed)).toMatchObject({
       status: 'ended',
@@ -99,7 +99,7 @@ describe('foldRun', () => {
     });
   });
 
-  it('does not change the state that it was given', () => {
+  it('does not change the given state', () => {
     const events = journalOf(succeeded('r1'));
     let state: RunState | undefined;
     for (const event of events) {

@@ -8,7 +8,7 @@ const reported = [
   { name: 'cart > rounds', skipped: true },
 ];
 
-it('a claimed test is looked up among those that the gates reported, whose names may hold those of suites', () => {
+it('a claimed test is looked up in the reported tests, whose names may include suites', () => {
   const claims = [{ n: 1, tests: ['sums price times quantity', 'rounds', 'is refused', 'cart'], files: [] }];
   const found = (list: typeof reported | null) => checkClaims(claims, list)[0]?.tests.map((test) => test.found);
   expect(found(reported)).toEqual(['ran', 'skipped', 'missing', 'ran']);
@@ -65,7 +65,7 @@ describe('doubts about a story', () => {
   });
   const file = (path: string) => ({ path, hunks: 1, added: 1, removed: 0 });
 
-  it('are raised when no test comes with it, and none of the files that its criteria name is changed', () => {
+  it('are raised if it adds no test and changes no file that its criteria name', () => {
     expect(findDoubts(review(['`total(cart)` in src/cart.js sums up']), [file('src/b.js')])).toEqual([
       'It adds no test.',
       'It changes none of the files that its criteria name: src/cart.js.',
@@ -86,7 +86,7 @@ describe('doubts about a story', () => {
     expect(findDoubts(review(criteria), paths.map(file))).toEqual([]);
   });
 
-  it('are not raised where the reports count more tests', () => {
+  it('are not raised if the reports contain more tests', () => {
     expect(findDoubts(review([], { before: 3, after: 4 }), [file('src/lib.rs')])).toEqual([]);
   });
 });

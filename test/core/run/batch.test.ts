@@ -7,7 +7,7 @@ function member(name: string, deps: string[] = [], priority = 0): BatchMember {
 
 const namesOf = (members: BatchMember[]) => orderBatch(members).map(({ name }) => name);
 
-test('each repository comes after all that it depends on, and otherwise as the file has it', () => {
+test('each repository comes after its dependencies, otherwise in file order', () => {
   expect(namesOf([member('ui', ['api']), member('docs'), member('api', ['core']), member('core')])).toEqual([
     'docs',
     'core',
@@ -21,13 +21,13 @@ test('among those that are ready, the smaller priority goes first', () => {
   expect(namesOf(members)).toEqual(['c', 'a', 'b', 'd']);
 });
 
-test('a circle is refused and shown, without what only leads to it', () => {
+test('a cycle is refused and shown, without the members that only lead to it', () => {
   const members = [member('start', ['a']), member('a', ['b']), member('b', ['c']), member('c', ['a']), member('free')];
   expect(() => orderBatch(members)).toThrow('a → b → c → a');
   expect(() => orderBatch([member('self', ['self'])])).toThrow('self → self');
 });
 
-test('a dependency that the batch does not have is refused with the names that it has', () => {
+test('an unknown dependency is refused with the names in the batch', () => {
   const error = expect.objectContaining({
     code: 'USAGE',
     message: '"ui" depends on "apl", which the batch does not have.',
@@ -36,6 +36,6 @@ test('a dependency that the batch does not have is refused with the names that i
   expect(() => orderBatch([member('ui', ['apl']), member('api')])).toThrow(error);
 });
 
-test('a name that two repositories have is refused', () => {
+test('a duplicate name is refused', () => {
   expect(() => orderBatch([member('api'), member('api')])).toThrow('repository "api" is named twice');
 });

@@ -34,11 +34,11 @@ test.each<[string, RunState, Partial<FleetLimits>, string | undefined]>([
   ['that of its user', run('bbbb', { under: 2, mirror: 'api' }), { perUser: 2 }, 'fleet.per_user = 2'],
   ['that of its agent', run('bbbb', { under: 1 }), { perAgent: { codex: 1 } }, 'fleet.per_agent.codex = 1'],
   ['that of another agent', run('bbbb', { under: 1, agent: 'claude' }), { perAgent: { claude: 1 } }, undefined],
-])('a run beside one that is under way is held by %s', (_what, other, most, held) => {
+])('a run beside a running one is limited by %s', (_what, other, most, held) => {
   expect(limitedBy(waiting, [waiting, other], limits(most))).toBe(held);
 });
 
-test('a run that has nothing to start is held by nothing', () => {
+test('a run that has nothing to start is not limited', () => {
   const busy = run('bbbb', { under: 2 });
   expect(limitedBy(busy, [waiting, busy], limits({ max: 2 }))).toBeUndefined();
   const paused = run('cccc', { more: [{ type: 'run.paused', now: false, by: 'ann' }] });

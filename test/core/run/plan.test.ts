@@ -17,7 +17,7 @@ describe('planNext', () => {
     expect(plan(created('r', 2), ...passed('US-001'))).toEqual(['US-002', 1]);
   });
 
-  it('tries a failed story again before any other, until its attempts are used up', () => {
+  it('retries a failed story before starting another, until its attempts are used up', () => {
     expect(plan(created('r', 2), ...failed('US-001'))).toEqual(['US-001', 2]);
     expect(plan(created('r', 2), ...failed('US-001'), ...failed('US-001', 2))).toEqual([
       'ATTEMPTS_EXHAUSTED',
@@ -78,7 +78,7 @@ describe('planNext', () => {
     for (const story of ended) expect(Object.keys(story)).not.toEqual(expect.arrayContaining(['held', 'approved']));
   });
 
-  it('tries a story again at once that a person does not want to wait for', () => {
+  it('retries a waiting story immediately on request of a user', () => {
     const wait = {
       class: 'gate' as const,
       rule: 'hint' as const,
@@ -101,11 +101,11 @@ describe('planNext', () => {
     expect(nextOf(...attempted('US-001'), later, retried)).toEqual([[1, undefined]]);
   });
 
-  it('takes up a story that was left in the middle at no cost of an attempt', () => {
+  it('resumes an interrupted story without using up an attempt', () => {
     expect(plan(created('r', 2), ...attempted('US-001'))).toEqual(['US-001', 1]);
   });
 
-  it('ends with the reason itself when only one attempt is allowed', () => {
+  it('ends with the stop reason itself if only one attempt is allowed', () => {
     const state = { ...stateOf(created('r', 1), ...failed('US-001')), maxAttempts: 1 };
     expect(planNext(state)).toMatchObject({ kind: 'end', stopReason: 'GATE_FAILED' });
   });
@@ -119,7 +119,7 @@ describe('planNext', () => {
     });
   });
 
-  it('stops for a person, with the question', () => {
+  it('stops for a user, with the question', () => {
     const asked: JournalEntry = {
       type: 'story.ended',
       story: 'US-001',
@@ -143,13 +143,13 @@ describe('planNext', () => {
     };
     const twice = (story: string) => [...failed(story), ...failed(story, 2)];
 
-    it('starts a story as soon as all that it needs has landed, and no earlier', () => {
+    it('starts a story as soon as all its dependencies have landed, and not earlier', () => {
       expect(plan(four())).toEqual(['US-001', 1, 'US-002', 1]);
       expect(plan(four(), ...attempted('US-002'), ...passed('US-001'))).toEqual(['US-002', 1, 'US-003', 1]);
       expect(plan(four(), ...passed('US-001'), ...passed('US-002'))).toEqual(['US-003', 1, 'US-004', 1]);
     });
 
-    it('never has more under way than it may, and gives those in progress their place', () => {
+    it('never runs more than the limit, and prefers stories in progress', () => {
       expect(plan(four({ parallel: 1 }), ...attempted('US-002'))).toEqual(['US-002', 1]);
       expect(plan(four({ parallel: 2 }), ...passed('US-001'), ...attempted('US-003'))).toEqual([
         'US-002',
@@ -164,7 +164,7 @@ describe('planNext', () => {
       expect(plan(four(), ...twice('US-001'), ...passed('US-002'))[0]).toBe('ATTEMPTS_EXHAUSTED');
     });
 
-    it('or holds back only what depends on it, and ends with PARTIAL', () => {
+    it('or blocks only the stories that depend on it, and ends with PARTIAL', () => {
       const goesOn = four({ onFailure: 'continue' });
       expect(plan(goesOn, ...twice('US-002'))).toEqual(['US-001', 1]);
       expect(plan(goesOn, ...twice('US-002'), ...passed('US-001'))).toEqual(['US-003', 1]);
@@ -208,7 +208,7 @@ describe('planNext', () => {
     ['done', 'SUCCESS'],
     ['blocked', 'NOTHING_RUNNABLE'],
     ['skipped', 'NOTHING_RUNNABLE'],
-  ])('ends at once when every story is %s', (status, stopReason) => {
+  ])('ends immediately if every story is %s', (status, stopReason) => {
     const entry = created('r', 2);
     if (entry.type !== 'run.created') throw new Error('unexpected');
     for (const story of entry.prd.stories) Object.assign(story, { status });

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { storyKey } from '../../../src/core/run/story-key.ts';
 
 describe('storyKey', () => {
-  it('keeps an id that is harmless already', () => {
+  it('keeps an id that is already safe', () => {
     expect(storyKey('us-001')).toBe('us-001');
   });
 
@@ -18,7 +18,7 @@ describe('storyKey', () => {
     'a\u0000b',
     'x'.repeat(500),
     'refs/heads/main',
-  ])('makes a safe name of %j', (id) => {
+  ])('makes a safe key of %j', (id) => {
     expect(storyKey(id)).toMatch(/^[a-z0-9][a-z0-9-]{0,56}$/);
   });
 

@@ -6,7 +6,7 @@ import { describeFailedTests, failedTestsLines, findFailedTests } from '../../..
 const printed = (runner: string) =>
   readFileSync(join(import.meta.dirname, 'fixtures/failed-tests', `${runner}.txt`), 'utf8');
 
-describe('the tests that failed are found, with place and reason, in what is printed by', () => {
+describe('failed tests are found, with place and reason, in the output of', () => {
   it.each([
     ['tap', 2, 'renders the page  test/page.test.js:4', 'The input did not match the regular expression'],
     ['spec', 2, 'renders the page  test/page.test.js:4', 'AssertionError [ERR_ASSERTION]: The input did not match'],
@@ -31,7 +31,7 @@ it('finds none in the output of other programs, or if every test passed', () => 
   for (const text of ['', 'error: no such file\n', passed]) expect(findFailedTests(text)).toBeUndefined();
 });
 
-it('reads colored output, and shows no escape sequence of it', () => {
+it('reads colored output, and removes its escape sequences', () => {
   const text =
     '\u001b[31m⎯⎯ Failed Tests 1 ⎯⎯\u001b[39m\n FAIL  a.test.ts > \u001b[1madds\u001b[0m\u001b]0;x\u0007\nError: no\n';
   const lines = failedTestsLines(findFailedTests(text) ?? { count: 0, tests: [] });

@@ -45,7 +45,7 @@ describe('readTests', () => {
     expect(readTests(JSON.stringify(counted, null, 2))?.map(({ asserts }) => asserts)).toEqual([3, 0]);
   });
 
-  it.each(['tap', 'spec'])('reads what node:test prints as %s', (reporter) => {
+  it.each(['tap', 'spec'])('reads the output of node:test as %s', (reporter) => {
     const path = join(dir, 'a.test.mjs');
     writeFileSync(
       path,
@@ -73,11 +73,14 @@ describe('readTests', () => {
     expect(names(readTests(head + summary))).toEqual(['t/test_a.py::test_x', 't/test_a.py::test_z', '(t/test_a.py:4)']);
   });
 
-  it.each(['', 'ok\n', 'all good\nok 1\n', '{"a":1}\n', '✔ built\n', '<html></html>'])('is silent on %j', (text) => {
-    expect(readTests(text)).toBeUndefined();
-  });
+  it.each(['', 'ok\n', 'all good\nok 1\n', '{"a":1}\n', '✔ built\n', '<html></html>'])(
+    'finds no tests in %j',
+    (text) => {
+      expect(readTests(text)).toBeUndefined();
+    },
+  );
 
-  it('does not choke on hostile text', () => {
+  it('reads hostile text in bounded time', () => {
     for (const text of ['<testsuite><testcase name="'.repeat(50_000), 'TAP version 13\n' + ' '.repeat(200_000)]) {
       expect(readTests(text)).toBeDefined();
     }
@@ -99,7 +102,7 @@ describe('compareTests', () => {
     });
   });
 
-  it('counts tests of one name', () => {
+  it('counts tests with the same name', () => {
     expect(compareTests([test('a'), test('a')], [test('a')]).removed).toEqual(['a']);
     expect(compareTests([test('a')], [test('a'), test('a')])).toMatchObject({ removed: [], skipped: [] });
   });

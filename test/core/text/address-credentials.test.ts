@@ -18,7 +18,7 @@ test.each([
   expect(findCredentials(text)).toEqual(secrets);
 });
 
-test('takes time that grows with the text alone', () => {
+test('takes linear time', () => {
   const text = '://a:b'.repeat(100_000);
   expect(stripCredentials(`${text}@`).length).toBeLessThanOrEqual(text.length + 1);
 });

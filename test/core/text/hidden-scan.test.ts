@@ -18,13 +18,13 @@ it('finds the same lines in a file cut at any byte', () => {
   for (let step = 1; step < 12; step += 1) expect(scan(bytes, step)).toEqual(whole);
 });
 
-it('takes a file for binary only where it is no text in any way', () => {
+it('treats a file as binary only if no encoding of text matches', () => {
   expect(scan(Buffer.from('a\u0000b'))).toHaveLength(1);
   expect(scan(Buffer.from('\xff\u0000\u001b', 'latin1'))).toEqual([]);
   expect(scan(Buffer.concat([Buffer.alloc(9000, 'a\n'), Buffer.from('\xff\u0000', 'latin1')]))).toHaveLength(1);
 });
 
-it('looks at long lines in parts, and counts lines beyond the most as one', () => {
+it('scans long lines in parts, and counts further lines as one above the maximum', () => {
   const long = Buffer.from(`${'x'.repeat(200_000)}\u200b${'x'.repeat(200_000)}\n\u200b`);
   expect(scan(long, 65_536).map(({ line }) => line)).toEqual([1, 2]);
   const many = scan(Buffer.from('\u200b\n'.repeat(10_005)), 65_536, { characters: 1_000_000 });
@@ -32,7 +32,7 @@ it('looks at long lines in parts, and counts lines beyond the most as one', () =
   expect(many.at(-1)).toEqual({ line: 10_000, characters: 6, digest: '' });
 });
 
-it('says for people how many there are and where', () => {
+it('describes their number and places', () => {
   const all = collectHidden();
   expect(all.all()).toBeUndefined();
   for (let line = 1; line <= 7; line += 1) all.add(line < 3 ? 'a\u202e.js' : 'b.js', line, 1);
@@ -47,7 +47,7 @@ it('names a long line once, in any number of pieces', () => {
   expect(describeHidden(all.all()!)).toBe('7 hidden characters in 1 file: data.bin:1');
 });
 
-it('misses nothing where a long line is looked at in parts', () => {
+it('misses nothing at the boundaries of parts', () => {
   for (const hidden of ['\r', '\u{e0041}', '\u200b', '\u{e0100}'])
     for (const at of [65_534, 65_535, 65_536]) {
       const line = Buffer.from(`${'x'.repeat(at)}${hidden}evil()${'y'.repeat(70_000)}`);

@@ -18,7 +18,7 @@ const CORPUS = [
 ];
 
 describe('a safe stream', () => {
-  it.each(CORPUS)('escapes %j, cut at every byte, like the whole', (text) => {
+  it.each(CORPUS)('escapes %j, split at every byte, like the whole', (text) => {
     const bytes = Buffer.from(text);
     for (let cut = 0; cut <= bytes.length; cut += 1) {
       const stream = openSafeStream();
@@ -30,7 +30,7 @@ describe('a safe stream', () => {
     expect(single).toBe(safeOutput(text));
   });
 
-  it('agrees with safeOutput on anything, in any pieces', () => {
+  it('agrees with safeOutput for random text and chunks', () => {
     const hostile = openHostileText(11);
     for (let round = 0; round < 3000; round += 1) {
       const text = hostile.text();
@@ -46,7 +46,7 @@ describe('a safe stream', () => {
     }
   });
 
-  it('lets no C1 byte through that is no UTF-8', () => {
+  it('passes no C1 byte that is not UTF-8', () => {
     const stream = openSafeStream();
     expect(stream.write(Uint8Array.of(0x61, 0x9b, 0x33, 0x31, 0x6d, 0x62)) + stream.end()).toBe('a\ufffd31mb');
   });

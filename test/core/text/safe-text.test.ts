@@ -23,7 +23,7 @@ describe('safeText', () => {
     ['joiners outside of the scripts that spell with them', 'ad\u200dmin \u200c', 'ad<U+200D>min <U+200C>'],
     ['lone surrogates', 'a\ud800b', 'a<U+D800>b'],
     ['a flood of combining marks', `a${'\u0301'.repeat(9)}`, `a${'\u0301'.repeat(6)}${'<U+0301>'.repeat(3)}`],
-  ])('spells %s', (_name, input, output) => {
+  ])('escapes %s', (_name, input, output) => {
     expect(safeText(input)).toBe(output);
     expect(hasHidden(input)).toBe(true);
   });
@@ -38,7 +38,7 @@ describe('safeText', () => {
     expect(hasHidden(text)).toBe(false);
   });
 
-  it('escapes everything that a terminal obeys, and omits nothing', () => {
+  it('escapes everything that a terminal interprets, and omits nothing', () => {
     const hostile = openHostileText(7);
     for (let round = 0; round < 2000; round += 1) {
       const text = hostile.text();
@@ -51,7 +51,7 @@ describe('safeText', () => {
     }
   });
 
-  it('takes a time that grows with the text alone', () => {
+  it('takes linear time', () => {
     const most = 280_000;
     for (const part of ['\u200b', 'a\u0301', '\u0301', '👩\u200d', '\ufe0f', '\u001b[', '1\ufe0f'])
       expect(safeText(part.repeat(most / part.length)).length).toBeGreaterThanOrEqual(most);
@@ -59,12 +59,12 @@ describe('safeText', () => {
 });
 
 describe('safeOutput', () => {
-  it('leaves out colors and cursor movements, and spells the rest', () => {
+  it('removes colors and cursor movements, and escapes the rest', () => {
     expect(safeOutput('\u001b[1;31mred\u001b[0m \u001b[?25l\u001b[2K\u001b[1A')).toBe('red ');
     expect(safeOutput('\u001b]0;evil()\u0007\u001b[')).toBe('<U+001B>]0;evil()<U+0007><U+001B>[');
   });
 
-  it('turns returns into newlines, as progress bars mean them', () => {
+  it('converts carriage returns of progress bars to newlines', () => {
     expect(safeOutput('a\r\nb\rc')).toBe('a\nb\nc');
   });
 });
@@ -83,7 +83,7 @@ describe('safeLine and truncate', () => {
     expect(safeLine('x'.repeat(50_000_000), 10)).toBe('xxxxxxxxx…');
   });
 
-  it('never cuts a character in half', () => {
+  it('never splits a character', () => {
     expect(truncate('👍👍👍👍', 3)).toBe('👍👍…');
     expect(truncate('👍👍', 2)).toBe('👍👍');
   });

@@ -26,7 +26,7 @@ describe('transcribe', () => {
     ]);
   });
 
-  it('shows each gate with its verdict first, its duration and where its log is', () => {
+  it('shows each gate with its verdict first, its duration and the path of its log', () => {
     const gate = { type: 'gate.ended', ...US1, command: 'npm test', ms: 2100, log: 'gates/1.log' } as const;
     expect(lines(1, { ...gate, exitCode: 0 })).toEqual(['    1.0s  US-001    gate     ok      2.1s    npm test']);
     expect(lines(1, { ...gate, exitCode: 1 })).toEqual([
@@ -55,14 +55,14 @@ describe('transcribe', () => {
     ]);
   });
 
-  it('is silent about phases that say nothing', () => {
+  it('omits phases without information', () => {
     const ended = { type: 'phase.ended', ...US1 } as const;
     expect(lines(1, { ...ended, phase: 'export', ms: 30 })).toEqual([]);
     expect(lines(1, { ...ended, phase: 'gates', ms: 9000 })).toEqual([]);
     expect(lines(9, { ...ended, phase: 'export', ms: 8000 })).toHaveLength(1);
   });
 
-  it('indents and caps what a command printed, from its end', () => {
+  it('indents and truncates the output of a command, from its end', () => {
     const output = Array.from({ length: 20 }, (_, index) => `line ${index}`).join('\n');
     const activity = { kind: 'ran', command: 'npm test', exitCode: 0, output } as const;
     expect(lines(1, { type: 'agent.activity', ...US1, activity }).map((line) => line.trim())).toEqual([
@@ -72,7 +72,7 @@ describe('transcribe', () => {
     ]);
   });
 
-  it('only counts what the agent read', () => {
+  it('shows only the number of lines that the agent read', () => {
     const output = Array.from({ length: 20 }, (_, index) => `line ${index}`).join('\n');
     const shown = (command: string, exitCode = 0) => {
       const activity = { kind: 'ran', command, exitCode, output } as const;
@@ -109,7 +109,7 @@ describe('transcribe', () => {
     }
   });
 
-  it('caps long speeches and long lines', () => {
+  it('truncates long messages and long lines', () => {
     const text = Array.from({ length: 500 }, () => 'x'.repeat(5000)).join('\n');
     const spoken = lines(1, { type: 'agent.activity', ...US1, activity: { kind: 'say', text } });
     expect(spoken).toHaveLength(12);

@@ -57,7 +57,7 @@ describe('a story that Codex implements', () => {
     expect(read('artifacts/hello/1/prompt.md')).not.toContain(guidance);
   });
 
-  it('is tried again with the reason when a gate failed, and then lands', async () => {
+  it('is retried with the reason after a failed gate, and then lands', async () => {
     const write = (text: string): Turn => ({ write: 'greeting.txt', content: `${text}\n` });
     const hint: Turn = { ...write('hello'), expect: ['The last attempt failed', 'GATE_FAILED', 'no greeting here'] };
     const gate = 'grep hello greeting.txt || { echo no greeting here; exit 1; }';
@@ -69,7 +69,7 @@ describe('a story that Codex implements', () => {
     expect(server.remaining()).toBe(0);
   });
 
-  it('runs beside others, each with a gateway of its own', async () => {
+  it('runs beside others, each with its own gateway', async () => {
     const lane = (word: string): Lane => ({
       match: `Say ${word}`,
       turns: [{ write: 'word.txt', content: word, expect: [`Say ${word}`] }, OK],
@@ -125,7 +125,7 @@ describe.concurrent('a story that Codex does not finish', () => {
       says: 'failed (HTTP status 500): scripted failure 500',
     },
   ] satisfies { name: string; turns: Turn[]; reason: string; says: string }[])(
-    'says what became of $name',
+    'reports the result of $name',
     async ({ turns, reason, says }) => {
       const { state, repository, read } = await run(turns);
       expect(state).toMatchObject({ stopReason: reason });
@@ -135,7 +135,7 @@ describe.concurrent('a story that Codex does not finish', () => {
     },
   );
 
-  it('says that the provider could not be reached, and where it was looked for', async () => {
+  it('reports that the provider is unreachable, with its address', async () => {
     const server = await halo.serve([]);
     await server.close();
     const state = await halo.run(halo.newRepository().root, [{ id: 'hello' }], modelAt(server.url, [CODEX]));
@@ -162,7 +162,7 @@ describe('record and replay', () => {
     expect(state.usage).toEqual(tokens);
   });
 
-  it('says where an agent left the cassette', async () => {
+  it('reports where an agent diverged from the cassette', async () => {
     const recorded = await run(GREET, ['model.mode=record']);
     const cassettes = halo.keepCassette(recorded.state);
     const lines = readFileSync(join(cassettes, 'hello.jsonl'), 'utf8').split('\n');

@@ -82,7 +82,7 @@ describe.each(AGENTS)('a story that $name implements', ({ agent, more, keyHeader
       expect(state.detail).toContain('Which language?');
     });
 
-    it('says in one sentence that the key was refused', async () => {
+    it('reports a rejected key in one sentence', async () => {
       const { state } = await run(Array.from({ length: 10 }, () => ({ fail: 401 })));
       expect(state.detail).toContain('refused the key (HTTP status 401)');
     });

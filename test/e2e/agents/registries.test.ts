@@ -33,7 +33,7 @@ async function networkOf(runId: string): Promise<NetworkReport> {
 }
 
 describe('the mirror of npm', () => {
-  it('serves setup with the real client, as the only way out', async () => {
+  it('serves setup with the real client, as the only connection', async () => {
     const reach = `node -e 'fetch("https://packages.example.com/").then(() => process.exit(1), () => process.exit(0))'`;
     const settings = scripted(
       `${uses('is-number')} && echo x > x; ${OK}`,
@@ -54,7 +54,7 @@ describe('the mirror of npm', () => {
     expect(proposal).toEqual({ allow: [], registries: ['npm'], agentRegistries: [] });
   });
 
-  it('serves the agent when that is allowed by name, without a trace in the lockfile', async () => {
+  it('serves the agent if explicitly allowed, without a trace in the lockfile', async () => {
     const agent = `npm install is-odd@3.0.1 || exit 1; ${uses('is-odd')} && ${OK}`;
     const settings = scripted(agent, ['true'], ['network.agent_registries=["npm"]']);
     const state = await halo.run(repository.root, [{ id: 'A' }], settings);
@@ -66,7 +66,7 @@ describe('the mirror of npm', () => {
     expect(proposal).toEqual({ allow: [], registries: [], agentRegistries: ['npm'] });
   });
 
-  it('publishes nothing, and reports what else was refused', async () => {
+  it('publishes nothing, and reports all refused requests', async () => {
     const publish = [
       'set -e',
       'mkdir -p /tmp/p && cd /tmp/p',

@@ -44,7 +44,7 @@ async function record(agent: string, turns: Turn[], more: string[] = []): Promis
 }
 
 describe.each(['codex', 'claude'])('an attempt of %s', (agent) => {
-  it('ends again as it did, in the same image, and lands nothing', async () => {
+  it('ends with the same result, in the same image, and lands nothing', async () => {
     const { runId, stories } = await record(agent, GREET);
     expect(stories[0]).toMatchObject({ progress: 'passed' });
     const before = readFileSync(join(halo.home, 'runs', runId, 'journal.jsonl'), 'utf8');
@@ -62,7 +62,7 @@ describe.each(['codex', 'claude'])('an attempt of %s', (agent) => {
 });
 
 describe('an attempt that failed', () => {
-  it('fails again, and says the same of itself', async () => {
+  it('fails again with the same result', async () => {
     const { runId, stopReason } = await record('codex', GREET, ['gates=["exit 3"]']);
     expect(stopReason).toBe('GATE_FAILED');
     const replayed = await halo.operations.replay(runId, { storyId: 'hello', attempt: 1 });
@@ -74,8 +74,8 @@ describe('an attempt that failed', () => {
   });
 });
 
-describe('a repetition that goes another way', () => {
-  it('says where the agent left the cassette', async () => {
+describe('a replay that diverges', () => {
+  it('reports where the agent diverged from the cassette', async () => {
     const { runId } = await record('codex', GREET);
     const cassette = join(halo.home, 'runs', runId, 'artifacts/hello/1/cassette.jsonl');
     const lines = readFileSync(cassette, 'utf8').split('\n');
@@ -87,7 +87,7 @@ describe('a repetition that goes another way', () => {
     );
   });
 
-  it('needs a cassette, and a story that was tried', async () => {
+  it('needs a cassette, and a story with an attempt', async () => {
     const { runId } = await record('codex', GREET, ['model.mode=live']);
     await expect(halo.operations.replay(runId, { storyId: 'hello' })).rejects.toMatchObject({
       code: 'CASSETTE_MISSING',

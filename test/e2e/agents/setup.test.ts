@@ -52,7 +52,7 @@ describe('setup', () => {
     expect(await halo.run(repository.root, [{ id: 'A' }], settings)).toMatchObject({ stopReason: 'SUCCESS' });
   });
 
-  it('says which host was refused, and how to allow it', async () => {
+  it('reports the refused host, and how to allow it', async () => {
     const settings = scripted(
       agent,
       ['true'],
@@ -64,7 +64,7 @@ describe('setup', () => {
     expect(state.detail).toContain('[network] allow');
   });
 
-  it('has no way out at all when nothing is allowed, fails at the first name and says what is missing', async () => {
+  it('has no network if nothing is allowed, fails at the first name and reports what is missing', async () => {
     const setup = 'ls /sys/class/net; env; npm ci --registry=http://packages.example.com/';
     const state = await halo.run(
       repository.root,

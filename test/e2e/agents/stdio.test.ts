@@ -94,7 +94,7 @@ const COUNT_TO_20 = `
 const TWENTY = Array.from({ length: 20 }, (_, i) => `n${i}`).join();
 
 describe('a story over stdio', () => {
-  it('is done by the real Codex, from a cassette that was recorded through a socket', async () => {
+  it('is implemented by the real Codex, from a cassette that was recorded through a socket', async () => {
     const server = await startModelServer({
       turns: [
         { patch: '*** Begin Patch\n*** Add File: greeting.txt\n+hello\n*** End Patch\n' },
@@ -128,7 +128,7 @@ describe('a story over stdio', () => {
     expect(replayed.usage).toEqual(withoutCost(recorded.usage));
   });
 
-  it('carries twenty requests at once and an answer of 40 MiB, each whole', async () => {
+  it('transfers twenty concurrent requests and an answer of 40 MiB completely', async () => {
     const [many, big] = await Promise.all([
       runAgent(COUNT_TO_20),
       runAgent(`return createHash('sha256').update(await ask('big')).digest('hex');`),
@@ -137,7 +137,7 @@ describe('a story over stdio', () => {
     expect(big.result).toBe(createHash('sha256').update(BIG).digest('hex'));
   });
 
-  it('installs from an allowed host, trusting the worker’s authorities', async () => {
+  it('installs from an allowed host, trusting the worker’s certificate authorities', async () => {
     const registry = new URL(execFileSync('npm', ['config', 'get', 'registry'], { encoding: 'utf8' }).trim());
     const port = registry.port || (registry.protocol === 'https:' ? '443' : '80');
     const repository = newRepository({
@@ -163,7 +163,7 @@ describe('a story over stdio', () => {
 });
 
 describe('an agent that attacks the bridge', () => {
-  it('gets a new one when it kills it, and can ask again', async () => {
+  it('gets a new one when it kills it, and can send requests again', async () => {
     const { result } = await runAgent(`
       const [first] = bridges();
       process.kill(first, 'SIGKILL');

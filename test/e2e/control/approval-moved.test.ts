@@ -35,7 +35,7 @@ const agentsIn = (events: JournalEvent[]) =>
 const filesAt = (commit: string) => repository.git('ls-tree', '-r', '--name-only', commit).split('\n');
 
 describe('a story that is approved after another one has landed', () => {
-  it('is merged onto it, proven again and lands; its agent is not asked again, nor is a person', async () => {
+  it('is merged onto it, passes the gates again and lands, without another request to the agent or the user', async () => {
     const { runId } = await heldRun(
       { A: 'echo a > a', B: 'echo b > b', C: 'echo c > c' },
       { gates: ['test ! -e stop'] },
@@ -70,7 +70,7 @@ describe('a story that is approved after another one has landed', () => {
     await expect(operations.reject(runId, 'B', 'late')).rejects.toMatchObject({ code: 'LAND_REFUSED' });
   });
 
-  it('is done again on what landed where both changed the same place, and waits for a person again', async () => {
+  it('is repeated on the landed result if both changed the same place, and waits for approval again', async () => {
     const { runId } = await heldRun({ A: 'echo a >> x', B: 'echo b >> x' });
     const { operations } = halo;
     await operations.approve(runId, 'A');
@@ -85,7 +85,7 @@ describe('a story that is approved after another one has landed', () => {
     expect(repository.git('show', `halo/${runId}:x`)).toBe('a\nb');
   });
 
-  it('fails where the gates refuse both together, and is tried again as any story is', async () => {
+  it('fails if the gates reject the merge, and is retried like any story', async () => {
     const gates = ['test ! -e a || test ! -e b'];
     const { runId } = await heldRun(
       { A: 'echo a > a', B: 'test -e a && echo c > c || echo b > b' },
@@ -98,7 +98,7 @@ describe('a story that is approved after another one has landed', () => {
     expect((await halo.operations.diff(runId, 'B')).toString()).toContain('+++ b/c');
   });
 
-  it('is asked about again when the merge carries it into a file that the person did not see', async () => {
+  it('needs another approval if the merge changes a file that the user did not see', async () => {
     repository.write('old', Array.from({ length: 30 }, (_, line) => `line ${line}`).join('\n'));
     repository.commit('a file');
     const { runId } = await heldRun({ A: 'git mv old new', B: 'echo more >> old' });

@@ -7,7 +7,7 @@ import { OK, prdOf, scripted, type TestStory } from '../../support/halo/halo.ts'
 const QUICK = `echo x >> x; ${OK}`;
 
 describe('[approval] mode', () => {
-  it('story holds each proven commit until it is approved, and the record names the approver', async ({
+  it('story holds each commit that passed its gates until it is approved, and the record names the approver', async ({
     halo,
     repository,
   }) => {

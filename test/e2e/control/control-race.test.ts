@@ -53,7 +53,7 @@ async function race(delayMs: number): Promise<string> {
 }
 
 it(
-  'hazard 22: a cancel that meets a landing: one end, as git has it, nothing afterwards',
+  'hazard 22: a cancel during a landing: one end, which matches git, and nothing afterwards',
   { timeout: 900_000 },
   async () => {
     const ids: string[] = [];

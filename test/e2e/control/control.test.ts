@@ -58,7 +58,7 @@ const commitsOf = (runId: string) => {
 const progress = ({ stories }: RunState) => stories.map((story: StoryState) => story.progress);
 
 describe('halo cancel', () => {
-  it('ends a run in the middle of its agent, and its containers go', async () => {
+  it('ends a run while its agent runs, and removes its containers', async () => {
     const runId = await halo.submit(repository.root, [{ id: 'A' }, { id: 'B' }], scripted(SLOW));
     await untilPhase(runId, 'agent');
     expect(await person.cancel(runId, undefined)).toMatchObject({ changed: true, stories: ['A'] });
@@ -80,7 +80,7 @@ describe('halo cancel', () => {
     await expect(person.cancel(runId, 'C')).rejects.toMatchObject({ code: 'STORY_NOT_FOUND' });
   });
 
-  it('says when there is nothing to cancel', async () => {
+  it('reports that there is nothing to cancel', async () => {
     const { runId } = await halo.run(repository.root, [{ id: 'A' }], scripted(QUICK));
     await expect(person.cancel(runId, undefined)).rejects.toMatchObject({ code: 'STEER_REFUSED' });
     await expect(person.cancel(runId, 'A')).rejects.toMatchObject({ code: 'STEER_REFUSED' });
@@ -93,7 +93,7 @@ describe('halo cancel', () => {
 });
 
 describe('halo pause', () => {
-  it('lets the story under way end, and holds the next one until it is resumed', async () => {
+  it('lets the running story end, and starts the next one only after resume', async () => {
     const script = `sleep 1; ${QUICK}`;
     const runId = await halo.submit(repository.root, [{ id: 'A' }, { id: 'B' }], scripted(script));
     await untilPhase(runId, 'agent');
@@ -108,7 +108,7 @@ describe('halo pause', () => {
     expect(commitsOf(runId)).toBe(2);
   });
 
-  it('interrupts the story with --now at no cost, and resume starts it again', async () => {
+  it('interrupts the story with --now without using up an attempt, and resume starts it again', async () => {
     const runId = await halo.submit(repository.root, [{ id: 'A' }], scripted(`test -e x || sleep 3; ${QUICK}`));
     await untilPhase(runId, 'agent');
     await person.pause(runId, { now: true });
@@ -119,7 +119,7 @@ describe('halo pause', () => {
     expect(ended).toMatchObject({ stopReason: 'SUCCESS', epoch: 2, stories: [{ attempts: 1 }] });
   });
 
-  it('can be taken back while the story is still being interrupted', async () => {
+  it('can be undone while the story is being interrupted', async () => {
     const runId = await halo.submit(repository.root, [{ id: 'A' }], scripted(`sleep 1; ${QUICK}`));
     await untilPhase(runId, 'agent');
     await person.pause(runId, { now: true });
@@ -130,7 +130,7 @@ describe('halo pause', () => {
 });
 
 describe('halo retry', () => {
-  it('repeats a failed story with fresh attempts, and nothing that landed', async () => {
+  it('repeats a failed story with fresh attempts, but nothing that landed', async () => {
     const gates = ['test ! -e bad || test "$(cat count)" -gt 2'];
     const script = `echo x >> count; ${OK}`;
     const failing = `case $(cat) in *"Story B"*) touch bad; echo 1 > count;; *) echo x > a;; esac; ${OK}`;
@@ -148,7 +148,7 @@ describe('halo retry', () => {
     expect(await stateOf(runId)).toMatchObject({ stories: [{}, { attempts: 3 }, {}] });
   });
 
-  it('repeats one of several failed stories, and refuses what could not start', async () => {
+  it('repeats one of several failed stories, and refuses one that could not start', async () => {
     const script = `case $(cat) in *"Story A"*) exit 1;; *) exit 2;; esac`;
     const stories = [{ id: 'A' }, { id: 'B' }, { id: 'C', dependsOn: ['A', 'B'] }];
     const ended = await halo.run(repository.root, stories, scripted(script, ['true'], ['run.on_failure=continue']));

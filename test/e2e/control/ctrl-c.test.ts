@@ -59,7 +59,7 @@ async function startUp(): Promise<HaloProcess> {
 }
 
 describe('Ctrl-C in halo run, while halo up serves the same home', { timeout: 180_000 }, () => {
-  it('stops after the story under way; the next run has that story and all others', async () => {
+  it('stops after the running story; the next run has that story and all others', async () => {
     await startUp();
     const run = runAtTerminal(work(4));
     await run.shows('Ctrl-C stops after this story');
@@ -83,7 +83,7 @@ describe('Ctrl-C in halo run, while halo up serves the same home', { timeout: 18
     ]);
   });
 
-  it('pressed again and again cancels the run before halo exits, so that no worker continues it', async () => {
+  it('pressed repeatedly cancels the run before halo exits, so that no worker continues it', async () => {
     await startUp();
     const run = runAtTerminal(work(60));
     await untilAgent();
@@ -93,7 +93,7 @@ describe('Ctrl-C in halo run, while halo up serves the same home', { timeout: 18
     expect(journal().find(({ type }) => type === 'run.ended')).toMatchObject({ stopReason: 'USER_ABORT' });
   });
 
-  it('pressed before the run has begun keeps it from starting', async () => {
+  it('pressed before the run has begun prevents its start', async () => {
     const run = home.start(['run', 'prd.json', ...options(work(0))], { cwd: repository.root });
     await vi.waitFor(() => expect(readdirSync(home.dir)).toContain('workers'), PATIENCE);
     run.process.kill('SIGINT');
@@ -122,7 +122,7 @@ describe('Ctrl-C in halo run, while halo up serves the same home', { timeout: 18
 });
 
 describe('the frame of halo run', { timeout: 120_000 }, () => {
-  it('leaves nothing behind when the terminal changes its size, and shows attempts that failed', async () => {
+  it('leaves nothing behind when the terminal is resized, and shows failed attempts', async () => {
     const settings = ['retry.attempts=3', 'retry.policy.retries=2', 'gates=["echo one; sleep 4; test -e right"]'];
     const run = startAtTerminal(['run', 'prd.json', ...options(work(1)), ...settings.flatMap((each) => ['-c', each])], {
       cwd: repository.root,

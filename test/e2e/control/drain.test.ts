@@ -42,7 +42,7 @@ async function drain({ process, ended }: HaloProcess): Promise<number | null> {
 }
 
 describe('hazard 23: SIGTERM, twice, and many deployments', { timeout: 400_000 }, () => {
-  it('the first signal hands the story back at no cost, deployment after deployment, and it is done in the end', async () => {
+  it('the first signal returns the story without using up an attempt, for each deployment, and it lands in the end', async () => {
     const runId = await submit(`sleep 5; echo x >> x; ${OK}`);
     for (let nth = 1; nth <= DEPLOYMENTS; nth += 1) {
       const deployed = world.startWorker();
@@ -60,7 +60,7 @@ describe('hazard 23: SIGTERM, twice, and many deployments', { timeout: 400_000 }
     await checkInvariants(world, [{ runId, repository, main: 'unchanged', landed: ['A'] }]);
   });
 
-  it('the second signal ends a hung worker at once, and status reports a run without a worker', async () => {
+  it('the second signal ends a hung worker immediately, and status reports a run without a worker', async () => {
     const runId = await submit(`sleep 60; ${OK}`);
     const stopped = world.startWorker({ HALO_FAILPOINT: 'close.before:hang' });
     await untilAgent(runId, 1);
@@ -83,7 +83,7 @@ describe('hazard 23: SIGTERM, twice, and many deployments', { timeout: 400_000 }
     await checkInvariants(world, [{ runId, repository, main: 'unchanged', landed: [], stopReason: 'USER_ABORT' }]);
   });
 
-  it('a worker whose cleaning hangs goes in time, and the next one cleans up', skipFor(belowLevel(FULL)), async () => {
+  it('a worker whose cleanup hangs exits in time, and the next one cleans up', skipFor(belowLevel(FULL)), async () => {
     const runId = await submit(`sleep 8; echo x >> x; ${OK}`);
     const hung = world.startWorker({ HALO_FAILPOINT: 'close.before:hang' });
     await untilAgent(runId, 1);

@@ -3,7 +3,7 @@ import type { RunState } from '../../../src/core/run/state.ts';
 import { scripted } from '../../support/halo/halo.ts';
 import { openWorld } from '../../support/faults/world.ts';
 
-it('halo retry --story tries a story that waits for its next try at once', { timeout: 120_000 }, async () => {
+it('halo retry --story immediately retries a story that waits for its next attempt', { timeout: 120_000 }, async () => {
   const world = openWorld();
   try {
     const { operations } = world;

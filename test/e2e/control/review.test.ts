@@ -16,7 +16,7 @@ afterAll(async () => {
   await halo.close();
 });
 
-it('halo show holds what an agent says of each criterion against the tests that ran, also before a landing', async () => {
+it('halo show compares the agent’s claims about each criterion with the tests that ran, also before a landing', async () => {
   const answer = {
     status: 'ok',
     summary: 'Did it.',
@@ -45,7 +45,7 @@ it('halo show holds what an agent says of each criterion against the tests that 
   expect(landed.stderr).toContain('! It adds no test: 1 before, 1 after.');
 });
 
-it('a large file and a changed lock file stand in status and show, and before a landing', async () => {
+it('a large file and a changed lock file are in status and show, and are reported before a landing', async () => {
   const work = `head -c 2097152 /dev/zero | tr '\\0' x > data.txt; echo '{}' > package-lock.json; echo '{"status":"ok","summary":"Did it."}'`;
   const { runId, stopReason } = await halo.run(repository.root, [{ id: 'A' }], scripted(work, ['true']));
   expect(stopReason).toBe('SUCCESS');
@@ -60,7 +60,7 @@ it('a large file and a changed lock file stand in status and show, and before a 
   expect(stderr).toContain('warning: A: adds data.txt (2.0 MiB)\nwarning: A: changes package-lock.json\n');
 });
 
-it('the diff of a failed story is what its last attempt made, and with the debug bundle is there over HTTP, too', async () => {
+it('the diff of a failed story is that of its last attempt, and is available over HTTP with the debug bundle', async () => {
   const work = `echo x >> tried.txt; echo '{"status":"ok","summary":"Did it."}'`;
   const { runId } = await halo.run(repository.root, [{ id: 'A' }, { id: 'B' }], scripted(work, ['false']));
   const host = { home: halo.home, redisUrl: undefined, apiUrl: undefined, apiToken: 'token-of-a-test-0123456789' };

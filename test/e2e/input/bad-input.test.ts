@@ -66,19 +66,19 @@ describe('halo run refuses a repository', () => {
     await expectRefusal(await run(['run', prd(), ...AGENT], {}, empty), 6, `${empty} has no commits`, 'first commit');
   });
 
-  it('with uncommitted changes, and names them', async () => {
+  it('with uncommitted changes, and lists them', async () => {
     repository.write('README.md', 'Changed.\n');
     repository.write('new.txt', 'new\n');
     const end = await run(['run', prd(), ...AGENT]);
     await expectRefusal(end, 6, 'uncommitted changes: README.md.', '--allow-dirty');
   });
 
-  it('at an address that does not answer', async () => {
+  it('at an unreachable address', async () => {
     const end = await run(['run', prd(), ...AGENT, '--repo', 'file:///no/such/repository']);
     await expectRefusal(end, 6, 'file:///no/such/repository');
   });
 
-  it('with submit, all of them when one is wrong, and the same one twice', async () => {
+  it('with submit, all of them if one is invalid, and duplicates', async () => {
     const other = newRepository();
     const both = ['--repo', other.root, '--repo', join(repository.root, '..')];
     await expectRefusal(await run(['submit', prd(), ...AGENT, ...both]), 6, 'not a git repository');
@@ -121,7 +121,7 @@ describe('halo run refuses a PRD', () => {
     await expectRefusal(await run(['run', path, ...AGENT]), 6, `${path}:1:`, 'S-1');
   });
 
-  it('of no dialect that it knows', async () => {
+  it('of an unknown dialect', async () => {
     const path = prd({ hello: 1 });
     await expectRefusal(await run(['run', path, ...AGENT]), 6, path);
   });
@@ -151,7 +151,7 @@ describe('halo run refuses settings', () => {
     await expectRefusal(await run(['run', prd(), ...AGENT, '--profile', 'nope']), 6, '"nope"');
   });
 
-  it('with an agent that it does not know', async () => {
+  it('with an unknown agent', async () => {
     await expectRefusal(
       await run(['run', prd(), ...AGENT, '--agent', 'codx']),
       2,
@@ -175,7 +175,7 @@ describe('halo run refuses a machine', () => {
     );
   });
 
-  it('without the Redis that is configured', async () => {
+  it('without the configured Redis', async () => {
     const end = await run(['run', prd(), ...AGENT], { HALO_REDIS_URL: 'redis://:secret@127.0.0.1:1' });
     await expectRefusal(end, 5, 'redis://127.0.0.1:1', 'the connection was refused');
     expect(end.stderr).not.toContain('secret');
@@ -201,7 +201,7 @@ describe('halo run refuses a machine', () => {
     await expectRefusal(end, 5, '/no/such/folder', 'live');
   });
 
-  it('whose HALO_HOME is a file or cannot be made', async () => {
+  it('whose HALO_HOME is a file or cannot be created', async () => {
     repository.write('../home', '');
     for (const HALO_HOME of [join(repository.root, '..', 'home'), '/sys/halo-home'])
       for (const words of [['run', prd(), ...AGENT], ['submit', prd(), ...AGENT], ['worker']])
@@ -227,7 +227,7 @@ describe('commands refuse', () => {
 });
 
 describe('halo land refuses', () => {
-  it('a run that made nothing, a branch that went elsewhere and a changed checkout, and moves nothing', async () => {
+  it('a run without commits, a branch that diverged and a changed checkout, and moves nothing', async () => {
     expect(await run(['run', prd(), ...settings(scripted(`echo x > bad; ${OK}`, ['test ! -e bad']))])).toMatchObject({
       code: 10,
     });
@@ -251,7 +251,7 @@ describe('halo land refuses', () => {
 });
 
 describe('halo run accepts', () => {
-  it('an untracked PRD and halo.toml, a folder below the top, a shallow clone and a path of other letters', async () => {
+  it('an untracked PRD and halo.toml, a subfolder, a shallow clone and a path with non-ASCII letters', async () => {
     const odd = join(repository.root, '..', 'Mein Projekt – größer');
     execFileSync('git', ['clone', '-q', '--depth', '1', `file://${repository.root}`, odd]);
     const folder = join(odd, 'unter ordner');

@@ -25,7 +25,7 @@ afterAll(async () => {
 const check = (...words: string[]) => home.halo(['check', ...words], { cwd: repository.root });
 
 describe('halo init', () => {
-  it('looks into the image for the tools that it guessed, and names the next step', async () => {
+  it('checks the image for the guessed tools, and names the next step', async () => {
     const other = newRepository({ 'go.mod': 'module x\n', 'package.json': '{"scripts": {"test": "node --test"}}' });
     const { code, stdout, stderr } = await home.halo(['init'], { cwd: other.root });
     expect(code).toBe(0);
@@ -48,7 +48,7 @@ describe('halo check', () => {
     expect(repository.git('branch', '--list', '--format=%(refname:short)')).toBe('main');
   });
 
-  it('gives the user of a sandbox a name, beside those that the image has', async () => {
+  it('adds a name for the user of a sandbox to those of the image', async () => {
     const gates = [
       '[ "$(whoami)" = agent ]',
       'python3 -c "import getpass, pwd, os; pwd.getpwuid(os.getuid())"',
@@ -60,7 +60,7 @@ describe('halo check', () => {
     expect(code).toBe(0);
   });
 
-  it('runs all gates, and says of each why it fails', async () => {
+  it('runs all gates, and reports why each of them fails', async () => {
     const gates = '["node --test --test-reporter=tap", "no-such-program", "true"]';
     const { code, stdout } = await check('-c', `gates=${gates}`, '--json');
     expect(code).toBe(10);
@@ -74,7 +74,7 @@ describe('halo check', () => {
     ]);
   });
 
-  it('says in its last line that a registry could not be reached', async () => {
+  it('reports in its last line that a registry is unreachable', async () => {
     const other = newRepository({ 'package.json': '{"dependencies": {"is-number": "7.0.0"}}' });
     const settings = ['setup=["npm install"]', 'gates=["true"]', 'network.registries=["npm"]'];
     const away = 'network.upstreams.npm="http://127.0.0.1:1/"';

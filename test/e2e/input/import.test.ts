@@ -46,7 +46,7 @@ function importAsking(answer: () => Promise<string>) {
 }
 
 describe('halo import', () => {
-  it('has the agent write a PRD of the document, shows it as a diff and writes it', async () => {
+  it('makes the agent write a PRD from the document, shows it as a diff and writes it', async () => {
     const ended = await importWith(`grep -q cart document.md && printf %s '${PRD}' > prd.json`);
     expect(ended).toMatchObject({ code: 0 });
     expect(ended.stdout).toContain('+{"project":"Shop"');
@@ -58,7 +58,7 @@ describe('halo import', () => {
     expect((await home.halo(['status'], { cwd: folder })).stdout).not.toMatch(/halo land|halo retry/);
   });
 
-  it('lets the agent change the PRD that is there, with the settings of this folder', async () => {
+  it('lets the agent change the existing PRD, with the settings of this folder', async () => {
     writeFileSync(join(folder, 'prd.json'), PRD);
     chmodSync(join(folder, 'prd.json'), 0o664);
     writeFileSync(join(folder, 'halo.toml'), 'setup = ["false"]\ngates = ["false"]\n');
@@ -68,7 +68,7 @@ describe('halo import', () => {
     expect(statSync(join(folder, 'prd.json')).mode & 0o777).toBe(0o664);
   });
 
-  it('begins a PRD with a name, which it holds to the same rules as all commands do', async () => {
+  it('creates a named PRD, and applies the same rules to it as all commands', async () => {
     const out = '.halo/prds/shop/prd.json';
     const words = ['idea.md', '--yes', '--out', out];
     const lax = await importWith(`printf %s '${PRD.replaceAll('"description":"",', '')}' > prd.json`, words);
@@ -79,7 +79,7 @@ describe('halo import', () => {
     expect(await home.halo(['prd', 'validate', 'shop'], { cwd: folder })).toMatchObject({ code: 0 });
   });
 
-  it('asks at the terminal, and writes nothing without a yes or over a file that has changed', async () => {
+  it('asks at the terminal, and writes nothing without a confirmation or over a file that has changed', async () => {
     vi.stubEnv('HALO_HOME', home.dir);
     const said = 'Nothing was written.\n';
     expect(await importAsking(() => Promise.resolve('n'))).toMatchObject({
@@ -106,7 +106,7 @@ describe('halo import', () => {
     vi.unstubAllEnvs();
   });
 
-  it('fails when what the agent made is no PRD, or when it made nothing', async () => {
+  it('fails if the agent wrote an invalid PRD or none', async () => {
     const ended = await importWith(`echo '{"userStories":[{"id":"A"}]}' > prd.json`);
     expect(ended.code).toBe(6);
     expect(ended.stdout).not.toContain('SUCCESS');
@@ -119,7 +119,7 @@ describe('halo import', () => {
     expect(existsSync(join(folder, 'prd.json'))).toBe(false);
   });
 
-  it('never replaces stories that are done without a question that names them', async () => {
+  it('never replaces done stories without a question that names them', async () => {
     const before = PRD.replace('"passes":false', '"passes":true');
     writeFileSync(join(folder, 'prd.json'), before);
     const ended = await importWith(`printf %s '${PRD}' > prd.json`);
@@ -138,7 +138,7 @@ describe('halo import', () => {
     vi.unstubAllEnvs();
   });
 
-  it('refuses a binary or missing file, and to ask without a terminal', async () => {
+  it('refuses a binary or missing file, and a question without a terminal', async () => {
     writeFileSync(join(folder, 'picture'), Buffer.from([0x89, 0x50, 0, 0xff]));
     writeFileSync(join(folder, 'blank.md'), ' \n\n');
     writeFileSync(join(folder, 'latin.md'), Buffer.from('Gesch\u00e4ft', 'latin1'));

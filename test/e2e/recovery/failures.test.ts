@@ -72,13 +72,13 @@ describe('a failure of the provider', () => {
     expect(halo.readFile(state.runId, 'agent.log')).toMatch(/retry +1 of 10 in 0\.0s: The model provider .*429/);
   });
 
-  it('is not waited for without end', async () => {
+  it('is not retried without limit', async () => {
     const state = await ask([{ fail: 500 }, { fail: 500 }, { fail: 500 }], ['retry.provider.retries=1']);
     expect(state).toMatchObject({ stopReason: 'ENGINE_ERROR', stories: [{ attempts: 2 }] });
     expect(state.detail).toContain('HTTP status 500');
   });
 
-  it('ends the run at once with an explanation if only the user can fix it', async () => {
+  it('ends the run immediately with an explanation if only the user can fix it', async () => {
     const state = await ask([{ fail: 401 }, { say: 'hello' }], ['retry.attempts=3']);
     expect(state).toMatchObject({ stopReason: 'ENGINE_ERROR', stories: [{ attempts: 1 }] });
     expect(state.detail).toMatch(/refused the key \(HTTP status 401\)\. Check \w+ where the worker runs/);
@@ -139,7 +139,7 @@ it('a run without progress ends with CIRCUIT_OPEN before its attempts are used u
   });
 });
 
-it('a fault around the story that passes is waited for, and costs no attempt', async () => {
+it('a temporary environment failure is retried, and uses up no attempt', async () => {
   const root = newRepository().root;
   const settings = scripted(`echo x >> x; ${OK}`, ['true'], ['retry.infrastructure.backoff="100ms"']);
   const first = await halo.run(root, [{ id: 'A' }], settings);
@@ -164,7 +164,7 @@ async function openBreaker(key: string) {
 }
 
 describe('a breaker', () => {
-  it('of a repository holds other runs back until a person closes it', async () => {
+  it('of a repository blocks other runs until a user resets it', async () => {
     const root = newRepository().root;
     const breaker = ['breaker.no_change=1', 'breaker.cooldown="1h"'];
     const broken = await halo.run(root, [{ id: 'A' }], scripted('exit 9', ['true'], breaker));
@@ -187,7 +187,7 @@ describe('a breaker', () => {
       });
   });
 
-  it('of a provider opens for all who ask it, lets one try after its cooldown, and closes when that goes well', async () => {
+  it('of a provider opens for all of its users, admits one trial after its cooldown, and closes when it succeeds', async () => {
     const settings = ['breaker.same_error=2', 'breaker.cooldown="4s"'];
     const state = await ask([{ fail: 503 }, { fail: 503 }, { say: 'hello' }], settings);
     expect(state).toMatchObject({ stopReason: 'SUCCESS', stories: [{ failures: { provider: 2 } }] });
@@ -226,7 +226,7 @@ it.each([
     processMark(),
     { stopReason: 'SUCCESS', epoch: 5 },
   ],
-])('a story in the middle of which %s', async (_what, mark, end) => {
+])('a story during which %s', async (_what, mark, end) => {
   const home = tempDir('halo-poison');
   const host = hostOf(home);
   const operations = openLocal({ host });

@@ -32,7 +32,7 @@ function startServer(): void {
 }
 
 it(
-  'hazards 6, 8: a run whose Redis is away when a story ends, and returns empty, continues: each story lands once',
+  'hazards 6, 8: a run whose Redis is unavailable when a story ends, and returns empty, continues: each story lands once',
   { timeout: 180_000 },
   async () => {
     home = tempDir('halo-away');

@@ -18,33 +18,33 @@ function run(agent: string, gates: string[], more: string[]): Promise<RunState> 
 }
 
 describe('the breaker of a run opens, though attempts are left,', () => {
-  it('after failures that are the same but for numbers', async () => {
+  it('after failures that differ only in numbers', async () => {
     const agent = `date +%s%N > x; echo "{\\"status\\":\\"failed\\",\\"summary\\":\\"port $(date +%N) is taken\\"}"`;
     const state = await run(agent, ['true'], ['breaker.same_error=3']);
     expect(state).toMatchObject({ stopReason: 'CIRCUIT_OPEN', stories: [{ attempts: 3 }] });
     expect(state.detail).toBe('the same failure 3 times in a row: ENGINE_ERROR: the agent gave up: port … is taken');
   });
 
-  it('after an attempt that said much less than the one before', async () => {
+  it('after an attempt with much less output than the one before', async () => {
     const agent = `date +%s%N > x; grep -q GATE_FAILED || seq 5000; ${OK}`;
     const state = await run(agent, ['false'], ['breaker.output_decline=70']);
     expect(state).toMatchObject({ stopReason: 'CIRCUIT_OPEN', stories: [{ attempts: 2 }] });
     expect(state.detail).toMatch(/^the agent said 99 % less than in the attempt before; hello: gate exited 1/);
   });
 
-  it('after failures for a lack of permission', async () => {
+  it('after failures with denied permissions', async () => {
     const state = await run(`ln -s /etc/passwd leak-$(date +%N); ${OK}`, ['true'], []);
     expect(state).toMatchObject({ stopReason: 'CIRCUIT_OPEN', stories: [{ attempts: 2 }] });
     expect(state.detail).toMatch(/^permission was denied 2 times in a row; hello: .*leak-/);
   });
 });
 
-describe('what Claude Code was not permitted to do', () => {
+describe('a permission that Claude Code was denied', () => {
   const forbidden: Turn = { run: 'rm -rf /' };
   const claude = ['agent=claude', 'retry.attempts=9', 'retry.policy.retries=9'];
   const rule = 'Dangerous rm operation on critical path: /';
 
-  it('is why it gave up: there is no other attempt, and the log and the end say what it was', async () => {
+  it('is the reason for giving up: there is no other attempt, and the log and the end name it', async () => {
     const gaveUp: Turn = { json: { status: 'failed', summary: 'I cannot.' } };
     const { state, read } = await halo.implement([forbidden, gaveUp], claude);
     expect(state).toMatchObject({
@@ -56,7 +56,7 @@ describe('what Claude Code was not permitted to do', () => {
     expect(read('agent.log')).toContain(`warning: permission denied: Bash: ${rule}`);
   });
 
-  it('counts also where the attempt fails for another reason', async () => {
+  it('counts also if the attempt fails for another reason', async () => {
     const attempt: Turn[] = [
       forbidden,
       { write: 'greeting.txt', content: 'hello\n' },
@@ -74,7 +74,7 @@ describe('what Claude Code was not permitted to do', () => {
     expect(state.detail).not.toContain('did not permit');
   });
 
-  it('does not matter where the story lands', async () => {
+  it('has no effect if the story lands', async () => {
     const turns: Turn[] = [
       forbidden,
       { write: 'greeting.txt', content: 'hello\n' },

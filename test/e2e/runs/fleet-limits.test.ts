@@ -17,7 +17,7 @@ async function halo(...words: string[]): Promise<string> {
   return end.stdout.trimEnd();
 }
 
-test('hazard 31: three worker processes reach the limit of the fleet and never pass it, as the journals tell', async () => {
+test('hazard 31: three worker processes reach the limit of the fleet and never exceed it, according to the journals', async () => {
   writeFileSync(join(home.dir, 'config.toml'), '[fleet]\nmax = 2\n');
   const prd = join(home.dir, 'prd.json');
   writeFileSync(prd, prdOf([{ id: 'A' }, { id: 'B' }]).bytes);
@@ -32,7 +32,7 @@ test('hazard 31: three worker processes reach the limit of the fleet and never p
   expect(mostAtOnce(journals.flat(), { from: 'story.started', to: 'story.ended' })).toBe(2);
 });
 
-test('a user with more runs than workers finishes each run before the next one starts, as the journals tell', async () => {
+test('a user with more runs than workers finishes each run before the next one starts, according to the journals', async () => {
   const prd = join(home.dir, 'prd.json');
   writeFileSync(prd, prdOf([{ id: 'A' }, { id: 'B' }]).bytes);
   const repositories = Array.from({ length: 3 }, () => newRepository());

@@ -10,7 +10,7 @@ afterEach(() => halo.close());
 const options = (script: string) => ({ profile: undefined, set: scripted(script), allowDirty: false });
 const prd = prdOf([{ id: 'A' }]);
 
-test('a run starts when the one it waits for has landed, and builds on it in the same repository', async () => {
+test('a run starts after its dependency has landed, and builds on it in the same repository', async () => {
   const repository = newRepository();
   const { root } = repository;
   const [first] = await halo.operations.submit({ ...options(`echo 1 > first; ${OK}`), prd, repos: [root] });
@@ -28,7 +28,7 @@ test('a run starts when the one it waits for has landed, and builds on it in the
   expect(files).toEqual(['README.md', 'first', 'second']);
 });
 
-test('what needs a failed repository of a batch is blocked, and the rest of the batch is done', async () => {
+test('dependents of a failed repository of a batch are blocked, and the rest of the batch lands', async () => {
   const roots = { core: newRepository().root, api: newRepository({ bad: '' }).root, ui: newRepository().root };
   const members = [
     { name: 'ui', repo: roots.ui, deps: ['api'], prd },
@@ -46,7 +46,7 @@ test('what needs a failed repository of a batch is blocked, and the rest of the 
   expect((await halo.operations.get(ui!.runId)).state.status).toBe('queued');
 });
 
-test('what is blocked starts by itself when the run that it waits for is retried and ends well', async () => {
+test('a blocked run starts automatically when its dependency is retried and succeeds', async () => {
   const api = newRepository().root;
   const slow = options(`sleep 2; echo x > done; ${OK}`);
   const [needed] = await halo.operations.submit({ ...slow, prd, repos: [api] });

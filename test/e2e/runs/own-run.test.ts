@@ -28,7 +28,7 @@ async function viewOf(runId: string): Promise<RunView> {
   return JSON.parse((await home.halo(['status', runId, '--json'], at)).stdout) as RunView;
 }
 
-it('halo run works on its own run alone', { timeout: 120_000 }, async () => {
+it('halo run executes only its own run', { timeout: 120_000 }, async () => {
   const waiting = (await home.halo(['submit', 'prd.json', ...quick], at)).stdout.trim();
   const own = await home.halo(['run', 'prd.json', ...quick], at);
   expect(own.code).toBe(0);

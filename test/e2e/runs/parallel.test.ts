@@ -27,7 +27,7 @@ function seqOf(events: JournalEvent[], type: JournalEvent['type'], story: string
 }
 
 describe('stories that do not depend on each other', { timeout: 120_000 }, () => {
-  it('run at the same time, and what needs them both starts on both', async () => {
+  it('run at the same time, and a story that needs both builds on both', async () => {
     const stories = [{ id: 'A' }, { id: 'B' }, { id: 'C', dependsOn: ['A', 'B'] }];
     const script = each('if [ $story = C ]; then cat A.txt B.txt > C.txt; else sleep 1; echo $story > $story.txt; fi');
     const state = await halo.run(repository.root, stories, scripted(script, ['ls *.txt'], PARALLEL));
@@ -54,7 +54,7 @@ describe('stories that do not depend on each other', { timeout: 120_000 }, () =>
     expect(checks).not.toContain(false);
   });
 
-  it('prove themselves together before the second one lands', async () => {
+  it('pass their gates together before the second one lands', async () => {
     const script = each('sleep 1; echo $story > $story.txt');
     const gates = ['echo $(ls); test ! -e A.txt || test ! -e B.txt'];
     const settings = scripted(script, gates, [...PARALLEL, 'run.on_failure="continue"']);
@@ -117,20 +117,16 @@ describe('the branch of a run', { timeout: 120_000 }, () => {
   });
 });
 
-it(
-  'hazard 24: stories of two runs in one repository at once have nothing to do with each other',
-  { timeout: 120_000 },
-  async () => {
-    const settings = scripted(each('sleep 1; echo $story >> both.txt'));
-    const ids = [
-      await halo.submit(repository.root, [{ id: 'A' }], settings),
-      await halo.submit(repository.root, [{ id: 'B' }], settings),
-    ];
-    const states = await Promise.all(ids.map((id) => halo.untilEnd(id)));
-    expect(states).toMatchObject([{ stopReason: 'SUCCESS' }, { stopReason: 'SUCCESS' }]);
-    expect(ids.map((id) => repository.git('show', `halo/${id}:both.txt`))).toEqual(['A', 'B']);
-  },
-);
+it('hazard 24: concurrent stories of two runs in one repository are independent', { timeout: 120_000 }, async () => {
+  const settings = scripted(each('sleep 1; echo $story >> both.txt'));
+  const ids = [
+    await halo.submit(repository.root, [{ id: 'A' }], settings),
+    await halo.submit(repository.root, [{ id: 'B' }], settings),
+  ];
+  const states = await Promise.all(ids.map((id) => halo.untilEnd(id)));
+  expect(states).toMatchObject([{ stopReason: 'SUCCESS' }, { stopReason: 'SUCCESS' }]);
+  expect(ids.map((id) => repository.git('show', `halo/${id}:both.txt`))).toEqual(['A', 'B']);
+});
 
 async function untilJournal(runId: string, text: string): Promise<void> {
   await vi.waitFor(() => expect(halo.readFile(runId, 'journal.jsonl')).toContain(text), { timeout: 30_000 });

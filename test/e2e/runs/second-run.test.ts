@@ -59,7 +59,7 @@ describe('a second run of a PRD', () => {
     expect(files('main')).toEqual(expect.arrayContaining(['S-1.txt', 'S-2.txt', 'S-3.txt']));
   });
 
-  it('after an unlanded success is refused when nothing is left, until the first one is landed', async () => {
+  it('after an unlanded success is refused if nothing is left, until the first one is landed', async () => {
     const { submit, run, repository, path } = repositoryWithPrd(['S-1']);
     const first = await run(work());
     expect(first.stopReason).toBe('SUCCESS');
@@ -77,7 +77,7 @@ describe('a second run of a PRD', () => {
     });
   });
 
-  it('is refused where the branches went apart, but not after a squash merge or with --from-head', async () => {
+  it('is refused if the branches diverged, but not after a squash merge or with --from-head', async () => {
     const { repository, submit, run } = repositoryWithPrd(['S-1', 'S-2']);
     const first = await run(work('S-2'), { settings: ['retry.attempts=1'] });
     repository.write('other.txt', 'other');
@@ -96,7 +96,7 @@ describe('a second run of a PRD', () => {
     expect(squashed.warnings).toEqual([]);
   });
 
-  it('starts from what landed when the PRD was converted into another file, and is refused when it was moved', async () => {
+  it('starts from the landed result if the PRD was converted into another file, and is refused if it was moved', async () => {
     const { repository, run, path, submit } = repositoryWithPrd(['S-1', 'S-2']);
     const first = await run(work('S-2'), { settings: ['retry.attempts=1'] });
     const marked = JSON.parse(readFileSync(path, 'utf8')) as { userStories: object[] };
@@ -121,7 +121,7 @@ describe('a second run of a PRD', () => {
     expect(submitted.warnings.join('\n')).not.toContain('only on');
   });
 
-  it('knows what landed when stories without ids have changed places', async () => {
+  it('finds the landed stories without ids after they were reordered', async () => {
     const { repository, run } = repositoryWithPrd(['S-1']);
     const path = join(repository.root, 'list.json');
     const item = (id: string) => ({ description: `Story ${id}`, steps: ['It works'], passes: false });
@@ -132,7 +132,7 @@ describe('a second run of a PRD', () => {
     expect((await run(work(), { path })).repo.base).toBe(first.tip);
   });
 
-  it('says which landed story it starts without when the PRD no longer holds it as it was', async () => {
+  it('reports which landed story is missing if the PRD no longer contains it unchanged', async () => {
     const { repository, run, submit } = repositoryWithPrd(['S-1']);
     const path = join(repository.root, 'tasks.md');
     repository.write('tasks.md', '- [ ] Story S-1\n- [ ] Story S-2\n');
@@ -142,7 +142,7 @@ describe('a second run of a PRD', () => {
     expect(submitted.warnings.join('\n')).toContain(`story-s-1 is only on halo/${first.runId}, and ${path} no longer`);
   });
 
-  it('is not built on what a person rejected', async () => {
+  it('is not built on a rejected result', async () => {
     const { submit, run } = repositoryWithPrd(['S-1', 'S-2']);
     const first = await run(work('S-2'), { settings: ['retry.attempts=1', 'approval.mode=run'] });
     await halo.operations.rejectRun(first.runId, 'not like this');
@@ -153,7 +153,7 @@ describe('a second run of a PRD', () => {
   });
 });
 
-it('progress that halo marked in one PRD does not keep another from running, nor do untracked files', async () => {
+it('progress marks of halo in one PRD do not prevent another from running, nor do untracked files', async () => {
   const other = JSON.stringify({ userStories: [story('T-1')] });
   const { repository, run, submit } = repositoryWithPrd(['S-1'], { 'other.json': other, 'notes.md': '- [ ] Do it\n' });
   await run(work());

@@ -46,7 +46,7 @@ async function containersOf(runId: string): Promise<string[]> {
 }
 
 describe('several repositories', () => {
-  it('are worked on in parallel by two workers, followed live, looked at and landed', async () => {
+  it('are executed concurrently by two workers, followed live, inspected and landed', async () => {
     const three = [newRepository(), newRepository(), newRepository()];
     const script = `echo "I begin."; sleep 2; echo x >> log.txt; ${OK}`;
     const repos = three.flatMap(({ root }) => ['--repo', root]);
@@ -81,7 +81,7 @@ describe('several repositories', () => {
     }
   });
 
-  it('behind an address: halo land pushes the branch of the run, and says where it is when that is refused', async () => {
+  it('with a URL: halo land pushes the branch of the run, and reports where it is if that is refused', async () => {
     const { root } = newRepository();
     const bare = join(root, '..', 'shared.git');
     execFileSync('git', ['clone', '-q', '--bare', root, bare]);

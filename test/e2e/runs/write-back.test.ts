@@ -40,7 +40,7 @@ async function run(repos: string[], settings: string[]): Promise<string[]> {
   return states.map(({ stopReason }) => stopReason ?? 'none');
 }
 
-it('finishes a PRD that is half done and marks its stories in place: git diff shows only those lines', async () => {
+it('finishes a half-done PRD and marks its stories in place: git diff shows only those lines', async () => {
   const script = `echo more >> log.txt; ${OK}`;
   expect(await run([repository.root], scripted(script))).toEqual(['SUCCESS']);
   const changed = repository.git('diff', '-U0', '--', 'scripts/ralph/prd.json').split('\n');
@@ -68,7 +68,7 @@ const MARK = `id=$(grep -o 'US-00[0-9]' | head -1)
 sed -i "/$id/,/passes/ s/\\"passes\\": false, \\"notes\\": \\"\\"/\\"passes\\": true, \\"notes\\": \\"did $id\\"/" scripts/ralph/prd.json
 echo more >> log.txt; ${OK}`;
 
-it('lets a story mark itself, and lands that although halo has marked the file of the checkout as well', async () => {
+it('lets a story mark itself, and lands it although halo has marked the file of the checkout as well', async () => {
   writeFileSync(path, TEXT);
   expect(await run([repository.root], scripted(MARK))).toEqual(['SUCCESS']);
   const [last] = await halo.operations.list();

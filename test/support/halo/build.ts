@@ -1,23 +1,28 @@
-import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync, symlinkSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 
-/** The sources as plain JavaScript, for child processes of tests. `remove` when done. */
+const ROOT = resolve(import.meta.dirname, '../../..');
+const { compile, ENTRIES } = createRequire(import.meta.url)('../../../scripts/build.cjs') as {
+  compile(root: string, work: string, options: { outDir: string; entries: Record<string, string> }): void;
+  ENTRIES: Record<string, string>;
+};
+
+/** Modules of src/ as JavaScript, for child processes of tests. Call `remove` after use. */
 export interface Built {
-  /** Absolute path of a module, named as under src/ without its suffix, e.g. `store/store`. */
+  /** Absolute path of a module that was built. */
   module(name: string): string;
   remove(): void;
 }
 
-/** Compiles src/ without type checks into a temporary folder. */
-export function buildSources(): Built {
-  const root = resolve(import.meta.dirname, '../../..');
+/** Bundles modules of src/, named without suffix (`store/store`), into a temporary folder, as in a release. */
+export function buildSources(...names: string[]): Built {
   const dir = mkdtempSync(join(tmpdir(), 'halo-built-'));
-  const options = ['-p', join(root, 'tsconfig.build.json'), '--noCheck', '--outDir', join(dir, 'dist')];
-  execFileSync(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), ...options], { stdio: 'pipe' });
-  symlinkSync(join(root, 'node_modules'), join(dir, 'node_modules'));
-  symlinkSync(join(root, 'package.json'), join(dir, 'package.json'));
+  const entries = { ...ENTRIES, ...Object.fromEntries(names.map((name) => [name, `src/${name}.ts`])) };
+  compile(ROOT, dir, { outDir: join(dir, 'dist'), entries });
+  symlinkSync(join(ROOT, 'node_modules'), join(dir, 'node_modules'));
+  symlinkSync(join(ROOT, 'package.json'), join(dir, 'package.json'));
   return {
     module: (name) => join(dir, 'dist', `${name}.js`),
     remove: () => rmSync(dir, { recursive: true, force: true }),
