@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path';
 
 const ROOT = resolve(import.meta.dirname, '../../..');
 const { compile, ENTRIES } = createRequire(import.meta.url)('../../../scripts/build.cjs') as {
-  compile(root: string, work: string, options: { outDir: string; entries: Record<string, string> }): void;
+  compile: (root: string, work: string, options: { outDir: string; entries: Record<string, string> }) => void;
   ENTRIES: Record<string, string>;
 };
 
