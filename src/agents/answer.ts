@@ -1,9 +1,11 @@
 import * as z from 'zod';
-import type { AgentOutcome } from '../core/agent.ts';
+import type { AgentAnswer, AgentOutcome } from '../core/agent.ts';
 import { safeLine } from '../core/text/safe-text.ts';
 import { parseUntrustedJson } from '../lib/parse-json.ts';
 
 const MAX_SUMMARY = 8000;
+/** Characters of JSON. */
+const MAX_OTHER = 64_000;
 
 const criterion = z.object({
   n: z.int().min(1).max(1000),
@@ -11,7 +13,7 @@ const criterion = z.object({
   files: z.array(z.string().min(1).max(200)).max(10).default([]),
 });
 
-const answerShape = z.strictObject({
+const answerShape = z.looseObject({
   status: z.enum(['ok', 'needs_human', 'failed']),
   summary: z.string().max(MAX_SUMMARY),
   // A help for who reviews: an answer counts without it.
@@ -48,7 +50,10 @@ export const ANSWER_SCHEMA = {
  */
 export const STRICT_ANSWER_SCHEMA = { ...ANSWER_SCHEMA, required: Object.keys(ANSWER_SCHEMA.properties) };
 
-/** Reads the final answer: exactly one JSON object of the agreed shape, with nothing around it but white space. */
+/**
+ * Reads the final answer: exactly one JSON object with at least the agreed keys, and nothing around it but white space.
+ * Other keys are kept.
+ */
 export function readAnswer(text: string | undefined): AgentOutcome {
   if (text === undefined || text.trim() === '') return invalid('The agent ended without a final answer.');
   const value = parseUntrustedJson(text);
@@ -56,8 +61,19 @@ export function readAnswer(text: string | undefined): AgentOutcome {
   const parsed = answerShape.safeParse(value);
   if (!parsed.success)
     return invalid(`The agent's final answer breaks the agreed shape: ${describeIssue(parsed.error)}.`);
-  const { status, summary, criteria } = parsed.data;
-  return { kind: 'answer', answer: { status, summary, ...(criteria && { criteria }) } };
+  const { status, summary, criteria, ...other } = parsed.data;
+  return { kind: 'answer', answer: { status, summary, ...(criteria && { criteria }), ...keepOther(other) } };
+}
+
+/** Other keys of an answer, unless they are too long to be kept. */
+function keepOther(other: Record<string, unknown>): Pick<AgentAnswer, 'other'> {
+  const isKept = Object.keys(other).length > 0 && JSON.stringify(other).length <= MAX_OTHER;
+  return isKept ? { other } : {};
+}
+
+/** The content of `result.json`: the answer with its other keys in their places. */
+export function formatAnswer({ other, ...answer }: AgentAnswer): string {
+  return `${JSON.stringify({ ...answer, ...other }, null, 2)}\n`;
 }
 
 /** Whether the text is a valid final answer. */
@@ -75,7 +91,6 @@ function describeNoJson(text: string): string {
 function describeIssue(error: z.ZodError): string {
   const issue = error.issues[0];
   if (issue === undefined) return 'it is not the agreed object';
-  if (issue.code === 'unrecognized_keys') return `unknown key "${safeLine(issue.keys.join('", "'), 120)}"`;
   const place = issue.path.join('.');
   if (place === 'status') return '"status" must be "ok", "needs_human" or "failed"';
   if (place === 'summary')

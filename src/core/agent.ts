@@ -32,6 +32,8 @@ export interface AgentAnswer {
   summary: string;
   /** Which tests and files satisfy each acceptance criterion, if reported. */
   criteria?: CriterionClaim[];
+  /** Keys that halo does not know, such as `filesChanged`. */
+  other?: Record<string, unknown>;
 }
 
 /** How the agent program ended, according to its adapter. `error` is one sentence. */

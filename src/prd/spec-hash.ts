@@ -5,7 +5,7 @@ import { canonicalKey } from './json/find-member.ts';
 import { BOOLEAN_FLAG_KEYS, FLAG_KEYS, STARTED_KEYS, STATUS_KEYS } from './json/field-aliases.ts';
 
 /** Increase it when a change in parsing gives unchanged files another hash. */
-const VERSION = 2;
+const VERSION = 3;
 
 /**
  * Returns `version:sha256` over everything in a file except progress: files with the same hash specify the same work.

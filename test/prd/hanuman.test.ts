@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { HaloError } from '../../src/core/failure/errors.ts';
+import { convertPrd } from '../../src/prd/convert-prd.ts';
 import { parsePrd } from '../../src/prd/parse-prd.ts';
 
 const STORY = { id: 'S1', title: 'Add a cart', size: 'M', acceptance: ['It holds items'] };
@@ -7,6 +8,26 @@ const STORY = { id: 'S1', title: 'Add a cart', size: 'M', acceptance: ['It holds
 test('the size stays in extra and stories have no priority, so that the order of the file counts', () => {
   const prd = parse({ schemaVersion: '0.1', stories: [{ ...STORY, priority: 9 }] });
   expect(prd.stories[0]).toMatchObject({ priority: undefined, extra: { size: 'M', priority: 9 } });
+});
+
+test('the title of the file is the project, and it is written back as the title', () => {
+  const document = {
+    schemaVersion: '0.1',
+    title: 'Shop',
+    principles: ['Small steps'],
+    stories: [{ ...STORY, constraints: ['No new dependency'] }],
+  };
+  const prd = parse(document);
+  expect(prd.project).toBe('Shop');
+  expect(prd.context).toEqual([{ label: 'principles', text: '- Small steps' }]);
+  expect(prd.stories[0]?.extra).toEqual({ size: 'M', constraints: ['No new dependency'] });
+  expect(JSON.parse(convertPrd(bytesOf(document), 'prd.json', 'hanuman').text)).toEqual({
+    schemaVersion: '0.1',
+    title: 'Shop',
+    description: '',
+    principles: '- Small steps',
+    stories: [{ ...STORY, constraints: ['No new dependency'], passes: false }],
+  });
 });
 
 test('another schema version is refused', () => {
@@ -52,7 +73,11 @@ test('an id must be a string', () => {
 });
 
 function parse(document: unknown) {
-  return parsePrd(new TextEncoder().encode(JSON.stringify(document)), 'prd.json');
+  return parsePrd(bytesOf(document), 'prd.json');
+}
+
+function bytesOf(document: unknown): Uint8Array {
+  return new TextEncoder().encode(JSON.stringify(document));
 }
 
 function refusal(document: unknown): string {

@@ -86,6 +86,27 @@ describe('checkboxes', () => {
     ]);
   });
 
+  test('keep a paragraph below their criteria apart from the last criterion', () => {
+    const prd = parse(
+      '- [ ] a',
+      '  - one',
+      '  - two',
+      '',
+      '  About a,',
+      '  in two lines.',
+      '- [ ] b',
+      '  - one',
+      '',
+      '    more of one',
+    );
+    expect(prd.stories).toMatchObject([
+      { acceptance: ['one', 'two'], description: 'About a,\nin two lines.' },
+      { acceptance: ['one more of one'], description: '' },
+    ]);
+    const labelled = parse('- [ ] a', '  Acceptance criteria:', '  - one', '  - two', '', '  About a.');
+    expect(labelled.stories).toMatchObject([{ acceptance: ['one', 'two'], description: 'About a.' }]);
+  });
+
   test('below a plain bullet are stories', () => {
     expect(idsOf('- Group:', '  - [ ] a', '  - [ ] b', '- [ ] c')).toEqual(['a', 'b', 'c']);
   });

@@ -25,7 +25,7 @@ const SCHEMA_VERSION = '0.1';
 const MAX_STORIES = 10;
 const SIZES = ['S', 'M'];
 
-/** `{schemaVersion: "0.1", stories: [{id, title, size, acceptance}]}`: at most ten small stories, in file order. */
+/** `{schemaVersion: "0.1", title, stories: [{id, title, size, acceptance}]}`: at most ten small stories, in file order. */
 export const hanuman: JsonDialect = {
   id: 'hanuman',
   format: 'json',
@@ -41,18 +41,21 @@ export const hanuman: JsonDialect = {
     const stories = readStories(reader);
     reportDuplicateIds(stories, diagnostics);
     return {
-      project: oneLine(takeText(reader, 'project', 'name') ?? ''),
+      project: oneLine(takeText(reader, 'project', 'title', 'name') ?? ''),
       description: takeText(reader, 'description') ?? '',
       stories,
       about: Object.entries(readExtra(reader)).map(([label, value]) => ({ label, value })),
     };
   },
-  write: ({ stories, ...whole }) =>
-    writeJson({
+  write({ stories, ...whole }) {
+    const { project, ...about } = writeWhole(whole);
+    return writeJson({
       schemaVersion: SCHEMA_VERSION,
-      ...writeWhole(whole),
+      title: project,
+      ...about,
       stories: sortStories(stories).map(writeSmallStory),
-    }),
+    });
+  },
 };
 
 function writeSmallStory(story: Story): Record<string, unknown> {

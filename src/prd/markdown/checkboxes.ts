@@ -35,7 +35,9 @@ function findInSection(section: OutlineSection, hasCriteria: boolean): Checkbox[
   const boxes: Checkbox[] = [];
   const isCriteriaSection =
     hasCriteria && ancestorsOf(section).some(({ heading }) => heading !== undefined && isCriteriaLine(heading));
-  let criteria: Criteria | undefined = isCriteriaSection ? { owner: undefined, seen: 0, toEnd: true } : undefined;
+  let criteria: Criteria | undefined = isCriteriaSection
+    ? { owner: undefined, seen: 0, indent: 0, isBelow: false, toEnd: true }
+    : undefined;
   let nesting: Nesting = [];
   let before: Line['kind'] = 'blank';
   for (const line of section.lines) {
@@ -55,8 +57,11 @@ function findInSection(section: OutlineSection, hasCriteria: boolean): Checkbox[
       box?.lines.push(line);
       nesting.push({ indent: line.indent, box });
     } else if (line.kind === 'text' || line.kind === 'code') {
-      if (before === 'blank' && line.indent === 0) nesting = [];
-      continueBox(nesting.at(-1)?.box, line, before);
+      // A paragraph is part of the bullet that it is indented below.
+      if (before === 'blank' && (line.kind === 'text' || line.indent === 0))
+        while ((nesting.at(-1)?.indent ?? -1) >= line.indent) nesting.pop();
+      const inner = nesting.at(-1);
+      continueBox(inner?.box, line, { before, isNested: inner?.indent !== inner?.box?.line.indent });
     }
     before = line.kind;
   }
@@ -69,8 +74,15 @@ function toBox(line: Line, section: OutlineSection): Checkbox | undefined {
   return { line, mark, markOffset: offset, text: line.text, paragraphs: [], below: [], section, lines: [] };
 }
 
-/** Adds a line without a bullet: it continues the previous text, or starts a paragraph after a blank line. */
-function continueBox(box: Checkbox | undefined, line: Line, before: Line['kind']): void {
+/**
+ * Adds a line without a bullet: it continues the previous text, or starts a paragraph after a blank line. `isNested`: it is
+ * below a bullet of the checkbox, not below the checkbox itself.
+ */
+function continueBox(
+  box: Checkbox | undefined,
+  line: Line,
+  { before, isNested }: { before: Line['kind']; isNested: boolean },
+): void {
   if (box === undefined) return;
   box.lines.push(line);
   const { text } = line;
@@ -79,7 +91,7 @@ function continueBox(box: Checkbox | undefined, line: Line, before: Line['kind']
   if (line.kind === 'code') addCode(box, text, before);
   else if (isLabel && isCriteriaLine(line)) box.below.push(...criteriaOn(line));
   else if (isLabel) box.paragraphs.push(text);
-  else if (last >= 0) box.below[last] = `${box.below[last] ?? ''} ${text}`;
+  else if (last >= 0 && isNested) box.below[last] = `${box.below[last] ?? ''} ${text}`;
   else if (before === 'blank') box.paragraphs.push(text);
   else if (box.paragraphs.length > 0) box.paragraphs.push(`${box.paragraphs.pop() ?? ''}\n${text}`);
   else box.text = `${box.text} ${text}`;
@@ -96,6 +108,10 @@ interface Criteria {
   owner: Checkbox | undefined;
   /** Number of criteria so far. */
   seen: number;
+  /** Columns before the last criterion. */
+  indent: number;
+  /** True in a paragraph below the list. */
+  isBelow: boolean;
   /** True if the list extends to the end of the section. */
   toEnd: boolean;
 }
@@ -109,7 +125,7 @@ function openCriteria(line: Line, boxes: Checkbox[]): Criteria {
   owner?.lines.push(line);
   const values = criteriaOn(line);
   owner?.below.push(...values);
-  return { owner, seen: values.length, toEnd: false };
+  return { owner, seen: values.length, indent: 0, isBelow: false, toEnd: false };
 }
 
 /** A list ends at a blank line; the list of a story with an id ends at the next id. */
@@ -124,14 +140,27 @@ function endsCriteria({ owner, seen, toEnd }: Criteria, line: Line, before: Line
 function takeCriterion(criteria: Criteria, line: Line, before: Line['kind']): void {
   const { owner } = criteria;
   if (line.kind === 'blank') return;
-  if (line.kind === 'item') criteria.seen++;
+  if (line.kind === 'item') {
+    criteria.seen++;
+    criteria.indent = line.indent;
+    criteria.isBelow = false;
+  }
   if (owner === undefined) return;
   owner.lines.push(line);
   const last = owner.below.length - 1;
-  if (line.kind === 'item') owner.below.push(line.text);
+  if (line.kind === 'text' && before === 'blank' && criteria.seen > 0)
+    criteria.isBelow = line.indent <= criteria.indent;
+  if (criteria.isBelow && line.kind === 'text') addBelow(owner, line.text, before);
+  else if (line.kind === 'item') owner.below.push(line.text);
   else if (line.kind === 'code') addCode(owner, line.text, before);
   else if (criteria.seen > 0 && last >= 0) owner.below[last] = `${owner.below[last] ?? ''} ${line.text}`;
   else owner.below.push(line.text);
+}
+
+/** Adds a line of a paragraph below the criteria. */
+function addBelow(box: Checkbox, text: string, before: Line['kind']): void {
+  if (before === 'blank') box.paragraphs.push(text);
+  else box.paragraphs.push(`${box.paragraphs.pop() ?? ''}\n${text}`);
 }
 
 function criteriaOn(line: Line): string[] {

@@ -1,3 +1,4 @@
+import { formatAnswer } from '../../../agents/answer.ts';
 import { NO_USAGE, type AgentActivity, type AgentAnswer, type Usage } from '../../../core/agent.ts';
 import { maskingSink } from '../../../lib/secrets/masking-sink.ts';
 import { splitLines, tailSink } from '../../../lib/streams.ts';
@@ -107,7 +108,7 @@ async function followAgent(
     problem: gateway?.problem(),
   });
   if (judgement.answer !== undefined)
-    await worker.store.writeArtifact(place, 'result.json', `${JSON.stringify(judgement.answer, null, 2)}\n`);
+    await worker.store.writeArtifact(place, 'result.json', formatAnswer(judgement.answer));
   return { run: { ...run, denied }, judgement };
 }
 
