@@ -9,7 +9,7 @@ beforeEach(() => {
   dir = tempDir('halo-write');
 });
 
-test('a file is replaced as a whole and no temporary file stays', async () => {
+test('a file is replaced as a whole and no temporary file remains', async () => {
   writeFileSync(join(dir, 'f'), 'a long old content');
   await writeAtomic(join(dir, 'f'), 'new', true);
   expect(readFileSync(join(dir, 'f'), 'utf8')).toBe('new');

@@ -9,7 +9,7 @@ test.each([
   ['gate', 'gates'],
   ['limits.memroy', 'limits.memory'],
   ['limit.memory', 'limits.memory'],
-])('%s is taken for %s', (word, name) => {
+])('%s is corrected to %s', (word, name) => {
   expect(findClosest(word, NAMES)).toBe(name);
 });
 

@@ -13,7 +13,7 @@ beforeEach(() => {
   dir = tempDir('halo-lock');
 });
 
-test('only one of many callers is inside at a time, and nothing is left behind', async () => {
+test('only one of many callers holds it at a time, and nothing is left behind', async () => {
   let inside = 0;
   let most = 0;
   const enter = () =>
@@ -27,7 +27,7 @@ test('only one of many callers is inside at a time, and nothing is left behind',
   expect(readdirSync(dir)).toEqual([]);
 });
 
-test('the lock is free again when the work throws', async () => {
+test('is free again when the work throws', async () => {
   const path = join(dir, 'l');
   await expect(withLock(path, () => Promise.reject(new Error('no')))).rejects.toThrow('no');
   await expect(withLock(path, () => Promise.resolve(7))).resolves.toBe(7);
@@ -69,7 +69,7 @@ test('a lock whose process id belongs to another process now is taken over', asy
   await expect(withLock(path, () => Promise.resolve('in'))).resolves.toBe('in');
 });
 
-test('a lock of another host is waited for, and named when it stays', async () => {
+test('a lock of another host is awaited, and named if it remains', async () => {
   const path = join(dir, 'l');
   symlinkSync('elsewhere:1:1:abc', path);
   const error = await withLock(path, () => Promise.resolve(), { waitMs: 20 }).catch((thrown: unknown) => thrown);
@@ -85,7 +85,7 @@ test('a lock of another host that is not renewed is taken over', async () => {
   await expect(withLock(path, () => Promise.resolve('in'), { staleMs: 5 })).resolves.toBe('in');
 });
 
-test('a lock of another host with a time in the future is taken over, too, when it is not renewed', async () => {
+test('a lock of another host with a time in the future is taken over if it is not renewed', async () => {
   const path = join(dir, 'lock');
   symlinkSync('elsewhere:1:2:abc', path);
   lutimesSync(path, Date.now() / 1000 + 86_400, Date.now() / 1000 + 86_400);

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { mapConcurrent } from '../../src/lib/async.ts';
 
-it('does no more than so many at once, answers in order, and begins nothing more after a failure', async () => {
+it('limits concurrency, keeps the order of results, and starts nothing after a failure', async () => {
   let [now, most, begun] = [0, 0, 0];
   const work = async (item: number) => {
     begun += 1;

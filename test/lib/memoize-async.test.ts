@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { memoizeAsync } from '../../src/lib/async.ts';
 
-it('asks once for each key, also for those who ask meanwhile', async () => {
+it('calls the function once for each key, also for concurrent callers', async () => {
   const asked: string[] = [];
   const ask = memoizeAsync((key: string) => Promise.resolve(asked.push(key)));
   await Promise.all([ask('a'), ask('a'), ask('b')]);
@@ -9,7 +9,7 @@ it('asks once for each key, also for those who ask meanwhile', async () => {
   expect(asked).toEqual(['a', 'b']);
 });
 
-it('asks again after a failure', async () => {
+it('calls it again after a failure', async () => {
   let times = 0;
   const ask = memoizeAsync(() => ((times += 1) === 1 ? Promise.reject(new Error('away')) : Promise.resolve('here')));
   await expect(ask('a')).rejects.toThrow('away');

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { newRunId, RUN_ID } from '../../src/lib/run-id.ts';
 
-test('a run id is short and has the one allowed form', () => {
+test('a run id is short and valid', () => {
   const id = newRunId(new Date(), randomBytes);
   expect(id).toMatch(RUN_ID);
   expect(id).toHaveLength(15);
@@ -13,7 +13,7 @@ test('run ids sort by age', () => {
   expect([...ids].sort()).toEqual(ids);
 });
 
-test('ids of one moment differ in their random part only', () => {
+test('ids of the same moment differ only in their random part', () => {
   const now = new Date('2026-01-01T00:00:00Z');
   const low = newRunId(now, (n) => new Uint8Array(n));
   const high = newRunId(now, (n) => new Uint8Array(n).fill(255));

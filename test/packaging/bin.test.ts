@@ -54,7 +54,7 @@ describe('bin/halo in a checkout', () => {
     expect((await halo()).stdout).toBe('another ');
   });
 
-  test('says at a terminal that it builds, which takes a while', async () => {
+  test('reports at a terminal that it builds', async () => {
     const said = await execa('script', ['-qec', join(checkout, 'bin/halo'), '/dev/null']);
     expect(said.stdout).toMatch(/^halo: building what changed in src\/ …\r?\none $/);
   });
@@ -85,7 +85,7 @@ describe('bin/halo in a checkout', () => {
       expect((await readdir(join(checkout, 'dist'))).sort()).toEqual(['.sources', 'chunks', 'cli', 'sandbox']);
     });
 
-    test('keeps what was built from it for a day after the first build without it', async () => {
+    test('keeps its built files for a day after the first build without it', async () => {
       const age = async () => {
         const [name = ''] = await builtFromIt();
         await utimes(join(checkout, 'dist/chunks', name), 0, 0);
@@ -173,20 +173,20 @@ describe('bin/halo in a checkout', () => {
     expect(await readdir(join(checkout, '.halo-build'))).toEqual([]);
   });
 
-  test('takes over the lock of a builder that died', async () => {
+  test('takes over the lock of a dead build', async () => {
     await mkdir(join(checkout, '.halo-build'));
     await symlink('4194304', join(checkout, '.halo-build/lock'));
     expect((await halo()).stdout).toBe('one ');
   });
 
-  test('shows what the compiler says of a broken source', async () => {
+  test('shows the message of the compiler about a malformed source', async () => {
     await writeFile(join(checkout, MAIN), 'export const main = (;');
     const { exitCode, stderr } = await halo();
     expect(exitCode).toBe(1);
     expect(stderr).toContain('src/cli/main.ts:1:');
   });
 
-  test('says what to do when the npm packages are missing', async () => {
+  test('reports what to do if the npm packages are missing', async () => {
     await rm(join(checkout, 'node_modules'));
     const { exitCode, stderr } = await halo();
     expect(exitCode).toBe(5);

@@ -21,7 +21,7 @@ const dockerfiles = page
   });
 
 describe('the Dockerfiles of docs/images.md', () => {
-  test('are there for each tool that init knows and halo-sandbox lacks', () => {
+  test('exist for each tool that init knows and halo-sandbox lacks', () => {
     const titles = new Set(dockerfiles.map(({ title }) => title));
     expect([...titles]).toEqual(['pnpm', 'Python', 'Go', 'Rust', 'Ruby', 'PostgreSQL', 'Playwright']);
   });

@@ -29,7 +29,7 @@ const haloIn = (cwd: string, ...args: string[]) =>
   });
 
 describe('the package, installed globally and without a checkout', () => {
-  test('says its version and helps', async () => {
+  test('prints its version and help', async () => {
     const { version } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as { version: string };
     const { stdout, exitCode } = await halo('--version');
     expect(exitCode).toBe(0);
@@ -46,7 +46,7 @@ describe('the package, installed globally and without a checkout', () => {
     expect(stdout).toContain('halo-sandbox');
   });
 
-  test('finds the image that this checkout has built to be its own', async () => {
+  test('accepts the image that this checkout has built as its own', async () => {
     const { stdout, exitCode } = await halo('image', 'build');
     expect(exitCode).toBe(0);
     expect(stdout).toMatch(/^sha256:/);
@@ -59,7 +59,7 @@ describe('the package, installed globally and without a checkout', () => {
       expect(findings.find((each) => each.name === name)).toMatchObject({ ok: 'ok' });
   }, 120_000);
 
-  test('sets a repository up, and tries it', async () => {
+  test('initialises a repository, and checks it', async () => {
     const repository = newRepository({ 'package.json': '{"scripts": {"test": "node --version"}}' });
     const made = await haloIn(repository.root, 'init');
     expect(made).toMatchObject({ exitCode: 0 });
@@ -68,7 +68,7 @@ describe('the package, installed globally and without a checkout', () => {
     expect((await haloIn(repository.root, 'check')).stdout).toMatch(/\n1 gate passes$/);
   }, 120_000);
 
-  test('brings what images and services are made of, and no sources or tests', async () => {
+  test('contains the sources of images and services, but no sources or tests of halo', async () => {
     const names = await readdir(installed);
     expect(names).toEqual(
       expect.arrayContaining(['bin', 'dist', 'docker', 'docs', 'examples', 'compose.yaml', 'package.json']),

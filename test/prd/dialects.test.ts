@@ -36,7 +36,7 @@ describe.each(Object.values(DIALECTS))('the $id dialect', ({ id: dialect }) => {
     throw new Error('the PRD was accepted');
   };
 
-  test('is recognised by content and yields project, description and stories in the order of the file', () => {
+  test('is detected by content and yields project, description and stories in file order', () => {
     const prd = read([{ id: b }, { id: a }]);
     expect(prd.dialect).toBe(dialect);
     if (dialect !== 'array') expect(prd).toMatchObject({ project: 'shop', description: 'A small shop.' });
@@ -47,7 +47,7 @@ describe.each(Object.values(DIALECTS))('the $id dialect', ({ id: dialect }) => {
     expect(prd.stories[0]).toMatchObject({ acceptance: ['It works', 'It is tested'], status: 'pending', notes: '' });
   });
 
-  test('gives the same result and hashes for the same bytes, and others for others', () => {
+  test('gives the same result and hashes for the same bytes, and different ones for others', () => {
     expect(read([{ id: a }])).toEqual(read([{ id: a }]));
     for (const hash of ['hash', 'specHash'] as const) {
       expect(read([{ id: a }])[hash]).toMatch(hash === 'hash' ? /^[0-9a-f]{64}$/ : /^3:[0-9a-f]{64}$/);
@@ -62,13 +62,13 @@ describe.each(Object.values(DIALECTS))('the $id dialect', ({ id: dialect }) => {
     expect(prd.hash).not.toBe(read([{ id: a }, { id: b }]).hash);
   });
 
-  test('runs what a story depends on before it', () => {
+  test('runs dependencies of a story before it', () => {
     const prd = read([{ id: a, needs: [c] }, { id: b }, { id: c }]);
     expect(prd.stories[0]?.dependsOn).toEqual([c]);
     expect(sortStories(prd.stories).map(({ id }) => id)).toEqual([c, a, b]);
   });
 
-  test('refuses unknown dependencies and circles, and names them', () => {
+  test('refuses unknown dependencies and cycles, and names them', () => {
     const unknown = dialect === 'markdown-checkbox' ? ['99'] : ['US-999'];
     expect(refusal([{ id: a, needs: unknown }])).toContain(`which is not in this file`);
     expect(refusal([{ id: a, needs: [a] }])).toContain('which is the story itself');
@@ -80,7 +80,7 @@ describe.each(Object.values(DIALECTS))('the $id dialect', ({ id: dialect }) => {
     ).toContain(`dependency cycle: "${a}" → "${b}" → "${a}"`);
   });
 
-  test('names file and line of what it refuses', () => {
+  test('names file and line of a problem', () => {
     const samples = [{ id: a }, { id: b, needs: [b] }];
     const line = Number(/^prd:(\d+): /.exec(refusal(samples))?.[1]);
     const below = text(samples)
@@ -91,12 +91,12 @@ describe.each(Object.values(DIALECTS))('the $id dialect', ({ id: dialect }) => {
     expect(below).not.toContain('Title of 1');
   });
 
-  test('makes a title one line, so that it cannot forge lines of a commit message', () => {
+  test('puts a title on one line, so that it cannot forge lines of a commit message', () => {
     const title = 'Add cart\u2028Halo-Run: forged\u001b[31m';
     expect(read([{ id: a, title }]).stories[0]?.title).toMatch(/^Add cart Halo-Run: forged \[31m$/);
   });
 
-  test('writes a file that it reads as the same stories', () => {
+  test('writes a file that it reads back as the same stories', () => {
     const prd = read([{ id: a, done: true }, { id: b, needs: [a] }, { id: c }]);
     const written = readPrdFile(toBytes(DIALECTS[dialect].write(prd)), 'prd', dialect).prd;
     const essence = (of: typeof prd) =>

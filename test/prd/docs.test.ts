@@ -11,12 +11,12 @@ const examples = [...DOCS.matchAll(/^### `([\w-]+)`\n\n```(?:json|markdown)\n(.*
 );
 
 describe('docs/prd.md', () => {
-  test('lists every dialect, in the order in which they are tried', () => {
+  test('lists every dialect, in the order of detection', () => {
     expect([...DOCS.matchAll(/^\| `([\w-]+)`/gm)].map(([, name]) => name)).toEqual(Object.keys(DIALECTS));
     expect(examples.map(([name]) => name)).toEqual(Object.keys(DIALECTS));
   });
 
-  test.each(examples)('has an example of %s that is read as such, without anything to warn of', (name, text) => {
+  test.each(examples)('has an example of %s that is read as such, without warnings', (name, text) => {
     const dialect = parseDialectId(name);
     const { prd } = readPrdFile(toBytes(text), name, dialect === 'daedalus' ? dialect : undefined);
     expect(prd).toMatchObject({ dialect, warnings: name === 'array' ? [expect.any(String)] : [] });

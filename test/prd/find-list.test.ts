@@ -58,7 +58,7 @@ describe('the list of stories is found', () => {
     expect(idsOf({ tasks: [A, B], phases: [{ name: 'one', tasks: ['a', 'b'] }] })).toEqual(['a', 'b']);
   });
 
-  test('subtasks never are stories: objects stay as they are, texts are criteria', () => {
+  test('subtasks are never stories: objects stay unchanged, texts are criteria', () => {
     const subtasks = [{ id: 1, title: 'part', dependencies: [9] }];
     const prd = parse({
       tasks: [

@@ -148,7 +148,7 @@ describe('hazard 29: a file with any content', () => {
       { numRuns: 300 },
     );
   });
-  test('a PRD with cuts and copies in it is read or refused', () => {
+  test('a PRD with deleted and duplicated parts is read or refused', () => {
     fc.assert(fc.property(mutated, survives), { numRuns: 1500 });
   });
   test('JSON is read or refused', () => {
@@ -175,7 +175,7 @@ describe('no story is dropped silently', () => {
     );
   });
 
-  test('the text of each checkbox is somewhere in the stories, or a warning says what is ignored', () => {
+  test('the text of each checkbox is in the stories, or a warning names what is ignored', () => {
     fc.assert(
       fc.property(fc.array(line, { maxLength: 20 }), (lines) => {
         const marked = lines.map((text, index) => (text.includes('] ') ? `${text} token${index}.` : text));
@@ -192,8 +192,8 @@ describe('no story is dropped silently', () => {
   });
 });
 
-describe('what was read', () => {
-  test('can be marked as done: then it reads as done and asks for the same work', () => {
+describe('a parsed file', () => {
+  test('can be marked as done: it then reads as done and specifies the same work', () => {
     fc.assert(
       fc.property(fc.oneof(mutated, markdown), fc.nat(3), (text, index) => {
         const prd = read(toBytes(text));
@@ -211,7 +211,7 @@ describe('what was read', () => {
     );
   });
 
-  test('can be converted without losing a story, or the dialect says why not', () => {
+  test('can be converted without losing a story, or the dialect reports why not', () => {
     fc.assert(
       fc.property(fc.oneof(mutated, markdown), dialect, (text, to) => {
         const prd = read(toBytes(text));

@@ -5,7 +5,7 @@ import { parsePrd } from '../../src/prd/parse-prd.ts';
 
 const STORY = { id: 'S1', title: 'Add a cart', size: 'M', acceptance: ['It holds items'] };
 
-test('the size stays in extra and stories have no priority, so that the order of the file counts', () => {
+test('the size stays in extra and stories have no priority, so that file order counts', () => {
   const prd = parse({ schemaVersion: '0.1', stories: [{ ...STORY, priority: 9 }] });
   expect(prd.stories[0]).toMatchObject({ priority: undefined, extra: { size: 'M', priority: 9 } });
 });

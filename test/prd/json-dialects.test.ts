@@ -32,7 +32,7 @@ describe.each(DIALECT_IDS)('the JSON dialect %s', (dialect) => {
   )!;
   const idKey = Object.keys(story('a')).find((key) => story('a')[key] === 'a')!;
 
-  test('keeps unknown keys of a story as they were, also one called __proto__', () => {
+  test('keeps unknown keys of a story unchanged, including __proto__', () => {
     const odd = JSON.parse('{"owner": "ada", "nested": {"deep": [1, null]}, "__proto__": {"polluted": true}}') as Json;
     const { extra } = read([Object.assign(Object.create(null) as Json, story('a'), { odd, owner: 'ada' })]).stories[0]!;
     expect(extra).toMatchObject({ owner: 'ada', odd: { owner: 'ada', nested: { deep: [1, null] } } });
@@ -40,7 +40,7 @@ describe.each(DIALECT_IDS)('the JSON dialect %s', (dialect) => {
     expect(({} as Json).polluted).toBeUndefined();
   });
 
-  test('refuses two open stories with one id and names both places', () => {
+  test('refuses two open stories with one id and names both locations', () => {
     const message = refusal([story('a'), story('b'), story('a')]);
     expect(message).toMatch(/^prd\.json:\d+: \S*\[2\]\.id: the id "a" is already used by \S*\[0\]$/);
   });
@@ -53,7 +53,7 @@ describe.each(DIALECT_IDS)('the JSON dialect %s', (dialect) => {
     expect(refusal([story('x'.repeat(201))])).toContain('is longer than 200 characters');
   });
 
-  test('refuses a story that is no object', () => {
+  test('refuses a story that is not an object', () => {
     expect(refusal([story('a'), 'do it'])).toMatch(/\[1\]: must be an object, not a string|unknown PRD dialect/);
   });
 
@@ -66,7 +66,7 @@ describe.each(DIALECT_IDS)('the JSON dialect %s', (dialect) => {
     );
   });
 
-  test('takes dependencies on earlier, later and done stories', () => {
+  test('accepts dependencies on earlier, later and done stories', () => {
     const [first, second] = read([story('a', { needs: ['b'] }), story('b', { done: true })]).stories;
     expect([first?.dependsOn, second?.dependsOn]).toEqual([['b'], []]);
     expect(read([story('a'), story('b', { needs: ['a'] })]).stories[1]?.dependsOn).toEqual(['a']);

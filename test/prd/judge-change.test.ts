@@ -29,7 +29,7 @@ function changed(change: (prd: Prd) => void): string {
   return JSON.stringify(prd, null, 4);
 }
 
-describe('a JSON PRD in which nothing differs but the mark of the story itself', () => {
+describe('a JSON PRD in which only the mark of the story itself differs', () => {
   it.each<[string, (prd: Prd) => void]>([
     ['its flag', ({ userStories: [own] }) => (own!.passes = true)],
     ['its flag and notes', ({ userStories: [own] }) => Object.assign(own!, { passes: true, notes: 'Did it.' })],
@@ -91,7 +91,7 @@ describe('a JSON PRD in which more differs', () => {
     expect(judge(JSON.stringify(PRD), changed(change))).toEqual({ isOwnMark: false, what });
   });
 
-  it('is reported where the story with that id belongs to another PRD', () => {
+  it('is reported if the story with that id belongs to another PRD', () => {
     const mark = changed(({ userStories: [own] }) => (own!.passes = true));
     expect(judge(JSON.stringify(PRD), mark, { ...OWN, title: 'Other' })).toEqual({
       isOwnMark: false,
@@ -99,7 +99,7 @@ describe('a JSON PRD in which more differs', () => {
     });
   });
 
-  it('is reported where one of the two cannot be read', () => {
+  it('is reported if one of the two is unreadable', () => {
     expect(judge(JSON.stringify(PRD), '{"userStories": [')?.what).toEqual(['makes it invalid']);
     expect(judge('no PRD', 'none either')).toBeUndefined();
     expect(judge('no PRD', JSON.stringify(PRD))?.what).toEqual(['changes it, although it was not valid before']);

@@ -31,7 +31,7 @@ describe.each(Object.keys(DIALECTS) as DialectId[])('in the %s dialect', (dialec
     { id: c, done: false },
   ]);
 
-  test('a story is marked in place: only its own lines differ, and the specification stays', () => {
+  test('a story is marked in place: only its own lines differ, and the specification stays the same', () => {
     const after = mark(text, 1);
     const expected = writeSamples(dialect, [
       { id: a, done: true },
@@ -42,17 +42,17 @@ describe.each(Object.keys(DIALECTS) as DialectId[])('in the %s dialect', (dialec
     expect(parsePrd(toBytes(after), 'prd').specHash).toBe(parsePrd(toBytes(text), 'prd').specHash);
   });
 
-  test('byte order mark and line ends stay', () => {
+  test('byte order mark and line ends stay the same', () => {
     const odd = `\uFEFF${text.replaceAll('\n', '\r\n')}`;
     expect(mark(odd, 1)).toBe(`\uFEFF${mark(text, 1).replaceAll('\n', '\r\n')}`);
   });
 
-  test('one that is done is left alone, one that is gone is reported', () => {
+  test('a done story is unchanged, a missing one is reported', () => {
     expect(mark(text, 0)).toBe('unchanged');
     expect(mark(text, 1, writeSamples(dialect, [{ id: a }, { id: c, title: 'Other' }]))).toMatch(/^gone: /);
   });
 
-  test('one that has moved is found again', () => {
+  test('a story that has moved is found', () => {
     const moved = writeSamples(dialect, [
       { id: c, done: false },
       { id: a, done: true },
@@ -91,7 +91,7 @@ describe('the fields of a JSON story', () => {
     expect(mark(write(before), 'a')).toBe(write(after));
   });
 
-  test('the word for done is the one that the file uses most', () => {
+  test('the word for done is the most frequent one in the file', () => {
     const rest = ['DONE', 'Complete', 'DONE'].map((word) => `, { "title": "t", "status": "${word}" }`).join('');
     expect(mark(write('"status": "open"', rest), 'a')).toBe(write('"status": "DONE"', rest));
   });
@@ -102,12 +102,12 @@ describe('the fields of a JSON story', () => {
     ['"Status": "TODO"', '"Status": "DONE"'],
     ['"isDone": true', '"isDone": true'],
     ['"passed": false', '"passed": true'],
-  ])('a story without a field for it gets the one that others have: %s', (others, added) => {
+  ])('a story without a progress field gets the field of the others: %s', (others, added) => {
     const rest = `, { "title": "t", ${others} }`;
     expect(mark(write('"n": 1', rest), 'a')).toBe(write(`"n": 1, ${added}`, rest));
   });
 
-  test('a flag is added as a line of its own where members are on lines of their own', () => {
+  test('a flag is added on its own line if members are on separate lines', () => {
     const text = '[\n\t{\n\t\t"id": 7,\n\t\t"title": "x"\n\t}\n]';
     expect(changes(text, mark(text, '7'))).toEqual([
       ['\t\t"title": "x"', '\t\t"title": "x",'],
@@ -116,7 +116,7 @@ describe('the fields of a JSON story', () => {
     ]);
   });
 
-  test('a story without an id is known by its texts, and of twins as many are marked as have landed', () => {
+  test('a story without an id is identified by its texts, and of identical stories as many are marked as have landed', () => {
     const twin = '{"title": "x", "passes": false}';
     const done = '{"title": "x", "passes": true}';
     expect(mark(`[${twin}, ${twin}]`, 1)).toBe(`[${twin}, ${done}]`);
@@ -127,7 +127,7 @@ describe('the fields of a JSON story', () => {
     expect(mark(`[${done}, ${twin}]`, 1)).toBe(`[${done}, ${done}]`);
   });
 
-  test('several stories are marked at once, and those that are gone are named', () => {
+  test('several stories are marked at the same time, and missing ones are named', () => {
     const file = (flags: boolean[]) =>
       JSON.stringify({ tasks: flags.map((passes, id) => ({ id, title: 'x', passes })) }, null, 1);
     const landed = parsePrd(toBytes(file([false, false, false, false])), 'prd').stories;
@@ -142,7 +142,7 @@ describe('the fields of a JSON story', () => {
     );
   });
 
-  test('a file that cannot be read any more is refused and a contradiction is not written', () => {
+  test('an unreadable file is refused, and a contradiction is not written', () => {
     expect(() => mark(write('"passes": false'), 'a', '{"tasks": [')).toThrow(HaloError);
     expect(() => mark(write('"passes": false, "passes": false'), 'a')).toThrow('duplicate key');
   });
@@ -162,13 +162,13 @@ describe('Markdown', () => {
     expect(mark('- [X] a\n- [X] b\n- [x] c\n- [ ] d\n', 'd')).toBe('- [X] a\n- [X] b\n- [x] c\n- [X] d\n');
   });
 
-  test('a story that was moved to another section is still known', () => {
+  test('a story that was moved to another section is found', () => {
     expect(mark('## Now\n- [ ] one\n- [ ] two\n', 0, '## Later\n- [ ] two\n\n## Now\n- [ ] one\n')).toBe(
       '## Later\n- [ ] two\n\n## Now\n- [x] one\n',
     );
   });
 
-  test('all criteria of a heading are ticked; a heading without any gets a sign', () => {
+  test('all criteria of a heading are ticked; a heading without criteria gets a sign', () => {
     const boxed =
       '### US-1: Cart\n\n**Acceptance Criteria:**\n- [x] a\n- [ ] b\n\n### US-2: Till\n\n**Acceptance Criteria:**\n- c\n';
     expect(changes(boxed, mark(boxed, 'US-1'))).toEqual([['- [ ] b', '- [x] b']]);
@@ -188,7 +188,7 @@ describe('the fields of a Markdown story', () => {
     expect(mark(write(before), 'US-1')).toBe(write(after));
   });
 
-  test('the word for done is the one that the file uses most', () => {
+  test('the word for done is the most frequent one in the file', () => {
     const done = '**Status:** ✅ Shipped\n**Acceptance:** b';
     const open = done.replace('✅ Shipped', 'Planned');
     expect(mark(write(done, open), 'US-2')).toBe(write(done, done));

@@ -28,7 +28,7 @@ describe('checkboxes', () => {
     },
   );
 
-  test('are read without a space behind them, too', () => {
+  test('are read with or without a space after them', () => {
     expect(parse('- [x]Set up', '- [ ]Cart').stories).toMatchObject([
       { title: 'Set up', status: 'done' },
       { title: 'Cart', status: 'pending' },
@@ -45,7 +45,7 @@ describe('checkboxes', () => {
     expect(parse('- [ ] real', line).warnings).toEqual([]);
   });
 
-  test('in front matter, fences and comments are not read', () => {
+  test('in front matter, fences and comments are ignored', () => {
     const text = [
       '---',
       '- [ ] a',
@@ -60,7 +60,7 @@ describe('checkboxes', () => {
     expect(parse(...text).stories).toMatchObject([{ id: 'real', title: 'real' }]);
   });
 
-  test('behind a fence or comment that is never closed are ignored with a warning; code is no comment', () => {
+  test('after an unclosed fence or comment are ignored with a warning; code is not a comment', () => {
     expect(parse('- [ ] a', '```', '- [ ] b').warnings).toContain(
       'the code fence in line 2 is never closed, so everything below it is code',
     );
@@ -68,7 +68,7 @@ describe('checkboxes', () => {
     expect(idsOf('- [ ] strip `<!--` marks', '- [ ] b')).toEqual(['strip-marks', 'b']);
   });
 
-  test('deeper boxes, bullets and lines belong to the one above', () => {
+  test('nested boxes, bullets and lines belong to the box above', () => {
     const prd = parse(
       '- [ ] Cart',
       '  for all',
@@ -147,7 +147,7 @@ describe('ids', () => {
     expect(parse(`- [ ] ${text}`).stories[0]).toMatchObject({ id, title });
   });
 
-  test('are no numbers or words that stand in a text', () => {
+  test('are not numbers or words inside a text', () => {
     expect(idsOf('- [ ] 5 commands', '- [ ] UTF-8 everywhere', '- [ ] S3 upload', '- [ ] 1.5x faster')).toEqual([
       '5-commands',
       'utf-8-everywhere',
@@ -156,7 +156,7 @@ describe('ids', () => {
     ]);
   });
 
-  test('come from the text otherwise, and repeats get a number', () => {
+  test('are generated from the text otherwise, and duplicates get a number', () => {
     expect(idsOf('- [ ] Ändere das!', '- [x] Ändere das!', '- [ ] 修正', '- [ ] 🐛')).toEqual([
       'ändere-das',
       'ändere-das~2',
@@ -165,7 +165,7 @@ describe('ids', () => {
     ]);
   });
 
-  test('of groups are no stories: N above N.1 of the same indent', () => {
+  test('of groups are not stories: N above N.1 of the same indent', () => {
     const prd = parse('- [ ] 1. Core', '- [ ] 1.1 Cart', '- [ ] 1.2 Till', '- [ ] 2. Pay');
     expect(prd.stories.map(({ id }) => id)).toEqual(['1.1', '1.2', '2']);
     expect(prd.warnings).toEqual(['1: this is a group of stories, not a story']);
@@ -173,7 +173,7 @@ describe('ids', () => {
 });
 
 describe('sections', () => {
-  test('give priorities where every open story has one', () => {
+  test('set priorities if every open story has one', () => {
     const prd = parse(
       '## Low Priority',
       '- [ ] a',
@@ -208,13 +208,13 @@ describe('sections', () => {
 });
 
 describe('dependencies', () => {
-  test('stand in brackets or in a bullet of their own, as ids or positions', () => {
+  test('are in brackets or in a separate bullet, as ids or positions', () => {
     expect(parse('- [ ] T001: a', '- [ ] T002: b (depends on T001)').stories[1]?.dependsOn).toEqual(['T001']);
     const prd = parse('- [ ] a', '- [ ] b', '- [ ] c', '  - **Depends on:** 1, 2', '  - works');
     expect(prd.stories[2]).toMatchObject({ dependsOn: ['a', 'b'], acceptance: ['works'] });
   });
 
-  test('on words are left out with a warning, on unknown ids refused', () => {
+  test('on words are dropped with a warning, on unknown ids refused', () => {
     expect(parse('- [ ] a (depends on the new API)').warnings).toEqual([
       'a-depends-on-the-new-api: "the new API" is not an id, so it is not a dependency',
     ]);
@@ -247,7 +247,7 @@ describe('story headings', () => {
     });
   });
 
-  test('are done when all of their boxes are ticked or they have the sign', () => {
+  test('are done if all of their boxes are ticked or they have the sign', () => {
     const lines = [
       ...story('### US-1: a', '- [x] x'),
       ...story('### US-2: b', '- [x] x', '- [ ] y'),
@@ -264,7 +264,7 @@ describe('story headings', () => {
     expect(parse(...story(heading, '- x')).stories).toMatchObject([{ id, title }]);
   });
 
-  test('of the same make count without criteria, and inside of others', () => {
+  test('of the same kind count without criteria, also nested ones', () => {
     const prd = parse('# PRD-12: Shop', ...story('## US-1: a', '- x'), '## US-2: b', '', 'words');
     expect(prd.stories).toMatchObject([{ id: 'US-1' }, { id: 'US-2', description: 'words', acceptance: [] }]);
   });

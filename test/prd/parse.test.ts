@@ -22,11 +22,11 @@ describe('what is not a PRD', () => {
     ['a line of prose', '1:1', 'unexpected character or word'],
     ['[01]', '1:3', 'expected a comma'],
     ['{"a": "x\ny"}', '1:7', 'unterminated string'],
-  ])('the syntax error in %j is placed by line and column', (text, place, what) => {
+  ])('the syntax error in %j is reported with line and column', (text, place, what) => {
     expect(refusal(text).message).toBe(`prd.json:${place}: not valid JSON: ${what}`);
   });
 
-  test('brackets nested without end are refused, not followed', () => {
+  test('deeply nested brackets are refused without recursion', () => {
     expect(refusal('['.repeat(1_000_000)).message).toContain('more than 64 levels of brackets');
   });
 
@@ -46,21 +46,21 @@ describe('what is not a PRD', () => {
     expect(hint).toContain('`halo import plan.md`');
   });
 
-  test('a YAML file is refused as one', () => {
+  test('a YAML file is refused as YAML', () => {
     const { message, hint } = refusal('tasks:\n  - title: Add the cart\n    completed: false\n', 'tasks.yaml');
     expect(message).toBe('tasks.yaml: YAML is not supported, only JSON and Markdown.');
     expect(hint).toContain('yq -o json');
     expect(parse('- [ ] a task', 'tasks.yml').dialect).toBe('markdown-checkbox');
   });
 
-  test('a name says nothing: Markdown called .json and JSON called .md are read as what they are', () => {
+  test('content decides, not the name: Markdown called .json and JSON called .md', () => {
     expect(parse('- [ ] a task').dialect).toBe('markdown-checkbox');
     expect(parse('[link](x)\n- [ ] a task').dialect).toBe('markdown-checkbox');
     expect(parse('{"userStories": []}', 'PRD.md').dialect).toBe('ralph');
     expect(parse('[]', 'PRD.md').stories).toEqual([]);
   });
 
-  test('a file over the limit of bytes or of stories is refused', () => {
+  test('a file over the limit of bytes or stories is refused', () => {
     expect(refusal(Buffer.alloc(4 * 1024 * 1024 + 1, 0x20)).message).toContain(
       'the file has 4194305 bytes; the limit is 4',
     );
@@ -74,7 +74,7 @@ describe('what is not a PRD', () => {
 });
 
 describe('messages', () => {
-  test('list the first ten problems in the order of the file and say how many more there are', () => {
+  test('list the first ten problems in file order and the number of others', () => {
     const userStories = Array.from({ length: 14 }, (_, index) => ({ id: `s${index}`, acceptanceCriteria: ['y'] }));
     const lines = refusal(JSON.stringify({ userStories }, null, 1)).message.split('\n');
     expect(lines).toHaveLength(11);
@@ -83,17 +83,17 @@ describe('messages', () => {
     expect(lines[10]).toBe('and 4 more problems');
   });
 
-  test('say which dialect the file was read as', () => {
+  test('name the dialect that the file was read as', () => {
     expect(refusal('{"userStories": 1}').hint).toBe('Fix these problems. The file was read as ralph (userStories).');
   });
 
-  test('hold no control characters of the file', () => {
+  test('contain no control characters of the file', () => {
     const text = '{"userStories": [{"title": "x", "a\\u001b[2J": [1], "a\\u001b[2J": [2]}]}';
     expect(refusal(text).message).toBe('prd.json:1: userStories[0].a [2J: duplicate key with a different value');
   });
 });
 
-describe('oddities', () => {
+describe('unusual files', () => {
   test('a byte order mark is ignored with a warning', () => {
     const prd = parse('\uFEFF{"userStories": []}');
     expect(prd.warnings).toEqual(['the byte order mark is ignored', 'userStories has no stories']);
@@ -106,7 +106,7 @@ describe('oddities', () => {
   });
 
   test.each(['"passes": true,\n"passes": false', '"id": "1",\n"id": "2"', '"dependsOn": "",\n"dependsOn": []'])(
-    'a key that decides is refused when it is there twice with another value: %j',
+    'a duplicate decisive key with another value is refused: %j',
     (members) => {
       const key = /"(\w+)"/.exec(members)?.[1];
       expect(refusal(`{"userStories": [{\n"title": "x",\n${members}}]}`).message).toBe(
@@ -115,14 +115,14 @@ describe('oddities', () => {
     },
   );
 
-  test('any other key that is there twice is taken from its second place, with a warning', () => {
+  test('the last value of any other duplicate key is used, with a warning', () => {
     const prd = parse('{"userStories": [{"id": 1, "title": "x", "steps": ["y"],\n"title": "z"}]}');
     expect(prd.stories[0]?.title).toBe('z');
     expect(prd.warnings).toEqual(['line 2: duplicate key userStories[0].title; the last value is used']);
     expect(parse('{"userStories": [{"id": 1, "title": "x", "steps": ["y"], "id": 1}]}').stories).toHaveLength(1);
   });
 
-  test('a list that is there twice is refused, so that no story is lost', () => {
+  test('a duplicate list is refused, so that no story is lost', () => {
     expect(refusal('{"tasks": [{"title": "a"}], "tasks": [{"title": "b"}]}').message).toContain('duplicate key');
   });
 });

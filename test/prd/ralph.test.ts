@@ -32,13 +32,13 @@ describe('ids', () => {
     expect(prd.warnings).toEqual(['1.5: the id is not an integer; write it in quotes']);
   });
 
-  test('a story without an id is called by its position, with a warning', () => {
+  test('a story without an id is named by its position, with a warning', () => {
     const prd = parse([STORY, { ...STORY, id: null }]);
     expect(prd.stories[1]?.id).toBe('item-2');
     expect(prd.warnings).toEqual(['item-2: no id; the id was generated from the position']);
   });
 
-  test('done stories with the id of another are renamed with a warning, and the open one keeps its id', () => {
+  test('done stories with a duplicate id are renamed with a warning, and the open one keeps its id', () => {
     const prd = parse([{ ...STORY, passes: true }, STORY, { ...STORY, passes: true }]);
     expect(prd.stories.map(({ id }) => id)).toEqual(['US-001~2', 'US-001', 'US-001~3']);
     expect(prd.warnings).toEqual(['the id "US-001" occurs 3 times; done stories were renamed']);
@@ -77,12 +77,12 @@ describe('acceptance', () => {
     expect(prd.warnings).toEqual(['a, b, c and 1 more: no acceptance criteria']);
   });
 
-  test('one string is split at its lines and loses its bullets', () => {
+  test('one string is split at its lines, without bullets', () => {
     const prd = parse([{ ...STORY, acceptanceCriteria: '- one\n* two\n\n3. three' }]);
     expect(prd.stories[0]?.acceptance).toEqual(['one', 'two', 'three']);
   });
 
-  test('objects give their text and stay in extra; their own flags do not touch the story', () => {
+  test('objects yield their text and stay in extra; their own flags do not affect the story', () => {
     const acceptanceCriteria = [{ text: 'one', passes: true }, 'two', { given: 'a', when: 'b', then: 'c' }];
     const prd = parse([{ ...STORY, acceptanceCriteria }]);
     expect(prd.stories[0]).toMatchObject({
@@ -92,7 +92,7 @@ describe('acceptance', () => {
     });
   });
 
-  test('the first spelling counts and the others stay in extra', () => {
+  test('the first spelling is used and the others stay in extra', () => {
     const prd = parse([{ ...STORY, tests: 'run them' }]);
     expect(prd.stories[0]).toMatchObject({ acceptance: ['It holds items'], extra: { tests: 'run them' } });
   });
@@ -119,7 +119,7 @@ describe('priority', () => {
     expect(refusal([{ ...STORY, priority: [1] }])).toContain('priority: must be a number, not a list');
   });
 
-  test('words and numbers in one file are kept with a warning', () => {
+  test('words and numbers in one file are accepted with a warning', () => {
     const prd = parse([
       { ...STORY, priority: 'low' },
       { ...STORY, id: 'b', priority: 1 },
@@ -148,7 +148,7 @@ describe('dependencies', () => {
     expect(refusal([{ ...STORY, dependsOn: [{}] }])).toContain('dependsOn[0]: must be a story id, not an object');
   });
 
-  test('on a story that will not run block those that wait for it, and those that wait for them', () => {
+  test('on a story that will not run block direct and indirect dependents', () => {
     const prd = parse([
       { ...STORY, id: 'c', dependsOn: ['b'] },
       { ...STORY, id: 'b', dependsOn: ['a'] },
@@ -198,7 +198,7 @@ describe('status', () => {
     expect(prd.warnings).toEqual([`US-001: ${warning}`]);
   });
 
-  test('a status with more in it than a known word is passed on', () => {
+  test('a status with additional text is kept for the agent', () => {
     const extraOf = (status: string) => parse([{ ...STORY, status }]).stories[0]?.extra;
     expect(extraOf('in progress')).not.toHaveProperty('status');
     expect(extraOf('in progress: tests are missing')).toMatchObject({ status: 'in progress: tests are missing' });

@@ -9,18 +9,18 @@ function set(text: string, values: Record<string, unknown>): string {
 }
 
 describe('setting members of an object', () => {
-  it('replaces what is there in its place, and adds the rest in order behind the last', () => {
+  it('replaces existing ones in place, and appends the others in order', () => {
     expect(set('{"a": 1, "b": [2]}', { a: 'x', c: null, d: 4 })).toBe('{"a": "x", "b": [2], "c": null, "d": 4}');
   });
 
-  it('keeps the indentation, for what is nested, too', () => {
+  it('keeps the indentation, also for nested values', () => {
     expect(set('{\n    "a": 1\n}\n', { o: { p: 1, q: [] } })).toBe(
       '{\n    "a": 1,\n    "o": {\n      "p": 1,\n      "q": []\n    }\n}\n',
     );
     expect(set('{\n\t"a":1\n}', { o: { p: 1 } })).toBe('{\n\t"a":1,\n\t"o":{\n\t\t"p": 1\n\t}\n}');
   });
 
-  it('fills an object that is empty', () => {
+  it('fills an empty object', () => {
     expect(set('{ }', { a: 1, b: { c: 2 } })).toBe('{"a":1,"b":{"c":2}}');
   });
 });

@@ -201,7 +201,7 @@ const JSON_SHAPES: [string, unknown, Expected][] = [
   ],
 ];
 
-describe('JSON: nothing that a person wrote is lost', () => {
+describe('JSON: no text of the file is lost', () => {
   test.each(JSON_SHAPES)('%s', (_what, json, expected) => {
     const text = JSON.stringify(json, null, 2);
     // Numbers in JavaScript lose digits before halo sees them: this one is put in as text.
@@ -593,7 +593,7 @@ deadline: michaelmas
   ],
 ];
 
-describe('Markdown: nothing that a person wrote is lost', () => {
+describe('Markdown: no text of the file is lost', () => {
   test.each(MARKDOWN_SHAPES)('%s', (what, text, expected) => {
     const prd = read(text, expected);
     // Which lines are not read is said; these are not.
@@ -610,7 +610,7 @@ describe('Markdown: nothing that a person wrote is lost', () => {
     expect(read(text ?? '', {}).stories[0]?.description).toBe('As a buyer\nI see totals.\n\nMore about totals.');
   });
 
-  test('prose of a phase reaches its own stories alone, that of other sections all of them', () => {
+  test('prose of a phase applies only to its own stories, that of other sections to all', () => {
     const [, text] = MARKDOWN_SHAPES.find(([what]) => what === 'prose around phases') ?? [];
     const { stories, context = [] } = read(text ?? '', {});
     const of = (words: string) => context.find((each) => each.text.includes(words))?.stories;
@@ -620,7 +620,7 @@ describe('Markdown: nothing that a person wrote is lost', () => {
     expect(stories[0]?.acceptance).toEqual(['detail bullet wrapped detail']);
   });
 
-  test('a status that halo does not know is passed on in its own words', () => {
+  test('an unknown status is kept for the agent', () => {
     const prd = read('### US-1: a\n**Status:** Parser committed. Tests missing.\n**Acceptance:** b', {});
     expect(prd.stories[0]).toMatchObject({ status: 'pending', extra: { Status: 'Parser committed. Tests missing.' } });
   });

@@ -14,7 +14,7 @@ const MARKDOWN_FILE =
 
 describe('the hash of a specification', () => {
   // Another hash for the same file means that halo reads it otherwise: then VERSION has to go up.
-  test('stays what it is from one version of halo to the next', () => {
+  test('stays the same across versions of halo', () => {
     expect([read(JSON_FILE).specHash, read(MARKDOWN_FILE).specHash]).toEqual([
       '3:fa0319ad7a37939b0d159b24f4ec1325ef892af0f69a161d05d72e66075e6994',
       '3:563e032b507854413a62183dc5391ba2dd6ce8b9c86e2c4bd542b973b9aef5ae',
@@ -26,7 +26,7 @@ describe('the hash of a specification', () => {
     [JSON_FILE, '"noon"', '"dusk"'],
     [MARKDOWN_FILE, 'Open', 'Done (in #7)'],
     [MARKDOWN_FILE, '[ ]', '[x]'],
-  ])('is the same when progress changes', (text, before, after) => {
+  ])('is the same after progress changes', (text, before, after) => {
     expect(read(text.replace(before, after)).specHash).toBe(read(text).specHash);
   });
 
@@ -37,12 +37,12 @@ describe('the hash of a specification', () => {
     [MARKDOWN_FILE, 'Sells'],
     [MARKDOWN_FILE, 'Walk'],
     [MARKDOWN_FILE, 'a.ts'],
-  ])('is another one when anything else does', (text, word) => {
+  ])('is different after any other change', (text, word) => {
     expect(read(text.replace(word, 'other')).specHash).not.toBe(read(text).specHash);
   });
 });
 
-describe('a run that an older halo has made', () => {
+describe('a run of an older halo', () => {
   const { hash, stories } = read(JSON_FILE);
   const older = { hash, specHash: 'a'.repeat(64), stories };
 

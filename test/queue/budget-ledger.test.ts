@@ -42,7 +42,7 @@ async function spent(): Promise<Record<string, string>> {
 }
 
 describe('a budget', () => {
-  test('has room for one of fifty requests that come at once from two workers', async () => {
+  test('accepts one of fifty concurrent requests of two workers', async () => {
     const scopes = [{ name: 'run' as const, key: 'run:r', usd: 600 }];
     const answers = await Promise.all(
       Array.from({ length: 50 }, (_, index) => (index % 2 === 0 ? here : there).reserve(ask({ scopes }))),
@@ -52,14 +52,14 @@ describe('a budget', () => {
     expect(await spent()).toMatchObject({ usd: '0', held_usd: '600', held_tokens: '150' });
   });
 
-  test('gives the rest back when the answer took less than was held', async () => {
+  test('releases the rest of a reservation if the answer used less', async () => {
     const request = ask();
     await here.reserve(request);
     await here.settle({ request: request, charge: { microUsd: 130, tokens: 103 }, load: 103 });
     expect(await spent()).toMatchObject({ usd: '130', tokens: '103', held_usd: '0', held_tokens: '0' });
   });
 
-  test('says when the provider counted more than was held, and the limit is passed', async () => {
+  test('reports that the provider counted more than was reserved, and the limit is exceeded', async () => {
     const request = ask({ scopes: [{ name: 'run', key: 'run:r', usd: 1_000, tokens: 200 }] });
     await here.reserve(request);
     expect(
@@ -78,7 +78,7 @@ describe('a budget', () => {
     });
   });
 
-  test('gives the last request as long an answer as there is room for, and refuses one that is too short', async () => {
+  test('gives the last request the remaining output, and refuses one that would be too short', async () => {
     const first = ask();
     await here.reserve(first);
     expect(await there.reserve(ask())).toMatchObject({ kind: 'granted', output: 30, usd: 400 });
@@ -96,7 +96,7 @@ describe('a budget', () => {
     });
   });
 
-  test('must be set again before anything is spent if the server lost it', async () => {
+  test('must be restored before anything is spent if the server lost it', async () => {
     await link.client.flushall();
     expect(await here.reserve(ask())).toEqual({ kind: 'unknown', scope: 'run' });
     await here.restore('run:r', { microUsd: 900, tokens: 5 });
@@ -105,7 +105,7 @@ describe('a budget', () => {
     expect(await here.reserve(ask())).toMatchObject({ kind: 'full', spent: 900 });
   });
 
-  test('is set again by each worker, and after each connection, because a server may lose its last second', async () => {
+  test('is restored by each worker, and after each connection, because a server may lose its last second', async () => {
     const third = await openBudgetLedger(link);
     expect(await third.reserve(ask())).toEqual({ kind: 'unknown', scope: 'run' });
     third.close();
@@ -113,7 +113,7 @@ describe('a budget', () => {
     await expect.poll(() => here.reserve(ask())).toEqual({ kind: 'unknown', scope: 'run' });
   });
 
-  test('counts an answer that ends after the server forgot its request', async () => {
+  test('counts an answer that ends after the server lost its request', async () => {
     const request = ask();
     await here.reserve(request);
     await link.client.flushall();
@@ -122,7 +122,7 @@ describe('a budget', () => {
     expect(await spent()).toMatchObject({ usd: '130', tokens: '103', held_usd: '0' });
   });
 
-  test('counts all that a worker held which died, once', async () => {
+  test('counts all reservations of a dead worker, once', async () => {
     const [dead, alive] = [ask(), ask({ id: 'r:other:e1:1' })];
     await here.reserve(dead);
     await here.reserve(alive);
@@ -143,14 +143,14 @@ describe('a budget', () => {
     expect(await spent()).toMatchObject({ usd: '600', tokens: '150', held_usd: '0' });
   });
 
-  test('holds nothing twice when a request is repeated because the answer was lost', async () => {
+  test('reserves nothing twice if a request is repeated because its reply was lost', async () => {
     const request = ask();
     await here.reserve(request);
     await here.reserve(request);
     expect(await spent()).toMatchObject({ held_usd: '600', held_tokens: '150' });
   });
 
-  test('is not guessed at when the server is away', async () => {
+  test('is not guessed if the server is unavailable', async () => {
     const gone = await openBudgetLedger(link);
     gone.close();
     const refusal = { code: 'BUDGET_UNKNOWN', stopReason: 'INFRASTRUCTURE' };
@@ -160,7 +160,7 @@ describe('a budget', () => {
 });
 
 describe('a rate', () => {
-  test('of requests is that of all workers together', async () => {
+  test('of requests is shared by all workers', async () => {
     const rate = { scopes: [], rpm: 3 };
     const answers = await Promise.all(
       Array.from({ length: 10 }, (_, index) => (index % 2 === 0 ? here : there).reserve(ask(rate))),
@@ -176,7 +176,7 @@ describe('a rate', () => {
     expect(await here.reserve(ask({ ...rate, model: 'host/other' }))).toMatchObject({ kind: 'granted' });
   });
 
-  test('of tokens counts what was really used, and lets a request through that is larger than a minute', async () => {
+  test('of tokens counts actual usage, and accepts a request that is larger than the limit of a minute', async () => {
     const rate = { scopes: [], tpm: 150 };
     const first = ask({ ...rate, input: 1_000 });
     expect(await here.reserve(first)).toMatchObject({ kind: 'granted' });
@@ -186,7 +186,7 @@ describe('a rate', () => {
     expect(await there.reserve(ask(rate))).toMatchObject({ kind: 'wait' });
   });
 
-  test('counts from zero when its minute is over', async () => {
+  test('restarts from zero after its minute', async () => {
     const rate = { scopes: [], rpm: 1, tpm: 100 };
     const first = ask(rate);
     await here.reserve(first);
@@ -197,7 +197,7 @@ describe('a rate', () => {
 });
 
 describe('a pause', () => {
-  test('holds every worker back from this model, and is never cut short', async () => {
+  test('blocks all workers for this model, and is never shortened', async () => {
     await here.pauseModel('host/m', 30_000);
     await there.pauseModel('host/m', 10);
     const answer = await there.reserve(ask());

@@ -39,7 +39,7 @@ async function start(handle: Handle, concurrency = 2): Promise<JobConsumer> {
 
 const aborted = (signal: AbortSignal) => sleep(60_000, signal).then(() => Promise.reject(new Error('aborted')));
 
-test('a job reaches a handler with its run id and a live signal, and is done', async () => {
+test('a job reaches a handler with its run id and a live signal, and completes', async () => {
   const seen: unknown[] = [];
   await start((job, signal) => {
     seen.push(job, signal instanceof AbortSignal && !signal.aborted);
@@ -50,13 +50,13 @@ test('a job reaches a handler with its run id and a live signal, and is done', a
   await expect.poll(() => queue.counts()).toEqual({ waiting: 0, active: 0, delayed: 0, failed: 0 });
 });
 
-test('the same story attempt is queued once, another attempt is a job of its own', async () => {
+test('a story attempt is queued once, and another attempt is a separate job', async () => {
   await Promise.all(Array.from({ length: 10 }, () => queue.enqueue(JOB)));
   await queue.enqueue({ ...JOB, attempt: 2, delayMs: 60_000 });
   expect(await queue.counts()).toMatchObject({ waiting: 1, delayed: 1 });
 });
 
-test('an attempt whose job failed finally can be queued again', async () => {
+test('an attempt whose job failed permanently can be queued again', async () => {
   const raw = rawQueue();
   await raw.add('story', { runId: 7 }, { jobId: `s-${RUN}-0-a1` });
   const seen: string[] = [];
@@ -67,7 +67,7 @@ test('an attempt whose job failed finally can be queued again', async () => {
   await raw.close();
 });
 
-test('foreign jobs go to the dead letters with the reason, and nothing else of them is kept', async () => {
+test('foreign jobs become dead letters with the reason, and nothing else of them is kept', async () => {
   const raw = rawQueue();
   const forged: [name: string, data: unknown, opts: JobsOptions, reason: string][] = [
     ['story', { runId: '../etc', ordinal: 0 }, { attempts: 5 }, 'payload'],
@@ -103,7 +103,7 @@ test('foreign jobs go to the dead letters with the reason, and nothing else of t
   await raw.close();
 });
 
-test('a job of a run that is not here goes to the dead letters, which are bounded', async () => {
+test('a job of an unknown run becomes a dead letter; their number is bounded', async () => {
   await start(() => Promise.resolve({ kind: 'rejected', reason: 'there is no such run' }));
   for (let attempt = 1; attempt <= 120; attempt++) await queue.enqueue({ ...JOB, attempt });
   await expect.poll(async () => (await readDeadLetters(link)).at(0)?.id, { timeout: 60_000 }).toBe(`s-${RUN}-0-a120`);
@@ -111,7 +111,7 @@ test('a job of a run that is not here goes to the dead letters, which are bounde
   await expect.poll(() => queue.counts()).toMatchObject({ waiting: 0, active: 0, delayed: 0, failed: 0 });
 });
 
-test('an infrastructure fault is tried again after a pause', async () => {
+test('an infrastructure fault is retried after a delay', async () => {
   const lastTries: boolean[] = [];
   await start((_job, _signal, { lastTry }) => {
     lastTries.push(lastTry);
@@ -122,7 +122,7 @@ test('an infrastructure fault is tried again after a pause', async () => {
   expect(errors).toContain('docker is away');
 });
 
-test('closing aborts the work and hands the job back to another worker', async () => {
+test('closing aborts the work and returns the job to another worker', async () => {
   const first = await start((_job, signal) => aborted(signal), 1);
   await queue.enqueue(JOB);
   await expect.poll(() => queue.counts()).toMatchObject({ active: 1 });
@@ -133,7 +133,7 @@ test('closing aborts the work and hands the job back to another worker', async (
   await expect.poll(() => seen, { timeout: 20_000 }).toEqual([RUN]);
 });
 
-test('work that succeeds although it was asked to stop is not repeated', async () => {
+test('work that succeeds after an abort is not repeated', async () => {
   const begun = vi.fn();
   const first = await start((_job, signal) => (begun(), sleep(60_000, signal).then(() => DONE)), 1);
   await queue.enqueue(JOB);
@@ -151,7 +151,7 @@ test('closing does not wait for a handler that never ends', async () => {
   expect(await queue.counts()).toMatchObject({ active: 1 });
 });
 
-test('no more jobs than the limit are handled at once', async () => {
+test('no more jobs than the limit run concurrently', async () => {
   let now = 0;
   let most = 0;
   let done = 0;
@@ -167,7 +167,7 @@ test('no more jobs than the limit are handled at once', async () => {
   expect(most).toBe(2);
 });
 
-test('a producer whose Redis is gone fails at once instead of waiting', async () => {
+test('a producer whose Redis is unavailable fails immediately', async () => {
   const elsewhere = tempDir('halo-queue');
   const other = await connectRedis({ home: elsewhere, redisUrl: undefined });
   const producer = await openQueue(other);

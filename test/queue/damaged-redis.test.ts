@@ -58,7 +58,7 @@ describe('hazard 46: the embedded server and its damaged data', () => {
     expect(await readDamagedRedisData(home)).toBeDefined();
   });
 
-  test('a tail that is cut off costs what it said, and nothing is set aside', async () => {
+  test('a truncated tail loses only its own content, and nothing is set aside', async () => {
     const name = readdirSync(data()).find((each) => each.endsWith('incr.aof'))!;
     truncateSync(join(data(), name), statSync(join(data(), name)).size - 3);
     const { client } = await open();

@@ -92,7 +92,7 @@ async function stop(child: ChildProcess, signal: NodeJS.Signals): Promise<void> 
 }
 
 describe('the embedded server', () => {
-  test('keeps everything on disk, takes no network port and is private', async () => {
+  test('stores everything on disk, opens no network port and is private', async () => {
     const link = await embedded();
     expect(await findRedisProblems(link)).toEqual([]);
     expect(statSync(join(home, 'redis')).mode & 0o777).toBe(0o700);
@@ -104,7 +104,7 @@ describe('the embedded server', () => {
     expect(isRunning()).toBe(false);
   });
 
-  test('is shared by processes; the last one to leave stops it', async () => {
+  test('is shared by processes; the last one to disconnect stops it', async () => {
     const first = await user();
     const pid = serverPid();
     const link = await embedded();
@@ -125,7 +125,7 @@ describe('the embedded server', () => {
     expect(isRunning()).toBe(false);
   });
 
-  test('outlives a starter that is killed, and the next process finds it and stops it', async () => {
+  test('survives a killed starter, and the next process finds it and stops it', async () => {
     const first = await user();
     const pid = serverPid();
     await stop(first, 'SIGKILL');
@@ -135,7 +135,7 @@ describe('the embedded server', () => {
     expect(isRunning()).toBe(false);
   });
 
-  test('starts on what a killed server left: socket, pid file and jobs', async () => {
+  test('starts with the leftovers of a killed server: socket, pid file and jobs', async () => {
     const first = await embedded();
     const queue = await openQueue(first);
     await queue.enqueue({ runId: 'abcdefgh01', ordinal: 0, attempt: 1 });
@@ -155,7 +155,7 @@ describe('the embedded server', () => {
     await first.close();
   });
 
-  test('jobs are there after the last process left and another came', async () => {
+  test('jobs still exist after the last process disconnected and another one connected', async () => {
     const first = await embedded();
     const queue = await openQueue(first);
     await queue.enqueue({ runId: 'abcdefgh01', ordinal: 0, attempt: 1 });
@@ -169,7 +169,7 @@ describe('the embedded server', () => {
     await second.close();
   });
 
-  test('is started again by a process that uses it when it dies', async () => {
+  test('is restarted by a connected process when it dies', async () => {
     const link = await embedded();
     const pid = serverPid();
     process.kill(pid, 'SIGKILL');
@@ -190,7 +190,7 @@ describe('the embedded server', () => {
     await link.close();
   });
 
-  test('has its socket elsewhere when the path of the home is too long for one', async () => {
+  test('has its socket elsewhere if the path of the home is too long', async () => {
     const top = home;
     home = join(top, 'a'.repeat(120));
     mkdirSync(home);
@@ -235,7 +235,7 @@ describe('HALO_REDIS_URL', () => {
     await link.close();
   });
 
-  test('where nothing listens, nothing answers or no host is, is REDIS_UNAVAILABLE in a sentence', async () => {
+  test('is REDIS_UNAVAILABLE in one sentence without a server, a reply or a host', async () => {
     const silent = createServer().listen(0, '127.0.0.1');
     await once(silent, 'listening');
     const { port } = silent.address() as { port: number };
@@ -275,7 +275,7 @@ describe('HALO_REDIS_URL', () => {
     await link.close();
   }, 30_000);
 
-  test('is read in all its forms', () => {
+  test('is parsed in all its forms', () => {
     expect(parseRedisUrl('redis://u:p%40@h:1/3')).toEqual({
       options: { host: 'h', port: 1, db: 3, username: 'u', password: 'p@' },
       name: 'redis://h:1/3',
@@ -286,7 +286,7 @@ describe('HALO_REDIS_URL', () => {
   });
 });
 
-test('a server that may lose jobs is found out', async () => {
+test('a server that may lose jobs is detected', async () => {
   const link = await embedded();
   await link.client.config('SET', 'maxmemory-policy', 'allkeys-lru');
   await link.client.config('SET', 'appendonly', 'no');

@@ -125,7 +125,7 @@ test('a user finishes a run before the next one starts', async () => {
   expect(seen.map(({ runId }) => runId.slice(0, 1)).join('')).toBe('aaabbbccc');
 });
 
-test('a user has no more runs under way than there are workers for their stories', async () => {
+test('a user has no more running runs than there are workers for their stories', async () => {
   const seen = await workOnRuns(runIds('aaaa', 8), 2);
   expect(Math.max(...seen.map(({ underWay }) => underWay))).toBe(2);
 });
@@ -139,7 +139,7 @@ test('users take turns, and each of them finishes a run before the next one', as
   for (let at = 0; at < order.length; at += 2) expect(order[at]?.slice(0, 3)).not.toBe(order[at + 1]?.slice(0, 3));
 });
 
-test('a run of higher priority goes before one of the same user that has started', async () => {
+test('a run of higher priority goes before a started one of the same user', async () => {
   standings.set('bbbb0000', { priority: -10 });
   standings.set('aaaa0000', { started: true });
   const seen = await workOnRuns(['aaaa0000', 'bbbb0000'], 1);
@@ -170,7 +170,7 @@ test('the next run starts while a run has nothing to do, and continues after it'
   expect(lastOf('b')).toBeLessThan(seen.indexOf('c0'));
 });
 
-test('a limit that holds back a run that has started leaves the worker to the next run', async () => {
+test('a limit on a started run frees the worker for the next run', async () => {
   limits = { perRepo: 1, perAgent: {} };
   const seen = watch();
   await enqueue('aaaa0000', { repo: 'busy' });
@@ -181,7 +181,7 @@ test('a limit that holds back a run that has started leaves the worker to the ne
   expect(seen.started.slice(0, 2).map(({ runId }) => runId)).toEqual(['aaaa0000', 'bbbb0000']);
 });
 
-test('a run that started before Redis lost everything still goes before runs of the same user that did not', async () => {
+test('a started run still goes before others of the same user after Redis lost all data', async () => {
   await enqueue('aaaa0000');
   await enqueue('bbbb0000', { started: true }, 1);
   const seen = watch();
@@ -190,7 +190,7 @@ test('a run that started before Redis lost everything still goes before runs of 
   expect(seen.started.map(({ runId }) => runId)).toEqual(['bbbb0000', 'aaaa0000']);
 });
 
-test('what waits goes by priority, and within one by turns between users', async () => {
+test('waiting jobs are ordered by priority, and by turns between users with equal priority', async () => {
   const seen = watch();
   const wanted: [string, Partial<JobRank>][] = [
     ['low00000', { priority: 10, user: 'ben' }],
@@ -222,7 +222,7 @@ test.each<[string, FleetLimits, Partial<JobRank>]>([
   ['of a repository', { perRepo: 3, perAgent: {} }, { repo: 'shop' }],
   ['of an agent', { perAgent: { codex: 3 } }, { agent: 'codex' }],
   ['of a host', { perHost: 3, perAgent: {} }, {}],
-])('hazard 31: the limit %s is reached by several workers, and never passed', async (_what, most, standing) => {
+])('hazard 31: the limit %s is reached by several workers, and never exceeded', async (_what, most, standing) => {
   limits = most;
   const seen = watch();
   await Promise.all(Array.from({ length: 3 }, () => seen.start({ concurrency: 2, until: 3 })));
@@ -231,7 +231,7 @@ test.each<[string, FleetLimits, Partial<JobRank>]>([
   expect(seen.most()).toBe(3);
 });
 
-test('hosts have a limit each, and what one of them cannot take another one does', async () => {
+test('each host has its own limit, and another host takes the remaining jobs', async () => {
   limits = { perHost: 1, perAgent: {} };
   const seen = watch();
   for (const host of ['one', 'two']) await seen.start({ host, concurrency: 3, until: 2 });
@@ -241,7 +241,7 @@ test('hosts have a limit each, and what one of them cannot take another one does
   expect(new Set(seen.started.map(({ host }) => host)).size).toBe(2);
 });
 
-test('jobs that their limit holds back leave the workers to others', async () => {
+test('jobs that wait for their limit do not occupy workers', async () => {
   limits = { perRepo: 1, perAgent: {} };
   const seen = watch();
   for (const runId of runIds('aaaa', 10)) await enqueue(runId, { repo: 'busy' });
@@ -252,7 +252,7 @@ test('jobs that their limit holds back leave the workers to others', async () =>
   expect(Math.max(...others)).toBeLessThan(8);
 });
 
-test('a limit that is raised while jobs wait counts at once', async () => {
+test('a limit that is raised while jobs wait applies immediately', async () => {
   limits = { max: 1, perAgent: {} };
   const seen = watch();
   await seen.start({ concurrency: 4, ms: 30 });
@@ -263,7 +263,7 @@ test('a limit that is raised while jobs wait counts at once', async () => {
   await expect.poll(seen.most).toBe(3);
 });
 
-test('a job that is asked for again keeps its place and its delay', async () => {
+test('a repeated offer keeps the place and the delay of the job', async () => {
   const scheduler = openScheduler(link.client, { prefix: link.prefix, limits: () => Promise.resolve(NO_LIMITS) });
   await queue.enqueue({ runId: 'aaaa0000', ordinal: 0, attempt: 1, delayMs: 60_000 });
   await enqueue('bbbb0000');
@@ -274,7 +274,7 @@ test('a job that is asked for again keeps its place and its delay', async () => 
   expect(await queue.counts()).toMatchObject({ waiting: 1, delayed: 1 });
 });
 
-test('the turn of a worker that died lapses, and another one takes its place', async () => {
+test('the slot of a dead worker expires, and another worker takes it', async () => {
   const scheduler = openScheduler(link.client, {
     prefix: link.prefix,
     limits: () => Promise.resolve({ max: 1, perAgent: {} }),
@@ -296,7 +296,7 @@ test('the turn of a worker that died lapses, and another one takes its place', a
   expect((await scheduler.update(() => ({ begin: { id: 's-aaaa0000-0-a1', host: 'here' } }))).started).toBeUndefined();
 });
 
-test('a turn lasts no longer than a silent worker keeps its jobs', async () => {
+test('a slot expires no later than the takeover time', async () => {
   const [id, takeoverMs] = ['s-aaaa0000-0-a1', 4000];
   const ofAll = { rankOf, limits: () => Promise.resolve(limits), takeoverMs };
   const left = async () => {
@@ -319,7 +319,7 @@ test('a turn lasts no longer than a silent worker keeps its jobs', async () => {
   await producer.close();
 });
 
-test('what is being worked on counts even when Redis has lost everything', async () => {
+test('running jobs count even after Redis has lost all data', async () => {
   limits = { max: 2, perAgent: {} };
   const seen = watch();
   const [ids, more] = [runIds('aaaa', 2), runIds('bbbb', 4)];
@@ -339,7 +339,7 @@ function byId(a: { id: string }, b: { id: string }): number {
   return a.id < b.id ? -1 : 1;
 }
 
-test('a job that comes again gives its place to others meanwhile', async () => {
+test('a job that is queued again leaves its slot to others meanwhile', async () => {
   limits = { max: 1, perAgent: {} };
   const seen: string[] = [];
   const consumer = new JobConsumer(link, {

@@ -11,7 +11,7 @@ import { tempDir } from '../support/temp-dir.ts';
 import { newRepository } from '../support/repository/new-repository.ts';
 
 it.for([2, 3])(
-  'submit ends with a sentence when Redis answers on %i connections and on no more',
+  'submit ends with a sentence if Redis answers on %i connections and on no more',
   { timeout: 120_000 },
   async (count) => {
     const home = openHome();

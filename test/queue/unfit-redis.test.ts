@@ -49,7 +49,7 @@ describe('hazard 9: Redis is full', () => {
     await queue.close();
   });
 
-  it('a job that runs longer than its lock meanwhile continues, and is done once', async () => {
+  it('a job that runs longer than its lock meanwhile continues, and completes once', async () => {
     const worker = await openTestConsumer();
     await worker.queue.enqueue(job);
     await expect.poll(() => worker.signals).toHaveLength(1);
@@ -64,7 +64,7 @@ describe('hazard 9: Redis is full', () => {
     await worker.close();
   });
 
-  it('a worker whose job ends does not ask for the next one again and again, and takes it when there is room', async () => {
+  it('a worker whose job ends does not poll for the next one, and takes it when there is space', async () => {
     const worker = await openTestConsumer();
     await worker.queue.enqueue(job);
     await expect.poll(() => worker.signals).toHaveLength(1);
@@ -115,7 +115,7 @@ async function openTestConsumer() {
 }
 
 describe('hazard 10: Redis may forget', () => {
-  it('what it drops when it is full: doctor fails, no worker starts, and no run is made', async () => {
+  it('because of its eviction policy: doctor fails, no worker starts, and no run is created', async () => {
     await link.client.config('SET', 'maxmemory-policy', 'allkeys-lru');
     expect(await checkQueue(host)).toMatchObject([
       { ok: 'fail', says: containing('is allkeys-lru'), fix: containing('noeviction') },
@@ -131,7 +131,7 @@ describe('hazard 10: Redis may forget', () => {
     await operations.close();
   });
 
-  it('what it has no log of on disk: doctor and the worker warn', async () => {
+  it('because it has no log on disk: doctor and the worker warn', async () => {
     await link.client.config('SET', 'appendonly', 'no');
     const says = containing('its append-only file is off');
     expect(await checkQueue(host)).toMatchObject([{ ok: 'warn', says, fix: containing('appendonly yes') }]);

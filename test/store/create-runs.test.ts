@@ -12,7 +12,7 @@ const test = base.extend('store', ({ home }) => openStore(home, { transcribe }))
 
 const newRuns = (count: number) => Array.from({ length: count }, () => ({ created: created(), origin }));
 
-test('when one of several runs cannot be made, none is', async ({ home, store }) => {
+test('no run is created if one of several cannot be created', async ({ home, store }) => {
   const [first, second, third] = newRuns(3);
   await store.createRuns([second!]);
   await expect(store.createRuns([first!, second!, third!])).rejects.toThrow('already exists');

@@ -64,7 +64,7 @@ test('a journal stays readable and without gaps when its writers are killed at a
   expect((await store.readState(entry.runId)).status).toBe('ended');
 });
 
-test('a follower gets what another process writes, in order, and ends with the run', async () => {
+test('a follower receives what another process writes, in order, and ends with the run', async () => {
   const entry = created();
   await store.createRun(entry, ORIGIN);
   const script = `for (let i = 0; i < 10; i++) await say(i);
@@ -77,7 +77,7 @@ test('a follower gets what another process writes, in order, and ends with the r
   await exit;
 });
 
-test('following the raw output gives every byte of a story, over all attempts', async () => {
+test('following the raw output yields every byte of a story, over all attempts', async () => {
   const entry = created();
   await store.createRun(entry, ORIGIN);
   const script = `for (const attempt of [1, 2]) {
@@ -103,7 +103,7 @@ test.each<[string, JournalEntry]>([
     'refused a commit of it',
     { type: 'story.rejected', story: 'US-001', attempt: 1, commit: COMMIT, reason: 'no', by: 'ada' },
   ],
-])('a run that had ended is followed to its next end after a person %s', async (_what, word) => {
+])('an ended run is followed to its next end after a user %s', async (_what, word) => {
   const entry = created();
   await store.createRun(entry, ORIGIN);
   const ended: JournalEntry = { type: 'run.ended', stopReason: 'CIRCUIT_OPEN', detail: '' };

@@ -29,7 +29,7 @@ const read = (runId: string, name: string) => readFileSync(join(home, 'runs', ru
 const json = (runId: string, name: string) => JSON.parse(read(runId, name)) as Record<string, unknown>;
 
 describe('a new run', () => {
-  test('has all parts of the run directory, for its owner only, and nothing beside it', async () => {
+  test('has all parts of the run directory, private to the owner, and nothing else', async () => {
     const runId = await newRun();
     expect(readdirSync(join(home, 'runs'))).toEqual([runId]);
     expect(readdirSync(join(home, 'runs', runId)).sort()).toEqual([
@@ -46,14 +46,14 @@ describe('a new run', () => {
     expect((await store.readState(runId)).status).toBe('queued');
   });
 
-  test('cannot take the place of another, and leaves nothing behind when it fails', async () => {
+  test('cannot replace another, and leaves nothing behind after a failure', async () => {
     const entry = created();
     await store.createRun(entry, ORIGIN);
     await expect(store.createRun(entry, ORIGIN)).rejects.toThrow('already exists');
     expect(readdirSync(join(home, 'runs'))).toEqual([entry.runId]);
   });
 
-  test('answers the questions of the contract in run.json', async () => {
+  test('contains the facts of the contract in run.json', async () => {
     const runId = await newRun();
     expect(json(runId, 'run.json')).toMatchObject({
       contractVersion: '0.1',
@@ -73,7 +73,7 @@ describe('a new run', () => {
 });
 
 describe('append', () => {
-  test('numbers events without gaps, also for calls at once', async () => {
+  test('numbers events without gaps, also for concurrent calls', async () => {
     const runId = await newRun();
     await Promise.all([store.append(runId, [{ type: 'run.started' }]), store.append(runId, passed('US-001'))]);
     expect((await store.readJournal(runId)).map((event) => event.seq)).toEqual(
@@ -109,7 +109,7 @@ describe('append', () => {
     expect(read(runId, 'agent.log')).toContain('US-002');
   });
 
-  test('words of an agent do not pass for a heading in progress.md', async () => {
+  test('text of an agent cannot imitate a heading in progress.md', async () => {
     const runId = await newRun();
     const entries = passed('US-001').map((e) =>
       e.type === 'story.ended' ? { ...e, summary: 'ok\n## Fake\x1b[2J' } : e,
@@ -118,7 +118,7 @@ describe('append', () => {
     expect(read(runId, 'progress.md')).toContain('> ok\n> ## Fake\n');
   });
 
-  test('cuts off a line that a crash tore, and readers do not see it', async () => {
+  test('truncates a line that a crash left incomplete, and readers ignore it', async () => {
     const runId = await newRun();
     appendFileSync(join(home, 'runs', runId, 'journal.jsonl'), '{"v":1,"seq":2,"type":"run.st');
     expect(await store.readJournal(runId)).toHaveLength(1);
@@ -149,7 +149,7 @@ describe('append', () => {
     expect((await store.readJournal(runId)).map(({ type }) => type)).toEqual(['run.created', 'run.started']);
   });
 
-  test('a decision that fails leaves the journal as it was, and the run free for others', async () => {
+  test('a decision that fails leaves the journal unchanged, and the run unlocked', async () => {
     const runId = await newRun();
     const failing = store.transact(runId, () => Promise.reject(new Error('not now')));
     await expect(failing).rejects.toThrow('not now');
@@ -157,7 +157,7 @@ describe('append', () => {
     expect(await store.readJournal(runId)).toHaveLength(2);
   });
 
-  test('a damaged checkpoint or run.json does no harm: the journal is the truth', async () => {
+  test('a damaged checkpoint or run.json is ignored: the journal is the source of truth', async () => {
     const runId = await newRun();
     await store.append(runId, passed('US-001'));
     writeFileSync(join(home, 'runs', runId, 'checkpoints/state.json'), '{"v":1,"journalBytes":7,"state":{}}');
@@ -184,7 +184,7 @@ describe('append', () => {
     ['failed', failed('US-002'), 'GATE_FAILED'],
     ['was stopped', passed('US-002').slice(0, 1), 'USER_ABORT'],
     ['had not begun', [], 'CIRCUIT_OPEN'],
-  ] as const)('names in run.json the story to continue with, where that %s', async (_how, entries, stopReason) => {
+  ] as const)('names in run.json the story to continue with, if that %s', async (_how, entries, stopReason) => {
     const entry = { ...created(undefined, ['US-001', 'US-002', 'US-003']), attempts: 1 };
     await store.createRun(entry, ORIGIN);
     await store.append(entry.runId, [...passed('US-001'), ...entries, { type: 'run.ended', stopReason, detail: '' }]);
@@ -195,12 +195,12 @@ describe('append', () => {
     });
   });
 
-  test('to a run that is not there fails with RUN_NOT_FOUND, also for a path instead of an id', async () => {
+  test('to a missing run fails with RUN_NOT_FOUND, also for a path instead of an id', async () => {
     for (const runId of ['0123456789', '../../etc'])
       await expect(store.append(runId, [{ type: 'run.started' }])).rejects.toMatchObject({ code: 'RUN_NOT_FOUND' });
   });
 
-  test('notes the version of the agent when it is known', async () => {
+  test('records the version of the agent when it is known', async () => {
     const runId = await newRun();
     await store.amend(runId, { agent: { name: 'codex', version: '1.2.3' } });
     await store.append(runId, [{ type: 'run.started' }]);
@@ -212,7 +212,7 @@ describe('append', () => {
 });
 
 describe('list and find', () => {
-  test('list gives the newest first and reports damaged runs', async () => {
+  test('list returns the newest first and reports damaged runs', async () => {
     const [old, young, broken] = [createdAt(1e12), createdAt(2e12), created()];
     for (const entry of [old, young, broken]) await store.createRun(entry, ORIGIN);
     for (const name of ['journal.jsonl', 'checkpoints/state.json'])
@@ -226,7 +226,7 @@ describe('list and find', () => {
     expect(await openStore(join(home, 'none'), { transcribe }).list()).toEqual({ runs: [], unreadable: [] });
   });
 
-  test('find takes any unique part of an id, and names candidates otherwise', async () => {
+  test('find accepts any unique part of an id, and names candidates otherwise', async () => {
     const first = createdAt(1e12);
     const second = createdAt(1e12);
     for (const entry of [first, second]) await store.createRun(entry, ORIGIN);
@@ -254,7 +254,7 @@ describe('raw output and artifacts', () => {
     ).toBe(true);
   });
 
-  test('an artifact has a place of its own, and a name cannot lead elsewhere', async () => {
+  test('an artifact has its own path, and a name cannot lead elsewhere', async () => {
     const runId = await newRun();
     const place = { runId, storyKey: 's-1', attempt: 2 };
     expect(await store.writeArtifact(place, 'gates/1.log', 'ok')).toBe('artifacts/s-1/2/gates/1.log');
@@ -268,7 +268,7 @@ describe('raw output and artifacts', () => {
     expect(() => store.artifactPath({ ...place, storyKey: '..' }, 'x')).toThrow('is not an artifact name');
   });
 
-  test('a disk that refuses is DISK_FAILED with the path', async () => {
+  test('a disk error is DISK_FAILED with the path', async () => {
     const runId = await newRun();
     writeFileSync(join(home, 'runs', runId, 'artifacts', 's-1'), 'a file, not a folder');
     const place = { runId, storyKey: 's-1', attempt: 1 };
@@ -280,7 +280,7 @@ describe('raw output and artifacts', () => {
   });
 });
 
-test('the debug bundle says what happened, why, what to try and where to look', async () => {
+test('the debug bundle describes what happened, why, what to try and where to look', async () => {
   const runId = await newRun();
   await store.append(runId, failed('US-001'));
   const dir = await store.writeDebugBundle(runId, {

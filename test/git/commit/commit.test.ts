@@ -38,12 +38,12 @@ it.each([
   expect(parsed).toBe('Halo-Run: r1\nHalo-Story: US-1\nHalo-Attempt: 2');
 });
 
-it('fills in the story and the run, and nothing twice', () => {
+it('inserts the story and the run, without repetition', () => {
   const message = commitMessage({ ...parts, template: '{run}: {id} {title}', title: 'About {run}' });
   expect(message.split('\n')[0]).toBe('r1: US-1 About {run}');
 });
 
-it('removes control characters and endless text, and breaks orders and references', () => {
+it('removes control characters, truncates long text, and escapes commands and references', () => {
   const id = 'US-1\n\nHalo-Run: evil';
   const title = 'a\u001b[31m [skip ci] [skip [skip ci]ci] \u202eb fixes #12';
   const body = `[ci skip] ***NO_CI*** Closes org/repo#7 \u0007${'x'.repeat(10_000)}`;
@@ -55,7 +55,7 @@ it('removes control characters and endless text, and breaks orders and reference
   expect([...(commitMessage({ ...parts, title: 'y'.repeat(999) }).split('\n')[0] ?? '')]).toHaveLength(200);
 });
 
-it('commits as halo, the same commit for the same request, and shows it as a plain diff', async () => {
+it('creates the same commit by halo for the same request, and shows it as a plain diff', async () => {
   const shop = await makeWorkshop();
   const tree = snapshot(shop, { 'src/a.ts': '2\n', 'ä b.txt': 'new\n' });
   await importFrom(shop, tree);

@@ -13,7 +13,7 @@ function repository() {
 }
 
 describe('writeNote', () => {
-  it('leaves what git itself shows, and replaces its own note', async () => {
+  it('keeps the text of git itself, and replaces its own note', async () => {
     const { dir, gitDir, commit } = repository();
     await writeNote({ gitDir, commit, text: '{"a":1}\n' });
     expect(run(dir, ['notes', '--ref=halo', 'show', commit])).toBe('{"a":1}');
@@ -23,7 +23,7 @@ describe('writeNote', () => {
     expect(run(dir, ['log', '-1', '--format=%an %ae', NOTES_REF])).toBe('halo halo@localhost');
   });
 
-  it('loses no note when many are written at once', async () => {
+  it('loses no note if many are written concurrently', async () => {
     const { dir, gitDir } = repository();
     const commits = Array.from({ length: 6 }, (_, index) => commitFiles(dir, { [`f${index}`]: 'x' }, `c${index}`));
     await Promise.all(commits.map((commit) => writeNote({ gitDir, commit, text: `${commit}\n` })));

@@ -45,12 +45,12 @@ describe('hazard 28: a hostile pack', () => {
     },
   );
 
-  it.each(['..', '.git'])('cannot climb out by a folder %s', async (name) => {
+  it.each(['..', '.git'])('cannot escape by a folder %s', async (name) => {
     const shop = await makeWorkshop();
     await expectRefused(shop, treeWith(shop, [folder(shop, name, file(shop, 'hooks'))]), /pack|tree|path/);
   });
 
-  it('cannot write through a link that it brings itself', async () => {
+  it('cannot write through a link that it contains', async () => {
     const shop = await makeWorkshop();
     const link = { mode: '120000', name: 'out', id: blob(shop, 'src') };
     const through = folder(shop, 'out', file(shop, 'escaped'));
@@ -58,14 +58,14 @@ describe('hazard 28: a hostile pack', () => {
   });
 
   it.each(['020644', '060644', '010644', '140644', '100666'])(
-    'holds no device, pipe, socket or mode %s',
+    'contains no device, pipe, socket or mode %s',
     async (mode) => {
       const shop = await makeWorkshop();
       await expectRefused(shop, treeWith(shop, [file(shop, 'dev', mode)]), /pack|tree|mode|submodules/);
     },
   );
 
-  it('with a million files stops at the cap', async () => {
+  it('with a million files stops at the limit', async () => {
     const shop = await makeWorkshop();
     const id = Buffer.from(blob(shop, 'x'), 'hex');
     const entry = (index: number) => Buffer.concat([Buffer.from(`100644 f${String(index).padStart(7, '0')}\0`), id]);

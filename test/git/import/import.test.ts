@@ -39,7 +39,7 @@ it('imports added, changed and deleted files into a candidate that needs only it
   expect(run(candidatePath(shop.scratchDir), ['cat-file', 'blob', `${tree}:src/a.ts`])).toBe('2');
 });
 
-it('takes over a file that became a folder, a folder that became a file, and an emptied tree', async () => {
+it('imports a file that became a folder, a folder that became a file, and an emptied tree', async () => {
   const shop = await makeWorkshop({ a: '1', 'b/c': '2' });
   rmSync(join(shop.agent, 'a'));
   rmSync(join(shop.agent, 'b'), { recursive: true });
@@ -48,7 +48,7 @@ it('takes over a file that became a folder, a folder that became a file, and an 
   expect(await importFrom(shop, tree)).toMatchObject({ tree });
 });
 
-it('says that nothing changed when the tree is the base tree', async () => {
+it('reports no change if the tree is the base tree', async () => {
   const shop = await makeWorkshop();
   const tree = snapshot(shop);
   expect(await importFrom(shop, tree)).toEqual({ tree, changed: [], suspects: [], hidden: undefined, large: [] });
@@ -120,7 +120,7 @@ it.each(['/etc/passwd', '../outside', 'src/../../x', 'src/..', '.git/hooks', 'sr
   },
 );
 
-it('refuses git files that are symbolic links, submodules and odd modes', async () => {
+it('refuses git files that are symbolic links, submodules and unusual modes', async () => {
   const shop = await makeWorkshop();
   const id = blob(shop, 'x');
   const link = treeWith(shop, [{ mode: '120000', name: '.gitattributes', id: blob(shop, 'README.md') }]);
@@ -131,7 +131,7 @@ it('refuses git files that are symbolic links, submodules and odd modes', async 
   await expect(importFrom(shop, setuid)).rejects.toMatchObject(refused(''));
 });
 
-it('refuses names that differ from a neighbour in case or form only, unless the base has both', async () => {
+it('refuses names that differ from a neighbour only in case or Unicode form, unless the base has both', async () => {
   const shop = await makeWorkshop({ 'README.md': 'hi\n', 'src/a.ts': '1', 'src/B.ts': '1', 'src/b.ts': '2' });
   const id = blob(shop, 'x');
   const folder = { mode: '40000', name: 'SRC', id: rawTree(shop, [{ mode: '100644', name: 'z', id }]) };
@@ -141,7 +141,7 @@ it('refuses names that differ from a neighbour in case or form only, unless the 
   expect((await importFrom(shop, snapshot(shop, { 'src/c.ts': '3' }))).changed).toHaveLength(1);
 });
 
-it('refuses garbage, a cut pack, a wrong, missing or malformed tree id, and a tree that is a commit', async () => {
+it('refuses invalid data, a truncated pack, a wrong, missing or malformed tree id, and a tree that is a commit', async () => {
   const shop = await makeWorkshop();
   const tree = snapshot(shop, { n: '1' });
   const pack = packOf(shop, tree);
@@ -165,7 +165,7 @@ it('refuses garbage, a cut pack, a wrong, missing or malformed tree id, and a tr
   await expect(importFrom(shop, hollow, { pack: Readable.from([bare]) })).rejects.toMatchObject(refused(''));
 });
 
-it('holds the caps on entries, file size, sum and pack, also against a bomb of nested trees', async () => {
+it('enforces limits on entries, file size, total size and pack, also for a bomb of nested trees', async () => {
   const shop = await makeWorkshop();
   const tree = snapshot(shop, { a1: 'xxxxx', a2: 'yyyyy', a3: 'zzzzz' });
   const cases: [Record<string, number>, RegExp][] = [
@@ -188,7 +188,7 @@ it('holds the caps on entries, file size, sum and pack, also against a bomb of n
   await expect(importFrom(shop, id)).rejects.toMatchObject(refused(/more than 10000 files/));
 });
 
-it("passes on the stream's own failure and the caller's signal, and drains what git does not read", async () => {
+it('forwards an error of the stream and the caller’s signal, and drains what git does not read', async () => {
   const shop = await makeWorkshop();
   const tree = snapshot(shop, { n: '1' });
   const broken = new Readable({ read: () => undefined });
@@ -226,7 +226,7 @@ describe('secrets in what is imported', () => {
     ],
     ['in a name', { 'secret-of-this-machine.txt': 'x' }, 'secret-of-this-machine.txt'],
     ['behind two megabytes', { big: 'x'.repeat(2_000_000) + 'secret-of-this-machine' }, 'big'],
-  ])('are refused %s; only the user of halo sees the place', async (_where, files, where) => {
+  ])('are refused %s; only the user of halo sees the location', async (_where, files, where) => {
     const shop = await makeWorkshop({ old: '1' });
     const told: string[] = [];
     const onSecret = (path: string) => Promise.resolve(void told.push(path));
@@ -237,7 +237,7 @@ describe('secrets in what is imported', () => {
     expect(told).toEqual([where]);
   });
 
-  it('do not count when the file held them before, and what looks like one is named with its path', async () => {
+  it('do not count if the file contained them before, and probable ones are reported with their path', async () => {
     const shop = await makeWorkshop({ old: 'secret-of-this-machine AKIAIOSFODNN7EXAMPLE\n' });
     const files = {
       old: 'secret-of-this-machine AKIAIOSFODNN7EXAMPLE\nmore\n',
@@ -250,7 +250,7 @@ describe('secrets in what is imported', () => {
   });
 });
 
-it('names files that become large, and not those that were', async () => {
+it('reports files that become large, but not those that were large before', async () => {
   const large = 'x'.repeat(600 * 1024);
   const shop = await makeWorkshop({ 'old.bin': large, 'grows.txt': 'small\n' });
   const files = { 'old.bin': large + large, 'grows.txt': large, 'new.bin': large, 'small.txt': 'x' };
@@ -261,7 +261,7 @@ it('names files that become large, and not those that were', async () => {
 });
 
 describe('hidden characters in what is imported', () => {
-  it('are counted line by line, and not where they were before, also in another file', async () => {
+  it('are counted line by line, except those that existed before, also in another file', async () => {
     const old = 'a \u001b[31m\nb\n';
     const shop = await makeWorkshop({ 'old.txt': old, 'moved.txt': 'x\u200b\n' });
     rmSync(join(shop.agent, 'moved.txt'));
@@ -281,7 +281,7 @@ describe('hidden characters in what is imported', () => {
     });
   });
 
-  it('take little time in any number', async () => {
+  it('take linear time', async () => {
     const shop = await makeWorkshop();
     const files = { a: Buffer.alloc(4_200_000, 'a\u200b'), b: Buffer.alloc(4_200_000, 'b\u200b') };
     const { hidden } = await importFrom(shop, snapshot(shop, files));

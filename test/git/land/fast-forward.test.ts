@@ -62,7 +62,7 @@ it('moves a branch that is not checked out, also in a bare repository', async ()
   expect(run(bare, ['rev-parse', 'main'])).toBe(to);
 });
 
-it('hazards 26, 27: refuses a detached HEAD, a missing branch, and a branch that went another way', async () => {
+it('hazards 26, 27: refuses a detached HEAD, a missing branch, and a branch that diverged', async () => {
   const { root, base, request } = makeShop();
   const detached = fastForward({ ...request, branch: undefined });
   await expect(detached).rejects.toMatchObject({
@@ -101,7 +101,7 @@ it('hazard 27: refuses in the middle of a merge or a rebase', async () => {
   await expect(fastForward({ ...request, branch: 'main' })).rejects.toMatchObject(refused('rebase of main'));
 });
 
-it('hazard 27: refuses while another git writes to the checkout, and lands when that is done', async () => {
+it('hazard 27: refuses while another git writes to the checkout, and lands afterwards', async () => {
   const { root, gitDir, base, to, request } = makeShop();
   writeFileSync(join(gitDir, 'index.lock'), '');
   await expect(fastForward({ ...request, branch: 'main' })).rejects.toMatchObject(refused('index.lock'));
@@ -141,7 +141,7 @@ it('pushes to an address without force', async () => {
   });
 });
 
-it('reads the worktrees of an older git, and refuses a list that could mean two things', () => {
+it('reads the worktrees of an older git, and refuses an ambiguous list', () => {
   const head = `HEAD ${'a'.repeat(40)}`;
   const plain = `worktree /a b\n${head}\nbranch refs/heads/main\n\nworktree /c\n${head}\ndetached\nlocked why\n\n`;
   expect(parseWorktrees(plain, '\n')).toEqual([

@@ -31,7 +31,7 @@ async function landCommit(request: LandRequest): Promise<void> {
   await moveBranch(request);
 }
 
-it('lands stories one on another in host and mirror, leaves the checkout alone, and finds them again', async () => {
+it('lands stories in order in host and mirror, leaves the checkout unchanged, and finds them again', async () => {
   const shop = await makeWorkshop();
   const first = await makeStory(shop, 'US-1', { 'new.txt': 'x' });
   await landCommit({ ...first, expected: undefined });
@@ -91,7 +91,7 @@ it('lets exactly one of two racing commits land', async () => {
   expect(run(shop.source, ['rev-parse', ref])).toBe(run(shop.mirrorDir, ['rev-parse', ref]));
 });
 
-it('lands in the mirror alone when the mirror is the host repository, and from shallow sources', async () => {
+it('lands only in the mirror if the mirror is the host repository, and from shallow sources', async () => {
   const shop = await makeWorkshop();
   const head = commitFiles(shop.source, { more: '1' }, 'second');
   run(shop.home, ['clone', '-q', '--depth', '1', `file://${shop.source}`, 'thin']);
@@ -134,7 +134,7 @@ it('runs no hook, filter or monitor of the host repository, and sends it nothing
 const packs = (dir: string) => readdirSync(join(dir, '.git/objects/pack'));
 const kept = (dir: string) => packs(dir).filter((name) => name.endsWith('.keep'));
 
-it('hazard 45: cleaning of the repository takes nothing of a commit that is about to land', async () => {
+it('hazard 45: garbage collection removes no object of a commit that is about to land', async () => {
   const shop = await makeWorkshop();
   const story = await makeStory(shop, 'US-1', { n: '1' });
   const release = await transferCommit(story);
@@ -147,7 +147,7 @@ it('hazard 45: cleaning of the repository takes nothing of a commit that is abou
   run(shop.source, ['fsck', '--strict']);
 });
 
-it('hazard 45: commits land while the repository is cleaned all the time', async () => {
+it('hazard 45: commits land during continuous garbage collection', async () => {
   const shop = await makeWorkshop();
   const story = await makeStory(shop, 'US-1', { n: '1' });
   const stop = new AbortController();
@@ -174,7 +174,7 @@ it('hazard 45: commits land while the repository is cleaned all the time', async
   expect(kept(shop.source)).toEqual([]);
 });
 
-it('lets go of what a process kept that died while it landed, and of nothing that others keep', async () => {
+it('removes the temporary refs of a process that died while landing, but not those of live processes', async () => {
   const shop = await makeWorkshop();
   const story = await makeStory(shop, 'US-1', { n: '1' });
   await transferCommit(story);

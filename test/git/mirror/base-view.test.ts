@@ -37,7 +37,7 @@ function makeWorld(init: string[] = []) {
   return { root, base, bring, view, commitOn };
 }
 
-it('a view has all that its commit reaches and nothing of other branches, whichever came first', async () => {
+it('a view has everything that its commit reaches and nothing of other branches, in any order of creation', async () => {
   const { root, base, bring, view, commitOn } = makeWorld();
   const other = commitOn(base, 'other-branch');
   const next = commitOn(base, 'next');
@@ -52,7 +52,7 @@ it('a view has all that its commit reaches and nothing of other branches, whiche
   run(first, ['fsck', '--strict', base]);
 });
 
-it('a view of a mirror that holds nothing else shares its packs, and later views share those of the one before', async () => {
+it('a view of a mirror with one commit shares its packs, and later views share those of the previous one', async () => {
   const { root, base, bring, view, commitOn } = makeWorld();
   const mirrorDir = await bring(base);
   const first = await view(mirrorDir, base);
@@ -74,7 +74,7 @@ it('a view to which a commit is added shows both', async () => {
   expect(objectsIn(await view(mirrorDir, left, right))).toEqual(reachedFrom(root, left, right));
 });
 
-it('a view lasts when the kept ones are removed, and few are kept', async () => {
+it('a view in use survives the removal of the cached ones, and few are cached', async () => {
   const { root, base, bring, view, commitOn } = makeWorld();
   const mirrorDir = await bring(base);
   const first = await view(mirrorDir, base);
@@ -94,7 +94,7 @@ it('a view lasts when the kept ones are removed, and few are kept', async () => 
   expect(objectsIn(await view(mirrorDir, tip))).toEqual(reachedFrom(root, tip));
 });
 
-it('a view of a repository with long object ids, and of one without its early history', async () => {
+it('views exist for a repository with long object ids, and for a shallow one', async () => {
   const long = makeWorld(['--object-format=sha256']);
   expect(objectsIn(await long.view(await long.bring(long.base), long.base))).toEqual(reachedFrom(long.root, long.base));
   const { root, base, commitOn } = makeWorld();
@@ -109,7 +109,7 @@ it('a view of a repository with long object ids, and of one without its early hi
   expect(run(view, ['log', '--format=%s', tip])).toBe('tip');
 });
 
-it('a commit that the mirror does not have is an error, and leaves nothing behind', async () => {
+it('a commit that is missing in the mirror is an error, and leaves nothing behind', async () => {
   const { base, bring, view } = makeWorld();
   const mirrorDir = await bring(base);
   await expect(view(mirrorDir, 'f'.repeat(40))).rejects.toMatchObject({ code: 'GIT_FAILED' });

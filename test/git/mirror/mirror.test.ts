@@ -9,7 +9,7 @@ import { commitFiles, makeRepo, run, runBytes } from '../../support/repository/g
 import { skipFor } from '../../support/skip.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 
-it('names mirrors readably, safely and without regard to credentials', () => {
+it('names mirrors readably and safely, without credentials', () => {
   expect(mirrorName('/home/ada/Mein Läden/.git')).toMatch(/^mein-la-den-[0-9a-f]{8}$/);
   expect(mirrorName('/')).toMatch(/^repo-[0-9a-f]{8}$/);
   expect(mirrorName('https://ada:secret@example.com/org/shop.git')).toBe(
@@ -19,13 +19,13 @@ it('names mirrors readably, safely and without regard to credentials', () => {
   expect(mirrorName('/a/shop/.git')).not.toBe(mirrorName('/b/shop/.git'));
 });
 
-it('isUrl distinguishes addresses from paths', () => {
+it('isUrl distinguishes URLs from paths', () => {
   const urls = ['https://example.com/a', 'ssh://git@h/a', 'git://h/a', 'file:///tmp/x', 'git@host:org/a.git'];
   for (const source of urls) expect(isUrl(source), source).toBe(true);
   for (const source of ['.', '../shop', '/srv/a:b', 'shop', '-oProxyCommand=x', 'C']) expect(isUrl(source)).toBe(false);
 });
 
-it('mirrors a commit with its history, and holds no address, hook or FETCH_HEAD', async () => {
+it('mirrors a commit with its history, and contains no URL, hook or FETCH_HEAD', async () => {
   const home = tempDir();
   const source = join(home, 'Quelle mit Länge');
   const first = makeRepo(source);
@@ -40,7 +40,7 @@ it('mirrors a commit with its history, and holds no address, hook or FETCH_HEAD'
   run(mirror.dir, ['fsck', '--strict']);
 });
 
-it('brings many packs together, loses nothing, and leaves few ones alone', async () => {
+it('combines many packs without loss, and leaves a few unchanged', async () => {
   const home = tempDir();
   const from = join(home, 'src/.git');
   const heads = [makeRepo(join(home, 'src'))];
@@ -61,7 +61,7 @@ it('brings many packs together, loses nothing, and leaves few ones alone', async
   run(dir, ['fsck', '--strict']);
 });
 
-it('fetches nothing when the commit is there already', async () => {
+it('fetches nothing if the commit exists already', async () => {
   const home = tempDir();
   const head = makeRepo(join(home, 'src'));
   const from = join(home, 'src/.git');
@@ -84,7 +84,7 @@ it('runs nothing that the source repository configures', async () => {
   expect(existsSync(tripwire)).toBe(false);
 });
 
-it('is safe when the same and other commits are fetched at once', async () => {
+it('is safe for concurrent fetches of the same and other commits', async () => {
   const home = tempDir();
   const source = join(home, 'src');
   const heads = [makeRepo(source)];
@@ -133,7 +133,7 @@ it('mirrors sha256 repositories', async () => {
   expect(run(dir, ['cat-file', '-t', head])).toBe('commit');
 });
 
-it('mirrors an address with its default branch or a named one, and says plainly when it cannot', async () => {
+it('mirrors a URL with its default branch or a named one, and reports an error clearly', async () => {
   const home = tempDir();
   const source = join(home, 'src');
   const first = makeRepo(source);
@@ -177,10 +177,10 @@ it.each([
   ['ssh://git@h/a', 'ssh://git@h/a', undefined],
   ['git@h:a/b.git', 'git@h:a/b.git', undefined],
   ['git://u:p@h/a', 'git://h/a', undefined],
-])('of the address %s no password is kept', (source, address, login) => {
+])('the password of the URL %s is not stored', (source, address, login) => {
   expect(parseRemote(source)).toEqual({ address, login });
 });
 
-it.each(['https://u:p%0apassword=x@h/a', 'https://u:p/q@h/a', 'https://:9'])('%j is no address', (source) => {
+it.each(['https://u:p%0apassword=x@h/a', 'https://u:p/q@h/a', 'https://:9'])('%j is not a URL', (source) => {
   expect(() => parseRemote(source)).toThrow(expect.objectContaining({ code: 'USAGE' }) as Error);
 });

@@ -51,7 +51,7 @@ const DAMAGES: [what: string, damage: (dir: string, base: string) => void][] = [
   ['that pack is gone', (dir, base) => ['pack', 'idx'].forEach((kind) => rmSync(ofBase(dir, base, kind)))],
 ];
 
-describe('hazard 47: a mirror that is damaged is made again', () => {
+describe('hazard 47: a damaged mirror is rebuilt', () => {
   it.each(DAMAGES)('%s', async (_what, damage) => {
     const { source, dir, base, landed, held } = await makeMirror();
     damage(dir, base);
@@ -64,7 +64,7 @@ describe('hazard 47: a mirror that is damaged is made again', () => {
     expect(await repairMirror(source)).toBe(false);
   });
 
-  it('it is gone, and with it what the source never had', async () => {
+  it('a missing mirror, including commits that the source never had', async () => {
     const { source, dir, base } = await makeMirror();
     rmSync(dir, { recursive: true });
     expect(await repairMirror(source)).toBe(true);
@@ -72,7 +72,7 @@ describe('hazard 47: a mirror that is damaged is made again', () => {
     run(dir, ['fsck', '--strict']);
   });
 
-  it('keeps what landed for a repository at an address, because it exists only there', async () => {
+  it('keeps landed commits of a repository with a URL, because they exist only there', async () => {
     const { source, dir, base, landed, held } = await makeMirror({ url: true });
     zero(ofBase(dir, base, 'pack'));
     empty(join(dir, 'HEAD'));
@@ -86,7 +86,7 @@ describe('hazard 47: a mirror that is damaged is made again', () => {
     expect(await readHeldCommit(await openHeldRepository(dir), held)).toMatchObject({ parent: landed });
   });
 
-  it('of an address: what cannot be had from anywhere is kept beside it', async () => {
+  it('with a URL: objects that are not available anywhere are kept beside it', async () => {
     const { source, dir, base, landed } = await makeMirror({ url: true });
     packsOf(dir)
       .filter((path) => path.endsWith('.pack'))
@@ -96,7 +96,7 @@ describe('hazard 47: a mirror that is damaged is made again', () => {
     expect(readFileSync(join(`${dir}.damaged`, ref), 'utf8').trim()).toBe(landed);
   });
 
-  it('one that is whole is left alone, also with objects that git would not make', async () => {
+  it('an undamaged mirror is not changed, also with objects that git would not create', async () => {
     const { source, dir } = await makeMirror();
     const id = run(
       dir,
@@ -110,7 +110,7 @@ describe('hazard 47: a mirror that is damaged is made again', () => {
     expect(statSync(dir).ino).toBe(ino);
   });
 
-  it('asked by several at once: once', async () => {
+  it('once for several concurrent requests', async () => {
     const { source, dir } = await makeMirror();
     empty(join(dir, 'HEAD'));
     expect((await Promise.all([1, 2, 3].map(() => repairMirror(source)))).filter(Boolean)).toEqual([true]);

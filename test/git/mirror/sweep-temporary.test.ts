@@ -32,8 +32,8 @@ function leave(path: string, ms: number): string {
   return age(path, ms);
 }
 
-describe('hazard 49: what git left unfinished in a repository of halo’s', () => {
-  it('is removed when no git process can use it any more: a pack whose sender closed the connection', async () => {
+describe('hazard 49: leftovers of git in a repository of halo', () => {
+  it('are removed when no git process can use them any more: a pack whose sender closed the connection', async () => {
     const { root, dir, base } = await makeMirror();
     const pack = runBytes(root, ['pack-objects', '--revs', '--stdout', '-q'], `${base}\n`);
     const indexing = spawn('git', ['index-pack', '--stdin'], { cwd: dir, stdio: ['pipe', 'ignore', 'ignore'] });
@@ -65,7 +65,7 @@ describe('hazard 49: what git left unfinished in a repository of halo’s', () =
     expect(run(dir, ['rev-parse', `refs/halo/base/${next}`])).toBe(next);
   });
 
-  it('is nothing where there is no repository', async () => {
+  it('do not exist without a repository', async () => {
     expect(await sweepTemporary(join(tempDir(), 'gone.git'))).toEqual([]);
   });
 });

@@ -8,7 +8,7 @@ import { tempDir } from '../../support/temp-dir.ts';
 
 afterEach(() => vi.unstubAllEnvs());
 
-it('says which command failed, where, and what git said, without passwords', async () => {
+it('reports which command failed, where, and the message of git, without passwords', async () => {
   const dir = tempDir();
   await expect(git(['rev-parse', 'HEAD'], { gitDir: dir })).rejects.toMatchObject({
     code: 'GIT_FAILED',
@@ -19,7 +19,7 @@ it('says which command failed, where, and what git said, without passwords', asy
   await expect(push).rejects.toMatchObject({ code: 'GIT_FAILED' });
 });
 
-it('listens to no variable and no user configuration that could point it elsewhere', async () => {
+it('ignores variables and user configuration that could redirect it', async () => {
   const home = tempDir();
   const head = makeRepo(join(home, 'real'));
   vi.stubEnv('GIT_DIR', join(home, 'nowhere'));

@@ -58,7 +58,7 @@ it('finds what settings of halo name', async () => {
   ]);
 });
 
-it('does not take other words for paths: folders of a command, branches, people, addresses, places elsewhere', async () => {
+it('does not mistake other words for paths: folders of a command, branches, people, URLs, places elsewhere', async () => {
   const settings: [string, string][] = [
     ['alias.t', '!npm test'],
     ['alias.lg', 'log -- docs/ test'],
@@ -74,7 +74,7 @@ it('does not take other words for paths: folders of a command, branches, people,
   expect(await named(settings)).toEqual([]);
 });
 
-it('reads what the operator and each worktree say, and where links lead', async () => {
+it('reads settings of the operator and of each worktree, and follows links', async () => {
   const home = tempDir();
   const root = join(home, 'shop');
   const commit = makeRepo(root, FILES);

@@ -14,12 +14,12 @@ describe('findProtected', () => {
     // In the place of a folder: a symbolic link to an unprotected path.
     ...['.github', '.claude', '.vscode', '.halo'],
     ...['.GitHub/workflows/ci.yml', 'agents.MD', 'HALO.toml', 'ﬁ/.ＣＬＡＵＤＥ/x'],
-  ])('holds %s', async (path) => {
+  ])('matches %s', async (path) => {
     expect(await findProtected(['src/a.ts', path], [])).toEqual([path]);
   });
 
   /** One of each kind of order to something outside, as many tools as people use. */
-  it('holds what any of these tools would obey', async () => {
+  it('matches everything that any of these tools would execute', async () => {
     const paths = [
       ...['opencode.json', 'opencode.jsonc', 'QWEN.md', 'AGENT.md', 'a/.goosehints', '.rules', '.junie/guidelines.md'],
       ...['.kilocode/mcp.json', '.trae/x', '.qwen/x', '.augment/x', '.crush/x', 'crush.json', '.devin/x', '.factory/x'],
@@ -126,11 +126,11 @@ describe('findProtected', () => {
     expect(await findProtected(paths, [])).toEqual(paths);
   });
 
-  it('holds each place where halo finds a PRD by itself', async () => {
+  it('matches each place where halo finds a PRD by itself', async () => {
     expect(await findProtected(PRD_PLACES, [])).toEqual(PRD_PLACES);
   });
 
-  it('leaves alone what stories have to change all the time', async () => {
+  it('does not match what stories usually have to change', async () => {
     const paths = [
       ...['src/github/ci.yml', 'docs/agents.md.txt', 'package.json', '.gitignore', 'github/x', 'a/halo.toml'],
       ...['Makefile', 'Dockerfile', 'docker-compose.yml', 'package-lock.json', 'pnpm-lock.yaml', 'yarn.lock', 'go.mod'],
@@ -172,7 +172,7 @@ describe('findProtected', () => {
   });
 });
 
-it('holds what servers, debuggers and editors start by themselves', async () => {
+it('matches what servers, debuggers and editors start by themselves', async () => {
   const paths = [
     ...[
       'atlantis.yaml',
@@ -189,7 +189,7 @@ it('holds what servers, debuggers and editors start by themselves', async () => 
   expect(await findProtected(paths, [])).toEqual(paths);
 });
 
-it('docs/proof.md has the list as it is', () => {
+it('docs/proof.md contains the current list', () => {
   const docs = readFileSync(new URL('../../../docs/proof.md', import.meta.url), 'utf8');
   const lines = Object.entries(PROTECTED_GROUPS).map(
     ([group, globs]) => `- ${group}: ${globs.map((glob) => `\`${glob}\``).join(', ')}`,

@@ -7,7 +7,7 @@ import { findProtected } from '../../../src/git/protect/protected-paths.ts';
 import { commitFiles, makeRepo } from '../../support/repository/git-fixture.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 
-it('a path has the names by which links of the commit lead to it, over several and in circles', async () => {
+it('a path has the names by which links of the commit lead to it, over several links and in cycles', async () => {
   const root = tempDir();
   makeRepo(root, { 'docs/ai/rules.md': '', 'src/ä b.ts': '' });
   symlinkSync('docs/ai/rules.md', join(root, 'AGENTS.md'));
@@ -25,7 +25,7 @@ it('a path has the names by which links of the commit lead to it, over several a
   expect(namesOf('outside/x', links)).toEqual(['outside/x']);
 });
 
-it('a guarded path is held as a whole, with any file in the place of its folders', async () => {
+it('a guarded path is protected as a whole, including files in the place of its folders', async () => {
   const held = (paths: string[], guarded: string[]) => findProtected(paths, ['!**', ...guardGlobs(guarded)]);
   const paths = [
     'tools',

@@ -17,7 +17,7 @@ it('inspectRepo finds root, branch and head from any folder of a checkout, also 
   });
 });
 
-it('knows a detached HEAD, a linked worktree, a bare and a shallow repository', async () => {
+it('detects a detached HEAD, a linked worktree, a bare and a shallow repository', async () => {
   const home = tempDir();
   const root = join(home, 'shop');
   makeRepo(root);

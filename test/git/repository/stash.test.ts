@@ -14,8 +14,8 @@ const read = (path: string) => readFileSync(join(repository.root, path), 'utf8')
 const status = () => repository.git('status', '--porcelain');
 const aside = () => stashChanges(repository.root, { except: ['tasks.json'], message: 'aside' });
 
-describe('changes that are put aside', () => {
-  it('come back as they were, staged ones staged; new files and exceptions stay meanwhile', async () => {
+describe('stashed changes', () => {
+  it('are restored unchanged, with their index; new files and exceptions stay meanwhile', async () => {
     repository.write('a.txt', 'mine\n');
     repository.write('b.txt', 'staged\n');
     repository.git('add', 'b.txt');
@@ -29,13 +29,13 @@ describe('changes that are put aside', () => {
     expect([read('a.txt'), read('b.txt'), repository.git('stash', 'list')]).toEqual(['mine\n', 'staged\n', '']);
   });
 
-  it('are none when nothing but exceptions and new files has changed', async () => {
+  it('do not exist if only exceptions and new files have changed', async () => {
     repository.write('tasks.json', '[1]\n');
     repository.write('new.txt', 'new\n');
     expect(await aside()).toBeUndefined();
   });
 
-  it('stay in the list of stashes when they do not fit any more', async () => {
+  it('stay in the list of stashes if they conflict', async () => {
     repository.write('a.txt', 'mine\n');
     const stash = await aside();
     repository.write('a.txt', 'theirs\n');
@@ -44,7 +44,7 @@ describe('changes that are put aside', () => {
     expect(repository.git('stash', 'list', '--format=%H')).toBe(stash!.commit);
   });
 
-  it('are found again below a stash that came later', async () => {
+  it('are found below a later stash', async () => {
     repository.write('a.txt', 'mine\n');
     const stash = await aside();
     repository.write('b.txt', 'later\n');

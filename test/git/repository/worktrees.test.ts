@@ -26,8 +26,8 @@ afterEach(() => {
 const checkOut = (commit = commits[1]!) => checkOutWorktree({ gitDir: join(repository.root, '.git'), commit, path });
 const text = () => readFileSync(join(path, 'a.txt'), 'utf8');
 
-describe('a checkout aside', () => {
-  it('is made, goes forward, and comes back when its folder was deleted', async () => {
+describe('a separate worktree', () => {
+  it('is created, moves forward, and is created again after its folder was deleted', async () => {
     await checkOut(commits[0]);
     expect(text()).toBe('one\n');
     await checkOut();

@@ -28,7 +28,7 @@ function inPieces(masker: Masker, text: string, cuts: number[]): string {
 const wrapAt = (columns: number) => (text: string) => text.match(new RegExp(`.{1,${columns}}`, 'gs'))?.join('\n') ?? '';
 
 describe('a secret', () => {
-  test.each(ENCODERS)('is masked when it is written as %s, wherever the text is cut', (_name, encode) => {
+  test.each(ENCODERS)('is masked in the form %s, at any split of the text', (_name, encode) => {
     const masker = knowing(SECRET);
     const text = `before ${encode(SECRET)} after\n`;
     const whole = masker.text(text);
@@ -69,12 +69,12 @@ describe('a secret', () => {
     expect(masker.text(key[0]!)).toBe(key[0]);
   });
 
-  it('is masked beside another one that begins alike, and inside other words', () => {
+  it('is masked beside another one with the same prefix, and inside other words', () => {
     const masker = knowing('abcdefgh', 'abcdefghijkl', 'fghijklmno');
     expect(masker.text('xabcdefghijklmnox')).toBe(`x${'*'.repeat(15)}x`);
   });
 
-  it('is not there: text stays what it is, to the byte', () => {
+  it('is absent: text stays unchanged, to the byte', () => {
     const masker = knowing(SECRET);
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 400 }), fc.array(fc.nat(400)), (bytes, cuts) => {
@@ -93,7 +93,7 @@ describe('a secret', () => {
     expect(knowing('a', '', 'true').text('a is true')).toBe('a is true');
   });
 
-  it('is found among many others in random text, wherever the stream is cut', () => {
+  it('is found among many others in random text, at any split of the stream', () => {
     const secrets = Array.from(
       { length: 40 },
       (_, index) => `secret-${index}-${Buffer.from(`${index * 7919}`).toString('hex')}`,
@@ -109,7 +109,7 @@ describe('a secret', () => {
   });
 });
 
-describe('what looks like a secret', () => {
+describe('text that looks like a secret', () => {
   test.each([
     'sk-ant-api03-AbCdEfGhIjKlMnOpQrStUvWxYz0123456789-AA',
     'sk-proj-0123456789abcdefghijklmnopqrstuvwxyz',
@@ -145,7 +145,7 @@ describe('what looks like a secret', () => {
     expect(openMasker().text(JSON.stringify(key))).not.toContain('MIIE');
   });
 
-  it('the end of a private key that never comes hides no more than a key has', () => {
+  it('the missing end of a private key masks no more than a key contains', () => {
     const lines = 'a line of a log\n'.repeat(10_000);
     const masked = inPieces(openMasker(), `-----BEGIN PRIVATE KEY-----\n${lines}`, [1000, 70_000, 140_000]);
     expect(masked.endsWith('a line of a log\n'.repeat(1000))).toBe(true);
@@ -169,7 +169,7 @@ describe('a pattern of the user’s', () => {
       expect(inPieces(masker, text, [cut])).toBe(masker.text(text));
   });
 
-  it('is refused when it could match nothing or is no pattern', () => {
+  it('is refused if it matches the empty text or is invalid', () => {
     expect(() => openMasker().learnPatterns(['a*'])).toThrow('matches the empty text');
     expect(() => openMasker().learnPatterns(['('])).toThrow('missing closing )');
     expect(() => openMasker().learnPatterns(['(a)\\1'])).toThrow('invalid escape sequence');
