@@ -10,7 +10,7 @@ import { openFileSink } from './file-sink.ts';
 import { followRawOutput, type FollowOutputOptions } from './journal/follow-run-files.ts';
 import { openRawOutput } from './journal/raw-output.ts';
 import { listArtifacts, readArtifactEnd, readArtifactFile } from './run/artifacts.ts';
-import { removeDebugBundle, writeDebugBundle, type BundleFacts } from './run/debug-bundle.ts';
+import { emptyDebugBundle, writeDebugBundle, type BundleFacts } from './run/debug-bundle.ts';
 import { artifactPath, runPaths, type AttemptLocation } from './run-layout.ts';
 
 /** The files that attempts produce. Every function may throw DISK_FAILED, and RUN_NOT_FOUND for its run. */
@@ -21,12 +21,12 @@ export interface ArtifactStore {
   writeArtifact(place: AttemptLocation, name: string, data: string | Uint8Array): Promise<string>;
   /** Writes `diff.patch`. Only known secrets are masked in it, because text that looks like a secret may be code. */
   writePatch(place: AttemptLocation, patch: Uint8Array): Promise<void>;
-  /** Opens a stream that writes an artifact. */
-  openArtifact(place: AttemptLocation, name: string): Writable;
+  /** Opens a stream that writes an artifact. It fails, and touches no file, if `mayWrite` throws. */
+  openArtifact(place: AttemptLocation, name: string, mayWrite?: () => Promise<void>): Writable;
   /** The text of an artifact, or undefined when it does not exist. */
   readArtifact(place: AttemptLocation, name: string): Promise<string | undefined>;
-  /** Opens a stream for an agent's raw output. End or destroy it when the agent has exited. */
-  openRaw(place: AttemptLocation): Writable;
+  /** Opens a stream for an agent's raw output. End or destroy it when the agent has exited. `mayWrite`: as above. */
+  openRaw(place: AttemptLocation, mayWrite?: () => Promise<void>): Writable;
   followRaw(runId: string, options: FollowOutputOptions): AsyncIterable<Uint8Array>;
   /** The artifacts of a run and the files of its debug bundle, sorted by path. */
   listArtifacts(runId: string): Promise<Artifact[]>;
@@ -50,19 +50,22 @@ export function openArtifactStore(home: string, masker: Masker): ArtifactStore {
       return path.slice(paths(place.runId).dir.length + 1);
     },
     writePatch: (place, patch) => writeInFolder(artifactPath(home, place, 'diff.patch'), masker.known(patch)),
-    openArtifact: (place, name) => maskingSink(masker, openFileSink(artifactPath(home, place, name))),
+    openArtifact: (place, name, mayWrite) =>
+      maskingSink(masker, openFileSink(artifactPath(home, place, name), mayWrite)),
     readArtifact(place, name) {
       const path = artifactPath(home, place, name);
       return withDiskErrors(path, () => readIfExists(path));
     },
-    openRaw: (place) =>
-      maskingSink(masker, openRawOutput(artifactPath(home, place, 'events.jsonl'), paths(place.runId).raw)),
+    openRaw: (place, mayWrite) => {
+      const files = { own: artifactPath(home, place, 'events.jsonl'), shared: paths(place.runId).raw };
+      return maskingSink(masker, openRawOutput(files, mayWrite));
+    },
     followRaw: (runId, how) => followRawOutput(paths(runId), how),
     listArtifacts: (runId) => listArtifacts(paths(runId)),
     readArtifactFile: (runId, path) => readArtifactFile(paths(runId), path),
     readArtifactEnd: (runId, path) => readArtifactEnd(paths(runId), path),
     writeDebugBundle: async (runId, facts) => writeDebugBundle(paths(runId), facts, masker),
-    dropDebugBundle: (runId) => removeDebugBundle(paths(runId)),
+    dropDebugBundle: (runId) => emptyDebugBundle(paths(runId)),
   };
 }
 

@@ -6,11 +6,13 @@ import { toDiskError } from './disk-errors.ts';
 
 /**
  * Opens a stream that writes a new file, readable by its owner only, and creates the folder. An existing file is
- * unlinked, not overwritten: processes that have it open keep its content. The stream fails with DISK_FAILED.
+ * unlinked, not overwritten: processes that have it open keep its content. The stream fails with DISK_FAILED, and with
+ * the error of `mayWrite`, which is called first.
  */
-export function openFileSink(path: string): Writable {
+export function openFileSink(path: string, mayWrite?: () => Promise<void>): Writable {
   let file: FileHandle | undefined;
-  const begin = () => {
+  const begin = async () => {
+    await mayWrite?.();
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
     rmSync(path, { force: true });
     return open(path, 'wx', 0o600);

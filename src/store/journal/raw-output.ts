@@ -12,13 +12,14 @@ const MAX_LINE_BYTES = 4 * 1024 * 1024;
  * Opens a stream that writes an agent's output to two files: byte for byte to `own`, the attempt's file, and line by
  * line to the end of `shared`, the run's file. The stream fails with DISK_FAILED.
  */
-export function openRawOutput(own: string, shared: string): Writable {
+export function openRawOutput(paths: { own: string; shared: string }, mayWrite?: () => Promise<void>): Writable {
   let files: { own: FileHandle; shared: FileHandle } | undefined;
   const line = createByteBuffer();
 
   const start = async () => {
-    await mkdir(dirname(own), { recursive: true, mode: 0o700 });
-    return { own: await open(own, 'a', 0o600), shared: await open(shared, 'a', 0o600) };
+    await mayWrite?.();
+    await mkdir(dirname(paths.own), { recursive: true, mode: 0o700 });
+    return { own: await open(paths.own, 'a', 0o600), shared: await open(paths.shared, 'a', 0o600) };
   };
   const write = async (chunk: Buffer) => {
     files ??= await start();
@@ -38,7 +39,8 @@ export function openRawOutput(own: string, shared: string): Writable {
     await files?.own.close();
     await files?.shared.close();
   };
-  const report = (done: (error?: Error | null) => void) => (error: unknown) => done(toDiskError(own, error) as Error);
+  const report = (done: (error?: Error | null) => void) => (error: unknown) =>
+    done(toDiskError(paths.own, error) as Error);
 
   return new Writable({
     write: (chunk: Buffer, _encoding, done) => void write(chunk).then(() => done(), report(done)),

@@ -36,15 +36,18 @@ export function fenceArtifacts<S extends ArtifactStore & JournalStore>(
   runId: string,
   attempt: FencedAttempt,
 ): S {
+  const fence = async () => assertNewestEpoch(await store.readState(runId), attempt);
   return {
     ...store,
     async writeArtifact(...artifact) {
-      assertNewestEpoch(await store.readState(runId), attempt);
+      await fence();
       return store.writeArtifact(...artifact);
     },
     async writePatch(...patch) {
-      assertNewestEpoch(await store.readState(runId), attempt);
+      await fence();
       return store.writePatch(...patch);
     },
+    openArtifact: (place, name) => store.openArtifact(place, name, fence),
+    openRaw: (place) => store.openRaw(place, fence),
   };
 }
