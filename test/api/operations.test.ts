@@ -53,6 +53,18 @@ describe.each(WAYS)('operations %s', (name, open) => {
     }
   });
 
+  it('submit with a key creates its runs once, also if it is repeated the other way', async () => {
+    const repository = makeRepository();
+    try {
+      const request = { ...requestOf([repository]), key: 'nightly', user: 'tess' };
+      const [first] = await open().submit(request);
+      for (const [, other] of WAYS) expect(await other().submit(request)).toMatchObject([{ runId: first!.runId }]);
+      await expect(open().submit({ ...request, set: ['agent=codex'] })).rejects.toMatchObject({ code: 'USAGE' });
+    } finally {
+      repository.remove();
+    }
+  });
+
   it('submitBatch lets a run depend on another', async () => {
     const repositories = [makeRepository(), makeRepository()];
     try {

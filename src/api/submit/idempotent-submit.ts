@@ -54,10 +54,13 @@ function fingerprint({ members, ...options }: BatchRequest): string {
     const repo = stripCredentials(member.repo);
     return { ...member, repo, prd: createHash('sha256').update(prd.bytes).digest('hex') };
   });
-  // Without the user and the name.
-  const alike = { ...options, key: undefined, user: undefined };
+  // Who asks, and from where, does not matter. Options have another order in requests over the network.
+  const { key: _key, user: _user, remote: _remote, ...rest } = options;
+  const inOrder = Object.entries(rest)
+    .filter(([, value]) => value !== undefined)
+    .sort(([a], [b]) => (a < b ? -1 : 1));
   return createHash('sha256')
-    .update(JSON.stringify([asked, alike]))
+    .update(JSON.stringify([asked, inOrder]))
     .digest('hex');
 }
 
