@@ -103,7 +103,7 @@ describe(
       disk.fill();
       const told = await untilDisturbed(world, runId);
       expect(told).toMatchObject({ class: 'infrastructure', stopReason: 'INFRASTRUCTURE' });
-      expect(told.summary).toMatch(/disk is full/);
+      expect(told.summary).toMatch(/No space left on device/);
       expect(told.summary).toContain(disk.dir);
       expect(repository.git('for-each-ref', 'refs/heads/halo')).toBe('');
       disk.free();
