@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import {
@@ -13,7 +13,7 @@ import {
   TWO,
   writePrd,
 } from '../support/contracts/hanuman.ts';
-import { OK } from '../support/halo/halo.ts';
+import { OK, scripted } from '../support/halo/halo.ts';
 import type { Ended } from '../support/halo/halo-process.ts';
 import type { TestRepository } from '../support/repository/repository.ts';
 
@@ -36,15 +36,15 @@ describe('a run that succeeds', () => {
     dir = directoryOf(end);
   }, 180_000);
 
-  it('exits with 0 and names its run directory below HALO_HOME on the last line of stdout', () => {
-    expect(end).toMatchObject({ code: 0 });
+  it('exits with 0 and prints nothing but its run directory below HALO_HOME on stdout', () => {
+    expect(end).toMatchObject({ code: 0, stdout: `${dir}\n` });
     expect(dirname(dir)).toBe(join(world.home.dir, 'runs'));
     expect(recordOf(dir).runId).toBe(basename(dir));
   });
 
   it('leaves the structure of the contract', () => expectStructure(dir));
 
-  it('leaves no debug bundle', () => expect(existsSync(join(dir, 'debug_bundle'))).toBe(false));
+  it('leaves an empty debug bundle', () => expect(readdirSync(join(dir, 'debug_bundle'))).toEqual([]));
 
   it('records in run.json what was run, where, with what and how it ended', () => {
     const record = recordOf(dir);
@@ -153,7 +153,7 @@ describe('a run whose agent gives no valid answer', () => {
     expect(resumed).toMatchObject({ code: 0 });
     expect(directoryOf(resumed)).toBe(dir);
     expect(read(dir, 'events.jsonl')).toBe(`${said}{"status":"ok","summary":"Did it."}\n`);
-    expect(existsSync(join(dir, 'debug_bundle'))).toBe(false);
+    expect(readdirSync(join(dir, 'debug_bundle'))).toEqual([]);
     const { stopReason, progress } = recordOf(dir);
     expect(stopReason).toBe('SUCCESS');
     expect(progress.stories.map(({ id, attempts }) => [id, attempts])).toEqual([
@@ -197,12 +197,27 @@ describe('a run whose process is killed', () => {
     await started.says('PASSED');
     started.process.kill('SIGKILL');
     await started.ended;
-    const runId = /run +([0-9a-z]{15})/.exec(started.stdout())?.[1] ?? '';
+    const runId = /run +([0-9a-z]{15})/.exec(started.stderr())?.[1] ?? '';
     const resumed = await world.run(repository, ['--prd', prd, '--resume', runId]);
     expect(resumed).toMatchObject({ code: 0 });
     const { progress } = recordOf(join(world.home.dir, 'runs', runId));
     expect(progress.completed).toEqual(['S-1', 'S-2']);
     expect(repository.git('show', `halo/${runId}:x`)).toBe('x\nx');
+  }, 180_000);
+});
+
+describe('a run in a repository without configuration', () => {
+  it('has no gates, says so, and lands what the agent calls done', async () => {
+    const repository = world.aRepository();
+    const prd = writePrd(repository, [story('S-1')]);
+    const script = scripted(`echo x > x; ${OK}`, []).filter((pair) => !pair.startsWith('gates='));
+    const end = await world.run(repository, ['--prd', prd, ...script.flatMap((pair) => ['-c', pair])]);
+    expect(end).toMatchObject({ code: 0 });
+    expect(end.stderr).toContain(
+      `warning: No gates are configured for ${repository.root}: halo takes the agent's word`,
+    );
+    expect(recordOf(directoryOf(end))).toMatchObject({ stopReason: 'SUCCESS', config: { gates: [] } });
+    expect(await world.run(repository, [prd, ...script.flatMap((pair) => ['-c', pair])])).toMatchObject({ code: 6 });
   }, 180_000);
 });
 

@@ -36,6 +36,7 @@ describe('a new run', () => {
       'agent.log',
       'artifacts',
       'checkpoints',
+      'debug_bundle',
       'events.jsonl',
       'history.md',
       'journal.jsonl',
@@ -317,5 +318,5 @@ test('the debug bundle describes what happened, why, what to try and where to lo
   expect([...seen], 'the summary is there while it is written again').toEqual([true]);
   expect(readdirSync(dir), 'nothing of an earlier failure').not.toContain('git-diff.patch');
   await store.dropDebugBundle(runId);
-  expect(readdirSync(join(home, 'runs', runId))).not.toContain('debug_bundle');
+  expect(readdirSync(dir)).toEqual([]);
 });

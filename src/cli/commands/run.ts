@@ -1,7 +1,9 @@
 import { resolve } from 'node:path';
 import type { PrdFile } from '../../core/prd/prd.ts';
+import type { SubmitRequest } from '../../api/operations.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import { exitCodeOf, type StopReason } from '../../core/failure/stop-reason.ts';
+import { safeLine } from '../../core/text/safe-text.ts';
 import type { Cli, Define } from '../cli.ts';
 import { reportRefusedRun } from '../run/report-refused-run.ts';
 import { resolveUsualPrd, readPrd } from '../options/read-prd.ts';
@@ -28,7 +30,10 @@ export const define: Define = (command, cli) => {
         '[prd]',
         'the PRD file or name, or - for stdin (default: prd.json or another default path, else the only named PRD)',
       )
-      .option('--prd <path>', 'the same; also keeps a run directory if the run is refused')
+      .option(
+        '--prd <path>',
+        'the same, as a script needs it: a refused run has a run directory, too, without a terminal stdout has nothing else, and gates may be missing',
+      )
       .option('--resume <run>', 'continue a run, given by its directory or id')
       .option('--repo <path>', 'the repository', '.'),
   )
@@ -72,30 +77,40 @@ async function run(given: string | undefined, flags: Flags, cli: Cli): Promise<v
     json,
     asks: flags.askForApproval === true && !json,
     gentle: true,
+    quiet: flags.prd !== undefined,
     begin: () => Promise.resolve(void (begun = true)),
     finish: ({ end }) => Promise.resolve(end),
   };
   try {
     prd = file === undefined ? undefined : await readPrd(file, cli);
+    const allowDirty = flags.allowDirty === true;
+    const fromHead = flags.fromHead && { fromHead: true };
+    const request = { repos: [repo], profile: flags.profile, set, allowDirty, ...fromHead };
     const end = await (prd === undefined || flags.resume !== undefined
-      ? resumeHere({ run: flags.resume ?? '', prd, repo, allowDirty: flags.allowDirty === true }, how)
-      : runHere(
-          {
-            prd,
-            repos: [repo],
-            profile: flags.profile,
-            set,
-            allowDirty: flags.allowDirty === true,
-            ...(flags.fromHead && { fromHead: true }),
-          },
-          how,
-        ));
+      ? resumeHere({ run: flags.resume ?? '', prd, repo, allowDirty }, how)
+      : flags.prd === undefined
+        ? runHere({ ...request, prd }, how)
+        : runWithoutGates({ ...request, prd }, how));
     cli.exitCode = exitCodeOf(end ?? 'USER_ABORT');
   } catch (error) {
     const prdPath = prd?.path ?? (file === undefined || file === '-' ? '-' : resolve(cli.cwd, file));
     const asked = { repo, prdPath, prd, profile: flags.profile, set };
     if (flags.prd !== undefined && !begun) await reportRefusedRun(error, asked, cli, json);
     throw error;
+  }
+}
+
+/** Runs with the gates of the repository or, if none are configured, with none, as hanuman-dev does, and says so. */
+async function runWithoutGates<T>(request: SubmitRequest, how: RunHere<T>): Promise<T> {
+  try {
+    return await runHere(request, how);
+  } catch (error) {
+    if (!(error instanceof HaloError) || error.code !== 'NO_GATES') throw error;
+    const { cli } = how;
+    await cli.note(
+      `${cli.paintErr('warn', 'warning:')} No gates are configured for ${safeLine(request.repos.join(', '))}: halo takes the agent's word that a story is done. Run \`halo init\` to configure gates.`,
+    );
+    return runHere({ ...request, set: [...request.set, 'gates=[]'] }, how);
   }
 }
 

@@ -22,6 +22,8 @@ export interface FollowRun {
    * Called when drawing starts: until it ends, notices must be printed with `say`, so that they do not break the frame.
    */
   onDrawn: (say: (line: string) => void) => void;
+  /** Lines go to stderr, and stdout has nothing but the run directory. */
+  quiet?: boolean | undefined;
   /** Earlier messages about the run, for the frame. */
   notes: readonly string[];
 }
@@ -70,15 +72,18 @@ function showDrawn({ operations, runId, cli, report, executed, onDrawn, notes }:
 }
 
 /** Plain lines, then the verdict; the run directory is the last line, for scripts. */
-function showLines({ operations, runId, cli, report }: FollowRun): Show {
-  const print = transcriptPrinter(cli, { runId });
+function showLines({ operations, runId, cli, report, quiet = false }: FollowRun): Show {
+  const say = (...lines: string[]) => (quiet ? cli.note(...lines) : cli.print(...lines));
+  const paint = quiet ? cli.paintErr : cli.paint;
+  const print = transcriptPrinter({ ...cli, paint, print: say }, { runId });
   return {
     show: (event) => (report || event.type !== 'run.ended' ? print(event) : undefined),
     async close() {
       if (!report) return;
       const { state, dir } = await operations.get(runId);
-      const block = summaryLines({ state, width: 120, paint: cli.paint, dir });
-      await cli.print(...(state.status === 'ended' ? ['', ...block, ''] : []), dir);
+      const block = summaryLines({ state, width: 120, paint, dir });
+      await say(...(state.status === 'ended' ? ['', ...block, ''] : []));
+      await cli.print(dir);
     },
   };
 }

@@ -23,6 +23,8 @@ export interface RunHere<T> {
   gentle?: true;
   /** Execute it on this machine, even if HALO_URL is set. */
   local?: boolean;
+  /** Without a terminal, stdout has nothing but the run directory. */
+  quiet?: boolean;
   /** Whether the end is reported here; otherwise `finish` reports it. */
   report?: 'none';
   /** Called when the run exists, before its first step. */
@@ -73,7 +75,18 @@ export async function carryOut<T>(
       const said = warnings.map((text) => safeLine(text, 500));
       await cli.note(...said.map((text) => `${cli.paintErr('warn', 'warning:')} ${text}`));
       const notes = said.map((text) => `warning: ${text}`);
-      const following = { operations, runId, cli, json, after, executed, report: how.report !== 'none', notes, stop };
+      const following = {
+        operations,
+        runId,
+        cli,
+        json,
+        after,
+        executed,
+        report: how.report !== 'none',
+        quiet: how.quiet,
+        notes,
+        stop,
+      };
       let end = await follow(following);
       while (end === 'NEEDS_HUMAN' && asks && (await askApproval(operations, runId, cli))) {
         stop.listen();

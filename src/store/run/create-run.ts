@@ -93,6 +93,7 @@ async function fill(paths: RunPaths, run: NewRun): Promise<void> {
   const lines = events.map((event) => `${JSON.stringify(event)}\n`).join('');
   await mkdir(dirname(paths.checkpoint), { recursive: true, mode: 0o700 });
   await mkdir(paths.artifacts, { mode: 0o700 });
+  await mkdir(paths.bundle, { mode: 0o700 });
   await writeDurable(paths.journal, lines);
   await writeDurable(paths.record, toJson(buildRunRecord(state, { ...run.origin, prd: namesOf(run.created.prd) })));
   await writeFile(paths.checkpoint, checkpointText({ state, end: Buffer.byteLength(lines) }), { mode: 0o600 });

@@ -5,7 +5,7 @@ import { applyEvent } from '../../core/journal/fold-run.ts';
 import type { RunState, StoryState } from '../../core/run/state.ts';
 import { safeLine, safeOutput } from '../../core/text/safe-text.ts';
 import { STOP_REASONS, type StopReason } from '../../core/failure/stop-reason.ts';
-import { writeAtomic } from '../../lib/fs.ts';
+import { readFolder, writeAtomic } from '../../lib/fs.ts';
 import { readConstants } from '../journal/append-events.ts';
 import type { Masker } from '../../lib/secrets/masker.ts';
 import { withDiskErrors } from '../disk-errors.ts';
@@ -58,9 +58,11 @@ export async function writeDebugBundle(paths: RunPaths, facts: BundleFacts, mask
   return paths.bundle;
 }
 
-/** Removes the debug bundle of a run that continues. */
-export async function removeDebugBundle({ bundle }: RunPaths): Promise<void> {
-  await withDiskErrors(bundle, () => rm(bundle, { recursive: true, force: true }));
+/** Empties the debug bundle of a run that continues. */
+export async function emptyDebugBundle({ bundle }: RunPaths): Promise<void> {
+  await withDiskErrors(bundle, async () => {
+    for (const name of await readFolder(bundle)) await rm(join(bundle, name), { recursive: true, force: true });
+  });
 }
 
 function endedAs(end: BundleFacts['end'], state: RunState): RunState {

@@ -80,9 +80,9 @@ export const directoryOf = ({ stdout }: Ended) => stdout.trimEnd().split('\n').a
 export const read = (dir: string, name: string) => readFileSync(join(dir, name), 'utf8');
 export const recordOf = (dir: string, folder = '.') => JSON.parse(read(dir, join(folder, 'run.json'))) as RunRecord;
 
-/** What is in every run directory; the debug bundle comes and goes. */
+/** What is in every run directory; the debug bundle may be empty. */
 export function expectStructure(dir: string): void {
-  for (const name of ['run.json', 'journal.jsonl', 'events.jsonl', 'checkpoints/state.json', 'artifacts'])
+  for (const name of ['run.json', 'journal.jsonl', 'events.jsonl', 'checkpoints/state.json', 'artifacts', 'debug_bundle'])
     expect(existsSync(join(dir, name)), name).toBe(true);
 }
 
