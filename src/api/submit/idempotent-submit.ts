@@ -55,9 +55,8 @@ function fingerprint({ members, ...options }: BatchRequest): string {
     return { ...member, repo, prd: createHash('sha256').update(prd.bytes).digest('hex') };
   });
   // Who asks, and from where, does not matter. Options have another order in requests over the network.
-  const { key: _key, user: _user, remote: _remote, ...rest } = options;
-  const inOrder = Object.entries(rest)
-    .filter(([, value]) => value !== undefined)
+  const inOrder = Object.entries(options)
+    .filter(([name, value]) => value !== undefined && !['key', 'user', 'remote'].includes(name))
     .sort(([a], [b]) => (a < b ? -1 : 1));
   return createHash('sha256')
     .update(JSON.stringify([asked, inOrder]))
