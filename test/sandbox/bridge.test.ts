@@ -64,7 +64,7 @@ const digest = (body: Buffer) => createHash('sha256').update(body).digest('hex')
 const echo = (connection: Duplex) => void connection.pipe(connection);
 
 describe('the bridge', () => {
-  test('carries large bodies both ways, and passes on the end of one direction while the other continues', async () => {
+  test('transfers large bodies in both directions, and forwards the end of one direction while the other continues', async () => {
     const body = randomBytes(48 * 1024 * 1024);
     const { port } = await openBridge((connection) => {
       const chunks: Buffer[] = [];
@@ -74,7 +74,7 @@ describe('the bridge', () => {
     expect(await exchange(port, body)).toBe(digest(body));
   });
 
-  test('carries more connections at once than it may have open, and one after another', async () => {
+  test('transfers more connections than may be open concurrently, one after another', async () => {
     const { port } = await openBridge(echo);
     for (let round = 0; round < 3; round++) {
       const bodies = Array.from({ length: 300 }, () => randomBytes(20_000));
@@ -160,7 +160,7 @@ describe('the bridge', () => {
     await expect(ask('/silent', '')).rejects.toThrow('socket hang up');
   });
 
-  test('ends with its stdin, and everything it carries is over when it is killed', async () => {
+  test('ends with its stdin, and closes all connections when it is killed', async () => {
     const closed: string[] = [];
     const { port, child, ended } = await openBridge((connection) => connection.on('close', () => closed.push('one')));
     const sockets = [connect(port, '127.0.0.1'), connect(port, '127.0.0.1')];
@@ -175,7 +175,7 @@ describe('the bridge', () => {
     expect(code).toBe(0);
   });
 
-  test('exits 125 when the port is taken', async () => {
+  test('exits with 125 if the port is in use', async () => {
     const { port } = await openBridge(echo);
     const second = spawn(join(dir, 'bin/bridge'), [String(port)]);
     const code = once(second, 'close');
@@ -219,7 +219,7 @@ describe('a hostile bridge', () => {
     ['credit for nothing', [hello, encodeFrame('open', 1), encodeFrame('credit', 1, 1)]],
     ['a second hello', [hello, encodeFrame('open', 1), encodeFrame('hello', 1, 1)]],
     ['half a frame', [hello, encodeFrame('open', 1).subarray(0, 5)]],
-  ])('is cut off with all its connections after %s', async (_name, frames) => {
+  ])('is disconnected with all its connections after %s', async (_name, frames) => {
     const { from, to, accepted, ended } = attack();
     from.end(Buffer.concat(frames));
     expect(await ended).toMatch(/./);
@@ -227,7 +227,7 @@ describe('a hostile bridge', () => {
     expect(accepted.every(({ destroyed }) => destroyed)).toBe(true);
   });
 
-  test('cannot make halo buffer more than a window for each connection, with pieces of any size', async () => {
+  test('cannot make halo buffer more than a window for each connection, with chunks of any size', async () => {
     const { from, accepted, ended } = attack();
     const before = process.memoryUsage().rss;
     from.write(hello);

@@ -25,13 +25,13 @@ const FATES: Record<string, (sandbox: Sandbox) => Promise<unknown>> = {
   },
 };
 
-it.for(Object.entries(FATES))('no connection to the engine is left of a sandbox that %s', async ([, end]) => {
+it.for(Object.entries(FATES))('no connection to the engine remains of a sandbox that %s', async ([, end]) => {
   const before = connections();
   await end(await engine.start(spec));
   await vi.waitFor(() => expect(connections()).toBe(before), { timeout: 10_000 });
 });
 
-it('no connection to the engine is left of a sandbox that is removed before it has started', async () => {
+it('no connection to the engine remains of a sandbox that is removed before it has started', async () => {
   const docker = new Docker();
   const before = connections();
   const filters = { label: ['dev.halo.story=swept'] };

@@ -15,8 +15,8 @@ const spec: SandboxSpec = {
   limits: { cpus: 2, memoryBytes: 4 * 1024 ** 3, pids: 512 },
 };
 
-describe('the description of a sandbox', () => {
-  it('is exactly this, line by line', () => {
+describe('the container specification of a sandbox', () => {
+  it('has exactly these fields', () => {
     expect(buildContainer(spec, '{"profile":1}')).toEqual({
       Image: 'sha256:1234',
       Entrypoint: ['/opt/halo/bin/wait'],
@@ -112,7 +112,7 @@ describe('the description of a sandbox', () => {
     ['user', { user: 20_000 }],
     ['labels', { labels: { run: '../..', storyKey: 'privileged', attempt: -1, phase: 'host' } }],
     ['mounts', { mounts: [] }],
-  ] satisfies [string, Partial<SandboxSpec>][])('stays sealed with any configured %s', (_what, odd) => {
+  ] satisfies [string, Partial<SandboxSpec>][])('stays isolated with any configured %s', (_what, odd) => {
     const { HostConfig: host = {}, User } = buildContainer({ ...spec, ...odd }, '{}');
     const sealed = buildContainer(spec, '{}').HostConfig ?? {};
     const free = ['Mounts', 'PidsLimit', 'Memory', 'MemorySwap', 'NanoCpus', 'Ulimits', 'Runtime', 'Tmpfs'];
@@ -141,14 +141,14 @@ describe('the description of a sandbox', () => {
     expect(() => buildContainer({ ...spec, mounts: [...mounts] }, '{}')).toThrow('must not be mounted');
   });
 
-  it('refuses a bind that can be written, and a volume named like a path', () => {
+  it('refuses a writable bind mount, and a volume named like a path', () => {
     const bind = { kind: 'bind', source: '/halo/x', target: '/mnt', readOnly: false } as unknown as Mount;
     expect(buildContainer({ ...spec, mounts: [bind] }, '{}').HostConfig?.Mounts?.[0]).toMatchObject({ ReadOnly: true });
     const volume: Mount = { kind: 'volume', source: '/var/run', target: '/mnt', readOnly: true, copyUp: false };
     expect(() => buildContainer({ ...spec, mounts: [volume] }, '{}')).toThrow('must not be mounted');
   });
 
-  it('leaves masked paths, AppArmor and SELinux to the engine, whose lists are newer than ours', () => {
+  it('leaves masked paths, AppArmor and SELinux to the engine, whose lists are newer', () => {
     const { HostConfig } = buildContainer(spec, '{}');
     expect(Object.keys(HostConfig ?? {})).not.toEqual(
       expect.arrayContaining([expect.stringMatching(/MaskedPaths|ReadonlyPaths/)]),
@@ -158,7 +158,7 @@ describe('the description of a sandbox', () => {
     );
   });
 
-  it('limits terminals by a file system of their own, which goes with the container and is found by a sweep', () => {
+  it('limits terminals by a separate file system, which is removed with the container and found by a sweep', () => {
     const { HostConfig } = buildContainer({ ...spec, limits: { ...spec.limits, ptys: 64 } }, '{}');
     expect(HostConfig?.Mounts?.at(-1)).toEqual({
       Type: 'volume',
@@ -180,7 +180,7 @@ describe('the description of a sandbox', () => {
     });
   });
 
-  it('names a runtime only when one was chosen', () => {
+  it('names a runtime only if one is configured', () => {
     expect(buildContainer(spec, '{}').HostConfig).not.toHaveProperty('Runtime');
     expect(buildContainer({ ...spec, runtime: 'runsc' }, '{}').HostConfig?.Runtime).toBe('runsc');
   });

@@ -21,19 +21,19 @@ async function split(chunks: Buffer[]): Promise<{ stdout: string; stderr: string
 const inPieces = (bytes: Buffer, size: number) =>
   Array.from({ length: Math.ceil(bytes.length / size) }, (_, i) => bytes.subarray(i * size, (i + 1) * size));
 
-describe('the split of the attach stream', () => {
+describe('the demultiplexer of the attach stream', () => {
   const stream = Buffer.concat([frame(1, 'one '), frame(2, 'wrong'), frame(1, ''), frame(1, 'two')]);
 
-  it.each([1, 3, 8, 9, 1_000])('is the same when the socket delivers %i bytes at a time', async (size) => {
+  it.each([1, 3, 8, 9, 1_000])('yields the same output if the socket delivers %i bytes at a time', async (size) => {
     expect(await split(inPieces(stream, size))).toEqual({ stdout: 'one two', stderr: 'wrong', bytes: 12 });
   });
 
-  it('takes ten thousand tiny frames in one chunk', async () => {
+  it('accepts ten thousand tiny frames in one chunk', async () => {
     const many = Buffer.concat(Array.from({ length: 10_000 }, () => frame(1, 'x')));
     expect((await split([many])).stdout).toBe('x'.repeat(10_000));
   });
 
-  it('refuses a stream that breaks off inside a frame', async () => {
+  it('refuses a stream that ends inside a frame', async () => {
     await expect(split([stream.subarray(0, stream.length - 1)])).rejects.toThrow('inside a frame');
     await expect(split([stream.subarray(0, 5)])).rejects.toThrow('inside a frame');
   });

@@ -20,7 +20,7 @@ async function limited(counted = true) {
 
 const usage: VolumeMeasurement = { bytes: 0, complete: true, entries: 0, tooDeep: false, freeBytes: undefined };
 
-it('knows how deep a volume can be at most: as many levels as folders were made', async () => {
+it('knows the maximum possible depth of a volume: the number of created folders', async () => {
   const shallow = await limited();
   shallow.make(300);
   expect(await shallow.limiter.forget('v')).toBe(300);
@@ -28,7 +28,7 @@ it('knows how deep a volume can be at most: as many levels as folders were made'
   expect(await shallow.limiter.forget('unknown')).toBe(Infinity);
 });
 
-it('has many new files measured, and ends a sandbox whose folders are too deep', async () => {
+it('measures many new files, and kills a sandbox whose folders are too deep', async () => {
   const { limiter, make } = await limited();
   const [measure, end] = [vi.fn(() => Promise.resolve({ ...usage, entries: 60_000 })), vi.fn()];
   const leave = limiter.watch({ volume: 'v', limitBytes: Infinity, floorBytes: 0, measure, end });
@@ -42,7 +42,7 @@ it('has many new files measured, and ends a sandbox whose folders are too deep',
   expect(await limiter.forget('v')).toBeGreaterThan(4_000);
 });
 
-it('takes a volume for as deep as it was found to be, and what was made since', async () => {
+it('assumes the measured depth of a volume plus what was created since', async () => {
   const { limiter, make } = await limited();
   const measure = vi.fn(() => Promise.resolve({ ...usage, entries: 50_000 }));
   const leave = limiter.watch({ volume: 'v', limitBytes: Infinity, floorBytes: 0, measure, end: vi.fn() });
@@ -86,6 +86,6 @@ it.each<[name: string, space: DiskSpace | undefined, measuredFreeBytes: number |
   ['inodes are short', { ...space, lowInodes: true }, undefined, true],
   ['the disk cannot be read', undefined, undefined, false],
   ['the disk cannot be read, a measurement found too little', undefined, 99, true],
-])('the floor of the disk: %s', (_name, space, measuredFreeBytes, isBelow) => {
+])('the minimum free space of the disk: %s', (_name, space, measuredFreeBytes, isBelow) => {
   expect(isBelowFloor(space, measuredFreeBytes, 100)).toBe(isBelow);
 });

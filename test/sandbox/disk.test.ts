@@ -45,12 +45,12 @@ async function run(spec: SandboxSpec, script: string): Promise<SandboxExit> {
 }
 
 describe('hazard 17: the limit of a workspace', () => {
-  it('ends a sandbox that fills it', async () => {
+  it('kills a sandbox that fills it', async () => {
     const exit = await run(await workspace(), 'dd if=/dev/zero of=big bs=1M count=100 2>/dev/null; sleep 40');
     expect(exit).toMatchObject({ ended: 'disk', exitCode: undefined });
   });
 
-  it('ends a sandbox that fills it with empty files', async () => {
+  it('kills a sandbox that fills it with empty files', async () => {
     const script = `python3 -c "
 import os, time
 for i in range(20000): open(f'f{i}', 'x').close()
@@ -58,7 +58,7 @@ time.sleep(40)"`;
     expect(await run(await workspace(), script)).toMatchObject({ ended: 'disk' });
   });
 
-  it('ends a sandbox that hides what it writes in a folder that cannot be listed', async () => {
+  it('kills a sandbox that writes into a folder that cannot be listed', async () => {
     const script = 'mkdir hidden; chmod 300 hidden; dd if=/dev/zero of=hidden/x bs=1M count=400 2>/dev/null; sleep 40';
     expect(await run(await workspace(), script)).toMatchObject({ ended: 'disk' });
   });
@@ -79,7 +79,7 @@ time.sleep(40)"`;
     expect([one.ended, other.ended]).toEqual(['exited', 'exited']);
   });
 
-  it('is measured without any right to the engine’s folders', async () => {
+  it('is measured without access to the engine’s folders', async () => {
     const spec = await workspace({ diskBytes: 1024 ** 3 });
     await run(spec, 'dd if=/dev/zero of=a bs=1M count=10 2>/dev/null; mkdir d; touch d/b');
     const usage = await measureVolume((each) => engine.start(each), spec, { volume: volumes[0] ?? '' });
@@ -98,7 +98,7 @@ for i in range(21000):
 os.chmod('.', 0)"
 mkdir -p closed/in 'odd\n\xff'; touch closed/in/file; chmod 0 closed`;
 
-  it('is removed with all that is in it', async () => {
+  it('is removed with its contents', async () => {
     const spec = await workspace({ diskBytes: 1024 ** 3 });
     const name = volumes.pop() ?? '';
     expect(await run(spec, DEEP)).toMatchObject({ exitCode: 0 });
@@ -106,7 +106,7 @@ mkdir -p closed/in 'odd\n\xff'; touch closed/in/file; chmod 0 closed`;
     await expect(new Docker().getVolume(name).inspect()).rejects.toMatchObject({ statusCode: 404 });
   });
 
-  it('is seen by a measurement', async () => {
+  it('is detected by a measurement', async () => {
     const spec = await workspace({ diskBytes: 1024 ** 3 });
     await run(spec, 'i=0; while [ $i -lt 1001 ]; do mkdir d && cd d; i=$((i+1)); done');
     const usage = await measureVolume((each) => engine.start(each), spec, { volume: volumes[0] ?? '' });
@@ -115,7 +115,7 @@ mkdir -p closed/in 'odd\n\xff'; touch closed/in/file; chmod 0 closed`;
 });
 
 describe('hazard 17: the free space of the engine’s disk', () => {
-  it('keeps sandboxes from starting when too little is left', async () => {
+  it('prevents the start of sandboxes if it is too low', async () => {
     const spec = await workspace({ freeDiskBytes: 2 ** 60 });
     await expect(engine.start(spec)).rejects.toMatchObject({
       code: 'DISK_FAILED',
@@ -123,7 +123,7 @@ describe('hazard 17: the free space of the engine’s disk', () => {
     });
   });
 
-  it('ends the sandbox with the largest workspace first', async () => {
+  it('kills the sandbox with the largest workspace first', async () => {
     const { rootDir } = await engine.info();
     const { bavail, bsize } = await statfs(rootDir);
     const freeDiskBytes = bavail * bsize - 200 * MIB;
@@ -140,7 +140,7 @@ describe('hazard 17: the free space of the engine’s disk', () => {
 });
 
 describe('processes', () => {
-  it('are counted when the limit refuses them', async () => {
+  it('are reported when the limit refuses them', async () => {
     const exit = await run(
       await workspace(),
       `bash -c 'for i in {1..100}; do sleep 9 & done' 2>/dev/null & sleep 2; exit 2`,

@@ -62,7 +62,7 @@ async function follow(sandbox: Sandbox, script: string) {
 /** Of this test process. */
 const openFiles = () => readdirSync('/proc/self/fd').length;
 
-it('a proxy before the engine is not seen while it does nothing', async () => {
+it('a proxy before the engine is transparent without faults', async () => {
   const { exit, stdout } = await run('echo hello; exit 3');
   expect([exit.exitCode, stdout]).toEqual([3, 'hello\n']);
 });
@@ -70,7 +70,7 @@ it('a proxy before the engine is not seen while it does nothing', async () => {
 describe('hazard 12: an engine', () => {
   const CALLS = ['/images/', '/containers/create', '/attach', '/start', '/wait', '/events', '/json'];
 
-  it('is waited for while it is slow', async () => {
+  it('is awaited while it is slow', async () => {
     proxy.misbehave(() => ({ delayMs: 500 }));
     const { exit, stdout } = await run('echo hello');
     expect([exit.exitCode, stdout]).toEqual([0, 'hello\n']);
@@ -94,7 +94,7 @@ describe('hazard 12: an engine', () => {
     ['/wait', 'end'],
     ['/json', 'reset'],
   ] as const)(
-    'that breaks off its answer to %s (%s) is an error of the engine',
+    'that aborts its response to %s (%s) is an error of the engine',
     skipFor(belowLevel(FULL)),
     async (call, by) => {
       engine = connect(2_000);
@@ -133,7 +133,7 @@ describe('hazard 36: an unexpected exit code:', () => {
     expect(exit).toMatchObject({ ended: 'exited', exitCode: code, outOfMemory: 'no' });
   });
 
-  it('137 may be for want of memory', async () => {
+  it('137 may be caused by a lack of memory', async () => {
     const { exit } = await run('exit 137');
     expect(exit).toMatchObject({ exitCode: 137, outOfMemory: 'maybe' });
   });
@@ -149,7 +149,7 @@ describe('hazard 36: an unexpected exit code:', () => {
     await expect(follow(sandbox, 'true')).rejects.toThrow('Docker does not report how a container ended');
   });
 
-  it('a container that is gone before it could be asked is an error of the engine', async () => {
+  it('a container that is gone before it was inspected is an error of the engine', async () => {
     const sandbox = await engine.start(spec);
     open.push(sandbox);
     spoil(`${sandbox.id}/json`, { status: 404 });
@@ -161,18 +161,18 @@ describe('hazard 36: an unexpected exit code:', () => {
     ['in the head of a frame', 3, 'end'],
     ['inside a frame', 10, 'end'],
     ['inside a frame, with a reset', 10, 'reset'],
-  ] as const)('output that breaks off %s is an error of the engine', async (_where, cutAfter, by) => {
+  ] as const)('output that is aborted %s is an error of the engine', async (_where, cutAfter, by) => {
     spoil('/attach', { cutAfter, by });
     await expect(run('echo hello; sleep 30')).rejects.toMatchObject({ code: 'DOCKER_FAILED' });
   });
 
-  it('output that ends before the container does is an error of the engine', skipFor(belowLevel(FULL)), async () => {
+  it('output that ends before the container is an error of the engine', skipFor(belowLevel(FULL)), async () => {
     spoil('/attach', { cutAfter: 14, by: 'end' });
     await expect(run('echo hello; sleep 30')).rejects.toThrow('Docker lost the output of a container');
   });
 });
 
-describe('hazard 12: what an engine can do is asked again when it broke off', () => {
+describe('hazard 12: the features of an engine are queried again after an interrupted response', () => {
   let dir: string;
   beforeEach(() => {
     dir = tempDir('halo-probes');
@@ -182,7 +182,7 @@ describe('hazard 12: what an engine can do is asked again when it broke off', ()
   it.each([
     ['mounts', () => engine.canMount(dir)],
     ['sockets', () => engine.canReach(join(dir, 'sockets'), undefined)],
-  ])('%s: no answer is no answer, and a refusal is one', async (_what, ask) => {
+  ])('%s: a missing response is not an answer, and a refusal is one', async (_what, ask) => {
     spoil('/start', 'swallow');
     await expect(ask()).rejects.toMatchObject({ code: 'DOCKER_FAILED' });
     spoil('/start', { status: 503 });

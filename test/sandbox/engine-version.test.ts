@@ -54,7 +54,7 @@ async function oldEngine(socket: string) {
 }
 
 describe('hazard 39: an engine that is too old', () => {
-  it('is refused with a sentence that says what is needed, and no story is begun', async () => {
+  it('is refused with a sentence that names the required version, and no story is started', async () => {
     const prd = join(repository.root, '..', 'prd.json');
     writeFileSync(prd, prdOf([{ id: 'A' }]).bytes);
     const agent = ['-c', 'agent=command', '-c', `agents.command.run=${JSON.stringify(OK)}`, '-c', 'gates=["true"]'];
@@ -68,7 +68,7 @@ describe('hazard 39: an engine that is too old', () => {
     expect(repository.git('branch', '--list', 'halo/*')).toBe('');
   });
 
-  it('is what `halo doctor` says of it', async () => {
+  it('is reported by `halo doctor`', async () => {
     const before = process.env.DOCKER_HOST;
     process.env.DOCKER_HOST = `unix://${engine.socket}`;
     try {
@@ -97,7 +97,7 @@ describe('any other engine', () => {
     ]);
   });
 
-  it('is asked in no certain version of the API, so that the newest ones answer', async () => {
+  it('is queried without a fixed API version, so that the newest engines respond', async () => {
     await openIsolationCheck(
       openDockerEngine(new Docker({ socketPath: engine.socket })),
       dir,

@@ -39,14 +39,14 @@ describe('a sandbox', () => {
     expect(exit).toMatchObject({ ended: 'exited', exitCode: 7, outOfMemory: 'no' });
   });
 
-  it('keeps what it prepared before its command, and no output of it', async () => {
+  it('keeps the files that it prepared before its command, but none of the output', async () => {
     const sandbox = await start();
     await sandbox.prepare('echo noise >&2; echo ready > /tmp/prepared');
     const { stdout } = await run(sandbox, 'cat /tmp/prepared -', { stdin: 'and stdin' });
     expect(stdout).toBe('ready\nand stdin');
   });
 
-  it('says what went wrong when it cannot be prepared', async () => {
+  it('reports why it could not be prepared', async () => {
     const sandbox = await start();
     await expect(sandbox.prepare('cat /no/such/file')).rejects.toThrow(/could not be prepared.*No such file/);
   });
@@ -79,7 +79,7 @@ describe('a sandbox', () => {
     expect(exit).toMatchObject({ ended: 'idle', exitCode: undefined });
   });
 
-  it('is killed when it takes too long, though it talks', async () => {
+  it('is killed when it runs too long, although it prints', async () => {
     const { exit } = await run(await start(), 'while :; do echo .; sleep 0.1; done', { wallMs: 800 });
     expect(exit.ended).toBe('wall');
   });
@@ -96,13 +96,13 @@ describe('a sandbox', () => {
     expect(exit.ended).toBe('aborted');
   });
 
-  it('ends with its main process and all that it left running (hazard 20)', async () => {
+  it('ends with its main process and all remaining processes (hazard 20)', async () => {
     const { exit, stdout } = await run(await start(), 'sleep 300 & setsid sleep 300 & echo done');
     expect(stdout).toBe('done\n');
     expect(exit).toMatchObject({ ended: 'exited', exitCode: 0 });
   });
 
-  it('waits for a slow reader instead of keeping its output in memory', async () => {
+  it('waits for a slow reader instead of buffering its output in memory', async () => {
     let received = 0;
     let most = 0;
     const slow = new Writable({
@@ -143,11 +143,11 @@ describe('a sandbox', () => {
 });
 
 describe('the engine', () => {
-  it('refuses an image that is not there, with the way to get it', async () => {
+  it('refuses a missing image, with the command that builds it', async () => {
     await expect(engine.start({ ...spec, image: 'no-such-image:1' })).rejects.toMatchObject({ code: 'IMAGE_MISSING' });
   });
 
-  it('finds that containers see this machine’s folders', async () => {
+  it('detects that containers see the folders of this machine', async () => {
     const dir = tempDir('halo-mount');
     expect(await engine.canMount(dir)).toBe(true);
   });

@@ -37,7 +37,7 @@ describe('wait', () => {
   };
   const framed = (script: string): string => `${Buffer.byteLength(script)}\n${script}`;
 
-  test('runs the script and leaves the rest of stdin to it, to the byte', async () => {
+  test('runs the script and passes the rest of stdin to it, to the byte', async () => {
     const rest = randomBytes(300_000);
     const { code, out } = await run(Buffer.concat([Buffer.from(framed('echo "ü"; sha256sum')), rest]));
     expect(code).toBe(0);
@@ -48,7 +48,7 @@ describe('wait', () => {
     expect(await run(framed('exit 42'))).toMatchObject({ code: 42, err: '' });
   });
 
-  test('takes a script that arrives in pieces', async () => {
+  test('accepts a script that arrives in pieces', async () => {
     const child = spawn(join(dir, 'bin/wait'));
     const end = ended(child);
     for (const piece of ['1', '1\nech', 'o ', 'piec', 'es', 'rest']) {
@@ -63,7 +63,7 @@ describe('wait', () => {
     ['nothing', ''],
     ['half a length', '12'],
     ['half a script', '20\necho no'],
-  ])('exits 125 without output when stdin ends after %s', async (_name, input) =>
+  ])('exits with 125 without output when stdin ends after %s', async (_name, input) =>
     expect(await run(input)).toEqual({ code: 125, out: '', err: '' }),
   );
 
@@ -72,7 +72,7 @@ describe('wait', () => {
     ['an empty length', '\n'],
     ['a huge length', '99999999999\n'],
     ['a NUL byte', '3\na\0b'],
-  ])('exits 125 with a reason when it gets %s', async (_name, input) => {
+  ])('exits with 125 and a reason when it receives %s', async (_name, input) => {
     const { code, err } = await run(input);
     expect(code).toBe(125);
     expect(err).toMatch(/^wait: /);
@@ -130,7 +130,7 @@ describe('forward', () => {
     return hash.digest('hex');
   }
 
-  test('carries large bodies both ways, and passes on the end of one direction while the other continues', async () => {
+  test('transfers large bodies in both directions, and forwards the end of one direction while the other continues', async () => {
     const body = randomBytes(24 * 1024 * 1024);
     // Answers only after the end of what it was sent.
     const answerAtEnd = (socket: Socket): void => {
@@ -142,7 +142,7 @@ describe('forward', () => {
     });
   });
 
-  test('carries many connections at once, and one after another', async () => {
+  test('transfers many connections concurrently, and one after another', async () => {
     await withForward(
       (socket) => socket.pipe(socket),
       async (port) => {
@@ -169,7 +169,7 @@ describe('forward', () => {
     );
   });
 
-  test('ends the connection to the server when the client breaks off', async () => {
+  test('closes the connection to the server when the client disconnects', async () => {
     let closed = (): void => undefined;
     const gone = new Promise<void>((resolve) => (closed = resolve));
     await withForward(
@@ -196,7 +196,7 @@ describe('forward', () => {
     expect((await end).code).toBe(0);
   });
 
-  test('accepts before the command starts', async () => {
+  test('accepts connections before the command starts', async () => {
     const { path, server } = await listen((socket) => socket.end());
     const port = await freePort();
     const command = ['bash', '-c', `exec 3<>/dev/tcp/127.0.0.1/${port} && echo open`];
@@ -211,14 +211,14 @@ describe('forward', () => {
     expect((await ended(start(await freePort(), '/x', ['sh', '-c', script]))).code).toBe(code);
   });
 
-  test('exits 127 when the command is missing, 126 when it cannot be run', async () => {
+  test('exits with 127 if the command is missing, 126 if it cannot be run', async () => {
     const missing = await ended(start(await freePort(), '/x', ['no-such-command']));
     expect(missing.code).toBe(127);
     expect(missing.err).toContain('no-such-command');
     expect((await ended(start(await freePort(), '/x', [dir]))).code).toBe(126);
   });
 
-  test('exits 125 when the port is taken or the arguments are wrong', async () => {
+  test('exits with 125 if the port is in use or the arguments are wrong', async () => {
     const server = createServer();
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const taken = await ended(start((server.address() as AddressInfo).port, '/x', ['true']));
@@ -227,19 +227,16 @@ describe('forward', () => {
     expect((await ended(spawn(join(dir, 'bin/forward'), ['1', '2']))).code).toBe(125);
   });
 
-  test.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
-    'passes %s on to the command and to nothing else',
-    async (signal) => {
-      const command = ['bash', '-c', `trap 'echo got; exit 9' ${signal}; echo ready; while :; do sleep 0.01; done`];
-      const child = start(await freePort(), '/x', command);
-      const end = ended(child);
-      await new Promise((resolve) => child.stdout!.once('data', resolve));
-      child.kill(signal);
-      expect(await end).toMatchObject({ code: 9, out: 'ready\ngot\n' });
-    },
-  );
+  test.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)('forwards %s only to the command', async (signal) => {
+    const command = ['bash', '-c', `trap 'echo got; exit 9' ${signal}; echo ready; while :; do sleep 0.01; done`];
+    const child = start(await freePort(), '/x', command);
+    const end = ended(child);
+    await new Promise((resolve) => child.stdout!.once('data', resolve));
+    child.kill(signal);
+    expect(await end).toMatchObject({ code: 9, out: 'ready\ngot\n' });
+  });
 
-  test('leaves no process behind and holds no stream open', async () => {
+  test('leaves no process behind and keeps no stream open', async () => {
     const port = await freePort();
     const child = start(port, '/x', ['sh', '-c', 'exec cat']);
     const end = ended(child);

@@ -24,14 +24,14 @@ describe('the sandbox image', () => {
     expect(await sandboxImageStatus(docker)).toBe('current');
   });
 
-  test('is not built again when it is current', async () => {
+  test('is not built again while it is current', async () => {
     lines.length = 0;
     const { Id } = await docker.getImage('halo-sandbox').inspect();
     expect(await build()).toBe(Id);
     expect(lines).toEqual([]);
   });
 
-  test('has what setup, agents and gates need, for any user in a sealed container', async () => {
+  test('contains what setup, agents and gates need, for any user in a sealed container', async () => {
     const script = [
       'set -e',
       'id -u',
@@ -58,12 +58,12 @@ describe('the sandbox image', () => {
     expect(said).not.toContain('voice');
   });
 
-  test('lets any user write in an empty volume at /workspace', async () => {
+  test('allows any user to write in an empty volume at /workspace', async () => {
     const script = 'git init -q . && git symbolic-ref HEAD && stat -c %a .';
     expect(await runSealed(docker, { script })).toMatchObject({ code: 0, out: 'refs/heads/main\n1777\n' });
   });
 
-  test('lets git use a repository that belongs to another user', async () => {
+  test('allows git to use a repository that belongs to another user', async () => {
     const dir = tempDir('halo-owner');
     await chmod(dir, 0o755);
     await execa('git', ['init', '-q', dir]);

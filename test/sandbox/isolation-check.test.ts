@@ -18,8 +18,8 @@ beforeAll(() => {
   home = tempDir('halo-prove');
 });
 
-describe('the proof of an engine', () => {
-  it('holds in every fact here', async () => {
+describe('the isolation check of an engine', () => {
+  it('passes all checks here', async () => {
     const facts = await runIsolationScript(engine, undefined);
     expect(facts.filter(({ ok }) => ok === 'fail')).toEqual([]);
     expect(facts.map(({ name }) => name)).toEqual([
@@ -42,7 +42,7 @@ describe('the proof of an engine', () => {
     expect(facts.at(-1)).toMatchObject({ ok: 'ok' });
   });
 
-  it('is made once and kept, for other processes too', async () => {
+  it('runs once and is cached, for other processes too', async () => {
     const first = await openIsolationCheck(engine, home)('auto');
     const { mtimeMs } = await stat(join(home, 'sandbox-proof.json'));
     const unable: SandboxEngine = { ...engine, start: () => Promise.reject(new Error('nothing may start')) };
@@ -53,7 +53,7 @@ describe('the proof of an engine', () => {
     expect(await readFile(join(home, 'sandbox-proof.json'), 'utf8')).toContain('capabilities');
   });
 
-  it('refuses a runtime that the engine does not have, and names those that it has', async () => {
+  it('refuses an unknown runtime, and lists the known ones', async () => {
     await expect(openIsolationCheck(engine, home)('runsc')).rejects.toMatchObject({
       code: 'DOCKER_UNSAFE',
       stopReason: 'CANNOT_START',
@@ -62,11 +62,11 @@ describe('the proof of an engine', () => {
     });
   });
 
-  it('takes runc by name', async () => {
+  it('accepts runc by name', async () => {
     expect(await openIsolationCheck(engine, home)('runc')).toMatchObject({ runtime: 'runc' });
   });
 
-  it('refuses an engine that ignores limits, and says which', async () => {
+  it('refuses an engine that ignores limits, and names them', async () => {
     const lax: SandboxEngine = {
       ...engine,
       start: (spec) => engine.start({ ...spec, limits: { ...spec.limits, pids: 500, memoryBytes: 1024 ** 3 } }),
@@ -78,7 +78,7 @@ describe('the proof of an engine', () => {
     });
   });
 
-  it('falls back to the default with a message where runsc does not pass', async () => {
+  it('falls back to the default with a message if runsc does not pass', async () => {
     const facts = { ...(await engine.info()), runtimes: ['runc', 'runsc'] };
     const half: SandboxEngine = {
       ...engine,
@@ -91,14 +91,14 @@ describe('the proof of an engine', () => {
     await expect(checkIsolation(half, facts, 'runsc')).rejects.toMatchObject({ code: 'DOCKER_UNSAFE' });
   });
 
-  it('takes runsc where it passes', async () => {
+  it('uses runsc if it passes', async () => {
     const facts = { ...(await engine.info()), runtimes: ['runc', 'runsc'] };
     const able: SandboxEngine = { ...engine, start: (spec) => engine.start({ ...spec, runtime: 'runc' }) };
     expect(await checkIsolation(able, facts, 'auto')).toMatchObject({ runtime: 'runsc' });
   });
 });
 
-describe('what the probe saw is judged:', () => {
+describe('the measurements of the check are judged:', () => {
   const report: IsolationMeasurements = {
     status: { CapInh: '0', CapPrm: '0', CapEff: '0', CapBnd: '0', CapAmb: '0', NoNewPrivs: '1', Seccomp: '2' },
     interfaces: ['lo'],
@@ -122,8 +122,8 @@ describe('what the probe saw is judged:', () => {
       .filter(({ ok }) => ok === 'fail')
       .map(({ name }) => name);
 
-  it('cgroup v2 as it should be', () => expect(failing({})).toEqual([]));
-  it('cgroup v1 as it should be', () => {
+  it('cgroup v2 with all limits', () => expect(failing({})).toEqual([]));
+  it('cgroup v1 with all limits', () => {
     const cgroup = {
       'memory/memory.limit_in_bytes': '67108864',
       'pids/pids.max': '24',
@@ -132,7 +132,7 @@ describe('what the probe saw is judged:', () => {
     };
     expect(failing({ cgroup })).toEqual([]);
   });
-  it('a kernel of its own shows no control groups and no filter', () => {
+  it('a runtime with its own kernel shows no control groups and no filter', () => {
     const status = { ...report.status, Seccomp: '0' };
     expect(failing({ cgroup: {}, status }, '', true)).toEqual([]);
     expect(failing({ cgroup: {}, status })).toEqual(['system calls', 'memory limit', 'processes', 'cpu']);
@@ -151,6 +151,6 @@ describe('what the probe saw is judged:', () => {
     ['cpu', { cgroup: { ...report.cgroup, 'cpu.max': 'max 100000' } }],
     ['files', { rlimits: { ...report.rlimits, fsize: [-1, -1] } }],
   ])('%s', (name, changes) => expect(failing(changes)).toEqual([name]));
-  it('memory that never ends', () => expect(failing({}, `${LIMIT_IGNORED}\n`)).toEqual(['memory']));
-  it('a sandbox that says nothing', () => expect(judgeIsolation('', false)).toMatchObject([{ ok: 'fail' }]));
+  it('memory without a limit', () => expect(failing({}, `${LIMIT_IGNORED}\n`)).toEqual(['memory']));
+  it('a sandbox without output', () => expect(judgeIsolation('', false)).toMatchObject([{ ok: 'fail' }]));
 });

@@ -22,8 +22,8 @@ afterAll(async () => {
   await Promise.all(Volumes.map(({ Name }) => docker.getVolume(Name).remove()));
 });
 
-describe('a volume that the engine was asked with', () => {
-  it('is removed when its process is gone, and left to a living one', async () => {
+describe('a volume of a probe', () => {
+  it('is removed after its process has ended, and kept while it is alive', async () => {
     await probeVolume(DEAD);
     const living = await probeVolume(MINE);
     await openDockerEngine().removeOrphanProbes();

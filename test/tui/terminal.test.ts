@@ -30,7 +30,7 @@ it('openProgress shows the whole frame after a longer or shorter one', async () 
 });
 
 describe('a terminal that changes its size', () => {
-  it('has nothing of a frame outside of the alternate screen, and the last one when the run is left', async () => {
+  it('leaves no part of a frame outside of the alternate screen, and the last one when the run is left', async () => {
     const screen = Object.assign(new PassThrough(), { columns: 100, rows: 30 });
     let written = '';
     screen.on('data', (chunk: Buffer) => (written += chunk.toString()));
@@ -64,7 +64,7 @@ describe('a terminal that changes its size', () => {
   });
 });
 
-it('shows what setup and gates printed last while they run', async () => {
+it('shows the last output of setup and gates while they run', async () => {
   const screen = Object.assign(new PassThrough(), { columns: 100, rows: 30 });
   let written = '';
   screen.on('data', (chunk: Buffer) => (written += chunk.toString()));

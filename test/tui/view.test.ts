@@ -35,7 +35,7 @@ function frame(entries: JournalEntry[], size: Partial<ViewInput> = {}): string[]
 }
 
 describe('view', () => {
-  it('counts the time of a run from its start on, as halo ls and halo status do', () => {
+  it('counts the time of a run from its start, like halo ls and halo status', () => {
     const entries: JournalEntry[] = [
       created('r1', 1),
       { type: 'run.started' },
@@ -47,7 +47,7 @@ describe('view', () => {
     expect(frame(entries).join('\n')).toContain(`, ${listed}`);
   });
 
-  it('shows the stories, the current activity, and where to read more', () => {
+  it('shows the stories, the current activity, and the paths of the logs', () => {
     const running: JournalEntry[] = [
       created('r1', 3),
       { type: 'run.started' },
@@ -74,7 +74,7 @@ describe('view', () => {
     ]);
   });
 
-  it('says when a story is tried again, and what is approved and has not landed', () => {
+  it('shows when a story is retried, and what is approved but has not landed', () => {
     const waiting: JournalEntry[] = [
       created('r1', 2),
       { type: 'run.started' },
@@ -102,7 +102,7 @@ describe('view', () => {
     expect(ended.join('\n')).not.toContain('retrying');
   });
 
-  it('keeps why the attempt before failed below its story, wrapped, and counts attempts', () => {
+  it('shows why the previous attempt failed below its story, wrapped, and counts attempts', () => {
     const why = `gate exited 1: ${'a long command '.repeat(8)}end`;
     const before = failed('US-001').map((event) => (event.type === 'story.ended' ? { ...event, summary: why } : event));
     const lines = frame([created('r1', 2), { type: 'run.started' }, ...before, ...attempted('US-001', 2)]);
@@ -120,7 +120,7 @@ describe('view', () => {
     expect(small.some((line) => line.includes('US-002  Story'))).toBe(true);
   });
 
-  it('keeps a line of each failed attempt below a story until it is done', () => {
+  it('shows a line for each failed attempt below a story until it is done', () => {
     const [first] = [{ ...created('r1', 2), attempts: 4 } as JournalEntry];
     const setup: JournalEntry = {
       type: 'story.ended',
@@ -165,7 +165,7 @@ describe('view', () => {
     [80, 24, 2],
     [40, 12, 0],
     [40, 10, 0],
-  ])('has the story under way before failed attempts at %ix%i', (width, height, attempts) => {
+  ])('shows the running story before failed attempts at %ix%i', (width, height, attempts) => {
     const entries = [
       created('r1', 9),
       ...[1, 2, 3, 4, 5].flatMap((n) => passed(`US-00${n}`)),
@@ -180,7 +180,7 @@ describe('view', () => {
     expect(lines.length).toBeLessThanOrEqual(height);
   });
 
-  it('has what a command under way printed last as its last line, and what halo says below', () => {
+  it('shows the last output of a running command as its last line, and halo’s own lines below', () => {
     const output = [{ story: 'US-001', label: 'setup', log: 'setup/setup-1.log', text: 'added 12 of 300 packages' }];
     const notes = ['stopping after US-001: no other story starts. Ctrl-C again stops it now.'];
     const lines = frame([created('r1', 2), ...attempted('US-001')], { output, notes, width: 50 });
@@ -198,7 +198,7 @@ describe('view', () => {
     expect(low.length).toBeLessThanOrEqual(12);
   });
 
-  it('says which story another one waits for, and when that has failed', () => {
+  it('shows which story another one waits for, and that it has failed', () => {
     const [first] = [created('r1', 3)];
     if (first?.type !== 'run.created') throw new Error('unexpected');
     for (const [index, needed] of [[1, 'US-001'] as const, [2, 'US-002'] as const])
@@ -211,7 +211,7 @@ describe('view', () => {
     expect(frame([first, ...passed('US-001')]).join('\n')).not.toContain('waiting for US-001');
   });
 
-  it('says whose each line is while several stories are under way', () => {
+  it('labels each line while several stories are running', () => {
     const running: JournalEntry[] = [
       created('r1', 2),
       { type: 'run.started' },
@@ -224,7 +224,7 @@ describe('view', () => {
     expect(lines).toContain('     US-002    agent    Looking at the tests first.');
   });
 
-  it('ends with what landed, what failed and why, and what to do next', () => {
+  it('ends with landed stories, failures with reasons, and next steps', () => {
     const ended: JournalEntry[] = [
       created('r1', 3),
       { type: 'run.started' },
@@ -250,7 +250,7 @@ describe('view', () => {
     ]);
   });
 
-  it('wraps a reason of any length, and cuts and repeats nothing of it', () => {
+  it('wraps a reason of any length, without truncation or repetition', () => {
     const why = `gate exited 1; it fails on the base commit as well: \`${'PYTHONPATH=src python3 -m pytest '.repeat(12)}\``;
     const failing = failed('US-001').map((event) =>
       event.type === 'story.ended' ? { ...event, summary: why } : event,
@@ -266,7 +266,7 @@ describe('view', () => {
     }
   });
 
-  it('counts the stories that were not done, when there are many', () => {
+  it('shows only the number of unfinished stories if there are many', () => {
     const lines = frame([
       created('r1', 9),
       ...passed('US-001'),
@@ -279,7 +279,7 @@ describe('view', () => {
     ]);
   });
 
-  it('names what a reader may overlook, once', () => {
+  it('names findings for reviewers, once', () => {
     const hidden = { characters: 2, lines: 1, files: 1, places: ['a.js:3'] };
     const ref = { story: 'US-001', attempt: 1 };
     const found: JournalEntry[] = [
@@ -315,7 +315,7 @@ describe('view', () => {
     for (const line of lines) expect(stringWidth(line), line).toBeLessThanOrEqual(width);
   });
 
-  it('keeps the story under way on a small screen', () => {
+  it('shows the running story on a small screen', () => {
     const many: JournalEntry[] = [
       created('r1', 9),
       ...[1, 2, 3, 4, 5].flatMap((n) => passed(`US-00${n}`)),
@@ -327,7 +327,7 @@ describe('view', () => {
     expect(lines.some((line) => line.includes('before'))).toBe(true);
   });
 
-  it.each([8, 10, 12, 16, 24])('keeps it in a frame that fits a terminal of 40 columns and %i rows', (height) => {
+  it.each([8, 10, 12, 16, 24])('shows it in a frame that fits a terminal of 40 columns and %i rows', (height) => {
     const many: JournalEntry[] = [
       created('r1', 9),
       ...[1, 2, 3, 4, 5].flatMap((n) => passed(`US-00${n}`)),
@@ -340,7 +340,7 @@ describe('view', () => {
 });
 
 describe('nextSteps', () => {
-  it('quotes story ids that a shell would take apart', () => {
+  it('quotes story ids that a shell would split', () => {
     const [first, ...rest] = [created('r1', 1), ...failed("it's; rm -rf")];
     if (first?.type !== 'run.created') throw new Error('unexpected');
     for (const story of first.prd.stories) story.id = "it's; rm -rf";
@@ -361,7 +361,7 @@ describe('nextSteps', () => {
     ]);
   });
 
-  it('asks for another run where only a setting that is fixed with the run would help', () => {
+  it('suggests a new run if only a setting that is fixed for the run would help', () => {
     const sign = { error: 'network-missing', changed: undefined, denied: false, kind: 'environment' } as const;
     const failure = { class: 'environment', rule: 'halt', cause: 'network-missing', sign } as const;
     const entries = failed('US-001').map((entry) => (entry.type === 'story.ended' ? { ...entry, failure } : entry));
@@ -377,7 +377,7 @@ describe('nextSteps', () => {
     ['disk-floor', ['halo doctor', 'halo logs r1 --story US-001', 'halo retry r1']],
     ['no-changes', ['halo logs r1 --story US-001', 'halo resume r1 --replan', 'halo retry r1']],
     ['gave-up', ['halo logs r1 --story US-001', 'halo resume r1 --replan', 'halo retry r1']],
-  ])('fits the cause %s of a failure', (cause, expected) => {
+  ])('matches the cause %s of a failure', (cause, expected) => {
     const sign = { error: cause, changed: undefined, denied: false, kind: 'provider' } as const;
     const end: JournalEntry = {
       type: 'story.ended',
@@ -408,13 +408,13 @@ describe('nextSteps', () => {
     expect(commands({})).toEqual(['halo retry r1']);
   });
 
-  it('offers nothing to do again where no story could start', () => {
+  it('suggests no retry if no story could start', () => {
     const end: JournalEntry = { type: 'run.ended', stopReason: 'NOTHING_RUNNABLE', detail: 'no story is open' };
     const state = foldRun(journalOf([created('r1', 1), end]));
     expect(state && nextSteps(state).map(({ command }) => command)).toEqual(['halo logs r1']);
   });
 
-  it('says how a question of the agent is answered', () => {
+  it('explains how to answer a question of the agent', () => {
     const question: JournalEntry = {
       type: 'story.ended',
       story: 'US-001',

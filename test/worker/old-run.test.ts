@@ -51,7 +51,7 @@ describe('a run that was submitted before', () => {
     await operations.close();
   });
 
-  test('hazard 38: a run that an older halo submitted is worked on, landed and shown', async () => {
+  test('hazard 38: a run that an older halo submitted is executed, landed and shown', async () => {
     const runId = await submitted((config) => {
       for (const key of Object.keys(config)) if (!FIRST.includes(key)) delete config[key];
     });
@@ -61,7 +61,7 @@ describe('a run that was submitted before', () => {
     expect(await operations.land(runId)).toMatchObject({ branch: 'main' });
   });
 
-  test('a run that has lost its settings ends with the reason, and nothing lands that no gate has proven', async () => {
+  test('a run that has lost its settings ends with the reason, and no unchecked commit lands', async () => {
     const runId = await submitted((config) => {
       for (const key of Object.keys(config)) delete config[key];
     });
@@ -78,12 +78,12 @@ const current = resolveConfig({
   cwd: '/',
 }).config;
 
-test('what is stored stays as it is', () => {
+test('the stored configuration stays unchanged', () => {
   const stored = JSON.parse(JSON.stringify(current)) as unknown;
   expect(applyDefaults(stored)).toEqual(current);
 });
 
-test.each(keysOf(current))('a configuration without %s has the default there, and nothing else is changed', (key) => {
+test.each(keysOf(current))('a configuration without %s gets the default there, and nothing else is changed', (key) => {
   const stored = JSON.parse(JSON.stringify(current)) as Record<string, unknown>;
   const [table, member] = key.split('.') as [string, string | undefined];
   if (member === undefined) delete stored[table];

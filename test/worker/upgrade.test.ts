@@ -94,7 +94,7 @@ describe('hazard 38: a halo of another version wrote the run', () => {
       /event 2 has version 2, but this version of halo supports 1/,
     ],
   ])(
-    'a newer one, with %s that this one does not know: refused with a sentence, and left alone',
+    'a newer one, with %s that this one does not know: refused with a sentence, and unchanged',
     async (_what, event, says) => {
       const [newer, other] = [await submit(), await submit()];
       write(newer, { seq: 2, at: new Date().toISOString(), ...event });

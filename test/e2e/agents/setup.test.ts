@@ -1,10 +1,10 @@
 import { execFileSync } from 'node:child_process';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { openHalo, OK, scripted, type TestHalo } from '../../support/halo/halo.ts';
+import { beforeAll, describe, expect } from 'vitest';
+import { it } from '../../support/fixtures.ts';
+import { OK, scripted } from '../../support/halo/halo.ts';
 import type { TestRepository } from '../../support/repository/repository.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';
 
-let halo: TestHalo;
 let repository: TestRepository;
 /** Where npm gets its packages on this machine, as `[network] allow` wants it. */
 const registry = new URL(execFileSync('npm', ['config', 'get', 'registry'], { encoding: 'utf8' }).trim());
@@ -12,8 +12,7 @@ const packages = `${registry.hostname}:${registry.port || (registry.protocol ===
 /** It may be a company's own, with an address that is not public. */
 const allowed = [`network.allow=["${packages}"]`, `network.private=["${packages}"]`];
 
-beforeAll(async () => {
-  halo = await openHalo();
+beforeAll(() => {
   repository = newRepository({
     '.gitignore': 'node_modules/\n',
     '.npmrc': `registry=${registry.href}\nomit-lockfile-registry-resolved=true\n`,
@@ -22,15 +21,12 @@ beforeAll(async () => {
   execFileSync('npm', ['install', '--package-lock-only', '--ignore-scripts'], { cwd: repository.root, stdio: 'pipe' });
   repository.commit('lock');
 });
-afterAll(async () => {
-  await halo.close();
-});
 
 const uses = `node -e 'process.exit(require("is-number")(process.argv[1]) ? 0 : 1)' 5`;
 const agent = `${uses} || exit 1; echo x > x; ${OK}`;
 
 describe('setup', () => {
-  it('installs what agent and gates need, each in its own workspace, from an allowed host only', async () => {
+  it('installs what agent and gates need, each in its own workspace, from an allowed host only', async ({ halo }) => {
     const settings = scripted(agent, [uses], ['setup=["npm ci"]', ...allowed]);
     const state = await halo.run(repository.root, [{ id: 'A' }], settings);
     expect(state.detail).toBe('1 of 1 stories landed');
@@ -42,7 +38,7 @@ describe('setup', () => {
     expect(repository.git('ls-tree', '-r', '--name-only', `halo/${state.runId}`)).not.toContain('node_modules');
   });
 
-  it('leaves the agent and the gates without a network', async () => {
+  it('leaves the agent and the gates without a network', async ({ halo }) => {
     const reach = `node -e 'fetch("${registry.href}").then(() => process.exit(0), () => process.exit(7))'`;
     const settings = scripted(
       `${reach}; [ $? = 7 ] && echo x > x; ${OK}`,
@@ -52,7 +48,7 @@ describe('setup', () => {
     expect(await halo.run(repository.root, [{ id: 'A' }], settings)).toMatchObject({ stopReason: 'SUCCESS' });
   });
 
-  it('reports the refused host, and how to allow it', async () => {
+  it('reports the refused host, and how to allow it', async ({ halo }) => {
     const settings = scripted(
       agent,
       ['true'],
@@ -64,7 +60,7 @@ describe('setup', () => {
     expect(state.detail).toContain('[network] allow');
   });
 
-  it('has no network if nothing is allowed, fails at the first name and reports what is missing', async () => {
+  it('has no network if nothing is allowed, fails at the first name and reports what is missing', async ({ halo }) => {
     const setup = 'ls /sys/class/net; env; npm ci --registry=http://packages.example.com/';
     const state = await halo.run(
       repository.root,

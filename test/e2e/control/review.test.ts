@@ -1,22 +1,14 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect } from 'vitest';
 import { openHttp } from '../../../src/api/http/http-client.ts';
 import { serveApi } from '../../../src/api/http/serve-api.ts';
 import { runCli } from '../../support/terminal/cli-world.ts';
-import { openHalo, scripted, type TestHalo } from '../../support/halo/halo.ts';
-import type { TestRepository } from '../../support/repository/repository.ts';
-import { newRepository } from '../../support/repository/new-repository.ts';
+import { it } from '../../support/fixtures.ts';
+import { scripted } from '../../support/halo/halo.ts';
 
-let halo: TestHalo;
-let repository: TestRepository;
-beforeAll(async () => {
-  halo = await openHalo();
-  repository = newRepository();
-});
-afterAll(async () => {
-  await halo.close();
-});
-
-it('halo show compares the agent’s claims about each criterion with the tests that ran, also before a landing', async () => {
+it('halo show compares the agent’s claims about each criterion with the tests that ran, also before a landing', async ({
+  halo,
+  repository,
+}) => {
   const answer = {
     status: 'ok',
     summary: 'Did it.',
@@ -45,7 +37,10 @@ it('halo show compares the agent’s claims about each criterion with the tests 
   expect(landed.stderr).toContain('! It adds no test: 1 before, 1 after.');
 });
 
-it('a large file and a changed lock file are in status and show, and are reported before a landing', async () => {
+it('a large file and a changed lock file are in status and show, and are reported before a landing', async ({
+  halo,
+  repository,
+}) => {
   const work = `head -c 2097152 /dev/zero | tr '\\0' x > data.txt; echo '{}' > package-lock.json; echo '{"status":"ok","summary":"Did it."}'`;
   const { runId, stopReason } = await halo.run(repository.root, [{ id: 'A' }], scripted(work, ['true']));
   expect(stopReason).toBe('SUCCESS');
@@ -60,7 +55,10 @@ it('a large file and a changed lock file are in status and show, and are reporte
   expect(stderr).toContain('warning: A: adds data.txt (2.0 MiB)\nwarning: A: changes package-lock.json\n');
 });
 
-it('the diff of a failed story is that of its last attempt, and is available over HTTP with the debug bundle', async () => {
+it('the diff of a failed story is that of its last attempt, and is available over HTTP with the debug bundle', async ({
+  halo,
+  repository,
+}) => {
   const work = `echo x >> tried.txt; echo '{"status":"ok","summary":"Did it."}'`;
   const { runId } = await halo.run(repository.root, [{ id: 'A' }, { id: 'B' }], scripted(work, ['false']));
   const host = { home: halo.home, redisUrl: undefined, apiUrl: undefined, apiToken: 'token-of-a-test-0123456789' };

@@ -1,14 +1,10 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, it } from 'vitest';
-import { OK, openHalo, prdOf, scripted, type TestHalo } from '../../support/halo/halo.ts';
+import { expect } from 'vitest';
+import { it } from '../../support/fixtures.ts';
+import { OK, prdOf, scripted } from '../../support/halo/halo.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';
 import type { TestRepository } from '../../support/repository/repository.ts';
-
-let halo: TestHalo;
-
-beforeEach(async () => void (halo = await openHalo()));
-afterEach(() => halo.close());
 
 type Prepare = (repository: TestRepository) => void;
 
@@ -56,7 +52,7 @@ function look({ root, ...repository }: TestRepository): unknown {
 it(
   'hazards 26, 27: a checkout that the user works in stays unchanged when runs land',
   { timeout: 180_000 },
-  async () => {
+  async ({ halo }) => {
     const prepared = [...Object.values(BEFORE), ...Object.values(MEANWHILE)].map((prepare) => {
       return { repository: newRepository(), prepare };
     });

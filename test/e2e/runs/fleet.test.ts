@@ -1,17 +1,15 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
-import { OK, openHalo, prdOf, scripted, type TestHalo } from '../../support/halo/halo.ts';
+import { expect } from 'vitest';
+import { test } from '../../support/fixtures.ts';
+import { OK, prdOf, scripted } from '../../support/halo/halo.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';
-
-let halo: TestHalo;
-
-beforeEach(async () => void (halo = await openHalo()));
-afterEach(() => halo.close());
 
 const options = (script: string) => ({ profile: undefined, set: scripted(script), allowDirty: false });
 const prd = prdOf([{ id: 'A' }]);
 
-test('a run starts after its dependency has landed, and builds on it in the same repository', async () => {
-  const repository = newRepository();
+test('a run starts after its dependency has landed, and builds on it in the same repository', async ({
+  halo,
+  repository,
+}) => {
   const { root } = repository;
   const [first] = await halo.operations.submit({ ...options(`echo 1 > first; ${OK}`), prd, repos: [root] });
   const script = `test -f first && echo 2 > second; ${OK}`;
@@ -28,7 +26,7 @@ test('a run starts after its dependency has landed, and builds on it in the same
   expect(files).toEqual(['README.md', 'first', 'second']);
 });
 
-test('dependents of a failed repository of a batch are blocked, and the rest of the batch lands', async () => {
+test('dependents of a failed repository of a batch are blocked, and the rest of the batch lands', async ({ halo }) => {
   const roots = { core: newRepository().root, api: newRepository({ bad: '' }).root, ui: newRepository().root };
   const members = [
     { name: 'ui', repo: roots.ui, deps: ['api'], prd },
@@ -46,7 +44,7 @@ test('dependents of a failed repository of a batch are blocked, and the rest of 
   expect((await halo.operations.get(ui!.runId)).state.status).toBe('queued');
 });
 
-test('a blocked run starts automatically when its dependency is retried and succeeds', async () => {
+test('a blocked run starts automatically when its dependency is retried and succeeds', async ({ halo }) => {
   const api = newRepository().root;
   const slow = options(`sleep 2; echo x > done; ${OK}`);
   const [needed] = await halo.operations.submit({ ...slow, prd, repos: [api] });

@@ -42,7 +42,7 @@ const refused = (message: RegExp) => ({
   message: expect.stringMatching(message) as string,
 });
 
-describe('incident embedded-repository: files that git takes for a repository', () => {
+describe('incident embedded-repository: files that git treats as a repository', () => {
   const wire = '/nonexistent/wire';
   const whole = embedded('docs', wire);
   const without = (...paths: string[]) =>
@@ -74,7 +74,7 @@ describe('incident embedded-repository: files that git takes for a repository', 
     await expect(importFrom(shop, snapshot(shop, files))).rejects.toMatchObject(refused(/repository/));
   });
 
-  it('are refused with links for its parts', async () => {
+  it('are refused with links as parts', async () => {
     const shop = await fresh();
     const link = (name: string) => ({ mode: '120000', name, id: blob(shop, '../src') });
     const head = { mode: '120000', name: 'HEAD', id: blob(shop, 'refs/heads/main') };
@@ -83,7 +83,7 @@ describe('incident embedded-repository: files that git takes for a repository', 
     await expect(importFrom(shop, tree)).rejects.toMatchObject(refused(/"docs".*repository/));
   });
 
-  it('are refused where a story completes what the base has, or gives orders to a whole one', async () => {
+  it('are refused if a story completes those of the base, or configures an existing one', async () => {
     const part = await makeWorkshop(without('docs/objects', 'docs/config'));
     await expect(importFrom(part, snapshot(part, { 'docs/objects/x': '' }))).rejects.toMatchObject(refused(/"docs"/));
     const own = await makeWorkshop(whole);
@@ -94,7 +94,7 @@ describe('incident embedded-repository: files that git takes for a repository', 
     ).rejects.toMatchObject(refusal);
   });
 
-  it('are refused where two stories bring a part each', async () => {
+  it('are refused if two stories add one part each', async () => {
     const shop = await makeWorkshop();
     const half = (paths: string[]) =>
       Object.fromEntries(Object.entries(whole).filter(([path]) => paths.includes(path)));
@@ -106,7 +106,7 @@ describe('incident embedded-repository: files that git takes for a repository', 
     await expect(mergeOnto({ candidateDir, commit: second, onto: first })).rejects.toMatchObject(refused(/"docs"/));
   });
 
-  it('do not hinder other work: folders with one such name, and files in a repository of the base', async () => {
+  it('do not prevent other work: folders with one such name, and files in a repository of the base', async () => {
     const shop = await makeWorkshop({ ...embedded('fixtures/a.git', wire) });
     const files = {
       'head/objects/x': '1',
@@ -122,7 +122,7 @@ describe('incident embedded-repository: files that git takes for a repository', 
   });
 
   it.each(['GITHUB~1/workflows/x.yml', 'HALO~1.TOM', 'a/CLAUDE~1.MD'])(
-    'hidden behind the short name of Windows for another are refused: %s',
+    'hidden behind the Windows short name of another file are refused: %s',
     async (path) => {
       const shop = await fresh();
       await expect(importFrom(shop, snapshot(shop, { [path]: 'x' }))).rejects.toMatchObject(refused(/Windows/));
@@ -145,7 +145,7 @@ describe('incident embedded-repository: halo in such a folder', () => {
     return { root, docs, wire };
   }
 
-  it('starts nothing, and says which folder to name', async () => {
+  it('runs no program, and names the folder to use', async () => {
     const { root, docs, wire } = planted(['bare = false', 'worktree = .']);
     for (const folder of [docs, join(docs, 'refs')]) {
       await expect(inspectRepo(folder)).rejects.toMatchObject({
@@ -165,7 +165,7 @@ describe('incident embedded-repository: halo in such a folder', () => {
       );
   });
 
-  it('uses a bare repository outside a work tree, and no files that are elsewhere', async () => {
+  it('uses a bare repository outside a work tree, and no files elsewhere', async () => {
     const home = tempDir();
     const root = join(home, 'shop');
     makeRepo(root);

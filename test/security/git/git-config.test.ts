@@ -67,8 +67,8 @@ function ranPrograms(): string {
   return existsSync(wire) ? readFileSync(wire, 'utf8') : '';
 }
 
-describe('incident config-programs: a configuration of git that came with the folder', () => {
-  it('starts nothing when halo reads the checkout: changes are found without it', async () => {
+describe('incident config-programs: a configuration of git in an untrusted folder', () => {
+  it('runs no program when halo reads the checkout: changes are found without it', async () => {
     expect(await inspectRepo(root)).toMatchObject({ root, head: base });
     expect((await listChanges(root)).tracked).toEqual([]);
     writeFileSync(join(root, 'x.dat'), 'other\n');
@@ -77,7 +77,7 @@ describe('incident config-programs: a configuration of git that came with the fo
     expect(ranPrograms()).toBe('');
   });
 
-  it('starts nothing when a run lands in it, and an error names the alternative where it would be needed', async () => {
+  it('runs no program when a run lands in it, and an error names the alternative if one is needed', async () => {
     const to = land({ 'b.txt': 'b\n' });
     await fastForward({ root, gitDir, branch: 'main', to, name: 'halo/r' });
     expect(readFileSync(join(root, 'b.txt'), 'utf8')).toBe('b\n');
@@ -94,7 +94,7 @@ describe('incident config-programs: a configuration of git that came with the fo
     expect(ranPrograms()).toBe('');
   });
 
-  it('starts nothing in a worktree that is made aside, also by a setting that holds only there', async () => {
+  it('runs no program in a separate worktree, also by a setting that applies only there', async () => {
     run(root, [
       'config',
       '--file',
@@ -110,7 +110,7 @@ describe('incident config-programs: a configuration of git that came with the fo
     expect(ranPrograms()).toBe('');
   });
 
-  it('starts nothing when changes are put aside', async () => {
+  it('runs no program when changes are stashed', async () => {
     writeFileSync(join(root, 'a.txt'), 'mine\n');
     const stash = await stashChanges(root, { except: ['x.dat'], message: 'aside' });
     expect(await restoreStash(stash!)).toBe(true);
@@ -121,7 +121,7 @@ describe('incident config-programs: a configuration of git that came with the fo
     expect(ranPrograms()).toBe('');
   });
 
-  it('does not keep what the operator has configured from working', async () => {
+  it('does not disable what the operator has configured', async () => {
     const own = join(root, '../gitconfig');
     run(root, ['config', '--file', own, 'filter.own.clean', 'tr b a']);
     run(root, ['config', '--file', own, 'filter.own.smudge', 'tr a b']);

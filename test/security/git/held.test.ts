@@ -14,7 +14,7 @@ import { tempDir } from '../../support/temp-dir.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';
 
 describe('incident held-work: an agent reads commits of another run that are waiting for approval', () => {
-  it('is in no repository that a sandbox sees, neither by a ref nor as an object', async () => {
+  it('finds them in no repository that a sandbox sees, neither by a ref nor as an object', async () => {
     const home = tempDir('halo-held');
     const repository = newRepository();
     const base = repository.git('rev-parse', 'HEAD');
@@ -35,7 +35,7 @@ describe('incident held-work: an agent reads commits of another run that are wai
 });
 
 describe('incident other-runs: an agent reads what other runs landed, or other branches, in the repositories that it sees', () => {
-  it('sees what the commit that it builds on reaches', async () => {
+  it('sees only what its own base commit reaches', async () => {
     const halo = await openHalo();
     const repository = newRepository({ 'README.md': 'of this branch\n' });
     try {

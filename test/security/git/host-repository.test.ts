@@ -16,12 +16,12 @@ beforeEach(() => {
   base = makeRepo(root, { '.gitignore': 'local.json\ndata/\ncache\n', 'a.txt': 'a\n', 'b.txt': 'b\n' });
 });
 
-describe('incident ignored-files: a story adds files where the checkout has some of its own that git ignores', () => {
+describe('incident ignored-files: a story adds files with the paths of ignored files in the checkout', () => {
   it.each([
     ['a file', 'local.json', 'local.json'],
     ['a folder in the place of a file', 'cache', 'cache/x'],
     ['a file in the place of a folder', 'data/db', 'data'],
-  ])('does not land over them: %s', async (_what, own, added) => {
+  ])('does not overwrite them: %s', async (_what, own, added) => {
     run(root, ['switch', '-q', '-c', 'halo/r1']);
     const to = commitFiles(root, { '.gitignore': '', [added]: 'of the story\n' }, 'story');
     run(root, ['switch', '-q', 'main']);
@@ -32,7 +32,7 @@ describe('incident ignored-files: a story adds files where the checkout has some
     expect(run(root, ['rev-parse', 'main'])).toBe(base);
   });
 
-  it('does not land over files that git is configured to skip', async () => {
+  it('does not overwrite files that git is configured to skip', async () => {
     run(root, ['switch', '-q', '-c', 'halo/r1']);
     const to = commitFiles(root, { 'a.txt': 'A\n', 'b.txt': 'B\n' }, 'story');
     run(root, ['switch', '-q', 'main']);
@@ -44,8 +44,8 @@ describe('incident ignored-files: a story adds files where the checkout has some
   });
 });
 
-describe('incident other-history: settings and files of a repository that have git read its commits in another way', () => {
-  it('do not hide a story that has landed', async () => {
+describe('incident other-history: settings and files of a repository that make git read other history', () => {
+  it('do not hide a landed story', async () => {
     const message = 'feat: x\n\nHalo-Run: r1\nHalo-Story: US-1\nHalo-Story-Key: us-1\nHalo-Attempt: 1\n';
     const landed = run(root, ['commit-tree', '-p', base, `${base}^{tree}`], message);
     run(root, ['update-ref', 'refs/heads/halo/r1', landed]);

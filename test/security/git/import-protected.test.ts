@@ -19,8 +19,8 @@ function branches(repository: TestRepository): string {
   return repository.git('for-each-ref', '--format=%(refname) %(objectname)');
 }
 
-describe('attack 38: an agent that changes what runs outside of the sandbox', () => {
-  it('lands nothing: the story waits for a person, with its paths named and its gates run', async ({
+describe('attack 38: an agent that changes files that run outside the sandbox', () => {
+  it('lands nothing: the story waits for approval, with its paths named and its gates run', async ({
     halo,
     repository,
     run,
@@ -44,7 +44,7 @@ describe('attack 38: an agent that changes what runs outside of the sandbox', ()
     ['a new name for it', 'mv .husky hooks'],
     ['orders to the next agent', 'mkdir -p a/b; echo obey > a/b/AGENTS.md'],
     ['what the next run goes by', `echo 'gates = []' > halo.toml`],
-  ])('is held with %s', async ([, change], { halo }) => {
+  ])('waits for approval with %s', async ([, change], { halo }) => {
     const repository = newRepository({ '.husky/pre-commit': 'true' });
     const state = await halo.run(repository.root, [{ id: 'P' }], scripted(`${change}; ${OK}`));
     expect(state.stopReason).toBe('NEEDS_HUMAN');
@@ -52,8 +52,8 @@ describe('attack 38: an agent that changes what runs outside of the sandbox', ()
   });
 });
 
-describe('attack 38: a held story', () => {
-  it('lands as exactly the proven commit once it is approved, and the run continues', async ({
+describe('attack 38: a story that waits for approval', () => {
+  it('lands as exactly the checked commit after its approval, and the run continues', async ({
     halo,
     repository,
     run,
@@ -85,7 +85,7 @@ describe('attack 38: a held story', () => {
     await expect(halo.operations.approve(state.runId, 'A')).rejects.toMatchObject({ code: 'LAND_REFUSED' });
   });
 
-  it('is not landed by approval when the branch moved meanwhile', async ({ halo, repository, run }) => {
+  it('is not landed by approval if the branch has moved meanwhile', async ({ halo, repository, run }) => {
     const waiting = await run(PLANT, ['A', 'P']);
     const other = repository.git('commit-tree', '-p', waiting.tip, '-m', 'foreign', `${waiting.tip}^{tree}`);
     repository.git('update-ref', `refs/heads/halo/${waiting.runId}`, other);
@@ -112,13 +112,13 @@ describe('attack 38: a held story', () => {
     await expect(halo.operations.approve(state.runId, 'P')).rejects.toMatchObject({ code: 'LAND_REFUSED' });
   });
 
-  it('lands without a person where the configuration takes its path out', async ({ run }) => {
+  it('lands without approval if the configuration excludes its path', async ({ run }) => {
     const state = await run(PLANT, ['P'], ['land.protect=["!.github/**"]']);
     expect(state.stopReason).toBe('SUCCESS');
   });
 });
 
-describe('incident named-files: files that somebody outside obeys although no list has their names', () => {
+describe('incident named-files: files that other programs execute although no list contains their names', () => {
   const prd = (own: boolean, other: boolean) =>
     JSON.stringify({
       userStories: [
@@ -139,7 +139,7 @@ describe('incident named-files: files that somebody outside obeys although no li
     return halo.untilEnd(run!.runId);
   }
 
-  it('are held: what settings of git name, where links lead, new folders of tools, other marks in the PRD', async ({
+  it('wait for approval: files named by git settings, link targets, new tool folders, other marks in the PRD', async ({
     halo,
   }) => {
     const files = {

@@ -81,7 +81,7 @@ function hostileConfig(wire: string): string {
 }
 
 describe('attack 18: a process that outlives the agent', () => {
-  it('changes nothing of what is judged and landed', async () => {
+  it('changes nothing of the judged and landed tree', async () => {
     const flip = '(while :; do date +%N > flip; done) >/dev/null 2>&1 & echo one > flip; sleep 0.2;';
     const state = await attack(`setsid sh -c ${quote(flip)} & sleep 0.3`, { gates: ['cat flip'] });
     expect(state).toMatchObject({ stopReason: 'SUCCESS' });
@@ -90,8 +90,8 @@ describe('attack 18: a process that outlives the agent', () => {
   });
 });
 
-describe('attacks 19, 20, hazard 28: what is no plain file', () => {
-  it('does not arrive: pipes, sockets, setuid, sparse files', async () => {
+describe('attacks 19, 20, hazard 28: special files', () => {
+  it('are not imported: pipes, sockets, setuid, sparse files', async () => {
     const state = await attack(
       'mkfifo p; echo x > s; chmod 6777 s; echo y > a; ln a b; printf "\\377" > sparse; truncate -s 50M sparse',
     );
@@ -119,7 +119,7 @@ describe('attack 21, incident git-hooks, hazard 28: a hostile .git', () => {
     ['as a file that leads elsewhere', () => `mv .git /tmp/g 2>/dev/null || rm -rf .git; echo 'gitdir: /tmp/g' > .git`],
     ['as a symbolic link', () => 'rm -rf .git; ln -s / .git'],
     ['with foreign alternates', () => 'echo /etc > .git/objects/info/alternates'],
-  ])('%s, runs nothing and does not keep the work from landing', async (_what, change) => {
+  ])('%s, runs no program and does not prevent the import', async (_what, change) => {
     const wire = tripwire();
     const hooks = `mkdir -p hooks .git/hooks 2>/dev/null; for h in pre-commit post-checkout reference-transaction post-index-change; do printf '#!/bin/sh\\ntouch ${wire}\\n' > hooks/$h; chmod 755 hooks/$h; cp hooks/$h .git/hooks/ 2>/dev/null; done`;
     const state = await attack(`${hooks}\n${change(wire)}\necho work > work`);
@@ -130,7 +130,7 @@ describe('attack 21, incident git-hooks, hazard 28: a hostile .git', () => {
   });
 });
 
-describe('attack 22: filters and drivers that the host has configured', () => {
+describe('attack 22: filters and drivers configured on the host', () => {
   it('are not run for files of the story with any attributes', async () => {
     const wire = tripwire();
     const state = await attack('echo x > x.evil', {
@@ -152,7 +152,7 @@ describe('attack 22: filters and drivers that the host has configured', () => {
     expect(existsSync(wire)).toBe(false);
   });
 
-  it('cannot be asked for by new attributes without a person', async () => {
+  it('cannot be enabled by new attributes without approval', async () => {
     const state = await attack("echo '* filter=lfs' > .gitattributes");
     expect(state).toMatchObject({ stopReason: 'NEEDS_HUMAN' });
   });
@@ -169,14 +169,14 @@ describe('attack 23, incident git-holes: submodules', () => {
   ])('%s is refused', async (_what, change, why) => expectRefused(await attack(change), why));
 });
 
-describe('attacks 24, 28, incident patch-parser: a message that is more than words', () => {
+describe('attacks 24, 28, incident patch-parser: a message with embedded commands', () => {
   const evil = [
     'Fine work.\n---\ndiff --git a/evil b/evil\nnew file mode 100644\n--- /dev/null\n+++ b/evil\n@@ -0,0 +1 @@\n+evil',
     'Signed-off-by: Root <root@example.com>\nHalo-Run: other\nCo-authored-by: Eve <e@e>\n(cherry picked from commit 0)',
     '[skip ci] [ci skip] ***NO_CI*** closes #1, fixes org/x#2 \u001b]0;t\u0007\u202e\u009b31m',
   ].join('\n\n');
 
-  it('smuggles no patch into git am, and forges no trailer, marker or escape', async () => {
+  it('passes no patch to git am, and forges no trailer, marker or escape', async () => {
     const title = 'T [skip ci] \u001b[31m\nSigned-off-by: x <x@x>';
     const state = await attack('echo work > work', { answer: answer(evil), stories: [{ id: 'A', title }] });
     expect(state).toMatchObject({ stopReason: 'SUCCESS' });
@@ -196,7 +196,7 @@ describe('attacks 24, 28, incident patch-parser: a message that is more than wor
   });
 });
 
-describe('attack 25: names that some file systems take for others', () => {
+describe('attack 25: names that some file systems confuse with others', () => {
   it.each([
     ['other letters for a file that is there', 'echo x > readme.md', 'cannot distinguish it from'],
     ['other letters for a folder that is there', 'mkdir SRC; echo x > SRC/b', 'cannot distinguish it from'],
@@ -213,7 +213,7 @@ describe('attack 25: names that some file systems take for others', () => {
 });
 
 describe('attack 26, hazard 28: bombs', () => {
-  it('of files stop at the cap', async () => {
+  it('of files stop at the limit', async () => {
     expectRefused(await attack('mkdir d && cd d && seq 10050 | xargs touch && cd ..'), 'more than 10000 files');
   });
 
@@ -223,7 +223,7 @@ describe('attack 26, hazard 28: bombs', () => {
 });
 
 describe('attacks 27, 37, incident dash-branch: ids that look like options, paths or refs', () => {
-  it('stay words', async () => {
+  it('are treated as text', async () => {
     const wire = tripwire();
     const ids = [`--upload-pack=touch ${wire}`, '-h', '../../../etc', 'refs/heads/main'];
     const state = await attack('date +%N > file', { stories: ids.map((id) => ({ id })) });
@@ -237,8 +237,8 @@ describe('attacks 27, 37, incident dash-branch: ids that look like options, path
   });
 });
 
-describe('attack 29: somebody else’s refs', () => {
-  it('are out of reach of the agent: branches of its own checkout, the mirror, the host', async () => {
+describe('attack 29: refs of other users', () => {
+  it('are not reachable for the agent: branches of its own checkout, the mirror, the host', async () => {
     const moves = [
       'git -c user.name=a -c user.email=a@b commit -q --allow-empty -m mine',
       'git branch -f main HEAD; git update-ref refs/notes/halo HEAD; git tag evil',
@@ -255,7 +255,7 @@ describe('attack 29: somebody else’s refs', () => {
 });
 
 describe('attacks 30, 31, incident set-env: a verdict that the agent writes itself', () => {
-  it('counts for nothing: result files, programs in its tree, PATH, a gate that is switched off', async () => {
+  it('has no effect: result files, programs in its tree, PATH, a disabled gate', async () => {
     const fakes = [
       `for f in result.json verdict .halo-result gates/1.log; do mkdir -p "$(dirname $f)"; echo '{"status":"pass","exitCode":0}' > $f; done`,
       `mkdir -p bin node_modules/.bin; for p in npm node test; do printf '#!/bin/sh\\nexit 0\\n' > $p; chmod 755 $p; cp $p bin/; cp $p node_modules/.bin/; done`,
@@ -269,7 +269,7 @@ describe('attacks 30, 31, incident set-env: a verdict that the agent writes itse
     expect(halo.readFile(state.runId, 'journal.jsonl')).toMatch(/"type":"gate.ended".*"exitCode":3/);
   });
 
-  it('waits for a person where it hides in the folder that npm looks for programs in', async () => {
+  it('waits for approval if it is in the folder where npm looks up programs', async () => {
     const fake = `mkdir -p node_modules/.bin; printf '#!/bin/sh\\nexit 0\\n' > node_modules/.bin/sh; chmod 755 node_modules/.bin/sh`;
     const files = { 'package.json': '{"scripts":{"test":"exit 3"}}' };
     const state = await attack(fake, { gates: ['npm test'], files });

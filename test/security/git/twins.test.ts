@@ -22,7 +22,7 @@ function parse(...ids: string[]) {
 /** Their short keys are the same. */
 const COLLIDING = ['AdD a cart TO tHE Checkout', 'aDd A cart To The chECkout'] as const;
 
-describe('incident twin-ids: ids that people or trailers cannot tell apart', () => {
+describe('incident twin-ids: ids that users or trailers cannot distinguish', () => {
   it.each(['US-001\u200b', 'US\u202e-001', 'US-\u00ad001', 'US-001\u3164', 'US-\u0007001', '\u{e0041}US-001'])(
     'are refused with the position of an invisible character: %j',
     (id) => {
@@ -40,7 +40,7 @@ describe('incident twin-ids: ids that people or trailers cannot tell apart', () 
     ['US-1', 'US-\uff11', 'looks like'],
     ['API', '\u0410PI', 'looks like'],
     ['\u2714', '\u2714\ufe0f', 'looks like'],
-  ])('are refused where they only look alike: %j and %j', (one, other, rule) => {
+  ])('are refused if they only look alike: %j and %j', (one, other, rule) => {
     expect(() => parse(one, other)).toThrow(rule);
     expect(parse(one).stories).toHaveLength(1);
     const members = [one, other].map((name) => ({ name, deps: [], priority: 0 }));
@@ -52,14 +52,14 @@ describe('incident twin-ids: ids that people or trailers cannot tell apart', () 
     expect(() => parsePrd(bytes, path)).toThrow(String.raw`"US-2" depends on "US-1\u200b", which is not in this file`);
   });
 
-  it('leaves ids alone that people can tell apart', () => {
+  it('do not include ids that users can distinguish', () => {
     const ids = ['US-001', 'us-001', 'US-01', 'größe', '漢字', 'मुख्य', '✔\ufe0f fertig', ...COLLIDING];
     expect(parse(...ids).stories.map(({ id }) => id)).toEqual(ids);
   });
 });
 
-describe('incident key-collision: stories with the same key would share evidence, refs and commits', () => {
-  it('have keys of their own, also where another id is the key of one', () => {
+describe('incident key-collision: stories with the same key would share results, refs and commits', () => {
+  it('have separate keys, also if another id equals the key of one', () => {
     expect(new Set(COLLIDING.map(shortStoryKey)).size).toBe(1);
     const ids = [
       ...COLLIDING,
@@ -72,7 +72,7 @@ describe('incident key-collision: stories with the same key would share evidence
     expect(new Set(ids.map(taskName)).size).toBe(ids.length);
   });
 
-  it('keep the keys of a run that an older halo began', () => {
+  it('keep the keys of a run that an older halo started', () => {
     const event = { v: 1, seq: 1, at: '', ...created(undefined, ['US-001']) } as JournalEvent & { type: 'run.created' };
     expect(foldRun([event])?.stories[0]?.key).toBe('us-001-af531924');
     const prd = parse('US-001', 'US-002');
@@ -84,7 +84,7 @@ describe('incident key-collision: stories with the same key would share evidence
     expect(after?.stories.map(({ key }) => key)).toEqual(['us-001-af531924', storyKey('US-002')]);
   });
 
-  it('are found on the branch of their run by their keys, and never by a commit that is known to be of another', async () => {
+  it('are found on the branch of their run by their keys, and never by a commit of another story', async () => {
     const repository = newRepository();
     const base = repository.git('rev-parse', 'HEAD');
     const land = (id: string, key?: string) => {

@@ -30,7 +30,7 @@ function connectAsOtherUser(socket: string): string {
 const modeOf = (path: string) => statSync(path).mode & 0o777;
 
 describe('incident other-users: another user of the machine, where HALO_HOME is open to all', () => {
-  it('reaches no gateway, also where an older halo left the folder of sockets open', async () => {
+  it('cannot connect to a gateway, also if an older halo left the folder of sockets open', async () => {
     mkdirSync(join(home, 'sockets'), { mode: 0o711 });
     chmodSync(join(home, 'sockets'), 0o711);
     const channel = await openChannel(place(), { port: 4080 });
@@ -44,7 +44,7 @@ describe('incident other-users: another user of the machine, where HALO_HOME is 
     }
   });
 
-  it('reaches no Redis, and reads nothing that it writes', async () => {
+  it('cannot connect to Redis, and reads nothing that it writes', async () => {
     mkdirSync(join(home, 'redis'), { mode: 0o755 });
     const link = await connectRedis({ home, redisUrl: undefined });
     try {
@@ -68,7 +68,7 @@ describe('incident other-users: another user of the machine, where HALO_HOME is 
     }
   });
 
-  it('is a warning of `halo doctor`, with the command that closes it', async () => {
+  it('is reported by `halo doctor`, with the command that restricts access', async () => {
     expect(await checkHome(home)).toMatchObject({
       ok: 'warn',
       says: `${home} is open to other users of this machine (mode 755)`,

@@ -47,7 +47,7 @@ function hostile(): string[] {
   return ['/dev/zero', '/dev/ptmx', pipe, large];
 }
 
-describe('incident endless-file: a device, a pipe or a huge file in the place of one that halo reads', () => {
+describe('incident endless-file: a device, a pipe or a huge file in place of one that halo reads', () => {
   it('is refused as the PRD of a request at any path', async () => {
     for (const path of hostile()) expect(await isFileHere({ path, bytes: new Uint8Array(4) })).toBe(false);
     const path = join(root, 'prd.json');
@@ -56,7 +56,7 @@ describe('incident endless-file: a device, a pipe or a huge file in the place of
     expect(await isFileHere({ path, bytes: Buffer.from('{} ') })).toBe(false);
   });
 
-  it('is no configuration, PRD, batch, task list or cassette', async () => {
+  it('is not accepted as configuration, PRD, batch, task list or cassette', async () => {
     for (const path of hostile()) {
       rmSync(join(root, 'halo.toml'), { force: true });
       symlinkSync(path, join(root, 'halo.toml'));
@@ -71,7 +71,7 @@ describe('incident endless-file: a device, a pipe or a huge file in the place of
     }
   });
 
-  it('is no PRD that is read twice: what comes through a pipe counts once', async () => {
+  it('is not accepted as a PRD that is read twice: the content of a pipe is read once', async () => {
     const writing = writeFile(pipe, '{"a": 1}');
     const file = await readPrd(pipe, { stdin: process.stdin, cwd: root });
     await writing;
@@ -87,7 +87,7 @@ describe('incident endless-file: a device, a pipe or a huge file in the place of
 });
 
 describe('incident linked-file: a link of a repository that leads out of it', () => {
-  it('is no configuration, and no PRD that is found', async () => {
+  it('is not accepted as configuration, and not found as a PRD', async () => {
     writeFileSync(join(elsewhere, 'x.toml'), 'env.A = "secret"');
     symlinkSync(join(elsewhere, 'x.toml'), join(root, 'halo.toml'));
     symlinkSync(join(elsewhere, 'x.toml'), join(root, 'prd.json'));
@@ -116,7 +116,7 @@ describe('incident linked-file: a link of a repository that leads out of it', ()
     expect(readFileSync(join(root, 'x'), 'utf8')).toBe('agent = "codex"');
   });
 
-  it('is no named PRD, tasks file, prompt or configuration of an import, and nothing is written through it', async () => {
+  it('is not accepted as a named PRD, tasks file, prompt or configuration of an import, and nothing is written through it', async () => {
     const outside = join(elsewhere, 'tasks.json');
     const tasks = '[{"task_id":"T-1","status":"unstarted"}]';
     writeFileSync(outside, tasks);

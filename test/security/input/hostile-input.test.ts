@@ -21,7 +21,7 @@ import { parsePrd } from '../../../src/prd/parse-prd.ts';
 const config = (text: string) =>
   resolveConfig({ repo: parseConfigFile('/repo/halo.toml', `agent = "codex"\n${text}\n`), cwd: '/' });
 
-describe('incident slow-globs: globs of a repository that take for ever to match', () => {
+describe('incident slow-globs: globs of a repository that take very long to match', () => {
   const deep = `${'a/'.repeat(30)}b`;
   const slow = [
     `${'**/'.repeat(24)}c`,
@@ -38,7 +38,7 @@ describe('incident slow-globs: globs of a repository that take for ever to match
     ]);
   });
 
-  it('are limited in number and length, those of several files together, too', () => {
+  it('are limited in number and length, also over several files', () => {
     const file = (protect: string[]) => parseConfigFile('/x.toml', `land.protect = ${JSON.stringify(protect)}`);
     const refused = (repo: string[], home: string[] = []) =>
       expect(() => resolveConfig({ home: file(home), repo: file(repo), cwd: '/' }));
@@ -50,7 +50,7 @@ describe('incident slow-globs: globs of a repository that take for ever to match
   });
 });
 
-describe('incident slow-text: text that takes for ever to search', () => {
+describe('incident slow-text: text that takes very long to search', () => {
   const long = 200_000;
   const blanks = ' '.repeat(long);
   const lines = (line: (index: number) => string) =>
@@ -103,7 +103,7 @@ describe('incident slow-text: text that takes for ever to search', () => {
   });
 });
 
-describe('incident report-bomb: a report of tests that fills the memory', () => {
+describe('incident report-bomb: a test report that fills the memory', () => {
   const size = 8 * 1024 * 1024;
   const name = 'n'.repeat(3700);
   const fill = (head: string, line: string, end = '') =>
@@ -125,17 +125,17 @@ describe('incident report-bomb: a report of tests that fills the memory', () => 
   });
 });
 
-describe('incident json-bomb: JSON with more values than there is memory for what is wrong with them', () => {
+describe('incident json-bomb: JSON with more values than fit in memory', () => {
   const many = `[${'1,'.repeat(4_000_000)}1]`;
 
-  it('is no request to a model', () => {
+  it('is not accepted as a request to a model', () => {
     expect(parseStrictJson(`{"model":"x","input":${many}}`)).toEqual({ fault: 'holds more than 100000 values' });
     expect(parseStrictJson('['.repeat(1_000_000))).toEqual({ fault: 'is nested deeper than 100 levels' });
     const text = 'x\\"'.repeat(8_000_000);
     expect(parseStrictJson(`{"file":"${text}"}`)).toMatchObject({ value: {} });
   });
 
-  it('is no request to the API', async () => {
+  it('is not accepted as a request to the API', async () => {
     const token = 'x'.repeat(32);
     const app = buildApp({ call: () => Promise.reject(new Error('this test calls no operation')), token });
     const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
@@ -160,7 +160,7 @@ describe('incident json-bomb: JSON with more values than there is memory for wha
     expect(few.body.length).toBeLessThan(4000);
   });
 
-  it('is no line and no answer of an agent', () => {
+  it('is not accepted as a line or an answer of an agent', () => {
     expect(parseClaudeLine(`{"type":"assistant","message":{"content":${many}}}`).activities).toEqual([]);
     const change = `{"id":"x","type":"file_change","status":"completed","changes":${many}}`;
     expect(parseCodexLine(`{"type":"item.completed","item":${change}}`).activities).toEqual([]);
@@ -179,7 +179,7 @@ describe('incident json-bomb: JSON with more values than there is memory for wha
     });
   });
 
-  it('is no configuration', () => {
+  it('is not accepted as configuration', () => {
     for (const text of [`a = ${'['.repeat(60_000)}`, `${'a.'.repeat(60_000)}b = 1`, `[${'a.'.repeat(60_000)}b]`])
       expect(() => config(text)).toThrow(HaloError);
   });

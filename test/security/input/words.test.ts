@@ -34,8 +34,8 @@ afterAll(async () => {
   tripwire.close();
 });
 
-describe('attack 35: an address that halo is made to call', () => {
-  it('is not called, from the PRD, the repository, the agent’s answer or its commits', async () => {
+describe('attack 35: an address that halo could connect to', () => {
+  it('is never contacted, from the PRD, the repository, the agent’s answer or its commits', async () => {
     const link = `${address}/x.git`;
     repository = newRepository({
       'README.md': `[x](${address}/readme)`,
@@ -52,7 +52,7 @@ describe('attack 35: an address that halo is made to call', () => {
   });
 });
 
-describe('attack 37: story ids, titles and paths that climb', () => {
+describe('attack 37: story ids, titles and paths with parent folders', () => {
   const ids = [
     '../../../../tmp/halo-climbed',
     '/etc/passwd',
@@ -66,7 +66,7 @@ describe('attack 37: story ids, titles and paths that climb', () => {
     '$(id)',
   ];
 
-  it('become folders below the run with names chosen by halo, for the owner alone', async () => {
+  it('become folders below the run with names chosen by halo, private to the owner', async () => {
     repository = newRepository();
     const stories = ids.map((id): TestStory => ({ id, title: id }));
     const state = await halo.run(repository.root, stories, scripted(`date +%N > file; ${OK}`));
@@ -79,10 +79,10 @@ describe('attack 37: story ids, titles and paths that climb', () => {
   });
 });
 
-describe('attack 38: a PRD that turns the agent, which obeys each of its words', () => {
+describe('attack 38: a PRD that injects a prompt, which the agent follows', () => {
   const obey = `sed -n 's/.*OBEY: //p' | while read -r line; do sh -c "$line" >> seen 2>&1; done; ${OK}`;
 
-  it('gets no key, no way out and no other run’s files', async () => {
+  it('gets no key, no network and no files of other runs', async () => {
     repository = newRepository();
     const orders = [
       'env; cat /proc/*/environ',
@@ -103,7 +103,7 @@ describe('attack 38: a PRD that turns the agent, which obeys each of its words',
     expect(await filesWith(halo.home, CANARY)).toEqual([]);
   });
 
-  it('lands nothing that runs outside without a person, and no verdict of its own', async () => {
+  it('lands nothing that runs outside without approval, and cannot decide its own verdict', async () => {
     repository = newRepository({ 'test.sh': 'exit 1\n' });
     const stories = [
       {
@@ -124,8 +124,8 @@ describe('attack 38: a PRD that turns the agent, which obeys each of its words',
   });
 });
 
-describe('incident config-newline: a newline in what becomes an author or a message', () => {
-  it('stays data: git’s settings are as they were', async () => {
+describe('incident config-newline: a newline in an author or a message', () => {
+  it('stays data: the settings of git are unchanged', async () => {
     repository = newRepository();
     const before = repository.git('config', '--local', '--list');
     const stories = [{ id: 'A', title: 'x\n[core]\n\tfsmonitor = touch /tmp/halo-newline' }];

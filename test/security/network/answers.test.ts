@@ -57,7 +57,7 @@ function ask(path: string, body?: object): Promise<number> {
   });
 }
 
-describe('incident strange-answer: a server whose answer is none', () => {
+describe('incident strange-answer: a server with an invalid response', () => {
   it.each([
     ['another protocol', 'HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n'],
     ['a status below all', 'HTTP/1.1 099 X\r\ncontent-length: 0\r\n\r\n'],
@@ -75,7 +75,7 @@ describe('incident strange-answer: a server whose answer is none', () => {
   });
 });
 
-describe('incident untold-usage: a provider whose counts are none', () => {
+describe('incident untold-usage: a provider with invalid token counts', () => {
   const chat = (usage: object) => createUsageReader('chat').document({ usage });
   it.each([
     ['strings', chat({ prompt_tokens: '700', completion_tokens: '900' })],
@@ -103,12 +103,12 @@ describe('incident untold-usage: a provider whose counts are none', () => {
       'gemini, empty',
       createUsageReader('gemini').document({ candidates: [{ finishReason: 'STOP' }], usageMetadata: {} }),
     ],
-  ])('counts as unknown usage, so that the reservation is spent: %s', (_what, told) => {
+  ])('reports unknown usage, so that the reservation is charged: %s', (_what, told) => {
     expect(told?.last ?? false).toBe(false);
     for (const value of Object.values(told?.usage ?? {})) expect(value).toBeGreaterThanOrEqual(0);
   });
 
-  it('counts as known usage with or without counts of a cache or of thoughts', () => {
+  it('reports known usage with or without counts of a cache or of thoughts', () => {
     expect(chat({ prompt_tokens: 7, completion_tokens: 0 })).toMatchObject({ last: true });
     const gemini = { candidates: [{ finishReason: 'STOP' }], usageMetadata: { promptTokenCount: 5 } };
     expect(createUsageReader('gemini').document(gemini)).toMatchObject({ last: true, usage: { outputTokens: 0 } });

@@ -83,7 +83,7 @@ function run(url: string, script: string, more: string[] = []) {
 const usedIn = (runId: string) => halo.journal(runId).filter((event) => event.type === 'model.used');
 
 describe('attack 8: a budget', () => {
-  it('lets one of fifty requests pass that a container makes at once, and ends the run when it is used up', async () => {
+  it('allows one of fifty concurrent requests of a container, and ends the run when it is used up', async () => {
     const model = await provider((res) => void setTimeout(() => tell(res, 100, 1_950), 300));
     const state = await run(model.url, 'await ask(50); process.exit(1);', ['budget.story_usd=3']);
     expect(model.times).toHaveLength(1);
@@ -101,7 +101,7 @@ describe('attack 8: a budget', () => {
     expect(JSON.parse(halo.readFile(state.runId, `artifacts/${key}/1/usage.json`))).toMatchObject({ costUsd: 2.05 });
   });
 
-  it('of a run and of a day is shared by stories and runs, also when Redis forgot all of it', async () => {
+  it('of a run and of a day is shared by stories and runs, also after Redis lost all data', async () => {
     const model = await provider((res) => tell(res, 100, 900));
     const spend = "const [[status]] = await ask(1); if (status !== 200) process.exit(1); done('Asked.');";
     const first = await run(model.url, spend, ['budget.run_tokens=2000']);
@@ -115,7 +115,7 @@ describe('attack 8: a budget', () => {
     expect(model.times).toHaveLength(1);
   });
 
-  it('counts all that was held for an answer that was broken off', async () => {
+  it('charges the whole reservation for an aborted answer', async () => {
     const model = await provider((res) => {
       res.writeHead(200, { 'content-type': 'text/event-stream' });
       res.write('data: {"choices":[{"delta":{"content":"Hel"}}]}\n\n');
@@ -132,11 +132,11 @@ describe('attack 8: a budget', () => {
   });
 });
 
-describe('incident budget-burst: requests that count as more than they look', () => {
+describe('incident budget-burst: requests that count as more than they appear', () => {
   it.each([
     ['two limits of which a server takes the larger', 'max_completion_tokens: 1, max_tokens: 100000'],
     ['files of a few bytes', "messages: [{ role: 'user', content: [{ type: 'file', file: { file_data: 'AA==' } }] }]"],
-  ])('%s: not one of thirty passes, and the story ends', async (_what, more) => {
+  ])('%s: none of thirty is forwarded, and the story ends', async (_what, more) => {
     const model = await provider((res) => tell(res, 300_000, 100_000));
     const script = `const sent = JSON.stringify({ ...JSON.parse(body), ${more.includes('max') ? 'max_tokens: undefined, ' : ''}${more} });
       const all = await Promise.all(Array.from({ length: 30 }, () => one(undefined, sent).then((r) => r.text())));
@@ -146,7 +146,7 @@ describe('incident budget-burst: requests that count as more than they look', ()
     expect(state.stories[0]!.summary).toMatch(/sets both max_tokens|may take up to 2,1\d\d,\d{3} tokens/);
   });
 
-  it('answers that a provider counts as more than it was allowed end the run with any answer of the agent', async () => {
+  it('answers that a provider counts as more than allowed end the run with any answer of the agent', async () => {
     const model = await provider((res) => tell(res, 100, 100_000));
     const state = await run(model.url, "await ask(30); done('All went well.');", ['budget.story_tokens=200000']);
     expect(state).toMatchObject({
@@ -157,8 +157,8 @@ describe('incident budget-burst: requests that count as more than they look', ()
   });
 });
 
-describe('a pause that a provider asks for', () => {
-  it('holds the requests of all runs back, and no agent notices', async () => {
+describe('a pause that a provider requests', () => {
+  it('delays the requests of all runs, without an error for any agent', async () => {
     const PAUSE_S = 2;
     let refusedAt = 0;
     const model = await provider((res, count) => {

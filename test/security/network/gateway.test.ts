@@ -108,7 +108,7 @@ function leaks(dir = halo.home): string[] {
 }
 
 describe('attack 1, incident environ: the provider’s key', () => {
-  it('is in no process, file or variable of the sandbox, and in nothing that is kept', async () => {
+  it('is in no process, file or variable of the sandbox, and in no stored file', async () => {
     const server = await model();
     const { answers } = await attack([ask(), { look: true }], server.url, { settings: ['model.mode=record'] });
     expect(server.requests[0]?.headers.authorization).toBe(`Bearer ${CANARY}`);
@@ -117,8 +117,8 @@ describe('attack 1, incident environ: the provider’s key', () => {
   });
 });
 
-describe('attack 2: the way of another run', () => {
-  it('is not there: a sandbox has one socket in a folder that it cannot list, and that is gone with the attempt', async () => {
+describe('attack 2: the gateway of another run', () => {
+  it('is not reachable: a sandbox has one socket in a folder that it cannot list, and that is removed after the attempt', async () => {
     const server = await model();
     const plan: Step[] = [{ list: '/run/halo' }, ask()];
     const both = await Promise.all([attack(plan, server.url), attack(plan, server.url)]);
@@ -132,7 +132,7 @@ describe('attack 2: the way of another run', () => {
 });
 
 describe('attack 2: the token of another run', () => {
-  it('opens nothing: each attempt has one of its own, which only its own gateway takes', async () => {
+  it('is useless: each attempt has its own, which only its own gateway accepts', async () => {
     const server = await model();
     const mine = await attack([{ look: true }, ask()], server.url);
     const token = /halo-[\w-]{32}/.exec(mine.answers[0] ?? '')?.[0] ?? '';
@@ -150,7 +150,7 @@ describe('attack 3, incident repository-settings: a repository that sends the ke
     ['a file of the worker', () => '[model]\nkey_file = "/etc/passwd"'],
     ['a command on the worker', () => '[model]\nkey_command = "touch /tmp/halo-was-here"'],
     ['the address, in a profile', (url: string) => `[profiles.p.model]\nbase_url = "${url}"`],
-  ])('is refused when it names %s in its configuration', async (_what, toml) => {
+  ])('is refused if it names %s in its configuration', async (_what, toml) => {
     const evil = await model();
     const repository = newRepository({ 'halo.toml': `gates = ["true"]\n${toml(evil.url)}\n` });
     const request = { prd: PRD, repos: [repository.root], profile: undefined, allowDirty: false };
@@ -175,8 +175,8 @@ const PRD = {
   ),
 };
 
-describe('attack 4, incident files-api: a key of the attacker’s', () => {
-  it('is dropped in every spelling, and what it would be good for is not there', async () => {
+describe('attack 4, incident files-api: a key of the attacker', () => {
+  it('is dropped in every spelling, and the operations that would use it do not exist', async () => {
     const server = await model();
     const names = ['x-api-key', 'X_API_KEY', 'x.api.key', 'Authorization', 'Api-Key', 'Cookie', 'OpenAI-Organization'];
     const headers = names.map((name) => `${name}: Bearer sk-of-the-attacker`);
@@ -197,7 +197,7 @@ describe('attack 4, incident files-api: a key of the attacker’s', () => {
     expect(JSON.stringify(server.requests)).not.toContain('sk-of-the-attacker');
   });
 
-  it('is dropped on the way to Anthropic, too', async () => {
+  it('is dropped in requests to Anthropic as well', async () => {
     const server = await model();
     const headers = ['x-api-key: sk-of-the-attacker', 'anthropic-beta: files-api-2025-04-14'];
     const body = { model: 'm', max_tokens: 1, messages: [] };
@@ -216,7 +216,7 @@ describe('attack 4, incident files-api: a key of the attacker’s', () => {
   });
 });
 
-describe('attack 5: the provider as a way out', () => {
+describe('attack 5: a provider that is used for exfiltration', () => {
   it('receives no provider-side tools, URLs, stored objects or models that are not allowed', async () => {
     const server = await model();
     const part = (one: object) => ({ input: [{ role: 'user', content: [one] }] });
@@ -246,7 +246,7 @@ describe('attack 5: the provider as a way out', () => {
     ]);
   });
 
-  it('is not possible with Anthropic', async () => {
+  it('receives none of these through Anthropic’s API either', async () => {
     const server = await model();
     const ask = (more: object): Step => ({
       path: '/v1/messages',
@@ -271,7 +271,7 @@ describe('attack 5: the provider as a way out', () => {
   });
 });
 
-describe('attack 6: bytes that two readers read in two ways', () => {
+describe('attack 6: bytes that two parsers interpret differently', () => {
   it('reach no provider', async () => {
     const server = await model();
     const body = '{"model":"m","input":[]}';
@@ -303,7 +303,7 @@ describe('attack 6: bytes that two readers read in two ways', () => {
 });
 
 describe('attack 7: a provider that repeats the key', () => {
-  it('is not passed on: not in errors, redirects, headers or streams, in no encoding', async () => {
+  it('is not forwarded: not in errors, redirects, headers or streams, in any encoding', async () => {
     let count = 0;
     const url = await upstream((req, res) => {
       const said = req.headers.authorization ?? '';
@@ -332,8 +332,8 @@ describe('attack 7: a provider that repeats the key', () => {
   });
 });
 
-describe('attack 9: a flood', () => {
-  it('takes neither the worker’s memory nor the way of another run', async () => {
+describe('attack 9: a flood of requests', () => {
+  it('exhausts neither the worker’s memory nor the gateway of another run', async () => {
     const server = await model();
     const before = process.memoryUsage().rss;
     const flooding = attack([{ flood: true }], server.url);

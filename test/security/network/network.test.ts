@@ -72,7 +72,7 @@ describe('attack 10, incident allow-list, incident relay: names that look like a
     '',
   ];
 
-  it('open nothing, nor does a relay inside that claims to ask for another client', async () => {
+  it('are not reachable, nor is a relay inside that claims to serve another client', async () => {
     const server = await listening(createServer((_req, res) => res.end('inside')));
     const relayed = {
       raw: `GET http://127.0.0.1:${server.port}/ HTTP/1.1\r\nHost: allowed.example\r\nX-Forwarded-Host: allowed.example\r\nConnection: close\r\n\r\n`,
@@ -86,8 +86,8 @@ describe('attack 10, incident allow-list, incident relay: names that look like a
   });
 });
 
-describe('attack 11, incident dns: an allowed name that leads inside', () => {
-  it('is refused with all its addresses, and names cannot be looked up inside', async () => {
+describe('attack 11, incident dns: an allowed name with an internal address', () => {
+  it('is refused with all its addresses, and names cannot be resolved inside', async () => {
     const server = await listening(createServer((_req, res) => res.end('inside')));
     const target = `localhost:${server.port}`;
     const plain = { raw: `GET http://${target}/ HTTP/1.1\r\nHost: ${target}\r\nConnection: close\r\n\r\n` };
@@ -103,7 +103,7 @@ describe('attack 11, incident dns: an allowed name that leads inside', () => {
 });
 
 describe('attack 12: another server behind an allowed tunnel', () => {
-  it('is not reached: TLS must name the host that the tunnel was opened for', async () => {
+  it('is not reachable: TLS must name the requested host', async () => {
     const tls = createTlsServer({ key: pem('key'), cert: pem('cert') }, (socket) => socket.end());
     tls.on('tlsClientError', () => {});
     const server = await listening(tls);
@@ -117,7 +117,7 @@ describe('attack 12: another server behind an allowed tunnel', () => {
 });
 
 describe('attack 13: publishing through an allowed registry', () => {
-  it('is not possible, and nothing of it reaches the registry', async () => {
+  it('is not possible, and no part of it reaches the registry', async () => {
     const server = await listening(createServer((_req, res) => res.end('{}')));
     const host = `127.0.0.1:${server.port}`;
     const request = (method: string, path: string, extra = '') => ({
@@ -141,7 +141,7 @@ describe('attack 13: publishing through an allowed registry', () => {
 });
 
 describe('incident setup-way-out: an agent whose install script sends what the agent itself cannot', () => {
-  it('reaches what setup may reach and nothing else, and the report says that the story’s own setup asked', async () => {
+  it('reaches only what setup may reach, and the report states that the story’s own setup sent the requests', async () => {
     const [allowed, other] = [
       await listening(createServer((_req, res) => res.end('taken'))),
       await listening(createServer()),

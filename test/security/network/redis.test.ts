@@ -26,8 +26,8 @@ afterAll(async () => {
   await halo.close();
 });
 
-describe('attack 36: jobs that are forged', () => {
-  it('are not executed but set aside with the reason; runs continue', async () => {
+describe('attack 36: forged jobs', () => {
+  it('are not executed but become dead letters with the reason; runs continue', async () => {
     const tripwire = join(halo.home, 'tripwire');
     const raw = new Queue(queueName(undefined), {
       connection: link.client,
@@ -65,7 +65,7 @@ describe('attack 36: jobs that are forged', () => {
 });
 
 describe('incident redis-port: halo’s own Redis', () => {
-  it('listens on no port, and its socket is in a folder for the owner alone', () => {
+  it('listens on no port, and its socket is in a folder that is private to the owner', () => {
     const folder = join(halo.home, 'redis');
     expect(statSync(folder).mode & 0o777).toBe(0o700);
     const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name) && commandOf(name).includes(folder));

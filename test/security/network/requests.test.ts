@@ -64,7 +64,7 @@ async function marks(operations: Operations, prd: string): Promise<{ marks: bool
 describe('incident foreign-prd: a run on one repository marks the PRD of another team', () => {
   const NO = { marks: false, reads: false, warned: '' };
 
-  it('cannot be asked for: only a file of the submitted repository is the run’s', async () => {
+  it('is not possible: only a file of the submitted repository belongs to the run', async () => {
     const file = (root: string, path: string) => {
       mkdirSync(join(root, path, '..'), { recursive: true });
       writeFileSync(join(root, path), PRD);
@@ -82,7 +82,7 @@ describe('incident foreign-prd: a run on one repository marks the PRD of another
     expect(await marks(remote, join(mine.root, 'folder/prd.json'))).toEqual(NO);
   });
 
-  it('is reported to a user on the machine, whose file it may be', async () => {
+  it('is reported to a user on the machine, who may own the file', async () => {
     const theirFile = join(theirs.root, 'prd.json');
     expect(await marks(local, theirFile)).toEqual({
       marks: true,
@@ -91,7 +91,7 @@ describe('incident foreign-prd: a run on one repository marks the PRD of another
     });
   });
 
-  it('cannot be asked for with another PRD for a run that is there', async () => {
+  it('is not possible with another PRD for an existing run', async () => {
     const own = join(mine.root, 'tasks/prd.json');
     const [run] = await submit(remote, { prd: own });
     await remote.pause(run!.runId, { now: false });
@@ -101,7 +101,7 @@ describe('incident foreign-prd: a run on one repository marks the PRD of another
   });
 });
 
-describe('incident request-options: settings in a request that are for the server’s operator', () => {
+describe('incident request-options: settings of a request that only the operator of the server may change', () => {
   it.each([
     'limits.memory="1000g"',
     'limits.output="1t"',
@@ -114,7 +114,7 @@ describe('incident request-options: settings in a request that are for the serve
     await expect(submit(remote, { set: [option] })).rejects.toMatchObject({ code: 'CONFIG_INVALID' });
   });
 
-  it('may not loosen what the repository requires', async () => {
+  it('may not weaken the requirements of the repository', async () => {
     const repository = newRepository({ 'halo.toml': '[approval]\nmode = "story"\n' });
     const asked = { repo: repository.root, set: ['approval.mode=never'] };
     await expect(submit(remote, asked)).rejects.toThrow('approval.mode: a request may not be looser than "story"');
@@ -122,10 +122,10 @@ describe('incident request-options: settings in a request that are for the serve
   });
 });
 
-describe('incident retry-options: other settings for a run that is there', () => {
+describe('incident retry-options: other settings for an existing run', () => {
   const configOf = async (runId: string) => (await local.get(runId)).record['config'] as Record<string, unknown>;
 
-  it('count from then on, with who gave them, and no other setting changes', async () => {
+  it('apply from then on, with the user who changed them, and no other setting changes', async () => {
     const [run] = await submit(local, { set: ['limits.idle=3m', 'retry.backoff=7s'] });
     const { runId } = run!;
     await local.cancel(runId, undefined);
@@ -170,8 +170,8 @@ describe('incident retry-options: other settings for a run that is there', () =>
   });
 });
 
-describe('incident foreign-image: the file of a repository has its agent read another project’s image', () => {
-  it('names no image of this machine but those that are listed', async () => {
+describe('incident foreign-image: the file of a repository names the image of another project', () => {
+  it('may name only the listed images of this machine', async () => {
     const repository = newRepository({ 'halo.toml': 'image = "other-project:dev"\n' });
     const repo = repository.root;
     try {
@@ -187,7 +187,7 @@ describe('incident foreign-image: the file of a repository has its agent read an
 });
 
 describe('incident request-probe: the repository of a request reveals the server’s network and files', () => {
-  it('no address of that network is asked, whether anybody listens there or not', async () => {
+  it('no address of that network is contacted, whether a server listens there or not', async () => {
     let asked = 0;
     const server = createServer((_req, res) => {
       asked += 1;
@@ -216,20 +216,20 @@ describe('incident request-probe: the repository of a request reveals the server
   });
 
   it.each(['.', 'src', '../x', 'file:///etc', 'git://example.com/x', 'ssh://0x7f.1/x', '-oProxyCommand=x', 'http://'])(
-    '%s is none',
+    '%s is not accepted',
     async (repo) => {
       await expect(submit(remote, { repo })).rejects.toMatchObject({ code: 'USAGE' });
     },
   );
 
-  it('a folder that is no repository answers as one that is not there', async () => {
+  it('a folder without a repository has the same response as a missing one', async () => {
     const told = (repo: string) => submit(remote, { repo }).catch((error: Error) => error.message.replace(repo, 'X'));
     expect(await told('/etc')).toBe('X is not a git repository that this server can use.');
     expect(await told('/no/such/folder')).toBe(await told('/etc'));
     expect(await told(join(mine.root, 'README.md'))).toBe(await told('/etc'));
   });
 
-  it('what the operator allows is asked', async () => {
+  it('an address that the operator allows is contacted', async () => {
     writeFileSync(join(home, 'config.toml'), '[server]\nprivate = ["127.0.0.1:1"]\n');
     try {
       await expect(submit(remote, { repo: 'http://127.0.0.1:1/x' })).rejects.toThrow('Cannot read the repository');
@@ -239,7 +239,7 @@ describe('incident request-probe: the repository of a request reveals the server
   });
 });
 
-describe('incident artifact-paths: a path to a log that leads elsewhere, or to more than fits in memory', () => {
+describe('incident artifact-paths: a path to a log that leads to another file, or to more than fits in memory', () => {
   let runId: string;
   let folder: string;
   const PATH = 'us-001/1/gates/1.log';
@@ -271,7 +271,7 @@ describe('incident artifact-paths: a path to a log that leads elsewhere, or to m
     expect(bytes.toString()).toBe(LOG.replace(TOKEN, '*'.repeat(TOKEN.length)));
   });
 
-  it('a log is served as the bytes that it has, to programs alone, without the secrets of this machine', async () => {
+  it('a log is served unchanged, only to programs, without the secrets of this machine', async () => {
     const answer = await fetch(`${served.url}/v1/runs/${runId}/artifacts/${PATH}`, {
       headers: { authorization: `Bearer ${TOKEN}` },
     });

@@ -50,7 +50,7 @@ function ask({ method = 'GET', path = '/v1/runs', headers = {}, body }: Ask): Pr
 const bearer = () => ({ authorization: `Bearer ${token}` });
 
 describe('attack 34, incident open-api: access to the port of halo', () => {
-  it('gets in with the token, so that what follows means something', async () => {
+  it('succeeds with the token, as a control', async () => {
     expect(await ask({ headers: bearer() })).toMatchObject({ status: 200, body: '{"runs":[]}' });
   });
 
@@ -79,7 +79,7 @@ describe('attack 34, incident open-api: access to the port of halo', () => {
   });
 
   it.each(['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x'])(
-    'cannot submit with a form of %s, the kinds that a page may send unasked',
+    'cannot submit with a form of %s, the types that a page may send without a preflight',
     async (type) => {
       const body = JSON.stringify({ prd: { path: 'prd.json', content: '' }, repos: ['/'], set: [], allowDirty: false });
       const answer = await ask({ method: 'POST', headers: { ...bearer(), 'content-type': type }, body });
@@ -87,7 +87,7 @@ describe('attack 34, incident open-api: access to the port of halo', () => {
     },
   );
 
-  it('gets no leave for other origins, and no page to show', async () => {
+  it('has no CORS permission for other origins, and serves no page', async () => {
     const preflight = { origin: 'https://evil.example', 'access-control-request-method': 'POST' };
     const answers = [await ask({ method: 'OPTIONS', headers: preflight }), await ask({ headers: bearer() })];
     for (const { headers } of answers) {
@@ -101,9 +101,9 @@ describe('attack 34, incident open-api: access to the port of halo', () => {
   });
 });
 
-describe('attack 37: an id in the address that climbs', () => {
+describe('attack 37: an id in the URL with parent folders', () => {
   it.each(['..%2f..%2fid', '%2e%2e', 'abc%00defgh', 'a'.repeat(300), 'CON', '..', '.lock'])(
-    '%s names no run',
+    '%s selects no run',
     async (id) => {
       for (const path of [`/v1/runs/${id}`, `/v1/runs/${id}/events`, `/v1/runs/${id}/diff`]) {
         const { status, body } = await ask({ path, headers: bearer() });

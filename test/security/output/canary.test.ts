@@ -118,7 +118,7 @@ describe('attack 33, hazard 30, incident secret-oracle: canaries of the worker',
     for (const canary of [KEY, TOKEN, FILED]) expect(spellings(canary, inspected)).toEqual([]);
   });
 
-  it('is masked where a repository holds it, and no file with it lands', async () => {
+  it('is masked if a repository contains it, and no file with it lands', async () => {
     const all = ENCODERS.map(([, encode]) => encode(LEAKED)).join('\n');
     const print =
       'cat all.txt; cat all.txt >&2; for i in 1 2 3; do head -c 9 all.txt; sleep 0.1; tail -c +10 all.txt; done';
@@ -154,7 +154,7 @@ describe('attack 33, hazard 30, incident secret-oracle: canaries of the worker',
 describe('incident address-password: a password in the address of a repository', { timeout: 240_000 }, () => {
   const PASSWORD = 'canary/of@an:address+%41 5512098';
 
-  it('is stored nowhere and shown nowhere, and its server receives it', async () => {
+  it('is stored and shown nowhere, and its server receives it', async () => {
     const repository = keep(newRepository());
     const server = await serveGit(repository.root, { user: 'git-user', password: PASSWORD });
     try {
@@ -204,7 +204,7 @@ describe('incident address-password: a password in the address of a repository',
 });
 
 it(
-  'what only looks like a secret is reported, and waits for approval if configured',
+  'text that only looks like a secret is reported, and waits for approval if configured',
   { timeout: 120_000 },
   async () => {
     const repository = keep(newRepository({ 'old.txt': 'AKIAIOSFODNN7EXAMPLE\n' }));

@@ -44,8 +44,8 @@ const ORDERS = [
   '#\u200b12 and @\u2060team and [skip\u00ad ci]',
 ];
 
-describe('incident message-orders: words in a commit message that forges, trackers and CI obey', () => {
-  it.each(ORDERS)('are only words when the agent says them: %j', (order) => {
+describe('incident message-orders: text in a commit message that forges, trackers and CI interpret', () => {
+  it.each(ORDERS)('is only text if the agent reports it: %j', (order) => {
     for (const [part, text] of [
       ['body', messageOf({ body: `Did it.\n${order}` })],
       ['title', messageOf({ title: order })],
@@ -58,7 +58,7 @@ describe('incident message-orders: words in a commit message that forges, tracke
   });
 
   it.each(['skip ci', 'ci-skip', 'SKIP_CI', 'no ci', 'deploy production', 'Fixes #12', '@team', 'x] [skip ci'])(
-    'are only words when they are the id of a story: %j',
+    'is only text as the id of a story: %j',
     (id) => {
       const text = messageOf({ id });
       expect(text).not.toMatch(/\[[^\]]*(?<![a-z])(?:skip|ci|deploy)(?![a-z])[^\]]*\]|#\w|(?<!\w)@\w/i);
@@ -66,7 +66,7 @@ describe('incident message-orders: words in a commit message that forges, tracke
     },
   );
 
-  it('stay easy to read', () => {
+  it('stays readable', () => {
     const body =
       'Fixes #12 (see https://x.org/a): mails go to me@x.org.\n- [x] tests of a[0] in SHA-256\nNote: all green.';
     const text = messageOf({ body });

@@ -22,7 +22,7 @@ afterEach(() => {
 });
 
 describe('incident repository-pager: a repository configures a program that shows its diffs', () => {
-  it('is not asked for one, wherever halo was started', async () => {
+  it('is never run, in any folder that halo is started in', async () => {
     repository.git('config', 'core.pager', 'touch owned');
     vi.stubEnv('GIT_DIR', join(repository.root, '.git'));
     expect(await readCorePager()).toBeUndefined();
@@ -43,7 +43,7 @@ describe('the pager of the user', () => {
     expect((await readPager(env, () => Promise.resolve(core)))?.command).toBe(command);
   });
 
-  it('gets all that is printed, and may leave early', async () => {
+  it('receives all output, and may exit early', async () => {
     const path = join(folder, 'shown');
     const pager = startPager({ command: `cat > ${path}`, env: process.env });
     pager.input.write('one\n');

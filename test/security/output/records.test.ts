@@ -81,7 +81,7 @@ const gate = (command: string): Pick<Proof, 'gates'> => ({
   gates: [{ command, exitCode: 0, ms: 1, sha256: '0'.repeat(64) }],
 });
 
-describe('incident forged-record: a record in refs/notes/halo that its author made up', () => {
+describe('incident forged-record: a record in refs/notes/halo that its author forged', () => {
   it.each<[string, Partial<Proof>, RegExp]>([
     ['gate', gate('true # ./check.sh'), /✗ +gate 1 +true # \.\/check\.sh +halo\.toml: \.\/check\.sh$/m],
     ['missing gate', { gates: [] }, /✗ +gate 1 +none +halo\.toml: \.\/check\.sh$/m],
@@ -95,7 +95,7 @@ describe('incident forged-record: a record in refs/notes/halo that its author ma
       { image: { name: 'halo-sandbox', id: `sha256:${'0'.repeat(64)}` } },
       /✗ +image id +sha256:0+ *…? +halo\.toml: sha256:/m,
     ],
-  ])('is found out by its %s, and nothing is run by it', async (_what, changes, row) => {
+  ])('is detected by its %s, and no command of it runs', async (_what, changes, row) => {
     push(record(changes));
     const { code, stdout } = await halo();
     expect(stdout).toMatch(row);
@@ -104,7 +104,7 @@ describe('incident forged-record: a record in refs/notes/halo that its author ma
     expect(code).toBe(10);
   });
 
-  it('does not pass with the true settings either, for its gates fail on this tree, and is called unsigned', async () => {
+  it('does not pass with the true settings either, because its gates fail on this tree, and is reported as unsigned', async () => {
     push(record());
     const { code, stdout } = await halo();
     expect(stdout).toMatch(/^ {3}signature +none is asked for +the record is unsigned$/m);
@@ -120,7 +120,7 @@ describe('incident forged-record: a record in refs/notes/halo that its author ma
     expect((await halo()).stdout).toMatch(/✗ +base /);
   });
 
-  it('is reported as trusted where the user trusts it, and its commands still reach no host', async () => {
+  it('is reported as trusted if the user trusts it, and its commands still have no network', async () => {
     push(record(gate('true # ./check.sh')));
     const trusted = await halo('--trust-record');
     expect(trusted.stdout.trim().split('\n').at(-1)).toBe(
@@ -157,7 +157,7 @@ describe('incident forged-record: a record in refs/notes/halo that its author ma
     expect(parseProof(record())).toBeDefined();
   });
 
-  it('is refused when it is of another version, no record at all, or far too large', async () => {
+  it('is refused if it has another version, is not a record, or is far too large', async () => {
     for (const [text, says] of [
       [
         record().replace('"v":1', '"v":2'),
@@ -200,7 +200,7 @@ describe('incident unsigned-record: a record without the signature of an allowed
     return repository.git(...name, ...sign, 'commit-tree', '-S', ...more, '-m', message);
   }
 
-  it('does not pass where this machine signs', async () => {
+  it('does not pass if this machine signs', async () => {
     writeFileSync(join(host.home, 'config.toml'), `[git]\nsign = "ssh"\nsigning_key = "${join(folder, 'own')}"\n`);
     repository.write('code.js', 'x\n');
     commit = repository.commit('feat: [US-001] - Add a cart');
@@ -211,7 +211,7 @@ describe('incident unsigned-record: a record without the signature of an allowed
     expect([stdout.trim().split('\n').at(-1), code]).toEqual(['not as recorded', 10]);
   });
 
-  it('gets no signature from a record that halo wrote later, nor from a commit of a story', async () => {
+  it('cannot reuse the signature of a later record, or of a commit of a story', async () => {
     push('forged');
     expect(await signatures()).toEqual(['unsigned: false', 'unsigned: false']);
     const other = repository.git('rev-parse', 'HEAD^');
@@ -257,7 +257,7 @@ describe('incident unsigned-record: a record without the signature of an allowed
     expect((await signatures())[0]).toBe('not valid: false');
   });
 
-  it('can be held against a file of allowed signers', async () => {
+  it('can be checked against a file of allowed signers', async () => {
     const file = join(folder, 'allowed');
     const parent = repository.git('rev-parse', `${commit}^`);
     commit = commitSigned('other', 'feat: [US-001] - x', `${commit}^{tree}`, '-p', parent);

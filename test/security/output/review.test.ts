@@ -53,7 +53,7 @@ describe('incident hidden-code, attack 32: code between escapes, directions and 
     ['a return that overwrites the line', 'evil() //\rgood()', '+evil() //<U+000D>good()'],
     ['tags', `x\u{e0065}\u{e0076}`, '+x<U+E0065><U+E0076>'],
     ['bytes that are no text', Buffer.from('caf\xe9 \x9d', 'latin1'), '+caf<0xE9> <0x9D>'],
-  ])('%s is shown with all that is around it', async (_name, content, line) => {
+  ])('%s is shown with the surrounding text', async (_name, content, line) => {
     const patch = await patchOf({ 'a.js': Buffer.concat([Buffer.from(content as string), Buffer.from('\n')]) });
     for (const terminal of [{}, { shown: true }]) {
       const { stdout, stderr } = await shown(patch, [], terminal);
@@ -63,7 +63,7 @@ describe('incident hidden-code, attack 32: code between escapes, directions and 
     }
   });
 
-  it('is counted with its places, and what else is easily overlooked is named', async () => {
+  it('is counted with its places, and other findings are named', async () => {
     const { stderr } = await shown(
       await patchOf({
         'a.js': 'one\ntwo\u200b\u200b\n',
@@ -81,12 +81,12 @@ describe('incident hidden-code, attack 32: code between escapes, directions and 
     ]);
   });
 
-  it('cannot pass for a header of the patch', async () => {
+  it('cannot imitate a header of the patch', async () => {
     const { stderr } = await shown(await patchOf({ 'a.js': '++ b/harmless\n@@ -1 +1,9 @@\nx\u200b\n' }));
     expect(stderr).toContain('1 hidden character in 1 file: a.js:3 ');
   });
 
-  it('is asked about on the screen of `halo run --ask-for-approval` with the same marks', async () => {
+  it('is shown on the screen of `halo run --ask-for-approval` with the same marks', async () => {
     const patch = await patchOf({ 'a.js': 'x\u001b]8;;evil()\u0007y\n' });
     const operations = openMemory();
     const folder = tempDir();
@@ -106,7 +106,7 @@ describe('incident hidden-code, attack 32: code between escapes, directions and 
 describe('incident pseudo-key: code that looks like a secret', () => {
   const key = ['-----BEGIN TEST PRIVATE KEY-----', 'process.exit(evil())', '-----END TEST PRIVATE KEY-----'];
 
-  it('is shown and named; only what this machine knows is masked', async () => {
+  it('is shown and reported; only secrets that this machine knows are masked', async () => {
     const patch = await patchOf({
       'a.js': ['/*', ...key, '*/', 'const t = "ghp_0123456789012345678901234567890123456789"', ''].join('\n'),
       'b.js': 'hunter2-of-the-machine\n',
@@ -126,7 +126,7 @@ describe('incident pseudo-key: code that looks like a secret', () => {
 });
 
 describe('the patch of a story', () => {
-  it('is printed as it is where nothing has to be spelled, also with line ends of Windows and letters of all scripts', async () => {
+  it('is printed unchanged if nothing has to be escaped, also with Windows line ends and letters of all scripts', async () => {
     const patch = await patchOf({ 'a.js': 'eins\r\nzwei 漢字 ❤️\r\n', 'ä b.txt': 'é' }, { 'a.js': 'one\r\n' });
     const { stdout, stderr } = await shown(patch);
     expect(stdout).toBe(patch.toString());
@@ -138,7 +138,7 @@ describe('the patch of a story', () => {
     expect(stdout).toContain('-one\n+one<U+000D>\n');
   });
 
-  it('is exact with --raw, and can be applied; on a terminal it is spelled all the same', async () => {
+  it('is exact with --raw, and can be applied; on a terminal it is escaped', async () => {
     const patch = await patchOf({ 'a.js': Buffer.from('caf\xe9 \x1b[31m\n', 'latin1') });
     const root = join(tempDir(), 'other');
     makeRepo(root, { 'a.js': 'one\n' });
@@ -150,7 +150,7 @@ describe('the patch of a story', () => {
 });
 
 describe('incident two-names: a tag named like the branch, a folder named like another', () => {
-  it('keep nothing from landing where it belongs', async () => {
+  it('do not prevent landing', async () => {
     const root = join(tempDir(), 'one\n\nworktree two\nbranch refs/heads/other');
     const base = makeRepo(root, { a: '1\n' });
     run(root, ['switch', '-q', '-c', 'halo/r1']);
@@ -168,7 +168,7 @@ describe('incident two-names: a tag named like the branch, a folder named like a
   });
 });
 
-describe('incident hostile-server: a server whose words a terminal would obey', () => {
+describe('incident hostile-server: a server whose text contains terminal sequences', () => {
   const evil = '\u009d0;t\u009c\u202e\u001b[2J\u200b';
   const spelled = '<U+009D>0;t<U+009C><U+202E><U+001B>[2J<U+200B>';
 
@@ -183,7 +183,7 @@ describe('incident hostile-server: a server whose words a terminal would obey', 
   });
 
   it.each([['ls'], ['status', 'r1'], ['land', 'r1'], ['logs', 'r1'], ['approve', 'r1', '--story', 'A']])(
-    'is spelled in `halo %s`, in color or not',
+    'is escaped in `halo %s`, in color or not',
     async (...words) => {
       const memory = openMemory();
       memory.addRun([created('r1', 1), { type: 'run.ended', stopReason: 'SUCCESS', detail: evil }]);

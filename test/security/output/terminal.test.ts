@@ -45,8 +45,8 @@ function quote(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
-describe('attack 32, incident open-link: what an agent, a gate, a PRD and a configuration say', () => {
-  it('did what it could to be seen', () => {
+describe('attack 32, incident open-link: terminal sequences from an agent, a gate, a PRD and a configuration', () => {
+  it('are recorded, as a control', () => {
     expect([held.stopReason, failed.stopReason]).toEqual(['NEEDS_HUMAN', 'GATE_FAILED']);
     expect(readFileSync(join(halo.home, 'runs', held.runId, 'events.jsonl'), 'utf8')).toContain('\u001b]52');
   });
@@ -61,7 +61,7 @@ describe('attack 32, incident open-link: what an agent, a gate, a PRD and a conf
     ['diff', (state: RunState) => ['diff', state.runId, '--story', state.stories[0]!.id]],
     ['an error', (state: RunState) => ['diff', state.runId, '--story', EVIL]],
     ['a refusal', (state: RunState) => ['approve', state.runId, '--story', EVIL]],
-  ])('reaches no terminal by %s', async (_name, words) => {
+  ])('reach no terminal by %s', async (_name, words) => {
     for (const state of [held, failed]) {
       const result = await runCli(words(state), { operations: halo.operations, terminal: { shown: true } });
       expect(result.stdout + result.stderr).not.toBe('');
@@ -69,7 +69,7 @@ describe('attack 32, incident open-link: what an agent, a gate, a PRD and a conf
     }
   });
 
-  it('is counted where a person decides: in the reason to wait, the status and the last report', async () => {
+  it('are counted at each decision: in the reason to wait, the status and the last report', async () => {
     const hidden = /\d+ hidden characters in 2 files: \.vscode\/x:1, a\.txt:1/;
     expect(held.stories[0]?.summary).toMatch(hidden);
     const { stdout } = await runCli(['status', held.runId], { operations: halo.operations });
@@ -88,7 +88,7 @@ describe('attack 32, incident open-link: what an agent, a gate, a PRD and a conf
     }
   });
 
-  it('is in no commit, ref or note of the repository', () => {
+  it('are in no commit, ref or note of the repository', () => {
     const refs = repository.git('for-each-ref', '--format=%(refname) %(contents)');
     expect(OBEYED.exec(refs)?.[0]).toBeUndefined();
   });

@@ -63,8 +63,8 @@ const outcome = ({ stories: [story], stopReason }: RunState) => ({
   says: story?.summary ?? '',
 });
 
-describe('incident terminals: an agent that wants the terminals of others', () => {
-  it('finds no terminal of the host, and takes no more than its share', async () => {
+describe('incident terminals: an agent that uses the terminals of others', () => {
+  it('finds no terminal of the host, and is limited to its share', async () => {
     const look = `cat > look.py <<'END'
 import errno, fcntl, os, termios
 own = [os.isatty(fd) for fd in (0, 1, 2)]
@@ -86,7 +86,7 @@ python3 look.py > found; script -qec 'tty' /dev/null < /dev/null >> found`;
 });
 
 describe('attack 17, incident endless-depth: a hostile agent', () => {
-  it('makes folders in folders, deeper than the engine may have files open: nothing of them stays', async () => {
+  it('creates nested folders, deeper than the engine may have files open: all are removed', async () => {
     const dig = `python3 -c "
 import os
 for i in range(21000):
@@ -97,7 +97,7 @@ for i in range(21000):
 });
 
 describe('attack 17: a hostile agent', () => {
-  it('forks without end (hazard 14): it stops at the limit of processes, and the machine has as many as before', async () => {
+  it('forks without end (hazard 14): it stops at the process limit, and the machine has as many processes as before', async () => {
     const before = processes();
     const bomb = `bash -c 'b() { b | b & }; b; sleep 5' 2>/dev/null; ${OK}`;
     const state = await attack(bomb, []);
@@ -105,7 +105,7 @@ describe('attack 17: a hostile agent', () => {
     expect(processes()).toBeLessThan(before + 200);
   });
 
-  it('starts ten thousand processes that do nothing (hazard 14): they end with it, and another story is unharmed', async () => {
+  it('starts ten thousand idle processes (hazard 14): they end with it, and another story is not affected', async () => {
     const other = newRepository();
     const idle = `i=0; while [ $i -lt 10000 ]; do sleep 600 & i=$((i+1)); done; wait`;
     const [state, unharmed] = await Promise.all([
@@ -123,18 +123,18 @@ describe('attack 17: a hostile agent', () => {
     ['in a child, and continues', `${EAT}; echo "it ended with $?" >&2; exit 1`, []],
     ['in a gate', `echo x > x; ${OK}`, [EAT]],
     ['in a child of a gate', `echo x > x; ${OK}`, [`${EAT}; exit 1`]],
-  ])('eats memory %s (hazard 13): it ends with OUT_OF_MEMORY', async (_where, agent, gates) => {
+  ])('allocates memory %s (hazard 13): it ends with OUT_OF_MEMORY', async (_where, agent, gates) => {
     const state = await attack(agent, [], gates.length === 0 ? ['true'] : gates);
     expect(outcome(state)).toMatchObject({ stopReason: 'OUT_OF_MEMORY', story: 'OUT_OF_MEMORY' });
     expect(outcome(state).says).toMatch(/ran out of memory|probably for its memory/);
   });
 
-  it('fills the folders in memory: that counts as its memory, or ends at their size', async () => {
+  it('fills the folders in memory: they count as its memory, or reach their size limit', async () => {
     const state = await attack(`dd if=/dev/zero of=/tmp/x bs=1M count=2000; echo x > x; ${OK}`, []);
     expect(['OUT_OF_MEMORY', 'SUCCESS']).toContain(outcome(state).stopReason);
   });
 
-  it('fills the disk (hazard 17): it is stopped, the disk is as free as before', async () => {
+  it('fills the disk (hazard 17): it is killed, and the disk is as free as before', async () => {
     const before = await freeBytes();
     const fill = 'i=0; while :; do i=$((i+1)); dd if=/dev/zero of=f$i bs=1M count=32 2>/dev/null; sleep 0.2; done';
     const state = await attack(fill, ['limits.disk="128m"']);
@@ -147,7 +147,7 @@ describe('attack 17: a hostile agent', () => {
     await expect.poll(freeBytes, { timeout: 10_000 }).toBeGreaterThan(before - 400 * MIB);
   });
 
-  it('makes files without end (hazard 17): it is stopped', async () => {
+  it('creates files without end (hazard 17): it is killed', async () => {
     const fill = `python3 -c "
 import os
 n = 0
@@ -158,7 +158,7 @@ while True:
     expect(outcome(state).says).toContain('(limits.disk)');
   });
 
-  it('writes one file without end: it stops at the size that a file may have', async () => {
+  it('writes one endless file: it stops at the file size limit', async () => {
     const state = await attack(`head -c 300000000 /dev/zero > big; ls -l big | cut -d' ' -f5 > size; rm big; ${OK}`, [
       'limits.file_size="16m"',
     ]);
@@ -166,7 +166,7 @@ while True:
     expect(repository.git('show', `halo/${state.runId}:size`)).toBe(String(16 * MIB));
   });
 
-  it('prints without end: it is stopped, and what is kept of it is bounded', async () => {
+  it('prints without end: it is killed, and a limited part of the output is kept', async () => {
     const before = process.memoryUsage().rss;
     const state = await attack('yes flood', ['limits.output="4m"']);
     expect(outcome(state)).toMatchObject({ story: 'ENGINE_ERROR' });
@@ -175,7 +175,7 @@ while True:
     expect(process.memoryUsage().rss).toBeLessThan(before + 300 * MIB);
   });
 
-  it('complains without end: the last of it is kept, with how much is missing', async () => {
+  it('prints errors without end: the last part is kept, with the number of missing bytes', async () => {
     const state = await attack(`head -c 20000 /dev/zero | tr '\\0' x >&2; echo the end >&2; touch file; ${OK}`, []);
     expect(outcome(state).stopReason).toBe('SUCCESS');
     const kept = halo.readFile(state.runId, `artifacts/${storyKey('US-1')}/1/agent.stderr.log`);
@@ -184,19 +184,19 @@ while True:
     expect(kept).toMatch(/xxxthe end\n$/);
   });
 
-  it('ignores signals and never ends (hazards 19, 20): its time does', async () => {
+  it('ignores signals and never ends (hazards 19, 20): it reaches the time limit', async () => {
     const state = await attack(`trap '' TERM INT HUP; while :; do echo .; sleep 1; done`, ['limits.wall="3s"']);
     expect(outcome(state)).toMatchObject({ story: 'TIMEOUT' });
     expect(outcome(state).says).toContain('(limits.wall)');
   });
 
-  it('is silent (hazard 19): its patience ends', async () => {
+  it('is silent (hazard 19): it reaches the limit of silence', async () => {
     const state = await attack(`trap '' TERM; sleep 600`, ['limits.idle="2s"']);
     expect(outcome(state)).toMatchObject({ story: 'TIMEOUT' });
     expect(outcome(state).says).toContain('(limits.idle)');
   });
 
-  it('leaves gates that fork without end: they fail, and say why', async () => {
+  it('leaves gates that fork without end: they fail with a reason', async () => {
     const state = await attack(`echo x > x; ${OK}`, [], ['i=0; while [ $i -lt 99 ]; do sleep 9 & i=$((i+1)); done']);
     expect(outcome(state)).toMatchObject({ story: 'GATE_FAILED' });
     expect(outcome(state).says).toContain('(limits.pids = ');
@@ -204,7 +204,7 @@ while True:
 });
 
 describe('attack 18: a hostile agent', () => {
-  it('leaves a process behind that flips files during the export: what lands is one state of them', async () => {
+  it('leaves a process behind that changes files during the export: what lands is one consistent state', async () => {
     const flip = 'while :; do echo a > one; echo a > two; echo b > one; echo b > two; done';
     const state = await attack(
       `echo same > stable; setsid sh -c '${flip}' >/dev/null 2>&1 & sleep 0.5; ${OK}`,
@@ -220,7 +220,7 @@ describe('attack 18: a hostile agent', () => {
 });
 
 describe('attacks 14, 15 and 40, incident internal-network: a hostile agent', () => {
-  it('looks for other runs, the host and a way out: it finds its own workspace only', async () => {
+  it('looks for other runs, the host and a network: it finds only its own workspace', async () => {
     const victim = newRepository({ 'secret.txt': 'of another run' });
     const spy = [
       'find / -name secret.txt -not -path "/proc/*" 2>/dev/null > found',
@@ -251,7 +251,7 @@ except OSError: pass" >> found`,
     expect(repository.git('show', `halo/${spying.runId}:found`)).toBe('');
   });
 
-  it('runs under a user of its own among concurrent attempts', async () => {
+  it('runs under a separate user among concurrent attempts', async () => {
     repository = newRepository({});
     const second = newRepository({});
     const settings = scripted(`id -u > uid; sleep 3; ${OK}`, ['true'], ['limits.memory="256m"']);

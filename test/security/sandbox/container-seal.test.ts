@@ -53,7 +53,7 @@ describe('attack 15, incident dns, incident engine-socket: from inside', () => {
     expect(seen).toBe('');
   });
 
-  it('only these places can be written, each with its limit', async () => {
+  it('only these places are writable, each with its limit', async () => {
     const places = await run(`find / -type d -writable -not -path '/proc/*' 2>/dev/null | sort`);
     expect(places.split('\n').filter(Boolean)).toEqual(['/dev/mqueue', '/dev/shm', '/home/agent', '/tmp']);
     const sizes = await run(
@@ -73,7 +73,7 @@ describe('attack 15, incident dns, incident engine-socket: from inside', () => {
     );
   });
 
-  it('a setuid program gains nothing', async () => {
+  it('a setuid program gains no privileges', async () => {
     expect(
       await run('cp /bin/sh /tmp/sh; chmod u+s /tmp/sh; /tmp/sh -c "id -u"; su -c id </dev/null || echo refused'),
     ).toBe('34567\nrefused\n');
@@ -104,7 +104,7 @@ describe('attack 15: an image that declares a VOLUME', () => {
     await expect(engine.imageId('halo-test-volume')).rejects.toMatchObject({ code: 'CONFIG_INVALID' });
   });
 
-  it('is taken when a sandbox’s own mounts cover the folder', async () => {
+  it('is accepted if a sandbox’s own mounts cover the folder', async () => {
     expect(await run('echo fine', { image: 'halo-test-covered' })).toBe('fine\n');
   });
 });

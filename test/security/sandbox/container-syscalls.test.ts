@@ -143,9 +143,9 @@ describe('attack 14, incident kernel-families: from inside, the kernel refuses',
     expect(results['socketpair AF_TIPC']).toBe(EPERM);
     expect(results['socket AF_VSOCK with high bits']).toBe(EPERM);
   });
-  it('clone3 by saying that it is not there', () => expect(results.clone3).toBe(ENOSYS));
+  it('clone3 as if it did not exist', () => expect(results.clone3).toBe(ENOSYS));
 
-  it('32-bit and x32 system calls, by ending who tries', async () => {
+  it('32-bit and x32 system calls, by killing the process', async () => {
     const { stdout } = await run(`uname -m\n${python(X32)}\necho "x32 $?"\n${python(INT80)}\necho "int80 $?"`);
     if (!stdout.startsWith('x86_64')) return;
     expect(stdout).toMatch(/^x32 159/m);
@@ -166,7 +166,7 @@ page.write(bytes([0xb8, 20, 0, 0, 0, 0xcd, 0x80, 0xc3]))
 code = ctypes.CFUNCTYPE(ctypes.c_int)(ctypes.addressof(ctypes.c_char.from_buffer(page)))
 if code() > 0: print('got through')`;
 
-describe('ordinary work still runs:', () => {
+describe('ordinary programs still work:', () => {
   const WORK: [name: string, script: string, says: RegExp][] = [
     ['node with workers, timers and files', NODE_WORK(), /^node ok 4$/m],
     ['a server and a client over IPv4, IPv6 and unix sockets', NODE_NET(), /^net ok$/m],

@@ -1,24 +1,14 @@
 import Docker from 'dockerode';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { openHalo, OK, scripted, type TestHalo } from '../../support/halo/halo.ts';
-import type { TestRepository } from '../../support/repository/repository.ts';
-import { newRepository } from '../../support/repository/new-repository.ts';
+import { describe, expect } from 'vitest';
+import { it } from '../../support/fixtures.ts';
+import { OK, scripted } from '../../support/halo/halo.ts';
 
-/** The worker may ask the engine for anything; these settings try to make it ask for too much. */
+/** The worker has full access to the engine; these settings try to misuse it. */
 
 const docker = new Docker();
-let halo: TestHalo;
-let repository: TestRepository;
-beforeAll(async () => {
-  halo = await openHalo();
-  repository = newRepository({ 'halo.toml': 'image = "halo-sandbox"\n' });
-});
-afterAll(async () => {
-  await halo.close();
-});
 
 describe('attack 39: settings that would widen a container', () => {
-  it.each([
+  it.for([
     'sandbox.privileged=true',
     'sandbox.mounts=["/:/host"]',
     'sandbox.binds=["/var/run/docker.sock:/s"]',
@@ -31,12 +21,15 @@ describe('attack 39: settings that would widen a container', () => {
     'image="halo-sandbox -v /:/host"',
     'limits.pids=-1',
     'limits.memory="0"',
-  ])('%s is refused before anything runs', async (setting) => {
+  ])('%s is refused before anything runs', async (setting, { halo, repository }) => {
     const run = halo.run(repository.root, [{ id: 'A' }], [...scripted(OK), setting]);
     await expect(run).rejects.toMatchObject({ code: 'CONFIG_INVALID' });
   });
 
-  it('what the engine was asked for holds neither its socket, nor the host’s folders, devices or namespaces', async () => {
+  it('the containers have neither the engine’s socket nor folders, devices or namespaces of the host', async ({
+    halo,
+    repository,
+  }) => {
     const story = scripted(`sleep 3; echo x > x; ${OK}`, ['sleep 2']);
     const running = halo.run(repository.root, [{ id: 'A' }], [...story, 'env.DOCKER_HOST="unix:///run/docker.sock"']);
     const seen = new Map<string, Docker.ContainerInspectInfo>();

@@ -27,7 +27,7 @@ function addSubmodule(to: TestRepository): string {
   return to.commit('a submodule');
 }
 
-describe('incident gate-tree: what ran in a workspace before a gate', () => {
+describe('incident gate-tree: changes to a workspace before a gate', () => {
   let repository: TestRepository;
   let parent = '';
   let workspace = '';
@@ -111,7 +111,7 @@ describe('incident gate-tree: what ran in a workspace before a gate', () => {
       'folders that no path reaches',
       `node -e 'for (let i = 0; i < 1000; i++) { fs.mkdirSync("deep-folder"); process.chdir("deep-folder"); }'`,
     ],
-  ])('leaves no trace in what a gate reads: %s', (_what, attack) => {
+  ])('have no effect on what a gate reads: %s', (_what, attack) => {
     const before = dump();
     shell(attack);
     const answer = restore();
@@ -120,7 +120,7 @@ describe('incident gate-tree: what ran in a workspace before a gate', () => {
     expect(shell('git status --porcelain; git rev-parse HEAD').trim()).toBe(commit);
   });
 
-  it('silently removes caches of checkers and compiled Python, ignored or not; packages at the top stay', () => {
+  it('silently exclude caches of checkers and compiled Python, ignored or not; packages at the top stay', () => {
     shell(
       'mkdir -p ci/__pycache__ .mypy_cache/3 src/.ruff_cache .pytest_cache node_modules/x .venv/lib/__pycache__ dist',
     );
@@ -136,7 +136,7 @@ describe('incident gate-tree: what ran in a workspace before a gate', () => {
     );
   });
 
-  it('is reported with a few names and a count', () => {
+  it('are reported with a few names and a count', () => {
     shell('echo 2 > ci/check.sh; git config a.b c; mkdir -p out/x; touch out/x/1 out/2 a b c d e f');
     expect(restore()).toEqual({
       changed: ['.git/config', 'ci/check.sh'],
@@ -145,7 +145,7 @@ describe('incident gate-tree: what ran in a workspace before a gate', () => {
     });
   });
 
-  it('keeps its times where nothing changed, ignored files, reports, and what is in a submodule', () => {
+  it('exclude times of unchanged files, ignored files, reports, and the content of a submodule', () => {
     const inode = () => shell('stat -c "%i %y" ci/check.sh run.bat src/deep/a.js');
     const before = inode();
     shell('mkdir -p dist lib out; touch dist/app lib/a.o lib/b out/junit.xml out/log sub/x; chmod 0 dist');
@@ -158,7 +158,7 @@ describe('incident gate-tree: what ran in a workspace before a gate', () => {
     expect(restore('out/junit.xml')).toMatchObject({ removed: ['out/'] });
   });
 
-  it('is no reason to blame the story when the machine is short of something', () => {
+  it('are not blamed on the story if the machine lacks resources', () => {
     shell('echo "exit 0" > ci/check.sh');
     const args = [PROGRAM, workspace, join(parent, 'tree.git'), commit].map((word) => `'${word}'`).join(' ');
     // Too few for the pipes of a program.
@@ -219,8 +219,8 @@ with open(f'/proc/{parent}/mem', 'r+b') as memory:
         memory.write(text.replace(b'refused', b'allowed'))
 `;
 
-describe('incident judge-memory: a test that rewrites the memory of what judges it', () => {
-  it('lands nothing where a further gate runs nothing of the story', async () => {
+describe('incident judge-memory: a test that rewrites the memory of the process that judges it', () => {
+  it('lands nothing if a further gate runs nothing of the story', async () => {
     const halo = await openHalo();
     const judge = 'verdict=refused; sh test.sh; test "$verdict" = allowed\n';
     const repository = newRepository({

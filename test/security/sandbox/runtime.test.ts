@@ -1,20 +1,18 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import Docker from 'dockerode';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect } from 'vitest';
 import { isOlderVersion } from '../../../src/lib/version.ts';
-import { openHalo, OK, scripted, type TestHalo } from '../../support/halo/halo.ts';
-import { newRepository } from '../../support/repository/new-repository.ts';
+import { it } from '../../support/fixtures.ts';
+import { OK, scripted } from '../../support/halo/halo.ts';
 
 /** What halo depends on: images, container runtimes, libraries. */
 
 const ROOT = resolve(import.meta.dirname, '../../..');
 const IMAGE = 'halo-test-hostile-image';
 const docker = new Docker();
-let halo: TestHalo;
 
 beforeAll(async () => {
-  halo = await openHalo();
   const container = await docker.createContainer({ Image: 'halo-sandbox' });
   const changes = [
     'WORKDIR /proc/self/fd/8',
@@ -27,14 +25,10 @@ beforeAll(async () => {
   await container.commit({ repo: IMAGE, changes: changes.join('\n') });
   await container.remove();
 });
-afterAll(async () => {
-  await halo.close();
-  await docker.getImage(IMAGE).remove({ force: true });
-});
+afterAll(() => docker.getImage(IMAGE).remove({ force: true }));
 
-describe('attack 16, incident working-folder: an image that uses holes of its runtime', () => {
-  it('decides neither the folder, the user, the program, nor what else runs', async () => {
-    const repository = newRepository();
+describe('attack 16, incident working-folder: an image that exploits its runtime', () => {
+  it('sets neither the folder, the user, the program, nor other processes', async ({ halo, repository }) => {
     const script = `{ pwd; id -u; ls -d healthcheck; cat /proc/1/cmdline | tr '\\0' ' '; } > seen 2>&1; sleep 2; ${OK}`;
     const state = await halo.run(repository.root, [{ id: 'A' }], scripted(script, ['true'], [`image=${IMAGE}`]));
     expect(state).toMatchObject({ stopReason: 'SUCCESS' });
@@ -46,14 +40,14 @@ describe('attack 16, incident working-folder: an image that uses holes of its ru
     expect(repository.git('ls-tree', '-r', '--name-only', `halo/${state.runId}`)).not.toContain('healthcheck');
   });
 
-  it('meets no copying between container and host, where runtimes had most of their holes', () => {
+  it('is not used for copies between container and host, where runtimes had most vulnerabilities', () => {
     const calls = sources().filter(({ text }) => /\b(getArchive|putArchive|infoArchive)\b/.test(text));
     expect(calls.map(({ path }) => path)).toEqual([]);
   });
 });
 
 describe('incident archive-library: tar-fs', () => {
-  it('is here only in versions that stay in their folder', () => {
+  it('is installed only in versions that stay in their folder', () => {
     const lock = JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8')) as {
       packages: Record<string, { version: string }>;
     };
@@ -65,7 +59,7 @@ describe('incident archive-library: tar-fs', () => {
 });
 
 describe('incident git-calls: git on the host', () => {
-  it('is started in one place, the one that seals its surroundings', () => {
+  it('is started in one place, with a closed environment', () => {
     const starters = sources().filter(({ text }) => /from '(execa|node:child_process)'/.test(text));
     const git = starters.filter(({ text }) =>
       /\b(execa|spawn|exec)\w*\(\s*(await \w*Git\b|['"`](\S*\/)?git\b)/.test(text),

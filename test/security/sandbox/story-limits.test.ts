@@ -5,8 +5,8 @@ import { diffCommits } from '../../../src/git/commit/commit-diff.ts';
 import { run } from '../../support/repository/git-fixture.ts';
 import { blob, importFrom, makeWorkshop, rawTree, treeWith, type Entry } from '../../git/import/import-fixture.ts';
 
-describe('incident story-limits: a change that halo cannot take in', () => {
-  it('does not fail for the size of its patch, which is truncated with a note in its first line', async () => {
+describe('incident story-limits: a change that exceeds halo’s limits', () => {
+  it('does not fail because of the size of its patch, which is truncated with a note in its first line', async () => {
     const shop = await makeWorkshop();
     const lines = randomBytes(2_400_000).toString('hex').replace(/.{60}/g, '$&\n');
     const files = [...'abcdefg'].map((name) => ({ mode: '100644', name, id: blob(shop, `${lines}${name}`) }));
@@ -20,7 +20,7 @@ describe('incident story-limits: a change that halo cannot take in', () => {
     expect(text.endsWith('\n')).toBe(true);
   });
 
-  it('is refused for more or deeper folders than halo looks through', async () => {
+  it('is refused for more or deeper folders than the limit', async () => {
     const shop = await makeWorkshop();
     const folder = (name: string, ...entries: Entry[]): Entry => ({ mode: '40000', name, id: rawTree(shop, entries) });
     const chain = (depth: number): Entry =>

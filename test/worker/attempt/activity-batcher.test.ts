@@ -16,7 +16,7 @@ function openJournal() {
   return { told, teller, written: () => writing.shift()?.() };
 }
 
-it('a batcher writes the first activity at once, and later ones together in order', async () => {
+it('a batcher writes the first activity immediately, and later ones together in order', async () => {
   const { told, teller, written } = openJournal();
   await teller.add([command(1)]);
   expect(told).toEqual([[command(1)]]);

@@ -126,7 +126,7 @@ describe('findHold', () => {
         paths: CI.paths,
       },
     ],
-  ])('%s waits for a person', (_name, work, facts, hold) => {
+  ])('%s waits for approval', (_name, work, facts, hold) => {
     const found = findHold(work, { guarded: NOTHING, approval: undefined, config: settings({}), ...facts });
     expect(found).toEqual(hold);
   });
@@ -142,7 +142,7 @@ describe('findHold', () => {
     expect(found?.paths).toHaveLength(7);
   });
 
-  it('says how many hidden characters a change adds', () => {
+  it('names the number of hidden characters that a change adds', () => {
     const found = findHold(candidate({ hidden }), { guarded: NOTHING, approval: undefined, config: settings({}) });
     expect(found?.summary).toMatch(/^the gates pass, but it adds .*a\.ts:1/);
   });
@@ -176,7 +176,7 @@ describe('an attempt', () => {
 });
 
 describe('conflictIn', () => {
-  it('names five paths to people and more to the next attempt', () => {
+  it('shows five paths to users and more to the next attempt', () => {
     const paths = Array.from({ length: 120 }, (_, index) => `${index}.ts`);
     const { outcome } = conflictIn(paths);
     expect(outcome).toMatchObject({ verdict: 'failed', stopReason: 'CONFLICT' });

@@ -29,6 +29,6 @@ it.each<[Partial<SandboxExit>, string]>([
   expect(() => assertExited({ ...EXIT, ...exit }, { what: 'gate `npm test`', limits }, '')).toThrow(text);
 });
 
-it('so is one that was refused further processes', () => {
+it('a command that was refused further processes is reported in the same way', () => {
   expect(describeExit({ ...EXIT, forksRefused: true }, limits, '')).toContain('(limits.pids = 512)');
 });

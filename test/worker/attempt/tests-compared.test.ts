@@ -14,7 +14,7 @@ const it = base.extend('run', ({ halo }) => {
   };
 });
 
-describe('a story that takes tests away', () => {
+describe('a story that removes tests', () => {
   it('lands, and its logs report the loss', async ({ halo, run }) => {
     const repository = newRepository({ tests: 'adds\nsubtracts\ndivides\n' });
     const state = await run(repository, `printf 'adds\\nsubtracts # SKIP\\nnew\\n' > tests`, [TAP_GATE]);
@@ -39,13 +39,13 @@ describe('a story that takes tests away', () => {
     expect(repository.git('for-each-ref', 'refs/heads/halo')).toBe('');
   });
 
-  it('is found out when it silences the gate as a whole', async ({ run }) => {
+  it('is detected if it silences the gate as a whole', async ({ run }) => {
     const repository = newRepository({ tests: 'adds\n', 'run.sh': TAP_GATE });
     const state = await run(repository, 'echo true > run.sh', ['sh run.sh'], ['tests.removed=block']);
     expect(state).toMatchObject({ stopReason: 'GATE_FAILED' });
   });
 
-  it('is found out by a report file, which no link leads astray', async ({ halo, run }) => {
+  it('is detected by a report file, and no link can redirect it', async ({ halo, run }) => {
     const xml = (...names: string[]) =>
       `<testsuite>${names.map((name) => `<testcase name="${name}"/>`).join('')}</testsuite>`;
     const repository = newRepository({ 'names.xml': xml('a', 'b') });
@@ -91,7 +91,7 @@ describe('the baseline', () => {
     expect(baselines).toEqual([[true, false], [false]]);
   });
 
-  it('is left out where it is switched off', async ({ run }) => {
+  it('is omitted if it is switched off', async ({ run }) => {
     const repository = newRepository({ tests: 'bad\n' });
     const state = await run(repository, 'date +%N > file', [TAP_GATE], ['tests.baseline=never']);
     expect(state.stopReason).toBe('GATE_FAILED');

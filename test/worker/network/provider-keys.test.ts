@@ -22,7 +22,7 @@ describe('the key of a model', () => {
     });
   });
 
-  it('comes from a file, as it is now', async () => {
+  it('comes from a file, as currently stored', async () => {
     const key = openProviderKeys(() => undefined);
     const keyFile = join(dir, 'key');
     await writeFile(keyFile, 'sk-1\n');
@@ -32,7 +32,7 @@ describe('the key of a model', () => {
     await expect(key({ ...NONE, keyFile: join(dir, 'absent') })).rejects.toThrow(/cannot be read \(ENOENT\)/);
   });
 
-  it('comes from a command, which runs once, also for many at the same time', async () => {
+  it('comes from a command, which runs once, also for concurrent callers', async () => {
     const key = openProviderKeys(() => undefined);
     const source = { ...NONE, keyCommand: `echo x >> '${dir}/runs'; echo sk-1` };
     expect(await Promise.all([key(source), key(source), key(source)])).toEqual(['sk-1', 'sk-1', 'sk-1']);
@@ -40,7 +40,7 @@ describe('the key of a model', () => {
     expect(await readFile(join(dir, 'runs'), 'utf8')).toBe('x\n');
   });
 
-  it('is asked for again when the command failed', async () => {
+  it('is requested again after the command failed', async () => {
     const key = openProviderKeys(() => undefined);
     const source = { ...NONE, keyCommand: `test -x '${dir}/open' && echo sk-1` };
     await expect(key(source)).rejects.toMatchObject({ code: 'MODEL_KEY_MISSING' });
@@ -50,7 +50,7 @@ describe('the key of a model', () => {
   });
 
   it.each(['sk secret', 'sk-secret\nX-Evil: 1', 'sk-secret-ä', ''])(
-    'is one line that a header can carry: %j',
+    'is one line that is valid in a header: %j',
     async (text) => {
       const key = openProviderKeys(() => text);
       const refused = await key({ ...NONE, keyEnv: 'MY_KEY' }).catch((error: unknown) => error);
@@ -59,7 +59,7 @@ describe('the key of a model', () => {
     },
   );
 
-  it('is in no error with any output of the command', async () => {
+  it('is in no error, like any output of the command', async () => {
     const key = openProviderKeys(() => undefined);
     const source = { ...NONE, keyCommand: 'echo sk-secret; echo sk-secret >&2; exit 3' };
     const refused = (await key(source).catch((error: unknown) => error)) as Error;

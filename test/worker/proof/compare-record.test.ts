@@ -26,7 +26,7 @@ const proof: Proof = {
 };
 
 describe('compareSettings', () => {
-  it('finds nothing between a record and the settings that it was made with', () => {
+  it('finds no difference between a record and its own settings', () => {
     expect(compareSettings(proof, reference)).toEqual([]);
   });
 

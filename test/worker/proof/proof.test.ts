@@ -76,7 +76,7 @@ describe('a landed commit', () => {
     }
   });
 
-  it('is proven again by halo verify, as a run and as a commit', async () => {
+  it('is verified again by halo verify, as a run and as a commit', async () => {
     const byRun = await verified(state.runId.slice(0, 12));
     expect(byRun.map(({ story }) => story)).toEqual(['A', 'B']);
     expect(failures(byRun)).toEqual([]);

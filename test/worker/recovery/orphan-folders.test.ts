@@ -23,8 +23,8 @@ function make(path: string, ageMs = 0): string {
   return path;
 }
 
-describe('a folder that one process fills or waits at', () => {
-  it('is an orphan when that process has ended, or is unknown for an hour', async () => {
+describe('a folder that one process uses', () => {
+  it('is an orphan when that process has ended, or has been unknown for an hour', async () => {
     const dead = [
       make(`probe-${DEAD}-0123abcd`),
       make(`sockets/probe-${DEAD}-0123abcd`),

@@ -12,7 +12,7 @@ import { created } from '../../support/journal.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 import { hostOf } from '../../support/halo/host.ts';
 
-test('an engine that hangs keeps no lost job from being queued', async () => {
+test('an engine that hangs does not prevent the queueing of a lost job', async () => {
   const home = tempDir('halo-hung');
   const sockets = new Set<Socket>();
   const hung = createServer((socket) => void sockets.add(socket)).listen(join(home, 'docker.sock'));

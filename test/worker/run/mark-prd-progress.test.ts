@@ -56,7 +56,7 @@ function writeBack(runId: string, writeBack = true): Promise<void> {
 const read = () => readFileSync(path, 'utf8');
 
 describe('progress of a run', () => {
-  test('is written to the PRD file story by story, and nothing else in it changes', async () => {
+  test('is written to the PRD file story by story, without other changes', async () => {
     await writeBack(await runOf([]));
     expect(read()).toBe(TEXT);
     await writeBack(await runOf(['US-1']));
@@ -69,7 +69,7 @@ describe('progress of a run', () => {
     expect(logged).toEqual([]);
   });
 
-  test('makes up for what was left out when a worker died, and a second time changes nothing', async () => {
+  test('is completed after the death of a worker, and a second time changes nothing', async () => {
     const runId = await runOf(['US-1', 'US-2']);
     await writeBack(runId);
     const before = statSync(path);
@@ -78,12 +78,12 @@ describe('progress of a run', () => {
     expect(parsePrd(readFileSync(path), path).stories.every(({ status }) => status === 'done')).toBe(true);
   });
 
-  test('stays out of the file when it is switched off', async () => {
+  test('is not written to the file if it is switched off', async () => {
     await writeBack(await runOf(['US-1']), false);
     expect(read()).toBe(TEXT);
   });
 
-  test('is kept in the file behind a link, which stays one', async () => {
+  test('is written to the file behind a link, which remains a link', async () => {
     const link = join(folder, 'link.json');
     symlinkSync('prd.json', link);
     await writeBack(await runOf(['US-1'], link));
@@ -106,7 +106,7 @@ describe('progress of a run', () => {
     expect(readFileSync(link, 'utf8')).toContain('"passes": true');
   });
 
-  test('is written while the file is being changed by runs of the same PRD, without undoing theirs', async () => {
+  test('is written while other runs of the same PRD change the file, without undoing their changes', async () => {
     const runs = [await runOf(['US-1']), await runOf(['US-2'])];
     await Promise.all(runs.map((runId) => writeBack(runId)));
     expect(parsePrd(readFileSync(path), path).stories.every(({ status }) => status === 'done')).toBe(true);
@@ -138,7 +138,7 @@ describe('a problem with the file is a warning of the run, not an error', () => 
     expect(summaryLines(ended).join(' ').replace(/\s+/g, ' ')).toContain('otherwise the next run does them again.');
   });
 
-  test('until the file says it again', async () => {
+  test('disappears when the file contains the marks again', async () => {
     const runId = await runOf(['US-1']);
     writeFileSync(path, '{');
     await writeBack(runId);
@@ -153,13 +153,13 @@ describe('a problem with the file is a warning of the run, not an error', () => 
     expect((await store.readState(runId)).unmarked).toBeUndefined();
   });
 
-  test('a path that is not absolute names nothing here', async () => {
+  test('includes a path that is not absolute', async () => {
     await writeBack(await runOf(['US-1'], '-'));
     expect(logged).toEqual([]);
   });
 });
 
-test('a change that is saved at the same time is not overwritten', async () => {
+test('never overwrites a change that is saved at the same time', async () => {
   const file = join(folder, 'notes.txt');
   writeFileSync(file, 'one');
   let asked = 0;

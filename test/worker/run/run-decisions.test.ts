@@ -20,7 +20,7 @@ describe('assertApproved', () => {
     ['with approval of each story', 'story', []],
     ['that is approved', 'run', [approved]],
     ['that is approved after it was rejected', 'run', [rejected, approved]],
-  ])('lets a run %s land (approval.mode = %s)', (_name, mode, decisions) => {
+  ])('allows a run %s to land (approval.mode = %s)', (_name, mode, decisions) => {
     expect(() => assertApproved(state(...decisions), asks(mode))).not.toThrow();
   });
 
@@ -29,7 +29,7 @@ describe('assertApproved', () => {
     ['whose approval was for an older result', 'run', [older], 'is waiting for approval'],
     ['that is rejected', 'never', [rejected], 'ann rejected the result of run r: too large'],
     ['that is rejected after it was approved', 'run', [approved, rejected], 'ann rejected'],
-  ])('keeps a run %s from landing (approval.mode = %s)', (_name, mode, decisions, message) => {
+  ])('prevents a run %s from landing (approval.mode = %s)', (_name, mode, decisions, message) => {
     const land = () => assertApproved(state(...decisions), asks(mode));
     expect(land).toThrow(expect.objectContaining({ code: 'LAND_REFUSED' }));
     expect(land).toThrow(message);

@@ -38,17 +38,17 @@ describe('decideStart', () => {
     expect(decide([])).toEqual({ kind: 'start', entry });
   });
 
-  it('leaves out an image that this machine does not have', () => {
+  it('omits an image that this machine does not have', () => {
     expect(decide([], { image: undefined })).not.toHaveProperty('entry.image');
   });
 
-  it('counts a new attempt after a failure, and none after the death of a worker', () => {
+  it('counts a new attempt after a failure, but not after the death of a worker', () => {
     expect(decide(failed(story))).toMatchObject({ entry: { attempt: 2, epoch: 2 } });
     const taken = decide([started('other-1')]);
     expect(taken).toMatchObject({ kind: 'start', entry: { attempt: 1, epoch: 2, workerDied: true } });
   });
 
-  it('does not take a story for abandoned that its worker handed back', () => {
+  it('does not treat a story as abandoned that its worker returned', () => {
     const returned: JournalEntry = { type: 'story.returned', story, attempt: 1 };
     expect(decide([started('other-1'), returned])).not.toHaveProperty('entry.workerDied');
     expect(decide([started('this-1'), returned])).toMatchObject({ kind: 'start' });
@@ -58,7 +58,7 @@ describe('decideStart', () => {
     expect(decide([started('this-1')])).toEqual({ kind: 'running-here' });
   });
 
-  it('gives a story up after the configured number of worker crashes in a row', () => {
+  it('ends a story after the configured number of consecutive worker crashes', () => {
     const crashes = 3;
     const facts = { policies: { ...config, retry: { ...config.retry, crashes } } };
     const deaths = Array.from({ length: crashes }, (_, index) => started(`other-${index}`));

@@ -27,19 +27,19 @@ async function logOf(sizes: number[], letter = 'x'): Promise<{ text: string; tai
 }
 
 describe('the log of a command', () => {
-  it('keeps everything, in order, while it is short', async () => {
+  it('keeps all output, in order, while it is short', async () => {
     const { text, tail } = await logOf([10]);
     expect(text).toBe('first\nxxxxxxxxxx\nlast');
     expect(tail).toBe(text);
   });
 
-  it('keeps everything up to what head and tail hold together', async () => {
+  it('keeps all output up to the total of head and tail', async () => {
     const { text } = await logOf([HEAD_BYTES, TAIL_LOG_BYTES - 100]);
     expect(text).not.toContain('missing');
     expect(text).toHaveLength(HEAD_BYTES + TAIL_LOG_BYTES - 100 + 11);
   });
 
-  it('keeps head and tail of a long one, and says exactly how much is missing', async () => {
+  it('keeps head and tail of a long one, and reports exactly how much is missing', async () => {
     const sizes = Array.from({ length: 300 }, () => 65_536);
     const { text, tail } = await logOf(sizes);
     const missing = 300 * 65_536 + 11 - HEAD_BYTES - TAIL_LOG_BYTES;

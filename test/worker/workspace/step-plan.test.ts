@@ -40,7 +40,7 @@ describe('planCleanSteps', () => {
     expect(reaches({ network: { registries: ['npm'] } })).toEqual([true, false, false]);
   });
 
-  it('points programs to a proxy only for hosts, not for registries', () => {
+  it('configures a proxy for programs only for hosts, not for registries', () => {
     const [hosts] = plan({ network: { allow: ['example.org:443'] } });
     expect(hosts?.env).toMatchObject({ HTTPS_PROXY: 'http://127.0.0.1:4080', no_proxy: '127.0.0.1,localhost' });
     const [registries] = plan({ network: { registries: ['npm'] } });
@@ -50,12 +50,12 @@ describe('planCleanSteps', () => {
   it.each([
     ['socket', '/run/halo/ca.pem'],
     ['stdio', '/home/agent/.halo-ca.pem'],
-  ] as const)('points programs to the certificates over the channel %s', (channel, path) => {
+  ] as const)('configures the certificates for programs over the channel %s', (channel, path) => {
     const [setup] = plan({ channel, caFile: '/etc/ca.pem', network: { registries: ['npm'] } });
     expect(setup?.env).toMatchObject({ NODE_EXTRA_CA_CERTS: path, GIT_SSL_CAINFO: path, PIP_CERT: path });
   });
 
-  it('makes commands without network fail at once, unless the user says otherwise', () => {
+  it('makes commands without network fail immediately, unless the user decides otherwise', () => {
     const [setup, gate] = plan({ env: { PIP_RETRIES: '3' } });
     expect(setup?.env).toMatchObject({ npm_config_fetch_retries: '0', PIP_RETRIES: '3' });
     expect(gate?.env).toEqual(setup?.env);

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { allocateUserId } from '../../../src/worker/workspace/user-id.ts';
 
 describe('the user id of an attempt', () => {
-  it('is no other attempt’s, and free again afterwards', () => {
+  it('is different from that of other attempts, and free again afterwards', () => {
     const first = allocateUserId('run-a-1', new Set());
     const second = allocateUserId('run-a-1', new Set());
     expect(second.user).not.toBe(first.user);
