@@ -182,8 +182,8 @@ describe('lever task', () => {
 
   it('waits for the rest of a minute in which its model reached its rate limit', async () => {
     work.writeTasks([entry('A')]);
-    const window = { window_start: new Date().toISOString(), requests: 500, tokens: 1 };
-    work.repository.write('.ralph/rate_limit.json', JSON.stringify({ 'gpt-5.1-codex': window }));
+    const requests = [{ ts: Date.now() / 1000, model: 'gpt-5.1-codex', tokens: 500_000 }];
+    work.repository.write('.ralph/rate_limit.json', JSON.stringify({ requests }));
     const task = work.start(['task'], { HALO_IMAGE: 'halo-test-no-such-image' });
     await task.says('gpt-5.1-codex is at its limit of 500 requests or 500000 tokens a minute: waiting');
     task.process.kill('SIGINT');

@@ -1,7 +1,13 @@
 import { execFileSync } from 'node:child_process';
 import { describe, expect, it } from 'vitest';
 import { judgeEnd } from '../../src/api/compat/lever/task-outcome.ts';
-import { countRun, limitOf, pauseFor, recentUsage } from '../../src/api/compat/lever/session-rate.ts';
+import {
+  addRequests,
+  delayFor,
+  estimateTokens,
+  limitOf,
+  recentRequests,
+} from '../../src/api/compat/lever/session-rate.ts';
 import { taskName } from '../../src/api/compat/lever/run-folder.ts';
 import { findVerification } from '../../src/api/compat/lever/verification.ts';
 import type { JournalEvent } from '../../src/core/journal/events.ts';
@@ -83,22 +89,30 @@ describe('the end of a run', () => {
 
 describe('the rate-limit cache', () => {
   const limit = { rpm: 10, tpm: 1000 };
-  const usage = { requests: 4, inputTokens: 300, cachedTokens: 0, outputTokens: 100 };
   const at = (second: number) => new Date(Date.UTC(2026, 0, 1, 0, 0, second));
-  const count = (cache: Parameters<typeof countRun>[0], second: number) =>
-    countRun(cache, { model: 'm', limit, now: at(second), usage });
+  const ts = (second: number) => at(second).getTime() / 1000;
+  const request = (second: number, tokens = 400, model = 'm') => ({ ts: ts(second), model, tokens });
+  const delays = (requests: ReturnType<typeof request>[], seconds: number[], tokens = 100) =>
+    seconds.map((second) => delayFor({ requests }, { model: 'm', limit, tokens, now: at(second) }));
 
-  it('adds up requests and tokens of a minute by model, and counts from zero after it', () => {
-    const twice = count(count({}, 0), 30);
-    expect(twice).toEqual({
-      m: { window_start: at(0).toISOString(), requests: 8, tokens: 800, rpm: 10, tpm: 1000 },
-    });
-    expect(count(twice, 60)['m']).toMatchObject({ window_start: at(60).toISOString(), requests: 4, tokens: 400 });
+  it('keeps the requests of the last minute, as the script does', () => {
+    const cache = addRequests({ requests: [request(0), request(30)] }, [request(59)], at(60));
+    expect(cache).toEqual({ requests: [request(30), request(59)] });
   });
 
-  it('counts of a run only the usage of its last minute', async () => {
+  it('counts of a run only the requests of its last minute', async () => {
+    const usage = { requests: 1, inputTokens: 300, cachedTokens: 0, outputTokens: 100 };
     const used = (second: number) => ({
-      ...({ v: 1, seq: 1, type: 'model.used', story: 'S', attempt: 1, model: 'm', told: 'all', tokens: 400 } as const),
+      ...({
+        v: 1,
+        seq: 1,
+        type: 'model.used',
+        story: 'S',
+        attempt: 1,
+        model: 'm-2',
+        told: 'all',
+        tokens: 400,
+      } as const),
       at: at(second).toISOString(),
       usage,
     });
@@ -108,15 +122,22 @@ describe('the rate-limit cache', () => {
       yield used(61);
       yield used(100);
     }
-    expect(await recentUsage(events(), at(120))).toMatchObject({ requests: 8, inputTokens: 600, outputTokens: 200 });
+    const requests = await recentRequests(events(), { model: 'm', now: at(120) });
+    expect(requests).toEqual([request(61), request(100)]);
   });
 
-  it('makes a run wait for the rest of the minute if requests or tokens are used up, for its model only', () => {
-    const full = count(count(count({}, 0), 10), 20);
-    const pause = (model: string, second: number) => pauseFor(full, { model, limit, now: at(second) });
-    expect([pause('m', 20), pause('m', 59), pause('m', 60), pause('other', 20)]).toEqual([40_000, 1_000, 0, 0]);
-    expect(pauseFor(count({}, 0), { model: 'm', limit, now: at(1) })).toBe(0);
-    expect(pauseFor(count({}, 0), { model: 'm', limit: { rpm: 4, tpm: 1000 }, now: at(1) })).toBe(59_000);
+  it('makes a run wait until its prompt fits into the last minute, with the requests of its model alone', () => {
+    const two = [request(0), request(20), request(30, 9999, 'other')];
+    expect(delays(two, [30])).toEqual([0]);
+    expect(delays(two, [30, 59, 60], 300)).toEqual([30_000, 1_000, 0]);
+    expect(delays(two, [30], 700)).toEqual([50_000]);
+    expect(delays(two, [30, 80], 5000)).toEqual([50_000, 0]);
+    const many = Array.from({ length: 10 }, (_, second) => request(second, 1));
+    expect(delays(many, [10, 61])).toEqual([50_000, 0]);
+  });
+
+  it('estimates the tokens of a prompt from its size', () => {
+    expect([0, 4000, 4001, 40_000].map(estimateTokens)).toEqual([1000, 1000, 1001, 10_000]);
   });
 
   it('has separate limits for each model, and settings take precedence', () => {

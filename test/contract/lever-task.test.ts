@@ -87,14 +87,17 @@ describe('lever task that completes', () => {
         expect(prompt).toContain(text);
       expect(inRun('A', 'codex.jsonl')).toContain('"status":"ok"');
       expect(JSON.parse(inRun('A', 'result.json'))).toEqual({
+        task_id: 'A',
         outcome: 'completed',
         dod_met: true,
-        tests: [{ command: './scripts/ci.sh', passed: true }],
+        summary: 'Did it.',
+        tests: { ran: true, commands: ['./scripts/ci.sh'], passed: true },
         notes: 'Did it.',
         blockers: [],
       });
       expect(end.stderr).toMatch(/passed: \.\/scripts\/ci\.sh \(log: \/.*\.log\)/);
-      expect(Object.keys(JSON.parse(work.read('.ralph/rate_limit.json')) as object)).toEqual(['gpt-5.1-codex']);
+      expect(inRun('A', 'verify.log')).toBe('$ ./scripts/ci.sh\n');
+      expect(JSON.parse(work.read('.ralph/rate_limit.json'))).toEqual({ requests: [] });
     },
   );
 
@@ -146,7 +149,7 @@ describe('lever task that does not complete', () => {
     expect(JSON.parse(inRun('A', 'result.json'))).toMatchObject({
       outcome: 'started',
       dod_met: false,
-      tests: [{ command: './scripts/ci.sh', passed: false }],
+      tests: { ran: true, commands: ['./scripts/ci.sh'], passed: false },
     });
     expect(first.stderr).toMatch(/failed: \.\/scripts\/ci\.sh \(log: \/.*\.log\)/);
     expect((await work.run(['task'], useless)).code).toBe(11);
@@ -171,8 +174,8 @@ describe('lever task that does not complete', () => {
       OPENAI_API_KEY: 'not-a-key',
     };
     const end = await work.run(['task'], env).finally(() => server.close());
-    const window = { requests: 1, tokens: 42 };
-    expect(JSON.parse(work.read('.ralph/rate_limit.json'))).toMatchObject({ 'gpt-5.2-codex': window });
+    const requests = [{ ts: expect.any(Number) as number, model: 'gpt-5.2-codex', tokens: 42 }];
+    expect(JSON.parse(work.read('.ralph/rate_limit.json'))).toEqual({ requests });
     expect(server.requests.map((request) => JSON.parse(request.body) as object)).toMatchObject([
       { model: 'gpt-5.2-codex' },
     ]);
@@ -242,6 +245,9 @@ describe('lever task that does not complete', () => {
     await task.says('begun');
     task.process.kill('SIGINT');
     expect((await task.ended).code).toBe(130);
-    expect(work.task('A').status).toBe('started');
+    expect(work.task('A')).toMatchObject({
+      status: 'started',
+      observability: { last_note: expect.stringMatching(/interrupted|cancelled/) as string },
+    });
   });
 });

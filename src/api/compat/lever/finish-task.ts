@@ -37,21 +37,25 @@ const MAX_NOTE_LENGTH = 500;
 export async function finishTask({ task, run, folder, places, repo, log }: Finishing): Promise<number> {
   const { view, end } = run;
   const [story] = view.state.stories;
-  if (story === undefined || end === undefined) throw new HaloError('RUN_ABORTED', `${task.id} was left unfinished.`);
-  const artifacts = join(view.dir, 'artifacts', story.key, String(Math.max(1, story.attempts)));
-  await folder.keepPrompt(join(artifacts, 'prompt.md'));
-  const tests = await readTests(run);
-  for (const { command, exitCode, log: name } of tests)
-    await log(`${exitCode === 0 ? 'passed' : 'failed'}: ${command} (log: ${join(artifacts, name)})`);
-  const answered = await pathExists(join(artifacts, 'result.json'));
-  const judged = judgeEnd({ stopReason: end, answered, runAttempts: task.runAttempts });
-  const note = safeLine(story.summary ?? view.state.detail ?? end, MAX_NOTE_LENGTH);
-  if (answered) await folder.keepResult(describeResult(judged, { story, tests, note }));
   const stamp = (status: Judged['status'], last_note: string) =>
     writeProgress(places.tasks, task.id, {
       status,
       observability: { last_update_utc: new Date().toISOString(), last_note },
     });
+  if (story === undefined || end === undefined) {
+    await stamp('started', `interrupted; run ${run.runId} continues without this process`);
+    throw new HaloError('RUN_ABORTED', `${task.id} was left unfinished.`);
+  }
+  const artifacts = join(view.dir, 'artifacts', story.key, String(Math.max(1, story.attempts)));
+  await folder.keepPrompt(join(artifacts, 'prompt.md'));
+  const tests = await readTests(run);
+  for (const { command, exitCode, log: name } of tests)
+    await log(`${exitCode === 0 ? 'passed' : 'failed'}: ${command} (log: ${join(artifacts, name)})`);
+  await folder.keepVerification(tests.map(({ command, log: name }) => ({ command, path: join(artifacts, name) })));
+  const answered = await pathExists(join(artifacts, 'result.json'));
+  const judged = judgeEnd({ stopReason: end, answered, runAttempts: task.runAttempts });
+  const note = safeLine(story.summary ?? view.state.detail ?? end, MAX_NOTE_LENGTH);
+  if (answered) await folder.keepResult(describeResult(judged, { taskId: task.id, story, tests, note }));
   const sayHow = () =>
     log(
       `${task.id} is proven, but not on ${repo.branch}: once \`halo land ${run.runId}\` has put it there, set its status to "completed" in ${places.tasks}`,
@@ -91,12 +95,18 @@ async function readTests({ operations, runId }: EndedRun): Promise<Test[]> {
 /** The content of `result.json`, with the terms of the tasks file. */
 function describeResult(
   { status }: Judged,
-  { story, tests, note }: { story: StoryState; tests: Test[]; note: string },
+  { taskId, story, tests, note }: { taskId: string; story: StoryState; tests: Test[]; note: string },
 ): object {
   return {
+    task_id: taskId,
     outcome: status,
     dod_met: status === 'completed',
-    tests: tests.map(({ command, exitCode }) => ({ command, passed: exitCode === 0 })),
+    summary: note,
+    tests: {
+      ran: tests.length > 0,
+      commands: tests.map(({ command }) => command),
+      passed: tests.length > 0 && tests.every(({ exitCode }) => exitCode === 0),
+    },
     notes: note,
     blockers: status === 'blocked' ? [`${story.stopReason ?? 'UNKNOWN_ERROR'}: ${note}`] : [],
   };

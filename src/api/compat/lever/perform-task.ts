@@ -13,11 +13,12 @@ import { finishTask, type EndedRun } from './finish-task.ts';
 import { MAX_RUN_ATTEMPTS } from './task-outcome.ts';
 import { resolvePlaces, type Places, type Where } from './task-paths.ts';
 import {
-  countRun,
+  addRequests,
+  delayFor,
+  estimateTokens,
   limitOf,
-  pauseFor,
   readRateCache,
-  recentUsage,
+  recentRequests,
   writeRateCache,
   type RateLimit,
 } from './session-rate.ts';
@@ -67,8 +68,8 @@ export async function performTask(options: TaskOptions, world: TaskWorld): Promi
     path: join(await openRalphFolder(places.workspace), 'rate_limit.json'),
     limit: limitOf(task.model, config.rate[task.model]),
   };
-  await waitForRate(task.model, { ...rate, log });
   const request = await describeRun(task, { places, repo, config });
+  await waitForRate(task.model, { ...rate, tokens: estimateTokens(request.prd.bytes.length), log });
   await log(`${task.id}: ${task.title} (${task.model}, run ${task.runAttempts + 1} of ${MAX_RUN_ATTEMPTS})`);
   return executeTask(task, { places, repo, rate, request, world });
 }
@@ -85,7 +86,7 @@ async function blockTask(
   task: RunnableTask,
   { places, log }: { places: Places; log: TaskWorld['log'] },
 ): Promise<number> {
-  // The note of the last run remains: it gives the reason.
+  // The id and the note of the last run remain: they give the reason.
   const observability = { last_update_utc: new Date().toISOString() };
   await writeProgress(places.tasks, task.id, { status: 'blocked', observability });
   await log(`${task.id}: blocked after ${task.runAttempts} runs; pass --reset-task to start again`);
@@ -94,13 +95,13 @@ async function blockTask(
 
 async function waitForRate(
   model: string,
-  { path, limit, log }: { path: string; limit: RateLimit; log: TaskWorld['log'] },
+  { path, limit, tokens, log }: { path: string; limit: RateLimit; tokens: number; log: TaskWorld['log'] },
 ): Promise<void> {
-  const pause = pauseFor(await readRateCache(path), { model, limit, now: new Date() });
-  if (pause === 0) return;
-  const seconds = Math.ceil(pause / 1000);
+  const delay = delayFor(await readRateCache(path), { model, limit, tokens, now: new Date() });
+  if (delay === 0) return;
+  const seconds = Math.ceil(delay / 1000);
   await log(`${model} is at its limit of ${limit.rpm} requests or ${limit.tpm} tokens a minute: waiting ${seconds} s`);
-  await sleep(pause);
+  await sleep(delay);
 }
 
 /** One attempt at one story; the verification command is chosen before the agent starts. */
@@ -166,11 +167,10 @@ function executeTask(task: RunnableTask, { places, repo, rate, request, world }:
       async finish(run) {
         if (folder === undefined) throw new HaloError('INTERNAL', `Run ${run.runId} ended before it began.`);
         await logging;
-        const { model } = task;
         const now = new Date();
-        const usage = await recentUsage(run.operations.follow(run.runId, { after: 0, follow: false }), now);
-        const counted = { model, limit: rate.limit, now, usage };
-        await writeRateCache(rate.path, countRun(await readRateCache(rate.path), counted));
+        const events = run.operations.follow(run.runId, { after: 0, follow: false });
+        const requests = await recentRequests(events, { model: task.model, now });
+        await writeRateCache(rate.path, addRequests(await readRateCache(rate.path), requests, now));
         return finishTask({ task: { ...task, runAttempts }, run, folder, places, repo, log: world.log });
       },
     })

@@ -2,7 +2,9 @@ import { cannotWrite } from '../../repository/write-error.ts';
 import { isInside, writeAtomic } from '../../../lib/fs.ts';
 import { endsLikeKey, storyKey } from '../../../core/run/story-key.ts';
 import { HaloError } from '../../../core/failure/errors.ts';
+import { createReadStream, createWriteStream } from 'node:fs';
 import { join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
 import { appendFile, copyFile, mkdir, writeFile } from 'node:fs/promises';
 
 /** The files of one run of one task, below `.ralph` of the workspace. */
@@ -13,6 +15,8 @@ export interface RunFolder {
   /** `prompt.md`, copied from the worker's artifacts; missing if the agent was not started. */
   keepPrompt(from: string): Promise<void>;
   keepResult(result: object): Promise<void>;
+  /** `verify.log`: the output of the verification commands; none if none ran. */
+  keepVerification(logs: readonly { command: string; path: string }[]): Promise<void>;
 }
 
 /**
@@ -39,6 +43,13 @@ export async function openRunFolder(
       }
     },
     keepPrompt: (from) => copyFile(from, join(dir, 'prompt.md')).catch(() => undefined),
+    async keepVerification(logs) {
+      const path = join(dir, 'verify.log');
+      for (const { command, path: from } of logs) {
+        await appendFile(path, `$ ${command}\n`);
+        await pipeline(createReadStream(from), createWriteStream(path, { flags: 'a' })).catch(() => undefined);
+      }
+    },
     keepResult: (result) => writeAtomic(join(dir, 'result.json'), `${JSON.stringify(result, null, 2)}\n`),
   };
 }

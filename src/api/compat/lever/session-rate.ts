@@ -1,7 +1,6 @@
 import { cannotWrite } from '../../repository/write-error.ts';
 import { readRegularText, writeAtomic } from '../../../lib/fs.ts';
 import type { JournalEvent } from '../../../core/journal/events.ts';
-import { addUsage, NO_USAGE, type Usage } from '../../../core/agent.ts';
 import type { ModelRateLimit } from '../../../config/config.ts';
 import { isRecord } from '../../../lib/guards.ts';
 
@@ -19,19 +18,21 @@ const DEFAULTS: Record<string, RateLimit> = {
 };
 const OTHERS: RateLimit = { rpm: 500, tpm: 200_000 };
 
-/** The usage of a model in the window in which its last run ended. */
-export interface Window extends RateLimit {
-  /** ISO 8601. */
-  window_start: string;
-  requests: number;
+/** A request to a model; `ts` is in seconds since 1970. */
+export interface ModelRequest {
+  ts: number;
+  model: string;
   tokens: number;
 }
 
-/** `.ralph/rate_limit.json`: by the name of the model. */
-export type RateCache = Record<string, Window>;
+/** `.ralph/rate_limit.json`: the requests of the last minute, as lever's script keeps them. */
+export interface RateCache {
+  requests: ModelRequest[];
+}
 
-const WINDOW_MS = 60_000;
+const WINDOW_SECONDS = 60;
 const MAX_BYTES = 1024 * 1024;
+const MIN_PROMPT_TOKENS = 1000;
 
 /** Limits in `[rate]` override the defaults. */
 export function limitOf(model: string, set: ModelRateLimit = {}): RateLimit {
@@ -39,54 +40,64 @@ export function limitOf(model: string, set: ModelRateLimit = {}): RateLimit {
   return { rpm: set.rpm ?? usual.rpm, tpm: set.tpm ?? usual.tpm };
 }
 
-/** The delay in ms before a run with the model: until the window in which the limit was reached ends. */
-export function pauseFor(
-  cache: RateCache,
-  { model, limit, now }: { model: string; limit: RateLimit; now: Date },
+/** The tokens that a prompt of so many bytes probably takes. The rule is that of lever's script. */
+export function estimateTokens(promptBytes: number): number {
+  return Math.max(MIN_PROMPT_TOKENS, Math.ceil(promptBytes / 4));
+}
+
+/**
+ * The delay in ms before a run whose prompt takes so many tokens: until the requests of the last 60 seconds leave room
+ * for it, or until there are none if it does not fit at all.
+ */
+export function delayFor(
+  { requests }: RateCache,
+  { model, limit, tokens, now }: { model: string; limit: RateLimit; tokens: number; now: Date },
 ): number {
-  const window = cache[model];
-  if (window === undefined) return 0;
-  const left = Date.parse(window.window_start) + WINDOW_MS - now.getTime();
-  const isFull = window.requests >= limit.rpm || window.tokens >= limit.tpm;
-  return isFull && left > 0 ? Math.min(left, WINDOW_MS) : 0;
+  const seconds = now.getTime() / 1000;
+  const recent = requests
+    .filter((request) => request.model === model && request.ts + WINDOW_SECONDS > seconds && request.ts <= seconds)
+    .sort((a, b) => a.ts - b.ts);
+  let used = recent.reduce((sum, request) => sum + request.tokens, 0);
+  let count = recent.length;
+  let delay = 0;
+  for (const { ts, tokens: spent } of recent) {
+    if (count + 1 <= limit.rpm && used + tokens <= limit.tpm) break;
+    count -= 1;
+    used -= spent;
+    delay = ts + WINDOW_SECONDS - seconds;
+  }
+  return Math.ceil(delay * 1000);
 }
 
-/** The usage of a run in its last minute. */
-export async function recentUsage(events: AsyncIterable<JournalEvent>, now: Date): Promise<Usage> {
-  const since = now.getTime() - WINDOW_MS;
-  let usage = NO_USAGE;
-  for await (const event of events)
-    if (event.type === 'model.used' && Date.parse(event.at) > since) usage = addUsage(usage, event.usage);
-  return usage;
+/** The requests of a run to its model in the last minute. */
+export async function recentRequests(
+  events: AsyncIterable<JournalEvent>,
+  { model, now }: { model: string; now: Date },
+): Promise<ModelRequest[]> {
+  const since = now.getTime() - WINDOW_SECONDS * 1000;
+  const requests: ModelRequest[] = [];
+  for await (const event of events) {
+    if (event.type !== 'model.used' || Date.parse(event.at) <= since) continue;
+    const { inputTokens, outputTokens } = event.usage;
+    requests.push({ ts: Date.parse(event.at) / 1000, model, tokens: inputTokens + outputTokens });
+  }
+  return requests;
 }
 
-/** The cache after a run has ended. */
-export function countRun(
-  cache: RateCache,
-  { model, limit, now, usage }: { model: string; limit: RateLimit; now: Date; usage: Usage },
-): RateCache {
-  const before = cache[model];
-  const goesOn = before !== undefined && now.getTime() - Date.parse(before.window_start) < WINDOW_MS;
-  const start = goesOn ? before : { window_start: now.toISOString(), requests: 0, tokens: 0 };
-  return {
-    ...cache,
-    [model]: {
-      window_start: start.window_start,
-      requests: start.requests + usage.requests,
-      tokens: start.tokens + usage.inputTokens + usage.outputTokens,
-      ...limit,
-    },
-  };
+/** Adds requests, and drops those that are older than a minute. */
+export function addRequests(cache: RateCache, requests: readonly ModelRequest[], now: Date): RateCache {
+  const since = now.getTime() / 1000 - WINDOW_SECONDS;
+  return { requests: [...cache.requests, ...requests].filter(({ ts }) => ts > since) };
 }
 
 /** A missing or damaged cache counts as empty, because it only avoids rejected requests. */
 export async function readRateCache(path: string): Promise<RateCache> {
   try {
     const parsed = JSON.parse(await readRegularText(path, MAX_BYTES)) as unknown;
-    if (!isRecord(parsed)) return {};
-    return Object.fromEntries(Object.entries(parsed).filter((entry): entry is [string, Window] => isWindow(entry[1])));
+    if (!isRecord(parsed) || !Array.isArray(parsed['requests'])) return { requests: [] };
+    return { requests: parsed['requests'].filter(isModelRequest) };
   } catch {
-    return {};
+    return { requests: [] };
   }
 }
 
@@ -94,9 +105,8 @@ export async function writeRateCache(path: string, cache: RateCache): Promise<vo
   await writeAtomic(path, `${JSON.stringify(cache, null, 2)}\n`).catch(cannotWrite(path));
 }
 
-function isWindow(value: unknown): value is Window {
+function isModelRequest(value: unknown): value is ModelRequest {
   if (!isRecord(value)) return false;
-  const { window_start, requests, tokens } = value;
-  const isDate = typeof window_start === 'string' && !Number.isNaN(Date.parse(window_start));
-  return isDate && typeof requests === 'number' && typeof tokens === 'number';
+  const { ts, model, tokens } = value;
+  return typeof ts === 'number' && typeof model === 'string' && typeof tokens === 'number' && tokens >= 0;
 }
