@@ -91,7 +91,7 @@ export function costOf(usage: Usage, price: Price): number {
 }
 
 /** The highest price per token, whether or not the provider's cache is used. */
-export function dearest({ input, cached, cacheWrite }: Price): number {
+export function highestPrice({ input, cached, cacheWrite }: Price): number {
   return Math.max(input, cached, cacheWrite);
 }
 

@@ -127,7 +127,7 @@ export class JobConsumer {
 
   private async handle(job: Job<unknown>, token: string | undefined, cancel: AbortSignal | undefined): Promise<void> {
     const parsed = parseJob(job);
-    if (typeof parsed === 'string') return this.bury(job, parsed);
+    if (typeof parsed === 'string') return this.rejectJob(job, parsed);
     const signal = AbortSignal.any(cancel === undefined ? [this.closing.signal] : [cancel, this.closing.signal]);
     const lastTry = job.attemptsMade + 1 >= (job.opts.attempts ?? 1);
     const id = job.id ?? '';
@@ -139,7 +139,7 @@ export class JobConsumer {
       const result = await this.handler(parsed, signal, { jobId: id, lastTry });
       if (result.kind === 'again') this.requeueDelays.set(id, result.afterMs);
       else await this.slots.finish(id);
-      if (result.kind === 'rejected') await this.bury(job, result.reason);
+      if (result.kind === 'rejected') await this.rejectJob(job, result.reason);
     } catch (error) {
       if (error instanceof UnrecoverableError) throw error;
       if (this.closing.signal.aborted) return await this.handBack(job, token);
@@ -159,7 +159,7 @@ export class JobConsumer {
   }
 
   /** Fails an invalid job for good and keeps a bounded copy of it as a dead letter. */
-  private async bury(job: Job<unknown>, reason: string): Promise<never> {
+  private async rejectJob(job: Job<unknown>, reason: string): Promise<never> {
     const { id = '', name, data } = job;
     await addDeadLetter(this.connection, this.prefix, { reason, queue: this.queue, id, name, data });
     job.opts.removeOnFail = true;

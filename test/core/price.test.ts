@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { describeOverrun, formatUsd } from '../../src/core/budget.ts';
-import { builtInPrice, costOf, dearest } from '../../src/core/price.ts';
+import { builtInPrice, costOf, highestPrice } from '../../src/core/price.ts';
 
 const price = { input: 4, cached: 0.2, cacheWrite: 5, output: 20 };
 
@@ -17,7 +17,7 @@ describe('the cost of an answer', () => {
   });
 
   test('is never more than the reservation', () => {
-    expect(dearest(price)).toBe(5);
+    expect(highestPrice(price)).toBe(5);
   });
 
   test('is higher for a prompt above the provider’s long-context threshold', () => {

@@ -597,11 +597,11 @@ describe('Markdown: no text of the file is lost', () => {
   test.each(MARKDOWN_SHAPES)('%s', (what, text, expected) => {
     const prd = read(text, expected);
     // Which lines are not read is said; these are not.
-    const untold = {
+    const omitted = {
       'front matter and comments': ['hidden remark'],
       'headings with examples in their names': ['sample entry Example'],
     };
-    const except = [...LABELS, ...STATES, ...((untold as Record<string, string[]>)[what] ?? [])];
+    const except = [...LABELS, ...STATES, ...((omitted as Record<string, string[]>)[what] ?? [])];
     expect(wordsLost(text, prd, except)).toEqual([]);
   });
 

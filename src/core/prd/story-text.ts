@@ -27,7 +27,7 @@ export function storyText(story: Pick<Story, 'title' | 'description' | 'acceptan
     story.acceptance.map((text) => ({ label: 'acceptance', text })),
     MAX_TEXT_LENGTH.acceptance,
   );
-  const details = fitDetails(toDetails(unsaid(story)), MAX_TEXT_LENGTH.details);
+  const details = fitDetails(toDetails(withoutRepetition(story)), MAX_TEXT_LENGTH.details);
   return {
     description: truncateText(story.description.trim(), MAX_TEXT_LENGTH.description),
     acceptance: criteria.shown.map(({ text }) => text),
@@ -55,7 +55,7 @@ interface Fitted {
 }
 
 /** Omits fields whose texts all occur elsewhere in the story, such as the objects that its criteria were taken from. */
-function unsaid({ title, description, acceptance, notes, extra }: Parameters<typeof storyText>[0]) {
+function withoutRepetition({ title, description, acceptance, notes, extra }: Parameters<typeof storyText>[0]) {
   const said = new Set([title, description, ...description.split('\n\n'), ...acceptance, notes].map(bare));
   const isSaid = (value: unknown) => {
     const leaves = typeof value === 'object' ? leafTexts(value) : [];

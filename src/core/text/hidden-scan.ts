@@ -53,7 +53,7 @@ export function openHiddenScan(budget: HiddenBudget): HiddenScan {
   function take(text: string): void {
     pending += text;
     const end = pending.lastIndexOf('\n') + 1;
-    lookThrough(pending.slice(0, end));
+    scanLines(pending.slice(0, end));
     pending = pending.slice(end);
     while (pending.length > MAX_LINE_LENGTH) {
       // Does not split a surrogate pair, or a carriage return from its newline.
@@ -64,7 +64,7 @@ export function openHiddenScan(budget: HiddenBudget): HiddenScan {
   }
 
   /** Scans complete lines, with their ends. */
-  function lookThrough(text: string): void {
+  function scanLines(text: string): void {
     const isPlain = !isStart && !hasHidden(text);
     for (let from = 0; from < text.length; line += 1) {
       const end = text.indexOf('\n', from);

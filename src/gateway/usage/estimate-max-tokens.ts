@@ -27,12 +27,12 @@ export function estimateRequest(request: ModelRequest): Estimate {
   const outputTokens = Math.min(askedOutput(request) ?? MAX_OUTPUT, MAX_OUTPUT);
   const least = Math.max(MIN_OUTPUT, thinkingOf(body) + 1);
   const once = maxInputTokens(request);
-  const inputTokens = compacts(body) ? 2 * once + OUTPUT_AS_INPUT * outputTokens : once;
+  const inputTokens = mayCompact(body) ? 2 * once + OUTPUT_AS_INPUT * outputTokens : once;
   return { model, inputTokens, outputTokens, leastOutput: Math.min(least, outputTokens) };
 }
 
 /** Whether the provider may process the request a second time to write a summary (compaction). */
-function compacts({ context_management }: Record<string, unknown>): boolean {
+function mayCompact({ context_management }: Record<string, unknown>): boolean {
   const { edits = [] } = (context_management ?? {}) as { edits?: readonly { type: string }[] };
   return edits.some(({ type }) => type.startsWith('compact_'));
 }

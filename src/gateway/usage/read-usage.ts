@@ -91,7 +91,7 @@ function readMessages(): UsageReader {
     if (usage === undefined) return undefined;
     known = { ...known, ...Object.fromEntries(Object.entries(usage).filter(([, value]) => value !== undefined)) };
     const { iterations = [], ...counts } = known;
-    return toTold(sumMessages(iterations.length === 0 ? [counts] : iterations), last);
+    return toReport(sumMessages(iterations.length === 0 ? [counts] : iterations), last);
   };
   return {
     event: (event) => {
@@ -120,14 +120,14 @@ function fromResponses(usage: z.infer<typeof responsesUsage> | undefined): Usage
   if (usage === undefined) return undefined;
   const { input_tokens: inputTokens, output_tokens: outputTokens } = usage;
   const cachedTokens = usage.input_tokens_details.cached_tokens;
-  return toTold({ requests: 1, inputTokens, cachedTokens, outputTokens }, true);
+  return toReport({ requests: 1, inputTokens, cachedTokens, outputTokens }, true);
 }
 
 function fromChat(usage: z.infer<typeof chatUsage> | undefined): UsageReport | undefined {
   if (usage === undefined) return undefined;
   const { prompt_tokens: inputTokens, completion_tokens: outputTokens } = usage;
   const cachedTokens = usage.prompt_tokens_details.cached_tokens;
-  return toTold({ requests: 1, inputTokens, cachedTokens, outputTokens }, true);
+  return toReport({ requests: 1, inputTokens, cachedTokens, outputTokens }, true);
 }
 
 /** Every event of a stream reports the usage so far, and the last one has a finish reason. */
@@ -140,11 +140,11 @@ function fromGemini(answer: z.infer<typeof geminiAnswer> | undefined): UsageRepo
     cachedTokens: used.cachedContentTokenCount,
     outputTokens: used.candidatesTokenCount + used.thoughtsTokenCount,
   };
-  return toTold(usage, candidates.some(({ finishReason }) => finishReason != null) || promptFeedback != null);
+  return toReport(usage, candidates.some(({ finishReason }) => finishReason != null) || promptFeedback != null);
 }
 
 /** Invalid counts make the report incomplete, so that the reserved maximum is charged as for an aborted response. */
-function toTold(usage: Usage, last: boolean): UsageReport {
+function toReport(usage: Usage, last: boolean): UsageReport {
   const counts = Object.entries(usage) as [keyof Usage, number][];
   const known = Object.fromEntries(counts.map(([key, value]) => [key, Number.isNaN(value) ? 0 : value]));
   return { usage: { ...usage, ...known }, last: last && counts.every(([, value]) => !Number.isNaN(value)) };

@@ -133,7 +133,7 @@ function findWrapped(json: JsonValue): FoundList | undefined {
 
 /** Finds a key that should contain stories but does not, so that reading it reports the exact problem. */
 function findSuspect(about: JsonValue): FoundList | undefined {
-  for (const key of LIST_KEYS.filter(isTelling)) {
+  for (const key of LIST_KEYS.filter(isOnlyForStories)) {
     const list = findMember(about, key);
     if (list === undefined) continue;
     return { kind: 'key', key, about, wrapped: false, list, members: membersOf(list), empty: [], others: [] };
@@ -142,7 +142,7 @@ function findSuspect(about: JsonValue): FoundList | undefined {
 }
 
 /** True for keys that are only used for stories. */
-function isTelling(key: string): boolean {
+function isOnlyForStories(key: string): boolean {
   return LIST_KEYS.indexOf(key) < 4;
 }
 
@@ -174,7 +174,7 @@ function openGroup({ at, groups = [] }: StoryMember, keys: string[]): Group {
 function findLists(about: JsonValue, keys: string[]): List[] {
   const lists = keys.flatMap((key): List[] => {
     const list = findMember(about, key);
-    const fits = list !== undefined && (looksLikeStories(list) || (isEmptyMap(list) && isTelling(key)));
+    const fits = list !== undefined && (looksLikeStories(list) || (isEmptyMap(list) && isOnlyForStories(key)));
     return fits ? [{ key, list }] : [];
   });
   const full = lists.filter(({ list }) => membersOf(list).length > 0);

@@ -3,7 +3,7 @@ import type { Config } from '../../config/config.ts';
 import { NO_USAGE } from '../../core/agent.ts';
 import { BUDGET_SCOPES, describeOverrun, type Charge } from '../../core/budget.ts';
 import { HaloError } from '../../core/failure/errors.ts';
-import { costOf, dearest, priceFor } from '../../core/price.ts';
+import { costOf, highestPrice, priceFor } from '../../core/price.ts';
 import type { BudgetPort, Reservation, ReserveResult, Estimate } from '../../gateway/usage/budget-port.ts';
 import type { LedgerRequest, LedgerReply, BudgetLedger, SpendScope } from '../../queue/budget/budget-ledger.ts';
 import type { Attempt } from '../attempt/open-attempt.ts';
@@ -140,7 +140,7 @@ function askFor(attempt: Attempt, estimate: Estimate): LedgerRequest {
     model: limitedName(config, model),
     scopes: scopesOf(attempt),
     input: inputTokens,
-    inputUsd: price === undefined ? 0 : Math.ceil(inputTokens * dearest(price)),
+    inputUsd: price === undefined ? 0 : Math.ceil(inputTokens * highestPrice(price)),
     output: outputTokens,
     least: leastOutput,
     outputPrice: price?.output ?? 0,

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect } from 'vitest';
 import {
   holdCommit,
   openHeldRepository,
@@ -9,7 +9,8 @@ import {
 } from '../../../src/git/commit/held-commits.ts';
 import { updateMirror } from '../../../src/git/mirror/mirror.ts';
 import { candidatePath, createScratch } from '../../../src/git/repository/scratch-repo.ts';
-import { openHalo, OK, scripted } from '../../support/halo/halo.ts';
+import { it } from '../../support/fixtures.ts';
+import { OK, scripted } from '../../support/halo/halo.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';
 
@@ -35,27 +36,18 @@ describe('incident held-work: an agent reads commits of another run that are wai
 });
 
 describe('incident other-runs: an agent reads what other runs landed, or other branches, in the repositories that it sees', () => {
-  it('sees only what its own base commit reaches', async () => {
-    const halo = await openHalo();
+  it('sees only what its own base commit reaches', async ({ halo }) => {
     const repository = newRepository({ 'README.md': 'of this branch\n' });
-    try {
-      const story = [{ id: 'A', title: 'A' }];
-      const first = await halo.run(repository.root, story, scripted(`echo "of another run" > plan.txt; ${OK}`));
-      expect(first.stopReason).toBe('SUCCESS');
-      const read = 'for dir in .git /halo/repo/*.git; do git --git-dir=$dir cat-file --batch-all-objects --batch; done';
-      const agent = `{ ${read}; ls /halo/repo; } | tr -d '\\000' > seen; ${OK}`;
-      const second = await halo.run(
-        repository.root,
-        story,
-        scripted(agent, ['true'], ['land.hidden_characters=report']),
-      );
-      expect(second.stopReason).toBe('SUCCESS');
-      const seen = repository.git('show', `halo/${second.runId}:seen`);
-      expect(seen).toContain('of this branch');
-      expect(seen).toContain('base.git');
-      expect(seen).not.toContain('of another run');
-    } finally {
-      await halo.close();
-    }
+    const story = [{ id: 'A', title: 'A' }];
+    const first = await halo.run(repository.root, story, scripted(`echo "of another run" > plan.txt; ${OK}`));
+    expect(first.stopReason).toBe('SUCCESS');
+    const read = 'for dir in .git /halo/repo/*.git; do git --git-dir=$dir cat-file --batch-all-objects --batch; done';
+    const agent = `{ ${read}; ls /halo/repo; } | tr -d '\\000' > seen; ${OK}`;
+    const second = await halo.run(repository.root, story, scripted(agent, ['true'], ['land.hidden_characters=report']));
+    expect(second.stopReason).toBe('SUCCESS');
+    const seen = repository.git('show', `halo/${second.runId}:seen`);
+    expect(seen).toContain('of this branch');
+    expect(seen).toContain('base.git');
+    expect(seen).not.toContain('of another run');
   });
 });
