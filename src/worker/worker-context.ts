@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import type { Config, ModelSource } from '../config/config.ts';
+import type { HaloError } from '../core/failure/errors.ts';
 import type { Masker } from '../lib/secrets/masker.ts';
 import type { BudgetLedger } from '../queue/budget/budget-ledger.ts';
 import type { IsolationReport } from '../sandbox/isolation-check/isolation-report.ts';
@@ -41,6 +42,11 @@ export interface WorkerContext {
   channel(config: Config): Promise<ChannelKind>;
   /** The result of the isolation check of the engine, which runs once, before the first sandbox. Throws DOCKER_UNSAFE. */
   checkIsolation(config: Config): Promise<IsolationReport>;
+  /**
+   * Failures of attempts that this worker could not write into the journal, by `attemptKey`: the next start of the story
+   * reports them.
+   */
+  unrecorded: Map<string, HaloError>;
   /** Continues cleanup after a story has ended; the worker waits for it before it exits. */
   inBackground(cleaning: Promise<void>): void;
 }

@@ -34,7 +34,7 @@ export async function guardAttempt(
     const repaired = await repairMirrorAfter(fault, { home: worker.home, repo });
     if (repaired) worker.log.warn({ runId, mirror: repo.mirror }, 'damaged mirror rebuilt');
     const summary = `${withHint(fault)}${repaired ? ' The mirror of the repository was damaged and has been rebuilt.' : ''}`;
-    return worker.store.transact(runId, (state) => {
+    const record = worker.store.transact(runId, (state) => {
       const open = state.stories.some(({ id, progress }) => id === attemptRef.story && OPEN.includes(progress));
       if (state.status === 'ended' || !open) return { entries: [], result: undefined };
       const disturbed = { ...attemptRef, stopReason, summary, cause: causeOf(fault) };
@@ -42,7 +42,16 @@ export async function guardAttempt(
       const retries = entries.some(({ type }) => type === 'retry.scheduled');
       return { entries, result: retries ? undefined : { stopReason, detail: `${attemptRef.story}: ${summary}` } };
     });
+    return record.catch((refusal: unknown) => {
+      worker.unrecorded.set(attemptKey(runId, attemptRef), fault);
+      throw refusal;
+    });
   }
+}
+
+/** The key of an attempt among those of all runs. */
+export function attemptKey(runId: string, { story, attempt }: AttemptRef): string {
+  return JSON.stringify([runId, story, attempt]);
 }
 
 const OPEN: readonly string[] = ['pending', 'in_progress', 'failed'];

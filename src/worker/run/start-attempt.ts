@@ -1,7 +1,7 @@
 import type { Config } from '../../config/config.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import { judgeFailure } from '../../core/failure/judge-failure.ts';
-import type { JournalEntry } from '../../core/journal/events.ts';
+import type { AttemptRef, JournalEntry } from '../../core/journal/events.ts';
 import { isDue, planStory, type PlannedAttempt } from '../../core/run/plan.ts';
 import type { RunState, StoryProgress } from '../../core/run/state.ts';
 import { processMark } from '../../lib/process-identity.ts';
@@ -9,6 +9,7 @@ import { storyEnded, type AttemptOutcome } from '../attempt/attempt-outcome.ts';
 import type { AttemptRequest } from '../attempt/open-attempt.ts';
 import { sweepOrphans } from '../recovery/sweep-orphans.ts';
 import type { WorkerContext } from '../worker-context.ts';
+import { attemptKey } from './infrastructure-failure.ts';
 import type { Run } from './read-run.ts';
 import { recoverLanded, wasBegun } from './recover-landed.ts';
 import { defined } from '../../lib/guards.ts';
@@ -19,7 +20,7 @@ export type StartedAttempt = Pick<AttemptRequest, 'state' | 'story' | 'number' |
 type Start =
   | { kind: 'started'; started: StartedAttempt; taken: boolean }
   | { kind: 'landed-before' }
-  | { kind: 'running-here' }
+  | { kind: 'running-here'; attemptRef: AttemptRef }
   | { kind: 'not-started' };
 
 /**
@@ -48,7 +49,10 @@ export async function startAttempt(
     const decision = decideStart(state, planned, { self: processMark(), image, policies: config, now });
     switch (decision.kind) {
       case 'running-here':
-        return { entries: [], result: { kind: 'running-here' } };
+        return {
+          entries: [],
+          result: { kind: 'running-here', attemptRef: { story: story.id, attempt: planned.attempt } },
+        };
       case 'give-up':
         return { entries: [decision.entry], result: { kind: 'not-started' } };
       case 'start': {
@@ -63,9 +67,15 @@ export async function startAttempt(
   if (start.kind === 'landed-before' || (start.kind === 'started' && start.taken))
     worker.inBackground(sweepOrphans(worker));
   if (start.kind === 'running-here') {
-    throw new HaloError('REDIS_UNAVAILABLE', `The queue assigned the story again while this worker was running it.`, {
-      hint: 'Check whether this machine or Redis is overloaded; `halo doctor` checks Redis.',
-    });
+    const key = attemptKey(runId, start.attemptRef);
+    const unrecorded = worker.unrecorded.get(key);
+    worker.unrecorded.delete(key);
+    throw (
+      unrecorded ??
+      new HaloError('REDIS_UNAVAILABLE', `The queue assigned the story again while this worker was running it.`, {
+        hint: 'Check whether this machine or Redis is overloaded; `halo doctor` checks Redis.',
+      })
+    );
   }
   return start.kind === 'started' ? start.started : undefined;
 }
