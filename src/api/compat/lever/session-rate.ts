@@ -19,7 +19,7 @@ const DEFAULTS: Record<string, RateLimit> = {
 const OTHERS: RateLimit = { rpm: 500, tpm: 200_000 };
 
 /** A request to a model; `ts` is in seconds since 1970. */
-export interface ModelRequest {
+export interface CountedRequest {
   ts: number;
   model: string;
   tokens: number;
@@ -27,7 +27,7 @@ export interface ModelRequest {
 
 /** `.ralph/rate_limit.json`: the requests of the last minute, as lever's script keeps them. */
 export interface RateCache {
-  requests: ModelRequest[];
+  requests: CountedRequest[];
 }
 
 const WINDOW_SECONDS = 60;
@@ -73,9 +73,9 @@ export function delayFor(
 export async function recentRequests(
   events: AsyncIterable<JournalEvent>,
   { model, now }: { model: string; now: Date },
-): Promise<ModelRequest[]> {
+): Promise<CountedRequest[]> {
   const since = now.getTime() - WINDOW_SECONDS * 1000;
-  const requests: ModelRequest[] = [];
+  const requests: CountedRequest[] = [];
   for await (const event of events) {
     if (event.type !== 'model.used' || Date.parse(event.at) <= since) continue;
     const { inputTokens, outputTokens } = event.usage;
@@ -85,7 +85,7 @@ export async function recentRequests(
 }
 
 /** Adds requests, and drops those that are older than a minute. */
-export function addRequests(cache: RateCache, requests: readonly ModelRequest[], now: Date): RateCache {
+export function addRequests(cache: RateCache, requests: readonly CountedRequest[], now: Date): RateCache {
   const since = now.getTime() / 1000 - WINDOW_SECONDS;
   return { requests: [...cache.requests, ...requests].filter(({ ts }) => ts > since) };
 }
@@ -95,7 +95,7 @@ export async function readRateCache(path: string): Promise<RateCache> {
   try {
     const parsed = JSON.parse(await readRegularText(path, MAX_BYTES)) as unknown;
     if (!isRecord(parsed) || !Array.isArray(parsed['requests'])) return { requests: [] };
-    return { requests: parsed['requests'].filter(isModelRequest) };
+    return { requests: parsed['requests'].filter(isCountedRequest) };
   } catch {
     return { requests: [] };
   }
@@ -105,7 +105,7 @@ export async function writeRateCache(path: string, cache: RateCache): Promise<vo
   await writeAtomic(path, `${JSON.stringify(cache, null, 2)}\n`).catch(cannotWrite(path));
 }
 
-function isModelRequest(value: unknown): value is ModelRequest {
+function isCountedRequest(value: unknown): value is CountedRequest {
   if (!isRecord(value)) return false;
   const { ts, model, tokens } = value;
   return typeof ts === 'number' && typeof model === 'string' && typeof tokens === 'number' && tokens >= 0;
