@@ -2,11 +2,12 @@ import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { lstatSync, mkdirSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeAll, beforeEach, describe, expect } from 'vitest';
 import { verify } from '../../../src/api/runs/verify-commit.ts';
 import { parseRestored } from '../../../src/worker/workspace/restore-tree.ts';
 import { toOutcome } from '../../../src/worker/attempt/attempt-outcome.ts';
-import { openHalo, OK, scripted, type TestHalo } from '../../support/halo/halo.ts';
+import { it } from '../../support/fixtures.ts';
+import { OK, scripted } from '../../support/halo/halo.ts';
 import type { TestRepository } from '../../support/repository/repository.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';
@@ -220,8 +221,7 @@ with open(f'/proc/{parent}/mem', 'r+b') as memory:
 `;
 
 describe('incident judge-memory: a test that rewrites the memory of the process that judges it', () => {
-  it('lands nothing if a further gate runs nothing of the story', async () => {
-    const halo = await openHalo();
+  it('lands nothing if a further gate runs nothing of the story', async ({ halo }) => {
     const judge = 'verdict=refused; sh test.sh; test "$verdict" = allowed\n';
     const repository = newRepository({
       app: 'fine\n',
@@ -229,33 +229,22 @@ describe('incident judge-memory: a test that rewrites the memory of the process 
       'ci/check.sh': 'grep -q fine app\n',
       'test.sh': 'true\n',
     });
-    try {
-      const agent = `cat > test.py <<'END'\n${REWRITE}END\necho BACKDOOR > app; echo 'exec python3 test.py' > test.sh; ${OK}`;
-      const settings = scripted(agent, ['sh ci/judge.sh', 'sh ci/check.sh'], ['land.protect=["ci/**"]']);
-      const state = await halo.run(repository.root, [{ id: 'A' }], settings);
-      expect(state.stories[0]).toMatchObject({ progress: 'failed', stopReason: 'GATE_FAILED' });
-      // Where the kernel has no Yama, the first gate was deceived.
-      expect(state.stories[0]!.summary).toMatch(/^gate exited 1.*: `sh ci\/(judge|check)\.sh`$/);
-    } finally {
-      await halo.close();
-    }
+    const agent = `cat > test.py <<'END'\n${REWRITE}END\necho BACKDOOR > app; echo 'exec python3 test.py' > test.sh; ${OK}`;
+    const settings = scripted(agent, ['sh ci/judge.sh', 'sh ci/check.sh'], ['land.protect=["ci/**"]']);
+    const state = await halo.run(repository.root, [{ id: 'A' }], settings);
+    expect(state.stories[0]).toMatchObject({ progress: 'failed', stopReason: 'GATE_FAILED' });
+    // Where the kernel has no Yama, the first gate was deceived.
+    expect(state.stories[0]!.summary).toMatch(/^gate exited 1.*: `sh ci\/(judge|check)\.sh`$/);
   });
 });
 
 describe('incident gate-tree, incident submodule-programs: a story that rewrites the tree in setup and tests', () => {
-  let halo: TestHalo;
-  let repository: TestRepository;
-  beforeAll(async () => {
-    halo = await openHalo();
-  });
-  afterAll(() => halo.close());
-
-  it.each([
+  it.for<[transport: string, ids: string[]]>([
     ['mount', ['GATE', 'SETUP', 'HONEST']],
     ['stream', ['GATE', 'HONEST']],
-  ])('is judged by its commit (%s); honest work passes, with a message', async (transport, ids) => {
+  ])('is judged by its commit (%s); honest work passes, with a message', async ([transport, ids], { halo }) => {
     const files = { '.gitignore': 'dist/\n', 'ci/check.sh': CHECK, lock: '1\n', 'src/app': 'old\n' };
-    repository = newRepository({ ...files, 'install.sh': 'true\n', 'test.sh': 'true\n' });
+    const repository = newRepository({ ...files, 'install.sh': 'true\n', 'test.sh': 'true\n' });
     addSubmodule(repository);
     const gates = ['sh test.sh', 'sh ci/check.sh', 'git diff --exit-code && test ! -e conftest.py'];
     const more = [
