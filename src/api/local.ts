@@ -33,10 +33,12 @@ export interface LocalOperations extends Operations {
   actingAs(by: string): Omit<Operations, 'close'>;
   /** Runs an operation for a request over the network, with the restrictions of such requests. */
   callRemotely: CallOperation;
+  /** The operations with the same restrictions, on behalf of `by`. `submitter` is added to submits without a user. */
+  restrictedFor(by: string, submitter?: { user: string }): Omit<Operations, 'close'>;
 }
 
 /** The name in journals of a user who has the token of the server. */
-const TOKEN_HOLDER = 'api-token';
+export const TOKEN_HOLDER = 'api-token';
 
 /**
  * Opens the operations in this process. Redis is used only when needed, and modules that only some operations need are
@@ -73,6 +75,7 @@ export function openLocal(options: LocalOptions): LocalOperations {
     ...actingAs(whoAmI()),
     actingAs,
     callRemotely: callAs({ by: TOKEN_HOLDER, remote: true }),
+    restrictedFor: (by, submitter) => bindOperations(callAs({ by, remote: true }), submitter),
     close: async () => {
       await presence.close((own) => own.leave());
       await redis.close(async ({ link, queue }) => {

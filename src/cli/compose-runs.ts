@@ -10,6 +10,7 @@ import type { Verified, VerifyQuery } from '../api/runs/verify-commit.ts';
 import type { WatchRuns } from '../api/runs/watch-runs.ts';
 import type { Host } from '../config/config.ts';
 import type { Masker } from '../lib/secrets/masker.ts';
+import type { StdioStreams } from '../mcp/serve-stdio.ts';
 import { openLog } from './run/open-log.ts';
 import { defined } from '../lib/guards.ts';
 
@@ -56,7 +57,10 @@ export interface RunServices {
   countWorkers(): Promise<number>;
   /** Follows all runs of this machine until the signal aborts. */
   watchRuns(watch: WatchRuns): Promise<void>;
+  /** Serves the HTTP API, and MCP at `/mcp`. */
   serveApi(options: { operations: LocalOperations; listen: string }): Promise<Served>;
+  /** Serves MCP over a pair of streams until the client closes its end. */
+  serveMcp(streams: StdioStreams): Promise<void>;
   /** Runs the gates of landed commits again on this machine. */
   verify(query: VerifyQuery): AsyncIterable<Verified>;
   /** Runs the next task of a tasks file and returns the exit code. */
@@ -79,9 +83,7 @@ export function composeRunServices({ args, readHost, masker }: ServiceContext): 
   return {
     async openOperations(options) {
       const host = await readHost();
-      if (host.apiUrl === undefined) return openLocal(options);
-      const { openHttp } = await import('../api/http/http-client.ts');
-      return openHttp({ url: host.apiUrl, token: host.apiToken ?? '' });
+      return host.apiUrl === undefined ? openLocal(options) : openRemote(host);
     },
     openLocal,
     async assertResumable(check) {
@@ -121,13 +123,41 @@ export function composeRunServices({ args, readHost, masker }: ServiceContext): 
     },
     async serveApi(options) {
       const { serveApi } = await import('../api/http/serve-api.ts');
+      const [{ openMcpEndpoint }, { ToolRunner }, { readMcpRules }, { TOKEN_HOLDER }] = await Promise.all([
+        import('../mcp/serve-http.ts'),
+        import('../mcp/tool-runner.ts'),
+        import('../config/mcp-rules.ts'),
+        import('../api/local.ts'),
+      ]);
       const [{ learnOwnSecrets }, { processEnv }] = await Promise.all([
         import('../worker/learn-secrets.ts'),
         import('../config/environment/host.ts'),
       ]);
       const host = await readHost();
       await learnOwnSecrets(await masker(), { home: host.home, env: processEnv() });
-      return serveApi({ ...options, host, masker: await masker() });
+      const mcp = openMcpEndpoint({
+        runner: new ToolRunner({ operations: options.operations.restrictedFor(`${TOKEN_HOLDER} by MCP`) }),
+        decides: async () => (await readMcpRules(host.home)).decide,
+      });
+      return serveApi({ ...options, host, masker: await masker(), mcp });
+    },
+    async serveMcp(streams) {
+      const [{ serveMcpStdio }, { ToolRunner }, { readMcpRules }, { userName, whoAmI }, host] = await Promise.all([
+        import('../mcp/serve-stdio.ts'),
+        import('../mcp/tool-runner.ts'),
+        import('../config/mcp-rules.ts'),
+        import('../api/submit/user-name.ts'),
+        readHost(),
+      ]);
+      const { decide } = await readMcpRules(host.home);
+      const local = host.apiUrl === undefined ? await openLocal() : undefined;
+      try {
+        const operations = local?.restrictedFor(`${whoAmI()} by MCP`, { user: userName() }) ?? (await openRemote(host));
+        const { text: mask } = await masker();
+        await serveMcpStdio({ runner: new ToolRunner({ operations, mask }), decide }, streams);
+      } finally {
+        await local?.close();
+      }
     },
     async *verify(query) {
       const { verify } = await import('../api/runs/verify-commit.ts');
@@ -145,6 +175,11 @@ export function composeRunServices({ args, readHost, masker }: ServiceContext): 
       return runLoop({ ...options, userHome: homedir() }, { ...world, env: processEnv() });
     },
   };
+}
+
+async function openRemote({ apiUrl = '', apiToken = '' }: Host): Promise<Operations> {
+  const { openHttp } = await import('../api/http/http-client.ts');
+  return openHttp({ url: apiUrl, token: apiToken });
 }
 
 async function machineCheck() {

@@ -150,6 +150,12 @@ export interface ServerRules {
   options: readonly string[];
 }
 
+/** What clients of the MCP server may do. */
+export interface McpRules {
+  /** They may approve, reject, land and cancel. */
+  decide: boolean;
+}
+
 /** Settings of this machine and process, not of a run. */
 export interface Host {
   /** HALO_HOME, absolute. */

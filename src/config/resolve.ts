@@ -1,6 +1,6 @@
 import { HaloError } from '../core/failure/errors.ts';
 import type { FleetLimits } from '../core/run/fleet-limit.ts';
-import type { Config, ServerRules } from './config.ts';
+import type { Config, McpRules, ServerRules } from './config.ts';
 import { findConflicts } from './cross-field-rules.ts';
 import { CONFIG_KEYS, OPEN_TABLES, openMemberOf } from './keys.ts';
 import { mergeSettings, type Layer } from './layer.ts';
@@ -23,6 +23,7 @@ export interface ResolvedConfig {
   config: Config;
   fleet: FleetLimits;
   server: ServerRules;
+  mcp: McpRules;
   /** The origin of each key, by dotted name. */
   origins: Record<string, string>;
   /** Each key with its value as written, in schema order. */
@@ -64,7 +65,7 @@ export function resolveConfig(sources: ConfigSources): ResolvedConfig {
   const toml = parseSettings(settings);
   const config = toConfig(toml, api);
   assertNoProblems(findConflicts(config, origins));
-  return { config: deepFreeze(config), fleet: toFleet(toml), server: toml.server, origins, settings };
+  return { config: deepFreeze(config), fleet: toFleet(toml), server: toml.server, mcp: toml.mcp, origins, settings };
 }
 
 const REQUEST_HINT = 'Run the command on the server, with HALO_URL unset, or add these keys to [server] options there.';

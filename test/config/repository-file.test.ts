@@ -113,6 +113,7 @@ const NEVER = {
   'sandbox.images': '["*"]',
   'server.private': '["localhost:22"]',
   'server.options': '["image"]',
+  'mcp.decide': 'true',
   'network.private': '["packages.example.com:443"]',
   'network.agent_registries': '["npm"]',
   'network.registry_hosts': '["files.example.com:443"]',

@@ -399,6 +399,21 @@ const ROWS: [id: string, attack: string, defence: string][] = [
     'lines are escaped as a whole, independent of chunks',
   ],
   ['incident redis-port', 'connect to Redis on a network port', 'Redis listens only on a private unix socket'],
+  [
+    'incident mcp-page',
+    'a page in a browser calls /mcp, or a client opens sessions without end',
+    'token, host and origin checked as on all routes; no sessions, no batches',
+  ],
+  [
+    'incident mcp-approve',
+    'an agent approves its own story through MCP, or submits with looser rules',
+    'deciding tools only with [mcp] decide in config.toml; the rules of requests',
+  ],
+  [
+    'incident mcp-text',
+    'names and logs of a run give instructions to the agent that reads them',
+    'strings in JSON below a notice that calls them data; hidden characters spelled',
+  ],
 ];
 
 export const ATTACKS: readonly Attack[] = ROWS.map(([id, attack, defence]) => ({ id, attack, defence }));

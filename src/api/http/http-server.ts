@@ -10,6 +10,7 @@ import type { Masker } from '../../lib/secrets/masker.ts';
 import { streamFrames } from './http-stream.ts';
 import { OPERATIONS } from '../operations/all-operations.ts';
 import { pathKeys, type AnyOperation, type CallOperation } from '../operations/operation.ts';
+import { addMcpRoute, type McpEndpoint } from './mcp-route.ts';
 import { toWireError } from './wire-error.ts';
 
 const MAX_BODY_BYTES = 8 * 1024 * 1024;
@@ -30,6 +31,8 @@ export interface AppOptions {
   hosts?: readonly string[];
   /** Masks every response. */
   masker?: Masker;
+  /** Answers requests to `/mcp`; absent: there is no such path. */
+  mcp?: McpEndpoint;
 }
 
 /** Builds the HTTP API without listening. Closing it ends open streams; the operations stay open. */
@@ -62,6 +65,7 @@ export function buildApp(options: AppOptions): FastifyInstance {
     await reply.code(404).send({ code: 'USAGE', message: `There is no ${request.method} ${request.url} in this API.` });
   });
   for (const operation of OPERATIONS) addRoute(app, operation, { call: options.call, closing: closing.signal });
+  if (options.mcp !== undefined) addMcpRoute(app, options.mcp, closing.signal);
   return app;
 }
 

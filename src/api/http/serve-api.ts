@@ -4,6 +4,7 @@ import { HaloError } from '../../core/failure/errors.ts';
 import { buildApp } from './http-server.ts';
 import type { LocalOperations } from '../local.ts';
 import { ensureToken } from './api-token.ts';
+import type { McpEndpoint } from './mcp-route.ts';
 
 export interface Served {
   /** e.g. http://127.0.0.1:7070 */
@@ -20,6 +21,8 @@ export interface ServeOptions {
   host: Host;
   /** Masks every response; by default it knows only patterns of secrets. */
   masker?: Masker;
+  /** Answers requests to `/mcp`; absent: there is no such path. */
+  mcp?: McpEndpoint;
 }
 
 /** Characters. With the token, a user can do everything that halo can do on this machine. */
@@ -50,9 +53,15 @@ export async function serveApi(options: ServeOptions): Promise<Served> {
   const { token, path } =
     given === undefined ? await ensureToken(options.host.home) : { token: given, path: undefined };
   const hosts = ['127.0.0.1', 'localhost', '::1', address.host];
-  const { operations, masker = openMasker() } = options;
+  const { operations, masker = openMasker(), mcp } = options;
   masker.learn([token]);
-  const app = buildApp({ call: operations.callRemotely, token, masker, ...(loopback ? { hosts } : {}) });
+  const app = buildApp({
+    call: operations.callRemotely,
+    token,
+    masker,
+    ...(loopback && { hosts }),
+    ...(mcp && { mcp }),
+  });
   const url = await app.listen(address).catch((cause: NodeJS.ErrnoException) => {
     throw new HaloError('USAGE', `halo cannot listen on ${options.listen} (${cause.code ?? cause.message}).`, {
       hint: 'Choose another address with --listen host:port.',

@@ -19,6 +19,8 @@ export interface Operation<Input, Result> {
   path: string;
   /** `read` changes nothing; `operate` changes runs. Today the token of the server gives both. */
   access: 'read' | 'operate';
+  /** It accepts, discards or lands work: the MCP server offers it only if `[mcp] decide` is set. */
+  decides?: true;
   /** One sentence for the reference. */
   summary: string;
   /** The part of the input that is not in the path: the query of GET, the JSON body of POST. Undefined: nothing else. */

@@ -17,6 +17,7 @@ import {
   wholeNumber,
 } from './values.ts';
 import { BreakerTable, RetryTable } from './retry-table.ts';
+import { McpTable } from './mcp-table.ts';
 import { NetworkTable } from './network-table.ts';
 import { provider } from './provider-table.ts';
 import { LimitsTable, SandboxTable } from './sandbox-table.ts';
@@ -275,6 +276,7 @@ export const HaloToml = z.strictObject({
   }),
   fleet: Fleet,
   server: ServerTable,
+  mcp: McpTable,
   workspace: z.strictObject({
     transport: key(
       oneOf('auto', 'mount', 'stream'),

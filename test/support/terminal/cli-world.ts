@@ -49,7 +49,12 @@ export async function runCli(words: string[], options: CliOptions): Promise<CliR
       openOperations: open,
       openLocal: () => {
         const { operations } = options;
-        return Promise.resolve({ ...operations, actingAs: () => operations, callRemotely: notHere });
+        return Promise.resolve({
+          ...operations,
+          actingAs: () => operations,
+          restrictedFor: () => operations,
+          callRemotely: notHere,
+        });
       },
       assertResumable: notHere,
       recordRefusedRun: notHere,
@@ -57,6 +62,7 @@ export async function runCli(words: string[], options: CliOptions): Promise<CliR
       countWorkers: notHere,
       userName: notHere,
       serveApi: notHere,
+      serveMcp: notHere,
       watchRuns: notHere,
       diagnose: notHere,
       verify: () => {

@@ -9,6 +9,7 @@ export const approveOperation: Operation<Input, StoryDecisionResult | RunDecisio
   method: 'POST',
   path: '/v1/runs/{runId}/approve',
   access: 'operate',
+  decides: true,
   summary:
     'Approves the commit of a story that is waiting for approval, or without `story` the result of an ended run.',
   input: (z) => z.strictObject(storySchema(z)),

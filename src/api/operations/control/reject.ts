@@ -9,6 +9,7 @@ export const rejectOperation: Operation<Input, StoryDecisionResult | RunDecision
   method: 'POST',
   path: '/v1/runs/{runId}/reject',
   access: 'operate',
+  decides: true,
   summary: 'Drops the commit of a story that is waiting for approval, or without `story` rejects an ended run.',
   input: (z) => z.strictObject({ ...storySchema(z), reason: z.string().optional() }),
   example: { story: 'US-001', reason: 'The API must not change.' },

@@ -7,6 +7,7 @@ export const landOperation: Operation<{ runId: string }, LandedRun> = {
   method: 'POST',
   path: '/v1/runs/{runId}/land',
   access: 'operate',
+  decides: true,
   summary: 'Fast-forwards the branch from which the run started, or pushes the branch of the run to a URL.',
   output: { kind: 'json', schema: landedSchema },
   async run({ host, store }, { runId }) {

@@ -1,0 +1,44 @@
+import { HaloError, toHaloError } from '../core/failure/errors.ts';
+import type { Tool, ToolOperations } from './tool.ts';
+import { toToolError, toToolResult, type Mask, type ToolResult } from './tool-result.ts';
+
+/** Calls at the same time, over all clients of a server: each may wait for most of a minute. */
+const MAX_CALLS = 32;
+
+export interface ToolRunnerOptions {
+  operations: ToolOperations;
+  mask?: Mask;
+}
+
+/** Calls tools, and turns what they return or throw into results. */
+export class ToolRunner {
+  readonly #operations: ToolOperations;
+  readonly #mask: Mask;
+  #running = 0;
+
+  constructor({ operations, mask = (text) => text }: ToolRunnerOptions) {
+    this.#operations = operations;
+    this.#mask = mask;
+  }
+
+  /** Never throws. `input` is what the input schema of the tool returned. */
+  async call(tool: Tool, input: unknown, signal: AbortSignal): Promise<ToolResult> {
+    this.#running += 1;
+    try {
+      if (this.#running > MAX_CALLS) throw tooManyCalls();
+      const result = await tool.run(this.#operations, input as never, signal);
+      // The schema drops what it does not name.
+      return toToolResult(tool.output.parse(result), this.#mask);
+    } catch (error) {
+      return toToolError(toHaloError(error), this.#mask);
+    } finally {
+      this.#running -= 1;
+    }
+  }
+}
+
+function tooManyCalls(): HaloError {
+  return new HaloError('USAGE', `More than ${MAX_CALLS} tool calls are running on this server.`, {
+    hint: 'Wait for the results of earlier calls, and call again.',
+  });
+}

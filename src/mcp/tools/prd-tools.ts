@@ -1,0 +1,115 @@
+import * as z from 'zod';
+import { validatePrdOperation } from '../../api/operations/prds/validate-prd.ts';
+import { getRunOperation } from '../../api/operations/runs/get-run.ts';
+import { submitOperation } from '../../api/operations/runs/submit.ts';
+import { submittedSchema } from '../../api/operations/schemas.ts';
+import type { PrdFile } from '../../core/prd/prd.ts';
+import { safeLine } from '../../core/text/safe-text.ts';
+import { defined } from '../../lib/guards.ts';
+import { defineTool, fieldOf } from '../tool.ts';
+import { MAX_ENTRIES } from '../tool-result.ts';
+
+/** The path of a PRD that was not read from a file. */
+const NO_FILE = 'prd';
+
+const prdFields = {
+  prd: z
+    .string()
+    .min(1)
+    .max(1_000_000)
+    .describe('The text of the PRD: JSON or Markdown, as described in the documentation of halo.'),
+  path: z
+    .string()
+    .min(1)
+    .max(4096)
+    .optional()
+    .describe(
+      'The absolute path of the file with this text, if there is one: halo then marks stories in it when they land.',
+    ),
+};
+
+function toPrdFile({ prd, path }: { prd: string; path?: string | undefined }): PrdFile {
+  return { path: path ?? NO_FILE, bytes: new TextEncoder().encode(prd) };
+}
+
+const validated = z.object({
+  dialect: z.string().describe('How halo reads it.'),
+  project: z.string(),
+  stories: z.array(
+    z.object({
+      id: z.string(),
+      title: z.string(),
+      status: z.string(),
+      criteria: z.number().int().describe('Number of acceptance criteria.'),
+      dependsOn: z.array(z.string()),
+    }),
+  ),
+  omittedStories: z.number().int(),
+  warnings: z.array(z.string()).describe('What was normalized or ignored.'),
+});
+
+export const validateTool = defineTool({
+  name: 'halo_validate_prd',
+  title: 'Validate a PRD',
+  description:
+    'Reads a PRD as halo_submit would, and stores nothing. Call it first. An error names the line and the rule of each problem.',
+  uses: [validatePrdOperation],
+  input: z.strictObject({ ...prdFields, as: fieldOf(validatePrdOperation, 'as') }),
+  output: validated,
+  async run(operations, { as, ...file }) {
+    const { dialect, project, stories, warnings } = await operations.validatePrd(toPrdFile(file), as);
+    return {
+      dialect,
+      project: safeLine(project),
+      stories: stories.slice(0, MAX_ENTRIES).map(({ id, title, status, acceptance, dependsOn }) => ({
+        id: safeLine(id, 100),
+        title: safeLine(title),
+        status,
+        criteria: acceptance.length,
+        dependsOn: dependsOn.slice(0, MAX_ENTRIES).map((each) => safeLine(each, 100)),
+      })),
+      omittedStories: Math.max(0, stories.length - MAX_ENTRIES),
+      warnings: warnings.slice(0, MAX_ENTRIES).map((text) => safeLine(text, 500)),
+    };
+  },
+});
+
+/** The runs of one call: an agent has no use for a thousand. */
+const MAX_REPOS = 20;
+
+export const submitTool = defineTool({
+  name: 'halo_submit',
+  title: 'Submit a PRD',
+  description:
+    'Creates a run of a PRD for each repository: all of them, or none. Name each repository by its absolute path or its URL. Then call halo_wait with the run id. Use `key` to be safe against repetition: a second submit with the same key returns the runs of the first.',
+  uses: [submitOperation, getRunOperation],
+  input: z.strictObject({
+    ...prdFields,
+    repos: z.array(z.string().min(1).max(4096)).min(1).max(MAX_REPOS).describe('Absolute paths, or URLs.'),
+    set: z
+      .array(z.string().max(4096))
+      .max(50)
+      .default([])
+      .describe('Settings of the runs, as `key=value`. They may be stricter than those of the owner, not looser.'),
+    allowDirty: z.boolean().default(false).describe('Accept uncommitted changes; they are not part of the run.'),
+    profile: fieldOf(submitOperation, 'profile'),
+    priority: fieldOf(submitOperation, 'priority'),
+    after: fieldOf(submitOperation, 'after'),
+    key: fieldOf(submitOperation, 'key'),
+  }),
+  output: z.object({
+    runs: (submittedSchema(z) as z.ZodObject<{ runs: z.ZodArray<z.ZodObject> }>).shape.runs,
+    workers: z.number().int().describe('Workers that would take the stories of the first run.'),
+    next: z.string().describe('What to do next.'),
+  }),
+  async run(operations, { prd, path, repos, set, allowDirty, profile, ...more }) {
+    const request = { prd: toPrdFile({ prd, path }), repos, set, allowDirty, profile, ...defined(more) };
+    const runs = await operations.submit(request);
+    const first = runs[0]?.runId ?? '';
+    const { workers } = await operations.get(first);
+    const waiting = `Call halo_wait with runId "${first}".`;
+    const next =
+      workers > 0 ? waiting : `No worker is running: ask the user to start \`halo up\` or \`halo worker\`. ${waiting}`;
+    return { runs: runs.map((run) => ({ ...run, warnings: run.warnings.slice(0, MAX_ENTRIES) })), workers, next };
+  },
+});

@@ -1,0 +1,110 @@
+import * as z from 'zod';
+import type { JournalEvent } from '../../core/journal/events.ts';
+import { followEventsOperation } from '../../api/operations/runs/follow-events.ts';
+import { getRunOperation } from '../../api/operations/runs/get-run.ts';
+import { listRunsOperation } from '../../api/operations/runs/list-runs.ts';
+import { defineTool, RUN_REFERENCE, type ToolOperations } from '../tool.ts';
+import { MAX_ENTRIES } from '../tool-result.ts';
+import { listedRunSchema, runViewSchema, toListedRun, toRunView } from './run-view.ts';
+
+export const listTool = defineTool({
+  name: 'halo_runs',
+  title: 'List runs',
+  description: 'Lists runs, newest first.',
+  uses: [listRunsOperation],
+  input: z.strictObject({
+    status: z.enum(['open', 'ended', 'all']).default('all').describe('`open`: queued or running.'),
+    repo: z.string().optional().describe('Only runs of this repository, by its path or URL.'),
+    limit: z.int().min(1).max(MAX_ENTRIES).default(10),
+  }),
+  output: z.object({ runs: z.array(listedRunSchema), omitted: z.number().int().describe('Older runs.') }),
+  async run(operations, { status, repo, limit }) {
+    const runs = (await operations.list()).filter(
+      (run) =>
+        (status === 'all' || (run.status === 'ended') === (status === 'ended')) &&
+        (repo === undefined || run.repo.source === repo),
+    );
+    return { runs: runs.slice(0, limit).map(toListedRun), omitted: Math.max(0, runs.length - limit) };
+  },
+});
+
+export const statusTool = defineTool({
+  name: 'halo_status',
+  title: 'Show a run',
+  description: 'Returns the state of a run and of each story, why it failed or waits, and what a person can do next.',
+  uses: [getRunOperation],
+  input: z.strictObject({ runId: RUN_REFERENCE }),
+  output: runViewSchema,
+  run: async (operations, { runId }) => toRunView(await operations.get(runId)),
+});
+
+/** Why halo_wait returned. */
+const REASONS = ['ended', 'changed', 'timeout'] as const;
+
+/** Shorter than the minute after which many clients give up on a tool. */
+const MAX_WAIT_SECONDS = 50;
+
+export const waitTool = defineTool({
+  name: 'halo_wait',
+  title: 'Wait for a run',
+  description: `Waits, and returns the state of a run as halo_status does: when one of its stories ends, when the run ends, pauses or continues, or after \`seconds\`; a run takes minutes to hours. \`reason\` is \`ended\`, \`changed\` or \`timeout\`. Unless it is \`ended\`, call it again with \`after\` = \`seq\` of the result, or tell the user that the run continues without you.`,
+  uses: [getRunOperation, followEventsOperation],
+  input: z.strictObject({
+    runId: RUN_REFERENCE,
+    seconds: z.int().min(1).max(MAX_WAIT_SECONDS).default(30),
+    after: z.int().min(0).optional().describe('Wait for changes after this event; absent: from now on.'),
+  }),
+  output: z.object({ reason: z.enum(REASONS), ...runViewSchema.shape }),
+  async run(operations, { runId, seconds, after }, signal) {
+    const { state } = await operations.get(runId);
+    const from = after ?? state.seq;
+    const isOver = state.status === 'ended' && from >= state.seq;
+    const changed =
+      !isOver &&
+      (await waitForChange(operations, { runId: state.runId, after: from }, [
+        signal,
+        AbortSignal.timeout(seconds * 1000),
+      ]));
+    const view = await operations.get(state.runId);
+    const reason: (typeof REASONS)[number] = view.state.status === 'ended' ? 'ended' : changed ? 'changed' : 'timeout';
+    return { reason, ...toRunView(view) };
+  },
+});
+
+/** Whether something happened that a user would notice, before one of the signals aborted. */
+async function waitForChange(
+  operations: ToolOperations,
+  { runId, after }: { runId: string; after: number },
+  signals: AbortSignal[],
+): Promise<boolean> {
+  const done = new AbortController();
+  const signal = AbortSignal.any([...signals, done.signal]);
+  try {
+    for await (const event of operations.follow(runId, { after, follow: true, signal }))
+      if (isChange(event)) return true;
+    return false;
+  } finally {
+    done.abort();
+  }
+}
+
+const CHANGES: readonly JournalEvent['type'][] = [
+  'run.ended',
+  'run.paused',
+  'run.resumed',
+  'run.retried',
+  'run.replanned',
+  'run.approved',
+  'run.rejected',
+  'run.landed',
+  'story.ended',
+  'story.approved',
+  'story.rejected',
+  'story.cancelled',
+  'approval.given',
+  'breaker.opened',
+];
+
+function isChange({ type }: JournalEvent): boolean {
+  return CHANGES.includes(type);
+}

@@ -1,0 +1,111 @@
+import * as z from 'zod';
+import type { RunView } from '../../api/operations.ts';
+import { runStateSchema } from '../../api/operations/schemas.ts';
+import { nextSteps } from '../../core/run/next-steps.ts';
+import { describeUnmetDependencies, isFinished, type RunState } from '../../core/run/state.ts';
+import { safeLine } from '../../core/text/safe-text.ts';
+import { defined } from '../../lib/guards.ts';
+import { MAX_ENTRIES } from '../tool-result.ts';
+
+const state = runStateSchema(z);
+const story = state.shape.stories.element.shape;
+
+/** What of a run's state is in every result about it. */
+const head = {
+  runId: state.shape.runId,
+  status: state.shape.status,
+  stopReason: state.shape.stopReason,
+  project: state.shape.project,
+  createdAt: state.shape.createdAt,
+  endedAt: state.shape.endedAt,
+};
+
+/** Number of stories by progress. */
+const counts = z.record(z.string(), z.number().int()).describe('Number of stories by progress.');
+
+/** A run in a list. */
+export const listedRunSchema = z.object({ ...head, repo: z.string(), counts });
+
+/** A run in detail. */
+export const runViewSchema = z.object({
+  ...head,
+  detail: state.shape.detail,
+  repo: z.string().describe('Path or URL of the repository.'),
+  branch: z.string().describe('The branch of the run: one commit per landed story.'),
+  paused: z.boolean(),
+  heldBy: state.shape.heldBy,
+  workers: z.number().int().describe('Workers that would take its stories. 0: a person must start one.'),
+  costUsd: state.shape.usage.shape.costUsd,
+  counts,
+  stories: z.array(
+    z.object({
+      id: story.id,
+      title: story.title,
+      progress: story.progress,
+      attempts: story.attempts,
+      stopReason: story.stopReason,
+      summary: story.summary,
+      commit: story.commit,
+      waitsFor: z.string().optional().describe('Why it does not run now.'),
+    }),
+  ),
+  omittedStories: z.number().int().describe('Stories that are not listed; finished ones are omitted first.'),
+  seq: z.number().int().describe('The number of the last event, for `after` of halo_wait.'),
+  next: z
+    .array(z.object({ command: z.string(), why: z.string() }))
+    .describe('Commands that a person can run now, most useful first. Report them; do not run those that decide.'),
+});
+
+export function toListedRun(run: RunState): z.output<typeof listedRunSchema> {
+  return { ...headOf(run), repo: safeLine(run.repo.source), counts: countStories(run) };
+}
+
+export function toRunView({ state: run, heldBy, workers }: RunView): z.output<typeof runViewSchema> {
+  const listed = [...run.stories].sort((a, b) => Number(isFinished(a)) - Number(isFinished(b))).slice(0, MAX_ENTRIES);
+  return {
+    ...headOf(run),
+    ...defined({ detail: run.detail && safeLine(run.detail, 1000), heldBy, costUsd: run.usage.costUsd }),
+    repo: safeLine(run.repo.source),
+    branch: `halo/${run.runId}`,
+    paused: run.paused !== undefined,
+    workers,
+    counts: countStories(run),
+    stories: run.stories.filter((each) => listed.includes(each)).map((each) => toStoryView(each, run)),
+    omittedStories: run.stories.length - listed.length,
+    seq: run.seq,
+    next: nextSteps(run).slice(0, 8),
+  };
+}
+
+function headOf(run: RunState) {
+  const { runId, status, createdAt } = run;
+  const { stopReason, endedAt } = run;
+  return { runId, status, createdAt, project: safeLine(run.project), ...defined({ stopReason, endedAt }) };
+}
+
+function countStories({ stories }: RunState): Record<string, number> {
+  const found: Record<string, number> = {};
+  for (const { progress } of stories) found[progress] = (found[progress] ?? 0) + 1;
+  return found;
+}
+
+function toStoryView(each: RunState['stories'][number], run: RunState) {
+  const { progress, attempts, stopReason, commit } = each;
+  const summary = each.summary && safeLine(each.summary, 600);
+  const waitsFor = describeWaiting(each, run);
+  return {
+    id: safeLine(each.id, 100),
+    title: safeLine(each.title),
+    progress,
+    attempts,
+    ...defined({ stopReason, summary, commit, waitsFor: waitsFor && safeLine(waitsFor) }),
+  };
+}
+
+function describeWaiting(each: RunState['stories'][number], run: RunState): string | undefined {
+  if (each.held !== undefined) return 'the approval of a person';
+  if (each.approved !== undefined) return 'a worker that lands the approved commit';
+  if (each.waiting !== undefined) return `${each.waiting.why}, until ${each.waiting.notBefore}`;
+  if (each.progress !== 'pending') return undefined;
+  return describeUnmetDependencies(each, run);
+}
