@@ -9,13 +9,14 @@ export type ProgressMark =
   | { kind: 'json'; at: JsonValue }
   /**
    * Offsets of the characters between the brackets, and the status word. Without either, ✅ is appended to the heading
-   * at `headingEnd`.
+   * at `headingEnd`, or `sign` to the bullet that ends there.
    */
   | {
       kind: 'boxes';
       boxes: number[];
       word?: { from: number; to: number; text: string };
       headingEnd: number | undefined;
+      sign?: string;
     };
 
 /** A story as read by a dialect, before the rules across stories are applied. */

@@ -1,5 +1,5 @@
 import { isCriteriaLine, isCriteriaName, readLabels } from './labels.ts';
-import { findLeadingId } from './leading-id.ts';
+import { findLeadingId, type LeadingId } from './leading-id.ts';
 import type { Line } from './line.ts';
 import { ancestorsOf, type OutlineSection } from './outline.ts';
 
@@ -7,7 +7,10 @@ import { ancestorsOf, type OutlineSection } from './outline.ts';
 export interface Checkbox {
   line: Line;
   mark: string;
-  markOffset: number;
+  /** Undefined: a bullet without a checkbox, as in the dialect hank. */
+  markOffset: number | undefined;
+  /** The id at its beginning, if the dialect has already found it. */
+  leading?: LeadingId;
   /** Its text, including continuation lines. */
   text: string;
   /** Paragraphs and code below it. */
@@ -69,9 +72,9 @@ function findInSection(section: OutlineSection, hasCriteria: boolean): Checkbox[
 }
 
 function toBox(line: Line, section: OutlineSection): Checkbox | undefined {
-  if (line.box === undefined) return undefined;
-  const { mark, offset } = line.box;
-  return { line, mark, markOffset: offset, text: line.text, paragraphs: [], below: [], section, lines: [] };
+  const mark = line.box?.mark ?? line.impliedMark;
+  if (mark === undefined) return undefined;
+  return { line, mark, markOffset: line.box?.offset, text: line.text, paragraphs: [], below: [], section, lines: [] };
 }
 
 /**

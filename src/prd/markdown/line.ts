@@ -16,6 +16,8 @@ export interface Line {
   level: number;
   /** The character in the checkbox of an item, and its offset. */
   box: { mark: string; offset: number } | undefined;
+  /** The character of a checkbox that a bullet stands for, without being one in the file. */
+  impliedMark?: string;
 }
 
 /** An unparsed line of the file. */

@@ -14,9 +14,7 @@ import { linesOf, placeOf, type MarkdownDocument } from './scan-markdown.ts';
 import { readSurroundings } from './read-surroundings.ts';
 import { defined } from '../../lib/guards.ts';
 
-interface NamedBox extends Checkbox {
-  leading: LeadingId | undefined;
-}
+type NamedBox = Omit<Checkbox, 'leading'> & { leading: LeadingId | undefined };
 
 /** Reads a file whose checkboxes are the stories. */
 export function readCheckboxes(document: MarkdownDocument, diagnostics: Diagnostics): Draft {
@@ -74,7 +72,7 @@ export function countIds(document: MarkdownDocument): { named: number; all: numb
 
 /** Uncertain ids are used only if more than half of the checkboxes have an id. */
 function nameBoxes(boxes: Checkbox[]): NamedBox[] {
-  const named = boxes.map((box) => ({ ...box, leading: findLeadingId(box.text) }));
+  const named = boxes.map((box) => ({ ...box, leading: box.leading ?? findLeadingId(box.text) }));
   const usual = named.filter(({ leading }) => leading !== undefined).length * 2 > named.length;
   return named.map((box) => (usual || box.leading?.certain === true ? box : { ...box, leading: undefined }));
 }
@@ -127,9 +125,15 @@ function toDraft(box: NamedBox, diagnostics: Diagnostics): DraftStory {
     dependsOn: [],
     extra: { ...defined({ group }), ...(labels.length === 0 ? {} : { labels }) },
     at,
-    mark: { kind: 'boxes', boxes: [box.markOffset], headingEnd: undefined },
+    mark:
+      box.markOffset === undefined
+        ? { kind: 'boxes', boxes: [], headingEnd: box.line.end, sign: DONE_SIGN }
+        : { kind: 'boxes', boxes: [box.markOffset], headingEnd: undefined },
   };
 }
+
+/** What the dialect hank appends to a bullet that is done. */
+const DONE_SIGN = '[DONE]';
 
 /** Splits off `[P]` (parallel) and `[US1]` (user story) labels at the beginning of a text. */
 function takeLabels(text: string): { labels: string[]; text: string } {

@@ -1,0 +1,63 @@
+import { findCheckboxes, type Checkbox } from './checkboxes.ts';
+import type { LeadingId } from './leading-id.ts';
+import type { Line } from './line.ts';
+import { buildOutline } from './outline.ts';
+import type { MarkdownDocument } from './scan-markdown.ts';
+
+/**
+ * Reads bullets that name issues, like `- [#42] title`, as checkboxes; `[DONE]` or `[COMPLETE]` in the line ticks them.
+ * Bullets without a checkbox count only if no checkbox of the file lacks an issue: otherwise they are references.
+ * Returns the document without changes if it has neither.
+ */
+export function readIssueBullets(document: MarkdownDocument): MarkdownDocument {
+  if (!document.boxes.every(({ text }) => bracketOf(text) !== undefined)) return document;
+  const lines = document.lines.map(toIssueLine);
+  const outline = buildOutline(lines);
+  const boxes = findCheckboxes(outline);
+  const isKnown = knownIds(boxes);
+  return { ...document, lines, outline, boxes: boxes.map((box) => nameBox(box, isKnown)) };
+}
+
+/** True if a text begins with the id of an issue in brackets: `[#42]`, or `[shop-a1]` as in beads. */
+export function namesIssue(text: string): boolean {
+  return /^\[(?:#\d|[A-Za-z]\w*-\w*\d)[\w.]*\](?:\s|$)/.test(text);
+}
+
+function toIssueLine(line: Line): Line {
+  if (line.kind !== 'item' || line.indent > 0) return line;
+  if (line.box === undefined && !namesIssue(line.text)) return line;
+  const text = line.text.replace(DONE, ' ').trim();
+  const isDone = text !== line.text;
+  if (line.box === undefined) return { ...line, text, impliedMark: isDone ? 'x' : ' ' };
+  return isDone ? { ...line, text, box: { ...line.box, mark: 'x' } } : line;
+}
+
+const DONE = /\s{0,9}\[(?:DONE|COMPLETED?)\]\s{0,9}/g;
+
+const BRACKET = /^\[(#\d{1,9}|[A-Za-z]\w{0,19}-\w{1,20}(?:\.\w{1,20})?)\](?=[\s:]|$)/;
+
+function bracketOf(text: string): string | undefined {
+  return BRACKET.exec(text)?.[1];
+}
+
+/** Ids without a digit may be tags like `[front-end]`. They are ids if every checkbox has another one of the same prefix. */
+function knownIds(boxes: Checkbox[]): (id: string) => boolean {
+  const ids = boxes.map(({ text }) => bracketOf(text));
+  const prefixes = new Set(ids.map((id) => (id?.startsWith('#') === true ? undefined : /^\w+/.exec(id ?? '')?.[0])));
+  prefixes.delete(undefined);
+  const isUniform = !ids.includes(undefined) && new Set(ids).size === ids.length && prefixes.size === 1;
+  return (id) => /\d/.test(id) || (isUniform && ids.length > 1);
+}
+
+function nameBox(box: Checkbox, isKnown: (id: string) => boolean): Checkbox {
+  const id = bracketOf(box.text);
+  if (id === undefined || !isKnown(id)) return box;
+  const rest = box.text.slice(id.length + 2).replace(/^\s*(?:[-–—:]\s+)?/, '');
+  const leading: LeadingId = { id, rest: rest.trim(), certain: true };
+  return { ...box, leading };
+}
+
+/** True if at least one story of the file names its issue. */
+export function hasIssueIds({ boxes }: MarkdownDocument): boolean {
+  return boxes.some(({ leading, text }) => leading !== undefined || namesIssue(text));
+}
