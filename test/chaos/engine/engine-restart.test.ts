@@ -94,6 +94,11 @@ describe.each(RESTARTS)(
       expect(told.flatMap((event) => (event.type === 'story.ended' ? [[event.story, event.attempt]] : []))).toEqual(
         STORIES.map((story) => [story, 1]),
       );
+      if (liveRestore === true) {
+        // Engines before 24.0.3 miscount the mounts of volumes of containers that lived on: moby/moby#44422.
+        await engine.stop('SIGTERM');
+        await engine.start();
+      }
       await tidyUp(world);
       await checkInvariants(world, [{ runId, repository, main: 'unchanged', landed: STORIES }]);
     });
