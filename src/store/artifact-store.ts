@@ -17,8 +17,16 @@ import { artifactPath, runPaths, type AttemptLocation } from './run-layout.ts';
 export interface ArtifactStore {
   /** The path of an artifact, whether or not it exists. Its folder is not created. */
   artifactPath(place: AttemptLocation, name: string): string;
-  /** Writes an artifact atomically and returns its path relative to the run directory. */
-  writeArtifact(place: AttemptLocation, name: string, data: string | Uint8Array): Promise<string>;
+  /**
+   * Writes an artifact atomically and returns its path relative to the run directory. With `durable`, it is on the disk
+   * when this resolves.
+   */
+  writeArtifact(
+    place: AttemptLocation,
+    name: string,
+    data: string | Uint8Array,
+    how?: { durable: boolean },
+  ): Promise<string>;
   /** Writes `diff.patch`. Only known secrets are masked in it, because text that looks like a secret may be code. */
   writePatch(place: AttemptLocation, patch: Uint8Array): Promise<void>;
   /** Opens a stream that writes an artifact. It fails, and touches no file, if `mayWrite` throws. */
@@ -44,9 +52,9 @@ export function openArtifactStore(home: string, masker: Masker): ArtifactStore {
   const paths = (runId: string) => runPaths(home, runId);
   return {
     artifactPath: (place, name) => artifactPath(home, place, name),
-    async writeArtifact(place, name, data) {
+    async writeArtifact(place, name, data, { durable } = { durable: false }) {
       const path = artifactPath(home, place, name);
-      await writeInFolder(path, typeof data === 'string' ? masker.text(data) : masker.bytes(data));
+      await writeInFolder(path, typeof data === 'string' ? masker.text(data) : masker.bytes(data), durable);
       return path.slice(paths(place.runId).dir.length + 1);
     },
     writePatch: (place, patch) => writeInFolder(artifactPath(home, place, 'diff.patch'), masker.known(patch)),
@@ -69,9 +77,9 @@ export function openArtifactStore(home: string, masker: Masker): ArtifactStore {
   };
 }
 
-function writeInFolder(path: string, data: string | Uint8Array): Promise<void> {
+function writeInFolder(path: string, data: string | Uint8Array, durable = false): Promise<void> {
   return withDiskErrors(path, async () => {
     await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-    await writeAtomic(path, data);
+    await writeAtomic(path, data, durable);
   });
 }

@@ -44,7 +44,8 @@ export async function recordProof(
     provenAt: new Date().toISOString(),
   };
   await failpoint('proof.before');
-  await worker.store.writeArtifact(identity.place, ARTIFACT, proofText(proof));
+  // A commit that has landed always has its proof, also after a power failure.
+  await worker.store.writeArtifact(identity.place, ARTIFACT, proofText(proof), { durable: true });
   await failpoint('proof.after');
 }
 
@@ -91,7 +92,7 @@ export async function writeProofNote(landed: LandedProof): Promise<JournalEntry[
     const proof = await readProof(store, place, commit);
     if (proof === undefined) return [];
     const text = proofText(approvedBy === undefined ? proof : { ...proof, approved: true, approvedBy });
-    if (approvedBy !== undefined) await store.writeArtifact(place, ARTIFACT, text);
+    if (approvedBy !== undefined) await store.writeArtifact(place, ARTIFACT, text, { durable: true });
     await failpoint('note.before');
     await writeNote({ gitDir, commit, text, key: signingKey(git) });
     await failpoint('note.after');

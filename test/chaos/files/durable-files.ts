@@ -93,7 +93,7 @@ export const DURABLE_FILES: readonly DurableFile[] = [
   row('runs/<run>/artifacts/**, debug_bundle/**', `(?:${ATTEMPT}|${RUN}/debug_bundle)/.+`, {
     what: 'artifacts of attempts, and the debug bundle',
     damaged: 'record',
-    how: 'the proof of a commit is also in its note',
+    how: 'the proof of a commit is on the disk before the commit lands, and also in its note',
   }),
   row('repos/<repository>/mirror.git/**', `${MIRROR}/mirror\\.git/.+`, {
     what: 'mirror of the repository',
