@@ -104,7 +104,21 @@ describe('a run that is refused', () => {
     );
   });
 
-  it('cannot be resumed, and other commands show it', async () => {
+  it('is resumed as a new run with its arguments, when what was wrong is repaired', async () => {
+    const dirty = world.aRepository();
+    const prd = writePrd(dirty, [story('S-1')]);
+    dirty.write('README.md', 'Changed.\n');
+    const refused = directoryOf(await world.run(dirty, ['--prd', prd, ...settings(`echo x > x; ${OK}`)]));
+    dirty.git('checkout', '--', 'README.md');
+    const end = await world.home.halo(['run', '--resume', refused], { cwd: dirty.root });
+    expect(end).toMatchObject({ code: 0, stderr: expect.stringContaining('it is started as a new run') as string });
+    const dir = directoryOf(end);
+    expect(dir).not.toBe(refused);
+    expect(recordOf(dir)).toMatchObject({ stopReason: 'SUCCESS', prd: { path: prd }, config: { gates: ['true'] } });
+    expect(recordOf(refused)).toMatchObject({ stopReason: 'DIRTY_WORKTREE' });
+  }, 180_000);
+
+  it('cannot be resumed by the commands that control runs, and other commands show it', async () => {
     const prd = writePrd(repository, TWO);
     const end = await world.home.halo(['run', '--prd', prd, ...AGENT], { cwd: dirname(repository.root) });
     const runId = basename(directoryOf(end));
@@ -112,8 +126,6 @@ describe('a run that is refused', () => {
     for (const words of [
       ['retry', runId],
       ['resume', runId, '--replan'],
-      ['run', '--resume', runId],
-      ['run', '--prd', prd, '--resume', directoryOf(end)],
     ])
       expect(await world.home.halo(words, at)).toMatchObject({
         code: 6,

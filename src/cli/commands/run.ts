@@ -1,4 +1,5 @@
 import { resolve } from 'node:path';
+import { Command } from 'commander';
 import type { PrdFile } from '../../core/prd/prd.ts';
 import type { SubmitRequest } from '../../api/operations.ts';
 import { HaloError } from '../../core/failure/errors.ts';
@@ -7,7 +8,7 @@ import { safeLine } from '../../core/text/safe-text.ts';
 import type { Cli, Define } from '../cli.ts';
 import { reportRefusedRun } from '../run/report-refused-run.ts';
 import { resolveUsualPrd, readPrd } from '../options/read-prd.ts';
-import { resumeHere } from '../run/resume-local.ts';
+import { findRefusedRun, resumeHere, type RefusedRun } from '../run/resume-local.ts';
 import { runHere, type RunHere } from '../run/local-run.ts';
 import { addSettingOptions, ASK, repoSource, settingsOf, type SettingFlags } from '../options/run-options.ts';
 
@@ -69,6 +70,8 @@ async function run(given: string | undefined, flags: Flags, cli: Cli): Promise<v
   const json = flags.json === true;
   const repo = repoSource(cli.cwd, flags.repo);
   const file = await choosePrd(given, flags, { repo, cli });
+  const refused = flags.resume === undefined ? undefined : await findRefusedRun(flags.resume, cli);
+  if (refused !== undefined) return runAgain(refused, flags, cli);
   const set = settingsOf(flags);
   let prd: PrdFile | undefined;
   let begun = false;
@@ -98,6 +101,15 @@ async function run(given: string | undefined, flags: Flags, cli: Cli): Promise<v
     if (flags.prd !== undefined && !begun) await reportRefusedRun(error, asked, cli, json);
     throw error;
   }
+}
+
+/** Starts a refused run as a new one: with its arguments, its repository, and its PRD or the given one. */
+async function runAgain({ state, args }: RefusedRun, { prd, json }: Flags, cli: Cli): Promise<void> {
+  await cli.note(`Run ${state.runId} was refused before it started; it is started as a new run.`);
+  const command = new Command('run').exitOverride();
+  define(command, cli);
+  const words = [...args.slice(1), '--prd', resolve(cli.cwd, prd ?? state.prdPath), '--repo', state.repo.source];
+  await command.parseAsync(json ? [...words, '--json'] : words, { from: 'user' });
 }
 
 /** Runs with the gates of the repository or, if none are configured, with none, as hanuman-dev does, and says so. */

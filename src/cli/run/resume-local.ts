@@ -36,6 +36,21 @@ export function resumeHere<T>(request: ResumeRequest, how: RunHere<T>): Promise<
   }, how);
 }
 
+/** A run that was refused before it started, and the arguments of its `halo run`. */
+export interface RefusedRun {
+  state: RunState;
+  args: string[];
+}
+
+/** The run of a reference if it was refused here; it never started, so it can only be run again as a new run. */
+export async function findRefusedRun(run: string, cli: Cli): Promise<RefusedRun | undefined> {
+  if ((await cli.services.readHost()).apiUrl !== undefined) return undefined;
+  const runId = await resolveRunId(run, cli);
+  const { state, record } = await cli.withOperations((operations) => operations.get(runId));
+  if (state.refused === undefined || state.prdPath === '-' || !Array.isArray(record.args)) return undefined;
+  return { state, args: record.args.filter((arg): arg is string => typeof arg === 'string') };
+}
+
 /** Continues an ended run if work is left; returns the owner if this process will do it. */
 async function letGoOn(operations: Operations, state: RunState): Promise<{ owner?: string }> {
   const { runId, status, stories } = state;

@@ -22,7 +22,7 @@ export function assertBegun({
   if (never === undefined) return;
   throw refused(
     `Run ${runId} was refused with ${stopReason ?? 'no reason'} before it started: it cannot continue.`,
-    'Fix the reported problem, then run `halo run` again.',
+    `Fix the reported problem, then start it as a new run with \`halo run --resume ${runId}\`.`,
   );
 }
 
