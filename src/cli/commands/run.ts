@@ -8,7 +8,7 @@ import { safeLine } from '../../core/text/safe-text.ts';
 import type { Cli, Define } from '../cli.ts';
 import { reportRefusedRun } from '../run/report-refused-run.ts';
 import { resolveUsualPrd, readPrd } from '../options/read-prd.ts';
-import { findRefusedRun, resumeHere, type RefusedRun } from '../run/resume-local.ts';
+import { findRefusedRun, resumeHere, type RefusedStart } from '../run/resume-local.ts';
 import { runHere, type RunHere } from '../run/local-run.ts';
 import { addSettingOptions, ASK, repoSource, settingsOf, type SettingFlags } from '../options/run-options.ts';
 
@@ -104,7 +104,7 @@ async function run(given: string | undefined, flags: Flags, cli: Cli): Promise<v
 }
 
 /** Starts a refused run as a new one: with its arguments, its repository, and its PRD or the given one. */
-async function runAgain({ state, args }: RefusedRun, { prd, json }: Flags, cli: Cli): Promise<void> {
+async function runAgain({ state, args }: RefusedStart, { prd, json }: Flags, cli: Cli): Promise<void> {
   await cli.note(`Run ${state.runId} was refused before it started; it is started as a new run.`);
   const command = new Command('run').exitOverride();
   define(command, cli);

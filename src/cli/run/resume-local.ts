@@ -37,13 +37,13 @@ export function resumeHere<T>(request: ResumeRequest, how: RunHere<T>): Promise<
 }
 
 /** A run that was refused before it started, and the arguments of its `halo run`. */
-export interface RefusedRun {
+export interface RefusedStart {
   state: RunState;
   args: string[];
 }
 
 /** The run of a reference if it was refused here; it never started, so it can only be run again as a new run. */
-export async function findRefusedRun(run: string, cli: Cli): Promise<RefusedRun | undefined> {
+export async function findRefusedRun(run: string, cli: Cli): Promise<RefusedStart | undefined> {
   if ((await cli.services.readHost()).apiUrl !== undefined) return undefined;
   const runId = await resolveRunId(run, cli);
   const { state, record } = await cli.withOperations((operations) => operations.get(runId));
