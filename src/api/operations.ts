@@ -1,8 +1,9 @@
+import type { AgentId } from '../core/agent.ts';
 import type { AuditEntry } from '../core/report/audit-report.ts';
 import type { CostGroup, CostReport } from '../core/report/cost-report.ts';
 import type { ErrorGroup } from '../core/report/error-report.ts';
 import type { AuditFilter, ReportOf, UnreadableRun } from './reports/read-reports.ts';
-import type { Artifact, JournalEvent } from '../core/journal/events.ts';
+import type { Artifact, JournalEvent, PromptPart } from '../core/journal/events.ts';
 import type { Prd, PrdFile } from '../core/prd/prd.ts';
 import type { ControlResult, LandedRun, RunDecisionResult, StoryDecisionResult } from '../core/run/control-result.ts';
 import type { RunState } from '../core/run/state.ts';
@@ -128,6 +129,33 @@ export interface ResumeOptions extends NewSettings {
   replan?: { prd?: SubmitRequest['prd'] & { remote?: true } };
 }
 
+/** A story whose prompt is shown; the settings are those of a submit. */
+export interface PromptRequest extends Pick<SubmitOptions, 'profile' | 'set' | 'remote'> {
+  prd: PrdFile;
+  /** Path or URL of the repository. */
+  repo: string;
+  /** The id of the story; undefined: the one that runs first. */
+  story: string | undefined;
+}
+
+/** A prompt before a run. */
+export interface PreviewedPrompt {
+  story: string;
+  agent: AgentId;
+  /** The commit whose files are quoted. */
+  commit: string;
+  text: string;
+  /** An estimate: four bytes each. */
+  tokens: number;
+  /** 0: no limit. */
+  maxTokens: number;
+  fits: boolean;
+  sections: PromptPart[];
+  /** Why a submit would refuse files of `[prompt]`, a sentence each. */
+  problems: string[];
+  warnings: string[];
+}
+
 /** Which runs and events a report reads. */
 export interface ReportQuery {
   /** Only this run, by a unique part of its id. */
@@ -150,6 +178,8 @@ export interface BreakerView {
 export interface Operations {
   /** Parses a PRD as a submit would; `as`: the id of its dialect. Throws PRD_INVALID, and USAGE for an unknown dialect. */
   validatePrd(prd: PrdFile, as?: string): Promise<Prd>;
+  /** The prompt of the first attempt at a story, without a run. Throws what a submit throws, and STORY_NOT_FOUND. */
+  previewPrompt(request: PromptRequest): Promise<PreviewedPrompt>;
   /** Creates a run for each repository. Validates everything first: either all runs are queued, or none. */
   submit(request: SubmitRequest): Promise<Submitted[]>;
   /** The same for several repositories with a PRD each. Returns the runs in the order in which they run. */

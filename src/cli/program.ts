@@ -76,6 +76,11 @@ export const COMMANDS: readonly Entry[] = [
   { name: 'mcp', summary: 'serve halo to agents as MCP tools', load: () => import('./commands/mcp.ts') },
   { name: 'up', summary: 'run Redis, API and workers in one process', load: () => import('./commands/up.ts') },
   { name: 'prd', summary: 'create, check and track PRDs', load: () => import('./commands/prd.ts') },
+  {
+    name: 'prompt',
+    summary: 'print the prompt of a story',
+    load: () => import('./commands/prompt.ts'),
+  },
   { name: 'import', summary: 'turn a document into a PRD', load: () => import('./commands/import.ts') },
   { name: 'init', summary: 'write a commented halo.toml', load: () => import('./commands/init.ts') },
   { name: 'check', summary: 'run setup and gates here, without an agent', load: () => import('./commands/check.ts') },
@@ -91,7 +96,7 @@ export const GROUPS: readonly [heading: string, names: readonly string[]][] = [
   ['Inspect:', ['status', 'ls', 'logs', 'show', 'diff', 'batch', 'network', 'cost', 'errors', 'audit']],
   ['Review and land:', ['approve', 'reject', 'land', 'verify', 'replay']],
   ['Control:', ['pause', 'resume', 'cancel', 'retry', 'breaker']],
-  ['PRDs and tasks:', ['prd', 'import', 'loop', 'task']],
+  ['PRDs and tasks:', ['prd', 'prompt', 'import', 'loop', 'task']],
   ['Operate:', ['up', 'serve', 'mcp', 'worker', 'image', 'config', 'completion']],
 ];
 

@@ -116,6 +116,19 @@ export interface Config {
   breaker: BreakerPolicy;
   /** Whether landed stories are marked as done in the user's PRD file. */
   prd: { writeBack: boolean };
+  /** What a prompt contains in addition to the story. Files are paths in the repository, with an optional `#heading`. */
+  prompt: {
+    before: string | undefined;
+    standards: readonly string[];
+    testStandards: readonly string[];
+    /** Globs. */
+    specs: readonly string[];
+    vision: string | undefined;
+    /** Whether the prompt also contains the other stories. */
+    prd: 'story' | 'whole';
+    /** 0: no limit; undefined: the default of the PRD's dialect. */
+    maxTokens: number | undefined;
+  };
   /** What requires approval: only protected paths, each story, or the run before `halo land`. */
   approval: { mode: 'never' | 'story' | 'run' };
   /** On SUCCESS, `ff` fast-forwards the branch of the checkout, and `worktree` creates a worktree. */

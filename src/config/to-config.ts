@@ -23,6 +23,7 @@ export function toConfig(toml: HaloToml, api: ModelApi | undefined): Config {
     run,
     retry,
     prd,
+    prompt,
     approval,
     land,
     git,
@@ -77,6 +78,15 @@ export function toConfig(toml: HaloToml, api: ModelApi | undefined): Config {
     retry: toRetryPolicy(retry),
     breaker: toBreakerPolicy(toml.breaker),
     prd: { writeBack: prd.write_back },
+    prompt: {
+      before: prompt.before,
+      standards: prompt.standards,
+      testStandards: prompt.test_standards,
+      specs: prompt.specs,
+      vision: prompt.vision,
+      prd: prompt.prd,
+      maxTokens: prompt.max_tokens,
+    },
     approval,
     land: {
       mode: land.mode,

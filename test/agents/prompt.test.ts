@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { buildPrompt, type PromptInput } from '../../src/agents/prompt.ts';
+import { buildPrompt as build, type PromptInput } from '../../src/agents/prompt/build-prompt.ts';
+
+const buildPrompt = (input: PromptInput) => build(input).text;
 
 const INPUT: PromptInput = {
   prd: { project: 'shop', description: 'A small shop.' },

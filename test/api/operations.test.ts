@@ -93,6 +93,32 @@ describe.each(WAYS)('operations %s', (name, open) => {
     expect(await open().list()).toEqual([]);
   });
 
+  it('previewPrompt returns the prompt of a story, and creates no run', async () => {
+    const repository = makeRepository();
+    try {
+      repository.write('rules.md', 'Plain names.');
+      repository.commit('rules');
+      const { prd } = requestOf([]);
+      const set = [...requestOf([]).set, 'prompt.before="rules.md"', 'prompt.vision="vision.md"'];
+      const preview = await open().previewPrompt({
+        prd,
+        repo: repository.root,
+        story: undefined,
+        profile: undefined,
+        set,
+      });
+      expect(preview).toMatchObject({ story: 'Ä', agent: 'command', maxTokens: 0, fits: true, warnings: [] });
+      expect(preview.text).toMatch(/^Plain names\.\n\nImplement one story of the project "Test"/);
+      expect(preview.sections[0]).toEqual({ name: 'before', file: 'rules.md', tokens: 3 });
+      expect(preview.problems).toEqual([expect.stringContaining('prompt.vision: vision.md is not a file')]);
+      const other = { prd, repo: repository.root, story: 'B', profile: undefined, set };
+      await expect(open().previewPrompt(other)).rejects.toMatchObject({ code: 'STORY_NOT_FOUND' });
+      expect(await open().list()).toEqual([]);
+    } finally {
+      repository.remove();
+    }
+  });
+
   it('a refused submit creates nothing', async () => {
     const empty = { ...requestOf([]), repos: ['/x'], prd: { path: 'p', bytes: new Uint8Array() } };
     await expect(open().submit(empty)).rejects.toMatchObject({ code: 'PRD_INVALID' });

@@ -380,6 +380,11 @@ const ROWS: [id: string, attack: string, defence: string][] = [
     'use settings, grafts and caches that make git read another history',
     'they are disabled; halo reads its trailers itself',
   ],
+  [
+    'incident prompt-files',
+    'put text into the prompts of later stories, or files of the host into prompts',
+    'prompts quote regular files of the commit that the run starts from; changes of named files need an approval',
+  ],
   ['incident working-folder', 'use a working directory below /proc/self/fd', 'it is refused'],
   [
     'incident kernel-families',

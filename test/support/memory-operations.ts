@@ -1,3 +1,4 @@
+import { buildPrompt } from '../../src/agents/prompt/build-prompt.ts';
 import { planNext } from '../../src/core/run/plan.ts';
 import type { RunState } from '../../src/core/run/state.ts';
 import type { ControlResult, RunDecisionResult, StoryDecisionResult } from '../../src/core/run/control-result.ts';
@@ -116,6 +117,17 @@ export function openMemory(): MemoryOperations {
       return first.runId;
     },
     validatePrd: (prd) => attempt(() => parsePrd(prd.bytes, prd.path)),
+    previewPrompt: (request) =>
+      attempt(() => {
+        const prd = parsePrd(request.prd.bytes, request.prd.path);
+        const story = prd.stories.find(({ id }) => id === (request.story ?? prd.stories[0]?.id));
+        if (story === undefined)
+          throw new HaloError('STORY_NOT_FOUND', 'The PRD has no such story.', { hint: 'Name another story.' });
+        const [, limit = '0'] = /^prompt\.max_tokens=(\d+)$/m.exec(request.set.join('\n')) ?? [];
+        const guidance = [{ file: 'AGENTS.md', text: 'Use tabs. '.repeat(500) }];
+        const built = buildPrompt({ prd, story, progress: [], guidance, gates: [], maxTokens: Number(limit) });
+        return { story: story.id, agent: 'codex', commit: 'c'.repeat(40), ...built, problems: [], warnings: [] };
+      }),
     submit(request) {
       if (request.prd.bytes.length === 0)
         return Promise.reject(

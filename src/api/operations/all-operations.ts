@@ -5,6 +5,7 @@ import { rejectOperation } from './control/reject.ts';
 import { resumeOperation } from './control/resume.ts';
 import { retryOperation } from './control/retry.ts';
 import type { AnyOperation } from './operation.ts';
+import { previewPromptOperation } from './prds/preview-prompt.ts';
 import { validatePrdOperation } from './prds/validate-prd.ts';
 import { followEventsOperation } from './runs/follow-events.ts';
 import { followRawOperation } from './runs/follow-raw.ts';
@@ -27,6 +28,7 @@ import { resetBreakerOperation } from './server/reset-breaker.ts';
 /** Every operation, in the order of the reference. */
 export const OPERATIONS: readonly AnyOperation[] = [
   validatePrdOperation,
+  previewPromptOperation,
   submitOperation,
   submitBatchOperation,
   listRunsOperation,

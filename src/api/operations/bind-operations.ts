@@ -7,6 +7,7 @@ import { rejectOperation } from './control/reject.ts';
 import { resumeOperation } from './control/resume.ts';
 import { retryOperation } from './control/retry.ts';
 import type { CallOperation } from './operation.ts';
+import { previewPromptOperation } from './prds/preview-prompt.ts';
 import { validatePrdOperation } from './prds/validate-prd.ts';
 import { followEventsOperation } from './runs/follow-events.ts';
 import { followRawOperation } from './runs/follow-raw.ts';
@@ -29,6 +30,7 @@ import { toWirePrd } from './wire-prd.ts';
 /** The operations as methods. `submitter` is added to submits without a user. */
 export function bindOperations(call: CallOperation, submitter?: { user: string }): Omit<Operations, 'close'> {
   return {
+    previewPrompt: ({ prd, ...request }) => call(previewPromptOperation, { ...request, prd: toWirePrd(prd) }),
     validatePrd: async (prd, as) => (await call(validatePrdOperation, { prd: toWirePrd(prd), as })).prd,
     submit: async ({ prd, ...request }) =>
       (await call(submitOperation, { ...submitter, ...request, prd: toWirePrd(prd) })).runs,

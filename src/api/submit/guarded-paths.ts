@@ -5,6 +5,7 @@ import type { ProtectedPath } from '../../core/journal/events.ts';
 import type { Config } from '../../config/config.ts';
 import { findNamedPaths, type OwnSetting } from '../../git/protect/named-paths.ts';
 import { listFiles } from '../../git/objects/tree-list.ts';
+import { namedFiles } from '../../worker/prompt/read-prompt-files.ts';
 import type { PrdFile } from '../../core/prd/prd.ts';
 
 export interface GuardQuery {
@@ -14,7 +15,7 @@ export interface GuardQuery {
   gitDir: string;
   commit: string;
   prd: PrdFile;
-  config: Pick<Config, 'git' | 'model' | 'network' | 'secrets'>;
+  config: Pick<Config, 'git' | 'model' | 'network' | 'prompt' | 'secrets'>;
   /** Whether the PRD came over the network, so that its path is not valid on this machine. */
   remote: boolean;
 }
@@ -28,7 +29,8 @@ export async function findGuarded({ root, gitDir, commit, prd, config, remote }:
     root === undefined ? [] : pathsBelow(root, prd.path, remote),
   ]);
   const prds = own.length > 0 && !remote ? own : [...own, ...(await findCopies({ gitDir, commit, prd }))];
-  return [...prds.map((path) => ({ path })), ...named];
+  const prompts = namedFiles(config.prompt).map(({ path, key }) => ({ path, setting: key }));
+  return [...prds.map((path) => ({ path })), ...prompts, ...named];
 }
 
 /** Files that halo reads or starts on this machine. Changing them could change keys, signers or secrets. */

@@ -20,6 +20,7 @@ import { withIntactMirror } from '../../worker/repository/with-intact-mirror.ts'
 import { updateDependencies } from '../../worker/recovery/update-dependencies.ts';
 import type { BatchEntry, BatchRequest, SubmitOptions, Submitted, SubmitRequest } from '../operations.ts';
 import { planRun, type PlannedRun } from './plan-run.ts';
+import { checkPrompts } from '../prompts/check-prompts.ts';
 import { rivalsOf } from './rivals.ts';
 import { linkRunFiles } from './prd-folder-links.ts';
 import { placePrd, type PrdPlace } from './prd-place.ts';
@@ -65,6 +66,13 @@ export async function submitBatch(context: SubmitContext, request: BatchRequest)
     const planned = await mapConcurrent(looked, MAX_CONCURRENT, (each) =>
       isPlaced(each) ? Promise.resolve(each) : startWhereDone(context, each, prds),
     );
+    const prompts = await mapConcurrent(planned, MAX_CONCURRENT, async ({ member, run, runId }) => {
+      const prd = prds.get(member.prd);
+      const gitDir = mirrorPath(context.host.home, run.repo.mirror);
+      const isChecked = prd !== undefined && options.scratch !== true;
+      return [runId, isChecked ? await checkPrompts({ gitDir, run, prd }) : []] as const;
+    });
+    const ofPrompts = new Map(prompts);
     const rivals = await findRivals(context, { planned, after, options });
     const owner = await context.ownerId();
     const owned = defined({ owner });
@@ -75,6 +83,7 @@ export async function submitBatch(context: SubmitContext, request: BatchRequest)
         ...(prds.get(member.prd)?.warnings ?? []),
         ...run.warnings,
         ...ofPlace,
+        ...(ofPrompts.get(runId) ?? []),
         ...(rivals.get(runId) ?? []),
       ];
       return { runId, repo: run.repo.source, ...batch, ...owned, parallel: run.config.run.parallel, warnings };

@@ -10,7 +10,14 @@ import { reportRefusedRun } from '../run/report-refused-run.ts';
 import { resolveUsualPrd, readPrd } from '../options/read-prd.ts';
 import { findRefusedRun, resumeHere, type RefusedStart } from '../run/resume-local.ts';
 import { runHere, type RunHere } from '../run/local-run.ts';
-import { addSettingOptions, ASK, repoSource, settingsOf, type SettingFlags } from '../options/run-options.ts';
+import {
+  addSettingOptions,
+  ASK,
+  PROMPT_FILE,
+  repoSource,
+  settingsOf,
+  type SettingFlags,
+} from '../options/run-options.ts';
 
 interface Flags extends SettingFlags {
   prd?: string;
@@ -39,6 +46,7 @@ export const define: Define = (command, cli) => {
       .option('--repo <path>', 'the repository', '.'),
   )
     .option(...ASK)
+    .option(...PROMPT_FILE)
     .option('--sandbox', 'accepted for compatibility; agents always run in sandboxes')
     .option('--allow-dirty', 'accept uncommitted changes; they are not part of the run')
     .option('--from-head', 'start from the checked-out commit, even if it lacks stories that the PRD marks as done')
@@ -143,7 +151,7 @@ async function choosePrd(
   }
   if (flags.profile !== undefined || settingsOf(flags).length > 0) {
     throw new HaloError('USAGE', 'A resumed run keeps its settings; none can be given with --resume.', {
-      hint: 'Remove --agent, --profile, -c and --ask-for-approval, or start a new run.',
+      hint: 'Remove --agent, --profile, --prompt, -c and --ask-for-approval, or start a new run.',
     });
   }
   return file;

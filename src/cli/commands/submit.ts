@@ -5,7 +5,15 @@ import { parsePriority } from '../../core/run/priority.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import type { Cli, Define } from '../cli.ts';
 import { resolveUsualPrd, readPrd } from '../options/read-prd.ts';
-import { addSettingOptions, ASK, collect, repoSource, settingsOf, type SettingFlags } from '../options/run-options.ts';
+import {
+  addSettingOptions,
+  ASK,
+  collect,
+  PROMPT_FILE,
+  repoSource,
+  settingsOf,
+  type SettingFlags,
+} from '../options/run-options.ts';
 import { defined } from '../../lib/guards.ts';
 
 interface Flags extends SettingFlags {
@@ -36,6 +44,7 @@ export const define: Define = (command, cli) => {
       .option('--key <key>', 'idempotency key: submit at most once per key'),
   )
     .option(...ASK)
+    .option(...PROMPT_FILE)
     .option('--allow-dirty', 'accept uncommitted changes; they are not part of the run')
     .option('--from-head', 'start from the checked-out commit, even if it lacks stories that the PRD marks as done')
     .option('--json', 'print the runs as JSON')

@@ -7,6 +7,7 @@ export interface SettingFlags {
   profile?: string;
   config?: string[];
   askForApproval?: true;
+  prompt?: string;
 }
 
 /** Adds the options that change settings: --agent, --profile, -c. */
@@ -20,11 +21,18 @@ export function addSettingOptions(command: Command): Command {
 /** The setting for an option of `run` and `submit`, in the format of `-c approval.mode=story`. */
 export const ASK: [string, string] = ['--ask-for-approval', 'require approval before a story lands'];
 
+/** An option of `run`, `submit` and `prompt`: the setting `prompt.before`. */
+export const PROMPT_FILE: [string, string] = [
+  '--prompt <path>',
+  'begin every prompt with this committed file of the repository (setting prompt.before)',
+];
+
 /** The flags as `key=value` settings; later ones override earlier ones. */
 export function settingsOf(flags: SettingFlags): string[] {
   return [
     ...(flags.config ?? []),
     ...(flags.agent === undefined ? [] : [`agent=${flags.agent}`]),
+    ...(flags.prompt === undefined ? [] : [`prompt.before=${flags.prompt}`]),
     ...(flags.askForApproval === undefined ? [] : ['approval.mode=story']),
   ];
 }

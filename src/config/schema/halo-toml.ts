@@ -19,6 +19,7 @@ import {
 import { BreakerTable, RetryTable } from './retry-table.ts';
 import { McpTable } from './mcp-table.ts';
 import { NetworkTable } from './network-table.ts';
+import { PromptTable } from './prompt-table.ts';
 import { provider } from './provider-table.ts';
 import { LimitsTable, SandboxTable } from './sandbox-table.ts';
 import { ServerTable } from './server-table.ts';
@@ -172,6 +173,7 @@ export const HaloToml = z.strictObject({
       'Mark landed stories as done in the PRD file, if the file is on the machine of the worker and the run is the only one of its submit.',
     ]),
   }),
+  prompt: PromptTable,
   tests: z.strictObject({
     removed: key(
       oneOf('report', 'block'),

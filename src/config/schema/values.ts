@@ -43,6 +43,23 @@ export const GlobList = z
     `must be at most ${MAX_GLOBS_LENGTH} characters together`,
   );
 
+const MAX_PATH_LENGTH = 500;
+const MAX_FILES = 20;
+
+/** A file of the repository by its path from the top, with an optional `#heading`. */
+export const RepositoryFile = Text.max(MAX_PATH_LENGTH, `must be at most ${MAX_PATH_LENGTH} characters long`).refine(
+  (name) => isPlainPath(name.split('#')[0] ?? ''),
+  'must be a plain path relative to the repository root, like "docs/standards.md"',
+);
+
+export const RepositoryFiles = z
+  .array(RepositoryFile, { error: 'must be a list of paths, like ["docs/standards.md"]' })
+  .max(MAX_FILES, `must be at most ${MAX_FILES} paths`);
+
+function isPlainPath(path: string): boolean {
+  return !/[\\\p{Cc}]/u.test(path) && path.split('/').every((part) => !['', '.', '..', '.git'].includes(part));
+}
+
 /** Paths of files in the workspace, which a shell script in a sandbox uses. */
 export const ReportPaths = z
   .array(Text.refine(isReportPath, 'must be a plain path relative to the repository root'), {

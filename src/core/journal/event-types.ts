@@ -20,6 +20,7 @@ const EVENT_TYPES: Record<JournalEntry['type'], true> = {
   'phase.started': true,
   'phase.ended': true,
   'setup.ended': true,
+  'prompt.built': true,
   'agent.activity': true,
   'network.asked': true,
   'model.used': true,

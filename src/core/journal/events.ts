@@ -31,10 +31,20 @@ export interface RunRepo {
   guarded?: readonly ProtectedPath[];
 }
 
+/** A part of a prompt, with the tokens that are in it and those that were cut. */
+export interface PromptPart {
+  name: string;
+  /** The file of the repository that it was read from. */
+  file?: string;
+  tokens: number;
+  /** Absent: none. */
+  cut?: number;
+}
+
 /** A file or folder, from the top of the tree. */
 export interface ProtectedPath {
   path: string;
-  /** The git setting that names it, e.g. `core.hookspath`; absent for the PRD of the run. */
+  /** The setting of git or halo that names it, e.g. `core.hookspath`; absent for the PRD of the run. */
   setting?: string;
 }
 
@@ -167,6 +177,14 @@ export type JournalEntry =
   | ({ type: 'phase.started'; phase: Phase } & AttemptRef)
   | ({ type: 'phase.ended'; phase: Phase; ms: number } & AttemptRef)
   | ({ type: 'setup.ended'; phase: 'setup' | 'gates'; log: string } & CommandResult & AttemptRef)
+  /** The prompt of the attempt; `missing`: files that could not be used, a sentence each. */
+  | ({
+      type: 'prompt.built';
+      tokens: number;
+      maxTokens: number;
+      sections: PromptPart[];
+      missing?: string[];
+    } & AttemptRef)
   | ({ type: 'agent.activity'; activity: AgentActivity } & AttemptRef)
   /** Identical requests of one sandbox to its gateway. */
   | ({ type: 'network.asked'; phase: NetworkPhase } & EgressRequests & AttemptRef)

@@ -122,6 +122,8 @@ export function storyEventLines(event: StoryEvent, how: EventLineOptions): Story
       const text = `${wait} for the breaker of ${safeLine(breakerName(event.key))} (\`${resetCommand(event.key)}\` closes it now): ${safeLine(event.why, LINE_LENGTH)}`;
       return [{ label: 'waiting', tone: 'warn', text }];
     }
+    case 'prompt.built':
+      return promptLines(event);
     case 'tests.compared':
       return hasLostTests(event) ? [{ label: 'tests', tone: 'warn', text: testsText(event) }] : [];
     case 'story.merged':
@@ -168,6 +170,22 @@ export function storyEventLines(event: StoryEvent, how: EventLineOptions): Story
       ];
     }
   }
+}
+
+/** What the agent does not get, if anything. */
+function promptLines({
+  tokens,
+  maxTokens,
+  sections,
+  missing = [],
+}: JournalEvent & { type: 'prompt.built' }): StoryLine[] {
+  const cut = sections.filter((part) => part.cut !== undefined);
+  const names = cut.map(({ name, file, cut: lost = 0 }) => `${name}${file === undefined ? '' : ` (${file})`} -${lost}`);
+  const said = [
+    ...(cut.length === 0 ? [] : [`cut to ${tokens} of at most ${maxTokens} tokens: ${names.join(', ')}`]),
+    ...missing.map((problem) => `warning: ${problem}`),
+  ];
+  return said.map((text) => ({ label: 'prompt', tone: 'warn', text: safeLine(text, LINE_LENGTH) }));
 }
 
 function byWhom({ by }: { by?: string }): string {

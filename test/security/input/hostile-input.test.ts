@@ -4,7 +4,7 @@ import { parseClaudeLine } from '../../../src/agents/claude/parse.ts';
 import { readCodexOutcome } from '../../../src/agents/codex/outcome.ts';
 import { parseCodexLine } from '../../../src/agents/codex/parse.ts';
 import { parseCommandLine } from '../../../src/agents/command/parse.ts';
-import { buildPrompt } from '../../../src/agents/prompt.ts';
+import { buildPrompt } from '../../../src/agents/prompt/build-prompt.ts';
 import { buildApp } from '../../../src/api/http/http-server.ts';
 import { parseConfigFile } from '../../../src/config/load/config-file.ts';
 import { resolveConfig } from '../../../src/config/resolve.ts';

@@ -1,9 +1,9 @@
-import { buildPrompt } from '../../../src/agents/prompt.ts';
+import { buildPrompt } from '../../../src/agents/prompt/build-prompt.ts';
 import type { Prd } from '../../../src/core/prd/prd.ts';
 
 /** Everything that agents and people receive of a PRD: the prompts of its stories, and findings of reading it. */
 export function toldOf(prd: Prd): string {
-  const prompts = prd.stories.map((story) => buildPrompt({ prd, story, progress: [], guidance: [], gates: [] }));
+  const prompts = prd.stories.map((story) => buildPrompt({ prd, story, progress: [], guidance: [], gates: [] }).text);
   return [...prompts, ...prd.warnings].join('\n');
 }
 

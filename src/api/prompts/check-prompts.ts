@@ -1,0 +1,42 @@
+import { buildPrompt } from '../../agents/prompt/build-prompt.ts';
+import { HaloError } from '../../core/failure/errors.ts';
+import type { Prd } from '../../core/prd/prd.ts';
+import { listSome } from '../../lib/text.ts';
+import { readPromptFiles } from '../../worker/prompt/read-prompt-files.ts';
+import { maxTokensOf } from '../../worker/prompt/story-prompt.ts';
+import type { PlannedRun } from '../submit/plan-run.ts';
+
+const MAX_NAMED = 5;
+
+export interface PromptCheck {
+  /** A git directory that has the base commit of the run. */
+  gitDir: string;
+  run: Pick<PlannedRun, 'repo' | 'config'>;
+  prd: Prd;
+}
+
+/**
+ * Checks the files that `[prompt]` names and the length of all prompts; returns warnings. Throws CONFIG_INVALID and
+ * PROMPT_TOO_LARGE.
+ */
+export async function checkPrompts({ gitDir, run: { repo, config }, prd }: PromptCheck): Promise<string[]> {
+  const { prompt, gates = [] } = config;
+  const { files, problems, warnings } = await readPromptFiles({ gitDir, commit: repo.base, prompt });
+  if (problems.length > 0)
+    throw new HaloError('CONFIG_INVALID', problems.map((problem) => `${problem}.`).join('\n'), {
+      hint: 'Commit the file, or correct its path in the table [prompt]; paths start at the top of the repository.',
+    });
+  const maxTokens = maxTokensOf(config, prd);
+  if (maxTokens === 0) return warnings;
+  const tooLong = prd.stories.flatMap((story) => {
+    if (story.status === 'done' || story.status === 'skipped') return [];
+    const { fits, tokens } = buildPrompt({ prd, story, progress: [], guidance: [], files, gates, maxTokens });
+    return fits ? [] : [`${story.id} (${tokens})`];
+  });
+  if (tooLong.length === 0) return warnings;
+  throw new HaloError(
+    'PROMPT_TOO_LARGE',
+    `The prompts of these stories have more than ${maxTokens} tokens, although all that may be cut is cut: ${listSome(tooLong, MAX_NAMED)}.`,
+    { hint: 'Split the stories, shorten the file of prompt.before, or raise prompt.max_tokens (0: no limit).' },
+  );
+}

@@ -1,0 +1,59 @@
+import { agentAdapter } from '../../agents/registry.ts';
+import { HaloError } from '../../core/failure/errors.ts';
+import type { Story } from '../../core/prd/prd.ts';
+import { sortStories } from '../../core/run/story-order.ts';
+import { assertFilledIn } from '../../core/prd/prd-template.ts';
+import { mirrorPath, updateMirror } from '../../git/mirror/mirror.ts';
+import { isUrl } from '../../git/repository/repo-url.ts';
+import { listSome } from '../../lib/text.ts';
+import { parsePrd } from '../../prd/parse-prd.ts';
+import { buildStoryPrompt } from '../../worker/prompt/story-prompt.ts';
+import type { PreviewedPrompt, PromptRequest } from '../operations.ts';
+import { planRun } from '../submit/plan-run.ts';
+import type { SubmitContext } from '../submit/submit-context.ts';
+
+const MAX_NAMED = 10;
+
+/** Builds the prompt of the first attempt at a story as a run of the checked-out commit would, without a run. */
+export async function previewPrompt(
+  context: SubmitContext,
+  { prd: file, repo: source, story: storyId, ...options }: PromptRequest,
+): Promise<PreviewedPrompt> {
+  const prd = parsePrd(file.bytes, file.path);
+  assertFilledIn(prd, file.path);
+  const story = chooseStory(prd.stories, storyId);
+  // Uncommitted changes are not part of a prompt, so they need not be refused.
+  const request = { ...options, allowDirty: true };
+  const { repo, config, from, access } = await planRun(
+    { ...context, preflight: undefined },
+    { request, source, prd: file },
+  );
+  const { home } = context.host;
+  if (isUrl(repo.source)) await updateMirror({ home, name: repo.mirror, from, access, commit: repo.base });
+  const { prompt, problems, warnings } = await buildStoryPrompt({
+    gitDir: isUrl(repo.source) ? mirrorPath(home, repo.mirror) : from,
+    runBase: repo.base,
+    base: repo.base,
+    prd,
+    story,
+    config,
+    adapter: agentAdapter(config.agent),
+  });
+  return { story: story.id, agent: config.agent, commit: repo.base, ...prompt, problems, warnings };
+}
+
+/** The story with this id, or the one that would run first. Throws STORY_NOT_FOUND. */
+function chooseStory(stories: readonly Story[], id: string | undefined): Story {
+  const open = sortStories([...stories]).filter(({ status }) => status === 'pending' || status === 'in_progress');
+  const found = id === undefined ? (open[0] ?? stories[0]) : stories.find((story) => story.id === id);
+  if (found !== undefined) return found;
+  const ids = stories.map((story) => story.id);
+  throw new HaloError(
+    'STORY_NOT_FOUND',
+    id === undefined ? 'The PRD has no stories.' : `The PRD has no story ${JSON.stringify(id)}.`,
+    {
+      hint:
+        ids.length === 0 ? 'Add a story to the PRD.' : `Pass one of its ids with --story: ${listSome(ids, MAX_NAMED)}.`,
+    },
+  );
+}
