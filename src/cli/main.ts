@@ -19,7 +19,7 @@ export async function main(given: string[], io: ProcessIo = openProcessIo(given)
     if (words[0] === '__complete') return await complete(words.slice(1), cli);
     return await perform(words, cli);
   } catch (error) {
-    return await report(error, cli, asksForJson(words));
+    return await report(error, cli, errorDocument(words));
   }
 }
 
@@ -104,18 +104,24 @@ function inWords(message: string): string {
   return `${option ?? `<${argument}>`} cannot be ${JSON.stringify(given)}. ${choices}`;
 }
 
+/** The fields beside `error` of the JSON document that a command prints if it fails; undefined: it prints text. */
+function errorDocument(words: readonly string[]): object | undefined {
+  if (words[0] === 'plugin') return { ok: false };
+  return asksForJson(words) ? {} : undefined;
+}
+
 /** An option of halo, not a word after `--`. */
 function asksForJson(words: readonly string[]): boolean {
   const end = words.indexOf('--');
   return (end === -1 ? words : words.slice(0, end)).includes('--json');
 }
 
-async function report(thrown: unknown, cli: Cli, json: boolean): Promise<number> {
+async function report(thrown: unknown, cli: Cli, document: object | undefined): Promise<number> {
   const error = toHaloError(thrown);
   const { code, message, hint: advice, problems } = error;
-  if (json) {
+  if (document !== undefined) {
     const more = { ...defined({ hint: advice }), ...(problems.length > 0 && { problems }) };
-    await cli.printJson({ error: { code, message, ...more } });
+    await cli.printJson({ ...document, error: { code, message, ...more } });
   }
   const label = `${cli.paintErr('bad', `error[${code}]`)}:`;
   const hint = (text: string) => wrapped(`${cli.paintErr('warn', 'hint:')}  ${capitalised(safeText(text))}`, cli);

@@ -74,6 +74,7 @@ export const COMMANDS: readonly Entry[] = [
   { name: 'worker', summary: 'execute queued runs', load: () => import('./commands/worker.ts') },
   { name: 'serve', summary: 'serve the HTTP API', load: () => import('./commands/serve.ts') },
   { name: 'mcp', summary: 'serve halo to agents as MCP tools', load: () => import('./commands/mcp.ts') },
+  { name: 'plugin', summary: 'run a PRD for a plugin of an agent', load: () => import('./commands/plugin.ts') },
   { name: 'up', summary: 'run Redis, API and workers in one process', load: () => import('./commands/up.ts') },
   { name: 'prd', summary: 'create, check and track PRDs', load: () => import('./commands/prd.ts') },
   {
@@ -97,7 +98,7 @@ export const GROUPS: readonly [heading: string, names: readonly string[]][] = [
   ['Review and land:', ['approve', 'reject', 'land', 'verify', 'replay']],
   ['Control:', ['pause', 'resume', 'cancel', 'retry', 'breaker']],
   ['PRDs and tasks:', ['prd', 'prompt', 'import', 'loop', 'task']],
-  ['Operate:', ['up', 'serve', 'mcp', 'worker', 'image', 'config', 'completion']],
+  ['Operate:', ['up', 'serve', 'mcp', 'plugin', 'worker', 'image', 'config', 'completion']],
 ];
 
 const PURPOSE = `halo runs coding agents on PRDs. An agent implements each story in a sealed container,

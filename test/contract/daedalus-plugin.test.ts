@@ -1,13 +1,15 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { OK, prdOf, remotelyScripted } from '../support/halo/halo.ts';
+import { OK, prdOf, remotelyScripted, scripted } from '../support/halo/halo.ts';
 import { openHome, type HaloHome } from '../support/halo/halo-process.ts';
 import { connectHttp, connectStdio, type McpClient } from '../support/mcp-client.ts';
 import { makeRepository, type TestRepository } from '../support/repository/repository.ts';
 
 const AGENT = `echo work > "work-$(ls | wc -l).txt"; ${OK}`;
 const PRD = new TextDecoder().decode(prdOf([{ id: 'US-001' }, { id: 'US-002' }]).bytes);
+/** The same, as a named PRD: such PRDs need a description for each story. */
+const MAIN = PRD.replaceAll('"description":""', '"description":"As a user, I want it."');
 
 let home: HaloHome;
 let url: string;
@@ -78,4 +80,49 @@ describe('MCP', () => {
     },
     180_000,
   );
+});
+
+describe('halo plugin run', () => {
+  const run = async (words: string[]) => {
+    const repository = makeRepository({ '.halo/prds/main/prd.json': MAIN });
+    repositories.push(repository);
+    const { code, stdout, stderr } = await home.halo(['plugin', ...words], { cwd: repository.root });
+    // Exactly one document, whatever happened.
+    return {
+      code,
+      stderr,
+      lines: stdout.split('\n').length - 1,
+      result: JSON.parse(stdout) as Record<string, unknown>,
+    };
+  };
+  const settings = (script: string) => scripted(script).flatMap((pair) => ['-c', pair]);
+
+  it('runs the named PRD without a terminal and prints one JSON document: ok, action and message', async () => {
+    const { code, lines, result } = await run(['run', 'main', ...settings(AGENT)]);
+    expect({ code, lines }).toEqual({ code: 0, lines: 1 });
+    expect(result).toMatchObject({ ok: true, action: 'run', stopReason: 'SUCCESS', exitStatus: 0 });
+    expect(result.message).toContain('2 of 2 stories landed');
+    expect(result.landed).toMatchObject([{ story: 'US-001' }, { story: 'US-002' }]);
+    expect((await run(['run', ...settings(AGENT)])).result).toMatchObject({ ok: true });
+  }, 120_000);
+
+  it('prints one JSON document with ok false for a run that failed, and for an error', async () => {
+    const failed = await run(['run', 'main', ...settings('exit 3')]);
+    expect(failed.lines).toBe(1);
+    expect(failed.result).toMatchObject({ ok: false, action: 'run', landed: [], exitStatus: failed.code });
+    expect(failed.code).toBeGreaterThan(2);
+    for (const [words, code, error] of [
+      [['run', 'none'], 6, 'PRD_UNREADABLE'],
+      [['run', '--wrong'], 2, 'USAGE'],
+    ] as const) {
+      const { result, ...ended } = await run([...words]);
+      expect(ended).toMatchObject({ code, lines: 1, stderr: expect.stringContaining(error) as string });
+      expect(result).toMatchObject({ ok: false, error: { code: error, message: expect.any(String) as string } });
+    }
+  }, 120_000);
+
+  it('is an error without an action, and with another one', async () => {
+    for (const words of [[], ['stop']])
+      expect(await run(words)).toMatchObject({ code: 2, lines: 1, result: { ok: false, error: { code: 'USAGE' } } });
+  });
 });

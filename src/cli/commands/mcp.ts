@@ -20,7 +20,7 @@ Examples:
 With HALO_URL, the tools use that server. \`halo serve\` and \`halo up\` serve the same tools over
 HTTP, at /mcp.
 
-See also: halo serve, halo up`;
+See also: halo serve, halo plugin`;
 
 async function serveTools(cli: Cli): Promise<void> {
   if (cli.stdin.isTTY === true) {

@@ -1,0 +1,84 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import Docker from 'dockerode';
+import { describe, expect, test } from 'vitest';
+import { TOOLS } from '../../src/mcp/tools/all-tools.ts';
+import { parsePrd } from '../../src/prd/parse-prd.ts';
+import { runSealed } from '../support/docker/image-container.ts';
+import { codeBlocks } from '../support/text/markdown.ts';
+
+const root = resolve(import.meta.dirname, '../..');
+const plugin = join(root, 'plugins/halo');
+const read = (path: string) => readFileSync(join(root, path), 'utf8');
+const json = (path: string) => JSON.parse(read(path)) as Record<string, unknown>;
+const skill = read('plugins/halo/skills/halo/SKILL.md');
+
+describe('plugins/halo', () => {
+  test('has the version of halo and one description for Claude Code and Codex', () => {
+    const { version } = json('package.json');
+    const [claude, codex] = ['.claude-plugin', '.codex-plugin'].map((dir) => json(`plugins/halo/${dir}/plugin.json`));
+    expect([claude?.version, codex?.version]).toEqual([version, version]);
+    expect(codex?.description).toBe(claude?.description);
+    expect(json('.claude-plugin/marketplace.json')).toMatchObject({ plugins: [{ source: './plugins/halo' }] });
+    expect(json('.agents/plugins/marketplace.json')).toMatchObject({
+      plugins: [{ source: { source: 'local', path: './plugins/halo' } }],
+    });
+  });
+
+  test('starts `halo mcp`, and is part of the package', () => {
+    expect(json('plugins/halo/.mcp.json')).toEqual({ mcpServers: { halo: { command: 'halo', args: ['mcp'] } } });
+    expect(json('package.json').files).toEqual(expect.arrayContaining(['plugins', '.claude-plugin', '.agents']));
+  });
+
+  test('has a skill whose PRD halo accepts without a warning', () => {
+    const [example = ''] = codeBlocks(skill, 'json');
+    expect(parsePrd(Buffer.from(example), 'prd.json')).toMatchObject({ stories: [{ id: 'US-001' }], warnings: [] });
+  });
+
+  test('has a skill that names only tools that exist', () => {
+    const named = new Set([...skill.matchAll(/\bhalo_[a-z_]+/g)].map(([name]) => name));
+    expect(named.size).toBeGreaterThan(5);
+    expect([...named].filter((name) => !TOOLS.some((tool) => tool.name === name))).toEqual([]);
+    expect(readdirSync(join(plugin, 'skills'))).toEqual(['halo']);
+  });
+});
+
+/** The programs of the sandbox image, without network; halo is that of this checkout. */
+async function inImage(script: string): Promise<string> {
+  const lines = [
+    'set -e',
+    'mkdir -p /tmp/bin && ln -s /halo/bin/halo /tmp/bin/halo',
+    'export PATH=/tmp/bin:$PATH:/opt/halo/agents/claude:/opt/halo/agents/codex/bin HALO_HOME=/tmp/halo-home',
+    script,
+  ];
+  const { code, out, err } = await runSealed(new Docker(), { script: lines.join('\n'), binds: [`${root}:/halo:ro`] });
+  expect(code, out + err).toBe(0);
+  return out;
+}
+
+describe('the plugin in the real programs', () => {
+  test('Claude Code validates it without a warning, installs it and connects to its server', async () => {
+    const out = await inImage(`
+      claude plugin validate --strict /halo/plugins/halo
+      claude plugin validate --strict /halo
+      claude plugin marketplace add /halo
+      claude plugin install halo@halo
+      claude plugin details halo
+      claude mcp list`);
+    expect(out.match(/Validation passed/g)).toHaveLength(2);
+    expect(out).toMatch(/Skills \(1\) +halo/);
+    expect(out).toMatch(/plugin:halo:halo: halo mcp - ✔ Connected/);
+  }, 180_000);
+
+  test('Codex installs it, with its skill and its server', async () => {
+    const out = await inImage(`
+      codex plugin marketplace add /halo
+      codex plugin add halo@halo
+      codex plugin list
+      codex mcp list
+      find "$HOME/.codex" -name SKILL.md -path '*halo*'`);
+    expect(out).toMatch(/halo@halo +installed/);
+    expect(out).toMatch(/^halo +halo +mcp .* enabled/m);
+    expect(out).toMatch(/skills\/halo\/SKILL\.md/);
+  }, 180_000);
+});
