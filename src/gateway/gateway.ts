@@ -8,9 +8,8 @@ import { HaloError, toHaloError } from '../core/failure/errors.ts';
 import type { EgressRequests } from '../core/journal/egress-events.ts';
 import { safeLine } from '../core/text/safe-text.ts';
 import {
-  createRequestLog,
+  RequestLog,
   type RequestRecord,
-  type RequestLog,
   type OnRefused,
   type GatewayProblem,
   type GatewayStop,
@@ -51,80 +50,113 @@ export interface GatewayOptions {
   limits?: Partial<GatewayLimits>;
 }
 
-/** The broker between one sandbox and the network. */
-export interface Gateway {
-  /** The usage so far. Aborted responses count as far as they reported their usage. */
-  usage(): Usage;
-  requests(): RequestRecord[];
-  /** The requests aggregated by target, for the journal. */
-  traffic(): EgressRequests[];
-  /** The last problem that no later success has cleared. */
-  problem(): GatewayProblem | undefined;
-  /** Set when the gateway stopped model requests. */
-  stopped(): GatewayStop | undefined;
-  /** In a successful replay: the first difference to the recording, as a sentence. */
-  divergence(): string | undefined;
-  /** Serves a connection that did not arrive through the unix socket. It must behave like a socket. */
-  accept(connection: Duplex): void;
-  /** Records why the sandbox receives no responses, for `problem`. */
-  reportProblem(sentence: string): void;
-  /** Closes all connections and removes the socket. Safe to call repeatedly. */
-  close(): Promise<void>;
-}
-
 /**
  * Starts a gateway on a unix socket that any user may connect to.
  * Throws CONFIG_INVALID (path too long, wrong allow entry or base URL), CASSETTE_MISSING, DISK_FAILED.
  */
 export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   assertSocketPath(options.socketPath);
-  const log = createRequestLog(options.onRefused);
+  const log = new RequestLog(options.onRefused);
   const limits = { ...LIMITS, ...options.limits };
   const network = openNetwork(options, log, limits);
-  const upstream = createUpstreamClient(network);
   const model = await openModel(options.model, log);
-  const context: GatewayContext = {
+  const gateway = new Gateway(options.socketPath, {
     log,
-    proxy: { network, upstream },
+    proxy: { network, upstream: createUpstreamClient(network) },
     limits,
     route: options.model,
     model,
     modelRequests: 0,
     pool: { bytes: limits.allBodiesBytes },
     running: new Set(),
-  };
-  const { server, clientSockets } = createGatewayServer(context);
+  });
   try {
-    await listen(server, options.socketPath);
+    await gateway.listen();
   } catch (error) {
     await model?.close();
     throw error;
   }
-  const close = async () => {
-    const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-    for (const socket of [...clientSockets, ...network.sockets]) socket.destroy();
-    upstream.close();
-    await closed;
-    await Promise.all(context.running);
-    await model?.close();
-    await rm(options.socketPath, { force: true });
-  };
-  let closing: Promise<void> | undefined;
-  return {
-    usage: () => log.usage(),
-    requests: () => log.requests(),
-    traffic: () => log.traffic(),
-    problem: () => log.problem(),
-    stopped: () => log.stopped(),
-    divergence: () => log.divergence(),
-    accept: (connection) => void (closing === undefined ? server.emit('connection', connection) : connection.destroy()),
-    reportProblem: (sentence) => log.reportProblem({ sentence }, 'lasting'),
-    close: () => (closing ??= close()),
-  };
+  return gateway;
 }
 
-function createGatewayServer(context: GatewayContext): { server: Server; clientSockets: Set<Duplex> } {
-  const clientSockets = new Set<Duplex>();
+/** The broker between one sandbox and the network. */
+export class Gateway {
+  private readonly socketPath: string;
+  private readonly context: GatewayContext;
+  private readonly server: Server;
+  private readonly clientSockets = new Set<Duplex>();
+  private closing: Promise<void> | undefined;
+
+  constructor(socketPath: string, context: GatewayContext) {
+    this.socketPath = socketPath;
+    this.context = context;
+    this.server = createGatewayServer(context, this.clientSockets);
+  }
+
+  /** Call it once, before anything else. Throws DISK_FAILED. */
+  listen(): Promise<void> {
+    return listen(this.server, this.socketPath);
+  }
+
+  /** The usage so far. Aborted responses count as far as they reported their usage. */
+  usage(): Usage {
+    return this.context.log.usage();
+  }
+
+  requests(): RequestRecord[] {
+    return this.context.log.requests();
+  }
+
+  /** All requests by target, for the report of a run. */
+  traffic(): EgressRequests[] {
+    return this.context.log.traffic();
+  }
+
+  /** The last problem that no later success has cleared. */
+  problem(): GatewayProblem | undefined {
+    return this.context.log.problem();
+  }
+
+  /** Set when the gateway stopped model requests. */
+  stopped(): GatewayStop | undefined {
+    return this.context.log.stopped();
+  }
+
+  /** In a successful replay: the first difference to the recording, as a sentence. */
+  divergence(): string | undefined {
+    return this.context.log.divergence();
+  }
+
+  /** Serves a connection that did not arrive through the unix socket. It must behave like a socket. */
+  accept(connection: Duplex): void {
+    if (this.closing === undefined) this.server.emit('connection', connection);
+    else connection.destroy();
+  }
+
+  /** Records why the sandbox receives no responses, for `problem`. */
+  reportProblem(sentence: string): void {
+    this.context.log.reportProblem({ sentence }, 'lasting');
+  }
+
+  /** Closes all connections and removes the socket. Safe to call repeatedly. */
+  close(): Promise<void> {
+    return (this.closing ??= this.closeOnce());
+  }
+
+  private async closeOnce(): Promise<void> {
+    const { proxy, running, model } = this.context;
+    const closed = new Promise<void>((resolve) => this.server.close(() => resolve()));
+    for (const socket of [...this.clientSockets, ...proxy.network.sockets]) socket.destroy();
+    proxy.upstream.close();
+    await closed;
+    await Promise.all(running);
+    await model?.close();
+    await rm(this.socketPath, { force: true });
+  }
+}
+
+/** `clientSockets` holds the open connections of the sandbox. */
+function createGatewayServer(context: GatewayContext, clientSockets: Set<Duplex>): Server {
   const { limits } = context;
   const server = createServer({
     maxHeaderSize: MAX_HEADER_BYTES,
@@ -156,7 +188,7 @@ function createGatewayServer(context: GatewayContext): { server: Server; clientS
     if (socket.writable) socket.end('HTTP/1.1 400 Bad Request\r\nconnection: close\r\n\r\n');
     else socket.destroy();
   });
-  return { server, clientSockets };
+  return server;
 }
 
 function describeFault({ method, url }: IncomingMessage, error: unknown): string {

@@ -2,7 +2,7 @@ import { addUsage, NO_USAGE, type Usage } from '../core/agent.ts';
 import type { FailureCause } from '../core/failure/failure.ts';
 import type { EgressKind, EgressRequests } from '../core/journal/egress-events.ts';
 import { safeLine } from '../core/text/safe-text.ts';
-import { createNetworkLog } from './egress/network-log.ts';
+import { NetworkLog } from './egress/network-log.ts';
 import { defined } from '../lib/guards.ts';
 
 /** One request to the gateway. `target` is a path, URL or host:port without control characters. */
@@ -40,70 +40,81 @@ export interface GatewayProblem {
 }
 
 /** The log of a gateway's requests, usage and problems. */
-export interface RequestLog {
-  /** Records a request. Returns a function to report transferred bytes. */
-  record(entry: RequestRecord, egress?: RequestTarget, reason?: string): (bytes: number) => void;
-  /** Records a refused network target and calls `onRefused`. */
-  refuse(entry: Omit<RequestRecord, 'outcome'>, reason: string, egress: RequestTarget): void;
-  addUsage(usage: Usage): void;
-  /** A problem without a kind, and a `fault` of halo's environment, are cleared by a later success. */
-  reportProblem(problem: GatewayProblem, kind?: 'lasting' | 'budget' | 'overrun' | 'fault'): void;
-  clearProblem(): void;
-  /** In a replay: how a matching request differs from the recorded one. Only the first divergence is kept. */
-  recordDivergence(sentence: string): void;
-  usage(): Usage;
-  requests(): RequestRecord[];
-  traffic(): EgressRequests[];
-  problem(): GatewayProblem | undefined;
-  stopped(): GatewayStop | undefined;
-  divergence(): string | undefined;
-}
+export class RequestLog {
+  private readonly onRefused: OnRefused | undefined;
+  private readonly records: RequestRecord[] = [];
+  private readonly network = new NetworkLog();
+  private used = NO_USAGE;
+  private passing: GatewayProblem | undefined;
+  private lasting: GatewayProblem | undefined;
+  private stop: GatewayStop | undefined;
+  private difference: string | undefined;
 
-export function createRequestLog(onRefused: OnRefused | undefined): RequestLog {
-  const records: RequestRecord[] = [];
-  let usage = NO_USAGE;
-  let passing: GatewayProblem | undefined;
-  let lasting: GatewayProblem | undefined;
-  let stopped: GatewayStop | undefined;
-  let divergence: string | undefined;
-  const traffic = createNetworkLog();
-  const record: RequestLog['record'] = (
-    entry,
-    egress = { door: 'model', target: entry.target },
-    reason = undefined,
-  ) => {
+  constructor(onRefused?: OnRefused) {
+    this.onRefused = onRefused;
+  }
+
+  /** Records a request. Returns a function to report transferred bytes. */
+  record(
+    entry: RequestRecord,
+    egress: RequestTarget = { door: 'model', target: entry.target },
+    reason?: string,
+  ): (bytes: number) => void {
     // The list is bounded, because the sandbox determines the number of requests.
-    if (records.length < MAX_RECORDS) records.push({ ...entry, target: safeLine(entry.target, 300) });
-    return traffic.add({ ...entry, ...egress, ...defined({ reason }) });
-  };
-  return {
-    record,
-    refuse(entry, reason, egress) {
-      record({ ...entry, outcome: 'refused' }, egress, reason);
-      onRefused?.(safeLine(entry.target, 300), safeLine(reason, 400));
-    },
-    addUsage(more) {
-      usage = addUsage(usage, more);
-    },
-    reportProblem(problem, kind) {
-      if (kind === undefined || kind === 'fault') passing = problem;
-      else lasting ??= problem;
-      if (kind === undefined || kind === 'lasting') return;
-      if (stopped === undefined || SEVERITY.indexOf(kind) > SEVERITY.indexOf(stopped.cause))
-        stopped = { cause: kind, sentence: problem.sentence };
-    },
-    clearProblem() {
-      passing = undefined;
-      if (stopped?.cause === 'fault') stopped = undefined;
-    },
-    recordDivergence(sentence) {
-      divergence ??= sentence;
-    },
-    usage: () => usage,
-    requests: () => [...records],
-    traffic: () => traffic.rows(),
-    problem: () => lasting ?? passing,
-    stopped: () => stopped,
-    divergence: () => divergence,
-  };
+    if (this.records.length < MAX_RECORDS) this.records.push({ ...entry, target: safeLine(entry.target, 300) });
+    return this.network.add({ ...entry, ...egress, ...defined({ reason }) });
+  }
+
+  /** Records a refused network target and calls `onRefused`. */
+  refuse(entry: Omit<RequestRecord, 'outcome'>, reason: string, egress: RequestTarget): void {
+    this.record({ ...entry, outcome: 'refused' }, egress, reason);
+    this.onRefused?.(safeLine(entry.target, 300), safeLine(reason, 400));
+  }
+
+  addUsage(more: Usage): void {
+    this.used = addUsage(this.used, more);
+  }
+
+  /** A problem without a kind, and a `fault` of halo's environment, are cleared by a later success. */
+  reportProblem(problem: GatewayProblem, kind?: 'lasting' | 'budget' | 'overrun' | 'fault'): void {
+    if (kind === undefined || kind === 'fault') this.passing = problem;
+    else this.lasting ??= problem;
+    if (kind === undefined || kind === 'lasting') return;
+    if (this.stop === undefined || SEVERITY.indexOf(kind) > SEVERITY.indexOf(this.stop.cause))
+      this.stop = { cause: kind, sentence: problem.sentence };
+  }
+
+  clearProblem(): void {
+    this.passing = undefined;
+    if (this.stop?.cause === 'fault') this.stop = undefined;
+  }
+
+  /** In a replay: how a matching request differs from the recorded one. Only the first divergence is kept. */
+  recordDivergence(sentence: string): void {
+    this.difference ??= sentence;
+  }
+
+  usage(): Usage {
+    return this.used;
+  }
+
+  requests(): RequestRecord[] {
+    return [...this.records];
+  }
+
+  traffic(): EgressRequests[] {
+    return this.network.rows();
+  }
+
+  problem(): GatewayProblem | undefined {
+    return this.lasting ?? this.passing;
+  }
+
+  stopped(): GatewayStop | undefined {
+    return this.stop;
+  }
+
+  divergence(): string | undefined {
+    return this.difference;
+  }
 }

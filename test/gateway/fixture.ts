@@ -30,7 +30,7 @@ export async function gateway(options: Omit<GatewayOptions, 'socketPath'>): Prom
   const socket = join(tempDir('halo-gw'), 'gateway.sock');
   const started = await startGateway({ ...options, socketPath: socket });
   undo.push(() => started.close());
-  return { ...started, socket };
+  return Object.assign(started, { socket });
 }
 
 export async function modelServer(turns: Turn[]): Promise<ModelServer> {

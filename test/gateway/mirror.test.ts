@@ -40,7 +40,7 @@ async function mirror(route: RegistryRoute, options: Partial<GatewayOptions> = {
   const gate = await gateway({ ...options, registries: [route] });
   const get = (path: string, headers: Record<string, string> = {}, method = 'GET') =>
     ask(gate.socket, { method, path, body: undefined, headers: { host: '127.0.0.1:4080', ...headers } });
-  return { ...gate, get };
+  return Object.assign(gate, { get });
 }
 
 /** A port of loopback for a gateway, as the sandbox has it. */

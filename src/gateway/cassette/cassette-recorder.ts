@@ -1,81 +1,111 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { createCassette, type Exchange } from './cassette.ts';
+import { createCassette, type CassetteWriter, type Exchange } from './cassette.ts';
 import type { RequestLog } from '../request-log.ts';
 import type { ModelApi } from '../../core/agent.ts';
 import type { Masker } from '../../lib/secrets/masker.ts';
 import type { ModelRequest } from '../model/model-route.ts';
 import { errorCode } from '../network-error.ts';
 import { fingerprintRequest } from './request-fingerprint.ts';
-import { createStreamTiming } from './stream-timing.ts';
+import { createStreamTiming, type StreamTiming } from './stream-timing.ts';
 
 const MAX_BODY = 64 * 1024 * 1024;
 const KEPT_HEADERS = ['content-type', 'retry-after'];
 
-/** Records one exchange while its response is streamed. */
-export interface ExchangeRecording {
-  start(status: number, headers: IncomingHttpHeaders): void;
-  push(chunk: Buffer): void;
-  /** Writes the exchange, unless no response had started. */
-  end(complete: boolean): Promise<void>;
-}
-
-export interface CassetteRecorder {
-  begin(request: ModelRequest): ExchangeRecording;
-  close(): Promise<void>;
+interface RecorderParts {
+  path: string;
+  masker: Masker;
+  /** Whether to record the times of the events of a stream. */
+  timed: boolean;
+  log: RequestLog;
 }
 
 /** Records to a new cassette at `path`. Later write errors are reported as problems of the gateway. Throws DISK_FAILED. */
-export async function createCassetteRecorder(
-  { path, api, masker, timed }: { path: string; api: ModelApi; masker: Masker; timed: boolean },
-  log: RequestLog,
-): Promise<CassetteRecorder> {
-  const cassette = await createCassette(path, { api });
-  let count = 0;
-  const orReport = async (writing: Promise<void>) => {
+export async function createCassetteRecorder({
+  api,
+  ...parts
+}: RecorderParts & { api: ModelApi }): Promise<CassetteRecorder> {
+  return new CassetteRecorder(await createCassette(parts.path, { api }), parts);
+}
+
+export class CassetteRecorder {
+  private readonly cassette: CassetteWriter;
+  private readonly parts: RecorderParts;
+  private count = 0;
+
+  constructor(cassette: CassetteWriter, parts: RecorderParts) {
+    this.cassette = cassette;
+    this.parts = parts;
+  }
+
+  begin(request: ModelRequest): ExchangeRecording {
+    const { masker, timed } = this.parts;
+    const { method, path } = request.operation;
+    const facts = { method, path, ...fingerprintRequest(request, masker) };
+    return new ExchangeRecording(this, { seq: ++this.count, request: facts, masker, timed });
+  }
+
+  write(exchange: Exchange): Promise<void> {
+    return this.orReport(this.cassette.write(exchange));
+  }
+
+  close(): Promise<void> {
+    return this.orReport(this.cassette.close());
+  }
+
+  /** Reports a problem that concerns the cassette. */
+  report(sentence: string): void {
+    this.parts.log.reportProblem({ sentence }, 'lasting');
+  }
+
+  private async orReport(writing: Promise<void>): Promise<void> {
     try {
       await writing;
     } catch (error) {
-      const sentence = `The cassette ${path} could not be written (${errorCode(error) ?? 'unknown'}).`;
-      log.reportProblem({ sentence }, 'lasting');
+      this.report(`The cassette ${this.parts.path} could not be written (${errorCode(error) ?? 'unknown'}).`);
     }
-  };
-  return {
-    close: () => orReport(cassette.close()),
-    begin(request) {
-      const seq = ++count;
-      const facts = {
-        method: request.operation.method,
-        path: request.operation.path,
-        ...fingerprintRequest(request, masker),
-      };
-      const pace = timed ? createStreamTiming(() => performance.now()) : undefined;
-      const chunks: Buffer[] = [];
-      let size = 0;
-      let response: Omit<Exchange['response'], 'body' | 'complete' | 'times'> | undefined;
-      return {
-        start(status, headers) {
-          response = { status, headers: keptHeaders(headers) };
-        },
-        push(chunk) {
-          size += chunk.length;
-          pace?.note(size);
-          if (size <= MAX_BODY) chunks.push(Buffer.from(chunk));
-        },
-        async end(complete) {
-          if (response === undefined) return;
-          if (size > MAX_BODY) {
-            const sentence = `Request ${seq} could not be recorded: its response is larger than ${MAX_BODY} bytes.`;
-            log.reportProblem({ sentence }, 'lasting');
-            return;
-          }
-          const bytes = Buffer.concat(chunks);
-          const times = pace === undefined ? {} : { times: pace.times(bytes) };
-          const body = masker.text(bytes.toString('utf8'));
-          await orReport(cassette.write({ seq, request: facts, response: { ...response, body, complete, ...times } }));
-        },
-      };
-    },
-  };
+  }
+}
+
+interface ExchangeFacts extends Pick<Exchange, 'seq' | 'request'>, Pick<RecorderParts, 'masker' | 'timed'> {}
+
+/** Records one exchange while its response is streamed. */
+export class ExchangeRecording {
+  private readonly recorder: CassetteRecorder;
+  private readonly facts: ExchangeFacts;
+  private readonly timing: StreamTiming | undefined;
+  private readonly chunks: Buffer[] = [];
+  private size = 0;
+  private response: Pick<Exchange['response'], 'status' | 'headers'> | undefined;
+
+  constructor(recorder: CassetteRecorder, facts: ExchangeFacts) {
+    this.recorder = recorder;
+    this.facts = facts;
+    this.timing = facts.timed ? createStreamTiming(() => performance.now()) : undefined;
+  }
+
+  start(status: number, headers: IncomingHttpHeaders): void {
+    this.response = { status, headers: keptHeaders(headers) };
+  }
+
+  push(chunk: Buffer): void {
+    this.size += chunk.length;
+    this.timing?.note(this.size);
+    if (this.size <= MAX_BODY) this.chunks.push(Buffer.from(chunk));
+  }
+
+  /** Writes the exchange, unless no response had started. */
+  async end(complete: boolean): Promise<void> {
+    const { seq, request, masker } = this.facts;
+    if (this.response === undefined) return;
+    if (this.size > MAX_BODY) {
+      this.recorder.report(`Request ${seq} could not be recorded: its response is larger than ${MAX_BODY} bytes.`);
+      return;
+    }
+    const bytes = Buffer.concat(this.chunks);
+    const times = this.timing === undefined ? {} : { times: this.timing.times(bytes) };
+    const body = masker.text(bytes.toString('utf8'));
+    await this.recorder.write({ seq, request, response: { ...this.response, body, complete, ...times } });
+  }
 }
 
 function keptHeaders(headers: IncomingHttpHeaders): Record<string, string> {

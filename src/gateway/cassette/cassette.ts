@@ -1,4 +1,4 @@
-import { mkdir, open } from 'node:fs/promises';
+import { mkdir, open, type FileHandle } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
 import * as z from 'zod';
 import { HaloError } from '../../core/failure/errors.ts';
@@ -48,40 +48,40 @@ export async function readCassette(path: string): Promise<Exchange[]> {
   return exchanges.sort((a, b) => a.seq - b.seq);
 }
 
-/** Writes completed exchanges; `close` makes them durable. */
-export interface CassetteWriter {
-  write(exchange: Exchange): Promise<void>;
-  close(): Promise<void>;
-}
-
 /** Creates a cassette that only its owner can read. Throws DISK_FAILED. */
 export async function createCassette(path: string, { api }: { api: string }): Promise<CassetteWriter> {
   try {
     await mkdir(dirname(path), { recursive: true });
     const file = await open(path, 'w', 0o600);
     await file.appendFile(`${JSON.stringify({ halo_cassette: 1, api })}\n`);
-    let last: Promise<void> = Promise.resolve();
-    const write = (line: Exchange) => {
-      last = last.then(() => file.appendFile(`${JSON.stringify(line)}\n`));
-      return last;
-    };
-    const close = async () => {
-      try {
-        await last;
-        await file.sync();
-      } finally {
-        await file.close();
-      }
-    };
-    return { write, close };
+    return new CassetteWriter(file);
   } catch (error) {
-    throw new HaloError(
-      'DISK_FAILED',
-      `The cassette ${path} could not be written (${errorCode(error) ?? 'unknown'}).`,
-      {
-        cause: error,
-      },
-    );
+    const message = `The cassette ${path} could not be written (${errorCode(error) ?? 'unknown'}).`;
+    throw new HaloError('DISK_FAILED', message, { cause: error });
+  }
+}
+
+/** Writes completed exchanges; `close` makes them durable. */
+export class CassetteWriter {
+  private readonly file: FileHandle;
+  private last: Promise<void> = Promise.resolve();
+
+  constructor(file: FileHandle) {
+    this.file = file;
+  }
+
+  write(line: Exchange): Promise<void> {
+    this.last = this.last.then(() => this.file.appendFile(`${JSON.stringify(line)}\n`));
+    return this.last;
+  }
+
+  async close(): Promise<void> {
+    try {
+      await this.last;
+      await this.file.sync();
+    } finally {
+      await this.file.close();
+    }
   }
 }
 

@@ -15,31 +15,29 @@ export interface EgressRecord {
 }
 
 /** Aggregates equal requests. */
-export interface NetworkLog {
-  /** Counts a request. Returns a function to report transferred bytes. */
-  add(asked: EgressRecord): (bytes: number) => void;
-  rows(): EgressRequests[];
-}
+export class NetworkLog {
+  private readonly byKey = new Map<string, EgressRequests>();
 
-export function createNetworkLog(): NetworkLog {
-  const rows = new Map<string, EgressRequests>();
-  const rowOf = ({ door, method, target, outcome, status, reason }: EgressRecord): EgressRequests => {
+  /** Counts a request. Returns a function to report transferred bytes. */
+  add(asked: EgressRecord): (bytes: number) => void {
+    const row = this.rowOf({ ...asked, method: safeLine(asked.method, 20), target: safeLine(asked.target, 200) });
+    row.count += 1;
+    return (bytes) => void (row.bytes += bytes);
+  }
+
+  rows(): EgressRequests[] {
+    return [...this.byKey.values()].map((row) => ({ ...row }));
+  }
+
+  private rowOf({ door, method, target, outcome, status, reason }: EgressRecord): EgressRequests {
     const kind = [door, outcome];
     const key = JSON.stringify([...kind, method, target]);
-    const full = rows.size >= MAX_ROWS && !rows.has(key);
+    const full = this.byKey.size >= MAX_ROWS && !this.byKey.has(key);
     const rowKey = full ? JSON.stringify([...kind, OTHERS]) : key;
     const names = full ? { method: '*', target: OTHERS } : { method, target };
     const why = reason === undefined ? {} : { reason: safeLine(reason, 400) };
-    const row = rows.get(rowKey) ?? { door, ...names, outcome, status, ...why, bytes: 0, count: 0 };
-    rows.set(rowKey, row);
+    const row = this.byKey.get(rowKey) ?? { door, ...names, outcome, status, ...why, bytes: 0, count: 0 };
+    this.byKey.set(rowKey, row);
     return row;
-  };
-  return {
-    add: (asked) => {
-      const row = rowOf({ ...asked, method: safeLine(asked.method, 20), target: safeLine(asked.target, 200) });
-      row.count += 1;
-      return (bytes) => void (row.bytes += bytes);
-    },
-    rows: () => [...rows.values()].map((row) => ({ ...row })),
-  };
+  }
 }

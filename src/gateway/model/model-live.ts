@@ -18,8 +18,10 @@ import { createProviderClient, type ProviderClient } from './upstream-provider.t
 import { createCassetteRecorder, type ExchangeRecording } from '../cassette/cassette-recorder.ts';
 import { limitOutput } from '../usage/estimate-max-tokens.ts';
 
+type Recording = Pick<ExchangeRecording, 'start' | 'push' | 'end'>;
+
 /** Used when nothing is recorded. */
-const NO_RECORDING: ExchangeRecording = { start: () => {}, push: () => {}, end: () => Promise.resolve() };
+const NO_RECORDING: Recording = { start: () => {}, push: () => {}, end: () => Promise.resolve() };
 
 const NOTHING_USED: Usage = { ...NO_USAGE, requests: 1 };
 
@@ -42,7 +44,7 @@ export async function createLiveHandler(route: ModelRoute, log: RequestLog): Pro
   const overrun = new AbortController();
   const recorder =
     route.mode === 'record'
-      ? await createCassetteRecorder({ path: route.cassette, api: route.api, masker, timed: route.timed === true }, log)
+      ? await createCassetteRecorder({ path: route.cassette, api: route.api, masker, timed: route.timed === true, log })
       : undefined;
   return {
     answer(request, res) {
@@ -64,7 +66,7 @@ interface Service {
   budget: BudgetPort;
   /** Aborts all active responses when a budget is overdrawn. */
   overrun: AbortController;
-  recording: ExchangeRecording;
+  recording: Recording;
   request: ModelRequest;
   res: ServerResponse;
 }
