@@ -1,7 +1,8 @@
+import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import Docker from 'dockerode';
-import { describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { TOOLS } from '../../src/mcp/tools/all-tools.ts';
 import { parsePrd } from '../../src/prd/parse-prd.ts';
 import { runSealed } from '../support/docker/image-container.ts';
@@ -57,6 +58,9 @@ async function inImage(script: string): Promise<string> {
 }
 
 describe('the plugin in the real programs', () => {
+  // A container cannot build it: the checkout is read-only there.
+  beforeAll(() => void execFileSync(process.execPath, [join(root, 'bin/halo'), '--version']));
+
   test('Claude Code validates it without a warning, installs it and connects to its server', async () => {
     const out = await inImage(`
       claude plugin validate --strict /halo/plugins/halo
