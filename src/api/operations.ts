@@ -164,6 +164,17 @@ export interface ReportQuery {
   since?: string | undefined;
 }
 
+/** A process that executes stories. */
+export interface WorkerView {
+  id: string;
+  /** `own`: only the runs of a `halo run` process. */
+  takes: 'any' | 'own';
+  host: string;
+  pid: number;
+  /** When it started, ISO 8601, if known. */
+  since?: string | undefined;
+}
+
 /** A breaker that is not closed. */
 export interface BreakerView {
   /** `run:<runId>`, `repository:<mirror>` or `provider:<host>`. */
@@ -241,6 +252,8 @@ export interface Operations {
   errors(query: ReportQuery): Promise<{ errors: ErrorGroup[]; unreadable: UnreadableRun[] }>;
   /** What people decided, what landed and how stories and runs ended, the latest first. Throws RUN_NOT_FOUND. */
   audit(query: ReportQuery & Omit<AuditFilter, 'runId'>): Promise<ReportOf<AuditEntry>>;
+  /** The running workers, the oldest first. */
+  workers(): Promise<WorkerView[]>;
   /** The breakers that are not closed. */
   breakers(): Promise<BreakerView[]>;
   /** Closes a breaker, by its key, repository or run, and returns its full key. Throws USAGE if it is not open, RUN_NOT_FOUND. */

@@ -24,7 +24,8 @@ export async function main(given: string[], io: ProcessIo = openProcessIo(given)
 }
 
 async function perform(words: string[], cli: Cli): Promise<number> {
-  if (words.length === 0) words = ['--help'];
+  // At a terminal that can be drawn on, halo alone shows the runs.
+  if (words.length === 0) words = [cli.terminal.drawable && cli.ask !== undefined ? 'top' : '--help'];
   // Some users type `halo help run`.
   if (words[0] === 'help') words = [...words.slice(1, 3), '--help'];
   const name = words.find((word) => !word.startsWith('-'));

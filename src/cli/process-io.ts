@@ -21,7 +21,8 @@ export interface ProcessIo {
    */
   onStop(listener: (signal?: NodeJS.Signals) => void): () => void;
   /**
-   * Calls `listener` for each key that is pressed at the terminal, without echo; Ctrl-C and Ctrl-Z keep their effects.
+   * Calls `listener` with the name of each key that is pressed at the terminal, without echo, e.g. `d`, `D`, `up` or
+   * `ctrl-r`; Ctrl-C and Ctrl-Z keep their effects.
    * Returns a function that removes it. Does nothing without a terminal.
    */
   onKey(listener: (key: string) => void): () => void;
@@ -46,7 +47,8 @@ export function openProcessIo(words: readonly string[]): ProcessIo {
   let unread = false;
   for (const stream of [process.stdout, process.stderr])
     stream.on('error', (error: NodeJS.ErrnoException) => {
-      if (error.code !== 'EPIPE') throw error;
+      // EIO: the terminal was closed.
+      if (error.code !== 'EPIPE' && error.code !== 'EIO') throw error;
       if (unread) return;
       unread = true;
       // A reader that closes the pipe (`| head`) is not an error, but running work must end cleanly.

@@ -18,6 +18,7 @@ export const COMMANDS: readonly Entry[] = [
     summary: 'show active runs, or one run in detail',
     load: () => import('./commands/status.ts'),
   },
+  { name: 'top', summary: 'show and control all runs on the whole terminal', load: () => import('./commands/top.ts') },
   { name: 'logs', summary: 'show or follow the log of a run', load: () => import('./commands/logs.ts') },
   { name: 'batch', summary: 'show the runs of one submit', load: () => import('./commands/batch.ts') },
   { name: 'ls', summary: 'list all runs', load: () => import('./commands/ls.ts') },
@@ -94,7 +95,7 @@ export const COMMANDS: readonly Entry[] = [
 /** Headings of the help page, in order, with their commands. */
 export const GROUPS: readonly [heading: string, names: readonly string[]][] = [
   ['Start:', ['init', 'doctor', 'check', 'run', 'submit']],
-  ['Inspect:', ['status', 'ls', 'logs', 'show', 'diff', 'batch', 'network', 'cost', 'errors', 'audit']],
+  ['Inspect:', ['top', 'status', 'ls', 'logs', 'show', 'diff', 'batch', 'network', 'cost', 'errors', 'audit']],
   ['Review and land:', ['approve', 'reject', 'land', 'verify', 'replay']],
   ['Control:', ['pause', 'resume', 'cancel', 'retry', 'breaker']],
   ['PRDs and tasks:', ['prd', 'prompt', 'import', 'loop', 'task']],

@@ -63,6 +63,12 @@ export async function isLocked(path: string): Promise<boolean> {
   return owner !== undefined && !(await isDead(path, owner, STALE_MS));
 }
 
+/** The process that holds or held the lock; undefined without a lock. */
+export async function findLockHolder(path: string): Promise<{ host: string; pid: number } | undefined> {
+  const [host = '', pid] = (await ownerOf(path))?.split(':') ?? [];
+  return pid === undefined ? undefined : { host, pid: Number(pid) };
+}
+
 async function waitForLock(path: string, deadline: number, staleMs: number): Promise<string> {
   const me = describeMe();
   for (let pause = 2; ; pause = Math.min(pause * 2, 50)) {

@@ -1,12 +1,22 @@
 import { randomBytes } from 'node:crypto';
-import { mkdir, rm } from 'node:fs/promises';
+import { lstat, mkdir, rm } from 'node:fs/promises';
 import { readFolder } from '../lib/fs.ts';
 import { join } from 'node:path';
-import { acquireLock, isLocked } from '../lib/lock.ts';
+import { acquireLock, findLockHolder, isLocked } from '../lib/lock.ts';
 import { withDiskErrors } from './disk-errors.ts';
 
 /** A worker of kind `any` takes every run of the home, one of kind `own` only the runs that name it as their owner. */
 export type WorkerKind = 'any' | 'own';
+
+/** What is known about a registered worker. */
+export interface RegisteredWorker {
+  id: string;
+  takes: WorkerKind;
+  host: string;
+  pid: number;
+  /** ISO 8601 */
+  since: string;
+}
 
 /** A registered worker process, visible to all processes that share the home while it is alive. */
 export interface WorkerRegistration {
@@ -36,6 +46,21 @@ export async function countWorkers(home: string): Promise<number> {
   const ids = (await workerIds(home)).filter((id) => id.startsWith('any-'));
   const alive = await Promise.all(ids.map((id) => isWorkerAlive(home, id)));
   return alive.filter(Boolean).length;
+}
+
+/** The live workers, the oldest first. */
+export async function listWorkers(home: string): Promise<RegisteredWorker[]> {
+  const found = await Promise.all((await workerIds(home)).map((id) => readWorker(home, id)));
+  return found.filter((worker) => worker !== undefined).sort((a, b) => (a.since < b.since ? -1 : 1));
+}
+
+async function readWorker(home: string, id: string): Promise<RegisteredWorker | undefined> {
+  const path = join(folderOf(home), id);
+  const holder = await findLockHolder(path);
+  if (holder === undefined || !(await isLocked(path))) return undefined;
+  const facts = await lstat(path).catch(() => undefined);
+  if (facts === undefined) return undefined;
+  return { id, takes: id.startsWith('any-') ? 'any' : 'own', ...holder, since: facts.birthtime.toISOString() };
 }
 
 /** Removes the registrations of dead workers and returns their ids. */

@@ -10,6 +10,8 @@ export interface Screen extends NodeJS.WritableStream {
 interface Drawing {
   screen: Screen;
   paint: Paint;
+  /** The terminal marks pasted text, so that it can be distinguished from keys. */
+  pastes?: boolean;
 }
 
 /** The whole terminal as a drawing area. */
@@ -26,6 +28,8 @@ const BEGIN = '\u001b[?2026h';
 const END = '\u001b[?2026l';
 const ENTER = '\u001b[?1049h\u001b[?25l\u001b[?7l';
 const LEAVE = '\u001b[?7h\u001b[?25h\u001b[?1049l';
+const MARK_PASTES = '\u001b[?2004h';
+const KEEP_PASTES = '\u001b[?2004l';
 const ERASE_LINE = '\u001b[2K';
 const ERASE_BELOW = '\u001b[J';
 
@@ -33,13 +37,14 @@ const ERASE_BELOW = '\u001b[J';
  * Draws on the alternate screen, which has no scrollback, so that lines that a resized terminal wraps or scrolls
  * disappear with the next draw. `last` returns the lines that remain; it is called when the canvas or the process ends.
  */
-export function openCanvas({ screen, paint }: Drawing, last: () => readonly string[]): Canvas {
+export function openCanvas({ screen, paint, pastes = false }: Drawing, last: () => readonly string[]): Canvas {
   const size = () => ({ width: screen.columns ?? 80, height: screen.rows ?? 24 });
+  const enter = `${ENTER}${pastes ? MARK_PASTES : ''}`;
   let drawn: { width: number; height: number; lines: readonly string[] } | undefined;
   let closed = false;
 
   function leave(): void {
-    if (drawn !== undefined) screen.write(LEAVE);
+    if (drawn !== undefined) screen.write(`${pastes ? KEEP_PASTES : ''}${LEAVE}`);
     drawn = undefined;
   }
 
@@ -47,6 +52,7 @@ export function openCanvas({ screen, paint }: Drawing, last: () => readonly stri
     if (closed) return;
     closed = true;
     process.off('exit', close);
+    process.off('uncaughtExceptionMonitor', close);
     process.off('SIGTSTP', suspend);
     leave();
     screen.write(
@@ -62,6 +68,8 @@ export function openCanvas({ screen, paint }: Drawing, last: () => readonly stri
   }
 
   process.on('exit', close);
+  // A crash prints its error afterwards, where the user can read it.
+  process.on('uncaughtExceptionMonitor', close);
   process.on('SIGTSTP', suspend);
   return {
     size,
@@ -75,7 +83,7 @@ export function openCanvas({ screen, paint }: Drawing, last: () => readonly stri
       );
       const below = shown.length < (same?.length ?? height) ? `\u001b[${shown.length + 1};1H${ERASE_BELOW}` : '';
       if (changed.length > 0 || below !== '')
-        screen.write(`${BEGIN}${drawn === undefined ? ENTER : ''}${changed.join('')}${below}${END}`);
+        screen.write(`${BEGIN}${drawn === undefined ? enter : ''}${changed.join('')}${below}${END}`);
       drawn = { width, height, lines: shown };
     },
     close,

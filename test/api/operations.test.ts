@@ -11,6 +11,7 @@ import { OK, prdOf, scripted } from '../support/halo/halo.ts';
 import { errorOf } from '../support/error-of.ts';
 import { openScriptedHome, type ScriptedHome } from '../support/halo/scripted-home.ts';
 import { created, passed, succeeded } from '../support/journal.ts';
+import { registerWorker } from '../../src/store/process-registry.ts';
 import { makeRepository, type TestRepository } from '../support/repository/repository.ts';
 
 const TOKEN = 'a-token-of-the-test';
@@ -162,6 +163,22 @@ describe.each(WAYS)('operations %s', (name, open) => {
       stop.abort();
     }
     expect(seen).toEqual(['run.created']);
+  });
+
+  it('workers returns the running workers with their processes', async () => {
+    expect(await open().workers()).toEqual([]);
+    const worker = await registerWorker(home.host.home, 'any');
+    const own = await registerWorker(home.host.home, 'own');
+    try {
+      const takes = { [worker.id]: 'any', [own.id]: 'own' };
+      const found = await open().workers();
+      expect(Object.fromEntries(found.map((each) => [each.id, each.takes]))).toEqual(takes);
+      for (const each of found) expect(each.pid).toBe(process.pid);
+    } finally {
+      await worker.leave();
+      await own.leave();
+    }
+    expect(await open().workers()).toEqual([]);
   });
 
   it('raw returns the output of all agents, or of one', async () => {

@@ -244,6 +244,7 @@ export function openMemory(): MemoryOperations {
     costs: notInMemory,
     errors: notInMemory,
     audit: notInMemory,
+    workers: () => Promise.resolve([]),
     breakers: () =>
       Promise.resolve(
         [...runs.values()].map(stateOf).flatMap(({ runId, breaker }) => {

@@ -23,6 +23,7 @@ import { reportAuditOperation } from './reports/report-audit.ts';
 import { reportCostsOperation } from './reports/report-costs.ts';
 import { reportErrorsOperation } from './reports/report-errors.ts';
 import { listBreakersOperation } from './server/list-breakers.ts';
+import { listWorkersOperation } from './server/list-workers.ts';
 import { resetBreakerOperation } from './server/reset-breaker.ts';
 
 /** Every operation, in the order of the reference. */
@@ -49,6 +50,7 @@ export const OPERATIONS: readonly AnyOperation[] = [
   reportCostsOperation,
   reportErrorsOperation,
   reportAuditOperation,
+  listWorkersOperation,
   listBreakersOperation,
   resetBreakerOperation,
   describeApiOperation,

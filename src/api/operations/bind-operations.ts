@@ -24,6 +24,7 @@ import { reportAuditOperation } from './reports/report-audit.ts';
 import { reportCostsOperation } from './reports/report-costs.ts';
 import { reportErrorsOperation } from './reports/report-errors.ts';
 import { listBreakersOperation } from './server/list-breakers.ts';
+import { listWorkersOperation } from './server/list-workers.ts';
 import { resetBreakerOperation } from './server/reset-breaker.ts';
 import { toWirePrd } from './wire-prd.ts';
 
@@ -71,6 +72,7 @@ export function bindOperations(call: CallOperation, submitter?: { user: string }
     costs: (query) => call(reportCostsOperation, query),
     errors: (query) => call(reportErrorsOperation, query),
     audit: (query) => call(reportAuditOperation, query),
+    workers: async () => (await call(listWorkersOperation, {})).workers,
     breakers: async () => (await call(listBreakersOperation, {})).breakers,
     resetBreaker: async (key) => (await call(resetBreakerOperation, { key })).key,
   };

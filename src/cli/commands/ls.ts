@@ -1,7 +1,6 @@
 import type { Cli, Define } from '../cli.ts';
 import { addRunFilters, filterRuns, type RunFilter } from '../options/filter-runs.ts';
-import { noteMissingWorker } from '../output/note-missing-worker.ts';
-import { NO_RUNS, runTable } from '../output/run-table.ts';
+import { NO_RUNS, noteMissingWorker, runTable } from '../output/run-table.ts';
 
 interface Flags extends RunFilter {
   json?: true;

@@ -2,8 +2,7 @@ import { Option } from 'commander';
 import type { BreakerView, ListedRun, Operations } from '../../api/operations.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import type { Cli, Define } from '../cli.ts';
-import { noteMissingWorker } from '../output/note-missing-worker.ts';
-import { NO_RUNS, runTable } from '../output/run-table.ts';
+import { NO_RUNS, noteMissingWorker, runTable } from '../output/run-table.ts';
 import { statusPage } from '../output/status-page.ts';
 
 const RECENT_RUNS = 5;

@@ -5,7 +5,7 @@ import { msBetween } from '../../core/text/format-elapsed.ts';
 import { priorityText } from '../../core/run/priority.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import { stringWidth as textWidth } from '../../lib/string-width.ts';
-import { formatAge, stateText, stateTone, storyCount, timeText } from '../../tui/run-text.ts';
+import { canGoOn, formatAge, NO_WORKER, stateText, stateTone, storyCount, timeText } from '../../tui/run-text.ts';
 import type { Cli } from '../cli.ts';
 import { GAP, table, type Cell } from './table.ts';
 
@@ -89,4 +89,11 @@ function startedText({ startedAt }: RunState, now: string): string {
 /** Columns of the terminal; undefined if nothing needs to be truncated. */
 export function terminalColumns(cli: Cli): number | undefined {
   return cli.terminal.shown ? (cli.screen.columns ?? 80) : undefined;
+}
+
+/** Prints a note below a list of runs if one of them could continue but no worker is running. */
+export async function noteMissingWorker(runs: readonly RunState[], cli: Cli): Promise<void> {
+  const open = runs.filter(canGoOn);
+  const views = await cli.withOperations((operations) => Promise.all(open.map(({ runId }) => operations.get(runId))));
+  if (views.some(({ workers }) => workers === 0)) await cli.note(cli.paintErr('warn', NO_WORKER));
 }

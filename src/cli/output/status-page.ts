@@ -14,7 +14,7 @@ import { wrapIndented } from '../../lib/string-width.ts';
 import { nextSteps } from '../../core/run/next-steps.ts';
 import { stepLines } from '../../tui/step-lines.ts';
 import { stateText, stateTone, timeText, waitingFor } from '../../tui/run-text.ts';
-import { isRetrying, progressText, PROGRESS_TONES } from '../../tui/story-text.ts';
+import { isRetrying, storyProgressText, PROGRESS_TONES } from '../../tui/story-progress.ts';
 import { usageText } from '../../tui/usage-text.ts';
 import type { Cli } from '../cli.ts';
 import { terminalColumns } from './run-table.ts';
@@ -192,7 +192,7 @@ function storyRow(story: StoryState, run: RunState, now: string): Cell[] {
     { text: safeLine(story.id, 24), tone: 'strong' },
     isRetrying(story, run)
       ? { text: 'waiting', tone: 'warn' }
-      : { text: progressText(story, run), tone: PROGRESS_TONES[story.progress] },
+      : { text: storyProgressText(story, run), tone: PROGRESS_TONES[story.progress] },
     { text: story.attempts === 0 ? '-' : String(story.attempts) },
     {
       text:

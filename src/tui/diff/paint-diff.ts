@@ -43,7 +43,7 @@ function toneOf(kind: DiffLine['kind'], text: string): Tone {
 /** Notes on a patch for the person who decides on it. */
 export function remarksText({ hidden, suspects, binary, long }: Remarks): string[] {
   return [
-    ...(hidden === undefined ? [] : [`${describeHidden(hidden)} (shown above as <U+…>)`]),
+    ...(hidden === undefined ? [] : [`${describeHidden(hidden)} (shown as <U+…>)`]),
     ...[...suspects].map(([name, places]) => `possibly ${name}: ${formatPlaces(places)}`),
     ...(binary.length === 0 ? [] : [`binary, not shown: ${formatPlaces(binary)}`]),
     ...(long.length === 0 ? [] : [`lines of more than 1000 characters: ${formatPlaces(long)}`]),

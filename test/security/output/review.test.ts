@@ -73,7 +73,7 @@ describe('incident hidden-code, attack 32: code between escapes, directions and 
       }),
     );
     expect(stderr.split('\n')).toEqual([
-      'warning: 3 hidden characters in 2 files: a.js:2, b/b.md:2 (shown above as <U+…>)',
+      'warning: 3 hidden characters in 2 files: a.js:2, b/b.md:2 (shown as <U+…>)',
       'warning: binary, not shown: logo.js',
       'warning: lines of more than 1000 characters: c.js:1',
       'Hidden characters are printed as code points; --raw prints the exact patch.',

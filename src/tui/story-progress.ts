@@ -26,7 +26,7 @@ export function isRetrying({ progress, waiting }: StoryState, { status }: RunSta
 }
 
 /** The progress of a story, in a few words. */
-export function progressText(story: StoryState, run: RunState): string {
+export function storyProgressText(story: StoryState, run: RunState): string {
   switch (story.progress) {
     case 'in_progress':
       if (run.status === 'ended') return 'interrupted';

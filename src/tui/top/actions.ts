@@ -1,0 +1,145 @@
+import type { Operations } from '../../api/operations.ts';
+import { currentDecision, type RunState, type StoryState } from '../../core/run/state.ts';
+import { safeLine } from '../../core/text/safe-text.ts';
+import { NO_WORKER } from '../run-text.ts';
+
+/** What a user can do with a run or one of its stories. */
+export const ACTIONS = ['approve', 'reject', 'pause', 'stop', 'resume', 'retry', 'cancel', 'land', 'answer'] as const;
+export type ActionName = (typeof ACTIONS)[number];
+
+/** An action with everything that its operation needs. */
+export interface Action {
+  name: ActionName;
+  runId: string;
+  story?: string;
+  reason?: string;
+}
+
+/** An action to confirm, or why there is none. */
+export type Planned = { action: Action; question: string } | { refusal: string };
+
+/** The action that a key or command means for the selected run or story. The operation decides whether it is possible. */
+export function planAction(name: ActionName, run: RunState, storyId: string | undefined): Planned {
+  const { runId } = run;
+  const story = storyId === undefined ? undefined : run.stories.find(({ id }) => id === storyId);
+  const ask = (question: string, of?: StoryState): Planned => ({
+    action: { name, runId, ...(of && { story: of.id }) },
+    question,
+  });
+  const what = story === undefined ? `run ${runId}` : nameOf(story);
+  switch (name) {
+    case 'approve':
+    case 'reject':
+      return planDecision(name, run, story);
+    case 'pause':
+      return ask(`Pause run ${runId} after its running stories?`);
+    case 'stop':
+      return ask(`Pause run ${runId} now and interrupt its running stories, without using up an attempt?`);
+    case 'resume':
+      return run.status === 'ended' ? planAction('retry', run, storyId) : ask(`Resume run ${runId}?`);
+    case 'retry':
+      return ask(`Retry ${story === undefined ? `what failed in run ${runId}` : what} with fresh attempts?`, story);
+    case 'cancel':
+      return ask(`Cancel ${what}? ${story === undefined ? 'Nothing of it lands afterwards.' : ''}`.trim(), story);
+    case 'land': {
+      const { branch } = run.repo;
+      const to = branch === undefined ? 'its branch' : safeLine(branch, 60);
+      return ask(`Land run ${runId} on ${to} of ${safeLine(run.repo.source, 100)}?`);
+    }
+    case 'answer': {
+      const asking = story ?? run.stories.find(isQuestion);
+      if (asking === undefined || !isQuestion(asking)) return { refusal: `No story of run ${runId} asks a question.` };
+      return ask(
+        `Did you answer ${nameOf(asking)} in ${safeLine(run.prdPath, 100)}? Continue with the PRD as it is now?`,
+      );
+    }
+  }
+}
+
+/** Whether a story ended with a question to a person. */
+export function isQuestion({ progress, held }: Pick<StoryState, 'progress' | 'held'>): boolean {
+  return progress === 'needs_human' && held === undefined;
+}
+
+/** Whether the result of an ended run waits for a decision. */
+export function awaitsDecision(run: RunState): boolean {
+  return (
+    run.status === 'ended' &&
+    run.needsApproval === true &&
+    run.tip !== run.repo.base &&
+    run.landed === undefined &&
+    currentDecision(run) === undefined
+  );
+}
+
+function planDecision(name: 'approve' | 'reject', run: RunState, selected: StoryState | undefined): Planned {
+  const { runId } = run;
+  const held = run.stories.filter((story) => story.held !== undefined);
+  const story =
+    selected?.held !== undefined ? selected : selected === undefined && held.length === 1 ? held[0] : undefined;
+  const word = name === 'approve' ? 'Approve' : 'Reject';
+  if (story?.held !== undefined) {
+    const commit = story.held.commit.slice(0, 7);
+    return {
+      action: { name, runId, story: story.id },
+      question: `${word} ${commit}, ${nameOf(story)} of run ${runId}?`,
+    };
+  }
+  if (held.length > 1 && selected === undefined)
+    return { refusal: `${held.length} stories of run ${runId} wait for approval. Open the run and select one.` };
+  if (awaitsDecision(run) || (selected === undefined && run.status === 'ended' && run.needsApproval === true))
+    return { action: { name, runId }, question: `${word} the result of run ${runId}?` };
+  const question = selected !== undefined && isQuestion(selected);
+  return {
+    refusal: question
+      ? `${nameOf(selected)} asks a question. Press d for its diff, A to answer.`
+      : `Nothing of ${selected === undefined ? `run ${runId}` : nameOf(selected)} is waiting for approval.`,
+  };
+}
+
+function nameOf({ id, title }: StoryState): string {
+  return `${safeLine(id, 40)} (${safeLine(title, 60)})`;
+}
+
+/** Executes an action and returns its result as a sentence. Throws what the operation throws. */
+export async function executeAction(operations: Operations, { name, runId, story, reason }: Action): Promise<string> {
+  switch (name) {
+    case 'approve': {
+      if (story === undefined) {
+        await operations.approveRun(runId);
+        return `Approved the result of run ${runId}.`;
+      }
+      const { landed } = await operations.approve(runId, story);
+      const then = landed ? 'It has landed.' : 'A worker merges it, runs the gates again and lands it.';
+      return `Approved ${safeLine(story)}. ${then}`;
+    }
+    case 'reject':
+      if (story === undefined) await operations.rejectRun(runId, reason);
+      else await operations.reject(runId, story, reason);
+      return `Rejected ${story === undefined ? `the result of run ${runId}` : safeLine(story)}.`;
+    case 'pause':
+      return says(operations, operations.pause(runId, { now: false }));
+    case 'stop':
+      return says(operations, operations.pause(runId, { now: true }));
+    case 'resume':
+      return says(operations, operations.resume(runId, {}));
+    case 'answer':
+      return says(operations, operations.resume(runId, { replan: {} }));
+    case 'retry':
+      return says(operations, operations.retry(runId, story));
+    case 'cancel':
+      return says(operations, operations.cancel(runId, story));
+    case 'land': {
+      const { branch, to, pushedTo } = await operations.land(runId);
+      return `Landed: ${safeLine(branch)} is at ${to.slice(0, 7)}${pushedTo === undefined ? '' : `, pushed to ${safeLine(pushedTo)}`}.`;
+    }
+  }
+}
+
+/** The new state of the run, and a note if no worker would continue it. */
+async function says(operations: Operations, result: ReturnType<Operations['pause']>): Promise<string> {
+  const { says: text, runId } = await result;
+  const { state, workers } = await operations.get(runId);
+  const isIdle = state.status !== 'ended' && state.paused === undefined && workers === 0;
+  return safeLine(isIdle ? `${text} But ${NO_WORKER}.` : text, 300);
+}

@@ -1,0 +1,196 @@
+import { stripVTControlCharacters } from 'node:util';
+import { formatUsd } from '../../core/budget.ts';
+import type { ListedRun } from '../../api/operations.ts';
+import { safeLine, safeText } from '../../core/text/safe-text.ts';
+import type { Paint } from '../../core/transcript/transcript-line.ts';
+import { padToWidth, stringWidth, truncateStartToWidth, truncateToWidth } from '../../lib/string-width.ts';
+import { formatAge } from '../run-text.ts';
+import { formatCount } from '../usage-text.ts';
+import { msBetween } from '../../core/text/format-elapsed.ts';
+import { diffLines, helpLines, logLines, settingLines } from './body-lines.ts';
+import { completeCommand } from './command-line.ts';
+import { KEYS, keyLabel, type KeyCommand } from './key-table.ts';
+import { inboxItems } from './inbox-items.ts';
+import { findListing, selectedIndex } from './listing.ts';
+import { bodyHeight, currentPlace, type Place, type TopState } from './model.ts';
+import { runPanel, storyDetails } from './run-panel.ts';
+import { tableLines } from './table-lines.ts';
+
+/** The whole screen: exactly `height` lines, none wider than `width`. */
+export function frameOf(state: TopState, paint: Paint): string[] {
+  const height = bodyHeight(state);
+  const body = bodyOf(state, paint).slice(0, height);
+  const blank = Array.from({ length: Math.max(0, height - body.length) }, () => '');
+  const lines = [
+    headLine(state, paint),
+    pathLine(state, paint),
+    ...body,
+    ...blank,
+    messageLine(state, paint),
+    keyLine(state, paint),
+  ];
+  return lines.slice(0, Math.max(1, state.height)).map((line) => fit(line, state.width));
+}
+
+/** Lines have the width of the terminal, unless it is too narrow for the fixed parts of a line. */
+function fit(line: string, width: number): string {
+  return stringWidth(line) <= width ? line : truncateToWidth(stripVTControlCharacters(line), width);
+}
+
+function headLine({ runs, where, now, width }: TopState, paint: Paint): string {
+  const counts = runs === undefined ? '' : countsText(runs);
+  const time = `${now.slice(11, 19)} UTC`;
+  const left = `halo  ${counts}`;
+  const room = width - 2 - stringWidth(left) - 2 - time.length - 2;
+  const middle = room < 8 ? '' : padToWidth(truncateStartToWidth(safeLine(where), room), room);
+  const line = middle === '' ? left : `${left}  ${middle}  ${time}`;
+  return paint('strong', ` ${truncateToWidth(line, width - 1)}`.trimEnd());
+}
+
+function countsText(runs: readonly ListedRun[]): string {
+  const open = runs.filter(({ status }) => status !== 'ended').length;
+  const decisions = runs.reduce(
+    (sum, run) => sum + inboxItems(run).filter(({ what }) => what.startsWith('?')).length,
+    0,
+  );
+  const asks = decisions === 0 ? '' : `  ? ${decisions} waiting for you (2)`;
+  return `${open} active of ${runs.length} ${runs.length === 1 ? 'run' : 'runs'}${asks}`;
+}
+
+/** Where the user is, and what the view is limited to. */
+function pathLine(state: TopState, paint: Paint): string {
+  const place = currentPlace(state);
+  const parts = state.stack.map(({ view, runId, story }) =>
+    [view, runId, story === undefined ? undefined : safeLine(story, 30)].filter((each) => each !== undefined).join(' '),
+  );
+  const filter = place.filter === '' ? '' : `   filter: ${safeLine(place.filter, 60)}`;
+  const log =
+    place.view === 'logs' ? `   lines: ${place.kind}${place.offset === undefined ? ', following' : ', G follows'}` : '';
+  const limits = `${log}${filter}`;
+  const path = truncateStartToWidth(parts.slice(-3).join(' > '), Math.max(1, state.width - 1 - stringWidth(limits)));
+  return paint('quiet', ` ${path}${limits}`);
+}
+
+function bodyOf(state: TopState, paint: Paint): string[] {
+  const place = currentPlace(state);
+  switch (place.view) {
+    case 'logs':
+      return logLines(state, paint);
+    case 'diff':
+      return diffLines(state, paint);
+    case 'settings':
+      return settingLines(state, paint).slice(place.offset ?? 0);
+    case 'help':
+      return helpLines(state, paint).slice(place.offset ?? 0);
+    case 'runs':
+    case 'inbox':
+    case 'spend':
+    case 'workers':
+    case 'stories':
+      return listBody(state, place, paint);
+  }
+}
+
+function listBody(state: TopState, place: Place, paint: Paint): string[] {
+  const panel = panelOf(state, place, paint);
+  if (place.view !== 'stories' && state.runs === undefined) {
+    const reading = state.failures.runs === undefined ? ['Reading the runs …'] : [];
+    return [...panel, ...reading.map((text) => `  ${paint('quiet', text)}`)];
+  }
+  const listing = findListing(state);
+  if (listing === undefined) return panel;
+  const selected = selectedIndex(listing, place);
+  const details = place.view === 'stories' ? storyDetails(state, listing.rows[selected]?.story, paint) : [];
+  const left = bodyHeight(state) - panel.length;
+  const height = Math.max(2, Math.min(listing.rows.length + 1, left - Math.min(details.length, Math.floor(left / 2))));
+  return [...panel, ...tableLines(listing, { width: state.width, height, selected, paint }), ...details];
+}
+
+/** What a list has above its rows. */
+function panelOf(state: TopState, { view, runId }: Place, paint: Paint): string[] {
+  if (view === 'stories' && runId !== undefined) return [...runPanel(state, runId, paint), ''];
+  if (view === 'spend') return [...spendPanel(state), ''];
+  if (view === 'workers') return [...workerPanel(state, paint), ''];
+  return [];
+}
+
+const DAY_MS = 86_400_000;
+
+/** Totals of the runs that were created today (UTC), in the last seven days, and of all. */
+function spendPanel({ runs = [], now, width }: TopState): string[] {
+  const today = `${now.slice(0, 10)}T00:00:00.000Z`;
+  const week = new Date(Date.parse(now) - 7 * DAY_MS).toISOString();
+  const totals = [
+    ['runs of today', today],
+    ['last 7 days', week],
+    ['all runs', ''],
+  ] as const;
+  return totals.map(([label, since]) => {
+    const used = runs.filter(({ createdAt, usage }) => createdAt >= since && usage.requests > 0);
+    const tokens = used.reduce((sum, { usage }) => sum + usage.inputTokens + usage.outputTokens, 0);
+    const priced = used.filter(({ usage }) => usage.costUsd !== undefined);
+    const sum = priced.reduce((total, { usage }) => total + (usage.costUsd ?? 0), 0);
+    const cost = priced.length === 0 ? '-' : formatUsd(sum);
+    const unpriced = used.length - priced.length;
+    const note = unpriced === 0 ? '' : `   ${unpriced} ${unpriced === 1 ? 'run' : 'runs'} without a known price`;
+    return truncateToWidth(
+      `  ${label.padEnd(14)} ${cost.padStart(10)}  ${formatCount(tokens).padStart(8)} tokens${note}`,
+      width,
+    );
+  });
+}
+
+const MAX_WORKERS = 6;
+
+function workerPanel({ workers, now, width }: TopState, paint: Paint): string[] {
+  if (workers === undefined) return [`  ${paint('quiet', 'Reading the workers …')}`];
+  if (workers.length === 0)
+    return [`  ${paint('warn', '! no worker is running: start one with `halo worker` or `halo up`')}`];
+  const lines = workers.slice(0, MAX_WORKERS).map(({ host, pid, takes, since }) => {
+    const what = takes === 'any' ? 'takes any run' : 'takes its own run (halo run)';
+    const time = since === undefined ? '' : `, for ${formatAge(msBetween(since, now))}`;
+    return truncateToWidth(`  » worker ${safeLine(host, 60)}:${pid}  ${what}${time}`, width);
+  });
+  const more = workers.length - lines.length;
+  return more > 0 ? [...lines, `    and ${more} more`] : lines;
+}
+
+/** A question, a line of input, the result of the last action, or why the data is old. */
+function messageLine({ question, prompt, acting, notice, failures, runs, width }: TopState, paint: Paint): string {
+  const short = (text: string) => ` ${truncateToWidth(text, width - 1)}`;
+  if (question !== undefined) {
+    const keys = '  y yes, n no';
+    return paint('warn', ` ${truncateToWidth(question.text, Math.max(1, width - 1 - keys.length))}${keys}`);
+  }
+  if (prompt !== undefined) {
+    const lead = { command: ':', filter: '/', reason: 'Reason (Enter rejects, Esc does not): ' }[prompt.kind];
+    const possible = prompt.kind === 'command' ? completeCommand(prompt.text, runs).slice(0, 12).join(' ') : '';
+    const input = `${lead}${truncateStartToWidth(safeText(prompt.text), Math.max(4, width - lead.length - 3))}_`;
+    return ` ${paint('strong', input)}  ${paint('quiet', truncateToWidth(possible, Math.max(0, width - 3 - stringWidth(input))))}`.trimEnd();
+  }
+  if (acting !== undefined) return paint('quiet', short(`… ${acting.name} ${acting.runId}`));
+  if (notice !== undefined) return paint(notice.tone, short(safeLine(notice.text, 400)));
+  const [failure] = Object.values(failures);
+  if (failure === undefined) return '';
+  return paint(
+    'bad',
+    short(`✗ ${safeLine([failure.message, failure.hint].filter((each) => each !== undefined).join(' '), 400)}`),
+  );
+}
+
+const ALWAYS_SHOWN: readonly KeyCommand[] = ['back', 'command', 'filter', 'help', 'quit'];
+
+/** The most useful keys of the view that fit. */
+function keyLine(state: TopState, paint: Paint): string {
+  const { view } = currentPlace(state);
+  const here = KEYS.filter(({ short, views }) => short !== undefined && (views?.includes(view) ?? true));
+  const fixed = here.filter(({ command }) => ALWAYS_SHOWN.includes(command));
+  const texts = [...here.filter((binding) => !fixed.includes(binding)), ...fixed].map(
+    ({ keys, short }) => `${keyLabel(keys[0] ?? '')} ${short}`,
+  );
+  const most = texts.length - fixed.length;
+  let line = texts.join('  ');
+  for (let count = most; count >= 0 && line.length > state.width - 1; count--)
+    line = [...texts.slice(0, count), ...texts.slice(most)].join('  ');
+  return paint('quiet', ` ${truncateToWidth(line, state.width - 1)}`);
+}

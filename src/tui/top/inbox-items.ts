@@ -1,0 +1,26 @@
+import type { ListedRun } from '../../api/operations.ts';
+import type { StoryState } from '../../core/run/state.ts';
+import { storyCount } from '../run-text.ts';
+import { awaitsDecision, isQuestion } from './actions.ts';
+
+interface InboxItem {
+  what: string;
+  story?: StoryState;
+  text: string;
+}
+
+/** What of a run waits for a decision of a person; `?`: the run cannot continue without it. */
+export function inboxItems(run: ListedRun): InboxItem[] {
+  const items = run.stories.flatMap((story): InboxItem[] => {
+    const text = story.summary ?? story.title;
+    if (story.held !== undefined) return [{ what: '? approval', story, text }];
+    return isQuestion(story) ? [{ what: '? answer', story, text }] : [];
+  });
+  if (awaitsDecision(run)) items.push({ what: '? approval', text: 'the result of the run' });
+  if (run.breaker !== undefined && run.status !== 'ended') items.push({ what: '! breaker', text: run.breaker });
+  const isLandable =
+    run.stopReason === 'SUCCESS' && run.tip !== run.repo.base && run.landed === undefined && run.scratch !== true;
+  if (isLandable && items.length === 0 && run.decision?.verdict !== 'rejected')
+    items.push({ what: '+ land', text: `${storyCount(run)} stories, not on your branch yet` });
+  return items;
+}

@@ -1,0 +1,281 @@
+import type { ListedRun, WorkerView } from '../../api/operations.ts';
+import { formatUsd } from '../../core/budget.ts';
+import type { RunState, StoryState } from '../../core/run/state.ts';
+import { formatElapsed, msBetween } from '../../core/text/format-elapsed.ts';
+import { safeLine } from '../../core/text/safe-text.ts';
+import { formatAge, stateText, stateTone, storyCount, timeText, waitingFor } from '../run-text.ts';
+import { isRetrying, storyProgressText, PROGRESS_TONES } from '../story-progress.ts';
+import { formatCount } from '../usage-text.ts';
+import { inboxItems } from './inbox-items.ts';
+import { currentPlace, findRun, isMatch, type Place, type TopState } from './model.ts';
+import type { Column, Listing, Row, TableCell } from './table-lines.ts';
+
+/** The rows of the current view that match its filter; undefined for views without rows. */
+export function findListing(state: TopState): Listing | undefined {
+  const place = currentPlace(state);
+  const listing = listingOf(state, place);
+  if (listing === undefined || place.filter === '') return listing;
+  const rows = listing.rows.filter(({ cells }) => isMatch(cells.map(({ text }) => text).join(' '), place.filter));
+  return { ...listing, rows, empty: `Nothing matches "${safeLine(place.filter)}". Esc shows everything.` };
+}
+
+/** The position of the selected row. */
+export function selectedIndex({ rows }: Listing, { selected, index }: Place): number {
+  const found = rows.findIndex(({ id }) => id === selected);
+  return found >= 0 ? found : Math.max(0, Math.min(index, rows.length - 1));
+}
+
+/** The run and story that actions apply to: those of the selected row, or of the view. */
+export function findTarget(state: TopState): { runId: string; story?: string } | undefined {
+  const place = currentPlace(state);
+  const listing = findListing(state);
+  const row = listing?.rows[selectedIndex(listing, place)];
+  const runId = row?.runId ?? place.runId;
+  const story = row?.story ?? place.story;
+  return runId === undefined ? undefined : { runId, ...(story !== undefined && { story }) };
+}
+
+function listingOf(state: TopState, { view, runId }: Place): Listing | undefined {
+  switch (view) {
+    case 'runs':
+      return runListing(state);
+    case 'inbox':
+      return inboxListing(state);
+    case 'spend':
+      return spendListing(state);
+    case 'workers':
+      return queueListing(state);
+    case 'stories':
+      return storyListing(state, findRun(state, runId));
+    case 'logs':
+    case 'diff':
+    case 'settings':
+    case 'help':
+      return undefined;
+  }
+}
+
+function runListing({ runs = [], now }: TopState): Listing {
+  const columns: Column[] = [
+    { name: 'RUN' },
+    { name: 'STATE', max: 30 },
+    { name: 'STORIES', order: 1 },
+    { name: 'NOW', max: 32, order: 2 },
+    { name: 'TIME', order: 4 },
+    { name: 'COST', order: 5 },
+    { name: 'USER', max: 16, order: 6 },
+    { name: 'PROJECT', max: 24, order: 3 },
+    { name: 'REPOSITORY', cut: 'start' },
+  ];
+  const rows = activeFirst(runs).map((run): Row => ({
+    id: run.runId,
+    runId: run.runId,
+    cells: [
+      { text: run.runId, tone: 'strong' },
+      stateCell(run),
+      { text: storyCount(run) },
+      { text: currentWork(run) },
+      { text: timeText(run, now) },
+      { text: costText(run) },
+      { text: safeLine(run.user ?? '-', 40) },
+      { text: safeLine(run.project, 60) },
+      { text: safeLine(run.repo.source) },
+    ],
+  }));
+  return { columns, rows, empty: 'No runs yet. Start one with `halo run prd.json` or `halo submit prd.json`.' };
+}
+
+/** Active runs, then the others; the newest first. */
+export function activeFirst(runs: readonly ListedRun[]): ListedRun[] {
+  return [...runs.filter((run) => run.status !== 'ended'), ...runs.filter((run) => run.status === 'ended')];
+}
+
+/** A sign and the words of a state, so that neither needs color. */
+export function stateCell(run: ListedRun): TableCell {
+  return { text: `${stateMark(run)} ${stateText(run)}`, tone: stateTone(run) };
+}
+
+function stateMark(run: ListedRun): string {
+  if (run.status === 'ended') {
+    if (run.stopReason === 'SUCCESS') return '✓';
+    return run.stopReason === 'NEEDS_HUMAN' ? '?' : run.stopReason === 'USER_ABORT' ? '-' : '✗';
+  }
+  if (run.paused !== undefined) return '‖';
+  return run.stories.some(({ progress, waiting }) => progress === 'in_progress' && !waiting) ? '»' : '·';
+}
+
+/** The stories in progress with their phases. */
+function currentWork({ stories, status }: RunState): string {
+  if (status === 'ended') return '-';
+  const active = stories.filter(({ progress }) => progress === 'in_progress');
+  const texts = active.map(
+    ({ id, phase, waiting }) => `${safeLine(id, 20)} ${waiting ? 'retry' : (phase ?? 'starts')}`,
+  );
+  return texts.length === 0 ? '-' : texts.join(', ');
+}
+
+function costText({ usage }: RunState): string {
+  return usage.costUsd === undefined ? '-' : formatUsd(usage.costUsd);
+}
+
+const STORY_MARKS: Record<StoryState['progress'], string> = {
+  pending: '·',
+  in_progress: '»',
+  passed: '✓',
+  failed: '✗',
+  needs_human: '?',
+  done: '✓',
+  skipped: '-',
+  cancelled: '-',
+};
+
+function storyListing(state: TopState, run: ListedRun | undefined): Listing {
+  const columns: Column[] = [
+    { name: 'STORY', max: 20 },
+    { name: 'STATE', max: 36 },
+    { name: 'PRIORITY', order: 6 },
+    { name: 'CRITERIA', order: 5 },
+    { name: 'ATTEMPTS', order: 3 },
+    { name: 'TIME', order: 1 },
+    { name: 'UPDATED', order: 4 },
+    { name: 'COMMIT', order: 2 },
+    { name: 'TITLE' },
+  ];
+  if (run === undefined) return { columns, rows: [], empty: 'Reading the run …' };
+  const { now } = state;
+  const prd = state.run?.runId === run.runId ? state.run.prd : undefined;
+  const rows = run.stories.map((story): Row => {
+    const told = prd?.stories.find(({ id }) => id === story.id);
+    const mark = isRetrying(story, run) ? '…' : STORY_MARKS[story.progress];
+    const end = story.progress === 'in_progress' ? (run.endedAt ?? now) : (story.endedAt ?? now);
+    const begun = story.startedAt !== undefined && story.progress !== 'pending';
+    const changed = story.endedAt ?? story.startedAt;
+    return {
+      id: story.id,
+      runId: run.runId,
+      story: story.id,
+      cells: [
+        { text: safeLine(story.id, 60), tone: 'strong' },
+        { text: `${mark} ${storyProgressText(story, run)}`, tone: PROGRESS_TONES[story.progress] },
+        { text: told?.priority === undefined ? '-' : String(told.priority) },
+        { text: told === undefined ? '-' : String(told.acceptance.length) },
+        { text: story.attempts === 0 ? '-' : `${story.attempts}/${Math.max(run.maxAttempts, story.attempts)}` },
+        { text: begun ? formatElapsed(msBetween(story.startedAt ?? now, end)) : '-' },
+        { text: changed === undefined ? '-' : `${formatAge(msBetween(changed, now))} ago` },
+        { text: story.commit?.slice(0, 7) ?? '-' },
+        { text: safeLine(story.title) },
+      ],
+    };
+  });
+  return { columns, rows, empty: 'The run has no stories.' };
+}
+
+/** What waits for a decision of a person, newest run first. */
+function inboxListing({ runs = [], now }: TopState): Listing {
+  const columns: Column[] = [
+    { name: 'WAITS FOR' },
+    { name: 'RUN' },
+    { name: 'STORY', max: 20 },
+    { name: 'SINCE', order: 1 },
+    { name: 'PROJECT', max: 24, order: 2 },
+    { name: 'WHAT' },
+  ];
+  const rows = runs.flatMap((run) =>
+    inboxItems(run).map(({ what, story, text }): Row => ({
+      id: `${run.runId} ${story?.id ?? ''}`,
+      runId: run.runId,
+      ...(story && { story: story.id }),
+      cells: [
+        { text: what, tone: 'warn' },
+        { text: run.runId, tone: 'strong' },
+        { text: safeLine(story?.id ?? '-', 60) },
+        { text: `${formatAge(msBetween(story?.endedAt ?? run.endedAt ?? run.createdAt, now))} ago` },
+        { text: safeLine(run.project, 60) },
+        { text: safeLine(text) },
+      ],
+    })),
+  );
+  return { columns, rows, empty: 'Nothing waits for a decision.' };
+}
+
+function spendListing({ runs = [] }: TopState): Listing {
+  const columns: Column[] = [
+    { name: 'RUN' },
+    { name: 'COST' },
+    { name: 'TOKENS IN' },
+    { name: 'CACHED', order: 2 },
+    { name: 'OUT' },
+    { name: 'REQUESTS', order: 1 },
+    { name: 'AGENT', order: 4 },
+    { name: 'USER', max: 16, order: 5 },
+    { name: 'PROJECT', max: 24, order: 3 },
+    { name: 'STATE' },
+  ];
+  const used = runs.filter(({ usage }) => usage.requests > 0);
+  const spent = ({ usage }: RunState) => [usage.costUsd ?? 0, usage.inputTokens + usage.outputTokens] as const;
+  const sorted = [...used].sort((a, b) => spent(b)[0] - spent(a)[0] || spent(b)[1] - spent(a)[1]);
+  const rows = sorted.map((run): Row => {
+    const { usage } = run;
+    return {
+      id: run.runId,
+      runId: run.runId,
+      cells: [
+        { text: run.runId, tone: 'strong' },
+        { text: costText(run) },
+        { text: formatCount(usage.inputTokens) },
+        { text: formatCount(usage.cachedTokens) },
+        { text: formatCount(usage.outputTokens) },
+        { text: String(usage.requests) },
+        { text: safeLine(run.agent ?? '-', 20) },
+        { text: safeLine(run.user ?? '-', 40) },
+        { text: safeLine(run.project, 60) },
+        stateCell(run),
+      ],
+    };
+  });
+  return { columns, rows, empty: 'No run has used a model yet.' };
+}
+
+/** The stories that run or wait, with the reason; above them are the workers. */
+function queueListing({ runs = [], workers, now }: TopState): Listing {
+  const columns: Column[] = [
+    { name: 'RUN' },
+    { name: 'STORY', max: 20 },
+    { name: 'STATE' },
+    { name: 'TIME', order: 1 },
+    { name: 'USER', max: 16, order: 3 },
+    { name: 'PROJECT', max: 24, order: 2 },
+    { name: 'WHY' },
+  ];
+  const rows = runs
+    .filter(({ status }) => status !== 'ended')
+    .flatMap((run) =>
+      run.stories
+        .filter(({ progress }) => ['pending', 'in_progress'].includes(progress))
+        .map((story): Row => ({
+          id: `${run.runId} ${story.id}`,
+          runId: run.runId,
+          story: story.id,
+          cells: [
+            { text: run.runId, tone: 'strong' },
+            { text: safeLine(story.id, 60) },
+            {
+              text: `${isRetrying(story, run) ? '…' : STORY_MARKS[story.progress]} ${storyProgressText(story, run)}`,
+              tone: PROGRESS_TONES[story.progress],
+            },
+            { text: story.startedAt === undefined ? '-' : formatElapsed(msBetween(story.startedAt, now)) },
+            { text: safeLine(run.user ?? '-', 40) },
+            { text: safeLine(run.project, 60) },
+            { text: whyItWaits(story, run, workers) },
+          ],
+        })),
+    );
+  return { columns, rows, empty: 'No story is waiting or running.' };
+}
+
+function whyItWaits(story: StoryState, run: ListedRun, workers: readonly WorkerView[] | undefined): string {
+  if (story.waiting !== undefined) return safeLine(story.waiting.why);
+  if (story.progress === 'in_progress' && story.phase !== undefined) return '-';
+  const taking = workers?.filter(({ takes, id }) => takes === 'any' || id === run.owner).length ?? 1;
+  return waitingFor({ state: run, workers: taking, ...(run.heldBy !== undefined && { heldBy: run.heldBy }) })[0] ?? '-';
+}

@@ -1,0 +1,157 @@
+import type { ListedRun, RunView, WorkerView } from '../../api/operations.ts';
+import type { JournalEvent } from '../../core/journal/events.ts';
+import type { Tone } from '../../core/transcript/transcript-line.ts';
+import type { ReadDiff } from '../diff/read-diff.ts';
+import type { Action } from './actions.ts';
+import type { FollowedRun, LogKind } from './followed-run.ts';
+
+/** The views, in the order of their commands. */
+export const VIEWS = ['runs', 'inbox', 'workers', 'spend', 'stories', 'logs', 'diff', 'settings', 'help'] as const;
+export type ViewName = (typeof VIEWS)[number];
+
+/** A view that is open, with what it shows and where it is scrolled to. */
+export interface Place {
+  view: ViewName;
+  runId?: string;
+  /** In the views of a run: only this story. */
+  story?: string;
+  /** The selected row: its id, and its position if the row disappears. */
+  selected?: string;
+  index: number;
+  /** Words that lines must contain; with a leading `!`, must not contain. */
+  filter: string;
+  /** The first shown line; in logs the number of the last shown line. Absent: the start, in logs the newest line. */
+  offset?: number;
+  kind: LogKind;
+  wrap: boolean;
+}
+
+/** A line of input at the bottom. */
+export interface Prompt {
+  kind: 'command' | 'filter' | 'reason';
+  text: string;
+  /** The action that a reason is for. */
+  action?: Action;
+}
+
+/** An action that waits for the user's confirmation. */
+export interface Question {
+  action: Action;
+  text: string;
+}
+
+export interface Notice {
+  tone: Tone;
+  text: string;
+}
+
+/** Why data could not be read. */
+export interface Failure {
+  message: string;
+  hint?: string | undefined;
+}
+
+/** The data that views show; each part is read from one operation. */
+export type Source = 'runs' | 'workers' | 'run' | 'view' | 'diff';
+
+/** Everything that a frame depends on. */
+export interface TopState {
+  /** ISO 8601 */
+  now: string;
+  width: number;
+  height: number;
+  /** Where the runs are: a folder or a URL. */
+  where: string;
+  /** The open views; the last one is shown. Never empty. */
+  stack: readonly Place[];
+  runs?: readonly ListedRun[];
+  workers?: readonly WorkerView[];
+  run?: FollowedRun;
+  /** The last answer about the run, for what its events do not contain. */
+  view?: RunView;
+  diff?: { runId: string; story: string | undefined; read: ReadDiff };
+  failures: Partial<Record<Source, Failure>>;
+  prompt?: Prompt;
+  question?: Question;
+  notice?: Notice;
+  /** The confirmed action that is executed now. */
+  acting?: Action;
+  /** Changes when everything is to be read again. */
+  reload: number;
+  ended: boolean;
+}
+
+export type TopEvent =
+  | { type: 'key'; key: string }
+  | { type: 'pasted'; text: string }
+  | { type: 'resized'; width: number; height: number }
+  | { type: 'ticked'; now: string }
+  | { type: 'listed'; runs: readonly ListedRun[] }
+  | { type: 'workers-listed'; workers: readonly WorkerView[] }
+  | { type: 'viewed'; view: RunView }
+  | { type: 'followed'; runId: string; events: readonly JournalEvent[] }
+  | { type: 'diff-read'; runId: string; story: string | undefined; read: ReadDiff }
+  | { type: 'failed'; source: Source; failure: Failure }
+  | { type: 'acted'; text: string }
+  | { type: 'refused'; failure: Failure };
+
+/** Lines of a frame that are not its body: two above, two below. */
+const FRAME_LINES = 4;
+
+export function openState(start: Pick<TopState, 'now' | 'width' | 'height' | 'where'>): TopState {
+  return { ...start, stack: [newPlace('runs')], failures: {}, reload: 0, ended: false };
+}
+
+export function newPlace(view: ViewName, of: Pick<Place, 'runId' | 'story'> = {}): Place {
+  return { view, ...of, index: 0, filter: '', kind: 'all', wrap: true };
+}
+
+export function currentPlace({ stack }: Pick<TopState, 'stack'>): Place {
+  return stack.at(-1) ?? newPlace('runs');
+}
+
+export function bodyHeight({ height }: Pick<TopState, 'height'>): number {
+  return Math.max(1, height - FRAME_LINES);
+}
+
+/** Replaces the current place. */
+export function withPlace(state: TopState, change: Partial<Place>): TopState {
+  return { ...state, stack: [...state.stack.slice(0, -1), { ...currentPlace(state), ...change }] };
+}
+
+/** Whether a text has all words of a filter; with a leading `!`, whether it does not. Upper and lower case are equal. */
+export function isMatch(text: string, filter: string): boolean {
+  const inverse = filter.startsWith('!');
+  const words = filter
+    .slice(inverse ? 1 : 0)
+    .toLowerCase()
+    .split(' ')
+    .filter((word) => word !== '');
+  if (words.length === 0) return true;
+  const lower = text.toLowerCase();
+  return words.every((word) => lower.includes(word)) !== inverse;
+}
+
+/** The run of a place, as far as it is known. */
+export function findRun(state: TopState, runId: string | undefined): ListedRun | undefined {
+  if (runId === undefined) return undefined;
+  if (state.run?.runId === runId && state.run.state !== undefined) return state.run.state;
+  return state.runs?.find((run) => run.runId === runId);
+}
+
+/** The parts of the data that the current view needs, as keys; `runs` and `workers` are polled. */
+export function neededSources(state: TopState): { source: Source; runId?: string; story?: string | undefined }[] {
+  const { view, runId, story } = state.stack.findLast((place) => place.view !== 'help') ?? newPlace('runs');
+  if (view === 'workers') return [{ source: 'workers' }, { source: 'runs' }];
+  if (runId === undefined) return [{ source: 'runs' }];
+  if (view === 'diff')
+    return [
+      { source: 'diff', runId, story },
+      { source: 'view', runId },
+      { source: 'run', runId },
+    ];
+  return [
+    { source: 'run', runId },
+    { source: 'view', runId },
+  ];
+}

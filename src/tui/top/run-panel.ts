@@ -1,0 +1,144 @@
+import { unmetNeeds, needsText } from '../../core/run/run-dependencies.ts';
+import { nextSteps } from '../../core/run/next-steps.ts';
+import { isDone, type RunState, type StoryState } from '../../core/run/state.ts';
+import { formatElapsed, msBetween } from '../../core/text/format-elapsed.ts';
+import { safeLine } from '../../core/text/safe-text.ts';
+import type { Paint, Tone } from '../../core/transcript/transcript-line.ts';
+import { padToWidth, truncateToWidth, wrapIndented } from '../../lib/string-width.ts';
+import { stateTone, timeText, waitingFor } from '../run-text.ts';
+import { usageText } from '../usage-text.ts';
+import type { GateProgress } from './followed-run.ts';
+import { stateCell } from './listing.ts';
+import { findRun, type TopState } from './model.ts';
+
+const LABEL_WIDTH = 9;
+/** From this height on, the text of the selected story is shown below the table. */
+const ROOMY_HEIGHT = 30;
+const MAX_STEPS = 3;
+
+interface Fact {
+  label: string;
+  text: string;
+  tone?: Tone;
+}
+
+/** The state of a run above its stories: story, attempt, gates, branch, cost, and why it waits. */
+export function runPanel(state: TopState, runId: string, paint: Paint): string[] {
+  const run = findRun(state, runId);
+  if (run === undefined) return [];
+  const { now, width } = state;
+  const view = state.view?.state.runId === runId ? state.view : undefined;
+  const story = currentStory(run);
+  const done = run.stories.filter(isDone).length;
+  const progress = `${done} of ${run.stories.length} stories, ${timeText(run, now)}`;
+  const waits = waitingTexts(run, { ...(view && { workers: view.workers, heldBy: view.heldBy }) });
+  const facts: Fact[] = [
+    {
+      label: 'state',
+      text: `${stateCell(run).text}   ${bar(done, run.stories.length)} ${progress}`,
+      tone: stateTone(run),
+    },
+    ...(run.status === 'ended' && run.detail !== undefined ? [{ label: '', text: safeLine(run.detail, 400) }] : []),
+    ...(story === undefined ? [] : [{ label: 'story', text: storyText(story, run, now) }]),
+    ...gateFacts(story === undefined ? [] : (state.run?.gates[story.id] ?? [])),
+    ...failureFacts(story),
+    { label: 'branch', text: branchText(run) },
+    {
+      label: 'prd',
+      text: `${safeLine(run.prdPath)}${run.agent === undefined ? '' : `   agent ${safeLine(run.agent, 20)}`}`,
+    },
+    ...(run.usage.requests === 0 ? [] : [{ label: 'used', text: usageText(run.usage) }]),
+    ...waits.map((text): Fact => ({ label: 'waiting', text, tone: 'warn' })),
+    ...(run.status !== 'ended'
+      ? []
+      : nextSteps(run)
+          .slice(0, MAX_STEPS)
+          .map(({ command, why }, index): Fact => ({ label: index === 0 ? 'next' : '', text: `${command}   ${why}` }))),
+  ];
+  return facts.map(({ label, text, tone = 'plain' }) => {
+    const room = Math.max(1, width - LABEL_WIDTH - 3);
+    return `  ${paint('quiet', label.padEnd(LABEL_WIDTH))}${paint(tone, truncateToWidth(text, room))}`.trimEnd();
+  });
+}
+
+/** The story that runs, waits for a retry, or stopped the run. */
+export function currentStory({ stories }: RunState): StoryState | undefined {
+  for (const progress of ['in_progress', 'needs_human', 'failed'] as const) {
+    const found = stories.find((story) => story.progress === progress);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+function storyText(
+  { id, title, phase, attempts, waiting, startedAt, progress }: StoryState,
+  run: RunState,
+  now: string,
+) {
+  const active = progress === 'in_progress' && run.status !== 'ended';
+  const doing = waiting === undefined ? (phase ?? (active ? 'starting' : progress.replace('_', ' '))) : 'retry';
+  const time = active && startedAt !== undefined ? `, ${formatElapsed(msBetween(startedAt, now))}` : '';
+  const attempt = `attempt ${Math.max(1, attempts)} of ${Math.max(run.maxAttempts, attempts)}`;
+  return `${safeLine(id, 30)}  ${doing}, ${attempt}${time}   ${safeLine(title)}`;
+}
+
+function gateFacts(gates: readonly GateProgress[]): Fact[] {
+  if (gates.length === 0) return [];
+  const texts = gates.map(({ command, ended }) => {
+    const name = safeLine(command, 60);
+    if (ended === undefined) return `… ${name}`;
+    return `${ended.exitCode === 0 ? '✓' : '✗'} ${name} ${formatElapsed(ended.ms)}`;
+  });
+  const tone = gates.some(({ ended }) => ended !== undefined && ended.exitCode !== 0) ? 'bad' : 'plain';
+  return [{ label: 'gates', text: texts.join('   '), tone }];
+}
+
+/** Why the last attempt failed, or why a person is asked. */
+function failureFacts(story: StoryState | undefined): Fact[] {
+  if (story?.summary === undefined || story.progress === 'passed') return [];
+  const reason = story.stopReason === undefined ? '' : `${story.stopReason}  `;
+  const label = story.progress === 'needs_human' ? 'asks' : 'failed';
+  return [{ label, text: `${reason}${safeLine(story.summary, 400)}`, tone: 'warn' }];
+}
+
+function branchText({ repo, runId, tip, landed }: RunState): string {
+  const from = repo.branch === undefined ? repo.base.slice(0, 7) : safeLine(repo.branch, 60);
+  const at = tip === repo.base ? 'no commit yet' : tip.slice(0, 7);
+  const onto = landed === undefined ? '' : `, landed on ${safeLine(landed.branch, 60)}`;
+  return `${from} → halo/${runId}  ${at}${onto}   ${safeLine(repo.source)}`;
+}
+
+function waitingTexts(
+  run: RunState,
+  { workers = 1, heldBy }: { workers?: number; heldBy?: string | undefined },
+): string[] {
+  const needs = unmetNeeds(run).length > 0 ? needsText(run) : undefined;
+  const story = run.stories.find(({ waiting }) => waiting !== undefined);
+  return [
+    ...(needs === undefined || run.status === 'ended' ? [] : [safeLine(needs)]),
+    ...waitingFor({ state: run, workers, ...(heldBy !== undefined && { heldBy }) }),
+    ...(run.status === 'ended' || story?.waiting === undefined
+      ? []
+      : [
+          `${safeLine(story.id, 30)} until ${story.waiting.notBefore.slice(11, 19)} UTC: ${safeLine(story.waiting.why, 300)}`,
+        ]),
+  ];
+}
+
+/** `[=====-----]`, readable without color. */
+function bar(done: number, of: number): string {
+  const filled = of === 0 ? 0 : Math.round((done / of) * 10);
+  return `[${'='.repeat(filled)}${'-'.repeat(10 - filled)}]`;
+}
+
+/** The description and criteria of a story, for terminals with room below the table. */
+export function storyDetails(state: TopState, storyId: string | undefined, paint: Paint): string[] {
+  const story = state.run?.prd?.stories.find(({ id }) => id === storyId);
+  if (story === undefined || state.height < ROOMY_HEIGHT) return [];
+  const width = Math.max(10, state.width - 6);
+  const text = [story.description, ...story.acceptance.map((each) => `- ${each}`)].filter((each) => each !== '');
+  const lines = text.flatMap((each) => wrapIndented(safeLine(each, 2000), width));
+  if (lines.length === 0) return [];
+  const title = truncateToWidth(`${safeLine(story.id, 30)}  ${safeLine(story.title)}`, width);
+  return ['', `  ${paint('strong', padToWidth(title, width).trimEnd())}`, ...lines.map((line) => `    ${line}`)];
+}

@@ -1,0 +1,261 @@
+import { omit } from '../../core/run/state.ts';
+import { commandOf, isAction, type KeyCommand } from './key-table.ts';
+import { planAction, type ActionName } from './actions.ts';
+import { findDiffLine } from './body-lines.ts';
+import { parseCommand } from './command-line.ts';
+import { addEvents, followNothing, LOG_KINDS } from './followed-run.ts';
+import { activeFirst, findTarget } from './listing.ts';
+import {
+  bodyHeight,
+  currentPlace,
+  findRun,
+  newPlace,
+  withPlace,
+  type Source,
+  type TopEvent,
+  type TopState,
+  type ViewName,
+} from './model.ts';
+import { move, refuse, toMatch } from './navigate.ts';
+import { editPrompt } from './edit-prompt.ts';
+import { currentStory } from './run-panel.ts';
+
+/** The state after an event. Pure: what is to be read or executed follows from the state (neededSources, `acting`). */
+export function update(state: TopState, event: TopEvent): TopState {
+  switch (event.type) {
+    case 'ticked':
+      return { ...state, now: event.now };
+    case 'resized':
+      return { ...state, width: event.width, height: event.height };
+    case 'listed':
+      return received(state, 'runs', { runs: event.runs });
+    case 'workers-listed':
+      return received(state, 'workers', { workers: event.workers });
+    case 'viewed':
+      return received(state, 'view', { view: event.view });
+    case 'diff-read': {
+      const { runId, story, read } = event;
+      return received(state, 'diff', { diff: { runId, story, read } });
+    }
+    case 'followed': {
+      const before = state.run?.runId === event.runId ? state.run : followNothing(event.runId);
+      return received(state, 'run', { run: addEvents(before, event.events) });
+    }
+    case 'failed':
+      return { ...state, failures: { ...state.failures, [event.source]: event.failure } };
+    case 'acted':
+      return acted(state, { tone: 'good', text: `✓ ${event.text}` });
+    case 'refused': {
+      const { message, hint } = event.failure;
+      return acted(state, { tone: 'bad', text: `✗ ${[message, hint].filter((each) => each !== undefined).join(' ')}` });
+    }
+    case 'pasted':
+      // Pasted text must not press keys.
+      return state.prompt === undefined
+        ? state
+        : { ...state, prompt: { ...state.prompt, text: state.prompt.text + event.text.replace(/[\p{Cc}\n]/gu, ' ') } };
+    case 'key':
+      return press(state, event.key);
+  }
+}
+
+function received(state: TopState, source: Source, data: Partial<TopState>): TopState {
+  const failures = Object.fromEntries(Object.entries(state.failures).filter(([name]) => name !== source));
+  return { ...state, ...data, failures };
+}
+
+function acted(state: TopState, notice: TopState['notice'] & object): TopState {
+  return { ...omit(state, 'acting'), notice, reload: state.reload + 1 };
+}
+
+function press(before: TopState, key: string): TopState {
+  if (key === 'ctrl-c') return { ...before, ended: true };
+  if (before.question !== undefined) return answer(before, key);
+  const state = omit(before, 'notice');
+  if (state.prompt !== undefined) return typed(state, key);
+  const command = commandOf(key, currentPlace(state).view);
+  return command === undefined ? state : perform(state, command);
+}
+
+function answer(state: TopState, key: string): TopState {
+  const { question, ...rest } = state;
+  if (question === undefined || (key !== 'y' && key !== 'n' && key !== 'escape')) return state;
+  if (key !== 'y') return { ...rest, notice: { tone: 'quiet', text: 'Nothing was changed.' } };
+  if (question.action.name === 'reject')
+    return { ...rest, prompt: { kind: 'reason', text: '', action: question.action } };
+  return { ...rest, acting: question.action };
+}
+
+/** A key in a line of input. */
+function typed(state: TopState, key: string): TopState {
+  const { prompt, ...rest } = state;
+  if (prompt === undefined) return state;
+  const edited = editPrompt(prompt, key, state.runs);
+  if (edited === 'closed') return prompt.kind === 'filter' ? withPlace(rest, { filter: '' }) : rest;
+  if (edited !== 'entered') {
+    const next = { ...state, prompt: edited };
+    // The filter applies while it is typed.
+    return prompt.kind === 'filter' ? withPlace(next, { filter: edited.text.trim() }) : next;
+  }
+  switch (prompt.kind) {
+    case 'filter':
+      return currentPlace(rest).view === 'diff' ? toMatch(rest, 1) : rest;
+    case 'reason': {
+      const reason = prompt.text.trim();
+      return prompt.action === undefined
+        ? rest
+        : { ...rest, acting: { ...prompt.action, ...(reason !== '' && { reason }) } };
+    }
+    case 'command':
+      return prompt.text.trim() === '' ? rest : enter(rest, prompt.text);
+  }
+}
+
+function enter(state: TopState, text: string): TopState {
+  const parsed = parseCommand(text, state.runs);
+  switch (parsed.kind) {
+    case 'quit':
+      return { ...state, ended: true };
+    case 'invalid':
+      return refuse(state, parsed.message);
+    case 'view':
+      return show(state, parsed.view, parsed.runId);
+    case 'action':
+      return act(state, parsed.name, parsed.runId);
+  }
+}
+
+/** Asks for the confirmation of an action. */
+function act(state: TopState, name: ActionName, named?: string): TopState {
+  if (state.acting !== undefined) return refuse(state, `${state.acting.name} is still in progress.`);
+  const target = named === undefined ? findTarget(state) : { runId: named };
+  if (target === undefined) return refuse(state, 'No run is selected.');
+  const run = findRun(state, target.runId);
+  if (run === undefined) return refuse(state, `Run ${target.runId} was not read yet. Try again.`);
+  const planned = planAction(name, run, 'story' in target ? target.story : undefined);
+  if ('refusal' in planned) return refuse(state, planned.refusal);
+  return { ...state, question: { action: planned.action, text: planned.question } };
+}
+
+/** Opens a view. Views of all runs replace everything that is open. */
+function show(state: TopState, view: ViewName, named?: string): TopState {
+  switch (view) {
+    case 'help':
+      return currentPlace(state).view === 'help' ? state : { ...state, stack: [...state.stack, newPlace('help')] };
+    case 'runs':
+    case 'inbox':
+    case 'workers':
+    case 'spend':
+      return { ...state, stack: view === 'runs' ? [newPlace('runs')] : [newPlace('runs'), newPlace(view)] };
+    case 'stories':
+    case 'logs':
+    case 'diff':
+    case 'settings': {
+      const target = named === undefined ? findTarget(state) : { runId: named };
+      if (target === undefined) return refuse(state, 'No run is selected.');
+      const { runId } = target;
+      const story = view === 'logs' || view === 'diff' ? ('story' in target ? target.story : undefined) : undefined;
+      const run = findRun(state, runId);
+      const selected = ('story' in target ? target.story : undefined) ?? (run && currentStory(run)?.id);
+      const place = {
+        ...newPlace(view, { runId, ...(story !== undefined && { story }) }),
+        ...(view === 'stories' && selected !== undefined && { selected }),
+      };
+      return forRun({ ...state, stack: [...belowView(state, view), place] }, runId);
+    }
+  }
+}
+
+/** The open views without the ones of the same kind, so that `t` and Tab do not make the stack longer. */
+function belowView({ stack }: TopState, view: ViewName): TopState['stack'] {
+  const open = stack.findIndex((place) => place.view === view);
+  return open === -1 ? stack : stack.slice(0, open);
+}
+
+/** Forgets what is known about another run. */
+function forRun(state: TopState, runId: string): TopState {
+  const { run, view } = state;
+  return {
+    ...omit(state, 'run', 'view', 'diff'),
+    failures: omit(state.failures, 'run', 'view', 'diff'),
+    ...(run?.runId === runId ? { run } : {}),
+    ...(view?.state.runId === runId ? { view } : {}),
+  };
+}
+
+function perform(state: TopState, command: KeyCommand): TopState {
+  if (isAction(command)) return act(state, command);
+  const place = currentPlace(state);
+  const page = Math.max(1, bodyHeight(state) - 2);
+  switch (command) {
+    case 'up':
+      return move(state, -1);
+    case 'down':
+      return move(state, 1);
+    case 'page-up':
+      return move(state, -page);
+    case 'page-down':
+      return move(state, page);
+    case 'first':
+      return move(state, -Infinity);
+    case 'last':
+      return move(state, Infinity);
+    case 'open':
+      return show(state, place.view === 'stories' ? 'logs' : 'stories');
+    case 'back':
+      if (place.filter !== '' || place.kind !== 'all') return withPlace(state, { filter: '', kind: 'all' });
+      return state.stack.length === 1 ? state : { ...state, stack: state.stack.slice(0, -1) };
+    case 'quit':
+      return { ...state, ended: true };
+    case 'command':
+      return { ...state, prompt: { kind: 'command', text: '' } };
+    case 'filter':
+      return { ...state, prompt: { kind: 'filter', text: place.filter } };
+    case 'reload':
+      return { ...state, reload: state.reload + 1, notice: { tone: 'quiet', text: 'Reading everything again.' } };
+    case 'next-run':
+      return otherRun(state, 1);
+    case 'previous-run':
+      return otherRun(state, -1);
+    case 'toggle':
+      return show(state, place.view === 'stories' ? 'logs' : 'stories');
+    case 'kind': {
+      const kind = LOG_KINDS[(LOG_KINDS.indexOf(place.kind) + 1) % LOG_KINDS.length] ?? 'all';
+      return { ...state, stack: [...state.stack.slice(0, -1), { ...omit(place, 'offset'), kind }] };
+    }
+    case 'wrap':
+      return withPlace(state, { wrap: !place.wrap });
+    case 'next-match':
+      return toMatch(state, 1);
+    case 'previous-match':
+      return toMatch(state, -1);
+    case 'next-file':
+    case 'previous-file': {
+      const line = findDiffLine(state, { by: command === 'next-file' ? 1 : -1 });
+      return line === undefined ? refuse(state, 'There is no other file.') : withPlace(state, { offset: line });
+    }
+    case 'help':
+    case 'logs':
+    case 'diff':
+    case 'stories':
+    case 'settings':
+    case 'runs':
+    case 'inbox':
+    case 'workers':
+    case 'spend':
+      return show(state, command);
+  }
+}
+
+/** The same view of the next active run; without active runs, of the next run. */
+function otherRun(state: TopState, by: 1 | -1): TopState {
+  const { runId, view } = currentPlace(state);
+  const all = activeFirst(state.runs ?? []);
+  const active = all.filter((run) => run.status !== 'ended' || run.runId === runId);
+  const order = active.length > 1 ? active : all;
+  const at = order.findIndex((run) => run.runId === runId);
+  const next = order[(at + by + order.length) % order.length];
+  return next === undefined || next.runId === runId
+    ? refuse(state, 'There is no other run.')
+    : show(state, view, next.runId);
+}

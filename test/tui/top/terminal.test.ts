@@ -1,0 +1,151 @@
+import { spawnSync } from 'node:child_process';
+import { resolve } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { shellQuote } from '../../../src/lib/text.ts';
+import { makeRepository, type TestRepository } from '../../support/repository/repository.ts';
+import { openHalo, OK, scripted, type TestHalo } from '../../support/halo/halo.ts';
+import { skipFor } from '../../support/skip.ts';
+
+const BIN = resolve(import.meta.dirname, '../../../bin/halo');
+const PATIENCE = { timeout: 90_000, interval: 300 };
+const hasTmux = spawnSync('tmux', ['-V']).status === 0;
+
+/** A shell in a tmux of its own, in which halo is started like a user does. */
+class Tmux {
+  readonly #socket = `halo-test-${process.pid}-${Math.floor(performance.now())}`;
+
+  constructor(env: Record<string, string>) {
+    const set = Object.entries(env).map(([name, value]) => `${name}=${shellQuote(value)}`);
+    const shell = `env -u CI -u HALO_URL ${set.join(' ')} PS1='ready$ ' bash --norc --noprofile -i`;
+    this.run('-f', '/dev/null', 'new-session', '-d', '-s', 'halo', '-x', '80', '-y', '24', shell);
+  }
+
+  run(...words: string[]): string {
+    const { stdout, stderr, status } = spawnSync('tmux', ['-L', this.#socket, ...words], { encoding: 'utf8' });
+    if (status !== 0) throw new Error(`tmux ${words.join(' ')}: ${stderr}`);
+    return stdout;
+  }
+
+  /** The screen, without spaces at the ends of lines. */
+  screen(): string {
+    return this.run('capture-pane', '-t', 'halo', '-p').replace(/ +$/gm, '');
+  }
+
+  shows(...texts: string[]): Promise<void> {
+    return vi.waitFor(() => {
+      const screen = this.screen();
+      for (const text of texts) expect(screen).toContain(text);
+    }, PATIENCE);
+  }
+
+  press(...keys: string[]): void {
+    this.run('send-keys', '-t', 'halo', ...keys);
+  }
+
+  type(line: string): void {
+    this.run('send-keys', '-t', 'halo', '-l', line);
+    this.press('Enter');
+  }
+
+  close(): void {
+    spawnSync('tmux', ['-L', this.#socket, 'kill-server']);
+  }
+}
+
+describe('halo top in a terminal', skipFor(!hasTmux && 'tmux is missing'), () => {
+  let halo: TestHalo;
+  let repository: TestRepository;
+  let tmux: Tmux;
+  const start = (words = 'top') => tmux.type(`${shellQuote(process.execPath)} ${shellQuote(BIN)} ${words}`);
+  /** The modes of the terminal, as a program that starts now finds them. */
+  const isRestored = async () => {
+    tmux.type("stty -a | grep -oE -- '-?(icanon|echo|isig)\\b' | tr '\\n' ' '; echo modes; tput cols");
+    await tmux.shows('isig icanon echo modes');
+    expect(tmux.run('display-message', '-t', 'halo', '-p', '#{alternate_on} #{cursor_flag}').trim()).toBe('0 1');
+  };
+
+  beforeEach(async () => {
+    halo = await openHalo();
+    repository = makeRepository();
+    tmux = new Tmux({ HALO_HOME: halo.home, TERM: 'screen-256color' });
+    await tmux.shows('ready$');
+  }, 120_000);
+  afterEach(async () => {
+    tmux.close();
+    await halo.close();
+    repository.remove();
+  });
+
+  it('opens with halo alone, follows a run, and leaves the terminal as it was', async () => {
+    const agent = `echo begins; while [ $SECONDS -lt 120 ]; do sleep 1; echo works; done; echo x >> a.txt; ${OK}`;
+    const stories = [{ id: 'US-001', title: 'Add the 購物車 \u202e cart' }, { id: 'US-002' }];
+    const runId = await halo.submit(
+      repository.root,
+      stories,
+      scripted(`bash -c ${shellQuote(agent)}`, ['true', 'sleep 1']),
+    );
+    start('');
+    await tmux.shows(`> ${runId}`, 'running', 'q quit');
+    tmux.press('Enter');
+    await tmux.shows('US-001', 'agent, attempt 1 of 1', 'halo/', '購物車');
+    tmux.press('l');
+    await tmux.shows('works', 'lines: all, following');
+
+    for (const [columns, rows] of [
+      [120, 40],
+      [250, 60],
+      [80, 24],
+    ] as const) {
+      tmux.run('resize-window', '-t', 'halo', '-x', String(columns), '-y', String(rows));
+      await vi.waitFor(() => {
+        const lines = tmux.screen().split('\n');
+        expect(lines[0]).toMatch(/^ halo {2}1 active of 1 run/);
+        expect(lines[rows - 1]).toMatch(/q quit$/);
+        expect(lines.filter((line) => line.startsWith(' halo  '))).toHaveLength(1);
+      }, PATIENCE);
+    }
+
+    tmux.press('C-z');
+    await tmux.shows('Stopped');
+    await isRestored();
+    tmux.type('fg');
+    await tmux.shows('following', 'q quit');
+
+    tmux.press('p');
+    await tmux.shows(`Pause run ${runId} after its running stories?`, 'y yes, n no');
+    tmux.press('y');
+    await tmux.shows('✓');
+    await vi.waitFor(async () => expect((await halo.operations.get(runId)).state.paused?.now).toBe(false), PATIENCE);
+    tmux.press('X');
+    await tmux.shows('y yes, n no');
+    tmux.press('n');
+    await tmux.shows('Nothing was changed.');
+    tmux.press('q');
+    await isRestored();
+    await halo.operations.cancel(runId, undefined);
+  }, 240_000);
+
+  it('restores the terminal after signals, and ends when the terminal is closed', async () => {
+    for (const [signal, code] of [
+      ['TERM', 143],
+      ['HUP', 129],
+    ] as const) {
+      start();
+      await tmux.shows('No runs yet.', 'q quit');
+      const pid = tmux.run('display-message', '-t', 'halo', '-p', '#{pane_pid}').trim();
+      const child = spawnSync('pgrep', ['-P', pid], { encoding: 'utf8' }).stdout.trim();
+      process.kill(Number(child), `SIG${signal}`);
+      await tmux.shows('ready$');
+      tmux.type('echo "ended with $?"');
+      await tmux.shows(`ended with ${code}`);
+      await isRestored();
+      tmux.type('clear');
+    }
+    start();
+    await tmux.shows('No runs yet.');
+    const pid = tmux.run('display-message', '-t', 'halo', '-p', '#{pane_pid}').trim();
+    const child = Number(spawnSync('pgrep', ['-P', pid], { encoding: 'utf8' }).stdout.trim());
+    tmux.close();
+    await vi.waitFor(() => expect(() => process.kill(child, 0)).toThrow(), PATIENCE);
+  }, 240_000);
+});

@@ -1,0 +1,217 @@
+import { describe, expect, it } from 'vitest';
+import { keyName } from '../../../src/cli/run/read-keys.ts';
+import { KEYS } from '../../../src/tui/top/key-table.ts';
+import { currentPlace, neededSources, VIEWS } from '../../../src/tui/top/model.ts';
+import { failed, stateOf, created } from '../../support/journal.ts';
+import { after, DONE, followed, HELD, listed, linesOf, RUN, RUNNING, someRuns, start, typing } from './top-world.ts';
+
+const open = () => after(start(), listed());
+
+describe('keys', () => {
+  it('select a run, open it, its log and its diff, and go back', () => {
+    const run = after(open(), 'down', 'enter');
+    expect(currentPlace(run)).toMatchObject({ view: 'stories', runId: HELD });
+    const log = after(run, followed(HELD, []), 'l');
+    expect(currentPlace(log)).toMatchObject({ view: 'logs', runId: HELD });
+    expect(currentPlace(after(log, 'd')).view).toBe('diff');
+    expect(after(log, 'd', 'escape', 'escape', 'escape').stack).toHaveLength(1);
+    expect(after(open(), 'escape').stack).toHaveLength(1);
+  });
+
+  it('keep the selected run when others appear above it', () => {
+    const selected = after(open(), 'end');
+    expect(currentPlace(selected).selected).toBe(DONE);
+    const newer = stateOf(created('0tbq4dddddddddd', 1));
+    expect(currentPlace(after(selected, listed([newer, ...someRuns()]), 'up')).selected).toBe(HELD);
+  });
+
+  it('pause, stop, resume, retry and cancel only after y', () => {
+    const asked: [key: string, name: string, question: string][] = [
+      ['p', 'pause', 'Pause run'],
+      ['x', 'stop', 'now and interrupt'],
+      ['s', 'resume', 'Resume run'],
+      ['R', 'retry', 'Retry what failed'],
+      ['X', 'cancel', 'Cancel run'],
+    ];
+    for (const [key, name, question] of asked) {
+      const asking = after(open(), key);
+      expect(asking.question?.text, key).toContain(question);
+      expect(asking.acting, key).toBeUndefined();
+      expect(linesOf(asking).at(-2), key).toContain('y yes, n no');
+      expect(after(asking, 'n').acting, key).toBeUndefined();
+      expect(after(asking, 'enter', 'q').ended, key).toBe(false);
+      expect(after(asking, 'y').acting, key).toEqual({ name, runId: RUN });
+    }
+  });
+
+  it('start an ended run again with a retry', () => {
+    expect(after(open(), 'end', 's', 'y').acting).toEqual({ name: 'retry', runId: DONE });
+  });
+
+  it('approve and land what is selected', () => {
+    expect(after(open(), 'down', 'a', 'y').acting).toEqual({ name: 'approve', runId: HELD, story: 'US-001' });
+    expect(after(open(), 'end', 'L', 'y').acting).toEqual({ name: 'land', runId: DONE });
+    const nothing = after(open(), 'a');
+    expect(nothing.question).toBeUndefined();
+    expect(nothing.notice?.text).toContain(`Nothing of run ${RUN} is waiting for approval.`);
+  });
+
+  it('reject with a reason, and not after Esc', () => {
+    const asking = after(open(), 'down', 'r', 'y');
+    expect(linesOf(asking).at(-2)).toContain('Reason');
+    expect(after(asking, 'escape').acting).toBeUndefined();
+    expect(after(asking, ...typing('too big'), 'enter').acting).toEqual({
+      name: 'reject',
+      runId: HELD,
+      story: 'US-001',
+      reason: 'too big',
+    });
+  });
+
+  it('cancel a single story in the view of its run', () => {
+    const story = after(open(), 'enter', followed(RUN, RUNNING), 'end', 'X', 'y');
+    expect(story.acting).toEqual({ name: 'cancel', runId: RUN, story: 'US-003' });
+  });
+
+  it('continue with the changed PRD only where a story asks a question', () => {
+    expect(after(open(), 'A').notice?.text).toContain('asks a question');
+    const asks = stateOf(created(RUN, 1), ...failed('US-001').slice(0, -1), {
+      type: 'story.ended',
+      story: 'US-001',
+      attempt: 1,
+      verdict: 'needs_human',
+      stopReason: 'NEEDS_HUMAN',
+      summary: 'Which currency?',
+      usage: { requests: 0, inputTokens: 0, cachedTokens: 0, outputTokens: 0 },
+    });
+    const asking = after(start(), listed([asks]), 'A');
+    expect(asking.question?.text).toContain('/home/me/shop/prd.json');
+    expect(after(asking, 'y').acting).toEqual({ name: 'answer', runId: RUN });
+  });
+
+  it('do nothing more while an action is in progress, and show its result', () => {
+    const acting = after(open(), 'p', 'y');
+    expect(after(acting, 'x').question).toBeUndefined();
+    expect(linesOf(after(acting, { type: 'acted', text: 'Paused.' })).at(-2)).toContain('✓ Paused.');
+    const failure = { message: 'The run has ended.', hint: 'Use retry.' };
+    expect(linesOf(after(acting, { type: 'refused', failure })).at(-2)).toContain('✗ The run has ended. Use retry.');
+  });
+
+  it('switch to the next active run with Tab', () => {
+    const run = after(open(), 'enter');
+    expect(currentPlace(after(run, 'tab'))).toMatchObject({ view: 'stories', runId: HELD });
+    expect(currentPlace(after(run, 'tab', 'shift-tab')).runId).toBe(RUN);
+  });
+
+  it('that are pasted press nothing, and are input of a line', () => {
+    const paste = { type: 'pasted', text: 'Xy\u001b[2J\n' } as const;
+    expect(after(open(), paste)).toEqual(open());
+    expect(after(open(), ':', paste).prompt?.text).toBe('Xy [2J ');
+  });
+
+  it('are unique in each view', () => {
+    for (const view of VIEWS) {
+      const here = KEYS.filter(({ views }) => views?.includes(view) ?? true).flatMap(({ keys }) => keys);
+      expect(new Set(here).size, view).toBe(here.length);
+    }
+  });
+
+  it('have names, whatever the terminal sends', () => {
+    expect(keyName({ sequence: 'D', name: 'd', shift: true })).toBe('D');
+    expect(keyName({ sequence: '\u001b[A', name: 'up' })).toBe('up');
+    expect(keyName({ sequence: '\u001b[Z', name: 'tab', shift: true })).toBe('shift-tab');
+    expect(keyName({ sequence: '\u0012', name: 'r', ctrl: true })).toBe('ctrl-r');
+    expect(keyName({ sequence: '車' })).toBe('車');
+    expect(keyName({ sequence: '\u001b[200~', name: 'paste-start' })).toBe('paste-start');
+    expect(keyName({ sequence: '\u001b[99;99~' })).toBeUndefined();
+  });
+});
+
+describe('the filter', () => {
+  it('keeps lines with all words, or without them after !', () => {
+    const only = after(open(), '/', ...typing('SUCCESS shop'));
+    expect(linesOf(only).filter((line) => line.includes('0tbq'))).toHaveLength(1);
+    const without = after(open(), '/', ...typing('!success'), 'enter');
+    expect(linesOf(without).join('\n')).not.toContain('SUCCESS');
+    expect(currentPlace(after(without, 'escape')).filter).toBe('');
+    expect(currentPlace(after(open(), '/', 'x', 'escape')).filter).toBe('');
+  });
+
+  it('says when nothing matches', () => {
+    expect(linesOf(after(open(), '/', ...typing('nothing'))).join('\n')).toContain('Nothing matches "nothing".');
+  });
+});
+
+describe('the command line', () => {
+  it('opens views, takes abbreviations and parts of run ids, and completes with Tab', () => {
+    expect(currentPlace(after(open(), ':', ...typing('work'), 'enter')).view).toBe('workers');
+    expect(currentPlace(after(open(), ':', ...typing('logs 0tbq2'), 'enter'))).toMatchObject({
+      view: 'logs',
+      runId: DONE,
+    });
+    expect(after(open(), ':', ...typing('sp'), 'tab').prompt?.text).toBe('spend');
+    expect(after(open(), ':', ...typing('logs 0tbq2'), 'tab').prompt?.text).toBe(`logs ${DONE}`);
+    expect(after(open(), ':', ...typing('pause'), 'enter').question?.action).toEqual({ name: 'pause', runId: RUN });
+    expect(after(open(), ':', ...typing('q'), 'enter').ended).toBe(true);
+  });
+
+  it('names what it does not know, and suggests', () => {
+    const says = (text: string) => after(open(), ':', ...typing(text), 'enter').notice?.text;
+    expect(says('lgos')).toContain('Did you mean logs?');
+    expect(says('logs zzz')).toContain('No run matches zzz.');
+    expect(says('logs 0tbq')).toContain('3 runs match 0tbq.');
+  });
+});
+
+describe('the log', () => {
+  it('follows new lines until it is scrolled, and again after G', () => {
+    const says = (count: number) =>
+      Array.from({ length: count }, (_, index) => ({
+        type: 'agent.activity' as const,
+        story: 'US-002',
+        attempt: 1,
+        activity: { kind: 'say' as const, text: `line ${index}.` },
+      }));
+    const log = after(open(), 'enter', followed(RUN, [...RUNNING, ...says(50)]), 'l');
+    expect(linesOf(log).join('\n')).toContain('line 49.');
+    const scrolled = after(log, 'page-up');
+    expect(linesOf(scrolled).join('\n')).not.toContain('line 49.');
+    const more = after(scrolled, followed(RUN, [...RUNNING, ...says(70)]));
+    expect(linesOf(more).slice(2, -2)).toEqual(linesOf(scrolled).slice(2, -2));
+    expect(linesOf(after(more, 'G')).join('\n')).toContain('line 69.');
+    expect(linesOf(after(more, 'g')).join('\n')).toContain('line 0.');
+  });
+
+  it('can show only problems, or only one kind of lines', () => {
+    const log = after(open(), 'enter', followed(RUN, RUNNING), ':', ...typing(`logs ${RUN}`), 'enter');
+    const problems = linesOf(after(log, 'f')).join('\n');
+    expect(problems).toContain('lines: problems');
+    expect(problems).toContain('exit 1: npm test');
+    expect(problems).not.toContain('Looking at the tests');
+    expect(linesOf(after(log, 'f', 'f', 'f')).join('\n')).toContain('ok      1.2s    npm test');
+    expect(linesOf(after(log, 'f', 'f', 'f', 'f')).join('\n')).toContain('PASSED');
+  });
+
+  it('keeps a bounded number of lines of a long run', () => {
+    const many = Array.from({ length: 12_000 }, (_, index) => ({
+      type: 'agent.activity' as const,
+      story: 'US-001',
+      attempt: 1,
+      activity: { kind: 'say' as const, text: `line ${index}.` },
+    }));
+    const log = after(open(), 'enter', followed(RUN, [created(RUN, 1), ...many]));
+    expect(log.run?.lines).toHaveLength(5000);
+    expect(log.run?.lines.at(-1)?.text).toBe('line 11999.');
+  });
+});
+
+describe('what is read', () => {
+  it('is only what the view shows', () => {
+    const sources = (state: ReturnType<typeof open>) => neededSources(state).map(({ source }) => source);
+    expect(sources(open())).toEqual(['runs']);
+    expect(sources(after(open(), '3'))).toEqual(['workers', 'runs']);
+    expect(sources(after(open(), 'enter'))).toEqual(['run', 'view']);
+    expect(sources(after(open(), 'enter', 'l', '?'))).toEqual(['run', 'view']);
+    expect(sources(after(open(), 'd'))).toEqual(['diff', 'view', 'run']);
+  });
+});
