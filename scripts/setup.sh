@@ -59,6 +59,7 @@ install_debian_packages() {
   command -v redis-server >/dev/null || command -v valkey-server >/dev/null || wanted+=(redis-server)
   [[ $engine != none ]] || has_dockerd || wanted+=(docker.io)
   has_compose || wanted+=(docker-compose)
+  [[ -z ${HALO_SETUP_TESTS:-} ]] || command -v tmux >/dev/null || wanted+=(tmux)
   [[ $image != missing ]] || command -v mmdebstrap >/dev/null || wanted+=(mmdebstrap)
   if ((${#wanted[@]} > 0)); then
     may_install || explain_packages "${wanted[@]}"

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Everything that `npm test` is: set-up as far as missing, the checks, all tests. Arguments go to vitest.
+# All of `npm test`: setup, with what only tests need, the checks, all tests. Arguments go to vitest.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-bash scripts/setup.sh
+HALO_SETUP_TESTS=1 bash scripts/setup.sh
 npm run --silent check
 exec node_modules/.bin/vitest run "$@"

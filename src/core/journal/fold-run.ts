@@ -151,6 +151,7 @@ export function applyEvent(state: RunState | undefined, event: JournalEvent): Ru
       };
     case 'phase.ended':
     case 'agent.activity':
+    case 'prompt.built':
     case 'network.asked':
     case 'gate.started':
     case 'story.merged':

@@ -82,7 +82,14 @@ export const recordOf = (dir: string, folder = '.') => JSON.parse(read(dir, join
 
 /** What is in every run directory; the debug bundle may be empty. */
 export function expectStructure(dir: string): void {
-  for (const name of ['run.json', 'journal.jsonl', 'events.jsonl', 'checkpoints/state.json', 'artifacts', 'debug_bundle'])
+  for (const name of [
+    'run.json',
+    'journal.jsonl',
+    'events.jsonl',
+    'checkpoints/state.json',
+    'artifacts',
+    'debug_bundle',
+  ])
     expect(existsSync(join(dir, name)), name).toBe(true);
 }
 
