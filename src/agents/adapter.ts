@@ -35,6 +35,14 @@ export interface ParsedLine {
   denied?: string;
 }
 
+/** The answer that the prompt asked for. */
+export interface ExpectedAnswer {
+  /** The id of the story. */
+  story: string;
+  /** `signals`: lines such as `STORY_DONE: US-001`, for the `command` agent only. */
+  form: 'json' | 'signals';
+}
+
 /** Never throws: a line that is not an event gives no activity. */
 export type LineReader = (line: string) => ParsedLine;
 
@@ -65,7 +73,7 @@ export interface AgentAdapter {
   /** Absent if the program has no such command. */
   describeBuild?: BuildDescription;
   /** A reader for the lines of one run, in order. */
-  createReader(): LineReader;
+  createReader(expected?: ExpectedAnswer): LineReader;
   /** Finds `ParsedLine.denied` for a program that reports it only on stderr. */
   findDenial?(stderrTail: string): string | undefined;
   outcome(end: AgentEnd): AgentOutcome;

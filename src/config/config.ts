@@ -30,6 +30,8 @@ export interface Config {
   agent: AgentId;
   /** `[agents.command] run`: the command line of the `command` agent. */
   agentCommand: string | undefined;
+  /** `[agents.command] answer`: the form in which the `command` agent answers. */
+  agentAnswer: 'json' | 'signals';
   setup: readonly string[];
   /** undefined: not configured, which `submit` rejects; empty: explicitly none. */
   gates: readonly string[] | undefined;

@@ -32,6 +32,7 @@ export function toConfig(toml: HaloToml, api: ModelApi | undefined): Config {
   return {
     agent,
     agentCommand: agents.command.run,
+    agentAnswer: agents.command.answer,
     setup,
     gates,
     image,

@@ -13,6 +13,7 @@ import { resolveConfig } from '../../src/config/resolve.ts';
 const FREE = {
   agent: '"claude"',
   'agents.command.run': '"./agent"',
+  'agents.command.answer': '"signals"',
   'agents.command.model': '"openai"',
   'agents.opencode.model': '"openai"',
   setup: '["npm ci"]',

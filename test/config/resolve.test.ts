@@ -13,6 +13,7 @@ describe('defaults', () => {
     expect(resolve({}).config).toEqual({
       agent: 'codex',
       agentCommand: undefined,
+      agentAnswer: 'json',
       setup: [],
       gates: undefined,
       image: 'halo-sandbox',
@@ -55,6 +56,7 @@ describe('defaults', () => {
         registryHosts: [],
         upstreams: {},
       },
+      prompt: { standards: [], testStandards: [], specs: [], prd: 'story' },
       tests: { removed: 'report', baseline: 'auto', reports: [] },
       run: { parallel: 1, onFailure: 'stop' },
       retry: {

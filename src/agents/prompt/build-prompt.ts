@@ -29,6 +29,8 @@ export interface PromptInput {
   gates: readonly string[];
   /** Why the attempt before this one failed; `tail` is the end of its log. */
   lastFailure?: { reason: string; summary: string; tail: string };
+  /** The form of the answer; absent: JSON. */
+  answer?: 'json' | 'signals';
   /** 0 or absent: no limit. */
   maxTokens?: number;
 }
@@ -38,7 +40,7 @@ const MAX_SUMMARY = 2000;
 
 /** The prompt of one attempt at one story, in Markdown. */
 export function buildPrompt(input: PromptInput): BuiltPrompt {
-  const { story, progress, lastFailure, guidance, gates, files = [], stories = [], maxTokens = 0 } = input;
+  const { story, progress, lastFailure, guidance, gates, files = [], stories = [], answer, maxTokens = 0 } = input;
   const of = (use: PromptFile['use']) => files.filter((file) => file.use === use);
   const sections = [
     ...of('before').map(({ name, text }): PromptSection => ({ name: 'before', file: name, heading: '', text })),
@@ -57,7 +59,7 @@ export function buildPrompt(input: PromptInput): BuiltPrompt {
     ...of('specs').map((file) => describeFile('specs', file, 'A specification of the project')),
     ...describeGuidance(guidance),
     { name: 'rules' as const, heading: describeRules(gates), text: '' },
-    { name: 'answer' as const, heading: answerRules(story), text: '' },
+    { name: 'answer' as const, heading: answer === 'signals' ? signalRules(story) : answerRules(story), text: '' },
   ];
   return fitSections(sections, maxTokens);
 }
@@ -79,6 +81,14 @@ function describeStories(stories: readonly Story[]): PromptSection[] {
   );
   const heading = '## The other stories of the PRD. They are not part of your task:';
   return [{ name: 'stories', heading, text: safeText(texts.join('\n\n')), fenced: true }];
+}
+
+function signalRules({ id }: Story): string {
+  const name = id.replace(/\s+/g, ' ').trim();
+  return `## Your answer
+Describe in one line what you did. Then end with exactly one of these lines:
+STORY_DONE: ${name}
+BLOCKED: what is missing, if only a person can decide or provide it`;
 }
 
 function answerRules({ acceptance }: Story): string {

@@ -39,6 +39,11 @@ export const HaloToml = z.strictObject({
         undefined,
         'Command line of the `command` agent; it reads the prompt on stdin.',
       ]),
+      answer: key(oneOf('json', 'signals'), [
+        'word',
+        'json',
+        'How the `command` agent answers: `json`, or `signals`: [lines](agents.md#signals) such as `STORY_DONE: US-001`.',
+      ]),
       model: key(oneOf('none', ...MODEL_APIS), [
         'word',
         'none',

@@ -22,7 +22,7 @@ export interface StoryPromptRequest {
   base: string;
   prd: Prd;
   story: Story;
-  config: Pick<Config, 'prompt' | 'gates'>;
+  config: Pick<Config, 'agent' | 'agentAnswer' | 'prompt' | 'gates'>;
   adapter: Pick<AgentAdapter, 'guidanceFiles'>;
   progress?: PromptInput['progress'];
   lastFailure?: PromptInput['lastFailure'];
@@ -49,8 +49,14 @@ export async function buildStoryPrompt(request: StoryPromptRequest): Promise<Sto
     gates: config.gates ?? [],
     ...(lastFailure === undefined ? {} : { lastFailure }),
     maxTokens: maxTokensOf(config, prd),
+    answer: answerFormOf(config),
   });
   return { prompt, ...notes };
+}
+
+/** The form of the answer that the prompt asks for. */
+export function answerFormOf({ agent, agentAnswer }: Pick<Config, 'agent' | 'agentAnswer'>): 'json' | 'signals' {
+  return agent === 'command' ? agentAnswer : 'json';
 }
 
 /** The limit of the prompts of a PRD; 0: none. */

@@ -11,6 +11,7 @@ import { NO_MEASUREMENTS, type AgentMeasurements } from '../attempt-outcome.ts';
 import { savePartialWork } from '../partial-work.ts';
 import { collectAgentRun, NO_OUTPUT, type AgentRun } from './collect-agent-run.ts';
 import { findGatewayStop, judgeAgentRun, type AgentJudgement } from './judge-agent-run.ts';
+import { answerFormOf } from '../../prompt/story-prompt.ts';
 import { writePrompt } from './write-prompt.ts';
 
 /** How the agent phase ended: with an answer of status `ok`, or with the error that ends the attempt. */
@@ -66,7 +67,7 @@ async function followAgent(
   const { place } = attempt.identity;
   const prompt = await writePrompt(attempt);
   const stderr = tailSink(8_192);
-  const read = adapter.createReader();
+  const read = adapter.createReader({ story: attempt.inputs.story.id, form: answerFormOf(config) });
   let run = NO_OUTPUT;
   const batcher = openActivityBatcher((activities) =>
     journal.report(...activities.map((activity) => ({ type: 'agent.activity' as const, activity }))),

@@ -1,0 +1,61 @@
+import { describe, expect, it } from 'vitest';
+import { buildPrompt } from '../../src/agents/prompt/build-prompt.ts';
+import { agentAdapter } from '../../src/agents/registry.ts';
+
+const command = agentAdapter('command');
+
+/** How an attempt at US-001 ends whose agent prints these lines and exits with 0. */
+function outcomeOf(...lines: string[]) {
+  const read = command.createReader({ story: 'US-001', form: 'signals' });
+  const answers = lines.flatMap((line) => read(line).answerText ?? []);
+  return command.outcome({ exitCode: 0, answerText: answers.at(-1), error: undefined, stderrTail: '' });
+}
+
+const block = (...fields: string[]) => ['<!-- HANK_STATUS', ...fields, '-->'];
+const answer = (status: string, summary: string) => ({ kind: 'answer', answer: { status, summary } });
+
+describe('an agent that answers with signals', () => {
+  it.each<[string[], string, string]>([
+    [['Added the cart.', 'STORY_DONE: US-001'], 'ok', 'Added the cart.'],
+    [['**STORY_DONE: US-001**'], 'ok', ''],
+    [['BLOCKED: Missing database connection string'], 'needs_human', 'Missing database connection string'],
+    [['TESTS_GENERATED: US-001'], 'failed', 'The agent wrote tests, but did not finish the story.'],
+    [block('STATUS: COMPLETE', 'EXIT_SIGNAL: false', 'RECOMMENDATION: Continue.'), 'ok', 'Continue.'],
+    [block('STATUS: IN_PROGRESS', 'EXIT_SIGNAL: true'), 'ok', ''],
+    [block('STATUS: BLOCKED', 'RECOMMENDATION: Needs a key.'), 'needs_human', 'Needs a key.'],
+    [block('STATUS: IN_PROGRESS'), 'failed', 'The agent reported that it is not finished.'],
+    [['Did it.', '---HANK_STATUS---', 'STATUS: COMPLETE', '---END_HANK_STATUS---'], 'ok', 'Did it.'],
+    [['BLOCKED: no', 'STORY_DONE: US-001'], 'ok', ''],
+    [['STORY_DONE: US-001', '{"status":"failed","summary":"After all."}'], 'failed', 'After all.'],
+  ])('ends with the last of %j', (lines, status, summary) => {
+    expect(outcomeOf(...lines)).toEqual(answer(status, summary));
+  });
+
+  it.each<[string[]]>([
+    [['I am done.']],
+    [['I think STORY_DONE: US-001 is right']],
+    [['<!-- HANK_STATUS', 'STATUS: COMPLETE']],
+  ])('gives no answer with %j', (lines) => expect(outcomeOf(...lines).kind).toBe('invalid'));
+
+  it.each(['STORY_DONE: US-002', 'TESTS_GENERATED: US-0012'])('gives no valid answer with %s', (line) => {
+    expect(outcomeOf(line)).toMatchObject({
+      kind: 'invalid',
+      error: expect.stringContaining('another story') as string,
+    });
+  });
+
+  it('is asked for a signal, and only then', () => {
+    const story = {
+      ...{ id: 'US-001', title: 'Cart', description: '', acceptance: ['adds up'], priority: 1, notes: '' },
+      ...{ status: 'pending' as const, dependsOn: [], extra: {} },
+    };
+    const input = { prd: { project: '', description: '' }, story, progress: [], guidance: [], gates: [] };
+    expect(buildPrompt({ ...input, answer: 'signals' }).text).toMatch(/\nSTORY_DONE: US-001\nBLOCKED: [^{}]*\n$/);
+    expect(buildPrompt(input).text).not.toContain('STORY_DONE');
+  });
+
+  it('counts signals only if they are configured', () => {
+    const read = command.createReader({ story: 'US-001', form: 'json' });
+    expect(read('STORY_DONE: US-001').answerText).toBeUndefined();
+  });
+});
