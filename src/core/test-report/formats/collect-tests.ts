@@ -46,8 +46,15 @@ export interface TestCase {
   name: string;
   /** It did not run: skipped, todo, disabled. */
   skipped: boolean;
+  /** It ran and failed. */
+  failed?: boolean | undefined;
   /** Number of assertions, if reported. */
   asserts?: number | undefined;
+}
+
+/** The mark of a failed test; nothing for others. */
+export function failedIf(failed: boolean): Pick<TestCase, 'failed'> {
+  return failed ? { failed } : {};
 }
 
 const MAX_LINE_LENGTH = 4_000;

@@ -1,4 +1,4 @@
-import { MAX_SUITE_DEPTH, type CollectedTests } from './collect-tests.ts';
+import { failedIf, MAX_SUITE_DEPTH, type CollectedTests } from './collect-tests.ts';
 
 const RAN = ['passed', 'failed'];
 
@@ -20,6 +20,7 @@ export function readJestJson(text: string, tests: CollectedTests): boolean {
     if (tests.isFull()) break;
     tests.add([...ancestors, title], {
       skipped: !RAN.includes(status),
+      ...failedIf(status === 'failed'),
       ...(counted && asserts !== undefined ? { asserts } : {}),
     });
   }

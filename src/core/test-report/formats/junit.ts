@@ -15,6 +15,7 @@ export function readJunit(text: string, tests: CollectedTests): boolean {
       if (tag.endsWith('/')) current = undefined;
     } else if (name === '/testcase') current = undefined;
     else if (current !== undefined && (name === 'skipped' || name === 'disabled')) current.skipped = true;
+    else if (current !== undefined && (name === 'failure' || name === 'error')) current.failed = true;
   }
   return true;
 }

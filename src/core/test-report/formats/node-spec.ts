@@ -1,4 +1,4 @@
-import { shortLines, MAX_SUITE_DEPTH, type CollectedTests } from './collect-tests.ts';
+import { failedIf, shortLines, MAX_SUITE_DEPTH, type CollectedTests } from './collect-tests.ts';
 
 const LINE = /^( *)([✔✖﹣▶]) (.*)$/u;
 const TIME = / \(\d+(?:\.\d+)?m?s\)$/;
@@ -16,7 +16,8 @@ export function readNodeSpec(text: string, tests: CollectedTests): boolean {
     const directive = rest.indexOf(' # ');
     const name = (directive < 0 ? rest.trimEnd() : rest.slice(0, directive)).replace(TIME, '');
     suites.length = Math.min(suites.length, Math.floor(indent.length / 2));
-    if (mark !== '▶') tests.add([...suites, name], { skipped: mark === '﹣' || directive >= 0 });
+    const skipped = mark === '﹣' || directive >= 0;
+    if (mark !== '▶') tests.add([...suites, name], { skipped, ...failedIf(mark === '✖' && !skipped) });
     else if (suites.length < MAX_SUITE_DEPTH) suites.push(name);
   }
   return true;

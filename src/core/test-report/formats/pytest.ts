@@ -1,4 +1,4 @@
-import { shortLines, type CollectedTests } from './collect-tests.ts';
+import { failedIf, shortLines, type CollectedTests } from './collect-tests.ts';
 
 const HEADER = /^=+ test session starts =+$/m;
 /** The look-ahead keeps matching linear for lines with many `.py::`. */
@@ -7,6 +7,7 @@ const NAME = String.raw`(?=\S+\.py::.)(.+?)`;
 const VERBOSE = new RegExp(String.raw`^${NAME} (PASSED|FAILED|SKIPPED|ERROR|XFAIL|XPASS)\b`);
 /** `-rA`: the outcome, then the test. Skipped tests have only a place. */
 const SUMMARY = new RegExp(String.raw`^(PASSED|FAILED|ERROR|XFAIL|XPASS) ${NAME}(?: - .*)?$`);
+const FAILED = ['FAILED', 'ERROR'];
 const SKIPPED = /^SKIPPED \[\d+\] (\S+\.py:\d+)/;
 
 /** Reads the output of pytest with `-v` or `-rA`; without either it does not name tests. */
@@ -15,15 +16,16 @@ export function readPytest(text: string, tests: CollectedTests): boolean {
   const before = tests.found.length;
   for (const line of shortLines(text)) {
     if (tests.isFull()) break;
-    const [, name, outcome] = VERBOSE.exec(line) ?? [];
-    if (name !== undefined) tests.add([name], { skipped: outcome === 'SKIPPED' });
+    const [, name, outcome = ''] = VERBOSE.exec(line) ?? [];
+    if (name !== undefined)
+      tests.add([name], { skipped: outcome === 'SKIPPED', ...failedIf(FAILED.includes(outcome)) });
   }
   if (tests.found.length > before) return true;
   for (const line of shortLines(text)) {
     if (tests.isFull()) break;
-    const name = SUMMARY.exec(line)?.[2];
+    const [, outcome = '', name] = SUMMARY.exec(line) ?? [];
     const place = name === undefined ? SKIPPED.exec(line)?.[1] : undefined;
-    if (name !== undefined) tests.add([name], { skipped: false });
+    if (name !== undefined) tests.add([name], { skipped: false, ...failedIf(FAILED.includes(outcome)) });
     else if (place !== undefined) tests.add([place], { skipped: true });
   }
   return true;

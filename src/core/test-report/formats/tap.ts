@@ -1,6 +1,6 @@
-import { shortLines, MAX_SUITE_DEPTH, type CollectedTests } from './collect-tests.ts';
+import { failedIf, shortLines, MAX_SUITE_DEPTH, type CollectedTests } from './collect-tests.ts';
 
-const POINT = /^( *)(?:not )?ok\b(?: +\d+)?(?: +-)? ?(.*)$/;
+const POINT = /^( *)(not )?ok\b(?: +\d+)?(?: +-)? ?(.*)$/;
 const SUBTEST = /^( *)# Subtest: (.*)$/;
 
 /** Reads the Test Anything Protocol, with subtests indented as by node:test and node-tap. */
@@ -18,10 +18,13 @@ export function readTap(text: string, tests: CollectedTests): boolean {
     }
     const point = POINT.exec(line);
     if (point === null) continue;
-    const [, indent = '', rest = ''] = point;
+    const [, indent = '', not, rest = ''] = point;
     const around = open.filter(({ depth }) => depth < indent.length).map(({ name }) => name);
     const [, title = '', directive] = /^(.*?)(?:(?<!\\)#\s*(skip|todo)\b.*)?$/i.exec(rest) ?? [];
-    tests.add([...around, title.trim()], { skipped: directive !== undefined });
+    tests.add([...around, title.trim()], {
+      skipped: directive !== undefined,
+      ...failedIf(not !== undefined && directive === undefined),
+    });
   }
   return true;
 }
