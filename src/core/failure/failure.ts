@@ -82,6 +82,7 @@ const CLASS_BY_REASON: Partial<Record<StopReason, FailureClass>> = {
   TIMEOUT: 'story',
   OUT_OF_MEMORY: 'story',
   TESTS_NOT_RED: 'story',
+  TESTS_MISSING: 'story',
   GATE_FAILED: 'gate',
   POLICY_VIOLATION: 'policy',
   CONFLICT: 'environment',

@@ -17,6 +17,7 @@ export const STOP_REASONS = {
   GATE_FAILED: { exit: 10, meaning: 'A gate or a setup command did not exit 0.' },
   POLICY_VIOLATION: { exit: 10, meaning: 'The changes of the agent may not enter the repository.' },
   TESTS_NOT_RED: { exit: 10, meaning: 'New tests passed before the change that they test.' },
+  TESTS_MISSING: { exit: 10, meaning: 'A story has no tests, or too few, that fail before its change.' },
   CONFLICT: { exit: 10, meaning: 'The branch moved and the change conflicts with it.' },
   TIMEOUT: { exit: 10, meaning: 'The wall time or idle time limit was reached.' },
   OUT_OF_MEMORY: { exit: 10, meaning: 'The sandbox reached its memory limit.' },

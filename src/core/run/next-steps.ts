@@ -114,7 +114,7 @@ function goingOnAgain(state: RunState, stuck: Story | undefined): NextStep[] {
 function isOfText(story: Story | undefined): boolean {
   if (story?.progress === 'needs_human') return true;
   const { stopReason, lastFailure } = story ?? {};
-  const reasons: (StopReason | undefined)[] = ['APPROVAL_DENIED', 'POLICY_VIOLATION', 'TESTS_NOT_RED'];
+  const reasons: (StopReason | undefined)[] = ['APPROVAL_DENIED', 'POLICY_VIOLATION', 'TESTS_NOT_RED', 'TESTS_MISSING'];
   const causes: (FailureCause | undefined)[] = ['gave-up', 'no-changes', 'context-overflow'];
   return reasons.includes(stopReason) || causes.includes(lastFailure?.cause);
 }

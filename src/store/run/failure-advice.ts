@@ -19,6 +19,7 @@ export const FAILURE_ADVICE: Record<StopReason, string> = {
     "Read the gate's log, and run the same command in a clean clone to see whether the story or the gate is wrong.",
   POLICY_VIOLATION: 'Read which path or file was refused, and state in the story that the agent must not change it.',
   TESTS_NOT_RED: 'Ask in the story for a test that fails without the change.',
+  TESTS_MISSING: 'Word each acceptance criterion so that a test can check it.',
   CONFLICT: 'Submit the PRD again on the new state of the branch.',
   TIMEOUT: 'Make the story smaller, or raise `limits.wall` or `limits.idle`.',
   OUT_OF_MEMORY: 'Raise `limits.memory`, or let the commands run fewer processes in parallel.',

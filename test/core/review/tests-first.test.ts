@@ -1,0 +1,135 @@
+import { execFileSync } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { findChangedLocks, findUnprovenTests, judgeRedRun, type RedRun } from '../../../src/core/review/tests-first.ts';
+import { readTests } from '../../../src/core/test-report/test-report.ts';
+import { tempDir } from '../../support/temp-dir.ts';
+
+const dir = tempDir('halo-tests-first');
+
+const file = { path: 'tests/test_a.py', size: 40 };
+const fails = (name: string) => ({ name, skipped: false, failed: true });
+const passes = (name: string) => ({ name, skipped: false });
+const skipped = (name: string) => ({ name, skipped: true });
+const run = (more: Partial<RedRun>): RedRun => ({
+  files: [file],
+  criteria: 1,
+  exitCode: 1,
+  tests: [fails('a')],
+  ...more,
+});
+
+describe('judgeRedRun', () => {
+  it.each<[string, Partial<RedRun>, string, string]>([
+    ['no file', { files: [] }, 'TESTS_MISSING', 'no test file was written'],
+    ['an empty file', { files: [{ ...file, size: 0 }] }, 'TESTS_MISSING', 'empty: tests/test_a.py'],
+    ['files that cannot be loaded', { exitCode: 2, tests: [] }, 'TESTS_MISSING', 'could not be loaded'],
+    ['only skipped tests', { tests: [skipped('a')] }, 'TESTS_MISSING', 'all tests are skipped'],
+    ['fewer tests than criteria', { criteria: 2 }, 'TESTS_MISSING', '1 of at least 2 tests'],
+    ['skipped tests in place of some', { criteria: 2, tests: [fails('a'), skipped('b')] }, 'TESTS_MISSING', '1 of at'],
+    ['a test that passes', { tests: [fails('a'), passes('true')] }, 'TESTS_NOT_RED', 'test: true'],
+    ['exit 0 without a report', { exitCode: 0, tests: null }, 'TESTS_NOT_RED', 'exited 0'],
+    ['exit 0 with failed tests', { exitCode: 0 }, 'TESTS_NOT_RED', 'exited 0 although'],
+  ])('rejects %s', (_what, more, stopReason, why) => {
+    expect(judgeRedRun(run(more))).toEqual({ red: false, stopReason, why: expect.stringContaining(why) as string });
+  });
+
+  it('names at most five passing tests, without control characters', () => {
+    const tests = Array.from({ length: 7 }, (_, at) => passes(`t${at}\u001b[2J`));
+    const verdict = judgeRedRun(run({ tests }));
+    expect(verdict).toMatchObject({ why: expect.stringMatching(/ and 2 more$/) as string });
+    expect(JSON.stringify(verdict)).not.toContain('\\u001b');
+  });
+
+  it('accepts tests that all fail, and names them', () => {
+    const tests = [fails('a'), fails('b'), skipped('c')];
+    expect(judgeRedRun(run({ criteria: 2, tests }))).toEqual({ red: true, evidence: 'report', cases: ['a', 'b'] });
+  });
+
+  it('accepts a failing command without a report by its exit code', () => {
+    expect(judgeRedRun(run({ tests: null }))).toEqual({ red: true, evidence: 'exit-code' });
+  });
+
+  it('accepts a failed test whose first assertion failed, so that none was counted', () => {
+    const failed = { title: 'a', ancestorTitles: [], status: 'failed', numPassingAsserts: 0 };
+    const report = JSON.stringify({ testResults: [{ assertionResults: [failed] }] });
+    expect(judgeRedRun(run({ tests: readTests(report) ?? null }))).toMatchObject({ red: true });
+  });
+
+  const head = '=========== test session starts ===========\n';
+  it.each([
+    ['pytest -v', `${head}t.py::a FAILED [50%]\nt.py::b PASSED [99%]\n`, ['t.py::b']],
+    ['pytest -v with an expected failure', `${head}t.py::a XFAIL (later) [99%]\n`, ['t.py::a']],
+    ['pytest -rA', `${head}ERROR t.py::a - boom\nPASSED t.py::b\n`, ['t.py::b']],
+    ['TAP', 'TAP version 13\nnot ok 1 - a\nok 2 - b\n', ['b']],
+    ['the spec reporter of node:test', '✖ a (1ms)\n✔ b (1ms)\nℹ tests 2\n', ['b']],
+    ['JUnit XML', '<testsuite><testcase name="a"><error/></testcase><testcase name="b"/></testsuite>', ['b']],
+  ])('finds the tests that pass in %s', (_format, text, names) => {
+    expect(judgeRedRun(run({ tests: readTests(text) ?? null }))).toMatchObject({
+      stopReason: 'TESTS_NOT_RED',
+      why: `passed before the change that they test: ${names.join(', ')}`,
+    });
+  });
+});
+
+describe('judgeRedRun with a file that cannot be loaded', () => {
+  const runNode = (reporter: string, text: string) => {
+    writeFileSync(join(dir, 'a.test.mjs'), text);
+    const env = { ...process.env, NODE_OPTIONS: '', NODE_TEST_CONTEXT: undefined };
+    const args = ['--test', `--test-reporter=${reporter}`, join(dir, 'a.test.mjs')];
+    try {
+      return execFileSync('node', args, { encoding: 'utf8', env, stdio: ['ignore', 'pipe', 'ignore'] });
+    } catch (error) {
+      return (error as { stdout: string }).stdout;
+    }
+  };
+
+  it.each(['tap', 'spec'])('takes no syntax error for a failed test of node:test as %s', (reporter) => {
+    const judge = (text: string) =>
+      judgeRedRun(run({ files: [{ path: 'a.test.mjs', size: 1 }], tests: readTests(runNode(reporter, text)) ?? null }));
+    expect(judge("import test from 'node:test'; test('a', () => {{);")).toMatchObject({
+      stopReason: 'TESTS_MISSING',
+      why: expect.stringContaining('could not be loaded') as string,
+    });
+    const real = "import test from 'node:test'; test('adds', () => { throw new Error('no') });";
+    expect(judge(real)).toEqual({ red: true, evidence: 'report', cases: ['adds'] });
+  });
+
+  it.each([
+    ['vitest', '<testcase classname="tests/test_a.py" name="tests/test_a.py"><failure/></testcase>'],
+    ['pytest', '<testcase classname="" name="tests.test_a"><error/></testcase>'],
+  ])('takes no file for a failed test in the JUnit XML of %s', (_runner, xml) => {
+    expect(judgeRedRun(run({ tests: readTests(`<testsuite>${xml}</testsuite>`) ?? null }))).toMatchObject({
+      stopReason: 'TESTS_MISSING',
+    });
+  });
+});
+
+describe('findChangedLocks', () => {
+  it('finds locked files with another blob, and deleted ones', () => {
+    const locked = ['same', 'edited', 'deleted'].map((path) => ({ path, blob: '1' }));
+    const blobs = new Map([
+      ['same', '1'],
+      ['edited', '2'],
+      ['other', '1'],
+    ]);
+    expect(findChangedLocks(locked, blobs)).toEqual(['edited', 'deleted']);
+  });
+});
+
+describe('findUnprovenTests', () => {
+  it.each([
+    ['passed', [passes('a'), passes('b')], []],
+    ['skipped', [passes('a'), skipped('b')], ['b']],
+    ['failed', [passes('a'), fails('b')], ['b']],
+    ['left out', [passes('a')], ['b']],
+    ['not reported at all', null, ['a', 'b']],
+  ])('judges a locked test that is %s', (_what, after, unproven) => {
+    expect(findUnprovenTests(['a', 'b'], after)).toEqual(unproven);
+  });
+
+  it('requires each of two tests with the same name', () => {
+    expect(findUnprovenTests(['a', 'a'], [passes('a')])).toEqual(['a']);
+  });
+});
