@@ -4,6 +4,7 @@ import type { CostGroup, CostReport } from '../core/report/cost-report.ts';
 import type { ErrorGroup } from '../core/report/error-report.ts';
 import type { AuditFilter, ReportOf, UnreadableRun } from './reports/read-reports.ts';
 import type { Artifact, JournalEvent, PromptPart } from '../core/journal/events.ts';
+import type { IssueSource } from '../core/issues/issue-source.ts';
 import type { Prd, PrdFile } from '../core/prd/prd.ts';
 import type { ControlResult, LandedRun, RunDecisionResult, StoryDecisionResult } from '../core/run/control-result.ts';
 import type { RunState } from '../core/run/state.ts';
@@ -59,6 +60,18 @@ export interface SubmitOptions {
   remote?: true;
   /** The repository is temporary and removed when the run ends: nothing can be landed. */
   scratch?: true;
+  /** The issues from which the PRD was made. */
+  issues?: IssueSource;
+}
+
+/** A run whose stories are the open issues of a project. */
+export interface IssuesRequest extends Omit<SubmitOptions, 'issues'> {
+  /** `github:owner/repo`, or `github` for the project of the repository's remote `origin`. */
+  source: string;
+  /** The label of the issues; default: `issues.label`. */
+  label?: string | undefined;
+  /** Path or URL of the repository. */
+  repo: string;
 }
 
 export interface Submitted {
@@ -193,6 +206,8 @@ export interface Operations {
   previewPrompt(request: PromptRequest): Promise<PreviewedPrompt>;
   /** Creates a run for each repository. Validates everything first: either all runs are queued, or none. */
   submit(request: SubmitRequest): Promise<Submitted[]>;
+  /** Creates a run of the open issues of a project. Throws FORGE_FAILED, and PRD_INVALID if there are none. */
+  submitIssues(request: IssuesRequest): Promise<Submitted[]>;
   /** The same for several repositories with a PRD each. Returns the runs in the order in which they run. */
   submitBatch(request: BatchRequest): Promise<Submitted[]>;
   /** Newest first. */

@@ -1,3 +1,4 @@
+import type { ForgeName } from '../core/issues/issue-source.ts';
 import type { AgentId, ModelApi } from '../core/agent.ts';
 import type { BreakerPolicy } from '../core/failure/breaker.ts';
 import type { RetryPolicy } from '../core/failure/failure.ts';
@@ -145,6 +146,12 @@ export interface Config {
     /** Globs of paths that require approval, in addition to the built-in list; `!` excludes paths. */
     protect: readonly string[];
   };
+  /** Runs whose stories are issues. */
+  issues: {
+    label: string;
+    /** Labels that order the issues, the first one first. */
+    priorityLabels: readonly string[];
+  };
   git: {
     authorName: string;
     authorEmail: string;
@@ -158,6 +165,9 @@ export interface Config {
   /** How the repository is transferred into a sandbox: mounted mirror or streamed pack. */
   workspace: { transport: 'auto' | 'mount' | 'stream' };
 }
+
+/** How to reach the API of each forge. */
+export type ForgeSettings = Record<ForgeName, { url?: string | undefined; token_env?: string | undefined }>;
 
 /** Additional permissions of requests over the HTTP API: `host:port`s, and keys of settings. */
 export interface ServerRules {

@@ -1,6 +1,6 @@
 import { HaloError } from '../core/failure/errors.ts';
 import type { FleetLimits } from '../core/run/fleet-limit.ts';
-import type { Config, McpRules, ServerRules } from './config.ts';
+import type { Config, ForgeSettings, McpRules, ServerRules } from './config.ts';
 import { findConflicts } from './cross-field-rules.ts';
 import { CONFIG_KEYS, OPEN_TABLES, openMemberOf } from './keys.ts';
 import { mergeSettings, type Layer } from './layer.ts';
@@ -23,6 +23,7 @@ export interface ResolvedConfig {
   config: Config;
   fleet: FleetLimits;
   server: ServerRules;
+  forges: ForgeSettings;
   mcp: McpRules;
   /** The origin of each key, by dotted name. */
   origins: Record<string, string>;
@@ -65,7 +66,15 @@ export function resolveConfig(sources: ConfigSources): ResolvedConfig {
   const toml = parseSettings(settings);
   const config = toConfig(toml, api);
   assertNoProblems(findConflicts(config, origins));
-  return { config: deepFreeze(config), fleet: toFleet(toml), server: toml.server, mcp: toml.mcp, origins, settings };
+  return {
+    config: deepFreeze(config),
+    fleet: toFleet(toml),
+    server: toml.server,
+    forges: toml.forge,
+    mcp: toml.mcp,
+    origins,
+    settings,
+  };
 }
 
 const REQUEST_HINT = 'Run the command on the server, with HALO_URL unset, or add these keys to [server] options there.';

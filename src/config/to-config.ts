@@ -26,6 +26,7 @@ export function toConfig(toml: HaloToml, api: ModelApi | undefined): Config {
     prompt,
     approval,
     land,
+    issues,
     git,
     workspace,
   } = toml;
@@ -96,6 +97,7 @@ export function toConfig(toml: HaloToml, api: ModelApi | undefined): Config {
       hiddenCharacters: land.hidden_characters,
       protect: land.protect,
     },
+    issues: { label: issues.label, priorityLabels: issues.priority_labels },
     git: {
       authorName: git.author.name,
       authorEmail: git.author.email,

@@ -120,6 +120,26 @@ describe.each(WAYS)('operations %s', (name, open) => {
     }
   });
 
+  it('submitIssues without a configured forge says what to configure, and creates nothing', async () => {
+    const repository = makeRepository();
+    try {
+      const request = {
+        source: 'github:acme/shop',
+        repo: repository.root,
+        profile: undefined,
+        set: [],
+        allowDirty: false,
+      };
+      await expect(open().submitIssues(request)).rejects.toMatchObject({
+        code: 'CONFIG_INVALID',
+        message: 'No token is configured for the forge github.',
+      });
+      expect(await open().list()).toEqual([]);
+    } finally {
+      repository.remove();
+    }
+  });
+
   it('a refused submit creates nothing', async () => {
     const empty = { ...requestOf([]), repos: ['/x'], prd: { path: 'p', bytes: new Uint8Array() } };
     await expect(open().submit(empty)).rejects.toMatchObject({ code: 'PRD_INVALID' });

@@ -303,6 +303,16 @@ const ROWS: [id: string, attack: string, defence: string][] = [
     'over the network, only a file of the submitted repository is accepted',
   ],
   ['incident engine-socket', 'use the engine’s socket in a sandbox', 'it is never mounted'],
+  [
+    'incident forge-token',
+    'an issue makes the agent print the token of the forge',
+    'only the process that submits reads the token; it is masked, and no sandbox has it',
+  ],
+  [
+    'incident hostile-issue',
+    'an issue closes others, mentions people, hides text or forges trailers',
+    'bounded data without hidden text; references and mentions in commit messages are broken',
+  ],
   ['incident git-calls', 'find a call of git without hardened options', 'one function runs git; a test forbids others'],
   ['incident dash-branch', 'use a branch named -h as an option', 'full ref names after --end-of-options'],
   [

@@ -23,7 +23,7 @@ export type Breach = string;
 
 const PURE = ['core', 'lib'];
 const PORT_TYPES = ['agents', 'sandbox'];
-const ADAPTERS = ['agents', 'gateway', 'git', 'prd', 'queue', 'sandbox', 'store'];
+const ADAPTERS = ['agents', 'forge', 'gateway', 'git', 'prd', 'queue', 'sandbox', 'store'];
 
 /** What each folder may import in addition to itself, by the start of its path; `types` only as `import type`. */
 const MAY_IMPORT: Record<string, { values: string[]; types: string[] }> = {

@@ -2,7 +2,7 @@ import { buildPrompt } from '../../src/agents/prompt/build-prompt.ts';
 import { planNext } from '../../src/core/run/plan.ts';
 import type { RunState } from '../../src/core/run/state.ts';
 import type { ControlResult, RunDecisionResult, StoryDecisionResult } from '../../src/core/run/control-result.ts';
-import type { NewSettings, Operations, Submitted, SubmitRequest } from '../../src/api/operations.ts';
+import type { IssuesRequest, NewSettings, Operations, Submitted, SubmitRequest } from '../../src/api/operations.ts';
 import { parsePrd } from '../../src/prd/parse-prd.ts';
 import { HaloError } from '../../src/core/failure/errors.ts';
 import type { JournalEntry, JournalEvent } from '../../src/core/journal/events.ts';
@@ -17,6 +17,8 @@ interface MemoryRun {
 
 export interface MemoryOperations extends Operations {
   readonly submitted: SubmitRequest[];
+  /** Submits of issues. */
+  readonly issueRequests: IssuesRequest[];
   /** Settings that came with `retry`. */
   readonly amended: NewSettings[];
   /** PRDs that came with `resume`. */
@@ -47,6 +49,7 @@ interface Said {
 export function openMemory(): MemoryOperations {
   const runs = new Map<string, MemoryRun>();
   const submitted: SubmitRequest[] = [];
+  const issueRequests: IssuesRequest[] = [];
   const replanned: SubmitRequest['prd'][] = [];
   const amended: NewSettings[] = [];
   const answers = new Map<Answered, unknown[]>();
@@ -103,6 +106,7 @@ export function openMemory(): MemoryOperations {
 
   const operations: MemoryOperations = {
     submitted,
+    issueRequests,
     replanned,
     amended,
     append,
@@ -142,6 +146,10 @@ export function openMemory(): MemoryOperations {
           parallel: 1,
         })),
       );
+    },
+    submitIssues(request) {
+      issueRequests.push(request);
+      return Promise.resolve([{ runId: 'new-1', repo: request.repo, parallel: 1, warnings: [] }]);
     },
     submitBatch({ members }) {
       return Promise.resolve(

@@ -17,6 +17,7 @@ import { readArtifactOperation } from './runs/read-artifact.ts';
 import { readDiffOperation } from './runs/read-run-diff.ts';
 import { replayOperation } from './runs/replay.ts';
 import { submitBatchOperation } from './runs/submit-batch.ts';
+import { submitIssuesOperation } from './runs/submit-issues.ts';
 import { submitOperation } from './runs/submit.ts';
 import { describeApiOperation } from './server/describe-api.ts';
 import { reportAuditOperation } from './reports/report-audit.ts';
@@ -32,6 +33,7 @@ export const OPERATIONS: readonly AnyOperation[] = [
   previewPromptOperation,
   submitOperation,
   submitBatchOperation,
+  submitIssuesOperation,
   listRunsOperation,
   getRunOperation,
   followEventsOperation,

@@ -19,6 +19,7 @@ import { readArtifactOperation } from './runs/read-artifact.ts';
 import { readDiffOperation } from './runs/read-run-diff.ts';
 import { replayOperation } from './runs/replay.ts';
 import { submitBatchOperation } from './runs/submit-batch.ts';
+import { submitIssuesOperation } from './runs/submit-issues.ts';
 import { submitOperation } from './runs/submit.ts';
 import { reportAuditOperation } from './reports/report-audit.ts';
 import { reportCostsOperation } from './reports/report-costs.ts';
@@ -35,6 +36,7 @@ export function bindOperations(call: CallOperation, submitter?: { user: string }
     validatePrd: async (prd, as) => (await call(validatePrdOperation, { prd: toWirePrd(prd), as })).prd,
     submit: async ({ prd, ...request }) =>
       (await call(submitOperation, { ...submitter, ...request, prd: toWirePrd(prd) })).runs,
+    submitIssues: async (request) => (await call(submitIssuesOperation, { ...submitter, ...request })).runs,
     submitBatch: async ({ members, ...request }) => {
       const encoded = members.map((member) => ({ ...member, prd: toWirePrd(member.prd) }));
       return (await call(submitBatchOperation, { ...submitter, ...request, members: encoded })).runs;

@@ -232,7 +232,7 @@ async function createRuns(
       attempts: config.retry.attempts,
       ...config.run,
       ...(config.approval.mode === 'run' ? { needsApproval: true } : {}),
-      ...defined({ scratch: options.scratch }),
+      ...defined({ scratch: options.scratch, issues: options.issues }),
       user: options.user ?? context.user,
       agent: config.agent,
       priority: member.priority,

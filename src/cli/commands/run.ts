@@ -4,6 +4,7 @@ import type { PrdFile } from '../../core/prd/prd.ts';
 import type { SubmitRequest } from '../../api/operations.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import { exitCodeOf, type StopReason } from '../../core/failure/stop-reason.ts';
+import { defined } from '../../lib/guards.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import type { Cli, Define } from '../cli.ts';
 import { reportRefusedRun } from '../run/report-refused-run.ts';
@@ -12,14 +13,17 @@ import { findRefusedRun, resumeHere, type RefusedStart } from '../run/resume-loc
 import { runHere, type RunHere } from '../run/local-run.ts';
 import {
   addSettingOptions,
+  addSourceOptions,
   ASK,
+  assertSource,
   PROMPT_FILE,
   repoSource,
   settingsOf,
   type SettingFlags,
+  type SourceFlags,
 } from '../options/run-options.ts';
 
-interface Flags extends SettingFlags {
+interface Flags extends SettingFlags, SourceFlags {
   prd?: string;
   resume?: string;
   repo: string;
@@ -29,21 +33,23 @@ interface Flags extends SettingFlags {
 }
 
 export const define: Define = (command, cli) => {
-  addSettingOptions(
-    command
-      .description(
-        'Runs a PRD against a git repository and follows it to the end; queue, worker and progress display are in this one process. Stories land on the branch halo/<runId>. Your checkout is not changed until `halo land`, except for the marks of landed stories in the PRD file.',
-      )
-      .argument(
-        '[prd]',
-        'the PRD file or name, or - for stdin (default: prd.json or another default path, else the only named PRD)',
-      )
-      .option(
-        '--prd <path>',
-        'the same, as a script needs it: a refused run has a run directory, too, without a terminal stdout has nothing else, and gates may be missing',
-      )
-      .option('--resume <run>', 'continue a run, given by its directory or id')
-      .option('--repo <path>', 'the repository', '.'),
+  addSourceOptions(
+    addSettingOptions(
+      command
+        .description(
+          'Runs a PRD against a git repository and follows it to the end; queue, worker and progress display are in this one process. Stories land on the branch halo/<runId>. Your checkout is not changed until `halo land`, except for the marks of landed stories in the PRD file.',
+        )
+        .argument(
+          '[prd]',
+          'the PRD file or name, or - for stdin (default: prd.json or another default path, else the only named PRD)',
+        )
+        .option(
+          '--prd <path>',
+          'the same, as a script needs it: a refused run has a run directory, too, without a terminal stdout has nothing else, and gates may be missing',
+        )
+        .option('--resume <run>', 'continue a run, given by its directory or id')
+        .option('--repo <path>', 'the repository', '.'),
+    ),
   )
     .option(...ASK)
     .option(...PROMPT_FILE)
@@ -60,6 +66,7 @@ Examples:
   halo run prd.json
   halo run prd.json --repo ../shop -c retry.attempts=1
   halo run --prd prd.json --resume ~/.halo/runs/0tbq4m8k7xw2dhe
+  halo run --source github:acme/shop
   halo run prd.json --json | jq -r 'select(.type == "story.ended") | .verdict'
 
 At a terminal, Ctrl-C lets the running story finish and starts no other; a second
@@ -77,6 +84,8 @@ See also: halo submit, halo status, halo land`;
 async function run(given: string | undefined, flags: Flags, cli: Cli): Promise<void> {
   const json = flags.json === true;
   const repo = repoSource(cli.cwd, flags.repo);
+  assertSource(flags, { 'a PRD': given, '--prd': flags.prd, '--resume': flags.resume });
+  if (flags.source !== undefined) return runIssues(flags.source, flags, { repo, cli });
   const file = await choosePrd(given, flags, { repo, cli });
   const refused = flags.resume === undefined ? undefined : await findRefusedRun(flags.resume, cli);
   if (refused !== undefined) return runAgain(refused, flags, cli);
@@ -118,6 +127,21 @@ async function runAgain({ state, args }: RefusedStart, { prd, json }: Flags, cli
   define(command, cli);
   const words = [...args.slice(1), '--prd', resolve(cli.cwd, prd ?? state.prdPath), '--repo', state.repo.source];
   await command.parseAsync(json ? [...words, '--json'] : words, { from: 'user' });
+}
+
+/** Runs the issues of a project. */
+async function runIssues(source: string, flags: Flags, { repo, cli }: { repo: string; cli: Cli }): Promise<void> {
+  const { label, profile, allowDirty = false, fromHead } = flags;
+  const request = { source, repo, profile, set: settingsOf(flags), allowDirty, ...defined({ label, fromHead }) };
+  const json = flags.json === true;
+  const end = await runHere(request, {
+    cli,
+    json,
+    asks: flags.askForApproval === true && !json,
+    gentle: true,
+    finish: ({ end }) => Promise.resolve(end),
+  });
+  cli.exitCode = exitCodeOf(end ?? 'USER_ABORT');
 }
 
 /** Runs with the gates of the repository or, if none are configured, with none, as hanuman-dev does, and says so. */

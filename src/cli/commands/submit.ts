@@ -7,16 +7,19 @@ import type { Cli, Define } from '../cli.ts';
 import { resolveUsualPrd, readPrd } from '../options/read-prd.ts';
 import {
   addSettingOptions,
+  addSourceOptions,
   ASK,
+  assertSource,
   collect,
   PROMPT_FILE,
   repoSource,
   settingsOf,
   type SettingFlags,
+  type SourceFlags,
 } from '../options/run-options.ts';
 import { defined } from '../../lib/guards.ts';
 
-interface Flags extends SettingFlags {
+interface Flags extends SettingFlags, SourceFlags {
   repo?: string[];
   batch?: string;
   priority?: number;
@@ -28,20 +31,22 @@ interface Flags extends SettingFlags {
 }
 
 export const define: Define = (command, cli) => {
-  addSettingOptions(
-    command
-      .description(
-        'Queues a PRD for one or more repositories and prints one run id per line. All input is validated first: either all runs are queued or none. Workers (`halo worker`, `halo up`) execute them.',
-      )
-      .argument(
-        '[prd]',
-        'the PRD file or name, or - for stdin (default: prd.json or another default path, else the only named PRD)',
-      )
-      .option('--repo <repo>', 'path or URL of a repository (repeatable; default: the current one)', collect)
-      .option('--batch <file>', 'a batch file with repositories and their PRDs, instead of [prd] and --repo')
-      .option('--priority <n>', 'high, normal, low or a number; smaller runs first', parsePriority)
-      .option('--after <runId>', 'start after that run has ended with SUCCESS (repeatable)', collect)
-      .option('--key <key>', 'idempotency key: submit at most once per key'),
+  addSourceOptions(
+    addSettingOptions(
+      command
+        .description(
+          'Queues a PRD for one or more repositories and prints one run id per line. All input is validated first: either all runs are queued or none. Workers (`halo worker`, `halo up`) execute them.',
+        )
+        .argument(
+          '[prd]',
+          'the PRD file or name, or - for stdin (default: prd.json or another default path, else the only named PRD)',
+        )
+        .option('--repo <repo>', 'path or URL of a repository (repeatable; default: the current one)', collect)
+        .option('--batch <file>', 'a batch file with repositories and their PRDs, instead of [prd] and --repo')
+        .option('--priority <n>', 'high, normal, low or a number; smaller runs first', parsePriority)
+        .option('--after <runId>', 'start after that run has ended with SUCCESS (repeatable)', collect)
+        .option('--key <key>', 'idempotency key: submit at most once per key'),
+    ),
   )
     .option(...ASK)
     .option(...PROMPT_FILE)
@@ -59,6 +64,7 @@ Examples:
   id=$(halo submit prd.json) && halo logs "$id" -f
   halo submit ui.json --repo ../ui --after "$id" --priority high
   halo submit --batch batch.toml
+  halo submit --source github:acme/shop --label halo
 
 Only run ids are written to stdout; everything else goes to stderr.
 
@@ -99,6 +105,13 @@ async function prepare(
     ...(flags.fromHead && { fromHead: true }),
     ...defined({ priority: flags.priority, after: flags.after, key: flags.key }),
   };
+  const several = (flags.repo?.length ?? 0) > 1 ? flags.repo : undefined;
+  assertSource(flags, { 'a PRD': file, '--batch': flags.batch, 'several repositories': several });
+  if (flags.source !== undefined) {
+    const { source, label } = flags;
+    const repo = repoSource(cli.cwd, flags.repo?.[0] ?? '.');
+    return (operations) => operations.submitIssues({ ...options, source, ...defined({ label }), repo });
+  }
   if (flags.batch !== undefined) {
     if (file !== undefined || flags.repo !== undefined)
       throw new HaloError('USAGE', '--batch cannot be combined with a PRD or --repo.', {

@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import { Option, type Command } from 'commander';
+import { HaloError } from '../../core/failure/errors.ts';
 import { AGENT_IDS } from '../../core/agent.ts';
 
 export interface SettingFlags {
@@ -45,4 +46,29 @@ export function collect(value: string, before: string[] = []): string[] {
 /** A repository in the format of the operations: an absolute path, or the unchanged URL. */
 export function repoSource(cwd: string, repo: string): string {
   return /^([a-z][a-z0-9+.-]*:\/\/|[\w.-]+@[\w.-]+:)/i.test(repo) ? repo : resolve(cwd, repo);
+}
+
+/** The options of `run` and `submit` for runs whose stories are issues. */
+export interface SourceFlags {
+  source?: string;
+  label?: string;
+}
+
+export function addSourceOptions(command: Command): Command {
+  return command
+    .option('--source <forge>', 'work on issues: github[:owner/repo], gitlab:group/project or gitea:owner/repo')
+    .option('--label <label>', 'the label of these issues (default: issues.label, which is halo)');
+}
+
+/** Throws USAGE for options that --source excludes, and for --label without it. */
+export function assertSource({ source, label }: SourceFlags, others: Record<string, unknown>): void {
+  if (source === undefined) {
+    if (label === undefined) return;
+    throw new HaloError('USAGE', '--label is only for issues.', { hint: 'Add --source, as in `--source github`.' });
+  }
+  const [name] = Object.entries(others).find(([, value]) => value !== undefined) ?? [];
+  if (name === undefined) return;
+  throw new HaloError('USAGE', `--source cannot be combined with ${name}.`, {
+    hint: `Remove ${name}: the stories are the issues.`,
+  });
 }

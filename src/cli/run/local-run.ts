@@ -1,4 +1,4 @@
-import type { Operations, SubmitRequest } from '../../api/operations.ts';
+import type { IssuesRequest, Operations, SubmitRequest } from '../../api/operations.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import type { StopReason } from '../../core/failure/stop-reason.ts';
 import { askApproval } from './ask-approval.ts';
@@ -33,9 +33,9 @@ export interface RunHere<T> {
 }
 
 /** Submits one run, executes it in this process unless a server does, shows it until it ends and stops it on Ctrl-C. */
-export function runHere<T>(request: SubmitRequest, how: RunHere<T>): Promise<T> {
+export function runHere<T>(request: SubmitRequest | IssuesRequest, how: RunHere<T>): Promise<T> {
   return carryOut(async (operations, remote) => {
-    const [submitted] = await operations.submit(request);
+    const [submitted] = await ('source' in request ? operations.submitIssues(request) : operations.submit(request));
     if (submitted === undefined) throw new Error('the submit made no run');
     return { ...submitted, executed: !remote, after: 0 };
   }, how);

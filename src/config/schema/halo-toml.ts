@@ -9,7 +9,6 @@ import {
   GlobList,
   Message,
   oneOf,
-  ReportPaths,
   SecretPattern,
   Text,
   VariableName,
@@ -22,8 +21,10 @@ import { NetworkTable } from './network-table.ts';
 import { PromptTable } from './prompt-table.ts';
 import { provider } from './provider-table.ts';
 import { LimitsTable, SandboxTable } from './sandbox-table.ts';
+import { ForgeTable, IssuesTable } from './issues-table.ts';
 import { ServerTable } from './server-table.ts';
 import { spending } from './spending-table.ts';
+import { TestsTable } from './tests-table.ts';
 
 /** The settings of `halo.toml` after all layers are merged. Durations are converted to ms and sizes to bytes. */
 export const HaloToml = z.strictObject({
@@ -179,27 +180,7 @@ export const HaloToml = z.strictObject({
     ]),
   }),
   prompt: PromptTable,
-  tests: z.strictObject({
-    removed: key(
-      oneOf('report', 'block'),
-      ['word', 'report', 'If a story removes, skips or empties existing tests: `report` it, or `block` the story.'],
-      tighten(['report', 'block']),
-    ),
-    baseline: key(
-      oneOf('auto', 'always', 'never'),
-      [
-        'word',
-        'auto',
-        'When the gates also run on the base commit, once per commit: `auto`: if they report tests, and when a gate fails; `always`; `never`.',
-      ],
-      { rule: 'tighten', order: ['never', 'auto', 'always'], defaultCounts: true },
-    ),
-    reports: key(ReportPaths, [
-      'list of paths',
-      [],
-      'Test report files that the gates write: JUnit XML, or the JSON of jest or vitest. The output of gates is always read as well.',
-    ]),
-  }),
+  tests: TestsTable,
   approval: z.strictObject({
     mode: key(
       oneOf('never', 'story', 'run'),
@@ -282,6 +263,8 @@ export const HaloToml = z.strictObject({
     ),
   }),
   fleet: Fleet,
+  forge: ForgeTable,
+  issues: IssuesTable,
   server: ServerTable,
   mcp: McpTable,
   workspace: z.strictObject({

@@ -2,6 +2,7 @@ import type { AgentActivity, Usage } from '../agent.ts';
 import type { FailureSign } from '../failure/breaker.ts';
 import type { FailureCause, FailureClass, RetryRule } from '../failure/failure.ts';
 import type { StopReason } from '../failure/stop-reason.ts';
+import type { IssueSource } from '../issues/issue-source.ts';
 import type { LargeFile } from '../noted-files.ts';
 import type { Prd } from '../prd/prd.ts';
 import type { CheckedClaim } from '../review/criteria.ts';
@@ -100,6 +101,8 @@ export interface Submission {
   /** Ids of runs that must end with SUCCESS before this one starts. */
   after?: string[];
   batch?: BatchRef;
+  /** The issues that are its stories. */
+  issues?: IssueSource;
 }
 
 /** The place of a run among the runs of one submit. */

@@ -27,6 +27,7 @@ export function createState(event: JournalEvent & { type: 'run.created' }): RunS
     priority: event.priority ?? 0,
     needs: openNeeds(event.after ?? []),
     ...(event.batch === undefined ? {} : { batch: event.batch }),
+    ...(event.issues === undefined ? {} : { issues: event.issues }),
     createdAt: event.at,
     ...(event.owner === undefined ? {} : { owner: event.owner, ownedAt: event.at }),
     prdIsHere: event.prdIsHere ?? false,

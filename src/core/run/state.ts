@@ -5,6 +5,7 @@ import { HaloError } from '../failure/errors.ts';
 import type { StopReason } from '../failure/stop-reason.ts';
 import type { BatchRef, HeldCommit, RunRepo, Scheduling } from '../journal/events.ts';
 import type { Phase } from '../journal/phase.ts';
+import type { IssueSource } from '../issues/issue-source.ts';
 import type { LargeFile } from '../noted-files.ts';
 import type { Restored } from '../review/restored-paths.ts';
 import type { TestChanges } from '../test-report/test-report.ts';
@@ -159,6 +160,8 @@ export interface RunState extends Scheduling, RunFailures {
   /** The runs that must end before this one starts. */
   needs: Need[];
   batch?: BatchRef;
+  /** The issues that are its stories. */
+  issues?: IssueSource;
   createdAt: string;
   /** The worker that exclusively owns the run while its process is alive. */
   owner?: string;

@@ -1,0 +1,41 @@
+import { join } from 'node:path';
+import { HaloError } from '../../core/failure/errors.ts';
+import { formatIssueSource, parseIssueSource } from '../../core/issues/issue-source.ts';
+import { safeLine } from '../../core/text/safe-text.ts';
+import { issuesToPrd } from '../../forge/issues-to-prd.ts';
+import { readConfigFile } from '../../config/load/config-file.ts';
+import { resolveConfig } from '../../config/resolve.ts';
+import { findOriginUrl } from '../../git/repository/origin-url.ts';
+import { isUrl } from '../../git/repository/repo-url.ts';
+import { openSource, readIssues } from '../../worker/issues/read-issues.ts';
+import type { IssuesRequest, Submitted } from '../operations.ts';
+import type { SubmitContext } from '../submit/submit-context.ts';
+import { submitRuns } from '../submit/submit-runs.ts';
+
+/** Creates a run of the open issues with a label. Throws USAGE, FORGE_FAILED, and PRD_INVALID if there are none. */
+export async function submitIssues(
+  context: SubmitContext,
+  { source: text, label: chosen, repo, ...options }: IssuesRequest,
+): Promise<Submitted[]> {
+  const { host, env, masker } = context;
+  const home = await readConfigFile(join(host.home, 'config.toml'));
+  const { issues } = resolveConfig({ home, env, set: [], cwd: host.home }).config;
+  const label = chosen ?? issues.label;
+  if (label === '' || label.includes(',') || label.length > 100)
+    throw new HaloError('USAGE', 'The label of the issues is empty, has a comma, or is longer than 100 characters.', {
+      hint: 'Name one label, as in `--label halo`.',
+    });
+  // A request over the network must not learn the remotes of a repository of this machine.
+  const isNamed = text.includes(':') || (options.remote === true && !isUrl(repo));
+  const remote = isNamed ? undefined : isUrl(repo) ? repo : await findOriginUrl(repo);
+  const source = parseIssueSource(text, { label, remote });
+  const found = await readIssues(await openSource({ home: host.home, env, masker }, source), source);
+  if (found.length === 0)
+    throw new HaloError(
+      'PRD_INVALID',
+      `${formatIssueSource(source)} has no open issue with the label ${JSON.stringify(safeLine(label))}.`,
+      { hint: 'Add the label to the issues to work on, or name another one with --label.' },
+    );
+  const prd = issuesToPrd(source, found, issues.priorityLabels);
+  return submitRuns(context, { ...options, prd, repos: [repo], issues: source });
+}

@@ -1,0 +1,49 @@
+import { HaloError } from '../failure/errors.ts';
+
+/** The forges whose issues halo reads. */
+export const FORGES = ['github', 'gitlab', 'gitea'] as const;
+export type ForgeName = (typeof FORGES)[number];
+
+/** The issues of which a run consists: those of a project with a label. */
+export interface IssueSource {
+  forge: ForgeName;
+  /** `owner/repo`; on GitLab, the path of the project. */
+  project: string;
+  label: string;
+}
+
+const PROJECT = /^[\w.-]{1,100}(?:\/[\w.-]{1,100}){1,10}$/;
+
+/**
+ * Parses `github:owner/repo`, or `github` for the project of `remote`, the address of a repository. Throws USAGE.
+ */
+export function parseIssueSource(
+  text: string,
+  { label, remote }: { label: string; remote?: string | undefined },
+): IssueSource {
+  const [name = '', ...rest] = text.split(':');
+  const forge = FORGES.find((each) => each === name);
+  if (forge === undefined)
+    throw new HaloError('USAGE', `The source ${JSON.stringify(text.slice(0, 200))} is unknown.`, {
+      hint: `Write one of ${FORGES.join(', ')}, with the project: \`--source github:owner/repo\`.`,
+    });
+  const project = rest.length > 0 ? rest.join(':') : projectOf(remote);
+  const parts = project?.split('/') ?? [];
+  const isValid = project !== undefined && PROJECT.test(project) && !parts.some((part) => /^\.{1,2}$/.test(part));
+  if (!isValid || (forge !== 'gitlab' && parts.length !== 2))
+    throw new HaloError('USAGE', `No project is known for the source ${JSON.stringify(text.slice(0, 200))}.`, {
+      hint: `Name it, as in \`--source ${forge}:owner/repo\`.`,
+    });
+  return { forge, project, label };
+}
+
+/** The path in `https://host/owner/repo.git`, `ssh://git@host/owner/repo` or `git@host:owner/repo.git`. */
+function projectOf(remote: string | undefined): string | undefined {
+  const found = /^(?:[a-z+]+:\/\/[^/]+\/|[\w.-]+@[\w.-]+:)(.+?)(?:\.git)?\/?$/i.exec(remote ?? '');
+  return found?.[1];
+}
+
+/** Formats a source, as in `github:owner/repo`. */
+export function formatIssueSource({ forge, project }: IssueSource): string {
+  return `${forge}:${project}`;
+}

@@ -1,0 +1,212 @@
+import { HaloError } from '../core/failure/errors.ts';
+import { safeLine } from '../core/text/safe-text.ts';
+import { sleep } from '../lib/async.ts';
+import { readLimited } from './read-limited.ts';
+
+/** A request that an adapter may make, as in `GET /repos/{owner}/{repo}`. */
+export type Route = `${'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'} /${string}`;
+
+export interface ForgeAccess {
+  /** Base URL of the API, without a slash at its end. */
+  baseUrl: string;
+  /** Headers with the token. */
+  headers: Record<string, string>;
+  /** How long a request waits for a rate limit at most, in ms. */
+  maxWaitMs?: number;
+}
+
+export interface ForgeCall {
+  /** Values for the names in the route. */
+  params?: Record<string, string | number>;
+  query?: Record<string, string | number>;
+  body?: unknown;
+}
+
+export interface ForgeAnswer {
+  value: unknown;
+  /** Whether there is another page. */
+  hasNext: boolean;
+  /** The answer was 404 or 410. */
+  isMissing: boolean;
+}
+
+const REQUEST_MS = 30_000;
+const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
+const MAX_PAGES = 20;
+const MAX_TRIES = 4;
+const DEFAULT_WAIT_MS = 15 * 60_000;
+/** A forge that limits requests without saying for how long asks for a minute. */
+const UNKNOWN_WAIT_MS = 60_000;
+const MAX_CACHED = 200;
+
+/**
+ * Sends requests to the API of a forge: only the given routes, below the base URL, without following redirects, with limits
+ * of time, size and pages. Waits for rate limits, and repeats reads after faults of the server. Unchanged answers are not
+ * transferred again.
+ */
+export class ForgeClient<R extends string> {
+  private readonly routes: Record<R, Route>;
+  private readonly access: ForgeAccess;
+  private readonly cached = new Map<string, { etag: string; answer: ForgeAnswer }>();
+
+  constructor(routes: Record<R, Route>, access: ForgeAccess) {
+    this.routes = routes;
+    this.access = access;
+  }
+
+  /** One answer. Throws FORGE_FAILED for every status that is not a success, except 404 and 410. */
+  async call(route: R, { params = {}, query = {}, body }: ForgeCall = {}): Promise<ForgeAnswer> {
+    const [method = '', path = ''] = this.routes[route].split(' ');
+    const url = `${this.access.baseUrl}${fillIn(path, params)}${queryOf(query)}`;
+    const isRead = method === 'GET';
+    for (let nth = 1; ; nth++) {
+      const known = isRead ? this.cached.get(url) : undefined;
+      const sent = await this.send({ method, url, body, etag: known?.etag }).catch((error: unknown) => {
+        if (!isRead || nth === MAX_TRIES) throw unreachable(this.access.baseUrl, error);
+      });
+      if (sent === undefined) {
+        await sleep(pauseOf(nth));
+        continue;
+      }
+      const { response, value } = sent;
+      if (response.status === 304 && known !== undefined) return known.answer;
+      const waitMs = rateLimitWait(response);
+      if (waitMs !== undefined && nth < MAX_TRIES) {
+        assertShortWait(waitMs, this.access);
+        await sleep(waitMs);
+        continue;
+      }
+      if (response.status >= 500 && isRead && nth < MAX_TRIES) {
+        await sleep(pauseOf(nth));
+        continue;
+      }
+      const isMissing = response.status === 404 || response.status === 410;
+      if (!response.ok && !isMissing) throw refused(this.access.baseUrl, { response, value });
+      const answer = { value, hasNext: hasNextPage(response), isMissing };
+      const etag = response.headers.get('etag');
+      if (isRead && etag !== null && response.ok) this.remember(url, { etag, answer });
+      return answer;
+    }
+  }
+
+  /** All pages of a list. Throws FORGE_FAILED if there are too many. */
+  async list(route: R, { query = {}, ...call }: ForgeCall = {}): Promise<unknown[]> {
+    const all: unknown[] = [];
+    for (let page = 1; page <= MAX_PAGES; page++) {
+      const { value, hasNext, isMissing } = await this.call(route, { ...call, query: { ...query, page } });
+      if (isMissing) throw notFound(this.access.baseUrl);
+      if (!Array.isArray(value)) throw malformed(this.access.baseUrl);
+      all.push(...(value as unknown[]));
+      if (!hasNext) return all;
+    }
+    throw new HaloError('FORGE_FAILED', `The list at ${this.access.baseUrl} has more than ${MAX_PAGES} pages.`, {
+      hint: 'Use a label that fewer issues have.',
+    });
+  }
+
+  private async send({
+    method,
+    url,
+    body,
+    etag,
+  }: {
+    method: string;
+    url: string;
+    body: unknown;
+    etag?: string | undefined;
+  }) {
+    const response = await fetch(url, {
+      method,
+      redirect: 'manual',
+      signal: AbortSignal.timeout(REQUEST_MS),
+      headers: {
+        accept: 'application/json',
+        'user-agent': 'halo',
+        ...this.access.headers,
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...(etag === undefined ? {} : { 'if-none-match': etag }),
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    return { response, value: await readLimited(response, MAX_ANSWER_BYTES) };
+  }
+
+  private remember(url: string, answer: { etag: string; answer: ForgeAnswer }): void {
+    const [oldest] = this.cached.keys();
+    if (this.cached.size >= MAX_CACHED && oldest !== undefined) this.cached.delete(oldest);
+    this.cached.set(url, answer);
+  }
+}
+
+function fillIn(path: string, params: Record<string, string | number>): string {
+  return path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(params[name] ?? '')));
+}
+
+function queryOf(query: Record<string, string | number>): string {
+  const entries = Object.entries(query).map(([name, value]): [string, string] => [name, String(value)]);
+  return entries.length === 0 ? '' : `?${new URLSearchParams(entries).toString()}`;
+}
+
+/** URLs in answers are never followed: the next page is a number. */
+function hasNextPage({ headers }: Response): boolean {
+  const next = headers.get('x-next-page');
+  return next === null ? /rel="?next"?/.test(headers.get('link') ?? '') : next !== '';
+}
+
+/** Undefined: the answer is not about a rate limit. */
+function rateLimitWait({ status, headers }: Response): number | undefined {
+  const after = headers.get('retry-after');
+  const remaining = headers.get('x-ratelimit-remaining') ?? headers.get('ratelimit-remaining');
+  if (status !== 429 && !(status === 403 && (after !== null || remaining === '0'))) return undefined;
+  const reset = Number(headers.get('x-ratelimit-reset') ?? headers.get('ratelimit-reset') ?? NaN);
+  if (after !== null && Number.isFinite(Number(after))) return Math.max(0, Number(after)) * 1000;
+  return Number.isFinite(reset) ? Math.max(1000, reset * 1000 - Date.now() + 1000) : UNKNOWN_WAIT_MS;
+}
+
+function assertShortWait(waitMs: number, { baseUrl, maxWaitMs = DEFAULT_WAIT_MS }: ForgeAccess): void {
+  if (waitMs <= maxWaitMs) return;
+  const until = new Date(Date.now() + waitMs).toISOString();
+  throw new HaloError(
+    'FORGE_FAILED',
+    `The forge ${baseUrl} accepts no requests before ${until}: its rate limit is used up.`,
+    {
+      hint: 'Try again after that time, or use a token with a higher limit.',
+    },
+  );
+}
+
+function pauseOf(nth: number): number {
+  return 250 * 2 ** nth;
+}
+
+function unreachable(baseUrl: string, cause: unknown): HaloError {
+  if (cause instanceof HaloError) return cause;
+  const { message, cause: inner } = cause as Error;
+  const why = inner instanceof Error && inner.message !== '' ? inner.message : message;
+  return new HaloError('FORGE_FAILED', `The forge ${baseUrl} does not answer: ${safeLine(why)}.`, {
+    hint: 'Check `url` below [forge] in config.toml of HALO_HOME, and the network.',
+    cause,
+  });
+}
+
+function refused(baseUrl: string, { response: { status }, value }: { response: Response; value: unknown }): HaloError {
+  const said = typeof value === 'object' && value !== null && 'message' in value ? value.message : undefined;
+  const why = typeof said === 'string' ? ` ${JSON.stringify(safeLine(said, 200))}` : '';
+  const hint =
+    status === 401 || status === 403
+      ? 'Check the token that `token_env` below [forge] names, and its permissions.'
+      : 'Check the project and the settings below [forge] in config.toml of HALO_HOME.';
+  return new HaloError('FORGE_FAILED', `The forge ${baseUrl} answered ${status}${why}.`, { hint });
+}
+
+export function notFound(baseUrl: string): HaloError {
+  return new HaloError('FORGE_FAILED', `The forge ${baseUrl} has no such project, or the token may not read it.`, {
+    hint: 'Check the name of the project and the permissions of the token.',
+  });
+}
+
+export function malformed(baseUrl: string): HaloError {
+  return new HaloError('FORGE_FAILED', `The forge ${baseUrl} gave an answer that halo does not understand.`, {
+    hint: 'Check `url` below [forge]: it is the base URL of the API.',
+  });
+}

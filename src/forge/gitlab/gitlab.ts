@@ -1,0 +1,71 @@
+import { z } from 'zod';
+import { ForgeClient, malformed, notFound } from '../forge-client.ts';
+import type { Forge, Issue } from '../forge.ts';
+import { assertFound, CommentShape, ProjectShape, type TokenAccess } from '../github/github.ts';
+
+const ROUTES = {
+  project: 'GET /projects/{id}',
+  issues: 'GET /projects/{id}/issues',
+  issue: 'GET /projects/{id}/issues/{number}',
+  edit: 'PUT /projects/{id}/issues/{number}',
+  comments: 'GET /projects/{id}/issues/{number}/notes',
+  comment: 'POST /projects/{id}/issues/{number}/notes',
+  branches: 'GET /projects/{id}/repository/commits/{commit}/refs',
+} as const;
+
+export const GITLAB_URL = 'https://gitlab.com/api/v4';
+
+/** Opens the issues of a project on GitLab. `project`: its path, such as `group/subgroup/project`. */
+export function openGitLab(project: string, { baseUrl, token, maxWaitMs }: TokenAccess): Forge {
+  const headers = { 'private-token': token };
+  const client = new ForgeClient(ROUTES, { baseUrl, headers, ...(maxWaitMs === undefined ? {} : { maxWaitMs }) });
+  const at = (number?: number) => ({ id: project, ...(number === undefined ? {} : { number }) });
+  const edit = async (number: number, body: Record<string, string>) =>
+    assertFound(await client.call('edit', { params: at(number), body }), baseUrl);
+  return {
+    async listIssues(label) {
+      const query = { state: 'opened', labels: label, per_page: 100, order_by: 'created_at', sort: 'asc' };
+      return (await client.list('issues', { params: at(), query })).map((each) => toGitLabIssue(each, baseUrl));
+    },
+    async findIssue(number) {
+      const { value, isMissing } = await client.call('issue', { params: at(number) });
+      return isMissing ? undefined : toGitLabIssue(value, baseUrl);
+    },
+    async listComments(number) {
+      const query = { per_page: 100, sort: 'asc', order_by: 'created_at' };
+      const found = await client.list('comments', { params: at(number), query });
+      return found.map((each) => CommentShape.parse(each).body ?? '');
+    },
+    async comment(number, text) {
+      assertFound(await client.call('comment', { params: at(number), body: { body: text } }), baseUrl);
+    },
+    addLabel: (number, label) => edit(number, { add_labels: label }),
+    removeLabel: (number, label) => edit(number, { remove_labels: label }),
+    closeIssue: (number) => edit(number, { state_event: 'close' }),
+    async hasLanded(commit) {
+      const about = await client.call('project', { params: at() });
+      const branch = ProjectShape.safeParse(about.value).data?.default_branch;
+      if (branch === undefined) throw notFound(baseUrl);
+      const call = { params: { ...at(), commit }, query: { type: 'branch', per_page: 100 } };
+      if ((await client.call('branches', call)).isMissing) return false;
+      const branches = await client.list('branches', call);
+      return branches.some((each) => BranchShape.safeParse(each).data?.name === branch);
+    },
+  };
+}
+
+const IssueShape = z.looseObject({
+  iid: z.int().positive(),
+  title: z.string(),
+  description: z.string().nullish(),
+  state: z.string(),
+  labels: z.array(z.string()),
+});
+const BranchShape = z.looseObject({ type: z.string(), name: z.string() });
+
+function toGitLabIssue(value: unknown, baseUrl: string): Issue {
+  const { data } = IssueShape.safeParse(value);
+  if (data === undefined) throw malformed(baseUrl);
+  const { iid: number, title, description, state, labels } = data;
+  return { number, title, body: description ?? '', labels, isClosed: state !== 'opened' };
+}

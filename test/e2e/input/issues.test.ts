@@ -1,0 +1,91 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { openLocal } from '../../../src/api/local.ts';
+import { openFakeForge, FAKE_PROJECT, type FakeForge } from '../../support/forge/fake-forge.ts';
+import { OK, scripted } from '../../support/halo/halo.ts';
+import { openHome, type HaloHome } from '../../support/halo/halo-process.ts';
+import { hostOf } from '../../support/halo/host.ts';
+import { makeRepository, type TestRepository } from '../../support/repository/repository.ts';
+
+const LONG = { timeout: 180_000 };
+
+let forge: FakeForge;
+let home: HaloHome;
+let repository: TestRepository;
+
+beforeEach(async () => {
+  forge = await openFakeForge('github');
+  home = openHome();
+  repository = makeRepository();
+  writeFileSync(
+    join(home.dir, 'config.toml'),
+    `[forge.github]\nurl = ${JSON.stringify(forge.url)}\ntoken_env = "TEST_FORGE_TOKEN"\n`,
+  );
+});
+afterEach(async () => {
+  await home.close();
+  await forge.close();
+  repository.remove();
+});
+
+const SOURCE = `github:${FAKE_PROJECT}`;
+/** Writes its prompt into a file that lands. */
+const AGENT = `cat > told.txt; ${OK}`;
+
+function halo(words: string[], env: Record<string, string> = {}) {
+  const settings = words[0] === 'run' ? scripted(AGENT, ['true']).flatMap((pair) => ['-c', pair]) : [];
+  return home.halo([...words, ...settings], { cwd: repository.root, env: { TEST_FORGE_TOKEN: forge.token, ...env } });
+}
+
+describe('halo run --source', () => {
+  it('works on the open issues with the label, in the order of their priority', LONG, async () => {
+    forge.add({ number: 7, title: 'Later' });
+    forge.add({ number: 9, title: 'First', labels: ['halo', 'halo:next'], body: 'Why.\n\n- [ ] It adds up.\n' });
+    forge.add({ number: 8, title: 'Not for halo', labels: ['bug'] });
+    forge.add({ number: 10, title: 'A change', isPullRequest: true });
+    const end = await halo(['run', '--source', SOURCE]);
+    expect(end.code, end.stderr).toBe(0);
+    const dir = end.stdout.trimEnd().split('\n').at(-1) ?? '';
+    const { runId, progress } = JSON.parse(readFileSync(join(dir, 'run.json'), 'utf8')) as {
+      runId: string;
+      progress: { completed: string[] };
+    };
+    expect(progress.completed).toEqual(['#9', '#7']);
+    const subjects = repository.git('log', '--reverse', '--format=%s', `main..halo/${runId}`).split('\n');
+    expect(subjects.map((subject) => subject.replace(/[^\w ]/g, ''))).toEqual(['feat  9  First', 'feat  7  Later']);
+    const prompts = repository.git('show', `halo/${runId}~1:told.txt`);
+    expect(prompts).toContain('It adds up.');
+    expect(prompts).toContain('Why.');
+    expect(forge.log.every((line) => line.startsWith('GET '))).toBe(true);
+  });
+
+  it('leaves no run and says what to do when there is no issue, no token, a wrong token or no such project', async () => {
+    const none = await halo(['run', '--source', SOURCE]);
+    expect(none.stderr).toContain(`error[PRD_INVALID]: ${SOURCE} has no open issue with the label "halo"`);
+    const unset = await halo(['run', '--source', SOURCE], { TEST_FORGE_TOKEN: '' });
+    expect(unset.stderr).toContain('The variable TEST_FORGE_TOKEN, the token of the forge github, is not set.');
+    const wrong = await halo(['run', '--source', SOURCE], { TEST_FORGE_TOKEN: 'not-the-token' });
+    expect(wrong.stderr).toContain('error[FORGE_FAILED]');
+    const missing = await halo(['run', '--source', 'github:acme/nothing']);
+    expect(missing.stderr).toContain('error[FORGE_FAILED]');
+    const unknown = await halo(['run', '--source', 'bitbucket:acme/shop']);
+    expect(unknown).toMatchObject({ code: 2, stdout: '' });
+    const both = await halo(['run', 'prd.json', '--source', SOURCE]);
+    expect(both).toMatchObject({ code: 2, stdout: '' });
+    expect((await halo(['ls'])).stdout).toBe('');
+  });
+});
+
+describe('halo submit --source', () => {
+  it('finds the project in the remote of the repository', LONG, async () => {
+    forge.add({ number: 3 });
+    repository.git('remote', 'add', 'origin', `git@github.com:${FAKE_PROJECT}.git`);
+    const end = await halo(['submit', '--source', 'github', '-c', 'gates=[]']);
+    expect(end.code, end.stderr).toBe(0);
+    const operations = openLocal({ host: hostOf(home.dir) });
+    const { state } = await operations.get(end.stdout.trim());
+    await operations.close();
+    expect(state).toMatchObject({ project: FAKE_PROJECT, stories: [{ id: '#3', progress: 'pending' }] });
+  });
+});

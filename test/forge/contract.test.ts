@@ -1,0 +1,127 @@
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { FORGES } from '../../src/core/issues/issue-source.ts';
+import { openForge } from '../../src/forge/open-forge.ts';
+import { FAKE_PROJECT, openFakeForge } from '../support/forge/fake-forge.ts';
+
+describe.each(FORGES)('the issues of %s', (name) => {
+  async function open({
+    project = FAKE_PROJECT,
+    maxWaitMs = 5000,
+    token,
+  }: { project?: string; maxWaitMs?: number; token?: string } = {}) {
+    const fake = await openFakeForge(name);
+    onTestFinished(() => fake.close());
+    const source = { forge: name, project, label: 'halo' };
+    const address = { url: fake.url, tokenEnv: 'FORGE_TOKEN', token: token ?? fake.token, maxWaitMs };
+    return { fake, forge: openForge(source, address) };
+  }
+
+  test('are the open ones with the label, over all pages, without pull requests', async () => {
+    const { fake, forge } = await open();
+    for (let number = 1; number <= 230; number++) fake.add({ number });
+    fake.add({ number: 231, state: 'closed' });
+    fake.add({ number: 232, labels: ['other'] });
+    fake.add({ number: 233, isPullRequest: true });
+    fake.add({ number: 234, title: 'Last', body: null, labels: ['halo', 'halo:p1'] });
+    const issues = await forge.listIssues('halo');
+    expect(issues.map(({ number }) => number)).toEqual([...Array.from({ length: 230 }, (_, index) => index + 1), 234]);
+    expect(issues.at(-1)).toEqual({
+      number: 234,
+      title: 'Last',
+      body: '',
+      labels: ['halo', 'halo:p1'],
+      isClosed: false,
+    });
+  });
+
+  test('can be read one by one', async () => {
+    const { fake, forge } = await open();
+    fake.add({ number: 7, body: 'Text', state: 'closed' });
+    expect(await forge.findIssue(7)).toMatchObject({ number: 7, body: 'Text', isClosed: true });
+    expect(await forge.findIssue(8)).toBeUndefined();
+  });
+
+  test('get comments and labels, and are closed', async () => {
+    const { fake, forge } = await open();
+    const issue = fake.add({ number: 7 });
+    await forge.comment(7, 'Hello *you*');
+    await forge.addLabel(7, 'halo:in-progress');
+    await forge.addLabel(7, 'halo:in-progress');
+    expect(issue.labels).toEqual(['halo', 'halo:in-progress']);
+    await forge.removeLabel(7, 'halo:in-progress');
+    await forge.removeLabel(7, 'halo:in-progress');
+    await forge.closeIssue(7);
+    await forge.closeIssue(7);
+    expect(issue).toMatchObject({ labels: ['halo'], state: 'closed', comments: ['Hello *you*'] });
+    expect(await forge.listComments(7)).toEqual(['Hello *you*']);
+  });
+
+  test('know whether the default branch has a commit', async () => {
+    const { fake, forge } = await open();
+    fake.landed.add('a'.repeat(40));
+    expect(await forge.hasLanded('a'.repeat(40))).toBe(true);
+    expect(await forge.hasLanded('b'.repeat(40))).toBe(false);
+  });
+
+  test('are not transferred again while they are unchanged', async () => {
+    const { fake, forge } = await open();
+    fake.add({ number: 7 });
+    const before = await forge.listIssues('halo');
+    expect(await forge.listIssues('halo')).toEqual(before);
+    expect(fake.log.at(-1)).toMatch(/ 304$/);
+    fake.issues.get(7)!.title = 'Changed';
+    expect((await forge.listIssues('halo'))[0]?.title).toBe('Changed');
+  });
+
+  test('are read after a rate limit has been reset and after faults of the server', async () => {
+    const { fake, forge } = await open();
+    fake.add({ number: 7 });
+    const faults = [
+      { status: 429, headers: { 'retry-after': '1' } },
+      { status: 502 },
+      {
+        status: 403,
+        headers: { 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': String(Math.ceil(Date.now() / 1000)) },
+      },
+    ];
+    fake.fault = () => faults.shift();
+    expect(await forge.listIssues('halo')).toHaveLength(1);
+    expect(fake.log.map((line) => line.slice(-3))).toEqual(['429', '502', '403', '200']);
+  });
+
+  test('are refused with the time if a rate limit lasts too long', async () => {
+    const { fake, forge } = await open({ maxWaitMs: 1000 });
+    fake.fault = () => ({ status: 429, headers: { 'retry-after': '7200' } });
+    await expect(forge.listIssues('halo')).rejects.toThrow(/accepts no requests before \d{4}-/);
+    expect(fake.log).toHaveLength(1);
+  });
+
+  test('are refused with the status and a hint for a wrong token or project', async () => {
+    const { forge } = await open({ token: 'wrong' });
+    await expect(forge.listIssues('halo')).rejects.toMatchObject({
+      code: 'FORGE_FAILED',
+      message: expect.stringMatching(/answered 401 "Bad credentials"/) as string,
+      hint: expect.stringContaining('token') as string,
+    });
+    const { forge: other } = await open({ project: 'acme/none' });
+    await expect(other.listIssues('halo')).rejects.toThrow('no such project');
+  });
+
+  test('do not follow a redirect, and answers are bounded', async () => {
+    const { fake, forge } = await open();
+    fake.fault = () => ({ status: 302, headers: { location: 'http://127.0.0.1:1/' } });
+    await expect(forge.listIssues('halo')).rejects.toThrow('answered 302');
+    fake.fault = () => ({ status: 200, body: '[]'.padEnd(17 * 1024 * 1024) });
+    await expect(forge.listIssues('halo')).rejects.toThrow('longer than');
+    fake.fault = () => ({ status: 200, body: '<html>' });
+    await expect(forge.listIssues('halo')).rejects.toThrow('does not understand');
+  });
+
+  test('a write is not repeated when the connection ends', async () => {
+    const { fake, forge } = await open();
+    const issue = fake.add({ number: 7 });
+    fake.fault = (request) => (request.startsWith('POST') ? { drop: 'after' } : undefined);
+    await expect(forge.comment(7, 'Once')).rejects.toMatchObject({ code: 'FORGE_FAILED' });
+    expect(issue.comments).toEqual(['Once']);
+  });
+});
