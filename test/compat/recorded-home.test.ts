@@ -61,7 +61,10 @@ describe('a HALO_HOME of the version before files and names were changed', () =>
   );
 
   test('the configuration file is read as it was', async () => {
-    expect(JSON.parse(await halo('config', 'show', '--json'))).toEqual(JSON.parse(printed('config.json')));
+    // Later versions have further keys.
+    expect(JSON.parse(await halo('config', 'show', '--json'))).toMatchObject(
+      JSON.parse(printed('config.json')) as object,
+    );
   });
 
   test('a waiting story is approved, a failed one retried, and queued and paused runs are executed', async () => {
