@@ -260,7 +260,6 @@ describe('incident artifact-paths: a path to a log that leads to another file, o
     truncateSync(join(folder, 'huge.log'), 17 * 1024 * 1024);
     writeFileSync(join(home, 'api-token'), TOKEN);
     const bundle = join(home, 'runs', runId, 'debug_bundle');
-    mkdirSync(bundle);
     writeFileSync(join(bundle, 'summary.md'), LOG);
     symlinkSync(join(home, 'api-token'), join(bundle, 'link.md'));
     symlinkSync(home, join(bundle, 'folder'));
