@@ -2,8 +2,9 @@ import type { ModelApi } from '../core/agent.ts';
 import { builtInPrice, type Price } from '../core/price.ts';
 import type { FleetLimits } from '../core/run/fleet-limit.ts';
 import type { Config } from './config.ts';
-import { toBreakerPolicy, toRetryPolicy } from './failure-policy.ts';
 import type { HaloToml } from './schema/halo-toml.ts';
+import type { BreakerPolicy } from '../core/failure/breaker.ts';
+import { FAILURE_CLASSES, type ClassPolicy, type FailureClass, type RetryPolicy } from '../core/failure/failure.ts';
 
 /** Converts the parsed settings to the configuration of a run. `api`: the model API of the agent, if it has one. */
 export function toConfig(toml: HaloToml, api: ModelApi | undefined): Config {
@@ -154,4 +155,32 @@ export function toFleet({ fleet }: HaloToml): FleetLimits {
 
 function limit<K extends string>(name: K, value: number | undefined): Partial<Record<K, number>> {
   return value === undefined ? {} : ({ [name]: value } as Record<K, number>);
+}
+
+/** Converts `[retry]` to the policy in core. */
+function toRetryPolicy(retry: HaloToml['retry']): RetryPolicy {
+  const classes = FAILURE_CLASSES.map((name): [FailureClass, ClassPolicy] => {
+    const table: { rule: ClassPolicy['rule']; backoff?: number | undefined; retries?: number } = retry[name];
+    return [name, { rule: table.rule, backoffMs: table.backoff, retries: table.retries ?? 0 }];
+  });
+  return {
+    attempts: retry.attempts,
+    backoffMs: retry.backoff,
+    maxBackoffMs: retry.max_backoff,
+    multiplier: retry.multiplier,
+    jitter: retry.jitter,
+    crashes: retry.crashes,
+    classes: Object.fromEntries(classes) as Record<FailureClass, ClassPolicy>,
+  };
+}
+
+/** Converts `[breaker]` to the policy in core. */
+function toBreakerPolicy(breaker: HaloToml['breaker']): BreakerPolicy {
+  return {
+    noChange: breaker.no_change,
+    sameError: breaker.same_error,
+    outputDecline: breaker.output_decline,
+    permissionDenials: breaker.permission_denials,
+    cooldownMs: breaker.cooldown,
+  };
 }

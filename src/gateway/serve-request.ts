@@ -1,11 +1,11 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse, IncomingHttpHeaders } from 'node:http';
+import { timingSafeEqual } from 'node:crypto';
 import { sendError } from './error-responses.ts';
 import type { RequestLog } from './request-log.ts';
 import type { GatewayLimits } from './gateway-limits.ts';
 import { describeOperations, findOperation } from './model/model-operations.ts';
 import type { ModelHandler, ModelRoute } from './model/model-route.ts';
 import { isRegistryProxyPath, serveRegistry, type ProxyContext } from './registry/registry-proxy.ts';
-import { hasAttemptToken } from './attempt-token.ts';
 import { servePlainProxy } from './egress/plain-proxy.ts';
 import { readModelRequest } from './model/read-model-request.ts';
 
@@ -83,4 +83,19 @@ function refuseRequest(
   res.once('finish', () => req.socket.destroySoon());
   res.setHeader('connection', 'close');
   sendError(res, status, reason);
+}
+
+/** Headers in which the clients of Anthropic and Google send their key; OpenAI's use `authorization`. */
+const KEY_HEADERS = ['x-api-key', 'x-goog-api-key'];
+
+/** Whether a request presents the token of its attempt in one of the headers for API keys. */
+function hasAttemptToken(headers: IncomingHttpHeaders, token: string): boolean {
+  const bearer = /^bearer (.*)$/i.exec(headers.authorization ?? '')?.[1];
+  return [bearer, ...KEY_HEADERS.map((name) => headers[name])].some((shown) => isSame(shown, token));
+}
+
+function isSame(shown: string | string[] | undefined, token: string): boolean {
+  if (typeof shown !== 'string') return false;
+  const [a, b] = [Buffer.from(shown), Buffer.from(token)];
+  return a.length === b.length && timingSafeEqual(a, b);
 }

@@ -4,14 +4,13 @@ import type { Redis } from 'ioredis';
 import { UnrecoverableError, WaitingError, Worker, type Job } from 'bullmq';
 import { safeLine } from '../core/text/safe-text.ts';
 import { sleep } from '../lib/async.ts';
-import { openSchedulerClient, type SchedulerClient } from './scheduler/scheduler-client.ts';
+import { openSchedulerClient, type SchedulerClient, SlotClient } from './scheduler/scheduler-client.ts';
 import { addDeadLetter } from './dead-letters.ts';
 import { renewJobLocks } from './renew-job-locks.ts';
 import { queueName, parseJob, type JobRef } from './job.ts';
 import { openRedisClient } from './redis/redis-client.ts';
 import type { RedisLink } from './redis/connect-redis.ts';
 import { pauseOnOom } from './pause-on-oom.ts';
-import { SlotClient } from './scheduler/slot-client.ts';
 import { NO_LIMITS, type FleetLimits } from '../core/run/fleet-limit.ts';
 import { TAKEOVER_MS } from './scheduler/scheduler.ts';
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { parseConfigFile } from '../../src/config/load/config-file.ts';
-import type { ConfigSources } from '../../src/config/load/load-layers.ts';
+import type { ConfigSources } from '../../src/config/load/file-layers.ts';
 import { resolveConfig } from '../../src/config/resolve.ts';
 
 const file = (text: string) => parseConfigFile('/somewhere/config.toml', text);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { parseConfigFile } from '../../src/config/load/config-file.ts';
-import type { ConfigSources } from '../../src/config/load/load-layers.ts';
+import type { ConfigSources } from '../../src/config/load/file-layers.ts';
 import { resolveConfig } from '../../src/config/resolve.ts';
 
 const resolve = (more: { home?: string; repo?: string } & Partial<Omit<ConfigSources, 'home' | 'repo'>>) => {

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { HaloError } from '../../src/core/failure/errors.ts';
 import { parseConfigFile } from '../../src/config/load/config-file.ts';
 import { assertRemoteOptions } from '../../src/config/trust/trust.ts';
-import type { ConfigSources } from '../../src/config/load/load-layers.ts';
+import type { ConfigSources } from '../../src/config/load/file-layers.ts';
 import { resolveConfig } from '../../src/config/resolve.ts';
 
 const home = (text: string) => parseConfigFile('/home/ada/.halo/config.toml', text);

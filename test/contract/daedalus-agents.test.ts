@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { agentAdapter } from '../../src/agents/registry.ts';
 import { parseConfigFile } from '../../src/config/load/config-file.ts';
-import type { ConfigSources } from '../../src/config/load/load-layers.ts';
+import type { ConfigSources } from '../../src/config/load/file-layers.ts';
 import { resolveConfig } from '../../src/config/resolve.ts';
 import { AGENT_IDS } from '../../src/core/agent.ts';
 import { classifyFailure, decideRetry, type FailureFacts } from '../../src/core/failure/failure.ts';

@@ -1,7 +1,8 @@
 import { lstat, realpath } from 'node:fs/promises';
-import { relative, resolve, sep } from 'node:path';
+import { relative, resolve, sep, isAbsolute } from 'node:path';
 import type { PrdFile } from '../../core/prd/prd.ts';
-import { isFileHere } from './prd-file-here.ts';
+import { readRegularFile } from '../../lib/fs.ts';
+import type { SubmitRequest } from '../operations.ts';
 
 /** What halo may do with the PRD file of a run, in addition to reading what was sent. */
 export interface PrdPlace {
@@ -37,4 +38,14 @@ export async function liesIn(file: string, folder: string): Promise<boolean> {
   const top = await realpath(folder).catch(() => resolve(folder));
   const parts = relative(top, file).split(sep);
   return parts[0] !== '' && parts[0] !== '..' && !parts.includes('.git');
+}
+
+/**
+ * Whether the PRD of a request is a file on this machine with the same content. Only then may halo write progress into it:
+ * a path from another machine may name a different file here.
+ */
+export async function isFileHere({ path, bytes }: SubmitRequest['prd']): Promise<boolean> {
+  if (!isAbsolute(path)) return false;
+  const here = await readRegularFile(path, bytes.length).catch(() => undefined);
+  return here !== undefined && here.equals(bytes);
 }

@@ -4,13 +4,15 @@ import type { Readable } from 'node:stream';
 import type { Masker } from '../../lib/secrets/masker.ts';
 import { validateChanges, type ValidatedChanges } from './change-policy.ts';
 import { IMPORT_LIMITS, type ImportLimits } from './import-limits.ts';
-import { assertObjectId, isObjectId } from '../process/object-id.ts';
-import { receivePack } from './quarantine.ts';
-import { copyBlobs, readBaseIndex, updateIndex, writeTree } from './build-tree.ts';
+import { assertObjectId, isObjectId, zeroId } from '../process/object-id.ts';
 import { candidatePath, createScratchRepo } from '../repository/scratch-repo.ts';
 import { scanChanges, type Additions, type ChangeScan } from './scan-secrets.ts';
 import { ABSENT, diffTrees, type RawChange } from '../objects/tree-diff.ts';
 import { limitsAsViolation, policyViolation } from './policy-violation.ts';
+import { HaloError } from '../../core/failure/errors.ts';
+import { gitFailure, tryGit, git, gitStream, gitText } from '../process/git.ts';
+import { lastErrorLine } from '../process/output.ts';
+import { defined } from '../../lib/guards.ts';
 
 export interface ImportRequest {
   /** From `createScratch`. */
@@ -100,4 +102,91 @@ async function allSettled(jobs: Promise<unknown>[]): Promise<void> {
 export function toFileChange({ oldMode, newMode, path }: RawChange): FileChange {
   if (newMode === ABSENT) return { path, change: 'delete', mode: oldMode };
   return { path, change: oldMode === ABSENT ? 'add' : 'update', mode: newMode };
+}
+
+/** Small windows, so that the mirror's packs fit into the limited address space. */
+const SMALL_WINDOWS = ['-c', 'core.packedGitWindowSize=16m', '-c', 'core.packedGitLimit=128m'];
+const MEMORY_BYTES = 3 * 1024 * 1024 * 1024;
+const HOST_FAULT = /No space left|quota exceeded|Permission denied|Read-only file system|Too many open files/i;
+
+interface PackReceipt {
+  quarantine: string;
+  pack: Readable;
+  limits: { packBytes: number; timeMs: number };
+  signal: AbortSignal | undefined;
+}
+
+/**
+ * Stores and checks a hostile thin pack. Throws POLICY_VIOLATION when git rejects it, GIT_FAILED or DISK_FAILED when the
+ * host is the cause, RUN_ABORTED on the signal, and the error of the stream when it fails.
+ */
+async function receivePack({ quarantine, pack, limits, signal }: PackReceipt): Promise<void> {
+  const args = ['index-pack', '--stdin', '--strict', '--fix-thin', `--max-input-size=${limits.packBytes}`];
+  const outcome = await tryGit([...SMALL_WINDOWS, ...args], {
+    gitDir: quarantine,
+    input: pack,
+    timeoutMs: limits.timeMs,
+    memoryBytes: MEMORY_BYTES,
+    ...defined({ signal }),
+  });
+  if (pack.errored !== null) throw pack.errored;
+  if (outcome.exitCode === 0) return;
+  if (outcome.ended === 'aborted') throw new HaloError('RUN_ABORTED', 'The import was cancelled.');
+  if (outcome.ended === 'timeout')
+    throw policyViolation(undefined, `its pack took longer than ${limits.timeMs} ms to check`);
+  const words = lastErrorLine(outcome.stderr) ?? 'git could not read its pack';
+  if (HOST_FAULT.test(words)) throw gitFailure(`git index-pack failed in ${quarantine}: ${words}`);
+  throw policyViolation(undefined, `git does not accept its pack (${words})`);
+}
+
+interface BlobCopy {
+  from: string;
+  to: string;
+  blobs: string[];
+  signal: AbortSignal | undefined;
+}
+
+/** Copies blobs, and nothing else, from the quarantine; blobs that the mirror already has are skipped. */
+async function copyBlobs({ from, to, blobs, signal }: BlobCopy): Promise<void> {
+  if (blobs.length === 0) return;
+  const stoppable = defined({ signal });
+  // No delta compression: these packs live for one attempt.
+  const args = ['-c', 'pack.compression=1', 'pack-objects', '--stdout', '--quiet', '--local', '--window=0'];
+  const pack = await gitStream(args, { gitDir: from, input: `${blobs.join('\n')}\n`, ...stoppable });
+  const stored = git(['index-pack', '--stdin', '--strict'], { gitDir: to, input: pack.stdout, ...stoppable });
+  await Promise.all([pack.done, stored]);
+}
+
+/** A private index file of the candidate repository. */
+interface PrivateIndex {
+  gitDir: string;
+  file: string;
+  signal: AbortSignal | undefined;
+}
+
+async function readBaseIndex(index: PrivateIndex, base: string): Promise<void> {
+  await git(['read-tree', base], optionsOf(index));
+}
+
+async function updateIndex(index: PrivateIndex, changes: RawChange[]): Promise<void> {
+  if (changes.length === 0) return;
+  const gone = changes.filter((change) => change.newMode === ABSENT);
+  const kept = changes.filter((change) => change.newMode !== ABSENT);
+  // Deletions first: a file may become a folder, and vice versa.
+  const lines = [
+    ...gone.map(({ newId, path }) => `0 ${zeroId(newId)}\t${path}\0`),
+    ...kept.map(({ newMode, newId, path }) => `${newMode} ${newId}\t${path}\0`),
+  ];
+  await git(['update-index', '-z', '--index-info'], { ...optionsOf(index), input: lines.join('') });
+}
+
+/** Writes the trees of the index. update-index silently skips invalid paths, so the result is compared. */
+async function writeTree(index: PrivateIndex, expected: string): Promise<void> {
+  const made = await gitText(['write-tree'], optionsOf(index));
+  if (made === expected) return;
+  throw policyViolation(undefined, `its tree ${expected} differs from the tree built from its files (${made})`);
+}
+
+function optionsOf({ gitDir, file, signal }: PrivateIndex) {
+  return { gitDir, env: { GIT_INDEX_FILE: file }, ...defined({ signal }) };
 }

@@ -1,11 +1,12 @@
-import { rm } from 'node:fs/promises';
+import { rm, readFile, stat } from 'node:fs/promises';
 import { PassThrough } from 'node:stream';
+import { join } from 'node:path';
 import { HaloError } from '../../core/failure/errors.ts';
-import { syncPath } from '../../lib/fs.ts';
+import { syncPath, readFolder } from '../../lib/fs.ts';
 import { syncPacks } from '../repository/sync-repository.ts';
 import { AT_LIMIT, git, gitStream } from '../process/git.ts';
-import { findKeepFile, keepMarker, sweepKeepFiles } from './kept-pack.ts';
 import { retry } from '../../lib/async.ts';
+import { isOrphaned, processMark } from '../../lib/process-identity.ts';
 
 export interface SendRequest {
   from: string;
@@ -61,4 +62,33 @@ async function send({ from, stores, commit, keepIn }: SendRequest): Promise<() =
     await Promise.allSettled([...stored, pack.done]);
     throw error;
   }
+}
+
+/** Content of a `.keep` file: git must not repack or remove the pack, because no ref points to its objects yet. */
+function keepMarker(): string {
+  return `halo lands a commit, ${processMark()}`;
+}
+
+const NOTE = /^halo lands a commit, (\S+)\n$/;
+
+/** Finds this process's `.keep` file of the pack that `index-pack` printed; an earlier try may have created it. */
+async function findKeepFile(gitDir: string, printed: string): Promise<string | undefined> {
+  const [, name = ''] = /^(?:keep|pack)\t([0-9a-f]{40,64})$/m.exec(printed) ?? [];
+  const path = join(packsOf(gitDir), `pack-${name}.keep`);
+  return (await readFile(path, 'utf8').catch(() => '')) === `${keepMarker()}\n` ? path : undefined;
+}
+
+/** Removes `.keep` files of halo processes that have died. */
+async function sweepKeepFiles(gitDir: string): Promise<void> {
+  // A repository without packs need not have the folder.
+  const names = await readFolder(packsOf(gitDir));
+  for (const path of names.filter((name) => name.endsWith('.keep')).map((name) => join(packsOf(gitDir), name))) {
+    const mark = NOTE.exec(await readFile(path, 'utf8').catch(() => ''))?.[1];
+    const madeMs = (await stat(path).catch(() => undefined))?.mtimeMs ?? NaN;
+    if (mark !== undefined && isOrphaned(mark, madeMs)) await rm(path, { force: true });
+  }
+}
+
+function packsOf(gitDir: string): string {
+  return join(gitDir, 'objects', 'pack');
 }

@@ -1,10 +1,11 @@
 import type { Story } from '../../core/prd/prd.ts';
-import type { DraftStory, PrdDocument } from '../dialect.ts';
+import type { DraftStory, PrdDocument, ProgressMark } from '../dialect.ts';
 import { applyEdits, type Edit } from '../json/text-edits.ts';
-import { markCheckboxes } from './mark-checkboxes.ts';
 import { markJson, markStarted } from '../json/mark-json.ts';
 import { readPrdFile, type ReadPrd } from '../parse-prd.ts';
 import { digestStory } from '../spec-hash.ts';
+import { statusOfWord } from '../story/read-status.ts';
+import { chooseDoneWord } from '../story/done-word.ts';
 
 /** The fields that identify a story. */
 export type StoryIdentity = Pick<Story, 'id' | 'title' | 'description' | 'acceptance'>;
@@ -95,4 +96,29 @@ function assertMarked(after: ReadPrd, { open, before }: { open: DraftStory[]; be
   const isRight = after.draft.stories.every(({ status }, index) => (status === 'done') === wanted[index]);
   if (isRight && after.prd.specHash === before.prd.specHash) return;
   throw new Error(`marking ${open.map(({ id }) => JSON.stringify(id)).join(', ')} as done would change other content`);
+}
+
+/**
+ * Ticks the checkbox of a story, or those of its criteria, and replaces its status word with the word that the file uses
+ * for done. ✅ or the sign of the dialect is appended to a heading or bullet without either.
+ */
+function markCheckboxes(
+  { boxes, headingEnd, word, sign = '✅' }: BoxesMark,
+  { tick, stories }: CheckboxOptions,
+): Edit[] {
+  const isOpen = word !== undefined && statusOfWord(word.text) !== 'done';
+  if (boxes.length === 0 && !isOpen && headingEnd !== undefined)
+    return [{ from: headingEnd, to: headingEnd, text: ` ${sign}` }];
+  const ticks = boxes.map((offset) => ({ from: offset, to: offset + 1, text: tick }));
+  if (!isOpen) return ticks;
+  const words = stories.flatMap(({ mark }) => (mark.kind === 'boxes' ? (mark.word?.text ?? []) : []));
+  return [...ticks, { from: word.from, to: word.to, text: chooseDoneWord(words, 'done') }];
+}
+
+type BoxesMark = ProgressMark & { kind: 'boxes' };
+
+interface CheckboxOptions {
+  tick: string;
+  /** All stories of the file. */
+  stories: DraftStory[];
 }

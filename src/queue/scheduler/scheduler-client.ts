@@ -70,3 +70,99 @@ async function add(queue: Queue<StoryJob>, jobId: string, { runId, ordinal }: Jo
     },
   );
 }
+
+/** A slot expires after thirty ticks, so that a short delay does not lose it. */
+const TICK_MS = 1000;
+
+interface SlotClientOptions {
+  /** The worker to register; `slots` is the number of jobs that it runs in parallel. */
+  worker: NonNullable<SchedulerUpdate['worker']>;
+  /** Gets errors of ticks. The next tick runs anyway. */
+  onError: (error: Error) => void;
+}
+
+/** A worker's view of the scheduler: registers the worker, renews the slots of its jobs, and polls for jobs that are due. */
+export class SlotClient {
+  private readonly scheduler: SchedulerClient;
+  private readonly options: SlotClientOptions;
+  private readonly working = new Map<string, JobEntry>();
+  private slots: number;
+  private timer: NodeJS.Timeout | undefined;
+  private closed = false;
+  private lastTick = Promise.resolve();
+
+  constructor(scheduler: SchedulerClient, options: SlotClientOptions) {
+    this.scheduler = scheduler;
+    this.options = options;
+    this.slots = options.worker.slots;
+  }
+
+  async start(): Promise<void> {
+    this.scheduleDue(await this.send({}));
+    if (this.timer === undefined) this.schedule(TICK_MS);
+  }
+
+  /** Whether a job that was taken from the queue may start. */
+  async begin(id: string): Promise<boolean> {
+    const reply = await this.send({ begin: { id, host: this.options.worker.host } });
+    this.scheduleDue(reply);
+    const entry = reply.started;
+    if (entry !== undefined) this.working.set(id, entry);
+    return entry !== undefined;
+  }
+
+  /** Removes a finished job. */
+  async finish(id: string): Promise<void> {
+    this.working.delete(id);
+    this.scheduleDue(await this.send({ finish: id }));
+  }
+
+  /** Returns the job's slot and queues the job again after that time. */
+  async requeue(id: string, delayMs: number): Promise<void> {
+    this.working.delete(id);
+    this.scheduleDue(await this.send({ later: { id, delayMs } }));
+  }
+
+  /** Stops renewing the job's slot, which remains until it expires. */
+  forget(id: string): void {
+    this.working.delete(id);
+  }
+
+  /** Requests no more jobs. */
+  async stopTaking(): Promise<void> {
+    this.slots = 0;
+    await this.send({});
+  }
+
+  /** Stops ticking and waits for the last tick. */
+  async close(): Promise<void> {
+    this.closed = true;
+    clearTimeout(this.timer);
+    await this.lastTick;
+  }
+
+  private send(update: SchedulerUpdate): ReturnType<SchedulerClient['update']> {
+    const worker = { ...this.options.worker, slots: this.slots };
+    return this.scheduler.update(() => ({ ...update, working: Object.fromEntries(this.working), worker }));
+  }
+
+  private schedule(ms: number): void {
+    clearTimeout(this.timer);
+    if (!this.closed) this.timer = setTimeout(() => this.tick(), ms).unref();
+  }
+
+  private tick(): void {
+    this.lastTick = this.send({})
+      .then(({ soonestMs = TICK_MS }) => this.schedule(Math.min(soonestMs, TICK_MS)))
+      .catch((error: unknown) => {
+        if (this.closed) return;
+        this.options.onError(error as Error);
+        this.schedule(TICK_MS);
+      });
+  }
+
+  /** Schedules an earlier tick when a job is due before the next one. */
+  private scheduleDue({ soonestMs }: { soonestMs: number | undefined }): void {
+    if (soonestMs !== undefined && soonestMs < TICK_MS) this.schedule(soonestMs);
+  }
+}

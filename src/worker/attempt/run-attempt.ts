@@ -8,10 +8,9 @@ import { exportTree } from './phases/export-tree.ts';
 import { hasChanges, importCandidate, newWork, type ImplementedWork, type Work } from './phases/import-candidate.ts';
 import { landCandidate } from './phases/land-candidate.ts';
 import { mergeOntoTip, mergeWork } from './phases/merge-candidate.ts';
-import { prepareWorkspace } from './phases/prepare-workspace.ts';
+import { prepareWorkspace, runSetup } from './phases/prepare-workspace.ts';
 import { requireAnswer, runAgent } from './phases/run-agent.ts';
 import { runGates } from './phases/run-gates.ts';
-import { runSetup } from './phases/run-setup.ts';
 import { recordInterruption, recordOutcome } from './record-outcome.ts';
 
 /**

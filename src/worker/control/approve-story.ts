@@ -1,5 +1,5 @@
 import { HaloError } from '../../core/failure/errors.ts';
-import type { JournalEntry } from '../../core/journal/events.ts';
+import type { JournalEntry, JournalEvent } from '../../core/journal/events.ts';
 import type { StoryDecisionResult } from '../../core/run/control-result.ts';
 import { storyOf, type RunState, type StoryState } from '../../core/run/state.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
@@ -9,7 +9,6 @@ import { transferCommit, moveBranch } from '../../git/land/land-commit.ts';
 import { mirrorPath } from '../../git/mirror/mirror.ts';
 import type { StoryQueue } from '../../queue/queue.ts';
 import type { RunKeeper } from '../worker-context.ts';
-import { findPreviousDecision } from './previous-decision.ts';
 import { continueRun } from '../run/continue-run.ts';
 import { hostGitDirOf, runRef } from '../repository/host-repository.ts';
 import { writeProofNote } from '../proof/proof-record.ts';
@@ -133,4 +132,28 @@ function heldCommitOf({ runId, stories }: RunState, story: StoryState): NonNulla
         ? `Run \`halo status ${runId}\` to see its state.`
         : `Use a story that is waiting: ${waiting.join(', ')}.`,
   });
+}
+
+/** The commit of the last decision on a story, if that decision was the same and still holds. */
+async function findPreviousDecision(
+  { store }: Pick<RunKeeper, 'store'>,
+  { runId, story, verdict }: { runId: string; story: StoryState; verdict: 'approved' | 'rejected' },
+): Promise<string | undefined> {
+  if (story.held !== undefined) return undefined;
+  const counts =
+    verdict === 'approved'
+      ? story.approved !== undefined || story.progress === 'passed'
+      : story.progress === 'failed' && story.stopReason === 'APPROVAL_DENIED';
+  if (!counts) return undefined;
+  const words = (await store.readJournal(runId)).filter(isDecision);
+  const last = words.findLast((word) => word.story === story.id);
+  if (last === undefined || (last.type === 'story.rejected') !== (verdict === 'rejected')) return undefined;
+  return story.commit ?? last.commit;
+}
+
+type DecisionEvent = JournalEvent & { type: 'approval.given' | 'story.approved' | 'story.rejected' };
+
+function isDecision(event: JournalEvent): event is DecisionEvent {
+  const { type } = event;
+  return type === 'approval.given' || type === 'story.approved' || type === 'story.rejected';
 }

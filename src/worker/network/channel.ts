@@ -1,9 +1,75 @@
-import { randomBytes } from 'node:crypto';
-import { chmod, mkdir, rm, writeFile } from 'node:fs/promises';
+import { readFile, chmod, mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { randomBytes } from 'node:crypto';
+import type { NetworkPhase } from '../../core/journal/egress-events.ts';
+import { shellQuote } from '../../lib/text.ts';
+import { AGENT_HOME, type Mount, type Sandbox } from '../../sandbox/sandbox.ts';
+import type { SandboxContext } from '../attempt/open-attempt.ts';
+import { GATEWAY_DIR, GATEWAY_SOCKET } from '../workspace/sandbox-paths.ts';
+import type { ChannelKind } from '../worker-context.ts';
 import { startGateway, type Gateway, type GatewayOptions } from '../../gateway/gateway.ts';
 import { ensurePrivateFolder } from '../../lib/fs.ts';
 import { readCaCertificates } from './ca-certificates.ts';
+
+/** The mounts that a sandbox needs for its channel. */
+export function mountChannel(kind: ChannelKind, channel: Channel | undefined): Mount[] {
+  if (channel === undefined || kind === 'stdio') return [];
+  return [{ kind: 'bind', source: channel.dir, target: GATEWAY_DIR, readOnly: true }];
+}
+
+/** Connects a started sandbox to its gateway, unless the socket is mounted. Throws DOCKER_FAILED. */
+export async function attachChannel(
+  { worker, identity, resources }: SandboxContext,
+  sandbox: Sandbox,
+  channel: Channel,
+): Promise<void> {
+  if (resources.channel === 'socket') return;
+  const { log } = worker;
+  const listener = await sandbox.listen({
+    port: channel.port,
+    accept: (connection) => channel.gateway.accept(connection),
+    onLoss: (why, then) => {
+      log.warn({ attempt: identity.id, why, then }, 'sandbox bridge lost');
+      if (then === 'gone')
+        channel.reportProblem(`The sandbox lost its connection to the gateway too often; the last time: ${why}.`);
+    },
+  });
+  resources.onClose(() => Promise.resolve(listener.close()));
+  if (channel.hasCaFile) await copyCaFile(sandbox, join(channel.dir, 'ca.pem'));
+}
+
+/** Wraps a command so that it reaches the sandbox's gateway at `port` of the loopback interface. */
+export function wrapWithForwarder(channel: ChannelKind, port: number, command: string): string {
+  if (channel === 'stdio') return command;
+  return `exec /opt/halo/bin/forward ${port} ${GATEWAY_SOCKET} -- /bin/sh -c ${shellQuote(command)}`;
+}
+
+/** The path of the channel's CA file inside the sandbox. */
+export function caFileInSandbox(channel: ChannelKind): string {
+  return channel === 'socket' ? `${GATEWAY_DIR}/ca.pem` : `${AGENT_HOME}/.halo-ca.pem`;
+}
+
+/** A script may have 128 KiB, and each quoted quote mark takes four bytes. */
+const CHUNK_LENGTH = 30_000;
+
+/** Writes the CA file in chunks, for sandboxes without mounts. */
+async function copyCaFile(sandbox: Sandbox, file: string): Promise<void> {
+  const text = (await readFile(file, 'latin1')).replaceAll(/[^\x20-\x7e\n]/g, '?');
+  for (let at = 0; at < text.length; at += CHUNK_LENGTH) {
+    const piece = shellQuote(text.slice(at, at + CHUNK_LENGTH));
+    await sandbox.prepare(`printf %s ${piece} >> ${caFileInSandbox('stdio')}`);
+  }
+}
+
+/** Appends to the journal what a sandbox requested through its gateway. Call it after the channel has closed. */
+export async function recordNetwork(
+  { journal }: SandboxContext,
+  phase: NetworkPhase,
+  { gateway }: Channel,
+): Promise<void> {
+  const rows = gateway.traffic();
+  if (rows.length > 0) await journal.report(...rows.map((row) => ({ type: 'network.asked' as const, phase, ...row })));
+}
 
 /** The only network access of a sandbox: a folder with the gateway's socket, mounted read-only. */
 export interface Channel {

@@ -5,7 +5,7 @@ import type { Config } from '../../config/config.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import type { RunRepo } from '../../core/journal/events.ts';
 import type { LandedRun } from '../../core/run/control-result.ts';
-import type { RunState } from '../../core/run/state.ts';
+import { type RunState, currentDecision } from '../../core/run/state.ts';
 import { printableShellWord } from '../../core/text/safe-text.ts';
 import { PRDS_FOLDER } from '../../core/prd/prd-names.ts';
 import { failpoint } from '../../lib/failpoint.ts';
@@ -13,7 +13,6 @@ import { fastForward, pushFastForward } from '../../git/land/fast-forward.ts';
 import { mirrorPath } from '../../git/mirror/mirror.ts';
 import { inspectRepo } from '../../git/repository/inspect-repo.ts';
 import { isUrl } from '../../git/repository/repo-url.ts';
-import { assertApproved } from './assert-approved.ts';
 import { countWorkersFor } from './run-ownership.ts';
 import { withoutPrdMarks } from '../repository/stash-prd-marks.ts';
 import { assertHasSettings } from './read-run.ts';
@@ -89,4 +88,23 @@ async function fastForwardCheckout(repo: RunRepo, { runId, tip, prdPath, prdIsHe
   // If another branch is checked out, the PRD file stays as it is.
   if (!prdIsHere || facts.branch !== repo.branch || path.startsWith('..')) return land();
   return withoutPrdMarks({ facts, tip, path }, land);
+}
+
+/** Throws LAND_REFUSED if the run was rejected, or if its configuration requires an approval that is missing. */
+export function assertApproved(state: RunState, { approval }: Pick<Config, 'approval'>): void {
+  const { runId } = state;
+  const decision = currentDecision(state);
+  if (decision?.verdict === 'rejected') {
+    throw new HaloError(
+      'LAND_REFUSED',
+      `${decision.by} rejected the result of run ${runId}: ${decision.reason ?? ''}`,
+      {
+        hint: `Run \`halo approve ${runId}\` to approve it after all.`,
+      },
+    );
+  }
+  if (approval.mode !== 'run' || decision !== undefined) return;
+  throw new HaloError('LAND_REFUSED', `Run ${runId} is waiting for approval.`, {
+    hint: `Review it with \`halo diff ${runId}\`, then run \`halo approve ${runId}\`.`,
+  });
 }

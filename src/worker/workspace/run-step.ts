@@ -4,7 +4,7 @@ import type { NetworkPhase } from '../../core/journal/egress-events.ts';
 import { maskingSink } from '../../lib/secrets/masking-sink.ts';
 import type { SandboxExit } from '../../sandbox/sandbox.ts';
 import type { SandboxContext } from '../attempt/open-attempt.ts';
-import { recordNetwork, wrapWithForwarder } from '../network/attach-channel.ts';
+import { recordNetwork, wrapWithForwarder } from '../network/channel.ts';
 import { EGRESS_PORT } from './sandbox-paths.ts';
 import { openCommandLog } from './command-log.ts';
 import type { StartedStep } from './workspace.ts';

@@ -6,10 +6,9 @@ import type { Sandbox, SandboxSpec } from '../../sandbox/sandbox.ts';
 import { HALO_IMAGE } from '../../sandbox/docker/image/halo-image.ts';
 import { streamCommitPack } from '../../git/mirror/stream-commit-pack.ts';
 import type { SandboxContext } from '../attempt/open-attempt.ts';
-import type { Channel } from '../network/channel.ts';
+import { type Channel, attachChannel, mountChannel } from '../network/channel.ts';
 import { checkoutFromPack, checkoutScript, type Checkout } from './checkout-script.ts';
 import { WORKSPACE } from './sandbox-paths.ts';
-import { attachChannel, mountChannel } from '../network/attach-channel.ts';
 import { runInHelper, startHelper } from './helper-sandbox.ts';
 import { openRestorer, type Restorer } from './restore-tree.ts';
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { resolveConfig } from '../../../src/config/resolve.ts';
 import { HaloError, type ErrorCode } from '../../../src/core/failure/errors.ts';
 import type { JournalEntry } from '../../../src/core/journal/events.ts';
-import { assertApproved } from '../../../src/worker/run/assert-approved.ts';
+import { assertApproved } from '../../../src/worker/run/land-run.ts';
 import { planEnd } from '../../../src/worker/run/end-run.ts';
 import { causeOf } from '../../../src/worker/run/infrastructure-failure.ts';
 import { attempted, COMMIT, created, failed, passed, stateOf, succeeded } from '../../support/journal.ts';

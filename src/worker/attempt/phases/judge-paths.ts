@@ -1,10 +1,13 @@
 import { safeLine } from '../../../core/text/safe-text.ts';
-import { guardGlobs } from '../../../git/protect/guard-globs.ts';
+import {
+  guardGlobs,
+  namesOf,
+  readLinks,
+  findNewDotFolders,
+  findProtected,
+} from '../../../git/protect/protected-paths.ts';
 import type { FileChange } from '../../../git/import/import-tree.ts';
-import { namesOf, readLinks } from '../../../git/protect/symbolic-links.ts';
-import { findNewDotFolders } from '../../../git/protect/new-dot-folders.ts';
 import { PROTECTED_GROUPS } from '../../../git/protect/protected-list.ts';
-import { findProtected } from '../../../git/protect/protected-paths.ts';
 import { readBytesAt } from '../../../git/repository/inspect-repo.ts';
 import { MAX_PRD_BYTES } from '../../../prd/decode-prd.ts';
 import { judgePrdChange, type PrdChange } from '../../../prd/judge-change.ts';

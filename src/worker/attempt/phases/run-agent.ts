@@ -3,16 +3,17 @@ import { NO_USAGE, type AgentActivity, type AgentAnswer, type Usage } from '../.
 import { maskingSink } from '../../../lib/secrets/masking-sink.ts';
 import { splitLines, tailSink } from '../../../lib/streams.ts';
 import type { Sandbox } from '../../../sandbox/sandbox.ts';
-import { recordNetwork, wrapWithForwarder } from '../../network/attach-channel.ts';
+import { recordNetwork, wrapWithForwarder } from '../../network/channel.ts';
 import type { StartedStep, StepEgress, Workspace } from '../../workspace/workspace.ts';
 import { openActivityBatcher } from '../activity-batcher.ts';
 import type { Attempt } from '../open-attempt.ts';
 import { NO_MEASUREMENTS, type AgentMeasurements } from '../attempt-outcome.ts';
-import { savePartialWork } from '../partial-work.ts';
 import { collectAgentRun, NO_OUTPUT, type AgentRun } from './collect-agent-run.ts';
 import { findGatewayStop, judgeAgentRun, type AgentJudgement } from './judge-agent-run.ts';
 import { answerFormOf } from '../../prompt/story-prompt.ts';
 import { writePrompt } from './write-prompt.ts';
+import { readWorkspace } from './export-tree.ts';
+import { importWork } from './import-candidate.ts';
 
 /** How the agent phase ended: with an answer of status `ok`, or with the error that ends the attempt. */
 export interface AgentResult {
@@ -134,4 +135,20 @@ async function recordUsage(attempt: Attempt, { sandbox, egress }: StartedStep, u
   if (divergence !== undefined) await worker.store.writeArtifact(identity.place, 'divergence.txt', `${divergence}\n`);
   if (channel !== undefined) await recordNetwork(attempt, 'agent', channel);
   worker.inBackground(sandbox.remove());
+}
+
+/**
+ * Saves the changes of an agent that failed or needs a person as a patch among the artifacts, because the volume is
+ * removed. They pass the same checks as finished work and never land. Returns whether there are any; undefined if they
+ * could not be read. Never throws.
+ */
+async function savePartialWork(attempt: Attempt, exporter: Promise<Sandbox>): Promise<boolean | undefined> {
+  const { signal, worker, identity } = attempt;
+  if (signal.aborted) return undefined;
+  try {
+    return (await importWork(attempt, await readWorkspace(attempt, exporter), 'unfinished work')) !== undefined;
+  } catch (error) {
+    worker.log.info({ attempt: identity.id, err: error }, 'unfinished work could not be saved');
+    return undefined;
+  }
 }
