@@ -4,6 +4,7 @@ import type { Forge } from './forge.ts';
 import { openGitea } from './gitea/gitea.ts';
 import { GITHUB_URL, openGitHub, type TokenAccess } from './github/github.ts';
 import { GITLAB_URL, openGitLab } from './gitlab/gitlab.ts';
+import { defined } from '../lib/guards.ts';
 
 const ADAPTERS: Record<ForgeName, { open: (project: string, access: TokenAccess) => Forge; url?: string }> = {
   github: { open: openGitHub, url: GITHUB_URL },
@@ -41,5 +42,5 @@ export function openForge({ forge, project }: IssueSource, address: ForgeAddress
       },
     );
   const { token, maxWaitMs } = address;
-  return open(project, { baseUrl, token, ...(maxWaitMs === undefined ? {} : { maxWaitMs }) });
+  return open(project, { baseUrl, token, ...defined({ maxWaitMs }) });
 }

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { ForgeClient, notFound } from '../forge-client.ts';
 import type { Forge } from '../forge.ts';
 import { assertFound, CommentShape, ProjectShape, toIssue, type TokenAccess } from '../github/github.ts';
+import { defined } from '../../lib/guards.ts';
 
 const ROUTES = {
   project: 'GET /repos/{owner}/{repo}',
@@ -23,8 +24,8 @@ const LABEL_COLOR = '#6e7781';
 export function openGitea(project: string, { baseUrl, token, maxWaitMs }: TokenAccess): Forge {
   const [owner = '', repo = ''] = project.split('/');
   const headers = { authorization: `token ${token}` };
-  const client = new ForgeClient(ROUTES, { baseUrl, headers, ...(maxWaitMs === undefined ? {} : { maxWaitMs }) });
-  const at = (number?: number) => ({ owner, repo, ...(number === undefined ? {} : { number }) });
+  const client = new ForgeClient(ROUTES, { baseUrl, headers, ...defined({ maxWaitMs }) });
+  const at = (number?: number) => ({ owner, repo, ...defined({ number }) });
   /** Gitea names labels by id. */
   const findLabel = async (name: string) => {
     const labels = await client.list('labels', { params: at(), query: { limit: 50 } });

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { ForgeClient, malformed, notFound, type ForgeAccess } from '../forge-client.ts';
 import type { Forge, Issue } from '../forge.ts';
+import { defined } from '../../lib/guards.ts';
 
 const ROUTES = {
   project: 'GET /repos/{owner}/{repo}',
@@ -20,8 +21,8 @@ export const GITHUB_URL = 'https://api.github.com';
 export function openGitHub(project: string, { baseUrl, token, maxWaitMs }: TokenAccess): Forge {
   const [owner = '', repo = ''] = project.split('/');
   const headers = { authorization: `Bearer ${token}`, 'x-github-api-version': '2022-11-28' };
-  const client = new ForgeClient(ROUTES, { baseUrl, headers, ...(maxWaitMs === undefined ? {} : { maxWaitMs }) });
-  const at = (number?: number) => ({ owner, repo, ...(number === undefined ? {} : { number }) });
+  const client = new ForgeClient(ROUTES, { baseUrl, headers, ...defined({ maxWaitMs }) });
+  const at = (number?: number) => ({ owner, repo, ...defined({ number }) });
   return {
     async listIssues(label) {
       const query = { state: 'open', labels: label, per_page: 100, sort: 'created', direction: 'asc' };

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { ForgeClient, malformed, notFound } from '../forge-client.ts';
 import type { Forge, Issue } from '../forge.ts';
 import { assertFound, CommentShape, ProjectShape, type TokenAccess } from '../github/github.ts';
+import { defined } from '../../lib/guards.ts';
 
 const ROUTES = {
   project: 'GET /projects/{id}',
@@ -18,8 +19,8 @@ export const GITLAB_URL = 'https://gitlab.com/api/v4';
 /** Opens the issues of a project on GitLab. `project`: its path, such as `group/subgroup/project`. */
 export function openGitLab(project: string, { baseUrl, token, maxWaitMs }: TokenAccess): Forge {
   const headers = { 'private-token': token };
-  const client = new ForgeClient(ROUTES, { baseUrl, headers, ...(maxWaitMs === undefined ? {} : { maxWaitMs }) });
-  const at = (number?: number) => ({ id: project, ...(number === undefined ? {} : { number }) });
+  const client = new ForgeClient(ROUTES, { baseUrl, headers, ...defined({ maxWaitMs }) });
+  const at = (number?: number) => ({ id: project, ...defined({ number }) });
   const edit = async (number: number, body: Record<string, string>) =>
     assertFound(await client.call('edit', { params: at(number), body }), baseUrl);
   return {

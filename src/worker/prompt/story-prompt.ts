@@ -5,6 +5,7 @@ import type { Config } from '../../config/config.ts';
 import type { Prd, Story } from '../../core/prd/prd.ts';
 import { readFileAt } from '../../git/repository/inspect-repo.ts';
 import { readPromptFiles, type ReadPromptFiles } from './read-prompt-files.ts';
+import { defined } from '../../lib/guards.ts';
 
 const MAX_GUIDANCE_BYTES = 64 * 1024;
 
@@ -47,7 +48,7 @@ export async function buildStoryPrompt(request: StoryPromptRequest): Promise<Sto
     guidance,
     files,
     gates: config.gates ?? [],
-    ...(lastFailure === undefined ? {} : { lastFailure }),
+    ...defined({ lastFailure }),
     maxTokens: maxTokensOf(config, prd),
     answer: answerFormOf(config),
   });
