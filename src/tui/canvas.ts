@@ -14,15 +14,6 @@ interface Drawing {
   pastes?: boolean;
 }
 
-/** The whole terminal as a drawing area. */
-export interface Canvas {
-  size(): { width: number; height: number };
-  /** Draws lines from the top and omits those that do not fit. */
-  draw(lines: readonly string[]): void;
-  /** Restores the terminal and prints the last lines. Safe to call twice. */
-  close(): void;
-}
-
 // Drawn in one write; no line wraps at the edge.
 const BEGIN = '\u001b[?2026h';
 const END = '\u001b[?2026l';
@@ -34,58 +25,70 @@ const ERASE_LINE = '\u001b[2K';
 const ERASE_BELOW = '\u001b[J';
 
 /**
- * Draws on the alternate screen, which has no scrollback, so that lines that a resized terminal wraps or scrolls
- * disappear with the next draw. `last` returns the lines that remain; it is called when the canvas or the process ends.
+ * The whole terminal as a drawing area. It draws on the alternate screen, which has no scrollback, so that lines that a
+ * resized terminal wraps or scrolls disappear with the next draw.
  */
-export function openCanvas({ screen, paint, pastes = false }: Drawing, last: () => readonly string[]): Canvas {
-  const size = () => ({ width: screen.columns ?? 80, height: screen.rows ?? 24 });
-  const enter = `${ENTER}${pastes ? MARK_PASTES : ''}`;
-  let drawn: { width: number; height: number; lines: readonly string[] } | undefined;
-  let closed = false;
+export class Canvas {
+  readonly #drawing: Drawing;
+  readonly #last: () => readonly string[];
+  #drawn: { width: number; height: number; lines: readonly string[] } | undefined;
+  #closed = false;
 
-  function leave(): void {
-    if (drawn !== undefined) screen.write(`${pastes ? KEEP_PASTES : ''}${LEAVE}`);
-    drawn = undefined;
+  /** `last` returns the lines that remain; it is called when the canvas or the process ends. */
+  constructor(drawing: Drawing, last: () => readonly string[]) {
+    this.#drawing = drawing;
+    this.#last = last;
+    process.on('exit', this.close);
+    // A crash prints its error afterwards, where the user can read it.
+    process.on('uncaughtExceptionMonitor', this.close);
+    process.on('SIGTSTP', this.#suspend);
   }
 
-  function close(): void {
-    if (closed) return;
-    closed = true;
-    process.off('exit', close);
-    process.off('uncaughtExceptionMonitor', close);
-    process.off('SIGTSTP', suspend);
-    leave();
+  size(): { width: number; height: number } {
+    const { columns = 80, rows = 24 } = this.#drawing.screen;
+    return { width: columns, height: rows };
+  }
+
+  /** Draws lines from the top and omits those that do not fit. */
+  draw(lines: readonly string[]): void {
+    if (this.#closed) return;
+    const { screen, paint, pastes = false } = this.#drawing;
+    const { width, height } = this.size();
+    const shown = lines.slice(0, height).map((line) => safeStyled(line, paint));
+    const same = this.#drawn?.width === width && this.#drawn.height === height ? this.#drawn.lines : undefined;
+    const changed = shown.flatMap((line, row) =>
+      same?.[row] === line ? [] : [`\u001b[${row + 1};1H${ERASE_LINE}${line}`],
+    );
+    const below = shown.length < (same?.length ?? height) ? `\u001b[${shown.length + 1};1H${ERASE_BELOW}` : '';
+    const enter = this.#drawn === undefined ? `${ENTER}${pastes ? MARK_PASTES : ''}` : '';
+    if (changed.length > 0 || below !== '') screen.write(`${BEGIN}${enter}${changed.join('')}${below}${END}`);
+    this.#drawn = { width, height, lines: shown };
+  }
+
+  /** Restores the terminal and prints the last lines. Safe to call twice. */
+  close = (): void => {
+    if (this.#closed) return;
+    this.#closed = true;
+    process.off('exit', this.close);
+    process.off('uncaughtExceptionMonitor', this.close);
+    process.off('SIGTSTP', this.#suspend);
+    this.#leave();
+    const { screen, paint } = this.#drawing;
     screen.write(
-      last()
+      this.#last()
         .map((line) => `${safeStyled(line, paint)}\n`)
         .join(''),
     );
+  };
+
+  #leave(): void {
+    const { screen, pastes = false } = this.#drawing;
+    if (this.#drawn !== undefined) screen.write(`${pastes ? KEEP_PASTES : ''}${LEAVE}`);
+    this.#drawn = undefined;
   }
 
-  function suspend(): void {
-    leave();
+  readonly #suspend = (): void => {
+    this.#leave();
     process.kill(process.pid, 'SIGSTOP');
-  }
-
-  process.on('exit', close);
-  // A crash prints its error afterwards, where the user can read it.
-  process.on('uncaughtExceptionMonitor', close);
-  process.on('SIGTSTP', suspend);
-  return {
-    size,
-    draw(lines) {
-      if (closed) return;
-      const { width, height } = size();
-      const shown = lines.slice(0, height).map((line) => safeStyled(line, paint));
-      const same = drawn?.width === width && drawn.height === height ? drawn.lines : undefined;
-      const changed = shown.flatMap((line, row) =>
-        same?.[row] === line ? [] : [`\u001b[${row + 1};1H${ERASE_LINE}${line}`],
-      );
-      const below = shown.length < (same?.length ?? height) ? `\u001b[${shown.length + 1};1H${ERASE_BELOW}` : '';
-      if (changed.length > 0 || below !== '')
-        screen.write(`${BEGIN}${drawn === undefined ? enter : ''}${changed.join('')}${below}${END}`);
-      drawn = { width, height, lines: shown };
-    },
-    close,
   };
 }

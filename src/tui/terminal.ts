@@ -6,20 +6,12 @@ import type { Paint, TranscriptLine } from '../core/transcript/transcript-line.t
 import { describeEvent } from '../core/transcript/transcript.ts';
 import { wrapIndented } from '../lib/string-width.ts';
 import { followAttempts, type RunningCommand } from './attempts.ts';
-import { openCanvas, type Screen } from './canvas.ts';
+import { Canvas, type Screen } from './canvas.ts';
 import { LOW_HEIGHT, renderView, type LastOutput } from './view.ts';
 
 const FRAME_MS = 100;
 const OUTPUT_MS = 1000;
 const KEPT_LINES = 20;
-
-export interface ProgressDisplay {
-  show(event: JournalEvent): void;
-  /** Shows a line in the frame, which stays on the terminal afterwards. */
-  say: (line: string) => void;
-  /** Leaves the last frame on the terminal. Safe to call twice. */
-  close(): void;
-}
 
 export interface ProgressOptions {
   screen: Screen;
@@ -36,58 +28,78 @@ export interface ProgressOptions {
 }
 
 /** Draws a run's progress on a terminal, at most ten frames a second, in place. */
-export function openProgress(options: ProgressOptions): ProgressDisplay {
-  const { paint, dir, report = true, keys = 'Ctrl-C stops it', notes = [], readEnd } = options;
-  const attempts = followAttempts();
-  const canvas = openCanvas(options, () => {
-    clearInterval(timer);
-    clearInterval(reading);
-    return [...said.flatMap((text) => wrapped(text, canvas.size().width)), ...frame({ notes: [] })];
-  });
-  let state: RunState | undefined;
-  let recent: TranscriptLine[] = [];
-  let output: LastOutput[] = [];
-  const said: string[] = [];
-  const timer = setInterval(() => {
-    if (state !== undefined) canvas.draw(frame({ notes: notesNow(), keys }));
-  }, FRAME_MS);
-  const reading = readEnd === undefined ? undefined : setInterval(() => void readOutput(readEnd), OUTPUT_MS);
+export class ProgressDisplay {
+  readonly #options: ProgressOptions;
+  readonly #attempts = followAttempts();
+  readonly #canvas: Canvas;
+  readonly #timers: NodeJS.Timeout[] = [];
+  readonly #said: string[] = [];
+  #state: RunState | undefined;
+  #recent: TranscriptLine[] = [];
+  #output: LastOutput[] = [];
+  #reading = false;
 
-  function frame(shown: { notes: readonly string[]; keys?: string }): string[] {
+  constructor(options: ProgressOptions) {
+    this.#options = options;
+    this.#canvas = new Canvas(options, () => this.#lastFrame());
+    const { readEnd } = options;
+    this.#timers.push(setInterval(() => this.#draw(), FRAME_MS));
+    if (readEnd !== undefined) this.#timers.push(setInterval(() => void this.#readOutput(readEnd), OUTPUT_MS));
+  }
+
+  show(event: JournalEvent): void {
+    this.#state = applyEvent(this.#state, event);
+    this.#attempts.see(event);
+    const running = this.#attempts.running();
+    this.#output = this.#output.filter(({ log }) => running.some((command) => command.log === log));
+    const lines = describeEvent(event).filter((line) => line.story !== '');
+    if (event.type === 'story.started') this.#recent = this.#recent.filter(({ story }) => story !== lines[0]?.story);
+    this.#recent = [...this.#recent, ...lines].slice(-KEPT_LINES);
+  }
+
+  /** Shows a line in the frame, which stays on the terminal afterwards. */
+  say = (line: string): void => void this.#said.push(line);
+
+  /** Leaves the last frame on the terminal. Safe to call twice. */
+  close(): void {
+    this.#canvas.close();
+  }
+
+  #draw(): void {
+    const { keys = 'Ctrl-C stops it' } = this.#options;
+    if (this.#state !== undefined) this.#canvas.draw(this.#frame({ notes: this.#notes(), keys }));
+  }
+
+  #lastFrame(): string[] {
+    this.#timers.forEach(clearInterval);
+    const { width } = this.#canvas.size();
+    return [...this.#said.flatMap((text) => wrapped(text, width)), ...this.#frame({ notes: [] })];
+  }
+
+  #frame(shown: { notes: readonly string[]; keys?: string }): string[] {
+    const state = this.#state;
     if (state === undefined) return [];
+    const { paint, dir, report = true } = this.#options;
     const now = new Date().toISOString();
-    const failed = attempts.failed();
-    return renderView({ state, recent, failed, output, now, ...canvas.size(), paint, dir, report, ...shown });
+    const failed = this.#attempts.failed();
+    const [recent, output] = [this.#recent, this.#output];
+    return renderView({ state, recent, failed, output, now, ...this.#canvas.size(), paint, dir, report, ...shown });
   }
 
   /** Warnings from before the run do not take the place of its stories. */
-  function notesNow(): readonly string[] {
-    if (said.length > 0) return said;
-    return canvas.size().height < LOW_HEIGHT ? [] : notes;
+  #notes(): readonly string[] {
+    if (this.#said.length > 0) return this.#said;
+    return this.#canvas.size().height < LOW_HEIGHT ? [] : (this.#options.notes ?? []);
   }
 
-  let busy = false;
-  async function readOutput(read: (path: string) => Promise<Buffer>): Promise<void> {
-    if (busy) return;
-    busy = true;
-    const lines = await Promise.all(attempts.running().map((command) => lastLine(command, state, read)));
-    output = lines.filter((line) => line !== undefined);
-    busy = false;
+  async #readOutput(read: (path: string) => Promise<Buffer>): Promise<void> {
+    if (this.#reading) return;
+    this.#reading = true;
+    const running = this.#attempts.running();
+    const lines = await Promise.all(running.map((command) => lastLine(command, this.#state, read)));
+    this.#output = lines.filter((line) => line !== undefined);
+    this.#reading = false;
   }
-
-  return {
-    show(event) {
-      state = applyEvent(state, event);
-      attempts.see(event);
-      const running = attempts.running();
-      output = output.filter(({ log }) => running.some((command) => command.log === log));
-      const lines = describeEvent(event).filter((line) => line.story !== '');
-      if (event.type === 'story.started') recent = recent.filter(({ story }) => story !== lines[0]?.story);
-      recent = [...recent, ...lines].slice(-KEPT_LINES);
-    },
-    say: (text) => void said.push(text),
-    close: () => canvas.close(),
-  };
 }
 
 /** The last line of a command's output so far; undefined without a log. */
@@ -106,31 +118,33 @@ function wrapped(text: string, width: number): string[] {
   return text.split('\n').flatMap((line) => wrapIndented(line, width));
 }
 
-export interface Page {
-  draw(lines: readonly string[]): void;
-  /** Keeps the last drawn page on the terminal. */
-  close(): void;
-}
-
 /** Draws pages in place, each over the previous one, cut to the size of the terminal. */
-export function openPage({ screen, paint }: { screen: Screen; paint: Paint }): Page {
-  let shown: readonly string[] = [];
-  const canvas = openCanvas({ screen, paint }, () => shown);
-  const redraw = () => {
-    const { height } = canvas.size();
-    const lines =
-      shown.length > height ? [...shown.slice(0, height - 1), `… ${shown.length - height + 1} more lines`] : shown;
-    canvas.draw(lines);
-  };
-  screen.on('resize', redraw);
-  return {
-    draw(lines) {
-      shown = lines;
-      redraw();
-    },
-    close() {
-      screen.off('resize', redraw);
-      canvas.close();
-    },
+export class Page {
+  readonly #screen: Screen;
+  readonly #canvas: Canvas;
+  #shown: readonly string[] = [];
+
+  constructor({ screen, paint }: { screen: Screen; paint: Paint }) {
+    this.#screen = screen;
+    this.#canvas = new Canvas({ screen, paint }, () => this.#shown);
+    screen.on('resize', this.#redraw);
+  }
+
+  draw(lines: readonly string[]): void {
+    this.#shown = lines;
+    this.#redraw();
+  }
+
+  /** Keeps the last drawn page on the terminal. */
+  close(): void {
+    this.#screen.off('resize', this.#redraw);
+    this.#canvas.close();
+  }
+
+  readonly #redraw = (): void => {
+    const { height } = this.#canvas.size();
+    const shown = this.#shown;
+    const cut = [...shown.slice(0, height - 1), `… ${shown.length - height + 1} more lines`];
+    this.#canvas.draw(shown.length > height ? cut : shown);
   };
 }

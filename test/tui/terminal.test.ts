@@ -2,14 +2,14 @@ import { PassThrough } from 'node:stream';
 import { describe, expect, it, vi } from 'vitest';
 import { JOURNAL_VERSION, type JournalEntry } from '../../src/core/journal/events.ts';
 import { paintPlain } from '../../src/tui/paint.ts';
-import { openProgress } from '../../src/tui/terminal.ts';
+import { ProgressDisplay } from '../../src/tui/terminal.ts';
 import { created, passed } from '../support/journal.ts';
 
-it('openProgress shows the whole frame after a longer or shorter one', async () => {
+it('ProgressDisplay shows the whole frame after a longer or shorter one', async () => {
   const screen = Object.assign(new PassThrough(), { columns: 100, rows: 30 });
   let written = '';
   screen.on('data', (chunk: Buffer) => (written += chunk.toString()));
-  const progress = openProgress({ screen, paint: paintPlain, dir: '/runs/x' });
+  const progress = new ProgressDisplay({ screen, paint: paintPlain, dir: '/runs/x' });
   const entries: JournalEntry[] = [created(), { type: 'run.started' }, ...passed('US-001').slice(0, 1)];
   const { runId } = entries[0] as { runId: string };
   const foot = `halo logs ${runId} -f`;
@@ -34,7 +34,7 @@ describe('a terminal that changes its size', () => {
     const screen = Object.assign(new PassThrough(), { columns: 100, rows: 30 });
     let written = '';
     screen.on('data', (chunk: Buffer) => (written += chunk.toString()));
-    const progress = openProgress({ screen, paint: paintPlain, dir: '/runs/x' });
+    const progress = new ProgressDisplay({ screen, paint: paintPlain, dir: '/runs/x' });
     const shows = (text: string) =>
       vi.waitFor(() => expect(screenOf(written).join('\n')).toContain(text), { interval: 30 });
     const entries: JournalEntry[] = [created(), { type: 'run.started' }, ...passed('US-001').slice(0, 1)];
@@ -73,7 +73,7 @@ it('shows the last output of setup and gates while they run', async () => {
     const log = logs.get(path.split('/').slice(1).join('/'));
     return log === undefined ? Promise.reject(new Error('not there')) : Promise.resolve(Buffer.from(log));
   };
-  const progress = openProgress({ screen, paint: paintPlain, dir: '/runs/x', readEnd });
+  const progress = new ProgressDisplay({ screen, paint: paintPlain, dir: '/runs/x', readEnd });
   let seq = 0;
   const show = (entry: JournalEntry) =>
     progress.show({ v: JOURNAL_VERSION, seq: ++seq, at: new Date().toISOString(), ...entry });

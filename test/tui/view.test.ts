@@ -9,7 +9,7 @@ import { stringWidth } from '../../src/lib/string-width.ts';
 import { followAttempts } from '../../src/tui/attempts.ts';
 import { nextSteps } from '../../src/core/run/next-steps.ts';
 import { paintPlain } from '../../src/tui/paint.ts';
-import { openProgress } from '../../src/tui/terminal.ts';
+import { ProgressDisplay } from '../../src/tui/terminal.ts';
 import { renderView, type ViewInput } from '../../src/tui/view.ts';
 import { attempted, COMMIT, created, failed, held, journalOf, passed, succeeded } from '../support/journal.ts';
 
@@ -453,10 +453,10 @@ describe('nextSteps', () => {
   });
 });
 
-describe('openProgress', () => {
+describe('ProgressDisplay', () => {
   it('leaves the last frame on the screen and the cursor as it was', () => {
     const screen = Object.assign(new PassThrough(), { columns: 80, rows: 24 });
-    const progress = openProgress({ screen, paint: paintPlain, dir: '/halo/runs/r1' });
+    const progress = new ProgressDisplay({ screen, paint: paintPlain, dir: '/halo/runs/r1' });
     for (const event of journalOf(succeeded('r1'))) progress.show(event);
     progress.close();
     progress.close();

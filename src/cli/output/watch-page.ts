@@ -1,6 +1,6 @@
 import { HaloError } from '../../core/failure/errors.ts';
 import { sleep } from '../../lib/async.ts';
-import { openPage } from '../../tui/terminal.ts';
+import { Page } from '../../tui/terminal.ts';
 import type { Cli } from '../cli.ts';
 import { stoppable } from '../run/run-until-signal.ts';
 
@@ -12,7 +12,7 @@ export async function watchPage(cli: Cli, read: () => Promise<{ lines: string[];
     throw new HaloError('USAGE', '--watch needs a terminal.', {
       hint: 'Use `halo logs -f` to follow runs without a terminal.',
     });
-  const page = openPage(cli);
+  const page = new Page(cli);
   try {
     await stoppable(cli, async (signal) => {
       while (!signal.aborted) {

@@ -1,7 +1,7 @@
 import type { Operations } from '../../api/operations.ts';
 import type { JournalEvent } from '../../core/journal/events.ts';
 import type { StopReason } from '../../core/failure/stop-reason.ts';
-import { openProgress } from '../../tui/terminal.ts';
+import { ProgressDisplay } from '../../tui/terminal.ts';
 import { summaryLines } from '../../tui/summary.ts';
 import type { Cli } from '../cli.ts';
 import { transcriptPrinter } from '../logs/transcript-lines.ts';
@@ -66,7 +66,7 @@ function showDrawn({ operations, runId, cli, report, executed, onDrawn, notes }:
   const keys = executed ? 'Ctrl-C stops after this story, d detaches' : 'Ctrl-C stops following';
   const readEnd = (path: string) => operations.artifact(runId, path, { last: LAST_BYTES });
   const { screen, paint } = cli;
-  const progress = openProgress({ screen, paint, dir, report, keys, notes, readEnd });
+  const progress = new ProgressDisplay({ screen, paint, dir, report, keys, notes, readEnd });
   onDrawn(progress.say);
   return progress;
 }

@@ -1,7 +1,7 @@
 import type { Operations } from '../../api/operations.ts';
 import { toHaloError } from '../../core/failure/errors.ts';
 import type { Paint } from '../../core/transcript/transcript-line.ts';
-import { openCanvas, type Canvas, type Screen } from '../canvas.ts';
+import { Canvas, type Screen } from '../canvas.ts';
 import { executeAction, type Action } from './actions.ts';
 import { frameOf } from './frame.ts';
 import { neededSources, openState, type TopEvent, type TopState } from './model.ts';
@@ -39,7 +39,7 @@ export class TopScreen {
     this.#options = options;
     const { screen, paint, where } = options;
     this.#ended = new Promise((resolve) => (this.#end = resolve));
-    this.#canvas = openCanvas({ screen, paint, pastes: true }, () => []);
+    this.#canvas = new Canvas({ screen, paint, pastes: true }, () => []);
     this.#state = openState({ now: new Date().toISOString(), where, ...this.#canvas.size() });
     const resize = () => this.#dispatch({ type: 'resized', ...this.#canvas.size() });
     const tick = () => this.#dispatch({ type: 'ticked', now: new Date().toISOString() });
