@@ -181,6 +181,7 @@ function toBreakerPolicy(breaker: HaloToml['breaker']): BreakerPolicy {
     sameError: breaker.same_error,
     outputDecline: breaker.output_decline,
     permissionDenials: breaker.permission_denials,
+    testOnly: breaker.test_only,
     cooldownMs: breaker.cooldown,
   };
 }

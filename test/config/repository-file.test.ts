@@ -147,6 +147,7 @@ const NEVER = {
   'breaker.same_error': '0',
   'breaker.output_decline': '0',
   'breaker.permission_denials': '0',
+  'breaker.test_only': '9',
   'breaker.cooldown': '"1s"',
   'git.sign': '"ssh"',
   'git.signing_key': '"key"',

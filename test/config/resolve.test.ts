@@ -78,7 +78,14 @@ describe('defaults', () => {
           budget: { rule: 'halt', retries: 0 },
         },
       },
-      breaker: { noChange: 3, sameError: 5, outputDecline: 70, permissionDenials: 2, cooldownMs: 30 * 60_000 },
+      breaker: {
+        noChange: 3,
+        sameError: 5,
+        outputDecline: 70,
+        permissionDenials: 2,
+        testOnly: 0,
+        cooldownMs: 30 * 60_000,
+      },
       land: { mode: 'branch', push: 'branch', unchanged: 'pass', hiddenCharacters: 'block', protect: [] },
       git: {
         authorName: 'halo',

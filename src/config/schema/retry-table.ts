@@ -71,6 +71,15 @@ export const BreakerTable = z.strictObject({
     ['whole number', 2, 'Number of consecutive failures with denied permissions that open a breaker.'],
     owner(STOP_TRYING),
   ),
+  test_only: key(
+    wholeNumber(0, 100),
+    [
+      'whole number',
+      0,
+      'Number of consecutive failures in which only tests were changed that open the breaker of a run. `0`: never.',
+    ],
+    owner(STOP_TRYING),
+  ),
   cooldown: key(
     Duration,
     ['duration', '30m', 'Time until an open breaker allows a trial attempt.'],

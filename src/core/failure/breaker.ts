@@ -10,6 +10,8 @@ export interface BreakerPolicy {
   outputDecline: number;
   /** Consecutive failures with a denied permission. */
   permissionDenials: number;
+  /** Consecutive failures in which only tests were changed. */
+  testOnly: number;
   /** How long it stays open before a trial attempt is admitted, in ms. */
   cooldownMs: number;
 }
@@ -22,6 +24,8 @@ export interface FailureSign {
   error: string;
   /** Whether any file was changed; undefined if unknown, e.g. because the agent was never started. */
   changed: boolean | undefined;
+  /** Whether all changed files are tests; absent if nothing was changed or it is unknown. */
+  testOnly?: boolean | undefined;
   /** Characters of the agent's output. */
   output?: number | undefined;
   /** Whether a permission was denied. */
@@ -52,6 +56,8 @@ export function findTripReason(signs: Signs, policy: BreakerPolicy): string | un
   const idle = inRow(({ changed, kind }) => changed === false && kind === last.kind);
   if (reached(idle, policy.noChange))
     return idle === 1 ? 'a failure changed no file' : `${idle} failures in a row changed no file`;
+  const testing = inRow(({ testOnly }) => testOnly === true);
+  if (reached(testing, policy.testOnly)) return `only tests were changed ${testing} times in a row`;
   const denied = inRow((sign) => sign.denied);
   if (reached(denied, policy.permissionDenials)) return `permission was denied ${denied} times in a row`;
   const same = inRow(({ error }) => error === last.error);

@@ -19,6 +19,8 @@ export interface FailedAttempt extends AttemptRef {
   summary: string;
   /** Whether the agent changed a file; undefined if it was never started. */
   changed?: boolean | undefined;
+  /** Whether all files that it changed are tests. */
+  testOnly?: boolean | undefined;
   /** Paths in conflict with another story that landed first. */
   conflicts?: readonly string[] | undefined;
   /** Characters of the agent's output. */
@@ -44,7 +46,7 @@ export function judgeFailure(
   failed: FailedAttempt,
   { policies, now }: { policies: Policies; now: number },
 ): Judgement {
-  const { stopReason, cause, summary, changed, output } = failed;
+  const { stopReason, cause, summary, changed, testOnly, output } = failed;
   const decision = failed.conflicts === undefined ? decideForStory(state, failed, policies.retry) : RETRY_IMMEDIATELY;
   const denied = decision.class === 'policy' || cause === 'key-refused' || failed.denied !== undefined;
   const sign: FailureNote['sign'] = {
@@ -53,6 +55,7 @@ export function judgeFailure(
     changed,
     denied,
     kind: decision.class,
+    ...(testOnly === undefined ? {} : { testOnly }),
     ...(output === undefined ? {} : { output }),
   };
   const retry = retryEntry(failed, decision, now);

@@ -116,7 +116,7 @@ function afterEvent(attempt: Attempted, event: JournalEvent): Attempted {
 }
 
 /** Whether a path looks like a test file. */
-function isTestPath(path: string): boolean {
+export function isTestPath(path: string): boolean {
   return /(?:^|\/)(?:tests?|specs?|__tests__|e2e)\/|(?:^|\/)test_[^/]*$|[._-](?:test|spec|tests)\.[^/]+$/i.test(path);
 }
 

@@ -49,6 +49,8 @@ export interface AgentMeasurements {
   usage: Usage;
   /** Whether the agent changed a file; undefined if its work was not imported. */
   changed?: boolean | undefined;
+  /** The changed files, if its work reached the gates. */
+  files?: readonly { path: string }[] | undefined;
   /** Characters that the agent printed; undefined if it printed nothing. */
   output?: number | undefined;
   /** The first action that the agent's own permission rules denied. */

@@ -1,4 +1,5 @@
 import { HaloError } from '../../core/failure/errors.ts';
+import { isTestPath } from '../../core/review/review.ts';
 import { judgeFailure } from '../../core/failure/judge-failure.ts';
 import type { FailureNote } from '../../core/journal/events.ts';
 import { releaseHeldCommit } from '../../git/commit/held-commits.ts';
@@ -44,12 +45,13 @@ async function recordEnd(
   if (outcome.stopReason === 'USER_ABORT') throw signal.reason;
   if (outcome.tail !== undefined) await worker.store.writeArtifact(place, 'failure.log', outcome.tail);
   const attemptRef = { story: identity.story, attempt: identity.attempt };
-  const { usage, ...signs } = measured;
+  const { usage, files, ...signs } = measured;
+  const testOnly = files?.every(({ path }) => isTestPath(path));
   const end = { ...outcome, usage };
   return worker.store.transact(runId, (state) => {
     assertCurrent(state, identity);
     if (outcome.verdict !== 'failed') return { entries: [storyEnded(attemptRef, end)], result: undefined };
-    const failed = { ...attemptRef, ...signs, ...outcome };
+    const failed = { ...attemptRef, ...signs, testOnly, ...outcome };
     const { failure, entries } = judgeFailure(state, failed, { policies: config, now: worker.now() });
     return { entries: [storyEnded(attemptRef, end, failure), ...entries], result: failure };
   });

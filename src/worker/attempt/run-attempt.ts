@@ -54,7 +54,7 @@ async function implement(attempt: Attempt, onMeasured: OnMeasured): Promise<Impl
     const { summary, criteria } = requireAnswer(end);
     const tree = await exportTree(attempt, exporter);
     const candidate = await importCandidate(attempt, tree, summary);
-    onMeasured({ ...measured, changed: candidate !== undefined });
+    onMeasured({ ...measured, changed: candidate !== undefined, files: candidate?.changed });
     return newWork(attempt, { candidate, summary, claims: criteria, usage: measured.usage, clean, baseline });
   } catch (error) {
     workspaces.stop();

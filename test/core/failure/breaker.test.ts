@@ -19,6 +19,7 @@ const POLICY: BreakerPolicy = {
   sameError: 5,
   outputDecline: 70,
   permissionDenials: 2,
+  testOnly: 4,
   cooldownMs: 1000,
 };
 
@@ -35,6 +36,7 @@ describe('findTrip', () => {
     [{ changed: false }, 3, '3 failures in a row changed no file'],
     [{ error: 'boom' }, 5, 'the same failure 5 times in a row: boom'],
     [{ denied: true }, 2, 'permission was denied 2 times in a row'],
+    [{ testOnly: true }, 4, 'only tests were changed 4 times in a row'],
   ])('%j trips at %d, not before', (sign, threshold, reason) => {
     expect(findTripReason(signs(threshold - 1, sign), POLICY)).toBeUndefined();
     expect(findTripReason(signs(threshold, sign), POLICY)).toBe(reason);
@@ -79,8 +81,10 @@ describe('findTrip', () => {
   });
 
   it('ignores a threshold of 0', () => {
-    const off = { ...POLICY, noChange: 0, sameError: 0, permissionDenials: 0, outputDecline: 0 };
-    expect(findTripReason(signs(50, { changed: false, error: 'boom', denied: true }), off)).toBeUndefined();
+    const off = { ...POLICY, noChange: 0, sameError: 0, permissionDenials: 0, outputDecline: 0, testOnly: 0 };
+    expect(
+      findTripReason(signs(50, { changed: false, testOnly: true, error: 'boom', denied: true }), off),
+    ).toBeUndefined();
   });
 });
 

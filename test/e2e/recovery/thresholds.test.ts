@@ -32,6 +32,17 @@ describe('the breaker of a run opens, though attempts are left,', () => {
     expect(state.detail).toMatch(/^the agent said 99 % less than in the attempt before; hello: gate exited 1/);
   });
 
+  it('after failures in which only tests were changed, if this is configured', async () => {
+    const agent = `mkdir -p tests; date +%s%N > tests/x.test.js; ${OK}`;
+    const state = await run(agent, ['false'], ['breaker.test_only=3']);
+    expect(state).toMatchObject({ stopReason: 'CIRCUIT_OPEN', stories: [{ attempts: 3 }] });
+    expect(state.detail).toMatch(/^only tests were changed 3 times in a row; hello: gate exited 1/);
+    const code = `date +%s%N > app.js; ${agent}`;
+    expect(await run(code, ['false'], ['breaker.test_only=3', 'retry.attempts=4'])).toMatchObject({
+      stopReason: 'ATTEMPTS_EXHAUSTED',
+    });
+  });
+
   it('after failures with denied permissions', async () => {
     const state = await run(`ln -s /etc/passwd leak-$(date +%N); ${OK}`, ['true'], []);
     expect(state).toMatchObject({ stopReason: 'CIRCUIT_OPEN', stories: [{ attempts: 2 }] });
