@@ -166,6 +166,15 @@ describe('hazard 36: an unexpected exit code:', () => {
     await expect(run('echo hello; sleep 30')).rejects.toMatchObject({ code: 'DOCKER_FAILED' });
   });
 
+  it('a connection that is lost before the command started is an error of the engine', async () => {
+    // The frame in which the container reports that it is prepared has 20 bytes.
+    spoil('/attach', { cutAfter: 20, by: 'end' });
+    const sandbox = await engine.start(spec);
+    open.push(sandbox);
+    await sandbox.prepare('true');
+    await expect(follow(sandbox, 'echo hello')).rejects.toMatchObject({ code: 'DOCKER_FAILED' });
+  });
+
   it('output that ends before the container is an error of the engine', skipFor(belowLevel(FULL)), async () => {
     spoil('/attach', { cutAfter: 14, by: 'end' });
     await expect(run('echo hello; sleep 30')).rejects.toThrow('Docker lost the output of a container');

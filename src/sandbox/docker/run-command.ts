@@ -5,6 +5,7 @@ import { engineStatus, toDockerError } from './docker-errors.ts';
 import type { DiskLimitReason } from './disk/disk-limit.ts';
 import type { Command, SandboxExit } from '../sandbox.ts';
 import { sleep, withTimeout, ignore } from '../../lib/async.ts';
+import { shellQuote } from '../../lib/text.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import type { Container } from 'dockerode';
 import { pipeline } from 'node:stream/promises';
@@ -24,6 +25,15 @@ const READY = 'halo: ready\n';
 
 /** Maximum number of characters kept of its stdout. */
 const MAX_PREPARE_OUTPUT = 16_384;
+
+/** Written to stdout before a command, and not part of its output: a container that lost its stdin lacks it. */
+const BEGUN = 0x06;
+
+/** The exit code of `wait` (docker/sandbox/wait.c) if there is no shell. */
+const NO_SHELL = 126;
+
+/** The longest script that `wait` accepts, in bytes. */
+const MAX_SCRIPT_BYTES = 128 * 1024 - 1;
 
 /** A started container that waits for a script on stdin. */
 export interface AttachedContainer {
@@ -89,11 +99,14 @@ export async function runCommand(attached: AttachedContainer, command: Command):
   const forks = watchPidsLimit(container.id);
   try {
     const feeding = feed(stream, command);
+    const begun = { seen: false };
     let broken: unknown;
-    const output = writeOutput(pieces, command, (bytes) => watch.addOutput(bytes)).catch((error: unknown) => {
-      broken = error;
-      void killContainer(container, stream);
-    });
+    const output = writeOutput(withoutBegun(pieces, begun), command, (bytes) => watch.addOutput(bytes)).catch(
+      (error: unknown) => {
+        broken = error;
+        void killContainer(container, stream);
+      },
+    );
     await waitForExit(attached, output, watch);
     if ((await withTimeout(DRAIN_MS, output)) === 'late') stream.destroy();
     else if (broken !== undefined && watch.reason() === undefined)
@@ -101,6 +114,7 @@ export async function runCommand(attached: AttachedContainer, command: Command):
     await output;
     await feeding;
     const exit = watch.reason() === undefined ? await readExit(attached) : undefined;
+    if (exit !== undefined && !begun.seen && !endsBeforeShell(exit)) throw lostOutput();
     const ms = Math.round(performance.now() - started);
     return { ...describeExit(watch.reason(), exit, ms), forksRefused: forks.refused() };
   } finally {
@@ -131,7 +145,16 @@ async function waitForExit(
   // The exit state of a container that halo killed is not needed.
   if (watch.reason() !== undefined && (await inspect(container))?.State.Running !== true) return;
   await container.kill().catch(ignore);
-  throw new HaloError('DOCKER_FAILED', 'Docker lost the output of a container.');
+  throw lostOutput();
+}
+
+function lostOutput(): HaloError {
+  return new HaloError('DOCKER_FAILED', 'Docker lost the output of a container.');
+}
+
+/** Whether a container may end like this before its command reports that it begins. */
+function endsBeforeShell({ ExitCode, OOMKilled }: ExitState): boolean {
+  return ExitCode === NO_SHELL || OOMKilled === true;
 }
 
 interface ExitState {
@@ -156,6 +179,28 @@ async function inspect(container: Container) {
   });
 }
 
+/** The output after the byte that says that the command begins. */
+async function* withoutBegun(
+  pieces: AttachedContainer['output'],
+  begun: { seen: boolean },
+): AsyncGenerator<OutputChunk, void, void> {
+  for await (const piece of pieces) {
+    const { from, bytes } = piece;
+    if (begun.seen || from === 'stderr' || bytes[0] !== BEGUN) yield piece;
+    else {
+      begun.seen = true;
+      if (bytes.length > 1) yield { from, bytes: bytes.subarray(1) };
+    }
+  }
+}
+
+/** A script that reports that it begins. The shell of the command counts its lines from 1, as in the settings. */
+function reportBegun(script: string): string {
+  const report = "printf '\\006'";
+  const nested = `${report}; exec /bin/sh -c ${shellQuote(script)}`;
+  return Buffer.byteLength(nested) <= MAX_SCRIPT_BYTES ? nested : `${report}\n${script}`;
+}
+
 function writeScript(stream: Duplex, script: string): void {
   const bytes = Buffer.from(script);
   stream.write(`${bytes.length}\n`);
@@ -164,7 +209,7 @@ function writeScript(stream: Duplex, script: string): void {
 
 /** Writes the script and then the command's stdin. Ignores that the container ends early. */
 async function feed(stream: Duplex, command: Command): Promise<void> {
-  writeScript(stream, command.script);
+  writeScript(stream, reportBegun(command.script));
   const input = typeof command.stdin === 'string' ? Readable.from([command.stdin]) : command.stdin;
   try {
     if (input === undefined) stream.end();
