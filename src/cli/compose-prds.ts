@@ -8,6 +8,11 @@ import type { ServiceContext } from './compose-runs.ts';
 export interface PrdServices {
   /** Throws PRD_INVALID, and USAGE if the dialect does not exist. */
   parsePrd(file: PrdFile & { as: string | undefined }): Promise<Prd>;
+  /**
+   * Parses a PRD with the rules of a tool (`as`) and those that the settings of a folder add. Throws PRD_INVALID,
+   * CONFIG_INVALID, and USAGE if the dialect does not exist.
+   */
+  validatePrd(file: PrdFile & { as: string | undefined; folder: string; set: string[] }): Promise<Prd>;
   /** The path of the only PRD in a repository's usual places. Throws PRD_UNREADABLE. */
   discoverPrd(search: PrdSearch): Promise<string>;
   /** Reads a batch file, and the PRDs of its repositories. Throws USAGE, PRD_UNREADABLE. */
@@ -26,6 +31,14 @@ export function composePrdServices({ readHost }: Pick<ServiceContext, 'readHost'
         import('../prd/dialect-registry.ts'),
       ]);
       return parsePrd(bytes, path, as === undefined ? undefined : parseDialectId(as));
+    },
+    async validatePrd({ path, bytes, as, folder, set }) {
+      const [{ validatePrd }, { readConfig }] = await Promise.all([
+        import('../api/repository/validate-prd.ts'),
+        import('../api/repository/repo-config.ts'),
+      ]);
+      const { config } = await readConfig({ host: await readHost(), folder, profile: undefined, set });
+      return validatePrd({ path, bytes }, { as, requireCriteria: config.prd.criteria === 'required' });
     },
     async discoverPrd(search) {
       const { discoverPrd } = await import('../api/repository/discover-prd.ts');

@@ -117,8 +117,12 @@ export interface Config {
   };
   retry: RetryPolicy;
   breaker: BreakerPolicy;
-  /** Whether landed stories are marked as done in the user's PRD file. */
-  prd: { writeBack: boolean };
+  prd: {
+    /** Whether landed stories are marked as done in the user's PRD file. */
+    writeBack: boolean;
+    /** `required`: open stories without acceptance criteria are refused. */
+    criteria: 'warn' | 'required';
+  };
   /** What a prompt contains in addition to the story. Files are paths in the repository, with an optional `#heading`. */
   prompt: {
     before: string | undefined;

@@ -80,7 +80,7 @@ export function toConfig(toml: HaloToml, api: ModelApi | undefined): Config {
     run: { parallel: run.parallel, onFailure: run.on_failure },
     retry: toRetryPolicy(retry),
     breaker: toBreakerPolicy(toml.breaker),
-    prd: { writeBack: prd.write_back },
+    prd: { writeBack: prd.write_back, criteria: prd.criteria },
     prompt: {
       before: prompt.before,
       standards: prompt.standards,

@@ -42,7 +42,7 @@ function writeAs(prd: Prd, to: DialectId): string {
 
 function readAgain(text: string, { path, to }: { path: string; to: DialectId }): Prd {
   try {
-    return readPrdFile(new TextEncoder().encode(text), to, to).prd;
+    return readPrdFile(new TextEncoder().encode(text), to, { as: to }).prd;
   } catch (error) {
     throw notWritable({ path, to }, toHaloError(error).message, error);
   }

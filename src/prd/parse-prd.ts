@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { HaloError } from '../core/failure/errors.ts';
 import { folderOfNamedPrd } from '../core/prd/prd-names.ts';
-import type { ContextText, DialectId, Prd, Story } from '../core/prd/prd.ts';
+import type { ContextText, DialectId, Prd, PrdFile, Story } from '../core/prd/prd.ts';
 import { toDetails } from '../core/prd/story-details.ts';
 import { printableShellWord } from '../core/text/safe-text.ts';
 import { storyKey } from '../core/run/story-key.ts';
@@ -13,6 +13,7 @@ import { describeProblems, describeWarnings, listProblems, type Diagnostics } fr
 import { reportLookAlikeIds } from './story/story-ids.ts';
 import { positionAt } from './json/json-positions.ts';
 import { resolveDependencies } from './story/dependencies.ts';
+import { checkContract } from './contract/contract-rules.ts';
 import { detectDialect, DIALECTS, matchesDialect } from './dialect-registry.ts';
 import { hashSpecification } from './spec-hash.ts';
 
@@ -30,21 +31,56 @@ export interface ReadPrd {
  * Throws PRD_INVALID with one line `path:line: where: rule` per problem.
  */
 export function parsePrd(bytes: Uint8Array, path: string, as?: DialectId): Prd {
-  return readPrdFile(bytes, path, as ?? (folderOfNamedPrd(path) === undefined ? undefined : 'daedalus')).prd;
+  return readPrdFile(bytes, path, { as: as ?? dialectOfPlace(path) }).prd;
+}
+
+function dialectOfPlace(path: string): DialectId | undefined {
+  return folderOfNamedPrd(path) === undefined ? undefined : 'daedalus';
+}
+
+/**
+ * Parses a PRD file as a dialect, with the rules of the tool that the dialect is named after (daedalus, swanson), which halo
+ * does not need to run it. Throws PRD_INVALID.
+ */
+export function parsePrdStrictly(bytes: Uint8Array, path: string, as: DialectId): Prd {
+  return readPrdFile(bytes, path, { as, isStrict: true }).prd;
+}
+
+/**
+ * Throws PRD_INVALID if a story that is not done or skipped has no acceptance criteria, with the line of each.
+ * The file must be valid.
+ */
+export function assertCriteria({ bytes, path }: PrdFile): void {
+  const { document, draft } = readPrdFile(bytes, path, { as: dialectOfPlace(path) });
+  const lacking = draft.stories.filter(
+    ({ acceptance, status }) => acceptance.length === 0 && !['done', 'skipped'].includes(status),
+  );
+  if (lacking.length === 0) return;
+  const problems = lacking.map(({ id, at }) => ({ ...at, where: at.where || id, rule: 'has no acceptance criteria' }));
+  const lineOf = (offset: number) => positionAt(document.text, offset).line;
+  throw new HaloError('PRD_INVALID', describeProblems(problems, path, lineOf), {
+    hint: 'Give each story at least one criterion that can be checked; `prd.criteria` is "required" (docs/prd.md).',
+    problems: listProblems(problems, lineOf),
+  });
 }
 
 /**
  * Like `parsePrd`, but returns the document and the draft as well. `path` is used in messages only.
- * `as`: parse the file as this dialect; its shape must match.
+ * `as`: parse the file as this dialect; its shape must match. `isStrict`: with the rules of that tool.
  */
-export function readPrdFile(bytes: Uint8Array, path: string, as?: DialectId): ReadPrd {
+export function readPrdFile(
+  bytes: Uint8Array,
+  path: string,
+  { as, isStrict = false }: { as?: DialectId | undefined; isStrict?: boolean } = {},
+): ReadPrd {
   const diagnostics: Diagnostics = { problems: [], warnings: [] };
   const { document, hadMark } = openDocument(bytes, path, diagnostics);
   const dialect = chooseDialect(document, path, as);
   const draft = readDraft(dialect, document, diagnostics);
+  if (isStrict) checkContract(dialect.id, document, diagnostics);
   reportLookAlikeIds(draft.stories, diagnostics);
   const stories = resolveDependencies(draft.stories, diagnostics);
-  if (diagnostics.problems.length > 0) throw invalid(diagnostics, document, { dialect, path });
+  if (diagnostics.problems.length > 0) throw invalid(diagnostics, document, { dialect, path, isStrict });
   const prd: Prd = {
     dialect: dialect.id,
     project: draft.project,
@@ -92,10 +128,15 @@ function finishContext({ label, value, stories: places }: ContextEntry, stories:
   return toDetails({ [label]: value }).map((detail) => ({ ...detail, ...of }));
 }
 
-function invalid(diagnostics: Diagnostics, { text }: PrdDocument, of: { dialect: Dialect; path: string }): HaloError {
+function invalid(
+  diagnostics: Diagnostics,
+  { text }: PrdDocument,
+  of: { dialect: Dialect; path: string; isStrict: boolean },
+): HaloError {
+  const rules = of.isStrict ? `, with the rules of ${of.dialect.id}` : '';
   const lineOf = (offset: number) => positionAt(text, offset).line;
   return new HaloError('PRD_INVALID', describeProblems(diagnostics.problems, of.path, lineOf), {
-    hint: `Fix these problems. The file was read as ${of.dialect.title}.`,
+    hint: `Fix these problems. The file was read as ${of.dialect.title}${rules}.`,
     problems: listProblems(diagnostics.problems, lineOf),
   });
 }

@@ -33,6 +33,7 @@ function halo(words: string[], stdin?: string) {
   const real = composeServices([]);
   const services: Partial<Services> = {
     parsePrd: (file) => real.parsePrd(file),
+    validatePrd: (file) => real.validatePrd(file),
     convertPrd: (file) => real.convertPrd(file),
   };
   return runCli(words, { operations: openMemory(), services, cwd: folder, ...(stdin === undefined ? {} : { stdin }) });

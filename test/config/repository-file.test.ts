@@ -89,6 +89,7 @@ const NO_LOOSER: Record<string, [strict: string, loose: string]> = {
   'limits.idle': ['"50m"', '"1h"'],
   'limits.output': ['"900m"', '"1g"'],
   'approval.mode': ['"story"', '"run"'],
+  'prd.criteria': ['"required"', '"warn"'],
   'tests.removed': ['"block"', '"report"'],
   'land.push': ['"branch"', '"base"'],
   'land.unchanged': ['"fail"', '"pass"'],

@@ -95,7 +95,7 @@ describe('defaults', () => {
         signingKey: undefined,
         allowedSigners: undefined,
       },
-      prd: { writeBack: true },
+      prd: { writeBack: true, criteria: 'warn' },
       approval: { mode: 'never' },
       workspace: { transport: 'auto' },
     });

@@ -39,7 +39,10 @@ const prdOf = (stories: object[], about: object = {}) => ({
 function halo(words: string[], document: object) {
   writeFileSync(path, bytesOf(document));
   const real = composeServices([]);
-  const services: Partial<Services> = { parsePrd: (file) => real.parsePrd(file) };
+  const services: Partial<Services> = {
+    parsePrd: (file) => real.parsePrd(file),
+    validatePrd: (file) => real.validatePrd(file),
+  };
   return runCli(words, { operations: openMemory(), services, cwd: repository.root });
 }
 
@@ -103,5 +106,22 @@ describe('halo prd validate <name>', () => {
     });
     await operations.close();
     rmSync(home, { recursive: true, force: true });
+  });
+
+  it.each([
+    ['a project', prdOf([{}], { project: ' ' }), 'project: is empty'],
+    ['a story', prdOf([]), 'userStories: must have at least one story'],
+    ['ids of its form', prdOf([{ id: 'cart' }]), 'userStories[0].id: must have the form US-001'],
+    ['descriptions', prdOf([{ description: '' }]), 'userStories[0].description: is empty'],
+    ['a criterion', prdOf([{ acceptanceCriteria: [] }]), 'acceptanceCriteria: must have at least one criterion'],
+    ['priorities from 1', prdOf([{ priority: -3 }]), 'userStories[0].priority: must be a whole number of at least 1'],
+    ['different priorities', prdOf([{}, { priority: 1 }]), 'userStories[1].priority: must be unique; userStories[0]'],
+    ['one state', prdOf([{ passes: true, inProgress: true }]), 'inProgress: must not be true for a story that passes'],
+  ])('requires with --as daedalus what daedalus itself requires: %s', async (_what, document, says) => {
+    const strictly = (prd: object) => halo(['prd', 'validate', 'cart', '--as', 'daedalus'], prd);
+    expect((await strictly(prdOf([{ inProgress: true }, { passes: true }], { description: '' }))).code).toBe(0);
+    expect(await strictly(document)).toMatchObject({ code: 6, stderr: expect.stringContaining(says) as string });
+    // A run reads it.
+    expect((await validate(document)).code).toBe(0);
   });
 });

@@ -25,7 +25,7 @@ describe.each(Object.values(DIALECTS))('the $id dialect', ({ id: dialect }) => {
     return { title: `Title of ${number}`, ...sample, ...(needs === undefined ? {} : { needs }) };
   };
   const text = (samples: Sample[]) => writeSamples(dialect, samples.map(named));
-  const read = (samples: Sample[]) => readPrdFile(toBytes(text(samples)), 'prd', AS[dialect]).prd;
+  const read = (samples: Sample[]) => readPrdFile(toBytes(text(samples)), 'prd', { as: AS[dialect] }).prd;
   const refusal = (samples: Sample[]) => {
     try {
       read(samples);
@@ -98,7 +98,7 @@ describe.each(Object.values(DIALECTS))('the $id dialect', ({ id: dialect }) => {
 
   test('writes a file that it reads back as the same stories', () => {
     const prd = read([{ id: a, done: true }, { id: b, needs: [a] }, { id: c }]);
-    const written = readPrdFile(toBytes(DIALECTS[dialect].write(prd)), 'prd', dialect).prd;
+    const written = readPrdFile(toBytes(DIALECTS[dialect].write(prd)), 'prd', { as: dialect }).prd;
     const essence = (of: typeof prd) =>
       of.stories
         .map(({ id, title, acceptance, status, dependsOn }) => ({ id, title, acceptance, status, dependsOn }))

@@ -18,7 +18,7 @@ describe('docs/prd.md', () => {
 
   test.each(examples)('has an example of %s that is read as such, without warnings', (name, text) => {
     const dialect = parseDialectId(name);
-    const { prd } = readPrdFile(toBytes(text), name, dialect === 'daedalus' ? dialect : undefined);
+    const { prd } = readPrdFile(toBytes(text), name, { as: dialect === 'daedalus' ? dialect : undefined });
     expect(prd).toMatchObject({ dialect, warnings: name === 'array' ? [expect.any(String)] : [] });
     expect(prd.stories.length).toBeGreaterThan(0);
   });

@@ -16,7 +16,7 @@ describe.each(DIALECT_IDS)('the JSON dialect %s', (dialect) => {
   const { document, story: write }: JsonWriter = JSON_WRITERS[dialect];
   const story = (id: string, more: Partial<Sample> = {}) => write({ id, ...more });
   const read = (stories: Json[]) =>
-    readPrdFile(toBytes(JSON.stringify(document(stories), null, 2)), 'prd.json', as).prd;
+    readPrdFile(toBytes(JSON.stringify(document(stories), null, 2)), 'prd.json', { as }).prd;
   const as = dialect === 'daedalus' ? dialect : undefined;
   const refusal = (stories: unknown[]) => {
     try {

@@ -33,7 +33,7 @@ describe.each(DIALECT_IDS)('the schema of %s', (dialect) => {
   );
   const isRead = (json: unknown) => {
     try {
-      readPrdFile(toBytes(JSON.stringify(json)), 'prd', dialect === 'daedalus' ? dialect : undefined);
+      readPrdFile(toBytes(JSON.stringify(json)), 'prd', { as: dialect === 'daedalus' ? dialect : undefined });
       return true;
     } catch {
       return false;
@@ -58,7 +58,7 @@ describe.each(DIALECT_IDS)('the schema of %s', (dialect) => {
   });
 
   test('accepts what halo writes, like the parser', () => {
-    const { prd } = readPrdFile(toBytes(JSON.stringify(document([a]))), 'prd', dialect);
+    const { prd } = readPrdFile(toBytes(JSON.stringify(document([a]))), 'prd', { as: dialect });
     accepts(JSON.parse(DIALECTS[dialect].write(prd)));
     expect(accepts.errors ?? []).toEqual([]);
   });

@@ -13,7 +13,7 @@ import { mirrorPath, updateMirror } from '../../git/mirror/mirror.ts';
 import { newRunId } from '../../lib/run-id.ts';
 import { mapConcurrent, ignore } from '../../lib/async.ts';
 import { haloVersion } from '../../lib/version.ts';
-import { parsePrd } from '../../prd/parse-prd.ts';
+import { assertCriteria, parsePrd } from '../../prd/parse-prd.ts';
 import type { StoryQueue } from '../../queue/queue.ts';
 import { nextJobs } from '../../worker/run/next-jobs.ts';
 import { withIntactMirror } from '../../worker/repository/with-intact-mirror.ts';
@@ -54,6 +54,7 @@ export async function submitBatch(context: SubmitContext, request: BatchRequest)
     const looked = await mapConcurrent(ordered, MAX_CONCURRENT, async (member): Promise<Planned> => {
       const plan = { request: options, source: member.repo, prd: member.prd };
       const run = await planRun(context, plan);
+      if (run.config.prd.criteria === 'required') assertCriteria(member.prd);
       const place = await placePrd(member.prd, { root: run.repo.source, remote: options.remote === true });
       return { member, run, place, runId: newRunId(new Date(), randomBytes) };
     });
@@ -220,7 +221,7 @@ async function createRuns(
     const sharers = planned.filter((other) => other.member.prd.path === member.prd.path).length;
     const alone = sharers === 1 && place.mayMark;
     const writeBack = run.config.prd.writeBack && alone;
-    const config = { ...run.config, prd: { writeBack } };
+    const config = { ...run.config, prd: { ...run.config.prd, writeBack } };
     const needs = [...after, ...member.deps.flatMap((name) => idOf.get(name) ?? [])];
     const created: JournalEntry & { type: 'run.created' } = {
       type: 'run.created',

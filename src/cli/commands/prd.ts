@@ -1,4 +1,3 @@
-import { assertFilledIn } from '../../core/prd/prd-template.ts';
 import type { Prd, Story } from '../../core/prd/prd.ts';
 import { storyText } from '../../core/prd/story-text.ts';
 import { sortStories } from '../../core/run/story-order.ts';
@@ -12,6 +11,7 @@ import { defineNew } from '../prds/new-prd.ts';
 import { defineStatus } from '../prds/prd-status.ts';
 import { wrapWords } from '../../lib/string-width.ts';
 import { readPrd } from '../options/read-prd.ts';
+import { collect } from '../options/run-options.ts';
 import { terminalColumns } from '../output/run-table.ts';
 import { table } from '../output/table.ts';
 
@@ -29,7 +29,8 @@ export const define: Define = (command, cli) => {
     )
     .helpOption('-h, --help', 'show help')
     .argument('[prd]', 'the PRD file, the name of a PRD, or - for stdin (default: the only named PRD)')
-    .option('--as <dialect>', 'validate it as this dialect (named PRDs: daedalus)')
+    .option('--as <dialect>', 'read it as this dialect, with all rules of daedalus or swanson')
+    .option('-c, --config <key=value>', 'override one setting, e.g. -c prd.criteria=required (repeatable)', collect)
     .option('--json', 'print the PRD as halo sees it, as JSON')
     .addHelpText('after', VALIDATE_HELP)
     .action((file: string | undefined, flags: ValidateFlags) => validate(file, flags, cli));
@@ -48,6 +49,7 @@ export const define: Define = (command, cli) => {
 
 interface ValidateFlags {
   as?: string;
+  config?: string[];
   json?: true;
 }
 
@@ -65,6 +67,7 @@ Examples:
   halo prd validate prd.json
   halo prd validate checkout
   halo prd validate scripts/ralph/prd.json --as daedalus
+  halo prd validate prd.json -c prd.criteria=required
   halo prd validate tasks.md --json | jq '.stories[].title'
 
 Exit codes:
@@ -85,8 +88,7 @@ See also: halo prd validate`;
 async function validate(wanted: string | undefined, flags: ValidateFlags, cli: Cli): Promise<void> {
   const file = wanted ?? (await requireNamedPrd(cli.cwd, undefined)).name;
   const { path, bytes } = await readPrd(file, cli);
-  const prd = await cli.services.parsePrd({ path, bytes, as: flags.as });
-  assertFilledIn(prd, path);
+  const prd = await cli.services.validatePrd({ path, bytes, as: flags.as, folder: cli.cwd, set: flags.config ?? [] });
   if (flags.json) return cli.printJson(prd);
   await cli.print(...summarizePrd(prd), '', ...storyTable(prd.stories, cli), ...describeWarnings(prd, cli));
 }

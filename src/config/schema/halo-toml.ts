@@ -178,6 +178,15 @@ export const HaloToml = z.strictObject({
       true,
       'Mark landed stories as done in the PRD file, if the file is on the machine of the worker and the run is the only one of its submit.',
     ]),
+    criteria: key(
+      oneOf('warn', 'required'),
+      [
+        'word',
+        'warn',
+        'A story without acceptance criteria that is to be done: `warn`, or refuse the PRD if they are `required`.',
+      ],
+      tighten(['warn', 'required']),
+    ),
   }),
   prompt: PromptTable,
   tests: TestsTable,

@@ -5,7 +5,7 @@ import type { ControlResult } from '../../core/run/control-result.ts';
 import type { RunState } from '../../core/run/state.ts';
 import { readRegularFile } from '../../lib/fs.ts';
 import { MAX_PRD_BYTES } from '../../prd/decode-prd.ts';
-import { parsePrd } from '../../prd/parse-prd.ts';
+import { assertCriteria, parsePrd } from '../../prd/parse-prd.ts';
 import { isSameWork, withoutProgress } from '../../prd/spec-hash.ts';
 import type { RunKeeper } from '../worker-context.ts';
 import { readRun } from '../run/read-run.ts';
@@ -54,7 +54,9 @@ export async function replanRun(
   }
   const prd = parsePrd(file.bytes, file.path);
   assertFilledIn(prd, file.path);
-  const changes = comparePrds((await readRun(keeper, runId)).prd, prd);
+  const run = await readRun(keeper, runId);
+  if (run.config.prd.criteria === 'required') assertCriteria(file);
+  const changes = comparePrds(run.prd, prd);
   const prdPath = given === undefined || given.path === '-' || given.remote ? undefined : given.path;
   const steered = await store.transact(runId, (state) => {
     const again = state.stories.filter(isRetryable).map(({ id }) => id);

@@ -72,6 +72,7 @@ export async function runCli(words: string[], options: CliOptions): Promise<CliR
       readConfig: notHere,
       listSettings: notHere,
       parsePrd: notHere,
+      validatePrd: notHere,
       discoverPrd: notHere,
       readBatch: notHere,
       convertPrd: notHere,

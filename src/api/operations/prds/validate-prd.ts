@@ -7,6 +7,8 @@ interface Input {
   prd: WirePrd;
   /** The id of a dialect; undefined: detected from the content. */
   as?: string | undefined;
+  /** Whether open stories without acceptance criteria are refused. */
+  requireCriteria?: boolean | undefined;
 }
 
 export const validatePrdOperation: Operation<Input, { prd: Prd }> = {
@@ -16,7 +18,16 @@ export const validatePrdOperation: Operation<Input, { prd: Prd }> = {
   access: 'read',
   summary: 'Parses a PRD as a submit would, and returns its stories and warnings. Stores nothing.',
   input: (z) =>
-    z.strictObject({ prd: prdSchema(z), as: z.string().optional().describe('Id of a dialect; absent: detected.') }),
+    z.strictObject({
+      prd: prdSchema(z),
+      as: z
+        .string()
+        .optional()
+        .describe(
+          'Id of a dialect, whose tool has its rules checked as well; absent: detected, and only halo’s rules.',
+        ),
+      requireCriteria: z.boolean().optional().describe('True: refuse open stories without acceptance criteria.'),
+    }),
   example: { prd: { path: 'prd.json', content: 'eyJwcm9qZWN0Ijoi4oCmIn0=' }, as: 'ralph' },
   output: {
     kind: 'json',
@@ -39,15 +50,9 @@ export const validatePrdOperation: Operation<Input, { prd: Prd }> = {
         }),
       }),
   },
-  async run(_context, { prd, as }) {
-    const [{ parsePrd }, { parseDialectId }, { assertFilledIn }] = await Promise.all([
-      import('../../../prd/parse-prd.ts'),
-      import('../../../prd/dialect-registry.ts'),
-      import('../../../core/prd/prd-template.ts'),
-    ]);
-    const { path, bytes } = fromWirePrd(prd);
-    const parsed = parsePrd(bytes, path, as === undefined ? undefined : parseDialectId(as));
-    assertFilledIn(parsed, path);
+  async run(_context, { prd, ...rules }) {
+    const { validatePrd } = await import('../../repository/validate-prd.ts');
+    const parsed = validatePrd(fromWirePrd(prd), rules);
     return { prd: parsed };
   },
 };
