@@ -54,6 +54,8 @@ export interface SubmitOptions {
   after?: string[] | undefined;
   /** Submits with the same key create their runs once: later ones return the runs of the first. */
   key?: string | undefined;
+  /** The ids of the only stories to run; absent: all. */
+  stories?: string[] | undefined;
   /** The submitting user, if not the user of this process. */
   user?: string | undefined;
   /** The request came over the network: it must not name local files or servers, and may set less. */

@@ -1,12 +1,13 @@
 import type { ListedRun, RunView } from '../api/operations.ts';
 import { failedNeeds, unmetNeeds } from '../core/run/run-dependencies.ts';
-import { currentDecision, elapsedMs, isDone, type RunState, type StoryState } from '../core/run/state.ts';
+import { currentDecision, elapsedMs, isDone, isSelected, type RunState, type StoryState } from '../core/run/state.ts';
 import { formatElapsed } from '../core/text/format-elapsed.ts';
 import { safeLine } from '../core/text/safe-text.ts';
 import type { Tone } from '../core/transcript/transcript-line.ts';
 
-/** Number of stories that are done, and of all stories. */
-export function storyCount({ stories }: RunState): string {
+/** Number of stories that are done, and of all stories of the run. */
+export function storyCount(run: RunState): string {
+  const stories = run.stories.filter((story) => isSelected(story, run));
   return `${stories.filter(isDone).length}/${stories.length}`;
 }
 

@@ -1,6 +1,7 @@
 import { plainReason } from '../core/failure/plain-reason.ts';
 import {
   describeUnmetDependencies,
+  isSelected,
   isUnchanged,
   type RunState,
   type StoryProgress,
@@ -45,6 +46,7 @@ export function storyProgressText(story: StoryState, run: RunState): string {
     case 'passed':
       return isUnchanged(story) ? 'no change needed' : story.progress;
     case 'skipped':
+      return isSelected(story, run) ? story.progress : 'not selected';
     case 'cancelled':
       return story.progress;
   }

@@ -1,10 +1,12 @@
 import { plainReason } from '../core/failure/plain-reason.ts';
-import { elapsedMs, isDone, describeUnmetDependencies, type RunState, type StoryState } from '../core/run/state.ts';
+import { elapsedMs, describeUnmetDependencies, type RunState, type StoryState } from '../core/run/state.ts';
 import { formatElapsed, msBetween } from '../core/text/format-elapsed.ts';
 import { safeLine } from '../core/text/safe-text.ts';
 import type { Paint, Tone, TranscriptLine } from '../core/transcript/transcript-line.ts';
 import { wrapIndented, truncateToWidth, padToWidth, stringWidth } from '../lib/string-width.ts';
 import type { FailedAttemptRow } from './attempts.ts';
+import { storyCount } from './run-text.ts';
+import { storyProgressText } from './story-progress.ts';
 import { summaryLines } from './summary.ts';
 import { usageText } from './usage-text.ts';
 
@@ -87,7 +89,7 @@ export function renderView(input: ViewInput): string[] {
 
 function headLine({ state, now, paint }: ViewInput, width: number): string {
   const elapsed = formatElapsed(elapsedMs(state, now) ?? 0);
-  const took = `${state.stories.filter(isDone).length}/${state.stories.length}  ${elapsed}`;
+  const took = `${storyCount(state)}  ${elapsed}`;
   const where = `${state.repo.source}${state.repo.branch === undefined ? '' : ` (${state.repo.branch})`}`;
   const project = truncateToWidth(safeLine(state.project), Math.max(8, Math.floor(width / 3)));
   const rest = width - 2 - took.length - 2;
@@ -207,7 +209,7 @@ function rightOf(story: StoryState, { now, state }: Pick<ViewInput, 'now' | 'sta
       return 'done before';
     case 'skipped':
     case 'cancelled':
-      return story.progress;
+      return storyProgressText(story, state);
     case 'pending':
       return story.approved === undefined ? safeLine(describeUnmetDependencies(story, state) ?? '') : 'approved';
   }

@@ -84,6 +84,26 @@ describe.each(WAYS)('operations %s', (name, open) => {
     }
   });
 
+  it('submit selects stories, and refuses one that the PRD does not have or that is not ready', async () => {
+    const repository = makeRepository();
+    try {
+      const prd = prdOf([{ id: 'A' }, { id: 'B' }, { id: 'C', dependsOn: ['B'] }]);
+      const request = { ...requestOf([repository]), prd };
+      const [run] = await open().submit({ ...request, stories: ['B'] });
+      const { state, record } = await open().get(run!.runId);
+      expect(state.stories.map(({ progress }) => progress)).toEqual(['skipped', 'pending', 'skipped']);
+      expect(record['selected']).toEqual(['B']);
+      await expect(open().submit({ ...request, stories: ['X'] })).rejects.toMatchObject({ code: 'STORY_NOT_FOUND' });
+      await expect(open().submit({ ...request, stories: ['C'] })).rejects.toMatchObject({
+        code: 'PRD_INVALID',
+        message: 'C depends on B, which is not done.',
+      });
+      expect(await open().list()).toHaveLength(1);
+    } finally {
+      repository.remove();
+    }
+  });
+
   it('validatePrd returns the stories of a PRD, or its errors, and stores nothing', async () => {
     const { bytes } = prdOf([{ id: 'Ä', title: '漢' }]);
     const prd = await open().validatePrd({ path: 'prd.json', bytes });

@@ -42,6 +42,14 @@ describe('halo submit', () => {
     ]);
   });
 
+  it('selects stories with --story, which a resumed run refuses', async () => {
+    await halo(['submit', 'prd.json', '--story', 'US-002', '--story', 'US-003']);
+    expect(operations.submitted[0]?.stories).toEqual(['US-002', 'US-003']);
+    const resumed = await halo(['run', '--resume', 'r1', '--story', 'US-002']);
+    expect(resumed).toMatchObject({ code: 2, stdout: '' });
+    expect(resumed.stderr).toContain('A resumed run keeps its stories');
+  });
+
   it('reads a PRD from stdin', async () => {
     await halo(['submit', '-'], { stdin: '{"ä":1}' });
     expect(operations.submitted[0]?.prd).toEqual({ path: '-', bytes: new TextEncoder().encode('{"ä":1}') });

@@ -47,6 +47,12 @@ describe('view', () => {
     expect(frame(entries).join('\n')).toContain(`, ${listed}`);
   });
 
+  it('counts only selected stories, and names the others', () => {
+    const lines = frame([{ ...created('r1', 3), selected: ['US-002'] }, { type: 'run.started' }, ...passed('US-002')]);
+    expect(lines.join('\n')).toMatch(/1\/1 {2}/);
+    expect(lines.filter((line) => line.includes('not selected'))).toHaveLength(2);
+  });
+
   it('shows the stories, the current activity, and the paths of the logs', () => {
     const running: JournalEntry[] = [
       created('r1', 3),

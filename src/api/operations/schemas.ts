@@ -29,6 +29,12 @@ export const submitOptions = (z: Zod) => ({
   fromHead: z.boolean().optional().describe('Start from the checked-out commit in any case.'),
   priority: prioritySchema(z),
   after: z.array(z.string()).optional().describe('Runs that must end with SUCCESS first.'),
+  stories: z
+    .array(z.string().min(1).max(1000))
+    .min(1)
+    .max(1000)
+    .optional()
+    .describe('Ids of the only stories to run; all by default.'),
   key: z.string().min(1).optional().describe('Submits with the same key create their runs once.'),
   user: z.string().regex(USER_NAME).optional().describe('Who submits; `api` by default.'),
 });

@@ -14,6 +14,7 @@ import { newRunId } from '../../lib/run-id.ts';
 import { mapConcurrent, ignore } from '../../lib/async.ts';
 import { haloVersion } from '../../lib/version.ts';
 import { assertCriteria, parsePrd } from '../../prd/parse-prd.ts';
+import { assertSelection } from '../../prd/assert-selection.ts';
 import type { StoryQueue } from '../../queue/queue.ts';
 import { nextJobs } from '../../worker/run/next-jobs.ts';
 import { withIntactMirror } from '../../worker/repository/with-intact-mirror.ts';
@@ -48,6 +49,7 @@ export async function submitBatch(context: SubmitContext, request: BatchRequest)
     deps: member.deps.map(stripCredentials),
   }));
   const prds = new Map(members.map(({ prd }) => [prd, readFilledIn(prd)]));
+  for (const [{ path }, prd] of prds) assertSelection(prd, options.stories, path);
   const ordered = orderBatch(members.map((member) => ({ ...member, priority: priorityOf(member, options) })));
   const make = async (announce: (submitted: Submitted[]) => Promise<void>) => {
     const after = await findNeeded(context, options.after ?? []);
@@ -233,7 +235,7 @@ async function createRuns(
       attempts: config.retry.attempts,
       ...config.run,
       ...(config.approval.mode === 'run' ? { needsApproval: true } : {}),
-      ...defined({ scratch: options.scratch, issues: options.issues }),
+      ...defined({ scratch: options.scratch, issues: options.issues, selected: options.stories }),
       user: options.user ?? context.user,
       agent: config.agent,
       priority: member.priority,

@@ -19,6 +19,7 @@ import {
   PROMPT_FILE,
   repoSource,
   settingsOf,
+  STORY,
   type SettingFlags,
   type SourceFlags,
 } from '../options/run-options.ts';
@@ -28,6 +29,7 @@ interface Flags extends SettingFlags, SourceFlags {
   resume?: string;
   repo: string;
   allowDirty?: true;
+  story?: string[];
   fromHead?: true;
   json?: true;
 }
@@ -53,6 +55,7 @@ export const define: Define = (command, cli) => {
   )
     .option(...ASK)
     .option(...PROMPT_FILE)
+    .option(...STORY)
     .option('--sandbox', 'accepted for compatibility; agents always run in sandboxes')
     .option('--allow-dirty', 'accept uncommitted changes; they are not part of the run')
     .option('--from-head', 'start from the checked-out commit, even if it lacks stories that the PRD marks as done')
@@ -66,6 +69,7 @@ Examples:
   halo run prd.json
   halo run prd.json --repo ../shop -c retry.attempts=1
   halo run --prd prd.json --resume ~/.halo/runs/0tbq4m8k7xw2dhe
+  halo run prd.json --story US-004 --story US-005
   halo run --source github:acme/shop
   halo run prd.json --json | jq -r 'select(.type == "story.ended") | .verdict'
 
@@ -105,7 +109,8 @@ async function run(given: string | undefined, flags: Flags, cli: Cli): Promise<v
     prd = file === undefined ? undefined : await readPrd(file, cli);
     const allowDirty = flags.allowDirty === true;
     const fromHead = flags.fromHead && { fromHead: true };
-    const request = { repos: [repo], profile: flags.profile, set, allowDirty, ...fromHead };
+    const stories = flags.story && { stories: flags.story };
+    const request = { repos: [repo], profile: flags.profile, set, allowDirty, ...fromHead, ...stories };
     const end = await (prd === undefined || flags.resume !== undefined
       ? resumeHere({ run: flags.resume ?? '', prd, repo, allowDirty }, how)
       : flags.prd === undefined
@@ -131,8 +136,15 @@ async function runAgain({ state, args }: RefusedStart, { prd, json }: Flags, cli
 
 /** Runs the issues of a project. */
 async function runIssues(source: string, flags: Flags, { repo, cli }: { repo: string; cli: Cli }): Promise<void> {
-  const { label, profile, allowDirty = false, fromHead } = flags;
-  const request = { source, repo, profile, set: settingsOf(flags), allowDirty, ...defined({ label, fromHead }) };
+  const { label, profile, allowDirty = false, fromHead, story: stories } = flags;
+  const request = {
+    source,
+    repo,
+    profile,
+    set: settingsOf(flags),
+    allowDirty,
+    ...defined({ label, fromHead, stories }),
+  };
   const json = flags.json === true;
   const end = await runHere(request, {
     cli,
@@ -172,6 +184,11 @@ async function choosePrd(
   const file = given ?? flags.prd;
   if (flags.resume === undefined) {
     return file ?? resolveUsualPrd(repo, cli);
+  }
+  if (flags.story !== undefined) {
+    throw new HaloError('USAGE', 'A resumed run keeps its stories; --story cannot be given with --resume.', {
+      hint: 'Remove --story, or start a new run.',
+    });
   }
   if (flags.profile !== undefined || settingsOf(flags).length > 0) {
     throw new HaloError('USAGE', 'A resumed run keeps its settings; none can be given with --resume.', {

@@ -14,6 +14,7 @@ import {
   PROMPT_FILE,
   repoSource,
   settingsOf,
+  STORY,
   type SettingFlags,
   type SourceFlags,
 } from '../options/run-options.ts';
@@ -26,6 +27,7 @@ interface Flags extends SettingFlags, SourceFlags {
   after?: string[];
   key?: string;
   allowDirty?: true;
+  story?: string[];
   fromHead?: true;
   json?: true;
 }
@@ -50,6 +52,7 @@ export const define: Define = (command, cli) => {
   )
     .option(...ASK)
     .option(...PROMPT_FILE)
+    .option(...STORY)
     .option('--allow-dirty', 'accept uncommitted changes; they are not part of the run')
     .option('--from-head', 'start from the checked-out commit, even if it lacks stories that the PRD marks as done')
     .option('--json', 'print the runs as JSON')
@@ -103,7 +106,7 @@ async function prepare(
     set: settingsOf(flags),
     allowDirty: flags.allowDirty === true,
     ...(flags.fromHead && { fromHead: true }),
-    ...defined({ priority: flags.priority, after: flags.after, key: flags.key }),
+    ...defined({ priority: flags.priority, after: flags.after, key: flags.key, stories: flags.story }),
   };
   const several = (flags.repo?.length ?? 0) > 1 ? flags.repo : undefined;
   assertSource(flags, { 'a PRD': file, '--batch': flags.batch, 'several repositories': several });

@@ -28,6 +28,13 @@ export const PROMPT_FILE: [string, string] = [
   'begin every prompt with this committed file of the repository (setting prompt.before)',
 ];
 
+/** An option of `run` and `submit`: the ids of the only stories to run. */
+export const STORY: [string, string, typeof collect] = [
+  '--story <id>',
+  'run only this story (repeatable); the stories that it depends on must be done, or named, too',
+  collect,
+];
+
 /** The flags as `key=value` settings; later ones override earlier ones. */
 export function settingsOf(flags: SettingFlags): string[] {
   return [

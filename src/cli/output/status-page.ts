@@ -11,6 +11,7 @@ import { findStoryFindings } from '../../core/review/story-findings.ts';
 import type { Paint } from '../../core/transcript/transcript-line.ts';
 import { unmarkedAdvice } from '../../core/run/unmarked-stories.ts';
 import { wrapIndented } from '../../lib/string-width.ts';
+import { listSome } from '../../lib/text.ts';
 import { nextSteps } from '../../core/run/next-steps.ts';
 import { stepLines } from '../../tui/step-lines.ts';
 import { stateText, stateTone, timeText, waitingFor } from '../../tui/run-text.ts';
@@ -35,6 +36,7 @@ export function statusPage(view: RunView, cli: Cli): string[] {
     ...row('project', safeLine(state.project)),
     ['repo', safeLine(`${state.repo.source}${state.repo.branch === undefined ? '' : ` (${state.repo.branch})`}`)],
     ['prd', safeLine(state.prdPath)],
+    ...selectionRow(state),
     ...unmarkedRow(state, paint),
     ...settingsRows(state),
     ...decisionRow(state),
@@ -94,6 +96,13 @@ function stateFact({ state, heldBy }: Pick<RunView, 'state' | 'heldBy'>, paint: 
 /** Stories that landed without being marked in the PRD file. */
 function unmarkedRow({ unmarked }: RunState, paint: Paint): [string, string][] {
   return unmarked === undefined ? [] : [['unmarked', paint('warn', safeLine(unmarkedAdvice(unmarked), 500))]];
+}
+
+/** The stories that were selected at submit. */
+function selectionRow({ selected, stories }: RunState): [string, string][] {
+  if (selected === undefined) return [];
+  const text = `${listSome(selected, MAX_PATHS)}, of ${stories.length} in the PRD`;
+  return [['stories', safeLine(text, MAX_TEXT_LENGTH)]];
 }
 
 /** Settings that users changed after the run was created. */

@@ -73,7 +73,7 @@ function resetForRetry(story: StoryState): StoryState {
 /** Keeps landed stories, resets changed ones and skips removed ones; the order is that of the new PRD. */
 function replan(state: RunState, { prd, prdPath, changed }: ControlEvent & { type: 'run.replanned' }): RunState {
   const removed = new Map(state.stories.map((story) => [story.id, story]));
-  const kept = createStories(prd).map((story): StoryState => {
+  const kept = createStories(prd, state.selected).map((story): StoryState => {
     const known = removed.get(story.id);
     removed.delete(story.id);
     if (known === undefined) return story;

@@ -136,6 +136,8 @@ export type JournalEntry =
       scratch?: true;
       /** The run was refused and only records why; its end follows immediately. */
       refused?: true;
+      /** The ids of the only stories to run; absent: all. */
+      selected?: string[];
     } & Partial<Scheduling> &
       Submission)
   /** A run that this one depends on ended or was reopened. `base`: the new base of this run. */

@@ -18,7 +18,7 @@ export function createState(event: JournalEvent & { type: 'run.created' }): RunS
     // Older versions ran one story at a time.
     parallel: event.parallel ?? 1,
     onFailure: event.onFailure ?? 'stop',
-    stories: createStories(event.prd),
+    stories: createStories(event.prd, event.selected),
     tip: event.repo.base,
     epoch: 0,
     usage: NO_USAGE,
@@ -34,22 +34,27 @@ export function createState(event: JournalEvent & { type: 'run.created' }): RunS
     ...(event.needsApproval === undefined ? {} : { needsApproval: event.needsApproval }),
     ...(event.scratch === undefined ? {} : { scratch: event.scratch }),
     ...(event.refused === undefined ? {} : { refused: event.refused }),
+    ...(event.selected === undefined ? {} : { selected: event.selected }),
     seq: event.seq,
   };
 }
 
-/** Creates the states of a PRD's stories, in execution order. */
-export function createStories(prd: Prd): StoryState[] {
+/** Creates the states of a PRD's stories, in execution order. Open stories that are not `selected` are skipped. */
+export function createStories(prd: Prd, selected?: readonly string[]): StoryState[] {
   return sortStories(prd.stories).map((story) => ({
     id: story.id,
     key: story.storyKey ?? shortStoryKey(story.id),
     title: story.title,
-    progress: initialProgress(story.status),
+    progress: selected?.includes(story.id) === false ? unselectedProgress(story.status) : initialProgress(story.status),
     // Older versions did not record dependencies.
     dependsOn: (story as Partial<Story>).dependsOn ?? [],
     attempts: 0,
     conflicts: 0,
   }));
+}
+
+function unselectedProgress(status: StoryStatus): 'done' | 'skipped' {
+  return status === 'done' ? 'done' : 'skipped';
 }
 
 function initialProgress(status: StoryStatus): 'done' | 'skipped' | 'pending' {

@@ -1,7 +1,7 @@
 import { consumesAttempt } from '../failure/failure.ts';
 import type { StopReason } from '../failure/stop-reason.ts';
 import { attemptName } from '../journal/fold-failures.ts';
-import { isDone, isUnchanged, type RunState, type StoryState } from './state.ts';
+import { isDone, isSelected, isUnchanged, type RunState, type StoryState } from './state.ts';
 import { formatStoryRanges } from './story-ranges.ts';
 
 /** What a run does next: the attempts that may run now, in story order, or its end. */
@@ -98,7 +98,8 @@ function dependenciesOf({ dependsOn }: StoryState, { stories }: RunState): Story
 
 /** The end of a run that cannot start anything. Stories that need a user come first, because a decision resumes the run. */
 function endOf(state: RunState): RunEnd {
-  const { stories, onFailure } = state;
+  const { onFailure } = state;
+  const stories = state.stories.filter((story) => isSelected(story, state));
   const stuck = stories.filter((story) => isExhausted(story, state));
   const [first] =
     onFailure === 'stop' ? stuck : [...stuck].sort((a, b) => Number(needsHuman(b)) - Number(needsHuman(a)));

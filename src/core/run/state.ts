@@ -13,7 +13,7 @@ import { msBetween } from '../text/format-elapsed.ts';
 import type { HiddenPlaces } from '../text/hidden-places.ts';
 import type { Need } from './run-dependencies.ts';
 
-/** `done`: already done in the PRD. `skipped`: excluded by the PRD. `cancelled`: excluded by a user. */
+/** `done`: already done in the PRD. `skipped`: excluded by the PRD, or not selected. `cancelled`: excluded by a user. */
 export type StoryProgress =
   'pending' | 'in_progress' | 'passed' | 'failed' | 'needs_human' | 'done' | 'skipped' | 'cancelled';
 
@@ -175,6 +175,8 @@ export interface RunState extends Scheduling, RunFailures {
   scratch?: true;
   /** The run was refused; it only records the reason and never starts. */
   refused?: true;
+  /** The ids of the only stories to run; absent: all. */
+  selected?: string[];
   /** Set while a user has paused the run. */
   paused?: Pause;
   /** Settings changed after submission, oldest first. `at`: ISO 8601. */
@@ -202,6 +204,11 @@ export interface RunState extends Scheduling, RunFailures {
 /** Returns the user's decision on the run, unless more commits have landed since. */
 export function currentDecision({ decision, tip }: Pick<RunState, 'decision' | 'tip'>): RunDecision | undefined {
   return decision?.tip === tip ? decision : undefined;
+}
+
+/** Whether the run includes a story: all, or those selected at submit. */
+export function isSelected({ id }: { id: string }, { selected }: Pick<RunState, 'selected'>): boolean {
+  return selected === undefined || selected.includes(id);
 }
 
 interface HasProgress {

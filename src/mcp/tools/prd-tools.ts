@@ -96,6 +96,7 @@ export const submitTool = defineTool({
     priority: fieldOf(submitOperation, 'priority'),
     after: fieldOf(submitOperation, 'after'),
     key: fieldOf(submitOperation, 'key'),
+    stories: fieldOf(submitOperation, 'stories'),
   }),
   output: z.object({
     runs: (submittedSchema(z) as z.ZodObject<{ runs: z.ZodArray<z.ZodObject> }>).shape.runs,

@@ -50,6 +50,7 @@ export function buildRunRecord(state: RunState, constants: RunConstants): Record
     priority: state.priority,
     after: state.needs.map(({ run }) => run),
     batch: state.batch ?? null,
+    selected: state.selected ?? null,
     args: constants.args ?? [],
     config: effectiveConfig(constants.config, state),
     reconfigured: state.reconfigured ?? [],

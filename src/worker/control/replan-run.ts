@@ -5,6 +5,7 @@ import type { ControlResult } from '../../core/run/control-result.ts';
 import type { RunState } from '../../core/run/state.ts';
 import { readRegularFile } from '../../lib/fs.ts';
 import { MAX_PRD_BYTES } from '../../prd/decode-prd.ts';
+import { assertSelection } from '../../prd/assert-selection.ts';
 import { assertCriteria, parsePrd } from '../../prd/parse-prd.ts';
 import { isSameWork, withoutProgress } from '../../prd/spec-hash.ts';
 import type { RunKeeper } from '../worker-context.ts';
@@ -54,6 +55,7 @@ export async function replanRun(
   }
   const prd = parsePrd(file.bytes, file.path);
   assertFilledIn(prd, file.path);
+  assertSelection(prd, before.selected, file.path);
   const run = await readRun(keeper, runId);
   if (run.config.prd.criteria === 'required') assertCriteria(file);
   const changes = comparePrds(run.prd, prd);

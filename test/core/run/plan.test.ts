@@ -17,6 +17,21 @@ describe('planNext', () => {
     expect(plan(created('r', 2), ...passed('US-001'))).toEqual(['US-002', 1]);
   });
 
+  it('starts only the selected stories, and ends when they have landed', () => {
+    const first: JournalEntry = { ...created('r', 3), selected: ['US-002'] };
+    expect(plan(first)).toEqual(['US-002', 1]);
+    expect(plan(first, ...passed('US-002'))).toEqual(['SUCCESS', '1 of 1 stories landed']);
+    expect(stateOf(first).stories.map(({ progress }) => progress)).toEqual(['skipped', 'pending', 'skipped']);
+  });
+
+  it('keeps the selection after a new PRD', () => {
+    const first = { ...created('r', 2), selected: ['US-002'] };
+    const { prd, prdPath } = created('r', 4);
+    const replanned = { type: 'run.replanned' as const, by: 'me', prd, prdPath, changed: [] };
+    expect(plan(first, replanned)).toEqual(['US-002', 1]);
+    expect(plan(first, ...passed('US-002'), replanned)[0]).toBe('SUCCESS');
+  });
+
   it('retries a failed story before starting another, until its attempts are used up', () => {
     expect(plan(created('r', 2), ...failed('US-001'))).toEqual(['US-001', 2]);
     expect(plan(created('r', 2), ...failed('US-001'), ...failed('US-001', 2))).toEqual([

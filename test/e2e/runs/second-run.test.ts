@@ -20,7 +20,10 @@ function repositoryWithPrd(ids: string[], others: Record<string, string> = {}) {
   const prd = JSON.stringify({ project: 'Shop', userStories: ids.map(story) }, undefined, 2);
   const repository = newRepository({ 'prd.json': prd, ...others });
   const path = join(repository.root, 'prd.json');
-  const submit = async (agent: string, options: { fromHead?: boolean; settings?: string[]; path?: string } = {}) => {
+  const submit = async (
+    agent: string,
+    options: { fromHead?: boolean; settings?: string[]; path?: string; stories?: string[] } = {},
+  ) => {
     const file = options.path ?? path;
     const [submitted] = await halo.operations.submit({
       prd: { path: file, bytes: new Uint8Array(readFileSync(file)) },
@@ -29,6 +32,7 @@ function repositoryWithPrd(ids: string[], others: Record<string, string> = {}) {
       profile: undefined,
       allowDirty: false,
       fromHead: options.fromHead,
+      stories: options.stories,
     });
     if (submitted === undefined) throw new Error('no run was made');
     return submitted;
@@ -42,6 +46,20 @@ function repositoryWithPrd(ids: string[], others: Record<string, string> = {}) {
 /** Writes a file for each story, and gives up on the stories that are named. */
 const work = (failing = 'none') =>
   `p=$(cat); id=$(printf %s "$p" | grep -o 'Story S-[0-9]' | head -n 1 | cut -c7-); case "$id" in ${failing}) exit 1;; esac; echo "$id" > "$id.txt"; ${OK}`;
+
+describe('a run of selected stories', () => {
+  it('lands only them, marks only them, and leaves the others to a later run', async () => {
+    const { path, run, files } = repositoryWithPrd(['S-1', 'S-2', 'S-3']);
+    const first = await run(work(), { stories: ['S-2'] });
+    expect(first).toMatchObject({ stopReason: 'SUCCESS', detail: '1 of 1 stories landed', selected: ['S-2'] });
+    expect(files(`halo/${first.runId}`)).toContain('S-2.txt');
+    expect(files(`halo/${first.runId}`)).not.toContain('S-1.txt');
+    const marked = JSON.parse(readFileSync(path, 'utf8')) as { userStories: { passes: boolean }[] };
+    expect(marked.userStories.map(({ passes }) => passes)).toEqual([false, true, false]);
+    const second = await run(work());
+    expect(second.stories.map(({ progress }) => progress)).toEqual(['passed', 'done', 'passed']);
+  });
+});
 
 describe('a second run of a PRD', () => {
   it('contains every story that the PRD marks as done after a failure, reports it, and can be landed', async () => {

@@ -1,0 +1,51 @@
+import { HaloError } from '../core/failure/errors.ts';
+import type { Prd, Story } from '../core/prd/prd.ts';
+import { safeLine } from '../core/text/safe-text.ts';
+import { findClosest, listSome } from '../lib/text.ts';
+
+const MAX_NAMED = 10;
+
+/**
+ * Checks the ids of the only stories to run, if any. Throws STORY_NOT_FOUND for an id that the PRD does not have, and
+ * PRD_INVALID for a story that the PRD excludes, or that depends on a story which is neither done nor selected.
+ */
+export function assertSelection({ stories }: Prd, selected: readonly string[] | undefined, path: string): void {
+  if (selected === undefined) return;
+  const byId = new Map(stories.map((story) => [story.id, story]));
+  const chosen = selected.map((id) => byId.get(id) ?? missing(id, stories, path));
+  const excluded = chosen.filter(({ status }) => status === 'skipped' || status === 'blocked');
+  if (excluded.length > 0)
+    throw new HaloError('PRD_INVALID', `${path} marks ${nameAll(excluded)} as ${excluded[0]?.status ?? ''}.`, {
+      hint: 'Change the status in the PRD, or select another story.',
+    });
+  const open = chosen.filter(({ status }) => status !== 'done');
+  const needs = (story: Story) => story.dependsOn.flatMap((id) => byId.get(id) ?? []);
+  const unmet = new Set(open.flatMap(needs).filter(({ id, status }) => status !== 'done' && !selected.includes(id)));
+  if (unmet.size === 0) return;
+  const waiting = open.filter((story) => needs(story).some((needed) => unmet.has(needed)));
+  const verb = waiting.length === 1 ? 'depends' : 'depend';
+  const isDone = unmet.size === 1 ? 'is not done' : 'are not done';
+  throw new HaloError('PRD_INVALID', `${nameAll(waiting)} ${verb} on ${nameAll([...unmet])}, which ${isDone}.`, {
+    hint: `Run ${unmet.size === 1 ? 'it' : 'them'} first, or select ${unmet.size === 1 ? 'it' : 'them'}, too.`,
+  });
+}
+
+function missing(id: string, stories: readonly Story[], path: string): never {
+  const ids = stories.map((story) => story.id);
+  const near = findClosest(id, ids);
+  const hint =
+    near === undefined
+      ? `Use one of its stories: ${listSome(
+          ids.map((each) => safeLine(each, 100)),
+          MAX_NAMED,
+        )}.`
+      : `Did you mean ${JSON.stringify(safeLine(near, 100))}?`;
+  throw new HaloError('STORY_NOT_FOUND', `${path} has no story ${JSON.stringify(safeLine(id, 100))}.`, { hint });
+}
+
+function nameAll(stories: readonly Story[]): string {
+  return listSome(
+    stories.map(({ id }) => safeLine(id, 100)),
+    MAX_NAMED,
+  );
+}
