@@ -26,6 +26,7 @@ function halo(words: string[], cwd = repository.root) {
   const real = composeServices([]);
   const services: Partial<Services> = {
     parsePrd: (file) => real.parsePrd(file),
+    validatePrd: (file) => real.validatePrd(file),
     editFile: (path) => real.editFile(path),
   };
   return runCli(words, { operations, services, cwd });
@@ -204,6 +205,18 @@ describe('halo prd edit', () => {
     expect(draftsOf('cart')).toEqual([]);
     useEditor('true');
     expect((await halo(['prd', 'edit'])).stderr).toBe('nothing changed\n');
+  });
+
+  it('opens the editor of $VISUAL, and that of $EDITOR without it', async () => {
+    await halo(['prd', 'new', 'cart']);
+    useEditor(`sed -i 's/"US-001"/"US-008"/' "$1"`);
+    vi.stubEnv('VISUAL', `sed -i 's/"US-001"/"US-009"/'`);
+    expect(await halo(['prd', 'edit', 'cart'])).toMatchObject({ code: 0 });
+    expect(read('cart')).toContain('"US-009"');
+    vi.stubEnv('VISUAL', '');
+    useEditor(`sed -i 's/"US-009"/"US-010"/' "$1"`);
+    expect(await halo(['prd', 'edit', 'cart'])).toMatchObject({ code: 0 });
+    expect(read('cart')).toContain('"US-010"');
   });
 
   it('keeps the PRD if the new text is invalid, and keeps the text for the next edit', async () => {

@@ -61,7 +61,8 @@ export async function finishTask({ task, run, folder, places, repo, log }: Finis
       `${task.id} is proven, but not on ${repo.branch}: once \`halo land ${run.runId}\` has put it there, set its status to "completed" in ${places.tasks}`,
     );
   try {
-    if (judged.status === 'completed') await land({ task, run, repo, places, log });
+    // A task that the repository fulfils already has no commit.
+    if (judged.status === 'completed' && story.commit !== undefined) await land({ task, run, repo, places, log });
   } catch (error) {
     await sayHow();
     await stamp('started', `completed, but not landed: ${error instanceof Error ? error.message : String(error)}`);
