@@ -1,19 +1,21 @@
+import type { ListedRun, Operations } from '../../api/operations.ts';
 import type { Cli, Define } from '../cli.ts';
+import { addAllOptions, assertAll, controlAll, type AllFlags } from '../options/control-all.ts';
 import { RUN_ARGUMENT } from '../options/resolve-run.ts';
 import { printControlResult } from '../output/print-control-result.ts';
 
-interface Flags {
+interface Flags extends AllFlags {
   now?: true;
-  json?: true;
 }
 
 export const define: Define = (command, cli) => {
   command
     .description(
-      'Pauses a run: no other story starts. Running stories finish. With --now they are interrupted instead and start again when the run is resumed; the interrupted attempt is not counted.',
+      'Pauses a run: no other story starts. Running stories finish. With --now they are interrupted instead and start again when the run is resumed; the interrupted attempt is not counted. With --all, pauses all of your runs that have not ended, after a confirmation.',
     )
     .argument(...RUN_ARGUMENT)
-    .option('--now', 'interrupt running stories')
+    .option('--now', 'interrupt running stories');
+  addAllOptions(command)
     .option('--json', 'print what changed as JSON')
     .addHelpText('after', HELP)
     .action((runId: string | undefined, flags: Flags) => pause(runId, flags, cli));
@@ -23,13 +25,20 @@ const HELP = `
 Examples:
   halo pause 2dhe
   halo pause 2dhe --now
+  halo pause --all
 
 Exit codes:
   0 paused or pausing    2 no such run    6 the run has ended
 
 See also: halo resume, halo cancel`;
 
-async function pause(runId: string | undefined, { now, json }: Flags, cli: Cli): Promise<void> {
-  const result = await cli.withRun(runId, (operations, runId) => operations.pause(runId, { now: now === true }));
-  await printControlResult(result, { word: 'paused', json: json === true, cli });
+async function pause(runId: string | undefined, flags: Flags, cli: Cli): Promise<void> {
+  const { now = false, json = false } = flags;
+  const control = (operations: Operations, id: string) => operations.pause(id, { now });
+  assertAll(flags, { 'a run': runId });
+  // With --now, a run that is already pausing is interrupted.
+  const affects = ({ paused }: ListedRun) => paused === undefined || (now && !paused.now);
+  if (flags.all) return controlAll(flags, { verb: 'pause', word: 'paused', affects, control }, cli);
+  const result = await cli.withRun(runId, control);
+  await printControlResult(result, { word: 'paused', json, cli });
 }

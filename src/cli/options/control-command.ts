@@ -1,7 +1,8 @@
 import type { Command } from 'commander';
-import type { Operations } from '../../api/operations.ts';
+import type { ListedRun, Operations } from '../../api/operations.ts';
 import type { ControlResult } from '../../core/run/control-result.ts';
 import type { Cli, Define } from '../cli.ts';
+import { addAllOptions, assertAll, controlAll, type AllFlags } from './control-all.ts';
 import { RUN_ARGUMENT } from './resolve-run.ts';
 import { printControlResult } from '../output/print-control-result.ts';
 
@@ -14,29 +15,36 @@ interface ControlCommand<F> {
   word: string;
   /** Adds the options of this command. */
   options?: (command: Command) => Command;
+  /** Lets `--all` do the same to several runs. */
+  all?: { verb: string; affects: (run: ListedRun) => boolean };
   /** Reads these options before anything is done. */
   prepare: (flags: F, cli: Cli) => Promise<RunControl> | RunControl;
 }
 
-interface Flags {
+interface Flags extends AllFlags {
   story?: string;
-  json?: true;
 }
 
 /** A command that controls a run, or one story of it. */
 export function controlCommand<F extends object = object>(definition: ControlCommand<F>): Define {
-  const { description, help, word, options, prepare } = definition;
+  const { description, help, word, options, all, prepare } = definition;
   return (command, cli) => {
     command
       .description(description)
       .argument(...RUN_ARGUMENT)
       .option('--story <id>', 'only this story');
     options?.(command);
+    if (all !== undefined) addAllOptions(command);
     command
       .option('--json', 'print what changed as JSON')
       .addHelpText('after', help)
       .action(async (runId: string | undefined, flags: Flags & F) => {
         const control = await prepare(flags, cli);
+        if (all !== undefined) {
+          assertAll(flags, { 'a run': runId, '--story': flags.story });
+          const each = (operations: Operations, id: string) => control(operations, id, undefined);
+          if (flags.all) return controlAll(flags, { ...all, word, control: each }, cli);
+        }
         const result = await cli.withRun(runId, (operations, id) => control(operations, id, flags.story));
         await printControlResult(result, { word, json: flags.json === true, cli });
       });

@@ -1,0 +1,132 @@
+import type { Command } from 'commander';
+import type { ListedRun, Operations } from '../../api/operations.ts';
+import { HaloError, toHaloError } from '../../core/failure/errors.ts';
+import type { ControlResult } from '../../core/run/control-result.ts';
+import { safeLine } from '../../core/text/safe-text.ts';
+import { stateText, storyCount } from '../../tui/run-text.ts';
+import type { Cli } from '../cli.ts';
+import { askPerson } from '../run/run-until-signal.ts';
+import { filterRuns } from './filter-runs.ts';
+
+/** The options of commands that can control several runs. */
+export interface AllFlags {
+  all?: true;
+  repo?: string;
+  user?: string;
+  allUsers?: true;
+  yes?: true;
+  json?: true;
+}
+
+interface ControlAll {
+  /** What is done, as in "cancel 2 runs?", and the message after a change. */
+  verb: string;
+  word: string;
+  /** Which runs that have not ended are affected. */
+  affects: (run: ListedRun) => boolean;
+  control: (operations: Operations, runId: string) => Promise<ControlResult>;
+}
+
+export function addAllOptions(command: Command): Command {
+  return command
+    .option('--all', 'all of your runs that have not ended')
+    .option('--repo <path>', 'with --all: only runs of this repository: its path, URL or directory name')
+    .option('--user <name>', 'with --all: the runs of this user instead of yours')
+    .option('--all-users', 'with --all: the runs of all users')
+    .option('-y, --yes', 'with --all: do not ask for confirmation');
+}
+
+/** Throws USAGE for options that exclude each other. `single`: what selects one run or story, by its name in messages. */
+export function assertAll(flags: AllFlags, single: Record<string, unknown>): void {
+  const [name] = Object.entries(single).find(([, value]) => value !== undefined) ?? [];
+  if (flags.all && name !== undefined)
+    throw new HaloError('USAGE', `--all cannot be combined with ${name}.`, { hint: `Remove --all or ${name}.` });
+  if (flags.user !== undefined && flags.allUsers)
+    throw new HaloError('USAGE', '--user cannot be combined with --all-users.', { hint: 'Remove one of them.' });
+  const of = { '--repo': flags.repo, '--user': flags.user, '--all-users': flags.allUsers, '--yes': flags.yes };
+  const [extra] = Object.entries(of).find(([, value]) => value !== undefined) ?? [];
+  if (!flags.all && extra !== undefined)
+    throw new HaloError('USAGE', `${extra} is only for several runs.`, { hint: `Add --all, or remove ${extra}.` });
+}
+
+/**
+ * Controls every matching run, after a confirmation. A run that cannot be controlled is reported, and the others are
+ * still controlled. Throws USAGE without a confirmation.
+ */
+export async function controlAll(flags: AllFlags, { verb, word, affects, control }: ControlAll, cli: Cli) {
+  await cli.withOperations(async (operations) => {
+    const { repo, user, allUsers } = flags;
+    const mine = user === undefined && !allUsers;
+    const filter = { ...(repo !== undefined && { repo }), ...(user !== undefined && { user }), ...(mine && { mine }) };
+    const open = (await operations.list()).filter((run) => run.status !== 'ended' && affects(run));
+    const chosen = await filterRuns(open, filter, cli);
+    const others = open.length - chosen.length;
+    if (chosen.length === 0) {
+      const hint =
+        others === 0 ? '' : ` ${counted(others)} of other users or repositories: see \`halo ls\`, --all-users.`;
+      await cli.note(`There is no run to ${verb}.${hint}`);
+      return flags.json ? cli.printJson([]) : undefined;
+    }
+    if (!flags.yes) await confirm(chosen, verb, cli);
+    const results: (ControlResult | Refused)[] = [];
+    for (const { runId } of chosen) results.push(await control(operations, runId).catch(refusedOf(runId)));
+    for (const result of results) if (isRefused(result)) cli.exitCode ||= toExitCode(result);
+    if (flags.json) return cli.printJson(results.map(toJson));
+    for (const result of results) {
+      if (isRefused(result)) {
+        await cli.note(`${cli.paintErr('warn', '!')} ${result.runId}: ${safeLine(result.error.message, 500)}`);
+      } else {
+        const what = result.changed ? cli.paint('good', word) : cli.paint('quiet', 'as before');
+        await cli.print(`${what}  ${result.runId}  ${safeLine(result.says, 500)}`);
+      }
+    }
+  });
+}
+
+interface Refused {
+  runId: string;
+  error: HaloError;
+}
+
+function refusedOf(runId: string): (error: unknown) => Refused {
+  return (error) => ({ runId, error: toHaloError(error) });
+}
+
+function isRefused(result: ControlResult | Refused): result is Refused {
+  return 'error' in result;
+}
+
+function toExitCode({ error }: Refused): number {
+  return error.exitCode;
+}
+
+function toJson(result: ControlResult | Refused): unknown {
+  if (!isRefused(result)) return result;
+  const { code, message, hint } = result.error;
+  return { runId: result.runId, error: { code, message, ...(hint !== undefined && { hint }) } };
+}
+
+async function confirm(runs: readonly ListedRun[], verb: string, cli: Cli): Promise<void> {
+  if (cli.ask !== undefined) {
+    for (const run of runs.slice(0, MAX_SHOWN)) {
+      const { runId, repo, user = '-' } = run;
+      await cli.note(`  ${runId}  ${stateText(run)}  ${storyCount(run)}  ${safeLine(user)}  ${safeLine(repo.source)}`);
+    }
+    if (runs.length > MAX_SHOWN) await cli.note(`  and ${runs.length - MAX_SHOWN} more`);
+    const answer = await askPerson(`${capitalize(verb)} ${counted(runs.length)}? [y]es, anything else: no  `, cli);
+    if (answer === 'y' || answer === 'yes') return;
+  }
+  throw new HaloError('USAGE', `Nothing was changed: to ${verb} ${counted(runs.length)} needs confirmation.`, {
+    hint: 'Confirm it with --yes.',
+  });
+}
+
+const MAX_SHOWN = 20;
+
+function counted(count: number): string {
+  return count === 1 ? '1 run' : `${count} runs`;
+}
+
+function capitalize(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
