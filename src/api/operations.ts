@@ -1,3 +1,4 @@
+import type { FailureClass } from '../core/failure/failure.ts';
 import type { AgentId } from '../core/agent.ts';
 import type { AuditEntry } from '../core/report/audit-report.ts';
 import type { CostGroup, CostReport } from '../core/report/cost-report.ts';
@@ -266,7 +267,9 @@ export interface Operations {
   /** Tokens and costs of all attempts, grouped. Throws RUN_NOT_FOUND. */
   costs(query: ReportQuery & { by: CostGroup }): Promise<CostReport & { unreadable: UnreadableRun[] }>;
   /** Failures of all attempts, grouped by stop reason and error. Throws RUN_NOT_FOUND. */
-  errors(query: ReportQuery): Promise<{ errors: ErrorGroup[]; unreadable: UnreadableRun[] }>;
+  errors(
+    query: ReportQuery & { class?: FailureClass | undefined },
+  ): Promise<{ errors: ErrorGroup[]; unreadable: UnreadableRun[] }>;
   /** What people decided, what landed and how stories and runs ended, the latest first. Throws RUN_NOT_FOUND. */
   audit(query: ReportQuery & Omit<AuditFilter, 'runId'>): Promise<ReportOf<AuditEntry>>;
   /** The running workers, the oldest first. */

@@ -68,6 +68,19 @@ describe('halo errors', () => {
     expect(await halo('errors', '--run', OLD)).toMatchObject({ stdout: expect.stringMatching(/\n1 +1 /) as string });
   });
 
+  it('lists the failures of one class', async () => {
+    const failure = { class: 'gate', rule: 'hint', sign: { error: 'e', changed: true, denied: false } } as const;
+    const events = failed('US-001').map((event) => (event.type === 'story.ended' ? { ...event, failure } : event));
+    await addRun([created(OLD, 1), ...events], 2);
+    expect(await halo('errors', '--class', 'gate')).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('GATE_FAILED') as string,
+    });
+    const none = { code: 0, stdout: '', stderr: 'No attempt has failed with the class provider.\n' };
+    expect(await halo('errors', '--class', 'provider')).toMatchObject(none);
+    expect(await halo('errors', '--class', 'rate_limit')).toMatchObject({ code: 2 });
+  });
+
   it('says so when nothing has failed', async () => {
     await addRun(succeeded(OLD), 2);
     expect(await halo('errors')).toMatchObject({ code: 0, stdout: '', stderr: 'No attempt has failed.\n' });

@@ -1,3 +1,5 @@
+import { Option } from 'commander';
+import { FAILURE_CLASSES, type FailureClass } from '../../core/failure/failure.ts';
 import type { ErrorGroup } from '../../core/report/error-report.ts';
 import { formatElapsed, msBetween } from '../../core/text/format-elapsed.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
@@ -6,28 +8,35 @@ import { addReportScope, noteUnreadable, reportScope, type ReportFlags } from '.
 import { terminalColumns } from '../output/run-table.ts';
 import { table, type Cell } from '../output/table.ts';
 
+interface Flags extends ReportFlags {
+  class?: FailureClass;
+}
+
 export const define: Define = (command, cli) => {
   command.description(
     'Lists the failures of all attempts, grouped by stop reason and error, the most frequent first. Errors that differ only in numbers, ids or times are one group.',
   );
   addReportScope(command)
+    .addOption(new Option('--class <class>', 'only failures of this class').choices(FAILURE_CLASSES))
     .option('--json', 'print the report as JSON')
     .addHelpText('after', HELP)
-    .action((flags: ReportFlags) => errors(flags, cli));
+    .action((flags: Flags) => errors(flags, cli));
 };
 
 const HELP = `
 Examples:
   halo errors --since 7d
   halo errors --run 2dhe
+  halo errors --class provider
   halo errors --json | jq -r '.errors[] | select(.stopReason == "GATE_FAILED") | .runs[]'
 
 See also: halo logs, halo audit, halo breaker`;
 
-async function errors({ json, ...scope }: ReportFlags, cli: Cli): Promise<void> {
-  const report = await cli.withOperations((operations) => operations.errors(reportScope(scope)));
+async function errors({ json, class: only, ...scope }: Flags, cli: Cli): Promise<void> {
+  const report = await cli.withOperations((operations) => operations.errors({ class: only, ...reportScope(scope) }));
   if (json) return cli.printJson(report);
-  if (report.errors.length === 0) await cli.note('No attempt has failed.');
+  if (report.errors.length === 0)
+    await cli.note(only === undefined ? 'No attempt has failed.' : `No attempt has failed with the class ${only}.`);
   else await cli.print(...errorTable(report.errors, cli));
   await noteUnreadable(report.unreadable, cli);
 }

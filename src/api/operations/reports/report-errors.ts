@@ -1,16 +1,25 @@
+import { FAILURE_CLASSES, type FailureClass } from '../../../core/failure/failure.ts';
 import { groupErrors, type ErrorGroup } from '../../../core/report/error-report.ts';
 import type { UnreadableRun } from '../../reports/read-reports.ts';
 import type { ReportQuery } from '../../operations.ts';
 import type { Operation } from '../operation.ts';
 import { scopeSchema, unreadableSchema, toReportScope } from './report-query.ts';
 
-export const reportErrorsOperation: Operation<ReportQuery, { errors: ErrorGroup[]; unreadable: UnreadableRun[] }> = {
+interface Input extends ReportQuery {
+  class?: FailureClass | undefined;
+}
+
+export const reportErrorsOperation: Operation<Input, { errors: ErrorGroup[]; unreadable: UnreadableRun[] }> = {
   name: 'reportErrors',
   method: 'GET',
   path: '/v1/reports/errors',
   access: 'read',
   summary: 'Returns the failures of all attempts, grouped by stop reason and error, the most frequent first.',
-  input: (z) => z.strictObject(scopeSchema(z)),
+  input: (z) =>
+    z.strictObject({
+      ...scopeSchema(z),
+      class: z.enum(FAILURE_CLASSES).optional().describe('Only failures of this class.'),
+    }),
   example: { since: '2030-01-01T00:00:00Z' },
   output: {
     kind: 'json',
@@ -31,9 +40,10 @@ export const reportErrorsOperation: Operation<ReportQuery, { errors: ErrorGroup[
         unreadable: unreadableSchema(z),
       }),
   },
-  async run({ store }, query) {
+  async run({ store }, { class: only, ...query }) {
     const { readFailures } = await import('../../reports/read-reports.ts');
     const { entries, unreadable } = await readFailures(store, await toReportScope(store, query));
-    return { errors: groupErrors(entries), unreadable };
+    const wanted = only === undefined ? entries : entries.filter((failure) => failure.class === only);
+    return { errors: groupErrors(wanted), unreadable };
   },
 };
