@@ -100,6 +100,23 @@ export interface ListedRun extends RunState {
   heldBy?: string;
 }
 
+/** Which runs to list; all by default. */
+export interface ListQuery {
+  /** At most this many runs that have not ended: the newest that have started, then the newest others. */
+  open?: number | undefined;
+  /** At most this many runs that have ended, the newest. */
+  ended?: number | undefined;
+  /** At most this many runs, the newest, open or not. */
+  newest?: number | undefined;
+}
+
+export interface ListedRuns {
+  /** Newest first. */
+  runs: ListedRun[];
+  /** Numbers of runs that the query left out. */
+  omitted: { open: number; ended: number };
+}
+
 export interface RunView {
   state: RunState;
   /** As in ListedRun. */
@@ -213,8 +230,10 @@ export interface Operations {
   submitIssues(request: IssuesRequest): Promise<Submitted[]>;
   /** The same for several repositories with a PRD each. Returns the runs in the order in which they run. */
   submitBatch(request: BatchRequest): Promise<Submitted[]>;
-  /** Newest first. */
+  /** All runs, newest first. */
   list(): Promise<ListedRun[]>;
+  /** Some runs, in time that depends on their number, not on the number of all runs. */
+  listSome(query: ListQuery): Promise<ListedRuns>;
   /** `runId` may be any unique part of it, as everywhere below. Throws RUN_NOT_FOUND. */
   get(runId: string): Promise<RunView>;
   follow(runId: string, options: FollowOptions): AsyncIterable<JournalEvent>;
@@ -274,8 +293,8 @@ export interface Operations {
   audit(query: ReportQuery & Omit<AuditFilter, 'runId'>): Promise<ReportOf<AuditEntry>>;
   /** The running workers, the oldest first. */
   workers(): Promise<WorkerView[]>;
-  /** The breakers that are not closed. */
-  breakers(): Promise<BreakerView[]>;
+  /** The breakers that are not closed; with `shared`, without those of single runs. */
+  breakers(options?: { shared?: true }): Promise<BreakerView[]>;
   /** Closes a breaker, by its key, repository or run, and returns its full key. Throws USAGE if it is not open, RUN_NOT_FOUND. */
   resetBreaker(key: string): Promise<string>;
   close(): Promise<void>;

@@ -22,6 +22,12 @@ export interface QueueCounts {
 export interface StoryQueue {
   /** Safe to repeat: an attempt that waits or runs is not queued twice, one whose job has ended is queued again. */
   enqueue(job: EnqueueRequest): Promise<void>;
+  /** The ids of all jobs that wait or run. */
+  jobIds(): Promise<Set<string>>;
+  /** Takes or renews a lease for `ms` and returns whether `holder` has it now. */
+  lease(name: string, holder: string, ms: number): Promise<boolean>;
+  /** Gives a lease up, so that others need not wait for its end. */
+  releaseLease(name: string, holder: string): Promise<void>;
   /** The counts of the shared queue. */
   counts(): Promise<QueueCounts>;
   /** Removes the lane of a dead worker with all its jobs. */
@@ -81,6 +87,19 @@ export async function openQueue(
       });
       await failpoint('enqueue.after');
     },
+    jobIds: () => run(async () => new Set(await scheduler.ids())),
+    lease: (name, holder, ms) =>
+      run(async () => {
+        const key = `${link.prefix}:lease:${name}`;
+        if ((await connection.set(key, holder, 'PX', ms, 'NX')) === 'OK') return true;
+        if ((await connection.get(key)) !== holder) return false;
+        return (await connection.pexpire(key, ms)) === 1;
+      }),
+    releaseLease: (name, holder) =>
+      run(async () => {
+        const key = `${link.prefix}:lease:${name}`;
+        if ((await connection.get(key)) === holder) await connection.del(key);
+      }),
     counts: () => run(() => countJobs(scheduler)),
     dropLane: (lane) =>
       run(async () => {

@@ -6,13 +6,14 @@ import { withDiskErrors } from './disk-errors.ts';
 import {
   appendToRun,
   readConstants,
-  repairRunFiles,
+  settleEndedRun,
   updateRunRecord,
   type JournalDecision,
 } from './journal/append-events.ts';
 import { followJournal, followState, type FollowJournalOptions } from './journal/follow-run-files.ts';
 import { loadEvents, loadRun, type FoldedRun } from './journal/load-run.ts';
 import { maskEntry } from './journal/mask-event.ts';
+import { OpenRuns } from './open-runs.ts';
 import { runPaths } from './run-layout.ts';
 import { runIds } from './run/run-list.ts';
 import { buildRunRecord, type RunConstants } from './run/run-record.ts';
@@ -30,8 +31,8 @@ export interface JournalStore {
   transact<T>(runId: string, decide: (state: RunState) => JournalDecision<T> | Promise<JournalDecision<T>>): Promise<T>;
   /** Adds facts to run.json that were not known at creation, such as the agent's version. */
   amend(runId: string, change: RunConstants): Promise<void>;
-  /** Rewrites the derived files of an ended run whose process died before it updated them. */
-  freshen(runId: string): Promise<void>;
+  /** Updates the files derived from the journal of an ended run whose process died before it could. */
+  settle(runId: string): Promise<void>;
   readState(runId: string): Promise<RunState>;
   /** The content of run.json as of the last event. */
   readRecord(runId: string): Promise<Record<string, unknown>>;
@@ -57,6 +58,7 @@ export interface RecentRun {
 export function openJournalStore(home: string, { masker, now, log }: RunWriter): JournalStore {
   const known = new Map<string, FoldedRun>();
   const inOrder = keyedQueue();
+  const openRuns = new OpenRuns(home);
   const paths = (runId: string) => runPaths(home, runId);
   const decideInOrder = <T>(
     runId: string,
@@ -67,7 +69,13 @@ export function openJournalStore(home: string, { masker, now, log }: RunWriter):
         const { entries, result } = await propose(state);
         return { entries: entries.map((entry) => maskEntry(masker, entry)), result };
       };
-      const appended = await appendToRun(paths(runId), { decide, known: known.get(runId), now, log: log(runId) });
+      const appended = await appendToRun(paths(runId), {
+        decide,
+        known: known.get(runId),
+        now,
+        log: log(runId),
+        openRuns,
+      });
       if (appended.state.status === 'ended') known.delete(runId);
       else known.set(runId, { state: appended.state, end: appended.end });
       return appended;
@@ -76,7 +84,7 @@ export function openJournalStore(home: string, { masker, now, log }: RunWriter):
     append: async (runId, entries) => (await decideInOrder(runId, () => ({ entries, result: undefined }))).events,
     transact: async (runId, decide) => (await decideInOrder(runId, decide)).result,
     amend: (runId, change) => inOrder(runId, () => updateRunRecord(paths(runId), change)),
-    freshen: (runId) => inOrder(runId, () => repairRunFiles(paths(runId))),
+    settle: (runId) => inOrder(runId, () => settleEndedRun(paths(runId), openRuns)),
     readState: async (runId) => (await loadRun(paths(runId))).state,
     readRecord: async (runId) => {
       const [{ state }, constants] = await Promise.all([loadRun(paths(runId)), readConstants(paths(runId))]);

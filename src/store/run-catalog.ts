@@ -2,7 +2,17 @@ import type { JournalEntry, JournalEvent } from '../core/journal/events.ts';
 import type { Masker } from '../lib/secrets/masker.ts';
 import { maskEntry } from './journal/mask-event.ts';
 import { createRunFolders, publishRuns, type NewRun, type RunCreated } from './run/create-run.ts';
-import { resolveRunId, listRuns, runIds, type RunList } from './run/run-list.ts';
+import { settleEndedRun } from './journal/append-events.ts';
+import { OpenRuns, type OpenRun } from './open-runs.ts';
+import {
+  findOpenRuns,
+  listOpenRuns,
+  listRuns,
+  resolveRunId,
+  runIds,
+  type RunList,
+  type RunQuery,
+} from './run/run-list.ts';
 import type { RunOrigin } from './run/run-record.ts';
 import { runPaths, runsFolder } from './run-layout.ts';
 
@@ -17,7 +27,11 @@ export interface RunCatalog {
   publishRuns(): Promise<void>;
   /** Ids of all runs, newest first. */
   runIds(): Promise<string[]>;
-  list(): Promise<RunList>;
+  /** The runs that may not have ended, newest first. */
+  openRuns(): Promise<OpenRun[]>;
+  /** Finds open runs that `openRuns` lacks, e.g. copied ones, by reading all runs. */
+  findOpenRuns(): Promise<void>;
+  list(query?: RunQuery): Promise<RunList>;
   /** The run whose id starts with `part` or contains it. Throws RUN_NOT_FOUND with the candidates. */
   find(part: string): Promise<string>;
   /** Absolute path of the run's directory. */
@@ -35,10 +49,14 @@ export interface RunWriter {
 
 /** Opens the catalog of the runs below `home`, an absolute path. Nothing is written before the first run. */
 export function openRunCatalog(home: string, { masker, now, log }: RunWriter): RunCatalog {
-  const makeRunFolders = (runs: readonly (Pick<NewRun, 'created' | 'origin'> & Partial<Pick<NewRun, 'then'>>)[]) => {
+  const openRuns = new OpenRuns(home);
+  const makeRunFolders = async (
+    runs: readonly (Pick<NewRun, 'created' | 'origin'> & Partial<Pick<NewRun, 'then'>>)[],
+  ) => {
     const at = now().toISOString();
-    return createRunFolders(
+    await createRunFolders(
       runsFolder(home),
+      openRuns,
       runs.map(({ created, origin, then = [] }) => ({
         created: maskEntry(masker, created),
         then: then.map((entry) => maskEntry(masker, entry)),
@@ -48,14 +66,18 @@ export function openRunCatalog(home: string, { masker, now, log }: RunWriter): R
         log: (event) => log(created.runId)(event, at),
       })),
     );
+    for (const { created, then = [] } of runs)
+      if (then.length > 0) await settleEndedRun(runPaths(home, created.runId), openRuns);
   };
   return {
     createRun: (created, origin) => makeRunFolders([{ created, origin }]),
     createEnded: (created, end, origin) => makeRunFolders([{ created, origin, then: [end] }]),
     createRuns: makeRunFolders,
-    publishRuns: () => publishRuns(runsFolder(home)),
+    publishRuns: () => publishRuns(runsFolder(home), openRuns),
     runIds: () => runIds(home),
-    list: () => listRuns(home),
+    openRuns: () => listOpenRuns(home, openRuns),
+    findOpenRuns: () => findOpenRuns(home, openRuns),
+    list: (query) => listRuns(home, openRuns, query),
     find: (part) => resolveRunId(home, part),
     runFolder: (runId) => runPaths(home, runId).dir,
   };

@@ -224,7 +224,11 @@ describe('list and find', () => {
   });
 
   test('list of a home without runs is empty', async () => {
-    expect(await openStore(join(home, 'none'), { transcribe }).list()).toEqual({ runs: [], unreadable: [] });
+    expect(await openStore(join(home, 'none'), { transcribe }).list()).toEqual({
+      runs: [],
+      unreadable: [],
+      omitted: { open: 0, ended: 0 },
+    });
   });
 
   test('find accepts any unique part of an id, and names candidates otherwise', async () => {

@@ -163,6 +163,14 @@ export function openMemory(): MemoryOperations {
       );
     },
     list: () => Promise.resolve([...runs.values()].map(stateOf).reverse()),
+    async listSome({ open = Infinity, ended = Infinity, newest = Infinity }) {
+      const all = await operations.list();
+      const left = { open, ended };
+      const listed = all.slice(0, newest).filter(({ status }) => left[status === 'ended' ? 'ended' : 'open']-- > 0);
+      const omitted = all.filter((run) => !listed.includes(run));
+      const count = (isEnded: boolean) => omitted.filter(({ status }) => (status === 'ended') === isEnded).length;
+      return { runs: listed, omitted: { open: count(false), ended: count(true) } };
+    },
     get: (runId) =>
       attempt(() => {
         const state = stateOf(find(runId));

@@ -1,5 +1,5 @@
 import type { RunDecisionResult, StoryDecisionResult } from '../../core/run/control-result.ts';
-import type { Operations } from '../operations.ts';
+import type { ListedRuns, Operations } from '../operations.ts';
 import { approveOperation } from './control/approve.ts';
 import { cancelOperation } from './control/cancel.ts';
 import { pauseOperation } from './control/pause.ts';
@@ -42,6 +42,11 @@ export function bindOperations(call: CallOperation, submitter?: { user: string }
       return (await call(submitBatchOperation, { ...submitter, ...request, members: encoded })).runs;
     },
     list: async () => (await call(listRunsOperation, {})).runs,
+    // An older server returns all runs, and does not say that it left none out.
+    listSome: async (query) => {
+      const { runs, omitted } = (await call(listRunsOperation, query)) as Partial<ListedRuns>;
+      return { runs: runs ?? [], omitted: omitted ?? { open: 0, ended: 0 } };
+    },
     get: (runId) => call(getRunOperation, { runId }),
     async *follow(runId, { signal, ...options }) {
       for await (const { event } of await call(followEventsOperation, { runId, ...options }, signal)) yield event;
@@ -75,7 +80,7 @@ export function bindOperations(call: CallOperation, submitter?: { user: string }
     errors: (query) => call(reportErrorsOperation, query),
     audit: (query) => call(reportAuditOperation, query),
     workers: async () => (await call(listWorkersOperation, {})).workers,
-    breakers: async () => (await call(listBreakersOperation, {})).breakers,
+    breakers: async (options = {}) => (await call(listBreakersOperation, options)).breakers,
     resetBreaker: async (key) => (await call(resetBreakerOperation, { key })).key,
   };
 }

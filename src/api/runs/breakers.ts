@@ -17,9 +17,17 @@ const RUN = 'run:';
 /** The key of a run's own breaker in its journal. */
 const OWN = 'run';
 
-/** Lists the breakers that are not closed: first the shared ones, then those of runs, newest first. */
-export async function listBreakers({ store, breakers }: BreakerKeeper): Promise<BreakerView[]> {
-  const [shared, { runs }] = await Promise.all([breakers.list(), store.list()]);
+/**
+ * Lists the breakers that are not closed: first the shared ones, then, unless `shared` is set, those of runs, newest first.
+ */
+export async function listBreakers(
+  { store, breakers }: BreakerKeeper,
+  options: { shared: boolean },
+): Promise<BreakerView[]> {
+  const [shared, runs] = await Promise.all([
+    breakers.list(),
+    options.shared ? [] : store.list().then((list) => list.runs),
+  ]);
   const ofRuns = runs.flatMap(({ runId, breaker }): BreakerView[] =>
     breaker === undefined ? [] : [{ key: `${RUN}${runId}`, status: 'open', reason: breaker, until: null }],
   );
@@ -71,7 +79,7 @@ async function resolveSharedKey(breakers: BreakerStore, asked: string): Promise<
 
 /** Records in the journals of waiting runs that the breaker is closed; workers notice this within seconds. */
 async function releaseRuns(store: JournalStore & RunCatalog, key: string): Promise<void> {
-  const { runs } = await store.list();
+  const { runs } = await store.list({ ended: 0 });
   for (const { runId } of runs.filter((run) => waitsFor(run, key))) {
     await store.transact(runId, (state) => ({
       entries: waitsFor(state, key) ? [{ type: 'breaker.reset', key }] : [],

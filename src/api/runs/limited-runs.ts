@@ -3,13 +3,14 @@ import { join } from 'node:path';
 import { type FleetLimits, isReadyToStart, limitedBy, hasFleetLimit, NO_LIMITS } from '../../core/run/fleet-limit.ts';
 import type { RunState } from '../../core/run/state.ts';
 import type { RunCatalog } from '../../store/run-catalog.ts';
-import type { ListedRun } from '../operations.ts';
+import type { RunQuery } from '../../store/run/run-list.ts';
+import type { ListedRuns } from '../operations.ts';
 import { defined } from '../../lib/guards.ts';
 
 /** Runs, with the fleet limits that delay them. */
 export interface LimitedRuns {
-  /** All runs, newest first. */
-  list(): Promise<ListedRun[]>;
+  /** Runs, newest first; without a query all of them. */
+  list(query?: RunQuery): Promise<ListedRuns>;
   /** The limit that delays a run, if any. */
   of(run: RunState): Promise<{ heldBy?: string }>;
 }
@@ -25,16 +26,22 @@ export function openLimitedRuns(home: string, store: Pick<RunCatalog, 'list'>): 
     return (await limits)().catch(() => NO_LIMITS);
   };
   return {
-    async list() {
-      const [{ runs }, most] = await Promise.all([store.list(), readLimits()]);
-      return runs.map((run) => ({ ...run, ...toHeldBy(limitedBy(run, runs, most)) }));
+    async list(query = {}) {
+      const [{ runs, omitted }, most] = await Promise.all([store.list(query), readLimits()]);
+      const open = await openRuns(runs, query, most);
+      return { runs: runs.map((run) => ({ ...run, ...toHeldBy(limitedBy(run, open, most)) })), omitted };
     },
     async of(run) {
       const most = await readLimits();
       if (!hasFleetLimit(most) || !isReadyToStart(run)) return {};
-      return toHeldBy(limitedBy(run, (await store.list()).runs, most));
+      return toHeldBy(limitedBy(run, (await store.list({ ended: 0 })).runs, most));
     },
   };
+
+  /** The runs that a limit counts; the listed ones may be only some of them. */
+  async function openRuns(listed: readonly RunState[], { open }: RunQuery, most: FleetLimits) {
+    return open === undefined || !hasFleetLimit(most) ? listed : (await store.list({ ended: 0 })).runs;
+  }
 }
 
 function toHeldBy(limit: string | undefined): { heldBy?: string } {

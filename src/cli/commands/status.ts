@@ -1,11 +1,12 @@
 import { Option } from 'commander';
-import type { BreakerView, ListedRun, Operations } from '../../api/operations.ts';
+import type { BreakerView, ListedRun, ListedRuns, Operations } from '../../api/operations.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import type { Cli, Define } from '../cli.ts';
 import { NO_RUNS, noteMissingWorker, runTable } from '../output/run-table.ts';
 import { statusPage } from '../output/status-page.ts';
 
-const RECENT_RUNS = 5;
+const MAX_OPEN = 50;
+const RECENT_RUNS = 20;
 
 interface Flags {
   json?: true;
@@ -54,22 +55,24 @@ async function status(runId: string | undefined, { json, watch }: Flags, cli: Cl
       return watchPage(cli, async () => ({ lines: overview(await readAll(operations), cli), last: false }));
     }
     const all = await readAll(operations);
-    if (json) return cli.printJson(current(all.runs));
+    if (json) return cli.printJson(all.runs);
     const [table, notes] = [tableOf(all, cli), notesOf(all, cli)];
     await cli.print(...table);
-    await noteMissingWorker(current(all.runs), cli);
+    await noteMissingWorker(all.runs, cli);
     await cli.note(...notes);
   });
 }
 
-interface All {
-  runs: ListedRun[];
+interface All extends ListedRuns {
   breakers: BreakerView[];
 }
 
 async function readAll(operations: Operations): Promise<All> {
-  const [runs, breakers] = await Promise.all([operations.list(), operations.breakers()]);
-  return { runs, breakers };
+  const [listed, breakers] = await Promise.all([
+    operations.listSome({ open: MAX_OPEN, ended: RECENT_RUNS }),
+    operations.breakers({ shared: true }),
+  ]);
+  return { ...listed, runs: openFirst(listed.runs), breakers };
 }
 
 function overview(all: All, cli: Cli): string[] {
@@ -77,24 +80,27 @@ function overview(all: All, cli: Cli): string[] {
 }
 
 function tableOf({ runs }: All, cli: Cli): string[] {
-  return runs.length === 0 ? [] : runTable(current(runs), cli);
+  return runs.length === 0 ? [] : runTable(runs, cli);
 }
 
 /** Written to stderr, except by `--watch`. */
-function notesOf({ runs, breakers }: All, cli: Cli): string[] {
+function notesOf({ runs, breakers, omitted }: All, cli: Cli): string[] {
   if (runs.length === 0) return [NO_RUNS];
-  const shared = breakers.filter(({ key }) => !key.startsWith('run:'));
-  const more = runs.length - current(runs).length;
   return [
-    ...shared.map(
+    ...breakers.map(
       ({ key, status, reason }) =>
         `${cli.paintErr('warn', 'breaker')}  ${safeLine(key)} is ${status}: ${safeLine(reason)} (halo breaker list)`,
     ),
-    ...(more > 0 ? [cli.paintErr('quiet', `${more} more: halo ls`)] : []),
+    ...moreRuns(omitted).map((text) => cli.paintErr('quiet', text)),
   ];
 }
 
-function current(runs: ListedRun[]): ListedRun[] {
-  const active = runs.filter((run) => run.status !== 'ended');
-  return [...active, ...runs.filter((run) => run.status === 'ended').slice(0, RECENT_RUNS)];
+function moreRuns({ open, ended }: ListedRuns['omitted']): string[] {
+  if (open > 0) return [`${open + ended} more, ${open} of them not ended: halo ls`];
+  return ended > 0 ? [`${ended} more: halo ls`] : [];
+}
+
+function openFirst(runs: readonly ListedRun[]): ListedRun[] {
+  const isEnded = ({ status }: ListedRun) => status === 'ended';
+  return [...runs.filter((run) => !isEnded(run)), ...runs.filter(isEnded)];
 }

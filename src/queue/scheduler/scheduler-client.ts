@@ -14,6 +14,7 @@ import {
 export interface SchedulerClient {
   /** Reports what happened to the scheduler, and queues the jobs that received a slot. */
   update(update: () => SchedulerUpdate): Promise<SchedulerReply>;
+  ids: Scheduler['ids'];
   list: Scheduler['list'];
   /** The queue of a lane; '' is the shared queue. */
   queueOf(lane: string): Queue<StoryJob>;
@@ -42,6 +43,7 @@ export function openSchedulerClient(connection: Redis, options: SchedulerOptions
   };
   return {
     queueOf,
+    ids: () => scheduler.ids(),
     list: () => scheduler.list(),
     async update(update) {
       const reply = await scheduler.update(update);

@@ -72,6 +72,8 @@ export interface SchedulerReply {
 export interface Scheduler {
   /** `update` is called as late as possible, so that updates are sent in the order of events. */
   update(update: () => SchedulerUpdate): Promise<SchedulerReply>;
+  /** The ids of all unfinished jobs. */
+  ids(): Promise<string[]>;
   /** All unfinished jobs. */
   list(): Promise<{ id: string; entry: JobEntry; hasSlot: boolean }[]>;
 }
@@ -102,6 +104,7 @@ export function openScheduler(
       const argument = { ...update(), limits: currentLimits, leaseMs: takeoverMs, workerMs: WORKER_TIMEOUT_MS };
       return readReply(await client.eval(SCRIPT, keys.length, ...keys, JSON.stringify(argument)));
     },
+    ids: () => client.hkeys(jobs),
     async list() {
       const [entries, leased] = await Promise.all([client.hgetall(jobs), client.zrange(leases, '0', '-1')]);
       return Object.entries(entries).map(([id, text]) => ({

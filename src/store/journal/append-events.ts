@@ -13,6 +13,7 @@ import { appendEvents } from './journal-file.ts';
 import type { RunPaths } from '../run-layout.ts';
 import { catchUp, checkpointText, foldEvents, loadEvents, loadRun, runNotFound, type FoldedRun } from './load-run.ts';
 import { buildRunRecord, type RunConstants } from '../run/run-record.ts';
+import type { OpenRuns } from '../open-runs.ts';
 
 export interface AppendResult<T> extends FoldedRun {
   events: JournalEvent[];
@@ -32,6 +33,8 @@ export interface AppendOptions<T> {
   known: FoldedRun | undefined;
   now: () => Date;
   log: (event: JournalEvent, startedAt: string) => string;
+  /** The list of runs that may not have ended. */
+  openRuns: OpenRuns;
 }
 
 /** Appends entries to the journal, then updates the files derived from it. */
@@ -48,16 +51,19 @@ export async function updateRunRecord(paths: RunPaths, change: RunConstants): Pr
   });
 }
 
-/** Rewrites the derived files of an ended run whose writer died before it could update them. */
-export async function repairRunFiles(paths: RunPaths): Promise<void> {
-  const isStale = async ({ state }: FoldedRun) =>
-    state.status === 'ended' && (await readConstants(paths)).stopReason !== state.stopReason;
-  if (!(await isStale(await loadRun(paths)))) return;
+/**
+ * Updates the derived files of an ended run whose writer may have died before it could, and removes it from the list of
+ * open runs. Does nothing to other runs.
+ */
+export async function settleEndedRun(paths: RunPaths, openRuns: OpenRuns): Promise<void> {
   await lockRun(paths, async () => {
     const folded = await loadRun(paths);
-    if (!(await isStale(folded))) return;
-    await writeRecordFiles(paths, folded);
-    await writeProgressFiles(paths, folded);
+    if (folded.state.status !== 'ended') return;
+    if ((await readConstants(paths)).stopReason !== folded.state.stopReason) {
+      await writeRecordFiles(paths, folded);
+      await writeProgressFiles(paths, folded);
+    }
+    await openRuns.remove(folded.state.runId);
   });
 }
 
@@ -84,35 +90,45 @@ async function appendLocked<T>(paths: RunPaths, append: AppendOptions<T>): Promi
       at,
       ...entry,
     }));
+    const state = foldEvents(before.state, events);
+    const { runId } = state;
+    // Before the event, so that no process can miss an open run.
+    if (before.state.status === 'ended' && state.status !== 'ended') await append.openRuns.add([runId]);
     const failpoints = events.flatMap(failpointsOf);
     for (const at of failpoints) await failpoint(`${at}.before`);
     const end = await appendEvents(file, { events, end: before.end }, events.some(isDurable));
-    const after = { state: foldEvents(before.state, events), end };
+    const after = { state, end };
     for (const at of failpoints) await failpoint(`${at}.after`);
-    await updateDerivedFiles(paths, { after, events, log: append.log });
+    await updateDerivedFiles(paths, { before: before.state, after, events, ...append });
     return { ...after, events, result };
   } finally {
     await file.close();
   }
 }
 
-interface DerivedUpdate {
+interface DerivedUpdate extends Pick<AppendOptions<unknown>, 'log' | 'openRuns'> {
+  before: RunState;
   after: FoldedRun;
   events: JournalEvent[];
-  log: AppendOptions<unknown>['log'];
 }
 
 /**
  * Updates the files derived from the journal. Disk errors are ignored: the events are recorded and must not be appended
  * again, and a later event rewrites these files.
  */
-async function updateDerivedFiles(paths: RunPaths, { after, events, log }: DerivedUpdate): Promise<void> {
+async function updateDerivedFiles(
+  paths: RunPaths,
+  { before, after, events, log, openRuns }: DerivedUpdate,
+): Promise<void> {
   const startedAt = after.state.startedAt ?? after.state.createdAt;
   try {
     await appendFile(paths.log, events.map((event) => log(event, startedAt)).join(''));
     if (events.some(changesRecord)) await writeRecordFiles(paths, after);
     if (events.some(({ type }) => type === 'story.ended' || type === 'story.started'))
       await writeProgressFiles(paths, after);
+    const { runId, status, startedAt: started } = after.state;
+    if (status === 'ended' && before.status !== 'ended') await openRuns.remove(runId);
+    else if (status !== 'ended' && started !== before.startedAt) await openRuns.markStarted(runId);
   } catch (error) {
     if (!isDiskError(error)) throw error;
   }

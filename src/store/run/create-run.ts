@@ -11,6 +11,7 @@ import { processMark } from '../../lib/process-identity.ts';
 import { historyText } from '../../core/report/history.ts';
 import { progressText } from './progress-files.ts';
 import { isMissing, withDiskErrors } from '../disk-errors.ts';
+import type { OpenRuns } from '../open-runs.ts';
 import { pathsIn, type RunPaths } from '../run-layout.ts';
 import { checkpointText } from '../journal/load-run.ts';
 import { buildRunRecord, type RunOrigin } from './run-record.ts';
@@ -37,7 +38,7 @@ const COMPLETE = '.ready-';
  * Creates the directories of several runs atomically. They are written to a temporary folder, and renaming that folder
  * is the commit point. If the process dies after it, `publishRuns` finishes the job.
  */
-export async function createRunFolders(runs: string, made: readonly NewRun[]): Promise<void> {
+export async function createRunFolders(runs: string, openRuns: OpenRuns, made: readonly NewRun[]): Promise<void> {
   const name = randomBytes(8).toString('hex');
   const temp = join(runs, `${UNFINISHED}${processMark()}-${name}`);
   await withDiskErrors(runs, async () => {
@@ -58,20 +59,21 @@ export async function createRunFolders(runs: string, made: readonly NewRun[]): P
     }
     await syncPath(runs);
     await failpoint('submit.ready');
-    await publishRuns(runs);
+    await publishRuns(runs, openRuns);
     await failpoint('submit.placed');
   });
 }
 
 /** Moves complete runs to their final place: the last step of creating them, which any process can finish. */
-export async function publishRuns(runs: string): Promise<void> {
+export async function publishRuns(runs: string, openRuns: OpenRuns): Promise<void> {
   const names = await readdir(runs).catch((error: unknown) => {
     if (isMissing(error)) return [];
     throw error;
   });
   for (const folder of names.filter((name) => name.startsWith(COMPLETE)).map((name) => join(runs, name))) {
-    for (const runId of await unlessMissing(readdir(folder), []))
-      await unlessMissing(rename(join(folder, runId), join(runs, runId)), undefined);
+    const runIds = await unlessMissing(readdir(folder), []);
+    await openRuns.add(runIds);
+    for (const runId of runIds) await unlessMissing(rename(join(folder, runId), join(runs, runId)), undefined);
     await syncPath(runs);
     await unlessMissing(rmdir(folder), undefined);
   }

@@ -5,26 +5,77 @@ import { RUN_ID } from '../../lib/run-id.ts';
 import { withDiskErrors } from '../disk-errors.ts';
 import { runPaths, runsFolder } from '../run-layout.ts';
 import { loadRun } from '../journal/load-run.ts';
+import type { OpenRun, OpenRuns } from '../open-runs.ts';
 
-/** All runs of this home. */
+/** Runs of this home. */
 export interface RunList {
   /** Newest first. */
   runs: RunState[];
   /** Runs with a damaged directory, and the error. */
   unreadable: { runId: string; error: HaloError }[];
+  /** Numbers of runs that were not read. */
+  omitted: { open: number; ended: number };
 }
 
-export async function listRuns(home: string): Promise<RunList> {
-  const list: RunList = { runs: [], unreadable: [] };
-  for (const runId of await runIds(home)) {
+/** Which runs to read; all by default. */
+export interface RunQuery {
+  /** At most this many open runs: the newest that have started, then the newest others. */
+  open?: number | undefined;
+  /** At most this many ended runs, the newest. */
+  ended?: number | undefined;
+  /** At most this many runs, the newest, open or not. */
+  newest?: number | undefined;
+}
+
+/** Reads runs. Takes time for those that it returns, not for the others. */
+export async function listRuns(home: string, openRuns: OpenRuns, query: RunQuery = {}): Promise<RunList> {
+  const { open: mostOpen = Infinity, ended: mostEnded = Infinity, newest = Infinity } = query;
+  const all = await runIds(home);
+  const open = await listOpenRuns(home, openRuns, all);
+  const isOpen = new Set(open.map(({ runId }) => runId));
+  const among = new Set(all.slice(0, newest));
+  const [started, others] = [true, false].map((wanted) => open.filter((run) => run.started === wanted));
+  const ended = all.filter((runId) => !isOpen.has(runId) && among.has(runId));
+  const chosen = [...(started ?? []), ...(others ?? [])].map(({ runId }) => runId).filter((runId) => among.has(runId));
+  const ids = [...chosen.slice(0, mostOpen), ...ended.slice(0, mostEnded)];
+  const list: RunList = { runs: [], unreadable: [], omitted: { open: 0, ended: 0 } };
+  await readInto(list, home, ids);
+  const openRead = ids.filter((runId) => isOpen.has(runId)).length;
+  list.omitted = { open: open.length - openRead, ended: all.length - open.length - (ids.length - openRead) };
+  list.runs.sort((a, b) => (a.createdAt < b.createdAt ? 1 : a.createdAt > b.createdAt ? -1 : 0));
+  return list;
+}
+
+async function readInto(list: Pick<RunList, 'runs' | 'unreadable'>, home: string, ids: string[]): Promise<void> {
+  for (const runId of ids) {
     try {
       list.runs.push((await loadRun(runPaths(home, runId))).state);
     } catch (error) {
       list.unreadable.push({ runId, error: toHaloError(error) });
     }
   }
-  list.runs.sort((a, b) => (a.createdAt < b.createdAt ? 1 : a.createdAt > b.createdAt ? -1 : 0));
-  return list;
+}
+
+/** The runs that may not have ended, newest first. */
+export async function listOpenRuns(home: string, openRuns: OpenRuns, all?: readonly string[]): Promise<OpenRun[]> {
+  const ids = all ?? (await runIds(home));
+  if (ids.length === 0) return [];
+  const present = new Set(ids);
+  const known = (await openRuns.read()) ?? (await findOpenRuns(home, openRuns).then(() => openRuns.read()));
+  // A folder that somebody removed is no run.
+  return (known ?? []).filter(({ runId }) => present.has(runId));
+}
+
+/** Adds all runs that have not ended, or cannot be read, to the list of open runs. */
+export async function findOpenRuns(home: string, openRuns: OpenRuns): Promise<void> {
+  const list: Pick<RunList, 'runs' | 'unreadable'> = { runs: [], unreadable: [] };
+  const known = new Set((await openRuns.read())?.map(({ runId }) => runId));
+  const unknown = (await runIds(home)).filter((runId) => !known.has(runId));
+  await readInto(list, home, unknown);
+  const open = list.runs.filter(({ status }) => status !== 'ended');
+  await openRuns.add([...open, ...list.unreadable].map(({ runId }) => runId));
+  for (const { runId, startedAt } of open) if (startedAt !== undefined) await openRuns.markStarted(runId);
+  await openRuns.complete();
 }
 
 const MIN_LENGTH = 3;

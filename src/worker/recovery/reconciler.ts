@@ -1,5 +1,9 @@
+import { randomBytes } from 'node:crypto';
 import { unmetNeeds } from '../../core/run/run-dependencies.ts';
+import { ignore } from '../../lib/async.ts';
+import { jobIdOf } from '../../queue/job.ts';
 import type { StoryQueue } from '../../queue/queue.ts';
+import type { OpenRun } from '../../store/open-runs.ts';
 import { removeDeadWorkers } from '../../store/process-registry.ts';
 import { liveOwnerOf } from '../run/run-ownership.ts';
 import { nextJobs } from '../run/next-jobs.ts';
@@ -10,20 +14,30 @@ import type { WorkerContext } from '../worker-context.ts';
 const EVERY_MS = 10_000;
 /** Orphans are swept every sixth time, since the engine needs some time to list them. */
 const SWEEP_EVERY = 6;
+/** The lease of the worker that compares for all others. It ends soon after its holder died. */
+const LEASE = 'reconciler';
+const LEASE_MS = 15_000;
+
+/** What a comparison found, so that the next one need not read the run again. */
+interface Compared {
+  /** Size of the journal. */
+  bytes: number;
+  /** Ids of the jobs that must be in the queue; undefined if that also depends on other runs or on processes. */
+  jobs: readonly string[] | undefined;
+}
 
 /**
  * Compares the journals with the queue, at its start and every ten seconds, and queues missing jobs: Redis may have been
  * wiped, or a process may have died after writing an event but before enqueueing the job. Handles runs without an owner, or
- * those of `owner`. Also sweeps orphans.
+ * those of `owner`. Also sweeps orphans. Of several workers, one compares; it reads only runs whose journal has changed or
+ * whose jobs are missing.
  */
 export class Reconciler {
   private readonly worker: WorkerContext;
   private readonly queue: StoryQueue;
   private readonly owner: string | undefined;
-  /** The journal size of each ended run; it grows if a user reopens the run. */
-  private readonly ended = new Map<string, number>();
-  /** The dependencies of each run; they never change. */
-  private readonly needs = new Map<string, string[]>();
+  private readonly id = randomBytes(8).toString('hex');
+  private readonly compared = new Map<string, Compared>();
   private readonly sweep: () => Promise<void>;
   private readonly compare: () => Promise<void>;
   private comparing: Promise<void>;
@@ -44,10 +58,10 @@ export class Reconciler {
 
   /** Call it when a run has ended: queues the runs that wait for it. */
   async wake(endedId: string): Promise<void> {
-    for (const runId of await this.worker.store.runIds()) {
-      const needs = this.needs.get(runId) ?? (await needsOf(this.worker, runId));
-      this.needs.set(runId, needs);
-      if (needs.includes(endedId)) await this.inspect(runId);
+    const jobs = await this.queue.jobIds();
+    for (const { runId } of await this.worker.store.openRuns()) {
+      if (runId === endedId || this.compared.get(runId)?.jobs !== undefined) continue;
+      await this.inspect(runId, jobs);
     }
   }
 
@@ -55,22 +69,47 @@ export class Reconciler {
   async close(): Promise<void> {
     clearInterval(this.timer);
     await Promise.all([this.comparing, this.sweeping]);
+    if (this.owner === undefined) await this.queue.releaseLease(LEASE, this.id).catch(ignore);
   }
 
   private async compareOnce(): Promise<void> {
     const { worker, queue, owner } = this;
+    const isFirst = this.turns === 0;
     // Not awaited: runs are queued even if the engine does not answer.
     if (this.turns++ % SWEEP_EVERY === 0) this.sweeping = this.sweep();
-    if (owner === undefined) for (const lane of await removeDeadWorkers(worker.home)) await queue.dropLane(lane);
+    if (owner === undefined) {
+      for (const lane of await removeDeadWorkers(worker.home)) await queue.dropLane(lane);
+      const leads = await queue.lease(LEASE, this.id, LEASE_MS);
+      // A worker that starts compares in any case: its user may have repaired something.
+      if (!leads && !isFirst) return;
+    }
     await worker.store.publishRuns();
-    for (const runId of await worker.store.runIds()) await this.inspect(runId);
+    const jobs = await queue.jobIds();
+    const open = await worker.store.openRuns();
+    for (const { runId } of open) await this.inspect(runId, jobs);
+    const present = new Set(open.map(({ runId }) => runId));
+    for (const runId of this.compared.keys()) if (!present.has(runId)) this.compared.delete(runId);
+    if (isFirst) await this.findOthers(open);
   }
 
-  private async inspect(runId: string): Promise<void> {
-    const { worker, queue, owner, ended } = this;
+  /** Runs that were copied into the home, or reopened by an older halo, are not listed as open. */
+  private async findOthers(known: readonly OpenRun[]): Promise<void> {
+    const { worker, queue } = this;
+    await worker.store.findOpenRuns();
+    const before = new Set(known.map(({ runId }) => runId));
+    const found = (await worker.store.openRuns()).filter(({ runId }) => !before.has(runId));
+    if (found.length === 0) return;
+    const jobs = await queue.jobIds();
+    for (const { runId } of found) await this.inspect(runId, jobs);
+  }
+
+  private async inspect(runId: string, queued: ReadonlySet<string>): Promise<void> {
+    const { worker, queue, owner, compared } = this;
     const bytes = await worker.store.journalBytes(runId);
-    if (ended.get(runId) === bytes) return;
-    if ((await requeue(worker, queue, { runId, owner })) === 'ended') ended.set(runId, bytes);
+    const before = compared.get(runId);
+    if (before?.bytes === bytes && before.jobs?.every((id) => queued.has(id)) === true) return;
+    const jobs = await requeue(worker, queue, { runId, owner });
+    compared.set(runId, { bytes, jobs });
   }
 }
 
@@ -80,30 +119,30 @@ function coalesce(work: () => Promise<void>): () => Promise<void> {
   return () => (running ??= work().finally(() => (running = undefined)));
 }
 
-/** Queues the missing jobs of a run, unless it waits for other runs. An unreadable run must not block the others. */
+/**
+ * Queues the missing jobs of a run, unless it waits for other runs. Returns the ids of its jobs, or undefined if they may
+ * change without an event of this run. An unreadable run must not block the others.
+ */
 async function requeue(
   worker: WorkerContext,
   queue: StoryQueue,
   { runId, owner }: { runId: string; owner: string | undefined },
-): Promise<'open' | 'ended'> {
+): Promise<readonly string[] | undefined> {
   const { home, store, log } = worker;
   const state = await store.readState(runId).catch((error: unknown) => {
     log.warn({ runId, err: error }, 'run cannot be read');
   });
-  if (state === undefined) return 'open';
+  if (state === undefined) return [];
   if (state.status === 'ended') {
-    await store.freshen(runId).catch((error: unknown) => {
+    await store.settle(runId).catch((error: unknown) => {
       log.warn({ runId, err: error }, 'files of an ended run could not be updated');
     });
-    return 'ended';
+    return [];
   }
-  if ((await liveOwnerOf(home, state)) !== owner) return 'open';
-  if (unmetNeeds(await updateDependencies(worker, state)).length > 0) return 'open';
-  for (const job of nextJobs(state, worker.now())) await queue.enqueue(job);
-  return 'open';
-}
-
-async function needsOf({ store }: WorkerContext, runId: string): Promise<string[]> {
-  const state = await store.readState(runId).catch(() => undefined);
-  return state?.needs.map(({ run }) => run) ?? [];
+  // Another process may die, and then its runs are for all; who owns a run is in its journal.
+  if ((await liveOwnerOf(home, state)) !== owner) return owner === undefined ? undefined : [];
+  if (unmetNeeds(await updateDependencies(worker, state)).length > 0) return undefined;
+  const jobs = nextJobs(state, worker.now());
+  for (const job of jobs) await queue.enqueue(job);
+  return state.owner === undefined ? jobs.map(jobIdOf) : undefined;
 }

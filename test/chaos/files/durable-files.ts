@@ -65,6 +65,11 @@ export const DURABLE_FILES: readonly DurableFile[] = [
       how: 'released when that process is gone, or after a reboot',
     },
   ),
+  row('open-runs/*', `open-runs/(?:\\.complete|[0-9a-z]{15}(?:\\.started)?)`, {
+    what: 'an empty file for each run that may not have ended, for lists and workers',
+    damaged: 'rebuilt',
+    how: 'added and synced before the run is open; found again from the journals if they are missing',
+  }),
   row('runs/<run>/journal.jsonl', `${RUN}/journal\\.jsonl`, {
     what: 'all events of a run (source of truth)',
     damaged: 'reported',

@@ -1,13 +1,34 @@
-import type { ListedRun } from '../../operations.ts';
-import type { Operation } from '../operation.ts';
+import type { ListedRuns, ListQuery } from '../../operations.ts';
+import type { Operation, Zod } from '../operation.ts';
 import { runStateSchema } from '../schemas.ts';
 
-export const listRunsOperation: Operation<object, { runs: ListedRun[] }> = {
+const count = (z: Zod) => z.coerce.number().int().min(0).max(1_000_000).optional();
+
+export const listRunsOperation: Operation<ListQuery, ListedRuns> = {
   name: 'listRuns',
   method: 'GET',
   path: '/v1/runs',
   access: 'read',
-  summary: 'Returns the states of all runs, newest first.',
-  output: { kind: 'json', schema: (z) => z.object({ runs: z.array(runStateSchema(z)) }) },
-  run: async ({ limitedRuns }) => ({ runs: await limitedRuns.list() }),
+  summary: 'Returns the states of runs, newest first.',
+  input: (z) =>
+    z.strictObject({
+      open: count(z).describe(
+        'At most this many runs that have not ended: the newest that have started, then others. Default: all.',
+      ),
+      ended: count(z).describe('At most this many runs that have ended, the newest. Default: all.'),
+      newest: count(z).describe('At most this many runs, the newest, open or not.'),
+    }),
+  example: { open: 50, ended: 20 },
+  output: {
+    kind: 'json',
+    schema: (z) =>
+      z.object({
+        runs: z.array(runStateSchema(z)),
+        omitted: z
+          .object({ open: z.number().int(), ended: z.number().int() })
+          .optional()
+          .describe('Numbers of runs that the query left out.'),
+      }),
+  },
+  run: ({ limitedRuns }, query) => limitedRuns.list(query),
 };

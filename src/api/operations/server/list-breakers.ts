@@ -1,12 +1,20 @@
 import type { BreakerView } from '../../operations.ts';
 import type { Operation } from '../operation.ts';
 
-export const listBreakersOperation: Operation<object, { breakers: BreakerView[] }> = {
+export const listBreakersOperation: Operation<{ shared?: true | undefined }, { breakers: BreakerView[] }> = {
   name: 'listBreakers',
   method: 'GET',
   path: '/v1/breakers',
   access: 'read',
   summary: 'Lists the circuit breakers that are not closed.',
+  input: (z) =>
+    z.strictObject({
+      shared: z
+        .union([z.literal(true), z.literal('true')])
+        .transform(() => true as const)
+        .optional()
+        .describe('Only those that several runs share, which is faster.'),
+    }),
   output: {
     kind: 'json',
     schema: (z) => {
@@ -19,8 +27,8 @@ export const listBreakersOperation: Operation<object, { breakers: BreakerView[] 
       return z.object({ breakers: z.array(breaker) });
     },
   },
-  async run(context) {
+  async run(context, { shared = false }) {
     const { listBreakers } = await import('../../runs/breakers.ts');
-    return { breakers: await listBreakers(context) };
+    return { breakers: await listBreakers(context, { shared }) };
   },
 };

@@ -1,0 +1,103 @@
+import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect } from 'vitest';
+import { transcribe } from '../../src/core/transcript/transcript.ts';
+import { openStore, type Store } from '../../src/store/store.ts';
+import { created } from '../support/journal.ts';
+import { test as base } from '../support/fixtures.ts';
+
+const origin = { haloVersion: '0.1.0', agent: { name: 'codex' }, args: [], config: {} };
+const END = { type: 'run.ended', stopReason: 'USER_ABORT', detail: 'Cancelled.' } as const;
+
+const test = base.extend('store', ({ home }) => openStore(home, { transcribe }));
+
+async function create(store: Store, count: number): Promise<string[]> {
+  const runs = Array.from({ length: count }, () => ({ created: created(), origin }));
+  await store.createRuns(runs);
+  return runs.map(({ created: { runId } }) => runId).sort();
+}
+
+const openIds = async (store: Store) => (await store.openRuns()).map(({ runId }) => runId).sort();
+
+describe('the open runs', () => {
+  test('are those that have not ended, with whether they have started', async ({ store }) => {
+    const [first = '', second = '', third = ''] = await create(store, 3);
+    await store.append(second, [{ type: 'run.started' }]);
+    await store.append(third, [END]);
+    expect(await store.openRuns()).toEqual([
+      { runId: second, started: true },
+      { runId: first, started: false },
+    ]);
+  });
+
+  test('include an ended run that a user retries, before the event is in its journal', async ({ home, store }) => {
+    const [runId = ''] = await create(store, 1);
+    await store.append(runId, [END]);
+    expect(await openIds(store)).toEqual([]);
+    await store.append(runId, [{ type: 'run.retried', by: 'ada', stories: ['US-001'] }]);
+    expect((await store.readState(runId)).status).not.toBe('ended');
+    expect(await openIds(openStore(home, { transcribe }))).toEqual([runId]);
+  });
+
+  test('do not include a run that was refused when it was created', async ({ store }) => {
+    await store.createEnded(created(), END, origin);
+    expect(await store.openRuns()).toEqual([]);
+  });
+
+  test('of a home of an older version are found in the journals', async ({ home, store }) => {
+    const [first = '', second = ''] = await create(store, 2);
+    await store.append(second, [END]);
+    rmSync(join(home, 'open-runs'), { recursive: true });
+    expect(await openIds(store)).toEqual([first]);
+    expect(readdirSync(join(home, 'open-runs')).sort()).toEqual(['.complete', first]);
+  });
+
+  test('include a run that was copied into the home, once a worker has started', async ({ home, store }) => {
+    const [first = '', second = ''] = await create(store, 2);
+    await store.openRuns();
+    rmSync(join(home, 'open-runs', second));
+    expect(await openIds(store)).toEqual([first]);
+    await store.findOpenRuns();
+    expect(await openIds(store)).toEqual([first, second]);
+  });
+
+  test('do not include a run whose folder was removed, and names of other files', async ({ home, store }) => {
+    const [first = '', second = ''] = await create(store, 2);
+    rmSync(join(home, 'runs', second), { recursive: true });
+    writeFileSync(join(home, 'open-runs', 'notes.txt'), '');
+    expect(await openIds(store)).toEqual([first]);
+  });
+
+  test('lose a run whose process died between its end and the removal of its file', async ({ home, store }) => {
+    const [runId = ''] = await create(store, 1);
+    await store.openRuns();
+    await store.append(runId, [END]);
+    writeFileSync(join(home, 'open-runs', runId), '');
+    expect(await openIds(store)).toEqual([runId]);
+    expect((await store.list({ open: 5, ended: 0 })).runs).toMatchObject([{ runId, status: 'ended' }]);
+    await store.settle(runId);
+    expect(await openIds(store)).toEqual([]);
+  });
+
+  test('keep a run that has not ended when it is settled', async ({ home, store }) => {
+    const [runId = ''] = await create(store, 1);
+    await store.settle(runId);
+    expect(existsSync(join(home, 'open-runs', runId))).toBe(true);
+  });
+});
+
+describe('a list', () => {
+  test('has the newest started runs, then others, and counts what it leaves out', async ({ store }) => {
+    const ids = await create(store, 6);
+    const [ended = '', alsoEnded = '', started = '', third = '', fourth = '', fifth = ''] = ids;
+    for (const runId of [ended, alsoEnded]) await store.append(runId, [END]);
+    await store.append(started, [{ type: 'run.started' }]);
+    const namesOf = async (query: Parameters<Store['list']>[0]) => {
+      const { runs, omitted } = await store.list(query);
+      return [runs.map(({ runId }) => runId).sort(), omitted];
+    };
+    expect(await namesOf({ open: 2, ended: 1 })).toEqual([[alsoEnded, started, fifth], { open: 2, ended: 1 }]);
+    expect(await namesOf({ newest: 3 })).toEqual([[third, fourth, fifth], { open: 1, ended: 2 }]);
+    expect(await namesOf({})).toEqual([ids, { open: 0, ended: 0 }]);
+  });
+});
