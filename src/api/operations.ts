@@ -6,6 +6,7 @@ import type { ErrorGroup } from '../core/report/error-report.ts';
 import type { AuditFilter, ReportOf, UnreadableRun } from './reports/read-reports.ts';
 import type { Artifact, JournalEvent, PromptPart } from '../core/journal/events.ts';
 import type { IssueSource } from '../core/issues/issue-source.ts';
+import type { ListedRun, ListedRuns, ListQuery } from './runs/limited-runs.ts';
 import type { Prd, PrdFile } from '../core/prd/prd.ts';
 import type { ControlResult, LandedRun, RunDecisionResult, StoryDecisionResult } from '../core/run/control-result.ts';
 import type { RunState } from '../core/run/state.ts';
@@ -93,29 +94,6 @@ export interface Submitted {
 
 /** The content of run.json: who, what, where, versions, progress, end. */
 export type RunRecord = Record<string, unknown>;
-
-/** A run among all others. */
-export interface ListedRun extends RunState {
-  /** The fleet limit that delays its next story, e.g. `fleet.max = 2`. */
-  heldBy?: string;
-}
-
-/** Which runs to list; all by default. */
-export interface ListQuery {
-  /** At most this many runs that have not ended: the newest that have started, then the newest others. */
-  open?: number | undefined;
-  /** At most this many runs that have ended, the newest. */
-  ended?: number | undefined;
-  /** At most this many runs, the newest, open or not. */
-  newest?: number | undefined;
-}
-
-export interface ListedRuns {
-  /** Newest first. */
-  runs: ListedRun[];
-  /** Numbers of runs that the query left out. */
-  omitted: { open: number; ended: number };
-}
 
 export interface RunView {
   state: RunState;

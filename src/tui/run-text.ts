@@ -1,4 +1,5 @@
-import type { ListedRun, RunView } from '../api/operations.ts';
+import type { RunView } from '../api/operations.ts';
+import type { ListedRun } from '../api/runs/limited-runs.ts';
 import { failedNeeds, unmetNeeds } from '../core/run/run-dependencies.ts';
 import { currentDecision, elapsedMs, isDone, isSelected, type RunState, type StoryState } from '../core/run/state.ts';
 import { formatElapsed } from '../core/text/format-elapsed.ts';

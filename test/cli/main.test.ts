@@ -12,7 +12,7 @@ function halo(words: string[], terminal = {}) {
 }
 
 function failing(error: Error, terminal = {}) {
-  const operations = { ...openMemory(), list: () => Promise.reject(error) };
+  const operations = { ...openMemory(), listSome: () => Promise.reject(error) };
   return runCli(['ls'], { operations, terminal });
 }
 

@@ -1,5 +1,6 @@
 import type { RunDecisionResult, StoryDecisionResult } from '../../core/run/control-result.ts';
-import type { ListedRuns, Operations } from '../operations.ts';
+import type { Operations } from '../operations.ts';
+import type { ListedRuns } from '../runs/limited-runs.ts';
 import { approveOperation } from './control/approve.ts';
 import { cancelOperation } from './control/cancel.ts';
 import { pauseOperation } from './control/pause.ts';

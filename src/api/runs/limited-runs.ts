@@ -4,13 +4,28 @@ import { type FleetLimits, isReadyToStart, limitedBy, hasFleetLimit, NO_LIMITS }
 import type { RunState } from '../../core/run/state.ts';
 import type { RunCatalog } from '../../store/run-catalog.ts';
 import type { RunQuery } from '../../store/run/run-list.ts';
-import type { ListedRuns } from '../operations.ts';
 import { defined } from '../../lib/guards.ts';
+
+/** A run among all others. */
+export interface ListedRun extends RunState {
+  /** The fleet limit that delays its next story, e.g. `fleet.max = 2`. */
+  heldBy?: string;
+}
+
+/** Which runs to list. */
+export type ListQuery = RunQuery;
+
+export interface ListedRuns {
+  /** Newest first. */
+  runs: ListedRun[];
+  /** Numbers of runs that the query left out. */
+  omitted: { open: number; ended: number };
+}
 
 /** Runs, with the fleet limits that delay them. */
 export interface LimitedRuns {
   /** Runs, newest first; without a query all of them. */
-  list(query?: RunQuery): Promise<ListedRuns>;
+  list(query?: ListQuery): Promise<ListedRuns>;
   /** The limit that delays a run, if any. */
   of(run: RunState): Promise<{ heldBy?: string }>;
 }
@@ -39,7 +54,7 @@ export function openLimitedRuns(home: string, store: Pick<RunCatalog, 'list'>): 
   };
 
   /** The runs that a limit counts; the listed ones may be only some of them. */
-  async function openRuns(listed: readonly RunState[], { open }: RunQuery, most: FleetLimits) {
+  async function openRuns(listed: readonly RunState[], { open }: ListQuery, most: FleetLimits) {
     return open === undefined || !hasFleetLimit(most) ? listed : (await store.list({ ended: 0 })).runs;
   }
 }

@@ -1,4 +1,5 @@
-import type { ListedRuns, Operations } from '../../api/operations.ts';
+import type { Operations } from '../../api/operations.ts';
+import type { ListedRuns } from '../../api/runs/limited-runs.ts';
 import type { Cli, Define } from '../cli.ts';
 import { addRunFilters, filterRuns, type RunFilter } from '../options/filter-runs.ts';
 import { NO_RUNS, noteMissingWorker, runTable } from '../output/run-table.ts';

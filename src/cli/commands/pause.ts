@@ -1,4 +1,5 @@
-import type { ListedRun, Operations } from '../../api/operations.ts';
+import type { Operations } from '../../api/operations.ts';
+import type { ListedRun } from '../../api/runs/limited-runs.ts';
 import type { Cli, Define } from '../cli.ts';
 import { addAllOptions, assertAll, controlAll, type AllFlags } from '../options/control-all.ts';
 import { RUN_ARGUMENT } from '../options/resolve-run.ts';

@@ -1,4 +1,5 @@
-import type { ListedRun, Operations } from '../../api/operations.ts';
+import type { Operations } from '../../api/operations.ts';
+import type { ListedRun } from '../../api/runs/limited-runs.ts';
 import type { RunState } from '../../core/run/state.ts';
 import { findBatch, groupRuns } from '../options/batches.ts';
 import type { Cli } from '../cli.ts';

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
-import type { ListedRun, Operations } from '../../api/operations.ts';
+import type { Operations } from '../../api/operations.ts';
+import type { ListedRun } from '../../api/runs/limited-runs.ts';
 import { HaloError, toHaloError } from '../../core/failure/errors.ts';
 import type { ControlResult } from '../../core/run/control-result.ts';
 import { safeLine } from '../../core/text/safe-text.ts';

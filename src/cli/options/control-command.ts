@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
-import type { ListedRun, Operations } from '../../api/operations.ts';
+import type { Operations } from '../../api/operations.ts';
+import type { ListedRun } from '../../api/runs/limited-runs.ts';
 import type { ControlResult } from '../../core/run/control-result.ts';
 import type { Cli, Define } from '../cli.ts';
 import { addAllOptions, assertAll, controlAll, type AllFlags } from './control-all.ts';

@@ -1,6 +1,5 @@
-import type { Command } from 'commander';
-import { InvalidArgumentError } from 'commander';
-import type { ListedRun } from '../../api/operations.ts';
+import { type Command, InvalidArgumentError } from 'commander';
+import type { ListedRun } from '../../api/runs/limited-runs.ts';
 import type { Cli } from '../cli.ts';
 import { STOP_REASONS } from '../../core/failure/stop-reason.ts';
 import { repoSource } from './run-options.ts';

@@ -1,4 +1,4 @@
-import type { ListedRun } from '../../api/operations.ts';
+import type { ListedRun } from '../../api/runs/limited-runs.ts';
 import { formatUsd } from '../../core/budget.ts';
 import type { RunState } from '../../core/run/state.ts';
 import { msBetween } from '../../core/text/format-elapsed.ts';

@@ -1,5 +1,6 @@
 import { breakerName, resetCommand } from '../../core/failure/breaker.ts';
-import type { ListedRun, RunView } from '../../api/operations.ts';
+import type { RunView } from '../../api/operations.ts';
+import type { ListedRun } from '../../api/runs/limited-runs.ts';
 import { formatElapsed, msBetween } from '../../core/text/format-elapsed.ts';
 import { needsText } from '../../core/run/run-dependencies.ts';
 import { retryName } from '../../core/failure/failure.ts';

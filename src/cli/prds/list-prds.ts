@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { ListedRun } from '../../api/operations.ts';
+import type { ListedRun } from '../../api/runs/limited-runs.ts';
 import { toHaloError } from '../../core/failure/errors.ts';
 import { isPrdName, NAME_RULE, PRD_FILE } from '../../core/prd/prd-names.ts';
 import { safeLine } from '../../core/text/safe-text.ts';

@@ -1,5 +1,5 @@
 import { realpath } from 'node:fs/promises';
-import type { ListedRun } from '../../api/operations.ts';
+import type { ListedRun } from '../../api/runs/limited-runs.ts';
 import type { RunState } from '../../core/run/state.ts';
 import { sortStories } from '../../core/run/story-order.ts';
 import type { Cli } from '../cli.ts';

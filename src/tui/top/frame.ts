@@ -1,6 +1,6 @@
 import { stripVTControlCharacters } from 'node:util';
 import { formatUsd } from '../../core/budget.ts';
-import type { ListedRun } from '../../api/operations.ts';
+import type { ListedRun } from '../../api/runs/limited-runs.ts';
 import { safeLine, safeText } from '../../core/text/safe-text.ts';
 import type { Paint } from '../../core/transcript/transcript-line.ts';
 import { padToWidth, stringWidth, truncateStartToWidth, truncateToWidth } from '../../lib/string-width.ts';

@@ -1,4 +1,4 @@
-import type { ListedRun } from '../../api/operations.ts';
+import type { ListedRun } from '../../api/runs/limited-runs.ts';
 import type { StoryState } from '../../core/run/state.ts';
 import { storyCount } from '../run-text.ts';
 import { awaitsDecision, isQuestion } from './actions.ts';

@@ -1,4 +1,5 @@
-import type { ListedRun, WorkerView } from '../../api/operations.ts';
+import type { WorkerView } from '../../api/operations.ts';
+import type { ListedRun } from '../../api/runs/limited-runs.ts';
 import { formatUsd } from '../../core/budget.ts';
 import type { RunState, StoryState } from '../../core/run/state.ts';
 import { formatElapsed, msBetween } from '../../core/text/format-elapsed.ts';

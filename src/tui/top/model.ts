@@ -1,4 +1,5 @@
-import type { ListedRun, RunView, WorkerView } from '../../api/operations.ts';
+import type { RunView, WorkerView } from '../../api/operations.ts';
+import type { ListedRun } from '../../api/runs/limited-runs.ts';
 import type { JournalEvent } from '../../core/journal/events.ts';
 import type { Tone } from '../../core/transcript/transcript-line.ts';
 import type { ReadDiff } from '../diff/read-diff.ts';

@@ -1,6 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import type { ListedRun, RunView } from '../../../src/api/operations.ts';
+import type { RunView } from '../../../src/api/operations.ts';
+import type { ListedRun } from '../../../src/api/runs/limited-runs.ts';
 import type { JournalEntry } from '../../../src/core/journal/events.ts';
 import { stringWidth } from '../../../src/lib/string-width.ts';
 import { readDiff } from '../../../src/tui/diff/read-diff.ts';

@@ -1,4 +1,4 @@
-import type { ListedRun } from '../../../src/api/operations.ts';
+import type { ListedRun } from '../../../src/api/runs/limited-runs.ts';
 import type { JournalEntry } from '../../../src/core/journal/events.ts';
 import { paintPlain } from '../../../src/tui/paint.ts';
 import { frameOf } from '../../../src/tui/top/frame.ts';

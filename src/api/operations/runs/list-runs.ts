@@ -1,4 +1,4 @@
-import type { ListedRuns, ListQuery } from '../../operations.ts';
+import type { ListedRuns, ListQuery } from '../../runs/limited-runs.ts';
 import type { Operation, Zod } from '../operation.ts';
 import { runStateSchema } from '../schemas.ts';
 
