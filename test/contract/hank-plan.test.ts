@@ -29,7 +29,7 @@ const subjects = (repository: TestRepository, dir: string) =>
 /** Each story adds its own file. */
 const ADDS = `id=$(grep -o '^#[0-9]*: ' | head -1 | tr -d '#: '); echo made > "$id.txt"; ${OK}`;
 
-describe('halo run in a project of hank', () => {
+describe('the plan of a project of hank', () => {
   it('works off the plan of a project, story by story, and marks what has landed', LONG, async () => {
     const plan = '# Implementation Plan\n\n- [x] [#7] Set up\n- [ ] [#42] Add the cart\n- [ ] [#43] Check out\n';
     const { repository, run } = openProject(plan);
@@ -52,6 +52,13 @@ describe('halo run in a project of hank', () => {
     expect(end.code, end.stderr).toBe(0);
     expect(planOf(repository)).toBe(plan.replace('Add the cart', 'Add the cart [DONE]'));
     expect(recordOf(directoryOf(end)).progress.completed).toContain('#42');
+  });
+
+  it('is found by halo prd validate as well, from any folder of the repository', LONG, async () => {
+    const { home, repository } = openProject('- [ ] [#42] Add the cart\n', { 'src/a.txt': '' });
+    const end = await home.halo(['prd', 'validate'], { cwd: join(repository.root, 'src') });
+    expect(end).toMatchObject({ code: 0, stderr: `PRD ${join(repository.root, PLAN)}\n` });
+    expect(end.stdout).toContain('dialect  hank');
   });
 
   it('gives the agent the prompt and the specifications of the project', LONG, async () => {

@@ -4,13 +4,13 @@ import { sortStories } from '../../core/run/story-order.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import type { Tone } from '../../core/transcript/transcript-line.ts';
 import type { Cli, Define } from '../cli.ts';
-import { requireNamedPrd } from '../options/named-prds.ts';
+import { listPrdNames, requireNamedPrd } from '../options/named-prds.ts';
 import { defineEdit } from '../prds/edit-prd.ts';
 import { defineList } from '../prds/list-prds.ts';
 import { defineNew } from '../prds/new-prd.ts';
 import { defineStatus } from '../prds/prd-status.ts';
 import { wrapWords } from '../../lib/string-width.ts';
-import { readPrd } from '../options/read-prd.ts';
+import { readPrd, resolveUsualPrd } from '../options/read-prd.ts';
 import { collect } from '../options/run-options.ts';
 import { terminalColumns } from '../output/run-table.ts';
 import { table } from '../output/table.ts';
@@ -28,7 +28,10 @@ export const define: Define = (command, cli) => {
       'Shows the dialect of a PRD, its stories in the order in which they run, the other text that agents receive (fields of stories, context), and everything that was normalized or ignored. Ambiguous input is an error with file, line and a suggested fix.',
     )
     .helpOption('-h, --help', 'show help')
-    .argument('[prd]', 'the PRD file, the name of a PRD, or - for stdin (default: the only named PRD)')
+    .argument(
+      '[prd]',
+      'the PRD file, the name of a PRD, or - for stdin (default: the only named PRD, else the PRD that halo run would use)',
+    )
     .option('--as <dialect>', 'read it as this dialect, with all rules of daedalus or swanson')
     .option('-c, --config <key=value>', 'override one setting, e.g. -c prd.criteria=required (repeatable)', collect)
     .option('--json', 'print the PRD as halo sees it, as JSON')
@@ -86,11 +89,17 @@ Exit codes:
 See also: halo prd validate`;
 
 async function validate(wanted: string | undefined, flags: ValidateFlags, cli: Cli): Promise<void> {
-  const file = wanted ?? (await requireNamedPrd(cli.cwd, undefined)).name;
+  const file = wanted ?? (await chooseOwnPrd(cli));
   const { path, bytes } = await readPrd(file, cli);
   const prd = await cli.services.validatePrd({ path, bytes, as: flags.as, folder: cli.cwd, set: flags.config ?? [] });
   if (flags.json) return cli.printJson(prd);
   await cli.print(...summarizePrd(prd), '', ...storyTable(prd.stories, cli), ...describeWarnings(prd, cli));
+}
+
+/** The only named PRD; if there are none, the PRD that `halo run` would use. Throws USAGE, PRD_UNREADABLE. */
+async function chooseOwnPrd(cli: Cli): Promise<string> {
+  const names = await listPrdNames(cli.cwd);
+  return names.length === 0 ? resolveUsualPrd(cli.cwd, cli) : (await requireNamedPrd(cli.cwd, undefined)).name;
 }
 
 function summarizePrd({ dialect, project, stories, context }: Prd): string[] {
