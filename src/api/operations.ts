@@ -58,6 +58,8 @@ export interface SubmitOptions {
   key?: string | undefined;
   /** The ids of the only stories to run; absent: all. */
   stories?: string[] | undefined;
+  /** Agents only describe what they would change; nothing lands. */
+  dryRun?: boolean | undefined;
   /** The submitting user, if not the user of this process. */
   user?: string | undefined;
   /** The request came over the network: it must not name local files or servers, and may set less. */

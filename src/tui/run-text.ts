@@ -1,7 +1,15 @@
 import type { RunView } from '../api/operations.ts';
 import type { ListedRun } from '../api/runs/limited-runs.ts';
 import { failedNeeds, unmetNeeds } from '../core/run/run-dependencies.ts';
-import { currentDecision, elapsedMs, isDone, isSelected, type RunState, type StoryState } from '../core/run/state.ts';
+import {
+  currentDecision,
+  elapsedMs,
+  isDone,
+  isSelected,
+  omit,
+  type RunState,
+  type StoryState,
+} from '../core/run/state.ts';
 import { formatElapsed } from '../core/text/format-elapsed.ts';
 import { safeLine } from '../core/text/safe-text.ts';
 import type { Tone } from '../core/transcript/transcript-line.ts';
@@ -19,6 +27,7 @@ export function timeText(run: RunState, now: string): string {
 
 /** The status of a run, in one or two words. */
 export function stateText(run: ListedRun): string {
+  if (run.dry) return `dry run: ${stateText(omit(run, 'dry'))}`;
   if (run.status === 'ended') return [run.stopReason ?? 'ended', ...afterwards(run)].join(', ');
   if (run.paused !== undefined) return run.stories.some(isUnderWay) ? 'pausing' : 'paused';
   if (failedNeeds(run).length > 0) return 'blocked';

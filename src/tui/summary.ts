@@ -43,7 +43,7 @@ export function summaryLines({ state, width, paint, dir }: SummaryInput): string
     `  ${paint(tone, reason)}  ${head}`,
     ...more,
     '',
-    ...state.stories.flatMap((story) => [...rowsOf(storyRow(story)), ...findingRows(story)]),
+    ...state.stories.flatMap((story) => [...rowsOf(storyRow(story, state)), ...findingRows(story)]),
     ...rowsOf(notDone(open, state)),
     ...(state.unmarked === undefined ? [] : rowsOf([['prd', unmarkedAdvice(state.unmarked)]], 'warn')),
     ...rowsOf(usage === '' ? [] : [['used', usage]]),
@@ -113,10 +113,11 @@ function notDone(open: readonly StoryState[], { stories }: RunState): Row[] {
   return [['not done', `${open.length} stories: ${formatStoryRanges(open, stories)}`]];
 }
 
-function storyRow(story: StoryState): Row[] {
+function storyRow(story: StoryState, { dry }: RunState): Row[] {
   const { id, title } = story;
   switch (story.progress) {
     case 'passed':
+      if (dry) return [['dry run', id, title]];
       return story.commit === undefined
         ? [['passed', id, 'no change needed', title]]
         : [['landed', story.commit.slice(0, 7), id, title]];

@@ -42,12 +42,14 @@ describe('halo submit', () => {
     ]);
   });
 
-  it('selects stories with --story, which a resumed run refuses', async () => {
+  it('selects stories with --story, which a resumed run refuses, and passes --dry-run on', async () => {
     await halo(['submit', 'prd.json', '--story', 'US-002', '--story', 'US-003']);
     expect(operations.submitted[0]?.stories).toEqual(['US-002', 'US-003']);
+    await halo(['submit', 'prd.json', '--dry-run']);
+    expect(operations.submitted[1]).toMatchObject({ dryRun: true });
     const resumed = await halo(['run', '--resume', 'r1', '--story', 'US-002']);
     expect(resumed).toMatchObject({ code: 2, stdout: '' });
-    expect(resumed.stderr).toContain('A resumed run keeps its stories');
+    expect(resumed.stderr).toContain('A resumed run keeps its stories and its kind; --story');
   });
 
   it('reads a PRD from stdin', async () => {

@@ -2,7 +2,7 @@ import { PassThrough } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import type { JournalEntry } from '../../src/core/journal/events.ts';
 import type { FailureCause } from '../../src/core/failure/failure.ts';
-import { timeText } from '../../src/tui/run-text.ts';
+import { stateText, timeText } from '../../src/tui/run-text.ts';
 import { foldRun } from '../../src/core/journal/fold-run.ts';
 import { describeEvent } from '../../src/core/transcript/transcript.ts';
 import { stringWidth } from '../../src/lib/string-width.ts';
@@ -45,6 +45,22 @@ describe('view', () => {
     const state = foldRun(journalOf(entries));
     const listed = timeText(state!, new Date(Date.UTC(2031, 0, 1)).toISOString());
     expect(frame(entries).join('\n')).toContain(`, ${listed}`);
+  });
+
+  it('names a dry run and its described stories', () => {
+    const [started, end] = passed('US-001').slice(-2);
+    const described = [started!, { ...end!, described: true, commit: undefined } as unknown as JournalEntry];
+    const ended: JournalEntry = { type: 'run.ended', stopReason: 'SUCCESS', detail: '1 of 1 stories described' };
+    const entries = [
+      { ...created('r1', 1), dry: true as const },
+      { type: 'run.started' as const },
+      ...described,
+      ended,
+    ];
+    const text = frame(entries).join('\n');
+    expect(text).toMatch(/dry run +US-001/);
+    expect(text).not.toContain('landed');
+    expect(stateText(foldRun(journalOf(entries))!)).toBe('dry run: SUCCESS');
   });
 
   it('counts only selected stories, and names the others', () => {

@@ -31,6 +31,8 @@ export interface PromptInput {
   lastFailure?: { reason: string; summary: string; tail: string };
   /** The form of the answer; absent: JSON. */
   answer?: 'json' | 'signals';
+  /** The agent describes the change instead of making it. */
+  dry?: boolean;
   /** 0 or absent: no limit. */
   maxTokens?: number;
 }
@@ -40,7 +42,7 @@ const MAX_SUMMARY = 2000;
 
 /** The prompt of one attempt at one story, in Markdown. */
 export function buildPrompt(input: PromptInput): BuiltPrompt {
-  const { story, progress, lastFailure, guidance, gates, files = [], stories = [], answer, maxTokens = 0 } = input;
+  const { story, progress, lastFailure, guidance, gates, files = [], stories = [], answer, dry, maxTokens = 0 } = input;
   const of = (use: PromptFile['use']) => files.filter((file) => file.use === use);
   const sections = [
     ...of('before').map(({ name, text }): PromptSection => ({ name: 'before', file: name, heading: '', text })),
@@ -58,8 +60,8 @@ export function buildPrompt(input: PromptInput): BuiltPrompt {
     ),
     ...of('specs').map((file) => describeFile('specs', file, 'A specification of the project')),
     ...describeGuidance(guidance),
-    { name: 'rules' as const, heading: describeRules(gates), text: '' },
-    { name: 'answer' as const, heading: answer === 'signals' ? signalRules(story) : answerRules(story), text: '' },
+    { name: 'rules' as const, heading: dry ? DRY_RULES : describeRules(gates), text: '' },
+    { name: 'answer' as const, heading: rulesOfAnswer(story, { answer, dry }), text: '' },
   ];
   return fitSections(sections, maxTokens);
 }
@@ -81,6 +83,14 @@ function describeStories(stories: readonly Story[]): PromptSection[] {
   );
   const heading = '## The other stories of the PRD. They are not part of your task:';
   return [{ name: 'stories', heading, text: safeText(texts.join('\n\n')), fenced: true }];
+}
+
+function rulesOfAnswer(
+  story: Story,
+  how: { answer: PromptInput['answer'] | undefined; dry: boolean | undefined },
+): string {
+  if (how.answer === 'signals') return signalRules(story);
+  return how.dry ? DRY_ANSWER_RULES : answerRules(story);
 }
 
 function signalRules({ id }: Story): string {
@@ -105,9 +115,22 @@ End with one message that is a single JSON object and nothing else: no prose aro
 - needs_human: only a person can decide or provide what is missing; the summary says what.
 - failed: you could not do it; the summary says why.`;
 
-function describeTask({ prd, story }: PromptInput): PromptSection[] {
+const DRY_ANSWER_RULES = `## Your answer
+End with one message that is a single JSON object and nothing else: no prose around it, no code fence.
+{"status": "ok" | "needs_human" | "failed", "summary": "your description in Markdown, at most 8000 characters"}
+- ok: the summary describes the change.
+- needs_human: the story cannot be implemented before a person decides something; the summary says what.
+- failed: you could not do it; the summary says why.`;
+
+const DRY_RULES = `## Rules
+- Change nothing: the current folder is read-only, and there is no network. Read the files and the history of the repository.
+- Name each file that you would add, change or remove, and what you would change in it, including tests.
+- Name risks, and criteria that cannot be met as they are written.
+- Assume that the stories that this one depends on are implemented.`;
+
+function describeTask({ prd, story, dry }: PromptInput): PromptSection[] {
   const project = prd.project.trim() === '' ? '' : ` of the project ${quoteName(prd.project)}`;
-  const task = `Implement one story${project} in the git repository in the current folder: ${quoteName(story.id)}, and nothing beyond it.`;
+  const task = `${dry ? 'Describe how you would implement' : 'Implement'} one story${project} in the git repository in the current folder: ${quoteName(story.id)}, and nothing beyond it.`;
   const about = truncateText(prd.description.trim(), MAX_TEXT_LENGTH.description);
   const context = describeDetails(contextText(prd, story.id).shown);
   const title = '## The project';

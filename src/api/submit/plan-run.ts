@@ -55,7 +55,7 @@ export async function planRun(
     : await inspectFolder(source, request.allowDirty ? undefined : prd.path).catch(
         remote ? hideDetails(source) : undefined,
       );
-  const { config } = resolveConfig({
+  const { config: resolved } = resolveConfig({
     home: own,
     repo: place.file,
     profile: request.profile,
@@ -64,6 +64,7 @@ export async function planRun(
     remote,
     cwd: process.cwd(),
   });
+  const config = request.dryRun ? toDryConfig(resolved) : resolved;
   assertGates(config, place.repo.source, place.file?.path);
   await context.preflight?.(config);
   const away = isUrl(place.repo.source);
@@ -80,6 +81,13 @@ export async function planRun(
   const repo = guarded.length === 0 ? place.repo : { ...place.repo, guarded };
   const warnings = [...place.warnings, ...warnOfNetwork(config), ...(await warnOfContents({ gitDir, commit }))];
   return { repo, from: place.from, access: place.access, config, warnings };
+}
+
+/** The configuration of a dry run, in which no gate runs and nothing is written or landed. */
+function toDryConfig(config: Config): Config {
+  const land = { ...config.land, mode: 'branch' as const };
+  const approval = { ...config.approval, mode: 'never' as const };
+  return { ...config, setup: [], gates: [], land, approval, prd: { ...config.prd, writeBack: false } };
 }
 
 /** Throws NO_GATES; `file` is the configuration that could name them. */

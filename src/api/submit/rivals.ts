@@ -11,7 +11,9 @@ export async function rivalsOf(store: JournalStore & RunCatalog, { mirror, branc
   const ids = (await store.runIds()).slice(0, MAX_RUNS);
   // An unreadable journal is reported elsewhere.
   const states = await Promise.all(ids.map((runId) => store.readState(runId).catch(() => undefined)));
-  const open = states.filter((state) => state?.repo.mirror === mirror && state.status !== 'ended') as RunState[];
+  const open = states.filter(
+    (state) => state?.repo.mirror === mirror && state.status !== 'ended' && !state.dry,
+  ) as RunState[];
   const [newest] = open;
   if (newest === undefined) return [];
   const others = open.length === 1 ? 'Another run of this repository is' : `${open.length} runs of this repository are`;

@@ -112,7 +112,7 @@ async function findRivals(
   { planned, after, options }: Pick<Making, 'planned' | 'after' | 'options'>,
 ): Promise<Map<string, string[]>> {
   const said = planned.map(async ({ run, runId, member }) => {
-    const builds = after.length > 0 || member.deps.length > 0 || options.scratch === true;
+    const builds = after.length > 0 || member.deps.length > 0 || options.scratch === true || options.dryRun === true;
     return [runId, builds ? [] : await rivalsOf(store, run.repo)] as const;
   });
   return new Map(await Promise.all(said));
@@ -236,6 +236,7 @@ async function createRuns(
       ...config.run,
       ...(config.approval.mode === 'run' ? { needsApproval: true } : {}),
       ...defined({ scratch: options.scratch, issues: options.issues, selected: options.stories }),
+      ...(options.dryRun ? { dry: true as const } : {}),
       user: options.user ?? context.user,
       agent: config.agent,
       priority: member.priority,

@@ -16,6 +16,7 @@ import {
   addSourceOptions,
   ASK,
   assertSource,
+  DRY_RUN,
   PROMPT_FILE,
   repoSource,
   settingsOf,
@@ -30,6 +31,7 @@ interface Flags extends SettingFlags, SourceFlags {
   repo: string;
   allowDirty?: true;
   story?: string[];
+  dryRun?: true;
   fromHead?: true;
   json?: true;
 }
@@ -56,6 +58,7 @@ export const define: Define = (command, cli) => {
     .option(...ASK)
     .option(...PROMPT_FILE)
     .option(...STORY)
+    .option(...DRY_RUN)
     .option('--sandbox', 'accepted for compatibility; agents always run in sandboxes')
     .option('--allow-dirty', 'accept uncommitted changes; they are not part of the run')
     .option('--from-head', 'start from the checked-out commit, even if it lacks stories that the PRD marks as done')
@@ -70,6 +73,7 @@ Examples:
   halo run prd.json --repo ../shop -c retry.attempts=1
   halo run --prd prd.json --resume ~/.halo/runs/0tbq4m8k7xw2dhe
   halo run prd.json --story US-004 --story US-005
+  halo run prd.json --dry-run
   halo run --source github:acme/shop
   halo run prd.json --json | jq -r 'select(.type == "story.ended") | .verdict'
 
@@ -109,8 +113,15 @@ async function run(given: string | undefined, flags: Flags, cli: Cli): Promise<v
     prd = file === undefined ? undefined : await readPrd(file, cli);
     const allowDirty = flags.allowDirty === true;
     const fromHead = flags.fromHead && { fromHead: true };
-    const stories = flags.story && { stories: flags.story };
-    const request = { repos: [repo], profile: flags.profile, set, allowDirty, ...fromHead, ...stories };
+    const { story: stories, dryRun } = flags;
+    const request = {
+      repos: [repo],
+      profile: flags.profile,
+      set,
+      allowDirty,
+      ...fromHead,
+      ...defined({ stories, dryRun }),
+    };
     const end = await (prd === undefined || flags.resume !== undefined
       ? resumeHere({ run: flags.resume ?? '', prd, repo, allowDirty }, how)
       : flags.prd === undefined
@@ -136,14 +147,14 @@ async function runAgain({ state, args }: RefusedStart, { prd, json }: Flags, cli
 
 /** Runs the issues of a project. */
 async function runIssues(source: string, flags: Flags, { repo, cli }: { repo: string; cli: Cli }): Promise<void> {
-  const { label, profile, allowDirty = false, fromHead, story: stories } = flags;
+  const { label, profile, allowDirty = false, fromHead, story: stories, dryRun } = flags;
   const request = {
     source,
     repo,
     profile,
     set: settingsOf(flags),
     allowDirty,
-    ...defined({ label, fromHead, stories }),
+    ...defined({ label, fromHead, stories, dryRun }),
   };
   const json = flags.json === true;
   const end = await runHere(request, {
@@ -185,10 +196,15 @@ async function choosePrd(
   if (flags.resume === undefined) {
     return file ?? resolveUsualPrd(repo, cli);
   }
-  if (flags.story !== undefined) {
-    throw new HaloError('USAGE', 'A resumed run keeps its stories; --story cannot be given with --resume.', {
-      hint: 'Remove --story, or start a new run.',
-    });
+  const own = flags.story !== undefined ? '--story' : flags.dryRun ? '--dry-run' : undefined;
+  if (own !== undefined) {
+    throw new HaloError(
+      'USAGE',
+      `A resumed run keeps its stories and its kind; ${own} cannot be given with --resume.`,
+      {
+        hint: `Remove ${own}, or start a new run.`,
+      },
+    );
   }
   if (flags.profile !== undefined || settingsOf(flags).length > 0) {
     throw new HaloError('USAGE', 'A resumed run keeps its settings; none can be given with --resume.', {

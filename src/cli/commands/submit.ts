@@ -11,6 +11,7 @@ import {
   ASK,
   assertSource,
   collect,
+  DRY_RUN,
   PROMPT_FILE,
   repoSource,
   settingsOf,
@@ -28,6 +29,7 @@ interface Flags extends SettingFlags, SourceFlags {
   key?: string;
   allowDirty?: true;
   story?: string[];
+  dryRun?: true;
   fromHead?: true;
   json?: true;
 }
@@ -53,6 +55,7 @@ export const define: Define = (command, cli) => {
     .option(...ASK)
     .option(...PROMPT_FILE)
     .option(...STORY)
+    .option(...DRY_RUN)
     .option('--allow-dirty', 'accept uncommitted changes; they are not part of the run')
     .option('--from-head', 'start from the checked-out commit, even if it lacks stories that the PRD marks as done')
     .option('--json', 'print the runs as JSON')
@@ -106,7 +109,13 @@ async function prepare(
     set: settingsOf(flags),
     allowDirty: flags.allowDirty === true,
     ...(flags.fromHead && { fromHead: true }),
-    ...defined({ priority: flags.priority, after: flags.after, key: flags.key, stories: flags.story }),
+    ...defined({
+      priority: flags.priority,
+      after: flags.after,
+      key: flags.key,
+      stories: flags.story,
+      dryRun: flags.dryRun,
+    }),
   };
   const several = (flags.repo?.length ?? 0) > 1 ? flags.repo : undefined;
   assertSource(flags, { 'a PRD': file, '--batch': flags.batch, 'several repositories': several });

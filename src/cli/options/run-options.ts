@@ -35,6 +35,12 @@ export const STORY: [string, string, typeof collect] = [
   collect,
 ];
 
+/** An option of `run` and `submit`: agents describe changes, and nothing lands. */
+export const DRY_RUN: [string, string] = [
+  '--dry-run',
+  'let the agent read the repository and describe what it would change for each story; change nothing',
+];
+
 /** The flags as `key=value` settings; later ones override earlier ones. */
 export function settingsOf(flags: SettingFlags): string[] {
   return [

@@ -41,7 +41,12 @@ function textOf(
       const id = safeLine(event.story, 40);
       if (event.verdict === 'passed') {
         const commit = event.commit?.slice(0, 7) ?? 'without a change';
-        return { tone: 'good', text: [id, 'passed', commit, ...facts].join(' ') };
+        return {
+          tone: 'good',
+          text: [id, event.described ? 'described' : 'passed', ...(event.described ? [] : [commit]), ...facts].join(
+            ' ',
+          ),
+        };
       }
       const [why = ''] = event.summary.split('\n');
       const word = event.verdict === 'failed' ? 'failed' : 'needs a human:';

@@ -2,7 +2,7 @@ import { formatUsd } from '../../core/budget.ts';
 import { isCovered, type CheckedClaim, type TestFinding } from '../../core/review/criteria.ts';
 import { formatElapsed, msBetween } from '../../core/text/format-elapsed.ts';
 import type { ChangedFile, StoryReview } from '../../core/review/review.ts';
-import { safeLine } from '../../core/text/safe-text.ts';
+import { safeLine, safeOutput } from '../../core/text/safe-text.ts';
 import type { Paint, Tone } from '../../core/transcript/transcript-line.ts';
 import { exitText } from '../../core/transcript/excerpt.ts';
 import { wrapIndented } from '../../lib/string-width.ts';
@@ -27,6 +27,8 @@ interface Shown {
 export function reviewText({ review, files, doubts }: ReviewedStory, shown: Shown): string[] {
   const { paint, width } = shown;
   const lines: [Tone, string][] = [];
+  if (review.description !== undefined)
+    return [...headLines({ review, files, doubts }, shown), ...descriptionLines(review.description, width)];
   for (const { text, claim } of review.criteria) {
     const good = isCovered(claim);
     lines.push([good ? 'good' : 'warn', `  ${good ? '✓' : '?'} ${safeLine(text, MAX_TEXT_LENGTH)}`]);
@@ -48,6 +50,12 @@ export function reviewText({ review, files, doubts }: ReviewedStory, shown: Show
   ];
 }
 
+/** What the agent of a dry run would change. */
+function descriptionLines(description: string, width: number): string[] {
+  const lines = safeOutput(description).trim().split('\n');
+  return lines.flatMap((line) => wrapIndented(`  ${line}`.trimEnd(), width));
+}
+
 /** The same in one or two lines, for a question or a command that decides. */
 export function shortReviewText({ review, doubts }: ReviewedStory, { paint, width }: Shown): string[] {
   const covered = review.criteria.filter(({ claim }) => isCovered(claim)).length;
@@ -66,7 +74,7 @@ export function shortReviewText({ review, doubts }: ReviewedStory, { paint, widt
 function headLines({ review }: ReviewedStory, { paint, width }: Shown): string[] {
   const { attempt, maxAttempts, agent, model, startedAt, endedAt, usage, commit, progress } = review;
   const facts = [
-    progress.replace('_', ' '),
+    review.description === undefined ? progress.replace('_', ' ') : 'described in a dry run',
     ...(attempt === 0 ? [] : [`attempt ${attempt} of ${Math.max(attempt, maxAttempts)}`]),
     ...(agent === undefined ? [] : [safeLine(model === undefined ? agent : `${agent} ${model}`)]),
     ...costText(usage.costUsd),

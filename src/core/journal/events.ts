@@ -138,6 +138,8 @@ export type JournalEntry =
       refused?: true;
       /** The ids of the only stories to run; absent: all. */
       selected?: string[];
+      /** Agents only read the repository and describe changes, so nothing lands: a dry run. */
+      dry?: true;
     } & Partial<Scheduling> &
       Submission)
   /** A run that this one depends on ended or was reopened. `base`: the new base of this run. */
@@ -213,6 +215,8 @@ export type JournalEntry =
       usage: Usage;
       /** The landed commit, if the verdict is passed. */
       commit?: string;
+      /** In a dry run: the summary describes the change. */
+      described?: true;
       /** The commit that an approval would land. */
       held?: HeldCommit;
       /** Paths in conflict with another story that landed first; the attempt is not counted. */

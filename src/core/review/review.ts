@@ -24,6 +24,8 @@ export interface StoryReview {
   attempt: number;
   maxAttempts: number;
   commit?: string;
+  /** In a dry run: what the agent would change. */
+  description?: string;
   /** `n` counts from 1. `claim`: the agent's claim about it. */
   criteria: { n: number; text: string; claim?: CheckedClaim }[];
   /** Of the latest attempt. */
@@ -68,6 +70,7 @@ export function reviewRun(
     const { gates = [], claims = [], reported, model } = newest.get(story.id) ?? {};
     const { told = NO_USAGE, metered = NO_USAGE } = used.get(story.id) ?? {};
     const { id, title, progress, attempts, tests, startedAt, endedAt } = story;
+    const description = state?.dry && progress === 'passed' ? story.summary : undefined;
     const commit = story.commit ?? story.held?.commit ?? story.approved?.commit;
     const acceptance = prd.stories.find((each) => each.id === id)?.acceptance ?? [];
     return {
@@ -84,6 +87,7 @@ export function reviewRun(
       findings: findStoryFindings(story),
       usage: metered.requests > 0 ? metered : told,
       ...(commit !== undefined && { commit }),
+      ...(description !== undefined && { description }),
       ...(tests !== undefined && { tests }),
       ...(reported !== undefined && { reported }),
       ...(agent !== undefined && { agent }),

@@ -35,6 +35,7 @@ export function createState(event: JournalEvent & { type: 'run.created' }): RunS
     ...(event.scratch === undefined ? {} : { scratch: event.scratch }),
     ...(event.refused === undefined ? {} : { refused: event.refused }),
     ...(event.selected === undefined ? {} : { selected: event.selected }),
+    ...(event.dry === undefined ? {} : { dry: event.dry }),
     seq: event.seq,
   };
 }

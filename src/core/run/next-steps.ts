@@ -29,6 +29,8 @@ export function nextSteps(state: RunState): NextStep[] {
   const stuck = state.stories.find(({ progress }) => ['failed', 'needs_human', 'in_progress'].includes(progress));
   const steps = stuck === undefined ? [] : lookingAt(stuck, runId);
   if (state.scratch) return steps;
+  if (state.dry && state.stories.some(({ progress }) => progress === 'passed'))
+    steps.push({ command: `halo show ${runId}`, why: 'read the descriptions' });
   if (isOfMachine(state, stuck))
     steps.unshift({ command: 'halo doctor', why: 'see what is missing, on the machine of the worker' });
   if (state.tip !== state.repo.base && state.landed === undefined) {

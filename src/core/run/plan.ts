@@ -109,9 +109,10 @@ function endOf(state: RunState): RunEnd {
   if (first !== undefined || (left.length > 0 && landed > 0)) {
     const waiting = left.length === 0 ? '' : `; not started: ${formatStoryRanges(left, stories)}`;
     const failures = stuck.map(({ id, stopReason }) => `; ${id}: ${stopReason ?? 'failed'}`).join('');
-    return { stopReason: 'PARTIAL', detail: `${landed} of ${stories.length} stories landed${failures}${waiting}` };
+    const verb = state.dry ? 'described' : 'landed';
+    return { stopReason: 'PARTIAL', detail: `${landed} of ${stories.length} stories ${verb}${failures}${waiting}` };
   }
-  return endAfterAll(stories, landed);
+  return endAfterAll(stories, landed, state.dry === true);
 }
 
 function needsHuman({ progress }: StoryState): boolean {
@@ -130,12 +131,14 @@ function endOfExhausted(story: StoryState): RunEnd {
   return { stopReason: 'ATTEMPTS_EXHAUSTED', detail: `${sentence} (${last}, ${story.attempts} attempts)` };
 }
 
-function endAfterAll(stories: StoryState[], landed: number): RunEnd {
+function endAfterAll(stories: StoryState[], landed: number, isDry: boolean): RunEnd {
   const left = stories.filter((story) => story.progress === 'cancelled').length;
   if (left > 0 && landed === 0) return { stopReason: 'USER_ABORT', detail: 'what was left of it was cancelled' };
   if (left > 0) {
     return { stopReason: 'PARTIAL', detail: `${landed} of ${stories.length} stories landed, ${left} cancelled` };
   }
+  if (landed > 0 && isDry)
+    return { stopReason: 'SUCCESS', detail: `${landed} of ${stories.length} stories described, nothing changed` };
   const done = stories.filter((story) => story.progress === 'done').length;
   const unchanged = stories.filter(isUnchanged).length;
   if (landed > 0)

@@ -177,6 +177,8 @@ export interface RunState extends Scheduling, RunFailures {
   refused?: true;
   /** The ids of the only stories to run; absent: all. */
   selected?: string[];
+  /** Agents only read the repository and describe changes, so nothing lands. */
+  dry?: true;
   /** Set while a user has paused the run. */
   paused?: Pause;
   /** Settings changed after submission, oldest first. `at`: ISO 8601. */

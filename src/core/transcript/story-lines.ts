@@ -84,7 +84,12 @@ export function storyEventLines(event: StoryEvent, how: EventLineOptions): Story
     }
     case 'story.ended': {
       const { word, tone } = VERDICTS[event.verdict];
-      const unchanged = event.verdict === 'passed' ? 'no change needed' : plainReason(event.stopReason, event.failure);
+      const unchanged =
+        event.verdict === 'passed'
+          ? event.described
+            ? 'described'
+            : 'no change needed'
+          : plainReason(event.stopReason, event.failure);
       const said = event.verdict === 'needs_human' ? '' : `${unchanged}  `;
       const what = event.commit === undefined ? said : `${shortCommit(event.commit)}  `;
       const [first = '', ...rest] = headLines(event.summary, SAID_LINES);

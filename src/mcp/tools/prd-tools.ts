@@ -97,6 +97,7 @@ export const submitTool = defineTool({
     after: fieldOf(submitOperation, 'after'),
     key: fieldOf(submitOperation, 'key'),
     stories: fieldOf(submitOperation, 'stories'),
+    dryRun: fieldOf(submitOperation, 'dryRun'),
   }),
   output: z.object({
     runs: (submittedSchema(z) as z.ZodObject<{ runs: z.ZodArray<z.ZodObject> }>).shape.runs,

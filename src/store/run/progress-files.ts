@@ -26,7 +26,8 @@ export function progressText(state: RunState, events: readonly JournalEvent[]): 
 }
 
 function section({ event, gates, tests }: Ended, title: string): string {
-  const unchanged = event.verdict === 'passed' ? ['- commit: none, no change needed'] : [];
+  const unchanged =
+    event.verdict === 'passed' ? [`- commit: none, ${event.described ? 'dry run' : 'no change needed'}`] : [];
   const commit = event.commit === undefined ? unchanged : [`- commit: ${event.commit}`];
   const facts = [
     `- verdict: ${event.verdict} (${event.stopReason}), attempt ${event.attempt}`,

@@ -51,6 +51,7 @@ export function buildRunRecord(state: RunState, constants: RunConstants): Record
     after: state.needs.map(({ run }) => run),
     batch: state.batch ?? null,
     selected: state.selected ?? null,
+    dry: state.dry ?? false,
     args: constants.args ?? [],
     config: effectiveConfig(constants.config, state),
     reconfigured: state.reconfigured ?? [],

@@ -15,6 +15,8 @@ export interface AttemptOutcome {
   /** One or two sentences for people. */
   summary: string;
   commit?: string;
+  /** In a dry run: the summary describes the change. */
+  described?: true;
   /** The commit that waits for approval. */
   held?: HeldCommit;
   /** Paths that another story changed too and landed first. */
@@ -30,7 +32,7 @@ export interface AttemptOutcome {
 
 /** The journal entry for an outcome. */
 export function storyEnded({ story, attempt }: AttemptRef, end: AttemptOutcome, failure?: FailureNote): JournalEntry {
-  const { verdict, stopReason, summary, usage, commit, held, conflicts } = end;
+  const { verdict, stopReason, summary, usage, commit, described, held, conflicts } = end;
   return {
     type: 'story.ended',
     story,
@@ -39,7 +41,7 @@ export function storyEnded({ story, attempt }: AttemptRef, end: AttemptOutcome, 
     stopReason,
     summary,
     usage: usage ?? NO_USAGE,
-    ...defined({ commit, held, conflicts, failure }),
+    ...defined({ commit, described, held, conflicts, failure }),
   };
 }
 

@@ -2,6 +2,7 @@ import { recordProof } from '../proof/proof-record.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import { NO_MEASUREMENTS, passed, toOutcome, type AttemptOutcome, type OnMeasured } from './attempt-outcome.ts';
 import { openWorkspaces } from './attempt-workspaces.ts';
+import { describeChange } from './describe-change.ts';
 import { approvalOf, openRunAttempt, type Attempt, type AttemptRequest } from './open-attempt.ts';
 import { holdForApproval, openApproved } from './phases/approval.ts';
 import { exportTree } from './phases/export-tree.ts';
@@ -22,6 +23,7 @@ export async function runAttempt(worker: WorkerContext, request: AttemptRequest)
   const approval = approvalOf(attempt);
   let measured = NO_MEASUREMENTS;
   const landing = async () => {
+    if (attempt.inputs.state.dry) return describeChange(attempt, (found) => (measured = found));
     if (approval !== undefined) return gateAndLand(attempt, await openApproved(attempt, approval));
     const work = await implement(attempt, (found) => (measured = found));
     return hasChanges(work) ? gateAndLand(attempt, await mergeOntoTip(attempt, work)) : gateOnly(attempt, work);
@@ -39,6 +41,7 @@ export async function runAttempt(worker: WorkerContext, request: AttemptRequest)
 
 /** Runs all phases up to the gates, for a replay: it merges and lands nothing. The caller closes the attempt. */
 export async function rehearseAttempt(attempt: Attempt): Promise<AttemptOutcome> {
+  if (attempt.inputs.state.dry) return describeChange(attempt, () => undefined).catch(toOutcome);
   const rehearsal = implement(attempt, () => undefined).then((work) => gateOnly(attempt, work));
   return rehearsal.catch(toOutcome);
 }

@@ -52,7 +52,7 @@ export async function rejectRun(
   });
 }
 
-function assertDecidable({ runId, status, tip, repo, landed, stories }: RunState): void {
+function assertDecidable({ runId, status, tip, repo, landed, stories, dry }: RunState): void {
   const waiting = stories.filter(({ held }) => held !== undefined).map(({ id }) => id);
   if (waiting.length > 0) {
     throw new HaloError('LAND_REFUSED', `Stories of run ${runId} are waiting for approval: ${waiting.join(', ')}.`, {
@@ -63,6 +63,7 @@ function assertDecidable({ runId, status, tip, repo, landed, stories }: RunState
     throw new HaloError('LAND_REFUSED', `Run ${runId} has not ended.`, {
       hint: 'Wait for its end, then approve or reject it.',
     });
+  if (dry) throw new HaloError('LAND_REFUSED', `Run ${runId} is a dry run: there is nothing to approve or reject.`);
   if (tip === repo.base)
     throw new HaloError('LAND_REFUSED', `Run ${runId} has landed no story: there is nothing to approve or reject.`);
   if (landed !== undefined)

@@ -25,6 +25,7 @@ export interface StoryPromptRequest {
   story: Story;
   config: Pick<Config, 'agent' | 'agentAnswer' | 'prompt' | 'gates'>;
   adapter: Pick<AgentAdapter, 'guidanceFiles'>;
+  dry?: boolean | undefined;
   progress?: PromptInput['progress'];
   lastFailure?: PromptInput['lastFailure'];
 }
@@ -48,7 +49,7 @@ export async function buildStoryPrompt(request: StoryPromptRequest): Promise<Sto
     guidance,
     files,
     gates: config.gates ?? [],
-    ...defined({ lastFailure }),
+    ...defined({ lastFailure, dry: request.dry }),
     maxTokens: maxTokensOf(config, prd),
     answer: answerFormOf(config),
   });

@@ -34,6 +34,11 @@ export async function landRun(store: JournalStore, home: string, runId: string):
           : `Wait for its end (\`halo logs ${runId} -f\`), or merge the branch halo/${runId} in its current state.`,
     });
   }
+  if (state.dry) {
+    throw new HaloError('LAND_REFUSED', `Run ${runId} is a dry run: it has changed nothing.`, {
+      hint: 'Run the PRD again without --dry-run.',
+    });
+  }
   if (tip === repo.base) {
     throw new HaloError('LAND_REFUSED', `Run ${runId} has landed no story: there is nothing to land.`, {
       hint: `Run \`halo logs ${runId}\` to see why.`,

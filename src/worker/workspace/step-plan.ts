@@ -20,6 +20,11 @@ export function planWorkSteps(attempt: Attempt): Step[] {
   return [...planSetup(attempt), agentStep(attempt)];
 }
 
+/** The only command of a dry run: the agent, which can read the work tree, but not change it. */
+export function planReadingSteps(attempt: Attempt): Step[] {
+  return [{ ...agentStep(attempt), readOnly: true }];
+}
+
 /** The commands of the clean tree, in order: setup and the gates. */
 export function planCleanSteps(context: StepContext): Step[] {
   const gates = context.config.gates ?? [];

@@ -18,6 +18,8 @@ export interface Step {
   env: Record<string, string>;
   /** Opens its network access. Without it, the sandbox has no network. */
   openEgress?: () => Promise<StepEgress>;
+  /** Its command cannot change the tree. */
+  readOnly?: true;
   /** It is a gate: changes of earlier commands to the tree are undone first. */
   judges?: true;
 }
@@ -73,7 +75,8 @@ export class Workspace {
     // Before the first step nothing can have changed the tree.
     if (this.steps.slice(1).some(({ judges }) => judges)) this.restore = openRestorer(context, volume, checkout);
     // If its image is halo's, the first step's sandbox does the checkout, which saves a container.
-    if (ahead !== undefined && resources.transport === 'mount' && config.image === HALO_IMAGE) {
+    const writes = this.steps[0]?.readOnly !== true;
+    if (ahead !== undefined && writes && resources.transport === 'mount' && config.image === HALO_IMAGE) {
       await (await ahead).sandbox.prepare(checkoutScript(commit, sources)).catch(rethrowAsGitError);
       return;
     }
@@ -129,7 +132,7 @@ function describeSandbox(
         kind: 'volume',
         source: volume,
         target: WORKSPACE,
-        readOnly: false,
+        readOnly: step.readOnly === true,
         copyUp: config.image === HALO_IMAGE,
       },
       ...mountChannel(resources.channel, egress?.channel),

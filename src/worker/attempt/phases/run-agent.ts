@@ -27,8 +27,12 @@ export function requireAnswer(end: AgentResult['end']): AgentAnswer {
   return end.answer;
 }
 
-/** Lets the agent implement the story. If that fails, `exporter` saves what the agent left behind. Never throws. */
-export async function runAgent(attempt: Attempt, work: Workspace, exporter: Promise<Sandbox>): Promise<AgentResult> {
+/** Lets the agent work on the story. If that fails, `exporter` saves what the agent left behind. Never throws. */
+export async function runAgent(
+  attempt: Attempt,
+  work: Workspace,
+  exporter: Promise<Sandbox> | undefined,
+): Promise<AgentResult> {
   let measured = NO_MEASUREMENTS;
   const running = attempt.journal.phase('agent', async () => {
     const step = await work.takeNext();
@@ -53,7 +57,7 @@ export async function runAgent(attempt: Attempt, work: Workspace, exporter: Prom
   try {
     return { end: { answer: await running }, measured };
   } catch (error) {
-    const changed = await savePartialWork(attempt, exporter);
+    const changed = exporter && (await savePartialWork(attempt, exporter));
     return { end: { error }, measured: { ...measured, changed } };
   }
 }
@@ -110,8 +114,13 @@ async function followAgent(
     problem: gateway?.problem(),
   });
   if (judgement.answer !== undefined)
-    await worker.store.writeArtifact(place, 'result.json', formatAnswer(judgement.answer));
+    await worker.store.writeArtifact(place, 'result.json', formatAnswer(asResult(attempt, judgement.answer)));
   return { run: { ...run, denied }, judgement };
+}
+
+/** The answer as it is kept; that of a dry run says so. */
+function asResult({ inputs }: Attempt, answer: AgentAnswer): AgentAnswer {
+  return inputs.state.dry ? { ...answer, other: { ...answer.other, dry: true } } : answer;
 }
 
 /** A script that writes the agent's files into its in-memory home and starts it, behind the forwarder if it has a channel. */

@@ -15,8 +15,9 @@ export async function writePrompt(attempt: Attempt): Promise<string> {
     story,
     config,
     adapter: agent.adapter,
+    dry: state.dry,
     progress: state.stories
-      .filter(({ progress }) => progress === 'passed')
+      .filter(({ progress }) => progress === 'passed' && !state.dry)
       .map(({ id, title, summary }) => ({ id, title, summary: summary ?? '' })),
     ...(hint === undefined ? {} : { lastFailure: await readFailure(attempt, hint) }),
   });
