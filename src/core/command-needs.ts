@@ -16,9 +16,15 @@ export function parseCommands(line: string): string[][] {
     .filter(([first = '']) => first !== '');
 }
 
-/** Programs that the image must provide: those without a path that are not shell built-ins. */
+/** What `python3 -m venv` needs and Debian packages on its own. It is not a program. */
+export const PYTHON_VENV = 'python3-venv';
+
+/** Programs that the image must provide: those without a path that are not shell built-ins; also PYTHON_VENV. */
 export function programsOf(lines: readonly string[]): string[] {
-  const programs = lines.flatMap(parseCommands).map(([program = '']) => program);
+  const programs = lines.flatMap(parseCommands).flatMap(([program = '', flag, module]) => {
+    const isVenv = /^python3?$/.test(program) && flag === '-m' && module === 'venv';
+    return isVenv ? [program, PYTHON_VENV] : [program];
+  });
   return [...new Set(programs.filter((program) => /^[\w.+-]+$/.test(program) && !SHELL_BUILT_INS.includes(program)))];
 }
 

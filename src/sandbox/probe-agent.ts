@@ -1,4 +1,5 @@
 import { shellQuote } from '../lib/text.ts';
+import { PYTHON_VENV } from '../core/command-needs.ts';
 import { HaloError } from '../core/failure/errors.ts';
 import type { SandboxEngine } from './sandbox.ts';
 import { runOneOffSandbox } from './one-off-sandbox.ts';
@@ -17,6 +18,8 @@ export async function readAgentVersion(engine: SandboxEngine): Promise<string> {
   });
 }
 
+const LOOK_UP = `case "$program" in ${PYTHON_VENV}) python3 -c 'import ensurepip';; *) command -v "$program";; esac`;
+
 /** Returns the programs that an image lacks; names contain no spaces. Throws like `SandboxEngine.start`. */
 export async function findMissingPrograms(
   engine: SandboxEngine,
@@ -27,7 +30,7 @@ export async function findMissingPrograms(
   const { exit, text } = await runOneOffSandbox(engine, {
     purpose: 'programs',
     image,
-    script: `for program in ${words}; do command -v "$program" >/dev/null 2>&1 || echo "$program"; done`,
+    script: `for program in ${words}; do ${LOOK_UP} >/dev/null 2>&1 || echo "$program"; done`,
   });
   if (exit.exitCode === 0) return text.split('\n').filter((name) => programs.includes(name));
   throw new HaloError('IMAGE_MISSING', `The image ${image} has no working shell.`);

@@ -22,6 +22,11 @@ describe('the registries that setup reads', () => {
   ])('of %s are %j', (command, registries) => expect(registriesOf([command])).toEqual(registries));
 });
 
+test('python3 -m venv needs a package of its own', () => {
+  expect(programsOf(['python3 -m venv .venv && .venv/bin/pip install x'])).toEqual(['python3', 'python3-venv']);
+  expect(programsOf(['python3 -m unittest'])).toEqual(['python3']);
+});
+
 test('programs are those that the image must provide', () => {
   expect(
     programsOf(['npm ci', 'cd web && .venv/bin/pytest', 'X=1 uv run pytest | tee log', './gradlew check']),

@@ -35,6 +35,12 @@ describe('halo init', () => {
     );
     expect(stderr).toMatch(/\nnext {5}halo check {3} run setup and gates/);
   });
+
+  it('checks the image for what a virtual environment of Python needs', async () => {
+    const python = newRepository({ 'requirements.txt': 'pytest\n', '.gitignore': '.venv/\n' });
+    const { stderr } = await home.halo(['init'], { cwd: python.root });
+    expect(stderr).toContain('! python3-venv is not in the image halo-sandbox: set `image` to one that has it');
+  });
 });
 
 describe('halo check', () => {
