@@ -1,6 +1,7 @@
 import type { Finding } from '../api/doctor/doctor-finding.ts';
 import type { CheckedCommand, CheckQuery } from '../api/repository/check-repository.ts';
-import type { Initialised } from '../api/repository/init-config.ts';
+import type { Init, Initialised } from '../api/repository/init-config.ts';
+import type { NewProject } from '../api/repository/new-project.ts';
 import type { SettingFilter } from '../config/output/format-config.ts';
 import type { Pager } from './output/pager.ts';
 import type { ServiceContext } from './compose-runs.ts';
@@ -22,7 +23,9 @@ export interface MachineServices {
   ): Promise<ShownConfig>;
   /** The names of all keys, and of the profiles of a folder, for completion. */
   listSettings(folder: string): Promise<{ keys: string[]; profiles: string[] }>;
-  initConfig(options: { folder: string; force: boolean }): Promise<Initialised>;
+  initConfig(options: Pick<Init, 'folder' | 'force' | 'from' | 'choose'>): Promise<Initialised>;
+  /** Creates a repository with an example. Throws USAGE if the folder is not empty. */
+  createProject(project: NewProject): Promise<{ files: string[]; commit: string }>;
   /** Returns the image's id. `server`: builds the image of the services in compose.yaml instead of the sandbox's. */
   buildImage(options: { force: boolean; server: boolean; log: (line: string) => void }): Promise<string>;
   /** Starts the user's pager; undefined if the user disabled it. */
@@ -66,6 +69,10 @@ export function composeMachineServices({ readHost }: Pick<ServiceContext, 'readH
       const missingIn = (image: string, programs: readonly string[]) =>
         findMissingPrograms(openDockerEngine(), image, programs);
       return initConfig({ ...options, host: await readHost(), missingIn });
+    },
+    async createProject(project) {
+      const { createProject } = await import('../api/repository/new-project.ts');
+      return createProject(project);
     },
     async buildImage({ server, ...options }) {
       if (server) return (await import('../sandbox/docker/image/server-image.ts')).buildServerImage(options);

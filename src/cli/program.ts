@@ -84,6 +84,7 @@ export const COMMANDS: readonly Entry[] = [
     load: () => import('./commands/prompt.ts'),
   },
   { name: 'import', summary: 'turn a document into a PRD', load: () => import('./commands/import.ts') },
+  { name: 'new', summary: 'create a repository with an example', load: () => import('./commands/new.ts') },
   { name: 'init', summary: 'write a commented halo.toml', load: () => import('./commands/init.ts') },
   { name: 'check', summary: 'run setup and gates here, without an agent', load: () => import('./commands/check.ts') },
   { name: 'doctor', summary: 'check this machine and suggest fixes', load: () => import('./commands/doctor.ts') },
@@ -94,7 +95,7 @@ export const COMMANDS: readonly Entry[] = [
 
 /** Headings of the help page, in order, with their commands. */
 export const GROUPS: readonly [heading: string, names: readonly string[]][] = [
-  ['Start:', ['init', 'doctor', 'check', 'run', 'submit']],
+  ['Start:', ['new', 'init', 'doctor', 'check', 'run', 'submit']],
   ['Inspect:', ['top', 'status', 'ls', 'logs', 'show', 'diff', 'batch', 'network', 'cost', 'errors', 'audit']],
   ['Review and land:', ['approve', 'reject', 'land', 'verify', 'replay']],
   ['Control:', ['pause', 'resume', 'cancel', 'retry', 'breaker']],

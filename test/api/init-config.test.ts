@@ -1,10 +1,15 @@
-import { readFileSync } from 'node:fs';
-import { beforeEach, expect, test } from 'vitest';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { initConfig } from '../../src/api/repository/init-config.ts';
+import { readConfig } from '../../src/api/repository/repo-config.ts';
+import type { composeServices } from '../../src/cli/compose.ts';
 import { HaloError } from '../../src/core/failure/errors.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { hostOf } from '../support/halo/host.ts';
+import { openMemory } from '../support/memory-operations.ts';
 import { newRepository } from '../support/repository/new-repository.ts';
+import { runCli, type CliOptions } from '../support/terminal/cli-world.ts';
 
 let home: string;
 
@@ -128,4 +133,150 @@ test.each([
   const { gates } = await init({ 'package.json': JSON.stringify({ scripts }), '.github/workflows/ci.yml': workflow });
   expect(gates).toEqual(['npm test']);
   expect(performance.now() - before).toBeLessThan(10_000);
+});
+
+const HANKRC = `# hank
+export PROJECT_NAME="\${PROJECT_NAME:-shop}"
+CLAUDE_TIMEOUT_MINUTES=15
+RETRY_MAX_ATTEMPTS="2" # few
+RETRY_BACKOFF_INITIAL_SEC='10'
+RETRY_BACKOFF_MULTIPLIER=\${MULTIPLIER:-3}
+CB_NO_PROGRESS_THRESHOLD=3
+CB_SAME_ERROR_THRESHOLD=9
+ALLOWED_TOOLS="Write,Read"
+`;
+const FIX_PLAN = '# Plan\n\n## High Priority\n- [ ] Add the cart\n- [x] Set up\n- [ ] Check out\n';
+const HANK = { ...NODE, '.hankrc': HANKRC, '.hank/fix_plan.md': FIX_PLAN, '.hank/specs/cart.md': '# Cart\n' };
+
+describe('halo init in a repository of another tool', () => {
+  function haloInit(files: Record<string, string>, words: string[] = [], more: Partial<CliOptions> = {}) {
+    const repository = newRepository(files);
+    const run = () => {
+      const services = {
+        initConfig: (options: Parameters<ReturnType<typeof composeServices>['initConfig']>[0]) =>
+          initConfig({ ...options, host: host(), missingIn: () => Promise.resolve([]) }),
+      };
+      return runCli(['init', ...words], { operations: openMemory(), services, cwd: repository.root, ...more });
+    };
+    const read = (path: string) => readFileSync(join(repository.root, path), 'utf8');
+    const exists = (path: string) => existsSync(join(repository.root, path));
+    return { root: repository.root, run, read, exists };
+  }
+  const configOf = async (root: string) =>
+    (await readConfig({ host: host(), folder: root, profile: undefined, set: [] })).config;
+
+  test('imports settings, specifications and tasks, and says what it does not use', async () => {
+    const { root, run, read } = haloInit(HANK);
+    const { code, stdout } = await run();
+    expect(code).toBe(0);
+    expect(await configOf(root)).toMatchObject({
+      agent: 'claude',
+      gates: ['npm test'],
+      limits: { wallMs: 15 * 60_000 },
+      retry: { attempts: 2, backoffMs: 10_000, multiplier: 3 },
+      prompt: { specs: ['.hank/specs/**/*.md'] },
+    });
+    expect(JSON.parse(read('.halo/prds/main/prd.json'))).toMatchObject({
+      userStories: [{ title: 'Add the cart', passes: false }, { passes: true }, { title: 'Check out' }],
+    });
+    expect(read('.hank/fix_plan.md')).toBe(FIX_PLAN);
+    for (const line of [
+      '.hank/fix_plan.md: 2 open tasks, now the PRD main; the file is unchanged',
+      '.hankrc: only your own config.toml (HALO_HOME) may set breaker.same_error = 9',
+      '.hankrc: not used by halo: PROJECT_NAME, ALLOWED_TOOLS',
+    ])
+      expect(stdout).toContain(`import   ${line}\n`);
+  });
+
+  test('prints the result as JSON, with the names that hank uses', async () => {
+    const { run } = haloInit(HANK, ['--json']);
+    const { stdout, stderr } = await run();
+    expect(stderr).toBe('');
+    expect(JSON.parse(stdout)).toMatchObject({
+      success: true,
+      project_type: 'javascript',
+      files_created: ['.halo/prds/main/prd.json', 'halo.toml'],
+      tasks_imported: 2,
+    });
+  });
+
+  test('ends with 2 and changes nothing if a configuration exists, unless --force is given', async () => {
+    const before = 'agent = "codex"\n';
+    const { run, read, exists } = haloInit({ ...HANK, 'halo.toml': before });
+    expect(await run()).toMatchObject({ code: 2, stdout: '' });
+    expect(read('halo.toml')).toBe(before);
+    expect(exists('.halo')).toBe(false);
+    const forced = haloInit({ ...HANK, 'halo.toml': before }, ['--force']);
+    expect((await forced.run()).code).toBe(0);
+    expect(forced.read('halo.toml')).toContain('agent = "claude"');
+  });
+
+  test('imports nothing with --no-import, and another file with --from', async () => {
+    const none = haloInit(HANK, ['--no-import']);
+    expect((await none.run()).stdout).not.toContain('import ');
+    expect(none.exists('.halo')).toBe(false);
+    const other = haloInit({ ...HANK, 'todo.md': '- [ ] Only this\n' }, ['--from', 'todo.md']);
+    expect((await other.run()).code).toBe(0);
+    expect(other.read('.halo/prds/main/prd.json')).toContain('Only this');
+    const missing = haloInit(HANK, ['--from', 'no.md']);
+    expect((await missing.run()).code).toBe(6);
+    expect(missing.exists('halo.toml')).toBe(false);
+  });
+
+  test('does not import tasks where there is a PRD already', async () => {
+    const { run, exists } = haloInit({ ...HANK, 'prd.json': '{"tasks": [{"id": "a", "title": "A"}]}' });
+    expect((await run()).stderr).toContain('halo run prd.json');
+    expect(exists('.halo')).toBe(false);
+  });
+
+  test('asks at a terminal, where Enter keeps what was found', async () => {
+    const questions: string[] = [];
+    const ask = (question: string) => {
+      questions.push(question);
+      return Promise.resolve('');
+    };
+    const { root, run } = haloInit(HANK, [], { ask });
+    expect((await run()).code).toBe(0);
+    expect(questions).toEqual([
+      'Agent: codex, claude, opencode, gemini, command [claude]: ',
+      '  [npm ci]: ',
+      '  [npm test]: ',
+      'Import the settings of .hankrc, .hank/specs/**/*.md? [yes]: ',
+      'Import 2 open tasks of .hank/fix_plan.md as the PRD main? [yes]: ',
+    ]);
+    expect(await configOf(root)).toMatchObject({ agent: 'claude', setup: ['npm ci'], gates: ['npm test'] });
+  });
+
+  test('takes other answers, and asks again for wrong ones', async () => {
+    const answers = ['cluade', 'gemini', '-', 'npm run Lint', 'node --test "a b"', '', 'maybe', 'no', 'n'];
+    const { root, run, exists } = haloInit(HANK, [], { ask: () => Promise.resolve(answers.shift() ?? '') });
+    const { code, stderr } = await run();
+    expect(code).toBe(0);
+    expect(stderr).toContain('There is no agent cluade; did you mean claude?');
+    expect(stderr).toContain('Answer yes or no.');
+    expect(answers).toEqual([]);
+    expect(await configOf(root)).toMatchObject({
+      agent: 'gemini',
+      setup: [],
+      gates: ['npm run Lint', 'node --test "a b"'],
+      retry: { attempts: 3 },
+    });
+    expect(exists('.halo')).toBe(false);
+  });
+
+  test.each([0, 1, 2, 3, 4])('leaves nothing if the user presses Ctrl-C at question %i', async (at) => {
+    let asked = 0;
+    const ask = () => (asked++ === at ? Promise.reject(new Error('aborted')) : Promise.resolve(''));
+    const { run, exists } = haloInit(HANK, [], { ask });
+    const { code, stdout, stderr } = await run();
+    expect({ code, stdout }).toEqual({ code: 130, stdout: '' });
+    expect(stderr).toContain('Nothing was written.');
+    expect([exists('halo.toml'), exists('.halo')]).toEqual([false, false]);
+  });
+
+  test('asks nothing with --yes', async () => {
+    const { run, exists } = haloInit(HANK, ['--yes'], { ask: () => Promise.reject(new Error('asked')) });
+    expect((await run()).code).toBe(0);
+    expect(exists('.halo/prds/main/prd.json')).toBe(true);
+  });
 });

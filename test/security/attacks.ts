@@ -429,6 +429,11 @@ const ROWS: [id: string, attack: string, defence: string][] = [
     'names and logs of a run give instructions to the agent that reads them',
     'strings in JSON below a notice that calls them data; hidden characters spelled',
   ],
+  [
+    'incident imported-config',
+    'a repository has a .hankrc or task file that halo init should execute, follow out of the repository, or choke on',
+    'read as text of limited size, within the repository only; values that a shell would compute are not used',
+  ],
 ];
 
 export const ATTACKS: readonly Attack[] = ROWS.map(([id, attack, defence]) => ({ id, attack, defence }));

@@ -2,6 +2,8 @@ import { cannotWrite } from './write-error.ts';
 import { warnOfContents } from '../submit/base-warnings.ts';
 import { readConfig, unlessEmpty } from './repo-config.ts';
 import { discoverPrd } from './discover-prd.ts';
+import { describeImports, IMPORTED_NAME, settingsFrom, writeImportedPrd, type InitChoices } from './apply-imports.ts';
+import { findImports, type Imports } from './find-imports.ts';
 import { UnreadableFileError, readRegularText, isInside } from '../../lib/fs.ts';
 import { inspectRepo, findUnignoredFolders } from '../../git/repository/inspect-repo.ts';
 import { HaloError, toHaloError } from '../../core/failure/errors.ts';
@@ -11,16 +13,25 @@ import { findRepoConfig } from '../../config/load/config-file.ts';
 import { readWorkflow, type Workflow } from '../../config/output/guess/workflows.ts';
 import { guessGates, GUESS_FILES } from '../../config/output/guess-gates.ts';
 import type { Host } from '../../config/config.ts';
-import { join, relative } from 'node:path';
+import { basename, join, relative } from 'node:path';
 import { readdir, writeFile } from 'node:fs/promises';
 import { constants } from 'node:fs';
 
 export interface Initialised {
-  /** The path of the written file. */
+  /** The path of the written configuration. */
   path: string;
-  /** The guessed settings. */
+  /** All written files, relative to the top of the repository. */
+  files: string[];
+  /** The name of the repository's folder, and its main language; undefined: not detected. */
+  project: string;
+  language: string | undefined;
+  agent: string;
   setup: string[];
   gates: string[];
+  /** The number of imported tasks. */
+  tasks: number;
+  /** What was taken from files of other tools, and what was not, a sentence each. */
+  imported: string[];
   /** By gate, the files from which it was guessed. */
   sources: Record<string, string[]>;
   /** The hosts that setup may reach. */
@@ -32,28 +43,61 @@ export interface Initialised {
   prd: string | undefined;
 }
 
+/** What was found, with the choices that apply without a user. */
+export interface InitProposal extends InitChoices {
+  root: string;
+  imports: Imports;
+}
+
 export interface Init {
   host: Host;
   folder: string;
   force: boolean;
+  /** A file with tasks to import, absolute; by default, those in the usual places of other tools. */
+  from?: string | undefined;
+  /** Lets a user change the proposal. Nothing is written if it throws. */
+  choose?: (proposal: InitProposal) => Promise<InitChoices>;
   /** Returns the programs that an image lacks. Throws if the image cannot be examined. */
   missingIn: (image: string, programs: readonly string[]) => Promise<string[]>;
 }
 
-/** Writes a commented halo.toml into the repository that `folder` belongs to. Throws NOT_A_GIT_REPO, CONFIG_INVALID. */
-export async function initConfig({ host, folder, force, missingIn }: Init): Promise<Initialised> {
+/**
+ * Writes a commented halo.toml into the repository that `folder` belongs to, and a PRD with imported tasks. Throws USAGE if
+ * there is a configuration, NOT_A_GIT_REPO, CONFIG_INVALID.
+ */
+export async function initConfig(init: Init): Promise<Initialised> {
+  const { host, folder, force, missingIn } = init;
   const facts = await inspectRepo(folder).catch(unlessEmpty);
   const root = facts?.root ?? folder;
   const found = await findRepoConfig(root);
   if (found !== undefined && !force)
-    throw new HaloError('CONFIG_INVALID', `The configuration ${found.path} already exists.`, {
+    throw new HaloError('USAGE', `The configuration ${found.path} already exists.`, {
       hint: 'Edit it, or overwrite it with --force.',
     });
   const path = found?.path ?? join(root, 'halo.toml');
   const files = await readRootFiles(root);
-  const guess = guessGates(files, await readWorkflows(root));
+  const detected = guessGates(files, await readWorkflows(root));
+  const imports = await findImports(root, init.from);
+  const known = await discoverPrd({ repo: root, hint: '' }).then((at) => relative(root, at), unlessNoPrd);
+  const proposal: InitProposal = {
+    root,
+    imports,
+    agent: imports.config === undefined ? 'codex' : 'claude',
+    setup: detected.setup,
+    gates: detected.gates,
+    importConfig: true,
+    // Tasks that were imported before, or are replaced by a PRD, are not imported again.
+    importTasks: init.from !== undefined || known === undefined,
+  };
+  const chosen = (await init.choose?.(proposal)) ?? proposal;
+  const guess = { ...detected, setup: chosen.setup, gates: chosen.gates };
+  const settings = settingsFrom(imports, chosen);
+  const tasks = chosen.importTasks ? imports.tasks : undefined;
+  const written: string[] = [];
+  // The configuration is last: it shows that everything was written.
+  if (tasks !== undefined) written.push(await writeImportedPrd(root, tasks));
   const flag = found === undefined ? NEW : OVER;
-  await writeFile(path, renderInitTemplate(guess), { flag }).catch(async (cause: NodeJS.ErrnoException) => {
+  await writeFile(path, renderInitTemplate(guess, settings), { flag }).catch(async (cause: NodeJS.ErrnoException) => {
     if (cause.code === 'ELOOP' || !(await isInside(root, path)))
       throw new HaloError('CONFIG_INVALID', `${path} is a link; halo does not write through links.`, {
         hint: 'Remove the link.',
@@ -61,15 +105,48 @@ export async function initConfig({ host, folder, force, missingIn }: Init): Prom
       });
     cannotWrite(path)(cause);
   });
+  written.push(relative(root, path));
   const { setup, gates, sources, hosts, keeps } = guess;
   const { config } = await readConfig({ host, folder: root, profile: undefined, set: [] });
   const warnings = [
     ...(await warnOfTools(config.image, programsOf([...setup, ...gates]), missingIn)),
     ...(await warnOfKept(root, keeps)),
     ...(facts === undefined ? [] : await warnOfContents({ gitDir: facts.gitDir, commit: facts.head })),
+    ...imports.refused,
   ];
-  const prd = await discoverPrd({ repo: root, hint: '' }).then((at) => relative(root, at), unlessNoPrd);
-  return { path, setup, gates, sources, registries: registriesOf(setup), hosts, warnings, prd };
+  return {
+    path,
+    files: written,
+    project: basename(root),
+    language: languageOf(files),
+    agent: chosen.agent,
+    setup,
+    gates,
+    sources,
+    registries: registriesOf(setup),
+    hosts,
+    warnings,
+    tasks: tasks?.open ?? 0,
+    imported: describeImports(imports, chosen),
+    prd: tasks === undefined ? known : IMPORTED_NAME,
+  };
+}
+
+const LANGUAGES: Record<string, string> = {
+  'tsconfig.json': 'typescript',
+  'package.json': 'javascript',
+  'pyproject.toml': 'python',
+  'requirements.txt': 'python',
+  'setup.cfg': 'python',
+  'Cargo.toml': 'rust',
+  'go.mod': 'go',
+  'pom.xml': 'java',
+  'build.gradle': 'java',
+  Gemfile: 'ruby',
+};
+
+function languageOf(files: ReadonlyMap<string, string>): string | undefined {
+  return Object.entries(LANGUAGES).find(([file]) => files.has(file))?.[1];
 }
 
 async function warnOfTools(image: string, programs: string[], missingIn: Init['missingIn']): Promise<string[]> {

@@ -3,13 +3,20 @@ import type { Guess } from './guess/guess.ts';
 import { CONFIG_KEYS } from '../keys.ts';
 import { isOwnerSetting } from '../trust/trust.ts';
 
-/** Renders the commented `halo.toml` for `halo init`, with the values guessed from the repository. */
-export function renderInitTemplate(guess: Required<Guess>): string {
+/** Settings by key, for a new configuration. */
+export type ChosenSettings = ReadonlyMap<string, unknown>;
+
+/**
+ * Renders the commented `halo.toml` for `halo init`, with the values guessed from the repository and those that were
+ * chosen.
+ */
+export function renderInitTemplate(guess: Required<Guess>, chosen: ChosenSettings = new Map()): string {
+  const tables = [...chosen.keys()].flatMap((key) => (key.includes('.') ? [key.slice(0, key.lastIndexOf('.'))] : []));
   return [
     '# Configuration of halo for this repository. `halo config show` prints every value and its origin.',
     '',
     ...about('agent'),
-    `agent = ${preset('agent')}`,
+    `agent = ${JSON.stringify(chosen.get('agent') ?? CONFIG_KEYS.get('agent')?.default)}`,
     '',
     ...about('setup'),
     ...renderSetup(guess),
@@ -21,7 +28,7 @@ export function renderInitTemplate(guess: Required<Guess>): string {
     `# image = ${preset('image')}`,
     '',
     ...renderEnv(guess),
-    ...TABLES.flatMap((table) => renderTable(table, guess)),
+    ...[...new Set([...TABLES, ...tables])].flatMap((table) => renderTable(table, guess, chosen)),
   ].join('\n');
 }
 
@@ -47,15 +54,23 @@ function renderEnv({ env, keeps }: Required<Guess>): string[] {
   return ['[env]', `# ${why}`, ...lines, ''];
 }
 
-function renderTable(table: string, guess: Required<Guess>): string[] {
+function renderTable(table: string, guess: Required<Guess>, chosen: ChosenSettings): string[] {
   // Keys without a default have no value to uncomment, and owner settings are not allowed in a repository.
   const keys = [...CONFIG_KEYS.values()]
     .filter((key) => key.default !== undefined && !isOwnerSetting(key.name))
     // Rarely used nested keys are only in the docs.
     .filter(({ name }) => name.startsWith(`${table}.`) && name.split('.').length === 2)
     .map(({ name }) => name);
-  const lines = keys.flatMap((key) => [...about(key), renderKey(key, guess)]);
+  const lines = keys.flatMap((key) => [
+    ...about(key),
+    chosen.has(key) ? assign(key, chosen.get(key)) : renderKey(key, guess),
+  ]);
   return [`[${table}]`, ...lines, ''];
+}
+
+/** JSON strings, numbers and lists of them are valid TOML. */
+function assign(key: string, value: unknown): string {
+  return `${key.slice(key.lastIndexOf('.') + 1)} = ${JSON.stringify(value)}`;
 }
 
 function renderKey(key: string, { setup, hosts }: Required<Guess>): string {
@@ -73,7 +88,6 @@ function about(key: string): string[] {
   return [...text.matchAll(/\S.{0,97}(?=\s|$)/g)].map(([line]) => `# ${line}`);
 }
 
-/** JSON strings, numbers and lists of them are valid TOML. */
 function preset(key: string): string {
   return JSON.stringify(CONFIG_KEYS.get(key)?.default);
 }

@@ -82,6 +82,7 @@ export async function runCli(words: string[], options: CliOptions): Promise<CliR
       openPager: () => Promise.resolve(undefined),
       editFile: notHere,
       initConfig: notHere,
+      createProject: notHere,
       buildImage: notHere,
       ...options.services,
     },

@@ -1,0 +1,73 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { HaloError } from '../../core/failure/errors.ts';
+import { PRD_FILE, PRDS_FOLDER } from '../../core/prd/prd-names.ts';
+import { isInside } from '../../lib/fs.ts';
+import { listSome } from '../../lib/text.ts';
+import type { Imports, TaskImport } from './find-imports.ts';
+import { cannotWrite } from './write-error.ts';
+
+/** What a user decides before anything is written. */
+export interface InitChoices {
+  agent: string;
+  setup: string[];
+  gates: string[];
+  /** Whether the settings of another tool are used, and its tasks become a PRD. */
+  importConfig: boolean;
+  importTasks: boolean;
+}
+
+/** The name of the PRD with imported tasks. */
+export const IMPORTED_NAME = 'main';
+
+/** The settings that differ from the defaults. */
+export function settingsFrom({ config, specs }: Imports, chosen: InitChoices): Map<string, unknown> {
+  const settings = new Map<string, unknown>([['agent', chosen.agent]]);
+  if (!chosen.importConfig) return settings;
+  for (const [key, value] of config?.settings ?? []) settings.set(key, value);
+  if (specs.length > 0) settings.set('prompt.specs', specs);
+  return settings;
+}
+
+/** What a user should know about the files of another tool. */
+export function describeImports(
+  { config, specs, tasks }: Imports,
+  { importConfig, importTasks }: InitChoices,
+): string[] {
+  const lines: string[] = [];
+  if (config !== undefined && importConfig) {
+    const { path, settings, own, unread, unused } = config;
+    lines.push(`${path}: ${listSome([...settings.keys()], MAX_LISTED) || 'no settings'}`);
+    if (own.length > 0)
+      lines.push(`${path}: only your own config.toml (HALO_HOME) may set ${own.slice(0, MAX_LISTED).join(', ')}`);
+    if (unread.length > 0) lines.push(`${path}: not a plain value in its limits: ${listSome(unread, MAX_LISTED)}`);
+    if (unused.length > 0) lines.push(`${path}: not used by halo: ${listSome(unused, MAX_LISTED)}`);
+  }
+  if (importConfig) lines.push(...specs.map((glob) => `${glob}: specifications for every prompt`));
+  if (tasks !== undefined && importTasks) {
+    const what = tasks.open === 1 ? '1 open task' : `${tasks.open} open tasks`;
+    lines.push(`${tasks.path}: ${what}, now the PRD ${IMPORTED_NAME}; the file is unchanged`);
+  }
+  return lines;
+}
+
+const MAX_LISTED = 8;
+
+/** Writes the imported tasks as a named PRD and returns its path. Throws USAGE if there is one of this name. */
+export async function writeImportedPrd(root: string, { text }: TaskImport): Promise<string> {
+  const path = join(PRDS_FOLDER, IMPORTED_NAME, PRD_FILE);
+  const file = join(root, path);
+  if (!(await isInside(root, file)))
+    throw new HaloError('USAGE', `${file} is reached through a link that leads out of ${root}.`, {
+      hint: 'Remove the link.',
+    });
+  await mkdir(dirname(file), { recursive: true }).catch(cannotWrite(file));
+  await writeFile(file, text, { flag: 'wx' }).catch((cause: NodeJS.ErrnoException) => {
+    if (cause.code !== 'EEXIST') cannotWrite(file)(cause);
+    throw new HaloError('USAGE', `The PRD ${file} already exists; the tasks would replace it.`, {
+      hint: 'Rename or remove it, or run `halo init --no-import`.',
+      cause,
+    });
+  });
+  return path;
+}
