@@ -1,3 +1,4 @@
+import { stat } from 'node:fs/promises';
 import type { JournalEntry, JournalEvent } from '../core/journal/events.ts';
 import type { Masker } from '../lib/secrets/masker.ts';
 import { maskEntry } from './journal/mask-event.ts';
@@ -15,6 +16,9 @@ import {
 } from './run/run-list.ts';
 import type { RunOrigin } from './run/run-record.ts';
 import { runPaths, runsFolder } from './run-layout.ts';
+
+/** Longer than the step of the times that file systems record, in ms. */
+const MTIME_STEP_MS = 2_000;
 
 /** Creates, lists and finds run directories. Every function may throw DISK_FAILED, and RUN_NOT_FOUND for its run. */
 export interface RunCatalog {
@@ -50,6 +54,8 @@ export interface RunWriter {
 /** Opens the catalog of the runs below `home`, an absolute path. Nothing is written before the first run. */
 export function openRunCatalog(home: string, { masker, now, log }: RunWriter): RunCatalog {
   const openRuns = new OpenRuns(home);
+  /** When the folder of runs had changed last, if nothing was left to publish since. */
+  let publishedAt: number | undefined;
   const makeRunFolders = async (
     runs: readonly (Pick<NewRun, 'created' | 'origin'> & Partial<Pick<NewRun, 'then'>>)[],
   ) => {
@@ -73,7 +79,14 @@ export function openRunCatalog(home: string, { masker, now, log }: RunWriter): R
     createRun: (created, origin) => makeRunFolders([{ created, origin }]),
     createEnded: (created, end, origin) => makeRunFolders([{ created, origin, then: [end] }]),
     createRuns: makeRunFolders,
-    publishRuns: () => publishRuns(runsFolder(home), openRuns),
+    publishRuns: async () => {
+      const changedAt = (await stat(runsFolder(home)).catch(() => undefined))?.mtimeMs ?? 0;
+      if (changedAt === publishedAt) return;
+      const isSettled = Date.now() - changedAt > MTIME_STEP_MS;
+      await publishRuns(runsFolder(home), openRuns);
+      // A change within the same step of the clock would not be seen.
+      publishedAt = isSettled ? changedAt : undefined;
+    },
     runIds: () => runIds(home),
     openRuns: () => listOpenRuns(home, openRuns),
     findOpenRuns: () => findOpenRuns(home, openRuns),

@@ -1,10 +1,12 @@
 import { parseArgs } from 'node:util';
+import { measureGrowth } from './growth.ts';
 import { measureOverhead } from './overhead.ts';
 import { measureRestart } from './restart.ts';
 import { measureStart } from './start.ts';
 import { measureThroughput } from './throughput.ts';
 
 const BENCHMARKS = {
+  growth: measureGrowth,
   overhead: measureOverhead,
   restart: measureRestart,
   start: measureStart,

@@ -30,5 +30,5 @@ export function print({ name, measures, ratio, limit, json }: Report): void {
   measures.forEach((measure, index) => process.stdout.write(row(String(index + 1), measure)));
   const middle = { halo: median(measures.map((m) => m.halo)), floor: median(measures.map((m) => m.floor)), ratio };
   process.stdout.write(row('median', middle));
-  process.stdout.write(`${name}: ratio ${ratio.toFixed(2)}, at most ${limit.toFixed(1)} wanted\n`);
+  process.stdout.write(`${name}: ratio ${ratio.toFixed(2)}, at most ${limit.toFixed(limit < 1 ? 2 : 1)} wanted\n`);
 }

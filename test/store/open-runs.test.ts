@@ -61,11 +61,10 @@ describe('the open runs', () => {
     expect(await openIds(store)).toEqual([first, second]);
   });
 
-  test('do not include a run whose folder was removed, and names of other files', async ({ home, store }) => {
-    const [first = '', second = ''] = await create(store, 2);
-    rmSync(join(home, 'runs', second), { recursive: true });
+  test('do not include files with other names', async ({ home, store }) => {
+    const [runId = ''] = await create(store, 1);
     writeFileSync(join(home, 'open-runs', 'notes.txt'), '');
-    expect(await openIds(store)).toEqual([first]);
+    expect(await openIds(store)).toEqual([runId]);
   });
 
   test('lose a run whose process died between its end and the removal of its file', async ({ home, store }) => {
@@ -99,5 +98,12 @@ describe('a list', () => {
     expect(await namesOf({ open: 2, ended: 1 })).toEqual([[alsoEnded, started, fifth], { open: 2, ended: 1 }]);
     expect(await namesOf({ newest: 3 })).toEqual([[third, fourth, fifth], { open: 1, ended: 2 }]);
     expect(await namesOf({})).toEqual([ids, { open: 0, ended: 0 }]);
+  });
+
+  test('does not have an open run whose folder was removed', async ({ home, store }) => {
+    const [first = '', second = ''] = await create(store, 2);
+    rmSync(join(home, 'runs', second), { recursive: true });
+    const { runs, unreadable } = await store.list();
+    expect([runs.map(({ runId }) => runId), unreadable]).toEqual([[first], []]);
   });
 });

@@ -59,7 +59,7 @@ export async function createRunFolders(runs: string, openRuns: OpenRuns, made: r
     }
     await syncPath(runs);
     await failpoint('submit.ready');
-    await publishRuns(runs, openRuns);
+    await publishFolder(runs, `${COMPLETE}${name}`, openRuns);
     await failpoint('submit.placed');
   });
 }
@@ -70,13 +70,16 @@ export async function publishRuns(runs: string, openRuns: OpenRuns): Promise<voi
     if (isMissing(error)) return [];
     throw error;
   });
-  for (const folder of names.filter((name) => name.startsWith(COMPLETE)).map((name) => join(runs, name))) {
-    const runIds = await unlessMissing(readdir(folder), []);
-    await openRuns.add(runIds);
-    for (const runId of runIds) await unlessMissing(rename(join(folder, runId), join(runs, runId)), undefined);
-    await syncPath(runs);
-    await unlessMissing(rmdir(folder), undefined);
-  }
+  for (const name of names.filter((each) => each.startsWith(COMPLETE))) await publishFolder(runs, name, openRuns);
+}
+
+async function publishFolder(runs: string, name: string, openRuns: OpenRuns): Promise<void> {
+  const folder = join(runs, name);
+  const runIds = await unlessMissing(readdir(folder), []);
+  await openRuns.add(runIds);
+  for (const runId of runIds) await unlessMissing(rename(join(folder, runId), join(runs, runId)), undefined);
+  await syncPath(runs);
+  await unlessMissing(rmdir(folder), undefined);
 }
 
 /** Another process may be moving the same runs. */

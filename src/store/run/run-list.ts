@@ -1,6 +1,7 @@
 import { readFolder } from '../../lib/fs.ts';
 import { HaloError, toHaloError } from '../../core/failure/errors.ts';
 import type { RunState } from '../../core/run/state.ts';
+import { mapConcurrent } from '../../lib/async.ts';
 import { RUN_ID } from '../../lib/run-id.ts';
 import { withDiskErrors } from '../disk-errors.ts';
 import { runPaths, runsFolder } from '../run-layout.ts';
@@ -31,7 +32,9 @@ export interface RunQuery {
 export async function listRuns(home: string, openRuns: OpenRuns, query: RunQuery = {}): Promise<RunList> {
   const { open: mostOpen = Infinity, ended: mostEnded = Infinity, newest = Infinity } = query;
   const all = await runIds(home);
-  const open = await listOpenRuns(home, openRuns, all);
+  const present = new Set(all);
+  // A folder that somebody removed is no run.
+  const open = (await listOpenRuns(home, openRuns)).filter(({ runId }) => present.has(runId));
   const isOpen = new Set(open.map(({ runId }) => runId));
   const among = new Set(all.slice(0, newest));
   const [started, others] = [true, false].map((wanted) => open.filter((run) => run.started === wanted));
@@ -47,23 +50,22 @@ export async function listRuns(home: string, openRuns: OpenRuns, query: RunQuery
 }
 
 async function readInto(list: Pick<RunList, 'runs' | 'unreadable'>, home: string, ids: string[]): Promise<void> {
-  for (const runId of ids) {
+  await mapConcurrent(ids, MAX_READS, async (runId) => {
     try {
       list.runs.push((await loadRun(runPaths(home, runId))).state);
     } catch (error) {
       list.unreadable.push({ runId, error: toHaloError(error) });
     }
-  }
+  });
 }
 
 /** The runs that may not have ended, newest first. */
-export async function listOpenRuns(home: string, openRuns: OpenRuns, all?: readonly string[]): Promise<OpenRun[]> {
-  const ids = all ?? (await runIds(home));
-  if (ids.length === 0) return [];
-  const present = new Set(ids);
-  const known = (await openRuns.read()) ?? (await findOpenRuns(home, openRuns).then(() => openRuns.read()));
-  // A folder that somebody removed is no run.
-  return (known ?? []).filter(({ runId }) => present.has(runId));
+export async function listOpenRuns(home: string, openRuns: OpenRuns): Promise<OpenRun[]> {
+  const known = await openRuns.read();
+  if (known !== undefined) return known;
+  if ((await runIds(home)).length === 0) return [];
+  await findOpenRuns(home, openRuns);
+  return (await openRuns.read()) ?? [];
 }
 
 /** Adds all runs that have not ended, or cannot be read, to the list of open runs. */
@@ -79,6 +81,7 @@ export async function findOpenRuns(home: string, openRuns: OpenRuns): Promise<vo
 }
 
 const MIN_LENGTH = 3;
+const MAX_READS = 8;
 
 /**
  * Finds the one run whose id starts with `part` or, if there is none, contains it: ids of one day start alike and differ
