@@ -36,6 +36,7 @@ describe('halo new <folder>', () => {
     const prd = parsePrd(readFileSync(join(folder, 'prd.json')), 'prd.json');
     expect(prd).toMatchObject({ project: 'My shöp', warnings: [] });
     expect(prd.stories.every(({ acceptance }) => acceptance.length > 0)).toBe(true);
+    expect(readFileSync(join(folder, 'README.md'), 'utf8')).toMatch(/^# My shöp\n/);
     execFileSync('node', ['--test'], { cwd: folder });
     expect(readdirSync(parent)).toEqual(['My shöp']);
   });
