@@ -12,6 +12,8 @@ export interface AgentIntent {
   gatewayToken: string;
   /** A writable folder for the agent. */
   home: string;
+  /** The agent answers with a plan; absent: with the end of a story. */
+  planning?: true;
   /** The user's command line, for the `command` agent. */
   commandLine: string | undefined;
 }

@@ -6,6 +6,8 @@ import { parseUntrustedJson } from '../lib/parse-json.ts';
 const MAX_SUMMARY = 8000;
 /** Characters of JSON. */
 const MAX_OTHER = 64_000;
+/** The same for the stories of a plan. */
+const MAX_PLAN = 400_000;
 
 const criterion = z.object({
   n: z.int().min(1).max(1000),
@@ -44,8 +46,32 @@ export const ANSWER_SCHEMA = {
   additionalProperties: false,
 };
 
+const text = { type: 'string' } as const;
+const texts = { type: 'array', items: text } as const;
+
+/** The JSON schema of the answer of `halo plan`, in the strict form. */
+export const PLAN_SCHEMA = {
+  type: 'object',
+  properties: {
+    status: ANSWER_SCHEMA.properties.status,
+    summary: text,
+    project: text,
+    stories: {
+      type: 'array',
+      items: {
+        type: 'object',
+        properties: { id: text, title: text, description: text, acceptance: texts, dependsOn: texts },
+        required: ['id', 'title', 'description', 'acceptance', 'dependsOn'],
+        additionalProperties: false,
+      },
+    },
+  },
+  required: ['status', 'summary', 'project', 'stories'],
+  additionalProperties: false,
+};
+
 /**
- * The same in the strict form that requires all properties:
+ * ANSWER_SCHEMA in the strict form that requires all properties:
  * https://platform.openai.com/docs/guides/structured-outputs
  */
 export const STRICT_ANSWER_SCHEMA = { ...ANSWER_SCHEMA, required: Object.keys(ANSWER_SCHEMA.properties) };
@@ -67,7 +93,8 @@ export function readAnswer(text: string | undefined): AgentOutcome {
 
 /** Other keys of an answer, unless they are too long to be kept. */
 function keepOther(other: Record<string, unknown>): Pick<AgentAnswer, 'other'> {
-  const isKept = Object.keys(other).length > 0 && JSON.stringify(other).length <= MAX_OTHER;
+  const max = Array.isArray(other['stories']) ? MAX_PLAN : MAX_OTHER;
+  const isKept = Object.keys(other).length > 0 && JSON.stringify(other).length <= max;
   return isKept ? { other } : {};
 }
 

@@ -60,6 +60,8 @@ export interface SubmitOptions {
   stories?: string[] | undefined;
   /** Agents only describe what they would change; nothing lands. */
   dryRun?: boolean | undefined;
+  /** With `dryRun`: the agent plans stories. */
+  planning?: true;
   /** The submitting user, if not the user of this process. */
   user?: string | undefined;
   /** The request came over the network: it must not name local files or servers, and may set less. */

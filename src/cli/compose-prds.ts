@@ -1,4 +1,5 @@
 import type { Import, ImportDocumentRequest } from '../api/repository/import-document.ts';
+import type { PlanRequest, PlanSession } from '../api/repository/open-plan.ts';
 import type { PrdSearch } from '../api/repository/discover-prd.ts';
 import type { BatchEntry } from '../api/operations.ts';
 import type { Prd, PrdFile } from '../core/prd/prd.ts';
@@ -20,6 +21,8 @@ export interface PrdServices {
   convertPrd(file: PrdFile & { to: string }): Promise<{ text: string; warnings: string[]; lost: string[] }>;
   /** Prepares the run that turns a document into a PRD. Throws PRD_UNREADABLE. */
   openImport(request: ImportDocumentRequest): Promise<Import>;
+  /** Prepares the run in which an agent plans work. Throws PRD_UNREADABLE, PRD_INVALID, USAGE. */
+  openPlan(request: PlanRequest): Promise<PlanSession>;
 }
 
 /** The services for PRDs. Modules are loaded on first use. */
@@ -58,6 +61,10 @@ export function composePrdServices({ readHost }: Pick<ServiceContext, 'readHost'
     async openImport(request) {
       const { openImport } = await import('../api/repository/import-document.ts');
       return openImport((await readHost()).home, request);
+    },
+    async openPlan(request) {
+      const { openPlan } = await import('../api/repository/open-plan.ts');
+      return openPlan(request);
     },
   };
 }

@@ -83,6 +83,7 @@ export const COMMANDS: readonly Entry[] = [
     summary: 'print the prompt of a story',
     load: () => import('./commands/prompt.ts'),
   },
+  { name: 'plan', summary: 'let an agent plan work as a PRD', load: () => import('./commands/plan.ts') },
   { name: 'import', summary: 'turn a document into a PRD', load: () => import('./commands/import.ts') },
   { name: 'new', summary: 'create a repository with an example', load: () => import('./commands/new.ts') },
   { name: 'init', summary: 'write a commented halo.toml', load: () => import('./commands/init.ts') },
@@ -99,7 +100,7 @@ export const GROUPS: readonly [heading: string, names: readonly string[]][] = [
   ['Inspect:', ['top', 'status', 'ls', 'logs', 'show', 'diff', 'batch', 'network', 'cost', 'errors', 'audit']],
   ['Review and land:', ['approve', 'reject', 'land', 'verify', 'replay']],
   ['Control:', ['pause', 'resume', 'cancel', 'retry', 'breaker']],
-  ['PRDs and tasks:', ['prd', 'prompt', 'import', 'loop', 'task']],
+  ['PRDs and tasks:', ['prd', 'prompt', 'plan', 'import', 'loop', 'task']],
   ['Operate:', ['up', 'serve', 'mcp', 'plugin', 'worker', 'image', 'config', 'completion']],
 ];
 

@@ -27,7 +27,7 @@ export function timeText(run: RunState, now: string): string {
 
 /** The status of a run, in one or two words. */
 export function stateText(run: ListedRun): string {
-  if (run.dry) return `dry run: ${stateText(omit(run, 'dry'))}`;
+  if (run.dry) return `${run.planning ? 'plan' : 'dry run'}: ${stateText(omit(run, 'dry'))}`;
   if (run.status === 'ended') return [run.stopReason ?? 'ended', ...afterwards(run)].join(', ');
   if (run.paused !== undefined) return run.stories.some(isUnderWay) ? 'pausing' : 'paused';
   if (failedNeeds(run).length > 0) return 'blocked';

@@ -113,11 +113,11 @@ function notDone(open: readonly StoryState[], { stories }: RunState): Row[] {
   return [['not done', `${open.length} stories: ${formatStoryRanges(open, stories)}`]];
 }
 
-function storyRow(story: StoryState, { dry }: RunState): Row[] {
+function storyRow(story: StoryState, { dry, planning }: RunState): Row[] {
   const { id, title } = story;
   switch (story.progress) {
     case 'passed':
-      if (dry) return [['dry run', id, title]];
+      if (dry) return [[planning ? 'plan' : 'dry run', id, title]];
       return story.commit === undefined
         ? [['passed', id, 'no change needed', title]]
         : [['landed', story.commit.slice(0, 7), id, title]];

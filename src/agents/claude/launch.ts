@@ -1,6 +1,6 @@
 import { HaloError } from '../../core/failure/errors.ts';
 import type { AgentIntent, AgentLaunch } from '../adapter.ts';
-import { ANSWER_SCHEMA } from '../answer.ts';
+import { ANSWER_SCHEMA, PLAN_SCHEMA } from '../answer.ts';
 import { launchScript } from '../launch-script.ts';
 import { shellQuote } from '../../lib/text.ts';
 
@@ -11,7 +11,7 @@ export function launchClaude(intent: AgentIntent): AgentLaunch {
   if (intent.modelUrl === undefined)
     throw new HaloError('INTERNAL', 'Claude Code was to be started without a model route.');
   return {
-    script: writeScript(intent.model),
+    script: writeScript(intent),
     env: writeEnvironment(intent, intent.modelUrl),
     files: {},
   };
@@ -21,14 +21,14 @@ export function launchClaude(intent: AgentIntent): AgentLaunch {
  * Loads only user settings, of which there are none: those of the repository could run hooks and replace the address of
  * the model. `--tools` takes a list, so another flag must follow it.
  */
-function writeScript(model: string): string {
+function writeScript({ model, planning }: AgentIntent): string {
   const flags = [
     '--output-format stream-json --verbose',
     '--dangerously-skip-permissions',
     '--setting-sources user --strict-mcp-config --no-session-persistence',
     '--tools Bash,Edit,Read,Write',
     `--model ${shellQuote(model)}`,
-    `--json-schema ${shellQuote(JSON.stringify(ANSWER_SCHEMA))}`,
+    `--json-schema ${shellQuote(JSON.stringify(planning ? PLAN_SCHEMA : ANSWER_SCHEMA))}`,
   ];
   return launchScript({ title: 'Claude Code', program: PROGRAM, command: `${PROGRAM} -p ${flags.join(' ')}` });
 }

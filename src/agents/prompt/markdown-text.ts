@@ -1,3 +1,5 @@
+import { oneLine } from '../../lib/text.ts';
+
 /** Formats texts as a Markdown list. */
 export function bulletList(items: readonly string[]): string {
   return items.map((item) => `- ${item.trim().replaceAll('\n', '\n  ')}`).join('\n');
@@ -19,6 +21,11 @@ export function codeSpan(text: string): string {
 export function fence(text: string): string {
   const ticks = '`'.repeat(Math.max(3, longestTicks(text) + 1));
   return `${ticks}\n${text}\n${ticks}`;
+}
+
+/** A text of a user as data below a heading. */
+export function quoteDocument(heading: string, text: string): string {
+  return `## ${oneLine(heading)}\n${fence(text.trimEnd())}`;
 }
 
 function joinLines(text: string): string {

@@ -10,13 +10,13 @@ import { initRepo } from '../../git/repository/init-repo.ts';
 import { readFileAt } from '../../git/repository/inspect-repo.ts';
 import { escapesFolder } from '../../lib/fs.ts';
 import { parsePrd } from '../../prd/parse-prd.ts';
+import { decodeDocument, MAX_DOCUMENT_BYTES } from './decode-document.ts';
 import { linkError, openTarget, readTarget } from './import-target.ts';
 import type { SubmitRequest } from '../operations.ts';
 import { defined } from '../../lib/guards.ts';
 
 const DOCUMENT = 'document.md';
 const RESULT = 'prd.json';
-const MAX_DOCUMENT_BYTES = 512 * 1024;
 
 export interface ImportDocumentRequest {
   /** The document: its path (for messages) and its bytes. */
@@ -57,7 +57,7 @@ export interface Import {
  * DISK_FAILED, GIT_FAILED.
  */
 export async function openImport(home: string, request: ImportDocumentRequest): Promise<Import> {
-  assertText(request);
+  decodeDocument(request.path, request.bytes);
   const { out, folder } = request;
   const top = (await findCheckout(folder)) ?? folder;
   const target = await openTarget(out, top);
@@ -136,22 +136,3 @@ const STORY = {
     },
   ],
 };
-
-function assertText({ path, bytes }: ImportDocumentRequest): void {
-  const fault = findFault(bytes);
-  if (fault === undefined) return;
-  throw new HaloError('PRD_UNREADABLE', `The document ${path} ${fault}.`, {
-    hint: 'Import a text file, such as Markdown, of at most 512 KiB.',
-  });
-}
-
-function findFault(bytes: Uint8Array): string | undefined {
-  if (bytes.length > MAX_DOCUMENT_BYTES) return 'is larger than 512 KiB';
-  try {
-    const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
-    if (text.includes('\0')) return 'is not a text file';
-    return text.trim() === '' ? 'is empty' : undefined;
-  } catch {
-    return 'is not a text file in UTF-8';
-  }
-}

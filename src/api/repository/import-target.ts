@@ -42,15 +42,15 @@ async function assertWritable(out: string): Promise<void> {
   );
   if (may && isFolder === (place !== out)) return;
   const why = !may ? 'permission denied' : isFolder ? 'it is a folder' : `${place} is a file`;
-  throw new HaloError('PRD_UNREADABLE', `${out} cannot be written: ${why}.`, { hint: 'Name another file with --out.' });
+  throw new HaloError('PRD_UNREADABLE', `${out} cannot be written: ${why}.`, { hint: 'Name another file.' });
 }
 
 /** A new file, or the existing one with its permissions and links unchanged. */
 async function save(text: string, out: string, before: Uint8Array | undefined): Promise<void> {
   const bytes = new TextEncoder().encode(text);
   const changed = (cause?: unknown) =>
-    new HaloError('PRD_UNREADABLE', `${out} has changed during the import; it was not overwritten.`, {
-      hint: 'Import the document again, to start from the changed file.',
+    new HaloError('PRD_UNREADABLE', `${out} has changed in the meantime; it was not overwritten.`, {
+      hint: 'Run the command again, to start from the changed file.',
       cause,
     });
   try {

@@ -83,7 +83,7 @@ export async function submitBatch(context: SubmitContext, request: BatchRequest)
     const submitted = planned.map(({ member, run, place, runId }): Submitted => {
       const ofPlace = place.warning !== undefined && run.config.prd.writeBack ? [place.warning] : [];
       const warnings = [
-        ...(prds.get(member.prd)?.warnings ?? []),
+        ...(options.planning ? [] : (prds.get(member.prd)?.warnings ?? [])),
         ...run.warnings,
         ...ofPlace,
         ...(ofPrompts.get(runId) ?? []),
@@ -236,7 +236,7 @@ async function createRuns(
       ...config.run,
       ...(config.approval.mode === 'run' ? { needsApproval: true } : {}),
       ...defined({ scratch: options.scratch, issues: options.issues, selected: options.stories }),
-      ...(options.dryRun ? { dry: true as const } : {}),
+      ...(options.dryRun ? { dry: true as const, ...defined({ planning: options.planning }) } : {}),
       user: options.user ?? context.user,
       agent: config.agent,
       priority: member.priority,

@@ -140,6 +140,8 @@ export type JournalEntry =
       selected?: string[];
       /** Agents only read the repository and describe changes, so nothing lands: a dry run. */
       dry?: true;
+      /** With `dry`: the agent plans stories instead of describing one (`halo plan`). */
+      planning?: true;
     } & Partial<Scheduling> &
       Submission)
   /** A run that this one depends on ended or was reopened. `base`: the new base of this run. */

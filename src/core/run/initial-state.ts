@@ -36,6 +36,7 @@ export function createState(event: JournalEvent & { type: 'run.created' }): RunS
     ...(event.refused === undefined ? {} : { refused: event.refused }),
     ...(event.selected === undefined ? {} : { selected: event.selected }),
     ...(event.dry === undefined ? {} : { dry: event.dry }),
+    ...(event.planning === undefined ? {} : { planning: event.planning }),
     seq: event.seq,
   };
 }

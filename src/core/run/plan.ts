@@ -112,7 +112,7 @@ function endOf(state: RunState): RunEnd {
     const verb = state.dry ? 'described' : 'landed';
     return { stopReason: 'PARTIAL', detail: `${landed} of ${stories.length} stories ${verb}${failures}${waiting}` };
   }
-  return endAfterAll(stories, landed, state.dry === true);
+  return endAfterAll(stories, landed, state);
 }
 
 function needsHuman({ progress }: StoryState): boolean {
@@ -131,12 +131,13 @@ function endOfExhausted(story: StoryState): RunEnd {
   return { stopReason: 'ATTEMPTS_EXHAUSTED', detail: `${sentence} (${last}, ${story.attempts} attempts)` };
 }
 
-function endAfterAll(stories: StoryState[], landed: number, isDry: boolean): RunEnd {
+function endAfterAll(stories: StoryState[], landed: number, { dry: isDry, planning: isPlanning }: RunState): RunEnd {
   const left = stories.filter((story) => story.progress === 'cancelled').length;
   if (left > 0 && landed === 0) return { stopReason: 'USER_ABORT', detail: 'what was left of it was cancelled' };
   if (left > 0) {
     return { stopReason: 'PARTIAL', detail: `${landed} of ${stories.length} stories landed, ${left} cancelled` };
   }
+  if (landed > 0 && isPlanning) return { stopReason: 'SUCCESS', detail: 'the agent has answered with a plan' };
   if (landed > 0 && isDry)
     return { stopReason: 'SUCCESS', detail: `${landed} of ${stories.length} stories described, nothing changed` };
   const done = stories.filter((story) => story.progress === 'done').length;

@@ -179,6 +179,8 @@ export interface RunState extends Scheduling, RunFailures {
   selected?: string[];
   /** Agents only read the repository and describe changes, so nothing lands. */
   dry?: true;
+  /** With `dry`: the agent plans stories (`halo plan`). */
+  planning?: true;
   /** Set while a user has paused the run. */
   paused?: Pause;
   /** Settings changed after submission, oldest first. `at`: ISO 8601. */

@@ -24,7 +24,7 @@ export function describeEvent(event: JournalEvent, how: EventLineOptions = {}): 
       return runLine(
         'strong',
         event.runId,
-        `${stories}${event.prd.project === '' ? '' : ` of ${event.prd.project}`}, ${event.repo.source}${event.repo.base === '' ? '' : ` at ${shortCommit(event.repo.base)}`}${event.dry ? ', dry run' : ''}`,
+        `${stories}${event.prd.project === '' ? '' : ` of ${event.prd.project}`}, ${event.repo.source}${event.repo.base === '' ? '' : ` at ${shortCommit(event.repo.base)}`}${event.planning ? ', plan' : event.dry ? ', dry run' : ''}`,
       );
     }
     case 'run.started':

@@ -52,6 +52,7 @@ export function buildRunRecord(state: RunState, constants: RunConstants): Record
     batch: state.batch ?? null,
     selected: state.selected ?? null,
     dry: state.dry ?? false,
+    planning: state.planning ?? false,
     args: constants.args ?? [],
     config: effectiveConfig(constants.config, state),
     reconfigured: state.reconfigured ?? [],

@@ -92,10 +92,10 @@ export async function openAttempt(
   await worker.learnSecrets(config);
   const resources = await AttemptResources.open(worker, identity, { config, mirror: repo.mirror, channel });
   const inputs = Object.freeze({ state, prd, story, base, hostGitDir, startedAt: new Date().toISOString() });
-  return { worker, identity, config, resources, journal, signal, inputs, agent: prepareAgent(config) };
+  return { worker, identity, config, resources, journal, signal, inputs, agent: prepareAgent(config, state) };
 }
 
-function prepareAgent({ agent, agentCommand, model }: Config): AttemptAgent {
+function prepareAgent({ agent, agentCommand, model }: Config, { planning }: RunState): AttemptAgent {
   const adapter = agentAdapter(agent);
   const gatewayToken = `halo-${randomBytes(24).toString('base64url')}`;
   const launch = adapter.launch({
@@ -105,6 +105,7 @@ function prepareAgent({ agent, agentCommand, model }: Config): AttemptAgent {
     gatewayToken,
     home: AGENT_HOME,
     commandLine: agentCommand,
+    ...(planning && { planning }),
   });
   return { adapter, launch, gatewayToken };
 }

@@ -1,5 +1,6 @@
 import type { AgentAdapter } from '../../agents/adapter.ts';
 import { buildPrompt, type PromptInput } from '../../agents/prompt/build-prompt.ts';
+import { buildPlanPrompt } from '../../agents/prompt/build-plan-prompt.ts';
 import type { BuiltPrompt } from '../../agents/prompt/fit-sections.ts';
 import type { Config } from '../../config/config.ts';
 import type { Prd, Story } from '../../core/prd/prd.ts';
@@ -26,6 +27,7 @@ export interface StoryPromptRequest {
   config: Pick<Config, 'agent' | 'agentAnswer' | 'prompt' | 'gates'>;
   adapter: Pick<AgentAdapter, 'guidanceFiles'>;
   dry?: boolean | undefined;
+  planning?: boolean | undefined;
   progress?: PromptInput['progress'];
   lastFailure?: PromptInput['lastFailure'];
 }
@@ -41,7 +43,8 @@ export async function buildStoryPrompt(request: StoryPromptRequest): Promise<Sto
     readPromptFiles({ gitDir, commit: runBase, prompt: config.prompt }),
     readGuidance(request),
   ]);
-  const prompt = buildPrompt({
+  const build = request.planning ? buildPlanPrompt : buildPrompt;
+  const prompt = build({
     prd,
     story,
     ...(config.prompt.prd === 'whole' ? { stories: prd.stories.filter(({ id }) => id !== story.id) } : {}),

@@ -35,8 +35,11 @@ export async function landRun(store: JournalStore, home: string, runId: string):
     });
   }
   if (state.dry) {
-    throw new HaloError('LAND_REFUSED', `Run ${runId} is a dry run: it has changed nothing.`, {
-      hint: 'Run the PRD again without --dry-run.',
+    const [kind, hint] = state.planning
+      ? ['made a plan', 'Run `halo plan` again; it writes the plan when you confirm.']
+      : ['is a dry run', 'Run the PRD again without --dry-run.'];
+    throw new HaloError('LAND_REFUSED', `Run ${runId} ${kind}: it has changed nothing.`, {
+      hint,
     });
   }
   if (tip === repo.base) {

@@ -97,7 +97,7 @@ describe('halo import', () => {
     });
     expect(meanwhile).toMatchObject({
       code: 6,
-      stderr: expect.stringContaining('has changed during the import') as string,
+      stderr: expect.stringContaining('has changed in the meantime') as string,
     });
     expect(readFileSync(join(folder, 'prd.json'), 'utf8')).toBe('mine');
     rmSync(join(folder, 'prd.json'));

@@ -77,6 +77,7 @@ export async function runCli(words: string[], options: CliOptions): Promise<CliR
       readBatch: notHere,
       convertPrd: notHere,
       openImport: notHere,
+      openPlan: notHere,
       performTask: notHere,
       runLoop: notHere,
       openPager: () => Promise.resolve(undefined),

@@ -72,7 +72,8 @@ async function followAgent(
   const { place } = attempt.identity;
   const prompt = await writePrompt(attempt);
   const stderr = tailSink(8_192);
-  const read = adapter.createReader({ story: attempt.inputs.story.id, form: answerFormOf(config) });
+  const { story, state } = attempt.inputs;
+  const read = adapter.createReader({ story: story.id, form: state.planning ? 'json' : answerFormOf(config) });
   let run = NO_OUTPUT;
   const batcher = openActivityBatcher((activities) =>
     journal.report(...activities.map((activity) => ({ type: 'agent.activity' as const, activity }))),

@@ -16,6 +16,7 @@ export async function writePrompt(attempt: Attempt): Promise<string> {
     config,
     adapter: agent.adapter,
     dry: state.dry,
+    planning: state.planning,
     progress: state.stories
       .filter(({ progress }) => progress === 'passed' && !state.dry)
       .map(({ id, title, summary }) => ({ id, title, summary: summary ?? '' })),

@@ -1,0 +1,110 @@
+import { basename, dirname } from 'node:path';
+import { quoteDocument } from '../../agents/prompt/markdown-text.ts';
+import { HaloError } from '../../core/failure/errors.ts';
+import { findCheckout } from '../../git/process/allow-bare.ts';
+import { diffTexts } from '../../git/repository/diff-texts.ts';
+import { parseUntrustedJson } from '../../lib/parse-json.ts';
+import { parsePrd } from '../../prd/parse-prd.ts';
+import { readPlanned } from '../../prd/plan/read-planned.ts';
+import { updatePlan, writePlan, type UpdatedPlan } from '../../prd/plan/update-plan.ts';
+import { decodeDocument } from './decode-document.ts';
+import { openTarget } from './import-target.ts';
+import type { SubmitRequest } from '../operations.ts';
+
+/** All documents of a plan together. */
+const MAX_DOCUMENTS_BYTES = 1024 * 1024;
+
+export interface PlanRequest {
+  /** The repository to read: an absolute path. */
+  repo: string;
+  /** What to plan; empty: what the documents ask for. */
+  goal: string;
+  documents: { path: string; bytes: Uint8Array }[];
+  /** The absolute path of the existing plan to update, if it exists. */
+  prd: string;
+  /** The absolute path of the file to write, if it is another one; it must not exist. */
+  output: string | undefined;
+  format: 'json' | 'markdown';
+  profile: string | undefined;
+  /** `key=value` settings, later wins. */
+  set: string[];
+}
+
+export interface ProposedPlan extends UpdatedPlan {
+  /** The difference from the existing file, in the format of git. Empty: none. */
+  patch: Buffer;
+}
+
+/** A plan that an agent makes in a read-only run. */
+export interface PlanSession {
+  request: SubmitRequest;
+  /** The file that `save` writes. */
+  path: string;
+  /** Reads `result.json` of the run. Throws PRD_INVALID. */
+  read(result: Uint8Array): Promise<ProposedPlan>;
+  /** Writes the text, unless the file has changed since. Throws PRD_UNREADABLE, DISK_FAILED. */
+  save(text: string): Promise<void>;
+}
+
+/**
+ * Prepares a run of `halo plan`. Throws PRD_UNREADABLE for a document that is not a text or a file that could not be
+ * written, PRD_INVALID for an existing plan that cannot be parsed, and USAGE.
+ */
+export async function openPlan({ prd, output, ...request }: PlanRequest): Promise<PlanSession> {
+  const top = (await findCheckout(dirname(prd))) ?? dirname(prd);
+  const existing = await openTarget(prd, top);
+  const target = output === undefined ? existing : await openTarget(output, dirname(output));
+  if (output !== undefined && target.before !== undefined)
+    throw new HaloError('USAGE', `${output} exists already.`, {
+      hint: 'Update it with --prd, or name a new file with --output.',
+    });
+  const { before } = existing;
+  if (before !== undefined) parsePrd(before, prd);
+  const path = output ?? prd;
+  return {
+    path,
+    request: {
+      prd: { path: 'plan', bytes: describeAssignment(request, before === undefined ? undefined : { prd, before }) },
+      repos: [request.repo],
+      profile: request.profile,
+      set: request.set,
+      allowDirty: true,
+      fromHead: true,
+      dryRun: true,
+      planning: true,
+    },
+    async read(result) {
+      const planned = readPlanned(parseUntrustedJson(Buffer.from(result).toString('utf8')));
+      const plan = before === undefined ? writePlan(planned, request.format, path) : updatePlan(before, planned, prd);
+      const patch = await diffTexts(target.before?.toString('utf8') ?? '', plan.text, basename(path));
+      return { ...plan, patch };
+    },
+    save: (text) => target.save(text),
+  };
+}
+
+/** The PRD of the run: one story, whose description is the assignment with all documents. */
+function describeAssignment(
+  { repo, goal, documents }: Pick<PlanRequest, 'repo' | 'goal' | 'documents'>,
+  existing: { prd: string; before: Uint8Array } | undefined,
+): Uint8Array {
+  const texts = documents.map(({ path, bytes }) => ({ path, text: decodeDocument(path, bytes) }));
+  if (documents.reduce((sum, { bytes }) => sum + bytes.length, 0) > MAX_DOCUMENTS_BYTES)
+    throw new HaloError('PRD_UNREADABLE', 'The documents have more than 1 MiB together.', {
+      hint: 'Name fewer or shorter documents.',
+    });
+  const parts = [
+    goal === '' && texts.length === 0
+      ? 'Plan what the specifications and documents in the repository ask for and the code does not do yet.'
+      : `Plan ${goal === '' ? 'what the documents below ask for' : 'this'} as far as the code does not do it yet.`,
+    ...(goal === '' ? [] : [quoteDocument('The goal', goal)]),
+    ...texts.map(({ path, text }) => quoteDocument(`Document ${basename(path)}`, text)),
+    ...(existing === undefined
+      ? []
+      : [quoteDocument(`The existing plan ${basename(existing.prd)}`, decodeDocument(existing.prd, existing.before))]),
+  ];
+  const description = parts.join('\n\n');
+  const story = { id: 'PLAN', title: 'Plan the work', description, acceptanceCriteria: ['The plan is complete.'] };
+  const document = { project: basename(repo), description: '', userStories: [{ ...story, passes: false }] };
+  return new TextEncoder().encode(JSON.stringify(document));
+}

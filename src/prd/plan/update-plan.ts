@@ -1,0 +1,153 @@
+import { HaloError } from '../../core/failure/errors.ts';
+import type { DialectId, Story } from '../../core/prd/prd.ts';
+import { storyKey } from '../../core/run/story-key.ts';
+import type { Dialect } from '../dialect.ts';
+import { DIALECTS } from '../dialect-registry.ts';
+import { parsePrd, readPrdFile } from '../parse-prd.ts';
+import type { PlanChanges } from './plan-changes.ts';
+import type { PlannedPrd, PlannedStory } from './read-planned.ts';
+import { replaceBoxes } from './replace-boxes.ts';
+import { replaceMembers } from './replace-members.ts';
+
+export interface UpdatedPlan {
+  text: string;
+  /** Ids of stories. `kept`: done or excluded, unchanged byte for byte. */
+  added: string[];
+  changed: string[];
+  removed: string[];
+  kept: string[];
+  /** Stories of the agent that are not used, because a done or excluded story has their id. */
+  ignored: string[];
+}
+
+/** The dialects of new plans. */
+export const PLAN_DIALECTS = { json: 'ralph', markdown: 'markdown-numbered' } as const satisfies Record<
+  string,
+  DialectId
+>;
+
+/** The text of a new plan. Throws PRD_INVALID if the stories cannot be represented. */
+export function writePlan({ project, stories }: PlannedPrd, to: keyof typeof PLAN_DIALECTS, path: string): UpdatedPlan {
+  const dialect: Dialect = DIALECTS[PLAN_DIALECTS[to]];
+  assertDependencies(stories, [], path);
+  const all = stories.map((story, index) => toStory(story, to === 'json' ? index + 1 : undefined));
+  const text = dialect.write({ project, description: '', stories: all });
+  const added = stories.map(({ id }) => id);
+  assertWritten(text, { path, stories: all, kept: [], byId: true });
+  return { text, added, changed: [], removed: [], kept: [], ignored: [] };
+}
+
+/**
+ * Updates an existing plan: open stories are replaced with those of the agent, done and excluded ones stay byte for byte.
+ * Throws PRD_INVALID if the plan cannot be parsed or cannot represent the stories.
+ */
+export function updatePlan(before: Uint8Array, { stories: planned }: PlannedPrd, path: string): UpdatedPlan {
+  const read = readPrdFile(before, path);
+  const { dialect, draft, prd } = read;
+  const byId = dialect.id !== 'markdown-checkbox';
+  const isOpen = ({ status }: Story) => status === 'pending' || status === 'in_progress';
+  const kept = prd.stories.filter((story) => !isOpen(story));
+  const isKept = ({ id, title }: PlannedStory) =>
+    kept.some((story) => story.id.toLowerCase() === id.toLowerCase() || (!byId && story.title === title));
+  const used = planned.filter((story) => !isKept(story));
+  assertDependencies(used, kept, path);
+  const find = (story: Story) => used.find(({ id, title }) => id === story.id || (!byId && title === story.title));
+  const priorities = prd.stories.flatMap(({ priority }) => priority ?? []);
+  let next = priorities.length > 0 && priorities.length === prd.stories.length ? Math.max(...priorities) : undefined;
+  const changes: PlanChanges = { replaced: [], added: [] };
+  const result: UpdatedPlan = { text: '', added: [], changed: [], removed: [], kept: [], ignored: [] };
+  result.kept = kept.map(({ id }) => id);
+  result.ignored = planned.filter(isKept).map(({ id }) => id);
+  for (const [index, old] of prd.stories.entries()) {
+    const place = draft.stories[index];
+    if (place === undefined || !isOpen(old)) continue;
+    const wanted = find(old);
+    if (wanted === undefined) {
+      changes.replaced.push({ draft: place, story: undefined });
+      result.removed.push(old.id);
+    } else if (!isSame(old, wanted, byId)) {
+      const { title, description, acceptance, dependsOn } = wanted;
+      changes.replaced.push({ draft: place, story: { ...old, title, description, acceptance, dependsOn } });
+      result.changed.push(old.id);
+    }
+  }
+  for (const story of used) {
+    if (prd.stories.some((old) => isOpen(old) && find(old) === story)) continue;
+    if (next !== undefined) next += 1;
+    changes.added.push(toStory(story, next));
+    result.added.push(story.id);
+  }
+  const write = (story: Story) =>
+    dialect.write({ project: '', description: '', stories: [byId ? story : { ...story, dependsOn: [] }] });
+  const { document, hadMark } = read;
+  const text =
+    document.format === 'json' ? replaceMembers(document, changes, write) : replaceBoxes(document, changes, write);
+  if (text === undefined) throw notUpdatable(path, dialect);
+  result.text = `${hadMark ? '\uFEFF' : ''}${text}`;
+  const stories = used.map((story) => toStory(story, undefined));
+  assertWritten(result.text, { path, stories, kept, byId });
+  return result;
+}
+
+function toStory({ id, title, description, acceptance, dependsOn }: PlannedStory, priority: number | undefined): Story {
+  const texts = { title, description, acceptance, dependsOn, notes: '', extra: {} };
+  return { id, storyKey: storyKey(id), ...texts, priority, status: 'pending' };
+}
+
+function isSame(old: Story, { title, description, acceptance, dependsOn }: PlannedStory, byId: boolean): boolean {
+  const texts = (story: Omit<PlannedStory, 'id'>) => [story.title, story.description.trim(), story.acceptance];
+  const isEqual = (a: unknown, b: unknown) => JSON.stringify(a) === JSON.stringify(b);
+  const isNamed = description === '' && old.description === old.title;
+  const before = isNamed ? { ...old, description: '' } : old;
+  return (
+    isEqual(texts(before), texts({ title, description, acceptance, dependsOn })) &&
+    (!byId || isEqual([...old.dependsOn].sort(), [...dependsOn].sort()))
+  );
+}
+
+function assertDependencies(stories: readonly PlannedStory[], kept: readonly Story[], path: string): void {
+  const known = new Set([...stories, ...kept].map(({ id }) => id));
+  for (const { id, dependsOn } of stories) {
+    const missing = dependsOn.find((needed) => !known.has(needed));
+    if (missing !== undefined) throw notWritten(path, `${id} depends on ${missing}, which is not a story of the plan`);
+  }
+}
+
+interface Written {
+  path: string;
+  /** The open stories that it must have. */
+  stories: readonly Story[];
+  /** The stories that it must have unchanged. */
+  kept: readonly Story[];
+  byId: boolean;
+}
+
+/** The text as halo reads it must have exactly these stories: no text of the agent may be read as another one, or as done. */
+function assertWritten(text: string, { path, stories, kept, byId }: Written): void {
+  const found = parsePrd(new TextEncoder().encode(text), path).stories;
+  for (const old of kept) {
+    const same = found.find(({ id, status }) => id === old.id && status === old.status);
+    const facts = ({ title, description, acceptance }: Story) => JSON.stringify([title, description, acceptance]);
+    if (same === undefined || facts(same) !== facts(old)) throw notWritten(path, `it would change ${old.id}`);
+  }
+  for (const { id, title, acceptance } of stories) {
+    const same = found.find((story) => (byId ? story.id === id : story.title === title));
+    const isRead = same?.title === title && same.acceptance.length === acceptance.length;
+    if (!isRead || (same.status !== 'pending' && same.status !== 'in_progress' && same.status !== 'blocked'))
+      throw notWritten(path, `the text of ${id} would be read as something else`);
+  }
+  if (found.length !== stories.length + kept.length)
+    throw notWritten(path, `${found.length} stories would be read instead of ${stories.length + kept.length}`);
+}
+
+function notWritten(path: string, why: string): HaloError {
+  return new HaloError('PRD_INVALID', `The agent's plan cannot be written to ${path}: ${why}.`, {
+    hint: 'Run `halo plan` again, or use --format json.',
+  });
+}
+
+function notUpdatable(path: string, { title }: Dialect): HaloError {
+  return new HaloError('PRD_INVALID', `${path} cannot be updated: it is ${title}, with stories in several places.`, {
+    hint: 'Convert it first: `halo prd convert --to ralph`.',
+  });
+}
