@@ -433,6 +433,8 @@ const ROWS: [id: string, attack: string, defence: string][] = [
     'incident imported-config',
     'a repository has a .hankrc or task file that halo init should execute, follow out of the repository, or choke on',
     'read as text of limited size, within the repository only; values that a shell would compute are not used',
+  ],
+  [
     'incident hostile-plan',
     'hide text, forge stories, marks or trailers in the plan of `halo plan`, or have it written through a link',
     'halo writes the file from checked texts, reads it again and compares; done stories stay byte for byte',
