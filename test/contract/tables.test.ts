@@ -66,11 +66,73 @@ describe.each(contracts)('docs/contracts/%s', (name) => {
 
   it('names existing tests, and each test of the contract', () => {
     const cells = rows.map((row) => row[2] ?? '').filter((cell) => cell !== '-');
-    const named = new Set(cells.flatMap(namedTests));
+    const listed = namesOfProject(page).flatMap(({ groups }) => groups.map(({ tests }) => tests));
+    const named = new Set([...cells, ...listed.filter((tests) => tests !== '')].flatMap(namedTests));
     const prefix = name.replace('.md', '-');
     const files = readdirSync(import.meta.dirname).filter((file) => file.startsWith(prefix));
     const own = files.flatMap((file) => testsIn(file.replace('.test.ts', '')));
     expect(missingTests(named)).toEqual([]);
     expect(own.filter((each) => !named.has(each))).toEqual([]);
+  });
+});
+
+interface Group {
+  kind: string;
+  text: string;
+  /** The tests of halo, as the page writes them, or empty. */
+  tests: string;
+  names: string[];
+}
+
+/**
+ * The lists of a project's own tests, by file: below `### file.bats: 15 tests`, a bullet per kind (`same: what halo does.
+ * Tests: …`), with a bullet below it for each name.
+ */
+function namesOfProject(page: string): { file: string; count: number; groups: Group[] }[] {
+  return page
+    .split(/^(?=### )/m)
+    .slice(1)
+    .flatMap((section) => {
+      const [, file = '', count] = /^### (\w+\.bats): (\d+) tests$/m.exec(section) ?? [];
+      if (count === undefined) return [];
+      const groups = section
+        .split(/^(?=- )/m)
+        .slice(1)
+        .map((bullet) => {
+          const [head = '', ...names] = bullet.trimEnd().split(/\n {2}- /);
+          const [, kind = '', text = '', tests = ''] =
+            /^- (\w+): (.+?)(?: Tests?: (`[^]+`))?$/.exec(head.replaceAll('\n', ' ')) ?? [];
+          return { kind, text, tests, names };
+        });
+      return [{ file, count: Number(count), groups }];
+    });
+}
+
+describe('the tests of hank in docs/contracts/hank.md', () => {
+  const files = namesOfProject(readFileSync(join(docs, 'hank.md'), 'utf8'));
+  const groups = files.flatMap((each) => each.groups);
+  const countOf = (kind: string) => groups.flatMap((group) => (group.kind === kind ? group.names : [])).length;
+
+  it('are all 695 of its 22 files, each once', () => {
+    expect(files).toHaveLength(22);
+    for (const { file, count, groups } of files) {
+      const names = groups.flatMap((group) => group.names);
+      expect([file, names.length]).toEqual([file, count]);
+      expect(new Set(names).size, file).toBe(count);
+    }
+    expect(files.reduce((sum, { count }) => sum + count, 0)).toBe(695);
+  });
+
+  it('have tests of halo where it does the same, and a reason elsewhere', () => {
+    for (const { kind, text, tests } of groups) {
+      expect(kind).toMatch(/^(same|different|internal)$/);
+      expect(text.length, text).toBeGreaterThan(20);
+      if (kind === 'same') expect(tests, text).toMatch(/^`[\w/-]+: .+`$/);
+    }
+  });
+
+  it('are different on purpose in at most 40 cases', () => {
+    expect(countOf('same')).toBeGreaterThan(countOf('internal'));
+    expect(countOf('different')).toBeLessThanOrEqual(40);
   });
 });
