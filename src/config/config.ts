@@ -155,6 +155,10 @@ export interface Config {
     label: string;
     /** Labels that order the issues, the first one first. */
     priorityLabels: readonly string[];
+    /** Whether workers report the progress of stories to their issues. */
+    report: boolean;
+    /** Whether reports close an issue once its commit is on the default branch. */
+    close: boolean;
   };
   git: {
     authorName: string;

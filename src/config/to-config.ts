@@ -98,7 +98,12 @@ export function toConfig(toml: HaloToml, api: ModelApi | undefined): Config {
       hiddenCharacters: land.hidden_characters,
       protect: land.protect,
     },
-    issues: { label: issues.label, priorityLabels: issues.priority_labels },
+    issues: {
+      label: issues.label,
+      priorityLabels: issues.priority_labels,
+      report: issues.report,
+      close: issues.close,
+    },
     git: {
       authorName: git.author.name,
       authorEmail: git.author.email,

@@ -17,6 +17,7 @@ import { createWorkerContext } from './create-worker-context.ts';
 import { createJobHandler } from './job-handler.ts';
 import { openProcessMasker } from './process-masker.ts';
 import { connectQueueRedis } from './recovery/find-redis.ts';
+import { IssueReporter } from './issues/issue-reporter.ts';
 import { Reconciler } from './recovery/reconciler.ts';
 import { openLimits } from './run/fleet-limits.ts';
 import { openJobRanks } from './run/run-ownership.ts';
@@ -42,6 +43,7 @@ export interface WorkerOptions {
 /** How long a closing worker waits for running stories, and then for cleanup. The next worker sweeps what remains. */
 const CLOSE_MS = 20_000;
 const CLEAN_MS = 10_000;
+const REPORT_MS = 8_000;
 
 /** Starts a worker. If that fails, closes what was opened. */
 export async function startWorker(options: WorkerOptions): Promise<Worker> {
@@ -100,6 +102,7 @@ class QueueWorker implements Worker {
   private readonly options: WorkerOptions;
   private readonly reconciler: Reconciler;
   private readonly consumer: JobConsumer;
+  private readonly reporter: IssueReporter;
   private presence: { leave(): unknown } | undefined;
   private closing: Promise<void> | undefined;
 
@@ -109,6 +112,7 @@ class QueueWorker implements Worker {
     this.services = services;
     this.options = options;
     this.reconciler = new Reconciler(context, queue, owner);
+    this.reporter = new IssueReporter({ ...context, env: processEnv() }, queue, owner);
     this.consumer = new JobConsumer(link, {
       concurrency,
       limits,
@@ -136,6 +140,8 @@ class QueueWorker implements Worker {
     await closeAll([
       () => this.services.close(),
       () => (owner === undefined ? undefined : queue.dropLane(owner).catch(ignore)),
+      // A forge that hangs must not prevent the worker's end; another worker reports then.
+      () => withTimeout(REPORT_MS, this.reporter.close()),
       // A hanging engine must not prevent the worker's end.
       () => withTimeout(CLEAN_MS, Promise.allSettled([this.reconciler.close(), ...cleaning])),
       () => this.consumer.close(CLOSE_MS),

@@ -123,6 +123,8 @@ const NEVER = {
   'server.private': '["localhost:22"]',
   'server.options': '["image"]',
   'mcp.decide': 'true',
+  'issues.report': 'true',
+  'issues.close': 'true',
   'forge.github.url': '"https://x.test"',
   'forge.github.token_env': '"PATH"',
   'forge.gitlab.url': '"https://x.test"',

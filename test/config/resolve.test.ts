@@ -56,7 +56,7 @@ describe('defaults', () => {
         registryHosts: [],
         upstreams: {},
       },
-      issues: { label: 'halo', priorityLabels: ['halo:next', 'halo:p1', 'halo:p2'] },
+      issues: { label: 'halo', priorityLabels: ['halo:next', 'halo:p1', 'halo:p2'], report: false, close: false },
       prompt: { standards: [], testStandards: [], specs: [], prd: 'story' },
       tests: { removed: 'report', baseline: 'auto', reports: [] },
       run: { parallel: 1, onFailure: 'stop' },

@@ -306,12 +306,17 @@ const ROWS: [id: string, attack: string, defence: string][] = [
   [
     'incident forge-token',
     'an issue makes the agent print the token of the forge',
-    'only the process that submits reads the token; it is masked, and no sandbox has it',
+    'only processes of halo read the token; it is masked, and no sandbox has it',
   ],
   [
     'incident hostile-issue',
     'an issue closes others, mentions people, hides text or forges trailers',
     'bounded data without hidden text; references and mentions in commit messages are broken',
+  ],
+  [
+    'incident issue-report',
+    'an agent writes into comments of issues, or a redirect of the forge gets the token',
+    'comments have only words of halo, ids and commits; redirects are not followed',
   ],
   ['incident git-calls', 'find a call of git without hardened options', 'one function runs git; a test forbids others'],
   ['incident dash-branch', 'use a branch named -h as an option', 'full ref names after --end-of-options'],

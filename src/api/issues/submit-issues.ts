@@ -1,19 +1,14 @@
-import { join } from 'node:path';
 import { HaloError } from '../../core/failure/errors.ts';
 import { formatIssueSource, parseIssueSource, type IssueSource } from '../../core/issues/issue-source.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import { issuesToPrd } from '../../forge/issues-to-prd.ts';
-import { readConfigFile } from '../../config/load/config-file.ts';
-import { resolveConfig } from '../../config/resolve.ts';
 import { findOriginUrl } from '../../git/repository/origin-url.ts';
 import { isUrl } from '../../git/repository/repo-url.ts';
 import type { IssuesRequest, Submitted } from '../operations.ts';
 import type { SubmitContext } from '../submit/submit-context.ts';
+import { openIssueSource, readIssueSettings } from '../../worker/issues/open-issue-source.ts';
 import { submitRuns } from '../submit/submit-runs.ts';
-import { readSecret, type Env } from '../../config/environment/host.ts';
 import type { Forge, Issue } from '../../forge/forge.ts';
-import { openForge } from '../../forge/open-forge.ts';
-import type { Masker } from '../../lib/secrets/masker.ts';
 
 /** Creates a run of the open issues with a label. Throws USAGE, FORGE_FAILED, and PRD_INVALID if there are none. */
 export async function submitIssues(
@@ -21,8 +16,7 @@ export async function submitIssues(
   { source: text, label: chosen, repo, ...options }: IssuesRequest,
 ): Promise<Submitted[]> {
   const { host, env, masker } = context;
-  const home = await readConfigFile(join(host.home, 'config.toml'));
-  const { issues } = resolveConfig({ home, env, set: [], cwd: host.home }).config;
+  const issues = await readIssueSettings({ home: host.home, env });
   const label = chosen ?? issues.label;
   if (label === '' || label.includes(',') || label.length > 100)
     throw new HaloError('USAGE', 'The label of the issues is empty, has a comma, or is longer than 100 characters.', {
@@ -32,7 +26,7 @@ export async function submitIssues(
   const isNamed = text.includes(':') || (options.remote === true && !isUrl(repo));
   const remote = isNamed ? undefined : isUrl(repo) ? repo : await findOriginUrl(repo);
   const source = parseIssueSource(text, { label, remote });
-  const found = await readIssues(await openSource({ home: host.home, env, masker }, source), source);
+  const found = await readIssues(await openIssueSource({ home: host.home, env, masker }, source), source);
   if (found.length === 0)
     throw new HaloError(
       'PRD_INVALID',
@@ -41,22 +35,6 @@ export async function submitIssues(
     );
   const prd = issuesToPrd(source, found, issues.priorityLabels);
   return submitRuns(context, { ...options, prd, repos: [repo], issues: source });
-}
-
-/** What opening a forge needs; its token never leaves this process except to the forge. */
-interface ForgeContext {
-  home: string;
-  env: Env;
-  masker: Masker;
-}
-
-/** Opens the forge of a source with the settings of this machine, and teaches the masker the token. Throws CONFIG_INVALID. */
-async function openSource({ home, env, masker }: ForgeContext, source: IssueSource): Promise<Forge> {
-  const { forges } = resolveConfig({ home: await readConfigFile(join(home, 'config.toml')), cwd: home });
-  const { url, token_env: tokenEnv } = forges[source.forge];
-  const token = tokenEnv === undefined ? undefined : readSecret(env, tokenEnv)?.trim();
-  masker.learn([token ?? '']);
-  return openForge(source, { url, tokenEnv, token });
 }
 
 /**

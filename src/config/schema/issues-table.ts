@@ -47,4 +47,22 @@ export const IssuesTable = z.strictObject({
     ],
     owner('choose the order of issues'),
   ),
+  report: key(
+    z.boolean({ error: 'must be true or false' }),
+    [
+      'true or false',
+      false,
+      'Whether workers [report the progress](issues.md#reports) of stories to their issues, by labels and comments. Only in `<HALO_HOME>/config.toml`.',
+    ],
+    HOST_FILE,
+  ),
+  close: key(
+    z.boolean({ error: 'must be true or false' }),
+    [
+      'true or false',
+      false,
+      'With `report`: whether an issue is closed once its commit is on the default branch of the forge. Only in `<HALO_HOME>/config.toml`.',
+    ],
+    HOST_FILE,
+  ),
 });

@@ -3,6 +3,7 @@ import { planStory } from '../../core/run/plan.ts';
 import type { RunState } from '../../core/run/state.ts';
 import { mirrorPath } from '../../git/mirror/mirror.ts';
 import { repackMirror } from '../../git/mirror/repack-mirror.ts';
+import { IssueReportFiles } from '../../store/issue-report-files.ts';
 import type { JobRef } from '../../queue/job.ts';
 import type { EnqueueRequest } from '../../queue/queue.ts';
 import type { AttemptRequest } from '../attempt/open-attempt.ts';
@@ -42,6 +43,8 @@ export async function advanceRun(
   if (planned?.attempt !== attempt) return continueOrEnd(worker, run);
   const attemptRef = { story: planned.story.id, attempt: planned.attempt };
   const fatal = await guardAttempt(worker, { ...run, repo: state.repo, attemptRef, signal }, async () => {
+    // Before the attempt, so that no report about it is missed.
+    if (state.issues !== undefined) await new IssueReportFiles(worker.home).add(runId);
     if (state.status === 'queued') await startRun(worker, run);
     if (await isBlockedByBreaker(worker, { state, planned, config: run.config })) return;
     const hostGitDir = await hostGitDirOf(worker.home, state.repo);

@@ -9,6 +9,7 @@ import { readConfigFile } from '../../../src/config/load/config-file.ts';
 import { HaloError } from '../../../src/core/failure/errors.ts';
 import { readHomeId } from '../../../src/queue/redis/home-id.ts';
 import { openBreakerStore } from '../../../src/store/breaker-files.ts';
+import { IssueReportFiles } from '../../../src/store/issue-report-files.ts';
 import { startWorker } from '../../../src/worker/main.ts';
 import { OK, openHalo, prdOf, scripted } from '../../support/halo/halo.ts';
 import type { TestRepository } from '../../support/repository/repository.ts';
@@ -52,6 +53,7 @@ beforeAll(async () => {
   }));
   await halo.worker.close();
   await halo.operations.close();
+  await new IssueReportFiles(halo.home).add(landed);
   cpSync(halo.home, whole, { recursive: true, verbatimSymlinks: true });
   await halo.close();
 }, 120_000);

@@ -70,6 +70,11 @@ export const DURABLE_FILES: readonly DurableFile[] = [
     damaged: 'rebuilt',
     how: 'added and synced before the run is open; found again from the journals if they are missing',
   }),
+  row('issue-reports/*.json', 'issue-reports/[0-9a-z]{15}\\.json', {
+    what: 'what the issues of a run already show',
+    damaged: 'rebuilt',
+    how: 'atomic, synced; a label is set again, and a comment is looked for before it is repeated',
+  }),
   row('runs/<run>/journal.jsonl', `${RUN}/journal\\.jsonl`, {
     what: 'all events of a run (source of truth)',
     damaged: 'reported',

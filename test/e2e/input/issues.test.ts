@@ -1,6 +1,6 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { appendFileSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { openLocal } from '../../../src/api/local.ts';
 import { openFakeForge, FAKE_PROJECT, type FakeForge } from '../../support/forge/fake-forge.ts';
 import { OK, scripted } from '../../support/halo/halo.ts';
@@ -87,5 +87,57 @@ describe('halo submit --source', () => {
     const { state } = await operations.get(end.stdout.trim());
     await operations.close();
     expect(state).toMatchObject({ project: FAKE_PROJECT, stories: [{ id: '#3', progress: 'pending' }] });
+  });
+});
+
+describe('reports to issues', () => {
+  beforeEach(() => appendFileSync(join(home.dir, 'config.toml'), '[issues]\nreport = true\n'));
+
+  it('show the result of each story when the run has ended', LONG, async () => {
+    const issue = forge.add({ number: 7, title: 'Later' });
+    const end = await halo(['run', '--source', SOURCE]);
+    expect(end.code, end.stderr).toBe(0);
+    expect(issue.labels).toEqual(['halo', 'halo:done']);
+    expect(issue.comments).toHaveLength(1);
+    expect(issue.comments[0]).toMatch(
+      /^Run `[0-9a-z]{15}` implemented this issue in commit `[0-9a-f]{12}` on the branch/,
+    );
+    expect(readdirSync(join(home.dir, 'issue-reports'))).toEqual([]);
+  });
+
+  it(
+    'are completed by the next worker, without a second comment, after kill -9 while the forge takes one',
+    LONG,
+    async () => {
+      const issue = forge.add({ number: 7, title: 'Later' });
+      const settings = scripted(AGENT, ['true']).flatMap((pair) => ['-c', pair]);
+      const env = { TEST_FORGE_TOKEN: forge.token };
+      const at = { cwd: repository.root, env };
+      const running = home.start(['run', '--source', SOURCE, ...settings], at);
+      forge.fault = (request) => {
+        if (!request.startsWith('POST') || !request.includes('/comments')) return undefined;
+        running.process.kill('SIGKILL');
+        return { drop: 'after' };
+      };
+      await running.ended;
+      expect(issue.labels).toEqual(['halo', 'halo:done']);
+      forge.fault = () => undefined;
+      const worker = home.start(['worker'], at);
+      await vi.waitFor(() => expect(readdirSync(join(home.dir, 'issue-reports'))).toEqual([]), { timeout: 90_000 });
+      expect(issue).toMatchObject({
+        labels: ['halo', 'halo:done'],
+        comments: [expect.stringContaining('implemented')],
+      });
+      worker.process.kill('SIGTERM');
+      await worker.ended;
+    },
+  );
+
+  it('that the forge refuses do not change the result of a run', LONG, async () => {
+    forge.add({ number: 7, title: 'Later' });
+    forge.fault = (request) => (request.startsWith('POST') ? { status: 403 } : undefined);
+    const end = await halo(['run', '--source', SOURCE]);
+    expect(end.code, end.stderr).toBe(0);
+    expect(readdirSync(join(home.dir, 'issue-reports'))).toHaveLength(1);
   });
 });

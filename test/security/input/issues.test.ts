@@ -1,4 +1,7 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { once } from 'node:events';
+import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { FAKE_PROJECT, openFakeForge, type FakeForge } from '../../support/forge/fake-forge.ts';
@@ -28,8 +31,8 @@ afterEach(async () => {
   repository.remove();
 });
 
-async function runIssues() {
-  const settings = scripted(AGENT, ['true']).flatMap((pair) => ['-c', pair]);
+async function runIssues(agent = AGENT) {
+  const settings = scripted(agent, ['true']).flatMap((pair) => ['-c', pair]);
   const env = { TEST_FORGE_TOKEN: forge.token };
   const words = ['run', '--source', `github:${FAKE_PROJECT}`, ...settings];
   const end = await home.halo(words, { cwd: repository.root, env });
@@ -61,5 +64,37 @@ describe('incident hostile-issue: an issue that anybody may write', () => {
     const prompt = repository.git('show', `${branch}:told.txt`);
     expect(prompt).not.toMatch(/ignore all gates|\u200b|\u202e|\u001b/);
     expect(prompt).toContain('It works.');
+  });
+});
+
+describe('incident issue-report: what is written to issues', () => {
+  beforeEach(() => appendFileSync(join(home.dir, 'config.toml'), '[issues]\nreport = true\n'));
+
+  it('has no text of the agent, of the issue or of a file', LONG, async () => {
+    const issue = forge.add({ number: 6, title: 'Closes #1, cc @everyone' });
+    const answer = JSON.stringify({ status: 'ok', summary: '@everyone Fixes #2 ![x](http://attacker.example)' });
+    const { branch } = await runIssues(`date +%N > file; echo '${answer}'`);
+    const commit = repository.git('rev-parse', '--short=12', branch);
+    const text = issue.comments.join('').replace(/\n\n<!-- halo:[\w:-]+ -->$/, '');
+    expect(text).toBe(
+      `Run \`${branch.slice(5)}\` implemented this issue in commit \`${commit}\` on the branch \`${branch}\` (1 attempt).`,
+    );
+    expect(issue.labels).toEqual(['halo', 'halo:done']);
+  });
+
+  it('goes to no other host than the forge, whatever the forge answers', LONG, async () => {
+    const requests: string[] = [];
+    const other = createServer((request, response) => {
+      requests.push(JSON.stringify(request.headers));
+      response.end('{}');
+    }).listen(0, '127.0.0.1');
+    await once(other, 'listening');
+    const location = `http://127.0.0.1:${(other.address() as AddressInfo).port}/`;
+    forge.add({ number: 6 });
+    forge.fault = (request) => (request.startsWith('POST') ? { status: 307, headers: { location } } : undefined);
+    await runIssues();
+    expect(forge.log.some((line) => line.startsWith('POST') && line.endsWith('307'))).toBe(true);
+    expect(requests).toEqual([]);
+    other.close();
   });
 });

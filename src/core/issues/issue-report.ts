@@ -1,0 +1,112 @@
+import type { RunState, StoryState } from '../run/state.ts';
+
+/** What an issue shows about its story. `stopped`: the run continues without it, or has ended before it. */
+export type IssueStatus = 'running' | 'landed' | 'failed' | 'waiting' | 'stopped';
+
+/** What was reported to an issue. */
+export interface SentReport {
+  status?: IssueStatus;
+  /** The marker of a comment that was being posted: whether the forge has it is unknown until it answers. */
+  posting?: string;
+  closed?: true;
+  /** The issue does not exist any more. */
+  gone?: true;
+}
+
+/** A change of one issue. */
+export interface IssueReport {
+  number: number;
+  status: IssueStatus;
+  /** The label to add, if any. */
+  add: string | undefined;
+  /** The labels to remove. */
+  remove: string[];
+  /** Identifies the comment; it is in its text, where readers do not see it. */
+  marker: string;
+  /** Undefined: nothing is to be said. */
+  comment: string | undefined;
+}
+
+const SUFFIXES: Partial<Record<IssueStatus, string>> = {
+  running: 'in-progress',
+  landed: 'done',
+  failed: 'failed',
+  waiting: 'waiting',
+};
+
+/** The number of the issue that is a story, by the story's id (`#42`). */
+export function issueNumber(storyId: string): number | undefined {
+  const found = /^#([1-9]\d{0,9})$/.exec(storyId);
+  return found === null ? undefined : Number(found[1]);
+}
+
+/** What an issue should show; undefined until its story has started. */
+export function issueStatus(story: StoryState, run: Pick<RunState, 'status'>): IssueStatus | undefined {
+  switch (story.progress) {
+    case 'passed':
+      return 'landed';
+    case 'needs_human':
+      return story.held === undefined ? 'failed' : 'waiting';
+    case 'failed':
+      return 'failed';
+    case 'in_progress':
+      return 'running';
+    case 'pending':
+      if (story.attempts === 0) return undefined;
+      return run.status === 'ended' ? 'stopped' : 'running';
+    case 'done':
+      return undefined;
+    case 'skipped':
+    case 'cancelled':
+      return story.attempts === 0 ? undefined : 'stopped';
+  }
+}
+
+/** The changes of an issue since its last report; undefined if there are none. `label`: the label of the run's issues. */
+export function planReport(
+  run: RunState,
+  story: StoryState,
+  { sent, label }: { sent: SentReport; label: string },
+): IssueReport | undefined {
+  const number = issueNumber(story.id);
+  const status = issueStatus(story, run);
+  if (number === undefined || status === undefined || status === sent.status || sent.gone) return undefined;
+  const labelOf = (each: IssueStatus) => {
+    const suffix = SUFFIXES[each];
+    return suffix === undefined ? undefined : `${label}:${suffix}`;
+  };
+  const add = labelOf(status);
+  const all = (Object.keys(SUFFIXES) as IssueStatus[]).map(labelOf).filter((each) => each !== undefined);
+  const marker = `<!-- halo:${run.runId}:${story.key}:${story.attempts}:${status} -->`;
+  const text = commentText(run, story, status);
+  return {
+    number,
+    status,
+    add,
+    remove: all.filter((each) => each !== add),
+    marker,
+    comment: text === undefined ? undefined : `${text}\n\n${marker}`,
+  };
+}
+
+/** Only words of halo, ids and commits: nothing that an agent wrote. */
+function commentText(
+  { runId }: Pick<RunState, 'runId'>,
+  { attempts, commit, stopReason }: StoryState,
+  status: IssueStatus,
+): string | undefined {
+  const tries = attempts === 1 ? '1 attempt' : `${attempts} attempts`;
+  switch (status) {
+    case 'landed':
+      return commit === undefined
+        ? `Run \`${runId}\` found that the repository already fulfils this issue.`
+        : `Run \`${runId}\` implemented this issue in commit \`${commit.slice(0, 12)}\` on the branch \`halo/${runId}\` (${tries}).`;
+    case 'failed':
+      return `Run \`${runId}\` did not implement this issue: \`${stopReason ?? 'FAILED'}\` (${tries}). \`halo status ${runId}\` shows the reason.`;
+    case 'waiting':
+      return `Run \`${runId}\` implemented this issue; the commit waits for approval. \`halo show ${runId}\` shows it.`;
+    case 'running':
+    case 'stopped':
+      return undefined;
+  }
+}

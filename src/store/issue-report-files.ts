@@ -1,0 +1,56 @@
+import { mkdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { SentReport } from '../core/issues/issue-report.ts';
+import { pathExists, readFolder, readIfExists, writeAtomic } from '../lib/fs.ts';
+import { tryParseJson } from '../lib/parse-json.ts';
+import { RUN_ID } from '../lib/run-id.ts';
+import { withDiskErrors } from './disk-errors.ts';
+
+/** What was reported to the issues of a run, by story id. */
+export type SentReports = Record<string, SentReport>;
+
+/**
+ * The runs whose issues still need reports: a file each in `<home>/issue-reports`, from the start of the run until its last
+ * report. What to report follows from the journal; the file only says what the forge already has.
+ */
+export class IssueReportFiles {
+  readonly #dir: string;
+
+  constructor(home: string) {
+    this.#dir = join(home, 'issue-reports');
+  }
+
+  /** Throws DISK_FAILED. */
+  async runIds(): Promise<string[]> {
+    const names = await withDiskErrors(this.#dir, () => readFolder(this.#dir));
+    return names.map((name) => name.replace(/\.json$/, '')).filter((name) => RUN_ID.test(name));
+  }
+
+  /** Adds a run unless it is there. Durable. Throws DISK_FAILED. */
+  async add(runId: string): Promise<void> {
+    if (!(await pathExists(this.#path(runId)))) await this.write(runId, {});
+  }
+
+  /** Nothing if the file is missing or damaged: a repeated label does no harm, and comments have markers. */
+  async read(runId: string): Promise<SentReports> {
+    const content = tryParseJson((await readIfExists(this.#path(runId))) ?? '') as
+      { sent?: unknown } | null | undefined;
+    return typeof content?.sent === 'object' && content.sent !== null ? (content.sent as SentReports) : {};
+  }
+
+  /** Durable. Throws DISK_FAILED. */
+  async write(runId: string, sent: SentReports): Promise<void> {
+    await withDiskErrors(this.#dir, async () => {
+      await mkdir(this.#dir, { recursive: true, mode: 0o700 });
+      await writeAtomic(this.#path(runId), `${JSON.stringify({ v: 1, sent })}\n`, true);
+    });
+  }
+
+  async remove(runId: string): Promise<void> {
+    await rm(this.#path(runId), { force: true });
+  }
+
+  #path(runId: string): string {
+    return join(this.#dir, `${runId}.json`);
+  }
+}

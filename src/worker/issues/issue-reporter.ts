@@ -1,0 +1,170 @@
+import { randomBytes } from 'node:crypto';
+import type { Config } from '../../config/config.ts';
+import { issueNumber, planReport, type IssueReport } from '../../core/issues/issue-report.ts';
+import type { RunState } from '../../core/run/state.ts';
+import type { Forge } from '../../forge/forge.ts';
+import { ignore } from '../../lib/async.ts';
+import type { StoryQueue } from '../../queue/queue.ts';
+import { IssueReportFiles, type SentReports } from '../../store/issue-report-files.ts';
+import { liveOwnerOf } from '../run/run-ownership.ts';
+import type { WorkerContext } from '../worker-context.ts';
+import { openIssueSource, readIssueSettings, type ForgeContext } from './open-issue-source.ts';
+
+const EVERY_MS = 5_000;
+const LEASE = 'issue-reporter';
+const LEASE_MS = 20_000;
+/** After a failure, doubled up to the maximum. */
+const MIN_BACKOFF_MS = 15_000;
+const MAX_BACKOFF_MS = 30 * 60_000;
+/** How often the default branch is searched for the commits of landed stories. */
+const CLOSE_EVERY_MS = 5 * 60_000;
+/** After the end of a run, nothing is reported any more, for example to issues that fail. */
+const REPORT_FOR_MS = 14 * 86_400_000;
+
+export type IssueReporterContext = Pick<WorkerContext, 'home' | 'store' | 'log' | 'now'> & ForgeContext;
+
+/** When a run is looked at again, and the size of its journal then. */
+interface Seen {
+  bytes: number;
+  failures: number;
+  notBefore: number;
+}
+
+/**
+ * Reports the progress of stories to the issues that they are: a label for the status, a comment for the result, and if
+ * `issues.close` is set, the issue is closed once its commit is on the default branch. What to report follows from the
+ * journals, so nothing is lost; a comment is looked for before it is repeated. A forge that fails delays only reports. Of
+ * several workers, one reports. Handles runs without an owner, or those of `owner`.
+ */
+export class IssueReporter {
+  readonly #context: IssueReporterContext;
+  readonly #queue: Pick<StoryQueue, 'lease' | 'releaseLease'>;
+  readonly #owner: string | undefined;
+  readonly #files: IssueReportFiles;
+  readonly #id = randomBytes(8).toString('hex');
+  readonly #seen = new Map<string, Seen>();
+  readonly #timer: NodeJS.Timeout;
+  #passing: Promise<void> = Promise.resolve();
+  #isBusy = false;
+
+  constructor(
+    context: IssueReporterContext,
+    queue: Pick<StoryQueue, 'lease' | 'releaseLease'>,
+    owner: string | undefined,
+  ) {
+    this.#context = context;
+    this.#queue = queue;
+    this.#owner = owner;
+    this.#files = new IssueReportFiles(context.home);
+    this.#timer = setInterval(() => {
+      if (!this.#isBusy) this.#passing = this.#pass();
+    }, EVERY_MS).unref();
+  }
+
+  /** Reports what is known, and nothing afterwards. */
+  async close(): Promise<void> {
+    clearInterval(this.#timer);
+    await this.#passing;
+    await this.#pass();
+    if (this.#owner === undefined) await this.#queue.releaseLease(LEASE, this.#id).catch(ignore);
+  }
+
+  async #pass(): Promise<void> {
+    const { log } = this.#context;
+    this.#isBusy = true;
+    try {
+      const runIds = await this.#files.runIds();
+      if (runIds.length === 0) return;
+      if (this.#owner === undefined && !(await this.#queue.lease(LEASE, this.#id, LEASE_MS))) return;
+      const settings = await readIssueSettings(this.#context);
+      for (const runId of runIds) await this.#reportRun(runId, settings);
+    } catch (error) {
+      log.warn({ err: error }, 'issues cannot be updated');
+    } finally {
+      this.#isBusy = false;
+    }
+  }
+
+  async #reportRun(runId: string, settings: Config['issues']): Promise<void> {
+    const { store, home, log, now } = this.#context;
+    const bytes = await store.journalBytes(runId);
+    const before = this.#seen.get(runId);
+    const isWaiting = before !== undefined && before.notBefore > now();
+    if (isWaiting && (before.bytes === bytes || before.failures > 0)) return;
+    try {
+      const state = await store.readState(runId);
+      if ((await liveOwnerOf(home, state)) !== this.#owner) return;
+      const isDone = !settings.report || (await this.#reportStories(state, settings));
+      if (isDone && state.status === 'ended') await this.#files.remove(runId);
+      this.#seen.set(runId, { bytes, failures: 0, notBefore: now() + CLOSE_EVERY_MS });
+    } catch (error) {
+      const failures = (before?.failures ?? 0) + 1;
+      const delayMs = Math.min(MAX_BACKOFF_MS, MIN_BACKOFF_MS * 2 ** (failures - 1));
+      this.#seen.set(runId, { bytes, failures, notBefore: now() + delayMs });
+      log.warn({ runId, err: error, retryInMs: delayMs }, 'issues of a run cannot be updated');
+    }
+  }
+
+  /** Returns whether nothing is left to report, as far as the run has come. */
+  async #reportStories(state: RunState, { close }: Config['issues']): Promise<boolean> {
+    const { issues, runId } = state;
+    if (issues === undefined) return true;
+    const forge = await openIssueSource(this.#context, issues);
+    const sent = await this.#files.read(runId);
+    const isOver = this.#context.now() - Date.parse(state.endedAt ?? '') > REPORT_FOR_MS;
+    let isDone = true;
+    const errors: unknown[] = [];
+    for (const story of state.stories) {
+      const { id, commit } = story;
+      try {
+        const planned = planReport(state, story, { sent: sent[id] ?? {}, label: issues.label });
+        if (planned !== undefined) await this.#send(forge, planned, { runId, story: id, sent });
+        const isOpen = sent[id]?.closed === undefined && sent[id]?.gone === undefined;
+        if (close && isOpen && story.progress === 'passed' && commit !== undefined)
+          isDone = (await this.#closeIssue(forge, { runId, story: id, commit, sent })) && isDone;
+      } catch (error) {
+        // One issue that fails, for example because it was moved, must not keep the others waiting.
+        errors.push(error);
+      }
+    }
+    if (errors.length > 0 && !isOver) throw errors[0];
+    return isDone || isOver;
+  }
+
+  async #send(
+    forge: Forge,
+    { number, status, add, remove, marker, comment }: IssueReport,
+    { runId, story, sent }: { runId: string; story: string; sent: SentReports },
+  ): Promise<void> {
+    const record = async (change: SentReports[string]) => {
+      sent[story] = { ...sent[story], ...change };
+      await this.#files.write(runId, sent);
+    };
+    const before = sent[story];
+    if (before === undefined && (await forge.findIssue(number)) === undefined) return record({ gone: true });
+    if (add !== undefined) await forge.addLabel(number, add);
+    if (comment !== undefined) {
+      // An earlier process may have posted it without learning so.
+      const isUnsure = before === undefined || before.posting === marker;
+      const isPosted = isUnsure && (await forge.listComments(number)).some((text) => text.includes(marker));
+      if (!isPosted) {
+        await record({ posting: marker });
+        await forge.comment(number, comment);
+      }
+    }
+    for (const label of remove) await forge.removeLabel(number, label);
+    await record({ status });
+  }
+
+  async #closeIssue(
+    forge: Forge,
+    { runId, story, commit, sent }: { runId: string; story: string; commit: string; sent: SentReports },
+  ): Promise<boolean> {
+    const number = issueNumber(story);
+    if (number === undefined || !(await forge.hasLanded(commit))) return false;
+    await forge.closeIssue(number);
+    sent[story] = { ...sent[story], closed: true };
+    await this.#files.write(runId, sent);
+    return true;
+  }
+}

@@ -1,0 +1,31 @@
+import { join } from 'node:path';
+import type { Config } from '../../config/config.ts';
+import { readSecret, type Env } from '../../config/environment/host.ts';
+import { readConfigFile } from '../../config/load/config-file.ts';
+import { resolveConfig } from '../../config/resolve.ts';
+import type { IssueSource } from '../../core/issues/issue-source.ts';
+import type { Forge } from '../../forge/forge.ts';
+import { openForge } from '../../forge/open-forge.ts';
+import type { Masker } from '../../lib/secrets/masker.ts';
+
+/** What opening a forge needs; its token never leaves this process except to the forge. */
+export interface ForgeContext {
+  home: string;
+  env: Env;
+  masker: Masker;
+}
+
+/** Opens the forge of a source with the settings of this machine, and teaches the masker the token. Throws CONFIG_INVALID. */
+export async function openIssueSource({ home, env, masker }: ForgeContext, source: IssueSource): Promise<Forge> {
+  const { forges } = resolveConfig({ home: await readConfigFile(join(home, 'config.toml')), cwd: home });
+  const { url, token_env: tokenEnv } = forges[source.forge];
+  const token = tokenEnv === undefined ? undefined : readSecret(env, tokenEnv)?.trim();
+  masker.learn([token ?? '']);
+  return openForge(source, { url, tokenEnv, token });
+}
+
+/** The settings `[issues]` of this machine. Throws CONFIG_INVALID. */
+export async function readIssueSettings({ home, env }: Omit<ForgeContext, 'masker'>): Promise<Config['issues']> {
+  const file = await readConfigFile(join(home, 'config.toml'));
+  return resolveConfig({ home: file, env, set: [], cwd: home }).config.issues;
+}

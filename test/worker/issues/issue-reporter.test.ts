@@ -1,0 +1,182 @@
+import { readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { FORGES, type ForgeName } from '../../../src/core/issues/issue-source.ts';
+import type { JournalEntry } from '../../../src/core/journal/events.ts';
+import { openMasker } from '../../../src/lib/secrets/masker.ts';
+import { connectRedis } from '../../../src/queue/redis/connect-redis.ts';
+import { openQueue, type StoryQueue } from '../../../src/queue/queue.ts';
+import { IssueReportFiles } from '../../../src/store/issue-report-files.ts';
+import { openStore, type Store } from '../../../src/store/store.ts';
+import { IssueReporter } from '../../../src/worker/issues/issue-reporter.ts';
+import { FAKE_PROJECT, openFakeForge, type FakeForge } from '../../support/forge/fake-forge.ts';
+import { hostOf } from '../../support/halo/host.ts';
+import { attempted, COMMIT, created, failed, held, passed } from '../../support/journal.ts';
+import { openRedisServer, type RedisServer } from '../../support/redis/redis-server.ts';
+import { tempDir } from '../../support/temp-dir.ts';
+
+const origin = { haloVersion: '0.1.0', agent: { name: 'codex' }, args: [], config: {} };
+const END = { type: 'run.ended', stopReason: 'SUCCESS', detail: 'Done.' } as const;
+const DAY_MS = 86_400_000;
+
+let redis: RedisServer;
+let queue: StoryQueue;
+let close: () => Promise<void>;
+beforeAll(async () => {
+  redis = openRedisServer();
+  const link = await connectRedis(hostOf(tempDir('halo-reports'), redis.url));
+  queue = await openQueue(link);
+  close = async () => {
+    await queue.close();
+    await link.close();
+    await redis.close();
+  };
+});
+afterAll(() => close());
+
+let home: string;
+let store: Store;
+let now: number;
+beforeEach(() => {
+  home = tempDir('halo-reports');
+  store = openStore(home, { transcribe: () => [] });
+  now = Date.now();
+});
+
+async function openForge(kind: ForgeName, settings = 'report = true'): Promise<FakeForge> {
+  const forge = await openFakeForge(kind);
+  onTestFinished(() => forge.close());
+  writeFileSync(
+    join(home, 'config.toml'),
+    `[forge.${kind}]\nurl = "${forge.url}"\ntoken_env = "FORGE_TOKEN"\n[issues]\n${settings}\n`,
+  );
+  return forge;
+}
+
+/** A run whose only story is issue 42, with these events. */
+async function addRun(forge: FakeForge, kind: ForgeName, ...entries: JournalEntry[]): Promise<string> {
+  forge.add({ number: 42 });
+  const first = created(undefined, 1);
+  const prd = { ...first.prd, stories: first.prd.stories.map((story) => ({ ...story, id: '#42' })) };
+  await store.createRun({ ...first, prd, issues: { forge: kind, project: FAKE_PROJECT, label: 'halo' } }, origin);
+  await new IssueReportFiles(home).add(first.runId);
+  await store.append(first.runId, [{ type: 'run.started' }, ...entries]);
+  return first.runId;
+}
+
+/** A worker that starts, reports once and ends. */
+async function report(forge: FakeForge): Promise<void> {
+  const log = pino({ level: 'silent' });
+  const env = { FORGE_TOKEN: forge.token };
+  const context = { home, store, log, now: () => now, env, masker: openMasker() };
+  await new IssueReporter(context, queue, undefined).close();
+}
+
+const pending = () => readdirSync(join(home, 'issue-reports'));
+const writes = ({ log }: FakeForge) => log.filter((line) => !line.startsWith('GET'));
+
+describe.each(FORGES)('an issue of %s', (kind) => {
+  test('has a label while its story runs, then another one and a comment', async () => {
+    const forge = await openForge(kind);
+    const runId = await addRun(forge, kind, ...attempted('#42'));
+    await report(forge);
+    const issue = forge.issues.get(42)!;
+    expect(issue).toMatchObject({ labels: ['halo', 'halo:in-progress'], comments: [], state: 'open' });
+    await store.append(runId, [...passed('#42').slice(-1), END]);
+    await report(forge);
+    expect(issue.labels).toEqual(['halo', 'halo:done']);
+    expect(issue.comments).toHaveLength(1);
+    expect(issue.comments[0]).toContain(`commit \`${COMMIT.slice(0, 12)}\` on the branch \`halo/${runId}\``);
+    expect(issue.state).toBe('open');
+    expect(pending()).toEqual([]);
+  });
+
+  test('says that its story failed, or waits for approval', async () => {
+    const forge = await openForge(kind);
+    await addRun(forge, kind, ...failed('#42'));
+    await report(forge);
+    expect(forge.issues.get(42)).toMatchObject({ labels: ['halo', 'halo:failed'] });
+    forge.issues.clear();
+    const runId = await addRun(forge, kind, ...held('#42'));
+    await report(forge);
+    const issue = forge.issues.get(42)!;
+    expect(issue.labels).toEqual(['halo', 'halo:waiting']);
+    expect(issue.comments[0]).toContain(`halo show ${runId}`);
+  });
+
+  test('is closed once the default branch has its commit, if issues.close is set', async () => {
+    const forge = await openForge(kind, 'report = true\nclose = true');
+    const runId = await addRun(forge, kind, ...passed('#42'), END);
+    await report(forge);
+    expect(forge.issues.get(42)!.state).toBe('open');
+    expect(pending()).toEqual([`${runId}.json`]);
+    forge.landed.add(COMMIT);
+    await report(forge);
+    expect(forge.issues.get(42)).toMatchObject({ state: 'closed', comments: [expect.stringContaining('implemented')] });
+    expect(pending()).toEqual([]);
+  });
+
+  test('is commented once, even if the forge accepted the comment without an answer', async () => {
+    const forge = await openForge(kind);
+    const runId = await addRun(forge, kind, ...passed('#42'), END);
+    let drops = 0;
+    forge.fault = (request) =>
+      /^POST .*(?:comments|notes)/.test(request) && drops++ === 0 ? { drop: 'after' } : undefined;
+    await report(forge);
+    expect(forge.issues.get(42)!.comments).toHaveLength(1);
+    expect(pending()).toEqual([`${runId}.json`]);
+    await report(forge);
+    expect(forge.issues.get(42)).toMatchObject({ labels: ['halo', 'halo:done'], comments: [expect.anything()] });
+    expect(pending()).toEqual([]);
+  });
+});
+
+test('nothing is written unless issues.report is set', async () => {
+  const forge = await openForge('github', '');
+  await addRun(forge, 'github', ...passed('#42'), END);
+  await report(forge);
+  expect(forge.log).toEqual([]);
+  expect(pending()).toEqual([]);
+});
+
+test('a retried run does not repeat what its issues have', async () => {
+  const forge = await openForge('github');
+  const runId = await addRun(forge, 'github', ...passed('#42'), END);
+  await report(forge);
+  expect(pending()).toEqual([]);
+  await new IssueReportFiles(home).add(runId);
+  await report(forge);
+  expect(forge.issues.get(42)!.comments).toHaveLength(1);
+});
+
+test('an issue that was deleted does not prevent the reports of the others', async () => {
+  const forge = await openForge('github');
+  await addRun(forge, 'github', ...passed('#42'), END);
+  forge.issues.clear();
+  await report(forge);
+  expect(writes(forge)).toEqual([]);
+  expect(pending()).toEqual([]);
+});
+
+test('a forge that fails is asked again later, for two weeks after the end of the run', async () => {
+  const forge = await openForge('github');
+  const runId = await addRun(forge, 'github', ...passed('#42'), END);
+  forge.fault = () => ({ status: 500 });
+  await report(forge);
+  expect(pending()).toEqual([`${runId}.json`]);
+  now += 15 * DAY_MS;
+  await report(forge);
+  expect(pending()).toEqual([]);
+});
+
+test('of two workers, one reports', async () => {
+  const forge = await openForge('github');
+  await addRun(forge, 'github', ...passed('#42'), END);
+  expect(await queue.lease('issue-reporter', 'another worker', 60_000)).toBe(true);
+  await report(forge);
+  expect(forge.log).toEqual([]);
+  await queue.releaseLease('issue-reporter', 'another worker');
+  await report(forge);
+  expect(forge.issues.get(42)!.comments).toHaveLength(1);
+});
