@@ -48,6 +48,8 @@ export interface SubmitOptions {
   set: string[];
   /** Accept a repository with uncommitted changes; they are not part of the run. */
   allowDirty: boolean;
+  /** A folder, absolute, whose changes do not count as uncommitted, because a queue moves the PRDs in it. */
+  queueFolder?: string | undefined;
   /** Start from the checked-out commit, even if it lacks stories of earlier runs that are done in the PRD. */
   fromHead?: boolean | undefined;
   /** Lower values run first; 0 by default. */

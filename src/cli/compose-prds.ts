@@ -2,6 +2,8 @@ import type { Import, ImportDocumentRequest } from '../api/repository/import-doc
 import type { PlanRequest, PlanSession } from '../api/repository/open-plan.ts';
 import type { PrdSearch } from '../api/repository/discover-prd.ts';
 import type { BatchEntry } from '../api/operations.ts';
+import type { FolderResult } from '../api/folder/folder-queue.ts';
+import type { FolderRequest } from '../api/folder/work-off-folder.ts';
 import type { Prd, PrdFile } from '../core/prd/prd.ts';
 import type { ServiceContext } from './compose-runs.ts';
 
@@ -18,6 +20,8 @@ export interface PrdServices {
   discoverPrd(search: PrdSearch): Promise<string>;
   /** Reads a batch file, and the PRDs of its repositories. Throws USAGE, PRD_UNREADABLE. */
   readBatch(path: string): Promise<BatchEntry[]>;
+  /** Works off the PRDs of a folder. Throws PRD_UNREADABLE, USAGE. */
+  workOffFolder(request: FolderRequest): Promise<FolderResult>;
   convertPrd(file: PrdFile & { to: string }): Promise<{ text: string; warnings: string[]; lost: string[] }>;
   /** Prepares the run that turns a document into a PRD. Throws PRD_UNREADABLE. */
   openImport(request: ImportDocumentRequest): Promise<Import>;
@@ -50,6 +54,10 @@ export function composePrdServices({ readHost }: Pick<ServiceContext, 'readHost'
     async readBatch(path) {
       const { readBatch } = await import('../api/submit/batch-file.ts');
       return readBatch(path);
+    },
+    async workOffFolder(request) {
+      const { workOffFolder } = await import('../api/folder/work-off-folder.ts');
+      return workOffFolder((await readHost()).home, request);
     },
     async convertPrd({ path, bytes, to }) {
       const [{ convertPrd }, { parseDialectId }] = await Promise.all([

@@ -13,6 +13,7 @@ interface Entry {
 export const COMMANDS: readonly Entry[] = [
   { name: 'run', summary: 'run a PRD here and follow it to the end', load: () => import('./commands/run.ts') },
   { name: 'submit', summary: 'queue a PRD for one or more repositories', load: () => import('./commands/submit.ts') },
+  { name: 'queue', summary: 'work off the PRDs of a folder', load: () => import('./commands/queue.ts') },
   {
     name: 'status',
     summary: 'show active runs, or one run in detail',
@@ -96,7 +97,7 @@ export const COMMANDS: readonly Entry[] = [
 
 /** Headings of the help page, in order, with their commands. */
 export const GROUPS: readonly [heading: string, names: readonly string[]][] = [
-  ['Start:', ['new', 'init', 'doctor', 'check', 'run', 'submit']],
+  ['Start:', ['new', 'init', 'doctor', 'check', 'run', 'submit', 'queue']],
   ['Inspect:', ['top', 'status', 'ls', 'logs', 'show', 'diff', 'batch', 'network', 'cost', 'errors', 'audit']],
   ['Review and land:', ['approve', 'reject', 'land', 'verify', 'replay']],
   ['Control:', ['pause', 'resume', 'cancel', 'retry', 'breaker']],

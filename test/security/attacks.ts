@@ -449,6 +449,11 @@ const ROWS: [id: string, attack: string, defence: string][] = [
     'change the repository in a dry run',
     'the workspace is mounted read-only; nothing is exported or landed',
   ],
+  [
+    'incident watched-folder',
+    'put a link, a device, a file with a strange name or a folder of links where a queue looks for PRDs and archives them',
+    'only regular files of the folder itself are read, nothing is written through a link or over another file',
+  ],
 ];
 
 export const ATTACKS: readonly Attack[] = ROWS.map(([id, attack, defence]) => ({ id, attack, defence }));

@@ -26,6 +26,7 @@ export const submitOptions = (z: Zod) => ({
   profile: z.string().optional().describe('`[profiles.<name>]` of the configuration.'),
   set: z.array(z.string().max(65_536)).describe('Settings, as `key=value`; later ones win.'),
   allowDirty: z.boolean().describe('Accept uncommitted changes; they are not part of the run.'),
+  queueFolder: z.string().min(1).max(4096).optional().describe('A folder whose changes do not count as uncommitted.'),
   fromHead: z.boolean().optional().describe('Start from the checked-out commit in any case.'),
   priority: prioritySchema(z),
   after: z.array(z.string()).optional().describe('Runs that must end with SUCCESS first.'),

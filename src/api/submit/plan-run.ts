@@ -52,7 +52,7 @@ export async function planRun(
     : { source };
   const place = isUrl(asked.source)
     ? await lookAtUrl(home, asked.source, asked.pinned)
-    : await inspectFolder(source, request.allowDirty ? undefined : prd.path).catch(
+    : await inspectFolder(source, request.allowDirty ? undefined : prd.path, request.queueFolder).catch(
         remote ? hideDetails(source) : undefined,
       );
   const { config: resolved } = resolveConfig({
@@ -109,13 +109,15 @@ interface Place {
   warnings: string[];
 }
 
-/** With `cleanBut`, only this file may have uncommitted changes. Throws NOT_A_GIT_REPO, NO_COMMITS, LAND_REFUSED, DIRTY_WORKTREE. */
-export async function inspectFolder(source: string, cleanBut: string | undefined): Promise<Place> {
+/** With `cleanBut`, only this file, and files in `folder`, may have uncommitted changes. Throws NOT_A_GIT_REPO, NO_COMMITS, LAND_REFUSED, DIRTY_WORKTREE. */
+export async function inspectFolder(source: string, cleanBut: string | undefined, folder?: string): Promise<Place> {
   const facts = await inspectRepo(source);
   const { root, gitDir, branch, head } = facts;
   await assertRunBranchesAllowed(gitDir);
   const looks = cleanBut !== undefined && root !== gitDir;
-  const warnings = looks ? await requireCleanCheckout(facts, cleanBut) : [];
+  const warnings = looks
+    ? await requireCleanCheckout(facts, [cleanBut, ...(folder === undefined ? [] : [folder])])
+    : [];
   return {
     repo: { source: root, mirror: mirrorName(gitDir), branch, base: head },
     from: gitDir,
@@ -130,14 +132,14 @@ const MAX_NAMED = 5;
  * Throws DIRTY_WORKTREE for uncommitted changes, except in inputs of halo, which are not read from the commit, and in the
  * progress of other PRDs, which halo writes. Returns warnings about untracked files.
  */
-async function requireCleanCheckout(facts: RepoInfo, prdPath: string): Promise<string[]> {
+async function requireCleanCheckout(facts: RepoInfo, inputs: readonly string[]): Promise<string[]> {
   const { root } = facts;
-  const prd = relative(root, await realpath(prdPath).catch(() => prdPath));
+  const paths = await Promise.all(inputs.map(async (path) => relative(root, await realpath(path).catch(() => path))));
   const { tracked, untracked } = await listChanges(root, [
     'halo.toml',
     '.halo/config.toml',
     PRDS_FOLDER,
-    ...(isBelow(prd) ? [prd] : []),
+    ...paths.filter(isBelow),
   ]);
   const unfinished = await findUnfinishedOperation(root);
   if (unfinished !== undefined)

@@ -57,7 +57,10 @@ async function readInput(file: string, { what, hint }: { what: string; hint: str
       'PRD_UNREADABLE',
       `The ${what} ${path} cannot be read: ${code === undefined ? message : (REASONS[code] ?? code)}.`,
       {
-        hint: code === 'EISDIR' ? `Pass a file in it.` : `Name a ${what} that you may read.`,
+        hint:
+          code === 'EISDIR'
+            ? `Pass a file in it, or submit all of them with \`halo queue\`.`
+            : `Name a ${what} that you may read.`,
         cause,
       },
     );

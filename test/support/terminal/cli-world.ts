@@ -76,6 +76,7 @@ export async function runCli(words: string[], options: CliOptions): Promise<CliR
       discoverPrd: notHere,
       readBatch: notHere,
       convertPrd: notHere,
+      workOffFolder: notHere,
       openImport: notHere,
       openPlan: notHere,
       performTask: notHere,

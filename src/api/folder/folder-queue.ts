@@ -1,0 +1,299 @@
+import { randomUUID } from 'node:crypto';
+import { rm } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { HaloError, toHaloError, type ErrorCode } from '../../core/failure/errors.ts';
+import type { RunState } from '../../core/run/state.ts';
+import { isInside, pathExists, readRegularFile, writeAtomic } from '../../lib/fs.ts';
+import { sleep } from '../../lib/async.ts';
+import { MAX_PRD_BYTES } from '../../prd/decode-prd.ts';
+import { parsePrd } from '../../prd/parse-prd.ts';
+import type { Operations, RunView, SubmitOptions, SubmitRequest } from '../operations.ts';
+import { archiveFile, chooseArchivePath, isEdited } from './archive-file.ts';
+import { digestOf, type FolderRecord, type FolderRecords } from './folder-records.ts';
+import { scanFolder, WrittenFiles, type FolderFile } from './scan-folder.ts';
+
+export interface FolderQueueOptions {
+  operations: Pick<Operations, 'submit' | 'get'>;
+  records: FolderRecords;
+  /** The real path. */
+  folder: string;
+  repo: string;
+  options: SubmitOptions;
+  /** Continue with the next PRD after one that failed. */
+  skip: boolean;
+  /** Wait for new files. */
+  watch: boolean;
+  signal: AbortSignal;
+  /** The commit that is checked out in the repository; undefined if it is elsewhere. */
+  head: () => Promise<string | undefined>;
+  /** Reports progress, a sentence each. */
+  say: (text: string) => Promise<void>;
+  /** Called while a run is executed. */
+  observe?: (view: RunView) => Promise<void>;
+  /** Interval between two looks at the folder and at runs, and how long a file must not change. */
+  pollMs?: number;
+}
+
+export interface FolderResult {
+  done: number;
+  failed: number;
+}
+
+/** Errors of a PRD: the queue notes them and continues. After all others, the next PRD would fail as well. */
+const OWN_ERRORS: readonly ErrorCode[] = ['PRD_INVALID', 'PRD_UNREADABLE', 'PROMPT_TOO_LARGE'];
+/** After these, the request may have been received. */
+const UNCERTAIN: readonly ErrorCode[] = ['API_UNREACHABLE', 'INTERNAL', 'REDIS_UNAVAILABLE', 'DISK_FAILED'];
+
+/**
+ * Works off the PRDs of a folder, one run after the other. Every step is recorded before it is taken, so that a queue that
+ * was killed continues where it was, and submits nothing twice.
+ */
+export class FolderQueue {
+  readonly #with: FolderQueueOptions;
+  readonly #pollMs: number;
+  /** What was said about an entry, so that it is said once. */
+  readonly #said = new Map<string, string>();
+  readonly #writing: WrittenFiles;
+  readonly #result: FolderResult = { done: 0, failed: 0 };
+
+  constructor(options: FolderQueueOptions) {
+    this.#with = options;
+    this.#pollMs = options.pollMs ?? 2000;
+    this.#writing = new WrittenFiles(this.#pollMs);
+  }
+
+  /** Ends when the folder has nothing to do, or with `watch` when the signal aborts. */
+  async run(): Promise<FolderResult> {
+    const { signal, watch, skip } = this.#with;
+    while (!signal.aborted) {
+      const next = await this.#next();
+      if (next === 'wait' || (next === undefined && watch)) {
+        await sleep(this.#pollMs, signal);
+        continue;
+      }
+      if (next === undefined) break;
+      const before = this.#result.failed;
+      await this.#workOff(next);
+      if (this.#result.failed > before && !skip) break;
+    }
+    return this.#result;
+  }
+
+  /** The record of the PRD to work on; `wait` if a file may still be written. */
+  async #next(): Promise<FolderRecord | 'wait' | undefined> {
+    const { records } = this.#with;
+    const known = await records.all();
+    const begun = [...known.values()].find(({ state }) => ['submitting', 'running', 'archiving'].includes(state));
+    if (begun !== undefined) return begun;
+    const { files, refused } = await scanFolder(this.#with.folder);
+    for (const { name, reason } of refused) await this.#sayOnce(name, `${name} is not taken: ${reason}.`);
+    let waiting = false;
+    const specs = new Map<string, string>();
+    for (const file of files) {
+      if (!this.#writing.isComplete(file)) {
+        waiting = true;
+        continue;
+      }
+      const record = known.get(file.name);
+      const bytes = await this.#read(file);
+      if (bytes === undefined) continue;
+      if (record?.state === 'stopped' && (await this.#stays(record, bytes))) {
+        if (record.specHash !== '') specs.set(record.specHash, file.name);
+        continue;
+      }
+      const found = await this.#consider(file, bytes, { known, specs });
+      if (found !== undefined) return found;
+    }
+    return waiting ? 'wait' : undefined;
+  }
+
+  async #read({ name, path }: FolderFile): Promise<Buffer | undefined> {
+    const { folder } = this.#with;
+    try {
+      if (!(await isInside(folder, path))) return undefined;
+      return await readRegularFile(path, MAX_PRD_BYTES);
+    } catch (error) {
+      await this.#sayOnce(name, `${name} cannot be read: ${(error as Error).message}.`);
+      return undefined;
+    }
+  }
+
+  /** Whether a PRD that failed still waits for the user. Its run may have been retried in the meantime. */
+  async #stays(record: FolderRecord, bytes: Buffer): Promise<boolean> {
+    const { name, runId, digest } = record;
+    if (runId !== undefined) {
+      const view = await this.#with.operations.get(runId).catch(() => undefined);
+      if (view !== undefined && (view.state.status !== 'ended' || view.state.stopReason === 'SUCCESS')) {
+        await this.#with.records.save({ ...record, state: 'running' });
+        return false;
+      }
+    }
+    const noted = await pathExists(this.#noteOf(name));
+    if (noted && digest === digestOf(bytes)) {
+      await this.#sayOnce(name, `${name} failed before; see ${basename(this.#noteOf(name))}.`);
+      return true;
+    }
+    await rm(this.#noteOf(name), { force: true });
+    await this.#with.records.remove(name);
+    return false;
+  }
+
+  /** The record of a file that can be submitted; undefined if it is refused or has nothing to do. */
+  async #consider(
+    { name, path }: FolderFile,
+    bytes: Buffer,
+    { known, specs }: { known: Map<string, FolderRecord>; specs: Map<string, string> },
+  ): Promise<FolderRecord | undefined> {
+    const { records, folder } = this.#with;
+    const again = (await records.all()).get(name);
+    if (again?.state === 'running') return again;
+    const request = { key: `folder-${randomUUID()}` };
+    const draft: FolderRecord = { name, state: 'submitting', specHash: '', request, content: '' };
+    let prd;
+    try {
+      prd = parsePrd(bytes, path);
+    } catch (error) {
+      await this.#stop(draft, bytes, toHaloError(error));
+      return undefined;
+    }
+    const twin = specs.get(prd.specHash);
+    specs.set(prd.specHash, name);
+    if (twin !== undefined) {
+      await this.#sayOnce(name, `${name} is not taken: it has the same stories as ${twin}.`);
+      return undefined;
+    }
+    for (const { state, specHash, to } of known.values()) {
+      if (state !== 'done' || specHash !== prd.specHash || to === undefined || !(await pathExists(to))) continue;
+      const where = to.slice(folder.length + 1);
+      await this.#sayOnce(name, `${name} is not taken: it was done as ${where}. Remove that file to run it again.`);
+      return undefined;
+    }
+    const record = { ...draft, specHash: prd.specHash, content: bytes.toString('base64') };
+    if (prd.stories.some(({ status }) => status === 'pending' || status === 'in_progress')) return record;
+    await this.#with.say(`${name} has nothing to do.`);
+    return { ...record, state: 'archiving', to: await chooseArchivePath(folder, name) };
+  }
+
+  async #workOff(record: FolderRecord): Promise<void> {
+    if (record.state === 'archiving') return this.#archive(record);
+    const submitted = record.state === 'submitting' ? await this.#submit(record) : record;
+    if (submitted === undefined) return;
+    const state = await this.#untilEnded(submitted);
+    if (state === undefined) return;
+    if (state.stopReason === 'SUCCESS') {
+      const to = await chooseArchivePath(this.#with.folder, record.name);
+      const archiving: FolderRecord = { ...submitted, state: 'archiving', to };
+      await this.#with.records.save(archiving);
+      return this.#archive(archiving);
+    }
+    const why = new HaloError(
+      'INTERNAL',
+      `Run ${state.runId} ended with ${state.stopReason ?? '?'}: ${state.detail ?? ''}`,
+    );
+    await this.#stop(submitted, await this.#contentOf(record), why);
+  }
+
+  /** Undefined if the PRD was refused. */
+  async #submit(record: FolderRecord): Promise<FolderRecord | undefined> {
+    const { operations, records, folder, repo, options, head, say } = this.#with;
+    const { name } = record;
+    const isNew = record.request['repos'] === undefined;
+    const at = await head();
+    const last = await records.lastRun();
+    const after = isNew && last !== undefined && last.head === at ? await this.#buildsOn(last.runId) : undefined;
+    const more = { ...(after !== undefined && { after: [...(options.after ?? []), after] }), queueFolder: folder };
+    const request = isNew ? { ...options, ...more, ...record.request, repos: [repo] } : record.request;
+    const saved: FolderRecord = { ...record, request };
+    await records.save(saved);
+    const prd = { path: join(folder, name), bytes: new Uint8Array(Buffer.from(record.content, 'base64')) };
+    try {
+      const [run] = await operations.submit({ ...(request as unknown as Omit<SubmitRequest, 'prd'>), prd });
+      if (run === undefined) throw new HaloError('INTERNAL', 'The submit created no run.');
+      const running: FolderRecord = { ...saved, state: 'running', runId: run.runId };
+      await records.save(running);
+      if (at !== undefined) await records.saveLastRun({ runId: run.runId, head: at });
+      for (const warning of run.warnings) await say(`${name}: ${warning}`);
+      await say(`${name}: run ${run.runId}${after === undefined ? '' : `, after ${after}`}`);
+      return running;
+    } catch (error) {
+      const failure = toHaloError(error);
+      if (OWN_ERRORS.includes(failure.code)) {
+        await this.#stop(saved, Buffer.from(record.content, 'base64'), failure);
+        return undefined;
+      }
+      if (!UNCERTAIN.includes(failure.code)) await records.remove(name);
+      throw error;
+    }
+  }
+
+  /** The last run, if its result is not on the branch of the user yet. */
+  async #buildsOn(runId: string): Promise<string | undefined> {
+    const view = await this.#with.operations.get(runId).catch(() => undefined);
+    return view?.state.stopReason === 'SUCCESS' && view.state.landed === undefined ? runId : undefined;
+  }
+
+  /** Undefined if the signal aborted first. */
+  async #untilEnded({ runId = '' }: FolderRecord): Promise<RunState | undefined> {
+    const { operations, signal, observe } = this.#with;
+    for (;;) {
+      const view = await operations.get(runId);
+      if (view.state.status === 'ended') return view.state;
+      await observe?.(view);
+      await sleep(this.#pollMs, signal);
+      if (signal.aborted) return undefined;
+    }
+  }
+
+  async #archive(record: FolderRecord): Promise<void> {
+    const { records, folder, say } = this.#with;
+    const { name, to = '', specHash } = record;
+    const path = join(folder, name);
+    await records.save(record);
+    if ((await pathExists(path)) && !(await pathExists(to)) && (await isEdited(path, specHash))) {
+      await records.remove(name);
+      await say(`${name} was edited during its run: it stays, and is queued again.`);
+      return;
+    }
+    const moved = await archiveFile(path, to);
+    await rm(this.#noteOf(name), { force: true });
+    await records.save({ ...record, state: 'done', content: '' });
+    this.#result.done += 1;
+    await say(
+      moved ? `${name} is done: moved to ${to.slice(folder.length + 1)}` : `${name} is done; the file is gone.`,
+    );
+  }
+
+  /** Leaves a failed PRD in the folder, with a note. */
+  async #stop(record: FolderRecord, bytes: Uint8Array, { message, hint }: HaloError): Promise<void> {
+    const { records, say } = this.#with;
+    const { name, runId } = record;
+    const next =
+      runId === undefined
+        ? 'Fix the file; it is then queued again.'
+        : `See \`halo status ${runId}\`. Continue the run with \`halo retry ${runId}\`, or remove this note, or change the PRD, to run it again.`;
+    await writeAtomic(
+      this.#noteOf(name),
+      `${[message, hint ?? '', next].filter((line) => line !== '').join('\n')}\n`,
+      true,
+    );
+    await records.save({ ...record, state: 'stopped', digest: digestOf(bytes) });
+    this.#result.failed += 1;
+    this.#said.set(name, '');
+    await say(`${name} failed: ${message} (${basename(this.#noteOf(name))})`);
+  }
+
+  async #contentOf({ name, content }: FolderRecord): Promise<Uint8Array> {
+    const now = await readRegularFile(join(this.#with.folder, name), MAX_PRD_BYTES).catch(() => undefined);
+    return now ?? Buffer.from(content, 'base64');
+  }
+
+  #noteOf(name: string): string {
+    return join(this.#with.folder, `${name}.failed.txt`);
+  }
+
+  async #sayOnce(name: string, text: string): Promise<void> {
+    if (this.#said.get(name) === text || this.#said.get(name) === '') return;
+    this.#said.set(name, text);
+    await this.#with.say(text);
+  }
+}

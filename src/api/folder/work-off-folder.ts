@@ -1,0 +1,32 @@
+import { realpath, stat } from 'node:fs/promises';
+import { HaloError } from '../../core/failure/errors.ts';
+import { inspectRepo } from '../../git/repository/inspect-repo.ts';
+import { isUrl } from '../../git/repository/repo-url.ts';
+import { LockBusyError, withLock } from '../../lib/lock.ts';
+import { FolderQueue, type FolderQueueOptions, type FolderResult } from './folder-queue.ts';
+import { FolderRecords } from './folder-records.ts';
+
+export type FolderRequest = Omit<FolderQueueOptions, 'records' | 'head'>;
+
+/** Works off the PRDs of a folder; only one process at a time does. Throws PRD_UNREADABLE, USAGE, and errors of a submit. */
+export async function workOffFolder(home: string, request: FolderRequest): Promise<FolderResult> {
+  const found = await stat(request.folder).catch(() => undefined);
+  if (found?.isDirectory() !== true)
+    throw new HaloError('PRD_UNREADABLE', `${request.folder} is not a folder.`, {
+      hint: 'Pass a folder with PRDs; a single PRD is for `halo submit`.',
+    });
+  const folder = await realpath(request.folder);
+  const records = new FolderRecords(home, folder);
+  await records.open();
+  const head = async () => (isUrl(request.repo) ? undefined : (await inspectRepo(request.repo)).head);
+  const work = () => new FolderQueue({ ...request, folder, records, head }).run();
+  try {
+    return await withLock(`${records.dir}.lock`, work, { waitMs: 1000 });
+  } catch (error) {
+    if (!(error instanceof LockBusyError) || !error.message.startsWith(records.dir)) throw error;
+    throw new HaloError('USAGE', `Another process (${error.owner}) works off ${folder}.`, {
+      hint: 'Stop it first, or let it continue.',
+      cause: error,
+    });
+  }
+}
