@@ -44,7 +44,7 @@ export function storyProgressText(story: StoryState, run: RunState): string {
         ? safeLine(describeUnmetDependencies(story, run) ?? 'pending', 32)
         : 'approved, not landed';
     case 'passed':
-      if (run.dry) return 'described';
+      if (run.dry) return run.planning ? 'planned' : 'described';
       return isUnchanged(story) ? 'no change needed' : story.progress;
     case 'skipped':
       return isSelected(story, run) ? story.progress : 'not selected';

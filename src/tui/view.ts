@@ -198,7 +198,7 @@ function rightOf(story: StoryState, { now, state }: Pick<ViewInput, 'now' | 'sta
   if (story.waiting !== undefined) return retryText(msBetween(now, story.waiting.notBefore), story.waiting.breaker);
   switch (story.progress) {
     case 'passed':
-      return story.commit?.slice(0, 7) ?? (state.dry ? 'described' : 'passed');
+      return story.commit?.slice(0, 7) ?? (state.dry ? storyProgressText(story, state) : 'passed');
     case 'failed':
       return plainReason(story.stopReason ?? 'UNKNOWN_ERROR', story.lastFailure);
     case 'needs_human':

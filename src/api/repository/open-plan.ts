@@ -3,6 +3,7 @@ import { quoteDocument } from '../../agents/prompt/markdown-text.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import { findCheckout } from '../../git/process/allow-bare.ts';
 import { diffTexts } from '../../git/repository/diff-texts.ts';
+import { pathExists } from '../../lib/fs.ts';
 import { parseUntrustedJson } from '../../lib/parse-json.ts';
 import { parsePrd } from '../../prd/parse-prd.ts';
 import { readPlanned } from '../../prd/plan/read-planned.ts';
@@ -51,9 +52,8 @@ export interface PlanSession {
  * written, PRD_INVALID for an existing plan that cannot be parsed, and USAGE.
  */
 export async function openPlan({ prd, output, ...request }: PlanRequest): Promise<PlanSession> {
-  const top = (await findCheckout(dirname(prd))) ?? dirname(prd);
-  const existing = await openTarget(prd, top);
-  const target = output === undefined ? existing : await openTarget(output, dirname(output));
+  const existing = await openTarget(prd, await projectOf(prd));
+  const target = output === undefined ? existing : await openTarget(output, await projectOf(output));
   if (output !== undefined && target.before !== undefined)
     throw new HaloError('USAGE', `${output} exists already.`, {
       hint: 'Update it with --prd, or name a new file with --output.',
@@ -81,6 +81,13 @@ export async function openPlan({ prd, output, ...request }: PlanRequest): Promis
     },
     save: (text) => target.save(text),
   };
+}
+
+/** The checkout around a file, out of which no link may lead; otherwise the nearest folder that exists. */
+async function projectOf(path: string): Promise<string> {
+  let folder = dirname(path);
+  while (!(await pathExists(folder))) folder = dirname(folder);
+  return (await findCheckout(folder)) ?? folder;
 }
 
 /** The PRD of the run: one story, whose description is the assignment with all documents. */

@@ -33,7 +33,10 @@ export const define: Define = (command, cli) => {
       )
       .argument('[goal]', 'what to plan, in one sentence (default: what the documents ask for)')
       .option('--from <file>', 'a specification or other document to plan from (repeatable)', collect)
-      .option('--prd <file>', 'the plan to create or update (default: prd.json or IMPLEMENTATION_PLAN.md)')
+      .option(
+        '--prd <file>',
+        'the plan to create or update (default: .hank/IMPLEMENTATION_PLAN.md, prd.json or IMPLEMENTATION_PLAN.md)',
+      )
       .option('--output <file>', 'write the plan to this new file, without asking')
       .addOption(new Option('--format <format>', 'the format of a new plan').choices(['json', 'markdown']))
       .option('--repo <path>', 'the repository', '.')
@@ -85,11 +88,15 @@ async function plan(goal: string, flags: Flags, cli: Cli): Promise<void> {
   await runHere(session.request, { cli, json: false, asks: false, local: true, report: 'none', quiet, finish });
 }
 
-/** The plan that exists in a usual place, or the name for a new one. */
+/** Where plans usually are, the most specific place first. */
+const PLACES = { markdown: ['.hank/IMPLEMENTATION_PLAN.md', 'IMPLEMENTATION_PLAN.md'], json: ['prd.json'] };
+
+/** The plan that exists in a usual place, or the path of a new one. */
 async function usualPlan(repo: string, { format }: Flags): Promise<string> {
-  const names = { json: resolve(repo, 'prd.json'), markdown: resolve(repo, 'IMPLEMENTATION_PLAN.md') };
-  if (format !== undefined) return names[format];
-  return !(await pathExists(names.json)) && (await pathExists(names.markdown)) ? names.markdown : names.json;
+  const [hank = '', markdown = ''] = PLACES.markdown;
+  const places = format === undefined ? [hank, ...PLACES.json, markdown] : PLACES[format];
+  for (const place of places) if (await pathExists(resolve(repo, place))) return resolve(repo, place);
+  return resolve(repo, format === 'markdown' ? markdown : 'prd.json');
 }
 
 interface TakeOver {

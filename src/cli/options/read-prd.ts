@@ -38,7 +38,7 @@ export async function resolveUsualPrd(repo: string, cli: Cli): Promise<string> {
 
 /** A document to convert into a PRD; `-` is stdin. Throws PRD_UNREADABLE. */
 export async function readDocument(file: string, io: Input): Promise<InputFile> {
-  return readInput(file, { what: 'document', hint: 'Pass a text file, e.g. `halo import idea.md`.' }, io);
+  return readInput(file, { what: 'document', hint: 'Pass a text file, e.g. idea.md.' }, io);
 }
 
 async function readInput(file: string, { what, hint }: { what: string; hint: string }, io: Input) {

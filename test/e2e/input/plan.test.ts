@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { openPlan } from '../../../src/api/repository/open-plan.ts';
@@ -89,11 +89,22 @@ describe('halo plan', () => {
     expect(await plan(['--format', 'markdown', '--yes'])).toMatchObject({ code: 0 });
     expect(read('IMPLEMENTATION_PLAN.md')).toContain('- [ ] US-002: Show the total');
     writeFileSync(at('prd.json'), PRD);
-    expect(await plan(['--output', 'next.json'], agentOf(PLAN))).toMatchObject({ code: 0 });
+    expect(await plan(['--output', 'new/next.json'], agentOf(PLAN))).toMatchObject({ code: 0 });
     expect(read('prd.json')).toBe(PRD);
-    expect(read('next.json')).toContain(DONE);
-    const twice = await plan(['--output', 'next.json'], agentOf(PLAN));
+    expect(read('new/next.json')).toContain(DONE);
+    const twice = await plan(['--output', 'new/next.json'], agentOf(PLAN));
     expect(twice).toMatchObject({ code: 2, stderr: expect.stringContaining('exists already') as string });
+  });
+
+  it('updates the plan of hank where it is', async () => {
+    mkdirSync(at('.hank'));
+    writeFileSync(at('.hank/IMPLEMENTATION_PLAN.md'), '# Plan\n\n- [x] Cart\n- [ ] Old\n');
+    writeFileSync(at('prd.json'), PRD);
+    expect(await plan(['--yes'])).toMatchObject({ code: 0 });
+    expect(read('.hank/IMPLEMENTATION_PLAN.md')).toBe(
+      '# Plan\n\n- [x] Cart\n- [ ] Show the total\n\n  Sum up.\n\n  - It sums.\n- [ ] Pay\n  - It pays.\n',
+    );
+    expect(read('prd.json')).toBe(PRD);
   });
 
   it('asks at the terminal, and writes nothing without a confirmation or over a file that has changed', async () => {
@@ -125,6 +136,7 @@ describe('halo plan', () => {
     ['a folder as a document', ['--from', '.', '--yes'], 6, 'it is a folder'],
     ['another format', ['--format', 'yaml', '--yes'], 2, 'yaml'],
     ['a plan that is a folder', ['--prd', '.git', '--yes'], 6, 'it is a folder'],
+    ['a plan below a file', ['--prd', 'spec.md/plan.json', '--yes'], 6, 'spec.md is a file'],
     ['another repository', ['--repo', '/none', '--prd', 'x.json', '--yes'], 6, '/none'],
   ])('is refused for %s', async (_what, words, code, says) => {
     const ended = await plan(words);
