@@ -242,7 +242,10 @@ describe('errors', () => {
     ],
     ['[model]\nkey_env = "a-b"', ':2: model.key_env: must be the name of an environment variable, like OPENAI_API_KEY'],
     ['[git]\nauthor = "halo"', ':2: git.author: must be of the form "Name <email>"'],
-    ['[git]\nmessage = "{id} {titel}"', ':2: git.message: may use only {id}, {title} and {run}'],
+    [
+      '[git]\nmessage = "{id} {titel}"',
+      ':2: git.message: may use only {id}, {title}, {title_lower}, {type}, {scope} and {run}',
+    ],
     [
       '[git]\nsign = "ssh"',
       ':2: git.sign: the file of a repository may not choose the signing key; set it in config.toml of HALO_HOME, as a variable or with -c',

@@ -245,7 +245,7 @@ export const HaloToml = z.strictObject({
     message: key(Message, [
       'string',
       'feat: [{id}] - {title}',
-      'Commit message; `{id}`, `{title}` and `{run}` are replaced.',
+      'Commit message, with [placeholders](prd.md#commit-messages) such as `{type}`, `{id}` and `{title}`.',
     ]),
     sign: key(
       oneOf('no', 'ssh'),

@@ -91,10 +91,12 @@ export const Author = parsed('of the form "Name <email>"', (text) => {
   return match === null ? undefined : { name: (match[1] ?? '').trim(), email: match[2] ?? '' };
 });
 
+const PLACEHOLDERS = ['id', 'title', 'title_lower', 'type', 'scope', 'run'];
+
 /** The template of a commit message. */
 export const Message = Text.refine((text) => {
-  return [...text.matchAll(/\{(\w*)\}/g)].every(([, name]) => ['id', 'title', 'run'].includes(name ?? ''));
-}, 'may use only {id}, {title} and {run}');
+  return [...text.matchAll(/\{(\w*)\}/g)].every(([, name]) => PLACEHOLDERS.includes(name ?? ''));
+}, 'may use only {id}, {title}, {title_lower}, {type}, {scope} and {run}');
 
 /** The URL of an HTTP service, without a trailing slash. */
 export const BaseUrl = parsed('an http or https URL without user, query or fragment', (text) => {

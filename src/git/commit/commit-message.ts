@@ -2,8 +2,11 @@ import { truncate } from '../../core/text/safe-text.ts';
 import { oneLine } from '../../lib/text.ts';
 
 export interface MessageParts {
-  /** `{id}`, `{title}` and `{run}` are filled in, for example `feat: [{id}] - {title}`. */
+  /** Its placeholders are filled in: `{id}`, `{title}`, `{title_lower}`, `{type}`, `{scope}`, `{run}`. */
   template: string;
+  /** Of a conventional commit, from fixed lists or patterns; an empty scope is omitted with its parentheses. */
+  type?: string;
+  scope?: string;
   id: string;
   title: string;
   run: string;
@@ -22,9 +25,12 @@ const MAX_BODY = 4000;
  * Builds a commit message whose only trailers are the given ones. Text from the PRD and the agent cannot forge trailers,
  * skip or start CI, reference issues or people, announce a breaking change, contain a patch or control a terminal.
  */
-export function commitMessage({ template, id, title, run, body, trailers }: MessageParts): string {
-  const values: Record<string, string> = { id: plainLine(id), title: withoutKeys(plainLine(title), FORGE_KEY), run };
-  const filled = template.replace(/\{(id|title|run)\}/g, (whole, name: string) => values[name] ?? whole);
+export function commitMessage(parts: MessageParts): string {
+  const { id, run, body, trailers, type = 'feat', scope = '' } = parts;
+  const title = withoutKeys(plainLine(parts.title), FORGE_KEY);
+  const values: Record<string, string> = { id: plainLine(id), title, title_lower: lowerFirst(title), type, scope, run };
+  const template = scope === '' ? parts.template.replaceAll('({scope})', '') : parts.template;
+  const filled = template.replace(/\{(\w+)\}/g, (whole, name: string) => values[name] ?? whole);
   const subject = truncate(oneLine(filled.replace(CI_COMMAND, '($1)')), MAX_SUBJECT) || 'halo: changes';
   const block = Object.entries(trailers).map(([name, value]) => `${name}: ${trailerValue(defuse(value))}`);
   return [subject, plainBody(body), block.join('\n')].filter((part) => part !== '').join('\n\n') + '\n';
@@ -50,6 +56,11 @@ export function readTrailers(message: string): ReadonlyMap<string, string> {
       return name === undefined || value === undefined ? [] : [[name, value] as const];
     }),
   );
+}
+
+/** `Add a cart` becomes `add a cart`; acronyms such as `API` stay. */
+function lowerFirst(text: string): string {
+  return /^\p{Lu}(?!\p{Lu})/u.test(text) ? text.charAt(0).toLowerCase() + text.slice(1) : text;
 }
 
 /** One harmless line. */

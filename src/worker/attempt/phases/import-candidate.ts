@@ -3,6 +3,7 @@ import type { Usage } from '../../../core/agent.ts';
 import type { CriterionClaim } from '../../../core/review/criteria.ts';
 import type { Proof } from '../../../core/review/proof.ts';
 import type { Config } from '../../../config/config.ts';
+import { commitScopeOf, commitTypeOf } from '../../../core/prd/commit-type.ts';
 import { commitMessage, STORY_KEY_TRAILER } from '../../../git/commit/commit-message.ts';
 import { createCommit } from '../../../git/commit/create-commit.ts';
 import { diffCommits } from '../../../git/commit/commit-diff.ts';
@@ -168,7 +169,7 @@ export interface NewCommit {
 export function commitTree(attempt: Attempt, { tree, parent, summary }: NewCommit): Promise<string> {
   const { config, resources } = attempt;
   const { runId, storyKey, attempt: number } = attempt.identity;
-  const { story, state } = attempt.inputs;
+  const { story, state, prd } = attempt.inputs;
   const { masker } = attempt.worker;
   const { message, authorName, authorEmail } = config.git;
   return createCommit({
@@ -179,6 +180,8 @@ export function commitTree(attempt: Attempt, { tree, parent, summary }: NewCommi
       template: message,
       id: story.id,
       title: masker.text(story.title),
+      type: commitTypeOf(story, prd),
+      scope: masker.text(commitScopeOf(story)),
       run: runId,
       body: masker.text(summary),
       trailers: {
