@@ -89,3 +89,9 @@ function refusal(document: unknown): string {
   }
   throw new Error('the PRD was accepted');
 }
+
+test('warns of a file without a title, which the schema of hanuman requires', () => {
+  const warning = 'title is missing; the schema of hanuman requires it';
+  expect(parse({ schemaVersion: '0.1', stories: [STORY] }).warnings).toContain(warning);
+  expect(parse({ schemaVersion: '0.1', title: 'Shop', stories: [STORY] }).warnings).toEqual([]);
+});

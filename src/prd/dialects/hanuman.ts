@@ -8,6 +8,7 @@ import { findMember } from '../json/find-member.ts';
 import type { JsonValue } from '../json/json-positions.ts';
 import {
   addProblem,
+  addWarning,
   missing,
   describeKind,
   readExtra,
@@ -40,8 +41,10 @@ export const hanuman: JsonDialect = {
     }
     const stories = readStories(reader);
     reportDuplicateIds(stories, diagnostics);
+    const project = oneLine(takeText(reader, 'project', 'title', 'name') ?? '');
+    if (project === '') addWarning(reader, undefined, 'title is missing; the schema of hanuman requires it');
     return {
-      project: oneLine(takeText(reader, 'project', 'title', 'name') ?? ''),
+      project,
       description: takeText(reader, 'description') ?? '',
       stories,
       about: Object.entries(readExtra(reader)).map(([label, value]) => ({ label, value })),
