@@ -108,7 +108,8 @@ export class IssueReporter {
   /** Returns whether nothing is left to report, as far as the run has come. */
   async #reportStories(state: RunState, { close }: Config['issues']): Promise<boolean> {
     const { issues, runId } = state;
-    if (issues === undefined) return true;
+    // A dry run says nothing about the issue.
+    if (issues === undefined || state.dry) return true;
     const forge = await openIssueSource(this.#context, issues);
     const sent = await this.#files.read(runId);
     const isOver = this.#context.now() - Date.parse(state.endedAt ?? '') > REPORT_FOR_MS;

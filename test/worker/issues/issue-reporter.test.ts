@@ -56,8 +56,15 @@ async function openForge(kind: ForgeName, settings = 'report = true'): Promise<F
 
 /** A run whose only story is issue 42, with these events. */
 async function addRun(forge: FakeForge, kind: ForgeName, ...entries: JournalEntry[]): Promise<string> {
+  return addRunOf(created(undefined, 1), forge, { kind, entries });
+}
+
+async function addRunOf(
+  first: ReturnType<typeof created>,
+  forge: FakeForge,
+  { kind, entries }: { kind: ForgeName; entries: JournalEntry[] },
+): Promise<string> {
   forge.add({ number: 42 });
-  const first = created(undefined, 1);
   const prd = { ...first.prd, stories: first.prd.stories.map((story) => ({ ...story, id: '#42' })) };
   await store.createRun({ ...first, prd, issues: { forge: kind, project: FAKE_PROJECT, label: 'halo' } }, origin);
   await new IssueReportFiles(home).add(first.runId);
@@ -89,6 +96,15 @@ describe.each(FORGES)('an issue of %s', (kind) => {
     expect(issue.comments).toHaveLength(1);
     expect(issue.comments[0]).toContain(`commit \`${COMMIT.slice(0, 12)}\` on the branch \`halo/${runId}\``);
     expect(issue.state).toBe('open');
+    expect(pending()).toEqual([]);
+  });
+
+  test('stays as it is in a dry run', async () => {
+    const forge = await openForge(kind);
+    await addRunOf({ ...created(undefined, 1), dry: true }, forge, { kind, entries: [...passed('#42'), END] });
+    await report(forge);
+    expect(writes(forge)).toEqual([]);
+    expect(forge.issues.get(42)).toMatchObject({ labels: ['halo'], comments: [] });
     expect(pending()).toEqual([]);
   });
 
