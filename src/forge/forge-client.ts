@@ -13,6 +13,9 @@ export interface ForgeAccess {
   headers: Record<string, string>;
   /** How long a request waits for a rate limit at most, in ms. */
   maxWaitMs?: number;
+  /** How long an answer may take, and how often a read is tried. */
+  requestMs?: number;
+  maxTries?: number;
 }
 
 export interface ForgeCall {
@@ -28,6 +31,8 @@ export interface ForgeAnswer {
   hasNext: boolean;
   /** The answer was 404 or 410. */
   isMissing: boolean;
+  /** What GitHub says that a classic token may do, as in `repo, read:org`; empty: nothing. */
+  scopes: string | undefined;
 }
 
 const REQUEST_MS = 30_000;
@@ -59,10 +64,11 @@ export class ForgeClient<R extends string> {
     const [method = '', path = ''] = this.routes[route].split(' ');
     const url = `${this.access.baseUrl}${fillIn(path, params)}${queryOf(query)}`;
     const isRead = method === 'GET';
+    const { maxTries = MAX_TRIES } = this.access;
     for (let nth = 1; ; nth++) {
       const known = isRead ? this.cached.get(url) : undefined;
       const sent = await this.send({ method, url, body, etag: known?.etag }).catch((error: unknown) => {
-        if (!isRead || nth === MAX_TRIES) throw unreachable(this.access.baseUrl, error);
+        if (!isRead || nth >= maxTries) throw unreachable(this.access.baseUrl, error);
       });
       if (sent === undefined) {
         await sleep(pauseOf(nth));
@@ -71,18 +77,19 @@ export class ForgeClient<R extends string> {
       const { response, value } = sent;
       if (response.status === 304 && known !== undefined) return known.answer;
       const waitMs = rateLimitWait(response);
-      if (waitMs !== undefined && nth < MAX_TRIES) {
+      if (waitMs !== undefined && nth < maxTries) {
         assertShortWait(waitMs, this.access);
         await sleep(waitMs);
         continue;
       }
-      if (response.status >= 500 && isRead && nth < MAX_TRIES) {
+      if (response.status >= 500 && isRead && nth < maxTries) {
         await sleep(pauseOf(nth));
         continue;
       }
       const isMissing = response.status === 404 || response.status === 410;
       if (!response.ok && !isMissing) throw refused(this.access.baseUrl, { response, value });
-      const answer = { value, hasNext: hasNextPage(response), isMissing };
+      const scopes = response.headers.get('x-oauth-scopes') ?? undefined;
+      const answer = { value, hasNext: hasNextPage(response), isMissing, scopes };
       const etag = response.headers.get('etag');
       if (isRead && etag !== null && response.ok) this.remember(url, { etag, answer });
       return answer;
@@ -118,7 +125,7 @@ export class ForgeClient<R extends string> {
     const response = await fetch(url, {
       method,
       redirect: 'manual',
-      signal: AbortSignal.timeout(REQUEST_MS),
+      signal: AbortSignal.timeout(this.access.requestMs ?? REQUEST_MS),
       headers: {
         accept: 'application/json',
         'user-agent': 'halo',

@@ -22,7 +22,12 @@ export interface ForgeAddress {
 
 /** Opens the issues of a project. Throws CONFIG_INVALID if the URL or the token is missing. */
 export function openForge({ forge, project }: IssueSource, address: ForgeAddress): Forge {
-  const { open, url } = ADAPTERS[forge];
+  return ADAPTERS[forge].open(project, findAccess(forge, address));
+}
+
+/** How to reach a forge: its settings and defaults. Throws CONFIG_INVALID if the URL or the token is missing. */
+export function findAccess(forge: ForgeName, address: ForgeAddress): TokenAccess {
+  const { url } = ADAPTERS[forge];
   const baseUrl = (address.url ?? url)?.replace(/\/+$/, '');
   const table = `[forge.${forge}] in config.toml of HALO_HOME`;
   if (baseUrl === undefined)
@@ -42,5 +47,5 @@ export function openForge({ forge, project }: IssueSource, address: ForgeAddress
       },
     );
   const { token, maxWaitMs } = address;
-  return open(project, { baseUrl, token, ...defined({ maxWaitMs }) });
+  return { baseUrl, token, ...defined({ maxWaitMs }) };
 }

@@ -318,6 +318,11 @@ const ROWS: [id: string, attack: string, defence: string][] = [
     'an agent writes into comments of issues, or a redirect of the forge gets the token',
     'comments have only words of halo, ids and commits; redirects are not followed',
   ],
+  [
+    'incident forge-redirect',
+    'a forge redirects a request to another host, which then receives the token',
+    'redirects are not followed, and addresses in answers are not used',
+  ],
   ['incident git-calls', 'find a call of git without hardened options', 'one function runs git; a test forbids others'],
   ['incident dash-branch', 'use a branch named -h as an option', 'full ref names after --end-of-options'],
   [

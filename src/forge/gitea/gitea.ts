@@ -23,7 +23,7 @@ const LABEL_COLOR = '#6e7781';
 /** Opens the issues of a repository on Gitea or Forgejo. `project`: `owner/repo`. */
 export function openGitea(project: string, { baseUrl, token, maxWaitMs }: TokenAccess): Forge {
   const [owner = '', repo = ''] = project.split('/');
-  const headers = { authorization: `token ${token}` };
+  const headers = giteaHeaders(token);
   const client = new ForgeClient(ROUTES, { baseUrl, headers, ...defined({ maxWaitMs }) });
   const at = (number?: number) => ({ owner, repo, ...defined({ number }) });
   /** Gitea names labels by id. */
@@ -71,6 +71,10 @@ export function openGitea(project: string, { baseUrl, token, maxWaitMs }: TokenA
       return CompareShape.safeParse(value).data?.total_commits === 0;
     },
   };
+}
+
+export function giteaHeaders(token: string): Record<string, string> {
+  return { authorization: `token ${token}` };
 }
 
 const LabelShape = z.looseObject({ id: z.int(), name: z.string() });

@@ -20,7 +20,7 @@ export const GITHUB_URL = 'https://api.github.com';
 /** Opens the issues of a repository on GitHub or GitHub Enterprise. `project`: `owner/repo`. */
 export function openGitHub(project: string, { baseUrl, token, maxWaitMs }: TokenAccess): Forge {
   const [owner = '', repo = ''] = project.split('/');
-  const headers = { authorization: `Bearer ${token}`, 'x-github-api-version': '2022-11-28' };
+  const headers = githubHeaders(token);
   const client = new ForgeClient(ROUTES, { baseUrl, headers, ...defined({ maxWaitMs }) });
   const at = (number?: number) => ({ owner, repo, ...defined({ number }) });
   return {
@@ -59,6 +59,10 @@ export function openGitHub(project: string, { baseUrl, token, maxWaitMs }: Token
       return ['ahead', 'identical'].includes(CompareShape.safeParse(value).data?.status ?? '');
     },
   };
+}
+
+export function githubHeaders(token: string): Record<string, string> {
+  return { authorization: `Bearer ${token}`, 'x-github-api-version': '2022-11-28' };
 }
 
 /** How an adapter reaches its API. */

@@ -18,7 +18,7 @@ export const GITLAB_URL = 'https://gitlab.com/api/v4';
 
 /** Opens the issues of a project on GitLab. `project`: its path, such as `group/subgroup/project`. */
 export function openGitLab(project: string, { baseUrl, token, maxWaitMs }: TokenAccess): Forge {
-  const headers = { 'private-token': token };
+  const headers = gitlabHeaders(token);
   const client = new ForgeClient(ROUTES, { baseUrl, headers, ...defined({ maxWaitMs }) });
   const at = (number?: number) => ({ id: project, ...defined({ number }) });
   const edit = async (number: number, body: Record<string, string>) =>
@@ -53,6 +53,10 @@ export function openGitLab(project: string, { baseUrl, token, maxWaitMs }: Token
       return branches.some((each) => BranchShape.safeParse(each).data?.name === branch);
     },
   };
+}
+
+export function gitlabHeaders(token: string): Record<string, string> {
+  return { 'private-token': token };
 }
 
 const IssueShape = z.looseObject({

@@ -3,7 +3,7 @@ import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { FAKE_PROJECT, openFakeForge, type FakeForge } from '../../support/forge/fake-forge.ts';
 import { OK, scripted } from '../../support/halo/halo.ts';
 import { openHome, type HaloHome } from '../../support/halo/halo-process.ts';
@@ -49,6 +49,31 @@ describe('incident forge-token: the token of a forge', () => {
     expect(stdout + stderr).not.toContain(forge.token);
     expect(repository.git('log', '-p', branch)).not.toContain(forge.token);
     expect(await filesWith(home.dir, forge.token)).toEqual([]);
+  });
+});
+
+describe('incident forge-redirect: a forge that sends halo to another host', () => {
+  it('never brings the token there, nor a request', LONG, async () => {
+    const seen: string[] = [];
+    const thief = createServer((request, response) => {
+      seen.push(`${request.method} ${request.url} ${JSON.stringify(request.headers)}`);
+      response.end('[]');
+    });
+    await new Promise<void>((done) => thief.listen(0, '127.0.0.1', done));
+    onTestFinished(() => void thief.close());
+    const location = `http://127.0.0.1:${(thief.address() as AddressInfo).port}/`;
+    for (const status of [301, 307, 308]) {
+      forge.fault = () => ({ status, headers: { location } });
+      const words = ['submit', '--source', `github:${FAKE_PROJECT}`, '-c', 'gates=[]'];
+      const end = await home.halo(words, { cwd: repository.root, env: { TEST_FORGE_TOKEN: forge.token } });
+      expect(end.code).toBe(6);
+      expect(end.stderr).toContain(`error[FORGE_FAILED]: The forge ${forge.url} answered ${status}`);
+    }
+    forge.fault = () => ({ status: 200, body: '[]', headers: { link: `<${location}>; rel="next"` } });
+    const words = ['submit', '--source', `github:${FAKE_PROJECT}`, '-c', 'gates=[]'];
+    await home.halo(words, { cwd: repository.root, env: { TEST_FORGE_TOKEN: forge.token } });
+    expect(forge.log.length).toBeGreaterThan(4);
+    expect(seen).toEqual([]);
   });
 });
 

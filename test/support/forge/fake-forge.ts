@@ -29,6 +29,8 @@ export interface FakeForge {
   issues: Map<number, FakeIssue>;
   /** Commits on the default branch. */
   landed: Set<string>;
+  /** What the token may do, where the forge says so. */
+  scopes: string[];
   /** `GET /path?query status` of each request. */
   log: string[];
   /** Called before each request; an answer replaces that of the forge. */
@@ -48,6 +50,7 @@ export async function openFakeForge(kind: ForgeName): Promise<FakeForge> {
     token: `token-of-${kind}-0123456789abcdef`,
     issues,
     landed: new Set(),
+    scopes: ['repo', 'read_api', 'read:issue'],
     log: [],
     fault: () => undefined,
     add: ({ number, ...more }) => {
@@ -89,6 +92,12 @@ export async function openFakeForge(kind: ForgeName): Promise<FakeForge> {
     const body = text === '' ? {} : (JSON.parse(text) as Record<string, unknown>);
     const url = new URL(request.url ?? '', forge.url);
     const [, ...path] = url.pathname.split('/').map(decodeURIComponent);
+    if (url.pathname === '/rate_limit' && kind === 'github')
+      return send(200, { resources: {} }, { 'x-oauth-scopes': forge.scopes.join(', ') });
+    if (url.pathname === '/personal_access_tokens/self' && kind === 'gitlab')
+      return send(200, { active: true, scopes: forge.scopes });
+    if (url.pathname === '/repos/issues/search' && kind === 'gitea')
+      return forge.scopes.includes('read:issue') ? send(200, []) : send(403, { message: 'token does not have scope' });
     const found = answerOf[kind](api, { method: request.method ?? '', path, query: url.searchParams, body });
     if (fault?.drop === 'after') return request.socket.destroy();
     if (found === undefined) return send(404, { message: 'Not Found' });
