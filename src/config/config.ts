@@ -106,6 +106,12 @@ export interface Config {
     removed: 'report' | 'block';
     /** When to run the gates on the base commit as well. */
     baseline: 'auto' | 'always' | 'never';
+    /** Whether a story begins with its tests; `report`: nothing that is wrong with them ends an attempt. */
+    first: 'off' | 'report' | 'on';
+    /** Runs the tests of a story; contains `{files}`. */
+    command?: string | undefined;
+    /** Globs of the files that the tests of a story may be written to. */
+    files: readonly string[];
     /** Report files written by gates, relative to the repository root. */
     reports: readonly string[];
   };

@@ -148,6 +148,11 @@ function findConflicts(config: Config, origins: Record<string, string>): string[
   if (config.model.mode === 'replay' && config.model.api !== undefined && config.model.cassettes === undefined) {
     conflicts.push(`${at('model.mode')}: model.mode: "replay" requires model.cassettes, the folder of the cassettes`);
   }
+  if (config.tests.first !== 'off' && config.tests.command === undefined) {
+    conflicts.push(
+      `${at('tests.first')}: tests.first: "${config.tests.first}" requires tests.command, the command that runs the tests of a story`,
+    );
+  }
   if (config.git.sign === 'ssh' && config.git.signingKey === undefined) {
     conflicts.push(`${at('git.sign')}: git.sign: "ssh" requires git.signing_key`);
   }

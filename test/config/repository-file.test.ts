@@ -64,6 +64,8 @@ const FREE = {
   'prompt.vision': '"docs/vision.md"',
   'prompt.prd': '"whole"',
   'prompt.max_tokens': '1000',
+  'tests.command': '"pytest -q {files}"',
+  'tests.files': '["tests/**"]',
   'tests.reports': '["report.xml"]',
   'land.mode': '"ff"',
   'git.author': '"Ada <ada@example.com>"',
@@ -90,6 +92,7 @@ const NO_LOOSER: Record<string, [strict: string, loose: string]> = {
   'limits.output': ['"900m"', '"1g"'],
   'approval.mode': ['"story"', '"run"'],
   'prd.criteria': ['"required"', '"warn"'],
+  'tests.first': ['"on"', '"report"'],
   'tests.removed': ['"block"', '"report"'],
   'land.push': ['"branch"', '"base"'],
   'land.unchanged': ['"fail"', '"pass"'],
@@ -288,11 +291,13 @@ describe('a request over the network', () => {
 });
 
 function resolve({ home = '', repo, set = [], profile, remote = false }: Record<'repo', string> & Partial<Sources>) {
+  // tests.first requires it.
+  const command = [home, repo, ...set].some((text) => text.includes('tests.first')) ? ['tests.command=t {files}'] : [];
   return resolveConfig({
     home: parseConfigFile('/home/ada/.halo/config.toml', home),
     repo: parseConfigFile('/repo/halo.toml', repo),
     profile,
-    set,
+    set: [...set, ...command],
     remote,
     cwd: '/work',
   });

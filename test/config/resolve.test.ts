@@ -58,7 +58,13 @@ describe('defaults', () => {
       },
       issues: { label: 'halo', priorityLabels: ['halo:next', 'halo:p1', 'halo:p2'], report: false, close: false },
       prompt: { standards: [], testStandards: [], specs: [], prd: 'story' },
-      tests: { removed: 'report', baseline: 'auto', reports: [] },
+      tests: {
+        first: 'off',
+        files: ['**/*.{test,spec}.*', '**/test_*'],
+        removed: 'report',
+        baseline: 'auto',
+        reports: [],
+      },
       run: { parallel: 1, onFailure: 'stop' },
       retry: {
         attempts: 3,

@@ -459,6 +459,21 @@ const ROWS: [id: string, attack: string, defence: string][] = [
     'put a link, a device, a file with a strange name or a folder of links where a queue looks for PRDs and archives them',
     'only regular files of the folder itself are read, nothing is written through a link or over another file',
   ],
+  [
+    'incident tests-not-red',
+    'write tests that pass without the story, that are empty, skipped or cannot be loaded, or code beside the tests',
+    'tests run on the base commit in a clean container, where each must run and fail; they are in new test files alone',
+  ],
+  [
+    'incident tests-changed',
+    'change, remove, rename or link a locked test while implementing the story',
+    'locked files are compared by blob id and mode, after the import and after each merge',
+  ],
+  [
+    'incident tests-skipped',
+    'make the test runner exit 0 without running the locked tests',
+    'each locked test must be in the report of the run after the change, as passed',
+  ],
 ];
 
 export const ATTACKS: readonly Attack[] = ROWS.map(([id, attack, defence]) => ({ id, attack, defence }));

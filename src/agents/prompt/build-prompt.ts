@@ -33,16 +33,33 @@ export interface PromptInput {
   answer?: 'json' | 'signals';
   /** The agent describes the change instead of making it. */
   dry?: boolean;
+  /** The agent writes only the tests of the story, or implements the story so that they pass. */
+  testsFirst?: TestsFirst;
   /** 0 or absent: no limit. */
   maxTokens?: number;
 }
+
+/** `write`: globs of the files for tests; `locked`: the tests that were written. */
+export type TestsFirst = { command: string } & ({ write: readonly string[] } | { locked: readonly string[] });
 
 const MAX_TAIL = 6000;
 const MAX_SUMMARY = 2000;
 
 /** The prompt of one attempt at one story, in Markdown. */
 export function buildPrompt(input: PromptInput): BuiltPrompt {
-  const { story, progress, lastFailure, guidance, gates, files = [], stories = [], answer, dry, maxTokens = 0 } = input;
+  const {
+    story,
+    progress,
+    lastFailure,
+    guidance,
+    gates,
+    files = [],
+    stories = [],
+    answer,
+    dry,
+    testsFirst,
+    maxTokens = 0,
+  } = input;
   const of = (use: PromptFile['use']) => files.filter((file) => file.use === use);
   const sections = [
     ...of('before').map(({ name, text }): PromptSection => ({ name: 'before', file: name, heading: '', text })),
@@ -60,7 +77,7 @@ export function buildPrompt(input: PromptInput): BuiltPrompt {
     ),
     ...of('specs').map((file) => describeFile('specs', file, 'A specification of the project')),
     ...describeGuidance(guidance),
-    { name: 'rules' as const, heading: dry ? DRY_RULES : describeRules(gates), text: '' },
+    { name: 'rules' as const, heading: dry ? DRY_RULES : rulesOf(gates, testsFirst), text: '' },
     { name: 'answer' as const, heading: rulesOfAnswer(story, { answer, dry }), text: '' },
   ];
   return fitSections(sections, maxTokens);
@@ -128,9 +145,10 @@ const DRY_RULES = `## Rules
 - Name risks, and criteria that cannot be met as they are written.
 - Assume that the stories that this one depends on are implemented.`;
 
-function describeTask({ prd, story, dry }: PromptInput): PromptSection[] {
+function describeTask({ prd, story, dry, testsFirst }: PromptInput): PromptSection[] {
   const project = prd.project.trim() === '' ? '' : ` of the project ${quoteName(prd.project)}`;
-  const task = `${dry ? 'Describe how you would implement' : 'Implement'} one story${project} in the git repository in the current folder: ${quoteName(story.id)}, and nothing beyond it.`;
+  const verb = testsFirst !== undefined && 'write' in testsFirst ? 'Write the tests for' : 'Implement';
+  const task = `${dry ? 'Describe how you would implement' : verb} one story${project} in the git repository in the current folder: ${quoteName(story.id)}, and nothing beyond it.`;
   const about = truncateText(prd.description.trim(), MAX_TEXT_LENGTH.description);
   const context = describeDetails(contextText(prd, story.id).shown);
   const title = '## The project';
@@ -205,6 +223,24 @@ function describeGuidance(guidance: PromptInput['guidance']): PromptSection[] {
     heading: `## Guidance of the repository (${file})`,
     text: text.trim(),
   }));
+}
+
+function rulesOf(gates: readonly string[], testsFirst: TestsFirst | undefined): string {
+  if (testsFirst === undefined) return describeRules(gates);
+  if ('write' in testsFirst) return describeTestRules(testsFirst);
+  const { locked, command } = testsFirst;
+  return `${describeRules(gates)}
+- The tests of this story are written already, and they fail: ${locked.map(codeSpan).join(', ')}. Make them pass. Do not change, move or remove them; add no configuration that skips them.
+- First of all ${codeSpan(command)} runs, and each of these tests must run and pass.`;
+}
+
+function describeTestRules({ write, command }: { write: readonly string[]; command: string }): string {
+  return `## Rules
+- Write tests only; do not implement the story. Write at least one test for each acceptance criterion, in new files that match ${write.map(codeSpan).join(', ')}. Any other added, changed or removed file is refused.
+- Your tests run before the story is implemented with ${codeSpan(command)}, and each of them must run and fail because the behaviour is missing. A test that passes or is skipped is refused.
+- A file that cannot be loaded counts as no test: import what does not exist yet inside each test, for example with a dynamic import, not at the top of the file.
+- Afterwards the tests are locked: the story is implemented so that they pass, and they cannot be corrected. Test behaviour that the criteria state, not details of an implementation.
+- There is no network. Do not commit, and leave no temporary files behind.`;
 }
 
 function describeRules(gates: readonly string[]): string {

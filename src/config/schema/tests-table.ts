@@ -1,10 +1,29 @@
 import { z } from 'zod';
 import { tighten } from '../trust/key-trust.ts';
 import { key } from './key-metadata.ts';
-import { oneOf, ReportPaths } from './values.ts';
+import { GlobList, oneOf, ReportPaths, TestCommand } from './values.ts';
 
 /** `[tests]`. */
 export const TestsTable = z.strictObject({
+  first: key(
+    oneOf('off', 'report', 'on'),
+    [
+      'word',
+      'off',
+      'Whether a story begins with [its tests](tests-first.md), which must fail before its change and pass after it: `on`; `report`: what is wrong with them is only reported; `off`.',
+    ],
+    tighten(['off', 'report', 'on']),
+  ),
+  command: key(TestCommand.optional(), [
+    'string',
+    undefined,
+    'Command that runs the tests of a story, such as `pytest -q {files}`; `{files}` is replaced by their paths. Required unless `tests.first` is `off`.',
+  ]),
+  files: key(GlobList, [
+    'list of globs',
+    ['**/*.{test,spec}.*', '**/test_*'],
+    'Files that the tests of a story may be written to, if `tests.first` is not `off`.',
+  ]),
   removed: key(
     oneOf('report', 'block'),
     ['word', 'report', 'If a story removes, skips or empties existing tests: `report` it, or `block` the story.'],

@@ -1,3 +1,4 @@
+import { FILES_PLACEHOLDER } from '../../core/review/tests-first.ts';
 import { parseSize, parseDuration } from '../../lib/units.ts';
 import { compilePattern } from '../../lib/secrets/user-patterns.ts';
 import { isReportPath } from '../../core/test-report/test-report.ts';
@@ -61,6 +62,12 @@ function isPlainPath(path: string): boolean {
 }
 
 /** Paths of files in the workspace, which a shell script in a sandbox uses. */
+/** A command that runs the test files in place of `{files}`. */
+export const TestCommand = Text.refine(
+  (command) => command.includes(FILES_PLACEHOLDER),
+  `must contain ${FILES_PLACEHOLDER}, such as "pytest -q {files}"`,
+);
+
 export const ReportPaths = z
   .array(Text.refine(isReportPath, 'must be a plain path relative to the repository root'), {
     error: 'must be a list of paths, like ["reports/junit.xml"]',

@@ -38,6 +38,8 @@ const EVENT_TYPES: Record<JournalEntry['type'], true> = {
   'secrets.suspected': true,
   'hidden.added': true,
   'files.noted': true,
+  'tests.judged': true,
+  'tests.locked': true,
   'tests.compared': true,
   'criteria.claimed': true,
   'story.merged': true,

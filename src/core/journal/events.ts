@@ -7,6 +7,7 @@ import type { LargeFile } from '../noted-files.ts';
 import type { Prd } from '../prd/prd.ts';
 import type { CheckedClaim } from '../review/criteria.ts';
 import type { Restored } from '../review/restored-paths.ts';
+import type { LockedTests, TestsStep } from '../review/tests-first.ts';
 import type { FailedTests } from '../test-report/failed-tests.ts';
 import type { TestChanges } from '../test-report/test-report.ts';
 import type { HiddenPlaces } from '../text/hidden-places.ts';
@@ -252,6 +253,10 @@ export type JournalEntry =
   | ({ type: 'hidden.added'; hidden: HiddenPlaces } & AttemptRef)
   /** The story adds large files or changes lock files; the lists may be truncated. */
   | ({ type: 'files.noted'; large: LargeFile[]; locks: string[] } & AttemptRef)
+  /** What was found about the tests that were written first; `why`: what is wrong with them. */
+  | ({ type: 'tests.judged'; step: TestsStep; why?: string } & AttemptRef)
+  /** Tests that failed on the base commit: from now on the attempt may not change them. */
+  | ({ type: 'tests.locked' } & LockedTests & AttemptRef)
   /** Tests of the candidate compared with those of its base; the lists may be truncated. */
   | ({ type: 'tests.compared' } & TestChanges & AttemptRef)
   /** The agent's claims about the criteria; `reported`: whether the gates named their tests. */

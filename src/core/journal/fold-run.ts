@@ -58,9 +58,13 @@ export function applyEvent(state: RunState | undefined, event: JournalEvent): Ru
         epoch: event.epoch,
       };
     case 'phase.started':
-      // Each import determines the additions again.
+      // Each import determines the additions again, and each attempt its tests.
       return withStory(next, event.story, (story) => ({
-        ...(event.phase === 'import' ? withoutAdditions(story) : story),
+        ...(event.phase === 'import'
+          ? withoutAdditions(story)
+          : event.phase === 'prepare'
+            ? omit(story, 'locked')
+            : story),
         phase: event.phase,
       }));
     case 'model.used':
@@ -94,6 +98,10 @@ export function applyEvent(state: RunState | undefined, event: JournalEvent): Ru
       const { before, after, removed, skipped, emptied } = event;
       const tests = { before, after, removed, skipped, emptied };
       return withStory(next, event.story, (story) => ({ ...story, tests }));
+    }
+    case 'tests.locked': {
+      const { command, files, cases } = event;
+      return withStory(next, event.story, (story) => ({ ...story, locked: { command, files, cases } }));
     }
     case 'tree.restored':
       return withStory(next, event.story, (story) => ({ ...story, restored: joinRestored(story.restored, event) }));
@@ -156,6 +164,7 @@ export function applyEvent(state: RunState | undefined, event: JournalEvent): Ru
     case 'gate.started':
     case 'story.merged':
     case 'note.failed':
+    case 'tests.judged':
     case 'criteria.claimed':
       return next;
   }

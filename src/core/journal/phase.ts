@@ -4,6 +4,10 @@ export type Phase =
   | 'prepare'
   /** Runs the setup commands. */
   | 'setup'
+  /** Lets the agent write the tests of the story, if `tests.first` asks for them. */
+  | 'tests'
+  /** Runs these tests on the base commit, where they must fail. */
+  | 'red'
   /** Runs the agent. */
   | 'agent'
   /** Copies the agent's tree out of the sandbox. */

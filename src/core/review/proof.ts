@@ -9,6 +9,8 @@ const Count = z.number().nonnegative();
 
 /** Anyone who can push notes can write records, so values have the same limits as in halo.toml. */
 const MAX_ITEMS = 1000;
+const MAX_CASES = 100_000;
+const MAX_CASE_LENGTH = 1000;
 const Command = z
   .string()
   .min(1)
@@ -67,6 +69,19 @@ export const Proof = z.object({
   registries: z.array(z.enum(REGISTRIES)).max(MAX_ITEMS).optional(),
   /** Report files that are kept between gates; absent if there are none, and in proofs of older versions. */
   reports: z.array(Line.refine(isReportPath)).max(MAX_ITEMS).optional(),
+  /** The tests that were written first and failed on the commit that the agent started from; absent if there are none. */
+  tests: z
+    .object({
+      command: Command,
+      files: z
+        .array(z.object({ path: z.string().max(4096), blob: ObjectId }))
+        .min(1)
+        .max(MAX_ITEMS),
+      cases: z.array(z.string().max(MAX_CASE_LENGTH)).max(MAX_CASES),
+      /** The result after the change. */
+      green: GateProof,
+    })
+    .optional(),
   gates: z.array(GateProof).max(MAX_ITEMS),
   usage: z.object({
     requests: Count,

@@ -47,6 +47,27 @@ export interface LockedFile {
   blob: string;
 }
 
+/** The tests of a story, which failed on its base commit and may not be changed. */
+export interface LockedTests {
+  /** `tests.command`, with a placeholder for the files. */
+  command: string;
+  files: LockedFile[];
+  /** The names of the tests that failed; empty if the command reported none. */
+  cases: string[];
+}
+
+/** What is judged: the written files, their run on the base commit, the files after the change, and their run on it. */
+export type TestsStep = 'files' | 'red' | 'locks' | 'green';
+
+/** Replaced by the test files in `tests.command`. */
+export const FILES_PLACEHOLDER = '{files}';
+
+/** The command that runs exactly these test files. */
+export function commandFor({ command, files }: Pick<LockedTests, 'command' | 'files'>): string {
+  const quoted = files.map(({ path }) => `'${path.replaceAll("'", "'\\''")}'`);
+  return command.replaceAll(FILES_PLACEHOLDER, () => quoted.join(' '));
+}
+
 /** The locked files that a tree changes or lacks. `blobs`: the blob id of each path of the tree. */
 export function findChangedLocks(locked: readonly LockedFile[], blobs: ReadonlyMap<string, string>): string[] {
   return locked.filter(({ path, blob }) => blobs.get(path) !== blob).map(({ path }) => path);

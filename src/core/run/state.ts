@@ -7,6 +7,7 @@ import type { BatchRef, HeldCommit, RunRepo, Scheduling } from '../journal/event
 import type { Phase } from '../journal/phase.ts';
 import type { IssueSource } from '../issues/issue-source.ts';
 import type { LargeFile } from '../noted-files.ts';
+import type { LockedTests } from '../review/tests-first.ts';
 import type { Restored } from '../review/restored-paths.ts';
 import type { TestChanges } from '../test-report/test-report.ts';
 import { msBetween } from '../text/format-elapsed.ts';
@@ -115,6 +116,8 @@ export interface StoryState extends StoryFailures {
   held?: HeldCommit;
   /** The approved commit, until a worker has merged it onto the latest commit and landed it. */
   approved?: Approval;
+  /** The tests that were written first, and locked, in the last attempt that had any. */
+  locked?: LockedTests;
   /** Test changes of the last attempt that ran its gates, compared with its base. */
   tests?: TestChanges;
   /** Changes that setup or gates of the last attempt made to the tree and halo reverted before a gate. */

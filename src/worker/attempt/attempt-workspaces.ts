@@ -3,14 +3,15 @@ import { planCleanSteps, planWorkSteps } from '../workspace/step-plan.ts';
 import { Workspace } from '../workspace/workspace.ts';
 import { Baseline } from './baseline.ts';
 import type { Attempt } from './open-attempt.ts';
+import { asTestsAttempt, withTestsGate } from './tests-attempt.ts';
 import { openExporter } from './phases/export-tree.ts';
 
 /** The workspaces of an attempt that implements a story. */
 export interface AttemptWorkspaces {
   /** Where setup and the agent run. */
   work: Workspace;
-  /** Starts, while the agent works, what the phases after it need. */
-  startAhead(): StartedAhead;
+  /** Starts, while the agent works, what the phases after it need. `attempt`: with its locked tests. */
+  startAhead(attempt: Attempt): StartedAhead;
   /** Stops the baseline if it still runs. */
   stop(): void;
 }
@@ -24,12 +25,12 @@ export interface StartedAhead {
 
 export function openWorkspaces(attempt: Attempt): AttemptWorkspaces {
   const baseline = new Baseline(attempt, attempt.inputs.base);
-  const work = new Workspace(attempt, 'work', planWorkSteps(attempt));
+  const work = new Workspace(attempt, 'work', planWorkSteps(attempt, asTestsAttempt(attempt)));
   return {
     work,
-    startAhead: () => {
-      const exporter = openExporter(attempt, work);
-      const clean = new Workspace(attempt, 'clean', planCleanSteps(attempt));
+    startAhead: (ready) => {
+      const exporter = openExporter(ready, work);
+      const clean = new Workspace(ready, 'clean', planCleanSteps(withTestsGate(ready, ready.locked)));
       baseline.start();
       return { exporter, clean, baseline };
     },

@@ -3,6 +3,7 @@ import type { AgentAdapter, AgentLaunch } from '../../agents/adapter.ts';
 import { agentAdapter } from '../../agents/registry.ts';
 import type { Config } from '../../config/config.ts';
 import type { Prd, Story } from '../../core/prd/prd.ts';
+import type { LockedTests } from '../../core/review/tests-first.ts';
 import { storyOf, type Approval, type RunState } from '../../core/run/state.ts';
 import { AGENT_HOME } from '../../sandbox/sandbox.ts';
 import type { AttemptLocation } from '../../store/run-layout.ts';
@@ -28,6 +29,10 @@ export interface SandboxContext {
 export interface Attempt extends SandboxContext {
   readonly inputs: AttemptInputs;
   readonly agent: AttemptAgent;
+  /** The agent writes the tests of the story, and nothing else. */
+  readonly task?: 'tests';
+  /** The tests that the agent may not change. */
+  readonly locked?: LockedTests | undefined;
 }
 
 export interface AttemptInputs {

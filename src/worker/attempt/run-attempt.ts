@@ -1,16 +1,13 @@
 import { recordProof } from '../proof/proof-record.ts';
 import type { WorkerContext } from '../worker-context.ts';
-import { NO_MEASUREMENTS, passed, toOutcome, type AttemptOutcome, type OnMeasured } from './attempt-outcome.ts';
-import { openWorkspaces } from './attempt-workspaces.ts';
+import { NO_MEASUREMENTS, passed, toOutcome, type AttemptOutcome } from './attempt-outcome.ts';
 import { describeChange } from './describe-change.ts';
+import { implementStory } from './implement-story.ts';
 import { approvalOf, openRunAttempt, type Attempt, type AttemptRequest } from './open-attempt.ts';
 import { holdForApproval, openApproved } from './phases/approval.ts';
-import { exportTree } from './phases/export-tree.ts';
-import { hasChanges, importCandidate, newWork, type ImplementedWork, type Work } from './phases/import-candidate.ts';
+import { hasChanges, type ImplementedWork, type Work } from './phases/import-candidate.ts';
 import { landCandidate } from './phases/land-candidate.ts';
 import { mergeOntoTip, mergeWork } from './phases/merge-candidate.ts';
-import { prepareWorkspace, runSetup } from './phases/prepare-workspace.ts';
-import { requireAnswer, runAgent } from './phases/run-agent.ts';
 import { runGates } from './phases/run-gates.ts';
 import { recordInterruption, recordOutcome } from './record-outcome.ts';
 
@@ -25,7 +22,7 @@ export async function runAttempt(worker: WorkerContext, request: AttemptRequest)
   const landing = async () => {
     if (attempt.inputs.state.dry) return describeChange(attempt, (found) => (measured = found));
     if (approval !== undefined) return gateAndLand(attempt, await openApproved(attempt, approval));
-    const work = await implement(attempt, (found) => (measured = found));
+    const work = await implementStory(attempt, (found) => (measured = found));
     return hasChanges(work) ? gateAndLand(attempt, await mergeOntoTip(attempt, work)) : gateOnly(attempt, work);
   };
   try {
@@ -42,27 +39,8 @@ export async function runAttempt(worker: WorkerContext, request: AttemptRequest)
 /** Runs all phases up to the gates, for a replay: it merges and lands nothing. The caller closes the attempt. */
 export async function rehearseAttempt(attempt: Attempt): Promise<AttemptOutcome> {
   if (attempt.inputs.state.dry) return describeChange(attempt, () => undefined).catch(toOutcome);
-  const rehearsal = implement(attempt, () => undefined).then((work) => gateOnly(attempt, work));
+  const rehearsal = implementStory(attempt, () => undefined).then((work) => gateOnly(attempt, work));
   return rehearsal.catch(toOutcome);
-}
-
-async function implement(attempt: Attempt, onMeasured: OnMeasured): Promise<ImplementedWork> {
-  const workspaces = openWorkspaces(attempt);
-  try {
-    await prepareWorkspace(attempt, workspaces.work);
-    await runSetup(attempt, workspaces.work);
-    const { exporter, clean, baseline } = workspaces.startAhead();
-    const { measured, end } = await runAgent(attempt, workspaces.work, exporter);
-    onMeasured(measured);
-    const { summary, criteria } = requireAnswer(end);
-    const tree = await exportTree(attempt, exporter);
-    const candidate = await importCandidate(attempt, tree, summary);
-    onMeasured({ ...measured, changed: candidate !== undefined, files: candidate?.changed });
-    return newWork(attempt, { candidate, summary, claims: criteria, usage: measured.usage, clean, baseline });
-  } catch (error) {
-    workspaces.stop();
-    throw error;
-  }
 }
 
 const gateOnly = (attempt: Attempt, work: ImplementedWork) => runGates(attempt, work).then(() => passed(work));

@@ -28,12 +28,13 @@ export async function modelRoute(attempt: Attempt, api: ModelApi): Promise<Model
 }
 
 /** Recorded among the attempt's artifacts; replayed from the configured folder, with one file per story. */
-function cassettePath({ config, worker, identity }: Attempt): string {
+function cassettePath({ config, worker, identity, task }: Attempt): string {
   const { cassettes, mode } = config.model;
   if (mode !== 'replay') return worker.store.artifactPath(identity.place, 'cassette.jsonl');
   if (cassettes === undefined) {
     throw new HaloError('CASSETTE_MISSING', 'The model mode is replay, but [model] cassettes is not set.');
   }
+  if (task === 'tests') return join(cassettes, `${identity.storyKey}.tests.jsonl`);
   return resolveCassettePath(cassettes, { id: identity.story, key: identity.storyKey });
 }
 

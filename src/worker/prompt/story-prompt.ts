@@ -28,6 +28,7 @@ export interface StoryPromptRequest {
   adapter: Pick<AgentAdapter, 'guidanceFiles'>;
   dry?: boolean | undefined;
   planning?: boolean | undefined;
+  testsFirst?: PromptInput['testsFirst'] | undefined;
   progress?: PromptInput['progress'];
   lastFailure?: PromptInput['lastFailure'];
 }
@@ -52,7 +53,7 @@ export async function buildStoryPrompt(request: StoryPromptRequest): Promise<Sto
     guidance,
     files,
     gates: config.gates ?? [],
-    ...defined({ lastFailure, dry: request.dry }),
+    ...defined({ lastFailure, dry: request.dry, testsFirst: request.testsFirst }),
     maxTokens: maxTokensOf(config, prd),
     answer: answerFormOf(config),
   });

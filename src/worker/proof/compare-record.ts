@@ -50,6 +50,7 @@ export function compareSettings(proof: Proof, { origin, config, imageId, fault }
     ['registries', list(proof.registries ?? []), list(network.registries)],
     // An older halo did not write them down.
     ...(proof.reports === undefined ? [] : [['reports', list(proof.reports), list(config.tests.reports)] as Pair]),
+    ...(proof.tests === undefined ? [] : [['tests command', proof.tests.command, config.tests.command] as Pair]),
     ...pairUp('setup', numbered(proof.setup), numbered(config.setup)),
     ...pairUp('gate', numbered(proof.gates.map(({ command }) => command)), numbered(config.gates ?? [])),
     ...pairUp('env', Object.entries(proof.env), Object.entries(config.env)),

@@ -15,11 +15,13 @@ const ARTIFACT = 'proof.json';
 /** Writes the proof of a candidate that passed its gates, before it lands or waits for approval. */
 export async function recordProof(
   { worker, config, identity, inputs }: Attempt,
-  { candidate, origin }: Work,
-  gates: GateProof[],
+  { candidate, origin, locked }: Work,
+  results: GateProof[],
 ): Promise<void> {
   const { story, prd } = inputs;
   const { startedFrom, startedAt, usage, approval } = origin;
+  const [first, ...others] = results;
+  const [tests, gates] = locked && first ? [{ ...locked, green: first }, others] : [undefined, results];
   const id = await worker.engine.imageId(config.image);
   const proof: Proof = {
     v: 1,
@@ -37,6 +39,7 @@ export async function recordProof(
     allow: [...config.network.allow],
     registries: [...config.network.registries],
     ...(config.tests.reports.length === 0 ? {} : { reports: [...config.tests.reports] }),
+    ...(tests && { tests }),
     gates,
     usage: approval?.used ?? usage,
     halo: haloVersion(),

@@ -15,9 +15,9 @@ export interface StepContext extends Pick<SandboxContext, 'config' | 'identity'>
   resources: Pick<SandboxContext['resources'], 'channel'>;
 }
 
-/** The commands of the work tree, in order: setup and the agent. */
-export function planWorkSteps(attempt: Attempt): Step[] {
-  return [...planSetup(attempt), agentStep(attempt)];
+/** The commands of the work tree, in order: setup, the agent that writes `tests` first, and the agent. */
+export function planWorkSteps(attempt: Attempt, tests?: Attempt): Step[] {
+  return [...planSetup(attempt), ...(tests === undefined ? [] : [agentStep(tests)]), agentStep(attempt)];
 }
 
 /** The only command of a dry run: the agent, which can read the work tree, but not change it. */

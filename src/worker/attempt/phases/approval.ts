@@ -4,7 +4,7 @@ import type { Config } from '../../../config/config.ts';
 import { NO_USAGE } from '../../../core/agent.ts';
 import { readAnswer } from '../../../agents/answer.ts';
 import { holdCommit, openHeldRepository, readHeldCommit } from '../../../git/commit/held-commits.ts';
-import type { Approval } from '../../../core/run/state.ts';
+import { storyOf, type Approval } from '../../../core/run/state.ts';
 import { sendCommit } from '../../../git/mirror/send-commit.ts';
 import { readNewestProof } from '../../proof/proof-record.ts';
 import type { Attempt } from '../open-attempt.ts';
@@ -102,9 +102,10 @@ export async function openApproved(attempt: Attempt, { commit, by }: Approval): 
     usage: NO_USAGE,
     approval: { by, paths: new Set(changed.map(({ path }) => path)), used: proof?.usage },
   };
+  const { locked } = storyOf(inputs.state, inputs.story.id);
   // The person has seen the possible secrets and hidden characters.
   const candidate = { commit, parent, tree, changed, suspects: [], hidden: undefined };
-  return mergeOntoTip(attempt, { candidate, origin, summary, gatesFolder: 'gates', merges: 0 });
+  return mergeOntoTip(attempt, { candidate, origin, summary, gatesFolder: 'gates', merges: 0, locked });
 }
 
 /** The summary that the agent gave when it ended. */

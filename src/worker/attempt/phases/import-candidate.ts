@@ -1,6 +1,7 @@
 import { createReadStream } from 'node:fs';
 import type { Usage } from '../../../core/agent.ts';
 import type { CriterionClaim } from '../../../core/review/criteria.ts';
+import type { LockedTests } from '../../../core/review/tests-first.ts';
 import type { Proof } from '../../../core/review/proof.ts';
 import type { Config } from '../../../config/config.ts';
 import { commitScopeOf, commitTypeOf } from '../../../core/prd/commit-type.ts';
@@ -17,6 +18,7 @@ import type { Attempt } from '../open-attempt.ts';
 import type { Suspect } from '../../../git/import/scan-secrets.ts';
 import { signingKey } from '../../repository/host-repository.ts';
 import { AttemptEnded, attemptFailed, withCause } from '../attempt-outcome.ts';
+import { checkLocks } from './check-locks.ts';
 import type { ExportedTree } from './export-tree.ts';
 
 /** The commit that the gates check and that lands if they pass. */
@@ -55,6 +57,8 @@ export interface Work {
   gatesFolder: string;
   /** Which criteria the agent claims to have met, until they are reported. */
   claims?: readonly CriterionClaim[] | undefined;
+  /** The tests that its gates begin with. */
+  locked?: LockedTests | undefined;
   /** A clean workspace that was started in advance. */
   clean?: Workspace;
   /** A baseline on its parent that was started in advance. */
@@ -95,6 +99,7 @@ export async function importCandidate(
     const candidate = await importWork(attempt, exported, summary);
     const end = findImportFailure(candidate, attempt.config, summary);
     if (end !== undefined) throw end;
+    await checkLocks(attempt, attempt.locked, candidate?.commit ?? attempt.inputs.base);
     return candidate;
   });
 }

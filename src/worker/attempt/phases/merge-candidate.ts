@@ -3,6 +3,7 @@ import { diffCommits } from '../../../git/commit/commit-diff.ts';
 import { mergeOnto } from '../../../git/land/merge-commits.ts';
 import type { Attempt } from '../open-attempt.ts';
 import { AttemptEnded } from '../attempt-outcome.ts';
+import { checkLocks } from './check-locks.ts';
 import { commitTree, type Work } from './import-candidate.ts';
 
 /** How often work is merged and gated again because another story landed first. */
@@ -31,13 +32,14 @@ export async function mergeWork(attempt: Attempt, work: Work, tip: string): Prom
 /** Applies the change of a candidate to another commit of the run. The new commit has passed no gates yet. */
 async function mergeCandidate(attempt: Attempt, work: Work, onto: string): Promise<Work> {
   const { worker, identity, resources, journal, signal } = attempt;
-  const { candidate, origin, summary, merges } = work;
+  const { candidate, origin, summary, merges, locked } = work;
   const { candidateDir } = resources;
   await resources.exposeCommit(onto);
   const merged = await mergeOnto({ candidateDir, commit: candidate.commit, onto, signal });
   if (merged.kind === 'conflict') throw conflictIn(merged.paths);
   const { tree, changed } = merged;
   const commit = await commitTree(attempt, { tree, parent: onto, summary });
+  await checkLocks(attempt, locked, commit);
   await worker.store.writePatch(identity.place, await diffCommits({ gitDir: candidateDir, from: onto, to: commit }));
   await journal.report({ type: 'story.merged', commit: candidate.commit, onto, merged: commit });
   return {
@@ -46,6 +48,7 @@ async function mergeCandidate(attempt: Attempt, work: Work, onto: string): Promi
     candidate: { ...candidate, commit, parent: onto, tree, changed },
     summary,
     merges,
+    locked,
   };
 }
 

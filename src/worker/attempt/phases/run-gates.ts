@@ -9,6 +9,7 @@ import { CANDIDATE, VIEW } from '../../workspace/sandbox-paths.ts';
 import { planCleanSteps } from '../../workspace/step-plan.ts';
 import { Workspace } from '../../workspace/workspace.ts';
 import type { Attempt } from '../open-attempt.ts';
+import { withTestsGate } from '../tests-attempt.ts';
 import { gateFailed } from '../assert-command-passed.ts';
 import { assertExited, attemptFailed } from '../attempt-outcome.ts';
 import { Baseline } from '../baseline.ts';
@@ -16,15 +17,17 @@ import { saveGateResults } from '../gate-results.ts';
 import type { ImplementedWork } from './import-candidate.ts';
 import { readTestReports } from './read-test-reports.ts';
 import { recordSetup } from './prepare-workspace.ts';
+import { checkGreen } from './check-locks.ts';
 import { safeLine } from '../../../core/text/safe-text.ts';
 import { compareTests, type TestChanges } from '../../../core/test-report/test-report.ts';
 
 /** Runs setup and all gates in a clean checkout; without a candidate, on the attempt's base. Each gate must exit 0. */
-export async function runGates(attempt: Attempt, work: ImplementedWork): Promise<GateProof[]> {
-  const { candidate, merges, gatesFolder, claims = [] } = work;
+export async function runGates(given: Attempt, work: ImplementedWork): Promise<GateProof[]> {
+  const { candidate, merges, gatesFolder, claims = [], locked } = work;
+  const attempt = withTestsGate({ ...given, locked }, locked);
   const { base } = attempt.inputs;
   const clean = work.clean ?? new Workspace(attempt, `merged-${merges}`, planCleanSteps(attempt));
-  const baseline = work.baseline ?? new Baseline(attempt, candidate?.parent ?? base);
+  const baseline = work.baseline ?? new Baseline(given, candidate?.parent ?? base);
   const request = { commit: candidate?.commit ?? base, clean, baseline, claims, folder: gatesFolder };
   try {
     return await attempt.journal.phase('gates', () => gateCommit(attempt, request));
@@ -75,6 +78,7 @@ async function gateCommit(attempt: Attempt, request: GatesRequest): Promise<Gate
     }
     proofs.push(await recordGate(attempt, ended, { log, restored, baseline }));
     logs.push(log);
+    if (attempt.locked !== undefined && proofs.length === 1) await checkGreen(attempt, attempt.locked, { clean, log });
   }
   const tests = await readTestReports(attempt, clean, logs);
   await reportClaims(attempt, claims, tests);

@@ -1,5 +1,7 @@
 import type { Hint } from '../../../core/run/state.ts';
 import { buildStoryPrompt } from '../../prompt/story-prompt.ts';
+import type { TestsFirst } from '../../../agents/prompt/build-prompt.ts';
+import { commandFor } from '../../../core/review/tests-first.ts';
 import type { Attempt } from '../open-attempt.ts';
 
 /** Builds the prompt of an attempt, records what is in it, and keeps it among its artifacts. */
@@ -17,6 +19,7 @@ export async function writePrompt(attempt: Attempt): Promise<string> {
     adapter: agent.adapter,
     dry: state.dry,
     planning: state.planning,
+    testsFirst: testsFirstOf(attempt),
     progress: state.stories
       .filter(({ progress }) => progress === 'passed' && !state.dry)
       .map(({ id, title, summary }) => ({ id, title, summary: summary ?? '' })),
@@ -29,6 +32,12 @@ export async function writePrompt(attempt: Attempt): Promise<string> {
   await worker.store.writeArtifact(identity.place, 'prompt.json', `${JSON.stringify(record, null, 2)}\n`);
   await journal.report({ type: 'prompt.built', ...record });
   return text;
+}
+
+function testsFirstOf({ config, task, locked }: Attempt): TestsFirst | undefined {
+  const { command = '', files } = config.tests;
+  if (task === 'tests') return { command, write: files };
+  return locked && { command: commandFor(locked), locked: locked.files.map(({ path }) => path) };
 }
 
 async function readFailure({ worker, identity }: Attempt, { attempt, reason, summary, withLog }: Hint) {

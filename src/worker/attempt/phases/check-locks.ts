@@ -1,0 +1,71 @@
+import type { StopReason } from '../../../core/failure/stop-reason.ts';
+import {
+  findChangedLocks,
+  findUnprovenTests,
+  type LockedTests,
+  type TestsStep,
+} from '../../../core/review/tests-first.ts';
+import { safeLine } from '../../../core/text/safe-text.ts';
+import { listFiles } from '../../../git/objects/tree-list.ts';
+import type { Workspace } from '../../workspace/workspace.ts';
+import { attemptFailed } from '../attempt-outcome.ts';
+import type { Attempt } from '../open-attempt.ts';
+import { readTestReports } from './read-test-reports.ts';
+
+const FILE_MODES = ['100644', '100755'];
+const MAX_NAMED = 5;
+const MAX_TAIL = 8_192;
+
+/** Ends the attempt if locked tests of a commit were changed or removed. */
+export async function checkLocks(attempt: Attempt, locked: LockedTests | undefined, commit: string): Promise<void> {
+  if (locked === undefined) return;
+  const paths = new Set(locked.files.map(({ path }) => path));
+  const { candidateDir } = attempt.resources;
+  const files = await listFiles({ gitDir: candidateDir, commit, signal: attempt.signal }, ({ path }) =>
+    paths.has(path),
+  );
+  const blobs = new Map(files.filter(isRegularFile).map(({ path, id }) => [path, id]));
+  const changed = findChangedLocks(locked.files, blobs);
+  const why = `the tests of the story may not be changed: ${nameTests(changed)}`;
+  if (changed.length > 0) await judgeTests(attempt, 'locks', { stopReason: 'POLICY_VIOLATION', why });
+}
+
+/** Ends the attempt unless each locked test ran after the change and passed. `log`: of the command that runs them. */
+export async function checkGreen(
+  attempt: Attempt,
+  locked: LockedTests,
+  { clean, log }: { clean: Workspace; log: string },
+): Promise<void> {
+  if (locked.cases.length === 0) return;
+  const unproven = findUnprovenTests(locked.cases, await readTestReports(attempt, clean, [log]));
+  if (unproven.length === 0) return;
+  const why = `tests of the story did not run and pass after its change: ${nameTests(unproven)}`;
+  const printed = await attempt.worker.store.readArtifact(attempt.identity.place, log);
+  await judgeTests(attempt, 'green', { stopReason: 'GATE_FAILED', why, tail: printed?.slice(-MAX_TAIL) });
+}
+
+interface Finding {
+  stopReason: StopReason;
+  why: string;
+  tail?: string | undefined;
+}
+
+/** Reports what is wrong with the tests, and ends the attempt unless `tests.first` is "report". */
+export async function judgeTests(
+  attempt: Attempt,
+  step: TestsStep,
+  { stopReason, why, tail }: Finding,
+): Promise<undefined> {
+  await attempt.journal.report({ type: 'tests.judged', step, why });
+  if (attempt.config.tests.first !== 'report') throw attemptFailed(stopReason, why, tail);
+}
+
+export function isRegularFile({ mode }: { mode: string }): boolean {
+  return FILE_MODES.includes(mode);
+}
+
+/** Paths and names come from untrusted code. */
+export function nameTests(names: readonly string[]): string {
+  const shown = names.slice(0, MAX_NAMED).map((name) => safeLine(name, 80));
+  return [...shown, ...(names.length > MAX_NAMED ? [`${names.length - MAX_NAMED} more`] : [])].join(', ');
+}

@@ -1,0 +1,105 @@
+import { describe, expect } from 'vitest';
+import { it as base } from '../../support/fixtures.ts';
+import { scripted } from '../../support/halo/halo.ts';
+import { ADD_SUM, HONEST_TESTS, TESTS_COMMAND, testsFirstAgent } from '../../support/halo/tests-first.ts';
+import type { TestRepository } from '../../support/repository/repository.ts';
+import { newRepository } from '../../support/repository/new-repository.ts';
+
+const it = base.extend('run', ({ halo }) => {
+  return (repository: TestRepository, script: string, more: string[] = [], gates = ['true'], first = 'on') => {
+    const settings = [`tests.first="${first}"`, TESTS_COMMAND, ...more];
+    return halo.run(repository.root, [{ id: 'A' }], scripted(script, gates, settings));
+  };
+});
+
+describe('an agent whose story begins with tests', () => {
+  const test = (body: string) => `printf 'import test from "node:test";\\n${body}\\n' > a.test.mjs`;
+  it.for([
+    ['writes no test', 'true', 'true', 'TESTS_MISSING', 'no test file was written'],
+    ['writes an empty file', ': > a.test.mjs', ADD_SUM, 'TESTS_MISSING', 'empty: a.test.mjs'],
+    ['asserts true', test('test("a", () => {});'), ADD_SUM, 'TESTS_NOT_RED', 'passed before the change'],
+    [
+      'writes a file that cannot be loaded',
+      test('import "./none.mjs";'),
+      ADD_SUM,
+      'TESTS_MISSING',
+      'could not be loaded',
+    ],
+    ['skips its tests', test('test.skip("a", () => {});'), ADD_SUM, 'TESTS_MISSING', 'all tests are skipped'],
+    ['writes product code with its tests', `${HONEST_TESTS}${ADD_SUM}`, ADD_SUM, 'POLICY_VIOLATION', 'sum.mjs (add)'],
+  ] as const)(
+    'incident tests-not-red: a story does not land if its agent %s',
+    async ([, tests, code, reason, why], { run }) => {
+      const repository = newRepository({});
+      const state = await run(repository, testsFirstAgent(tests, code));
+      expect(state.detail).toContain(why);
+      expect(state).toMatchObject({ stopReason: reason });
+      expect(repository.git('for-each-ref', 'refs/heads/halo')).toBe('');
+    },
+  );
+
+  it.for([
+    [
+      'edits a locked test',
+      HONEST_TESTS,
+      `${ADD_SUM} echo >> sum.test.mjs`,
+      'POLICY_VIOLATION',
+      'may not be changed: sum.test.mjs',
+    ],
+    ['removes a locked test', HONEST_TESTS, `${ADD_SUM} rm sum.test.mjs`, 'POLICY_VIOLATION', 'may not be changed'],
+    [
+      'renames a locked test',
+      HONEST_TESTS,
+      `${ADD_SUM} mv sum.test.mjs b.test.mjs`,
+      'POLICY_VIOLATION',
+      'may not be changed',
+    ],
+    [
+      'replaces it by a link',
+      HONEST_TESTS,
+      `${ADD_SUM} mv sum.test.mjs x; ln -s x sum.test.mjs`,
+      'POLICY_VIOLATION',
+      'may not be',
+    ],
+  ] as const)(
+    'incident tests-changed: a story does not land if its agent %s',
+    async ([, tests, code, reason, why], { run }) => {
+      const repository = newRepository({});
+      const state = await run(repository, testsFirstAgent(tests, code));
+      expect(state.detail).toContain(why);
+      expect(state).toMatchObject({ stopReason: reason });
+      expect(repository.git('for-each-ref', 'refs/heads/halo')).toBe('');
+    },
+  );
+
+  it.for([
+    ['implements nothing', HONEST_TESTS, 'touch other', 'GATE_FAILED', 'gate exited 1'],
+    [
+      'makes the runner exit 0',
+      HONEST_TESTS,
+      `echo 'process.exit(0)' > sum.mjs`,
+      'GATE_FAILED',
+      'did not run and pass',
+    ],
+  ] as const)(
+    'incident tests-skipped: a story does not land if its agent %s',
+    async ([, tests, code, reason, why], { run }) => {
+      const repository = newRepository({});
+      const state = await run(repository, testsFirstAgent(tests, code));
+      expect(state.detail).toContain(why);
+      expect(state).toMatchObject({ stopReason: reason });
+      expect(repository.git('for-each-ref', 'refs/heads/halo')).toBe('');
+    },
+  );
+
+  it('incident tests-skipped: a configuration that skips its tests does not land', async ({ run }) => {
+    const repository = newRepository({ 'run.sh': 'node --test --test-reporter=tap "$@"' });
+    const state = await run(
+      repository,
+      testsFirstAgent(HONEST_TESTS, 'echo "echo TAP version 13; echo 1..0" > run.sh'),
+      ['tests.command="sh run.sh {files}"'],
+    );
+    expect(state.detail).toContain('did not run and pass after its change: adds');
+    expect(state.stopReason).toBe('GATE_FAILED');
+  });
+});
