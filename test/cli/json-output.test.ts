@@ -39,7 +39,10 @@ describe('the JSON that a command prints has the schema of its operation', () =>
     const operation = OPERATIONS.find((each) => each.name === name);
     if (operation?.output.kind !== 'json') throw new Error(`${name} is no operation that returns JSON`);
     const env = { HALO_HOME: home.host.home };
-    const { code, stdout, stderr } = await terminal.halo([...command.split(' '), '--json'], { cwd: home.host.home, env });
+    const { code, stdout, stderr } = await terminal.halo([...command.split(' '), '--json'], {
+      cwd: home.host.home,
+      env,
+    });
     expect({ code, stderr }).toMatchObject({ code: 0 });
     operation.output.schema(z).parse(toOutput(JSON.parse(stdout)));
   });

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { tighten } from '../trust/key-trust.ts';
+import { LOCAL, tighten } from '../trust/key-trust.ts';
 import { key } from './key-metadata.ts';
 import { GlobList, oneOf, ReportPaths, TestCommand } from './values.ts';
 
@@ -14,16 +14,24 @@ export const TestsTable = z.strictObject({
     ],
     tighten(['off', 'report', 'on']),
   ),
-  command: key(TestCommand.optional(), [
-    'string',
-    undefined,
-    'Command that runs the tests of a story, such as `pytest -q {files}`; `{files}` is replaced by their paths. Required unless `tests.first` is `off`.',
-  ]),
-  files: key(GlobList, [
-    'list of globs',
-    ['**/*.{test,spec}.*', '**/test_*'],
-    'Files that the tests of a story may be written to, if `tests.first` is not `off`.',
-  ]),
+  command: key(
+    TestCommand.optional(),
+    [
+      'string',
+      undefined,
+      'Command that runs the tests of a story, such as `pytest -q {files}`; `{files}` is replaced by their paths. Required unless `tests.first` is `off`. Requests over the network cannot set it.',
+    ],
+    LOCAL,
+  ),
+  files: key(
+    GlobList,
+    [
+      'list of globs',
+      ['**/*.{test,spec}.*', '**/test_*'],
+      'Files that the tests of a story may be written to, if `tests.first` is not `off`. Requests over the network cannot set it.',
+    ],
+    LOCAL,
+  ),
   removed: key(
     oneOf('report', 'block'),
     ['word', 'report', 'If a story removes, skips or empties existing tests: `report` it, or `block` the story.'],

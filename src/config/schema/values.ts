@@ -61,13 +61,13 @@ function isPlainPath(path: string): boolean {
   return !/[\\\p{Cc}]/u.test(path) && path.split('/').every((part) => !['', '.', '..', '.git'].includes(part));
 }
 
-/** Paths of files in the workspace, which a shell script in a sandbox uses. */
 /** A command that runs the test files in place of `{files}`. */
 export const TestCommand = Text.refine(
   (command) => command.includes(FILES_PLACEHOLDER),
   `must contain ${FILES_PLACEHOLDER}, such as "pytest -q {files}"`,
 );
 
+/** Paths of files in the workspace, which a shell script in a sandbox uses. */
 export const ReportPaths = z
   .array(Text.refine(isReportPath, 'must be a plain path relative to the repository root'), {
     error: 'must be a list of paths, like ["reports/junit.xml"]',

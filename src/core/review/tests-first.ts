@@ -62,9 +62,10 @@ export type TestsStep = 'files' | 'red' | 'locks' | 'green';
 /** Replaced by the test files in `tests.command`. */
 export const FILES_PLACEHOLDER = '{files}';
 
-/** The command that runs exactly these test files. */
+/** The command that runs exactly these test files. An agent chose their names: none may be an option. */
 export function commandFor({ command, files }: Pick<LockedTests, 'command' | 'files'>): string {
-  const quoted = files.map(({ path }) => `'${path.replaceAll("'", "'\\''")}'`);
+  const plain = files.map(({ path }) => (path.startsWith('-') ? `./${path}` : path));
+  const quoted = plain.map((path) => `'${path.replaceAll("'", "'\\''")}'`);
   return command.replaceAll(FILES_PLACEHOLDER, () => quoted.join(' '));
 }
 

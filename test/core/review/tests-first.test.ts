@@ -2,7 +2,13 @@ import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { findChangedLocks, findUnprovenTests, judgeRedRun, type RedRun } from '../../../src/core/review/tests-first.ts';
+import {
+  commandFor,
+  findChangedLocks,
+  findUnprovenTests,
+  judgeRedRun,
+  type RedRun,
+} from '../../../src/core/review/tests-first.ts';
 import { readTests } from '../../../src/core/test-report/test-report.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 
@@ -132,4 +138,12 @@ describe('findUnprovenTests', () => {
   it('requires each of two tests with the same name', () => {
     expect(findUnprovenTests(['a', 'a'], [passes('a')])).toEqual(['a']);
   });
+});
+
+it('a test file whose name begins with a dash is no option of the command', () => {
+  const files = [
+    { path: '-e x.test.js', blob: '1' },
+    { path: "a'b.test.js", blob: '2' },
+  ];
+  expect(commandFor({ command: 'node --test {files}', files })).toBe("node --test './-e x.test.js' 'a'\\''b.test.js'");
 });
