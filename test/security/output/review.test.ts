@@ -192,7 +192,7 @@ describe('incident hostile-server: a server whose text contains terminal sequenc
       const said = { ...state, stopReason: evil as 'SUCCESS', repo, tip: evil, landed: { branch: evil, to: evil } };
       const operations = {
         ...memory,
-        list: () => Promise.resolve([said]),
+        listSome: () => Promise.resolve({ runs: [said], omitted: { open: 0, ended: 0 } }),
         get: () => Promise.resolve({ ...view, state: said, dir: evil }),
         land: () => Promise.resolve({ branch: evil, from: evil, to: evil }),
         approve: () => Promise.reject(new HaloError('LAND_REFUSED', evil, { hint: evil })),
