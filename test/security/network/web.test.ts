@@ -51,7 +51,10 @@ const bearer = () => ({ authorization: `Bearer ${token}` });
 
 describe('attack 34, incident open-api: access to the port of halo', () => {
   it('succeeds with the token, as a control', async () => {
-    expect(await ask({ headers: bearer() })).toMatchObject({ status: 200, body: '{"runs":[],"omitted":{"open":0,"ended":0}}' });
+    expect(await ask({ headers: bearer() })).toMatchObject({
+      status: 200,
+      body: '{"runs":[],"omitted":{"open":0,"ended":0}}',
+    });
   });
 
   it.each([
