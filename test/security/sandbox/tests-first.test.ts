@@ -12,7 +12,7 @@ const it = base.extend('run', ({ halo }) => {
   };
 });
 
-describe('an agent whose story begins with tests', () => {
+describe('incident tests-not-red: the tests that are written first', () => {
   const test = (body: string) => `printf 'import test from "node:test";\\n${body}\\n' > a.test.mjs`;
   it.for([
     ['writes no test', 'true', 'true', 'TESTS_MISSING', 'no test file was written'],
@@ -27,17 +27,16 @@ describe('an agent whose story begins with tests', () => {
     ],
     ['skips its tests', test('test.skip("a", () => {});'), ADD_SUM, 'TESTS_MISSING', 'all tests are skipped'],
     ['writes product code with its tests', `${HONEST_TESTS}${ADD_SUM}`, ADD_SUM, 'POLICY_VIOLATION', 'sum.mjs (add)'],
-  ] as const)(
-    'incident tests-not-red: a story does not land if its agent %s',
-    async ([, tests, code, reason, why], { run }) => {
-      const repository = newRepository({});
-      const state = await run(repository, testsFirstAgent(tests, code));
-      expect(state.detail).toContain(why);
-      expect(state).toMatchObject({ stopReason: reason });
-      expect(repository.git('for-each-ref', 'refs/heads/halo')).toBe('');
-    },
-  );
+  ] as const)('do not let a story land if its agent %s', async ([, tests, code, reason, why], { run }) => {
+    const repository = newRepository({});
+    const state = await run(repository, testsFirstAgent(tests, code));
+    expect(state.detail).toContain(why);
+    expect(state).toMatchObject({ stopReason: reason });
+    expect(repository.git('for-each-ref', 'refs/heads/halo')).toBe('');
+  });
+});
 
+describe('incident tests-changed: locked tests', () => {
   it.for([
     [
       'edits a locked test',
@@ -61,17 +60,16 @@ describe('an agent whose story begins with tests', () => {
       'POLICY_VIOLATION',
       'may not be',
     ],
-  ] as const)(
-    'incident tests-changed: a story does not land if its agent %s',
-    async ([, tests, code, reason, why], { run }) => {
-      const repository = newRepository({});
-      const state = await run(repository, testsFirstAgent(tests, code));
-      expect(state.detail).toContain(why);
-      expect(state).toMatchObject({ stopReason: reason });
-      expect(repository.git('for-each-ref', 'refs/heads/halo')).toBe('');
-    },
-  );
+  ] as const)('do not let a story land if its agent %s', async ([, tests, code, reason, why], { run }) => {
+    const repository = newRepository({});
+    const state = await run(repository, testsFirstAgent(tests, code));
+    expect(state.detail).toContain(why);
+    expect(state).toMatchObject({ stopReason: reason });
+    expect(repository.git('for-each-ref', 'refs/heads/halo')).toBe('');
+  });
+});
 
+describe('incident tests-skipped: locked tests that do not run', () => {
   it.for([
     ['implements nothing', HONEST_TESTS, 'touch other', 'GATE_FAILED', 'gate exited 1'],
     [
@@ -81,18 +79,15 @@ describe('an agent whose story begins with tests', () => {
       'GATE_FAILED',
       'did not run and pass',
     ],
-  ] as const)(
-    'incident tests-skipped: a story does not land if its agent %s',
-    async ([, tests, code, reason, why], { run }) => {
-      const repository = newRepository({});
-      const state = await run(repository, testsFirstAgent(tests, code));
-      expect(state.detail).toContain(why);
-      expect(state).toMatchObject({ stopReason: reason });
-      expect(repository.git('for-each-ref', 'refs/heads/halo')).toBe('');
-    },
-  );
+  ] as const)('do not let a story land if its agent %s', async ([, tests, code, reason, why], { run }) => {
+    const repository = newRepository({});
+    const state = await run(repository, testsFirstAgent(tests, code));
+    expect(state.detail).toContain(why);
+    expect(state).toMatchObject({ stopReason: reason });
+    expect(repository.git('for-each-ref', 'refs/heads/halo')).toBe('');
+  });
 
-  it('incident tests-skipped: a configuration that skips its tests does not land', async ({ run }) => {
+  it('do not let a story land that adds a configuration which skips them', async ({ run }) => {
     const repository = newRepository({ 'run.sh': 'node --test --test-reporter=tap "$@"' });
     const state = await run(
       repository,
