@@ -14,6 +14,7 @@ export default defineConfig({
       './test/support/reporters/attack-reporter.ts',
       './test/support/reporters/matrix-reporter.ts',
       './test/support/reporters/hazard-reporter.ts',
+      './test/support/reporters/failure-reporter.ts',
     ],
   },
 });
