@@ -1,4 +1,5 @@
 import type { ForgeName } from '../core/issues/issue-source.ts';
+import type { TestsFirstMode } from '../core/prd/tests-first-field.ts';
 import type { AgentId, ModelApi } from '../core/agent.ts';
 import type { BreakerPolicy } from '../core/failure/breaker.ts';
 import type { RetryPolicy } from '../core/failure/failure.ts';
@@ -107,7 +108,7 @@ export interface Config {
     /** When to run the gates on the base commit as well. */
     baseline: 'auto' | 'always' | 'never';
     /** Whether a story begins with its tests; `report`: nothing that is wrong with them ends an attempt. */
-    first: 'off' | 'report' | 'on';
+    first: TestsFirstMode;
     /** Runs the tests of a story; contains `{files}`. */
     command?: string | undefined;
     /** Globs of the files that the tests of a story may be written to. */

@@ -10,6 +10,7 @@ import { findCutTexts } from './story/cut-texts.ts';
 import type { ContextEntry, Dialect, Draft, DraftStory, PrdDocument } from './dialect.ts';
 import { describeDocument, openDocument } from './open-document.ts';
 import { describeProblems, describeWarnings, listProblems, type Diagnostics } from './diagnostics.ts';
+import { checkTestsFirst } from './story/check-tests-first.ts';
 import { reportLookAlikeIds } from './story/story-ids.ts';
 import { positionAt } from './json/json-positions.ts';
 import { resolveDependencies } from './story/dependencies.ts';
@@ -77,6 +78,7 @@ export function readPrdFile(
   const { document, hadMark } = openDocument(bytes, path, diagnostics);
   const dialect = chooseDialect(document, path, as);
   const draft = readDraft(dialect, document, diagnostics);
+  checkTestsFirst(draft, diagnostics);
   if (isStrict) checkContract(dialect.id, document, diagnostics);
   reportLookAlikeIds(draft.stories, diagnostics);
   const stories = resolveDependencies(draft.stories, diagnostics);

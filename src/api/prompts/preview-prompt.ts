@@ -1,6 +1,7 @@
 import { agentAdapter } from '../../agents/registry.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import type { Story } from '../../core/prd/prd.ts';
+import { resolveTestsFirst } from '../../core/prd/tests-first-field.ts';
 import { sortStories } from '../../core/run/story-order.ts';
 import { assertFilledIn } from '../../core/prd/prd-template.ts';
 import { mirrorPath, updateMirror } from '../../git/mirror/mirror.ts';
@@ -14,7 +15,7 @@ import type { SubmitContext } from '../submit/submit-context.ts';
 
 const MAX_NAMED = 10;
 
-/** Builds the prompt of the first attempt at a story as a run of the checked-out commit would, without a run. */
+/** Builds the first prompt of the first attempt at a story (with tests first, the one for its tests) as a run of the checked-out commit would, without a run. */
 export async function previewPrompt(
   context: SubmitContext,
   { prd: file, repo: source, story: storyId, ...options }: PromptRequest,
@@ -29,6 +30,8 @@ export async function previewPrompt(
     { request, source, prd: file },
   );
   const { home } = context.host;
+  const { command = '', files } = config.tests;
+  const first = resolveTestsFirst(config.tests.first, story, prd);
   if (isUrl(repo.source)) await updateMirror({ home, name: repo.mirror, from, access, commit: repo.base });
   const { prompt, problems, warnings } = await buildStoryPrompt({
     gitDir: isUrl(repo.source) ? mirrorPath(home, repo.mirror) : from,
@@ -38,8 +41,17 @@ export async function previewPrompt(
     story,
     config,
     adapter: agentAdapter(config.agent),
+    ...(first !== 'off' && { testsFirst: { command, write: files } }),
   });
-  return { story: story.id, agent: config.agent, commit: repo.base, ...prompt, problems, warnings };
+  return {
+    story: story.id,
+    agent: config.agent,
+    commit: repo.base,
+    ...(first !== 'off' && { testsFirst: first }),
+    ...prompt,
+    problems,
+    warnings,
+  };
 }
 
 /** The story with this id, or the one that would run first. Throws STORY_NOT_FOUND. */

@@ -14,6 +14,7 @@ import { newRunId } from '../../lib/run-id.ts';
 import { mapConcurrent, ignore } from '../../lib/async.ts';
 import { haloVersion } from '../../lib/version.ts';
 import { assertCriteria, parsePrd } from '../../prd/parse-prd.ts';
+import { assertTestsCommand } from '../../prd/assert-tests-command.ts';
 import { assertSelection } from '../../prd/assert-selection.ts';
 import type { StoryQueue } from '../../queue/queue.ts';
 import { nextJobs } from '../../worker/run/next-jobs.ts';
@@ -57,6 +58,9 @@ export async function submitBatch(context: SubmitContext, request: BatchRequest)
       const plan = { request: options, source: member.repo, prd: member.prd };
       const run = await planRun(context, plan);
       if (run.config.prd.criteria === 'required') assertCriteria(member.prd);
+      const parsed = prds.get(member.prd);
+      if (parsed !== undefined && !options.dryRun)
+        assertTestsCommand(parsed, run.config.tests.command, member.prd.path);
       const place = await placePrd(member.prd, { root: run.repo.source, remote: options.remote === true });
       return { member, run, place, runId: newRunId(new Date(), randomBytes) };
     });

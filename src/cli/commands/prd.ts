@@ -1,5 +1,6 @@
 import type { Prd, Story } from '../../core/prd/prd.ts';
 import { storyText } from '../../core/prd/story-text.ts';
+import { resolveTestsFirst } from '../../core/prd/tests-first-field.ts';
 import { sortStories } from '../../core/run/story-order.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import type { Tone } from '../../core/transcript/transcript-line.ts';
@@ -102,7 +103,8 @@ async function chooseOwnPrd(cli: Cli): Promise<string> {
   return names.length === 0 ? resolveUsualPrd(cli.cwd, cli) : (await requireNamedPrd(cli.cwd, undefined)).name;
 }
 
-function summarizePrd({ dialect, project, stories, context }: Prd): string[] {
+function summarizePrd(prd: Prd): string[] {
+  const { dialect, project, stories, context } = prd;
   const count = (status: Story['status']) => stories.filter((story) => story.status === status).length;
   const open = count('pending') + count('in_progress');
   const aside = count('blocked') + count('skipped');
@@ -111,6 +113,13 @@ function summarizePrd({ dialect, project, stories, context }: Prd): string[] {
     `dialect  ${dialect}`,
     ...(project === '' ? [] : [`project  ${safeLine(project)}`]),
     `stories  ${stories.length}: ${counts.join(', ')}`,
+    ...listed(
+      'tests',
+      stories.flatMap((story) => {
+        const mode = resolveTestsFirst('off', story, prd);
+        return mode === 'off' ? [] : [`first for ${story.id} (${mode})`];
+      }),
+    ),
     ...listed(
       'fields',
       stories.flatMap((story) => storyText(story).details.flatMap(({ label }) => (label === 'group' ? [] : [label]))),

@@ -60,12 +60,18 @@ async function showPrompt(given: string | undefined, flags: Flags, cli: Cli): Pr
 }
 
 /** `US-001: 812 tokens (limit 15000)`, and a line for each section. */
-function describePrompt({ story, tokens, maxTokens, sections, warnings }: PreviewedPrompt, cli: Cli): string[] {
+function describePrompt(
+  { story, tokens, maxTokens, sections, testsFirst, warnings }: PreviewedPrompt,
+  cli: Cli,
+): string[] {
   const limit = maxTokens === 0 ? 'no limit' : `limit ${maxTokens}`;
   const width = Math.max(...sections.map((section) => String(section.tokens).length));
   return [
     ...warnings.map((text) => `${cli.paintErr('warn', 'warning:')} ${safeLine(text, 500)}`),
     cli.paintErr('strong', `${safeLine(story)}: ${tokens} tokens (${limit})`),
+    ...(testsFirst === undefined
+      ? []
+      : [cli.paintErr('quiet', `  the prompt for the tests that are written first (${testsFirst})`)]),
     ...sections.map(({ name, file, tokens: there, cut }) => {
       const line = `  ${String(there).padStart(width)}  ${name}${file === undefined ? '' : ` (${safeLine(file)})`}`;
       return cut === undefined ? cli.paintErr('quiet', line) : cli.paintErr('warn', `${line}, ${cut} cut`);

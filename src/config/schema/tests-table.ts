@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { TESTS_FIRST_MODES } from '../../core/prd/tests-first-field.ts';
 import { LOCAL, tighten } from '../trust/key-trust.ts';
 import { key } from './key-metadata.ts';
 import { GlobList, oneOf, ReportPaths, TestCommand } from './values.ts';
@@ -6,20 +7,20 @@ import { GlobList, oneOf, ReportPaths, TestCommand } from './values.ts';
 /** `[tests]`. */
 export const TestsTable = z.strictObject({
   first: key(
-    oneOf('off', 'report', 'on'),
+    oneOf(...TESTS_FIRST_MODES),
     [
       'word',
       'off',
-      'Whether a story begins with [its tests](tests-first.md), which must fail before its change and pass after it: `on`; `report`: what is wrong with them is only reported; `off`.',
+      'Whether a story begins with [its tests](tests-first.md), which must fail before its change and pass after it: `on`; `report`: what is wrong with them is only reported; `off`. A PRD and a story can [ask for more](tests-first.md#per-prd-and-per-story), not for less.',
     ],
-    tighten(['off', 'report', 'on']),
+    tighten(TESTS_FIRST_MODES),
   ),
   command: key(
     TestCommand.optional(),
     [
       'string',
       undefined,
-      'Command that runs the tests of a story, such as `pytest -q {files}`; `{files}` is replaced by their paths. Required unless `tests.first` is `off`. Requests over the network cannot set it.',
+      'Command that runs the tests of a story, such as `pytest -q {files}`; `{files}` is replaced by their paths. Required for stories that begin with their tests. Requests over the network cannot set it.',
     ],
     LOCAL,
   ),

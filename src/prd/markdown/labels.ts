@@ -8,7 +8,7 @@ export interface Label {
 
 /** Known label names, normalised; they are labels even without emphasis. */
 const KNOWN =
-  'status|state|priority|depends on|depends|dependencies|deps|blocked by|requires|needs|prerequisites|' +
+  'status|state|priority|tests first|depends on|depends|dependencies|deps|blocked by|requires|needs|prerequisites|' +
   'acceptance criteria|acceptance tests?|acceptance|criteria|definition of done|done when|description|notes|user story';
 
 const SIGNED = [

@@ -87,7 +87,7 @@ function endsBlock({ label, value, lines }: Block, line: Line, before: Line['kin
 }
 
 function isOneLine(label: string): boolean {
-  return ['status', 'state', 'priority'].includes(formOf(label)) || isDependencyName(formOf(label));
+  return ['status', 'state', 'priority', 'tests first'].includes(formOf(label)) || isDependencyName(formOf(label));
 }
 
 function readBlock(block: Block, parts: StoryParts): void {
@@ -103,6 +103,9 @@ function readBlock(block: Block, parts: StoryParts): void {
     parts.description = join(parts.description, textOfLines(lines));
   } else if (name === 'priority' && parts.priority === undefined) {
     parts.priority = value;
+    parts.description = join(parts.description, textOfLines(lines));
+  } else if (name === 'tests first') {
+    addExtra(parts, label ?? '', value);
     parts.description = join(parts.description, textOfLines(lines));
   } else if (isDependencyName(name)) {
     const references = splitReferences(name, text);

@@ -3,6 +3,7 @@ import type { AgentAdapter, AgentLaunch } from '../../agents/adapter.ts';
 import { agentAdapter } from '../../agents/registry.ts';
 import type { Config } from '../../config/config.ts';
 import type { Prd, Story } from '../../core/prd/prd.ts';
+import { resolveTestsFirst } from '../../core/prd/tests-first-field.ts';
 import type { LockedTests } from '../../core/review/tests-first.ts';
 import { storyOf, type Approval, type RunState } from '../../core/run/state.ts';
 import { AGENT_HOME } from '../../sandbox/sandbox.ts';
@@ -97,7 +98,9 @@ export async function openAttempt(
   await worker.learnSecrets(config);
   const resources = await AttemptResources.open(worker, identity, { config, mirror: repo.mirror, channel });
   const inputs = Object.freeze({ state, prd, story, base, hostGitDir, startedAt: new Date().toISOString() });
-  return { worker, identity, config, resources, journal, signal, inputs, agent: prepareAgent(config, state) };
+  const first = resolveTestsFirst(config.tests.first, story, prd);
+  const ofStory = { ...config, tests: { ...config.tests, first } };
+  return { worker, identity, config: ofStory, resources, journal, signal, inputs, agent: prepareAgent(config, state) };
 }
 
 function prepareAgent({ agent, agentCommand, model }: Config, { planning }: RunState): AttemptAgent {

@@ -5,6 +5,7 @@ import type { ControlResult } from '../../core/run/control-result.ts';
 import type { RunState } from '../../core/run/state.ts';
 import { readRegularFile } from '../../lib/fs.ts';
 import { MAX_PRD_BYTES } from '../../prd/decode-prd.ts';
+import { assertTestsCommand } from '../../prd/assert-tests-command.ts';
 import { assertSelection } from '../../prd/assert-selection.ts';
 import { assertCriteria, parsePrd } from '../../prd/parse-prd.ts';
 import { isSameWork, withoutProgress } from '../../prd/spec-hash.ts';
@@ -58,6 +59,7 @@ export async function replanRun(
   assertSelection(prd, before.selected, file.path);
   const run = await readRun(keeper, runId);
   if (run.config.prd.criteria === 'required') assertCriteria(file);
+  assertTestsCommand(prd, run.config.tests.command, file.path);
   const changes = comparePrds(run.prd, prd);
   const prdPath = given === undefined || given.path === '-' || given.remote ? undefined : given.path;
   const steered = await store.transact(runId, (state) => {

@@ -35,6 +35,10 @@ export const previewPromptOperation: Operation<Input, PreviewedPrompt> = {
         commit: z.string(),
         text: z.string().describe('The prompt.'),
         tokens: z.number().int().describe('An estimate: four bytes each.'),
+        testsFirst: z
+          .enum(['report', 'on'])
+          .optional()
+          .describe('The prompt is the one for the tests that are written first.'),
         maxTokens: z.number().int().describe('0: no limit.'),
         fits: z.boolean().describe('False if the parts that are never cut are longer than the limit.'),
         sections: z.array(
