@@ -141,6 +141,11 @@ export interface NewSettings {
   remote?: true;
 }
 
+export interface RetrySettings extends NewSettings {
+  /** The tests that were written first are written again, instead of those that an earlier attempt has locked. */
+  newTests?: boolean;
+}
+
 export interface ResumeOptions extends NewSettings {
   /** Continue with the given PRD, or with the current PRD file of the run. */
   replan?: { prd?: SubmitRequest['prd'] & { remote?: true } };
@@ -161,6 +166,8 @@ export interface PreviewedPrompt {
   agent: AgentId;
   /** The commit whose files are quoted. */
   commit: string;
+  /** The prompt is the one for the tests that are written first. */
+  testsFirst?: 'report' | 'on';
   text: string;
   /** An estimate: four bytes each. */
   tokens: number;
@@ -250,7 +257,7 @@ export interface Operations {
   /** Ends a run, or excludes one of its stories. Nothing of it lands afterwards. Throws STEER_REFUSED, STORY_NOT_FOUND. */
   cancel(runId: string, storyId: string | undefined): Promise<ControlResult>;
   /** Retries what failed or was cancelled, with all of its attempts. Throws STEER_REFUSED, STORY_NOT_FOUND. */
-  retry(runId: string, storyId: string | undefined, settings?: NewSettings): Promise<ControlResult>;
+  retry(runId: string, storyId: string | undefined, options?: RetrySettings): Promise<ControlResult>;
   /**
    * Lands exactly the commit that waits for a person and continues the run; where other stories landed meanwhile, a
    * worker merges it onto them, proves it again and lands it. Throws LAND_REFUSED, CONFLICT.

@@ -77,6 +77,7 @@ describe('defaults', () => {
           agent: { rule: 'hint', retries: 0 },
           story: { rule: 'hint', retries: 0 },
           gate: { rule: 'hint', retries: 0 },
+          tests: { rule: 'hint', retries: 2 },
           policy: { rule: 'hint', retries: 1 },
           environment: { rule: 'wait', retries: 2 },
           infrastructure: { rule: 'wait', retries: 6, backoffMs: 5000 },

@@ -1,4 +1,5 @@
 import type { RunDecisionResult, StoryDecisionResult } from '../../core/run/control-result.ts';
+import { defined } from '../../lib/guards.ts';
 import type { Operations } from '../operations.ts';
 import type { ListedRuns } from '../runs/limited-runs.ts';
 import { approveOperation } from './control/approve.ts';
@@ -69,8 +70,8 @@ export function bindOperations(call: CallOperation, submitter?: { user: string }
         replan: replan && (replan.prd === undefined ? {} : { prd: toWirePrd(replan.prd) }),
       }),
     cancel: (runId, story) => call(cancelOperation, { runId, story }),
-    retry: (runId, story, { set, yes } = {}) =>
-      call(retryOperation, { runId, story, ...(set && { set }), ...(yes !== undefined && { yes }) }),
+    retry: (runId, story, { set, yes, newTests } = {}) =>
+      call(retryOperation, { runId, story, ...defined({ set, yes, newTests }) }),
     approve: async (runId, story) => (await call(approveOperation, { runId, story })) as StoryDecisionResult,
     approveRun: async (runId) => (await call(approveOperation, { runId })) as RunDecisionResult,
     reject: async (runId, story, reason) =>

@@ -5,6 +5,7 @@ const HELP = `
 Examples:
   halo retry 2dhe
   halo retry 2dhe --story US-002
+  halo retry 2dhe --story US-002 --new-tests
   halo retry 2dhe -c budget.story_usd=5 -c limits.wall=90m
 
 Settings apply from the next attempt on; the journal records who changed them.
@@ -14,14 +15,20 @@ Exit codes:
 
 See also: halo status, halo logs, halo resume`;
 
-export const define = controlCommand<SettingsFlags>({
+interface Flags extends SettingsFlags {
+  newTests?: true;
+}
+
+export const define = controlCommand<Flags>({
   description:
     'Reopens a finished run: stories that failed, were cancelled or need a human start again with fresh attempts; landed stories stay. With --story, retries one such story, also in an active run.',
   help: HELP,
   word: 'retried',
-  options: addSettings,
+  options: (command) =>
+    addSettings(command).option('--new-tests', 'write the tests of tests first again, instead of the locked ones'),
   prepare: async (flags, cli) => {
     const settings = await settingsFor(flags, cli);
-    return (operations, runId, story) => operations.retry(runId, story, settings);
+    const options = { ...settings, ...(flags.newTests && { newTests: true }) };
+    return (operations, runId, story) => operations.retry(runId, story, options);
   },
 });

@@ -35,6 +35,13 @@ export const RetryTable = z.strictObject({
   agent: z.strictObject(ownFailures('hint', 'The agent program failed or gave no valid answer')),
   story: z.strictObject(ownFailures('hint', 'The agent gave up, took too long or used too much memory')),
   gate: z.strictObject(ownFailures('hint', 'A gate failed')),
+  tests: z.strictObject(
+    otherFailures(
+      'hint',
+      2,
+      'The [tests that are written first](tests-first.md) are missing, or pass before the change',
+    ),
+  ),
   policy: z.strictObject(otherFailures('hint', 1, 'halo rejected the agent’s changes')),
   environment: z.strictObject(otherFailures('wait', 2, 'Setup failed, the branch moved, or the disk is nearly full')),
   infrastructure: z.strictObject({

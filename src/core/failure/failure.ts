@@ -6,6 +6,7 @@ export const FAILURE_CLASSES = [
   'agent',
   'story',
   'gate',
+  'tests',
   'policy',
   'environment',
   'infrastructure',
@@ -81,8 +82,8 @@ const CLASS_BY_REASON: Partial<Record<StopReason, FailureClass>> = {
   INVALID_OUTPUT: 'agent',
   TIMEOUT: 'story',
   OUT_OF_MEMORY: 'story',
-  TESTS_NOT_RED: 'story',
-  TESTS_MISSING: 'story',
+  TESTS_NOT_RED: 'tests',
+  TESTS_MISSING: 'tests',
   GATE_FAILED: 'gate',
   POLICY_VIOLATION: 'policy',
   CONFLICT: 'environment',
@@ -112,7 +113,7 @@ export interface RetryCount {
 
 /** Whether a failure is about the work on the story, not about its environment. */
 export function isStoryFailure(failure: FailureClass): boolean {
-  return consumesAttempt(failure) || failure === 'policy';
+  return consumesAttempt(failure) || failure === 'tests' || failure === 'policy';
 }
 
 /** The retry policy of one failure class. */

@@ -22,7 +22,8 @@ export function applyControlEvent(state: RunState, event: ControlEvent): RunStat
     case 'run.resumed':
       return omit(state, 'paused');
     case 'run.retried': {
-      const stories = state.stories.map((story) => (event.stories.includes(story.id) ? resetForRetry(story) : story));
+      const reset = (story: StoryState) => resetForRetry(event.newTests ? omit(story, 'keptTests') : story);
+      const stories = state.stories.map((story) => (event.stories.includes(story.id) ? reset(story) : story));
       return { ...reopenRun(omit(state, 'paused')), stories };
     }
     case 'run.replanned':
@@ -80,7 +81,8 @@ function replan(state: RunState, { prd, prdPath, changed }: ControlEvent & { typ
     const updated = { ...known, title: story.title, dependsOn: story.dependsOn };
     if (isDone(known)) return updated;
     if (story.progress !== 'pending') return { ...updated, progress: story.progress };
-    return changed.includes(story.id) || known.progress === 'skipped' ? resetForRetry(updated) : updated;
+    const asked = changed.includes(story.id) ? omit(updated, 'keptTests') : updated;
+    return changed.includes(story.id) || known.progress === 'skipped' ? resetForRetry(asked) : asked;
   });
   const skipped = [...removed.values()].map((story): StoryState =>
     isDone(story) ? story : { ...omitOpenWork(story), progress: 'skipped' },

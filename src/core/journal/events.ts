@@ -156,8 +156,8 @@ export type JournalEntry =
   /** A user paused the run; `now`: running stories are interrupted, without using up an attempt. */
   | { type: 'run.paused'; by: string; now: boolean }
   | { type: 'run.resumed'; by: string }
-  /** A user retried these stories with all of their attempts; reopens an ended run. */
-  | { type: 'run.retried'; by: string; stories: string[] }
+  /** A user retried these stories with all of their attempts; reopens an ended run. `newTests`: without their locked tests. */
+  | { type: 'run.retried'; by: string; stories: string[]; newTests?: true }
   /**
    * A user changed settings of the run: `set` as written, `change` the changed configuration sections, and `attempts` the
    * new maximum of attempts per story, if changed.
@@ -255,8 +255,11 @@ export type JournalEntry =
   | ({ type: 'files.noted'; large: LargeFile[]; locks: string[] } & AttemptRef)
   /** What was found about the tests that were written first; `why`: what is wrong with them. */
   | ({ type: 'tests.judged'; step: TestsStep; why?: string } & AttemptRef)
-  /** Tests that failed on the base commit: from now on the attempt may not change them. */
-  | ({ type: 'tests.locked' } & LockedTests & AttemptRef)
+  /**
+   * Tests that failed on the base commit: from now on the attempt may not change them. `commit`: with the tests, on `base`;
+   * `from`: the earlier attempt that wrote them. All three are absent in journals of older versions.
+   */
+  | ({ type: 'tests.locked'; base?: string; commit?: string; from?: number } & LockedTests & AttemptRef)
   /** Tests of the candidate compared with those of its base; the lists may be truncated. */
   | ({ type: 'tests.compared' } & TestChanges & AttemptRef)
   /** The agent's claims about the criteria; `reported`: whether the gates named their tests. */

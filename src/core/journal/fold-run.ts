@@ -4,7 +4,7 @@ import { createState } from '../run/initial-state.ts';
 import { changeNeed } from '../run/run-dependencies.ts';
 import { omit, type RunState, type StoryState } from '../run/state.ts';
 import { applyControlEvent, markCancelled, reopenRun } from './control-events.ts';
-import type { JournalEvent } from './events.ts';
+import type { JournalEvent, Verdict } from './events.ts';
 import {
   afterEnd,
   afterStart,
@@ -64,7 +64,9 @@ export function applyEvent(state: RunState | undefined, event: JournalEvent): Ru
           ? withoutAdditions(story)
           : event.phase === 'prepare'
             ? omit(story, 'locked')
-            : story),
+            : event.phase === 'tests'
+              ? omit(story, 'keptTests')
+              : story),
         phase: event.phase,
       }));
     case 'model.used':
@@ -80,7 +82,7 @@ export function applyEvent(state: RunState | undefined, event: JournalEvent): Ru
           countForBreaker(event.commit === undefined ? next : withoutLanded(next), event),
           event.story,
           (story) => ({
-            ...afterEnd(withoutDecision(withoutPhase(story)), event),
+            ...withoutTestProblems(afterEnd(withoutDecision(withoutPhase(story)), event), event.verdict),
             progress: event.verdict,
             stopReason: event.stopReason,
             summary: event.summary,
@@ -100,8 +102,19 @@ export function applyEvent(state: RunState | undefined, event: JournalEvent): Ru
       return withStory(next, event.story, (story) => ({ ...story, tests }));
     }
     case 'tests.locked': {
-      const { command, files, cases } = event;
-      return withStory(next, event.story, (story) => ({ ...story, locked: { command, files, cases } }));
+      const { command, files, cases, base, commit, from: attempt = event.attempt } = event;
+      const locked = { command, files, cases };
+      const kept =
+        base === undefined || commit === undefined ? {} : { keptTests: { ...locked, base, commit, attempt } };
+      return withStory(next, event.story, (story) => ({ ...story, locked, ...kept }));
+    }
+    case 'tests.judged': {
+      const { step, why } = event;
+      if (why === undefined) return next;
+      return withStory(next, event.story, ({ testProblems = [], ...story }) => ({
+        ...story,
+        testProblems: [...testProblems, { step, why }],
+      }));
     }
     case 'tree.restored':
       return withStory(next, event.story, (story) => ({ ...story, restored: joinRestored(story.restored, event) }));
@@ -164,7 +177,6 @@ export function applyEvent(state: RunState | undefined, event: JournalEvent): Ru
     case 'gate.started':
     case 'story.merged':
     case 'note.failed':
-    case 'tests.judged':
     case 'criteria.claimed':
       return next;
   }
@@ -229,7 +241,12 @@ function withoutPhase(story: StoryState): StoryState {
 }
 
 function withoutFindings(story: StoryState): StoryState {
-  return omit(story, 'restored', 'failedLog');
+  return omit(story, 'restored', 'failedLog', 'testProblems');
+}
+
+/** A failure names the problem itself. */
+function withoutTestProblems(story: StoryState, verdict: Verdict): StoryState {
+  return verdict === 'failed' ? omit(story, 'testProblems') : story;
 }
 
 function withoutAdditions(story: StoryState): StoryState {

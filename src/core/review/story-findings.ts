@@ -4,6 +4,7 @@ import { hasLostTests } from '../test-report/test-report.ts';
 import { describeHidden } from '../text/hidden-places.ts';
 import { safeLine } from '../text/safe-text.ts';
 import { testsText } from '../transcript/story-lines.ts';
+import { describeTestProblem } from './tests-first.ts';
 
 /** Something in a story's change that a user should know before landing it. */
 export interface StoryFinding {
@@ -21,6 +22,7 @@ export function findStoryFindings({
   hidden,
   large = [],
   locks = [],
+  testProblems = [],
 }: StoryState): StoryFinding[] {
   const more = suspects.length - MAX_SUSPECTS;
   return [
@@ -30,6 +32,7 @@ export function findStoryFindings({
     })),
     ...(more > 0 ? [{ label: 'secret', text: `and ${more} more files` } as const] : []),
     ...(tests !== undefined && hasLostTests(tests) ? [{ label: 'tests', text: testsText(tests) } as const] : []),
+    ...testProblems.map((problem): StoryFinding => ({ label: 'tests', text: describeTestProblem(problem) })),
     ...(hidden === undefined ? [] : [{ label: 'hidden', text: `adds ${describeHidden(hidden)}` } as const]),
     ...(large.length === 0 ? [] : [{ label: 'large', text: describeLargeFiles(large) } as const]),
     ...(locks.length === 0 ? [] : [{ label: 'locks', text: describeLockFiles(locks) } as const]),

@@ -41,6 +41,21 @@ export function judgeRedRun({ files, criteria, exitCode, tests }: RedRun): RedVe
   return { red: true, evidence: 'report', cases: ran.map(({ name }) => name) };
 }
 
+/** The exit code of runners such as pytest if there is no test. */
+const NO_TESTS_EXIT = 5;
+
+/**
+ * Judges tests that only an exit code shows to fail, by the exit code of the same command without them: if it fails as
+ * well, the tests show nothing.
+ */
+export function judgeControl(verdict: RedVerdict, exits: { red: number; control: number }): RedVerdict {
+  const { red, control } = exits;
+  if (control === 0 || (control === NO_TESTS_EXIT && red !== control)) return verdict;
+  return missing(
+    `no report names them, and the command exits ${control} without them as well; let it print a report (docs/tests-first.md)`,
+  );
+}
+
 /** A locked file and the blob that it must keep. */
 export interface LockedFile {
   path: string;
@@ -56,8 +71,36 @@ export interface LockedTests {
   cases: string[];
 }
 
+/** Locked tests that later attempts at the story use, instead of writing others. */
+export interface KeptTests extends LockedTests {
+  /** The commit that they failed on. */
+  base: string;
+  /** The commit with them, on the base. */
+  commit: string;
+  /** The attempt that wrote them. */
+  attempt: number;
+}
+
 /** What is judged: the written files, their run on the base commit, the files after the change, and their run on it. */
 export type TestsStep = 'files' | 'red' | 'locks' | 'green';
+
+/** Something that is wrong with the tests of a story. */
+export interface TestProblem {
+  step: TestsStep;
+  why: string;
+}
+
+const STEP_NAMES: Record<TestsStep, string> = {
+  files: 'test files',
+  red: 'before the change',
+  locks: 'locked tests',
+  green: 'after the change',
+};
+
+/** A problem as a line, such as `before the change: no test file was written`. */
+export function describeTestProblem({ step, why }: TestProblem): string {
+  return `${STEP_NAMES[step]}: ${safeLine(why, 500)}`;
+}
 
 /** Replaced by the test files in `tests.command`. */
 export const FILES_PLACEHOLDER = '{files}';

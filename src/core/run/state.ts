@@ -7,7 +7,7 @@ import type { BatchRef, HeldCommit, RunRepo, Scheduling } from '../journal/event
 import type { Phase } from '../journal/phase.ts';
 import type { IssueSource } from '../issues/issue-source.ts';
 import type { LargeFile } from '../noted-files.ts';
-import type { LockedTests } from '../review/tests-first.ts';
+import type { KeptTests, LockedTests, TestProblem } from '../review/tests-first.ts';
 import type { Restored } from '../review/restored-paths.ts';
 import type { TestChanges } from '../test-report/test-report.ts';
 import { msBetween } from '../text/format-elapsed.ts';
@@ -118,6 +118,10 @@ export interface StoryState extends StoryFailures {
   approved?: Approval;
   /** The tests that were written first, and locked, in the last attempt that had any. */
   locked?: LockedTests;
+  /** The tests that the next attempt uses, if it builds on the same commit. */
+  keptTests?: KeptTests;
+  /** What is wrong with the tests that the last attempt wrote first, if that did not end it. */
+  testProblems?: TestProblem[];
   /** Test changes of the last attempt that ran its gates, compared with its base. */
   tests?: TestChanges;
   /** Changes that setup or gates of the last attempt made to the tree and halo reverted before a gate. */

@@ -1,7 +1,7 @@
 import { breakerName, resetCommand } from '../failure/breaker.ts';
 import { retryName } from '../failure/failure.ts';
 import { plainReason } from '../failure/plain-reason.ts';
-import type { TestsStep } from '../review/tests-first.ts';
+import { describeTestProblem } from '../review/tests-first.ts';
 import type { AttemptRef, JournalEvent, Verdict } from '../journal/events.ts';
 import type { Phase } from '../journal/phase.ts';
 import { describeLargeFiles, describeLockFiles } from '../noted-files.ts';
@@ -132,11 +132,12 @@ export function storyEventLines(event: StoryEvent, how: EventLineOptions): Story
       return promptLines(event);
     case 'tests.judged':
       if (event.why === undefined) return [];
-      return [{ label: 'tests', tone: 'warn', text: `${STEP_NAMES[event.step]}: ${safeLine(event.why, LINE_LENGTH)}` }];
+      return [{ label: 'tests', tone: 'warn', text: describeTestProblem({ step: event.step, why: event.why }) }];
     case 'tests.locked': {
       const named = event.files.map(({ path }) => safeLine(path)).join(', ');
       const failed = event.cases.length === 0 ? '' : ` (${event.cases.length} failed as they must)`;
-      return [{ label: 'tests', tone: 'plain', text: safeLine(`locked: ${named}${failed}`, LINE_LENGTH) }];
+      const from = event.from === undefined ? '' : `, written by attempt ${event.from}`;
+      return [{ label: 'tests', tone: 'plain', text: safeLine(`locked: ${named}${failed}${from}`, LINE_LENGTH) }];
     }
     case 'tests.compared':
       return hasLostTests(event) ? [{ label: 'tests', tone: 'warn', text: testsText(event) }] : [];
@@ -213,13 +214,6 @@ export function testsText({ before, after, removed, skipped, emptied }: TestChan
   const parts = [...named('removed', removed), ...named('skipped', skipped), ...named('emptied', emptied)];
   return [`${before} before, ${after} after`, ...parts].join('; ');
 }
-
-const STEP_NAMES: Record<TestsStep, string> = {
-  files: 'test files',
-  red: 'before the change',
-  locks: 'locked tests',
-  green: 'after the change',
-};
 
 /** Gates have lines of their own, and short phases are noise. */
 function isUnremarkable(phase: Phase, ms: number): boolean {

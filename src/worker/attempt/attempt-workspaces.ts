@@ -1,9 +1,10 @@
+import type { KeptTests } from '../../core/review/tests-first.ts';
 import type { Sandbox } from '../../sandbox/sandbox.ts';
 import { planCleanSteps, planWorkSteps } from '../workspace/step-plan.ts';
 import { Workspace } from '../workspace/workspace.ts';
 import { Baseline } from './baseline.ts';
 import type { Attempt } from './open-attempt.ts';
-import { asTestsAttempt, withTestsGate } from './tests-attempt.ts';
+import { asTestsAttempt, withTestsGate } from './tests/tests-attempt.ts';
 import { openExporter } from './phases/export-tree.ts';
 
 /** The workspaces of an attempt that implements a story. */
@@ -23,9 +24,11 @@ export interface StartedAhead {
   baseline: Baseline;
 }
 
-export function openWorkspaces(attempt: Attempt): AttemptWorkspaces {
+/** `kept`: tests of an earlier attempt, so that no agent has to write any. */
+export function openWorkspaces(attempt: Attempt, kept?: KeptTests): AttemptWorkspaces {
   const baseline = new Baseline(attempt, attempt.inputs.base);
-  const work = new Workspace(attempt, 'work', planWorkSteps(attempt, asTestsAttempt(attempt)));
+  const testing = kept === undefined ? asTestsAttempt(attempt) : undefined;
+  const work = new Workspace(attempt, 'work', planWorkSteps(attempt, testing));
   return {
     work,
     startAhead: (ready) => {

@@ -5,16 +5,19 @@ import { exportTree } from './phases/export-tree.ts';
 import { importCandidate, newWork, type ImplementedWork } from './phases/import-candidate.ts';
 import { prepareWorkspace, runSetup } from './phases/prepare-workspace.ts';
 import { requireAnswer, runAgent } from './phases/run-agent.ts';
-import { joinMeasured, writeTests } from './phases/write-tests.ts';
+import { findKeptTests } from './tests/kept-tests.ts';
+import { joinMeasured, useKeptTests, writeTests } from './tests/write-tests.ts';
 
 /** Runs the phases up to the import: the agent's work becomes a candidate, on top of the tests that were written first. */
 export async function implementStory(opened: Attempt, onMeasured: OnMeasured): Promise<ImplementedWork> {
-  const workspaces = openWorkspaces(opened);
+  const kept = await findKeptTests(opened);
+  const workspaces = openWorkspaces(opened, kept);
   const { work } = workspaces;
   try {
-    await prepareWorkspace(opened, work);
+    await prepareWorkspace(opened, work, kept);
     await runSetup(opened, work);
-    const { attempt, measured: before } = await writeTests(opened, work, onMeasured);
+    const { attempt, measured: before } =
+      kept === undefined ? await writeTests(opened, work, onMeasured) : await useKeptTests(opened, kept);
     const { exporter, clean, baseline } = workspaces.startAhead(attempt);
     const { measured: own, end } = await runAgent(attempt, work, exporter);
     const measured = joinMeasured(before, own);

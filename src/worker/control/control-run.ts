@@ -139,15 +139,15 @@ export async function cancelStory(
 }
 
 /**
- * Retries an ended run, or the failed stories of an open run, with fresh attempts. Landed stories stay. Throws
- * STORY_NOT_FOUND, and STEER_REFUSED if there is nothing to retry.
+ * Retries an ended run, or the failed stories of an open run, with fresh attempts, and with `newTests` without the tests
+ * that earlier attempts have locked. Landed stories stay. Throws STORY_NOT_FOUND, and STEER_REFUSED if there is nothing to retry.
  */
 export async function retryRun(
   keeper: RunKeeper,
-  steering: ControlRequest,
+  steering: ControlRequest & { newTests?: boolean },
   storyId: string | undefined,
 ): Promise<ControlResult> {
-  const { runId, by, also = [] } = steering;
+  const { runId, by, also = [], newTests } = steering;
   const steered = await applyControl(keeper, runId, (state) => {
     assertBegun(state);
     const again = storyId === undefined ? state.stories.filter(isRetryable) : [retryableStory(state, storyId)];
@@ -157,7 +157,7 @@ export async function retryRun(
     const ids = again.map(({ id }) => id);
     const left = state.status === 'ended' ? open.filter(({ progress }) => progress === 'in_progress') : [];
     const stories = [...ids, ...left.map(({ id }) => id)];
-    const retried: JournalEntry = { type: 'run.retried', by, stories };
+    const retried: JournalEntry = { type: 'run.retried', by, stories, ...(newTests && { newTests }) };
     assertCanContinue(state, retried);
     return {
       entries: [...also, retried],

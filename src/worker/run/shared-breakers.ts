@@ -47,10 +47,10 @@ async function findOpenBreaker(
 }
 
 /** The failure classes that count for a repository's breaker. */
-const OF_REPOSITORY: readonly FailureNote['class'][] = ['agent', 'story', 'gate', 'policy', 'environment'];
+const OF_REPOSITORY: readonly FailureNote['class'][] = ['agent', 'story', 'gate', 'tests', 'policy', 'environment'];
 
 /** The failure classes that imply that the model answered. */
-const ANSWERED: readonly FailureNote['class'][] = ['story', 'gate', 'policy'];
+const ANSWERED: readonly FailureNote['class'][] = ['story', 'gate', 'tests', 'policy'];
 
 /** Reports the end of an attempt to the shared breakers. `failure` is undefined if its story landed or waits for approval. */
 export async function updateBreakers(

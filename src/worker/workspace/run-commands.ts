@@ -23,6 +23,8 @@ export interface CommandPlan {
   phase: NetworkPhase;
   /** Opens the log of a command. */
   openLog: (next: NextCommand) => Writable;
+  /** Report files that are removed before the first gate, so that only what it writes is read. */
+  staleReports?: readonly string[];
   /** Called before the sandbox of a command is taken. */
   onNext?: (next: NextCommand) => Promise<void>;
   /** Called if changes of earlier commands were undone before a command. */
@@ -36,17 +38,24 @@ export interface CommandPlan {
 export async function* runCommands(
   context: SandboxContext,
   workspace: Workspace,
-  { commands, phase, openLog, onNext, onRestored }: CommandPlan,
+  { commands, phase, openLog, staleReports = [], onNext, onRestored }: CommandPlan,
 ): AsyncGenerator<EndedCommand> {
+  const first = commands.find(({ kind }) => kind === 'gate');
   for (const next of commands) {
     await onNext?.(next);
     const started = await workspace.takeNext();
     const { egress, restored } = started;
     if (restored !== undefined) await onRestored?.(next, restored);
-    const result = await runStep(context, started, { command: next.command, log: openLog(next), phase });
+    const command = next === first ? `${removeFiles(staleReports)}${next.command}` : next.command;
+    const result = await runStep(context, started, { command, log: openLog(next), phase });
     yield { ...next, ...result, egress, restored };
     if (next.kind === 'setup' && result.exit.exitCode !== 0) return;
   }
+}
+
+/** Paths of `tests.reports` have no quotes. */
+function removeFiles(paths: readonly string[]): string {
+  return paths.length === 0 ? '' : `rm -f -- ${paths.map((path) => `'${path}'`).join(' ')} 2> /dev/null\n`;
 }
 
 /** The setup commands of a configuration. */

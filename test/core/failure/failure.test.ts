@@ -23,6 +23,7 @@ const POLICY: RetryPolicy = {
     agent: EACH,
     story: EACH,
     gate: EACH,
+    tests: EACH,
     policy: EACH,
     environment: EACH,
     infrastructure: { ...EACH, rule: 'wait', backoffMs: 100 },

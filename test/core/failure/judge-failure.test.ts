@@ -13,7 +13,7 @@ const retry: RetryPolicy = {
   ...config.retry,
   ...{ attempts: 2, jitter: 0, multiplier: 2 },
   classes: {
-    ...{ agent: each, story: each, gate: each, policy: each, environment: each, infrastructure: each },
+    ...{ agent: each, story: each, gate: each, tests: each, policy: each, environment: each, infrastructure: each },
     provider: { ...each, rule: 'wait' },
     budget: { ...each, rule: 'halt' },
   },

@@ -111,3 +111,43 @@ describe('foldRun', () => {
     expect(state).toEqual(foldRun(events));
   });
 });
+
+describe('locked tests', () => {
+  const ref = { story: 'US-001', attempt: 1 };
+  const files = [{ path: 'a.test.ts', blob: COMMIT }];
+  const tests = { command: 'vitest {files}', files, cases: ['adds'] };
+  const locked: JournalEntry = { type: 'tests.locked', ...ref, ...tests, base: BASE, commit: COMMIT };
+  const storyAfter = (...entries: JournalEntry[]) =>
+    stateOf(created('r1', 1), ...attempted('US-001'), locked, ...entries).stories[0]!;
+
+  it('are kept for the next attempt, as those of the attempt that wrote them', () => {
+    const again: JournalEntry = { ...locked, attempt: 2, from: 1 };
+    const next = attempted('US-001', 2);
+    expect(storyAfter().keptTests).toEqual({ ...tests, base: BASE, commit: COMMIT, attempt: 1 });
+    expect(storyAfter(...next)).not.toHaveProperty('locked');
+    expect(storyAfter(...next, again)).toMatchObject({ locked: tests, keptTests: { attempt: 1 } });
+  });
+
+  it('are not kept once others are written, the text of the story changes, or a user asks for new ones', () => {
+    const { prd } = created('r1', 1);
+    const replanned: JournalEntry = { type: 'run.replanned', by: 'a', prd, prdPath: 'p', changed: ['US-001'] };
+    const retried: JournalEntry = { type: 'run.retried', by: 'a', stories: ['US-001'], newTests: true };
+    for (const entry of [{ type: 'phase.started' as const, ...ref, phase: 'tests' as const }, replanned, retried])
+      expect(storyAfter(...failed('US-001').slice(-1), entry)).not.toHaveProperty('keptTests');
+  });
+
+  it('are kept if a user only retries the story, or another story changes', () => {
+    const { prd } = created('r1', 1);
+    const replanned: JournalEntry = { type: 'run.replanned', by: 'a', prd, prdPath: 'p', changed: [] };
+    const retried: JournalEntry = { type: 'run.retried', by: 'a', stories: ['US-001'] };
+    for (const entry of [replanned, retried])
+      expect(storyAfter(...failed('US-001').slice(-1), entry)).toHaveProperty('keptTests');
+  });
+
+  it('are not kept from journals that do not name their commit', () => {
+    const older: JournalEntry = { type: 'tests.locked', ...ref, ...tests };
+    const story = stateOf(created('r1', 1), ...attempted('US-001'), older).stories[0]!;
+    expect(story.locked).toEqual(tests);
+    expect(story).not.toHaveProperty('keptTests');
+  });
+});

@@ -6,6 +6,7 @@ import {
   commandFor,
   findChangedLocks,
   findUnprovenTests,
+  judgeControl,
   judgeRedRun,
   type RedRun,
 } from '../../../src/core/review/tests-first.ts';
@@ -146,4 +147,23 @@ it('a test file whose name begins with a dash is no option of the command', () =
     { path: "a'b.test.js", blob: '2' },
   ];
   expect(commandFor({ command: 'node --test {files}', files })).toBe("node --test './-e x.test.js' 'a'\\''b.test.js'");
+});
+
+describe('judgeControl', () => {
+  const red = { red: true, evidence: 'exit-code' } as const;
+  it.each([
+    [1, 0],
+    [2, 5],
+  ])('accepts tests that exit %i if the command exits %i without them', (code, control) => {
+    expect(judgeControl(red, { red: code, control })).toEqual(red);
+  });
+
+  it.each([
+    [1, 1],
+    [1, 127],
+    [5, 5],
+  ])('rejects tests that exit %i if the command exits %i without them', (code, control) => {
+    const why = expect.stringContaining(`exits ${control} without them`) as string;
+    expect(judgeControl(red, { red: code, control })).toEqual({ red: false, stopReason: 'TESTS_MISSING', why });
+  });
 });

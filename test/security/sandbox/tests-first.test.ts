@@ -97,4 +97,29 @@ describe('incident tests-skipped: locked tests that do not run', () => {
     expect(state.detail).toContain('did not run and pass after its change: adds');
     expect(state.stopReason).toBe('GATE_FAILED');
   });
+
+  it('do not let a story land with a report of its own in place of the runner’s', async ({ run }) => {
+    const forged = `<testsuite><testcase name="adds" classname="test"/></testsuite>`;
+    const repository = newRepository({ 'run.sh': 'node --test --test-reporter=junit "$@" > report.xml' });
+    const state = await run(
+      repository,
+      testsFirstAgent(HONEST_TESTS, `echo true > run.sh; echo '${forged}' > report.xml`),
+      ['tests.command="sh run.sh {files}"', 'tests.reports=["report.xml"]'],
+    );
+    expect(state.detail).toContain('did not run and pass after its change: ');
+    expect(state.stopReason).toBe('GATE_FAILED');
+  });
+
+  it('are not named by an old report in the repository', async ({ run }) => {
+    const repository = newRepository({
+      'run.sh': 'exit 1',
+      'report.xml': '<testsuite><testcase name="adds"><failure/></testcase></testsuite>',
+    });
+    const state = await run(repository, testsFirstAgent(HONEST_TESTS, ADD_SUM), [
+      'tests.command="sh run.sh {files}"',
+      'tests.reports=["report.xml"]',
+    ]);
+    expect(state.detail).toContain('no report names them');
+    expect(state.stopReason).toBe('TESTS_MISSING');
+  });
 });

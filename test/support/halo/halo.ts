@@ -58,6 +58,7 @@ export function scripted(script: string, gates: string[] = ['true'], more: strin
     `agents.command.run=${JSON.stringify(script)}`,
     `gates=${JSON.stringify(gates)}`,
     'retry.attempts=1',
+    'retry.tests.retries=0',
     'retry.policy.retries=0',
     'retry.environment.retries=0',
     'retry.backoff="10ms"',

@@ -5,7 +5,9 @@ import { ADD_SUM, HONEST_TESTS, TESTS_COMMAND, testsFirstAgent } from '../../sup
 import type { TestRepository } from '../../support/repository/repository.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';
 
+import { findStoryFindings } from '../../../src/core/review/story-findings.ts';
 import { verify } from '../../../src/api/runs/verify-commit.ts';
+import type { JournalEvent } from '../../../src/core/journal/events.ts';
 import type { FactCheck } from '../../../src/worker/proof/compare-record.ts';
 const it = base.extend('run', ({ halo }) => {
   return (repository: TestRepository, script: string, more: string[] = [], gates = ['true'], first = 'on') => {
@@ -52,5 +54,99 @@ describe('a story that begins with its tests', () => {
     );
     expect(state).toMatchObject({ stopReason: 'SUCCESS' });
     expect(halo.readFile(state.runId, 'agent.log')).toContain('before the change: passed before the change');
+  });
+});
+
+describe('another attempt at a story whose tests are locked', () => {
+  const FAILS_ONCE = `if grep -q 'last attempt failed' /tmp/prompt; then ${ADD_SUM} else touch other; fi`;
+  const AGAIN = ['retry.attempts=2'];
+  const phasesOf = (events: JournalEvent[], attempt: number) =>
+    events.flatMap((event) => (event.type === 'phase.started' && event.attempt === attempt ? [event.phase] : []));
+
+  it('uses the same tests, and writes no others', async ({ halo, run }) => {
+    const repository = newRepository({});
+    const state = await run(repository, testsFirstAgent(HONEST_TESTS, FAILS_ONCE), AGAIN);
+    expect(state).toMatchObject({ stopReason: 'SUCCESS', stories: [{ attempts: 2 }] });
+    const events = halo.journal(state.runId);
+    expect(phasesOf(events, 1)).toEqual(expect.arrayContaining(['tests', 'red', 'gates']));
+    expect(phasesOf(events, 2)).toEqual(['prepare', 'agent', 'export', 'import', 'gates', 'land']);
+    const locked = events.filter((event) => event.type === 'tests.locked');
+    expect(locked).toMatchObject([{ attempt: 1 }, { attempt: 2, from: 1 }]);
+    expect(locked[1]!.commit).toBe(locked[0]!.commit);
+    expect(locked[1]!.files).toEqual(locked[0]!.files);
+    expect(repository.git('show', '--format=', '--name-only', `halo/${state.runId}`)).toBe('sum.mjs\nsum.test.mjs');
+    expect(halo.readFile(state.runId, 'agent.log')).toContain('written by attempt 1');
+  });
+
+  it('may not change them either', async ({ run }) => {
+    const weaker = `if grep -q 'last attempt failed' /tmp/prompt; then ${ADD_SUM} echo > sum.test.mjs; else touch other; fi`;
+    const state = await run(newRepository({}), testsFirstAgent(HONEST_TESTS, weaker), AGAIN);
+    expect(state).toMatchObject({ stopReason: 'POLICY_VIOLATION', stories: [{ attempts: 2 }] });
+  });
+
+  it('writes them again after a retry that asks for new tests', async ({ halo, run }) => {
+    const repository = newRepository({});
+    const state = await run(repository, testsFirstAgent(HONEST_TESTS, FAILS_ONCE));
+    expect(state).toMatchObject({ stopReason: 'GATE_FAILED', stories: [{ keptTests: { attempt: 1 } }] });
+    await halo.operations.retry(state.runId, undefined, { newTests: true });
+    const ended = await halo.untilEnd(state.runId);
+    expect(ended).toMatchObject({ stopReason: 'SUCCESS', stories: [{ keptTests: { attempt: 2 } }] });
+    expect(phasesOf(halo.journal(state.runId), 2)).toEqual(expect.arrayContaining(['tests', 'red']));
+  });
+
+  it('uses them after the end of the run and a plain retry', async ({ halo, run }) => {
+    const state = await run(newRepository({}), testsFirstAgent(HONEST_TESTS, FAILS_ONCE));
+    expect(state.stopReason).toBe('GATE_FAILED');
+    await halo.operations.retry(state.runId, undefined);
+    expect(await halo.untilEnd(state.runId)).toMatchObject({ stopReason: 'SUCCESS' });
+    expect(phasesOf(halo.journal(state.runId), 2)).not.toContain('tests');
+  });
+});
+
+describe('tests that do not fail', () => {
+  const PASSES = `echo 'import test from "node:test"; test("a", () => {});' > a.test.mjs`;
+
+  it('have a number of retries of their own, whose prompt says what was seen', async ({ halo, run }) => {
+    const tests = `if grep -q 'passed before the change that they test: a' /tmp/prompt; then ${HONEST_TESTS}else ${PASSES}; fi`;
+    const state = await run(newRepository({}), testsFirstAgent(tests, ADD_SUM), ['retry.tests.retries=1']);
+    expect(state).toMatchObject({ stopReason: 'SUCCESS', stories: [{ attempts: 2 }] });
+    const retries = halo.journal(state.runId).filter((event) => event.type === 'retry.scheduled');
+    expect(retries).toMatchObject([{ class: 'tests', rule: 'hint', nth: 1, of: 1 }]);
+    const folder = `artifacts/${state.stories[0]!.key}/2`;
+    expect(halo.readFile(state.runId, `${folder}/tests/prompt.md`)).toContain('TESTS_NOT_RED');
+    expect(halo.readFile(state.runId, `${folder}/prompt.md`)).not.toContain('TESTS_NOT_RED');
+  });
+
+  it('end the story after these retries', async ({ run }) => {
+    const state = await run(newRepository({}), testsFirstAgent(PASSES, ADD_SUM), ['retry.tests.retries=1']);
+    expect(state).toMatchObject({ stopReason: 'TESTS_NOT_RED', stories: [{ attempts: 2 }] });
+  });
+
+  it('are findings of the story if they are only reported', async ({ halo, run }) => {
+    const state = await run(newRepository({}), testsFirstAgent(PASSES, ADD_SUM), [], ['true'], 'report');
+    const { stories } = (await halo.operations.get(state.runId)).state;
+    expect(stories[0]!.testProblems).toEqual([{ step: 'red', why: 'passed before the change that they test: a' }]);
+    expect(findStoryFindings(stories[0]!)).toEqual([
+      { label: 'tests', text: 'before the change: passed before the change that they test: a' },
+    ]);
+  });
+});
+
+describe('tests whose command prints no report', () => {
+  const PLAIN = 'tests.command="for each in {files}; do sh $each || exit 1; done"';
+  const SCRIPT = ['tests.files=["*.test.sh"]', PLAIN];
+  const tests = `echo 'test -f sum.mjs' > sum.test.sh; `;
+
+  it('are red if the command passes without them', async ({ halo, run }) => {
+    const state = await run(newRepository({}), testsFirstAgent(tests, ADD_SUM), SCRIPT);
+    expect(state).toMatchObject({ stopReason: 'SUCCESS', stories: [{ locked: { cases: [] } }] });
+    expect(halo.readFile(state.runId, `artifacts/${state.stories[0]!.key}/1/control/1.log`)).toBe('');
+  });
+
+  it('are not red if the command fails without them, too', async ({ run }) => {
+    const broken = [SCRIPT[0]!, 'tests.command="test -f never && : {files}"'];
+    const state = await run(newRepository({}), testsFirstAgent(tests, ADD_SUM), broken);
+    expect(state.stopReason).toBe('TESTS_MISSING');
+    expect(state.detail).toContain('the command exits 1 without them as well');
   });
 });

@@ -1,9 +1,9 @@
 import type { ControlResult } from '../../../core/run/control-result.ts';
-import type { NewSettings } from '../../operations.ts';
+import type { RetrySettings } from '../../operations.ts';
 import type { Operation } from '../operation.ts';
 import { controlResultSchema, settingsSchema, storySchema } from '../schemas.ts';
 
-type Input = Omit<NewSettings, 'remote'> & { runId: string; story: string | undefined };
+type Input = Omit<RetrySettings, 'remote'> & { runId: string; story: string | undefined };
 
 export const retryOperation: Operation<Input, ControlResult> = {
   name: 'retry',
@@ -11,16 +11,24 @@ export const retryOperation: Operation<Input, ControlResult> = {
   path: '/v1/runs/{runId}/retry',
   access: 'operate',
   summary: 'Retries failed and cancelled stories, or one story, with fresh attempts.',
-  input: (z) => z.strictObject({ ...storySchema(z), ...settingsSchema(z) }),
+  input: (z) =>
+    z.strictObject({
+      ...storySchema(z),
+      ...settingsSchema(z),
+      newTests: z
+        .boolean()
+        .optional()
+        .describe('Writes the tests of tests first again, instead of those that an earlier attempt has locked.'),
+    }),
   example: { story: 'US-001', set: ['limits.idle=20m'] },
   output: { kind: 'json', schema: controlResultSchema },
-  async run(context, { runId, story, ...settings }) {
+  async run(context, { runId, story, newTests = false, ...settings }) {
     const [{ openKeeper, openRequest }, { retryRun }] = await Promise.all([
       import('./control-request.ts'),
       import('../../../worker/control/control-run.ts'),
     ]);
     const request = await openRequest(context, runId, settings);
     const owned = await context.claim(request.runId);
-    return { ...(await retryRun(openKeeper(context), request, story)), ...owned };
+    return { ...(await retryRun(openKeeper(context), { ...request, newTests }, story)), ...owned };
   },
 };

@@ -1,18 +1,22 @@
+import type { KeptTests } from '../../../core/review/tests-first.ts';
 import { updateMirror } from '../../../git/mirror/mirror.ts';
 import type { Attempt, SandboxContext } from '../open-attempt.ts';
-import { VIEW } from '../../workspace/sandbox-paths.ts';
+import { CANDIDATE, VIEW } from '../../workspace/sandbox-paths.ts';
 import type { Workspace } from '../../workspace/workspace.ts';
 import { assertCommandPassed } from '../assert-command-passed.ts';
+import { exposeKeptTests } from '../tests/kept-tests.ts';
 import { resultOf } from '../../workspace/run-step.ts';
 import { runCommands, setupCommands, type EndedCommand } from '../../workspace/run-commands.ts';
 
-/** Updates the mirror and checks out the story's base commit into the work volume. */
-export async function prepareWorkspace(attempt: Attempt, work: Workspace): Promise<void> {
+/** Updates the mirror and checks out the story's base commit into the work volume, with the tests that it has already. */
+export async function prepareWorkspace(attempt: Attempt, work: Workspace, kept?: KeptTests): Promise<void> {
   const { worker, inputs, resources } = attempt;
   const { base, state, hostGitDir } = inputs;
   await attempt.journal.phase('prepare', async () => {
     await updateMirror({ home: worker.home, name: state.repo.mirror, from: hostGitDir, commit: base });
-    await work.checkOut(base, resources.mirrorDir, [VIEW]);
+    if (kept === undefined) return work.checkOut(base, resources.mirrorDir, [VIEW]);
+    await exposeKeptTests(attempt, kept);
+    await work.checkOut(kept.commit, resources.candidateDir, [VIEW, CANDIDATE]);
   });
 }
 

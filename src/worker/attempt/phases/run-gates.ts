@@ -9,7 +9,7 @@ import { CANDIDATE, VIEW } from '../../workspace/sandbox-paths.ts';
 import { planCleanSteps } from '../../workspace/step-plan.ts';
 import { Workspace } from '../../workspace/workspace.ts';
 import type { Attempt } from '../open-attempt.ts';
-import { withTestsGate } from '../tests-attempt.ts';
+import { withTestsGate } from '../tests/tests-attempt.ts';
 import { gateFailed } from '../assert-command-passed.ts';
 import { assertExited, attemptFailed } from '../attempt-outcome.ts';
 import { Baseline } from '../baseline.ts';
@@ -17,7 +17,7 @@ import { saveGateResults } from '../gate-results.ts';
 import type { ImplementedWork } from './import-candidate.ts';
 import { readTestReports } from './read-test-reports.ts';
 import { recordSetup } from './prepare-workspace.ts';
-import { checkGreen } from './check-locks.ts';
+import { checkGreen } from '../tests/check-locks.ts';
 import { safeLine } from '../../../core/text/safe-text.ts';
 import { compareTests, type TestChanges } from '../../../core/test-report/test-report.ts';
 
@@ -59,6 +59,7 @@ async function gateCommit(attempt: Attempt, request: GatesRequest): Promise<Gate
     commands: setupAndGates(config),
     phase: 'gates',
     openLog: (next) => worker.store.openArtifact(identity.place, logOf(next)),
+    staleReports: attempt.locked === undefined ? [] : config.tests.reports,
     onNext: async ({ kind, command }) => {
       if (kind === 'gate') await journal.report({ type: 'gate.started', command });
     },

@@ -1,4 +1,5 @@
-import type { Hint } from '../../../core/run/state.ts';
+import { classifyFailure } from '../../../core/failure/failure.ts';
+import { storyOf, type Hint } from '../../../core/run/state.ts';
 import { buildStoryPrompt } from '../../prompt/story-prompt.ts';
 import type { TestsFirst } from '../../../agents/prompt/build-prompt.ts';
 import { commandFor } from '../../../core/review/tests-first.ts';
@@ -8,7 +9,7 @@ import type { Attempt } from '../open-attempt.ts';
 export async function writePrompt(attempt: Attempt): Promise<string> {
   const { inputs, config, worker, identity, agent, resources, journal } = attempt;
   const { prd, state, story, base } = inputs;
-  const hint = state.stories.find(({ id }) => id === story.id)?.hint;
+  const hint = hintFor(attempt);
   const { prompt, problems } = await buildStoryPrompt({
     gitDir: resources.mirrorDir,
     runBase: state.repo.base,
@@ -32,6 +33,13 @@ export async function writePrompt(attempt: Attempt): Promise<string> {
   await worker.store.writeArtifact(identity.place, 'prompt.json', `${JSON.stringify(record, null, 2)}\n`);
   await journal.report({ type: 'prompt.built', ...record });
   return text;
+}
+
+/** What the prompt says about an earlier failure: one of the tests concerns only the agent that writes them. */
+function hintFor({ inputs, locked }: Attempt): Hint | undefined {
+  const { hint } = storyOf(inputs.state, inputs.story.id);
+  const isOfTests = hint !== undefined && classifyFailure({ stopReason: hint.reason }).class === 'tests';
+  return isOfTests && locked !== undefined ? undefined : hint;
 }
 
 function testsFirstOf({ config, task, locked }: Attempt): TestsFirst | undefined {

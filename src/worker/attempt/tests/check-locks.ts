@@ -10,7 +10,7 @@ import { listFiles } from '../../../git/objects/tree-list.ts';
 import type { Workspace } from '../../workspace/workspace.ts';
 import { attemptFailed } from '../attempt-outcome.ts';
 import type { Attempt } from '../open-attempt.ts';
-import { readTestReports } from './read-test-reports.ts';
+import { readTestReports } from '../phases/read-test-reports.ts';
 
 const FILE_MODES = ['100644', '100755'];
 const MAX_NAMED = 5;

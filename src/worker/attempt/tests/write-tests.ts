@@ -1,30 +1,25 @@
 import { addUsage } from '../../../core/agent.ts';
-import type { TestCase } from '../../../core/test-report/formats/collect-tests.ts';
-import { commandFor, judgeRedRun, type LockedTests } from '../../../core/review/tests-first.ts';
+import {
+  judgeControl,
+  judgeRedRun,
+  type KeptTests,
+  type LockedTests,
+  type RedVerdict,
+} from '../../../core/review/tests-first.ts';
 import { foldName } from '../../../git/import/path-policy.ts';
 import { statObjects } from '../../../git/objects/read-objects.ts';
 import { listFiles } from '../../../git/objects/tree-list.ts';
 import { compileGlobs } from '../../../lib/glob.ts';
-import { runCommands, setupAndGates, type NextCommand } from '../../workspace/run-commands.ts';
-import { CANDIDATE, VIEW } from '../../workspace/sandbox-paths.ts';
-import { planCleanSteps } from '../../workspace/step-plan.ts';
-import { Workspace } from '../../workspace/workspace.ts';
-import { assertCommandPassed } from '../assert-command-passed.ts';
-import {
-  assertExited,
-  findMissingProgram,
-  NO_MEASUREMENTS,
-  programMissing,
-  type AgentMeasurements,
-  type OnMeasured,
-} from '../attempt-outcome.ts';
+import type { Workspace } from '../../workspace/workspace.ts';
+import { NO_MEASUREMENTS, type AgentMeasurements, type OnMeasured } from '../attempt-outcome.ts';
 import type { Attempt } from '../open-attempt.ts';
-import { asTestsAttempt, withTestsGate } from '../tests-attempt.ts';
+import { openExporter, readWorkspace } from '../phases/export-tree.ts';
+import { importWork, type Candidate } from '../phases/import-candidate.ts';
+import { requireAnswer, runAgent } from '../phases/run-agent.ts';
 import { isRegularFile, judgeTests, nameTests } from './check-locks.ts';
-import { openExporter, readWorkspace } from './export-tree.ts';
-import { importWork, type Candidate } from './import-candidate.ts';
-import { readTestReports } from './read-test-reports.ts';
-import { requireAnswer, runAgent } from './run-agent.ts';
+import { lockKeptTests, lockNewTests } from './kept-tests.ts';
+import { runControl, runNewTests, type TestsRun } from './red-run.ts';
+import { asTestsAttempt } from './tests-attempt.ts';
 
 export interface WrittenTests {
   /** The attempt, with its tests if they are locked. */
@@ -51,13 +46,18 @@ export async function writeTests(attempt: Attempt, work: Workspace, onMeasured: 
   return { attempt: { ...attempt, locked }, measured };
 }
 
+/** The attempt with the tests of an earlier one, which no agent writes again. */
+export async function useKeptTests(attempt: Attempt, kept: KeptTests): Promise<WrittenTests> {
+  return { attempt: { ...attempt, locked: await lockKeptTests(attempt, kept) }, measured: NO_MEASUREMENTS };
+}
+
 /** Joins what two agents of one attempt used. */
 export function joinMeasured(first: AgentMeasurements, second: AgentMeasurements): AgentMeasurements {
   return { ...second, usage: addUsage(first.usage, second.usage), denied: first.denied ?? second.denied };
 }
 
 async function lockTests(attempt: Attempt, candidate: Candidate | undefined): Promise<LockedTests | undefined> {
-  const { config, inputs, resources, journal, signal } = attempt;
+  const { config, inputs, resources, signal } = attempt;
   const { command = '', files: globs } = config.tests;
   const { candidateDir } = resources;
   const changed = candidate?.changed ?? [];
@@ -82,48 +82,28 @@ async function lockTests(attempt: Attempt, candidate: Candidate | undefined): Pr
   );
   const files = found.map(({ path, id }) => ({ path, blob: id }));
   const locked: LockedTests = { command, files, cases: [] };
-  const run =
-    candidate === undefined ? { exitCode: 0, tests: null, tail: '' } : await runRed(attempt, candidate.commit, locked);
-  const verdict = judgeRedRun({
+  const run: TestsRun =
+    candidate === undefined
+      ? { exitCode: 0, tests: null, tail: '' }
+      : await runNewTests(attempt, { commit: candidate.commit, tests: locked });
+  const seen = judgeRedRun({
     files: found.map(({ path, id }) => ({ path, size: facts.get(id)?.size ?? 0 })),
     criteria: inputs.story.acceptance.length,
     ...run,
   });
+  const verdict = await withControl(attempt, seen, { command, exitCode: run.exitCode });
   if (!verdict.red) return judgeTests(attempt, 'red', { ...verdict, tail: run.tail });
+  if (candidate === undefined) return undefined;
   const cases = verdict.evidence === 'report' ? verdict.cases : [];
-  await journal.report({ type: 'tests.judged', step: 'red' }, { type: 'tests.locked', ...locked, cases });
-  return { ...locked, cases };
+  return lockNewTests(attempt, { ...locked, cases }, candidate.commit);
 }
 
-interface RedResult {
-  exitCode: number;
-  tests: TestCase[] | null;
-  tail: string;
-}
-
-/** Runs setup and the tests in a clean checkout of the base commit with the tests. */
-async function runRed(attempt: Attempt, commit: string, locked: LockedTests): Promise<RedResult> {
-  const { config, worker, identity, resources } = attempt;
-  const only = withTestsGate({ ...attempt, config: { ...config, gates: [] } }, locked);
-  const clean = new Workspace(only, 'red', planCleanSteps(only));
-  await clean.checkOut(commit, resources.candidateDir, [VIEW, CANDIDATE]);
-  const logOf = ({ name }: NextCommand) => `red/${name}`;
-  const openLog = (next: NextCommand) => worker.store.openArtifact(identity.place, logOf(next));
-  const plan = { commands: setupAndGates(only.config), phase: 'baseline' as const, openLog };
-  const logs: string[] = [];
-  let result = { exitCode: 0, tail: '' };
-  for await (const ended of runCommands(only, clean, plan)) {
-    const { kind, exit, tail } = ended;
-    if (kind === 'setup') {
-      assertCommandPassed(config, ended, { touched: false });
-      continue;
-    }
-    const what = `the tests \`${commandFor(locked)}\``;
-    assertExited(exit, { what, limits: config.limits }, tail);
-    const program = findMissingProgram(exit, tail);
-    if (program !== undefined) throw programMissing(program, { what, image: config.image, tail });
-    result = { exitCode: exit.exitCode ?? 0, tail };
-    logs.push(logOf(ended));
-  }
-  return { ...result, tests: await readTestReports(attempt, clean, logs) };
+/** Without a report, the command must pass without the new tests: otherwise its failure says nothing about them. */
+async function withControl(
+  attempt: Attempt,
+  seen: RedVerdict,
+  { command, exitCode }: { command: string; exitCode: number },
+): Promise<RedVerdict> {
+  if (!seen.red || seen.evidence === 'report') return seen;
+  return judgeControl(seen, { red: exitCode, control: (await runControl(attempt, command)).exitCode });
 }

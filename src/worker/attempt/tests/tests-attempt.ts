@@ -1,5 +1,5 @@
-import { commandFor, type LockedTests } from '../../core/review/tests-first.ts';
-import type { Attempt } from './open-attempt.ts';
+import { commandFor, type LockedTests } from '../../../core/review/tests-first.ts';
+import type { Attempt } from '../open-attempt.ts';
 
 /** Its artifacts are in the folder of the attempt. */
 const FOLDER = 'tests';
