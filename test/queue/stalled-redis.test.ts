@@ -15,7 +15,7 @@ it.for([2, 3])(
   { timeout: 120_000 },
   async (count) => {
     const home = openHome();
-    const server = openRedisServer();
+    const server = await openRedisServer();
     const repository = newRepository();
     const side = tempDir('halo-stalled');
     let connections = 0;

@@ -23,7 +23,7 @@ let server: RedisServer;
 let link: RedisLink;
 
 beforeEach(async () => {
-  server = openRedisServer();
+  server = await openRedisServer();
   const home = tempDir('halo-unfit');
   host = hostOf(home, server.url);
   link = await vi.waitFor(() => connectRedis(host), { timeout: 10_000 });

@@ -11,7 +11,7 @@ import { hostOf } from '../support/halo/host.ts';
 test('a worker that cannot register reports it, and leaves no connection that keeps its process alive', async () => {
   // No engine is needed for that.
   vi.stubEnv('DOCKER_HOST', 'unix:///nowhere.sock');
-  const server = openRedisServer();
+  const server = await openRedisServer();
   const home = tempDir('halo-start');
   const host = hostOf(home, server.url);
   const link = await vi.waitFor(() => connectRedis(host), { timeout: 10_000 });

@@ -106,15 +106,16 @@ async function startSandbox(docker: Docker, spec: SandboxSpec, { options, watchD
     if (engineStatus(error) === 404) throw imageMissing(spec.image);
     throw toDockerError(error, 'create a container');
   });
-  const closing = new AbortController();
+  const [removing, closing] = [new AbortController(), new AbortController()];
   let stream: Duplex | undefined;
   // The engine keeps connections to containers that never started or were lost; they would keep this process alive.
-  const remove = onceOnly(() =>
-    removeLabelledResource(docker, { kind: 'container', name: container.id }).finally(() => {
+  const remove = onceOnly(() => {
+    removing.abort();
+    return removeLabelledResource(docker, { kind: 'container', name: container.id }).finally(() => {
       closing.abort();
       stream?.destroy();
-    }),
-  );
+    });
+  });
   try {
     // Attach and wait before the start, so that neither output nor an early exit is missed.
     stream = (await container.attach(ATTACH)) as Duplex;
@@ -130,6 +131,7 @@ async function startSandbox(docker: Docker, spec: SandboxSpec, { options, watchD
       output: pieces,
       exited,
       watchDisk,
+      removing: removing.signal,
       isExitRecorded: witnessed,
     };
     return {

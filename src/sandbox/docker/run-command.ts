@@ -45,6 +45,8 @@ export interface AttachedContainer {
   exited: Promise<unknown>;
   /** Watches the disk usage of the sandbox until the returned function is called; undefined if no volume is writable. */
   watchDisk: ((end: (why: DiskLimitReason) => void) => () => void) | undefined;
+  /** Aborts when halo removes the container, whose command then ends as aborted. */
+  removing: AbortSignal;
   /** Whether the engine recorded the exit, that is, was not restarted since. */
   isExitRecorded: () => Promise<boolean>;
 }
@@ -92,9 +94,12 @@ async function followPreparation({ output: pieces }: AttachedContainer): Promise
  * DOCKER_UNAVAILABLE when the engine does not report the exit, or stopped the container itself.
  */
 export async function runCommand(attached: AttachedContainer, command: Command): Promise<SandboxExit> {
-  const { container, stream, output: pieces } = attached;
+  const { container, stream, output: pieces, removing } = attached;
   const started = performance.now();
   const watch = watchLimits(command, () => void killContainer(container, stream));
+  const onRemoval = () => watch.end('aborted');
+  if (removing.aborted) onRemoval();
+  removing.addEventListener('abort', onRemoval, { once: true });
   const leaveDisk = attached.watchDisk?.((why) => watch.end(why));
   const forks = watchPidsLimit(container.id);
   try {
@@ -119,6 +124,7 @@ export async function runCommand(attached: AttachedContainer, command: Command):
     return { ...describeExit(watch.reason(), exit, ms), forksRefused: forks.refused() };
   } finally {
     watch.stop();
+    removing.removeEventListener('abort', onRemoval);
     leaveDisk?.();
     forks.stop();
     stream.destroy();
@@ -130,7 +136,7 @@ export async function runCommand(attached: AttachedContainer, command: Command):
  * or when the connection is lost; dockerode does not report a wait that was interrupted. Throws DOCKER_FAILED then.
  */
 async function waitForExit(
-  { container, exited }: AttachedContainer,
+  { container, exited, removing }: AttachedContainer,
   output: Promise<void>,
   watch: LimitWatch,
 ): Promise<void> {
@@ -141,7 +147,7 @@ async function waitForExit(
   const lost = output.then(() => sleep(EXIT_WAIT_MS, done.signal)).then(() => false);
   const isReported = await Promise.race([reported, lost]).catch(() => false);
   done.abort();
-  if (isReported) return;
+  if (isReported || removing.aborted) return;
   // The exit state of a container that halo killed is not needed.
   if (watch.reason() !== undefined && (await inspect(container))?.State.Running !== true) return;
   await container.kill().catch(ignore);

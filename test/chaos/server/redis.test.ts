@@ -14,8 +14,8 @@ let redis: RedisServer;
 let env: { HALO_REDIS_URL: string };
 let repository: TestRepository;
 
-beforeEach(() => {
-  redis = openRedisServer();
+beforeEach(async () => {
+  redis = await openRedisServer();
   world = openWorld({ socket: redis.socket });
   env = { HALO_REDIS_URL: redis.url };
   repository = world.addRepository();

@@ -1,8 +1,10 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
+import { connect } from 'node:net';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { sleep } from '../../../src/lib/async.ts';
 
 /** A Redis of the user's, which halo did not start. */
 export interface RedisServer {
@@ -16,8 +18,8 @@ export interface RedisServer {
   close(): Promise<void>;
 }
 
-/** Starts one on a unix socket. */
-export function openRedisServer(...flags: string[]): RedisServer {
+/** Starts one on a unix socket; it accepts connections when this resolves. */
+export async function openRedisServer(...flags: string[]): Promise<RedisServer> {
   const dir = mkdtempSync(join(tmpdir(), 'halo-redis-'));
   const socket = join(dir, 'redis.sock');
   let server: ChildProcess;
@@ -31,6 +33,7 @@ export function openRedisServer(...flags: string[]): RedisServer {
     await once(server, 'exit');
   };
   start(...flags);
+  await untilAccepting(socket);
   return {
     socket,
     url: `unix://${socket}`,
@@ -42,4 +45,18 @@ export function openRedisServer(...flags: string[]): RedisServer {
       rmSync(dir, { recursive: true, force: true });
     },
   };
+}
+
+async function untilAccepting(socket: string): Promise<void> {
+  for (let tries = 0; tries < 1_000; tries += 1) {
+    const connection = connect(socket);
+    const accepted = await once(connection, 'connect').then(
+      () => true,
+      () => false,
+    );
+    connection.destroy();
+    if (accepted) return;
+    await sleep(10);
+  }
+  throw new Error(`No Redis accepts connections at ${socket}.`);
 }

@@ -32,7 +32,7 @@ const BACK_MS = 30_000;
 
 export async function openWorkerOnRedis(): Promise<WorkerOnRedis> {
   const home = mkdtempSync(join(tmpdir(), 'halo-queue-'));
-  const server = openRedisServer();
+  const server = await openRedisServer();
   const link = await vi.waitFor(() => connectRedis({ home, redisUrl: server.url }), { timeout: 10_000 });
   const queue = await openQueue(link);
   const proxy = await openTcpProxy(server.socket);

@@ -24,7 +24,7 @@ let redis: RedisServer;
 let queue: StoryQueue;
 let close: () => Promise<void>;
 beforeAll(async () => {
-  redis = openRedisServer();
+  redis = await openRedisServer();
   const link = await connectRedis(hostOf(tempDir('halo-reports'), redis.url));
   queue = await openQueue(link);
   close = async () => {

@@ -17,7 +17,7 @@ test('an engine that hangs does not prevent the queueing of a lost job', async (
   const sockets = new Set<Socket>();
   const hung = createServer((socket) => void sockets.add(socket)).listen(join(home, 'docker.sock'));
   vi.stubEnv('DOCKER_HOST', `unix://${join(home, 'docker.sock')}`);
-  const redis = openRedisServer();
+  const redis = await openRedisServer();
   const host = hostOf(home, redis.url);
   const link = await vi.waitFor(() => connectRedis(host), { timeout: 10_000 });
   const queue = await openQueue(link);
