@@ -19,10 +19,11 @@ export interface ModelSource {
   keyCommand: string | undefined;
 }
 
-/** Limits of a model for requests and tokens per minute. */
+/** Limits of a model for requests and tokens per minute, and requests per hour. */
 export interface ModelRateLimit {
   rpm?: number | undefined;
   tpm?: number | undefined;
+  rph?: number | undefined;
 }
 
 export type ModelMode = 'live' | 'record' | 'replay';
@@ -57,7 +58,7 @@ export interface Config {
   budget: Budget;
   /** Known prices of the models that may be used. */
   prices: Readonly<Record<string, Price>>;
-  /** Limits per minute of a model, over all workers. */
+  /** Limits per minute and hour of a model, over all workers. */
   rate: Readonly<Record<string, ModelRateLimit>>;
   limits: {
     cpus: number;

@@ -175,6 +175,7 @@ function toRetryPolicy(retry: HaloToml['retry']): RetryPolicy {
     multiplier: retry.multiplier,
     jitter: retry.jitter,
     crashes: retry.crashes,
+    maxWaitMs: retry.max_wait,
     classes: Object.fromEntries(classes) as Record<FailureClass, ClassPolicy>,
   };
 }

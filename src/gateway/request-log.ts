@@ -1,5 +1,6 @@
 import { addUsage, NO_USAGE, type Usage } from '../core/agent.ts';
 import type { FailureCause } from '../core/failure/failure.ts';
+import type { ModelPause } from '../core/failure/model-pause.ts';
 import type { EgressKind, EgressRequests } from '../core/journal/egress-events.ts';
 import { safeLine } from '../core/text/safe-text.ts';
 import { NetworkLog } from './egress/network-log.ts';
@@ -22,14 +23,12 @@ export interface RequestTarget {
 /** Called for each refused network target; `reason` is a sentence for users. */
 export type OnRefused = (target: string, reason: string) => void;
 
-/** Why the gateway stopped model requests: a budget is used up, overdrawn, or its state is unknown. */
-export interface GatewayStop {
-  cause: 'budget' | 'overrun' | 'fault';
-  sentence: string;
-}
+/** Why the gateway stopped model requests: a budget is used up, overdrawn, or unknown, or the model has a long pause. */
+export type GatewayStop =
+  { cause: 'budget' | 'overrun' | 'fault'; sentence: string } | { cause: 'pause'; sentence: string; pause: ModelPause };
 
 /** In ascending severity. */
-const SEVERITY: readonly GatewayStop['cause'][] = ['fault', 'budget', 'overrun'];
+const SEVERITY: readonly GatewayStop['cause'][] = ['fault', 'pause', 'budget', 'overrun'];
 
 const MAX_RECORDS = 10_000;
 
@@ -80,13 +79,22 @@ export class RequestLog {
     if (kind === undefined || kind === 'fault') this.passing = problem;
     else this.lasting ??= problem;
     if (kind === undefined || kind === 'lasting') return;
-    if (this.stop === undefined || SEVERITY.indexOf(kind) > SEVERITY.indexOf(this.stop.cause))
-      this.stop = { cause: kind, sentence: problem.sentence };
+    this.stopFor({ cause: kind, sentence: problem.sentence });
+  }
+
+  /** A model has a pause that is too long for an agent. Cleared by a later success. */
+  reportPause(problem: GatewayProblem, pause: ModelPause): void {
+    this.passing = problem;
+    this.stopFor({ cause: 'pause', sentence: problem.sentence, pause });
+  }
+
+  private stopFor(stop: GatewayStop): void {
+    if (this.stop === undefined || SEVERITY.indexOf(stop.cause) > SEVERITY.indexOf(this.stop.cause)) this.stop = stop;
   }
 
   clearProblem(): void {
     this.passing = undefined;
-    if (this.stop?.cause === 'fault') this.stop = undefined;
+    if (this.stop?.cause === 'fault' || this.stop?.cause === 'pause') this.stop = undefined;
   }
 
   /** In a replay: how a matching request differs from the recorded one. Only the first divergence is kept. */

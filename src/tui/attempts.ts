@@ -64,6 +64,7 @@ export function followAttempts(): Attempts {
       case 'phase.ended':
       case 'story.stopped':
       case 'story.returned':
+      case 'story.postponed':
         running.delete(event.story);
         return;
       case 'story.disturbed':

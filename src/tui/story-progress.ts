@@ -6,6 +6,7 @@ import {
   type RunState,
   type StoryProgress,
   type StoryState,
+  type Waiting,
 } from '../core/run/state.ts';
 import { safeLine } from '../core/text/safe-text.ts';
 import type { Tone } from '../core/transcript/transcript-line.ts';
@@ -26,20 +27,27 @@ export function isRetrying({ progress, waiting }: StoryState, { status }: RunSta
   return status !== 'ended' && waiting !== undefined && ['pending', 'failed', 'in_progress'].includes(progress);
 }
 
+/** Whether a wait is the delay of a retry, and not for a breaker or a pause of the model. */
+export function isForRetry({ breaker, model }: Waiting): boolean {
+  return breaker === undefined && model === undefined;
+}
+
 /** The progress of a story, in a few words. */
 export function storyProgressText(story: StoryState, run: RunState): string {
   switch (story.progress) {
     case 'in_progress':
       if (run.status === 'ended') return 'interrupted';
+      if (story.waiting?.model !== undefined) return 'waiting';
       return story.phase ?? (run.paused?.now === true ? 'interrupted' : 'starting');
     case 'failed':
-      if (story.waiting !== undefined) return story.waiting.breaker === undefined ? 'retrying' : 'waiting';
+      if (story.waiting !== undefined) return isForRetry(story.waiting) ? 'retrying' : 'waiting';
       return `failed: ${plainReason(story.stopReason ?? 'UNKNOWN_ERROR', story.lastFailure)}`;
     case 'needs_human':
       return story.held === undefined ? 'needs a human' : 'waiting for approval';
     case 'done':
       return 'done before';
     case 'pending':
+      if (story.waiting?.model !== undefined && run.status !== 'ended') return 'waiting';
       return story.approved === undefined
         ? safeLine(describeUnmetDependencies(story, run) ?? 'pending', 32)
         : 'approved, not landed';

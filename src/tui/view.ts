@@ -1,6 +1,12 @@
 import { plainReason } from '../core/failure/plain-reason.ts';
-import { elapsedMs, describeUnmetDependencies, type RunState, type StoryState } from '../core/run/state.ts';
-import { formatElapsed, msBetween } from '../core/text/format-elapsed.ts';
+import {
+  elapsedMs,
+  describeUnmetDependencies,
+  type RunState,
+  type StoryState,
+  type Waiting,
+} from '../core/run/state.ts';
+import { formatElapsed, formatTime, msBetween } from '../core/text/format-elapsed.ts';
 import { safeLine } from '../core/text/safe-text.ts';
 import type { Paint, Tone, TranscriptLine } from '../core/transcript/transcript-line.ts';
 import { wrapIndented, truncateToWidth, padToWidth, stringWidth } from '../lib/string-width.ts';
@@ -164,7 +170,7 @@ function storyLine(story: StoryState, input: ViewInput & { idWidth: number }): s
   const { mark, tone } = markOf(story, now);
   const right =
     width >= MIN_ROOMY_WIDTH
-      ? `${padToWidth(rightOf(story, input), STATE_WIDTH)}  ${timeOf(story, now).padStart(TIME_WIDTH)}`
+      ? `${stateOf(story, input)}  ${timeOf(story, now).padStart(TIME_WIDTH)}`
       : (story.phase ?? '');
   const text = `${padToWidth(safeLine(story.id), idWidth)}  ${safeLine(story.title)}`;
   const left = padToWidth(text, Math.max(1, width - 5 - (right === '' ? 0 : 2 + stringWidth(right))));
@@ -194,8 +200,14 @@ function markOf(story: StoryState, now: string): { mark: string; tone: Tone } {
   }
 }
 
+/** The state in its column. The end of a long pause is longer than the column, and is never cut. */
+function stateOf(story: StoryState, input: Pick<ViewInput, 'now' | 'state'>): string {
+  const text = rightOf(story, input);
+  return story.waiting?.model === undefined ? padToWidth(text, STATE_WIDTH) : text.padEnd(STATE_WIDTH);
+}
+
 function rightOf(story: StoryState, { now, state }: Pick<ViewInput, 'now' | 'state'>): string {
-  if (story.waiting !== undefined) return retryText(msBetween(now, story.waiting.notBefore), story.waiting.breaker);
+  if (story.waiting !== undefined) return retryText(story.waiting, now);
   switch (story.progress) {
     case 'passed':
       return story.commit?.slice(0, 7) ?? (state.dry ? storyProgressText(story, state) : 'passed');
@@ -220,10 +232,14 @@ function countedAttempts({ attempts, conflicts, spent: forgiven = 0 }: StoryStat
   return Math.max(1, attempts - conflicts - forgiven);
 }
 
-/** Time until the retry or the next trial of the breaker, in whole seconds. */
-function retryText(ms: number, breaker: string | undefined): string {
-  if (ms <= 0) return breaker === undefined ? 'retrying' : 'waiting';
-  return `${breaker === undefined ? 'retrying in' : 'waiting for'} ${formatElapsed(Math.ceil(ms / 1000) * 1000).replace('.0s', 's')}`;
+/** Time until the retry, the next trial of the breaker or the end of the model’s pause, in whole seconds. */
+function retryText({ notBefore, breaker, model }: Waiting, now: string): string {
+  const ms = msBetween(now, notBefore);
+  const isRetry = breaker === undefined && model === undefined;
+  if (ms <= 0) return isRetry ? 'retrying' : 'waiting';
+  const left = formatElapsed(Math.ceil(ms / 1000) * 1000).replace('.0s', 's');
+  if (model !== undefined) return `waiting until ${formatTime(notBefore, now)}, ${left}`;
+  return `${isRetry ? 'retrying in' : 'waiting for'} ${left}`;
 }
 
 function timeOf(story: StoryState, now: string): string {

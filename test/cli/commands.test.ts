@@ -6,6 +6,7 @@ import { parseSince } from '../../src/cli/options/log-options.ts';
 import { NO_USAGE } from '../../src/core/agent.ts';
 import { HaloError } from '../../src/core/failure/errors.ts';
 import type { JournalEntry } from '../../src/core/journal/events.ts';
+import type { RunState } from '../../src/core/run/state.ts';
 import { shortStoryKey } from '../../src/core/run/story-key.ts';
 import { runCli, type CliOptions } from '../support/terminal/cli-world.ts';
 import { openMemory, type MemoryOperations } from '../support/memory-operations.ts';
@@ -451,6 +452,46 @@ describe('the state of a run in halo ls and halo status', () => {
     expect(more.cell).toBe('SUCCESS');
     expect(more.page).not.toContain('landed on main');
     expect(more.page).toMatch(/^halo land r1 /m);
+  });
+
+  it('waiting for a long pause of the model names the time at which it continues, also with --json and in logs', async () => {
+    const [story, notBefore] = ['US-001', '2130-01-01T00:00:00.000Z'];
+    const why =
+      'The model provider allows no request to the model "m" before 2130-01-01 00:00:00 UTC; all workers wait.';
+    const held: JournalEntry = {
+      type: 'story.postponed',
+      story,
+      attempt: 1,
+      model: 'm',
+      by: 'provider',
+      why,
+      notBefore,
+    };
+    const paused: JournalEntry = {
+      type: 'model.paused',
+      story,
+      attempt: 1,
+      model: 'm',
+      why: 'provider',
+      until: notBefore,
+    };
+    const { page } = await stateOf(...attempted(story), paused, held);
+    expect(page).toMatch(/^state +waiting$/m);
+    expect(page).toMatch(/^US-001 +waiting +1 /m);
+    expect(page).toMatch(
+      /^waiting +US-001: until 2130-01-01 00:00:00 UTC \(in \d+h \d\dm\): The model provider allows/m,
+    );
+    expect(page.match(/all workers wait/g)).toHaveLength(1);
+    expect(page).not.toContain('requests for m');
+    const { state } = JSON.parse((await halo(['status', 'r1', '--json'])).stdout) as { state: RunState };
+    expect(state.stories[0]).toMatchObject({
+      progress: 'in_progress',
+      attempts: 1,
+      waiting: { notBefore, why, model: 'm' },
+    });
+    expect((await halo(['logs', 'r1'])).stdout).toMatch(
+      /US-001 +waiting +\d+h \d\dm, until 2130-01-01 00:00:00 UTC: The/,
+    );
   });
 
   it('names what a story needs, without repetition', async () => {

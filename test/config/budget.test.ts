@@ -90,12 +90,15 @@ describe('prices and rates', () => {
       prices: { 'a.b': { input: 1, output: 2 } },
       rate: { 'a.b': { rpm: 5 } },
     });
-    expect(resolve({ env: { HALO_RATE: '{"gpt-5.5"={tpm=9}}' } }).config.rate).toEqual({ 'gpt-5.5': { tpm: 9 } });
+    expect(resolve({ env: { HALO_RATE: '{"gpt-5.5"={tpm=9, rph=100}}' } }).config.rate).toEqual({
+      'gpt-5.5': { tpm: 9, rph: 100 },
+    });
   });
 
   test('are refused with a hint if their names lack quotes', () => {
     expect(refusal({ home: '[prices.gpt-5.5]\ninput = 1\noutput = 2' })).toContain('a name with dots must be quoted');
     expect(refusal({ home: '[rate."m"]\nrpm = 0' })).toContain('rate.m.rpm: must be a whole number');
+    expect(refusal({ home: '[rate."m"]\nrph = 1.5' })).toContain('rate.m.rph: must be a whole number');
   });
 
   test('of a repository are refused: they could raise every budget', () => {

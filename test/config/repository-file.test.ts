@@ -32,6 +32,7 @@ const FREE = {
   'retry.attempts': '5',
   'retry.backoff': '"1s"',
   'retry.max_backoff': '"10m"',
+  'retry.max_wait': '"24h"',
   'retry.multiplier': '3',
   'retry.jitter': '0.5',
   'retry.crashes': '5',

@@ -73,6 +73,7 @@ describe('defaults', () => {
         multiplier: 2,
         jitter: 0.2,
         crashes: 10,
+        maxWaitMs: 12 * 3_600_000,
         classes: {
           agent: { rule: 'hint', retries: 0 },
           story: { rule: 'hint', retries: 0 },

@@ -28,6 +28,7 @@ function budget(script: (ReserveResult | HaloError | { output: number })[] = [])
   });
   return {
     ...kept,
+    longestPauseMs: 300_000,
     reserve(estimate) {
       kept.asked.push(estimate);
       const next = script.shift();
@@ -133,6 +134,49 @@ describe('a model request', () => {
     expect([long.status, long.headers['retry-after']]).toEqual([429, '300']);
     expect((await ask(gate.socket)).status).toBe(429);
     expect(given.cooled).toEqual([5, 1_000, 300_000]);
+  });
+
+  it('is refused, with a status that no agent retries, if its model has a pause of hours, until a later success', async () => {
+    const model = await modelServer([{ say: 'hello' }]);
+    const pause = { model: 'm', by: 'provider' as const, until: '2030-01-01T05:00:00.000Z' };
+    const wait: ReserveResult = { kind: 'wait', ms: 5 * 3_600_000, reason: 'Not before 05:00.', pause };
+    const gate = await gateway({ model: live(model.url, budget([wait])) });
+    const answer = await ask(gate.socket);
+    expect([answer.status, answer.headers['retry-after']]).toEqual([400, undefined]);
+    expect(answer.body).toContain('Not before 05:00.');
+    expect(gate.stopped()).toEqual({ cause: 'pause', sentence: 'Not before 05:00.', pause });
+    expect(gate.problem()).toEqual({ sentence: 'Not before 05:00.', cause: 'rate-limited' });
+    expect((await ask(gate.socket)).status).toBe(200);
+    expect(gate.stopped()).toBeUndefined();
+  });
+
+  it('pauses all workers for hours if its provider requests that in headers or in the body', async () => {
+    const now = Math.floor(Date.now() / 1000);
+    const reset = { error: { type: 'usage_limit_reached', message: 'limit', resets_at: now + 18_000 } };
+    const model = await modelServer([
+      { fail: 429, headers: { 'retry-after': '18000' } },
+      { say: 'hello' },
+      { fail: 429, body: reset },
+      { say: 'hello' },
+    ]);
+    const given = budget();
+    const gate = await gateway({ model: live(model.url, given) });
+    for (let nth = 0; nth < 2; nth++) expect((await ask(gate.socket)).status).toBe(200);
+    expect(given.cooled[0]).toBe(18_000_000);
+    expect(given.cooled[1]).toBeGreaterThan(17_900_000);
+    expect(given.cooled[1]).toBeLessThanOrEqual(18_000_000);
+  });
+
+  it('has its error passed on if that was read for a pause and names none', async () => {
+    const error = { error: { message: 'You exceeded your quota.', code: 'insufficient_quota' } };
+    const model = await modelServer([{ fail: 429, body: error }]);
+    const given = budget();
+    const gate = await gateway({ model: live(model.url, given) });
+    const answer = await ask(gate.socket);
+    expect([answer.status, JSON.parse(answer.body)]).toEqual([429, error]);
+    expect(given.cooled).toEqual([]);
+    expect(gate.problem()).toMatchObject({ cause: 'rate-limited' });
+    expect(gate.problem()?.sentence).toContain('You exceeded your quota.');
   });
 
   it('ends all other running requests, and every later one, if it overdraws a budget', async () => {

@@ -196,10 +196,57 @@ describe('a rate', () => {
   });
 });
 
+describe('a rate per hour', () => {
+  const hour = () => `${link.prefix}:allowance:hour:host/m:${Math.floor(Date.now() / 3_600_000)}`;
+
+  test('is shared by all workers, also by those that connect later, and names the end of the hour', async () => {
+    const rate = { scopes: [], rph: 3 };
+    const answers = await Promise.all(
+      Array.from({ length: 8 }, (_, index) => (index % 2 === 0 ? here : there).reserve(ask(rate))),
+    );
+    expect(answers.filter(({ kind }) => kind === 'granted')).toHaveLength(3);
+    const third = await openBudgetLedger(link);
+    const answer = await third.reserve(ask(rate));
+    expect(answer).toMatchObject({ kind: 'wait', why: 'hour' });
+    const end = Date.now() + (answer.kind === 'wait' ? answer.ms : 0);
+    expect(Math.abs(end - Math.round(end / 3_600_000) * 3_600_000)).toBeLessThan(5_000);
+    expect(await third.findPause({ model: 'host/m', rph: 3 })).toMatchObject({ why: 'hour' });
+    third.close();
+    expect(await here.reserve(ask({ ...rate, model: 'host/other' }))).toMatchObject({ kind: 'granted' });
+    expect(await here.findPause({ model: 'host/other', rph: 3 })).toBeUndefined();
+  });
+
+  test('begins again with each hour', async () => {
+    const rate = { scopes: [], rph: 1 };
+    await here.reserve(ask(rate));
+    expect(await here.reserve(ask(rate))).toMatchObject({ kind: 'wait' });
+    await link.client.rename(hour(), `${hour()}0`);
+    expect(await here.reserve(ask(rate))).toMatchObject({ kind: 'granted' });
+  });
+
+  test('counts a request once that is sent again because the reply was lost', async () => {
+    const request = ask({ scopes: [], rph: 2 });
+    await here.reserve(request);
+    await here.reserve(request);
+    expect(await link.client.get(hour())).toBe('1');
+  });
+});
+
 describe('a pause', () => {
+  test('may be tried again by a run whose user has asked for it since, until the provider repeats it', async () => {
+    await here.pauseModel('host/m', { ms: 30_000, at: 1_000 });
+    expect(await there.reserve(ask({ since: 900 }))).toMatchObject({ kind: 'wait', why: 'cooling' });
+    expect(await there.findPause({ model: 'host/m', since: 1_100 })).toBeUndefined();
+    expect(await there.reserve(ask({ since: 1_100 }))).toMatchObject({ kind: 'granted' });
+    await there.pauseModel('host/m', { ms: 10, at: 1_200 });
+    const again = await here.reserve(ask({ since: 1_100 }));
+    expect(again).toMatchObject({ kind: 'wait', why: 'cooling' });
+    expect(again.kind === 'wait' && again.ms).toBeGreaterThan(20_000);
+  });
+
   test('blocks all workers for this model, and is never shortened', async () => {
-    await here.pauseModel('host/m', 30_000);
-    await there.pauseModel('host/m', 10);
+    await here.pauseModel('host/m', { ms: 30_000, at: 1_000 });
+    await there.pauseModel('host/m', { ms: 10, at: 1_000 });
     const answer = await there.reserve(ask());
     expect(answer).toMatchObject({ kind: 'wait', why: 'cooling' });
     expect(answer.kind === 'wait' && answer.ms).toBeGreaterThan(20_000);

@@ -124,6 +124,20 @@ describe('view', () => {
     expect(ended.join('\n')).not.toContain('retrying');
   });
 
+  it('shows until when a story waits for a long pause of its model', () => {
+    const story = 'US-001';
+    const pause = { model: 'm', by: 'provider', why: 'The model provider allows no request.' } as const;
+    const notBefore = '2030-01-01T05:00:59.500Z';
+    const running = [created('r1', 2), { type: 'run.started' } as const, ...attempted(story)];
+    const held: JournalEntry = { type: 'story.postponed', story, attempt: 1, ...pause, notBefore };
+    const line = (entries: JournalEntry[]) => frame(entries).find((each) => each.includes(story));
+    expect(line([...running, held])).toMatch(/^ {2}… {2}US-001 .+ waiting until 05:00:59 UTC, 5h 00m /);
+    expect(line([...running, { ...held, notBefore: '2030-01-02T05:00:00.000Z' }])).toContain(
+      'waiting until 2030-01-02 05:00:00 UTC, 28h 59m',
+    );
+    expect(line([...running, { ...held, notBefore: '2030-01-01T00:00:30.000Z' }])).toMatch(/ waiting {2}/);
+  });
+
   it('shows why the previous attempt failed below its story, wrapped, and counts attempts', () => {
     const why = `gate exited 1: ${'a long command '.repeat(8)}end`;
     const before = failed('US-001').map((event) => (event.type === 'story.ended' ? { ...event, summary: why } : event));

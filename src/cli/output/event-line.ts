@@ -7,6 +7,11 @@ import { describeEvent } from '../../core/transcript/transcript.ts';
 import type { Paint } from '../../core/transcript/transcript-line.ts';
 
 const MAX_TEXT_LENGTH = 200;
+const LABELS: Partial<Record<JournalEvent['type'], string>> = {
+  'retry.scheduled': 'retry ',
+  'breaker.held': 'waiting ',
+  'story.postponed': 'waiting ',
+};
 
 /** One line for the operator of a server, e.g. `12:03:11  shop 1ng62…  US-001 passed 5bc2f62 42.0s $0.26`, or none. */
 export function eventLine(event: JournalEvent, state: RunState, paint: Paint): string | undefined {
@@ -69,13 +74,14 @@ function textOf(
     case 'retry.scheduled':
     case 'breaker.opened':
     case 'breaker.held':
+    case 'story.postponed':
     case 'story.disturbed':
     case 'story.approved':
     case 'story.rejected':
     case 'story.cancelled': {
       const [line] = describeEvent(event);
       if (line === undefined) return undefined;
-      const label = event.type === 'retry.scheduled' ? 'retry ' : event.type === 'breaker.held' ? 'waiting ' : '';
+      const label = LABELS[event.type] ?? '';
       const text = `${line.story === '' ? '' : `${line.story} `}${label}${line.text}`;
       return { tone: 'warn', text: safeLine(text, MAX_TEXT_LENGTH) };
     }

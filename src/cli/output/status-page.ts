@@ -1,7 +1,7 @@
 import { breakerName, resetCommand } from '../../core/failure/breaker.ts';
 import type { RunView } from '../../api/operations.ts';
 import type { ListedRun } from '../../api/runs/limited-runs.ts';
-import { formatElapsed, msBetween } from '../../core/text/format-elapsed.ts';
+import { formatElapsed, formatTime, msBetween } from '../../core/text/format-elapsed.ts';
 import { needsText } from '../../core/run/run-dependencies.ts';
 import { retryName } from '../../core/failure/failure.ts';
 import { priorityText } from '../../core/run/priority.ts';
@@ -134,9 +134,11 @@ function submissionFacts({ user, priority, batch }: RunState): [string, string][
 /** Shown while requests for a model are delayed. */
 function pauseRow({ state }: Pick<RunView, 'state'>, now: string): [string, string][] {
   const { modelPause: pause, status } = state;
-  if (pause === undefined || pause.until <= now || status === 'ended') return [];
+  // A story that waits for the model has a line of its own.
+  const isShown = state.stories.some(({ waiting }) => waiting?.model !== undefined);
+  if (pause === undefined || pause.until <= now || status === 'ended' || isShown) return [];
   const why = pause.why === 'rate' ? 'the configured rate is reached' : 'the provider asked for a pause';
-  return [['waiting', `requests for ${safeLine(pause.model)} until ${pause.until.slice(11, 19)} UTC: ${why}`]];
+  return [['waiting', `requests for ${safeLine(pause.model)} until ${formatTime(pause.until, now)}: ${why}`]];
 }
 
 /** Stories whose setup or gates changed the tree. */
@@ -181,6 +183,10 @@ function retryLines(run: RunState, { paint, now }: { paint: Paint; now: string }
     if (waiting === undefined || !isRetrying(story, run)) return [];
     const left = msBetween(now, waiting.notBefore);
     const when = left > 0 ? `in ${formatElapsed(left)}` : 'as soon as a worker is free';
+    if (waiting.model !== undefined) {
+      const until = left > 0 ? `until ${formatTime(waiting.notBefore, now)} (${when})` : when;
+      return [`${paint('warn', 'waiting')}  ${safeLine(id)}: ${until}: ${safeLine(waiting.why, MAX_TEXT_LENGTH)}`];
+    }
     const what =
       waiting.breaker === undefined
         ? `${retryName(waiting)} ${when}`

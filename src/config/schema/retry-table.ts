@@ -32,6 +32,11 @@ export const RetryTable = z.strictObject({
     10,
     'Maximum number of consecutive worker crashes during a story before it fails.',
   ]),
+  max_wait: key(Duration, [
+    'duration',
+    '12h',
+    'How long an attempt waits in total for [long pauses](gateway.md#long-pauses) of its model. If it had to wait for longer, the story fails.',
+  ]),
   agent: z.strictObject(ownFailures('hint', 'The agent program failed or gave no valid answer')),
   story: z.strictObject(ownFailures('hint', 'The agent gave up, took too long or used too much memory')),
   gate: z.strictObject(ownFailures('hint', 'A gate failed')),

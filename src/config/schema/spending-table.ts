@@ -12,8 +12,12 @@ const Prices = perModel(
   z.strictObject({ input: Dollars, cached: Dollars.optional(), cache_write: Dollars.optional(), output: Dollars }),
 );
 const Rates = perModel(
-  '[rate."my-model"] with rpm or tpm',
-  z.strictObject({ rpm: wholeNumber(1, 1_000_000).optional(), tpm: wholeNumber(1, 1_000_000_000).optional() }),
+  '[rate."my-model"] with rpm, tpm or rph',
+  z.strictObject({
+    rpm: wholeNumber(1, 1_000_000).optional(),
+    tpm: wholeNumber(1, 1_000_000_000).optional(),
+    rph: wholeNumber(1, 10_000_000).optional(),
+  }),
 );
 
 /** Keys for cost, prices and request rates of models. */
@@ -52,7 +56,7 @@ export const spending = {
     [
       'table of tables',
       {},
-      'Maximum requests (`rpm`) and tokens (`tpm`) per minute of a model, over all workers: `[rate."name"]`. Without it, only the provider’s limit applies.',
+      'Maximum requests (`rpm`) and tokens (`tpm`) per minute of a model, and requests per hour (`rph`), over all workers: `[rate."name"]`. Without it, only the provider’s limit applies.',
     ],
     owner('set the request rates of models'),
   ),

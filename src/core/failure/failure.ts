@@ -47,6 +47,8 @@ const CAUSES = {
   'not-paid': { class: 'provider', rule: 'halt' },
   'unknown-model': { class: 'provider', rule: 'halt' },
   'rate-limited': { class: 'provider' },
+  /** The model allows no request for longer than `retry.max_wait`. */
+  'pause-too-long': { class: 'provider', rule: 'halt' },
   'provider-failed': { class: 'provider' },
   unreachable: { class: 'provider' },
 } as const satisfies Record<string, { class: FailureClass; rule?: RetryRule }>;
@@ -137,6 +139,8 @@ export interface RetryPolicy {
   jitter: number;
   /** Maximum consecutive worker crashes during a story. */
   crashes: number;
+  /** How long an attempt may wait in total for pauses of its model, in ms. */
+  maxWaitMs: number;
   classes: Record<FailureClass, ClassPolicy>;
 }
 

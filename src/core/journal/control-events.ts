@@ -20,11 +20,11 @@ export function applyControlEvent(state: RunState, event: ControlEvent): RunStat
     case 'run.paused':
       return { ...state, paused: { by: event.by, at: event.at, now: event.now } };
     case 'run.resumed':
-      return omit(state, 'paused');
+      return { ...omit(state, 'paused'), askedAt: event.at };
     case 'run.retried': {
       const reset = (story: StoryState) => resetForRetry(event.newTests ? omit(story, 'keptTests') : story);
       const stories = state.stories.map((story) => (event.stories.includes(story.id) ? reset(story) : story));
-      return { ...reopenRun(omit(state, 'paused')), stories };
+      return { ...reopenRun(omit(state, 'paused')), stories, askedAt: event.at };
     }
     case 'run.replanned':
       return replan(state, event);
@@ -62,7 +62,7 @@ export function markCancelled(story: StoryState, summary: string, at: string): S
  */
 function resetForRetry(story: StoryState): StoryState {
   const isInterrupted = story.progress === 'in_progress' && story.waiting !== undefined;
-  const open = omit(omitOpenWork(story), 'endedAt', 'failures', 'lastFailure', 'waiting', 'starts');
+  const open = omit(omitOpenWork(story), 'endedAt', 'failures', 'lastFailure', 'waiting', 'waitedMs', 'starts');
   const reset: StoryState = {
     ...open,
     progress: isInterrupted ? 'in_progress' : 'pending',

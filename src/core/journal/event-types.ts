@@ -32,6 +32,7 @@ const EVENT_TYPES: Record<JournalEntry['type'], true> = {
   'story.disturbed': true,
   'story.returned': true,
   'retry.scheduled': true,
+  'story.postponed': true,
   'breaker.held': true,
   'breaker.opened': true,
   'breaker.reset': true,

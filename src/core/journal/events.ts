@@ -241,6 +241,11 @@ export type JournalEntry =
       notBefore: string;
       why: string;
     } & AttemptRef)
+  /**
+   * The model of the attempt allows no request before a time (ISO 8601), at which the attempt begins again. Not a failure.
+   * `by`: its provider requested a pause, or the configured rate is reached.
+   */
+  | ({ type: 'story.postponed'; model: string; by: 'provider' | 'rate'; why: string; notBefore: string } & AttemptRef)
   /** A shared breaker is open: the attempt waits until a time (ISO 8601) and asks again. */
   | ({ type: 'breaker.held'; key: string; why: string; notBefore: string } & AttemptRef)
   /** The run's breaker opened: no story of it is started. */

@@ -1,6 +1,7 @@
 import { addSign, type FailureSign } from '../failure/breaker.ts';
 import { isStoryFailure, type FailureClass } from '../failure/failure.ts';
 import { omit, type Hint, type RunState, type StoryState } from '../run/state.ts';
+import { msBetween } from '../text/format-elapsed.ts';
 import type { JournalEvent } from './events.ts';
 
 type Of<T extends JournalEvent['type']> = Extract<JournalEvent, { type: T }>;
@@ -12,7 +13,7 @@ export function afterStart(story: StoryState, { worker }: Of<'story.started'>): 
 
 export function afterEnd(story: StoryState, event: Of<'story.ended'>): StoryState {
   const { verdict, failure, attempt, stopReason: reason, summary, conflicts } = event;
-  const ended = { ...withoutWaiting(story), starts: 0 };
+  const ended = { ...omit(withoutWaiting(story), 'waitedMs'), starts: 0 };
   if (verdict !== 'failed') return ended;
   // Conflicts are counted separately.
   const counted = conflicts === undefined ? count(ended, failure?.class ?? 'agent') : ended;
@@ -46,6 +47,14 @@ export function foldFailure(
     case 'breaker.held':
       return { ...story, waiting: { notBefore: event.notBefore, why: event.why, breaker: event.key } };
   }
+}
+
+/** Applies a pause of the model: the attempt has not begun, or begins again. */
+export function postponeStory(story: StoryState, event: Of<'story.postponed'>): StoryState {
+  const { at, why, notBefore, model } = event;
+  const waitedMs = (story.waitedMs ?? 0) + msBetween(at, notBefore);
+  const begun = story.phase === undefined ? story : withoutStart(story);
+  return { ...omit(begun, 'phase', 'metered'), waiting: { notBefore, why, model }, waitedMs };
 }
 
 /** Stops counting the last start as a worker crash. */

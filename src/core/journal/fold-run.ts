@@ -10,6 +10,7 @@ import {
   afterStart,
   countForBreaker,
   foldFailure,
+  postponeStory,
   stopWaitingFor,
   withoutWaiting,
   withoutStart,
@@ -36,7 +37,7 @@ export function applyEvent(state: RunState | undefined, event: JournalEvent): Ru
       return { ...next, status: 'running', startedAt: state.startedAt ?? at, ...(channel && { channel }) };
     }
     case 'run.claimed':
-      return { ...next, owner: event.owner, ownedAt: event.at };
+      return { ...next, owner: event.owner, ownedAt: event.at, askedAt: event.at };
     case 'run.ended':
       return endRun(next, event);
     case 'run.landed':
@@ -140,6 +141,8 @@ export function applyEvent(state: RunState | undefined, event: JournalEvent): Ru
     case 'retry.scheduled':
     case 'breaker.held':
       return withStory(next, event.story, (story) => foldFailure(story, event));
+    case 'story.postponed':
+      return withStory(next, event.story, (story) => postponeStory(story, event));
     case 'breaker.opened':
       return { ...next, breaker: event.reason };
     case 'breaker.reset':

@@ -98,6 +98,6 @@ function summarizeAttempt(attempts: Map<string, AttemptSummary>, event: JournalE
   } else if (event.type === 'story.disturbed') {
     const [error] = event.summary.split('\n');
     Object.assign(known, { endedAt: event.at, verdict: 'interrupted', stopReason: event.stopReason, error });
-  } else if (event.type === 'story.returned' || event.type === 'story.stopped') known.endedAt = event.at;
+  } else if (['story.returned', 'story.stopped', 'story.postponed'].includes(event.type)) known.endedAt = event.at;
   else if (event.type === 'story.approved') known.commit = event.commit;
 }

@@ -75,6 +75,7 @@ const ONCE: Partial<Record<FailureCause, { option?: string; why: string }>> = {
   'key-refused': { why: 'retry, after fixing the key' },
   'not-paid': { why: 'retry, after paying for the account' },
   'unknown-model': { option: ' -c model.name=…', why: 'retry with another model' },
+  'pause-too-long': { option: ' -c retry.max_wait=…', why: 'retry, and wait for longer: enter a duration' },
   'rate-limited': { why: 'retry, when the provider has capacity' },
   'provider-failed': { why: 'retry, when the provider works' },
   unreachable: { why: 'retry, when the provider can be reached' },

@@ -57,6 +57,8 @@ export interface Waiting {
   class?: FailureClass;
   /** The key of the breaker that delays it. */
   breaker?: string;
+  /** The model whose pause delays it. */
+  model?: string;
 }
 
 /** What the next attempt's prompt says about an earlier one. */
@@ -76,6 +78,8 @@ interface StoryFailures {
   lastFailure?: { class: FailureClass; rule: RetryRule; cause?: FailureCause };
   hint?: Hint;
   waiting?: Waiting;
+  /** How long the attempt waits in total for pauses of its model, in ms. */
+  waitedMs?: number;
   /** Consecutive starts without a known outcome: the worker crashed. */
   starts?: number;
   /** The process that made the last of these starts, as lib/process-identity.ts names it. */
@@ -174,6 +178,8 @@ export interface RunState extends Scheduling, RunFailures {
   owner?: string;
   /** When a user gave it to that worker. ISO 8601 */
   ownedAt?: string;
+  /** The last time that a user submitted, resumed or retried it. ISO 8601 */
+  askedAt?: string;
   /** Whether `prdPath` is on the machine that created the run. */
   prdIsHere: boolean;
   /** `halo land` requires approval of the whole run; absent in journals of older versions. */

@@ -8,7 +8,7 @@ import { describeLargeFiles, describeLockFiles } from '../noted-files.ts';
 import { describeRestored } from '../review/restored-paths.ts';
 import { failedTestsLines } from '../test-report/failed-tests.ts';
 import { hasLostTests, type TestChanges } from '../test-report/test-report.ts';
-import { formatElapsed, msBetween } from '../text/format-elapsed.ts';
+import { formatElapsed, formatTime, msBetween } from '../text/format-elapsed.ts';
 import { describeHidden } from '../text/hidden-places.ts';
 import { printableShellWord, safeLine } from '../text/safe-text.ts';
 import { activityLines } from './activity-lines.ts';
@@ -61,7 +61,7 @@ export function storyEventLines(event: StoryEvent, how: EventLineOptions): Story
       return [];
     case 'model.paused': {
       const why = event.why === 'rate' ? 'the configured rate is reached' : 'the provider asked for a pause';
-      const text = `requests for ${safeLine(event.model)} wait until ${event.until.slice(11, 19)} UTC: ${why}`;
+      const text = `requests for ${safeLine(event.model)} wait until ${formatTime(event.until, event.at)}: ${why}`;
       return [{ label: 'model', tone: 'warn', text }];
     }
     case 'phase.ended':
@@ -122,6 +122,11 @@ export function storyEventLines(event: StoryEvent, how: EventLineOptions): Story
       const when = wait > 0 ? `${count} in ${formatElapsed(wait)}` : 'now';
       const text = `${when}: ${safeLine(event.why, LINE_LENGTH)}`;
       return [{ label: 'retry', tone: 'warn', text }];
+    }
+    case 'story.postponed': {
+      const wait = formatElapsed(msBetween(event.at, event.notBefore));
+      const text = `${wait}, until ${formatTime(event.notBefore, event.at)}: ${safeLine(event.why, LINE_LENGTH)}`;
+      return [{ label: 'waiting', tone: 'warn', text }];
     }
     case 'breaker.held': {
       const wait = formatElapsed(msBetween(event.at, event.notBefore));

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { Transform } from 'node:stream';
+import { Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { openMasker } from '../../lib/secrets/masker.ts';
 import { NO_USAGE, type Usage } from '../../core/agent.ts';
@@ -12,8 +12,8 @@ import type { RequestLog } from '../request-log.ts';
 import { createTokenMeter } from '../usage/token-meter.ts';
 import type { ModelHandler, ModelRequest, ModelRoute } from './model-route.ts';
 import { describeNetworkError, failedBeforeSending } from '../network-error.ts';
-import { readRetryAfter } from './retry-after.ts';
-import { failureCauseOf, ERROR_BYTES, readProviderError } from './provider-error.ts';
+import { mayRequestPause, readRetryAfter } from './retry-after.ts';
+import { failureCauseOf, ERROR_BYTES, readErrorBody, readProviderError } from './provider-error.ts';
 import { createProviderClient, type ProviderClient } from './upstream-provider.ts';
 import { createCassetteRecorder, type ExchangeRecording } from '../cassette/cassette-recorder.ts';
 import { limitOutput } from '../usage/estimate-max-tokens.ts';
@@ -27,6 +27,7 @@ const NOTHING_USED: Usage = { ...NO_USAGE, requests: 1 };
 
 /** A budget without limits. */
 const UNLIMITED_BUDGET: BudgetPort = {
+  longestPauseMs: Infinity,
   reserve: () =>
     Promise.resolve({
       kind: 'granted',
@@ -86,16 +87,32 @@ async function serve(service: Service): Promise<void> {
       return void res.destroy();
     }
     if ('sentence' in reservation) return sendRefusal(service, reservation);
-    const answer = await askProvider(service, reservation, signal);
-    if (answer === undefined) return;
+    const response = await askProvider(service, reservation, signal);
+    if (response === undefined) return;
+    const answer = await readPauseBody(response);
     // Token counting has its own rate limit at the provider, so its retry-after concerns only this agent.
     const pauseMs = request.operation.free ? undefined : readRetryAfter(answer);
     if (pauseMs !== undefined) await budget.pauseModel(request.model, pauseMs);
-    if (pauseMs === undefined || pauseMs > patience.ms || budget === UNLIMITED_BUDGET)
-      return reply(service, answer, reservation);
-    answer.destroy();
+    const isForAgent = pauseMs !== undefined && pauseMs > patience.ms && pauseMs <= budget.longestPauseMs;
+    if (pauseMs === undefined || isForAgent || budget === UNLIMITED_BUDGET) return reply(service, answer, reservation);
+    answer.stream.destroy();
     await settle(service, reservation, { usage: NOTHING_USED, reported: 'all' });
   }
+}
+
+/** The answer of a provider. */
+interface ProviderAnswer extends Pick<IncomingMessage, 'statusCode' | 'headers'> {
+  stream: Readable;
+  /** Its body, if it was read before it is streamed. */
+  body?: string;
+}
+
+/** Reads the body of an answer if that is where the provider may request a pause. */
+async function readPauseBody(response: IncomingMessage): Promise<ProviderAnswer> {
+  const { statusCode, headers } = response;
+  if (!mayRequestPause(response)) return { statusCode, headers, stream: response };
+  const body = await readErrorBody(response);
+  return { statusCode, headers, stream: Readable.from([body]), body: body.toString('utf8') };
 }
 
 /** Settles the usage of a request. When that overdraws a budget, all other responses are aborted. */
@@ -140,16 +157,16 @@ async function askProvider(
   }
 }
 
-async function reply(service: Service, answer: IncomingMessage, reservation: Reservation): Promise<void> {
+async function reply(service: Service, answer: ProviderAnswer, reservation: Reservation): Promise<void> {
   const refusal = findRefusal(answer, service.provider.name);
   if (refusal === undefined) return passOn(service, answer, reservation);
-  answer.destroy();
+  answer.stream.destroy();
   await settle(service, reservation, { usage: NOTHING_USED, reported: 'all' });
   return sendRefusal(service, refusal);
 }
 
 /** Streams the response to the client with back-pressure, and meters and records it. */
-async function passOn(service: Service, answer: IncomingMessage, reservation: Reservation): Promise<void> {
+async function passOn(service: Service, answer: ProviderAnswer, reservation: Reservation): Promise<void> {
   const { provider, log, key, recording, request, res } = service;
   const status = answer.statusCode ?? 502;
   const meter = createTokenMeter(request.operation.answers, answer.headers['content-type'] ?? '');
@@ -171,7 +188,8 @@ async function passOn(service: Service, answer: IncomingMessage, reservation: Re
   res.flushHeaders();
   let complete = false;
   try {
-    await (key === undefined ? pipeline(answer, tap, res) : pipeline(answer, hideSecret(key), tap, res));
+    const { stream } = answer;
+    await (key === undefined ? pipeline(stream, tap, res) : pipeline(stream, hideSecret(key), tap, res));
     complete = true;
   } catch {
     res.destroy();
@@ -184,7 +202,7 @@ async function passOn(service: Service, answer: IncomingMessage, reservation: Re
 }
 
 /** Finds responses that must not be forwarded, because they may contain the key or redirect the client. */
-function findRefusal(answer: IncomingMessage, provider: string): Refusal | undefined {
+function findRefusal(answer: ProviderAnswer, provider: string): Refusal | undefined {
   const status = answer.statusCode ?? 0;
   if (status === 401 || status === 403)
     return { status, sentence: `The model provider ${provider} refused the key (HTTP status ${status}).` };
@@ -201,9 +219,9 @@ function findRefusal(answer: IncomingMessage, provider: string): Refusal | undef
   return undefined;
 }
 
-async function sendRefusal(service: Service, { status, sentence, retryAfter }: Refusal): Promise<void> {
+async function sendRefusal(service: Service, { status, sentence, retryAfter, logged }: Refusal): Promise<void> {
   const { log, recording, res } = service;
-  log.reportProblem({ sentence, ...failureCauseOf(status) });
+  if (!logged) log.reportProblem({ sentence, ...failureCauseOf(status) });
   note(service, 'failed', status);
   recording.start(status, { 'content-type': 'application/json' });
   recording.push(Buffer.from(errorBody(sentence)));

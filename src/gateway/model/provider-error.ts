@@ -1,9 +1,34 @@
+import type { IncomingMessage } from 'node:http';
 import type { FailureCause } from '../../core/failure/failure.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import type { GatewayProblem } from '../request-log.ts';
 
 /** How much of an error response is read to find the provider's message. */
 export const ERROR_BYTES = 8192;
+
+/** How much of an error response is kept if it is read before it is passed on. */
+const MAX_ERROR_BYTES = 64 * 1024;
+/** How long halo waits for the rest of an error response. */
+const ERROR_BODY_MS = 5_000;
+
+/** The body of an error response, cut after MAX_ERROR_BYTES or ERROR_BODY_MS. Never throws. */
+export async function readErrorBody(response: IncomingMessage): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  const timer = setTimeout(() => response.destroy(), ERROR_BODY_MS);
+  try {
+    for await (const chunk of response as AsyncIterable<Buffer>) {
+      chunks.push(chunk);
+      size += chunk.length;
+      if (size >= MAX_ERROR_BYTES) break;
+    }
+  } catch {
+    // What has arrived is passed on.
+  } finally {
+    clearTimeout(timer);
+  }
+  return Buffer.concat(chunks).subarray(0, MAX_ERROR_BYTES);
+}
 
 /** Describes an HTTP error of a provider for users, with the provider's own message if it has one. */
 export function readProviderError(error: { provider: string; status: number; body: string }): GatewayProblem {

@@ -1,4 +1,5 @@
 import type { Usage } from '../../core/agent.ts';
+import type { ModelPause } from '../../core/failure/model-pause.ts';
 
 /** The maximum tokens of a request, and the minimum output that is useful. */
 export interface Estimate {
@@ -27,13 +28,15 @@ export interface SettledUsage {
 
 export type ReserveResult =
   | { kind: 'granted'; reservation: Reservation }
-  /** Not now. `reason` is a sentence for users. */
-  | { kind: 'wait'; ms: number; reason: string }
+  /** Not now. `reason` is a sentence for users; `pause`: the pause of the model that causes the wait. */
+  | { kind: 'wait'; ms: number; reason: string; pause?: ModelPause }
   /** The budget is used up. */
   | { kind: 'spent'; reason: string };
 
 /** The budgets, rate limits and provider pauses that all gateways share. */
 export interface BudgetPort {
+  /** A pause of a model that is longer ends the attempt, because agents do not wait for so long. */
+  longestPauseMs: number;
   /** Reserves the estimate. Throws when the remaining budget is unknown. */
   reserve(estimate: Estimate): Promise<ReserveResult>;
   /** Blocks requests for this model, because the provider asked for a pause. Never throws. */

@@ -14,6 +14,8 @@ export interface Refusal {
   sentence: string;
   /** Seconds, for `retry-after`. */
   retryAfter?: number;
+  /** The log has its problem already. */
+  logged?: true;
 }
 
 export interface ReserveOptions {
@@ -42,6 +44,11 @@ export async function reserveBudget(options: ReserveOptions): Promise<Reservatio
         // Clients do not retry a request after status 400.
         return { status: 400, sentence: reply.reason };
       case 'wait':
+        if (reply.pause !== undefined && reply.ms > budget.longestPauseMs) {
+          log.reportPause({ sentence: reply.reason, cause: 'rate-limited' }, reply.pause);
+          // Clients do not retry a request after status 400.
+          return { status: 400, sentence: reply.reason, logged: true };
+        }
         if (reply.ms > patience.ms) {
           log.reportProblem({ sentence: reply.reason, cause: 'rate-limited' });
           return { status: 429, sentence: reply.reason, retryAfter: Math.ceil(reply.ms / 1000) };

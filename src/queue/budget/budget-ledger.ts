@@ -32,12 +32,27 @@ export interface LedgerRequest {
   outputPrice: number;
   rpm?: number | undefined;
   tpm?: number | undefined;
+  rph?: number | undefined;
+  /** The last command of a user for this run, in ms since 1970. It may try a model again that was paused before it. */
+  since?: number | undefined;
+}
+
+/** Which requests a pause may apply to. */
+export type PauseQuery = Pick<LedgerRequest, 'model' | 'rph' | 'since'>;
+
+/** Requests to a model wait: `cooling` for its provider, `rate` for the next minute, `hour` for the next hour. */
+export interface LedgerPause {
+  kind: 'wait';
+  ms: number;
+  why: 'cooling' | 'rate' | 'hour';
+  /** With `hour`: the hours since 1970, by the clock of the server. */
+  hour?: number;
 }
 
 export type LedgerReply =
   /** `output`: the available answer tokens, at least `least`. */
-  | ({ kind: 'granted'; output: number } & ReservedAmount)
-  | { kind: 'wait'; ms: number; why: 'cooling' | 'rate' }
+  | ({ kind: 'granted'; output: number; hour: number } & ReservedAmount)
+  | LedgerPause
   | ({ kind: 'full' } & Overrun)
   /** The server may not know this scope completely, for example after a restart or a wipe. Call `restore` first. */
   | { kind: 'unknown'; scope: BudgetScope };
@@ -128,9 +143,14 @@ export class BudgetLedger {
     return found.map(({ usd, tokens }) => ({ microUsd: usd, tokens }));
   }
 
-  /** Blocks requests to the model for `ms`. */
-  async pauseModel(model: string, ms: number): Promise<void> {
-    await this.send('pauseModel', { model, ms });
+  /** Blocks requests to the model for `ms`, from `at`, in ms since 1970. */
+  async pauseModel(model: string, { ms, at }: { ms: number; at: number }): Promise<void> {
+    await this.send('pauseModel', { model, ms, at });
+  }
+
+  /** The pause of a model, except those of less than a minute for its rate. */
+  async findPause(query: PauseQuery): Promise<LedgerPause | undefined> {
+    return (await this.send('findPause', query)) as LedgerPause | undefined;
   }
 
   close(): void {

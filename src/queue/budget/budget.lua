@@ -7,12 +7,15 @@
 -- `spent:<scope>` is a hash of the spent (`usd`, `tokens`) and reserved (`held_usd`, `held_tokens`) amounts; a missing
 -- hash means that the amounts are unknown. `hold:<id>` is the reservation of one request, and `leases` holds its
 -- expiry: an expired reservation counts as spent. `window:<model>` holds the requests of the last minute, and
--- `load:<model>` their tokens.
+-- `load:<model>` their tokens; `hour:<model>:<n>` is the number of requests of an hour. `cool:<model>` exists while a
+-- provider requests a pause; its value is the time of that request, by the clock of the worker.
 
 local prefix, r = KEYS[1], cjson.decode(ARGV[2])
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 local KEEP = 8 * 86400
+local HOUR = 3600000
+local hour = math.floor(now / HOUR)
 
 -- Avoids "-0", which Redis does not accept as an integer.
 local function whole(n) return string.format('%.0f', n + 0) end
@@ -47,7 +50,26 @@ local function charge(id)
   return record
 end
 
+-- The time until requests to the model are allowed: `ms`, and `why`; nil if they are allowed now. A command of a user
+-- that is later than a pause may try whether it still applies.
+local function pauseOf()
+  local key = prefix .. 'cool:' .. r.model
+  local cool = redis.call('PTTL', key)
+  if cool > 0 and (r.since or 0) <= tonumber(redis.call('GET', key) or '0') then
+    return { kind = 'wait', ms = cool, why = 'cooling' }
+  end
+  if not r.rph then return nil end
+  local count = tonumber(redis.call('GET', prefix .. 'hour:' .. r.model .. ':' .. hour) or '0')
+  if count >= r.rph then return { kind = 'wait', ms = (hour + 1) * HOUR - now, why = 'hour', hour = hour } end
+end
+
 local operations = {}
+
+-- Replies with the pause of a model, or `ok`.
+function operations.findPause()
+  local pause = pauseOf()
+  return pause and cjson.encode(pause) or 'ok'
+end
 
 -- Reserves what the budgets allow. Replies `granted`, `wait`, `full` or, when a scope is not known, `unknown`.
 function operations.reserve()
@@ -56,6 +78,8 @@ function operations.reserve()
   -- A retry, because the first reply was lost: release the first reservation.
   local before = redis.call('GET', prefix .. 'hold:' .. r.id)
   if before then
+    -- It is counted again below.
+    if r.rph then redis.call('DECR', prefix .. 'hour:' .. r.model .. ':' .. hour) end
     local record = cjson.decode(before)
     for _, key in ipairs(record.scopes) do add(key, -record.usd, -record.tokens, not record.charged) end
     redis.call('DEL', prefix .. 'hold:' .. r.id)
@@ -87,8 +111,8 @@ function operations.reserve()
   end
   if full then return cjson.encode(full) end
 
-  local cool = redis.call('PTTL', prefix .. 'cool:' .. r.model)
-  if cool > 0 then return cjson.encode({ kind = 'wait', ms = cool, why = 'cooling' }) end
+  local pause = pauseOf()
+  if pause then return cjson.encode(pause) end
 
   local window, load = prefix .. 'window:' .. r.model, prefix .. 'load:' .. r.model
   local past = redis.call('ZRANGEBYSCORE', window, '-inf', now - 60000)
@@ -121,11 +145,16 @@ function operations.reserve()
     redis.call('PEXPIRE', window, 120000)
     redis.call('PEXPIRE', load, 120000)
   end
+  if r.rph then
+    local key = prefix .. 'hour:' .. r.model .. ':' .. hour
+    redis.call('INCR', key)
+    redis.call('PEXPIRE', key, 2 * HOUR)
+  end
 
   local usd = r.inputUsd + math.ceil(output * r.outputPrice)
   hold(r.id, { scopes = scopes, usd = usd, tokens = r.input + output })
   redis.call('ZADD', prefix .. 'leases', now + r.leaseMs, r.id)
-  return cjson.encode({ kind = 'granted', output = output, usd = usd, tokens = r.input + output })
+  return cjson.encode({ kind = 'granted', output = output, usd = usd, tokens = r.input + output, hour = hour })
 end
 
 -- Renews the leases of reservations, and restores reservations that a wiped server lost.
@@ -204,7 +233,8 @@ end
 -- Blocks all requests to a model. Never shortens a longer pause.
 function operations.pauseModel()
   local key = prefix .. 'cool:' .. r.model
-  if redis.call('PTTL', key) < r.ms then redis.call('SET', key, '1', 'PX', whole(r.ms)) end
+  local ms = math.max(redis.call('PTTL', key), r.ms)
+  redis.call('SET', key, whole(r.at), 'PX', whole(ms))
   return 'ok'
 end
 

@@ -2,10 +2,10 @@ import type { WorkerView } from '../../api/operations.ts';
 import type { ListedRun } from '../../api/runs/limited-runs.ts';
 import { formatUsd } from '../../core/budget.ts';
 import type { RunState, StoryState } from '../../core/run/state.ts';
-import { formatElapsed, msBetween } from '../../core/text/format-elapsed.ts';
+import { formatElapsed, formatTime, msBetween } from '../../core/text/format-elapsed.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import { formatAge, stateText, stateTone, storyCount, timeText, waitingFor } from '../run-text.ts';
-import { isRetrying, storyProgressText, PROGRESS_TONES } from '../story-progress.ts';
+import { isForRetry, isRetrying, storyProgressText, PROGRESS_TONES } from '../story-progress.ts';
 import { formatCount } from '../usage-text.ts';
 import { inboxItems } from './inbox-items.ts';
 import { currentPlace, findRun, isMatch, type Place, type TopState } from './model.ts';
@@ -61,7 +61,7 @@ function runListing({ runs = [], now }: TopState): Listing {
     { name: 'RUN' },
     { name: 'STATE', max: 30 },
     { name: 'STORIES', order: 1 },
-    { name: 'NOW', max: 32, order: 2 },
+    { name: 'NOW', max: 44, order: 2 },
     { name: 'TIME', order: 4 },
     { name: 'COST', order: 5 },
     { name: 'USER', max: 16, order: 6 },
@@ -75,7 +75,7 @@ function runListing({ runs = [], now }: TopState): Listing {
       { text: run.runId, tone: 'strong' },
       stateCell(run),
       { text: storyCount(run) },
-      { text: currentWork(run) },
+      { text: currentWork(run, now) },
       { text: timeText(run, now) },
       { text: costText(run) },
       { text: safeLine(run.user ?? '-', 40) },
@@ -106,12 +106,13 @@ function stateMark(run: ListedRun): string {
 }
 
 /** The stories in progress with their phases. */
-function currentWork({ stories, status }: RunState): string {
+function currentWork({ stories, status }: RunState, now: string): string {
   if (status === 'ended') return '-';
-  const active = stories.filter(({ progress }) => progress === 'in_progress');
-  const texts = active.map(
-    ({ id, phase, waiting }) => `${safeLine(id, 20)} ${waiting ? 'retry' : (phase ?? 'starts')}`,
-  );
+  const active = stories.filter(({ progress, waiting }) => progress === 'in_progress' || waiting?.model !== undefined);
+  const texts = active.map(({ id, phase, waiting }) => {
+    const until = waiting && !isForRetry(waiting) ? `waiting until ${formatTime(waiting.notBefore, now)}` : 'retry';
+    return `${safeLine(id, 20)} ${waiting === undefined ? (phase ?? 'starts') : until}`;
+  });
   return texts.length === 0 ? '-' : texts.join(', ');
 }
 

@@ -1,10 +1,11 @@
 import { unmetNeeds, needsText } from '../../core/run/run-dependencies.ts';
 import { nextSteps } from '../../core/run/next-steps.ts';
 import { isDone, type RunState, type StoryState } from '../../core/run/state.ts';
-import { formatElapsed, msBetween } from '../../core/text/format-elapsed.ts';
+import { formatElapsed, formatTime, msBetween } from '../../core/text/format-elapsed.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import type { Paint, Tone } from '../../core/transcript/transcript-line.ts';
 import { padToWidth, truncateToWidth, wrapIndented } from '../../lib/string-width.ts';
+import { isForRetry } from '../story-progress.ts';
 import { stateTone, timeText, waitingFor } from '../run-text.ts';
 import { usageText } from '../usage-text.ts';
 import type { GateProgress } from './followed-run.ts';
@@ -31,7 +32,7 @@ export function runPanel(state: TopState, runId: string, paint: Paint): string[]
   const story = currentStory(run);
   const done = run.stories.filter(isDone).length;
   const progress = `${done} of ${run.stories.length} stories, ${timeText(run, now)}`;
-  const waits = waitingTexts(run, { ...(view && { workers: view.workers, heldBy: view.heldBy }) });
+  const waits = waitingTexts(run, { now, ...(view && { workers: view.workers, heldBy: view.heldBy }) });
   const facts: Fact[] = [
     {
       label: 'state',
@@ -76,7 +77,8 @@ function storyText(
   now: string,
 ) {
   const active = progress === 'in_progress' && run.status !== 'ended';
-  const doing = waiting === undefined ? (phase ?? (active ? 'starting' : progress.replace('_', ' '))) : 'retry';
+  const running = phase ?? (active ? 'starting' : progress.replace('_', ' '));
+  const doing = waiting === undefined ? running : isForRetry(waiting) ? 'retry' : 'waiting';
   const time = active && startedAt !== undefined ? `, ${formatElapsed(msBetween(startedAt, now))}` : '';
   const attempt = `attempt ${Math.max(1, attempts)} of ${Math.max(run.maxAttempts, attempts)}`;
   return `${safeLine(id, 30)}  ${doing}, ${attempt}${time}   ${safeLine(title)}`;
@@ -110,7 +112,7 @@ function branchText({ repo, runId, tip, landed }: RunState): string {
 
 function waitingTexts(
   run: RunState,
-  { workers = 1, heldBy }: { workers?: number; heldBy?: string | undefined },
+  { now, workers = 1, heldBy }: { now: string; workers?: number; heldBy?: string | undefined },
 ): string[] {
   const needs = unmetNeeds(run).length > 0 ? needsText(run) : undefined;
   const story = run.stories.find(({ waiting }) => waiting !== undefined);
@@ -120,7 +122,7 @@ function waitingTexts(
     ...(run.status === 'ended' || story?.waiting === undefined
       ? []
       : [
-          `${safeLine(story.id, 30)} until ${story.waiting.notBefore.slice(11, 19)} UTC: ${safeLine(story.waiting.why, 300)}`,
+          `${safeLine(story.id, 30)} until ${formatTime(story.waiting.notBefore, now)}: ${safeLine(story.waiting.why, 300)}`,
         ]),
   ];
 }

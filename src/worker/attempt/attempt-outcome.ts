@@ -3,6 +3,7 @@ import type { StopReason } from '../../core/failure/stop-reason.ts';
 import { formatSize, formatConfigDuration } from '../../lib/units.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import type { FailureCause } from '../../core/failure/failure.ts';
+import type { ModelPause } from '../../core/failure/model-pause.ts';
 import type { AttemptRef, FailureNote, HeldCommit, JournalEntry, Verdict } from '../../core/journal/events.ts';
 import { NO_USAGE, type Usage } from '../../core/agent.ts';
 import type { Config } from '../../config/config.ts';
@@ -26,6 +27,8 @@ export interface AttemptOutcome {
   changed?: boolean;
   /** Details of a failure that the stop reason does not express. */
   cause?: FailureCause;
+  /** The model has a pause that is too long for an agent: the attempt begins again after it. */
+  pause?: ModelPause;
   /** The end of the log that shows why, for the next attempt's prompt and the debug bundle. */
   tail?: string;
 }

@@ -1,12 +1,14 @@
 import { HaloError } from '../../core/failure/errors.ts';
 import { isTestPath } from '../../core/review/review.ts';
 import { judgeFailure } from '../../core/failure/judge-failure.ts';
+import { postponeAttempt } from '../../core/failure/model-pause.ts';
 import type { FailureNote } from '../../core/journal/events.ts';
 import { releaseHeldCommit } from '../../git/commit/held-commits.ts';
 import { updateBreakers } from '../run/shared-breakers.ts';
 import { approvalOf, type Attempt } from './open-attempt.ts';
 import { storyEnded, type AgentMeasurements, type AttemptOutcome } from './attempt-outcome.ts';
 import { assertCurrent } from './fence.ts';
+import { formatConfigDuration } from '../../lib/units.ts';
 
 /** Writes the outcome of an attempt into the journal, unless landing has written it already, and updates the breakers. */
 export async function recordOutcome(
@@ -15,6 +17,8 @@ export async function recordOutcome(
   measured: AgentMeasurements,
 ): Promise<void> {
   const failure = outcome.commit === undefined ? await recordEnd(attempt, outcome, measured) : undefined;
+  // A pause says nothing about the repository or the provider.
+  if (failure === 'postponed') return;
   const { resources, identity } = attempt;
   // Approved work says nothing about the agent: none has run.
   if (approvalOf(attempt) === undefined) await reportToBreakers(attempt, failure);
@@ -38,7 +42,7 @@ async function recordEnd(
   attempt: Attempt,
   outcome: AttemptOutcome,
   measured: AgentMeasurements,
-): Promise<FailureNote | undefined> {
+): Promise<FailureNote | 'postponed' | undefined> {
   const { worker, identity, config, signal } = attempt;
   const { runId, place } = identity;
   // The user who cancelled it has recorded the outcome already, or the job goes back to the queue.
@@ -48,13 +52,25 @@ async function recordEnd(
   const { usage, files, ...signs } = measured;
   const testOnly = files?.every(({ path }) => isTestPath(path));
   const end = { ...outcome, usage };
-  return worker.store.transact(runId, (state) => {
+  return worker.store.transact<FailureNote | 'postponed' | undefined>(runId, (state) => {
     assertCurrent(state, identity);
+    const { pause, summary } = outcome;
+    const [now, maxWaitMs] = [worker.now(), config.retry.maxWaitMs];
+    const at = new Date(now).toISOString();
+    const wait = pause && postponeAttempt(state, { ...attemptRef, pause, why: summary }, { maxWaitMs, now: at });
+    if (wait !== undefined) return { entries: [wait], result: 'postponed' };
     if (outcome.verdict !== 'failed') return { entries: [storyEnded(attemptRef, end)], result: undefined };
-    const failed = { ...attemptRef, ...signs, testOnly, ...outcome };
-    const { failure, entries } = judgeFailure(state, failed, { policies: config, now: worker.now() });
-    return { entries: [storyEnded(attemptRef, end, failure), ...entries], result: failure };
+    const ended = pause === undefined ? outcome : waitTooLong(outcome, maxWaitMs);
+    const failed = { ...attemptRef, ...signs, testOnly, ...ended };
+    const { failure, entries } = judgeFailure(state, failed, { policies: config, now });
+    return { entries: [storyEnded(attemptRef, { ...ended, usage }, failure), ...entries], result: failure };
   });
+}
+
+/** The failure of an attempt that would have to wait for longer than `retry.max_wait`. */
+function waitTooLong(outcome: AttemptOutcome, maxWaitMs: number): AttemptOutcome {
+  const summary = `${outcome.summary} An attempt waits at most ${formatConfigDuration(maxWaitMs)} (retry.max_wait).`;
+  return { ...outcome, cause: 'pause-too-long', summary };
 }
 
 /** The outcome is in the journal: a failure here does not change it. */

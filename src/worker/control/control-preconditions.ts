@@ -72,6 +72,7 @@ export function describeProgress({ progress }: StoryState): string {
 /** Whether a retry restarts the story, or ends its wait. */
 export function isRetryable({ progress, held, waiting }: StoryState): boolean {
   if (progress === 'in_progress') return waiting !== undefined;
+  if (progress === 'pending') return waiting?.model !== undefined;
   return progress === 'failed' || progress === 'cancelled' || (progress === 'needs_human' && held === undefined);
 }
 

@@ -3,15 +3,27 @@ import type { Config } from '../../config/config.ts';
 import { NO_USAGE } from '../../core/agent.ts';
 import { BUDGET_SCOPES, describeOverrun, type Charge } from '../../core/budget.ts';
 import { HaloError } from '../../core/failure/errors.ts';
+import type { RunState } from '../../core/run/state.ts';
+import type { ModelPause } from '../../core/failure/model-pause.ts';
+import { formatTime } from '../../core/text/format-elapsed.ts';
 import { costOf, highestPrice, priceFor } from '../../core/price.ts';
 import type { BudgetPort, Reservation, ReserveResult, Estimate } from '../../gateway/usage/budget-port.ts';
-import type { LedgerRequest, LedgerReply, BudgetLedger, SpendScope } from '../../queue/budget/budget-ledger.ts';
+import type {
+  BudgetLedger,
+  LedgerPause,
+  LedgerReply,
+  LedgerRequest,
+  PauseQuery,
+  SpendScope,
+} from '../../queue/budget/budget-ledger.ts';
 import type { Attempt } from '../attempt/open-attempt.ts';
 import { readSpending } from './spending-from-journal.ts';
 import { defined } from '../../lib/guards.ts';
 
 /** How long a request waits before it asks again, if other requests have reserved the rest of a budget. */
 const RESERVATION_RETRY_MS = 1_000;
+/** Agents do not wait for longer. */
+const MAX_AGENT_PAUSE_MS = 5 * 60_000;
 /** Shorter pauses are not reported. */
 const MIN_REPORTED_PAUSE_MS = 1_000;
 
@@ -23,6 +35,7 @@ export async function openAttemptBudget(attempt: Attempt): Promise<BudgetPort> {
   const shared = ledgerOf(attempt);
   await chargeAbandoned(attempt);
   let reportedUntil = 0;
+  const countHour = hourlyCount();
   const reportPause = async (model: string, ms: number, why: 'provider' | 'rate') => {
     const until = attempt.worker.now() + ms;
     if (ms < MIN_REPORTED_PAUSE_MS || until <= reportedUntil + MIN_REPORTED_PAUSE_MS) return;
@@ -30,18 +43,64 @@ export async function openAttemptBudget(attempt: Attempt): Promise<BudgetPort> {
     await attempt.journal.report({ type: 'model.paused', model, why, until: new Date(until).toISOString() });
   };
   return {
+    longestPauseMs: longestPauseMs(attempt.config),
     async reserve(estimate) {
       const ask = askFor(attempt, estimate);
       const reserved = await reserveOrRestore(attempt, ask);
       if (reserved.kind === 'wait')
-        await reportPause(estimate.model, reserved.ms, reserved.why === 'rate' ? 'rate' : 'provider');
+        await reportPause(estimate.model, reserved.ms, reserved.why === 'cooling' ? 'provider' : 'rate');
+      const alone = countHour(reserved) >= (ask.rph ?? Infinity);
+      if (reserved.kind === 'wait' && reserved.why === 'hour' && alone)
+        return { kind: 'spent', reason: rphTooLow(estimate.model, ask.rph) };
       return permit(attempt, { ask, model: estimate.model }, reserved);
     },
     async pauseModel(model, ms) {
-      await shared.pauseModel(limitedName(attempt.config, model), ms).catch((error: unknown) => warn(attempt, error));
+      const pausing = shared.pauseModel(limitedName(attempt.config, model), { ms, at: attempt.worker.now() });
+      await pausing.catch((error: unknown) => warn(attempt, error));
       await reportPause(model, ms, 'provider');
     },
   };
+}
+
+/** The longest pause of a model that an agent waits for: one without output for longer than `limits.idle` is stopped. */
+export function longestPauseMs({ limits }: Pick<Config, 'limits'>): number {
+  return Math.min(MAX_AGENT_PAUSE_MS, limits.idleMs / 2);
+}
+
+/** Counts the requests of an attempt that were granted within an hour; the count of one model is enough. */
+function hourlyCount(): (reserved: LedgerReply) => number {
+  let hour: number | undefined;
+  let count = 0;
+  return (reserved) => {
+    if (!('hour' in reserved)) return count;
+    if (reserved.hour !== hour) count = 0;
+    hour = reserved.hour;
+    if (reserved.kind === 'granted') count += 1;
+    return count;
+  };
+}
+
+/** The attempt had all requests of an hour, so that waiting for the next hour would repeat this. */
+function rphTooLow(model: string, rph = 0): string {
+  return `The attempt has sent all ${rph} requests to the model "${model}" that its rate allows in an hour; raise rph of [rate."${model}"].`;
+}
+
+/** The pause of the model of a run, unless a user has submitted or retried the run since the pause began. */
+export async function findModelPause(
+  ledger: BudgetLedger,
+  { state, config, now }: { state: RunState; config: Config; now: number },
+): Promise<{ pause: ModelPause; ms: number; why: string } | undefined> {
+  const found = await ledger.findPause(pauseQuery({ state, config }, config.model.name));
+  return found && describePause(config.model.name, found, now);
+}
+
+function describePause(model: string, { ms, why: of }: LedgerPause, now: number) {
+  const until = new Date(now + ms).toISOString();
+  const who =
+    of === 'cooling' ? 'The model provider' : of === 'hour' ? 'The configured rate per hour' : 'The configured rate';
+  const when = formatTime(until, new Date(now).toISOString());
+  const why = `${who} allows no request to the model "${model}" before ${when}; all workers wait.`;
+  return { pause: { model, by: of === 'cooling' ? ('provider' as const) : ('rate' as const), until }, ms, why };
 }
 
 /** Charges what an earlier attempt had reserved when its worker died. */
@@ -84,10 +143,8 @@ function permit(attempt: Attempt, asked: Asked, reserved: Exclude<LedgerReply, {
     case 'granted':
       return { kind: 'granted', reservation: grantOf(attempt, asked, reserved) };
     case 'wait': {
-      const until = new Date(attempt.worker.now() + reserved.ms).toISOString().slice(11, 19);
-      const who = reserved.why === 'rate' ? 'The configured rate' : 'The model provider';
-      const reason = `${who} allows no request to the model "${asked.model}" before ${until} UTC; all workers wait.`;
-      return { kind: 'wait', ms: reserved.ms, reason };
+      const { pause, ms, why: reason } = describePause(asked.model, reserved, attempt.worker.now());
+      return { kind: 'wait', ms, reason, pause };
     }
     case 'full': {
       const reason = describeOverrun(reserved);
@@ -137,7 +194,7 @@ function askFor(attempt: Attempt, estimate: Estimate): LedgerRequest {
   const { rpm, tpm } = config.rate[model] ?? {};
   return {
     id: `${ownerOf(attempt)}e${attempt.identity.epoch}:${randomBytes(8).toString('hex')}`,
-    model: limitedName(config, model),
+    ...pauseQuery({ config, state: attempt.inputs.state }, model),
     scopes: scopesOf(attempt),
     input: inputTokens,
     inputUsd: price === undefined ? 0 : Math.ceil(inputTokens * highestPrice(price)),
@@ -146,6 +203,12 @@ function askFor(attempt: Attempt, estimate: Estimate): LedgerRequest {
     outputPrice: price?.output ?? 0,
     ...defined({ rpm, tpm }),
   };
+}
+
+function pauseQuery({ config, state }: { config: Config; state: RunState }, model: string): PauseQuery {
+  const { rph } = config.rate[model] ?? {};
+  const since = state.askedAt === undefined ? undefined : Date.parse(state.askedAt);
+  return { model: limitedName(config, model), ...defined({ rph, since }) };
 }
 
 /** All scopes, including those without a limit: another run may have a limit for the same day. */

@@ -12,6 +12,7 @@ import { hostGitDirOf } from '../repository/host-repository.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import { endRun, planEnd } from './end-run.ts';
 import { guardAttempt } from './infrastructure-failure.ts';
+import { isBlockedByModel } from './blocked-by-model.ts';
 import { markPrdProgress } from './mark-prd-progress.ts';
 import { nextJobs } from './next-jobs.ts';
 import { readRun, assertHasSettings, type Run } from './read-run.ts';
@@ -47,6 +48,7 @@ export async function advanceRun(
     if (state.issues !== undefined) await new IssueReportFiles(worker.home).add(runId);
     if (state.status === 'queued') await startRun(worker, run);
     if (await isBlockedByBreaker(worker, { state, planned, config: run.config })) return;
+    if (await isBlockedByModel(worker, { state, planned, config: run.config })) return;
     const hostGitDir = await hostGitDirOf(worker.home, state.repo);
     const started = await startAttempt(worker, run, { ordinal, hostGitDir });
     if (started === undefined) return;

@@ -19,6 +19,7 @@ const POLICY: RetryPolicy = {
   multiplier: 2,
   jitter: 0,
   crashes: 10,
+  maxWaitMs: 3_600_000,
   classes: {
     agent: EACH,
     story: EACH,

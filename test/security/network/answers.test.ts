@@ -34,6 +34,7 @@ const open = () =>
       ...{ mode: 'live', api: 'openai', baseUrl: `http://127.0.0.1:${port}/v1`, providerKey: 'sk-1234567890' },
       ...{ gatewayToken: 't', models: ['m'], cassette: '' },
       budget: {
+        longestPauseMs: Infinity,
         pauseModel: () => Promise.resolve(),
         reserve: ({ outputTokens }) => {
           const settle = (usage: Usage, told: string) => {

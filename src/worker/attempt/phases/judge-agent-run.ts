@@ -58,6 +58,10 @@ export function findGatewayStop(stopped: GatewayStop | undefined, tail: string):
       return attemptFailed('BUDGET_EXCEEDED', stopped.sentence, tail);
     case 'fault':
       return new HaloError('BUDGET_UNKNOWN', stopped.sentence);
+    case 'pause': {
+      const { outcome } = withCause('rate-limited', attemptFailed('ENGINE_ERROR', stopped.sentence, tail));
+      return new AttemptEnded({ ...outcome, pause: stopped.pause });
+    }
   }
 }
 

@@ -1,0 +1,187 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { openLocal } from '../../../src/api/local.ts';
+import type { JournalEvent } from '../../../src/core/journal/events.ts';
+import { startWorker } from '../../../src/worker/main.ts';
+import { OK, openHalo, prdOf, scripted, type TestHalo } from '../../support/halo/halo.ts';
+import { hostOf } from '../../support/halo/host.ts';
+import { readJournal } from '../../support/halo/read-journal.ts';
+import { askingAgent, complete, startChatProvider, type ChatProvider } from '../../support/model/chat-provider.ts';
+import { newRepository } from '../../support/repository/new-repository.ts';
+import { tempDir } from '../../support/temp-dir.ts';
+
+/** An agent without output for this time is stopped, so half of it is the longest pause that it waits for. */
+const IDLE = 'limits.idle="4s"';
+const PAUSE_S = 5;
+
+let halo: TestHalo;
+let model: ChatProvider;
+beforeAll(async () => {
+  process.env.HALO_TEST_KEY = 'sk-test-long-pause';
+  halo = await openHalo({ concurrency: 1 });
+});
+afterAll(async () => {
+  delete process.env.HALO_TEST_KEY;
+  await halo.close();
+});
+afterEach(() => model.close());
+
+/** The first requests are refused with a pause. */
+const provider = (refused = 1) =>
+  startChatProvider((res, count) => {
+    if (count > refused) return complete(res);
+    res.writeHead(429, { 'retry-after': String(PAUSE_S) });
+    res.end('{"error":{"message":"You have reached your usage limit."}}');
+  });
+
+const typesOf = (events: readonly JournalEvent[], story: string) =>
+  events.filter((event) => 'story' in event && event.story === story).map(({ type }) => type);
+
+describe('a long pause of a model', () => {
+  it('interrupts an attempt without using it up, frees the worker, and holds stories that would need the model', async () => {
+    model = await provider();
+    const settings = [...askingAgent(model.url, 1), IDLE, 'run.parallel=2'];
+    const runId = await halo.submit(newRepository().root, [{ id: 'A' }, { id: 'B' }], settings);
+    const waiting = await vi.waitFor(
+      async () => {
+        const { state } = await halo.operations.get(runId);
+        expect(state.stories.map((story) => story.waiting?.model)).toEqual(['m', 'm']);
+        return state;
+      },
+      { timeout: 60_000, interval: 50 },
+    );
+    // The only worker is free for other runs.
+    const other = await halo.run(newRepository().root, [{ id: 'C' }], scripted(`echo x > x; ${OK}`));
+    expect(other.stopReason).toBe('SUCCESS');
+    expect((await halo.operations.get(runId)).state.stories.map(({ progress }) => progress)).toEqual([
+      'in_progress',
+      'pending',
+    ]);
+    const state = await halo.untilEnd(runId);
+    expect(state).toMatchObject({
+      stopReason: 'SUCCESS',
+      stories: [
+        { progress: 'passed', attempts: 1 },
+        { progress: 'passed', attempts: 1 },
+      ],
+    });
+    for (const story of state.stories) expect(story).not.toHaveProperty('failures');
+    const events = halo.journal(runId);
+    expect(events.map(({ type }) => type)).not.toContain('retry.scheduled');
+    const held = events.find(({ type }) => type === 'story.postponed');
+    expect(held).toMatchObject({ story: 'A', attempt: 1, model: 'm', by: 'provider' });
+    expect(held).toMatchObject({ notBefore: waiting.stories[0]!.waiting!.notBefore });
+    // The second story never got a sandbox during the pause.
+    expect(typesOf(events, 'B').slice(0, 2)).toEqual(['story.postponed', 'story.started']);
+    expect(model.times[1]! - model.times[0]!).toBeGreaterThanOrEqual(PAUSE_S * 1_000 - 50);
+    expect(halo.readFile(runId, 'agent.log')).toMatch(
+      /waiting +\d\.\ds, until \d\d:\d\d:\d\d UTC: The model provider allows no request to the model "m"/,
+    );
+  });
+
+  it('ends the run if the attempt would wait for longer than retry.max_wait, and says so', async () => {
+    model = await provider();
+    const settings = [...askingAgent(model.url, 1), IDLE, 'retry.max_wait="1s"'];
+    const state = await halo.run(newRepository().root, [{ id: 'A' }], settings);
+    expect(state).toMatchObject({
+      stopReason: 'ENGINE_ERROR',
+      stories: [{ progress: 'failed', lastFailure: { class: 'provider', rule: 'halt', cause: 'pause-too-long' } }],
+    });
+    expect(state.detail).toContain('An attempt waits at most 1s (retry.max_wait).');
+    expect(model.times).toHaveLength(1);
+  });
+
+  it('is tried again at once when a user retries the run', async () => {
+    model = await startChatProvider((res, count) => {
+      if (count > 1) return complete(res);
+      res.writeHead(429, { 'retry-after': '18000' });
+      res.end('{}');
+    });
+    const runId = await halo.submit(newRepository().root, [{ id: 'A' }], [...askingAgent(model.url, 1), IDLE]);
+    await vi.waitFor(
+      async () => expect((await halo.operations.get(runId)).state.stories[0]!.waiting?.model).toBe('m'),
+      { timeout: 60_000, interval: 50 },
+    );
+    await halo.operations.retry(runId, undefined);
+    expect(await halo.untilEnd(runId)).toMatchObject({ stopReason: 'SUCCESS', stories: [{ attempts: 1 }] });
+  });
+
+  it('lasts as long after a restart of worker and Redis, which comes back empty', { timeout: 120_000 }, async () => {
+    model = await provider();
+    const home = tempDir('halo-pause');
+    const socket = join(home, 'redis.sock');
+    const startRedis = () =>
+      spawn('redis-server', ['--port', '0', '--unixsocket', socket, '--dir', home, '--save', ''], { stdio: 'ignore' });
+    const stopRedis = async (redis: ChildProcess) => {
+      redis.kill('SIGKILL');
+      await once(redis, 'exit');
+    };
+    const host = hostOf(home, `unix://${socket}`);
+    const open = () =>
+      vi.waitFor(() => startWorker({ host, concurrency: 1, log: pino({ level: 'silent' }) }), { timeout: 20_000 });
+    let redis = startRedis();
+    let worker = await open();
+    const operations = openLocal({ host });
+    const settings = [...askingAgent(model.url, 1), IDLE];
+    const request = { prd: prdOf([{ id: 'A' }]), repos: [newRepository().root], profile: undefined, set: settings };
+    const [submitted] = await operations.submit({ ...request, allowDirty: false });
+    const { runId } = submitted!;
+    for await (const { type } of operations.follow(runId, { after: 0, follow: true }))
+      if (type === 'story.postponed') break;
+    await worker.close();
+    await stopRedis(redis);
+    redis = startRedis();
+    worker = await open();
+    for await (const { type } of operations.follow(runId, { after: 0, follow: true })) if (type === 'run.ended') break;
+    const { state } = await operations.get(runId);
+    expect(state).toMatchObject({ stopReason: 'SUCCESS', stories: [{ progress: 'passed', attempts: 1 }] });
+    const events = readJournal(home, runId);
+    const held = events.find((event) => event.type === 'story.postponed');
+    const again = events.findLast(({ type }) => type === 'story.started');
+    expect(Date.parse(again!.at)).toBeGreaterThanOrEqual(Date.parse(held!.notBefore));
+    await worker.close();
+    await operations.close();
+    await stopRedis(redis);
+  });
+});
+
+describe('a rate per hour', () => {
+  const untilNextHour = () => 3_600_000 - (Date.now() % 3_600_000);
+
+  it('lets the next story wait for the next hour', async () => {
+    model = await provider(0);
+    // Not across the end of an hour.
+    await new Promise((resolve) => setTimeout(resolve, untilNextHour() < 60_000 ? untilNextHour() : 0));
+    const settings = [...askingAgent(model.url, 2), 'rate.m={rph=3}'];
+    const runId = await halo.submit(newRepository().root, [{ id: 'A' }, { id: 'B' }], settings);
+    const waiting = await vi.waitFor(
+      async () => {
+        const { state } = await halo.operations.get(runId);
+        expect(state.stories[1]!.waiting?.model).toBe('m');
+        return state.stories[1]!.waiting!;
+      },
+      { timeout: 60_000, interval: 50 },
+    );
+    expect(waiting.why).toContain('The configured rate per hour allows no request to the model "m" before ');
+    expect(Date.parse(waiting.notBefore) % 3_600_000).toBeLessThan(1_000);
+    expect(model.times).toHaveLength(3);
+    expect((await halo.operations.get(runId)).state.stories[0]).toMatchObject({ progress: 'passed' });
+    await halo.operations.cancel(runId, undefined);
+    expect((await halo.untilEnd(runId)).stopReason).toBe('USER_ABORT');
+  });
+
+  it('that one attempt has used up alone ends the run, because waiting would repeat this', async () => {
+    model = await provider(0);
+    await new Promise((resolve) => setTimeout(resolve, untilNextHour() < 60_000 ? untilNextHour() : 0));
+    const settings = [...askingAgent(model.url, 3), 'rate.m={rph=2}'];
+    const state = await halo.run(newRepository().root, [{ id: 'A' }], settings);
+    expect(state).toMatchObject({ stopReason: 'BUDGET_EXCEEDED', stories: [{ attempts: 1, progress: 'failed' }] });
+    expect(state.detail).toContain(
+      'has sent all 2 requests to the model "m" that its rate allows in an hour; raise rph of [rate."m"].',
+    );
+    expect(model.times).toHaveLength(2);
+  });
+});
