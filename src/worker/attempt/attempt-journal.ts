@@ -35,19 +35,14 @@ export function openAttemptJournal(
     report,
     phase: async (phase, action) => {
       const started = performance.now();
-      if (hasFailpoints(phase)) await failpoint(`${phase}.before`);
+      await failpoint(`${phase}.before`);
       await report({ type: 'phase.started', phase });
       const result = await action();
       await report({ type: 'phase.ended', phase, ms: Math.round(performance.now() - started) });
-      if (hasFailpoints(phase)) await failpoint(`${phase}.after`);
+      await failpoint(`${phase}.after`);
       return result;
     },
   };
-}
-
-/** The phases of every attempt have failpoints. */
-function hasFailpoints(phase: Phase): phase is Exclude<Phase, 'tests' | 'red'> {
-  return phase !== 'tests' && phase !== 'red';
 }
 
 /** The journal of an attempt that belongs to no run, as in `halo verify` and `halo replay`: it drops all events. */

@@ -2,14 +2,14 @@ import { describe, expect, it, vi, type TestContext } from 'vitest';
 import type { Failpoint, Fault } from '../../../src/core/failure/failpoint-names.ts';
 import { checkInvariants } from '../../support/faults/check-invariants.ts';
 import { belowLevel, FULL } from '../../support/faults/level.ts';
-import { WORKER_POINTS } from '../../support/faults/points.ts';
-import { killWorker, openWorld, stopWorker, tidyUp, type World } from '../../support/faults/world.ts';
+import { TESTS_POINTS, WORKER_POINTS } from '../../support/faults/points.ts';
+import { killWorker, openWorld, TESTS_FIRST, stopWorker, tidyUp, type World } from '../../support/faults/world.ts';
 import { skipFor } from '../../support/skip.ts';
 
 vi.setConfig({ maxConcurrency: 4 });
 
 /** Failpoints dealt out to as many runs, each in the order in which a run comes by. */
-const RUNS = [0, 1, 2, 3].map((run) => WORKER_POINTS.filter((_at, index) => index % 4 === run));
+const RUNS = [...[0, 1, 2, 3].map((run) => WORKER_POINTS.filter((_at, index) => index % 4 === run)), TESTS_POINTS];
 const STORIES = ['A', 'B', 'C', 'D', 'E', 'F', 'G', 'H'].map((id) => ({ id }));
 /** Each fault takes one; and all errors look the same here. */
 const PATIENT = [
@@ -53,7 +53,12 @@ async function survive(points: Failpoint[], fault: Fault, { task }: TestContext,
   try {
     const repository = world.addRepository();
     const stories = fault === 'hang' ? STORIES : STORIES.slice(0, 2);
-    const settings = ['land.mode="ff"', 'prd.write_back=true', ...PATIENT];
+    const settings = [
+      'land.mode="ff"',
+      'prd.write_back=true',
+      ...PATIENT,
+      ...(points === TESTS_POINTS ? TESTS_FIRST : []),
+    ];
     const runId = await world.submit(repository, stories, settings);
     const last = await go(world);
     await world.untilEnded(runId, 600_000);

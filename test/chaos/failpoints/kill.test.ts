@@ -1,7 +1,8 @@
-import { describe, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import type { Failpoint } from '../../../src/core/failure/failpoint-names.ts';
 import { FULL, LEVEL } from '../../support/faults/level.ts';
-import { WORKER_POINTS } from '../../support/faults/points.ts';
+import { TESTS_POINTS, WORKER_POINTS } from '../../support/faults/points.ts';
+import { TESTS_FIRST } from '../../support/faults/world.ts';
 import { surviveKill } from './survive-kill.ts';
 
 vi.setConfig({ maxConcurrency: 4 });
@@ -22,10 +23,20 @@ const LEAN: Failpoint[] = [
   'run.ended.after',
 ];
 const points = LEVEL < FULL ? LEAN : WORKER_POINTS;
+const testsPoints: Failpoint[] = LEVEL < FULL ? ['red.after'] : TESTS_POINTS;
 
 describe.concurrent(
   'hazard 1: a worker killed at any failpoint: another one finishes, one commit for each story',
   () => {
-    it.for(points)('%s', { timeout: 300_000 }, (at, context) => surviveKill(at, context));
+    it.for(points)('%s', { timeout: 300_000 }, async (at, context) => void (await surviveKill(at, context)));
+
+    it.for(testsPoints)('%s', { timeout: 300_000 }, async (at, context) => {
+      const events = await surviveKill(at, context, TESTS_FIRST);
+      const locked = events.filter((event) => event.type === 'tests.locked');
+      const ofA = locked.filter(({ story }) => story === 'A');
+      // Tests that were locked before the kill are those that land; otherwise they are written again.
+      expect(ofA).toMatchObject(at === 'red.after' ? [{ attempt: 1 }, { attempt: 1, from: 1 }] : [{ attempt: 1 }]);
+      expect(new Set(ofA.map(({ commit }) => commit)).size).toBe(1);
+    });
   },
 );

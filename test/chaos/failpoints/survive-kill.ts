@@ -18,11 +18,11 @@ declare module 'vitest' {
 }
 
 /** Two stories, fast-forward and write-back: a worker kills itself, another one finishes, and all promises hold. */
-export async function surviveKill(at: Failpoint, { task }: TestContext): Promise<void> {
+export async function surviveKill(at: Failpoint, { task }: TestContext, more: string[] = []): Promise<JournalEvent[]> {
   const world = openWorld();
   try {
     const repository = world.addRepository();
-    const settings = ['land.mode="ff"', 'prd.write_back=true'];
+    const settings = ['land.mode="ff"', 'prd.write_back=true', ...more];
     const runId = await world.submit(repository, [{ id: 'A' }, { id: 'B' }], settings);
     const first = world.startWorker({ HALO_FAILPOINT: `${at}:kill` });
     await first.ended;
@@ -34,6 +34,7 @@ export async function surviveKill(at: Failpoint, { task }: TestContext): Promise
     await tidyUp(world);
     await checkInvariants(world, [{ runId, repository, main: 'may follow', landed: ['A', 'B'] }]);
     task.meta.chaos = [{ at, fault: 'kill', outcome: describe(world.journal(runId)) }];
+    return world.journal(runId);
   } finally {
     await world.close();
   }

@@ -47,6 +47,20 @@ export const NO_OP = `date +%N >> "$(grep -oE 'Story [A-Z0-9-]+' | head -n 1 | t
 /** Of a run of such stories. */
 export const SETTINGS = [...scripted(NO_OP, ['true']), 'secrets.env=["CHAOS_CANARY"]'];
 
+/** Settings of a run whose stories begin with a test, in TAP. */
+export const TESTS_FIRST = [
+  `agents.command.run=${JSON.stringify(writesTestsFirst())}`,
+  'tests.first="on"',
+  'tests.files=["*.test.sh"]',
+  'tests.command="echo TAP version 13; sh {files}"',
+];
+
+/** The same story, for which the agent writes a test if it is asked for one. */
+function writesTestsFirst(): string {
+  const test = 'if test -f $n; then echo ok 1 - there; else echo not ok 1 - there; exit 1; fi';
+  return `cat > /tmp/prompt; n=$(grep -oE 'Story [A-Z0-9-]+' /tmp/prompt | head -n 1 | tr -d ' '); if grep -q 'Write the tests for' /tmp/prompt; then echo "${test}" > "$n.test.sh"; else date +%N >> "$n"; fi; ${OK}`;
+}
+
 /**
  * With a Redis of its own, which `socket` leads to, or with halo's; `engine` likewise is the engine's socket. The
  * HALO_HOME is made in `parent`.
