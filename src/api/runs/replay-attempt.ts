@@ -1,18 +1,19 @@
 import { cp, mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { pino } from 'pino';
 import { applyDefaults } from '../../config/apply-defaults.ts';
 import type { Host } from '../../config/config.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import type { JournalEvent } from '../../core/journal/events.ts';
+import type { Phase } from '../../core/journal/phase.ts';
 import { foldRun } from '../../core/journal/fold-run.ts';
 import { transcribe } from '../../core/transcript/transcript.ts';
 import type { AttemptLocation } from '../../store/run-layout.ts';
 import type { ArtifactStore } from '../../store/artifact-store.ts';
 import type { JournalStore } from '../../store/journal-store.ts';
 import { openStore } from '../../store/store.ts';
-import { resolveCassettePath } from '../../worker/network/model-access.ts';
+import { resolveCassettePath, testsCassettePath } from '../../worker/network/model-access.ts';
 import { storyOf } from '../../core/run/state.ts';
 import { hostGitDirOf } from '../../worker/repository/host-repository.ts';
 import { createIdleContext } from '../../worker/create-worker-context.ts';
@@ -34,7 +35,7 @@ export async function replayAttempt(
   try {
     const { place } = recorded;
     const cassettes = join(scratch, 'cassettes');
-    await fetchCassette(store, recorded, join(cassettes, `${place.storyKey}.jsonl`));
+    await fetchCassettes(store, recorded, cassettes);
     const worker = createIdleContext({ host, log: pino({ level: 'silent' }), cleaning });
     const copy = openStore(scratch, { transcribe, masker: worker.masker });
     await copyFailures(store, copy, place);
@@ -49,6 +50,9 @@ export async function replayAttempt(
   }
 }
 
+/** A recorded attempt with the phases that it began. */
+type RecordedPhases = Recorded & { phases: Phase[] };
+
 type Started = JournalEvent & { type: 'story.started' };
 type Ended = JournalEvent & { type: 'story.ended' };
 
@@ -57,9 +61,9 @@ async function readAttempt(
   store: JournalStore,
   runId: string,
   { storyId, attempt }: { storyId: string; attempt: number | undefined },
-): Promise<Recorded> {
+): Promise<RecordedPhases> {
   const [events, record] = await Promise.all([store.readJournal(runId), store.readRecord(runId)]);
-  const of = (event: Started | Ended) =>
+  const of = (event: { story: string; attempt: number }) =>
     event.story === storyId && (attempt === undefined || event.attempt === attempt);
   const ended = events.findLast((event): event is Ended => event.type === 'story.ended' && of(event));
   const started = events.findLast(
@@ -82,18 +86,30 @@ async function readAttempt(
   const { verdict, stopReason, summary } = ended;
   const place = { runId, storyKey: storyOf(state, storyId).key, attempt: ended.attempt };
   const config = applyDefaults(record.config);
-  return { place, prd, story, state, config, image: started.image, end: { verdict, stopReason, summary } };
+  const phases = events.flatMap((event) =>
+    event.type === 'phase.started' && event.seq > started.seq && of(event) ? [event.phase] : [],
+  );
+  return { place, prd, story, state, config, image: started.image, end: { verdict, stopReason, summary }, phases };
 }
 
-/** Copies the cassette that the attempt recorded, or from which it was replayed. */
-async function fetchCassette(store: ArtifactStore, { place, story, config }: Recorded, to: string): Promise<void> {
-  const own = store.artifactPath(place, CASSETTE);
+/** Copies the cassettes that the attempt recorded, or from which it was replayed: of the tests that it wrote, and of the story. */
+async function fetchCassettes(store: ArtifactStore, recorded: RecordedPhases, folder: string): Promise<void> {
+  const { place, story, config, phases } = recorded;
   const { cassettes, mode } = config.model;
-  const from =
-    mode === 'replay' && cassettes !== undefined
-      ? resolveCassettePath(cassettes, { id: story.id, key: place.storyKey })
-      : own;
-  await mkdir(dirname(to), { recursive: true });
+  const source = mode === 'replay' ? cassettes : undefined;
+  const ofStory = source && resolveCassettePath(source, { id: story.id, key: place.storyKey });
+  await mkdir(folder, { recursive: true });
+  if (phases.includes('tests')) {
+    const to = testsCassettePath(folder, place.storyKey);
+    const from = source && testsCassettePath(source, place.storyKey);
+    await copyCassette(from ?? store.artifactPath(place, `tests/${CASSETTE}`), to);
+    // Tests that are not accepted end the attempt.
+    if (!phases.includes('agent')) return;
+  }
+  await copyCassette(ofStory ?? store.artifactPath(place, CASSETTE), join(folder, `${place.storyKey}.jsonl`));
+}
+
+async function copyCassette(from: string, to: string): Promise<void> {
   await cp(from, to).catch((error: NodeJS.ErrnoException) => {
     throw new HaloError(
       'CASSETTE_MISSING',

@@ -52,11 +52,13 @@ export async function replayStory(worker: WorkerContext, request: ReplayRequest)
     called: config.image,
   });
   const again = await rehearse(worker, request, image);
-  const [before, now, divergence] = await Promise.all([
+  const [before, now, ofTests, ofStory] = await Promise.all([
     originals.readArtifact(place, 'diff.patch'),
     worker.store.readArtifact(place, 'diff.patch'),
+    worker.store.readArtifact(place, 'tests/divergence.txt'),
     worker.store.readArtifact(place, 'divergence.txt'),
   ]);
+  const divergence = ofTests ?? ofStory;
   const parted = again.summary.startsWith('Replay: ') ? again.summary : divergence?.trim();
   return {
     story: story.id,

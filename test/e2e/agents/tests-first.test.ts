@@ -41,6 +41,10 @@ it('Codex writes the tests, then the code, and both are replayed from cassettes'
   expect(server.remaining()).toBe(0);
   await server.close();
 
+  const again = await halo.operations.replay(recorded.runId, { storyId: 'hello' });
+  expect(again.divergence).toBeUndefined();
+  expect(again.checks.filter(({ ok }) => ok === false)).toEqual([]);
+
   const cassettes = halo.keepCassette(recorded);
   const artifacts = join(halo.home, 'runs', recorded.runId, 'artifacts/hello/1');
   copyFileSync(join(artifacts, 'tests/cassette.jsonl'), join(cassettes, 'hello.tests.jsonl'));

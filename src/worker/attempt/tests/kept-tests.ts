@@ -1,6 +1,7 @@
 import { storyOf } from '../../../core/run/state.ts';
 import type { KeptTests, LockedTests } from '../../../core/review/tests-first.ts';
 import { fetchKeptTests, hasKeptTests, keepTests } from '../../../git/commit/kept-tests-commit.ts';
+import { SILENT_JOURNAL } from '../attempt-journal.ts';
 import type { Attempt } from '../open-attempt.ts';
 
 /**
@@ -36,7 +37,8 @@ export async function lockNewTests(attempt: Attempt, locked: LockedTests, commit
   const { journal, resources, identity, inputs } = attempt;
   const { candidateDir, mirrorDir } = resources;
   const { runId, storyKey } = identity;
-  await keepTests({ candidateDir, mirrorDir, runId, storyKey, commit });
+  // A replay keeps nothing.
+  if (journal !== SILENT_JOURNAL) await keepTests({ candidateDir, mirrorDir, runId, storyKey, commit });
   await journal.report(
     { type: 'tests.judged', step: 'red' },
     { type: 'tests.locked', ...locked, base: inputs.base, commit },
