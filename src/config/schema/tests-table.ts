@@ -20,7 +20,7 @@ export const TestsTable = z.strictObject({
     [
       'string',
       undefined,
-      'Command that runs the tests of a story, such as `pytest -q {files}`; `{files}` is replaced by their paths. Required for stories that begin with their tests. Requests over the network cannot set it.',
+      'Command that runs the tests of a story, such as `pytest -v {files}`; `{files}` is replaced by their paths. Required for stories that begin with their tests. Requests over the network cannot set it.',
     ],
     LOCAL,
   ),

@@ -64,7 +64,7 @@ function isPlainPath(path: string): boolean {
 /** A command that runs the test files in place of `{files}`. */
 export const TestCommand = Text.refine(
   (command) => command.includes(FILES_PLACEHOLDER),
-  `must contain ${FILES_PLACEHOLDER}, such as "pytest -q {files}"`,
+  `must contain ${FILES_PLACEHOLDER}, such as "pytest -v {files}"`,
 );
 
 /** Paths of files in the workspace, which a shell script in a sandbox uses. */

@@ -23,7 +23,8 @@ export type RedVerdict =
 const MAX_NAMED = 5;
 
 /** Judges a red run: each criterion has a test, and each test runs and fails. */
-export function judgeRedRun({ files, criteria, exitCode, tests }: RedRun): RedVerdict {
+export function judgeRedRun({ files, criteria, exitCode, tests: reported }: RedRun): RedVerdict {
+  const tests = reported && selectTestsOf(files, reported);
   if (files.length === 0) return missing('no test file was written');
   const empty = files.filter(({ size }) => size === 0).map(({ path }) => path);
   if (empty.length > 0) return missing(`empty: ${nameSome(empty)}`);
@@ -39,6 +40,16 @@ export function judgeRedRun({ files, criteria, exitCode, tests }: RedRun): RedVe
   if (passing.length > 0) return notRed(`passed before the change that they test: ${nameSome(passing)}`);
   if (exitCode === 0) return notRed('the tests exited 0 although the report says that they failed');
   return { red: true, evidence: 'report', cases: ran.map(({ name }) => name) };
+}
+
+/**
+ * The reported tests that are in these files, as far as the report names the file of a test: runners such as vitest take
+ * a path as a pattern, which other files may match.
+ */
+export function selectTestsOf(files: readonly { path: string }[], tests: readonly TestCase[]): TestCase[] {
+  return tests.filter(
+    ({ file }) => file === undefined || files.some(({ path }) => file === path || file.endsWith(`/${path}`)),
+  );
 }
 
 /** The exit code of runners such as pytest if there is no test. */

@@ -64,6 +64,12 @@ describe('judgeRedRun', () => {
     expect(judgeRedRun(run({ tests: readTests(report) ?? null }))).toMatchObject({ red: true });
   });
 
+  it('ignores tests of other files that a runner matched as well', () => {
+    const other = { ...passes('old'), file: '/workspace/tests/test_a.pyx/old.test.ts' };
+    const own = { ...fails('a'), file: `/workspace/${file.path}` };
+    expect(judgeRedRun(run({ tests: [other, own] }))).toEqual({ red: true, evidence: 'report', cases: ['a'] });
+  });
+
   const head = '=========== test session starts ===========\n';
   it.each([
     ['pytest -v', `${head}t.py::a FAILED [50%]\nt.py::b PASSED [99%]\n`, ['t.py::b']],

@@ -43,6 +43,12 @@ describe('readTests', () => {
     ]);
     const counted = { testResults: [{ assertionResults: [result('a', 'passed', 3), result('b', 'passed', 0)] }] };
     expect(readTests(JSON.stringify(counted, null, 2))?.map(({ asserts }) => asserts)).toEqual([3, 0]);
+    const unloaded = { name: '/workspace/a.test.ts', status: 'failed', assertionResults: [] };
+    const loaded = { name: '/workspace/b.test.ts', status: 'passed', assertionResults: [result('adds', 'passed')] };
+    expect(readTests(JSON.stringify({ testResults: [unloaded, loaded] }))).toEqual([
+      { name: '/workspace/a.test.ts', file: '/workspace/a.test.ts', skipped: false, failed: true },
+      { name: 'cart > adds', file: '/workspace/b.test.ts', skipped: false },
+    ]);
   });
 
   it.each(['tap', 'spec'])('reads the output of node:test as %s', (reporter) => {

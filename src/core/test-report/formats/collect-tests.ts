@@ -48,6 +48,8 @@ export interface TestCase {
   skipped: boolean;
   /** It ran and failed. */
   failed?: boolean | undefined;
+  /** The path of its file, if reported. */
+  file?: string;
   /** Number of assertions, if reported. */
   asserts?: number | undefined;
 }

@@ -4,6 +4,7 @@ const RAN = ['passed', 'failed'];
 
 interface Assertion {
   title: string;
+  file: string | undefined;
   ancestors: string[];
   status: string;
   asserts: number | undefined;
@@ -16,11 +17,12 @@ export function readJestJson(text: string, tests: CollectedTests): boolean {
   if (results === undefined) return false;
   // Vitest does not count assertions: it reports zero for every test.
   const counted = isCounted(results);
-  for (const { title, ancestors, status, asserts } of assertionsOf(results)) {
+  for (const { title, file, ancestors, status, asserts } of assertionsOf(results)) {
     if (tests.isFull()) break;
     tests.add([...ancestors, title], {
       skipped: !RAN.includes(status),
       ...failedIf(status === 'failed'),
+      ...(file !== undefined ? { file } : {}),
       ...(counted && asserts !== undefined ? { asserts } : {}),
     });
   }
@@ -55,12 +57,23 @@ function* assertionsOf(results: readonly unknown[]): Generator<Assertion> {
   for (const result of results) {
     const assertions = fieldOf(result, 'assertionResults');
     if (!Array.isArray(assertions)) continue;
+    const [name, outcome] = ['name', 'status'].map((key) => fieldOf(result, key));
+    const file = typeof name === 'string' ? name : undefined;
+    // A file that could not be loaded is reported without tests: it counts as a failed one, as in other formats.
+    if (assertions.length === 0 && outcome === 'failed' && file !== undefined)
+      yield { title: file, file, status: outcome, ancestors: [], asserts: undefined };
     for (const each of assertions as unknown[]) {
       const [title, status, around, asserts] = ['title', 'status', 'ancestorTitles', 'numPassingAsserts'].map((key) =>
         fieldOf(each, key),
       );
       if (typeof title !== 'string' || typeof status !== 'string') continue;
-      yield { title, status, ancestors: titlesIn(around), asserts: typeof asserts === 'number' ? asserts : undefined };
+      yield {
+        title,
+        file,
+        status,
+        ancestors: titlesIn(around),
+        asserts: typeof asserts === 'number' ? asserts : undefined,
+      };
     }
   }
 }

@@ -2,6 +2,7 @@ import type { StopReason } from '../../../core/failure/stop-reason.ts';
 import {
   findChangedLocks,
   findUnprovenTests,
+  selectTestsOf,
   type LockedTests,
   type TestsStep,
 } from '../../../core/review/tests-first.ts';
@@ -37,7 +38,8 @@ export async function checkGreen(
   { clean, log }: { clean: Workspace; log: string },
 ): Promise<void> {
   if (locked.cases.length === 0) return;
-  const unproven = findUnprovenTests(locked.cases, await readTestReports(attempt, clean, [log]));
+  const reported = await readTestReports(attempt, clean, [log]);
+  const unproven = findUnprovenTests(locked.cases, reported && selectTestsOf(locked.files, reported));
   if (unproven.length === 0) return;
   const why = `tests of the story did not run and pass after its change: ${nameTests(unproven)}`;
   const printed = await attempt.worker.store.readArtifact(attempt.identity.place, log);
