@@ -706,6 +706,17 @@ describe('findings that a reviewer may overlook', () => {
     expect(asked).toHaveLength(2);
   });
 
+  it('name what is wrong with tests that were written first, also in halo show and in JSON', async () => {
+    const judged: JournalEntry = { type: 'tests.judged', ...ref, step: 'red', why: 'only skipped tests' };
+    const [first, started, ...rest] = succeeded('r1');
+    operations.addRun([first!, started!, ...rest.slice(0, 1), judged, ...rest.slice(1)]);
+    const text = 'tests first, before the change: only skipped tests';
+    expect((await halo(['status', 'r1'])).stdout).toContain(`unproven US-001: ${text}\n`);
+    expect((await halo(['show', 'r1'])).stdout).toContain(`! unproven: ${text}\n`);
+    expect((await halo(['show', 'r1', '--json'])).stdout).toContain(text);
+    expect((await halo(['status', 'r1', '--json'])).stdout).toContain('"why":"only skipped tests"');
+  });
+
   it('are shown before an approval, and removed by the next attempt', async () => {
     const [first, started, ...rest] = held('US-001');
     operations.addRun([created('r1', 1), first!, started!, token, ...rest]);

@@ -8,7 +8,7 @@ import { describeTestProblem } from './tests-first.ts';
 
 /** Something in a story's change that a user should know before landing it. */
 export interface StoryFinding {
-  label: 'secret' | 'tests' | 'hidden' | 'large' | 'locks';
+  label: 'secret' | 'tests' | 'unproven' | 'hidden' | 'large' | 'locks';
   /** E.g. `k.txt adds a GitHub token`. Safe to print. */
   text: string;
 }
@@ -32,7 +32,10 @@ export function findStoryFindings({
     })),
     ...(more > 0 ? [{ label: 'secret', text: `and ${more} more files` } as const] : []),
     ...(tests !== undefined && hasLostTests(tests) ? [{ label: 'tests', text: testsText(tests) } as const] : []),
-    ...testProblems.map((problem): StoryFinding => ({ label: 'tests', text: describeTestProblem(problem) })),
+    ...testProblems.map((problem): StoryFinding => ({
+      label: 'unproven',
+      text: `tests first, ${describeTestProblem(problem)}`,
+    })),
     ...(hidden === undefined ? [] : [{ label: 'hidden', text: `adds ${describeHidden(hidden)}` } as const]),
     ...(large.length === 0 ? [] : [{ label: 'large', text: describeLargeFiles(large) } as const]),
     ...(locks.length === 0 ? [] : [{ label: 'locks', text: describeLockFiles(locks) } as const]),

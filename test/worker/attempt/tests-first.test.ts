@@ -122,12 +122,12 @@ describe('tests that do not fail', () => {
     expect(state).toMatchObject({ stopReason: 'TESTS_NOT_RED', stories: [{ attempts: 2 }] });
   });
 
-  it('are findings of the story if they are only reported', async ({ halo, run }) => {
+  it('are shown by halo status and halo show if they are only reported', async ({ halo, run }) => {
     const state = await run(newRepository({}), testsFirstAgent(PASSES, ADD_SUM), [], ['true'], 'report');
     const { stories } = (await halo.operations.get(state.runId)).state;
     expect(stories[0]!.testProblems).toEqual([{ step: 'red', why: 'passed before the change that they test: a' }]);
     expect(findStoryFindings(stories[0]!)).toEqual([
-      { label: 'tests', text: 'before the change: passed before the change that they test: a' },
+      { label: 'unproven', text: 'tests first, before the change: passed before the change that they test: a' },
     ]);
   });
 });
