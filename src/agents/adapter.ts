@@ -1,4 +1,5 @@
 import type { AgentActivity, AgentId, AgentOutcome, ModelApi } from '../core/agent.ts';
+import type { AgentOptions } from '../core/agent-options.ts';
 
 /** Input of an agent, independent of the agent. */
 export interface AgentIntent {
@@ -12,6 +13,8 @@ export interface AgentIntent {
   gatewayToken: string;
   /** A writable folder for the agent. */
   home: string;
+  /** Options of the program, which the configuration has checked. */
+  options?: AgentOptions;
   /** The agent answers with a plan; absent: with the end of a story. */
   planning?: true;
   /** The user's command line, for the `command` agent. */

@@ -11,6 +11,7 @@ const PLACES: Record<string, string[]> = {
   gates: ['gates'],
   image: ['image'],
   'model.name': ['model', 'name'],
+  'model.effort': ['agentOptions', 'effort'],
   ...placesIn('limits', {
     cpus: 'cpus',
     memory: 'memoryBytes',
@@ -27,6 +28,7 @@ const PLACES: Record<string, string[]> = {
     attempts: 'attempts',
     backoff: 'backoffMs',
     max_backoff: 'maxBackoffMs',
+    max_wait: 'maxWaitMs',
     multiplier: 'multiplier',
     jitter: 'jitter',
     crashes: 'crashes',
@@ -61,7 +63,7 @@ export function parseAmendedKeys(set: string[]): string[] {
   const fixed = keys.filter((key) => !Object.hasOwn(PLACES, key));
   if (fixed.length === 0) return keys;
   throw new HaloError('CONFIG_INVALID', `These settings of an existing run cannot be changed: ${fixed.join(', ')}.`, {
-    hint: 'Change only keys of [limits], [budget] and [retry], model.name, gates or image, or start another run.',
+    hint: 'Change only keys of [limits], [budget] and [retry], model.name, model.effort, gates or image, or start another run.',
   });
 }
 

@@ -1,6 +1,7 @@
 import type { ForgeName } from '../core/issues/issue-source.ts';
 import type { TestsFirstMode } from '../core/prd/tests-first-field.ts';
 import type { AgentId, ModelApi } from '../core/agent.ts';
+import type { AgentOptions } from '../core/agent-options.ts';
 import type { BreakerPolicy } from '../core/failure/breaker.ts';
 import type { RetryPolicy } from '../core/failure/failure.ts';
 import type { Budget } from '../core/budget.ts';
@@ -35,6 +36,8 @@ export interface Config {
   agentCommand: string | undefined;
   /** `[agents.command] answer`: the form in which the `command` agent answers. */
   agentAnswer: 'json' | 'signals';
+  /** Options of the agent's program. */
+  agentOptions: AgentOptions;
   setup: readonly string[];
   /** undefined: not configured, which `submit` rejects; empty: explicitly none. */
   gates: readonly string[] | undefined;

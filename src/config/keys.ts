@@ -40,8 +40,22 @@ export function holdsText(key: string): boolean {
   return CONFIG_KEYS.get(key)?.kind === 'text';
 }
 
+/** The settings of an agent's program that halo passes on; it refuses all others. */
+const PASSED_ON = /^agents\.(\w+)\.config\./;
+
+/** Why halo does not pass a setting to an agent's program; undefined for all other keys. */
+function describeRefusedOption(name: string): string | undefined {
+  const prefix = PASSED_ON.exec(name)?.[0];
+  const passed = [...CONFIG_KEYS.keys()].filter((key) => prefix !== undefined && key.startsWith(prefix));
+  if (prefix === undefined || passed.length === 0) return undefined;
+  const names = passed.map((key) => key.slice(prefix.length)).join(', ');
+  return `halo does not pass this setting to the agent, because it is not on the list of those that cannot change isolation, network, provider, credentials or programs: ${names}`;
+}
+
 /** Returns `unknown key`, with a suggestion if a known key is similar. */
 export function describeUnknownKey(name: string): string {
+  const refused = describeRefusedOption(name);
+  if (refused !== undefined) return refused;
   const last = name.split('.').at(-1) ?? name;
   const known = [...CONFIG_KEYS.keys()];
   const tables = known.flatMap((key) => (key.includes('.') ? [key.slice(0, key.lastIndexOf('.'))] : []));

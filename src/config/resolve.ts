@@ -17,6 +17,7 @@ import {
   findMisplacedSettings,
   trustOf,
 } from './trust/trust.ts';
+import { effortsOf } from '../core/agent-options.ts';
 import { BUDGET_SCOPES } from '../core/budget.ts';
 import { PRICES_AS_OF } from '../core/price.ts';
 
@@ -145,6 +146,8 @@ function findConflicts(config: Config, origins: Record<string, string>): string[
   if (config.agent === 'command' && config.agentCommand === undefined) {
     conflicts.push(`${at('agent')}: agent: "command" requires agents.command.run`);
   }
+  const effort = findEffortConflict(config);
+  if (effort !== undefined) conflicts.push(`${at('model.effort')}: model.effort: ${effort}`);
   if (config.model.mode === 'replay' && config.model.api !== undefined && config.model.cassettes === undefined) {
     conflicts.push(`${at('model.mode')}: model.mode: "replay" requires model.cassettes, the folder of the cassettes`);
   }
@@ -162,6 +165,15 @@ function findConflicts(config: Config, origins: Record<string, string>): string[
     );
   }
   return [...conflicts, ...findMissingPrices(config, at)];
+}
+
+/** An effort that the agent's program cannot request. */
+function findEffortConflict({ agent, agentOptions: { effort }, model }: Config): string | undefined {
+  const known = effortsOf(agent, model.api);
+  if (effort === undefined || known.includes(effort)) return undefined;
+  if (known.length === 0) return `the agent "${agent}" has no such setting; put it into agents.${agent}.run`;
+  const choices = known.map((each) => `"${each}"`).join(', ');
+  return `the agent "${agent}" cannot request "${effort}"; use one of ${choices}`;
 }
 
 /** A cost limit cannot be enforced for a model without a price. */

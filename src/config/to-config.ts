@@ -2,6 +2,7 @@ import type { ModelApi } from '../core/agent.ts';
 import { builtInPrice, type Price } from '../core/price.ts';
 import type { FleetLimits } from '../core/run/fleet-limit.ts';
 import type { Config } from './config.ts';
+import { toAgentOptions } from './to-agent-options.ts';
 import type { HaloToml } from './schema/halo-toml.ts';
 import type { BreakerPolicy } from '../core/failure/breaker.ts';
 import { FAILURE_CLASSES, type ClassPolicy, type FailureClass, type RetryPolicy } from '../core/failure/failure.ts';
@@ -35,6 +36,7 @@ export function toConfig(toml: HaloToml, api: ModelApi | undefined): Config {
     agent,
     agentCommand: agents.command.run,
     agentAnswer: agents.command.answer,
+    agentOptions: toAgentOptions(toml),
     setup,
     gates,
     image,

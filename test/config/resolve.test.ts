@@ -14,6 +14,7 @@ describe('defaults', () => {
       agent: 'codex',
       agentCommand: undefined,
       agentAnswer: 'json',
+      agentOptions: {},
       setup: [],
       gates: undefined,
       image: 'halo-sandbox',

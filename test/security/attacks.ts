@@ -401,6 +401,11 @@ const ROWS: [id: string, attack: string, defence: string][] = [
     'they are disabled; halo reads its trailers itself',
   ],
   [
+    'incident agent-options',
+    'turn off the sandbox, redirect traffic or start programs by settings of the agent’s program in halo.toml',
+    'only listed settings are passed on, each of which is checked; halo’s own settings replace them; arguments are quoted',
+  ],
+  [
     'incident prompt-files',
     'put text into the prompts of later stories, or files of the host into prompts',
     'prompts quote regular files of the commit that the run starts from; changes of named files need an approval',

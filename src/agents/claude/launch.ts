@@ -5,6 +5,8 @@ import { launchScript } from '../launch-script.ts';
 import { shellQuote } from '../../lib/text.ts';
 
 const PROGRAM = '/opt/halo/agents/claude/claude';
+/** Those of runs of older versions, whose configuration names none. */
+const DEFAULT_TOOLS = ['Bash', 'Edit', 'Read', 'Write'];
 
 /** Starts `claude -p` with an answer schema and none of the repository's settings. Throws INTERNAL without a model route. */
 export function launchClaude(intent: AgentIntent): AgentLaunch {
@@ -19,14 +21,18 @@ export function launchClaude(intent: AgentIntent): AgentLaunch {
 
 /**
  * Loads only user settings, of which there are none: those of the repository could run hooks and replace the address of
- * the model. `--tools` takes a list, so another flag must follow it.
+ * the model. `--tools` and `--disallowedTools` take lists, so another flag must follow them.
  */
-function writeScript({ model, planning }: AgentIntent): string {
+function writeScript({ model, planning, options = {} }: AgentIntent): string {
+  const { effort, tools = DEFAULT_TOOLS, disallowedTools = [], subagents, config } = options;
   const flags = [
     '--output-format stream-json --verbose',
     '--dangerously-skip-permissions',
     '--setting-sources user --strict-mcp-config --no-session-persistence',
-    '--tools Bash,Edit,Read,Write',
+    `--tools ${[...tools, ...(subagents ? ['Agent'] : [])].join(',')}`,
+    ...(disallowedTools.length === 0 ? [] : [`--disallowedTools ${disallowedTools.map(shellQuote).join(' ')}`]),
+    ...(effort === undefined ? [] : [`--effort ${effort}`]),
+    ...(config === undefined ? [] : [`--settings ${shellQuote(JSON.stringify(config))}`]),
     `--model ${shellQuote(model)}`,
     `--json-schema ${shellQuote(JSON.stringify(planning ? PLAN_SCHEMA : ANSWER_SCHEMA))}`,
   ];

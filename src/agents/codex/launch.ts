@@ -18,7 +18,7 @@ export function launchCodex(intent: AgentIntent): AgentLaunch {
     script: writeScript(schemaFile),
     env: { CODEX_HOME: codexHome, HALO_MODEL_KEY: intent.gatewayToken },
     files: {
-      [`${codexHome}/config.toml`]: writeConfig(intent.model, intent.modelUrl),
+      [`${codexHome}/config.toml`]: writeConfig(intent, intent.modelUrl),
       [schemaFile]: `${JSON.stringify(intent.planning ? PLAN_SCHEMA : STRICT_ANSWER_SCHEMA, null, 2)}\n`,
     },
   };
@@ -35,8 +35,12 @@ exit 127
 `;
 }
 
-function writeConfig(model: string, modelUrl: string): string {
+/** halo's own settings come last, so that no option replaces them. */
+function writeConfig({ model, options = {} }: AgentIntent, modelUrl: string): string {
+  const { effort, subagents, config = {} } = options;
   return stringify({
+    ...config,
+    ...(effort === undefined ? {} : { model_reasoning_effort: effort }),
     model,
     model_provider: 'halo',
     // The container is the sandbox: the one inside Codex cannot work there and would refuse every command.
@@ -47,7 +51,12 @@ function writeConfig(model: string, modelUrl: string): string {
     check_for_update_on_startup: false,
     web_search: 'disabled',
     analytics: { enabled: false },
-    features: { plugins: false, unbounded_connection_retries: false },
+    features: {
+      ...(config.features as Record<string, boolean> | undefined),
+      ...(subagents === undefined ? {} : { multi_agent: subagents }),
+      plugins: false,
+      unbounded_connection_retries: false,
+    },
     shell_environment_policy: { ignore_default_excludes: false },
     model_providers: {
       halo: {

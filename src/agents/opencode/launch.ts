@@ -1,5 +1,6 @@
 import { HaloError } from '../../core/failure/errors.ts';
 import { shellQuote } from '../../lib/text.ts';
+import type { Effort } from '../../core/agent-options.ts';
 import type { AgentIntent, AgentLaunch } from '../adapter.ts';
 import { launchScript } from '../launch-script.ts';
 
@@ -7,7 +8,7 @@ const PROGRAM = '/opt/halo/agents/opencode/opencode';
 
 /** Starts `opencode run` with settings of halo's own and none of the repository's. Throws INTERNAL without a model route. */
 export function launchOpencode(intent: AgentIntent): AgentLaunch {
-  const { api, model, modelUrl, gatewayToken } = intent;
+  const { api, model, modelUrl, gatewayToken, options } = intent;
   if (api === undefined || modelUrl === undefined)
     throw new HaloError('INTERNAL', 'opencode was to be started without a model route.');
   const name = `${api}/${model}`;
@@ -17,7 +18,12 @@ export function launchOpencode(intent: AgentIntent): AgentLaunch {
       program: PROGRAM,
       command: `${PROGRAM} run --format json --auto --title story -m ${shellQuote(name)}`,
     }),
-    env: { ...QUIET, OPENCODE_CONFIG_CONTENT: JSON.stringify(settings(name, { api, model, modelUrl, gatewayToken })) },
+    env: {
+      ...QUIET,
+      OPENCODE_CONFIG_CONTENT: JSON.stringify(
+        settings(name, { api, model, modelUrl, gatewayToken, effort: options?.effort }),
+      ),
+    },
     files: {},
   };
 }
@@ -38,10 +44,15 @@ interface Route {
   model: string;
   modelUrl: string;
   gatewayToken: string;
+  effort: Effort | undefined;
 }
 
 /** The gateway adds the key and accepts only the configured model, so it is also the model for small tasks. */
-function settings(name: string, { api, model, modelUrl, gatewayToken }: Route): object {
+function settings(name: string, { api, model, modelUrl, gatewayToken, effort }: Route): object {
+  const ofModel =
+    effort === undefined
+      ? {}
+      : { reasoning: true, options: api === 'openai' ? { reasoningEffort: effort } : { effort } };
   return {
     autoupdate: false,
     share: 'disabled',
@@ -49,6 +60,6 @@ function settings(name: string, { api, model, modelUrl, gatewayToken }: Route): 
     small_model: name,
     enabled_providers: [api],
     permission: { webfetch: 'deny', websearch: 'deny' },
-    provider: { [api]: { options: { baseURL: modelUrl, apiKey: gatewayToken }, models: { [model]: {} } } },
+    provider: { [api]: { options: { baseURL: modelUrl, apiKey: gatewayToken }, models: { [model]: ofModel } } },
   };
 }

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { Fleet } from './fleet-table.ts';
-import { AGENT_IDS, MODEL_APIS } from '../../core/agent.ts';
+import { AGENT_IDS } from '../../core/agent.ts';
+import { EFFORTS } from '../../core/agent-options.ts';
 import { key } from './key-metadata.ts';
 import { LOCAL, owner, tighten } from '../trust/key-trust.ts';
 import {
@@ -15,6 +16,7 @@ import {
   Variables,
   wholeNumber,
 } from './values.ts';
+import { AgentsTable } from './agents-table.ts';
 import { BreakerTable, RetryTable } from './retry-table.ts';
 import { McpTable } from './mcp-table.ts';
 import { NetworkTable } from './network-table.ts';
@@ -33,32 +35,7 @@ export const HaloToml = z.strictObject({
     'codex',
     'The agent: `codex`, `claude`, `opencode`, `gemini` or `command`.',
   ]),
-  agents: z.strictObject({
-    command: z.strictObject({
-      run: key(Text.optional(), [
-        'string',
-        undefined,
-        'Command line of the `command` agent; it reads the prompt on stdin.',
-      ]),
-      answer: key(oneOf('json', 'signals'), [
-        'word',
-        'json',
-        'How the `command` agent answers: `json`, or `signals`: [lines](agents.md#signals) such as `STORY_DONE: US-001`.',
-      ]),
-      model: key(oneOf('none', ...MODEL_APIS), [
-        'word',
-        'none',
-        'Model API that the `command` agent may use, at the address in HALO_MODEL_URL: `none`, `openai`, `anthropic` or `google`.',
-      ]),
-    }),
-    opencode: z.strictObject({
-      model: key(oneOf('openai', 'anthropic'), [
-        'word',
-        'anthropic',
-        'Model API of opencode: `anthropic` or `openai`.',
-      ]),
-    }),
-  }),
+  agents: AgentsTable,
   setup: key(Commands, [
     'list of strings',
     [],
@@ -84,6 +61,11 @@ export const HaloToml = z.strictObject({
       'string',
       undefined,
       'Name of the model. Default: `gpt-5.5`; with Anthropic’s API, `claude-sonnet-5-5`; with Google’s API, `gemini-2.5-pro`.',
+    ]),
+    effort: key(oneOf(...EFFORTS).optional(), [
+      'word',
+      undefined,
+      'How much the model [reasons](agents.md#effort-tools-and-subagents): `none`, `minimal`, `low`, `medium`, `high`, `xhigh` or `max`. Default: as agent and model decide.',
     ]),
     allow: key(z.array(Text, { error: 'must be a list of names' }), [
       'list of strings',

@@ -21,6 +21,7 @@ const EVENT_TYPES: Record<JournalEntry['type'], true> = {
   'phase.ended': true,
   'setup.ended': true,
   'prompt.built': true,
+  'agent.launched': true,
   'agent.activity': true,
   'network.asked': true,
   'model.used': true,

@@ -1,4 +1,5 @@
-import type { AgentActivity, Usage } from '../agent.ts';
+import type { AgentActivity, AgentId, Usage } from '../agent.ts';
+import type { AgentOptions } from '../agent-options.ts';
 import type { FailureSign } from '../failure/breaker.ts';
 import type { FailureCause, FailureClass, RetryRule } from '../failure/failure.ts';
 import type { StopReason } from '../failure/stop-reason.ts';
@@ -195,6 +196,8 @@ export type JournalEntry =
       sections: PromptPart[];
       missing?: string[];
     } & AttemptRef)
+  /** The program of the agent starts with these options; `model`: absent if it has no model route. */
+  | ({ type: 'agent.launched'; agent: AgentId; model?: string } & AgentOptions & AttemptRef)
   | ({ type: 'agent.activity'; activity: AgentActivity } & AttemptRef)
   /** Identical requests of one sandbox to its gateway. */
   | ({ type: 'network.asked'; phase: NetworkPhase } & EgressRequests & AttemptRef)

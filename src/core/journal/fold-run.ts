@@ -175,6 +175,7 @@ export function applyEvent(state: RunState | undefined, event: JournalEvent): Ru
       };
     case 'phase.ended':
     case 'agent.activity':
+    case 'agent.launched':
     case 'prompt.built':
     case 'network.asked':
     case 'gate.started':

@@ -8,6 +8,7 @@ import { describeLargeFiles, describeLockFiles } from '../noted-files.ts';
 import { describeRestored } from '../review/restored-paths.ts';
 import { failedTestsLines } from '../test-report/failed-tests.ts';
 import { hasLostTests, type TestChanges } from '../test-report/test-report.ts';
+import { describeAgentOptions } from '../agent-options.ts';
 import { formatElapsed, formatTime, msBetween } from '../text/format-elapsed.ts';
 import { describeHidden } from '../text/hidden-places.ts';
 import { printableShellWord, safeLine } from '../text/safe-text.ts';
@@ -135,6 +136,11 @@ export function storyEventLines(event: StoryEvent, how: EventLineOptions): Story
     }
     case 'prompt.built':
       return promptLines(event);
+    case 'agent.launched': {
+      const said = describeAgentOptions(event);
+      const text = [event.agent, ...(event.model === undefined ? [] : [event.model]), ...said].join(', ');
+      return said.length === 0 ? [] : [{ label: 'agent', tone: 'quiet', text: safeLine(text, LINE_LENGTH) }];
+    }
     case 'tests.judged':
       if (event.why === undefined) return [];
       return [{ label: 'tests', tone: 'warn', text: describeTestProblem({ step: event.step, why: event.why }) }];

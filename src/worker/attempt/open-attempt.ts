@@ -103,7 +103,10 @@ export async function openAttempt(
   return { worker, identity, config: ofStory, resources, journal, signal, inputs, agent: prepareAgent(config, state) };
 }
 
-function prepareAgent({ agent, agentCommand, model }: Config, { planning }: RunState): AttemptAgent {
+function prepareAgent(
+  { agent, agentCommand, agentOptions: options, model }: Config,
+  { planning }: RunState,
+): AttemptAgent {
   const adapter = agentAdapter(agent);
   const gatewayToken = `halo-${randomBytes(24).toString('base64url')}`;
   const launch = adapter.launch({
@@ -113,6 +116,7 @@ function prepareAgent({ agent, agentCommand, model }: Config, { planning }: RunS
     gatewayToken,
     home: AGENT_HOME,
     commandLine: agentCommand,
+    options,
     ...(planning && { planning }),
   });
   return { adapter, launch, gatewayToken };

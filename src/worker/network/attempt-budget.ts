@@ -82,7 +82,7 @@ function hourlyCount(): (reserved: LedgerReply) => number {
 
 /** The attempt had all requests of an hour, so that waiting for the next hour would repeat this. */
 function rphTooLow(model: string, rph = 0): string {
-  return `The attempt has sent all ${rph} requests to the model "${model}" that its rate allows in an hour; raise rph of [rate."${model}"].`;
+  return `The attempt has sent all ${rph} requests to the model "${model}" that its rate allows in an hour; raise rph of [rate."${model}"] and start a new run.`;
 }
 
 /** The pause of the model of a run, unless a user has submitted or retried the run since the pause began. */

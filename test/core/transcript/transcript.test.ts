@@ -26,6 +26,16 @@ describe('transcribe', () => {
     ]);
   });
 
+  it('shows the options of an agent, unless it has none', () => {
+    const launched = { type: 'agent.launched', ...US1, agent: 'claude', model: 'm' } as const;
+    const options = { effort: 'high', tools: ['Bash'], disallowedTools: ['Bash(a\u001b)'], subagents: true } as const;
+    const config = { language: 'german' };
+    expect(lines(1, { ...launched, ...options, config })).toEqual([
+      '    1.0s  US-001    agent    claude, m, effort high, tools Bash, without Bash(a<U+001B>), with subagents, language = "german"',
+    ]);
+    expect(lines(1, launched)).toEqual([]);
+  });
+
   it('shows each gate with its verdict first, its duration and the path of its log', () => {
     const gate = { type: 'gate.ended', ...US1, command: 'npm test', ms: 2100, log: 'gates/1.log' } as const;
     expect(lines(1, { ...gate, exitCode: 0 })).toEqual(['    1.0s  US-001    gate     ok      2.1s    npm test']);

@@ -71,6 +71,9 @@ async function followAgent(
   const { adapter } = attempt.agent;
   const { place } = attempt.identity;
   const prompt = await writePrompt(attempt);
+  const { agent, agentOptions, model } = config;
+  const ofModel = model.api === undefined ? {} : { model: model.name };
+  await journal.report({ type: 'agent.launched', agent, ...ofModel, ...agentOptions });
   const stderr = tailSink(8_192);
   const { story, state } = attempt.inputs;
   const read = adapter.createReader({ story: story.id, form: state.planning ? 'json' : answerFormOf(config) });

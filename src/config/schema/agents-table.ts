@@ -1,0 +1,127 @@
+import { z } from 'zod';
+import { MODEL_APIS } from '../../core/agent.ts';
+import { CLAUDE_TOOLS } from '../../core/agent-options.ts';
+import { key } from './key-metadata.ts';
+import { oneOf, Text, wholeNumber } from './values.ts';
+
+const YES_NO = z.boolean({ error: 'must be true or false' });
+const MAX_RULES = 50;
+/** The name of a tool, or a use of it in parentheses, which is passed to the program as one argument. */
+const ToolRule = Text.regex(
+  /^[A-Za-z]\w{0,63}(\([^()\p{Cc}]{1,200}\))?$/u,
+  'must be the name of a tool, such as "Edit", or a use of it, such as "Bash(git push *)"',
+);
+const Tokens = wholeNumber(1, 100_000_000).optional();
+
+/**
+ * `[agents]`: settings of the agents' programs. The keys of `config` are an allow-list: none of them can change the
+ * sandbox, the network, the provider or credentials, or start a program.
+ */
+export const AgentsTable = z.strictObject({
+  codex: z.strictObject({
+    subagents: key(YES_NO.optional(), [
+      'true or false',
+      undefined,
+      'Whether Codex may start subagents. Default: as the version of Codex decides.',
+    ]),
+    config: z.strictObject({
+      model_verbosity: key(oneOf('low', 'medium', 'high').optional(), [
+        'word',
+        undefined,
+        'Codex’s setting of this name: the length of the model’s texts.',
+      ]),
+      model_reasoning_summary: key(oneOf('auto', 'concise', 'detailed', 'none').optional(), [
+        'word',
+        undefined,
+        'Codex’s setting of this name: which summary of its reasoning the model gives.',
+      ]),
+      model_context_window: key(Tokens, [
+        'whole number',
+        undefined,
+        'Codex’s setting of this name, in tokens, for models that Codex does not know.',
+      ]),
+      model_auto_compact_token_limit: key(Tokens, [
+        'whole number',
+        undefined,
+        'Codex’s setting of this name: the tokens at which Codex summarizes the conversation.',
+      ]),
+      tool_output_token_limit: key(Tokens, [
+        'whole number',
+        undefined,
+        'Codex’s setting of this name: how much of a command’s output the model reads.',
+      ]),
+      project_doc_max_bytes: key(wholeNumber(0, 10_000_000).optional(), [
+        'whole number',
+        undefined,
+        'Codex’s setting of this name: how much of `AGENTS.md` the model reads.',
+      ]),
+      personality: key(oneOf('none', 'friendly', 'pragmatic').optional(), [
+        'word',
+        undefined,
+        'Codex’s setting of this name.',
+      ]),
+      features: z.strictObject({
+        view_image: key(YES_NO.optional(), ['true or false', undefined, 'Whether Codex has the tool `view_image`.']),
+        goals: key(YES_NO.optional(), ['true or false', undefined, 'Whether Codex has tools for goals.']),
+      }),
+    }),
+  }),
+  claude: z.strictObject({
+    tools: key(
+      z
+        .array(oneOf(...CLAUDE_TOOLS), {
+          error: `must be a list of tools: ${CLAUDE_TOOLS.map((name) => `"${name}"`).join(', ')}`,
+        })
+        .min(1, 'must have at least one tool'),
+      [
+        'list of words',
+        ['Bash', 'Edit', 'Read', 'Write'],
+        'Tools of Claude Code: `Bash`, `Edit`, `Glob`, `Grep`, `NotebookEdit`, `Read` and `Write`. Tools that use the network are not available.',
+      ],
+    ),
+    disallowed_tools: key(
+      z
+        .array(ToolRule, { error: 'must be a list of tools, like ["Bash(git push *)"]' })
+        .max(MAX_RULES, `must be at most ${MAX_RULES} rules`)
+        .optional(),
+      [
+        'list of strings',
+        undefined,
+        'Tools, or uses of tools such as `Bash(git push *)`, that Claude Code denies the model.',
+      ],
+    ),
+    subagents: key(YES_NO, ['true or false', false, 'Whether Claude Code may start subagents (its tool `Agent`).']),
+    config: z.strictObject({
+      language: key(Text.max(50, 'must be at most 50 characters long').optional(), [
+        'string',
+        undefined,
+        'Claude Code’s setting of this name: the language of its texts.',
+      ]),
+      outputStyle: key(oneOf('default', 'Explanatory', 'Learning').optional(), [
+        'word',
+        undefined,
+        'Claude Code’s setting of this name.',
+      ]),
+    }),
+  }),
+  command: z.strictObject({
+    run: key(Text.optional(), [
+      'string',
+      undefined,
+      'Command line of the `command` agent; it reads the prompt on stdin.',
+    ]),
+    answer: key(oneOf('json', 'signals'), [
+      'word',
+      'json',
+      'How the `command` agent answers: `json`, or `signals`: [lines](agents.md#signals) such as `STORY_DONE: US-001`.',
+    ]),
+    model: key(oneOf('none', ...MODEL_APIS), [
+      'word',
+      'none',
+      'Model API that the `command` agent may use, at the address in HALO_MODEL_URL: `none`, `openai`, `anthropic` or `google`.',
+    ]),
+  }),
+  opencode: z.strictObject({
+    model: key(oneOf('openai', 'anthropic'), ['word', 'anthropic', 'Model API of opencode: `anthropic` or `openai`.']),
+  }),
+});

@@ -1,0 +1,28 @@
+import type { AgentOptions } from '../core/agent-options.ts';
+import { defined } from '../lib/guards.ts';
+import type { HaloToml } from './schema/halo-toml.ts';
+
+/** The options of the chosen agent's program. */
+export function toAgentOptions({ agent, agents, model }: Pick<HaloToml, 'agent' | 'agents' | 'model'>): AgentOptions {
+  const { effort } = model;
+  switch (agent) {
+    case 'claude': {
+      const { tools, disallowed_tools: disallowedTools, subagents, config } = agents.claude;
+      return defined({ effort, tools, disallowedTools, subagents, config: known(config) });
+    }
+    case 'codex': {
+      const { subagents, config } = agents.codex;
+      return defined({ effort, subagents, config: known({ ...config, features: known(config.features) }) });
+    }
+    case 'opencode':
+    case 'gemini':
+    case 'command':
+      return defined({ effort });
+  }
+}
+
+/** The keys of a table that are set; undefined if there are none. */
+function known(table: object): Record<string, unknown> | undefined {
+  const set = defined(table) as Record<string, unknown>;
+  return Object.keys(set).length === 0 ? undefined : set;
+}

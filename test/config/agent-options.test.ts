@@ -1,0 +1,83 @@
+import { describe, expect, it } from 'vitest';
+import { amendConfig, parseAmendedKeys } from '../../src/config/amend.ts';
+import { resolveConfig } from '../../src/config/resolve.ts';
+import { HaloError } from '../../src/core/failure/errors.ts';
+
+const resolve = (...set: string[]) => resolveConfig({ cwd: '/', set });
+function refusalOf(...set: string[]): HaloError {
+  try {
+    resolve(...set);
+  } catch (error) {
+    if (error instanceof HaloError) return error;
+  }
+  throw new Error('the settings were accepted');
+}
+
+const optionsOf = (...set: string[]) => resolve(...set).config.agentOptions;
+
+describe('the options of an agent', () => {
+  it('are those of the chosen agent', () => {
+    const claude = ['agents.claude.tools=["Bash","Grep"]', 'agents.claude.disallowed_tools=["Edit"]'];
+    const codex = ['agents.codex.subagents=false', 'agents.codex.config.model_verbosity=low'];
+    const both = [...claude, ...codex, 'agents.codex.config.features.goals=false', 'model.effort=high'];
+    expect(optionsOf('agent=claude', ...both)).toEqual({
+      effort: 'high',
+      tools: ['Bash', 'Grep'],
+      disallowedTools: ['Edit'],
+      subagents: false,
+    });
+    expect(optionsOf('agent=codex', ...both)).toEqual({
+      effort: 'high',
+      subagents: false,
+      config: { model_verbosity: 'low', features: { goals: false } },
+    });
+    expect(optionsOf('agent=gemini', ...both)).toEqual({ effort: 'high' });
+  });
+
+  it('are the tools that run commands and read and write files for Claude Code, and nothing for Codex, if nothing is set', () => {
+    expect(optionsOf('agent=claude')).toEqual({ tools: ['Bash', 'Edit', 'Read', 'Write'], subagents: false });
+    expect(optionsOf('agent=codex')).toEqual({});
+  });
+
+  it.each([
+    ['gemini', 'max', 'the agent "gemini" cannot request "max"; use one of "low", "medium", "high"'],
+    [
+      'claude',
+      'minimal',
+      'the agent "claude" cannot request "minimal"; use one of "low", "medium", "high", "xhigh", "max"',
+    ],
+    ['opencode', 'none', 'the agent "opencode" cannot request "none"; use one of "low"'],
+  ])('of %s do not include an effort of %s', (agent, effort, sentence) => {
+    const error = refusalOf(`agent=${agent}`, `model.effort=${effort}`);
+    expect(error).toMatchObject({ code: 'CONFIG_INVALID' });
+    expect(error.message).toContain(`-c: model.effort: ${sentence}`);
+  });
+
+  it('do not include an effort for a command, which has none', () => {
+    const set = ['agent=command', 'agents.command.run=./agent', 'model.effort=high'];
+    expect(refusalOf(...set).message).toContain(
+      'model.effort: the agent "command" has no such setting; put it into agents.command.run',
+    );
+  });
+
+  it.each([
+    ['model.effort=huge', 'model.effort: must be one of "none", "minimal", "low"'],
+    ['agents.claude.tools=["Bash","WebFetch"]', 'agents.claude.tools[1]: must be one of "Bash", "Edit"'],
+    ['agents.claude.tools=[]', 'agents.claude.tools: must have at least one tool'],
+    ['agents.claude.tools=Bash', 'agents.claude.tools: must be a list of tools: "Bash"'],
+    ['agents.claude.disallowed_tools=["--help"]', 'agents.claude.disallowed_tools[0]: must be the name of a tool'],
+    ['agents.gemini.tools=["Bash"]', 'unknown key'],
+    ['agents.codex.tools=["Bash"]', 'unknown key'],
+    ['agents.codex.config.model_verbosity=loud', 'must be one of "low", "medium", "high"'],
+  ])('are refused if they are wrong: %s', (setting, sentence) => {
+    expect(refusalOf(setting).message).toContain(sentence);
+  });
+
+  it('can be changed for the rest of a run as far as the effort', () => {
+    const before = resolve('agent=claude', 'agents.claude.subagents=true').config;
+    const keys = parseAmendedKeys(['model.effort=high', 'retry.max_wait=20h']);
+    const change = amendConfig(before, keys, resolve('agent=claude', 'model.effort=high', 'retry.max_wait=20h'));
+    expect(change.agentOptions).toEqual({ ...before.agentOptions, effort: 'high' });
+    expect(change.retry).toMatchObject({ maxWaitMs: 72_000_000 });
+  });
+});
