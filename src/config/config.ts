@@ -117,6 +117,8 @@ export interface Config {
     command?: string | undefined;
     /** Globs of the files that the tests of a story may be written to. */
     files: readonly string[];
+    /** Whether an agent refactors a change that passes its locked tests and its gates. */
+    refactor: boolean;
     /** Report files written by gates, relative to the repository root. */
     reports: readonly string[];
   };

@@ -84,6 +84,7 @@ const FREE = {
   'prompt.vision': '"docs/vision.md"',
   'prompt.prd': '"whole"',
   'prompt.max_tokens': '1000',
+  'tests.refactor': 'true',
   'tests.command': '"pytest -q {files}"',
   'tests.files': '["tests/**"]',
   'tests.reports': '["report.xml"]',

@@ -61,6 +61,7 @@ describe('defaults', () => {
       prompt: { standards: [], testStandards: [], specs: [], prd: 'story' },
       tests: {
         first: 'off',
+        refactor: false,
         files: ['**/*.{test,spec}.*', '**/test_*'],
         removed: 'report',
         baseline: 'auto',

@@ -40,7 +40,11 @@ export interface PromptInput {
 }
 
 /** `write`: globs of the files for tests; `locked`: the tests that were written. */
-export type TestsFirst = { command: string } & ({ write: readonly string[] } | { locked: readonly string[] });
+export type TestsFirst = { command: string } & (
+  | { write: readonly string[] }
+  /** `refactor`: the story is implemented. */
+  | { locked: readonly string[]; refactor?: boolean }
+);
 
 const MAX_TAIL = 6000;
 const MAX_SUMMARY = 2000;
@@ -147,7 +151,7 @@ const DRY_RULES = `## Rules
 
 function describeTask({ prd, story, dry, testsFirst }: PromptInput): PromptSection[] {
   const project = prd.project.trim() === '' ? '' : ` of the project ${quoteName(prd.project)}`;
-  const verb = testsFirst !== undefined && 'write' in testsFirst ? 'Write the tests for' : 'Implement';
+  const verb = verbOf(testsFirst);
   const task = `${dry ? 'Describe how you would implement' : verb} one story${project} in the git repository in the current folder: ${quoteName(story.id)}, and nothing beyond it.`;
   const about = truncateText(prd.description.trim(), MAX_TEXT_LENGTH.description);
   const context = describeDetails(contextText(prd, story.id).shown);
@@ -166,6 +170,12 @@ function describeTask({ prd, story, dry, testsFirst }: PromptInput): PromptSecti
           },
         ]),
   ];
+}
+
+function verbOf(testsFirst: TestsFirst | undefined): string {
+  if (testsFirst === undefined) return 'Implement';
+  if ('write' in testsFirst) return 'Write the tests for';
+  return testsFirst.refactor ? 'Refactor the implementation of' : 'Implement';
 }
 
 function describeStory(story: Story): PromptSection {
@@ -228,7 +238,11 @@ function describeGuidance(guidance: PromptInput['guidance']): PromptSection[] {
 function rulesOf(gates: readonly string[], testsFirst: TestsFirst | undefined): string {
   if (testsFirst === undefined) return describeRules(gates);
   if ('write' in testsFirst) return describeTestRules(testsFirst);
-  const { locked, command } = testsFirst;
+  const { locked, command, refactor } = testsFirst;
+  if (refactor)
+    return `${describeRules(gates)}
+- The story is implemented: its change is in the last commit, and its tests (${locked.map(codeSpan).join(', ')}) and all checks pass. Improve the structure of that change, such as names, duplication and size of functions, without changing what it does. Do not change these tests.
+- First of all ${codeSpan(command)} runs, and each of these tests must pass as before. If anything fails, your work is dropped. If there is nothing to improve, change nothing.`;
   return `${describeRules(gates)}
 - The tests of this story are written already, and they fail: ${locked.map(codeSpan).join(', ')}. Make them pass. Do not change, move or remove them; add no configuration that skips them.
 - First of all ${codeSpan(command)} runs, and each of these tests must run and pass.`;

@@ -13,7 +13,7 @@ import type { AttemptLocation } from '../../store/run-layout.ts';
 import type { ArtifactStore } from '../../store/artifact-store.ts';
 import type { JournalStore } from '../../store/journal-store.ts';
 import { openStore } from '../../store/store.ts';
-import { resolveCassettePath, testsCassettePath } from '../../worker/network/model-access.ts';
+import { resolveCassettePath, taskCassettePath } from '../../worker/network/model-access.ts';
 import { storyOf } from '../../core/run/state.ts';
 import { hostGitDirOf } from '../../worker/repository/host-repository.ts';
 import { createIdleContext } from '../../worker/create-worker-context.ts';
@@ -99,13 +99,16 @@ async function fetchCassettes(store: ArtifactStore, recorded: RecordedPhases, fo
   const source = mode === 'replay' ? cassettes : undefined;
   const ofStory = source && resolveCassettePath(source, { id: story.id, key: place.storyKey });
   await mkdir(folder, { recursive: true });
-  if (phases.includes('tests')) {
-    const to = testsCassettePath(folder, place.storyKey);
-    const from = source && testsCassettePath(source, place.storyKey);
-    await copyCassette(from ?? store.artifactPath(place, `tests/${CASSETTE}`), to);
-    // Tests that are not accepted end the attempt.
-    if (!phases.includes('agent')) return;
+  for (const task of ['tests', 'refactor'] as const) {
+    if (!phases.includes(task)) continue;
+    const from = source && taskCassettePath(source, place.storyKey, task);
+    await copyCassette(
+      from ?? store.artifactPath(place, `${task}/${CASSETTE}`),
+      taskCassettePath(folder, place.storyKey, task),
+    );
   }
+  // Tests that are not accepted end the attempt.
+  if (phases.includes('tests') && !phases.includes('agent')) return;
   await copyCassette(ofStory ?? store.artifactPath(place, CASSETTE), join(folder, `${place.storyKey}.jsonl`));
 }
 

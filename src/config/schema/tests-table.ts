@@ -33,6 +33,11 @@ export const TestsTable = z.strictObject({
     ],
     LOCAL,
   ),
+  refactor: key(z.boolean({ error: 'must be true or false' }), [
+    'true or false',
+    false,
+    'Whether an agent refactors a change whose locked tests and gates pass, before it lands ([tests first](tests-first.md#refactoring)).',
+  ]),
   removed: key(
     oneOf('report', 'block'),
     ['word', 'report', 'If a story removes, skips or empties existing tests: `report` it, or `block` the story.'],

@@ -29,6 +29,8 @@ export const FAILPOINTS = {
   'import.after': 'the commit is only in the scratch repository',
   'gates.before': 'no gate has run',
   'gates.after': 'all gates have passed',
+  'refactor.before': 'the gates have passed, no agent has refactored the change',
+  'refactor.after': 'a refactored change has passed the gates, or is dropped',
   'proof.before': 'the proof is not written',
   'proof.after': 'the proof is among the artifacts',
   'objects.before': 'the host repository has no object of the commit',

@@ -42,6 +42,7 @@ const EVENT_TYPES: Record<JournalEntry['type'], true> = {
   'files.noted': true,
   'tests.judged': true,
   'tests.locked': true,
+  'refactor.ended': true,
   'tests.compared': true,
   'criteria.claimed': true,
   'story.merged': true,

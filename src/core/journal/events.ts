@@ -8,12 +8,11 @@ import type { LargeFile } from '../noted-files.ts';
 import type { Prd } from '../prd/prd.ts';
 import type { CheckedClaim } from '../review/criteria.ts';
 import type { Restored } from '../review/restored-paths.ts';
-import type { LockedTests, TestsStep } from '../review/tests-first.ts';
 import type { FailedTests } from '../test-report/failed-tests.ts';
-import type { TestChanges } from '../test-report/test-report.ts';
 import type { HiddenPlaces } from '../text/hidden-places.ts';
 import type { EgressRequests, NetworkPhase } from './egress-events.ts';
 import type { Phase } from './phase.ts';
+import type { TestsEntry } from './tests-entries.ts';
 
 /** The version of the journal's schema; increased when the meaning of an event changes. */
 export const JOURNAL_VERSION = 1;
@@ -261,15 +260,8 @@ export type JournalEntry =
   | ({ type: 'hidden.added'; hidden: HiddenPlaces } & AttemptRef)
   /** The story adds large files or changes lock files; the lists may be truncated. */
   | ({ type: 'files.noted'; large: LargeFile[]; locks: string[] } & AttemptRef)
-  /** What was found about the tests that were written first; `why`: what is wrong with them. */
-  | ({ type: 'tests.judged'; step: TestsStep; why?: string } & AttemptRef)
-  /**
-   * Tests that failed on the base commit: from now on the attempt may not change them. `commit`: with the tests, on `base`;
-   * `from`: the earlier attempt that wrote them. All three are absent in journals of older versions.
-   */
-  | ({ type: 'tests.locked'; base?: string; commit?: string; from?: number } & LockedTests & AttemptRef)
-  /** Tests of the candidate compared with those of its base; the lists may be truncated. */
-  | ({ type: 'tests.compared' } & TestChanges & AttemptRef)
+  /** About the tests of the story. */
+  | (TestsEntry & AttemptRef)
   /** The agent's claims about the criteria; `reported`: whether the gates named their tests. */
   | ({ type: 'criteria.claimed'; criteria: CheckedClaim[]; reported: boolean } & AttemptRef)
   /** Other stories landed first: `commit` was merged onto `onto` as `merged`, whose gates run again. */

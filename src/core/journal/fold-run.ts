@@ -182,6 +182,7 @@ export function applyEvent(state: RunState | undefined, event: JournalEvent): Ru
     case 'story.merged':
     case 'note.failed':
     case 'criteria.claimed':
+    case 'refactor.ended':
       return next;
   }
 }

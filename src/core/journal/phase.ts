@@ -16,5 +16,7 @@ export type Phase =
   | 'import'
   /** Runs the gates on a clean checkout of the candidate. */
   | 'gates'
+  /** Lets the agent refactor the candidate, and runs the gates on the result, if `tests.refactor` asks for it. */
+  | 'refactor'
   /** Moves the run's branch to the candidate. */
   | 'land';

@@ -150,6 +150,10 @@ export function storyEventLines(event: StoryEvent, how: EventLineOptions): Story
       const from = event.from === undefined ? '' : `, written by attempt ${event.from}`;
       return [{ label: 'tests', tone: 'plain', text: safeLine(`locked: ${named}${failed}${from}`, LINE_LENGTH) }];
     }
+    case 'refactor.ended': {
+      const text = event.kept ? 'kept' : `dropped: ${safeLine(event.why ?? '', LINE_LENGTH)}`;
+      return [{ label: 'refactor', tone: event.kept ? 'plain' : 'warn', text }];
+    }
     case 'tests.compared':
       return hasLostTests(event) ? [{ label: 'tests', tone: 'warn', text: testsText(event) }] : [];
     case 'story.merged':

@@ -30,8 +30,8 @@ export interface SandboxContext {
 export interface Attempt extends SandboxContext {
   readonly inputs: AttemptInputs;
   readonly agent: AttemptAgent;
-  /** The agent writes the tests of the story, and nothing else. */
-  readonly task?: 'tests';
+  /** The agent writes only the tests of the story, or refactors an implementation that passes them. */
+  readonly task?: 'tests' | 'refactor';
   /** The tests that the agent may not change. */
   readonly locked?: LockedTests | undefined;
 }

@@ -1,3 +1,4 @@
+import { addUsage, type Usage } from '../../core/agent.ts';
 import { recordProof } from '../proof/proof-record.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import { NO_MEASUREMENTS, passed, toOutcome, type AttemptOutcome } from './attempt-outcome.ts';
@@ -9,6 +10,7 @@ import { hasChanges, type ImplementedWork, type Work } from './phases/import-can
 import { landCandidate } from './phases/land-candidate.ts';
 import { mergeOntoTip, mergeWork } from './phases/merge-candidate.ts';
 import { runGates } from './phases/run-gates.ts';
+import { refactor, type GatedWork } from './tests/refactor.ts';
 import { recordInterruption, recordOutcome } from './record-outcome.ts';
 
 /**
@@ -21,9 +23,10 @@ export async function runAttempt(worker: WorkerContext, request: AttemptRequest)
   let measured = NO_MEASUREMENTS;
   const landing = async () => {
     if (attempt.inputs.state.dry) return describeChange(attempt, (found) => (measured = found));
-    if (approval !== undefined) return gateAndLand(attempt, await openApproved(attempt, approval));
+    const onUsed = (usage: Usage) => (measured = { ...measured, usage: addUsage(measured.usage, usage) });
+    if (approval !== undefined) return gateAndLand(attempt, await openApproved(attempt, approval), onUsed);
     const work = await implementStory(attempt, (found) => (measured = found));
-    return hasChanges(work) ? gateAndLand(attempt, await mergeOntoTip(attempt, work)) : gateOnly(attempt, work);
+    return hasChanges(work) ? gateAndLand(attempt, await mergeOntoTip(attempt, work), onUsed) : gateOnly(attempt, work);
   };
   try {
     const outcome = await landing().catch(toOutcome);
@@ -39,16 +42,24 @@ export async function runAttempt(worker: WorkerContext, request: AttemptRequest)
 /** Runs all phases up to the gates, for a replay: it merges and lands nothing. The caller closes the attempt. */
 export async function rehearseAttempt(attempt: Attempt): Promise<AttemptOutcome> {
   if (attempt.inputs.state.dry) return describeChange(attempt, () => undefined).catch(toOutcome);
-  const rehearsal = implementStory(attempt, () => undefined).then((work) => gateOnly(attempt, work));
+  const rehearsal = implementStory(attempt, () => undefined).then(async (work) => {
+    if (hasChanges(work)) await gate(attempt, work, () => undefined);
+    else await runGates(attempt, work);
+    return passed(work);
+  });
   return rehearsal.catch(toOutcome);
 }
 
 const gateOnly = (attempt: Attempt, work: ImplementedWork) => runGates(attempt, work).then(() => passed(work));
 
+/** Runs the gates, and lets an agent refactor what passes them if that is wanted. */
+async function gate(attempt: Attempt, work: Work, onUsed: (usage: Usage) => void): Promise<GatedWork> {
+  return refactor(attempt, { work, gates: await runGates(attempt, work) }, onUsed);
+}
+
 /** Repeats from the merge if another story lands first. */
-async function gateAndLand(attempt: Attempt, first: Work): Promise<AttemptOutcome> {
-  for (let work = first; ;) {
-    const gates = await runGates(attempt, work);
+async function gateAndLand(attempt: Attempt, first: Work, onUsed: (usage: Usage) => void): Promise<AttemptOutcome> {
+  for (let { work, gates } = await gate(attempt, first, onUsed); ; gates = await runGates(attempt, work)) {
     await recordProof(attempt, work, gates);
     await holdForApproval(attempt, work);
     const landing = await landCandidate(attempt, work);

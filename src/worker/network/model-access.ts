@@ -34,13 +34,13 @@ function cassettePath({ config, worker, identity, task }: Attempt): string {
   if (cassettes === undefined) {
     throw new HaloError('CASSETTE_MISSING', 'The model mode is replay, but [model] cassettes is not set.');
   }
-  if (task === 'tests') return testsCassettePath(cassettes, identity.storyKey);
+  if (task !== undefined) return taskCassettePath(cassettes, identity.storyKey, task);
   return resolveCassettePath(cassettes, { id: identity.story, key: identity.storyKey });
 }
 
-/** The path of the cassette of the agent that writes the tests of a story. */
-export function testsCassettePath(folder: string, storyKey: string): string {
-  return join(folder, `${storyKey}.tests.jsonl`);
+/** The path of the cassette of the agent that writes the tests of a story, or refactors its change. */
+export function taskCassettePath(folder: string, storyKey: string, task: 'tests' | 'refactor'): string {
+  return join(folder, `${storyKey}.${task}.jsonl`);
 }
 
 /** The path of a story's cassette in a folder. Falls back to the short key that older versions used, if only that file exists. */

@@ -52,13 +52,14 @@ export async function replayStory(worker: WorkerContext, request: ReplayRequest)
     called: config.image,
   });
   const again = await rehearse(worker, request, image);
-  const [before, now, ofTests, ofStory] = await Promise.all([
+  const [before, now, ...divergences] = await Promise.all([
     originals.readArtifact(place, 'diff.patch'),
     worker.store.readArtifact(place, 'diff.patch'),
     worker.store.readArtifact(place, 'tests/divergence.txt'),
     worker.store.readArtifact(place, 'divergence.txt'),
+    worker.store.readArtifact(place, 'refactor/divergence.txt'),
   ]);
-  const divergence = ofTests ?? ofStory;
+  const divergence = divergences.find((each) => each !== undefined);
   const parted = again.summary.startsWith('Replay: ') ? again.summary : divergence?.trim();
   return {
     story: story.id,

@@ -7,7 +7,7 @@ import { readSources } from '../../support/architecture.ts';
 import { readMatrix } from './matrix.ts';
 
 const root = resolve(import.meta.dirname, '../../..');
-const PHASES: Phase[] = ['prepare', 'setup', 'tests', 'red', 'agent', 'export', 'import', 'gates'];
+const PHASES: Phase[] = ['prepare', 'setup', 'tests', 'red', 'agent', 'export', 'import', 'gates', 'refactor'];
 const EVENTS = ['run.started', 'story.started', 'story.ended', 'run.ended', 'word'];
 
 it('the table of failpoints matches the sources', () => {

@@ -69,6 +69,16 @@ describe('incident tests-changed: locked tests', () => {
   });
 });
 
+describe('incident tests-changed: locked tests that a refactoring changes', () => {
+  it('stay as they are in what lands', async ({ run }) => {
+    const repository = newRepository({});
+    const code = `if grep -q 'Refactor the implementation' /tmp/prompt; then echo > sum.test.mjs; else ${ADD_SUM} fi`;
+    const state = await run(repository, testsFirstAgent(HONEST_TESTS, code), ['tests.refactor=true']);
+    expect(state.stopReason).toBe('SUCCESS');
+    expect(repository.git('show', `halo/${state.runId}:sum.test.mjs`)).toContain('assert.equal(sum(1, 2), 3)');
+  });
+});
+
 describe('incident tests-skipped: locked tests that do not run', () => {
   it.for([
     ['implements nothing', HONEST_TESTS, 'touch other', 'GATE_FAILED', 'gate exited 1'],

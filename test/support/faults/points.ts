@@ -5,6 +5,6 @@ const ALL = Object.keys(FAILPOINTS) as Failpoint[];
 /** Where the command of a person comes by, in this order. */
 export const COMMAND_POINTS = ALL.filter((at) => /^(submit|word)\./.test(at));
 /** Where a worker comes by with stories that begin with their tests. */
-export const TESTS_POINTS = ALL.filter((at) => /^(tests|red)\./.test(at));
+export const TESTS_POINTS = ALL.filter((at) => /^(tests|red|refactor)\./.test(at));
 /** Where a worker comes by with any story. */
 export const WORKER_POINTS = ALL.filter((at) => !COMMAND_POINTS.includes(at) && !TESTS_POINTS.includes(at));

@@ -53,6 +53,7 @@ export const TESTS_FIRST = [
   'tests.first="on"',
   'tests.files=["*.test.sh"]',
   'tests.command="echo TAP version 13; sh {files}"',
+  'tests.refactor=true',
 ];
 
 /** The same story, for which the agent writes a test if it is asked for one. */

@@ -150,3 +150,61 @@ describe('tests whose command prints no report', () => {
     expect(state.detail).toContain('the command exits 1 without them as well');
   });
 });
+
+describe('the refactoring of a story whose tests pass', () => {
+  const REFACTOR = ['tests.refactor=true'];
+  /** The agent of a story that ends with this refactoring. */
+  const refactoring = (script: string) =>
+    testsFirstAgent(
+      HONEST_TESTS,
+      `if grep -q 'Refactor the implementation' /tmp/prompt; then ${script}; else ${ADD_SUM} fi`,
+    );
+  const better = `echo 'export function sum(a, b) { return a + b; }' > sum.mjs`;
+
+  it('lands with the story, as one commit with one record', async ({ halo, run }) => {
+    const repository = newRepository({});
+    const state = await run(repository, refactoring(better), REFACTOR);
+    expect(state).toMatchObject({ stopReason: 'SUCCESS', stories: [{ attempts: 1 }] });
+    const branch = `halo/${state.runId}`;
+    expect(repository.git('rev-parse', `${branch}^`)).toBe(state.repo.base);
+    expect(repository.git('show', `${branch}:sum.mjs`)).toContain('function sum');
+    const folder = `artifacts/${state.stories[0]!.key}/1`;
+    expect(halo.readFile(state.runId, `${folder}/diff.patch`)).toContain('function sum');
+    expect(halo.readFile(state.runId, `${folder}/refactor/prompt.md`)).toContain('The story is implemented');
+    expect(JSON.parse(halo.readFile(state.runId, `${folder}/proof.json`))).toMatchObject({
+      commit: repository.git('rev-parse', branch),
+      tests: { cases: ['adds'], green: { exitCode: 0 } },
+    });
+    const events = halo.journal(state.runId);
+    expect(events).toContainEqual(expect.objectContaining({ type: 'refactor.ended', kept: true }));
+    const logs = events.flatMap((event) => (event.type === 'gate.ended' ? [event.log] : []));
+    expect(logs).toEqual(['gates/1.log', 'gates/2.log', 'refactor/gates/1.log', 'refactor/gates/2.log']);
+    for (const log of logs) expect(halo.readFile(state.runId, `${folder}/${log}`)).toBeDefined();
+  });
+
+  it.for([
+    [
+      'breaks a test',
+      `echo 'export const sum = () => 0;' > sum.mjs`,
+      'GATE_FAILED: 1 test failed: adds; gate exited 1',
+    ],
+    ['changes a locked test', `${better}; echo >> sum.test.mjs`, 'POLICY_VIOLATION: the tests of the story may not'],
+    ['skips a locked test', `echo 'process.exit(0)' > sum.mjs`, 'GATE_FAILED: tests of the story did not run and pass'],
+    ['changes nothing', 'true', 'the agent changed nothing'],
+    ['gives up', `echo '{"status":"failed","summary":"No idea."}'; exit 0`, 'No idea.'],
+    ['adds a link to a file outside', `${better}; ln -s /etc/passwd x`, 'POLICY_VIOLATION'],
+  ] as const)('is dropped if its agent %s, and the story lands as it was', async ([, script, why], { halo, run }) => {
+    const repository = newRepository({});
+    const state = await run(repository, refactoring(script), REFACTOR);
+    expect(state).toMatchObject({ stopReason: 'SUCCESS', stories: [{ attempts: 1 }] });
+    const branch = `halo/${state.runId}`;
+    expect(repository.git('show', `${branch}:sum.mjs`)).toBe('export const sum = (a, b) => a + b;');
+    expect(repository.git('show', '--format=', '--name-only', branch)).toBe('sum.mjs\nsum.test.mjs');
+    const events = halo.journal(state.runId);
+    const ended = events.find((event) => event.type === 'refactor.ended');
+    expect(ended).toMatchObject({ kept: false, why: expect.stringContaining(why) as string });
+    expect(events.filter((event) => event.type === 'gate.ended').map(({ exitCode }) => exitCode)).toEqual([0, 0]);
+    expect(halo.readFile(state.runId, 'agent.log')).toContain('dropped: ');
+    expect(halo.readFile(state.runId, `artifacts/${state.stories[0]!.key}/1/diff.patch`)).not.toContain('function sum');
+  });
+});

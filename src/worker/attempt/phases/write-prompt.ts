@@ -36,7 +36,8 @@ export async function writePrompt(attempt: Attempt): Promise<string> {
 }
 
 /** What the prompt says about an earlier failure: one of the tests concerns only the agent that writes them. */
-function hintFor({ inputs, locked }: Attempt): Hint | undefined {
+function hintFor({ inputs, locked, task }: Attempt): Hint | undefined {
+  if (task === 'refactor') return undefined;
   const { hint } = storyOf(inputs.state, inputs.story.id);
   const isOfTests = hint !== undefined && classifyFailure({ stopReason: hint.reason }).class === 'tests';
   return isOfTests && locked !== undefined ? undefined : hint;
@@ -45,7 +46,8 @@ function hintFor({ inputs, locked }: Attempt): Hint | undefined {
 function testsFirstOf({ config, task, locked }: Attempt): TestsFirst | undefined {
   const { command = '', files } = config.tests;
   if (task === 'tests') return { command, write: files };
-  return locked && { command: commandFor(locked), locked: locked.files.map(({ path }) => path) };
+  const refactor = task === 'refactor';
+  return locked && { command: commandFor(locked), locked: locked.files.map(({ path }) => path), refactor };
 }
 
 async function readFailure({ worker, identity }: Attempt, { attempt, reason, summary, withLog }: Hint) {

@@ -7,26 +7,30 @@ const FOLDER = 'tests';
 /** The attempt as its first agent sees it, which writes the tests; undefined if no tests are wanted first. */
 export function asTestsAttempt(attempt: Attempt): Attempt | undefined {
   if (attempt.config.tests.first === 'off') return undefined;
-  const { journal } = attempt;
-  const { store } = attempt.worker;
-  const inFolder = (name: string) => `${FOLDER}/${name}`;
+  const { journal, worker } = attempt;
   return {
     ...attempt,
     task: 'tests',
-    worker: {
-      ...attempt.worker,
-      store: {
-        ...store,
-        artifactPath: (place, name) => store.artifactPath(place, inFolder(name)),
-        writeArtifact: (place, name, data, how) => store.writeArtifact(place, inFolder(name), data, how),
-        writePatch: async (place, patch) => {
-          await store.writeArtifact(place, inFolder('diff.patch'), patch);
-        },
-      },
-    },
+    worker: { ...worker, store: inFolder(worker.store, FOLDER) },
     journal: { ...journal, phase: (phase, action) => journal.phase(phase === 'agent' ? 'tests' : phase, action) },
   };
 }
+
+/** The store with the artifacts of an agent in a folder of the attempt. */
+export function inFolder(store: Store, folder: string): Store {
+  const below = (name: string) => `${folder}/${name}`;
+  return {
+    ...store,
+    artifactPath: (place, name) => store.artifactPath(place, below(name)),
+    writeArtifact: (place, name, data, how) => store.writeArtifact(place, below(name), data, how),
+    openArtifact: (place, name, mayWrite) => store.openArtifact(place, below(name), mayWrite),
+    writePatch: async (place, patch) => {
+      await store.writeArtifact(place, below('diff.patch'), patch);
+    },
+  };
+}
+
+type Store = Attempt['worker']['store'];
 
 /** The attempt with the locked tests as its first gate. */
 export function withTestsGate(attempt: Attempt, locked: LockedTests | undefined): Attempt {

@@ -1,0 +1,145 @@
+import { addUsage, NO_USAGE, type Usage } from '../../../core/agent.ts';
+import { HaloError, toHaloError } from '../../../core/failure/errors.ts';
+import type { GateProof } from '../../../core/review/proof.ts';
+import { safeLine } from '../../../core/text/safe-text.ts';
+import { diffCommits } from '../../../git/commit/commit-diff.ts';
+import { CANDIDATE, VIEW } from '../../workspace/sandbox-paths.ts';
+import { planCleanSteps, planWorkSteps } from '../../workspace/step-plan.ts';
+import { Workspace } from '../../workspace/workspace.ts';
+import { SILENT_JOURNAL, type AttemptEntry, type AttemptJournal } from '../attempt-journal.ts';
+import { AttemptEnded, attemptFailed } from '../attempt-outcome.ts';
+import type { Attempt } from '../open-attempt.ts';
+import { openExporter, readWorkspace } from '../phases/export-tree.ts';
+import { findImportFailure, importWork, type Candidate, type Work } from '../phases/import-candidate.ts';
+import { runSetup } from '../phases/prepare-workspace.ts';
+import { requireAnswer, runAgent } from '../phases/run-agent.ts';
+import { runGates } from '../phases/run-gates.ts';
+import { checkLocks } from './check-locks.ts';
+import { inFolder, withTestsGate } from './tests-attempt.ts';
+
+/** Work that passed its gates, and their results. */
+export interface GatedWork {
+  work: Work;
+  gates: GateProof[];
+}
+
+const FOLDER = 'refactor';
+
+/**
+ * Lets an agent refactor work whose locked tests and gates pass, if `tests.refactor` asks for it. The result is kept only
+ * if the locked tests are unchanged and everything passes again: otherwise the work lands as it was. `onUsed`: what the
+ * agent used.
+ */
+export async function refactor(attempt: Attempt, green: GatedWork, onUsed: (usage: Usage) => void): Promise<GatedWork> {
+  const { work } = green;
+  const { locked, origin } = work;
+  if (!attempt.config.tests.refactor || locked === undefined || origin.approval !== undefined) return green;
+  const { journal } = attempt;
+  let used = NO_USAGE;
+  const withUsage = (each: Work): Work => ({ ...each, origin: { ...origin, usage: addUsage(origin.usage, used) } });
+  return journal.phase('refactor', async () => {
+    try {
+      const { refactored, gates, entries } = await refactorAndGate(attempt, work, (usage) => {
+        used = usage;
+        onUsed(usage);
+      });
+      await journal.report(...entries, { type: 'refactor.ended', kept: true });
+      return { work: withUsage(refactored), gates };
+    } catch (error) {
+      if (isOver(attempt, error)) throw error;
+      await journal.report({ type: 'refactor.ended', kept: false, why: safeLine(describeFailure(error), 500) });
+      return { work: withUsage(work), gates: green.gates };
+    }
+  });
+}
+
+interface Refactored {
+  refactored: Work;
+  gates: GateProof[];
+  /** What the journal gets if the result is kept. */
+  entries: AttemptEntry[];
+}
+
+async function refactorAndGate(attempt: Attempt, work: Work, onUsed: (usage: Usage) => void): Promise<Refactored> {
+  const { resources, worker, identity } = attempt;
+  const { candidateDir } = resources;
+  const { parent } = work.candidate;
+  const session = asRefactorAttempt(attempt, work);
+  const workspace = new Workspace(session, FOLDER, planWorkSteps(session));
+  await workspace.checkOut(work.candidate.commit, candidateDir, [VIEW, CANDIDATE]);
+  await runSetup({ ...session, journal: SILENT_JOURNAL }, workspace);
+  const exporter = openExporter(session, workspace);
+  const { measured, end } = await runAgent(session, workspace, undefined);
+  onUsed(measured.usage);
+  requireAnswer(end);
+  const { journal, entries } = openPendingJournal();
+  const pending = { ...session, journal };
+  const candidate = await journal.phase('import', async () => {
+    const found = await importWork(pending, await readWorkspace(pending, exporter), work.summary);
+    return requireOther(attempt, found, work);
+  });
+  await checkLocks(pending, work.locked, candidate.commit);
+  const { origin, summary, merges, locked } = work;
+  const clean = new Workspace(pending, 'refactored', planCleanSteps(withTestsGate(pending, locked)));
+  const refactored: Work = {
+    ...{ candidate, origin, summary, merges, locked, clean },
+    gatesFolder: `${FOLDER}/gates`,
+  };
+  const gates = await runGates({ ...attempt, journal }, refactored);
+  await worker.store.writePatch(
+    identity.place,
+    await diffCommits({ gitDir: candidateDir, from: parent, to: candidate.commit }),
+  );
+  return { refactored, gates, entries };
+}
+
+/** Throws unless the agent has changed something that may land. */
+function requireOther({ config }: Attempt, found: Candidate | undefined, { candidate, summary }: Work): Candidate {
+  if (found === undefined || found.tree === candidate.tree)
+    throw attemptFailed('INVALID_OUTPUT', 'the agent changed nothing');
+  const end = findImportFailure(found, config, summary);
+  if (end !== undefined) throw end;
+  return found;
+}
+
+/** The attempt as the agent sees it that refactors: it starts from the green candidate, and its change has the same parent. */
+function asRefactorAttempt(attempt: Attempt, { candidate, locked }: Work): Attempt {
+  const { journal, inputs, worker } = attempt;
+  return {
+    ...attempt,
+    task: 'refactor',
+    locked,
+    inputs: { ...inputs, base: candidate.parent },
+    worker: { ...worker, store: inFolder(worker.store, FOLDER) },
+    // The phase has begun already.
+    journal: { ...journal, phase: (_phase, action) => action() },
+  };
+}
+
+/** A journal whose entries are only returned. */
+function openPendingJournal(): { journal: AttemptJournal; entries: AttemptEntry[] } {
+  const entries: AttemptEntry[] = [];
+  const journal: AttemptJournal = {
+    report: (...more) => Promise.resolve(void entries.push(...more)),
+    phase: async (phase, action) => {
+      const started = performance.now();
+      entries.push({ type: 'phase.started', phase });
+      const result = await action();
+      entries.push({ type: 'phase.ended', phase, ms: Math.round(performance.now() - started) });
+      return result;
+    },
+  };
+  return { journal, entries };
+}
+
+/** Whether the attempt itself is over, so that nothing may land. */
+function isOver({ signal }: Attempt, error: unknown): boolean {
+  if (error instanceof AttemptEnded) return error.outcome.stopReason === 'USER_ABORT';
+  return signal.aborted || (error instanceof HaloError && error.code === 'RUN_ABORTED');
+}
+
+function describeFailure(error: unknown): string {
+  if (error instanceof AttemptEnded) return `${error.outcome.stopReason}: ${error.outcome.summary}`;
+  const { stopReason, message } = toHaloError(error);
+  return stopReason === undefined ? message : `${stopReason}: ${message}`;
+}
