@@ -1,3 +1,4 @@
+import type { PendingReports } from '../worker/issues/pending-reports.ts';
 import type { FailureClass } from '../core/failure/failure.ts';
 import type { AgentId } from '../core/agent.ts';
 import type { AuditEntry } from '../core/report/audit-report.ts';
@@ -108,6 +109,7 @@ export interface RunView {
   /** Number of running workers that would take its stories. */
   workers: number;
   record: RunRecord;
+  reports?: PendingReports;
   /** Absolute path of the run directory on the machine that stores it. */
   dir: string;
 }

@@ -170,6 +170,8 @@ export interface Config {
     priorityLabels: readonly string[];
     /** Whether workers report the progress of stories to their issues. */
     report: boolean;
+    /** Labels of reports, instead of the label of the run with a suffix. */
+    labels: Partial<Record<'running' | 'landed' | 'failed' | 'waiting', string>>;
     /** Whether reports close an issue once its commit is on the default branch. */
     close: boolean;
   };

@@ -1,3 +1,4 @@
+import { defined } from '../lib/guards.ts';
 import type { ModelApi } from '../core/agent.ts';
 import { builtInPrice, type Price } from '../core/price.ts';
 import type { FleetLimits } from '../core/run/fleet-limit.ts';
@@ -104,6 +105,7 @@ export function toConfig(toml: HaloToml, api: ModelApi | undefined): Config {
       label: issues.label,
       priorityLabels: issues.priority_labels,
       report: issues.report,
+      labels: defined(issues.labels),
       close: issues.close,
     },
     git: {

@@ -23,13 +23,15 @@ export interface ForgeCall {
   params?: Record<string, string | number>;
   query?: Record<string, string | number>;
   body?: unknown;
+  /** A redirect is an answer: what was asked for is elsewhere now. It is not followed. */
+  mayMove?: boolean;
 }
 
 export interface ForgeAnswer {
   value: unknown;
   /** Whether there is another page. */
   hasNext: boolean;
-  /** The answer was 404 or 410. */
+  /** The answer was 404 or 410, or with `mayMove` a redirect. */
   isMissing: boolean;
   /** What GitHub says that a classic token may do, as in `repo, read:org`; empty: nothing. */
   scopes: string | undefined;
@@ -43,6 +45,7 @@ const DEFAULT_WAIT_MS = 15 * 60_000;
 /** A forge that limits requests without saying for how long asks for a minute. */
 const UNKNOWN_WAIT_MS = 60_000;
 const MAX_CACHED = 200;
+const REDIRECTS = [301, 302, 307, 308];
 
 /**
  * Sends requests to the API of a forge: only the given routes, below the base URL, without following redirects, with limits
@@ -60,7 +63,7 @@ export class ForgeClient<R extends string> {
   }
 
   /** One answer. Throws FORGE_FAILED for every status that is not a success, except 404 and 410. */
-  async call(route: R, { params = {}, query = {}, body }: ForgeCall = {}): Promise<ForgeAnswer> {
+  async call(route: R, { params = {}, query = {}, body, mayMove = false }: ForgeCall = {}): Promise<ForgeAnswer> {
     const [method = '', path = ''] = this.routes[route].split(' ');
     const url = `${this.access.baseUrl}${fillIn(path, params)}${queryOf(query)}`;
     const isRead = method === 'GET';
@@ -86,7 +89,8 @@ export class ForgeClient<R extends string> {
         await sleep(pauseOf(nth));
         continue;
       }
-      const isMissing = response.status === 404 || response.status === 410;
+      const isMoved = mayMove && REDIRECTS.includes(response.status);
+      const isMissing = response.status === 404 || response.status === 410 || isMoved;
       if (!response.ok && !isMissing) throw refused(this.access.baseUrl, { response, value });
       const scopes = response.headers.get('x-oauth-scopes') ?? undefined;
       const answer = { value, hasNext: hasNextPage(response), isMissing, scopes };
@@ -97,18 +101,25 @@ export class ForgeClient<R extends string> {
   }
 
   /** All pages of a list. Throws FORGE_FAILED if there are too many. */
-  async list(route: R, { query = {}, ...call }: ForgeCall = {}): Promise<unknown[]> {
+  async list(route: R, call: ForgeCall = {}): Promise<unknown[]> {
     const all: unknown[] = [];
+    for await (const page of this.pages(route, call)) {
+      if (page === undefined) throw tooLong(this.access.baseUrl);
+      all.push(...page);
+    }
+    return all;
+  }
+
+  /** The pages of a list; after the last one that halo reads, undefined if there are more. Throws FORGE_FAILED. */
+  async *pages(route: R, { query = {}, ...call }: ForgeCall = {}): AsyncGenerator<unknown[] | undefined> {
     for (let page = 1; page <= MAX_PAGES; page++) {
       const { value, hasNext, isMissing } = await this.call(route, { ...call, query: { ...query, page } });
       if (isMissing) throw notFound(this.access.baseUrl);
       if (!Array.isArray(value)) throw malformed(this.access.baseUrl);
-      all.push(...(value as unknown[]));
-      if (!hasNext) return all;
+      yield value as unknown[];
+      if (!hasNext) return;
     }
-    throw new HaloError('FORGE_FAILED', `The list at ${this.access.baseUrl} has more than ${MAX_PAGES} pages.`, {
-      hint: 'Use a label that fewer issues have.',
-    });
+    yield undefined;
   }
 
   private async send({
@@ -204,6 +215,12 @@ function refused(baseUrl: string, { response: { status }, value }: { response: R
       ? 'Check the token that `token_env` below [forge] names, and its permissions.'
       : 'Check the project and the settings below [forge] in config.toml of HALO_HOME.';
   return new HaloError('FORGE_FAILED', `The forge ${baseUrl} answered ${status}${why}.`, { hint });
+}
+
+function tooLong(baseUrl: string): HaloError {
+  return new HaloError('FORGE_FAILED', `The list at ${baseUrl} has more than ${MAX_PAGES} pages.`, {
+    hint: 'Use a label that fewer issues have.',
+  });
 }
 
 export function notFound(baseUrl: string): HaloError {

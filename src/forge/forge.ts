@@ -12,10 +12,13 @@ export interface Issue {
 export interface Forge {
   /** The open issues with a label, without pull requests, in ascending order. */
   listIssues(label: string): Promise<Issue[]>;
-  /** Undefined: there is no such issue, or it is a pull request. */
+  /** Undefined: the project has no such issue any more, because it was deleted or moved, or it is a pull request. */
   findIssue(number: number): Promise<Issue | undefined>;
-  /** The texts of its comments. */
-  listComments(number: number): Promise<string[]>;
+  /**
+   * Whether a comment contains a text; those before `since` (ISO 8601) may be left out. Undefined: the issue has more
+   * comments since then than halo reads.
+   */
+  hasComment(number: number, text: string, since: string): Promise<boolean | undefined>;
   comment(number: number, text: string): Promise<void>;
   addLabel(number: number, label: string): Promise<void>;
   removeLabel(number: number, label: string): Promise<void>;

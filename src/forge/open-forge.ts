@@ -1,5 +1,6 @@
 import { HaloError } from '../core/failure/errors.ts';
 import type { ForgeName, IssueSource } from '../core/issues/issue-source.ts';
+import type { ForgeAccess } from './forge-client.ts';
 import type { Forge } from './forge.ts';
 import { openGitea } from './gitea/gitea.ts';
 import { GITHUB_URL, openGitHub, type TokenAccess } from './github/github.ts';
@@ -13,11 +14,10 @@ const ADAPTERS: Record<ForgeName, { open: (project: string, access: TokenAccess)
 };
 
 /** How to reach a forge. `token`: the value of the variable `tokenEnv`. */
-export interface ForgeAddress {
+export interface ForgeAddress extends Pick<ForgeAccess, 'maxWaitMs' | 'requestMs' | 'maxTries'> {
   url?: string | undefined;
   tokenEnv?: string | undefined;
   token: string | undefined;
-  maxWaitMs?: number;
 }
 
 /** Opens the issues of a project. Throws CONFIG_INVALID if the URL or the token is missing. */
@@ -46,6 +46,6 @@ export function findAccess(forge: ForgeName, address: ForgeAddress): TokenAccess
         hint: `Export ${address.tokenEnv} in the environment of this process.`,
       },
     );
-  const { token, maxWaitMs } = address;
-  return { baseUrl, token, ...defined({ maxWaitMs }) };
+  const { token, maxWaitMs, requestMs, maxTries } = address;
+  return { baseUrl, token, ...defined({ maxWaitMs, requestMs, maxTries }) };
 }

@@ -2,9 +2,17 @@ import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { SentReport } from '../core/issues/issue-report.ts';
 import { pathExists, readFolder, readIfExists, writeAtomic } from '../lib/fs.ts';
+import { isRecord } from '../lib/guards.ts';
 import { tryParseJson } from '../lib/parse-json.ts';
 import { RUN_ID } from '../lib/run-id.ts';
 import { withDiskErrors } from './disk-errors.ts';
+
+/** Why the last reports of a run were not sent. */
+export interface ReportFailure {
+  why: string;
+  /** ISO 8601: when they are tried again. */
+  retryAt: string;
+}
 
 /** What was reported to the issues of a run, by story id. */
 export type SentReports = Record<string, SentReport>;
@@ -33,21 +41,36 @@ export class IssueReportFiles {
 
   /** Nothing if the file is missing or damaged: a repeated label does no harm, and comments have markers. */
   async read(runId: string): Promise<SentReports> {
-    const content = tryParseJson((await readIfExists(this.#path(runId))) ?? '') as
-      { sent?: unknown } | null | undefined;
-    return typeof content?.sent === 'object' && content.sent !== null ? (content.sent as SentReports) : {};
+    const { sent } = await this.#content(runId);
+    return isRecord(sent) ? (sent as SentReports) : {};
+  }
+
+  /** Why the last reports were not sent; undefined if they were, or if none was tried. */
+  async readFailure(runId: string): Promise<ReportFailure | undefined> {
+    const { failure } = await this.#content(runId);
+    return isRecord(failure) ? (failure as unknown as ReportFailure) : undefined;
+  }
+
+  /** Whether reports of a run are left. */
+  has(runId: string): Promise<boolean> {
+    return pathExists(this.#path(runId));
   }
 
   /** Durable. Throws DISK_FAILED. */
-  async write(runId: string, sent: SentReports): Promise<void> {
+  async write(runId: string, sent: SentReports, failure?: ReportFailure): Promise<void> {
     await withDiskErrors(this.#dir, async () => {
       await mkdir(this.#dir, { recursive: true, mode: 0o700 });
-      await writeAtomic(this.#path(runId), `${JSON.stringify({ v: 1, sent })}\n`, true);
+      await writeAtomic(this.#path(runId), `${JSON.stringify({ v: 1, sent, failure })}\n`, true);
     });
   }
 
   async remove(runId: string): Promise<void> {
     await rm(this.#path(runId), { force: true });
+  }
+
+  async #content(runId: string): Promise<Record<string, unknown>> {
+    const content = tryParseJson((await readIfExists(this.#path(runId))) ?? '');
+    return isRecord(content) ? content : {};
   }
 
   #path(runId: string): string {

@@ -70,6 +70,7 @@ export function createWorkerContext({ host, homeId, log, cleaning, masker, share
       return (await reachable(runtime)) ? 'socket' : 'stdio';
     },
     checkIsolation: ({ sandbox }) => checkIsolation(sandbox.runtime),
+    env,
     unrecorded: new Map(),
     inBackground: (work) => {
       const tracked = work

@@ -112,7 +112,7 @@ class QueueWorker implements Worker {
     this.services = services;
     this.options = options;
     this.reconciler = new Reconciler(context, queue, owner);
-    this.reporter = new IssueReporter({ ...context, env: processEnv() }, queue, owner);
+    this.reporter = new IssueReporter(context, queue, owner);
     this.consumer = new JobConsumer(link, {
       concurrency,
       limits,

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import type { Config, ModelSource } from '../config/config.ts';
+import type { Env } from '../config/environment/host.ts';
 import type { HaloError } from '../core/failure/errors.ts';
 import type { Masker } from '../lib/secrets/masker.ts';
 import type { BudgetLedger } from '../queue/budget/budget-ledger.ts';
@@ -47,6 +48,8 @@ export interface WorkerContext {
    * reports them.
    */
   unrecorded: Map<string, HaloError>;
+  /** The environment of the worker. */
+  env: Env;
   /** Continues cleanup after a story has ended; the worker waits for it before it exits. */
   inBackground(cleaning: Promise<void>): void;
 }

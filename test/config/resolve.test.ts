@@ -57,7 +57,13 @@ describe('defaults', () => {
         registryHosts: [],
         upstreams: {},
       },
-      issues: { label: 'halo', priorityLabels: ['halo:next', 'halo:p1', 'halo:p2'], report: false, close: false },
+      issues: {
+        label: 'halo',
+        priorityLabels: ['halo:next', 'halo:p1', 'halo:p2'],
+        report: false,
+        labels: {},
+        close: false,
+      },
       prompt: { standards: [], testStandards: [], specs: [], prd: 'story' },
       tests: {
         first: 'off',

@@ -53,7 +53,9 @@ describe.each(FORGES)('the issues of %s', (name) => {
     await forge.closeIssue(7);
     await forge.closeIssue(7);
     expect(issue).toMatchObject({ labels: ['halo'], state: 'closed', comments: ['Hello *you*'] });
-    expect(await forge.listComments(7)).toEqual(['Hello *you*']);
+    const before = new Date(Date.now() - 60_000).toISOString();
+    expect(await forge.hasComment(7, '*you*', before)).toBe(true);
+    expect(await forge.hasComment(7, 'others', before)).toBe(false);
   });
 
   test('know whether the default branch has a commit', async () => {

@@ -314,6 +314,21 @@ const ROWS: [id: string, attack: string, defence: string][] = [
     'bounded data without hidden text; references and mentions in commit messages are broken',
   ],
   [
+    'incident issue-bait',
+    'rewrite an issue after somebody accepted it as work',
+    'the agent receives the submitted text; the journal says that the issue was edited',
+  ],
+  [
+    'incident issue-moved',
+    'move an issue to another project, so that halo works on it or reports there',
+    'the story is cancelled; redirects are not followed, and nothing is reported any more',
+  ],
+  [
+    'incident comment-bomb',
+    'write thousands of comments or a huge text into an issue',
+    'texts are cut, only comments since the start of the run are read, and their number is bounded',
+  ],
+  [
     'incident issue-report',
     'an agent writes into comments of issues, or a redirect of the forge gets the token',
     'comments have only words of halo, ids and commits; redirects are not followed',

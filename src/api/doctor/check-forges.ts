@@ -7,6 +7,8 @@ import { FORGES, type ForgeName } from '../../core/issues/issue-source.ts';
 import { checkToken } from '../../forge/check-token.ts';
 import type { ForgeAddress } from '../../forge/open-forge.ts';
 import { defined } from '../../lib/guards.ts';
+import { safeLine } from '../../core/text/safe-text.ts';
+import { IssueReportFiles } from '../../store/issue-report-files.ts';
 import { openMasker } from '../../lib/secrets/masker.ts';
 import { readIssueSettings } from '../../worker/issues/open-issue-source.ts';
 import type { Finding } from './doctor-finding.ts';
@@ -23,6 +25,21 @@ export async function checkForges(home: string, env: Env): Promise<Finding[]> {
       return checkForge(forge, { url, tokenEnv, token, withReports });
     }),
   );
+}
+
+/** Checks whether reports to issues wait because a forge refuses them. Throws CONFIG_INVALID. */
+export async function checkReports(home: string, env: Env): Promise<Finding[]> {
+  const files = new IssueReportFiles(home);
+  const { report } = await readIssueSettings({ home, env });
+  const runIds = report ? await files.runIds() : [];
+  const findings = runIds.map(async (runId): Promise<Finding[]> => {
+    const failure = await files.readFailure(runId);
+    if (failure === undefined) return [];
+    const says = `issues of run ${runId} do not show its progress: ${safeLine(failure.why, 500)}`;
+    const fix = `fix the cause; a worker tries again at ${safeLine(failure.retryAt, 30)}`;
+    return [{ name: 'reports', ok: 'warn', says, fix }];
+  });
+  return (await Promise.all(findings)).flat();
 }
 
 async function checkForge(forge: ForgeName, address: ForgeAddress & { withReports: boolean }): Promise<Finding> {

@@ -15,7 +15,7 @@ import { sandboxImageStatus } from '../../sandbox/docker/image/image.ts';
 import { findUpgradeHint } from '../../sandbox/docker/engine-info.ts';
 import { readAgentVersion } from '../../sandbox/probe-agent.ts';
 import type { EngineInfo, SandboxEngine } from '../../sandbox/sandbox.ts';
-import { checkForges } from './check-forges.ts';
+import { checkForges, checkReports } from './check-forges.ts';
 import { checkGit } from './check-git.ts';
 import { checkSandbox } from './check-sandbox.ts';
 import { foldSame, type Finding } from './doctor-finding.ts';
@@ -36,6 +36,7 @@ export async function diagnose(host: Host): Promise<Finding[]> {
     ['redis', () => checkQueue(host)],
     ['model key', () => Promise.resolve(checkKey())],
     ['forge', () => checkForges(host.home, processEnv())],
+    ['reports', () => checkReports(host.home, processEnv())],
     ['home', () => checkHome(host.home)],
     ['disk', () => checkDisk(host.home)],
     ['breakers', () => checkBreakers(host)],

@@ -78,6 +78,7 @@ function textOf(
     case 'story.disturbed':
     case 'story.approved':
     case 'story.rejected':
+    case 'issue.noted':
     case 'story.cancelled': {
       const [line] = describeEvent(event);
       if (line === undefined) return undefined;

@@ -24,6 +24,7 @@ import { table, type Cell } from './table.ts';
 import { defined } from '../../lib/guards.ts';
 
 const MAX_PATHS = 20;
+const MAX_ISSUES = 10;
 const MAX_TEXT_LENGTH = 4_000;
 
 /** A page with everything about one run. */
@@ -46,6 +47,7 @@ export function statusPage(view: RunView, cli: Cli): string[] {
     ['time', timeText(state, now)],
     ...row('used', usageText(state.usage)),
     ...pauseRow({ state }, now),
+    ...reportsRow(view, now),
     ...row('commits', commitsText({ state })),
     ['files', dir],
   ];
@@ -139,6 +141,16 @@ function pauseRow({ state }: Pick<RunView, 'state'>, now: string): [string, stri
   if (pause === undefined || pause.until <= now || status === 'ended' || isShown) return [];
   const why = pause.why === 'rate' ? 'the configured rate is reached' : 'the provider asked for a pause';
   return [['waiting', `requests for ${safeLine(pause.model)} until ${formatTime(pause.until, now)}: ${why}`]];
+}
+
+/** The issues that do not show the progress of their stories, and why. */
+function reportsRow({ reports }: Pick<RunView, 'reports'>, now: string): [string, string][] {
+  if (reports === undefined) return [];
+  const { stories, why, retryAt } = reports;
+  const which = stories.length === 0 ? 'issues' : `issues ${safeLine(listSome(stories, MAX_ISSUES))}`;
+  const reason = why === undefined ? 'a worker reports it' : safeLine(why, MAX_TEXT_LENGTH);
+  const next = retryAt === undefined ? '' : ` Tried again at ${formatTime(retryAt, now)}.`;
+  return [['reports', `${which} do not show the progress yet: ${reason}${next}`]];
 }
 
 /** Stories whose setup or gates changed the tree. */

@@ -31,6 +31,18 @@ const Label = Text.max(100, { error: 'must be at most 100 characters long' }).re
   error: 'must be a label without a comma',
 });
 
+function statusLabel(status: string, suffix: string) {
+  return key(
+    Label.optional(),
+    [
+      'string',
+      undefined,
+      `Label of an issue whose story ${status}; default: the label of the run and \`:${suffix}\`. Only in \`<HALO_HOME>/config.toml\`.`,
+    ],
+    HOST_FILE,
+  );
+}
+
 /** `[issues]`: runs whose stories are [issues](issues.md). */
 export const IssuesTable = z.strictObject({
   label: key(
@@ -56,6 +68,12 @@ export const IssuesTable = z.strictObject({
     ],
     HOST_FILE,
   ),
+  labels: z.strictObject({
+    running: statusLabel('runs', 'in-progress'),
+    landed: statusLabel('has landed', 'done'),
+    failed: statusLabel('failed', 'failed'),
+    waiting: statusLabel('waits for approval', 'waiting'),
+  }),
   close: key(
     z.boolean({ error: 'must be true or false' }),
     [

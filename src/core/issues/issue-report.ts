@@ -62,18 +62,21 @@ export function issueStatus(story: StoryState, run: Pick<RunState, 'status'>): I
   }
 }
 
-/** The changes of an issue since its last report; undefined if there are none. `label`: the label of the run's issues. */
+/**
+ * The changes of an issue since its last report; undefined if there are none. `label`: the label of the run's issues, which
+ * is never removed; `labels`: the labels of statuses, if they do not begin with it.
+ */
 export function planReport(
   run: RunState,
   story: StoryState,
-  { sent, label }: { sent: SentReport; label: string },
+  { sent, label, labels = {} }: { sent: SentReport; label: string; labels?: Partial<Record<IssueStatus, string>> },
 ): IssueReport | undefined {
   const number = issueNumber(story.id);
   const status = issueStatus(story, run);
   if (number === undefined || status === undefined || status === sent.status || sent.gone) return undefined;
   const labelOf = (each: IssueStatus) => {
     const suffix = SUFFIXES[each];
-    return suffix === undefined ? undefined : `${label}:${suffix}`;
+    return suffix === undefined ? undefined : (labels[each] ?? `${label}:${suffix}`);
   };
   const add = labelOf(status);
   const all = (Object.keys(SUFFIXES) as IssueStatus[]).map(labelOf).filter((each) => each !== undefined);
@@ -83,7 +86,7 @@ export function planReport(
     number,
     status,
     add,
-    remove: all.filter((each) => each !== add),
+    remove: all.filter((each) => each !== add && each !== label),
     marker,
     comment: text === undefined ? undefined : `${text}\n\n${marker}`,
   };

@@ -38,7 +38,7 @@ export function applyControlEvent(state: RunState, event: ControlEvent): RunStat
       return {
         ...state,
         stories: state.stories.map((story) =>
-          story.id === event.story ? markCancelled(story, `cancelled by ${event.by}`, event.at) : story,
+          story.id === event.story ? markCancelled(story, event.why ?? `cancelled by ${event.by}`, event.at) : story,
         ),
       };
   }

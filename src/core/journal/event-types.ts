@@ -51,6 +51,7 @@ const EVENT_TYPES: Record<JournalEntry['type'], true> = {
   'approval.given': true,
   'story.rejected': true,
   'story.cancelled': true,
+  'issue.noted': true,
   'story.stopped': true,
 };
 

@@ -274,8 +274,10 @@ export type JournalEntry =
   | ({ type: 'approval.given'; commit: string; by: string } & AttemptRef)
   /** A user rejected a commit. */
   | ({ type: 'story.rejected'; commit: string; reason: string; by?: string } & AttemptRef)
-  /** A user cancelled the story. */
-  | ({ type: 'story.cancelled'; by: string } & AttemptRef)
+  /** A user cancelled the story; or its issue was withdrawn: then `by` is the project of the issue, and `why` a sentence. */
+  | ({ type: 'story.cancelled'; by: string; why?: string } & AttemptRef)
+  /** Before an attempt: the issue of the story was edited, or could not be read. The attempt uses the submitted text. */
+  | ({ type: 'issue.noted'; found: 'edited' | 'unread'; why: string } & AttemptRef)
   /** A user's command stopped the attempt: no verdict. `usage`: the usage until then. */
   | ({ type: 'story.stopped'; usage: Usage } & AttemptRef);
 

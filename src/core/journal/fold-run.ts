@@ -177,6 +177,7 @@ export function applyEvent(state: RunState | undefined, event: JournalEvent): Ru
     case 'agent.activity':
     case 'agent.launched':
     case 'prompt.built':
+    case 'issue.noted':
     case 'network.asked':
     case 'gate.started':
     case 'story.merged':

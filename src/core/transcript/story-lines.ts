@@ -190,7 +190,11 @@ export function storyEventLines(event: StoryEvent, how: EventLineOptions): Story
       ];
     }
     case 'story.cancelled':
-      return [{ label: 'story', tone: 'warn', text: `CANCELLED ${byWhom(event)}` }];
+      return [{ label: 'story', tone: 'warn', text: `CANCELLED ${byWhom(event)}${whyText(event)}` }];
+    case 'issue.noted': {
+      const text = `${safeLine(event.why, LINE_LENGTH)} The attempt uses the text that was submitted.`;
+      return [{ label: 'issue', tone: 'warn', text }];
+    }
     case 'story.stopped':
       return [{ label: 'story', tone: 'quiet', text: 'interrupted, without using up an attempt' }];
     case 'story.rejected': {
@@ -216,6 +220,10 @@ function promptLines({
     ...missing.map((problem) => `warning: ${problem}`),
   ];
   return said.map((text) => ({ label: 'prompt', tone: 'warn', text: safeLine(text, LINE_LENGTH) }));
+}
+
+function whyText({ why }: { why?: string }): string {
+  return why === undefined ? '' : `: ${safeLine(why, LINE_LENGTH)}`;
 }
 
 function byWhom({ by }: { by?: string }): string {

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { ForgeClient, notFound } from '../forge-client.ts';
+import { findComment } from '../find-comment.ts';
 import type { Forge } from '../forge.ts';
-import { assertFound, CommentShape, ProjectShape, toIssue, type TokenAccess } from '../github/github.ts';
+import { assertFound, ProjectShape, toIssue, type TokenAccess } from '../github/github.ts';
 import { defined } from '../../lib/guards.ts';
 
 const ROUTES = {
@@ -21,10 +22,11 @@ const ROUTES = {
 const LABEL_COLOR = '#6e7781';
 
 /** Opens the issues of a repository on Gitea or Forgejo. `project`: `owner/repo`. */
-export function openGitea(project: string, { baseUrl, token, maxWaitMs }: TokenAccess): Forge {
+export function openGitea(project: string, { token, ...access }: TokenAccess): Forge {
+  const { baseUrl } = access;
   const [owner = '', repo = ''] = project.split('/');
   const headers = giteaHeaders(token);
-  const client = new ForgeClient(ROUTES, { baseUrl, headers, ...defined({ maxWaitMs }) });
+  const client = new ForgeClient(ROUTES, { ...access, headers });
   const at = (number?: number) => ({ owner, repo, ...defined({ number }) });
   /** Gitea names labels by id. */
   const findLabel = async (name: string) => {
@@ -38,13 +40,14 @@ export function openGitea(project: string, { baseUrl, token, maxWaitMs }: TokenA
       return found.flatMap((each) => toIssue(each, baseUrl) ?? []).sort((a, b) => a.number - b.number);
     },
     async findIssue(number) {
-      const { value, isMissing } = await client.call('issue', { params: at(number) });
-      return isMissing ? undefined : toIssue(value, baseUrl);
+      const { value, isMissing } = await client.call('issue', { params: at(number), mayMove: true });
+      if (!isMissing) return toIssue(value, baseUrl);
+      // A project that was renamed, or that the token may not read any more, says nothing about its issues.
+      assertFound(await client.call('project', { params: at() }), baseUrl);
+      return undefined;
     },
-    async listComments(number) {
-      const found = await client.list('comments', { params: at(number) });
-      return found.map((each) => CommentShape.parse(each).body ?? '');
-    },
+    hasComment: (number, text, since) =>
+      findComment(client.pages('comments', { params: at(number), query: { since } }), text),
     async comment(number, text) {
       assertFound(await client.call('comment', { params: at(number), body: { body: text } }), baseUrl);
     },

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { ForgeClient, malformed, notFound, type ForgeAccess } from '../forge-client.ts';
+import { findComment } from '../find-comment.ts';
 import type { Forge, Issue } from '../forge.ts';
 import { defined } from '../../lib/guards.ts';
 
@@ -18,10 +19,11 @@ const ROUTES = {
 export const GITHUB_URL = 'https://api.github.com';
 
 /** Opens the issues of a repository on GitHub or GitHub Enterprise. `project`: `owner/repo`. */
-export function openGitHub(project: string, { baseUrl, token, maxWaitMs }: TokenAccess): Forge {
+export function openGitHub(project: string, { token, ...access }: TokenAccess): Forge {
+  const { baseUrl } = access;
   const [owner = '', repo = ''] = project.split('/');
   const headers = githubHeaders(token);
-  const client = new ForgeClient(ROUTES, { baseUrl, headers, ...defined({ maxWaitMs }) });
+  const client = new ForgeClient(ROUTES, { ...access, headers });
   const at = (number?: number) => ({ owner, repo, ...defined({ number }) });
   return {
     async listIssues(label) {
@@ -30,13 +32,14 @@ export function openGitHub(project: string, { baseUrl, token, maxWaitMs }: Token
       return found.flatMap((each) => toIssue(each, baseUrl) ?? []);
     },
     async findIssue(number) {
-      const { value, isMissing } = await client.call('issue', { params: at(number) });
-      return isMissing ? undefined : toIssue(value, baseUrl);
+      const { value, isMissing } = await client.call('issue', { params: at(number), mayMove: true });
+      if (!isMissing) return toIssue(value, baseUrl);
+      // A project that was renamed, or that the token may not read any more, says nothing about its issues.
+      assertFound(await client.call('project', { params: at() }), baseUrl);
+      return undefined;
     },
-    async listComments(number) {
-      const found = await client.list('comments', { params: at(number), query: { per_page: 100 } });
-      return found.map((each) => CommentShape.parse(each).body ?? '');
-    },
+    hasComment: (number, text, since) =>
+      findComment(client.pages('comments', { params: at(number), query: { since, per_page: 100 } }), text),
     async comment(number, text) {
       assertFound(await client.call('comment', { params: at(number), body: { body: text } }), baseUrl);
     },
@@ -66,7 +69,7 @@ export function githubHeaders(token: string): Record<string, string> {
 }
 
 /** How an adapter reaches its API. */
-export interface TokenAccess extends Pick<ForgeAccess, 'baseUrl' | 'maxWaitMs'> {
+export interface TokenAccess extends Omit<ForgeAccess, 'headers'> {
   token: string;
 }
 
@@ -82,7 +85,6 @@ const IssueShape = z.looseObject({
   labels: z.array(z.union([z.string(), z.looseObject({ name: z.string() })])).nullish(),
   pull_request: z.unknown().optional(),
 });
-export const CommentShape = z.looseObject({ body: z.string().nullish() });
 export const ProjectShape = z.looseObject({ default_branch: z.string() });
 const CompareShape = z.looseObject({ status: z.string() });
 

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { ForgeClient, malformed, notFound } from '../forge-client.ts';
+import { findComment } from '../find-comment.ts';
 import type { Forge, Issue } from '../forge.ts';
-import { assertFound, CommentShape, ProjectShape, type TokenAccess } from '../github/github.ts';
+import { assertFound, ProjectShape, type TokenAccess } from '../github/github.ts';
 import { defined } from '../../lib/guards.ts';
 
 const ROUTES = {
@@ -17,9 +18,10 @@ const ROUTES = {
 export const GITLAB_URL = 'https://gitlab.com/api/v4';
 
 /** Opens the issues of a project on GitLab. `project`: its path, such as `group/subgroup/project`. */
-export function openGitLab(project: string, { baseUrl, token, maxWaitMs }: TokenAccess): Forge {
+export function openGitLab(project: string, { token, ...access }: TokenAccess): Forge {
+  const { baseUrl } = access;
   const headers = gitlabHeaders(token);
-  const client = new ForgeClient(ROUTES, { baseUrl, headers, ...defined({ maxWaitMs }) });
+  const client = new ForgeClient(ROUTES, { ...access, headers });
   const at = (number?: number) => ({ id: project, ...defined({ number }) });
   const edit = async (number: number, body: Record<string, string>) =>
     assertFound(await client.call('edit', { params: at(number), body }), baseUrl);
@@ -29,13 +31,15 @@ export function openGitLab(project: string, { baseUrl, token, maxWaitMs }: Token
       return (await client.list('issues', { params: at(), query })).map((each) => toGitLabIssue(each, baseUrl));
     },
     async findIssue(number) {
-      const { value, isMissing } = await client.call('issue', { params: at(number) });
-      return isMissing ? undefined : toGitLabIssue(value, baseUrl);
+      const { value, isMissing } = await client.call('issue', { params: at(number), mayMove: true });
+      if (!isMissing) return toGitLabIssue(value, baseUrl);
+      // A project that the token may not read any more says nothing about its issues.
+      assertFound(await client.call('project', { params: at() }), baseUrl);
+      return undefined;
     },
-    async listComments(number) {
-      const query = { per_page: 100, sort: 'asc', order_by: 'created_at' };
-      const found = await client.list('comments', { params: at(number), query });
-      return found.map((each) => CommentShape.parse(each).body ?? '');
+    hasComment: (number, text, since) => {
+      const query = { per_page: 100, sort: 'desc', order_by: 'created_at' };
+      return findComment(client.pages('comments', { params: at(number), query }), text, since);
     },
     async comment(number, text) {
       assertFound(await client.call('comment', { params: at(number), body: { body: text } }), baseUrl);

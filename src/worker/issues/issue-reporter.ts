@@ -1,7 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import type { Config } from '../../config/config.ts';
+import { toHaloError } from '../../core/failure/errors.ts';
 import { issueNumber, planReport, type IssueReport } from '../../core/issues/issue-report.ts';
 import type { RunState } from '../../core/run/state.ts';
+import { safeLine } from '../../core/text/safe-text.ts';
 import type { Forge } from '../../forge/forge.ts';
 import { ignore } from '../../lib/async.ts';
 import type { StoryQueue } from '../../queue/queue.ts';
@@ -18,6 +20,7 @@ const MIN_BACKOFF_MS = 15_000;
 const MAX_BACKOFF_MS = 30 * 60_000;
 /** How often the default branch is searched for the commits of landed stories. */
 const CLOSE_EVERY_MS = 5 * 60_000;
+const MAX_WHY = 500;
 /** After the end of a run, nothing is reported any more, for example to issues that fail. */
 const REPORT_FOR_MS = 14 * 86_400_000;
 
@@ -96,17 +99,28 @@ export class IssueReporter {
       if ((await liveOwnerOf(home, state)) !== this.#owner) return;
       const isDone = !settings.report || (await this.#reportStories(state, settings));
       if (isDone && state.status === 'ended') await this.#files.remove(runId);
+      else if (before?.failures !== 0) await this.#noteFailure(runId, undefined);
       this.#seen.set(runId, { bytes, failures: 0, notBefore: now() + CLOSE_EVERY_MS });
     } catch (error) {
       const failures = (before?.failures ?? 0) + 1;
       const delayMs = Math.min(MAX_BACKOFF_MS, MIN_BACKOFF_MS * 2 ** (failures - 1));
       this.#seen.set(runId, { bytes, failures, notBefore: now() + delayMs });
+      await this.#noteFailure(runId, { error, retryAt: new Date(now() + delayMs).toISOString() }).catch(ignore);
       log.warn({ runId, err: error, retryInMs: delayMs }, 'issues of a run cannot be updated');
     }
   }
 
+  /** Records for users why reports of a run wait, or that they do not any more. */
+  async #noteFailure(runId: string, failed: { error: unknown; retryAt: string } | undefined): Promise<void> {
+    const before = await this.#files.readFailure(runId);
+    if (failed === undefined && before === undefined) return;
+    const why = this.#context.masker.text(safeLine(toHaloError(failed?.error).message, MAX_WHY));
+    const failure = failed && { why, retryAt: failed.retryAt };
+    await this.#files.write(runId, await this.#files.read(runId), failure);
+  }
+
   /** Returns whether nothing is left to report, as far as the run has come. */
-  async #reportStories(state: RunState, { close }: Config['issues']): Promise<boolean> {
+  async #reportStories(state: RunState, { close, labels }: Config['issues']): Promise<boolean> {
     const { issues, runId } = state;
     // A dry run says nothing about the issue.
     if (issues === undefined || state.dry) return true;
@@ -118,8 +132,8 @@ export class IssueReporter {
     for (const story of state.stories) {
       const { id, commit } = story;
       try {
-        const planned = planReport(state, story, { sent: sent[id] ?? {}, label: issues.label });
-        if (planned !== undefined) await this.#send(forge, planned, { runId, story: id, sent });
+        const planned = planReport(state, story, { sent: sent[id] ?? {}, label: issues.label, labels });
+        if (planned !== undefined) await this.#send(forge, planned, { state, story: id, sent });
         const isOpen = sent[id]?.closed === undefined && sent[id]?.gone === undefined;
         if (close && isOpen && story.progress === 'passed' && commit !== undefined)
           isDone = (await this.#closeIssue(forge, { runId, story: id, commit, sent })) && isDone;
@@ -135,19 +149,23 @@ export class IssueReporter {
   async #send(
     forge: Forge,
     { number, status, add, remove, marker, comment }: IssueReport,
-    { runId, story, sent }: { runId: string; story: string; sent: SentReports },
+    { state, story, sent }: { state: RunState; story: string; sent: SentReports },
   ): Promise<void> {
+    const { runId, createdAt } = state;
     const record = async (change: SentReports[string]) => {
       sent[story] = { ...sent[story], ...change };
       await this.#files.write(runId, sent);
     };
     const before = sent[story];
-    if (before === undefined && (await forge.findIssue(number)) === undefined) return record({ gone: true });
+    // Nothing is reported to another project to which an issue was moved.
+    if ((await forge.findIssue(number)) === undefined) return record({ gone: true });
     if (add !== undefined) await forge.addLabel(number, add);
     if (comment !== undefined) {
       // An earlier process may have posted it without learning so.
-      const isUnsure = before === undefined || before.posting === marker;
-      const isPosted = isUnsure && (await forge.listComments(number)).some((text) => text.includes(marker));
+      const isPosting = before?.posting === marker;
+      const isUnsure = before === undefined || isPosting;
+      // If others wrote too many comments to find out, one that may be there is not repeated.
+      const isPosted = isUnsure && ((await forge.hasComment(number, marker, createdAt)) ?? isPosting);
       if (!isPosted) {
         await record({ posting: marker });
         await forge.comment(number, comment);
@@ -163,8 +181,9 @@ export class IssueReporter {
   ): Promise<boolean> {
     const number = issueNumber(story);
     if (number === undefined || !(await forge.hasLanded(commit))) return false;
-    await forge.closeIssue(number);
-    sent[story] = { ...sent[story], closed: true };
+    const isGone = (await forge.findIssue(number)) === undefined;
+    if (!isGone) await forge.closeIssue(number);
+    sent[story] = { ...sent[story], ...(isGone ? { gone: true } : { closed: true }) };
     await this.#files.write(runId, sent);
     return true;
   }

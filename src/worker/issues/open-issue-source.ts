@@ -5,7 +5,7 @@ import { readConfigFile } from '../../config/load/config-file.ts';
 import { resolveConfig } from '../../config/resolve.ts';
 import type { IssueSource } from '../../core/issues/issue-source.ts';
 import type { Forge } from '../../forge/forge.ts';
-import { openForge } from '../../forge/open-forge.ts';
+import { openForge, type ForgeAddress } from '../../forge/open-forge.ts';
 import type { Masker } from '../../lib/secrets/masker.ts';
 
 /** What opening a forge needs; its token never leaves this process except to the forge. */
@@ -15,13 +15,20 @@ export interface ForgeContext {
   masker: Masker;
 }
 
+/** How long requests may take; by default, as long as rate limits and repeated requests need. */
+export type ForgePatience = Pick<ForgeAddress, 'maxWaitMs' | 'requestMs' | 'maxTries'>;
+
 /** Opens the forge of a source with the settings of this machine, and teaches the masker the token. Throws CONFIG_INVALID. */
-export async function openIssueSource({ home, env, masker }: ForgeContext, source: IssueSource): Promise<Forge> {
+export async function openIssueSource(
+  { home, env, masker }: ForgeContext,
+  source: IssueSource,
+  patience: ForgePatience = {},
+): Promise<Forge> {
   const { forges } = resolveConfig({ home: await readConfigFile(join(home, 'config.toml')), cwd: home });
   const { url, token_env: tokenEnv } = forges[source.forge];
   const token = tokenEnv === undefined ? undefined : readSecret(env, tokenEnv)?.trim();
   masker.learn([token ?? '']);
-  return openForge(source, { url, tokenEnv, token });
+  return openForge(source, { url, tokenEnv, token, ...patience });
 }
 
 /** The settings `[issues]` of this machine. Throws CONFIG_INVALID. */

@@ -3,6 +3,7 @@ import { planStory } from '../../core/run/plan.ts';
 import type { RunState } from '../../core/run/state.ts';
 import { mirrorPath } from '../../git/mirror/mirror.ts';
 import { repackMirror } from '../../git/mirror/repack-mirror.ts';
+import { isIssueWithdrawn } from '../issues/check-issue.ts';
 import { IssueReportFiles } from '../../store/issue-report-files.ts';
 import type { JobRef } from '../../queue/job.ts';
 import type { EnqueueRequest } from '../../queue/queue.ts';
@@ -49,6 +50,7 @@ export async function advanceRun(
     if (state.status === 'queued') await startRun(worker, run);
     if (await isBlockedByBreaker(worker, { state, planned, config: run.config })) return;
     if (await isBlockedByModel(worker, { state, planned, config: run.config })) return;
+    if (await isIssueWithdrawn(worker, { state, planned, prd: run.prd })) return;
     const hostGitDir = await hostGitDirOf(worker.home, state.repo);
     const started = await startAttempt(worker, run, { ordinal, hostGitDir });
     if (started === undefined) return;

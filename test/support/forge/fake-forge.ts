@@ -11,6 +11,8 @@ export interface FakeIssue {
   state: 'open' | 'closed';
   isPullRequest?: true;
   comments: string[];
+  /** When its comments were written (ISO 8601); those that have none, now. */
+  commentTimes?: string[];
 }
 
 /** An answer that the forge gives instead of its own. `before`: the request has no effect. */
@@ -145,6 +147,11 @@ interface Asked {
   body: Record<string, unknown>;
 }
 
+function commentsOf({ comments, commentTimes = [] }: FakeIssue) {
+  const now = new Date().toISOString();
+  return comments.map((body, index) => ({ id: index + 1, body, created_at: commentTimes[index] ?? now }));
+}
+
 function idOf(labels: Map<string, number>, name: string): number {
   if (!labels.has(name)) labels.set(name, labels.size + 1);
   return labels.get(name)!;
@@ -194,7 +201,8 @@ function answerLikeGitHub(kind: 'github' | 'gitea', { forge, issues, labels }: A
   }
   if (part === 'comments') {
     if (method === 'POST') return { id: issue.comments.push(String(body['body'])), body: body['body'] };
-    return issue.comments.map((text, index) => ({ id: index + 1, body: text }));
+    const since = query.get('since') ?? '';
+    return commentsOf(issue).filter(({ created_at }) => created_at >= since);
   }
   if (part !== 'labels') return undefined;
   if (method === 'POST') {
@@ -234,7 +242,7 @@ function answerLikeGitLab({ forge, issues }: Api, { method, path, query, body }:
   if (issue === undefined) return undefined;
   if (part === 'notes') {
     if (method === 'POST') return { id: issue.comments.push(String(body['body'])), body: body['body'] };
-    return issue.comments.map((text, index) => ({ id: index + 1, body: text, system: false }));
+    return commentsOf(issue).reverse();
   }
   if (method === 'PUT') {
     if (typeof body['add_labels'] === 'string') issue.labels = [...new Set([...issue.labels, body['add_labels']])];

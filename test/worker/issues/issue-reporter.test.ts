@@ -9,7 +9,9 @@ import { connectRedis } from '../../../src/queue/redis/connect-redis.ts';
 import { openQueue, type StoryQueue } from '../../../src/queue/queue.ts';
 import { IssueReportFiles } from '../../../src/store/issue-report-files.ts';
 import { openStore, type Store } from '../../../src/store/store.ts';
+import { checkReports } from '../../../src/api/doctor/check-forges.ts';
 import { IssueReporter } from '../../../src/worker/issues/issue-reporter.ts';
+import { findPendingReports } from '../../../src/worker/issues/pending-reports.ts';
 import { FAKE_PROJECT, openFakeForge, type FakeForge } from '../../support/forge/fake-forge.ts';
 import { hostOf } from '../../support/halo/host.ts';
 import { attempted, COMMIT, created, failed, held, passed } from '../../support/journal.ts';
@@ -146,6 +148,85 @@ describe.each(FORGES)('an issue of %s', (kind) => {
     expect(forge.issues.get(42)).toMatchObject({ labels: ['halo', 'halo:done'], comments: [expect.anything()] });
     expect(pending()).toEqual([]);
   });
+});
+
+describe.each(FORGES)('reports to an issue of %s', (kind) => {
+  test('have the configured labels, and leave the label of the run', async () => {
+    const labels = '[issues.labels]\nrunning = "doing"\nlanded = "halo"\nfailed = "broken"';
+    const forge = await openForge(kind, `report = true\n${labels}`);
+    const runId = await addRun(forge, kind, ...attempted('#42'));
+    await report(forge);
+    const issue = forge.issues.get(42)!;
+    expect(issue.labels).toEqual(['halo', 'doing']);
+    await store.append(runId, [...passed('#42').slice(-1), END]);
+    await report(forge);
+    expect(issue.labels).toEqual(['halo']);
+  });
+
+  test('do not depend on how many comments others wrote, and are not repeated if they cannot be found', async () => {
+    const forge = await openForge(kind);
+    const runId = await addRun(forge, kind, ...passed('#42'), END);
+    const issue = forge.issues.get(42)!;
+    issue.comments = Array.from({ length: 2500 }, () => 'x');
+    issue.commentTimes = issue.comments.map(() => '2020-01-01T00:00:00Z');
+    let drops = 0;
+    forge.fault = (request) =>
+      /^POST .*(?:comments|notes)/.test(request) && drops++ === 0 ? { drop: 'after' } : undefined;
+    await report(forge);
+    expect(issue.comments).toHaveLength(2501);
+    issue.commentTimes = [];
+    issue.comments = [...issue.comments, ...Array.from({ length: 2500 }, () => 'y')];
+    await report(forge);
+    expect(issue.comments).toHaveLength(5001);
+    expect(issue.labels).toEqual(['halo', 'halo:done']);
+    expect(pending()).toEqual([]);
+    expect(runId).not.toBe('');
+  });
+
+  test('are withheld from an issue that was moved to another project', async () => {
+    const forge = await openForge(kind, 'report = true\nclose = true');
+    const runId = await addRun(forge, kind, ...attempted('#42'));
+    await report(forge);
+    await store.append(runId, [...passed('#42').slice(-1), END]);
+    forge.landed.add(COMMIT);
+    const location = `${forge.url}/repos/acme/other/issues/7`;
+    forge.fault = (request) => (/issues\/42/.test(request) ? { status: 301, headers: { location } } : undefined);
+    const before = writes(forge).length;
+    await report(forge);
+    expect(writes(forge)).toHaveLength(before);
+    expect(forge.log.some((line) => line.includes('other'))).toBe(false);
+    expect(pending()).toEqual([]);
+  });
+});
+
+test('reports that a forge refuses are named with the reason and the time of the next try', async () => {
+  const forge = await openForge('github');
+  const runId = await addRun(forge, 'github', ...passed('#42'), END);
+  forge.fault = () => ({ status: 403, body: '{"message":"no access"}' });
+  await report(forge);
+  const at = { home, env: { FORGE_TOKEN: forge.token } };
+  const waiting = await findPendingReports(at, await store.readState(runId));
+  expect(waiting).toEqual({
+    stories: ['#42'],
+    why: `The forge ${forge.url} answered 403 "no access".`,
+    retryAt: new Date(now + 15_000).toISOString(),
+  });
+  expect(await checkReports(home, at.env)).toMatchObject([{ name: 'reports', ok: 'warn' }]);
+  forge.fault = () => undefined;
+  await report(forge);
+  expect(await findPendingReports(at, await store.readState(runId))).toBeUndefined();
+  expect(await checkReports(home, at.env)).toEqual([]);
+});
+
+test('a project that was renamed, or is closed to the token, keeps the reports waiting', async () => {
+  const forge = await openForge('github');
+  const runId = await addRun(forge, 'github', ...passed('#42'), END);
+  for (const status of [301, 404]) {
+    forge.fault = () => ({ status });
+    await report(forge);
+    expect(pending()).toEqual([`${runId}.json`]);
+  }
+  expect(writes(forge)).toEqual([]);
 });
 
 test('nothing is written unless issues.report is set', async () => {

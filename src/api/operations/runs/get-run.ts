@@ -1,3 +1,5 @@
+import type { RunState } from '../../../core/run/state.ts';
+import { defined } from '../../../lib/guards.ts';
 import { countWorkersFor } from '../../../worker/run/run-ownership.ts';
 import type { RunView } from '../../operations.ts';
 import type { Operation } from '../operation.ts';
@@ -18,12 +20,25 @@ export const getRunOperation: Operation<{ runId: string }, RunView> = {
         workers: z.number().int().describe('How many running workers would take its stories.'),
         record: z.record(z.string(), z.unknown()).describe('The content of run.json.'),
         dir: z.string(),
+        reports: z
+          .object({ stories: z.array(z.string()), why: z.string().optional(), retryAt: z.string().optional() })
+          .optional()
+          .describe('The issues that do not show the progress of their stories yet.'),
       }),
   },
   async run({ host, store, limitedRuns }, input) {
     const runId = await store.find(input.runId);
     const [state, record] = await Promise.all([store.readState(runId), store.readRecord(runId)]);
     const [workers, limited] = await Promise.all([countWorkersFor(host.home, state), limitedRuns.of(state)]);
-    return { state, ...limited, record, dir: store.runFolder(runId), workers };
+    const reports = state.issues && (await readReports(host.home, state));
+    return { state, ...limited, ...defined({ reports }), record, dir: store.runFolder(runId), workers };
   },
 };
+
+async function readReports(home: string, state: RunState): Promise<RunView['reports']> {
+  const [{ findPendingReports }, { processEnv }] = await Promise.all([
+    import('../../../worker/issues/pending-reports.ts'),
+    import('../../../config/environment/host.ts'),
+  ]);
+  return findPendingReports({ home, env: processEnv() }, state);
+}
