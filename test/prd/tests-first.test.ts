@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { contextText, storyText } from '../../src/core/prd/story-text.ts';
 import { resolveTestsFirst } from '../../src/core/prd/tests-first-field.ts';
 import { assertTestsCommand } from '../../src/prd/assert-tests-command.ts';
 import { parsePrd } from '../../src/prd/parse-prd.ts';
@@ -51,6 +52,12 @@ describe('testsFirst in a PRD', () => {
       code: 'PRD_INVALID',
       message: expect.stringMatching(message) as string,
     });
+  });
+
+  it('is no text for the agent', () => {
+    const prd = prdOf([{ testsFirst: 'on', size: 'S' }], { testsFirst: 'on', audience: 'Cooks' });
+    expect(storyText(prd.stories[0]!).details.map(({ label }) => label)).toEqual(['size']);
+    expect(contextText(prd, 'US-001').shown.map(({ label }) => label)).toEqual(['audience']);
   });
 
   it('needs tests.command, unless the story is done', async () => {

@@ -1,6 +1,6 @@
 import type { Prd, Story } from '../../core/prd/prd.ts';
 import { storyText } from '../../core/prd/story-text.ts';
-import { resolveTestsFirst } from '../../core/prd/tests-first-field.ts';
+import { isTestsFirstKey, resolveTestsFirst } from '../../core/prd/tests-first-field.ts';
 import { sortStories } from '../../core/run/story-order.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import type { Tone } from '../../core/transcript/transcript-line.ts';
@@ -126,7 +126,7 @@ function summarizePrd(prd: Prd): string[] {
     ),
     ...listed(
       'context',
-      (context ?? []).map(({ label }) => label),
+      (context ?? []).flatMap(({ label }) => (isTestsFirstKey(label) ? [] : [label])),
     ),
   ];
 }

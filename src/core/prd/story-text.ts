@@ -1,4 +1,5 @@
 import type { ContextText, Prd, Story } from './prd.ts';
+import { isTestsFirstKey } from './tests-first-field.ts';
 import { truncateText, toDetails, fitDetails, leafTexts, type CutDetail, type Detail } from './story-details.ts';
 
 /** Maximum characters of each part of a story, and of its PRD's context, in a prompt. */
@@ -45,7 +46,9 @@ export function storyText(story: Pick<Story, 'title' | 'description' | 'acceptan
 
 /** The context texts of a PRD that apply to a story, truncated for the prompt. */
 export function contextText(prd: Partial<Pick<Prd, 'context'>>, storyId: string): Fitted {
-  const about = (prd.context ?? []).filter(({ stories }) => stories === undefined || stories.includes(storyId));
+  const about = (prd.context ?? []).filter(({ label, stories }) =>
+    stories === undefined ? !isTestsFirstKey(label) : stories.includes(storyId),
+  );
   return fitDetails(about, MAX_TEXT_LENGTH.context);
 }
 
@@ -61,7 +64,8 @@ function withoutRepetition({ title, description, acceptance, notes, extra }: Par
     const leaves = typeof value === 'object' ? leafTexts(value) : [];
     return leaves.length > 0 && leaves.every((leaf) => said.has(bare(leaf)));
   };
-  return Object.fromEntries(Object.entries(extra).filter(([, value]) => !isSaid(value)));
+  // A setting, which is no text for the agent.
+  return Object.fromEntries(Object.entries(extra).filter(([key, value]) => !isTestsFirstKey(key) && !isSaid(value)));
 }
 
 function bare(text: string): string {

@@ -151,8 +151,8 @@ export function storyEventLines(event: StoryEvent, how: EventLineOptions): Story
       return [{ label: 'tests', tone: 'plain', text: safeLine(`locked: ${named}${failed}${from}`, LINE_LENGTH) }];
     }
     case 'refactor.ended': {
-      const text = event.kept ? 'kept' : `dropped: ${safeLine(event.why ?? '', LINE_LENGTH)}`;
-      return [{ label: 'refactor', tone: event.kept ? 'plain' : 'warn', text }];
+      const why = event.kept ? ' kept' : ` dropped: ${safeLine(event.why ?? '', LINE_LENGTH)}`;
+      return [{ label: 'agent', tone: event.kept ? 'plain' : 'warn', text: `refactoring${why}` }];
     }
     case 'tests.compared':
       return hasLostTests(event) ? [{ label: 'tests', tone: 'warn', text: testsText(event) }] : [];
