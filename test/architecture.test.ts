@@ -22,6 +22,7 @@ import {
   findFragments,
   findLongAttempt,
   findMisnamedFunctions,
+  findRecursiveMkdir,
   findRepeatedExports,
   findRepeatedNames,
   type Exception,
@@ -63,6 +64,7 @@ describe('the sources', () => {
   test('are small files named after one thing', () => expect(findBadFiles(sources)).toEqual([]));
   test('have at most 16 files in a folder', () =>
     expect(except(findCrowdedFolders(sources), EXCEPTIONS.crowdedFolders)).toEqual([]));
+  test('create folders without the recursive mkdir of Node', () => expect(findRecursiveMkdir(sources)).toEqual([]));
   test('have no fragment files', () => expect(findFragments(sources)).toEqual([]));
   test('export each name once', () =>
     expect(except(findRepeatedExports(sources), EXCEPTIONS.repeatedExports)).toEqual([]));

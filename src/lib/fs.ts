@@ -69,7 +69,7 @@ export async function syncUpTo(path: string, top: string): Promise<void> {
  */
 export async function createFileOnce(path: string, text: string): Promise<void> {
   const aside = `${path}.${randomBytes(4).toString('hex')}.tmp`;
-  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  await createFolders(dirname(path), 0o700);
   try {
     const file = await open(aside, 'wx', 0o600);
     try {
@@ -87,9 +87,36 @@ export async function createFileOnce(path: string, text: string): Promise<void> 
   }
 }
 
+/**
+ * Creates a folder and its missing parents with a mode. Node's own recursive mkdir never returns where a folder cannot be
+ * created although its parent exists, as below /proc; this throws the error of the system.
+ */
+export async function createFolders(dir: string, mode = 0o777): Promise<void> {
+  try {
+    await mkdir(dir, { mode });
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT' && dirname(dir) !== dir) {
+      await createFolders(dirname(dir), mode);
+      return createFolder(dir, mode);
+    }
+    if (!(await isFolder(dir))) throw error;
+  }
+}
+
+async function createFolder(dir: string, mode: number): Promise<void> {
+  await mkdir(dir, { mode }).catch(async (error: unknown) => {
+    if (!(await isFolder(dir))) throw error;
+  });
+}
+
+async function isFolder(path: string): Promise<boolean> {
+  return (await stat(path).catch(() => undefined))?.isDirectory() === true;
+}
+
 /** Creates a folder with mode 0700 and its missing parents; sets the mode of an existing one. */
 export async function ensurePrivateFolder(dir: string): Promise<void> {
-  await mkdir(dir, { recursive: true, mode: 0o700 });
+  await createFolders(dir, 0o700);
   await chmod(dir, 0o700);
 }
 

@@ -1,8 +1,8 @@
-import { mkdir, open, type FileHandle } from 'node:fs/promises';
+import { open, type FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { Writable } from 'node:stream';
 import type { Artifact } from '../core/journal/events.ts';
-import { readIfExists, writeAtomic } from '../lib/fs.ts';
+import { createFolders, readIfExists, writeAtomic } from '../lib/fs.ts';
 import { maskingSink } from '../lib/secrets/masking-sink.ts';
 import type { Masker } from '../lib/secrets/masker.ts';
 import { withDiskErrors, toDiskError } from './disk-errors.ts';
@@ -79,7 +79,7 @@ export function openArtifactStore(home: string, masker: Masker): ArtifactStore {
 
 function writeInFolder(path: string, data: string | Uint8Array, durable = false): Promise<void> {
   return withDiskErrors(path, async () => {
-    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+    await createFolders(dirname(path), 0o700);
     await writeAtomic(path, data, durable);
   });
 }
@@ -98,7 +98,7 @@ function openRawOutput(paths: { own: string; shared: string }, mayWrite?: () => 
 
   const start = async () => {
     await mayWrite?.();
-    await mkdir(dirname(paths.own), { recursive: true, mode: 0o700 });
+    await createFolders(dirname(paths.own), 0o700);
     return { own: await open(paths.own, 'a', 0o600), shared: await open(paths.shared, 'a', 0o600) };
   };
   const write = async (chunk: Buffer) => {

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
-import { mkdir, readdir, readFile, rm } from 'node:fs/promises';
+import { readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { CLOSED_BREAKER, type Breaker } from '../core/failure/breaker.ts';
-import { writeAtomic } from '../lib/fs.ts';
+import { createFolders, writeAtomic } from '../lib/fs.ts';
 import { withLock } from '../lib/lock.ts';
 import { isMissing, withDiskErrors } from './disk-errors.ts';
 
@@ -27,7 +27,7 @@ export function openBreakerStore(home: string): BreakerStore {
   const fileOf = (key: string) => join(dir, `${createHash('sha256').update(key).digest('hex').slice(0, 32)}.json`);
   const locked = <T>(key: string, work: (file: string) => Promise<T>) =>
     withDiskErrors(dir, async () => {
-      await mkdir(dir, { recursive: true, mode: 0o700 });
+      await createFolders(dir, 0o700);
       return withLock(`${fileOf(key)}.lock`, () => work(fileOf(key)));
     });
   return {

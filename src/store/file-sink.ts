@@ -1,7 +1,8 @@
-import { mkdirSync, rmSync } from 'node:fs';
+import { rmSync } from 'node:fs';
 import { open, type FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { Writable } from 'node:stream';
+import { createFolders } from '../lib/fs.ts';
 import { toDiskError } from './disk-errors.ts';
 
 /**
@@ -13,7 +14,7 @@ export function openFileSink(path: string, mayWrite?: () => Promise<void>): Writ
   let file: FileHandle | undefined;
   const begin = async () => {
     await mayWrite?.();
-    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+    await createFolders(dirname(path), 0o700);
     rmSync(path, { force: true });
     return open(path, 'wx', 0o600);
   };

@@ -1,7 +1,7 @@
-import { mkdir, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { SentReport } from '../core/issues/issue-report.ts';
-import { pathExists, readFolder, readIfExists, writeAtomic } from '../lib/fs.ts';
+import { createFolders, pathExists, readFolder, readIfExists, writeAtomic } from '../lib/fs.ts';
 import { isRecord } from '../lib/guards.ts';
 import { tryParseJson } from '../lib/parse-json.ts';
 import { RUN_ID } from '../lib/run-id.ts';
@@ -59,7 +59,7 @@ export class IssueReportFiles {
   /** Durable. Throws DISK_FAILED. */
   async write(runId: string, sent: SentReports, failure?: ReportFailure): Promise<void> {
     await withDiskErrors(this.#dir, async () => {
-      await mkdir(this.#dir, { recursive: true, mode: 0o700 });
+      await createFolders(this.#dir, 0o700);
       await writeAtomic(this.#path(runId), `${JSON.stringify({ v: 1, sent, failure })}\n`, true);
     });
   }

@@ -1,6 +1,6 @@
-import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { readFolder, syncPath } from '../lib/fs.ts';
+import { createFolders, readFolder, syncPath } from '../lib/fs.ts';
 import { RUN_ID } from '../lib/run-id.ts';
 
 /** A run that may not have ended. */
@@ -37,7 +37,7 @@ export class OpenRuns {
 
   /** Adds runs, durably. */
   async add(runIds: readonly string[]): Promise<void> {
-    await mkdir(this.#dir, { recursive: true, mode: 0o700 });
+    await createFolders(this.#dir, 0o700);
     for (const runId of runIds) await writeFile(join(this.#dir, runId), '', { mode: 0o600 });
     await syncPath(this.#dir);
   }

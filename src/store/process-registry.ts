@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { lstat, mkdir, rm } from 'node:fs/promises';
-import { readFolder } from '../lib/fs.ts';
+import { lstat, rm } from 'node:fs/promises';
+import { createFolders, readFolder } from '../lib/fs.ts';
 import { join } from 'node:path';
 import { acquireLock, findLockHolder, isLocked } from '../lib/lock.ts';
 import { withDiskErrors } from './disk-errors.ts';
@@ -29,7 +29,7 @@ export interface WorkerRegistration {
 export async function registerWorker(home: string, kind: WorkerKind): Promise<WorkerRegistration> {
   const folder = folderOf(home);
   return withDiskErrors(folder, async () => {
-    await mkdir(folder, { recursive: true, mode: 0o700 });
+    await createFolders(folder, 0o700);
     const id = `${kind}-${randomBytes(8).toString('hex')}`;
     const lock = await acquireLock(join(folder, id));
     return { id, leave: () => lock.release() };

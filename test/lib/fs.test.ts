@@ -1,7 +1,7 @@
-import { writeFileSync } from 'node:fs';
+import { statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { readFolder, readIfExists } from '../../src/lib/fs.ts';
+import { createFolders, readFolder, readIfExists } from '../../src/lib/fs.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
 let dir: string;
@@ -19,6 +19,26 @@ describe('readIfExists', () => {
 
   test('any other error is thrown', async () => {
     await expect(readIfExists(dir)).rejects.toMatchObject({ code: 'EISDIR' });
+  });
+});
+
+describe('createFolders', () => {
+  test('creates a folder with its parents and mode, or leaves an existing one', async () => {
+    const deep = join(dir, 'a', 'b', 'c');
+    await Promise.all([createFolders(deep, 0o700), createFolders(deep, 0o700), createFolders(join(dir, 'a', 'd'))]);
+    await createFolders(deep);
+    expect(statSync(deep).mode & 0o777).toBe(0o700);
+    expect(statSync(join(dir, 'a', 'b')).mode & 0o777).toBe(0o700);
+  });
+
+  test('refuses a file in its place or on its way', async () => {
+    writeFileSync(join(dir, 'file'), '');
+    await expect(createFolders(join(dir, 'file'))).rejects.toMatchObject({ code: 'EEXIST' });
+    await expect(createFolders(join(dir, 'file', 'a'))).rejects.toMatchObject({ code: 'ENOTDIR' });
+  });
+
+  test('fails below /proc instead of never ending', async () => {
+    await expect(createFolders('/proc/halo/a/b')).rejects.toMatchObject({ code: 'ENOENT' });
   });
 });
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { parsePrd } from '../../src/prd/parse-prd.ts';
 import { readPlanned, type PlannedStory } from '../../src/prd/plan/read-planned.ts';
-import { updatePlan, writePlan } from '../../src/prd/plan/update-plan.ts';
+import { assertUpdatable, updatePlan, writePlan } from '../../src/prd/plan/update-plan.ts';
 import { toHaloError } from '../../src/core/failure/errors.ts';
 
 function planned(id: string, more: Partial<PlannedStory> = {}): PlannedStory {
@@ -19,6 +19,11 @@ const messageOf = (work: () => unknown): string => {
   }
   return 'nothing was thrown';
 };
+
+const headings = (mark: string) =>
+  ['US-001: Cart', 'US-002: Total']
+    .map((title) => `### ${title}\n\n**Acceptance Criteria:**\n\n- [${mark}] It works.\n`)
+    .join('\n');
 
 const JSON_PLAN = `{
   "project": "Shop",   "custom": [1,2],
@@ -129,6 +134,18 @@ describe('an updated plan', () => {
     const { text } = updatePlan(Buffer.from(line), planOf(planned('C')), 'prd.json');
     expect(text.startsWith('\uFEFF{"userStories": [{"id": "A", "title": "One", "passes": true}, {"id":"C"')).toBe(true);
     expect(text).not.toContain('\n');
+  });
+
+  it.each([
+    ['groups', JSON.stringify({ phases: [{ name: 'One', tasks: [{ id: 'A', title: 'A', status: 'pending' }] }] })],
+    ['headings', headings(' ')],
+    ['done headings', headings('x')],
+  ])('is refused before an agent is asked if its stories are in %s', (_name, text) => {
+    expect(messageOf(() => assertUpdatable(Buffer.from(text), 'p'))).toMatch(/^PRD_INVALID: p cannot be updated/);
+  });
+
+  it.each([JSON_PLAN, MARKDOWN_PLAN])('may be updated if its stories are one list', (text) => {
+    expect(() => assertUpdatable(Buffer.from(text), 'p')).not.toThrow();
   });
 
   it('is refused where stories are spread over groups', () => {

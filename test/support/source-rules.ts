@@ -35,6 +35,13 @@ export function findCrowdedFolders(files: readonly SourceFile[]): Breach[] {
     .map(([folder, members]) => `${folder}: has ${members.length} files, more than ${MAX_FILES}`);
 }
 
+/** Calls of Node's recursive mkdir, which never returns below /proc; `createFolders` of lib/fs.ts does. */
+export function findRecursiveMkdir(files: readonly SourceFile[]): Breach[] {
+  return files
+    .filter(({ text }) => /\bmkdir(?:Sync)?\([^;]*?recursive: true/.test(text))
+    .map(({ path }) => `${path}: calls mkdir with recursive`);
+}
+
 /** Files that are too small for a name and an import of their own. Plug-ins are exempt. */
 export function findFragments(files: readonly SourceFile[]): Breach[] {
   return files

@@ -1,4 +1,5 @@
-import { mkdir, stat, statfs } from 'node:fs/promises';
+import { stat, statfs } from 'node:fs/promises';
+import { createFolders } from '../../lib/fs.ts';
 import { processEnv, readSecret } from '../../config/environment/host.ts';
 import type { Host } from '../../config/config.ts';
 import { toHaloError } from '../../core/failure/errors.ts';
@@ -175,7 +176,7 @@ async function checkBreakers({ home }: Host): Promise<Finding[]> {
 
 /** Checks that only this user can access HALO_HOME, which has runs, sockets and logs. */
 export async function checkHome(home: string): Promise<Finding> {
-  await mkdir(home, { recursive: true, mode: 0o700 });
+  await createFolders(home, 0o700);
   const { uid, mode } = await stat(home);
   const finding = { name: 'home', ok: 'warn' } as const;
   if (uid !== process.getuid?.())
@@ -189,7 +190,7 @@ export async function checkHome(home: string): Promise<Finding> {
 const GIB = 1024 ** 3;
 
 async function checkDisk(home: string): Promise<Finding> {
-  await mkdir(home, { recursive: true, mode: 0o700 });
+  await createFolders(home, 0o700);
   const { bavail, bsize } = await statfs(home);
   const free = (bavail * bsize) / GIB;
   const says = `${free.toFixed(1)} GiB free at ${home}`;

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
-import { mkdir, readdir, rm } from 'node:fs/promises';
+import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { HaloError } from '../../core/failure/errors.ts';
-import { readIfExists, syncPath, writeAtomic } from '../../lib/fs.ts';
+import { createFolders, readIfExists, syncPath, writeAtomic } from '../../lib/fs.ts';
 import { tryParseJson } from '../../lib/parse-json.ts';
 
 const Record = z.object({
@@ -38,7 +38,7 @@ export class FolderRecords {
   }
 
   async open(): Promise<void> {
-    await mkdir(this.dir, { recursive: true, mode: 0o700 });
+    await createFolders(this.dir, 0o700);
   }
 
   /** By name. Throws DISK_FAILED for a damaged record, because its run could be submitted twice. */

@@ -1,8 +1,8 @@
-import { mkdir, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { HaloError } from '../../core/failure/errors.ts';
 import { PRD_FILE, PRDS_FOLDER } from '../../core/prd/prd-names.ts';
-import { isInside } from '../../lib/fs.ts';
+import { createFolders, isInside } from '../../lib/fs.ts';
 import { listSome } from '../../lib/text.ts';
 import type { Imports, TaskImport } from './find-imports.ts';
 import { cannotWrite } from './write-error.ts';
@@ -61,7 +61,7 @@ export async function writeImportedPrd(root: string, { text }: TaskImport): Prom
     throw new HaloError('USAGE', `${file} is reached through a link that leads out of ${root}.`, {
       hint: 'Remove the link.',
     });
-  await mkdir(dirname(file), { recursive: true }).catch(cannotWrite(file));
+  await createFolders(dirname(file)).catch(cannotWrite(file));
   await writeFile(file, text, { flag: 'wx' }).catch((cause: NodeJS.ErrnoException) => {
     if (cause.code !== 'EEXIST') cannotWrite(file)(cause);
     throw new HaloError('USAGE', `The PRD ${file} already exists; the tasks would replace it.`, {

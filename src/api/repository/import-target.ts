@@ -1,10 +1,10 @@
 import { cannotWrite } from './write-error.ts';
 import { replaceFile } from '../../worker/repository/replace-file.ts';
 import { MAX_PRD_BYTES } from '../../prd/decode-prd.ts';
-import { readRegularFile, escapesFolder } from '../../lib/fs.ts';
+import { createFolders, readRegularFile, escapesFolder } from '../../lib/fs.ts';
 import { HaloError } from '../../core/failure/errors.ts';
-import { dirname } from 'node:path';
-import { access, constants, mkdir, stat, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { access, constants, mkdtemp, rmdir, stat, writeFile } from 'node:fs/promises';
 
 /** The file that an import writes. */
 export interface ImportTarget {
@@ -40,9 +40,22 @@ async function assertWritable(out: string): Promise<void> {
     () => true,
     () => false,
   );
-  if (may && isFolder === (place !== out)) return;
+  if (may && isFolder === (place !== out)) return isFolder ? assertMayCreate(out, place) : undefined;
   const why = !may ? 'permission denied' : isFolder ? 'it is a folder' : `${place} is a file`;
   throw new HaloError('PRD_UNREADABLE', `${out} cannot be written: ${why}.`, { hint: 'Name another file.' });
+}
+
+/** Some file systems, like that of /proc, refuse every new file, whatever the permissions say. */
+async function assertMayCreate(out: string, folder: string): Promise<void> {
+  try {
+    await rmdir(await mkdtemp(join(folder, '.halo-')));
+  } catch (cause) {
+    const why = (cause as NodeJS.ErrnoException).code ?? String(cause);
+    throw new HaloError('PRD_UNREADABLE', `${out} cannot be written: no file can be created in ${folder} (${why}).`, {
+      hint: 'Name another file.',
+      cause,
+    });
+  }
 }
 
 /** A new file, or the existing one with its permissions and links unchanged. */
@@ -60,7 +73,7 @@ async function save(text: string, out: string, before: Uint8Array | undefined): 
         return bytes;
       });
     }
-    await mkdir(dirname(out), { recursive: true });
+    await createFolders(dirname(out));
     await writeFile(out, bytes, { flag: 'wx' });
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;

@@ -1,11 +1,11 @@
-import { lstat, mkdir, mkdtemp, readdir, rename, rm, writeFile } from 'node:fs/promises';
+import { lstat, mkdtemp, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { guessGates } from '../../config/output/guess-gates.ts';
 import { renderInitTemplate } from '../../config/output/init-template.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import { HALO_IDENTITY } from '../../git/process/environment.ts';
 import { git, gitText } from '../../git/process/git.ts';
-import { pathExists } from '../../lib/fs.ts';
+import { createFolders, pathExists } from '../../lib/fs.ts';
 import { cannotWrite } from './write-error.ts';
 
 export interface NewProject {
@@ -28,7 +28,7 @@ export async function createProject({ folder, agent }: NewProject): Promise<{ fi
   try {
     const files = exampleFiles(basename(folder), agent);
     for (const [path, text] of Object.entries(files)) {
-      await mkdir(dirname(join(draft, path)), { recursive: true });
+      await createFolders(dirname(join(draft, path)));
       await writeFile(join(draft, path), text).catch(cannotWrite(join(draft, path)));
     }
     const commit = await commitAll(draft, Object.keys(files));

@@ -5,9 +5,8 @@ import { findCheckout } from '../../git/process/allow-bare.ts';
 import { diffTexts } from '../../git/repository/diff-texts.ts';
 import { pathExists } from '../../lib/fs.ts';
 import { parseUntrustedJson } from '../../lib/parse-json.ts';
-import { parsePrd } from '../../prd/parse-prd.ts';
 import { readPlanned } from '../../prd/plan/read-planned.ts';
-import { updatePlan, writePlan, type UpdatedPlan } from '../../prd/plan/update-plan.ts';
+import { assertUpdatable, updatePlan, writePlan, type UpdatedPlan } from '../../prd/plan/update-plan.ts';
 import { decodeDocument } from './decode-document.ts';
 import { openTarget } from './import-target.ts';
 import type { SubmitRequest } from '../operations.ts';
@@ -59,7 +58,7 @@ export async function openPlan({ prd, output, ...request }: PlanRequest): Promis
       hint: 'Update it with --prd, or name a new file with --output.',
     });
   const { before } = existing;
-  if (before !== undefined) parsePrd(before, prd);
+  if (before !== undefined) assertUpdatable(before, prd);
   const path = output ?? prd;
   return {
     path,

@@ -1,7 +1,8 @@
-import { cp, mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { cp, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
+import { createFolders } from '../../lib/fs.ts';
 import { applyDefaults } from '../../config/apply-defaults.ts';
 import type { Host } from '../../config/config.ts';
 import { HaloError } from '../../core/failure/errors.ts';
@@ -98,7 +99,7 @@ async function fetchCassettes(store: ArtifactStore, recorded: RecordedPhases, fo
   const { cassettes, mode } = config.model;
   const source = mode === 'replay' ? cassettes : undefined;
   const ofStory = source && resolveCassettePath(source, { id: story.id, key: place.storyKey });
-  await mkdir(folder, { recursive: true });
+  await createFolders(folder);
   for (const task of ['tests', 'refactor'] as const) {
     if (!phases.includes(task)) continue;
     const from = source && taskCassettePath(source, place.storyKey, task);

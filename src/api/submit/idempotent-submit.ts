@@ -1,10 +1,9 @@
 import { createHash } from 'node:crypto';
-import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { stripCredentials } from '../../core/text/address-credentials.ts';
 import { HaloError } from '../../core/failure/errors.ts';
-import { writeAtomic, readIfExists } from '../../lib/fs.ts';
+import { createFolders, writeAtomic, readIfExists } from '../../lib/fs.ts';
 import { withLock } from '../../lib/lock.ts';
 import { tryParseJson } from '../../lib/parse-json.ts';
 import type { BatchRequest, Submitted } from '../operations.ts';
@@ -31,7 +30,7 @@ export async function submitOnce(
   make: (announce: (submitted: Submitted[]) => Promise<void>) => Promise<Submitted[]>,
 ): Promise<Submitted[]> {
   const folder = join(host.home, 'keys');
-  await mkdir(folder, { recursive: true, mode: 0o700 });
+  await createFolders(folder, 0o700);
   const file = join(folder, `${createHash('sha256').update(key).digest('hex')}.json`);
   const asked = fingerprint(request);
   const submit = async () => {

@@ -66,7 +66,6 @@ export async function planRun(
   });
   const config = request.dryRun ? toDryConfig(resolved) : resolved;
   assertGates(config, place.repo.source, place.file?.path);
-  await context.preflight?.(config);
   const away = isUrl(place.repo.source);
   const { base: commit, mirror } = place.repo;
   const gitDir = away ? mirrorPath(home, mirror) : place.from;

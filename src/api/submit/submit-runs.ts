@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pino } from 'pino';
+import { createFolders } from '../../lib/fs.ts';
 import { findCredentials, stripCredentials } from '../../core/text/address-credentials.ts';
 import { orderBatch } from '../../core/run/batch.ts';
 import { HaloError, toHaloError } from '../../core/failure/errors.ts';
@@ -59,6 +59,8 @@ export async function submitBatch(context: SubmitContext, request: BatchRequest)
       const run = await planRun(context, plan);
       if (run.config.prd.criteria === 'required') assertCriteria(member.prd);
       const parsed = prds.get(member.prd);
+      // A run without an open story ends at once: nothing of this machine is needed.
+      if (parsed === undefined || hasOpenStory(parsed, options.stories)) await context.preflight?.(run.config);
       if (parsed !== undefined && !options.dryRun)
         assertTestsCommand(parsed, run.config.tests.command, member.prd.path);
       const place = await placePrd(member.prd, { root: run.repo.source, remote: options.remote === true });
@@ -120,6 +122,12 @@ async function findRivals(
     return [runId, builds ? [] : await rivalsOf(store, run.repo)] as const;
   });
   return new Map(await Promise.all(said));
+}
+
+function hasOpenStory({ stories }: Prd, selected: readonly string[] | undefined): boolean {
+  const isOpen = ({ id, status }: Prd['stories'][number]) =>
+    status !== 'done' && status !== 'skipped' && (selected === undefined || selected.includes(id));
+  return stories.some(isOpen);
 }
 
 /** Throws PRD_INVALID, also for an unchanged template of `halo prd new`. */
@@ -201,7 +209,7 @@ async function enqueueReady(
 }
 
 async function fetchBase(home: string, { repo, from, access }: PlannedRun): Promise<void> {
-  await mkdir(join(mirrorPath(home, repo.mirror), '..'), { recursive: true, mode: 0o700 });
+  await createFolders(join(mirrorPath(home, repo.mirror), '..'), 0o700);
   const mirror = { home, name: repo.mirror, from, access };
   await withIntactMirror({ home, repo, access }, () => updateMirror({ ...mirror, commit: repo.base }));
 }

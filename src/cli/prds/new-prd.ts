@@ -1,5 +1,6 @@
-import { mkdir, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { basename, dirname, join, relative } from 'node:path';
+import { createFolders } from '../../lib/fs.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import { isPrdName, NAME_RULE, PRD_FILE, RUN_FILES } from '../../core/prd/prd-names.ts';
 import { PRD_TEMPLATE } from '../../core/prd/prd-template.ts';
@@ -35,7 +36,7 @@ async function makePrd(name: string, cli: Cli): Promise<void> {
   const prds = await resolvePrdsFolder(cli.cwd);
   const folder = join(prds, name);
   await assertInRepository(folder, cli.cwd);
-  await mkdir(folder, { recursive: true }).catch((cause: unknown) => {
+  await createFolders(folder).catch((cause: unknown) => {
     throw notMade(folder, cause);
   });
   const project = basename(dirname(dirname(prds))) || name;

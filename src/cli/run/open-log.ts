@@ -1,6 +1,7 @@
-import { chmod, mkdir } from 'node:fs/promises';
+import { chmod } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
+import { createFolders } from '../../lib/fs.ts';
 import { escapeJson } from '../../core/text/safe-text.ts';
 import type { Masker } from '../../lib/secrets/masker.ts';
 
@@ -13,7 +14,7 @@ export async function openLog(
   const options = { level: 'info', hooks: { streamWrite: (line: string) => escapeJson(masker.text(line)) } };
   if (log === 'stderr') return pino(options, destination(2));
   const dest = join(home, 'worker.log');
-  await mkdir(home, { recursive: true, mode: 0o700 });
+  await createFolders(home, 0o700);
   // Opening an existing file does not change its mode.
   await chmod(dest, 0o600).catch(() => undefined);
   return pino(options, destination({ dest, mode: 0o600, sync: true }));

@@ -1,9 +1,9 @@
-import { mkdir, open, type FileHandle } from 'node:fs/promises';
+import { open, type FileHandle } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
 import * as z from 'zod';
 import { HaloError } from '../../core/failure/errors.ts';
 import { parseUntrustedJson } from '../../lib/parse-json.ts';
-import { readRegularText } from '../../lib/fs.ts';
+import { createFolders, readRegularText } from '../../lib/fs.ts';
 import { errorCode } from '../network-error.ts';
 
 const MAX_BYTES = 128 * 1024 * 1024;
@@ -51,7 +51,7 @@ export async function readCassette(path: string): Promise<Exchange[]> {
 /** Creates a cassette that only its owner can read. Throws DISK_FAILED. */
 export async function createCassette(path: string, { api }: { api: string }): Promise<CassetteWriter> {
   try {
-    await mkdir(dirname(path), { recursive: true });
+    await createFolders(dirname(path));
     const file = await open(path, 'w', 0o600);
     await file.appendFile(`${JSON.stringify({ halo_cassette: 1, api })}\n`);
     return new CassetteWriter(file);

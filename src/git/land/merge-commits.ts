@@ -1,5 +1,6 @@
-import { mkdir, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { createFolders } from '../../lib/fs.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import { validateChanges } from '../import/change-policy.ts';
 import { tryGit } from '../process/git.ts';
@@ -67,7 +68,7 @@ async function mergeChecked({ candidateDir, commit, onto, signal }: MergeRequest
 
 /** Newer versions of git read attributes from the tree, which would select how a file is merged. */
 async function ignoreAttributes(gitDir: string): Promise<void> {
-  await mkdir(join(gitDir, 'info'), { recursive: true });
+  await createFolders(join(gitDir, 'info'));
   await writeFile(join(gitDir, 'info', 'attributes'), '* !merge !text !eol !filter !ident !working-tree-encoding\n');
 }
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import { copyFile, link, mkdir, mkdtemp, open, readdir, rename, rm, stat, utimes } from 'node:fs/promises';
+import { copyFile, link, mkdtemp, open, readdir, rename, rm, stat, utimes } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { syncPath } from '../../lib/fs.ts';
+import { createFolders, syncPath } from '../../lib/fs.ts';
 import { processMark } from '../../lib/process-identity.ts';
 import { initBareRepo } from '../repository/init-repo.ts';
 import { git, gitText } from '../process/git.ts';
@@ -59,7 +59,7 @@ async function ensurePacks(mirrorDir: string, commit: string): Promise<string> {
   const dir = join(views, `${commit}${boundary}`);
   const now = new Date();
   if (await utimes(dir, now, now).then(() => true, falseIfMissing)) return dir;
-  await mkdir(views, { recursive: true });
+  await createFolders(views);
   const names = (await readdir(views)).filter((name) => VIEW.test(name));
   const aside = await mkdtemp(`${dir}.new-${processMark()}-`);
   try {

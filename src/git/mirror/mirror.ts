@@ -1,9 +1,9 @@
-import { chmod, mkdir, mkdtemp, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdtemp, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { HaloError } from '../../core/failure/errors.ts';
-import { syncUpTo, pathExists } from '../../lib/fs.ts';
+import { createFolders, syncUpTo, pathExists } from '../../lib/fs.ts';
 import { withLock, type LockOptions } from '../../lib/lock.ts';
 import { processMark } from '../../lib/process-identity.ts';
 import { bareConfig, initBareRepo } from '../repository/init-repo.ts';
@@ -88,7 +88,7 @@ async function wantedCommit({ from, access, commit, branch, signal }: MirrorRequ
 /** Creates the mirror under a temporary name and renames it, so that no process sees an incomplete mirror. */
 async function createMirror(dir: string, hexLength: number): Promise<void> {
   if (await pathExists(dir)) return;
-  await mkdir(dirname(dir), { recursive: true });
+  await createFolders(dirname(dir));
   await withMirrorLock(dir, async () => {
     // Another process may be replacing a damaged one.
     if (!(await pathExists(dir))) await placeMirror(await createTemporaryMirror(dir, bareConfig(hexLength)), dir);

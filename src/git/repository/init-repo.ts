@@ -1,6 +1,6 @@
-import { chmod, mkdir, writeFile } from 'node:fs/promises';
+import { chmod, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { syncPath } from '../../lib/fs.ts';
+import { createFolders, syncPath } from '../../lib/fs.ts';
 import { HALO_IDENTITY } from '../process/environment.ts';
 import { git } from '../process/git.ts';
 
@@ -18,7 +18,7 @@ export interface BareRepoOptions {
 /** Creates an empty bare repository without starting git: a few small files, no template, no hooks. */
 export async function initBareRepo(dir: string, options: BareRepoOptions): Promise<void> {
   const folders = [dir, ...['objects', 'objects/info', 'objects/pack', 'refs', 'refs/heads'].map((f) => join(dir, f))];
-  for (const folder of folders) await mkdir(folder, { recursive: true });
+  for (const folder of folders) await createFolders(folder);
   await Promise.all([
     ...folders.map((folder) => chmod(folder, 0o755)),
     write(join(dir, 'HEAD'), 'ref: refs/heads/none\n'),
@@ -41,7 +41,7 @@ export function bareConfig(hexLength: number): string {
 
 /** Creates a repository with a branch `main` and one commit of these files (plain names to contents). Throws GIT_FAILED. */
 export async function initRepo(dir: string, files: Readonly<Record<string, string | Uint8Array>>): Promise<void> {
-  await mkdir(dir, { recursive: true, mode: 0o700 });
+  await createFolders(dir, 0o700);
   for (const [name, content] of Object.entries(files)) await writeFile(join(dir, name), content);
   await git(['init', '--quiet', '--template=', '--initial-branch=main', dir]);
   const options = { gitDir: join(dir, '.git'), cwd: dir, env: { GIT_WORK_TREE: dir, ...HALO_IDENTITY } };

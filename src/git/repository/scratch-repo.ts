@@ -1,5 +1,6 @@
-import { mkdir, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { createFolders } from '../../lib/fs.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import { createView } from '../mirror/base-view.ts';
 import { initBareRepo } from './init-repo.ts';
@@ -35,7 +36,7 @@ export function viewPath(scratchDir: string): string {
 export async function createScratch(request: ScratchRequest): Promise<string> {
   const scratchDir = scratchPath(request);
   await removeScratch(scratchDir);
-  await mkdir(scratchDir, { recursive: true });
+  await createFolders(scratchDir);
   await createView(viewPath(scratchDir), request.mirrorDir);
   await createScratchRepo(candidatePath(scratchDir));
   return scratchDir;

@@ -2,10 +2,10 @@ import { splitNul } from '../process/output.ts';
 import { assertObjectId } from '../process/object-id.ts';
 import { replaceLocalPrograms } from './local-programs.ts';
 import { git, gitText, type GitOptions } from '../process/git.ts';
-import { readRegularText, syncUpTo, pathExists } from '../../lib/fs.ts';
+import { createFolders, readRegularText, syncUpTo, pathExists } from '../../lib/fs.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import { dirname, join, resolve } from 'node:path';
-import { mkdir, readdir } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 
 export interface Worktree {
   path: string;
@@ -70,7 +70,7 @@ export async function checkOutWorktree({
   assertObjectId(commit, 'The commit to check out');
   const isThere = (await pathExists(path)) && (await listWorktrees(gitDir)).some((worktree) => worktree.path === path);
   if (!isThere) {
-    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+    await createFolders(dirname(path), 0o700);
     // `--force` replaces a registered worktree whose folder was deleted; it never overwrites a folder.
     const add = ['worktree', 'add', '--quiet', '--detach', '--force', '--no-checkout', '--', path, commit];
     await git(add, { gitDir, trust: 'operator', durable: true });

@@ -38,6 +38,22 @@ export function writePlan({ project, stories }: PlannedPrd, to: keyof typeof PLA
 }
 
 /**
+ * Throws PRD_INVALID if the stories of an existing plan are in several places, so that `updatePlan` could not replace them:
+ * known before an agent is paid.
+ */
+export function assertUpdatable(before: Uint8Array, path: string): void {
+  const { dialect, draft, document } = readPrdFile(before, path);
+  const changes: PlanChanges = {
+    replaced: draft.stories.map((place) => ({ draft: place, story: undefined })),
+    added: [],
+  };
+  const write = () => '';
+  const text =
+    document.format === 'json' ? replaceMembers(document, changes, write) : replaceBoxes(document, changes, write);
+  if (text === undefined) throw notUpdatable(path, dialect);
+}
+
+/**
  * Updates an existing plan: open stories are replaced with those of the agent, done and excluded ones stay byte for byte.
  * Throws PRD_INVALID if the plan cannot be parsed or cannot represent the stories.
  */
@@ -148,6 +164,6 @@ function notWritten(path: string, why: string): HaloError {
 
 function notUpdatable(path: string, { title }: Dialect): HaloError {
   return new HaloError('PRD_INVALID', `${path} cannot be updated: it is ${title}, with stories in several places.`, {
-    hint: 'Convert it first: `halo prd convert --to ralph`.',
+    hint: 'Convert it first with `halo prd convert --to ralph`, or name another plan with --prd.',
   });
 }

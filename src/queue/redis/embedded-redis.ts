@@ -1,9 +1,9 @@
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { lstat, mkdir, readFile, readlink } from 'node:fs/promises';
+import { lstat, readFile, readlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { HaloError, toHaloError } from '../../core/failure/errors.ts';
-import { ensurePrivateFolder } from '../../lib/fs.ts';
+import { createFolders, ensurePrivateFolder } from '../../lib/fs.ts';
 import { sleep } from '../../lib/async.ts';
 import { setAsideRedisData } from '../damaged-data.ts';
 import { socketAddress, type RedisAddress } from './redis-address.ts';
@@ -169,7 +169,7 @@ async function lastLogLine(paths: EmbeddedRedisPaths): Promise<string> {
 /** Creates a private folder with a short path, the same for all processes of this home. */
 async function shortFolder(dir: string): Promise<string> {
   const short = join('/tmp', `halo-${createHash('sha256').update(dir).digest('hex').slice(0, 16)}`);
-  await mkdir(short, { recursive: true, mode: 0o700 });
+  await createFolders(short, 0o700);
   const found = await lstat(short);
   if (found.isDirectory() && found.uid === process.getuid?.() && (found.mode & 0o077) === 0) return short;
   throw new HaloError('REDIS_UNAVAILABLE', `The folder ${short} for the Redis socket belongs to another user.`, {

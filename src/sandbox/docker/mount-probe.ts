@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { createFolders } from '../../lib/fs.ts';
 import { processMark } from '../../lib/process-identity.ts';
 import type { Mount, SandboxEngine } from '../sandbox.ts';
 import { runOneOffSandbox } from '../one-off-sandbox.ts';
@@ -10,7 +11,7 @@ import { isEngineResponse } from './docker-errors.ts';
 export async function canMount(engine: Pick<SandboxEngine, 'start'>, dir: string): Promise<boolean> {
   const secret = randomBytes(8).toString('hex');
   const probe = join(dir, `probe-${processMark()}-${secret}`);
-  await mkdir(dir, { recursive: true, mode: 0o700 });
+  await createFolders(dir, 0o700);
   await mkdir(probe);
   try {
     await writeFile(join(probe, 'secret'), secret, { mode: 0o644 });

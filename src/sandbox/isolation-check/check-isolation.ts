@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
-import { mkdir, readFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { z } from 'zod';
 import { HaloError } from '../../core/failure/errors.ts';
 import { memoizeAsync } from '../../lib/async.ts';
-import { writeAtomic } from '../../lib/fs.ts';
+import { createFolders, writeAtomic } from '../../lib/fs.ts';
 import { seccompProfile } from '../docker/seccomp.ts';
 import { HALO_IMAGE } from '../docker/image/halo-image.ts';
 import { findUpgradeHint } from '../docker/engine-info.ts';
@@ -34,7 +34,7 @@ async function readOrCheckIsolation(engine: SandboxEngine, home: string, wanted:
   const known = kept[key];
   if (known !== undefined) return { ...known, runtime: known.runtime ?? undefined };
   const proof = await checkIsolation(engine, facts, wanted);
-  await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+  await createFolders(dirname(file), 0o700);
   const last = Object.entries(kept).slice(-9);
   await writeAtomic(file, JSON.stringify({ ...Object.fromEntries(last), [key]: proof }, null, 2));
   return proof;

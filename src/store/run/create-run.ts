@@ -5,7 +5,7 @@ import { HaloError } from '../../core/failure/errors.ts';
 import { JOURNAL_VERSION, type JournalEntry, type JournalEvent } from '../../core/journal/events.ts';
 import type { Prd } from '../../core/prd/prd.ts';
 import { foldRun } from '../../core/journal/fold-run.ts';
-import { syncPath } from '../../lib/fs.ts';
+import { createFolders, syncPath } from '../../lib/fs.ts';
 import { failpoint } from '../../lib/failpoint.ts';
 import { processMark } from '../../lib/process-identity.ts';
 import { historyText } from '../../core/report/history.ts';
@@ -42,7 +42,7 @@ export async function createRunFolders(runs: string, openRuns: OpenRuns, made: r
   const name = randomBytes(8).toString('hex');
   const temp = join(runs, `${UNFINISHED}${processMark()}-${name}`);
   await withDiskErrors(runs, async () => {
-    await mkdir(temp, { recursive: true, mode: 0o700 });
+    await createFolders(temp, 0o700);
     try {
       for (const run of made) {
         const dir = join(runs, run.created.runId);
@@ -96,7 +96,7 @@ async function fill(paths: RunPaths, run: NewRun): Promise<void> {
   const state = foldRun(events);
   if (state === undefined) throw new HaloError('INTERNAL', 'The first event of a run is not run.created.');
   const lines = events.map((event) => `${JSON.stringify(event)}\n`).join('');
-  await mkdir(dirname(paths.checkpoint), { recursive: true, mode: 0o700 });
+  await createFolders(dirname(paths.checkpoint), 0o700);
   await mkdir(paths.artifacts, { mode: 0o700 });
   await mkdir(paths.bundle, { mode: 0o700 });
   await writeDurable(paths.journal, lines);

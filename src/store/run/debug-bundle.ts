@@ -1,11 +1,11 @@
-import { mkdir, open, readdir, rm } from 'node:fs/promises';
+import { open, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { JOURNAL_VERSION } from '../../core/journal/events.ts';
 import { applyEvent } from '../../core/journal/fold-run.ts';
 import type { RunState, StoryState } from '../../core/run/state.ts';
 import { safeLine, safeOutput } from '../../core/text/safe-text.ts';
 import { STOP_REASONS, type StopReason } from '../../core/failure/stop-reason.ts';
-import { readFolder, writeAtomic } from '../../lib/fs.ts';
+import { createFolders, readFolder, writeAtomic } from '../../lib/fs.ts';
 import { readConstants } from '../journal/append-events.ts';
 import type { Masker } from '../../lib/secrets/masker.ts';
 import { withDiskErrors } from '../disk-errors.ts';
@@ -35,7 +35,7 @@ const TAIL_BYTES = 256 * 1024;
 export async function writeDebugBundle(paths: RunPaths, facts: BundleFacts, masker: Masker): Promise<string> {
   const state = endedAs(facts.end, (await loadRun(paths)).state);
   await withDiskErrors(paths.bundle, async () => {
-    await mkdir(paths.bundle, { recursive: true, mode: 0o700 });
+    await createFolders(paths.bundle, 0o700);
     const written = new Set<string>();
     const putMasked = async (name: string, data: Uint8Array) => {
       written.add(name);

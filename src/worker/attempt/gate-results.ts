@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
-import { mkdir, readFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { writeAtomic } from '../../lib/fs.ts';
+import { createFolders, writeAtomic } from '../../lib/fs.ts';
 import type { Attempt } from './open-attempt.ts';
 
 /** The results of the gates on one commit. */
@@ -28,7 +28,7 @@ export async function lastReportedNoTests(attempt: Attempt): Promise<boolean> {
 
 /** Caches results for all runs. A story's base is usually the commit that landed before it. */
 export async function saveGateResults(attempt: Attempt, commit: string, results: GateResults): Promise<void> {
-  await mkdir(folderOf(attempt), { recursive: true, mode: 0o700 });
+  await createFolders(folderOf(attempt), 0o700);
   const newest = { ...results, tests: results.tests === null ? null : [] };
   await writeAtomic(await pathOf(attempt, commit), JSON.stringify(results));
   await writeAtomic(await pathOf(attempt, 'newest'), JSON.stringify(newest));

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
-import { mkdir, realpath } from 'node:fs/promises';
+import { realpath } from 'node:fs/promises';
 import { isAbsolute, join, relative, sep } from 'node:path';
+import { createFolders } from '../../lib/fs.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import type { JournalEntry } from '../../core/journal/events.ts';
 import type { Prd } from '../../core/prd/prd.ts';
@@ -118,7 +119,7 @@ async function mark(path: string, progress: PrdProgress): Promise<string[]> {
 /** Serialises updates of one PRD file by concurrent runs. */
 async function withFileLock<T>(home: string, path: string, work: () => Promise<T>): Promise<T> {
   const folder = join(home, 'locks');
-  await mkdir(folder, { recursive: true, mode: 0o700 });
+  await createFolders(folder, 0o700);
   const name = createHash('sha256').update(path).digest('hex').slice(0, 16);
   return withLock(join(folder, `prd-${name}`), work);
 }

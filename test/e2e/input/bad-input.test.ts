@@ -43,6 +43,46 @@ function run(words: string[], env: Record<string, string | undefined> = {}, cwd 
   return home.halo(words, { cwd, env });
 }
 
+/** A file system that refuses every new file. */
+describe('a path below /proc', () => {
+  it.each([
+    ['halo import', ['import', 'spec.md', '--yes', '--out', '/proc/a/b.json']],
+    ['halo plan', ['plan', 'a goal', '--yes', '--prd', '/proc/a/b.json']],
+    ['halo plan --output', ['plan', 'a goal', '--output', '/proc/b.json']],
+    ['halo new', ['new', '/proc/a']],
+  ])('is refused by %s before an agent runs', async (_name, words) => {
+    writeFileSync(join(repository.root, 'spec.md'), 'A spec.\n');
+    const end = await run([...words, ...(words[0] === 'new' ? [] : AGENT)]);
+    expect(end.stderr).toMatch(/\/proc\S* cannot be written.*ENOENT/);
+    expect(await leftovers(home.dir)).toEqual([]);
+  });
+
+  it('is refused as HALO_HOME', async () => {
+    const end = await run(['ls', '--json'], { HALO_HOME: '/proc/a/b' });
+    expect([end.code, end.stdout]).toEqual([0, '[]\n']);
+    const started = await run(['submit', prd(), ...AGENT], { HALO_HOME: '/proc/a/b' });
+    expectOneError(started, 1, ['/proc/a/b', 'Set HALO_HOME']);
+  });
+});
+
+describe('a PRD without an open story', () => {
+  it.each([[['run']], [['plugin', 'run']], [['run', '--dry-run']]])(
+    'ends halo %s with SUCCESS, without a model key',
+    async (words) => {
+      const file = prd({ project: 'Done', userStories: [{ id: 'A', title: 'A', passes: true }] });
+      const end = await run([...words, file, '-c', 'gates=["true"]', '-c', 'agent=codex'], { OPENAI_API_KEY: '' });
+      expect(end.code, end.stderr).toBe(0);
+      expect(end.stdout).toContain('every story was done already');
+    },
+  );
+
+  it('needs the key as soon as one story is open', async () => {
+    const file = prd({ project: 'Open', userStories: [{ id: 'A', title: 'A', passes: false }] });
+    const end = await run(['run', file, '-c', 'gates=["true"]', '-c', 'agent=codex'], { OPENAI_API_KEY: '' });
+    expect(end.stderr).toContain('error[MODEL_KEY_MISSING]');
+  });
+});
+
 async function expectRefusal(end: Ended, code: number, ...says: string[]): Promise<void> {
   expectOneError(end, code, says);
   expect(await leftovers(home.dir)).toEqual([]);

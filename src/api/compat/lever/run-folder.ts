@@ -1,11 +1,11 @@
 import { cannotWrite } from '../../repository/write-error.ts';
-import { isInside, writeAtomic } from '../../../lib/fs.ts';
+import { createFolders, isInside, writeAtomic } from '../../../lib/fs.ts';
 import { endsLikeKey, storyKey } from '../../../core/run/story-key.ts';
 import { HaloError } from '../../../core/failure/errors.ts';
 import { createReadStream, createWriteStream } from 'node:fs';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { appendFile, copyFile, mkdir, writeFile } from 'node:fs/promises';
+import { appendFile, copyFile, writeFile } from 'node:fs/promises';
 
 /** The files of one run of one task, below `.ralph` of the workspace. */
 export interface RunFolder {
@@ -28,7 +28,7 @@ export async function openRunFolder(
 ): Promise<RunFolder> {
   const dir = join(await openRalphFolder(workspace), 'runs', taskName(taskId), runId);
   await assertInWorkspace(workspace, dir);
-  await mkdir(dir, { recursive: true }).catch(cannotWrite(dir));
+  await createFolders(dir).catch(cannotWrite(dir));
   const snapshot = join(dir, 'task.json');
   await writeAtomic(snapshot, `${JSON.stringify(task, null, 2)}\n`).catch(cannotWrite(snapshot));
   return {
@@ -58,7 +58,7 @@ export async function openRunFolder(
 export async function openRalphFolder(workspace: string): Promise<string> {
   const dir = join(workspace, '.ralph');
   await assertInWorkspace(workspace, dir);
-  await mkdir(dir, { recursive: true }).catch(cannotWrite(dir));
+  await createFolders(dir).catch(cannotWrite(dir));
   await writeFile(join(dir, '.gitignore'), '*\n', { flag: 'wx' }).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'EEXIST') cannotWrite(dir)(error);
   });

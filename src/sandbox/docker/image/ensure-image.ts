@@ -1,7 +1,8 @@
-import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Docker from 'dockerode';
+import { createFolders } from '../../../lib/fs.ts';
 import { withLock } from '../../../lib/lock.ts';
 import { ensureBaseImage } from './image-base.ts';
 import { buildFromContext, RECIPE_LABEL } from './image-build.ts';
@@ -42,7 +43,7 @@ export async function ensureImage(plan: ImageDefinition, options: BuildOptions):
   const found = await current();
   if (found !== undefined) return found;
   const cacheDir = options.cacheDir ?? join(homedir(), '.cache', 'halo', 'packages');
-  await mkdir(cacheDir, { recursive: true });
+  await createFolders(cacheDir);
   const lock = join(cacheDir, '.lock');
   return withLock(lock, async () => (await current()) ?? build(plan, docker, { ...options, cacheDir }), {
     waitMs: BUILD_MS,

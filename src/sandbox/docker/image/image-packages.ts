@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { mkdir, mkdtemp, readdir, rename, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { execa } from 'execa';
+import { createFolders } from '../../../lib/fs.ts';
 import { HaloError } from '../../../core/failure/errors.ts';
 
 export interface NpmPackage {
@@ -21,7 +22,7 @@ export async function fetchPackage(wanted: NpmPackage, cacheDir: string, log: (l
   if ((await integrityOf(cached)) === wanted.integrity) return cached;
 
   log(`fetching ${wanted.spec}`);
-  await mkdir(cacheDir, { recursive: true });
+  await createFolders(cacheDir);
   const staging = await mkdtemp(join(cacheDir, '.fetch-'));
   try {
     await packInto(staging, wanted.spec);
