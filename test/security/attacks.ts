@@ -314,6 +314,11 @@ const ROWS: [id: string, attack: string, defence: string][] = [
     'bounded data without hidden text; references and mentions in commit messages are broken',
   ],
   [
+    'incident foreign-run',
+    'have a run directory resumed whose settings and journal somebody else wrote',
+    'only run directories below HALO_HOME are resumed',
+  ],
+  [
     'incident issue-bait',
     'rewrite an issue after somebody accepted it as work',
     'the agent receives the submitted text; the journal says that the issue was edited',

@@ -70,7 +70,7 @@ async function resolveRunId(run: string, { cwd, services }: Cli): Promise<string
   // A run directory may be a link to a larger disk, and its path may contain links.
   if (parent === home) return basename(folder);
   if (found !== undefined && dirname(found) === home) return basename(found);
-  if (!run.includes('/')) return run;
+  if (!run.includes('/') && run !== '.' && run !== '..') return run;
   throw new HaloError('RUN_NOT_FOUND', `${folder} is not a run directory below ${runs}.`, {
     hint: 'Check HALO_HOME, and run `halo ls` to list all runs.',
   });
